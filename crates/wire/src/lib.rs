@@ -1,0 +1,21 @@
+//! What travels between clients and nodes, and from node to node: the generated code of the `.proto` files beside it.
+//!
+//! Byte fields are [`bytes::Bytes`]: decoding a message borrows from the buffer that it arrived in.
+
+/// The client API: [`v1::threshold_protocol_server`] and [`v1::threshold_scheme_server`], their clients and messages.
+#[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic, clippy::unwrap_used)]
+pub mod v1 {
+    tonic::include_proto!("theta.v1");
+}
+
+/// What nodes say to each other.
+#[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
+pub mod peer {
+    tonic::include_proto!("theta.peer.v1");
+
+    /// The version of the peer protocol that this build speaks.
+    pub const VERSION: u32 = 1;
+}
+
+/// The compiled descriptors of all services, for the gRPC reflection service.
+pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

@@ -1,0 +1,58 @@
+//! The project's chores: `cargo xtask test`, `cargo xtask tidy`, `cargo xtask bench`.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
+
+mod steps;
+mod tidy;
+mod tools;
+
+use std::{env, path::PathBuf, process::ExitCode};
+
+const HELP: &str = "\
+Chores of the project.
+
+Usage: cargo xtask <COMMAND>
+
+Commands:
+  test    Everything that must hold: format, house rules, lints, licences, documentation, all tests
+  tidy    The house rules alone: dependency arrows, file sizes, dead files, broken links (seconds)
+  bench   The benchmarks of bench/ (minutes); figures are kept in bench/RESULTS.md
+  help    This text
+
+Environment for `test`:
+  THETA_SEEDS=N   how many seeded runs the simulator tests make (default: a few thousand)
+  THETA_SEED=S    replay one seed
+
+Exit status: 0 all good, 1 something failed, 2 the command was not understood.
+";
+
+fn main() -> ExitCode {
+    let root = root();
+    let command = env::args().nth(1);
+    let done = match command.as_deref() {
+        Some("test") => steps::test(&root),
+        Some("tidy") => steps::tidy(&root),
+        Some("bench") => steps::bench(&root),
+        Some("help" | "--help" | "-h") | None => {
+            print!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
+        Some(other) => {
+            eprintln!("error: no command {other:?}; the commands are test, tidy, bench, help");
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("\nerror: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The workspace's folder: the parent of this crate's.
+fn root() -> PathBuf {
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    here.parent().map(PathBuf::from).unwrap_or(here)
+}

@@ -1,0 +1,80 @@
+//! What each command runs, in which order, and how it is told.
+
+use std::{
+    path::Path,
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use crate::{tidy, tools};
+
+/// Everything that must hold before a change lands. Tests come last, so that their closing lines end the output.
+pub(crate) fn test(root: &Path) -> Result<(), String> {
+    let mut log = Log::default();
+    log.step("house rules", || tidy::check(root))?;
+    log.step("format", || cargo(root, &["fmt", "--all", "--check"]))?;
+    log.step("licences, sources, banned crates", || tools::deny(root))?;
+    log.step("lints", || {
+        cargo(root, &["clippy", "--quiet", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"])
+    })?;
+    log.step("the product without its demo", || {
+        cargo(root, &["check", "--quiet", "--package", "theta", "--no-default-features"])
+    })?;
+    log.step("documentation", || {
+        let mut doc = Command::new("cargo");
+        doc.args(["doc", "--quiet", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings");
+        run(root, doc)
+    })?;
+    log.step("tests", || cargo(root, &["test", "--workspace", "--no-fail-fast"]))?;
+    log.summary();
+    Ok(())
+}
+
+/// The house rules alone.
+pub(crate) fn tidy(root: &Path) -> Result<(), String> {
+    tidy::check(root)
+}
+
+/// The benchmarks.
+pub(crate) fn bench(root: &Path) -> Result<(), String> {
+    cargo(root, &["bench", "--package", "theta-bench"])
+}
+
+fn cargo(root: &Path, args: &[&str]) -> Result<(), String> {
+    let mut command = Command::new("cargo");
+    command.args(args);
+    run(root, command)
+}
+
+/// Runs a command with its output shown; its failure is one line.
+pub(crate) fn run(root: &Path, mut command: Command) -> Result<(), String> {
+    let shown = shown(&command);
+    let status = command.current_dir(root).status().map_err(|error| format!("`{shown}` did not start: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("`{shown}` failed ({status})")) }
+}
+
+fn shown(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}
+
+/// Which steps ran and how long they took.
+#[derive(Default)]
+struct Log(Vec<(&'static str, Duration)>);
+
+impl Log {
+    fn step(&mut self, name: &'static str, body: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+        println!("\n== {name}");
+        let start = Instant::now();
+        body().map_err(|problem| format!("{name}: {problem}"))?;
+        self.0.push((name, start.elapsed()));
+        Ok(())
+    }
+
+    fn summary(&self) {
+        println!("\nAll of it holds:");
+        for (name, took) in &self.0 {
+            println!("  {name:<36} {:>5} s", took.as_secs());
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Tools that are not part of a Rust toolchain: found, or built into `target/tools`, saying what and why.
+
+use std::{path::Path, process::Command};
+
+use crate::steps::run;
+
+const DENY_VERSION: &str = "0.20.2";
+
+/// Checks `deny.toml`. Advisories need the public advisory database; where it cannot be reached that is said, not hidden.
+pub(crate) fn deny(root: &Path) -> Result<(), String> {
+    let tool = match find(root, "cargo-deny") {
+        Some(tool) => tool,
+        None => install(root, "cargo-deny", DENY_VERSION, "it checks the licences and sources of all dependencies")?,
+    };
+    let mut check = Command::new(&tool);
+    check.args(["--log-level", "error", "check", "bans", "licenses", "sources"]);
+    run(root, check)?;
+    let mut advisories = Command::new(&tool);
+    advisories.args(["--log-level", "error", "check", "advisories"]).current_dir(root);
+    let output = advisories.output().map_err(|error| format!("cargo-deny did not start: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() {
+        println!("advisories ok");
+        Ok(())
+    } else if text.contains("failed to fetch advisory database") {
+        println!("advisories NOT CHECKED: the advisory database cannot be reached from here");
+        Ok(())
+    } else {
+        Err(format!("cargo deny check advisories failed:\n{text}"))
+    }
+}
+
+fn find(root: &Path, name: &str) -> Option<String> {
+    let local = root.join("target/tools/bin").join(name);
+    [name.to_owned(), local.to_string_lossy().into_owned()]
+        .into_iter()
+        .find(|tool| Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success()))
+}
+
+fn install(root: &Path, name: &str, version: &str, why: &str) -> Result<String, String> {
+    println!("installing {name} {version} into target/tools, once (some minutes): {why}");
+    let mut command = Command::new("cargo");
+    command.args(["install", "--quiet", "--locked", "--root", "target/tools", "--version", version, name]);
+    run(root, command)?;
+    find(root, name).ok_or_else(|| format!("{name} was installed but does not run"))
+}
