@@ -1,0 +1,191 @@
+//! The traits that carry the house's mathematics.
+
+use core::fmt::Debug;
+use core::iter::Sum;
+use core::ops::{Add, AddAssign, Mul, Neg, Sub};
+use rand_core::CryptoRng;
+use subtle::ConstantTimeEq;
+use zeroize::Zeroize;
+
+/// Why bytes from outside are not a group element or a scalar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// Too few or too many bytes.
+    #[error("wrong length: expected {expected} bytes, got {got}")]
+    Length {
+        /// What the encoding takes.
+        expected: usize,
+        /// What arrived.
+        got: usize,
+    },
+    /// Not the one canonical encoding of anything: unreduced, a bad flag, or not on the curve.
+    #[error("not a canonical encoding")]
+    NotCanonical,
+    /// On the curve but outside the subgroup of prime order.
+    #[error("outside the prime-order subgroup")]
+    Subgroup,
+    /// The neutral element, where only others are allowed.
+    #[error("the identity element is not allowed here")]
+    Identity,
+}
+
+/// An element of the field Z_q, q the prime order of a group. Arithmetic is constant-time.
+///
+/// Scalars are `Copy` because most are public (challenges, responses, Lagrange coefficients); a secret one lives in a
+/// [`crate::Secret`].
+pub trait Scalar:
+    Copy
+    + Debug
+    + Eq
+    + ConstantTimeEq
+    + Zeroize
+    + Send
+    + Sync
+    + 'static
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Neg<Output = Self>
+    + AddAssign
+    + Sum
+{
+    /// A fixed-size byte array, little- or big-endian as the curve's standard has it.
+    type Encoding: AsRef<[u8]> + Copy + Send + Sync + Zeroize;
+    /// Length of the canonical encoding in bytes.
+    const ENCODED_LEN: usize;
+    /// The neutral element of addition.
+    const ZERO: Self;
+    /// The neutral element of multiplication.
+    const ONE: Self;
+
+    /// A small integer.
+    fn from_u64(value: u64) -> Self;
+    /// A 128-bit integer, as used for the random weights of batch verification.
+    fn from_u128(value: u128) -> Self;
+    /// Uniform in Z_q.
+    fn random(rng: &mut (impl CryptoRng + ?Sized)) -> Self;
+    /// Reduces 64 uniform bytes modulo q; the bias is below 2^-250 for 256-bit orders.
+    fn from_uniform_bytes(bytes: &[u8; 64]) -> Self;
+    /// The multiplicative inverse in constant time; zero maps to zero.
+    fn invert(&self) -> Self;
+    /// Inverts all public values with one inversion (Montgomery's trick); zeros stay zero.
+    fn vartime_batch_invert(values: &mut [Self]) {
+        let mut product = Self::ONE;
+        let mut prefixes = Vec::with_capacity(values.len());
+        for value in values.iter().filter(|value| **value != Self::ZERO) {
+            prefixes.push(product);
+            product = product * *value;
+        }
+        let mut inverse = product.invert();
+        for value in values.iter_mut().rev().filter(|value| **value != Self::ZERO) {
+            let prefix = prefixes.pop().unwrap_or(Self::ONE);
+            (*value, inverse) = (inverse * prefix, inverse * *value);
+        }
+    }
+    /// The canonical encoding.
+    fn encode(&self) -> Self::Encoding;
+    /// The inverse of [`Scalar::encode`].
+    ///
+    /// # Errors
+    /// [`DecodeError::Length`], or [`DecodeError::NotCanonical`] for a value of q or more.
+    fn decode(bytes: &[u8]) -> Result<Self, DecodeError>;
+}
+
+/// A group of prime order q in which discrete logarithms are hard.
+///
+/// Operators and methods are constant-time unless their name begins with `vartime_`; those take public data only.
+pub trait Group: Copy + Debug + Eq + Send + Sync + 'static {
+    /// Z_q.
+    type Scalar: Scalar;
+    /// A group element; always in the prime-order group, never merely on the curve.
+    type Element: Copy
+        + Debug
+        + Eq
+        + ConstantTimeEq
+        + Zeroize
+        + Send
+        + Sync
+        + 'static
+        + Add<Output = Self::Element>
+        + Sub<Output = Self::Element>
+        + Neg<Output = Self::Element>
+        + Mul<Self::Scalar, Output = Self::Element>
+        + Sum;
+    /// A fixed-size byte array; made from a slice of exactly its length, without a look at the contents.
+    type Encoding: AsRef<[u8]> + for<'a> TryFrom<&'a [u8]> + Copy + Debug + Eq + Send + Sync + 'static;
+
+    /// The name that people type and files carry, such as `ristretto255`.
+    const NAME: &'static str;
+    /// Length of an encoded element in bytes.
+    const ENCODED_LEN: usize;
+
+    /// The neutral element.
+    fn identity() -> Self::Element;
+    /// The standard generator g.
+    fn generator() -> Self::Element;
+    /// g * scalar, from precomputed tables where they pay.
+    fn mul_base(scalar: &Self::Scalar) -> Self::Element;
+    /// Sum of points\[i\] * scalars\[i\], for public data. Extra entries of the longer slice are ignored.
+    fn vartime_msm(scalars: &[Self::Scalar], points: &[Self::Element]) -> Self::Element;
+    /// The same with scalars of at most 128 bits: about half the cost, and less for shorter ones.
+    fn vartime_msm_short(scalars: &[u128], points: &[Self::Element]) -> Self::Element;
+    /// A uniform element of which nobody knows the discrete logarithm: RFC 9380 `hash_to_curve` (or, for ristretto255,
+    /// `hash_to_ristretto255`, RFC 9380 appendix B) with the suite's expand_message_xmd. `message` parts are
+    /// concatenated.
+    fn hash_to_group(dst: &[u8], message: &[&[u8]]) -> Self::Element;
+    /// The canonical encoding.
+    fn encode(element: &Self::Element) -> Self::Encoding;
+    /// Encodes many elements, sharing the field inversions.
+    fn encode_batch(elements: &[Self::Element]) -> Vec<Self::Encoding>;
+    /// Parses one element, allowing the identity.
+    ///
+    /// # Errors
+    /// Every [`DecodeError`] but [`DecodeError::Identity`].
+    fn decode_allowing_identity(bytes: &[u8]) -> Result<Self::Element, DecodeError>;
+
+    /// Parses one element other than the identity, which is what almost every scheme needs.
+    ///
+    /// # Errors
+    /// Any [`DecodeError`].
+    fn decode(bytes: &[u8]) -> Result<Self::Element, DecodeError> {
+        let element = Self::decode_allowing_identity(bytes)?;
+        if Self::is_identity(&element) { Err(DecodeError::Identity) } else { Ok(element) }
+    }
+
+    /// Parses an element for optimistic combination: on the curve, but membership in the prime-order subgroup is
+    /// not checked where that check is expensive. The result may only enter a sum whose outcome is itself checked with
+    /// [`Group::is_in_subgroup`] and then for being right: a point of small order may make the sum any other element. Groups with free membership checks do the full [`Group::decode`].
+    ///
+    /// # Errors
+    /// Any [`DecodeError`].
+    fn decode_unchecked_subgroup(bytes: &[u8]) -> Result<Self::Element, DecodeError> {
+        Self::decode(bytes)
+    }
+
+    /// Whether the element is in the prime-order subgroup; only elements from [`Group::decode_unchecked_subgroup`]
+    /// and sums of them can fail this.
+    fn is_in_subgroup(_element: &Self::Element) -> bool {
+        true
+    }
+
+    /// Whether this is the neutral element.
+    fn is_identity(element: &Self::Element) -> bool {
+        bool::from(element.ct_eq(&Self::identity()))
+    }
+}
+
+/// One element of each group of a pairing: what it takes.
+pub type PairOf<P> = (<<P as Pairing>::G1 as Group>::Element, <<P as Pairing>::G2 as Group>::Element);
+
+/// Two groups of the same prime order with a pairing e: G1 x G2 -> GT (type 3: no efficient map between G1 and G2).
+pub trait Pairing: Copy + Debug + Eq + Send + Sync + 'static {
+    /// Z_q, shared by both groups.
+    type Scalar: Scalar;
+    /// The group with the shorter encoding.
+    type G1: Group<Scalar = Self::Scalar>;
+    /// The group with the longer encoding.
+    type G2: Group<Scalar = Self::Scalar>;
+
+    /// Whether the product of e(P_i, Q_i) is one: one multi-Miller loop, one final exponentiation. Public data only.
+    fn vartime_product_is_one(pairs: &[PairOf<Self>]) -> bool;
+}

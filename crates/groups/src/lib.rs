@@ -1,0 +1,47 @@
+//! Prime-order groups, pairings, hash-to-group, secrets and transcripts: the ground floor of the house.
+//!
+//! Everything above is generic over [`Group`] and reads like the papers: `h * r + g * s`. (The papers write groups
+//! multiplicatively; the code, like every curve library, writes them additively: `g^x` is `g * x`.)
+//!
+//! A group is implemented by wrapping the best-kept crate for its curve; nothing above this crate names such a crate,
+//! so that choice stays reversible (see `docs/adr/`).
+
+pub mod bls12_381;
+mod expand;
+mod group;
+mod ristretto;
+mod secret;
+mod transcript;
+
+pub use group::{DecodeError, Group, PairOf, Pairing, Scalar};
+pub use ristretto::{Ristretto255, RistrettoElement, RistrettoScalar};
+pub use secret::Secret;
+pub use transcript::Transcript;
+
+/// Bits of the longest of some short scalars: 0 to 128.
+fn bit_length<'a>(scalars: impl Iterator<Item = &'a u128>) -> usize {
+    // An or is as long as its longest operand; at most 128 leading zeros fit any usize.
+    let all = scalars.fold(0, |all, scalar| all | scalar);
+    128 - usize::try_from(all.leading_zeros()).unwrap_or(0)
+}
+
+/// Writes `Name(hex)`: what public elements and scalars show in logs and failed assertions.
+fn hex_debug(f: &mut core::fmt::Formatter<'_>, name: &str, bytes: &[u8]) -> core::fmt::Result {
+    write!(f, "{name}(")?;
+    for byte in bytes {
+        write!(f, "{byte:02x}")?;
+    }
+    f.write_str(")")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_shows_the_encoding() {
+        let scalar = RistrettoScalar::from_u64(0x2a);
+        assert_eq!(format!("{scalar:?}"), format!("RistrettoScalar(2a{})", "00".repeat(31)));
+        assert!(format!("{:?}", bls12_381::G1::generator()).starts_with("G1Element(97f1d3a7"));
+    }
+}

@@ -1,0 +1,14 @@
+//! Sharing a secret among parties, and proving that a share was used as it should be: the second floor.
+//!
+//! - [`split`]: Shamir's sharing; [`ShareIndex`] and [`Threshold`] say who holds what and how many must agree;
+//! - [`InterpolationSet`]: Lagrange interpolation at zero, of scalars and "in the exponent";
+//! - [`dleq`]: Chaum-Pedersen proofs of equal discrete logarithms, one by one and in batches.
+
+pub mod dleq;
+mod interpolation;
+mod shamir;
+mod threshold;
+
+pub use interpolation::{InterpolationError, InterpolationSet, coefficients_at_zero, vartime_interpolate_at_zero};
+pub use shamir::split;
+pub use threshold::{ShareIndex, Threshold, ThresholdError};
