@@ -1,0 +1,11 @@
+//! Threshold protocols: what the parties say to each other so that the schemes' results come about.
+//!
+//! [`start`] is the one door: a key, a share of it and a statement in, a [`Machine`] out. Behind it, for now, is one
+//! protocol, [`one_round`], which serves every scheme whose parties send one share each.
+
+pub mod one_round;
+mod start;
+
+pub use start::{AnyMachine, Operation, Outcome, start};
+pub use theta_rounds::Machine;
+pub use theta_schemes::RequestError;

@@ -1,0 +1,141 @@
+//! From a key and a statement to a running protocol.
+
+use std::sync::Arc;
+
+use rand_core::CryptoRng;
+use theta_groups::{Group, Scalar, Secret, Transcript};
+use theta_rounds::{Abort, Bug, Driver, Effect, Input, Machine, PartyId};
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyShare};
+use theta_schemes::{Purpose, RequestError, Statement, ThresholdScheme, with_key};
+use theta_sharing::Threshold;
+
+use crate::one_round::{OneRound, party_of};
+
+/// What a key can be asked to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// Unwrap the payload key of a ciphertext.
+    Decapsulate,
+    /// Sign a message.
+    Sign,
+    /// Draw a coin.
+    FlipCoin,
+}
+
+impl Operation {
+    /// The name in logs and metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Decapsulate => "decapsulate",
+            Self::Sign => "sign",
+            Self::FlipCoin => "flip_coin",
+        }
+    }
+
+    /// What a key must be for to do it.
+    #[must_use]
+    pub const fn purpose(self) -> Purpose {
+        match self {
+            Self::Decapsulate => Purpose::Decrypt,
+            Self::Sign => Purpose::Sign,
+            Self::FlipCoin => Purpose::Coin,
+        }
+    }
+}
+
+impl From<&Statement<'_>> for Operation {
+    fn from(statement: &Statement<'_>) -> Self {
+        match statement {
+            Statement::Decapsulate(_) => Self::Decapsulate,
+            Statement::Sign(_) => Self::Sign,
+            Statement::FlipCoin(_) => Self::FlipCoin,
+        }
+    }
+}
+
+/// What a request comes to.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The payload key, signature or coin value in its standard encoding.
+    pub result: Secret<Vec<u8>>,
+    /// What proves a result that does not prove itself; else empty.
+    pub proof: Vec<u8>,
+    /// The k parties whose shares are in the result.
+    pub contributors: Vec<PartyId>,
+}
+
+/// A protocol of any kind, at work on one request at one party.
+pub type AnyMachine = Box<dyn Machine<Output = Outcome>>;
+
+/// Builds the state machine for one request at the party that holds `share`. Everything about the request that can be
+/// checked is checked here, before a share of anything leaves; the machine itself starts with [`Input::Start`].
+///
+/// A share of another key than `public` gives a machine that ends at once with [`Abort::Bug`].
+///
+/// # Errors
+/// [`RequestError`]: the caller's mistake, or a ciphertext that is not valid.
+pub fn start<'a>(
+    public: &AnyPublicKey,
+    share: &Arc<AnyKeyShare>,
+    statement: impl Into<Statement<'a>>,
+) -> Result<AnyMachine, RequestError> {
+    let statement = statement.into();
+    let threshold = public.threshold();
+    let ours = share.key_id() == public.key_id() && threshold.contains(share.index());
+    let Some(local) = party_of(share.index()).filter(|_| ours) else { return Ok(Box::new(ForeignShare::default())) };
+    with_key!(
+        (public, share.as_ref()),
+        |public: Scheme, key| {
+            let request = Scheme::parse_request(public, &statement)?;
+            let seed = share_seed(key, &statement);
+            let protocol = OneRound::<Scheme>::new(local, threshold, Arc::clone(public), Arc::clone(key), request, seed);
+            Ok(Box::new(Driver::new(local, parties(threshold), protocol)))
+        },
+        else Ok(Box::new(ForeignShare::default()))
+    )
+}
+
+/// Where a share's randomness comes from: the secret key share and the statement, in the manner of RFC 6979, so that a
+/// node makes the same share of the same request every time. With fresh randomness a node that is killed and asked again
+/// would send other bytes than before, and its peers could not tell that from equivocation.
+fn share_seed<G: Group>(key: &KeyShare<G>, statement: &Statement<'_>) -> Secret<[u8; 32]> {
+    let secret = Secret::new(key.secret().expose().encode());
+    let seed = Transcript::new("theta/one-round/share-seed/v1")
+        .with("key id", key.key_id().as_bytes())
+        .with("secret", secret.expose().as_ref())
+        .with("operation", Operation::from(statement).name().as_bytes())
+        .with("statement", statement.bytes());
+    Secret::new(seed.finish32())
+}
+
+/// Parties 1 to n.
+fn parties(threshold: Threshold) -> impl Iterator<Item = PartyId> {
+    threshold.indices().filter_map(party_of)
+}
+
+/// What runs where a node's key share does not belong to its key: nothing.
+#[derive(Default)]
+struct ForeignShare {
+    finished: bool,
+}
+
+impl Machine for ForeignShare {
+    type Output = Outcome;
+
+    fn handle(&mut self, input: Input, _rng: &mut dyn CryptoRng) -> Vec<Effect<Outcome>> {
+        if self.finished || !matches!(input, Input::Start) {
+            return Vec::new();
+        }
+        self.finished = true;
+        vec![Effect::Finished(Err(Abort::Bug(Bug("the key share belongs to another key"))))]
+    }
+
+    fn contributions(&self) -> (usize, usize) {
+        (0, 0)
+    }
+
+    fn is_finished(&self) -> bool {
+        self.finished
+    }
+}

@@ -1,0 +1,190 @@
+//! Groups on real keys, and the lies that one needs to know the schemes for.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
+use theta_groups::{Group, Ristretto255, Scalar, bls12_381};
+use theta_protocols::{AnyMachine, Outcome, start};
+use theta_rounds::simulator::{Adversary, Conditions, HonestSend, Report, SimRng, Simulator, Tamper};
+use theta_rounds::{Effect, Input, PartyId, Slot};
+use theta_schemes::ciphers::payload::{Aead, split_ciphertext};
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, deal_any};
+use theta_schemes::{Purpose, StatementBytes, Suite};
+use theta_sharing::Threshold;
+
+/// The moment by which everything that is not held back has arrived.
+pub(crate) const HELD_BACK: u64 = 10_000;
+
+pub(crate) fn id(number: u16) -> PartyId {
+    PartyId::try_from(number).unwrap()
+}
+
+/// A dealt key, something to do with it, and what comes of it.
+pub(crate) struct Setting {
+    pub(crate) suite: Suite,
+    pub(crate) n: u16,
+    pub(crate) public: AnyPublicKey,
+    pub(crate) shares: Vec<Arc<AnyKeyShare>>,
+    pub(crate) statement: StatementBytes,
+    pub(crate) other_statement: StatementBytes,
+    pub(crate) result: Vec<u8>,
+}
+
+impl Setting {
+    pub(crate) fn new(suite: Suite, k: u16, n: u16) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(u64::from(k) << 16 | u64::from(n));
+        let threshold = Threshold::new(k, n).unwrap();
+        let (public, shares) = deal_any(suite, threshold, &mut rng);
+        let statement = statement_about(&public, b"one", &mut rng);
+        let other_statement = statement_about(&public, b"another", &mut rng);
+        let shares = shares.into_iter().map(Arc::new).collect();
+        let mut setting = Self { suite, n, public, shares, statement, other_statement, result: Vec::new() };
+        setting.result = setting.run(0, Vec::new()).agreed(result_of).unwrap();
+        setting
+    }
+
+    pub(crate) fn machine(&self, number: u16) -> AnyMachine {
+        start(&self.public, &self.shares[usize::from(number) - 1], &self.statement).unwrap()
+    }
+
+    /// What party `number` sends in the instance of the other statement.
+    pub(crate) fn share_of_other_instance(&self, number: u16) -> HonestSend {
+        let mut machine = start(&self.public, &self.shares[usize::from(number) - 1], &self.other_statement).unwrap();
+        own_share(&mut machine)
+    }
+
+    /// Runs all parties, these ones corrupted. Their messages arrive at everybody before those of the honest, and the
+    /// honest ones' reach them early.
+    pub(crate) fn run(&self, seed: u64, corrupted: Vec<(u16, Box<dyn Adversary>)>) -> Report<Outcome> {
+        let mut simulator = Simulator::new(seed, Conditions::default());
+        let culprits: Vec<u16> = corrupted.iter().map(|(number, _)| *number).collect();
+        let honest: Vec<u16> = (1..=self.n).filter(|number| !culprits.contains(number)).collect();
+        for number in &honest {
+            simulator.honest(id(*number), self.machine(*number));
+            for other in honest.iter().filter(|_| !culprits.is_empty()) {
+                simulator.hold_back(id(*number), id(*other), HELD_BACK);
+            }
+        }
+        for (number, adversary) in corrupted {
+            simulator.byzantine(id(number), self.machine(number), adversary);
+        }
+        simulator.run()
+    }
+
+    /// Runs with these parties corrupted and sees that everyone honest gets the result, that all of them name each of the
+    /// corrupted with one of `offences`, and that nobody names an honest party.
+    pub(crate) fn expect_named(&self, seed: u64, corrupted: Vec<(u16, Box<dyn Adversary>)>, offences: &[&str]) {
+        let culprits: Vec<u16> = corrupted.iter().map(|(number, _)| *number).collect();
+        let report = self.run(seed, corrupted);
+        self.expect_result(&report);
+        for culprit in culprits {
+            let blames: Vec<_> = report.blames_of(id(culprit)).collect();
+            for (by, _) in report.honest() {
+                let said = blames.iter().filter(|(party, _)| *party == by).count();
+                assert_eq!(said, 1, "{}: party {by} names {culprit} once, seed {seed}", self.suite);
+            }
+            for (by, blame) in blames {
+                let name = blame.offence.name();
+                assert!(offences.contains(&name), "{}: party {by} takes it for {name}, seed {seed}", self.suite);
+            }
+        }
+    }
+
+    pub(crate) fn expect_result(&self, report: &Report<Outcome>) {
+        report.check_blame().unwrap();
+        let result = report.agreed(result_of).unwrap();
+        assert_eq!(result, self.result, "{}: the result is the one of an honest run", self.suite);
+    }
+}
+
+/// Something that the key answers: a ciphertext of `text`, or itself to be signed or to name a coin.
+fn statement_about(public: &AnyPublicKey, text: &'static [u8], rng: &mut ChaCha8Rng) -> StatementBytes {
+    match public.suite().purpose() {
+        Purpose::Sign => StatementBytes::Sign(text.into()),
+        Purpose::Coin => StatementBytes::FlipCoin(text.into()),
+        Purpose::Decrypt => {
+            let ciphertext = public.encrypt(text, b"label", Aead::default(), rng).unwrap();
+            let (header, _) = split_ciphertext(&ciphertext).unwrap();
+            StatementBytes::Decapsulate(Bytes::copy_from_slice(header))
+        }
+    }
+}
+
+pub(crate) fn result_of(outcome: &Outcome) -> Vec<u8> {
+    outcome.result.expose().clone()
+}
+
+/// The share that a machine sends when it starts.
+pub(crate) fn own_share(machine: &mut AnyMachine) -> HonestSend {
+    own_share_with(machine, 99)
+}
+
+/// The same with that randomness.
+pub(crate) fn own_share_with(machine: &mut AnyMachine, seed: u64) -> HonestSend {
+    let effects = machine.handle(Input::Start, &mut ChaCha8Rng::seed_from_u64(seed));
+    let sent = effects.into_iter().find_map(|effect| match effect {
+        Effect::Send { slot, channel, payload, .. } => Some(HonestSend { slot, channel, payload }),
+        _ => None,
+    });
+    sent.unwrap()
+}
+
+/// Checks groups of k of n on keys of every suite.
+pub(crate) fn each_suite(k: u16, n: u16, check: impl Fn(&Setting)) {
+    for suite in Suite::ALL {
+        check(&Setting::new(suite, k, n));
+    }
+}
+
+/// An adversary that changes every payload by what it is told, knowing to whom it goes.
+pub(crate) fn tamper(mut change: impl FnMut(PartyId, Bytes) -> Bytes + Send + 'static) -> Box<dyn Adversary> {
+    Box::new(Tamper(move |_: &mut SimRng, to: PartyId, slot: Slot, payload: Bytes| vec![(slot, change(to, payload))]))
+}
+
+/// A well-formed share whose group element is off by `delta` times the generator.
+pub(crate) fn shifted(suite: Suite, payload: &[u8], delta: &Delta) -> Bytes {
+    match suite {
+        Suite::Sg02Ristretto255 | Suite::Cks05Ristretto255 => shift::<Ristretto255>(payload, delta),
+        Suite::Sg02Bls12381 | Suite::Cks05Bls12381 | Suite::Bls04MinSig => shift::<bls12_381::G1>(payload, delta),
+        Suite::Bls04MinPk => shift::<bls12_381::G2>(payload, delta),
+        other => panic!("no lies known about {other}"),
+    }
+}
+
+/// A signed number, times a Lagrange coefficient if wanted.
+pub(crate) struct Delta {
+    pub(crate) value: u64,
+    pub(crate) negative: bool,
+    /// `(set, of)`: the coefficient at zero of party `of` among `set`.
+    pub(crate) lagrange: Option<(Vec<u16>, u16)>,
+}
+
+impl Delta {
+    pub(crate) const fn plus(value: u64) -> Self {
+        Self { value, negative: false, lagrange: None }
+    }
+
+    pub(crate) const fn minus(value: u64) -> Self {
+        Self { value, negative: true, lagrange: None }
+    }
+
+    fn scalar<S: Scalar>(&self) -> S {
+        let mut scalar = S::from_u64(self.value);
+        if let Some((set, of)) = &self.lagrange {
+            // Product of j / (j - of) over the others of the set, in the field.
+            for j in set.iter().filter(|j| *j != of) {
+                let (j, of) = (S::from_u64(u64::from(*j)), S::from_u64(u64::from(*of)));
+                scalar = scalar * j * (j - of).invert();
+            }
+        }
+        if self.negative { -scalar } else { scalar }
+    }
+}
+
+fn shift<G: Group>(payload: &[u8], delta: &Delta) -> Bytes {
+    let (element, rest) = payload.split_at(G::ENCODED_LEN);
+    let element = G::decode(element).unwrap() + G::mul_base(&delta.scalar::<G::Scalar>());
+    [G::encode(&element).as_ref(), rest].concat().into()
+}

@@ -1,0 +1,256 @@
+//! The generic driver: everything that protocols would otherwise repeat, done once.
+
+use core::mem;
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use rand_core::CryptoRng;
+
+use crate::{
+    Abort, Blame, Bug, Channel, Offence, Outgoing, PartyId, Progress, Recipient, RoundMessage, RoundProtocol, Slot,
+    mailbox::{Mailboxes, Stored},
+};
+
+/// What happens to a machine.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// The application asked for this instance. Messages that came before wait for it.
+    Start,
+    /// A message from an authenticated peer.
+    Message {
+        /// Its sender, as the transport authenticated it.
+        from: PartyId,
+        /// Where it claims to belong.
+        slot: Slot,
+        /// How it travelled.
+        channel: Channel,
+        /// Its bytes, of any content.
+        payload: Bytes,
+    },
+    /// Logical time passes.
+    Tick,
+}
+
+/// What a machine wants done.
+#[derive(Debug)]
+pub enum Effect<O> {
+    /// Send a message.
+    Send {
+        /// To whom.
+        to: Recipient,
+        /// Where it belongs.
+        slot: Slot,
+        /// How it must travel.
+        channel: Channel,
+        /// Its bytes.
+        payload: Bytes,
+    },
+    /// A party was caught. The instance goes on.
+    Blame(Blame),
+    /// The end; exactly once, and the last effect of a machine.
+    Finished(Result<O, Abort>),
+}
+
+/// A running protocol of any kind: eats inputs, emits effects. Never blocks, never panics on what comes from outside.
+pub trait Machine: Send {
+    /// The protocol's result.
+    type Output;
+
+    /// Takes one input and does all that it makes possible.
+    fn handle(&mut self, input: Input, rng: &mut dyn CryptoRng) -> Vec<Effect<Self::Output>>;
+
+    /// How many parties' contributions there are, and how many it takes.
+    fn contributions(&self) -> (usize, usize);
+
+    /// Whether [`Effect::Finished`] was emitted; from then on every input is ignored.
+    fn is_finished(&self) -> bool;
+}
+
+/// Where an instance is in its life.
+enum Phase<P> {
+    AwaitingStart(P),
+    Running(P),
+    Finished { contributions: (usize, usize) },
+}
+
+/// Runs one instance of a [`RoundProtocol`] at one party.
+///
+/// It refuses what does not come from another member, bans whoever offends (and tells the protocol to forget them), keeps
+/// one payload a party and slot so as to tell duplicates from equivocation, holds messages of future rounds back until
+/// their round, and after every event goes on until the protocol waits.
+///
+/// Memory is bounded by what the protocol itself accepts: payloads stay only if they decode, or are early and within
+/// [the mailbox's bounds](crate::EARLY_MESSAGES); the end frees them all.
+pub struct Driver<P: RoundProtocol> {
+    local: PartyId,
+    members: BTreeSet<PartyId>,
+    banned: BTreeSet<PartyId>,
+    mailboxes: Mailboxes,
+    phase: Phase<P>,
+}
+
+impl<P: RoundProtocol> Driver<P> {
+    /// Sets up `protocol` at party `local` of the group `members`. Nothing runs before [`Input::Start`].
+    pub fn new(local: PartyId, members: impl IntoIterator<Item = PartyId>, protocol: P) -> Self {
+        Self {
+            local,
+            members: members.into_iter().collect(),
+            banned: BTreeSet::new(),
+            mailboxes: Mailboxes::default(),
+            phase: Phase::AwaitingStart(protocol),
+        }
+    }
+
+    /// The parties caught so far, in order.
+    pub fn banned(&self) -> impl Iterator<Item = PartyId> {
+        self.banned.iter().copied()
+    }
+
+    const fn running(&self) -> Option<&P> {
+        if let Phase::Running(protocol) = &self.phase { Some(protocol) } else { None }
+    }
+
+    const fn running_mut(&mut self) -> Option<&mut P> {
+        if let Phase::Running(protocol) = &mut self.phase { Some(protocol) } else { None }
+    }
+
+    fn start(&mut self) {
+        let nothing = Phase::Finished { contributions: (0, 0) };
+        self.phase = match mem::replace(&mut self.phase, nothing) {
+            Phase::AwaitingStart(protocol) => Phase::Running(protocol),
+            other => other,
+        };
+    }
+
+    /// Sorts one message in: ignored, blamed, held back or delivered.
+    fn receive(&mut self, from: PartyId, slot: Slot, channel: Channel, payload: Bytes, out: &mut Effects<P>) {
+        if from == self.local || !self.members.contains(&from) || self.banned.contains(&from) {
+            return;
+        }
+        let offence = match P::Message::channel(slot) {
+            None => Offence::UnknownSlot,
+            Some(expected) if expected != channel => Offence::WrongChannel { expected, got: channel },
+            Some(_) => {
+                let early = self.running().is_none_or(|protocol| slot.round > protocol.round());
+                match self.mailboxes.store(from, slot, payload, early) {
+                    Stored::Early | Stored::Duplicate | Stored::NoRoom => return,
+                    Stored::Due(payload) => return self.deliver(from, slot, &payload, out),
+                    Stored::Conflict { first, second } => Offence::Equivocation { first, second },
+                }
+            }
+        };
+        self.ban(Blame { party: from, slot: Some(slot), offence }, out);
+    }
+
+    /// Decodes a message whose time has come and gives it to the protocol.
+    fn deliver(&mut self, from: PartyId, slot: Slot, payload: &[u8], out: &mut Effects<P>) {
+        let Some(protocol) = self.running_mut() else { return };
+        let message = match P::Message::decode(from, slot, payload) {
+            Ok(message) => message,
+            Err(malformed) => {
+                let blame = Blame { party: from, slot: Some(slot), offence: Offence::Malformed(malformed) };
+                return self.ban(blame, out);
+            }
+        };
+        let Err(blames) = protocol.update(from, message) else { return };
+        for (party, evidence) in blames {
+            let slot = (party == from).then_some(slot);
+            self.ban(Blame { party, slot, offence: Offence::protocol(&evidence) }, out);
+        }
+    }
+
+    /// Shuts a party out of this instance, once.
+    fn ban(&mut self, blame: Blame, out: &mut Effects<P>) {
+        let party = blame.party;
+        if !self.members.contains(&party) || !self.banned.insert(party) {
+            return;
+        }
+        self.mailboxes.remove(party);
+        if let Phase::AwaitingStart(protocol) | Phase::Running(protocol) = &mut self.phase {
+            protocol.exclude(party);
+        }
+        out.push(Effect::Blame(blame));
+    }
+
+    /// Goes on until the protocol waits for something that is not here. Runs after every event, so that nothing that
+    /// came too early or too late can stall an instance.
+    fn settle(&mut self, rng: &mut dyn CryptoRng, out: &mut Effects<P>) {
+        while let Some(protocol) = self.running_mut() {
+            match protocol.progress() {
+                Progress::NextRound => {
+                    if let Err(bug) = next_round(protocol, rng, out) {
+                        return self.finish(out, |_| Err(Abort::Bug(bug)));
+                    }
+                }
+                Progress::Finalize | Progress::Failed => return self.finish(out, P::finalize),
+                Progress::Waiting => {
+                    let round = protocol.round();
+                    let Some((from, slot, payload)) = self.mailboxes.next_due(round) else { return };
+                    self.deliver(from, slot, &payload, out);
+                }
+            }
+        }
+    }
+
+    fn finish(&mut self, out: &mut Effects<P>, result: impl FnOnce(P) -> Result<P::Output, Abort>) {
+        let contributions = self.contributions();
+        if let Phase::Running(protocol) = mem::replace(&mut self.phase, Phase::Finished { contributions }) {
+            self.mailboxes = Mailboxes::default();
+            out.push(Effect::Finished(result(protocol)));
+        }
+    }
+}
+
+type Effects<P> = Vec<Effect<<P as RoundProtocol>::Output>>;
+
+/// Does one round and queues what it sends.
+fn next_round<P: RoundProtocol>(protocol: &mut P, rng: &mut dyn CryptoRng, out: &mut Effects<P>) -> Result<(), Bug> {
+    let before = protocol.round();
+    for Outgoing { to, message } in protocol.do_round(rng)? {
+        let slot = message.slot();
+        let channel = P::Message::channel(slot).ok_or(Bug("a message for a slot that the protocol does not have"))?;
+        if channel == Channel::Private && to == Recipient::All {
+            return Err(Bug("a private message to all"));
+        }
+        out.push(Effect::Send { to, slot, channel, payload: message.encode() });
+    }
+    // Otherwise a protocol that forgets to advance would spin here for ever.
+    if protocol.round() > before || protocol.progress() != Progress::NextRound {
+        Ok(())
+    } else {
+        Err(Bug("a round that does not advance"))
+    }
+}
+
+impl<P: RoundProtocol> Machine for Driver<P> {
+    type Output = P::Output;
+
+    fn handle(&mut self, input: Input, rng: &mut dyn CryptoRng) -> Vec<Effect<P::Output>> {
+        let mut out = Vec::new();
+        if self.is_finished() {
+            return out;
+        }
+        match input {
+            Input::Start => self.start(),
+            Input::Message { from, slot, channel, payload } => self.receive(from, slot, channel, payload, &mut out),
+            Input::Tick => {
+                if let Some(protocol) = self.running_mut() {
+                    protocol.expire_round();
+                }
+            }
+        }
+        self.settle(rng, &mut out);
+        out
+    }
+
+    fn contributions(&self) -> (usize, usize) {
+        match &self.phase {
+            Phase::AwaitingStart(protocol) | Phase::Running(protocol) => protocol.contributions(),
+            Phase::Finished { contributions } => *contributions,
+        }
+    }
+
+    fn is_finished(&self) -> bool {
+        matches!(self.phase, Phase::Finished { .. })
+    }
+}

@@ -1,0 +1,96 @@
+//! What each party has sent: one payload a slot.
+
+use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
+
+use bytes::Bytes;
+
+use crate::{PartyId, Round, Slot};
+
+/// How many messages of one party wait for their round at most. Honest parties are a round or two ahead.
+pub const EARLY_MESSAGES: usize = 64;
+
+/// How many bytes of one party wait for their round at most.
+pub const EARLY_BYTES: usize = 1 << 20;
+
+/// What became of a message.
+pub(crate) enum Stored {
+    /// It is this round's (or an older one's): process it now.
+    Due(Bytes),
+    /// Kept until its round comes.
+    Early,
+    /// The same bytes again.
+    Duplicate,
+    /// Other bytes in a slot that is filled.
+    Conflict {
+        /// What was there.
+        first: Bytes,
+        /// What came.
+        second: Bytes,
+    },
+    /// Early, and its sender's share of the waiting room is full. Dropped without blame and without trace, so that it
+    /// can be sent again.
+    NoRoom,
+}
+
+#[derive(Default)]
+struct Mailbox {
+    slots: BTreeMap<Slot, Bytes>,
+    early_messages: usize,
+    early_bytes: usize,
+}
+
+/// The mailboxes of all parties that sent something.
+#[derive(Default)]
+pub(crate) struct Mailboxes {
+    parties: BTreeMap<PartyId, Mailbox>,
+    /// Which of the payloads wait for their round.
+    early: BTreeSet<(Slot, PartyId)>,
+}
+
+impl Mailboxes {
+    /// Takes a payload for a slot. Comparing with what is there is the only work on the hot path: no hashing.
+    pub(crate) fn store(&mut self, from: PartyId, slot: Slot, payload: Bytes, early: bool) -> Stored {
+        let mailbox = self.parties.entry(from).or_default();
+        let vacant = match mailbox.slots.entry(slot) {
+            Entry::Occupied(first) if *first.get() == payload => return Stored::Duplicate,
+            Entry::Occupied(first) => return Stored::Conflict { first: first.get().clone(), second: payload },
+            Entry::Vacant(vacant) => vacant,
+        };
+        // A payload is often a slice of a whole network frame: a copy of our own does not keep the frame alive.
+        let payload = Bytes::copy_from_slice(&payload);
+        if !early {
+            vacant.insert(payload.clone());
+            return Stored::Due(payload);
+        }
+        let bytes = mailbox.early_bytes.saturating_add(payload.len());
+        if mailbox.early_messages >= EARLY_MESSAGES || bytes > EARLY_BYTES {
+            return Stored::NoRoom;
+        }
+        vacant.insert(payload);
+        mailbox.early_messages += 1;
+        mailbox.early_bytes = bytes;
+        self.early.insert((slot, from));
+        Stored::Early
+    }
+
+    /// The next kept message whose round has come, lowest slot and party first.
+    pub(crate) fn next_due(&mut self, round: Round) -> Option<(PartyId, Slot, Bytes)> {
+        let &(slot, from) = self.early.first()?;
+        if slot.round > round {
+            return None;
+        }
+        self.early.pop_first();
+        let mailbox = self.parties.get_mut(&from)?;
+        let payload = mailbox.slots.get(&slot)?.clone();
+        mailbox.early_messages -= 1;
+        mailbox.early_bytes -= payload.len();
+        Some((from, slot, payload))
+    }
+
+    /// Forgets a party.
+    pub(crate) fn remove(&mut self, party: PartyId) {
+        if self.parties.remove(&party).is_some_and(|mailbox| mailbox.early_messages > 0) {
+            self.early.retain(|(_, from)| *from != party);
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The five verbs of the round interface and the words around them.
+
+use core::{fmt, num::NonZeroU16};
+
+use bytes::Bytes;
+use rand_core::CryptoRng;
+
+use crate::Evidence;
+
+/// A member of the group that runs a protocol, 1 to 65,535.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PartyId(NonZeroU16);
+
+impl PartyId {
+    /// The number.
+    #[must_use]
+    pub const fn get(self) -> u16 {
+        self.0.get()
+    }
+}
+
+impl From<NonZeroU16> for PartyId {
+    fn from(value: NonZeroU16) -> Self {
+        Self(value)
+    }
+}
+
+impl TryFrom<u16> for PartyId {
+    type Error = core::num::TryFromIntError;
+
+    fn try_from(value: u16) -> Result<Self, Self::Error> {
+        NonZeroU16::try_from(value).map(Self)
+    }
+}
+
+impl fmt::Display for PartyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A round's number, from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Round(pub u16);
+
+/// Where in a protocol a message belongs: each party fills each slot once at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Slot {
+    /// The round that sends it.
+    pub round: Round,
+    /// Which of the round's messages.
+    pub kind: u16,
+}
+
+/// How a message must travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Channel {
+    /// Authenticated and encrypted, to one party.
+    Private,
+    /// Authenticated, the same to all as far as an honest sender goes.
+    Broadcast,
+    /// Through agreed, totally ordered broadcast.
+    Ordered,
+}
+
+/// Bytes that are not a message of this protocol; the sender is to blame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("malformed message: {0}")]
+pub struct Malformed(pub &'static str);
+
+/// A protocol's message type, one variant a slot.
+pub trait RoundMessage: Sized + Send {
+    /// Where it belongs.
+    fn slot(&self) -> Slot;
+    /// How messages of a slot travel; `None` for a slot that the protocol does not have.
+    fn channel(slot: Slot) -> Option<Channel>;
+    /// The payload; the slot travels beside it.
+    fn encode(&self) -> Bytes;
+    /// Parses the payload of a slot, from `from`.
+    ///
+    /// # Errors
+    /// [`Malformed`] on anything that an honest party does not send.
+    fn decode(from: PartyId, slot: Slot, payload: &[u8]) -> Result<Self, Malformed>;
+}
+
+/// To whom a message goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recipient {
+    /// One party.
+    Party(PartyId),
+    /// All the others.
+    All,
+}
+
+/// A message to send.
+#[derive(Clone, Debug)]
+pub struct Outgoing<M> {
+    /// To whom.
+    pub to: Recipient,
+    /// What.
+    pub message: M,
+}
+
+/// What an instance waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// More messages.
+    Waiting,
+    /// [`RoundProtocol::do_round`] can run.
+    NextRound,
+    /// [`RoundProtocol::finalize`] can run.
+    Finalize,
+    /// No outcome is possible any more; `finalize` tells why.
+    Failed,
+}
+
+/// Our own mistake: an invariant of the code does not hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("bug: {0}; please report it")]
+pub struct Bug(pub &'static str);
+
+/// Why an instance ends without a result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Abort {
+    /// The input was unusable although it passed validation, for example a ciphertext whose encryptor lied. Nobody's share is to blame.
+    #[error("{0}")]
+    Input(&'static str),
+    /// Too many parties misbehaved or are banned: fewer than k can still contribute.
+    #[error("{remaining} parties can still contribute, it takes {needed}")]
+    TooFewHonest {
+        /// Parties left.
+        remaining: usize,
+        /// k.
+        needed: usize,
+    },
+    /// Ours.
+    #[error(transparent)]
+    Bug(#[from] Bug),
+}
+
+/// A multi-party protocol as one party sees it.
+///
+/// Inside, an enum of states owned by value and named for what they await. Randomness enters in [`do_round`]
+/// and, for batch-verification weights, in [`update`] only through seeds drawn in `do_round`, so that
+/// seed + ordered inputs replay a run exactly.
+///
+/// [`do_round`]: RoundProtocol::do_round
+/// [`update`]: RoundProtocol::update
+pub trait RoundProtocol: Send + 'static {
+    /// Its messages.
+    type Message: RoundMessage;
+    /// Its typed result.
+    type Output: Send;
+    /// Exact, named reasons to blame a sender.
+    type Misbehaviour: Evidence;
+
+    /// The current round.
+    fn round(&self) -> Round;
+
+    /// Does the local work of the next round and says what to send.
+    ///
+    /// # Errors
+    /// [`Bug`]: only our own.
+    fn do_round(&mut self, rng: &mut dyn CryptoRng) -> Result<Vec<Outgoing<Self::Message>>, Bug>;
+
+    /// Takes one message. The driver has checked sender, channel and slot, and delivers each slot of a party once.
+    ///
+    /// # Errors
+    /// Blame for one or more senders: not necessarily `from`, since false shares may be found only when combined. It never
+    /// ends the instance: one cheater cannot deny service.
+    fn update(&mut self, from: PartyId, message: Self::Message) -> Result<(), Vec<(PartyId, Self::Misbehaviour)>>;
+
+    /// Logical time passes: a tick or a block height.
+    fn expire_round(&mut self) {}
+
+    /// A party was banned by the driver (equivocation, garbage): forget what it sent, expect nothing more from it.
+    fn exclude(&mut self, party: PartyId);
+
+    /// Where the protocol stands.
+    fn progress(&self) -> Progress;
+
+    /// Whether the next round can be done.
+    fn is_ready_for_next_round(&self) -> bool {
+        self.progress() == Progress::NextRound
+    }
+
+    /// Whether the result is there.
+    fn is_ready_to_finalize(&self) -> bool {
+        self.progress() == Progress::Finalize
+    }
+
+    /// How many parties' contributions it has, and how many it takes, for people who watch.
+    fn contributions(&self) -> (usize, usize);
+
+    /// The result.
+    ///
+    /// # Errors
+    /// [`Abort`] with the reason.
+    fn finalize(self) -> Result<Self::Output, Abort>;
+}

@@ -1,0 +1,279 @@
+//! Whole groups of machines under a seeded scheduler: random delivery order, delay, loss, duplication, Byzantine parties.
+//!
+//! Everything random comes from one seed, so a run that fails is replayed by its number:
+//!
+//! ```text
+//! THETA_SEED=1234 cargo test ...      # this seed alone
+//! THETA_SEEDS=100000 cargo test ...   # more seeds than usual
+//! ```
+//!
+//! Real machines run, of any protocol; only the network and the clock are imagined. A Byzantine party runs the honest
+//! machine too and an [`Adversary`] between it and the network.
+
+mod adversary;
+mod report;
+mod seeds;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+
+use rand_chacha::ChaCha8Rng;
+use rand_core::{Rng, SeedableRng};
+
+pub use adversary::{Adversary, Behaviour, Forgery, HonestSend, Tamper, flip_bit};
+pub use report::{PartyReport, Report};
+pub use seeds::for_each_seed;
+
+use crate::{Effect, Input, Machine, PartyId, Recipient};
+
+/// The generator of the scheduler, of each party and of each adversary: one stream each of the run's seed.
+pub type SimRng = ChaCha8Rng;
+
+/// A number below `bound` (0 for a bound of 0), near enough to uniform for scheduling.
+pub fn below(rng: &mut SimRng, bound: u64) -> u64 {
+    rng.next_u64().checked_rem(bound).unwrap_or(0)
+}
+
+/// What the imagined network does to honest links. Time has no unit: only the order matters.
+#[derive(Clone, Copy, Debug)]
+pub struct Conditions {
+    /// The longest delay of a message; each gets its own, so messages overtake each other.
+    pub max_delay: u64,
+    /// The latest moment at which a party starts; messages that reach it before are early.
+    pub max_start: u64,
+    /// How many messages of a thousand arrive twice.
+    pub duplicates_per_mille: u64,
+    /// How many messages of a thousand are lost on links named by [`Simulator::lossy`].
+    pub loss_per_mille: u64,
+    /// How many ticks every unfinished party gets once nothing else happens.
+    pub ticks: u32,
+}
+
+impl Default for Conditions {
+    fn default() -> Self {
+        Self { max_delay: 100, max_start: 100, duplicates_per_mille: 50, loss_per_mille: 300, ticks: 0 }
+    }
+}
+
+/// A group about to run.
+pub struct Simulator<O> {
+    seed: u64,
+    conditions: Conditions,
+    rng: SimRng,
+    parties: BTreeMap<PartyId, Party<O>>,
+    lossy: BTreeSet<PartyId>,
+    slow: BTreeMap<(PartyId, PartyId), u64>,
+    queue: BinaryHeap<Reverse<(u64, u64)>>,
+    events: BTreeMap<u64, (PartyId, Event<O>)>,
+    next_event: u64,
+    now: u64,
+    trace: report::Trace,
+}
+
+/// What happens to a party.
+enum Event<O> {
+    Input(Input),
+    Restart(Box<dyn Machine<Output = O>>),
+}
+
+struct Party<O> {
+    machine: Box<dyn Machine<Output = O>>,
+    rng: SimRng,
+    adversary: Option<(Box<dyn Adversary>, SimRng)>,
+    report: PartyReport<O>,
+}
+
+/// To whom a stream of randomness belongs.
+#[derive(Clone, Copy)]
+enum Owner {
+    Party = 0,
+    Adversary = 1,
+    Restarted = 2,
+}
+
+/// One of the streams of party `id`. Stream 0 is the scheduler's.
+fn stream(seed: u64, id: PartyId, owner: Owner) -> SimRng {
+    let mut rng = SimRng::seed_from_u64(seed);
+    rng.set_stream(u64::from(id.get()) | ((owner as u64) << 16));
+    rng
+}
+
+impl<O> Simulator<O> {
+    /// An empty group.
+    #[must_use]
+    pub fn new(seed: u64, conditions: Conditions) -> Self {
+        Self {
+            seed,
+            conditions,
+            rng: SimRng::seed_from_u64(seed),
+            parties: BTreeMap::new(),
+            lossy: BTreeSet::new(),
+            slow: BTreeMap::new(),
+            queue: BinaryHeap::new(),
+            events: BTreeMap::new(),
+            next_event: 0,
+            now: 0,
+            trace: report::Trace::default(),
+        }
+    }
+
+    /// The scheduler's generator, to choose a scenario by the same seed.
+    pub const fn rng(&mut self) -> &mut SimRng {
+        &mut self.rng
+    }
+
+    /// Adds an honest party.
+    pub fn honest(&mut self, id: PartyId, machine: Box<dyn Machine<Output = O>>) {
+        self.add(id, machine, None);
+    }
+
+    /// Adds a Byzantine party: the honest machine of that party with an adversary in front of it.
+    pub fn byzantine(
+        &mut self,
+        id: PartyId,
+        machine: Box<dyn Machine<Output = O>>,
+        adversary: impl Adversary + 'static,
+    ) {
+        self.add(id, machine, Some((Box::new(adversary), stream(self.seed, id, Owner::Adversary))));
+    }
+
+    fn add(
+        &mut self,
+        id: PartyId,
+        machine: Box<dyn Machine<Output = O>>,
+        adversary: Option<(Box<dyn Adversary>, SimRng)>,
+    ) {
+        let report = PartyReport { honest: adversary.is_none(), restarted: false, result: None, blames: Vec::new() };
+        let at = below(&mut self.rng, self.conditions.max_start + 1);
+        self.parties.insert(id, Party { machine, rng: stream(self.seed, id, Owner::Party), adversary, report });
+        self.at(at, id, Input::Start);
+    }
+
+    /// Whatever `party` sends may be lost on its way.
+    pub fn lossy(&mut self, party: PartyId) {
+        self.lossy.insert(party);
+    }
+
+    /// Whatever `from` sends to `to` takes that much longer, to make sure that something else comes first.
+    pub fn hold_back(&mut self, from: PartyId, to: PartyId, delay: u64) {
+        self.slow.insert((from, to), delay);
+    }
+
+    /// Delivers an input at a certain time, besides all that the parties send. The senders of such messages are not
+    /// watched: it is the test that speaks.
+    pub fn at(&mut self, time: u64, to: PartyId, input: Input) {
+        self.schedule(time, to, Event::Input(input));
+    }
+
+    /// Kills a party and starts it again as `machine`: all that it knew is gone, what it sent is not.
+    pub fn restart(&mut self, time: u64, id: PartyId, machine: Box<dyn Machine<Output = O>>) {
+        self.schedule(time, id, Event::Restart(machine));
+    }
+
+    fn schedule(&mut self, time: u64, to: PartyId, event: Event<O>) {
+        let number = self.next_event;
+        self.next_event += 1;
+        self.queue.push(Reverse((time, number)));
+        self.events.insert(number, (to, event));
+    }
+
+    /// Runs until nothing is under way any more.
+    #[must_use]
+    pub fn run(mut self) -> Report<O> {
+        for round in 0..=self.conditions.ticks {
+            while let Some(Reverse((time, number))) = self.queue.pop() {
+                self.now = time;
+                match self.events.remove(&number) {
+                    Some((to, Event::Input(input))) => self.step(to, input),
+                    Some((id, Event::Restart(machine))) => {
+                        self.replace(id, machine);
+                        self.step(id, Input::Start);
+                    }
+                    None => {}
+                }
+            }
+            if round < self.conditions.ticks {
+                let ids: Vec<_> = self.parties.keys().copied().collect();
+                for id in ids {
+                    self.at(self.now + 1, id, Input::Tick);
+                }
+            }
+        }
+        let parties = self.parties.into_iter().map(|(id, party)| (id, party.report)).collect();
+        Report { seed: self.seed, trace: self.trace.finish(), parties }
+    }
+
+    fn replace(&mut self, id: PartyId, machine: Box<dyn Machine<Output = O>>) {
+        if let Some(party) = self.parties.get_mut(&id) {
+            party.machine = machine;
+            party.rng = stream(self.seed, id, Owner::Restarted);
+            party.report.restarted = true;
+            party.report.result = None;
+        }
+    }
+
+    /// One event at one party, and all that follows from it there.
+    fn step(&mut self, id: PartyId, input: Input) {
+        self.trace.input(id, &input);
+        let everyone: Vec<PartyId> = self.parties.keys().copied().collect();
+        let Some(party) = self.parties.get_mut(&id) else { return };
+        let mut sends: Vec<(PartyId, Forgery)> = Vec::new();
+
+        if let (Some((adversary, rng)), Input::Message { from, slot, channel, payload }) =
+            (&mut party.adversary, &input)
+        {
+            let seen = HonestSend { slot: *slot, channel: *channel, payload: payload.clone() };
+            for forgery in adversary.on_receive(rng, *from, &seen) {
+                sends.extend(everyone.iter().map(|to| (*to, forgery.clone())));
+            }
+        }
+        for effect in party.machine.handle(input, &mut party.rng) {
+            match effect {
+                Effect::Blame(blame) => {
+                    self.trace.blame(id, &blame);
+                    party.report.blames.push(blame);
+                }
+                Effect::Finished(result) => {
+                    self.trace.finished(id, result.is_ok());
+                    party.report.result = Some(result);
+                }
+                Effect::Send { to, slot, channel, payload } => {
+                    let original = HonestSend { slot, channel, payload };
+                    for to in everyone.iter().copied().filter(|peer| *peer != id && reaches(to, *peer)) {
+                        match &mut party.adversary {
+                            None => sends.push((to, original.clone())),
+                            Some((adversary, rng)) => {
+                                let forged = adversary.on_send(rng, to, original.clone());
+                                sends.extend(forged.into_iter().map(|forgery| (to, forgery)));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        for (to, message) in sends.into_iter().filter(|(to, _)| *to != id) {
+            self.post(id, to, message);
+        }
+    }
+
+    /// Puts a message on the network: lost, late, twice.
+    fn post(&mut self, from: PartyId, to: PartyId, message: Forgery) {
+        if self.lossy.contains(&from) && below(&mut self.rng, 1000) < self.conditions.loss_per_mille {
+            return;
+        }
+        let copies = if below(&mut self.rng, 1000) < self.conditions.duplicates_per_mille { 2 } else { 1 };
+        let Forgery { slot, channel, payload } = message;
+        let held_back = self.slow.get(&(from, to)).copied().unwrap_or(0);
+        for _ in 0..copies {
+            let time = self.now + 1 + below(&mut self.rng, self.conditions.max_delay) + held_back;
+            self.at(time, to, Input::Message { from, slot, channel, payload: payload.clone() });
+        }
+    }
+}
+
+fn reaches(recipient: Recipient, peer: PartyId) -> bool {
+    match recipient {
+        Recipient::All => true,
+        Recipient::Party(party) => party == peer,
+    }
+}

@@ -1,0 +1,119 @@
+//! What came of a run.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{Abort, Blame, Input, PartyId};
+
+/// What came of a run.
+pub struct Report<O> {
+    /// What it was drawn from.
+    pub seed: u64,
+    /// A digest of every event in its order: equal for equal runs.
+    pub trace: u64,
+    /// By party.
+    pub parties: BTreeMap<PartyId, PartyReport<O>>,
+}
+
+/// What came of a run at one party.
+pub struct PartyReport<O> {
+    /// Whether it was left alone by the adversary.
+    pub honest: bool,
+    /// Whether it lost its memory on the way: what came before is not sent to it again, so it may wait for ever.
+    pub restarted: bool,
+    /// Its outcome; `None` if it still waits.
+    pub result: Option<Result<O, Abort>>,
+    /// Whom it blamed.
+    pub blames: Vec<Blame>,
+}
+
+impl<O> Report<O> {
+    /// The honest parties.
+    pub fn honest(&self) -> impl Iterator<Item = (PartyId, &PartyReport<O>)> {
+        self.parties.iter().filter(|(_, party)| party.honest).map(|(id, party)| (*id, party))
+    }
+
+    /// All that honest parties say about `party`, each with who says it.
+    pub fn blames_of(&self, party: PartyId) -> impl Iterator<Item = (PartyId, &Blame)> {
+        let all = self.honest().flat_map(|(by, report)| report.blames.iter().map(move |blame| (by, blame)));
+        all.filter(move |(_, blame)| blame.party == party)
+    }
+
+    /// Checks that no honest party blames an honest one.
+    ///
+    /// # Errors
+    /// The false accusation, in words.
+    pub fn check_blame(&self) -> Result<(), String> {
+        let honest: BTreeSet<_> = self.honest().map(|(id, _)| id).collect();
+        for (by, report) in self.honest() {
+            if let Some(blame) = report.blames.iter().find(|blame| honest.contains(&blame.party)) {
+                return Err(format!("honest party {by} blames an honest one: {blame}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that every honest party that was not restarted has a result, the same at all by `view`, and gives it.
+    ///
+    /// # Errors
+    /// Who has none, why, or who differs.
+    pub fn agreed<T: PartialEq>(&self, view: impl Fn(&O) -> T) -> Result<T, String> {
+        let mut agreed: Option<(PartyId, T)> = None;
+        for (id, report) in self.honest() {
+            let value = match &report.result {
+                None if report.restarted => continue,
+                None => return Err(format!("honest party {id} still waits")),
+                Some(Err(abort)) => return Err(format!("honest party {id} gave up: {abort}")),
+                Some(Ok(output)) => view(output),
+            };
+            match &agreed {
+                None => agreed = Some((id, value)),
+                Some((_, first)) if *first == value => {}
+                Some((first, _)) => return Err(format!("honest parties {first} and {id} have different results")),
+            }
+        }
+        agreed.map(|(_, value)| value).ok_or_else(|| "nobody is honest".to_owned())
+    }
+}
+
+/// FNV-1a, 64 bit, over every event: stable across releases, which the standard library's hasher is not.
+pub(super) struct Trace(u64);
+
+impl Default for Trace {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Trace {
+    fn absorb(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    pub(super) fn input(&mut self, at: PartyId, input: &Input) {
+        self.absorb(&at.get().to_le_bytes());
+        match input {
+            Input::Start => self.absorb(b"start"),
+            Input::Tick => self.absorb(b"tick"),
+            Input::Message { from, slot, payload, .. } => {
+                self.absorb(&from.get().to_le_bytes());
+                self.absorb(&slot.round.0.to_le_bytes());
+                self.absorb(&slot.kind.to_le_bytes());
+                self.absorb(payload);
+            }
+        }
+    }
+
+    pub(super) fn blame(&mut self, at: PartyId, blame: &Blame) {
+        self.absorb(format!("{at} {blame}").as_bytes());
+    }
+
+    pub(super) fn finished(&mut self, at: PartyId, well: bool) {
+        self.absorb(format!("{at} {well}").as_bytes());
+    }
+
+    pub(super) const fn finish(self) -> u64 {
+        self.0
+    }
+}

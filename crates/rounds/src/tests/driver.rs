@@ -1,0 +1,175 @@
+//! One machine, fed by hand.
+
+use bytes::Bytes;
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
+
+use super::sum::{COMMIT, MASK, MaskedSum, OPEN};
+use crate::{
+    Abort, Blame, Channel, Driver, EARLY_BYTES, EARLY_MESSAGES, Effect, Input, Machine, Offence, PartyId, Recipient,
+    Round, Slot,
+};
+
+type Effects = Vec<Effect<u64>>;
+
+fn id(number: u16) -> PartyId {
+    PartyId::try_from(number).unwrap()
+}
+
+/// Party 1 of 3, and its randomness.
+struct One(Driver<MaskedSum>, ChaCha8Rng);
+
+impl One {
+    fn new() -> Self {
+        let protocol = MaskedSum::new(id(1), 3, 1000);
+        Self(Driver::new(id(1), (1..=3).map(id), protocol), ChaCha8Rng::seed_from_u64(7))
+    }
+
+    fn started() -> Self {
+        let mut one = Self::new();
+        assert_eq!(one.input(Input::Start).len(), 2, "a mask for each of the two others");
+        one
+    }
+
+    fn input(&mut self, input: Input) -> Effects {
+        self.0.handle(input, &mut self.1)
+    }
+
+    fn message(&mut self, from: u16, slot: Slot, channel: Channel, payload: &[u8]) -> Effects {
+        self.input(Input::Message { from: id(from), slot, channel, payload: Bytes::copy_from_slice(payload) })
+    }
+
+    fn mask(&mut self, from: u16, payload: &[u8]) -> Effects {
+        self.message(from, MASK, Channel::Private, payload)
+    }
+}
+
+fn only_blame(effects: &Effects) -> &Blame {
+    match effects.as_slice() {
+        // The sum takes all three parties, so a ban also ends it.
+        [Effect::Blame(blame), Effect::Finished(Err(Abort::TooFewHonest { remaining: 2, needed: 3 }))] => blame,
+        other => panic!("expected blame and the end, got {other:?}"),
+    }
+}
+
+#[test]
+fn strangers_and_echoes_of_oneself_are_refused_in_silence() {
+    let mut one = One::started();
+    assert!(one.mask(1, &[0; 8]).is_empty());
+    assert!(one.mask(4, &[0; 8]).is_empty());
+    assert!(one.message(9, COMMIT, Channel::Private, b"junk").is_empty());
+    assert_eq!(one.0.banned().count(), 0);
+}
+
+#[test]
+fn garbage_is_blamed() {
+    let effects = One::started().mask(2, &[0; 7]);
+    let blame = only_blame(&effects);
+    assert_eq!((blame.party, blame.slot), (id(2), Some(MASK)));
+    assert_eq!(blame.offence.name(), "malformed_message");
+    assert_eq!(blame.to_string(), "party 2: malformed message: not 8 bytes");
+}
+
+#[test]
+fn a_slot_that_does_not_exist_is_blamed() {
+    let slot = Slot { round: Round(1), kind: 9 };
+    let effects = One::started().message(3, slot, Channel::Private, &[0; 8]);
+    assert_eq!(only_blame(&effects).offence, Offence::UnknownSlot);
+}
+
+#[test]
+fn the_wrong_channel_is_blamed() {
+    let effects = One::started().message(3, MASK, Channel::Broadcast, &[0; 8]);
+    let expected = Offence::WrongChannel { expected: Channel::Private, got: Channel::Broadcast };
+    assert_eq!(only_blame(&effects).offence, expected);
+}
+
+#[test]
+fn an_exact_duplicate_is_ignored_and_a_conflict_is_equivocation_with_both_payloads() {
+    let mut one = One::started();
+    assert!(one.mask(2, &[5; 8]).is_empty());
+    assert!(one.mask(2, &[5; 8]).is_empty());
+    let effects = one.mask(2, &[6; 8]);
+    let expected = Offence::Equivocation { first: vec![5; 8].into(), second: vec![6; 8].into() };
+    assert_eq!(only_blame(&effects).offence, expected);
+    assert_eq!(one.0.banned().collect::<Vec<_>>(), [id(2)]);
+}
+
+#[test]
+fn early_messages_wait_for_the_start_and_for_their_round() {
+    let mut one = One::new();
+    assert!(one.mask(2, &[1; 8]).is_empty());
+    assert!(one.mask(3, &[2; 8]).is_empty());
+    assert!(one.message(2, COMMIT, Channel::Broadcast, &[1; 32]).is_empty());
+    let started = one.input(Input::Start);
+    let sent: Vec<_> = started.iter().map(|effect| matches!(effect, Effect::Send { slot: COMMIT, .. })).collect();
+    assert_eq!(sent, [false, false, true], "both rounds at once: nothing waits that needs not wait");
+    let third = one.message(3, COMMIT, Channel::Broadcast, &[2; 32]);
+    assert!(matches!(third.as_slice(), [Effect::Send { slot: OPEN, to: Recipient::All, .. }]));
+}
+
+#[test]
+fn an_early_conflict_is_caught_before_the_start() {
+    let mut one = One::new();
+    assert!(one.mask(2, &[1; 8]).is_empty());
+    let effects = one.mask(2, &[2; 8]);
+    assert!(matches!(effects.as_slice(), [Effect::Blame(Blame { offence: Offence::Equivocation { .. }, .. })]));
+    assert!(one.mask(2, &[1; 8]).is_empty(), "the banned stay banned");
+}
+
+#[test]
+fn early_garbage_is_blamed_when_its_round_comes() {
+    let mut one = One::new();
+    assert!(one.mask(3, b"junk").is_empty());
+    let effects = one.input(Input::Start);
+    let blamed = effects.iter().filter(|effect| matches!(effect, Effect::Blame(blame) if blame.party == id(3)));
+    assert_eq!(blamed.count(), 1);
+}
+
+#[test]
+fn a_false_opening_names_its_author() {
+    let mut one = One::started();
+    for party in [2, 3] {
+        one.mask(party, &[0; 8]);
+    }
+    for party in [2, 3] {
+        one.message(party, COMMIT, Channel::Broadcast, &[7; 32]);
+    }
+    let effects = one.message(3, OPEN, Channel::Broadcast, &[0; 16]);
+    let blame = only_blame(&effects);
+    assert_eq!((blame.party, blame.slot, blame.offence.name()), (id(3), Some(OPEN), "false_opening"));
+    assert_eq!(blame.to_string(), "party 3: opening does not match the commitment");
+    assert!(one.0.is_finished());
+    assert!(one.mask(2, b"anything").is_empty(), "after the end nothing is looked at");
+}
+
+#[test]
+fn ticks_reach_a_running_protocol_only() {
+    let mut one = One::new();
+    assert!(one.input(Input::Tick).is_empty());
+    assert_eq!(one.input(Input::Start).len(), 2);
+    assert!(one.input(Input::Start).is_empty(), "a second start is nothing");
+    assert!(matches!(one.input(Input::Tick).as_slice(), [Effect::Finished(Err(Abort::TooFewHonest { .. }))]));
+    assert!(one.input(Input::Tick).is_empty());
+}
+
+/// A mailbox is bounded by number and by size, and one party's flood takes nothing from another.
+#[test]
+fn early_junk_does_not_fill_memory() {
+    let mut mailboxes = crate::mailbox::Mailboxes::default();
+    let slot = |kind| Slot { round: Round(2), kind };
+    let mut kept = 0;
+    for kind in 0..10_000 {
+        let stored = mailboxes.store(id(2), slot(kind), Bytes::from_static(b"junk"), true);
+        kept += usize::from(matches!(stored, crate::mailbox::Stored::Early));
+    }
+    assert_eq!(kept, EARLY_MESSAGES);
+    let large = Bytes::from(vec![0; EARLY_BYTES + 1]);
+    assert!(matches!(mailboxes.store(id(3), slot(0), large, true), crate::mailbox::Stored::NoRoom));
+    let honest = mailboxes.store(id(3), slot(0), Bytes::from_static(b"real"), true);
+    assert!(matches!(honest, crate::mailbox::Stored::Early));
+    mailboxes.remove(id(2));
+    assert_eq!(mailboxes.next_due(Round(1)), None);
+    assert_eq!(mailboxes.next_due(Round(2)), Some((id(3), slot(0), Bytes::from_static(b"real"))));
+    assert_eq!(mailboxes.next_due(Round(2)), None);
+}
