@@ -1,0 +1,164 @@
+//! From text to a checked [`GroupFile`].
+
+use core::ops::Range;
+use std::{
+    collections::HashSet,
+    net::{Ipv4Addr, Ipv6Addr},
+};
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::{GroupClient, GroupFile, GroupNode, GroupProblem};
+use crate::{Fingerprint, PeerId};
+
+/// Where a problem is, as byte offsets, and what it is.
+type Fault = (Option<Range<usize>>, GroupProblem);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawGroup {
+    name: Spanned<String>,
+    threshold: Spanned<i64>,
+    #[serde(default)]
+    node: Vec<RawNode>,
+    #[serde(default)]
+    client: Vec<RawClient>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawNode {
+    id: Spanned<i64>,
+    peer_address: Spanned<String>,
+    api_address: Spanned<String>,
+    certificate: Spanned<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawClient {
+    name: Spanned<String>,
+    certificate: Spanned<String>,
+}
+
+pub(super) fn parse(text: &str) -> Result<GroupFile, Fault> {
+    let raw: RawGroup = toml::from_str(text).map_err(|error| {
+        let message = error.message().lines().collect::<Vec<_>>().join("; ");
+        (error.span(), GroupProblem::Syntax(message))
+    })?;
+    let mut seen = Seen::default();
+    let name = check_name(raw.name)?;
+    let n = match u16::try_from(raw.node.len()) {
+        Ok(0) => return Err((None, GroupProblem::NoNodes)),
+        Ok(n) => n,
+        Err(_) => return Err((None, GroupProblem::TooManyNodes(raw.node.len()))),
+    };
+    let threshold = in_range(&raw.threshold, n, |k| GroupProblem::Threshold { k, n })?;
+    let mut nodes = raw.node.into_iter().map(|node| seen.node(node, n)).collect::<Result<Vec<_>, _>>()?;
+    // n distinct ids between 1 and n: all of them.
+    nodes.sort_unstable_by_key(|node| node.id);
+    let clients = raw.client.into_iter().map(|client| seen.client(client)).collect::<Result<_, _>>()?;
+    Ok(GroupFile { name, threshold, nodes, clients })
+}
+
+/// What must not come twice.
+#[derive(Default)]
+struct Seen {
+    ids: HashSet<u16>,
+    addresses: HashSet<String>,
+    certificates: HashSet<Fingerprint>,
+    clients: HashSet<String>,
+}
+
+impl Seen {
+    fn node(&mut self, raw: RawNode, n: u16) -> Result<GroupNode, Fault> {
+        let out_of_range = |id| GroupProblem::NodeId { id, n };
+        let number = in_range(&raw.id, n, out_of_range)?;
+        let id = PeerId::try_from(number).map_err(|_| (Some(raw.id.span()), out_of_range(number.into())))?;
+        if !self.ids.insert(number) {
+            return Err((Some(raw.id.span()), GroupProblem::DuplicateId(number)));
+        }
+        Ok(GroupNode {
+            id,
+            peer_address: self.address(raw.peer_address)?,
+            api_address: self.address(raw.api_address)?,
+            certificate: self.certificate(&raw.certificate)?,
+        })
+    }
+
+    fn client(&mut self, raw: RawClient) -> Result<GroupClient, Fault> {
+        let span = raw.name.span();
+        let name = check_name(raw.name)?;
+        if !self.clients.insert(name.clone()) {
+            return Err((Some(span), GroupProblem::DuplicateClient(name)));
+        }
+        Ok(GroupClient { name, certificate: self.certificate(&raw.certificate)? })
+    }
+
+    fn address(&mut self, raw: Spanned<String>) -> Result<String, Fault> {
+        let span = raw.span();
+        let address = raw.into_inner();
+        if let Err(reason) = check_address(&address) {
+            return Err((Some(span), GroupProblem::Address { address, reason }));
+        }
+        if !self.addresses.insert(address.to_ascii_lowercase()) {
+            return Err((Some(span), GroupProblem::DuplicateAddress(address)));
+        }
+        Ok(address)
+    }
+
+    fn certificate(&mut self, raw: &Spanned<String>) -> Result<Fingerprint, Fault> {
+        let fault = |problem| Err((Some(raw.span()), problem));
+        let Ok(certificate) = raw.get_ref().parse() else {
+            return fault(GroupProblem::Certificate(raw.get_ref().clone()));
+        };
+        if !self.certificates.insert(certificate) {
+            return fault(GroupProblem::DuplicateCertificate(certificate.to_string()));
+        }
+        Ok(certificate)
+    }
+}
+
+fn in_range(raw: &Spanned<i64>, n: u16, problem: impl FnOnce(i64) -> GroupProblem) -> Result<u16, Fault> {
+    let value = *raw.get_ref();
+    u16::try_from(value)
+        .ok()
+        .filter(|number| (1..=n).contains(number))
+        .ok_or_else(|| (Some(raw.span()), problem(value)))
+}
+
+fn check_name(raw: Spanned<String>) -> Result<String, Fault> {
+    let span = raw.span();
+    let name = raw.into_inner();
+    let allowed = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+    let begins = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
+    if allowed && begins && name.len() <= 64 { Ok(name) } else { Err((Some(span), GroupProblem::Name(name))) }
+}
+
+fn check_address(address: &str) -> Result<(), &'static str> {
+    let (host, port) = address.rsplit_once(':').ok_or("it has no port")?;
+    if !port.parse::<u16>().is_ok_and(|port| port != 0) || port.starts_with('+') {
+        return Err("its port is not between 1 and 65535");
+    }
+    if let Some(inner) = host.strip_prefix('[') {
+        let inner = inner.strip_suffix(']').ok_or("its bracket does not close")?;
+        let ip: Ipv6Addr = inner.parse().map_err(|_| "no IPv6 address is in its brackets")?;
+        return if ip.is_unspecified() { Err(UNSPECIFIED) } else { Ok(()) };
+    }
+    if host.is_empty() {
+        return Err("it has no host");
+    }
+    if host.contains(':') {
+        return Err("an IPv6 address needs brackets");
+    }
+    if host.len() > 253 || !host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte)) {
+        return Err("its host is no name or IP address");
+    }
+    match host.parse::<Ipv4Addr>() {
+        Ok(ip) if ip.is_unspecified() => Err(UNSPECIFIED),
+        _ => Ok(()),
+    }
+}
+
+const UNSPECIFIED: &str = "others cannot connect to the unspecified address";

@@ -1,0 +1,100 @@
+//! What can be wrong with a group file, in words for the person who edits it.
+
+use core::fmt;
+use std::{io, path::PathBuf};
+
+/// Why a group file was refused. One line: where, what is wrong, and what would be right.
+#[derive(Debug, thiserror::Error)]
+pub enum GroupFileError {
+    /// The file could not be read.
+    #[error("cannot read the group file {}: {source}", path.display())]
+    Read {
+        /// Where it should be.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file was read and is wrong.
+    #[error("{}{}: {problem}", path.display(), Line(*line))]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1, where one is to blame.
+        line: Option<usize>,
+        /// What is wrong.
+        problem: Box<GroupProblem>,
+    },
+}
+
+/// What is wrong with a group file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GroupProblem {
+    /// Not TOML, or a key is missing, unknown or of another type.
+    #[error("{0}")]
+    Syntax(String),
+    /// The group's or a client's name.
+    #[error(
+        "the name {0:?} is not allowed; use 1 to 64 characters of a-z A-Z 0-9 . _ - and begin with a letter or digit"
+    )]
+    Name(String),
+    /// Nobody is in the group.
+    #[error("the group has no nodes; add a [[node]] table for each")]
+    NoNodes,
+    /// More nodes than there are ids.
+    #[error("the group has {0} nodes; at most 65535 are possible")]
+    TooManyNodes(usize),
+    /// k is not between 1 and n.
+    #[error("threshold = {k} is not possible with {n} nodes; it is between 1 and {n}")]
+    Threshold {
+        /// As given.
+        k: i64,
+        /// Number of nodes.
+        n: u16,
+    },
+    /// An id beyond n.
+    #[error("id = {id} is not between 1 and {n}; number the {n} nodes 1 to {n}, each once")]
+    NodeId {
+        /// As given.
+        id: i64,
+        /// Number of nodes.
+        n: u16,
+    },
+    /// One id for two nodes.
+    #[error("two nodes have id = {0}; number the nodes 1 to n, each once")]
+    DuplicateId(u16),
+    /// Not an address.
+    #[error("{address:?} is not an address: {reason}; write it as host:port, 192.0.2.1:7001 or [2001:db8::1]:7001")]
+    Address {
+        /// As given.
+        address: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// One address for two listeners.
+    #[error("the address {0} appears twice; every peer_address and api_address must be its own")]
+    DuplicateAddress(String),
+    /// Not a fingerprint.
+    #[error(
+        "certificate = {0:?} is not a fingerprint; it is the certificate's SHA-256, written as 64 hexadecimal digits"
+    )]
+    Certificate(String),
+    /// One certificate for two members.
+    #[error("the certificate {0} appears twice; every node and client must have its own")]
+    DuplicateCertificate(String),
+    /// One name for two clients.
+    #[error("two clients are named {0:?}; give each a name of its own")]
+    DuplicateClient(String),
+}
+
+struct Line(Option<usize>);
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |line| write!(f, ":{line}"))
+    }
+}
+
+/// The line, from 1, of a byte offset.
+pub(super) fn line_of(text: &str, offset: usize) -> usize {
+    text.bytes().take(offset).filter(|byte| *byte == b'\n').count().saturating_add(1)
+}

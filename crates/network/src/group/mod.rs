@@ -1,0 +1,223 @@
+//! The group file: who is in the group, where, under which certificates, and how many it takes.
+//!
+//! It is public, the same for all members, and the root of all trust between them: whoever may change a node's copy may
+//! choose its peers and clients.
+//!
+//! ```
+//! use theta_network::group::GroupFile;
+//!
+//! let text = format!(
+//!     r#"
+//!     name = "demo"
+//!     threshold = 1
+//!
+//!     [[node]]
+//!     id = 1
+//!     peer_address = "127.0.0.1:7001"
+//!     api_address = "127.0.0.1:7101"
+//!     certificate = "{:064x}"
+//!     "#,
+//!     1
+//! );
+//! let group = GroupFile::parse(&text, "group.toml".as_ref())?;
+//! assert_eq!(group.nodes().len(), 1);
+//! # Ok::<(), theta_network::group::GroupFileError>(())
+//! ```
+
+mod check;
+mod error;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use serde::Serialize;
+
+pub use error::{GroupFileError, GroupProblem};
+
+use crate::{
+    Fingerprint, PeerId,
+    mesh::MeshPeer,
+    tls::{Pinned, Pins},
+};
+
+/// A group file that was checked: ids are 1 to n, `1 <= k <= n`, and no two members share an address or a certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupFile {
+    name: String,
+    threshold: u16,
+    nodes: Vec<GroupNode>,
+    clients: Vec<GroupClient>,
+}
+
+/// A node as the group file names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupNode {
+    /// Which node.
+    pub id: PeerId,
+    /// Where its peers reach it, `host:port`.
+    pub peer_address: String,
+    /// Where clients reach it, `host:port`.
+    pub api_address: String,
+    /// The certificate it shows to both.
+    pub certificate: Fingerprint,
+}
+
+/// A client as the group file names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupClient {
+    /// Its name, for logs and policies.
+    pub name: String,
+    /// The certificate it shows to nodes.
+    pub certificate: Fingerprint,
+}
+
+impl GroupFile {
+    /// Makes a group of the given members; `threshold` is k, the number of nodes that it takes.
+    ///
+    /// # Errors
+    /// [`GroupFileError::Invalid`], without a line, if the members do not make a group.
+    pub fn new(
+        name: &str,
+        threshold: u16,
+        nodes: Vec<GroupNode>,
+        clients: Vec<GroupClient>,
+    ) -> Result<Self, GroupFileError> {
+        let group = Self { name: name.to_owned(), threshold, nodes, clients };
+        // The text form goes through the one set of checks that there is.
+        check::parse(&group.to_text()).map_err(|(_, problem)| GroupFileError::Invalid {
+            path: PathBuf::from("the new group"),
+            line: None,
+            problem: Box::new(problem),
+        })
+    }
+
+    /// Reads and checks a group file.
+    ///
+    /// # Errors
+    /// [`GroupFileError`]: one line that says what is wrong, where, and what would be right.
+    pub fn load(path: &Path) -> Result<Self, GroupFileError> {
+        let text =
+            fs::read_to_string(path).map_err(|source| GroupFileError::Read { path: path.to_path_buf(), source })?;
+        Self::parse(&text, path)
+    }
+
+    /// Checks the text of a group file. `path` is only for the error's text.
+    ///
+    /// # Errors
+    /// [`GroupFileError::Invalid`].
+    pub fn parse(text: &str, path: &Path) -> Result<Self, GroupFileError> {
+        check::parse(text).map_err(|(span, problem)| GroupFileError::Invalid {
+            path: path.to_path_buf(),
+            line: span.map(|span| error::line_of(text, span.start)),
+            problem: Box::new(problem),
+        })
+    }
+
+    /// The file's text. [`GroupFile::parse`] reads it back to an equal value.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        // Every value is a string or an integer, which cannot fail to serialise.
+        toml::to_string(&GroupText {
+            name: &self.name,
+            threshold: self.threshold,
+            node: self.nodes.iter().map(NodeText::from).collect(),
+            client: self.clients.iter().map(ClientText::from).collect(),
+        })
+        .unwrap_or_default()
+    }
+
+    /// The group's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How many nodes it takes: k.
+    #[must_use]
+    pub const fn threshold(&self) -> u16 {
+        self.threshold
+    }
+
+    /// All nodes, by ascending id: node 1 comes first.
+    #[must_use]
+    pub fn nodes(&self) -> &[GroupNode] {
+        &self.nodes
+    }
+
+    /// All clients, in the file's order.
+    #[must_use]
+    pub fn clients(&self) -> &[GroupClient] {
+        &self.clients
+    }
+
+    /// The node with this id.
+    #[must_use]
+    pub fn node(&self, id: PeerId) -> Option<&GroupNode> {
+        self.nodes.get(usize::from(id.get()).checked_sub(1)?)
+    }
+
+    /// The node that owns this certificate.
+    #[must_use]
+    pub fn node_by_certificate(&self, certificate: &Fingerprint) -> Option<&GroupNode> {
+        self.nodes.iter().find(|node| node.certificate == *certificate)
+    }
+
+    /// Who may use a node's API: the clients and the nodes.
+    #[must_use]
+    pub fn api_pins(&self) -> Pins {
+        let nodes = self.nodes.iter().map(|node| (node.certificate, Pinned::Node(node.id)));
+        let clients =
+            self.clients.iter().map(|client| (client.certificate, Pinned::Client(Arc::from(client.name.as_str()))));
+        nodes.chain(clients).collect()
+    }
+
+    /// The other nodes, as the mesh of node `local` wants them.
+    #[must_use]
+    pub fn mesh_peers(&self, local: PeerId) -> Vec<MeshPeer> {
+        self.nodes
+            .iter()
+            .filter(|node| node.id != local)
+            .map(|node| MeshPeer { id: node.id, address: node.peer_address.clone(), certificate: node.certificate })
+            .collect()
+    }
+}
+
+#[derive(Serialize)]
+struct GroupText<'a> {
+    name: &'a str,
+    threshold: u16,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    node: Vec<NodeText<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    client: Vec<ClientText<'a>>,
+}
+
+#[derive(Serialize)]
+struct NodeText<'a> {
+    id: u16,
+    peer_address: &'a str,
+    api_address: &'a str,
+    certificate: Fingerprint,
+}
+
+#[derive(Serialize)]
+struct ClientText<'a> {
+    name: &'a str,
+    certificate: Fingerprint,
+}
+
+impl<'a> From<&'a GroupNode> for NodeText<'a> {
+    fn from(node: &'a GroupNode) -> Self {
+        let GroupNode { id, peer_address, api_address, certificate } = node;
+        Self { id: id.get(), peer_address, api_address, certificate: *certificate }
+    }
+}
+
+impl<'a> From<&'a GroupClient> for ClientText<'a> {
+    fn from(client: &'a GroupClient) -> Self {
+        Self { name: &client.name, certificate: client.certificate }
+    }
+}

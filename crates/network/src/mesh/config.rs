@@ -1,0 +1,147 @@
+//! What a mesh is started with, and why it may refuse to start.
+
+use core::time::Duration;
+use std::{
+    io,
+    net::{SocketAddr, TcpListener},
+};
+
+use crate::{Fingerprint, Identity, PeerId};
+
+/// What a mesh is started with.
+#[derive(Debug)]
+pub struct MeshConfig {
+    /// This node.
+    pub local: PeerId,
+    /// The certificate that the peers have pinned for this node.
+    pub identity: Identity,
+    /// Where peers connect.
+    pub listen: Listen,
+    /// All other nodes.
+    pub peers: Vec<MeshPeer>,
+    /// Bounds and times.
+    pub limits: MeshLimits,
+}
+
+/// Where to listen.
+#[derive(Debug)]
+pub enum Listen {
+    /// Bind this address; port 0 lets the system choose ([`Mesh::local_addr`](super::Mesh::local_addr) tells).
+    Address(SocketAddr),
+    /// Use a listener that is already bound.
+    Bound(TcpListener),
+}
+
+/// Another node of the group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MeshPeer {
+    /// Which node.
+    pub id: PeerId,
+    /// Where it listens for peers, `host:port`.
+    pub address: String,
+    /// The certificate it must show.
+    pub certificate: Fingerprint,
+}
+
+/// Bounds and times of a mesh. All queues are per peer, so that one peer cannot take another's room.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MeshLimits {
+    /// Largest message, in bytes, sent or received.
+    pub message_bytes: usize,
+    /// Messages that may wait for one peer's acknowledgement.
+    pub queue_messages: usize,
+    /// Bytes that may wait for one peer's acknowledgement; a message is always taken into an empty queue.
+    pub queue_bytes: usize,
+    /// Messages received and not yet read by the application, of all peers together.
+    pub inbound_messages: usize,
+    /// Bytes of received messages over 64 KiB, per peer, that the application has not dropped yet.
+    pub inbound_large_bytes: usize,
+    /// Connections that may be in the handshake at once.
+    pub handshakes: usize,
+    /// Time to connect and greet.
+    pub handshake_timeout: Duration,
+    /// A sign of life is sent after this silence.
+    pub keepalive: Duration,
+    /// A connection is given up after this silence of the other side.
+    pub dead_after: Duration,
+    /// First pause before connecting again; doubles up to `backoff_max`.
+    pub backoff_min: Duration,
+    /// Longest pause before connecting again.
+    pub backoff_max: Duration,
+}
+
+impl Default for MeshLimits {
+    fn default() -> Self {
+        Self {
+            message_bytes: 16 * MIB + MIB / 16,
+            queue_messages: 65_536,
+            queue_bytes: 64 * MIB,
+            inbound_messages: 4096,
+            inbound_large_bytes: 64 * MIB,
+            handshakes: 64,
+            handshake_timeout: Duration::from_secs(5),
+            keepalive: Duration::from_millis(2500),
+            dead_after: Duration::from_secs(10),
+            backoff_min: Duration::from_millis(50),
+            backoff_max: Duration::from_secs(5),
+        }
+    }
+}
+
+const MIB: usize = 1024 * 1024;
+
+/// Far above any use, and small enough for the frame format's 32-bit lengths.
+const MAX_MESSAGE_BYTES: usize = 1024 * MIB;
+
+impl MeshLimits {
+    pub(super) fn check(&self) -> Result<(), MeshError> {
+        let checks = [
+            ("message_bytes", (1..=MAX_MESSAGE_BYTES).contains(&self.message_bytes)),
+            ("queue_messages", self.queue_messages > 0),
+            ("queue_bytes", self.queue_bytes > 0),
+            ("inbound_messages", (1..=MAX_PERMITS).contains(&self.inbound_messages)),
+            ("inbound_large_bytes", (1..=MAX_PERMITS).contains(&self.inbound_large_bytes)),
+            ("handshakes", (1..=MAX_PERMITS).contains(&self.handshakes)),
+            ("handshake_timeout", !self.handshake_timeout.is_zero()),
+            ("keepalive", !self.keepalive.is_zero()),
+            ("dead_after", self.dead_after > self.keepalive),
+            ("backoff_min", !self.backoff_min.is_zero()),
+            ("backoff_max", self.backoff_max >= self.backoff_min),
+        ];
+        checks.into_iter().find(|(_, holds)| !holds).map_or(Ok(()), |(name, _)| Err(MeshError::Limit(name)))
+    }
+}
+
+/// What a semaphore can count to.
+const MAX_PERMITS: usize = tokio::sync::Semaphore::MAX_PERMITS;
+
+/// Why a mesh did not start. Each message is one line.
+#[derive(Debug, thiserror::Error)]
+pub enum MeshError {
+    /// Another process listens there.
+    #[error("the peer address {0} is in use; stop the process that listens there or change this node's peer address")]
+    AddressInUse(SocketAddr),
+    /// The address cannot be listened on.
+    #[error("cannot listen for peers on {address}: {source}")]
+    Listen {
+        /// Where.
+        address: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The local node or a peer comes twice.
+    #[error("node {0} is listed twice; the peers are all nodes but this one, each once")]
+    DuplicatePeer(PeerId),
+    /// Two nodes, this one included, would share a certificate.
+    #[error("node {0} has the certificate of another node; each needs its own")]
+    DuplicateCertificate(PeerId),
+    /// Started outside a tokio runtime.
+    #[error("a mesh must be started inside a tokio runtime")]
+    NoRuntime,
+    /// A limit is zero, or too large for the frame format.
+    #[error("the limit {0} is out of range")]
+    Limit(&'static str),
+    /// The TLS library refused the configuration.
+    #[error("TLS cannot be configured: {0}")]
+    Tls(#[from] rustls::Error),
+}

@@ -1,0 +1,79 @@
+//! What a mesh counts.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+use crate::PeerId;
+
+/// Counts events, or holds a level. Relaxed: the numbers are for people, not for decisions.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// The present value.
+    #[must_use]
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn add(&self, amount: usize) {
+        self.0.fetch_add(u64::try_from(amount).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    pub(super) fn increment(&self) {
+        self.add(1);
+    }
+}
+
+/// All counters of a mesh, to be exported as metrics. They only grow, until the process ends.
+#[derive(Debug)]
+pub struct MeshCounters {
+    /// Incoming connections that failed before they had proven to be a peer's.
+    pub handshake_failures: Counter,
+    /// Of these, those refused because too many were in the handshake at once.
+    pub handshakes_shed: Counter,
+    /// A set for each peer, ascending.
+    pub peers: Vec<Arc<PeerCounters>>,
+}
+
+/// Counters of one peer.
+#[derive(Debug)]
+pub struct PeerCounters {
+    /// Which peer.
+    pub peer: PeerId,
+    /// Messages sent, counting each once however often it is re-sent.
+    pub frames_sent: Counter,
+    /// Bytes of these messages.
+    pub bytes_sent: Counter,
+    /// Messages sent again after a reconnect.
+    pub frames_resent: Counter,
+    /// Messages refused because the peer's queue was full.
+    pub frames_dropped: Counter,
+    /// Messages delivered to the application.
+    pub frames_received: Counter,
+    /// Bytes of these messages.
+    pub bytes_received: Counter,
+    /// Outgoing connections made after the first.
+    pub reconnects: Counter,
+    /// Outgoing attempts that failed before the greeting was done.
+    pub connect_failures: Counter,
+    /// Incoming connections closed because the peer broke the protocol.
+    pub protocol_errors: Counter,
+}
+
+impl PeerCounters {
+    pub(super) fn new(peer: PeerId) -> Self {
+        Self {
+            peer,
+            frames_sent: Counter::default(),
+            bytes_sent: Counter::default(),
+            frames_resent: Counter::default(),
+            frames_dropped: Counter::default(),
+            frames_received: Counter::default(),
+            bytes_received: Counter::default(),
+            reconnects: Counter::default(),
+            connect_failures: Counter::default(),
+            protocol_errors: Counter::default(),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What a node knows about one peer, shared by the connection it dials and the one it accepts.
+
+use core::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustls::crypto::SecureRandom;
+use tokio::sync::{Semaphore, watch};
+use tracing::{debug, info, warn};
+
+use super::{MeshLimits, MeshPeer, counters::PeerCounters, frame::BootId, queue::SendQueue};
+use crate::{PeerState, PeerStatus};
+
+#[derive(Debug)]
+pub(super) struct Link {
+    pub(super) peer: MeshPeer,
+    /// This node's incarnation.
+    pub(super) boot: BootId,
+    pub(super) limits: MeshLimits,
+    pub(super) counters: Arc<PeerCounters>,
+    pub(super) queue: SendQueue,
+    /// What has been delivered from the peer. Whoever holds the lock is the one connection that delivers.
+    pub(super) received: tokio::sync::Mutex<Received>,
+    /// Number of the newest incoming connection: all others end.
+    pub(super) newest: watch::Sender<u64>,
+    /// Room for large messages that the application has not dropped yet, in bytes.
+    pub(super) large_bytes: Arc<Semaphore>,
+    health: Mutex<Health>,
+}
+
+/// How far the peer's messages were delivered.
+#[derive(Debug, Default)]
+pub(super) struct Received {
+    pub(super) boot: BootId,
+    pub(super) delivered: u64,
+}
+
+#[derive(Debug, Default)]
+struct Health {
+    connected: bool,
+    ever_connected: bool,
+    last_error: Option<String>,
+}
+
+impl Link {
+    pub(super) fn new(peer: MeshPeer, boot: BootId, limits: &MeshLimits) -> Self {
+        Self {
+            boot,
+            limits: limits.clone(),
+            counters: Arc::new(PeerCounters::new(peer.id)),
+            queue: SendQueue::new(limits.queue_messages, limits.queue_bytes),
+            received: tokio::sync::Mutex::default(),
+            newest: watch::Sender::new(0),
+            large_bytes: Arc::new(Semaphore::new(limits.inbound_large_bytes)),
+            health: Mutex::default(),
+            peer,
+        }
+    }
+
+    /// The dialled connection is up.
+    pub(super) fn connected(&self) {
+        let mut health = self.health();
+        if health.ever_connected {
+            self.counters.reconnects.increment();
+        }
+        *health = Health { connected: true, ever_connected: true, last_error: None };
+        drop(health);
+        info!(peer = %self.peer.id, address = %self.peer.address, "connected to peer");
+    }
+
+    /// The dialled connection is down, or did not come up. Repetitions are not worth a warning.
+    pub(super) fn disconnected(&self, reason: String) {
+        let mut health = self.health();
+        let is_news = health.last_error.as_ref() != Some(&reason);
+        health.connected = false;
+        if is_news {
+            warn!(peer = %self.peer.id, address = %self.peer.address, %reason, "no connection to peer; trying again");
+        } else {
+            debug!(peer = %self.peer.id, address = %self.peer.address, %reason, "still no connection to peer");
+        }
+        health.last_error = Some(reason);
+    }
+
+    pub(super) fn status(&self) -> PeerStatus {
+        let queued = self.queue.len();
+        let health = self.health();
+        PeerStatus {
+            peer: self.peer.id,
+            address: self.peer.address.clone(),
+            state: if health.connected { PeerState::Connected } else { PeerState::Connecting },
+            last_error: health.last_error.clone(),
+            queued,
+        }
+    }
+
+    fn health(&self) -> MutexGuard<'_, Health> {
+        self.health.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Pauses between attempts: doubling, each shortened at random by up to half, so that nodes do not come in step.
+pub(super) struct Backoff {
+    next: Duration,
+    min: Duration,
+    max: Duration,
+    random: &'static dyn SecureRandom,
+}
+
+impl Backoff {
+    pub(super) fn new(limits: &MeshLimits) -> Self {
+        let random = rustls::crypto::aws_lc_rs::default_provider().secure_random;
+        Self { next: limits.backoff_min, min: limits.backoff_min, max: limits.backoff_max, random }
+    }
+
+    pub(super) fn reset(&mut self) {
+        self.next = self.min;
+    }
+
+    pub(super) fn pause(&mut self) -> Duration {
+        let full = self.next;
+        self.next = full.saturating_mul(2).min(self.max);
+        let mut byte = [0];
+        // Without randomness the pause is just not shortened.
+        let _ = self.random.fill(&mut byte);
+        full.saturating_sub(full.saturating_mul(byte.into_iter().map(u32::from).sum::<u32>()) / 512)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_within_bounds() {
+        let limits = MeshLimits::default();
+        let mut backoff = Backoff::new(&limits);
+        for round in 0..20_u32 {
+            let full = (limits.backoff_min * 2_u32.pow(round.min(10))).min(limits.backoff_max);
+            let pause = backoff.pause();
+            assert!(full / 2 <= pause && pause <= full, "{pause:?} of {full:?}");
+        }
+        backoff.reset();
+        assert!(backoff.pause() <= limits.backoff_min);
+    }
+}

@@ -1,0 +1,186 @@
+//! The connection that this node dials to a peer: messages go out on it, acknowledgements come back.
+
+use core::time::Duration;
+use std::{io, sync::Arc};
+
+use bytes::BytesMut;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf, split},
+    net::TcpStream,
+    sync::watch,
+    time::{sleep, timeout},
+};
+use tokio_rustls::{TlsConnector, client::TlsStream};
+
+use super::{
+    frame::{self, CONTROL_FRAME_BYTES, Frame, FrameError, VERSION},
+    link::{Backoff, Link},
+    queue::BadAcknowledgement,
+    stopped,
+};
+use crate::tls::{self, UnpinnedCertificate};
+
+/// How much TLS may hold before it must be written: one batch leaves in one go.
+pub(super) const TLS_BUFFER_BYTES: usize = 512 * 1024;
+
+/// Why a dialled connection did not come up or ended.
+#[derive(Debug, thiserror::Error)]
+enum OutboundError {
+    #[error("cannot connect: {0}")]
+    Connect(io::Error),
+    #[error("no answer within {0:?}")]
+    Timeout(Duration),
+    #[error("TLS handshake failed: {0}")]
+    Handshake(io::Error),
+    #[error("another node answers at its address: {0}; give all nodes the same group file")]
+    WrongPeer(UnpinnedCertificate),
+    #[error(
+        "it closed the connection before greeting ({0}); it may not have this node's certificate in its group file"
+    )]
+    NotWelcome(io::Error),
+    #[error("it speaks version {0} of the peer protocol, this node {VERSION}; run the same release on both")]
+    Version(u16),
+    #[error("it broke the protocol: {0}")]
+    Frame(#[from] FrameError),
+    #[error("it broke the protocol: {0}")]
+    Acknowledgement(#[from] BadAcknowledgement),
+    #[error("it broke the protocol: unexpected frame")]
+    Unexpected,
+    #[error("connection lost: {0}")]
+    Lost(#[from] io::Error),
+    #[error("no sign of life for {0:?}")]
+    Silent(Duration),
+}
+
+struct Connection {
+    reader: ReadHalf<TlsStream<TcpStream>>,
+    writer: WriteHalf<TlsStream<TcpStream>>,
+    /// Received and not yet parsed.
+    received: BytesMut,
+}
+
+/// Keeps a connection to the peer until the mesh stops.
+pub(super) async fn run(link: Arc<Link>, tls: TlsConnector, mut stop: watch::Receiver<bool>) {
+    tokio::select! {
+        () = stopped(&mut stop) => {}
+        () = keep_connected(&link, &tls) => {}
+    }
+}
+
+async fn keep_connected(link: &Link, tls: &TlsConnector) {
+    let mut backoff = Backoff::new(&link.limits);
+    loop {
+        let attempt = timeout(link.limits.handshake_timeout, connect(link, tls)).await;
+        let error = match attempt.unwrap_or(Err(OutboundError::Timeout(link.limits.handshake_timeout))) {
+            Ok(connection) => {
+                link.connected();
+                backoff.reset();
+                exchange(link, connection).await
+            }
+            Err(error) => {
+                link.counters.connect_failures.increment();
+                error
+            }
+        };
+        link.disconnected(error.to_string());
+        sleep(backoff.pause()).await;
+    }
+}
+
+async fn connect(link: &Link, tls: &TlsConnector) -> Result<Connection, OutboundError> {
+    let tcp = TcpStream::connect(&link.peer.address).await.map_err(OutboundError::Connect)?;
+    tcp.set_nodelay(true).map_err(OutboundError::Connect)?;
+    let mut stream = tls.connect(tls::server_name(), tcp).await.map_err(explain)?;
+    stream.get_mut().1.set_buffer_limit(Some(TLS_BUFFER_BYTES));
+    let (reader, writer) = split(stream);
+    let mut connection = Connection { reader, writer, received: BytesMut::new() };
+    let hello = Frame::Hello { version: VERSION, boot: link.boot, oldest: link.queue.oldest() };
+    write(&mut connection.writer, &hello.encode()).await.map_err(OutboundError::NotWelcome)?;
+    match read_frame(&mut connection.reader, &mut connection.received).await {
+        Ok(Frame::Welcome { version: VERSION, delivered }) => link.queue.resume(delivered)?,
+        Ok(Frame::Welcome { version, .. }) => return Err(OutboundError::Version(version)),
+        Ok(_) => return Err(OutboundError::Unexpected),
+        Err(OutboundError::Lost(error)) => return Err(OutboundError::NotWelcome(error)),
+        Err(error) => return Err(error),
+    }
+    Ok(connection)
+}
+
+fn explain(error: io::Error) -> OutboundError {
+    let cause = error.get_ref().and_then(|inner| inner.downcast_ref()).and_then(UnpinnedCertificate::cause);
+    cause.map_or(OutboundError::Handshake(error), OutboundError::WrongPeer)
+}
+
+/// Both directions at once, so that a peer that is slow to read can still show that it lives.
+async fn exchange(link: &Link, connection: Connection) -> OutboundError {
+    let Connection { mut reader, mut writer, mut received } = connection;
+    let ended = tokio::select! {
+        ended = write_messages(link, &mut writer) => ended,
+        ended = read_acknowledgements(link, &mut reader, &mut received) => ended,
+    };
+    match ended {
+        Err(error) => error,
+        Ok(never) => match never {},
+    }
+}
+
+async fn write_messages(
+    link: &Link,
+    writer: &mut WriteHalf<TlsStream<TcpStream>>,
+) -> Result<core::convert::Infallible, OutboundError> {
+    let mut buffer = BytesMut::new();
+    loop {
+        buffer.clear();
+        if let Some(batch) = link.queue.fill(&mut buffer) {
+            link.counters.frames_sent.add(batch.fresh);
+            link.counters.bytes_sent.add(batch.fresh_bytes);
+            link.counters.frames_resent.add(batch.resent);
+            if let Some(large) = &batch.large {
+                writer.write_all(&buffer).await?;
+                write(writer, large).await?;
+            } else {
+                write(writer, &buffer).await?;
+            }
+        } else if timeout(link.limits.keepalive, link.queue.pushed()).await.is_err() {
+            write(writer, &Frame::Ping.encode()).await?;
+        } else {
+            // Let the others that are ready push first: their messages leave in the same write.
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+async fn read_acknowledgements(
+    link: &Link,
+    reader: &mut ReadHalf<TlsStream<TcpStream>>,
+    received: &mut BytesMut,
+) -> Result<core::convert::Infallible, OutboundError> {
+    let silence = link.limits.dead_after;
+    loop {
+        let frame = timeout(silence, read_frame(reader, received)).await.map_err(|_| OutboundError::Silent(silence))?;
+        match frame? {
+            Frame::Ack { delivered } => link.queue.acknowledge(delivered)?,
+            _ => return Err(OutboundError::Unexpected),
+        }
+    }
+}
+
+async fn read_frame(
+    reader: &mut ReadHalf<TlsStream<TcpStream>>,
+    received: &mut BytesMut,
+) -> Result<Frame, OutboundError> {
+    loop {
+        if let Some(frame) = frame::take(received, CONTROL_FRAME_BYTES)? {
+            return Ok(frame);
+        }
+        received.reserve(CONTROL_FRAME_BYTES);
+        if reader.read_buf(received).await? == 0 {
+            return Err(OutboundError::Lost(io::ErrorKind::UnexpectedEof.into()));
+        }
+    }
+}
+
+async fn write(writer: &mut WriteHalf<TlsStream<TcpStream>>, bytes: &[u8]) -> io::Result<()> {
+    writer.write_all(bytes).await?;
+    writer.flush().await
+}

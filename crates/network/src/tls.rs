@@ -1,0 +1,271 @@
+//! TLS 1.3 with exact-certificate pinning, for the mesh, the node's API and its clients.
+//!
+//! There is no certificate authority and no name check: a connection is accepted if and only if the other side proves,
+//! by the handshake's signature (RFC 8446, section 4.4.3), that it holds the private key of a certificate whose
+//! [`Fingerprint`] is pinned. Certificates are made for this purpose, and whoever can change the group file decides who
+//! is in it; a third party that vouches for names would only add someone to trust.
+//!
+//! Session resumption is off on both sides. A resumed session shows no certificate, so it would keep a peer whose pin
+//! was removed, and early data could be replayed. Connections here are long-lived: a full handshake costs nothing.
+
+use core::fmt;
+use std::{collections::HashMap, net::Ipv4Addr, sync::Arc};
+
+use rustls::{
+    CertificateError, ClientConfig, CommonState, DigitallySignedStruct, DistinguishedName, Error, OtherError,
+    ServerConfig, SignatureScheme,
+    client::{
+        Resumption,
+        danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+    },
+    crypto::{CryptoProvider, aws_lc_rs, verify_tls13_signature},
+    pki_types::{CertificateDer, ServerName, UnixTime},
+    server::{
+        NoServerSessionStorage,
+        danger::{ClientCertVerified, ClientCertVerifier},
+    },
+    sign::SingleCertAndKey,
+    version::TLS13,
+};
+
+use crate::{Fingerprint, Identity, PeerId};
+
+/// Whom a pinned certificate belongs to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Pinned {
+    /// A node of the group.
+    Node(PeerId),
+    /// A client, by its name in the group file.
+    Client(Arc<str>),
+}
+
+impl fmt::Display for Pinned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Node(id) => write!(f, "node {id}"),
+            Self::Client(name) => write!(f, "client {name}"),
+        }
+    }
+}
+
+/// The certificates that may connect, and whose they are. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Pins(Arc<HashMap<Fingerprint, Pinned>>);
+
+impl FromIterator<(Fingerprint, Pinned)> for Pins {
+    /// If a fingerprint comes twice, the last wins; a validated group file holds none twice.
+    fn from_iter<I: IntoIterator<Item = (Fingerprint, Pinned)>>(pins: I) -> Self {
+        Self(Arc::new(pins.into_iter().collect()))
+    }
+}
+
+impl Pins {
+    /// Whose certificate it is, if it is pinned.
+    #[must_use]
+    pub fn owner(&self, certificate: &Fingerprint) -> Option<&Pinned> {
+        self.0.get(certificate)
+    }
+
+    /// Who is at the other end of an established server-side connection.
+    #[must_use]
+    pub fn peer(&self, connection: &CommonState) -> Option<&Pinned> {
+        self.owner(&peer_fingerprint(connection)?)
+    }
+}
+
+/// The fingerprint of the certificate that the other end of an established connection proved to own.
+#[must_use]
+pub fn peer_fingerprint(connection: &CommonState) -> Option<Fingerprint> {
+    connection.peer_certificates()?.first().map(Fingerprint::of)
+}
+
+/// The certificate shown in a handshake is not the one pinned, or none of those pinned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the certificate {shown} is not pinned{}", Expected(*expected))]
+pub struct UnpinnedCertificate {
+    /// What the other side showed.
+    pub shown: Fingerprint,
+    /// What this side wanted; `None` for a server, which accepts several.
+    pub expected: Option<Fingerprint>,
+}
+
+struct Expected(Option<Fingerprint>);
+
+impl fmt::Display for Expected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |expected| write!(f, "; expected {expected}"))
+    }
+}
+
+impl UnpinnedCertificate {
+    /// Finds the cause of a failed handshake, if it is this one.
+    #[must_use]
+    pub fn cause(error: &Error) -> Option<Self> {
+        match error {
+            Error::InvalidCertificate(CertificateError::Other(OtherError(cause))) => cause.downcast_ref().copied(),
+            _ => None,
+        }
+    }
+
+    fn into_tls(self) -> Error {
+        Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(self))))
+    }
+}
+
+/// A server that shows `identity` and admits only the owners of `pins`.
+///
+/// `alpn`: the application protocols offered, best first; a client that offers none of them is refused.
+///
+/// # Errors
+/// Only if the TLS library refuses its own provider.
+pub fn server_config(identity: &Identity, pins: Pins, alpn: &[&[u8]]) -> Result<Arc<ServerConfig>, Error> {
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let verifier = Arc::new(Verifier { accepted: Accepted::AnyOf(pins), provider: Arc::clone(&provider) });
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&TLS13])?
+        .with_client_cert_verifier(verifier)
+        .with_cert_resolver(Arc::new(SingleCertAndKey::from(Arc::clone(identity.certified_key()))));
+    config.alpn_protocols = alpn.iter().map(|protocol| protocol.to_vec()).collect();
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.send_tls13_tickets = 0;
+    Ok(Arc::new(config))
+}
+
+/// A client that shows `identity` and talks only to the owner of the certificate `expected`.
+///
+/// # Errors
+/// Only if the TLS library refuses its own provider.
+pub fn client_config(identity: &Identity, expected: Fingerprint, alpn: &[&[u8]]) -> Result<Arc<ClientConfig>, Error> {
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let verifier = Arc::new(Verifier { accepted: Accepted::Only(expected), provider: Arc::clone(&provider) });
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&TLS13])?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
+        .with_client_cert_resolver(Arc::new(SingleCertAndKey::from(Arc::clone(identity.certified_key()))));
+    config.alpn_protocols = alpn.iter().map(|protocol| protocol.to_vec()).collect();
+    config.resumption = Resumption::disabled();
+    config.enable_sni = false;
+    Ok(Arc::new(config))
+}
+
+/// The name to give to a TLS connector. It is neither sent nor checked.
+#[must_use]
+pub fn server_name() -> ServerName<'static> {
+    ServerName::from(Ipv4Addr::UNSPECIFIED)
+}
+
+#[derive(Debug)]
+enum Accepted {
+    Only(Fingerprint),
+    AnyOf(Pins),
+}
+
+#[derive(Debug)]
+struct Verifier {
+    accepted: Accepted,
+    provider: Arc<CryptoProvider>,
+}
+
+impl Verifier {
+    fn check_pin(&self, certificate: &CertificateDer<'_>) -> Result<(), Error> {
+        let shown = Fingerprint::of(certificate);
+        let expected = match &self.accepted {
+            Accepted::Only(expected) if *expected == shown => return Ok(()),
+            Accepted::AnyOf(pins) if pins.owner(&shown).is_some() => return Ok(()),
+            Accepted::Only(expected) => Some(*expected),
+            Accepted::AnyOf(_) => None,
+        };
+        Err(UnpinnedCertificate { shown, expected }.into_tls())
+    }
+
+    fn check_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
+    }
+
+    fn schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// Unreachable with TLS 1.3 only; refuses rather than trusts.
+fn refuse_tls12() -> Result<HandshakeSignatureValid, Error> {
+    Err(Error::PeerIncompatible(rustls::PeerIncompatible::Tls12NotOffered))
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        self.check_pin(end_entity).map(|()| ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _cert: &CertificateDer<'_>,
+        _dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        refuse_tls12()
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.check_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.schemes()
+    }
+}
+
+impl ClientCertVerifier for Verifier {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        self.check_pin(end_entity).map(|()| ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _cert: &CertificateDer<'_>,
+        _dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        refuse_tls12()
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.check_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.schemes()
+    }
+}

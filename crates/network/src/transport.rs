@@ -1,0 +1,110 @@
+//! The one trait behind which every transport stands.
+
+use core::{fmt, num::NonZeroU16};
+
+use bytes::Bytes;
+
+/// A node of the group, 1 to 65,535.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PeerId(NonZeroU16);
+
+impl PeerId {
+    /// The number.
+    #[must_use]
+    pub const fn get(self) -> u16 {
+        self.0.get()
+    }
+}
+
+impl From<NonZeroU16> for PeerId {
+    fn from(value: NonZeroU16) -> Self {
+        Self(value)
+    }
+}
+
+impl TryFrom<u16> for PeerId {
+    type Error = core::num::TryFromIntError;
+
+    fn try_from(value: u16) -> Result<Self, Self::Error> {
+        NonZeroU16::try_from(value).map(Self)
+    }
+}
+
+impl fmt::Display for PeerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A message that arrived. The transport vouches for `from`.
+#[derive(Clone, Debug)]
+pub struct Inbound {
+    /// Who sent it.
+    pub from: PeerId,
+    /// The message; a view into the receive buffer, not a copy.
+    pub bytes: Bytes,
+}
+
+/// Whether a peer can be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeerState {
+    /// Messages flow.
+    Connected,
+    /// Trying; messages wait in the bounded queue.
+    Connecting,
+}
+
+/// One peer as this node sees it.
+#[derive(Clone, Debug)]
+pub struct PeerStatus {
+    /// Who.
+    pub peer: PeerId,
+    /// Where.
+    pub address: String,
+    /// Whether it can be reached.
+    pub state: PeerState,
+    /// Why not, when it cannot; one line.
+    pub last_error: Option<String>,
+    /// Messages not yet acknowledged by the peer.
+    pub queued: usize,
+}
+
+/// Why a message was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    /// The peer's queue is full: it is slow or away. The others are not affected.
+    #[error("the queue to node {0} is full")]
+    QueueFull(PeerId),
+    /// No such peer in the group.
+    #[error("node {0} is not a peer")]
+    UnknownPeer(PeerId),
+    /// Larger than a frame may be.
+    #[error("a message of {0} bytes is over the limit")]
+    TooLarge(usize),
+    /// The transport is shut down.
+    #[error("the transport is shut down")]
+    Closed,
+}
+
+/// Moves messages between the nodes of one group: authenticated, ordered per peer, framed, bounded, with back-pressure.
+///
+/// Sending never blocks: a message is taken into the peer's bounded queue or refused. All messages that wait for one
+/// peer leave in one write. Inbound messages come from the receiver that the transport's constructor returns; not
+/// reading from it slows the senders down, not this node's memory.
+pub trait Transport: Send + Sync + 'static {
+    /// This node.
+    fn local(&self) -> PeerId;
+    /// The other nodes, ascending.
+    fn peers(&self) -> Vec<PeerId>;
+    /// Queues a message for one peer.
+    ///
+    /// # Errors
+    /// [`SendError`]: nothing was queued.
+    fn send(&self, to: PeerId, message: Bytes) -> Result<(), SendError>;
+    /// Queues a message for all peers, sharing its buffer. Returns those that could not take it.
+    fn broadcast(&self, message: Bytes) -> Vec<SendError> {
+        self.peers().into_iter().filter_map(|peer| self.send(peer, message.clone()).err()).collect()
+    }
+    /// All peers and how they are.
+    fn status(&self) -> Vec<PeerStatus>;
+}
