@@ -1,0 +1,4 @@
+//! Public-key ciphers whose decryption takes k parties, and the sealing of their payloads.
+
+pub mod payload;
+pub mod sg02;

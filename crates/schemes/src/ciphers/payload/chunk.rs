@@ -1,0 +1,135 @@
+//! One chunk of a payload.
+
+use core::{fmt, str::FromStr};
+
+use aws_lc_rs::aead::{AES_256_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
+use aws_lc_rs::error::Unspecified;
+use theta_groups::{Secret, Transcript};
+
+use super::PayloadKey;
+
+/// Bytes of plaintext in every chunk but the last.
+pub const CHUNK_LEN: usize = 64 << 10;
+/// Bytes that sealing adds to a chunk.
+pub const TAG_LEN: usize = 16;
+
+/// How payloads are sealed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Aead {
+    /// RFC 8439; as fast on every machine.
+    #[default]
+    ChaCha20Poly1305,
+    /// NIST SP 800-38D; several times faster where the processor has instructions for it.
+    Aes256Gcm,
+}
+
+/// Not the name of an AEAD.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown AEAD {0:?}; the known ones are chacha20-poly1305 and aes-256-gcm")]
+pub struct UnknownAead(pub String);
+
+impl Aead {
+    /// The name on the command line and in hashes.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ChaCha20Poly1305 => "chacha20-poly1305",
+            Self::Aes256Gcm => "aes-256-gcm",
+        }
+    }
+
+    pub(super) const fn code(self) -> u8 {
+        match self {
+            Self::ChaCha20Poly1305 => 1,
+            Self::Aes256Gcm => 2,
+        }
+    }
+
+    pub(super) const fn from_code(code: u8) -> Option<Self> {
+        match code {
+            1 => Some(Self::ChaCha20Poly1305),
+            2 => Some(Self::Aes256Gcm),
+            _ => None,
+        }
+    }
+
+    fn algorithm(self) -> &'static Algorithm {
+        match self {
+            Self::ChaCha20Poly1305 => &CHACHA20_POLY1305,
+            Self::Aes256Gcm => &AES_256_GCM,
+        }
+    }
+}
+
+impl fmt::Display for Aead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Aead {
+    type Err = UnknownAead;
+
+    fn from_str(name: &str) -> Result<Self, UnknownAead> {
+        [Self::ChaCha20Poly1305, Self::Aes256Gcm]
+            .into_iter()
+            .find(|aead| aead.name() == name)
+            .ok_or_else(|| UnknownAead(name.to_owned()))
+    }
+}
+
+/// Seals or opens the chunks of one payload in order.
+pub(super) struct ChunkCipher {
+    key: LessSafeKey,
+    prefix: [u8; 7],
+    associated_data: [u8; 32],
+    /// The next chunk; `None` after 2^32 of them.
+    counter: Option<u32>,
+}
+
+impl ChunkCipher {
+    pub(super) fn new(key: &PayloadKey, aead: Aead, label: &[u8]) -> Result<Self, Unspecified> {
+        let derived = Secret::new(
+            Transcript::new("theta/payload/key/v1")
+                .with("aead", aead.name().as_bytes())
+                .with("payload key", key.secret().expose())
+                .finish(),
+        );
+        let (sealing_key, rest) = derived.expose().split_at(32);
+        let mut prefix = [0; 7];
+        prefix.copy_from_slice(rest.split_at(7).0);
+        // A digest, so that a long label is not hashed again for every chunk.
+        let associated_data = Transcript::new("theta/payload/label/v1")
+            .with("aead", aead.name().as_bytes())
+            .with("label", label)
+            .finish32();
+        let key = LessSafeKey::new(UnboundKey::new(aead.algorithm(), sealing_key)?);
+        Ok(Self { key, prefix, associated_data, counter: Some(0) })
+    }
+
+    /// prefix || counter || last: never the same twice under a key.
+    fn next_nonce(&mut self, last: bool) -> Result<Nonce, Unspecified> {
+        let counter = self.counter.ok_or(Unspecified)?;
+        self.counter = counter.checked_add(1);
+        let mut nonce = [0; 12];
+        let (prefix, rest) = nonce.split_at_mut(7);
+        prefix.copy_from_slice(&self.prefix);
+        let (number, flag) = rest.split_at_mut(4);
+        number.copy_from_slice(&counter.to_be_bytes());
+        flag.copy_from_slice(&[u8::from(last)]);
+        Ok(Nonce::assume_unique_for_key(nonce))
+    }
+
+    /// Seals in place and returns the tag.
+    pub(super) fn seal(&mut self, chunk: &mut [u8], last: bool) -> Result<[u8; TAG_LEN], Unspecified> {
+        let nonce = self.next_nonce(last)?;
+        let tag = self.key.seal_in_place_separate_tag(nonce, Aad::from(self.associated_data), chunk)?;
+        tag.as_ref().try_into().map_err(|_| Unspecified)
+    }
+
+    /// Opens a chunk with its tag in place and returns the plaintext.
+    pub(super) fn open<'a>(&mut self, sealed: &'a mut [u8], last: bool) -> Result<&'a mut [u8], Unspecified> {
+        let nonce = self.next_nonce(last)?;
+        self.key.open_in_place(nonce, Aad::from(self.associated_data), sealed)
+    }
+}

@@ -1,0 +1,134 @@
+//! Whole ciphertexts: header and sealed payload.
+
+use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
+
+use rand_core::CryptoRng;
+use theta_groups::Secret;
+
+use super::header::{PREAMBLE_LEN, header_len, total_len, write_envelope};
+use super::{Aead, Header, OpenError, PayloadKey, open_stream, seal_stream, sealed_len};
+use crate::ciphers::sg02::Sg02;
+use crate::keys::AnyPublicKey;
+use crate::statement::{MAX_LABEL_LEN, check_size};
+use crate::{Purpose, RequestError};
+
+/// Why there is no ciphertext.
+#[derive(Debug, thiserror::Error)]
+pub enum EncryptError {
+    /// The key is not for encryption, or the label is too long.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// Reading the plaintext or writing the ciphertext failed.
+    #[error("reading the plaintext or writing the ciphertext: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// Encrypts all that `reader` gives to the key, with the public key alone and in constant memory. The header is
+/// written last, into the room that is left for it at the writer's position; the writer ends after the payload.
+/// Returns the plaintext's length. `progress` is told the bytes of plaintext done.
+///
+/// # Errors
+/// Any [`EncryptError`].
+pub fn encrypt_stream(
+    public: &AnyPublicKey,
+    label: &[u8],
+    aead: Aead,
+    reader: impl Read,
+    mut writer: impl Write + Seek,
+    progress: &mut dyn FnMut(u64),
+    rng: &mut (impl CryptoRng + ?Sized),
+) -> Result<u64, EncryptError> {
+    let capsule_len = capsule_len(public)?;
+    check_size("label", label, MAX_LABEL_LEN)?;
+    let start = writer.stream_position()?;
+    io::copy(&mut io::repeat(0).take(total_len(label, capsule_len) as u64), &mut writer)?;
+    let key = PayloadKey::random(rng);
+    let digest = seal_stream(reader, &mut writer, &key, aead, label, progress)?;
+    let end = writer.stream_position()?;
+    let envelope = write_envelope(public.suite(), aead, public.key_id(), &digest, label, capsule_len)?;
+    let header = encapsulate(public, envelope, key, rng)?;
+    writer.seek(SeekFrom::Start(start))?;
+    writer.write_all(&header)?;
+    writer.seek(SeekFrom::Start(end))?;
+    Ok(digest.plaintext_len())
+}
+
+/// The same for things that fit in memory.
+///
+/// # Errors
+/// Any [`RequestError`].
+pub fn encrypt_bytes(
+    public: &AnyPublicKey,
+    plaintext: &[u8],
+    label: &[u8],
+    aead: Aead,
+    rng: &mut (impl CryptoRng + ?Sized),
+) -> Result<Vec<u8>, EncryptError> {
+    let payload = usize::try_from(sealed_len(plaintext.len() as u64)).unwrap_or_default();
+    let mut out = Cursor::new(Vec::with_capacity(total_len(label, capsule_len(public)?) + payload));
+    encrypt_stream(public, label, aead, plaintext, &mut out, &mut |_| {}, rng)?;
+    Ok(out.into_inner())
+}
+
+/// Opens a whole ciphertext in memory. The plaintext is wiped when dropped.
+///
+/// # Errors
+/// Any [`OpenError`].
+pub fn open_bytes(key: &PayloadKey, ciphertext: &[u8]) -> Result<Secret<Vec<u8>>, OpenError> {
+    let (header, payload) = split_ciphertext(ciphertext)?;
+    let header = Header::parse(header)?;
+    // Reserved at once, so that no copies stay behind, but never on the header's word alone.
+    let capacity = usize::try_from(header.payload().plaintext_len()).unwrap_or(usize::MAX).min(payload.len());
+    let mut plaintext = Secret::new(Vec::with_capacity(capacity));
+    open_stream(key, &header, payload, plaintext.expose_mut(), &mut |_| {})?;
+    Ok(plaintext)
+}
+
+/// Where the header ends and the sealed payload begins.
+///
+/// # Errors
+/// [`RequestError`] if there is no whole header.
+pub fn split_ciphertext(ciphertext: &[u8]) -> Result<(&[u8], &[u8]), RequestError> {
+    ciphertext.split_at_checked(header_len(ciphertext)?).ok_or(RequestError::Header("it is cut short"))
+}
+
+/// Reads the header from the front of a ciphertext and leaves the reader at the payload.
+///
+/// # Errors
+/// [`OpenError::Header`] and [`OpenError::Io`].
+pub fn read_header(mut reader: impl Read) -> Result<Vec<u8>, OpenError> {
+    let cut_short = |error: io::Error| match error.kind() {
+        io::ErrorKind::UnexpectedEof => OpenError::Header(RequestError::Header("it is cut short")),
+        _ => OpenError::Io(error),
+    };
+    let mut header = vec![0; PREAMBLE_LEN];
+    reader.read_exact(&mut header).map_err(cut_short)?;
+    header.resize(header_len(&header)?, 0);
+    reader.read_exact(header.split_at_mut(PREAMBLE_LEN).1).map_err(cut_short)?;
+    Ok(header)
+}
+
+fn capsule_len(public: &AnyPublicKey) -> Result<usize, RequestError> {
+    match public {
+        AnyPublicKey::Sg02Ristretto255(_) => Ok(Sg02::<theta_groups::Ristretto255>::CAPSULE_LEN),
+        AnyPublicKey::Sg02Bls12381(_) => Ok(Sg02::<theta_groups::bls12_381::G1>::CAPSULE_LEN),
+        other => Err(not_a_cipher(other)),
+    }
+}
+
+fn encapsulate(
+    public: &AnyPublicKey,
+    envelope: Vec<u8>,
+    key: PayloadKey,
+    rng: &mut (impl CryptoRng + ?Sized),
+) -> Result<Vec<u8>, RequestError> {
+    match public {
+        AnyPublicKey::Sg02Ristretto255(public) => Ok(Sg02::encapsulate(public, envelope, key, rng)),
+        AnyPublicKey::Sg02Bls12381(public) => Ok(Sg02::encapsulate(public, envelope, key, rng)),
+        other => Err(not_a_cipher(other)),
+    }
+}
+
+fn not_a_cipher(public: &AnyPublicKey) -> RequestError {
+    RequestError::Purpose { key: public.suite().purpose(), asked: Purpose::Decrypt }
+}

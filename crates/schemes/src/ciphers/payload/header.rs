@@ -1,0 +1,177 @@
+//! What stands before a sealed payload, and is all that the nodes see.
+
+use super::{Aead, PayloadDigest};
+use crate::keys::KeyId;
+use crate::statement::{MAX_LABEL_LEN, check_size};
+use crate::{RequestError, Suite};
+
+/// No header is longer, in bytes: the longest label and room for the rest.
+pub const MAX_HEADER_LEN: usize = MAX_LABEL_LEN + 1024;
+
+/// The first bytes of every ciphertext.
+const MAGIC: [u8; 5] = *b"theta";
+/// The format that this build writes and reads.
+const VERSION: u8 = 1;
+/// Magic, version and the header's length in four bytes: enough to know how much to read.
+pub(super) const PREAMBLE_LEN: usize = MAGIC.len() + 1 + 4;
+/// What follows the preamble and has a fixed length: suite, AEAD, key id, payload length, digest, length of the label.
+const FIXED_LEN: usize = 1 + 1 + 32 + 8 + 32 + 4;
+
+/// A parsed header. Parsing looks at its form alone; whether it is valid is for the cipher to say
+/// ([`ThresholdScheme::parse_request`](crate::ThresholdScheme::parse_request)).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header<'a> {
+    pub(super) suite: Suite,
+    pub(super) aead: Aead,
+    pub(super) key_id: KeyId,
+    pub(super) digest: PayloadDigest,
+    pub(super) label: &'a [u8],
+    /// What the cipher adds: wrapped key, commitment and validity proof.
+    capsule: &'a [u8],
+}
+
+impl<'a> Header<'a> {
+    /// Parses exactly one header.
+    ///
+    /// # Errors
+    /// [`RequestError::Header`] or [`RequestError::Version`].
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, RequestError> {
+        if header_len(bytes)? != bytes.len() {
+            return Err(RequestError::Header("its length is not the one that it states"));
+        }
+        let mut rest = Cursor(bytes);
+        rest.take(PREAMBLE_LEN)?;
+        let [suite, aead] = rest.array()?;
+        let suite =
+            suite_from_code(suite).ok_or(RequestError::Header("the cipher suite is not known to this build"))?;
+        let aead = Aead::from_code(aead).ok_or(RequestError::Header("the AEAD is not known to this build"))?;
+        let key_id = KeyId::from_bytes(rest.array()?);
+        let len = u64::from_be_bytes(rest.array()?);
+        let digest = PayloadDigest { hash: rest.array()?, len };
+        let label_len = usize::try_from(u32::from_be_bytes(rest.array()?)).unwrap_or(usize::MAX);
+        if label_len > MAX_LABEL_LEN {
+            return Err(RequestError::TooLarge { what: "label", limit: MAX_LABEL_LEN, got: label_len });
+        }
+        let label = rest.take(label_len)?;
+        Ok(Self { suite, aead, key_id, digest, label, capsule: rest.0 })
+    }
+
+    /// The cipher.
+    #[must_use]
+    pub const fn suite(&self) -> Suite {
+        self.suite
+    }
+
+    /// How the payload is sealed.
+    #[must_use]
+    pub const fn aead(&self) -> Aead {
+        self.aead
+    }
+
+    /// The key that it is encrypted to.
+    #[must_use]
+    pub const fn key_id(&self) -> &KeyId {
+        &self.key_id
+    }
+
+    /// The public context that it was encrypted with.
+    #[must_use]
+    pub const fn label(&self) -> &'a [u8] {
+        self.label
+    }
+
+    /// Length of the plaintext in bytes and digest of the sealed payload.
+    #[must_use]
+    pub const fn payload(&self) -> &PayloadDigest {
+        &self.digest
+    }
+
+    pub(crate) const fn capsule(&self) -> &'a [u8] {
+        self.capsule
+    }
+}
+
+/// The length of the header that begins with these bytes, which may be the preamble alone.
+pub(super) fn header_len(start: &[u8]) -> Result<usize, RequestError> {
+    let mut rest = Cursor(start);
+    if rest.array()? != MAGIC {
+        return Err(RequestError::Header("it does not begin with \"theta\": give what `theta encrypt` wrote"));
+    }
+    let [version] = rest.array()?;
+    if version != VERSION {
+        return Err(RequestError::Version(version));
+    }
+    let len = usize::try_from(u32::from_be_bytes(rest.array()?)).unwrap_or(usize::MAX);
+    if len < PREAMBLE_LEN + FIXED_LEN {
+        return Err(RequestError::Header("the length that it states is too short for any header"));
+    }
+    if len > MAX_HEADER_LEN {
+        return Err(RequestError::TooLarge { what: "ciphertext header", limit: MAX_HEADER_LEN, got: len });
+    }
+    Ok(len)
+}
+
+/// The header without its capsule, which will have `capsule_len` bytes.
+pub(super) fn write_envelope(
+    suite: Suite,
+    aead: Aead,
+    key_id: &KeyId,
+    digest: &PayloadDigest,
+    label: &[u8],
+    capsule_len: usize,
+) -> Result<Vec<u8>, RequestError> {
+    check_size("label", label, MAX_LABEL_LEN)?;
+    let suite =
+        suite_code(suite).ok_or(RequestError::Purpose { key: suite.purpose(), asked: crate::Purpose::Decrypt })?;
+    let total = total_len(label, capsule_len);
+    let four = |len: usize| u32::try_from(len).unwrap_or(u32::MAX).to_be_bytes();
+    let mut out = Vec::with_capacity(total);
+    out.extend_from_slice(&MAGIC);
+    out.push(VERSION);
+    out.extend_from_slice(&four(total));
+    out.extend_from_slice(&[suite, aead.code()]);
+    out.extend_from_slice(key_id.as_bytes());
+    out.extend_from_slice(&digest.len.to_be_bytes());
+    out.extend_from_slice(&digest.hash);
+    out.extend_from_slice(&four(label.len()));
+    out.extend_from_slice(label);
+    Ok(out)
+}
+
+/// The length of a header with this label.
+pub(super) const fn total_len(label: &[u8], capsule_len: usize) -> usize {
+    PREAMBLE_LEN + FIXED_LEN + label.len() + capsule_len
+}
+
+const fn suite_code(suite: Suite) -> Option<u8> {
+    match suite {
+        Suite::Sg02Ristretto255 => Some(1),
+        Suite::Sg02Bls12381 => Some(2),
+        _ => None,
+    }
+}
+
+const fn suite_from_code(code: u8) -> Option<Suite> {
+    match code {
+        1 => Some(Suite::Sg02Ristretto255),
+        2 => Some(Suite::Sg02Bls12381),
+        _ => None,
+    }
+}
+
+/// Reads from the front.
+struct Cursor<'a>(&'a [u8]);
+
+impl<'a> Cursor<'a> {
+    fn take(&mut self, len: usize) -> Result<&'a [u8], RequestError> {
+        let (head, rest) = self.0.split_at_checked(len).ok_or(RequestError::Header("it is cut short"))?;
+        self.0 = rest;
+        Ok(head)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], RequestError> {
+        let (head, rest) = self.0.split_first_chunk().ok_or(RequestError::Header("it is cut short"))?;
+        self.0 = rest;
+        Ok(*head)
+    }
+}

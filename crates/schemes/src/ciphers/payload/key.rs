@@ -1,0 +1,52 @@
+//! The key that a threshold cipher wraps.
+
+use rand_core::CryptoRng;
+use theta_groups::{DecodeError, Secret};
+
+/// A 256-bit key, made for one payload and never used for another.
+#[derive(Debug)]
+pub struct PayloadKey(Secret<[u8; 32]>);
+
+impl PayloadKey {
+    /// Length in bytes.
+    pub const LEN: usize = 32;
+
+    /// A new key.
+    pub fn random(rng: &mut (impl CryptoRng + ?Sized)) -> Self {
+        let mut key = Secret::new([0; Self::LEN]);
+        rng.fill_bytes(key.expose_mut());
+        Self(key)
+    }
+
+    /// A key that came out of a decapsulation.
+    ///
+    /// # Errors
+    /// [`DecodeError::Length`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut key = Secret::new([0; Self::LEN]);
+        if bytes.len() != Self::LEN {
+            return Err(DecodeError::Length { expected: Self::LEN, got: bytes.len() });
+        }
+        key.expose_mut().copy_from_slice(bytes);
+        Ok(Self(key))
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub const fn secret(&self) -> &Secret<[u8; 32]> {
+        &self.0
+    }
+
+    /// A key under a mask, about to be unwrapped.
+    pub(crate) const fn wrapped(bytes: [u8; 32]) -> Self {
+        Self(Secret::new(bytes))
+    }
+
+    /// The same key combined with a mask, in place: wraps and unwraps.
+    pub(crate) fn xor(mut self, mask: &[u8; 32]) -> Self {
+        for (byte, mask) in self.0.expose_mut().iter_mut().zip(mask) {
+            *byte ^= mask;
+        }
+        self
+    }
+}

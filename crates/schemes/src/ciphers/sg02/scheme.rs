@@ -1,0 +1,161 @@
+//! The cipher as a one-round scheme.
+
+use rand_core::CryptoRng;
+use theta_groups::{DecodeError, Secret, Transcript};
+use theta_sharing::ShareIndex;
+use zeroize::Zeroize;
+
+use super::capsule::{self, Wrap};
+use super::{CipherGroup, Sg02};
+use crate::ciphers::payload::{Header, MAX_HEADER_LEN, PayloadKey};
+use crate::dleq_share::DleqShare;
+use crate::keys::{KeyScheme, KeyShare, PublicKeySet};
+use crate::{CombineError, Purpose, RequestError, Statement, Suite, ThresholdCipher, ThresholdScheme};
+
+/// A header whose validity proof holds: safe to answer.
+pub struct DecapsulationRequest<G: CipherGroup> {
+    u: G::Element,
+    u_encoded: G::Encoding,
+    wrap: Wrap,
+    context: Transcript,
+}
+
+impl<G: CipherGroup> KeyScheme for Sg02<G> {
+    type KeyGroup = G;
+    const SUITE: Suite = G::SUITE;
+}
+
+impl<G: CipherGroup> ThresholdScheme for Sg02<G> {
+    type PublicKey = PublicKeySet<G>;
+    type KeyShare = KeyShare<G>;
+    type Request = DecapsulationRequest<G>;
+    type Share = DleqShare<G>;
+    type Output = PayloadKey;
+
+    const CHECKABLE: bool = true;
+
+    fn suite(_public: &Self::PublicKey) -> Suite {
+        G::SUITE
+    }
+
+    fn parse_request(public: &Self::PublicKey, statement: &Statement<'_>) -> Result<Self::Request, RequestError> {
+        let bytes = statement.for_purpose(Purpose::Decrypt, "ciphertext header", MAX_HEADER_LEN)?;
+        let header = Header::parse(bytes)?;
+        if header.suite() != G::SUITE || header.key_id() != public.key_id() {
+            return Err(RequestError::OtherKey {
+                ciphertext: header.key_id().abbreviated(),
+                key: public.key_id().abbreviated(),
+            });
+        }
+        let valid = capsule::check::<G>(public.key_id(), bytes, header.capsule())?;
+        Ok(DecapsulationRequest { u: valid.u, u_encoded: valid.u_encoded, wrap: valid.wrap, context: valid.context })
+    }
+
+    fn create_share(
+        public: &Self::PublicKey,
+        key: &Self::KeyShare,
+        request: &Self::Request,
+        rng: &mut dyn CryptoRng,
+    ) -> Self::Share {
+        DleqShare::create(public, key, &request.u, &request.context, rng)
+    }
+
+    fn share_index(share: &Self::Share) -> ShareIndex {
+        share.index()
+    }
+
+    fn encode_share(share: &Self::Share) -> Vec<u8> {
+        share.encode()
+    }
+
+    fn decode_share(index: ShareIndex, bytes: &[u8]) -> Result<Self::Share, DecodeError> {
+        DleqShare::decode(index, bytes)
+    }
+
+    fn verify_shares(
+        public: &Self::PublicKey,
+        request: &Self::Request,
+        shares: &[Self::Share],
+        rng: &mut dyn CryptoRng,
+    ) -> Vec<ShareIndex> {
+        DleqShare::false_among(public, &request.u, &request.context, shares, rng)
+    }
+
+    /// A result that is not valid although every share is, was made so by the encryptor.
+    fn combine(
+        public: &Self::PublicKey,
+        request: &Self::Request,
+        shares: &[Self::Share],
+    ) -> Result<Self::Output, CombineError> {
+        let mut shared = DleqShare::interpolate(public, shares)?;
+        let unlocked = capsule::unlock::<G>(public.key_id(), request.u_encoded.as_ref(), &shared);
+        shared.zeroize();
+        let (mask, commitment) = capsule::halves(&unlocked);
+        // In constant time: the right commitment is known to nobody without k shares.
+        aws_lc_rs::constant_time::verify_slices_are_equal(&commitment, &request.wrap.commitment)
+            .map_err(|_| CombineError::ResultInvalid)?;
+        Ok(PayloadKey::wrapped(request.wrap.key).xor(mask.expose()))
+    }
+
+    fn encode_output(output: &Self::Output) -> (Secret<Vec<u8>>, Vec<u8>) {
+        (Secret::new(output.secret().expose().to_vec()), Vec::new())
+    }
+}
+
+impl<G: CipherGroup> ThresholdCipher for Sg02<G> {}
+
+#[cfg(test)]
+mod tests {
+    use rand_chacha::ChaCha20Rng;
+    use rand_chacha::rand_core::SeedableRng;
+    use theta_groups::{Group, Ristretto255};
+    use theta_sharing::Threshold;
+
+    use super::*;
+    use crate::ciphers::payload::{Aead, split_ciphertext};
+    use crate::keys::{AnyPublicKey, deal};
+
+    type Cipher = Sg02<Ristretto255>;
+
+    /// An encryptor who proves the logarithms honestly but commits to nonsense: the header is valid, the shares are
+    /// true, and still there is no key to be had. Nobody's share may be blamed for that.
+    #[test]
+    fn a_lying_encryptor_is_told_from_lying_parties() {
+        let mut rng = ChaCha20Rng::seed_from_u64(1);
+        let dealt = deal::<Cipher>(Threshold::new(2, 3).unwrap(), &mut rng);
+        let any = AnyPublicKey::Sg02Ristretto255(dealt.public.clone());
+        let ciphertext = any.encrypt(b"plaintext", b"label", Aead::default(), &mut rng).unwrap();
+        let honest = split_ciphertext(&ciphertext).unwrap().0;
+        let envelope = &honest[..honest.len() - Cipher::CAPSULE_LEN];
+        let lie = capsule::forge::<Ristretto255>(envelope, [7; 64], &mut rng);
+
+        let request = Cipher::parse_request(&dealt.public, &Statement::Decapsulate(&lie)).unwrap();
+        let shares: Vec<_> =
+            dealt.shares.iter().map(|key| Cipher::create_share(&dealt.public, key, &request, &mut rng)).collect();
+        assert!(Cipher::verify_shares(&dealt.public, &request, &shares, &mut rng).is_empty());
+        let result = Cipher::combine(&dealt.public, &request, &shares);
+        assert_eq!(result.unwrap_err(), CombineError::ResultInvalid);
+    }
+
+    /// Proofs for (g^r, g'^q) with r != q must fail, whichever exponent the prover uses.
+    #[test]
+    fn unequal_logarithms_are_refused() {
+        let mut rng = ChaCha20Rng::seed_from_u64(2);
+        let dealt = deal::<Cipher>(Threshold::new(1, 1).unwrap(), &mut rng);
+        let any = AnyPublicKey::Sg02Ristretto255(dealt.public.clone());
+        let ciphertext = any.encrypt(b"plaintext", b"label", Aead::default(), &mut rng).unwrap();
+        let honest = split_ciphertext(&ciphertext).unwrap().0;
+        let envelope = &honest[..honest.len() - Cipher::CAPSULE_LEN];
+        for skew in [[1, 0], [0, 1]] {
+            let lie = capsule::forge_skewed::<Ristretto255>(envelope, [7; 64], skew, &mut rng);
+            let refusal = Cipher::parse_request(&dealt.public, &Statement::Decapsulate(&lie)).err();
+            assert_eq!(refusal, Some(RequestError::InvalidCiphertext));
+        }
+    }
+
+    #[test]
+    fn the_second_generator_is_another() {
+        assert_ne!(*Ristretto255::second_generator(), Ristretto255::generator());
+        assert!(!Ristretto255::is_identity(Ristretto255::second_generator()));
+    }
+}

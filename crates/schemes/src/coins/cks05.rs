@@ -1,0 +1,200 @@
+//! The Diffie-Hellman coin of Cachin, Kursawe and Shoup ("Random oracles in Constantinople", J. Cryptology 2005,
+//! section 4.3): the coin of a name is a hash of `H(name) * x`.
+//!
+//! The result proves nothing by itself, so shares are verified before they are combined, and the result travels with
+//! the k shares that made it. See `spec/cks05.md`.
+
+use core::fmt::Debug;
+use core::marker::PhantomData;
+
+use rand_core::CryptoRng;
+use theta_groups::{DecodeError, Group, Ristretto255, Secret, Transcript, bls12_381};
+use theta_sharing::ShareIndex;
+
+use crate::derived_rng::DerivedRng;
+use crate::dleq_share::DleqShare;
+use crate::keys::{KeyScheme, KeyShare, PublicKeySet};
+use crate::statement::MAX_COIN_NAME_LEN;
+use crate::{CombineError, Purpose, RequestError, Statement, Suite, ThresholdCoin, ThresholdScheme, VerifyError};
+
+/// A group on which the coin is defined.
+pub trait CoinGroup: Group {
+    /// The suite's name.
+    const SUITE: Suite;
+    /// The domain of the hash that maps names to elements.
+    const NAME_DST: &'static [u8];
+}
+
+impl CoinGroup for Ristretto255 {
+    const SUITE: Suite = Suite::Cks05Ristretto255;
+    const NAME_DST: &'static [u8] = b"THETA-V01-CS01-cks05-name-with-ristretto255_XMD:SHA-512_R255MAP_RO_";
+}
+
+impl CoinGroup for bls12_381::G1 {
+    const SUITE: Suite = Suite::Cks05Bls12381;
+    const NAME_DST: &'static [u8] = b"THETA-V01-CS02-cks05-name-with-BLS12381G1_XMD:SHA-256_SSWU_RO_";
+}
+
+/// The coin on group `G`.
+#[derive(Clone, Copy, Debug)]
+pub struct Cks05<G>(PhantomData<G>);
+
+/// A coin to draw: its name, hashed to the group.
+#[derive(Clone)]
+pub struct CoinRequest<G: Group> {
+    base: G::Element,
+    context: Transcript,
+}
+
+/// A drawn coin: 32 uniform bytes and the shares that prove them.
+#[derive(Debug)]
+pub struct Coin {
+    value: [u8; 32],
+    proof: Vec<u8>,
+}
+
+impl Coin {
+    /// The coin's value: 256 bits.
+    #[must_use]
+    pub const fn value(&self) -> &[u8; 32] {
+        &self.value
+    }
+
+    /// The k shares behind it, as [`ThresholdCoin::verify`] takes them.
+    #[must_use]
+    pub fn proof(&self) -> &[u8] {
+        &self.proof
+    }
+}
+
+impl<G: CoinGroup> CoinRequest<G> {
+    fn new(public: &PublicKeySet<G>, name: &[u8]) -> Self {
+        // The key id has a fixed length, so the concatenation is unambiguous.
+        let base = G::hash_to_group(G::NAME_DST, &[public.key_id().as_bytes(), name]);
+        let context = Transcript::new("theta/cks05/share/v1")
+            .with("suite", G::SUITE.name().as_bytes())
+            .with("key id", public.key_id().as_bytes())
+            .with("name", name);
+        Self { base, context }
+    }
+
+    /// The hash of `H(name) * x`.
+    fn value(&self, public: &PublicKeySet<G>, power: &G::Element) -> [u8; 32] {
+        Transcript::new("theta/cks05/value/v1")
+            .with("suite", G::SUITE.name().as_bytes())
+            .with("key id", public.key_id().as_bytes())
+            .with("base", G::encode(&self.base).as_ref())
+            .with("power", G::encode(power).as_ref())
+            .finish32()
+    }
+}
+
+impl<G: CoinGroup> KeyScheme for Cks05<G> {
+    type KeyGroup = G;
+    const SUITE: Suite = G::SUITE;
+}
+
+impl<G: CoinGroup> ThresholdScheme for Cks05<G> {
+    type PublicKey = PublicKeySet<G>;
+    type KeyShare = KeyShare<G>;
+    type Request = CoinRequest<G>;
+    type Share = DleqShare<G>;
+    type Output = Coin;
+
+    const CHECKABLE: bool = false;
+
+    fn suite(_public: &Self::PublicKey) -> Suite {
+        G::SUITE
+    }
+
+    fn parse_request(public: &Self::PublicKey, statement: &Statement<'_>) -> Result<Self::Request, RequestError> {
+        let name = statement.for_purpose(Purpose::Coin, "coin name", MAX_COIN_NAME_LEN)?;
+        Ok(CoinRequest::new(public, name))
+    }
+
+    fn create_share(
+        public: &Self::PublicKey,
+        key: &Self::KeyShare,
+        request: &Self::Request,
+        rng: &mut dyn CryptoRng,
+    ) -> Self::Share {
+        DleqShare::create(public, key, &request.base, &request.context, rng)
+    }
+
+    fn share_index(share: &Self::Share) -> ShareIndex {
+        share.index()
+    }
+
+    fn encode_share(share: &Self::Share) -> Vec<u8> {
+        share.encode()
+    }
+
+    fn decode_share(index: ShareIndex, bytes: &[u8]) -> Result<Self::Share, DecodeError> {
+        DleqShare::decode(index, bytes)
+    }
+
+    fn verify_shares(
+        public: &Self::PublicKey,
+        request: &Self::Request,
+        shares: &[Self::Share],
+        rng: &mut dyn CryptoRng,
+    ) -> Vec<ShareIndex> {
+        DleqShare::false_among(public, &request.base, &request.context, shares, rng)
+    }
+
+    fn combine(
+        public: &Self::PublicKey,
+        request: &Self::Request,
+        shares: &[Self::Share],
+    ) -> Result<Self::Output, CombineError> {
+        let power = DleqShare::interpolate(public, shares)?;
+        let used = usize::from(public.threshold().k());
+        let mut proof = Vec::with_capacity(used * (2 + DleqShare::<G>::ENCODED_LEN));
+        for share in shares.iter().take(used) {
+            proof.extend_from_slice(&share.index().get().to_be_bytes());
+            share.encode_into(&mut proof);
+        }
+        Ok(Coin { value: request.value(public, &power), proof })
+    }
+
+    fn encode_output(output: &Self::Output) -> (Secret<Vec<u8>>, Vec<u8>) {
+        (Secret::new(output.value.to_vec()), output.proof.clone())
+    }
+}
+
+impl<G: CoinGroup> ThresholdCoin for Cks05<G> {
+    fn verify(public: &Self::PublicKey, name: &[u8], value: &[u8], proof: &[u8]) -> Result<(), VerifyError> {
+        if value.len() != 32 {
+            return Err(DecodeError::Length { expected: 32, got: value.len() }.into());
+        }
+        if name.len() > MAX_COIN_NAME_LEN {
+            return Err(VerifyError::Invalid);
+        }
+        let shares = decode_proof(public, proof)?;
+        let request = CoinRequest::new(public, name);
+        let power = DleqShare::interpolate(public, &shares).map_err(|_| VerifyError::Invalid)?;
+        if request.value(public, &power) != value {
+            return Err(VerifyError::Invalid);
+        }
+        let mut weights = DerivedRng::new(request.context.clone().with("purpose", b"weights").with("proof", proof));
+        let culprits = Self::verify_shares(public, &request, &shares, &mut weights);
+        if culprits.is_empty() { Ok(()) } else { Err(VerifyError::Invalid) }
+    }
+}
+
+/// The k shares of a proof: the index in two bytes big-endian and the share, k times, nothing else.
+fn decode_proof<G: CoinGroup>(public: &PublicKeySet<G>, proof: &[u8]) -> Result<Vec<DleqShare<G>>, DecodeError> {
+    let entry = 2 + DleqShare::<G>::ENCODED_LEN;
+    let expected = usize::from(public.threshold().k()) * entry;
+    if proof.len() != expected {
+        return Err(DecodeError::Length { expected, got: proof.len() });
+    }
+    proof
+        .chunks_exact(entry)
+        .map(|bytes| {
+            let (index, share) = bytes.split_first_chunk::<2>().ok_or(DecodeError::NotCanonical)?;
+            let index = ShareIndex::try_from(u16::from_be_bytes(*index)).map_err(|_| DecodeError::NotCanonical)?;
+            DleqShare::decode(index, share)
+        })
+        .collect()
+}

@@ -1,0 +1,3 @@
+//! Common coins: unpredictable values that k parties draw together.
+
+pub mod cks05;

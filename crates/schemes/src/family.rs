@@ -1,0 +1,185 @@
+//! The three families of one-round schemes: share, verify, combine.
+
+use rand_core::CryptoRng;
+use theta_groups::DecodeError;
+use theta_sharing::ShareIndex;
+
+use crate::Suite;
+
+/// What every one-round threshold scheme can do, whatever its result is.
+///
+/// A *request* is the statement that a share answers: a valid ciphertext, a message, a coin's name. It is built from
+/// bytes by [`ThresholdScheme::parse_request`], which does all the checks that must precede a share: a value of type
+/// `Request` is safe to answer.
+pub trait ThresholdScheme: Sized + Send + Sync + 'static {
+    /// A key's public material with the verification keys of all parties.
+    type PublicKey: Send + Sync;
+    /// One party's secret share.
+    type KeyShare: Send + Sync;
+    /// A checked statement. Cheap to clone or shared.
+    type Request: Send + Sync;
+    /// One party's contribution to the result; its index is inside.
+    type Share: Clone + Send + Sync;
+    /// The result, such as a signature.
+    type Output: Send;
+
+    /// Whether a combined result can be checked by itself. If so, combine first and look for cheaters on failure only.
+    const CHECKABLE: bool;
+
+    /// The suite of a key.
+    fn suite(public: &Self::PublicKey) -> Suite;
+
+    /// Parses and checks a statement.
+    ///
+    /// # Errors
+    /// [`RequestError`]: the caller's mistake or a ciphertext that was tampered with.
+    fn parse_request(public: &Self::PublicKey, statement: &Statement<'_>) -> Result<Self::Request, RequestError>;
+
+    /// Makes this party's share. Constant-time in the key share.
+    fn create_share(
+        public: &Self::PublicKey,
+        key: &Self::KeyShare,
+        request: &Self::Request,
+        rng: &mut dyn CryptoRng,
+    ) -> Self::Share;
+
+    /// Whose share this is.
+    fn share_index(share: &Self::Share) -> ShareIndex;
+
+    /// The canonical bytes of a share, without its index (the channel or the API carries that).
+    fn encode_share(share: &Self::Share) -> Vec<u8>;
+
+    /// Parses the share of party `index`. Proofs stay encoded until they are needed.
+    ///
+    /// # Errors
+    /// Any [`DecodeError`]; the sender is to blame.
+    fn decode_share(index: ShareIndex, bytes: &[u8]) -> Result<Self::Share, DecodeError>;
+
+    /// Checks shares against the verification keys, in one batch where the scheme can. Returns the parties whose shares
+    /// are false; empty means that all are good. Shares of indices outside the key's range are false.
+    fn verify_shares(
+        public: &Self::PublicKey,
+        request: &Self::Request,
+        shares: &[Self::Share],
+        rng: &mut dyn CryptoRng,
+    ) -> Vec<ShareIndex>;
+
+    /// Combines the first k shares. Where the scheme is [`CHECKABLE`](ThresholdScheme::CHECKABLE) the result is checked
+    /// and a false one is [`CombineError::ResultInvalid`]; otherwise the caller must have verified the shares.
+    ///
+    /// # Errors
+    /// Any [`CombineError`].
+    fn combine(
+        public: &Self::PublicKey,
+        request: &Self::Request,
+        shares: &[Self::Share],
+    ) -> Result<Self::Output, CombineError>;
+
+    /// The result's standard encoding, and a proof for results that do not prove themselves (else empty).
+    fn encode_output(output: &Self::Output) -> (theta_groups::Secret<Vec<u8>>, Vec<u8>);
+}
+
+/// A public-key cipher whose decryption takes k parties: wraps a 256-bit payload key.
+pub trait ThresholdCipher: ThresholdScheme {}
+
+/// A signature scheme whose signatures take k parties and verify as ordinary ones.
+pub trait ThresholdSignature: ThresholdScheme {
+    /// Verifies a signature in its standard encoding with the group's public key.
+    ///
+    /// # Errors
+    /// [`VerifyError`] with the reason.
+    fn verify(public: &Self::PublicKey, message: &[u8], signature: &[u8]) -> Result<(), VerifyError>;
+}
+
+/// A common coin: an unpredictable value for every name, the same at all parties.
+pub trait ThresholdCoin: ThresholdScheme {
+    /// Checks that `value` is the coin of `name`, by the proof that came with it.
+    ///
+    /// # Errors
+    /// [`VerifyError`] with the reason.
+    fn verify(public: &Self::PublicKey, name: &[u8], value: &[u8], proof: &[u8]) -> Result<(), VerifyError>;
+}
+
+/// What is asked for, as bytes from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Statement<'a> {
+    /// Unwrap the payload key of the ciphertext with this header.
+    Decapsulate(&'a [u8]),
+    /// Sign this message.
+    Sign(&'a [u8]),
+    /// Draw the coin of this name.
+    FlipCoin(&'a [u8]),
+}
+
+/// Why a statement cannot be answered: the caller's doing, never a party's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    /// The key is for something else.
+    #[error("this key is for {key}, not for {asked}: name a key whose purpose is {asked}")]
+    Purpose {
+        /// The key's purpose.
+        key: crate::Purpose,
+        /// What was asked.
+        asked: crate::Purpose,
+    },
+    /// The ciphertext's header is not one, or is damaged.
+    #[error("not a ciphertext header: {0}")]
+    Header(&'static str),
+    /// A header of a format that this build does not know.
+    #[error("ciphertext format {0} is not known to this build, which reads format 1: use a newer release")]
+    Version(u8),
+    /// Made for another key.
+    #[error("the ciphertext is for key {ciphertext}, this key is {key}: name the key that it was encrypted to")]
+    OtherKey {
+        /// Abbreviated id in the ciphertext.
+        ciphertext: String,
+        /// Abbreviated id of the key asked for.
+        key: String,
+    },
+    /// The ciphertext fails its validity proof.
+    #[error("the ciphertext is not valid: it was changed after encryption, or its label was")]
+    InvalidCiphertext,
+    /// Larger than the scheme takes.
+    #[error("{what} of {got} bytes is over the limit of {limit}")]
+    TooLarge {
+        /// Which part.
+        what: &'static str,
+        /// The limit in bytes.
+        limit: usize,
+        /// Its size in bytes.
+        got: usize,
+    },
+}
+
+/// Why shares did not become a result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CombineError {
+    /// Fewer than k shares.
+    #[error("{got} shares are not enough, it takes {needed}")]
+    TooFew {
+        /// k.
+        needed: usize,
+        /// How many there are.
+        got: usize,
+    },
+    /// Two shares of one party.
+    #[error("two shares of party {0}")]
+    Duplicate(ShareIndex),
+    /// A share of a party that the key does not have.
+    #[error("party {0} has no share of this key")]
+    UnknownParty(ShareIndex),
+    /// The combined result is false: at least one share is, or (for ciphers) the encryptor lied.
+    #[error("the combined result is not valid: at least one share is false")]
+    ResultInvalid,
+}
+
+/// Why a signature or coin is not accepted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum VerifyError {
+    /// The bytes are not an encoding of a result.
+    #[error("malformed: {0}")]
+    Malformed(#[from] DecodeError),
+    /// It does not verify.
+    #[error("does not verify under this key")]
+    Invalid,
+}

@@ -1,0 +1,68 @@
+//! The trusted dealer.
+
+use std::sync::Arc;
+
+use rand_core::CryptoRng;
+use theta_groups::{DecodeError, Group, Scalar, Secret};
+use theta_sharing::{Threshold, split};
+
+use super::{KeyScheme, KeyShare, PublicKeySet};
+
+/// A key fresh from the dealer.
+#[derive(Debug)]
+pub struct Dealt<G: Group> {
+    /// One copy, whatever n.
+    pub public: Arc<PublicKeySet<G>>,
+    /// The shares of parties 1 to n, in order.
+    pub shares: Vec<KeyShare<G>>,
+}
+
+/// Why a secret cannot be dealt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DealError {
+    /// Zero is nobody's secret.
+    #[error("the secret is zero, which protects nothing: give a secret between 1 and the group's order")]
+    ZeroSecret,
+    /// The bytes to import are not a scalar.
+    #[error("not a secret key of this group: {0}")]
+    Secret(DecodeError),
+}
+
+/// Shares a new random secret among n parties so that any k can use it. Memory and time are linear in n.
+pub fn deal<S: KeyScheme>(threshold: Threshold, rng: &mut (impl CryptoRng + ?Sized)) -> Dealt<S::KeyGroup> {
+    loop {
+        // Zero has probability 2^-252; another draw is all it takes.
+        if let Ok(dealt) = deal_secret::<S>(threshold, &Secret::new(Scalar::random(rng)), rng) {
+            return dealt;
+        }
+    }
+}
+
+/// Shares a given secret.
+///
+/// # Errors
+/// [`DealError::ZeroSecret`].
+pub fn deal_secret<S: KeyScheme>(
+    threshold: Threshold,
+    secret: &Secret<<S::KeyGroup as Group>::Scalar>,
+    rng: &mut (impl CryptoRng + ?Sized),
+) -> Result<Dealt<S::KeyGroup>, DealError> {
+    let public_key = S::KeyGroup::mul_base(secret.expose());
+    if S::KeyGroup::is_identity(&public_key) {
+        return Err(DealError::ZeroSecret);
+    }
+    let possession = S::prove_possession(secret, &public_key);
+    loop {
+        let secrets = split(secret, threshold, rng);
+        let verification_keys = secrets.iter().map(|share| S::KeyGroup::mul_base(share.expose())).collect();
+        // Refused if the polynomial has a root at one of the indices, which has probability n / q.
+        let Ok(public) = PublicKeySet::assemble::<S>(threshold, public_key, verification_keys, possession.clone())
+        else {
+            continue;
+        };
+        let key_id = *public.key_id();
+        let shares =
+            threshold.indices().zip(secrets).map(|(index, share)| KeyShare::new(key_id, index, share)).collect();
+        return Ok(Dealt { public: Arc::new(public), shares });
+    }
+}

@@ -1,0 +1,195 @@
+//! The public side of a key.
+
+use core::fmt;
+
+use theta_groups::{Group, Secret, Transcript};
+use theta_sharing::{ShareIndex, Threshold};
+
+use super::{KeyShare, PublicKeyError, consistency};
+use crate::{Suite, ThresholdScheme};
+
+/// A scheme whose keys are Shamir sharings in the exponent: all of the one-round family on groups.
+pub trait KeyScheme:
+    ThresholdScheme<PublicKey = PublicKeySet<Self::KeyGroup>, KeyShare = KeyShare<Self::KeyGroup>>
+{
+    /// The group of the public key.
+    type KeyGroup: Group;
+    /// The suite's name.
+    const SUITE: Suite;
+
+    /// Proves that the dealer knows the secret key, for schemes whose users need that.
+    fn prove_possession(
+        _secret: &Secret<<Self::KeyGroup as Group>::Scalar>,
+        _public_key: &<Self::KeyGroup as Group>::Element,
+    ) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Whether the proof is what the scheme needs: valid, or absent where there is none.
+    fn check_possession(_public_key: &<Self::KeyGroup as Group>::Element, proof: Option<&[u8]>) -> bool {
+        proof.is_none()
+    }
+}
+
+/// What a key is known by everywhere: a hash of its suite and public key.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct KeyId([u8; 32]);
+
+impl KeyId {
+    /// The id of the key with this encoded public key.
+    #[must_use]
+    pub fn new(suite: Suite, public_key: &[u8]) -> Self {
+        Self(
+            Transcript::new("theta/key-id/v1")
+                .with("suite", suite.name().as_bytes())
+                .with("public key", public_key)
+                .finish32(),
+        )
+    }
+
+    /// An id that came from outside.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The 32 bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// The first 8 hexadecimal digits, for messages to people.
+    #[must_use]
+    pub fn abbreviated(&self) -> String {
+        hex::encode(self.0.split_at(4).0)
+    }
+}
+
+impl fmt::Display for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::encode(self.0))
+    }
+}
+
+impl fmt::Debug for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The public material of one key: the public key h = g * x and the verification keys h_i = g * x_i. One copy is shared
+/// by all that use the key.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PublicKeySet<G: Group> {
+    suite: Suite,
+    threshold: Threshold,
+    public_key: G::Element,
+    public_key_encoded: G::Encoding,
+    verification_keys: Vec<G::Element>,
+    key_id: KeyId,
+    possession: Option<Vec<u8>>,
+}
+
+impl<G: Group> PublicKeySet<G> {
+    /// Checks that the parts belong together: n verification keys on one polynomial of degree k - 1 whose value at
+    /// zero is the public key, none of them the identity, and the proof of possession that the scheme asks for.
+    ///
+    /// # Errors
+    /// The [`PublicKeyError`] that names the first part that is wrong.
+    pub fn new<S: KeyScheme<KeyGroup = G>>(
+        threshold: Threshold,
+        public_key: G::Element,
+        verification_keys: Vec<G::Element>,
+        possession: Option<Vec<u8>>,
+    ) -> Result<Self, PublicKeyError> {
+        let (expected, got) = (usize::from(threshold.n()), verification_keys.len());
+        if expected != got {
+            return Err(PublicKeyError::Count { expected, got });
+        }
+        let set = Self::assemble::<S>(threshold, public_key, verification_keys, possession)?;
+        if !S::check_possession(&set.public_key, set.possession.as_deref()) {
+            return Err(PublicKeyError::Possession);
+        }
+        if !consistency::vartime_on_one_polynomial::<G>(&set) {
+            return Err(PublicKeyError::Inconsistent);
+        }
+        Ok(set)
+    }
+
+    /// The same for a dealer, who has just made the parts from one polynomial.
+    pub(super) fn assemble<S: KeyScheme<KeyGroup = G>>(
+        threshold: Threshold,
+        public_key: G::Element,
+        verification_keys: Vec<G::Element>,
+        possession: Option<Vec<u8>>,
+    ) -> Result<Self, PublicKeyError> {
+        if G::is_identity(&public_key) || verification_keys.iter().any(G::is_identity) {
+            return Err(PublicKeyError::Identity);
+        }
+        let public_key_encoded = G::encode(&public_key);
+        let key_id = KeyId::new(S::SUITE, public_key_encoded.as_ref());
+        Ok(Self { suite: S::SUITE, threshold, public_key, public_key_encoded, verification_keys, key_id, possession })
+    }
+
+    /// What the key is for.
+    #[must_use]
+    pub const fn suite(&self) -> Suite {
+        self.suite
+    }
+
+    /// How many of how many.
+    #[must_use]
+    pub const fn threshold(&self) -> Threshold {
+        self.threshold
+    }
+
+    /// The key's id.
+    #[must_use]
+    pub const fn key_id(&self) -> &KeyId {
+        &self.key_id
+    }
+
+    /// h.
+    #[must_use]
+    pub const fn public_key(&self) -> &G::Element {
+        &self.public_key
+    }
+
+    /// The canonical encoding of h.
+    #[must_use]
+    pub fn public_key_bytes(&self) -> &[u8] {
+        self.public_key_encoded.as_ref()
+    }
+
+    /// h_i, if there is a party i.
+    #[must_use]
+    pub fn verification_key(&self, index: ShareIndex) -> Option<&G::Element> {
+        self.verification_keys.get(index.position())
+    }
+
+    /// h_1 to h_n.
+    #[must_use]
+    pub fn verification_keys(&self) -> &[G::Element] {
+        &self.verification_keys
+    }
+
+    /// The dealer's proof of possession, for BLS keys.
+    #[must_use]
+    pub fn possession(&self) -> Option<&[u8]> {
+        self.possession.as_deref()
+    }
+
+    /// Whether the share is of this key: its value fits the verification key.
+    #[must_use]
+    pub fn matches(&self, share: &KeyShare<G>) -> bool {
+        share.key_id() == &self.key_id
+            && self.verification_key(share.index()) == Some(&G::mul_base(share.secret().expose()))
+    }
+}
+
+impl<G: Group> fmt::Debug for PublicKeySet<G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PublicKeySet({}, {}, {})", self.suite, self.threshold, self.key_id.abbreviated())
+    }
+}

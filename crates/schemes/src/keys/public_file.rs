@@ -1,0 +1,112 @@
+//! The `.pub` file: readable TOML with hexadecimal fields, safe to publish.
+
+use core::fmt::Write as _;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use theta_groups::Group;
+use theta_sharing::Threshold;
+
+use super::{KeyFileError, KeyName, KeyScheme, PublicKeySet};
+use crate::Suite;
+
+/// The format that this build writes and reads.
+pub(super) const FORMAT: u64 = 1;
+
+/// The fields as they stand in the file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PublicKeyFile<'a> {
+    format: u64,
+    #[serde(borrow)]
+    name: &'a str,
+    suite: &'a str,
+    key_id: &'a str,
+    k: u16,
+    n: u16,
+    public_key: &'a str,
+    proof_of_possession: Option<&'a str>,
+    #[serde(borrow)]
+    verification_keys: Vec<&'a str>,
+}
+
+impl<'a> PublicKeyFile<'a> {
+    /// The fields, and the suite which decides how to read them.
+    pub(super) fn parse(text: &'a str) -> Result<(Self, KeyName, Suite), KeyFileError> {
+        let file: Self = toml::from_str(text).map_err(|error| KeyFileError::Syntax {
+            line: line_of(text, error.span()),
+            problem: one_line(error.message()),
+        })?;
+        if file.format != FORMAT {
+            return Err(KeyFileError::Format(file.format));
+        }
+        let (name, suite) = (file.name.parse()?, file.suite.parse()?);
+        Ok((file, name, suite))
+    }
+
+    /// The key, fully checked.
+    pub(super) fn decode<S: KeyScheme>(&self) -> Result<Arc<PublicKeySet<S::KeyGroup>>, KeyFileError> {
+        let threshold = Threshold::new(self.k, self.n).map_err(|error| KeyFileError::Threshold(error.to_string()))?;
+        let public_key = element::<S::KeyGroup>("public_key", self.public_key)?;
+        let verification_keys = (1..)
+            .zip(&self.verification_keys)
+            .map(|(i, text)| element::<S::KeyGroup>(&format!("verification_keys, entry {i}"), text))
+            .collect::<Result<_, _>>()?;
+        let possession = self.proof_of_possession.map(|text| unhex("proof_of_possession", text)).transpose()?;
+        let set = PublicKeySet::new::<S>(threshold, public_key, verification_keys, possession)?;
+        let expected = set.key_id().to_string();
+        if self.key_id != expected {
+            return Err(KeyFileError::KeyId { found: one_line(self.key_id), expected });
+        }
+        Ok(Arc::new(set))
+    }
+}
+
+/// The file of a key.
+pub(super) fn write<G: Group>(name: &KeyName, set: &PublicKeySet<G>) -> String {
+    let (suite, threshold) = (set.suite(), set.threshold());
+    let mut text = format!(
+        "# Public key {name}: {threshold} parties {purpose}. Safe to publish.\n\
+         format = {FORMAT}\n\
+         name = \"{name}\"\n\
+         suite = \"{suite}\"\n\
+         key_id = \"{id}\"\n\
+         k = {k}\n\
+         n = {n}\n\
+         public_key = \"{public_key}\"\n",
+        purpose = suite.purpose(),
+        id = set.key_id(),
+        k = threshold.k(),
+        n = threshold.n(),
+        public_key = hex::encode(set.public_key_bytes()),
+    );
+    // Writing to a String cannot fail.
+    if let Some(proof) = set.possession() {
+        let _ = writeln!(text, "proof_of_possession = \"{}\"", hex::encode(proof));
+    }
+    text.push_str("verification_keys = [\n");
+    for encoding in G::encode_batch(set.verification_keys()) {
+        let _ = writeln!(text, "  \"{}\",", hex::encode(encoding.as_ref()));
+    }
+    text.push_str("]\n");
+    text
+}
+
+/// The line of a byte range, counted from 1.
+pub(super) fn line_of(text: &str, span: Option<core::ops::Range<usize>>) -> usize {
+    let end = span.map_or(0, |span| span.start);
+    1 + text.bytes().take(end).filter(|byte| *byte == b'\n').count()
+}
+
+/// Text from a file or library, fit for one line.
+fn one_line(text: &str) -> String {
+    text.chars().take(120).map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+fn unhex(field: &str, text: &str) -> Result<Vec<u8>, KeyFileError> {
+    hex::decode(text).map_err(|_| KeyFileError::Hex { field: field.to_owned() })
+}
+
+fn element<G: Group>(field: &str, text: &str) -> Result<G::Element, KeyFileError> {
+    G::decode(&unhex(field, text)?).map_err(|error| KeyFileError::Encoding { field: field.to_owned(), error })
+}

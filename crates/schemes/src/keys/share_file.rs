@@ -1,0 +1,108 @@
+//! The `.share` file: readable TOML with one party's secret.
+
+use core::fmt::Write as _;
+
+use serde::Deserialize;
+use theta_groups::{DecodeError, Group, Scalar, Secret};
+use theta_sharing::ShareIndex;
+
+use super::public_file::{FORMAT, line_of};
+use super::{KeyFileError, KeyId, KeyName, KeyShare, PublicKeySet};
+use crate::Suite;
+
+/// The fields as they stand in the file; the secret stays in the caller's text, no copy is made.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ShareFile<'a> {
+    format: u64,
+    #[serde(borrow)]
+    name: &'a str,
+    suite: &'a str,
+    key_id: &'a str,
+    index: u64,
+    secret: &'a str,
+}
+
+impl<'a> ShareFile<'a> {
+    pub(super) fn parse(text: &'a str) -> Result<(Self, KeyName, Suite), KeyFileError> {
+        let file: Self = toml::from_str(text).map_err(|error| {
+            // The library's messages may quote values; only those that name a missing field are shown.
+            let problem = Some(error.message()).filter(|message| message.starts_with("missing field")).map_or_else(
+                || "not a share file: it has the fields format, name, suite, key_id, index, secret".to_owned(),
+                str::to_owned,
+            );
+            KeyFileError::Syntax { line: line_of(text, error.span()), problem }
+        })?;
+        if file.format != FORMAT {
+            return Err(KeyFileError::Format(file.format));
+        }
+        let (name, suite) = (file.name.parse()?, file.suite.parse()?);
+        Ok((file, name, suite))
+    }
+
+    /// The share, checked against the verification key.
+    pub(super) fn decode<G: Group>(&self, public: &PublicKeySet<G>) -> Result<KeyShare<G>, KeyFileError> {
+        if self.key_id != public.key_id().to_string() {
+            return Err(self.other_key(public.key_id(), public.suite()));
+        }
+        let unknown = || KeyFileError::Index { found: self.index, n: public.threshold().n() };
+        let index = u16::try_from(self.index)
+            .ok()
+            .and_then(|index| ShareIndex::try_from(index).ok())
+            .filter(|index| public.threshold().contains(*index))
+            .ok_or_else(unknown)?;
+        let share = KeyShare::new(*public.key_id(), index, self.decode_secret::<G>()?);
+        if public.matches(&share) { Ok(share) } else { Err(KeyFileError::ShareMismatch(index)) }
+    }
+
+    /// The complaint that the two files are not of one key.
+    pub(super) fn other_key(&self, public: &KeyId, suite: Suite) -> KeyFileError {
+        KeyFileError::OtherKey {
+            share: self.key_id.chars().take(8).filter(char::is_ascii_hexdigit).collect(),
+            share_suite: self.suite.to_owned(),
+            public: public.abbreviated(),
+            public_suite: suite.to_string(),
+        }
+    }
+
+    fn decode_secret<G: Group>(&self) -> Result<Secret<G::Scalar>, KeyFileError> {
+        let field = || "secret".to_owned();
+        let expected = G::Scalar::ENCODED_LEN;
+        if self.secret.len() != 2 * expected {
+            let error = DecodeError::Length { expected, got: self.secret.len() / 2 };
+            return Err(KeyFileError::Encoding { field: field(), error });
+        }
+        let mut bytes = Secret::new(vec![0; expected]);
+        hex::decode_to_slice(self.secret, bytes.expose_mut()).map_err(|_| KeyFileError::Hex { field: field() })?;
+        G::Scalar::decode(bytes.expose())
+            .map(Secret::new)
+            .map_err(|error| KeyFileError::Encoding { field: field(), error })
+    }
+}
+
+/// The file of a share.
+pub(super) fn write<G: Group>(name: &KeyName, suite: Suite, share: &KeyShare<G>) -> Secret<String> {
+    let encoding = Secret::new(share.secret().expose().encode());
+    let digits = encoding.expose().as_ref();
+    // Reserved at once: a string that grows leaves copies of its content behind.
+    let mut text = Secret::new(String::with_capacity(512 + 2 * digits.len()));
+    let out = text.expose_mut();
+    // Writing to a String cannot fail.
+    let _ = write!(
+        out,
+        "# SECRET share of party {index} of key {name}. Whoever holds k of these holds the key.\n\
+         format = {FORMAT}\n\
+         name = \"{name}\"\n\
+         suite = \"{suite}\"\n\
+         key_id = \"{id}\"\n\
+         index = {index}\n\
+         secret = \"",
+        index = share.index(),
+        id = share.key_id(),
+    );
+    for byte in digits {
+        let _ = write!(out, "{byte:02x}");
+    }
+    out.push_str("\"\n");
+    text
+}

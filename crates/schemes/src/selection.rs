@@ -1,0 +1,32 @@
+//! Which shares are combined.
+
+use theta_sharing::{InterpolationError, ShareIndex, Threshold};
+
+use crate::CombineError;
+
+/// The first k shares, of parties that exist and differ.
+pub(crate) fn first_k<T>(
+    threshold: Threshold,
+    shares: &[T],
+    index: impl Fn(&T) -> ShareIndex,
+) -> Result<&[T], CombineError> {
+    let needed = usize::from(threshold.k());
+    let chosen = shares.get(..needed).ok_or(CombineError::TooFew { needed, got: shares.len() })?;
+    let mut indices: Vec<ShareIndex> = chosen.iter().map(index).collect();
+    if let Some(unknown) = indices.iter().find(|index| !threshold.contains(**index)) {
+        return Err(CombineError::UnknownParty(*unknown));
+    }
+    indices.sort_unstable();
+    match indices.windows(2).find_map(|pair| if let [a, b] = pair { (a == b).then_some(*a) } else { None }) {
+        Some(twice) => Err(CombineError::Duplicate(twice)),
+        None => Ok(chosen),
+    }
+}
+
+/// Interpolation refuses only what [`first_k`] has refused before; should it ever differ, the answer stays a refusal.
+pub(crate) const fn interpolation_error(error: &InterpolationError) -> CombineError {
+    match error {
+        InterpolationError::Empty => CombineError::TooFew { needed: 1, got: 0 },
+        InterpolationError::Duplicate(index) => CombineError::Duplicate(*index),
+    }
+}

@@ -1,0 +1,261 @@
+//! Threshold BLS signatures (Boldyreva, PKC 2003, on Boneh-Lynn-Shacham, J. Cryptology 2004) on BLS12-381, in the two
+//! forms of draft-irtf-cfrg-bls-signature with proofs of possession; any verifier of that draft accepts the results.
+//!
+//! A share is `H(m) * x_i`, itself a BLS signature under the verification key h_i, so shares need no proofs. See
+//! `spec/bls04.md`.
+
+use core::fmt::Debug;
+use core::marker::PhantomData;
+
+use rand_core::CryptoRng;
+use theta_groups::bls12_381::{Bls12_381, G1, G2};
+use theta_groups::{DecodeError, Group, Pairing, Secret};
+use theta_sharing::{ShareIndex, vartime_interpolate_at_zero};
+
+use crate::keys::{KeyScheme, KeyShare, PublicKeySet};
+use crate::statement::MAX_MESSAGE_LEN;
+use crate::{
+    CombineError, Purpose, RequestError, Statement, Suite, ThresholdScheme, ThresholdSignature, VerifyError, selection,
+};
+
+/// A group's scalars.
+type ScalarOf<P> = <P as Pairing>::Scalar;
+/// A public key as an element.
+type KeyElement<F> = <<F as Form>::Keys as Group>::Element;
+/// A signature as an element.
+type SignatureElement<F> = <<F as Form>::Signatures as Group>::Element;
+
+/// Which group holds keys and which holds signatures.
+pub trait Form: Copy + Debug + Send + Sync + 'static {
+    /// The pairing.
+    type Curve: Pairing;
+    /// The group of public keys.
+    type Keys: Group<Scalar = ScalarOf<Self::Curve>>;
+    /// The group of signatures.
+    type Signatures: Group<Scalar = ScalarOf<Self::Curve>>;
+    /// The suite's name.
+    const SUITE: Suite;
+    /// The ciphersuite identifier of the draft, section 4.2.3, which is the domain of the message hash.
+    const SIGN_DST: &'static [u8];
+    /// The domain of the proof-of-possession hash, same section.
+    const POP_DST: &'static [u8];
+
+    /// Whether the product of e(key, signature) over all pairs is one.
+    fn vartime_product_is_one(pairs: &[(KeyElement<Self>, SignatureElement<Self>)]) -> bool;
+}
+
+/// Minimal public key: keys in G1 (48 bytes), signatures in G2 (96 bytes).
+#[derive(Clone, Copy, Debug)]
+pub struct MinPk;
+
+/// Minimal signature: keys in G2 (96 bytes), signatures in G1 (48 bytes).
+#[derive(Clone, Copy, Debug)]
+pub struct MinSig;
+
+impl Form for MinPk {
+    type Curve = Bls12_381;
+    type Keys = G1;
+    type Signatures = G2;
+    const SUITE: Suite = Suite::Bls04MinPk;
+    const SIGN_DST: &'static [u8] = b"BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_";
+    const POP_DST: &'static [u8] = b"BLS_POP_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_";
+
+    fn vartime_product_is_one(pairs: &[(KeyElement<Self>, SignatureElement<Self>)]) -> bool {
+        Bls12_381::vartime_product_is_one(pairs)
+    }
+}
+
+impl Form for MinSig {
+    type Curve = Bls12_381;
+    type Keys = G2;
+    type Signatures = G1;
+    const SUITE: Suite = Suite::Bls04MinSig;
+    const SIGN_DST: &'static [u8] = b"BLS_SIG_BLS12381G1_XMD:SHA-256_SSWU_RO_POP_";
+    const POP_DST: &'static [u8] = b"BLS_POP_BLS12381G1_XMD:SHA-256_SSWU_RO_POP_";
+
+    fn vartime_product_is_one(pairs: &[(KeyElement<Self>, SignatureElement<Self>)]) -> bool {
+        let pairs: Vec<_> = pairs.iter().map(|(key, signature)| (*signature, *key)).collect();
+        Bls12_381::vartime_product_is_one(&pairs)
+    }
+}
+
+/// The scheme in one of its forms.
+#[derive(Clone, Copy, Debug)]
+pub struct Bls04<F>(PhantomData<F>);
+
+/// A message to sign, hashed to the signature group.
+#[derive(Clone, Copy, Debug)]
+pub struct SignRequest<F: Form> {
+    point: SignatureElement<F>,
+}
+
+/// One party's `H(m) * x_i`. It is on the curve; membership in the prime-order subgroup is checked with the share or
+/// with the combined signature.
+#[derive(Clone, Copy, Debug)]
+pub struct SignatureShare<F: Form> {
+    index: ShareIndex,
+    point: SignatureElement<F>,
+}
+
+/// A signature that verifies under the group's public key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signature<F: Form>(SignatureElement<F>);
+
+impl<F: Form> Signature<F> {
+    /// The compressed point, as the draft encodes it.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        F::Signatures::encode(&self.0).as_ref().to_vec()
+    }
+}
+
+/// Whether `signature` is `point * x` for the x of `key`. The arguments must be in the prime-order subgroups.
+fn is_power<F: Form>(key: &KeyElement<F>, point: &SignatureElement<F>, signature: &SignatureElement<F>) -> bool {
+    F::vartime_product_is_one(&[(*key, *point), (-F::Keys::generator(), *signature)])
+}
+
+/// The draft's `PopProve`, section 3.3.2.
+fn possession_point<F: Form>(public_key: &KeyElement<F>) -> SignatureElement<F> {
+    F::Signatures::hash_to_group(F::POP_DST, &[F::Keys::encode(public_key).as_ref()])
+}
+
+impl<F: Form> KeyScheme for Bls04<F> {
+    type KeyGroup = F::Keys;
+    const SUITE: Suite = F::SUITE;
+
+    fn prove_possession(secret: &Secret<ScalarOf<F::Curve>>, public_key: &KeyElement<F>) -> Option<Vec<u8>> {
+        let proof = possession_point::<F>(public_key) * *secret.expose();
+        Some(F::Signatures::encode(&proof).as_ref().to_vec())
+    }
+
+    fn check_possession(public_key: &KeyElement<F>, proof: Option<&[u8]>) -> bool {
+        proof
+            .and_then(|bytes| F::Signatures::decode(bytes).ok())
+            .is_some_and(|proof| is_power::<F>(public_key, &possession_point::<F>(public_key), &proof))
+    }
+}
+
+impl<F: Form> ThresholdScheme for Bls04<F> {
+    type PublicKey = PublicKeySet<F::Keys>;
+    type KeyShare = KeyShare<F::Keys>;
+    type Request = SignRequest<F>;
+    type Share = SignatureShare<F>;
+    type Output = Signature<F>;
+
+    const CHECKABLE: bool = true;
+
+    fn suite(_public: &Self::PublicKey) -> Suite {
+        F::SUITE
+    }
+
+    fn parse_request(_public: &Self::PublicKey, statement: &Statement<'_>) -> Result<Self::Request, RequestError> {
+        let message = statement.for_purpose(Purpose::Sign, "message", MAX_MESSAGE_LEN)?;
+        Ok(SignRequest { point: F::Signatures::hash_to_group(F::SIGN_DST, &[message]) })
+    }
+
+    fn create_share(
+        _public: &Self::PublicKey,
+        key: &Self::KeyShare,
+        request: &Self::Request,
+        _rng: &mut dyn CryptoRng,
+    ) -> Self::Share {
+        SignatureShare { index: key.index(), point: request.point * *key.secret().expose() }
+    }
+
+    fn share_index(share: &Self::Share) -> ShareIndex {
+        share.index
+    }
+
+    fn encode_share(share: &Self::Share) -> Vec<u8> {
+        F::Signatures::encode(&share.point).as_ref().to_vec()
+    }
+
+    fn decode_share(index: ShareIndex, bytes: &[u8]) -> Result<Self::Share, DecodeError> {
+        Ok(SignatureShare { index, point: F::Signatures::decode_unchecked_subgroup(bytes)? })
+    }
+
+    fn verify_shares(
+        public: &Self::PublicKey,
+        request: &Self::Request,
+        shares: &[Self::Share],
+        rng: &mut dyn CryptoRng,
+    ) -> Vec<ShareIndex> {
+        let mut culprits = Vec::new();
+        let mut batch = Vec::with_capacity(shares.len());
+        for share in shares {
+            match public.verification_key(share.index) {
+                Some(key) if F::Signatures::is_in_subgroup(&share.point) => {
+                    let mut weight = [0; 16];
+                    rng.fill_bytes(&mut weight);
+                    batch.push(Weighted::<F> { share: *share, key: *key, weight: u128::from_le_bytes(weight) });
+                }
+                _ => culprits.push(share.index),
+            }
+        }
+        find_false(&request.point, &batch, &mut culprits);
+        culprits
+    }
+
+    fn combine(
+        public: &Self::PublicKey,
+        request: &Self::Request,
+        shares: &[Self::Share],
+    ) -> Result<Self::Output, CombineError> {
+        let chosen = selection::first_k(public.threshold(), shares, |share| share.index)?;
+        let points: Vec<_> = chosen.iter().map(|share| (share.index, share.point)).collect();
+        let signature = vartime_interpolate_at_zero::<F::Signatures>(&points)
+            .map_err(|error| selection::interpolation_error(&error))?;
+        let sound = !F::Signatures::is_identity(&signature)
+            && F::Signatures::is_in_subgroup(&signature)
+            && is_power::<F>(public.public_key(), &request.point, &signature);
+        if sound { Ok(Signature(signature)) } else { Err(CombineError::ResultInvalid) }
+    }
+
+    fn encode_output(output: &Self::Output) -> (Secret<Vec<u8>>, Vec<u8>) {
+        (Secret::new(output.encode()), Vec::new())
+    }
+}
+
+impl<F: Form> ThresholdSignature for Bls04<F> {
+    fn verify(public: &Self::PublicKey, message: &[u8], signature: &[u8]) -> Result<(), VerifyError> {
+        let signature = F::Signatures::decode(signature)?;
+        let point = F::Signatures::hash_to_group(F::SIGN_DST, &[message]);
+        if is_power::<F>(public.public_key(), &point, &signature) { Ok(()) } else { Err(VerifyError::Invalid) }
+    }
+}
+
+/// A share to be checked, with the random weight that it has in every sum.
+struct Weighted<F: Form> {
+    share: SignatureShare<F>,
+    key: KeyElement<F>,
+    weight: u128,
+}
+
+/// Checks shares of one message together and halves until the false ones stand alone: sum(w s_i) must be the power of
+/// the message point that sum(w h_i) is of the generator. This is the small-exponents test of Bellare, Garay and Rabin
+/// (Eurocrypt 1998): a batch with a false share passes with probability 2^-128.
+fn find_false<F: Form>(point: &SignatureElement<F>, batch: &[Weighted<F>], culprits: &mut Vec<ShareIndex>) {
+    let holds = match batch {
+        [] => true,
+        [one] => is_power::<F>(&one.key, point, &one.share.point),
+        _ => {
+            let weights: Vec<_> = batch.iter().map(|entry| entry.weight).collect();
+            let keys: Vec<_> = batch.iter().map(|entry| entry.key).collect();
+            let shares: Vec<_> = batch.iter().map(|entry| entry.share.point).collect();
+            is_power::<F>(
+                &F::Keys::vartime_msm_short(&weights, &keys),
+                point,
+                &F::Signatures::vartime_msm_short(&weights, &shares),
+            )
+        }
+    };
+    match batch {
+        _ if holds => {}
+        [culprit] => culprits.push(culprit.share.index),
+        _ => {
+            let (left, right) = batch.split_at(batch.len() / 2);
+            find_false(point, left, culprits);
+            find_false(point, right, culprits);
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! Signature schemes whose signatures take k parties.
+
+pub mod bls04;

@@ -1,0 +1,215 @@
+//! Attacks that have worked on other implementations, and must not work here.
+
+use sha2::{Digest, Sha256, Sha512};
+use theta_groups::bls12_381::{G1, G2};
+use theta_groups::{Group, Ristretto255, Scalar};
+use theta_schemes::ciphers::payload::{Aead, Header, split_ciphertext};
+use theta_schemes::coins::cks05::CoinGroup;
+use theta_schemes::keys::AnyPublicKey;
+use theta_schemes::signatures::bls04::{Form, MinPk, MinSig};
+use theta_schemes::{RequestError, Statement, Suite};
+
+use crate::fixture::{borrow, key, rng, shares, statement};
+
+/// Scalars that a careless hash to the group would multiply the generator by.
+fn careless_scalars<S: Scalar>(dst: &[u8], message: &[u8]) -> Vec<S> {
+    let together = [dst, message].concat();
+    let mut scalars = Vec::new();
+    for input in [message, &together] {
+        let wide: [u8; 64] = Sha512::digest(input).into();
+        scalars.push(S::from_uniform_bytes(&wide));
+        let mut low = [0; 64];
+        low[..32].copy_from_slice(&Sha256::digest(input));
+        scalars.push(S::from_uniform_bytes(&low));
+        low.reverse();
+        scalars.push(S::from_uniform_bytes(&low));
+        let mut blake = [0; 64];
+        blake3::Hasher::new().update(input).finalize_xof().fill(&mut blake);
+        scalars.push(S::from_uniform_bytes(&blake));
+    }
+    scalars
+}
+
+fn hash_is_no_known_multiple<G: Group>(dst: &[u8]) {
+    for message in [&b""[..], b"message", b"coin"] {
+        let point = G::hash_to_group(dst, &[message]);
+        assert!(!G::is_identity(&point));
+        for scalar in careless_scalars::<G::Scalar>(dst, message) {
+            assert_ne!(point, G::mul_base(&scalar));
+            assert_ne!(point, G::mul_base(&(-scalar)));
+        }
+    }
+}
+
+#[test]
+fn hashes_to_the_group_have_no_known_logarithm() {
+    hash_is_no_known_multiple::<G2>(MinPk::SIGN_DST);
+    hash_is_no_known_multiple::<G2>(MinPk::POP_DST);
+    hash_is_no_known_multiple::<G1>(MinSig::SIGN_DST);
+    hash_is_no_known_multiple::<Ristretto255>(Ristretto255::NAME_DST);
+    hash_is_no_known_multiple::<G1>(G1::NAME_DST);
+}
+
+/// The classical forgery: if H(m) = g * h(m) with a public h, a signature on one message, or any x * g * known in the
+/// signature group, gives all others. Here the forger has the proof of possession and a signature.
+fn forgeries_fail<F: Form>(public: &AnyPublicKey, known: &[u8], known_message: &[u8], known_dst: &[u8]) {
+    let signature = F::Signatures::decode(known).unwrap();
+    let target = b"a message that was never signed";
+    public.verify(target, known, b"").unwrap_err();
+    let from = careless_scalars::<<F::Signatures as Group>::Scalar>(known_dst, known_message);
+    let to = careless_scalars::<<F::Signatures as Group>::Scalar>(F::SIGN_DST, target);
+    for (from, to) in from.into_iter().zip(to) {
+        let forged = F::Signatures::encode(&(signature * from.invert() * to));
+        public.verify(target, forged.as_ref(), b"").unwrap_err();
+    }
+}
+
+#[test]
+fn signatures_cannot_be_forged_from_public_data() {
+    for suite in [Suite::Bls04MinPk, Suite::Bls04MinSig] {
+        let (public, keys) = key(suite, 2, 3, 1);
+        let request = statement(&public, 1);
+        let shares = shares(&public, &keys, &request);
+        let signature = public.combine(&request, &borrow(&shares), &mut rng(1)).unwrap().result.expose().clone();
+        let message = request.as_statement().bytes();
+        match &public {
+            AnyPublicKey::Bls04MinPk(set) => {
+                forgeries_fail::<MinPk>(&public, &signature, message, MinPk::SIGN_DST);
+                forgeries_fail::<MinPk>(&public, set.possession().unwrap(), set.public_key_bytes(), MinPk::POP_DST);
+                // The proof of possession is not a signature of the key's bytes.
+                public.verify(set.public_key_bytes(), set.possession().unwrap(), b"").unwrap_err();
+            }
+            AnyPublicKey::Bls04MinSig(set) => {
+                forgeries_fail::<MinSig>(&public, &signature, message, MinSig::SIGN_DST);
+                forgeries_fail::<MinSig>(&public, set.possession().unwrap(), set.public_key_bytes(), MinSig::POP_DST);
+                public.verify(set.public_key_bytes(), set.possession().unwrap(), b"").unwrap_err();
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// If H(name) = g * h(name), the coin's point is the public key times h(name), and so is each party's share.
+fn prediction_fails<G: CoinGroup>(public_key: &[u8], share: &[u8], verification_key: &G::Element, name: &[u8]) {
+    let public_key = G::decode(public_key).unwrap();
+    let share = G::decode(&share[..G::ENCODED_LEN]).unwrap();
+    assert_ne!(public_key, share);
+    for scalar in careless_scalars::<G::Scalar>(G::NAME_DST, name) {
+        assert_ne!(*verification_key * scalar, share);
+    }
+}
+
+#[test]
+fn coins_cannot_be_predicted_from_public_data() {
+    for suite in [Suite::Cks05Ristretto255, Suite::Cks05Bls12381] {
+        let (public, keys) = key(suite, 2, 3, 2);
+        let request = statement(&public, 1);
+        let name = request.as_statement().bytes();
+        let share = &shares(&public, &keys, &request)[0].1;
+        match &public {
+            AnyPublicKey::Cks05Ristretto255(set) => prediction_fails::<Ristretto255>(
+                set.public_key_bytes(),
+                share,
+                &set.verification_keys()[0],
+                &[set.key_id().as_bytes(), name].concat(),
+            ),
+            AnyPublicKey::Cks05Bls12381(set) => prediction_fails::<G1>(
+                set.public_key_bytes(),
+                share,
+                &set.verification_keys()[0],
+                &[set.key_id().as_bytes(), name].concat(),
+            ),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// Offsets within the capsule of a header on ristretto255, spec/sg02.md.
+const U: usize = 64;
+const U_SECOND: usize = 96;
+const W: usize = 128;
+
+#[test]
+fn ciphertexts_are_not_malleable() {
+    let (public, _) = key(Suite::Sg02Ristretto255, 2, 3, 3);
+    let encrypt = |label: &[u8], seed| {
+        let ciphertext = public.encrypt(b"plaintext", label, Aead::default(), &mut rng(seed)).unwrap();
+        split_ciphertext(&ciphertext).unwrap().0.to_vec()
+    };
+    let refused = |header: &[u8]| {
+        assert_eq!(public.check_request(Statement::Decapsulate(header)), Err(RequestError::InvalidCiphertext));
+    };
+    let good = encrypt(b"label", 4);
+    public.check_request(Statement::Decapsulate(&good)).unwrap();
+    let capsule = good.len() - 224;
+
+    // u and u' moved together, as ElGamal allows: (u g^d, u' g^d), and (2u, 2u').
+    let element = |offset: usize| Ristretto255::decode(&good[capsule + offset..][..32]).unwrap();
+    let put = |header: &mut [u8], offset: usize, element| {
+        header[capsule + offset..][..32].copy_from_slice(&Ristretto255::encode(&element));
+    };
+    for change in [|e| e + Ristretto255::generator(), |e| e + e, |e: <Ristretto255 as Group>::Element| -e] {
+        let mut mauled = good.clone();
+        put(&mut mauled, U, change(element(U)));
+        refused(&mauled);
+        put(&mut mauled, U_SECOND, change(element(U_SECOND)));
+        refused(&mauled);
+        let mut mauled = good.clone();
+        put(&mut mauled, W, change(element(W)));
+        refused(&mauled);
+    }
+    // The capsule of one ciphertext behind the envelope of another: labels and payloads cannot be exchanged.
+    for other in [encrypt(b"LABEL", 4), encrypt(b"label", 5)] {
+        assert_eq!(Header::parse(&other).unwrap().key_id(), public.key_id());
+        refused(&[&good[..capsule], &other[capsule..]].concat());
+        refused(&[&other[..capsule], &good[capsule..]].concat());
+    }
+    // The wrapped key or commitment alone.
+    for offset in [0, 31, 32, 63] {
+        let mut mauled = good.clone();
+        mauled[capsule + offset] ^= 1;
+        refused(&mauled);
+    }
+    // Points that are the identity.
+    for offset in [U, U_SECOND, W, W + 32] {
+        let mut mauled = good.clone();
+        mauled[capsule + offset..][..32].fill(0);
+        refused(&mauled);
+    }
+}
+
+#[test]
+fn coin_proofs_prove_one_coin_only() {
+    for suite in [Suite::Cks05Ristretto255, Suite::Cks05Bls12381] {
+        let (public, keys) = key(suite, 2, 3, 6);
+        let (other, other_keys) = key(suite, 2, 3, 7);
+        let request = statement(&public, 1);
+        let name = request.as_statement().bytes();
+        let flip = |public: &AnyPublicKey, keys: &[_]| {
+            let shares = shares(public, keys, &request);
+            public.combine(&request, &borrow(&shares), &mut rng(1)).unwrap()
+        };
+        let coin = flip(&public, &keys);
+        let foreign = flip(&other, &other_keys);
+        let (value, proof) = (coin.result.expose(), &coin.proof);
+        public.verify(name, value, proof).unwrap();
+        let mut changed = value.clone();
+        changed[0] ^= 1;
+        public.verify(name, &changed, proof).unwrap_err();
+        public.verify(b"another", value, proof).unwrap_err();
+        public.verify(name, foreign.result.expose(), &foreign.proof).unwrap_err();
+        other.verify(name, value, proof).unwrap_err();
+        let half = proof.len() / 2;
+        let first_twice = [&proof[..half], &proof[..half]].concat();
+        for bad in [&b""[..], &proof[..half], &proof[1..], &first_twice, &[&proof[..], &proof[..half]].concat()] {
+            public.verify(name, value, bad).unwrap_err();
+        }
+        for position in 0..proof.len() {
+            let mut bad = proof.clone();
+            bad[position] ^= 1;
+            public.verify(name, value, &bad).unwrap_err();
+        }
+        // In another order they are as good.
+        public.verify(name, value, &[&proof[half..], &proof[..half]].concat()).unwrap();
+    }
+}

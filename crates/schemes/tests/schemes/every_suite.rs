@@ -1,0 +1,248 @@
+//! One set of requirements for all suites.
+
+use crate::fixture::{
+    add_torsion, borrow, identity_share, index, key, off_subgroup_point, point_len, rng, shares, shift, statement,
+};
+use theta_schemes::keys::{AnyPublicKey, Combined, SchemeError};
+use theta_schemes::{
+    CombineError, MAX_COIN_NAME_LEN, MAX_MESSAGE_LEN, Purpose, RequestError, Statement, StatementBytes, Suite,
+};
+use theta_sharing::ShareIndex;
+
+for_every_suite!(
+    every_subset_gives_the_same_result,
+    a_false_share_is_named,
+    errors_that_cancel_are_found,
+    shares_of_others_are_false,
+    selection_is_checked,
+    malformed_shares_are_refused,
+    shares_outside_the_subgroup_are_false,
+    foreign_statements_are_refused,
+    shares_of_other_suites_are_refused,
+);
+
+fn combine(
+    public: &AnyPublicKey,
+    statement: &StatementBytes,
+    shares: &[(ShareIndex, Vec<u8>)],
+) -> Result<Combined, SchemeError> {
+    public.combine(statement, &borrow(shares), &mut rng(7))
+}
+
+fn verify_share(
+    public: &AnyPublicKey,
+    statement: &StatementBytes,
+    (index, share): &(ShareIndex, Vec<u8>),
+) -> Result<(), SchemeError> {
+    public.verify_share(statement, *index, share, &mut rng(8))
+}
+
+/// All k-element subsets of 0..n.
+fn subsets(n: usize, k: usize) -> Vec<Vec<usize>> {
+    (0_u32..1 << n)
+        .filter(|bits| bits.count_ones() as usize == k)
+        .map(|bits| (0..n).filter(|i| bits >> i & 1 == 1).collect())
+        .collect()
+}
+
+fn every_subset_gives_the_same_result(suite: Suite) {
+    for (k, n) in [(1, 1), (1, 3), (2, 4), (3, 5), (4, 4)] {
+        let (public, keys) = key(suite, k, n, 1);
+        let request = statement(&public, 1);
+        let all = shares(&public, &keys, &request);
+        for share in &all {
+            verify_share(&public, &request, share).unwrap();
+        }
+        let mut expected = None;
+        for subset in subsets(n.into(), k.into()) {
+            let mut chosen: Vec<_> = subset.iter().map(|i| all[*i].clone()).collect();
+            if subset[0] % 2 == 1 {
+                chosen.reverse();
+            }
+            let combined = combine(&public, &request, &chosen).unwrap();
+            if suite.purpose() != Purpose::Decrypt {
+                public.verify(request.as_statement().bytes(), combined.result.expose(), &combined.proof).unwrap();
+                public.verify(b"another", combined.result.expose(), &combined.proof).unwrap_err();
+            }
+            let result = combined.result.expose().clone();
+            assert_eq!(expected.get_or_insert_with(|| result.clone()), &result, "{k} of {n}, {subset:?}");
+        }
+        let other_request = statement(&public, 2);
+        let other = combine(&public, &other_request, &shares(&public, &keys, &other_request)).unwrap();
+        assert_ne!(expected.as_ref(), Some(other.result.expose()), "another request has another result");
+    }
+}
+
+fn a_false_share_is_named(suite: Suite) {
+    let (public, keys) = key(suite, 3, 5, 2);
+    let request = statement(&public, 1);
+    let honest = shares(&public, &keys, &request);
+    for liar in 0..3 {
+        let mut lying = honest.clone();
+        lying[liar].1 = shift(suite, &lying[liar].1, 1);
+        let named = SchemeError::FalseShares(vec![lying[liar].0]);
+        assert_eq!(verify_share(&public, &request, &lying[liar]), Err(named.clone()));
+        assert_eq!(combine(&public, &request, &lying).unwrap_err(), named);
+    }
+}
+
+fn errors_that_cancel_are_found(suite: Suite) {
+    let (public, keys) = key(suite, 2, 4, 3);
+    let request = statement(&public, 1);
+    let honest = shares(&public, &keys, &request);
+    // Parties 1 and 2 have the coefficients 2 and -1; with (1, 2) the errors cancel in the combination, with (1, -1) in
+    // a plain sum.
+    for (first, second) in [(1, 2), (1, -1)] {
+        let mut lying = honest[..2].to_vec();
+        lying[0].1 = shift(suite, &lying[0].1, first);
+        lying[1].1 = shift(suite, &lying[1].1, second);
+        lying.push(honest[2].clone());
+        let named = SchemeError::FalseShares(vec![index(1), index(2)]);
+        match combine(&public, &request, &lying) {
+            // The result is right, since it has been checked.
+            Ok(combined) => {
+                let truth = combine(&public, &request, &honest).unwrap();
+                assert_eq!(combined.result.expose(), truth.result.expose());
+                assert_eq!((first, second), (1, 2));
+                assert!(suite.purpose() != Purpose::Coin);
+            }
+            Err(error) => assert_eq!(error, named),
+        }
+        // In one batch with an honest one between them.
+        lying.swap(1, 2);
+        theta_schemes::with_key!(&public, |key: S| {
+            use theta_schemes::ThresholdScheme;
+            let parsed = S::parse_request(key, &request.as_statement()).unwrap();
+            let decoded: Vec<_> = lying.iter().map(|(index, share)| S::decode_share(*index, share).unwrap()).collect();
+            let mut culprits = S::verify_shares(key, &parsed, &decoded, &mut rng(4));
+            culprits.sort_unstable();
+            assert_eq!(culprits, [index(1), index(2)]);
+        });
+    }
+}
+
+fn shares_of_others_are_false(suite: Suite) {
+    let (public, keys) = key(suite, 2, 4, 4);
+    let (other_public, other_keys) = key(suite, 2, 4, 5);
+    let request = statement(&public, 1);
+    let honest = shares(&public, &keys, &request);
+    let replayed = shares(&public, &keys, &statement(&public, 2))[0].clone();
+    let other_key = shares(&other_public, &other_keys, &statement(&other_public, 1))[0].clone();
+    let other_party = (index(1), honest[1].1.clone());
+    for false_share in [replayed, other_key, other_party] {
+        let named = SchemeError::FalseShares(vec![index(1)]);
+        assert_eq!(verify_share(&public, &request, &false_share), Err(named.clone()));
+        let mut lying = honest.clone();
+        lying[0] = false_share;
+        assert_eq!(combine(&public, &request, &lying).unwrap_err(), named);
+    }
+    assert_eq!(public.create_share(&other_keys[0], &request, &mut rng(1)), Err(SchemeError::OtherKey));
+}
+
+fn selection_is_checked(suite: Suite) {
+    let (public, keys) = key(suite, 3, 4, 6);
+    let request = statement(&public, 1);
+    let honest = shares(&public, &keys, &request);
+    let error = |shares: &[_]| combine(&public, &request, shares).unwrap_err();
+    assert_eq!(error(&[]), CombineError::TooFew { needed: 3, got: 0 }.into());
+    assert_eq!(error(&honest[..2]), CombineError::TooFew { needed: 3, got: 2 }.into());
+    let twice = [honest[0].clone(), honest[1].clone(), honest[0].clone()];
+    assert_eq!(error(&twice), CombineError::Duplicate(index(1)).into());
+    for stranger in [5, 65_535] {
+        let strange = (index(stranger), honest[2].1.clone());
+        let named = SchemeError::FalseShares(vec![index(stranger)]);
+        assert_eq!(verify_share(&public, &request, &strange), Err(named.clone()));
+        let got = error(&[honest[0].clone(), honest[1].clone(), strange]);
+        assert_eq!(got, CombineError::UnknownParty(index(stranger)).into());
+    }
+}
+
+fn malformed_shares_are_refused(suite: Suite) {
+    let (public, keys) = key(suite, 2, 3, 7);
+    let request = statement(&public, 1);
+    let (first, good) = shares(&public, &keys, &request)[0].clone();
+    let mut bad = vec![
+        vec![],
+        good[..good.len() - 1].to_vec(),
+        [good.clone(), vec![0]].concat(),
+        vec![0; good.len()],
+        vec![0xff; good.len()],
+        identity_share(suite, &good),
+        good.repeat(2),
+    ];
+    // The scalar that ends a proof, unreduced.
+    if good.len() > point_len(suite) {
+        let mut unreduced = good.clone();
+        unreduced[good.len() - 32..].fill(0xff);
+        bad.push(unreduced);
+    }
+    for bytes in bad {
+        match verify_share(&public, &request, &(first, bytes.clone())) {
+            Err(SchemeError::MalformedShare { index, .. }) => assert_eq!(index, first),
+            other => panic!("{} bytes: {other:?}", bytes.len()),
+        }
+        combine(&public, &request, &[(first, bytes), (index(2), good.clone())]).unwrap_err();
+    }
+    for position in 0..good.len() {
+        let mut flipped = good.clone();
+        flipped[position] ^= 1;
+        verify_share(&public, &request, &(first, flipped)).unwrap_err();
+    }
+}
+
+fn shares_outside_the_subgroup_are_false(suite: Suite) {
+    let Some(point) = off_subgroup_point(suite) else { return };
+    let (public, keys) = key(suite, 2, 3, 8);
+    let request = statement(&public, 1);
+    let honest = shares(&public, &keys, &request);
+    let mut elsewhere = honest[0].1.clone();
+    elsewhere.splice(..point.len(), point);
+    // The second is a true share but for a part that no pairing sees.
+    for bytes in [elsewhere, add_torsion(suite, &honest[0].1).unwrap()] {
+        let mut lying = honest.clone();
+        lying[0].1 = bytes;
+        let named = SchemeError::FalseShares(vec![index(1)]);
+        assert_eq!(verify_share(&public, &request, &lying[0]), Err(named.clone()));
+        assert_eq!(combine(&public, &request, &lying).unwrap_err(), named);
+    }
+}
+
+fn foreign_statements_are_refused(suite: Suite) {
+    let (public, keys) = key(suite, 2, 3, 9);
+    let statements = [Statement::Decapsulate(b"x"), Statement::Sign(b"x"), Statement::FlipCoin(b"x")];
+    for foreign in statements.into_iter().filter(|statement| statement.purpose() != suite.purpose()) {
+        let refusal = RequestError::Purpose { key: suite.purpose(), asked: foreign.purpose() };
+        assert_eq!(public.check_request(foreign), Err(refusal.clone()));
+        assert_eq!(public.create_share(&keys[0], foreign, &mut rng(1)), Err(refusal.into()));
+    }
+    let too_large = vec![0; MAX_MESSAGE_LEN + 1];
+    let (statement, largest) = match suite.purpose() {
+        Purpose::Decrypt => (Statement::Decapsulate(&too_large), &too_large[..0]),
+        Purpose::Sign => (Statement::Sign(&too_large), &too_large[..1]),
+        Purpose::Coin => (Statement::FlipCoin(&too_large), &too_large[..MAX_COIN_NAME_LEN]),
+    };
+    assert!(matches!(public.check_request(statement), Err(RequestError::TooLarge { .. })));
+    match suite.purpose() {
+        Purpose::Decrypt => {
+            assert!(matches!(public.check_request(Statement::Decapsulate(largest)), Err(RequestError::Header(_))));
+        }
+        Purpose::Sign => public.check_request(Statement::Sign(largest)).unwrap(),
+        Purpose::Coin => public.check_request(Statement::FlipCoin(largest)).unwrap(),
+    }
+}
+
+fn shares_of_other_suites_are_refused(suite: Suite) {
+    let (public, _) = key(suite, 2, 3, 10);
+    let request = statement(&public, 1);
+    for other in Suite::ALL.into_iter().filter(|other| *other != suite) {
+        let (other_public, other_keys) = key(other, 2, 3, 10);
+        let other_request = statement(&other_public, 1);
+        let share = shares(&other_public, &other_keys, &other_request)[0].clone();
+        verify_share(&public, &request, &share).unwrap_err();
+        assert_eq!(public.create_share(&other_keys[0], &request, &mut rng(1)), Err(SchemeError::OtherKey));
+        if public.check_request(&other_request).is_ok() {
+            assert_eq!(other.purpose(), suite.purpose());
+            assert_ne!(suite.purpose(), Purpose::Decrypt, "a header is for one key only");
+        }
+    }
+}
