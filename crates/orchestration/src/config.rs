@@ -1,0 +1,174 @@
+//! The limits and times of one orchestrator.
+
+use core::time::Duration;
+use std::thread;
+
+use serde::Deserialize;
+
+/// How much an orchestrator takes on and how long it keeps it. Every field has a default; times are milliseconds in
+/// configuration files (`instance_ttl_ms = 60000`), sizes are bytes. Limits hold for the whole node.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OrchestratorConfig {
+    /// CPU threads; 0 means one for each core. At most 1,024.
+    pub threads: usize,
+    /// Instances that may run at once.
+    pub max_instances: usize,
+    /// Requests that may wait for a CPU thread.
+    pub max_queued_requests: usize,
+    /// Bytes of all statements (messages, headers) that wait or run.
+    pub max_statement_bytes: usize,
+    /// Computations of [`Orchestrator::compute`](crate::Orchestrator::compute) that may wait or run.
+    pub max_computations: usize,
+    /// Commands that may wait for one CPU thread; when they are that many, the network waits.
+    pub inbox: usize,
+    /// How long an instance may take.
+    #[serde(rename = "instance_ttl_ms", with = "milliseconds")]
+    pub instance_ttl: Duration,
+    /// How long an instance waits for shares before it asks the silent peers to send theirs again. Each further wait is
+    /// twice as long as the one before, up to 16 times this.
+    #[serde(rename = "resend_after_ms", with = "milliseconds")]
+    pub resend_after: Duration,
+    /// How often one peer is sent again what it asks for in one instance.
+    #[serde(rename = "resend_interval_ms", with = "milliseconds")]
+    pub resend_interval: Duration,
+    /// The grain of all times.
+    #[serde(rename = "tick_ms", with = "milliseconds")]
+    pub tick: Duration,
+    /// How long a result is kept.
+    #[serde(rename = "results_age_ms", with = "milliseconds")]
+    pub results_age: Duration,
+    /// Results that are kept.
+    pub results_count: usize,
+    /// Bytes of the results that are kept, with all that belongs to them.
+    pub results_bytes: usize,
+    /// How long a message waits for its request.
+    #[serde(rename = "backlog_age_ms", with = "milliseconds")]
+    pub backlog_age: Duration,
+    /// Messages of one peer that may wait for their requests.
+    pub backlog_messages_per_peer: usize,
+    /// Bytes of one peer's messages that may wait for their requests.
+    pub backlog_bytes_per_peer: usize,
+}
+
+impl Default for OrchestratorConfig {
+    fn default() -> Self {
+        Self {
+            threads: 0,
+            max_instances: 10_000,
+            max_queued_requests: 10_000,
+            max_statement_bytes: 256 << 20,
+            max_computations: 1_024,
+            inbox: 4_096,
+            instance_ttl: Duration::from_secs(60),
+            resend_after: Duration::from_millis(250),
+            resend_interval: Duration::from_secs(1),
+            tick: Duration::from_millis(50),
+            results_age: Duration::from_secs(5 * 60),
+            results_count: 16_384,
+            results_bytes: 32 << 20,
+            backlog_age: Duration::from_secs(10),
+            backlog_messages_per_peer: 16_384,
+            backlog_bytes_per_peer: 8 << 20,
+        }
+    }
+}
+
+/// A limit or time that cannot work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field} is {got}: it must be from {least} to {most}")]
+pub struct ConfigError {
+    /// Which.
+    pub field: &'static str,
+    /// Its value.
+    pub got: u128,
+    /// The least that works.
+    pub least: u128,
+    /// The most that works.
+    pub most: u128,
+}
+
+impl OrchestratorConfig {
+    /// Checks that every limit and time can work.
+    ///
+    /// # Errors
+    /// [`ConfigError`] with the first field that is out of its range.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+        let count = |field, got: usize, least: usize, most: usize| {
+            let error = ConfigError { field, got: got as u128, least: least as u128, most: most as u128 };
+            if (least..=most).contains(&got) { Ok(()) } else { Err(error) }
+        };
+        let time = |field, got: Duration| {
+            let error = ConfigError { field, got: got.as_millis(), least: 1, most: DAY.as_millis() };
+            if (Duration::from_millis(1)..=DAY).contains(&got) { Ok(()) } else { Err(error) }
+        };
+        count("threads", self.threads, 0, 1_024)?;
+        count("max_instances", self.max_instances, 1, 10_000_000)?;
+        count("max_queued_requests", self.max_queued_requests, 1, 10_000_000)?;
+        count("max_statement_bytes", self.max_statement_bytes, 1, 1 << 40)?;
+        count("max_computations", self.max_computations, 1, 1_000_000)?;
+        count("inbox", self.inbox, 1, 1_000_000)?;
+        count("results_count", self.results_count, 1, 100_000_000)?;
+        count("results_bytes", self.results_bytes, 1, 1 << 40)?;
+        count("backlog_messages_per_peer", self.backlog_messages_per_peer, 1, 100_000_000)?;
+        count("backlog_bytes_per_peer", self.backlog_bytes_per_peer, 1, 1 << 40)?;
+        time("instance_ttl_ms", self.instance_ttl)?;
+        time("resend_after_ms", self.resend_after)?;
+        time("resend_interval_ms", self.resend_interval)?;
+        time("tick_ms", self.tick)?;
+        time("results_age_ms", self.results_age)?;
+        time("backlog_age_ms", self.backlog_age)
+    }
+
+    /// How many CPU threads there will be.
+    #[must_use]
+    pub fn thread_count(&self) -> usize {
+        match self.threads {
+            0 => thread::available_parallelism().map_or(1, core::num::NonZero::get),
+            threads => threads,
+        }
+    }
+}
+
+/// Durations as whole milliseconds.
+mod milliseconds {
+    use core::time::Duration;
+
+    use serde::{Deserialize, Deserializer};
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+        u64::deserialize(deserializer).map(Duration::from_millis)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_that_are_left_out_have_defaults() {
+        let config: OrchestratorConfig = toml::from_str("max_instances = 7\ninstance_ttl_ms = 1500").unwrap();
+        let expected = OrchestratorConfig {
+            max_instances: 7,
+            instance_ttl: Duration::from_millis(1_500),
+            ..OrchestratorConfig::default()
+        };
+        assert_eq!(config, expected);
+        assert_eq!(config.check(), Ok(()));
+    }
+
+    #[test]
+    fn unknown_fields_are_refused() {
+        let error = toml::from_str::<OrchestratorConfig>("max_instance = 7").unwrap_err().to_string();
+        assert!(error.contains("max_instance") && error.contains("max_instances"), "{error}");
+    }
+
+    #[test]
+    fn limits_that_cannot_work_are_named() {
+        let config = OrchestratorConfig { inbox: 0, ..OrchestratorConfig::default() };
+        assert_eq!(config.check().unwrap_err().to_string(), "inbox is 0: it must be from 1 to 1000000");
+        let config = OrchestratorConfig { tick: Duration::ZERO, ..OrchestratorConfig::default() };
+        assert_eq!(config.check().unwrap_err().field, "tick_ms");
+    }
+}

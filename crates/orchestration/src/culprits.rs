@@ -1,0 +1,98 @@
+//! Who was caught lately.
+
+use core::time::Duration;
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Mutex, PoisonError},
+    time::{Instant, SystemTime},
+};
+
+use theta_rounds::PartyId;
+
+use crate::Culprit;
+
+/// A node that was caught, and when.
+#[derive(Clone, Debug)]
+pub struct CulpritRecord {
+    /// When this node saw it.
+    pub time: SystemTime,
+    /// Who and what; the instance is [`InstanceId::NONE`](crate::InstanceId::NONE) if the bytes did not even name one.
+    pub culprit: Culprit,
+}
+
+/// The most recent culprits, bounded in all and for each party, so that a noisy one cannot push the others out.
+#[derive(Debug, Default)]
+pub(crate) struct Culprits(Mutex<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    records: VecDeque<CulpritRecord>,
+    logged: HashMap<PartyId, Logged>,
+}
+
+/// How much of a party the log has had in the current second.
+#[derive(Debug)]
+struct Logged {
+    since: Instant,
+    lines: u32,
+}
+
+impl Culprits {
+    const LIMIT: usize = 1_024;
+    const LIMIT_PER_PARTY: usize = 64;
+    const LOG_LINES_PER_SECOND: u32 = 10;
+
+    /// Records a culprit; says whether the log should have a line of it too, so that a noisy one cannot fill the disk.
+    pub(crate) fn push(&self, culprit: Culprit) -> bool {
+        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let party = culprit.party;
+        let now = Instant::now();
+        let logged = inner.logged.entry(party).or_insert(Logged { since: now, lines: 0 });
+        if now.duration_since(logged.since) >= Duration::from_secs(1) {
+            *logged = Logged { since: now, lines: 0 };
+        }
+        logged.lines = logged.lines.saturating_add(1);
+        let worth_a_line = logged.lines <= Self::LOG_LINES_PER_SECOND;
+        let records = &mut inner.records;
+        let theirs = |record: &CulpritRecord| record.culprit.party == party;
+        if records.iter().filter(|record| theirs(record)).count() >= Self::LIMIT_PER_PARTY
+            && let Some(oldest) = records.iter().position(theirs)
+        {
+            records.remove(oldest);
+        } else if records.len() >= Self::LIMIT {
+            records.pop_front();
+        }
+        records.push_back(CulpritRecord { time: SystemTime::now(), culprit });
+        worth_a_line
+    }
+
+    /// Oldest first.
+    pub(crate) fn list(&self) -> Vec<CulpritRecord> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).records.iter().cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::InstanceId;
+
+    fn culprit(party: u16, text: usize) -> Culprit {
+        let party = PartyId::try_from(party).unwrap();
+        Culprit { party, misbehaviour: text.to_string(), instance: InstanceId::NONE }
+    }
+
+    #[test]
+    fn a_noisy_culprit_does_not_hide_the_others() {
+        let culprits = Culprits::default();
+        assert!(culprits.push(culprit(1, 0)));
+        let began = Instant::now();
+        let lines = (0..10_000).filter(|&i| culprits.push(culprit(2, i))).count();
+        let seconds = usize::try_from(began.elapsed().as_secs()).unwrap() + 2;
+        assert!((10..=10 * seconds).contains(&lines), "{lines} lines");
+        let list = culprits.list();
+        assert_eq!(list.len(), 1 + Culprits::LIMIT_PER_PARTY);
+        assert_eq!(list[0].culprit, culprit(1, 0));
+        assert_eq!(list.last().unwrap().culprit, culprit(2, 9_999));
+    }
+}

@@ -1,0 +1,130 @@
+//! Envelopes between orchestrators: what is in them before any protocol reads the payload.
+//!
+//! Two kinds of message belong to orchestration itself, told by reserved values of `kind`, both with round 0 and an empty
+//! payload:
+//!
+//! - [`RESEND`] asks the receiver to send again what it sent to all, or to the asker, in this instance.
+//! - [`STARTED`] says that the sender's process is new: what it sends from now on may differ from what it sent before
+//!   without being equivocation, because shares are randomised. Its instance id is empty.
+
+use bytes::Bytes;
+use prost::Message as _;
+use theta_rounds::{Malformed, Round, Slot};
+use theta_wire::peer::{Envelope, VERSION};
+
+use crate::InstanceId;
+
+/// The `kind` of a request to send again.
+const RESEND: u32 = u32::MAX;
+/// The `kind` of the announcement of a new process.
+const STARTED: u32 = u32::MAX - 1;
+
+/// What a peer says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// A protocol's message.
+    Message { instance: InstanceId, slot: Slot, payload: Bytes },
+    /// "Send me again what you sent in this instance."
+    Resend { instance: InstanceId },
+    /// "I am a new process."
+    Started,
+}
+
+/// Why bytes are not an envelope; the sender is to blame.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum EnvelopeError {
+    #[error("malformed envelope: {0}")]
+    Malformed(&'static str),
+    #[error("speaks peer protocol {0}, this node speaks {VERSION}: bring both to one release")]
+    Version(u32),
+}
+
+impl EnvelopeError {
+    /// A stable name for metrics.
+    pub(crate) const fn name(&self) -> &'static str {
+        match self {
+            Self::Malformed(_) => "malformed_envelope",
+            Self::Version(_) => "protocol_version",
+        }
+    }
+}
+
+impl From<Malformed> for EnvelopeError {
+    fn from(malformed: Malformed) -> Self {
+        Self::Malformed(malformed.0)
+    }
+}
+
+impl Content {
+    /// Reads an envelope; the payload stays a view into `bytes`.
+    pub(crate) fn decode(bytes: Bytes) -> Result<Self, EnvelopeError> {
+        let envelope =
+            Envelope::decode(bytes).map_err(|_| EnvelopeError::Malformed("not the fields of an envelope"))?;
+        if envelope.version != VERSION {
+            return Err(EnvelopeError::Version(envelope.version));
+        }
+        if envelope.kind == STARTED {
+            return Ok(Self::Started);
+        }
+        let id = envelope.instance_id.as_ref().try_into();
+        let instance = InstanceId(id.map_err(|_| EnvelopeError::Malformed("an instance id has 32 bytes"))?);
+        if envelope.kind == RESEND {
+            return Ok(Self::Resend { instance });
+        }
+        let (Ok(round), Ok(kind)) = (u16::try_from(envelope.round), u16::try_from(envelope.kind)) else {
+            return Err(EnvelopeError::Malformed("no protocol has a slot of this number"));
+        };
+        if round == 0 {
+            return Err(EnvelopeError::Malformed("rounds count from 1"));
+        }
+        Ok(Self::Message { instance, slot: Slot { round: Round(round), kind }, payload: envelope.payload })
+    }
+
+    /// The bytes to send.
+    pub(crate) fn encode(self) -> Bytes {
+        let id = |instance: InstanceId| Bytes::copy_from_slice(&instance.0);
+        let (instance_id, round, kind, payload) = match self {
+            Self::Message { instance, slot, payload } => (id(instance), slot.round.0.into(), slot.kind.into(), payload),
+            Self::Resend { instance } => (id(instance), 0, RESEND, Bytes::new()),
+            Self::Started => (Bytes::new(), 0, STARTED, Bytes::new()),
+        };
+        Envelope { version: VERSION, instance_id, round, kind, payload }.encode_to_vec().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let instance = InstanceId([7; 32]);
+        let slot = Slot { round: Round(65_535), kind: 65_535 };
+        let payload = Bytes::from_static(b"share");
+        for content in [Content::Message { instance, slot, payload }, Content::Resend { instance }, Content::Started] {
+            assert_eq!(Content::decode(content.clone().encode()), Ok(content));
+        }
+    }
+
+    #[test]
+    fn garbage_is_refused_by_name() {
+        let good = Envelope { version: VERSION, instance_id: vec![1; 32].into(), round: 1, ..Envelope::default() };
+        let refused = |envelope: Envelope| Content::decode(envelope.encode_to_vec().into()).unwrap_err();
+        assert_eq!(refused(Envelope { version: 2, ..good.clone() }), EnvelopeError::Version(2));
+        assert_eq!(refused(Envelope::default()), EnvelopeError::Version(0));
+        for bad in [
+            Envelope { instance_id: vec![1; 31].into(), ..good.clone() },
+            Envelope { round: 65_536, ..good.clone() },
+            Envelope { round: 0, ..good.clone() },
+            Envelope { kind: 65_536, ..good },
+        ] {
+            assert_eq!(refused(bad).name(), "malformed_envelope");
+        }
+        let noise = Content::decode(Bytes::from_static(&[0xff; 40])).unwrap_err();
+        assert_eq!(noise.name(), "malformed_envelope");
+        for len in 0..40 {
+            let bytes = Content::Resend { instance: InstanceId([9; 32]) }.encode().slice(..len);
+            assert!(Content::decode(bytes).is_err(), "cut to {len}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What all threads of an orchestrator share.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
+};
+
+use theta_network::{PeerId, Transport};
+use theta_rounds::PartyId;
+use tracing::warn;
+
+use crate::{Culprit, KeyStore, OrchestratorConfig, culprits::Culprits, metrics::Metrics, quota::Quota};
+
+/// How busy an orchestrator is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// Instances that run.
+    pub running: usize,
+    /// The most that may.
+    pub max_running: usize,
+    /// Requests that wait for a CPU thread.
+    pub queued: usize,
+    /// The most that may.
+    pub max_queued: usize,
+    /// Computations that wait or run.
+    pub computations: usize,
+    /// Commands of all kinds that wait for CPU threads.
+    pub inbox: usize,
+    /// Early messages that wait for their requests.
+    pub backlog: usize,
+    /// Results that are kept.
+    pub results: usize,
+}
+
+/// What all threads of an orchestrator share. Nothing here is locked on the way of a request, save for the histograms.
+pub(crate) struct Shared {
+    pub(crate) config: OrchestratorConfig,
+    pub(crate) keys: KeyStore,
+    pub(crate) transport: Arc<dyn Transport>,
+    pub(crate) local: PartyId,
+    pub(crate) peers: Vec<(PeerId, PartyId)>,
+    pub(crate) metrics: Metrics,
+    pub(crate) culprits: Culprits,
+    pub(crate) running: Arc<Quota>,
+    pub(crate) queued: Arc<Quota>,
+    pub(crate) statements: Arc<Quota>,
+    pub(crate) computations: Arc<Quota>,
+    pub(crate) shards: Vec<ShardLoad>,
+    pub(crate) stopping: AtomicBool,
+}
+
+/// What one shard holds, for those who ask how busy the node is.
+#[derive(Debug, Default)]
+pub(crate) struct ShardLoad {
+    pub(crate) inbox: AtomicUsize,
+    pub(crate) backlog: AtomicUsize,
+    pub(crate) results: AtomicUsize,
+}
+
+impl Shared {
+    /// Takes a culprit down: in the list, the metric and, within reason, the log.
+    pub(crate) fn blame(&self, culprit: Culprit, name: &'static str) {
+        self.metrics.culprit(culprit.party, name);
+        let (party, instance) = (culprit.party, culprit.instance);
+        let misbehaviour = culprit.misbehaviour.clone();
+        if self.culprits.push(culprit) {
+            warn!(node = party.get(), misbehaviour, %instance, "a node misbehaved");
+        }
+    }
+
+    pub(crate) fn load(&self) -> Load {
+        let sum =
+            |part: fn(&ShardLoad) -> &AtomicUsize| self.shards.iter().map(|shard| part(shard).load(Relaxed)).sum();
+        Load {
+            running: self.running.used(),
+            max_running: self.running.limit(),
+            queued: self.queued.used(),
+            max_queued: self.queued.limit(),
+            computations: self.computations.used(),
+            inbox: sum(|shard| &shard.inbox),
+            backlog: sum(|shard| &shard.backlog),
+            results: sum(|shard| &shard.results),
+        }
+    }
+
+    /// Brings the gauges up to date.
+    pub(crate) fn publish_load(&self) {
+        let load = self.load();
+        let metrics = &self.metrics;
+        for (gauge, value) in [
+            (&metrics.running, load.running),
+            (&metrics.queued, load.queued),
+            (&metrics.inbox, load.inbox),
+            (&metrics.backlog, load.backlog),
+            (&metrics.results, load.results),
+        ] {
+            gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+        }
+    }
+}

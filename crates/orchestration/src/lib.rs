@@ -1,0 +1,29 @@
+//! Many protocol instances at once.
+//!
+//! [`Orchestrator`] takes requests and messages from peers, brings them together in instances of protocols, and keeps the
+//! results for a while. Its rooms:
+//!
+//! - [`KeyStore`]: the keys of this node, loaded and checked once.
+//! - `instances`: CPU threads ("shards") that each own a part of the instances without locks; the backlog of messages
+//!   that came before their request; the results that leave by age and by size; the task that routes from the network.
+//! - [`Stage`] and the metrics: what happened to a request, when, and how long it took.
+//!
+//! Cryptography never runs on the threads of the network, and nothing here grows without a bound: requests that wait,
+//! instances that run, messages that came early, results that are kept. All limits are in [`OrchestratorConfig`].
+
+mod config;
+mod culprits;
+mod instances;
+mod keys;
+mod metrics;
+mod quota;
+mod request;
+
+pub use config::{ConfigError, OrchestratorConfig};
+pub use culprits::CulpritRecord;
+pub use instances::{ComputeError, Load, Orchestrator, StartError};
+pub use keys::{KeyEntry, KeyStore, KeyStoreError};
+pub use metrics::Stage;
+pub use request::{
+    Culprit, Finished, InstanceError, InstanceId, InstanceSnapshot, InstanceState, Operation, Request, SubmitError,
+};

@@ -1,0 +1,248 @@
+//! What Prometheus sees, and the stages of a request.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use prometheus_client::{
+    encoding::EncodeLabelSet,
+    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
+    registry::Registry,
+};
+use theta_rounds::PartyId;
+use theta_schemes::Suite;
+use tracing::debug;
+
+use crate::InstanceId;
+
+/// The stages of a request that the evaluation literature measures. Each is an event at level debug and an observation of
+/// the histogram `theta_stage_seconds{stage,scheme}`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stage {
+    /// The service has the request's bytes (since the connection delivered the first).
+    Received,
+    /// The service has parsed them.
+    Deserialised,
+    /// The key is found.
+    KeyFound,
+    /// The request has its instance id and a CPU thread has taken it (the time that it waited for one).
+    Assigned,
+    /// The statement is checked, for a ciphertext by its validity proof.
+    Validated,
+    /// This node's share is made and handed to the network.
+    ShareMade,
+    /// A peer's share is taken in.
+    ShareReceived,
+    /// The share that completed the result is taken in, the shares are combined and the result is checked.
+    Combining,
+    /// There is a result (since the orchestrator was asked).
+    Finished,
+    /// The service has answered (since it received the request).
+    Returned,
+}
+
+impl Stage {
+    const ALL: [Self; 10] = [
+        Self::Received,
+        Self::Deserialised,
+        Self::KeyFound,
+        Self::Assigned,
+        Self::Validated,
+        Self::ShareMade,
+        Self::ShareReceived,
+        Self::Combining,
+        Self::Finished,
+        Self::Returned,
+    ];
+
+    /// The name in metrics and logs.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Received => "received",
+            Self::Deserialised => "deserialised",
+            Self::KeyFound => "key_found",
+            Self::Assigned => "instance_assigned",
+            Self::Validated => "ciphertext_validated",
+            Self::ShareMade => "share_made",
+            Self::ShareReceived => "share_received",
+            Self::Combining => "combining",
+            Self::Finished => "finished",
+            Self::Returned => "returned",
+        }
+    }
+}
+
+/// How an instance ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Ended {
+    Finished,
+    Aborted,
+    Expired,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StageLabels {
+    stage: &'static str,
+    scheme: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ResultLabels {
+    scheme: &'static str,
+    result: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct SchemeLabels {
+    scheme: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CulpritLabels {
+    node: u32,
+    misbehaviour: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct LimitLabels {
+    limit: &'static str,
+}
+
+/// The handles of one suite, looked up once so that the hot path touches atomics and one short lock only.
+#[derive(Debug)]
+pub(crate) struct SuiteMetrics {
+    suite: Suite,
+    stages: [Histogram; Stage::ALL.len()],
+    finished: Counter,
+    aborted: Counter,
+    expired: Counter,
+    shares: Counter,
+}
+
+impl SuiteMetrics {
+    /// Records that `stage` took `elapsed`.
+    pub(crate) fn stage(&self, stage: Stage, instance: Option<&InstanceId>, elapsed: Duration) {
+        if let Some(histogram) = self.stages.get(stage as usize) {
+            histogram.observe(elapsed.as_secs_f64());
+        }
+        debug!(
+            target: "theta::stage",
+            stage = stage.name(), scheme = self.suite.name(), instance = instance.map(tracing::field::display),
+            micros = elapsed.as_secs_f64() * 1e6,
+        );
+        if stage == Stage::ShareReceived || stage == Stage::Combining {
+            self.shares.inc();
+        }
+    }
+
+    pub(crate) fn ended(&self, how: Ended) {
+        match how {
+            Ended::Finished => self.finished.inc(),
+            Ended::Aborted => self.aborted.inc(),
+            Ended::Expired => self.expired.inc(),
+        };
+    }
+}
+
+/// All metrics of an orchestrator.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    suites: Vec<Arc<SuiteMetrics>>,
+    culprits: Family<CulpritLabels, Counter>,
+    overloaded: Family<LimitLabels, Counter>,
+    pub(crate) running: Gauge,
+    pub(crate) queued: Gauge,
+    pub(crate) inbox: Gauge,
+    pub(crate) backlog: Gauge,
+    pub(crate) results: Gauge,
+    pub(crate) backlog_dropped: Counter,
+    pub(crate) late: Counter,
+    pub(crate) asked: Counter,
+    pub(crate) resent: Counter,
+    pub(crate) refused_by_transport: Counter,
+}
+
+impl Metrics {
+    /// Registers everything; `suites` are those of the node's keys.
+    pub(crate) fn new(registry: &mut Registry, suites: impl IntoIterator<Item = Suite>) -> Self {
+        let stages = Family::<StageLabels, Histogram, fn() -> Histogram>::new_with_constructor(buckets);
+        let finished = Family::<ResultLabels, Counter>::default();
+        let shares = Family::<SchemeLabels, Counter>::default();
+        let mut pre: Vec<Suite> = suites.into_iter().collect();
+        pre.sort_unstable();
+        pre.dedup();
+        let suites = pre.into_iter().map(|suite| {
+            let scheme = suite.name();
+            let result = |result| finished.get_or_create_owned(&ResultLabels { scheme, result });
+            Arc::new(SuiteMetrics {
+                suite,
+                stages: Stage::ALL.map(|s| stages.get_or_create_owned(&StageLabels { stage: s.name(), scheme })),
+                finished: result("finished"),
+                aborted: result("aborted"),
+                expired: result("expired"),
+                shares: shares.get_or_create_owned(&SchemeLabels { scheme }),
+            })
+        });
+        let metrics = Self {
+            suites: suites.collect(),
+            culprits: Family::default(),
+            overloaded: Family::default(),
+            running: Gauge::default(),
+            queued: Gauge::default(),
+            inbox: Gauge::default(),
+            backlog: Gauge::default(),
+            results: Gauge::default(),
+            backlog_dropped: Counter::default(),
+            late: Counter::default(),
+            asked: Counter::default(),
+            resent: Counter::default(),
+            refused_by_transport: Counter::default(),
+        };
+        registry.register("theta_stage_seconds", "How long the stages of requests took", stages);
+        registry.register("theta_instances_finished", "Instances that ended, by how", finished);
+        registry.register("theta_shares_received", "Shares of peers taken into instances", shares);
+        metrics.register(registry);
+        metrics
+    }
+
+    fn register(&self, registry: &mut Registry) {
+        registry.register("theta_culprits", "Misbehaviour of nodes that was seen", self.culprits.clone());
+        registry.register("theta_overloaded", "Requests refused at a limit", self.overloaded.clone());
+        registry.register("theta_instances_running", "Instances that run", self.running.clone());
+        registry.register("theta_requests_queued", "Requests that wait for a CPU thread", self.queued.clone());
+        registry.register("theta_inbox_commands", "Commands that wait for CPU threads", self.inbox.clone());
+        registry.register("theta_backlog_messages", "Messages that wait for their requests", self.backlog.clone());
+        registry.register("theta_results_cached", "Results that are kept", self.results.clone());
+        let dropped = self.backlog_dropped.clone();
+        registry.register("theta_backlog_dropped", "Messages whose request did not come in time or number", dropped);
+        registry.register("theta_messages_late", "Messages for instances that had ended", self.late.clone());
+        registry.register(
+            "theta_resends_asked",
+            "Times that a silent peer was asked to send again",
+            self.asked.clone(),
+        );
+        registry.register("theta_resends_answered", "Messages sent again to peers that asked", self.resent.clone());
+        let refused = self.refused_by_transport.clone();
+        registry.register("theta_sends_refused", "Messages that the transport could not queue", refused);
+    }
+
+    /// The handles of a suite; `None` if no key of this node has it.
+    pub(crate) fn suite(&self, suite: Suite) -> Option<&Arc<SuiteMetrics>> {
+        self.suites.iter().find(|metrics| metrics.suite == suite)
+    }
+
+    pub(crate) fn culprit(&self, party: PartyId, misbehaviour: &'static str) {
+        self.culprits.get_or_create(&CulpritLabels { node: party.get().into(), misbehaviour }).inc();
+    }
+
+    pub(crate) fn overloaded(&self, limit: &'static str) {
+        self.overloaded.get_or_create(&LimitLabels { limit }).inc();
+    }
+}
+
+/// From 10 microseconds to 10 seconds, three a decade.
+fn buckets() -> Histogram {
+    Histogram::new([
+        1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0,
+    ])
+}

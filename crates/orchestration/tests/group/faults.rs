@@ -1,0 +1,219 @@
+//! Nodes that misbehave, and what happens to them.
+//!
+//! In most of these node 1 is asked last, with the culprit's message already waiting, so that the false share is certain
+//! to be among the first k and must be found out.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use theta_orchestration::{Finished, Request};
+use theta_schemes::Suite;
+use theta_wire::peer::{Envelope, VERSION};
+
+use crate::{
+    group::{Group, config, eventually},
+    wire::{open, seal},
+};
+
+/// Node 4's message in the instance of `request`.
+fn message(group: &Group, request: &Request, payload: Bytes) -> Bytes {
+    let instance_id = Bytes::copy_from_slice(&group.id(request).0);
+    seal(&Envelope { version: VERSION, instance_id, round: 1, kind: 0, payload })
+}
+
+/// Lets node 4 send `payloads` to node 1 ahead of everyone, then asks all honest nodes. Returns node 1's result.
+async fn result_despite(group: &Group, request: &Request, payloads: Vec<Bytes>) -> Arc<Finished> {
+    let count = payloads.len();
+    for payload in payloads {
+        group.wire.inject(4, 1, message(group, request, payload)).await;
+    }
+    eventually("node 4's messages wait", || group.node(1).load().backlog == count).await;
+    let results = group.run_at(&[1, 2, 3], request).await;
+    assert!(results.iter().all(|finished| finished.result.expose() == results[0].result.expose()));
+    Arc::clone(&results[0])
+}
+
+/// Checks that node 4 was named everywhere it should be.
+fn assert_caught(group: &Group, request: &Request, finished: &Finished, misbehaviour: &str, name: &str) {
+    assert_eq!(finished.culprits.len(), 1, "{:?}", finished.culprits);
+    let culprit = &finished.culprits[0];
+    assert_eq!((culprit.party.get(), culprit.instance), (4, group.id(request)));
+    assert!(culprit.misbehaviour.contains(misbehaviour), "{}", culprit.misbehaviour);
+    assert!(!finished.contributors.contains(&culprit.party));
+    assert_eq!(group.node(1).culprits().last().unwrap().culprit, *culprit);
+    let metric = format!("theta_culprits_total{{node=\"4\",misbehaviour=\"{name}\"}}");
+    assert!(group.metric(1, &metric) >= 1.0, "{}", group.metrics(1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wrong_share_is_found_and_named_in_every_suite() {
+    let group = Group::of_four(&Suite::ALL);
+    for suite in Suite::ALL {
+        let (request, other) = (group.request(suite, "asked"), group.request(suite, "another"));
+        let wrong = group.share_of(suite, 4, &other);
+        let finished = result_despite(&group, &request, vec![wrong]).await;
+        group.check(suite, "asked", &[Arc::clone(&finished)]);
+        assert_caught(&group, &request, &finished, "share fails verification", "invalid_share");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn garbage_for_a_share_is_named() {
+    let suite = Suite::Sg02Ristretto255;
+    let group = Group::of_four(&[suite]);
+    for (i, garbage) in [&b""[..], &[0xff; 7], &[0xff; 128], &[0; 96]].into_iter().enumerate() {
+        let request = group.request(suite, &format!("garbage {i}"));
+        let finished = result_despite(&group, &request, vec![Bytes::from_static(garbage)]).await;
+        assert_eq!(finished.culprits.len(), 1, "{garbage:?}");
+        assert_eq!(finished.culprits[0].party.get(), 4);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replay_of_another_instance_is_a_wrong_share() {
+    let suite = Suite::Sg02Ristretto255;
+    let group = Group::of_four(&[suite]);
+    let (first, second) = (group.request(suite, "first"), group.request(suite, "second"));
+    let share = group.share_of(suite, 4, &first);
+    let finished = result_despite(&group, &first, vec![share.clone()]).await;
+    assert_eq!(finished.culprits, []);
+    assert!(finished.contributors.iter().any(|party| party.get() == 4));
+    let finished = result_despite(&group, &second, vec![share]).await;
+    assert_caught(&group, &second, &finished, "share fails verification", "invalid_share");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn someone_elses_share_is_a_wrong_share() {
+    let suite = Suite::Bls04MinPk;
+    let group = Group::of_four(&[suite]);
+    let request = group.request(suite, "stolen");
+    let share = group.share_of(suite, 3, &request);
+    let finished = result_despite(&group, &request, vec![share]).await;
+    assert_caught(&group, &request, &finished, "share fails verification", "invalid_share");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_exact_repetition_is_nothing() {
+    let suite = Suite::Cks05Ristretto255;
+    let group = Group::new(3, 4, &[suite], &config());
+    let request = group.request(suite, "again");
+    let share = group.share_of(suite, 4, &request);
+    let finished = result_despite(&group, &request, vec![share.clone(), share]).await;
+    assert_eq!(finished.culprits, []);
+    assert!(group.node(1).culprits().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_different_shares_are_equivocation() {
+    let suite = Suite::Cks05Ristretto255;
+    let group = Group::new(3, 4, &[suite], &config());
+    let request = group.request(suite, "twice");
+    // Both are true: shares are randomised. Saying two things is the offence.
+    let shares = vec![group.share_of(suite, 4, &request), group.share_of(suite, 4, &request)];
+    let finished = result_despite(&group, &request, shares).await;
+    assert_caught(&group, &request, &finished, "two different messages", "equivocation");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slot_that_does_not_exist_is_named() {
+    let suite = Suite::Cks05Ristretto255;
+    let group = Group::of_four(&[suite]);
+    let request = group.request(suite, "slot");
+    let good = open(&message(&group, &request, Bytes::from_static(b"x")));
+    group.wire.inject(4, 1, seal(&Envelope { round: 9, ..good })).await;
+    eventually("the message waits", || group.node(1).load().backlog == 1).await;
+    let results = group.run_at(&[1, 2, 3], &request).await;
+    assert_caught(&group, &request, &results[0], "slot that does not exist", "unknown_slot");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bytes_that_are_no_envelope_hurt_only_their_sender() {
+    let suite = Suite::Cks05Ristretto255;
+    let group = Group::of_four(&[suite]);
+    let good = open(&message(&group, &group.request(suite, "x"), Bytes::from_static(b"x")));
+    let short = Envelope { instance_id: Bytes::from_static(b"short"), ..good.clone() };
+    for bytes in [
+        Bytes::from_static(b"GET / HTTP/1.1"),
+        Bytes::from_static(&[0xff; 1_000]),
+        Bytes::new(),
+        seal(&short),
+        seal(&Envelope { version: 2, ..good.clone() }),
+        seal(&Envelope { round: u32::MAX, ..good.clone() }),
+        seal(&Envelope { kind: 1 << 16, ..good }),
+    ] {
+        group.wire.inject(4, 1, bytes).await;
+    }
+    eventually("all are seen", || group.node(1).culprits().len() == 7).await;
+    assert!(group.node(1).culprits().iter().all(|record| record.culprit.party.get() == 4));
+    let metric = |name| group.metric(1, &format!("theta_culprits_total{{node=\"4\",misbehaviour=\"{name}\"}}"));
+    assert!((metric("malformed_envelope") - 5.0).abs() < 0.1);
+    assert!((metric("protocol_version") - 2.0).abs() < 0.1);
+    group.answers(suite, "still here").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nodes_answer_while_one_lies_all_the_time() {
+    // Node 4 turns a bit in the group element of every share that it sends. Any 2 of the other 3 suffice.
+    let suite = Suite::Sg02Ristretto255;
+    let group = Group::of_four(&[suite]);
+    let flips = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&flips);
+    group.wire.tamper(move |from, _, bytes| {
+        let mut envelope = open(&bytes);
+        if from != 4 || envelope.payload.is_empty() {
+            return vec![bytes];
+        }
+        let mut payload = envelope.payload.to_vec();
+        let place = counter.fetch_add(1, Relaxed) % 32;
+        payload[place] ^= 1 << (place % 8);
+        envelope.payload = payload.into();
+        vec![seal(&envelope)]
+    });
+    for i in 0..40 {
+        let request = group.request(suite, &format!("lie {i}"));
+        let results = group.run_at(&[4, 3, 2, 1], &request).await;
+        group.check(suite, "", &results);
+        // What node 4 itself makes of the honest shares is right too.
+        for honest in &results[1..] {
+            assert!(honest.contributors.iter().all(|party| party.get() != 4), "{honest:?}");
+            assert!(honest.culprits.iter().all(|culprit| culprit.party.get() == 4));
+        }
+    }
+    assert!(flips.load(Relaxed) >= 40);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_down_is_not_missed() {
+    let mut group = Group::of_four(&[Suite::Sg02Bls12381, Suite::Bls04MinSig]);
+    group.stop(2);
+    group.answers(Suite::Sg02Bls12381, "three are left").await;
+    group.stop(4);
+    group.answers(Suite::Bls04MinSig, "two are left").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lost_messages_are_asked_for() {
+    // Any 3 of 3, and the wire loses every share once.
+    let suite = Suite::Cks05Ristretto255;
+    let config = theta_orchestration::OrchestratorConfig {
+        resend_after: Duration::from_millis(30),
+        resend_interval: Duration::from_millis(20),
+        ..config()
+    };
+    let group = Group::new(3, 3, &[suite], &config);
+    let seen = std::sync::Mutex::new(std::collections::HashSet::new());
+    group.wire.tamper(move |from, to, bytes| {
+        let lost = crate::wire::is_share(&bytes) && seen.lock().unwrap().insert((from, to, bytes.clone()));
+        if lost { Vec::new() } else { vec![bytes] }
+    });
+    for i in 0..5 {
+        group.answers(suite, &format!("lost {i}")).await;
+    }
+    assert!(group.nodes.values().all(|node| node.orchestrator.culprits().is_empty()));
+}

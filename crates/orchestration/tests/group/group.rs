@@ -1,0 +1,220 @@
+//! A group of orchestrators over a [`Wire`].
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use prometheus_client::{encoding::text::encode, registry::Registry};
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+use theta_groups::Secret;
+use theta_orchestration::{Finished, InstanceId, KeyStore, Operation, Orchestrator, OrchestratorConfig, Request};
+use theta_schemes::{
+    Purpose, StatementBytes, Suite,
+    ciphers::payload::{Aead, PayloadKey, open_bytes, split_ciphertext},
+    keys::{AnyKeyShare, AnyPublicKey, KeyName, deal_any},
+};
+use theta_sharing::Threshold;
+
+use crate::wire::Wire;
+
+/// Long enough for the slowest machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(50);
+
+pub(crate) struct Group {
+    pub(crate) wire: Arc<Wire>,
+    pub(crate) keys: BTreeMap<Suite, Key>,
+    pub(crate) nodes: BTreeMap<u16, Node>,
+    n: u16,
+}
+
+pub(crate) struct Key {
+    pub(crate) name: KeyName,
+    pub(crate) public: AnyPublicKey,
+    shares: Vec<Secret<String>>,
+}
+
+pub(crate) struct Node {
+    pub(crate) orchestrator: Arc<Orchestrator>,
+    registry: Registry,
+}
+
+/// Limits for tests: two threads, so that instances live on different ones.
+pub(crate) fn config() -> OrchestratorConfig {
+    OrchestratorConfig { threads: 2, tick: Duration::from_millis(10), ..OrchestratorConfig::default() }
+}
+
+pub(crate) fn rng() -> ChaCha20Rng {
+    static SEED: AtomicU64 = AtomicU64::new(1);
+    ChaCha20Rng::seed_from_u64(SEED.fetch_add(1, Relaxed))
+}
+
+impl Key {
+    pub(crate) fn deal(suite: Suite, threshold: Threshold) -> Self {
+        let name: KeyName = suite.name().parse().unwrap();
+        let (public, shares) = deal_any(suite, threshold, &mut rng());
+        let shares = shares.iter().map(|share| share.to_text(&name)).collect();
+        Self { name, public, shares }
+    }
+
+    pub(crate) fn share(&self, node: u16) -> AnyKeyShare {
+        let text = self.shares[usize::from(node) - 1].expose();
+        AnyKeyShare::from_text(text, &self.public).unwrap().1
+    }
+
+    pub(crate) fn share_text(&self, node: u16) -> &str {
+        self.shares[usize::from(node) - 1].expose()
+    }
+}
+
+impl Group {
+    /// Any `k` of `n`, with a key of each suite, all nodes running.
+    pub(crate) fn new(k: u16, n: u16, suites: &[Suite], config: &OrchestratorConfig) -> Self {
+        let threshold = Threshold::new(k, n).unwrap();
+        let keys = suites.iter().map(|&suite| (suite, Key::deal(suite, threshold))).collect();
+        let mut group = Self { wire: Wire::new(n), keys, nodes: BTreeMap::new(), n };
+        for id in 1..=n {
+            group.start(id, config.clone());
+        }
+        group
+    }
+
+    /// Any 2 of 4 with limits for tests.
+    pub(crate) fn of_four(suites: &[Suite]) -> Self {
+        Self::new(2, 4, suites, &config())
+    }
+
+    pub(crate) fn key_store(&self, node: u16) -> KeyStore {
+        KeyStore::new(self.keys.values().map(|key| (key.name.clone(), key.public.clone(), key.share(node)))).unwrap()
+    }
+
+    /// Starts a node, or restarts it with nothing in memory.
+    pub(crate) fn start(&mut self, id: u16, config: OrchestratorConfig) {
+        self.stop(id);
+        let (port, inbound) = self.wire.attach(id);
+        let mut registry = Registry::default();
+        let orchestrator = Orchestrator::start(config, self.key_store(id), port, inbound, &mut registry).unwrap();
+        self.nodes.insert(id, Node { orchestrator, registry });
+    }
+
+    /// Takes a node down at once.
+    pub(crate) fn stop(&mut self, id: u16) {
+        self.wire.detach(id);
+        if let Some(node) = self.nodes.remove(&id) {
+            node.orchestrator.shutdown();
+        }
+    }
+
+    pub(crate) fn node(&self, id: u16) -> &Arc<Orchestrator> {
+        &self.nodes[&id].orchestrator
+    }
+
+    /// A message to sign, for example.
+    pub(crate) fn request(&self, suite: Suite, text: &str) -> Request {
+        let bytes = Bytes::copy_from_slice(text.as_bytes());
+        let operation = match suite.purpose() {
+            Purpose::Sign => Operation::Sign(bytes),
+            Purpose::Coin => Operation::FlipCoin(bytes),
+            Purpose::Decrypt => {
+                let ciphertext = self.encrypt(suite, text);
+                Operation::Decapsulate(Bytes::copy_from_slice(split_ciphertext(&ciphertext).unwrap().0))
+            }
+        };
+        Request { key: suite.name().to_owned(), operation }
+    }
+
+    pub(crate) fn encrypt(&self, suite: Suite, text: &str) -> Vec<u8> {
+        self.keys[&suite].public.encrypt(text.as_bytes(), b"label", Aead::default(), &mut rng()).unwrap()
+    }
+
+    pub(crate) fn id(&self, request: &Request) -> InstanceId {
+        let key = self.keys.values().find(|key| key.name.as_str() == request.key).unwrap();
+        InstanceId::new(key.public.key_id(), &StatementBytes::from(request.operation.clone()))
+    }
+
+    /// The share that a node owes in a request, as its peers would get it.
+    pub(crate) fn share_of(&self, suite: Suite, node: u16, request: &Request) -> Bytes {
+        let key = &self.keys[&suite];
+        let statement = StatementBytes::from(request.operation.clone());
+        key.public.create_share(&key.share(node), &statement, &mut rng()).unwrap().into()
+    }
+
+    /// Sends a request to the nodes and returns what each says.
+    pub(crate) async fn run_at(&self, nodes: &[u16], request: &Request) -> Vec<Arc<Finished>> {
+        let mut waiting = Vec::new();
+        for id in nodes {
+            let (node, request) = (Arc::clone(self.node(*id)), request.clone());
+            waiting.push(tokio::spawn(async move { node.run(request).await.unwrap().1.unwrap() }));
+        }
+        let mut finished = Vec::new();
+        for task in waiting {
+            finished.push(tokio::time::timeout(PATIENCE, task).await.expect("a result in time").unwrap());
+        }
+        finished
+    }
+
+    pub(crate) async fn run(&self, request: &Request) -> Vec<Arc<Finished>> {
+        self.run_at(&self.nodes.keys().copied().collect::<Vec<_>>(), request).await
+    }
+
+    /// Checks that results are equal and are what was asked for, by the public key alone where the scheme allows.
+    pub(crate) fn check(&self, suite: Suite, text: &str, results: &[Arc<Finished>]) {
+        let public = &self.keys[&suite].public;
+        for finished in results {
+            assert_eq!(finished.result.expose(), results[0].result.expose());
+            assert_eq!(finished.contributors.len(), usize::from(public.threshold().k()));
+            if suite.purpose() != Purpose::Decrypt {
+                public.verify(text.as_bytes(), finished.result.expose(), &finished.proof).unwrap();
+            }
+        }
+    }
+
+    /// Asks all nodes and checks the results.
+    pub(crate) async fn answers(&self, suite: Suite, text: &str) {
+        if suite.purpose() == Purpose::Decrypt {
+            let ciphertext = self.encrypt(suite, text);
+            let header = Bytes::copy_from_slice(split_ciphertext(&ciphertext).unwrap().0);
+            let request = Request { key: suite.name().to_owned(), operation: Operation::Decapsulate(header) };
+            let results = self.run(&request).await;
+            self.check(suite, text, &results);
+            let key = PayloadKey::from_bytes(results[0].result.expose()).unwrap();
+            assert_eq!(open_bytes(&key, &ciphertext).unwrap().expose().as_slice(), text.as_bytes());
+        } else {
+            let results = self.run(&self.request(suite, text)).await;
+            self.check(suite, text, &results);
+        }
+    }
+
+    pub(crate) const fn size(&self) -> u16 {
+        self.n
+    }
+
+    /// All metrics of a node.
+    pub(crate) fn metrics(&self, node: u16) -> String {
+        let mut text = String::new();
+        encode(&mut text, &self.nodes[&node].registry).unwrap();
+        text
+    }
+
+    /// The value of one metric, named with its labels; 0 if it is not there.
+    pub(crate) fn metric(&self, node: u16, name: &str) -> f64 {
+        let text = self.metrics(node);
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.map_or(0.0, |value| value.parse().unwrap())
+    }
+}
+
+/// Waits until something is so.
+pub(crate) async fn eventually(what: &str, mut check: impl FnMut() -> bool) {
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    while !check() {
+        assert!(tokio::time::Instant::now() < deadline, "not in time: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}

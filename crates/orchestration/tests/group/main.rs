@@ -1,0 +1,19 @@
+//! Whole groups of orchestrators: real keys, real cryptography, real threads. Only the wire is replaced, by channels that
+//! tests can cut, delay and tamper with; `mesh` runs over the real one.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests fail by panicking, in their helpers too"
+)]
+
+mod bounds;
+mod faults;
+mod group;
+mod key_files;
+mod lifecycle;
+mod mesh;
+mod suites;
+mod wire;

@@ -1,0 +1,121 @@
+//! A network of channels with somebody on the line.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, RwLock},
+};
+
+use bytes::Bytes;
+use prost::Message as _;
+use theta_network::{Inbound, PeerId, PeerState, PeerStatus, SendError, Transport};
+use theta_wire::peer::Envelope;
+use tokio::sync::mpsc;
+
+/// What becomes of a message from one node to another.
+pub(crate) type Hook = Box<dyn Fn(u16, u16, Bytes) -> Vec<Bytes> + Send + Sync>;
+
+/// The wire between nodes 1 to n.
+pub(crate) struct Wire {
+    n: u16,
+    inboxes: Mutex<HashMap<u16, mpsc::Sender<Inbound>>>,
+    hook: RwLock<Option<Hook>>,
+}
+
+/// One node's end.
+pub(crate) struct Port {
+    wire: Arc<Wire>,
+    id: u16,
+}
+
+pub(crate) fn peer(id: u16) -> PeerId {
+    PeerId::try_from(id).unwrap()
+}
+
+impl Wire {
+    pub(crate) fn new(n: u16) -> Arc<Self> {
+        Arc::new(Self { n, inboxes: Mutex::default(), hook: RwLock::new(None) })
+    }
+
+    /// Plugs a node in; one that was there before under this id is unplugged.
+    pub(crate) fn attach(self: &Arc<Self>, id: u16) -> (Arc<Port>, mpsc::Receiver<Inbound>) {
+        let (sender, receiver) = mpsc::channel(1 << 16);
+        self.inboxes.lock().unwrap().insert(id, sender);
+        (Arc::new(Port { wire: Arc::clone(self), id }), receiver)
+    }
+
+    /// Unplugs a node: what is sent to it is lost.
+    pub(crate) fn detach(&self, id: u16) {
+        self.inboxes.lock().unwrap().remove(&id);
+    }
+
+    /// Puts somebody on the line.
+    pub(crate) fn tamper(&self, hook: impl Fn(u16, u16, Bytes) -> Vec<Bytes> + Send + Sync + 'static) {
+        *self.hook.write().unwrap() = Some(Box::new(hook));
+    }
+
+    /// Leaves the line alone.
+    pub(crate) fn restore(&self) {
+        *self.hook.write().unwrap() = None;
+    }
+
+    /// A message of node `from` that no orchestrator sent. Waits for room.
+    pub(crate) async fn inject(&self, from: u16, to: u16, bytes: Bytes) {
+        let inbox = self.inboxes.lock().unwrap().get(&to).cloned().unwrap();
+        inbox.send(Inbound { from: peer(from), bytes }).await.unwrap();
+    }
+
+    fn carry(&self, from: u16, to: u16, bytes: Bytes) -> Result<(), SendError> {
+        let messages = match &*self.hook.read().unwrap() {
+            Some(hook) => hook(from, to, bytes),
+            None => vec![bytes],
+        };
+        let Some(inbox) = self.inboxes.lock().unwrap().get(&to).cloned() else { return Ok(()) };
+        for bytes in messages {
+            match inbox.try_send(Inbound { from: peer(from), bytes }) {
+                Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => {}
+                Err(mpsc::error::TrySendError::Full(_)) => return Err(SendError::QueueFull(peer(to))),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Transport for Port {
+    fn local(&self) -> PeerId {
+        peer(self.id)
+    }
+
+    fn peers(&self) -> Vec<PeerId> {
+        (1..=self.wire.n).filter(|id| *id != self.id).map(peer).collect()
+    }
+
+    fn send(&self, to: PeerId, message: Bytes) -> Result<(), SendError> {
+        self.wire.carry(self.id, to.get(), message)
+    }
+
+    fn status(&self) -> Vec<PeerStatus> {
+        let status = |peer| PeerStatus {
+            peer,
+            address: String::new(),
+            state: PeerState::Connected,
+            last_error: None,
+            queued: 0,
+        };
+        self.peers().into_iter().map(status).collect()
+    }
+}
+
+/// Reads a message as the peers do.
+pub(crate) fn open(bytes: &Bytes) -> Envelope {
+    Envelope::decode(bytes.clone()).unwrap()
+}
+
+/// Writes a message.
+pub(crate) fn seal(envelope: &Envelope) -> Bytes {
+    envelope.encode_to_vec().into()
+}
+
+/// Whether a message belongs to a protocol rather than to orchestration itself.
+pub(crate) fn is_share(bytes: &Bytes) -> bool {
+    open(bytes).kind < u32::MAX - 1
+}
