@@ -140,9 +140,10 @@ pub enum Abort {
 
 /// A multi-party protocol as one party sees it.
 ///
-/// Inside, an enum of states owned by value and named for what they await. Randomness enters in [`do_round`]
-/// and, for batch-verification weights, in [`update`] only through seeds drawn in `do_round`, so that
-/// seed + ordered inputs replay a run exactly.
+/// Inside, an enum of states owned by value and named for what they await. Randomness enters in [`do_round`] only (and,
+/// for the weights of batch verification in [`update`], through seeds drawn there), so that seed + ordered inputs replay
+/// a run exactly. What a party sends in an instance of the one-round family is derived from its key share and the
+/// statement instead: a node that was restarted repeats itself and is not taken for an equivocator.
 ///
 /// [`do_round`]: RoundProtocol::do_round
 /// [`update`]: RoundProtocol::update

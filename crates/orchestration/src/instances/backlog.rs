@@ -13,8 +13,6 @@ use crate::InstanceId;
 #[derive(Debug)]
 pub(crate) struct Early {
     pub(crate) from: PartyId,
-    /// How often the sender had restarted when it came.
-    pub(crate) boot: u32,
     pub(crate) slot: Slot,
     pub(crate) payload: Bytes,
 }
@@ -156,7 +154,7 @@ mod tests {
 
     fn early(from: u16, text: &'static str) -> Early {
         let slot = Slot { round: Round(1), kind: 0 };
-        Early { from: PartyId::try_from(from).unwrap(), boot: 0, slot, payload: Bytes::from_static(text.as_bytes()) }
+        Early { from: PartyId::try_from(from).unwrap(), slot, payload: Bytes::from_static(text.as_bytes()) }
     }
 
     fn texts(messages: &[Early]) -> Vec<&str> {

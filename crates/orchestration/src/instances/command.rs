@@ -23,8 +23,6 @@ pub(crate) enum Command {
     Message { from: PartyId, instance: InstanceId, slot: Slot, payload: Bytes },
     /// A peer asks for what was sent in an instance.
     Resend { from: PartyId, instance: InstanceId },
-    /// A peer's process is new.
-    Started(PartyId),
     /// Somebody wants to wait for an instance.
     Ending(InstanceId, oneshot::Sender<Option<Ending>>),
     /// Somebody wants to know how an instance is.

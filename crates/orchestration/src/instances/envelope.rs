@@ -1,11 +1,7 @@
 //! Envelopes between orchestrators: what is in them before any protocol reads the payload.
 //!
-//! Two kinds of message belong to orchestration itself, told by reserved values of `kind`, both with round 0 and an empty
-//! payload:
-//!
-//! - [`RESEND`] asks the receiver to send again what it sent to all, or to the asker, in this instance.
-//! - [`STARTED`] says that the sender's process is new: what it sends from now on may differ from what it sent before
-//!   without being equivocation, because shares are randomised. Its instance id is empty.
+//! One kind of message belongs to orchestration itself, told by a reserved value of `kind`, with round 0 and an empty
+//! payload: [`RESEND`] asks the receiver to send again what it sent to all, or to the asker, in this instance.
 
 use bytes::Bytes;
 use prost::Message as _;
@@ -16,8 +12,6 @@ use crate::InstanceId;
 
 /// The `kind` of a request to send again.
 const RESEND: u32 = u32::MAX;
-/// The `kind` of the announcement of a new process.
-const STARTED: u32 = u32::MAX - 1;
 
 /// What a peer says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,8 +20,6 @@ pub(crate) enum Content {
     Message { instance: InstanceId, slot: Slot, payload: Bytes },
     /// "Send me again what you sent in this instance."
     Resend { instance: InstanceId },
-    /// "I am a new process."
-    Started,
 }
 
 /// Why bytes are not an envelope; the sender is to blame.
@@ -63,9 +55,6 @@ impl Content {
         if envelope.version != VERSION {
             return Err(EnvelopeError::Version(envelope.version));
         }
-        if envelope.kind == STARTED {
-            return Ok(Self::Started);
-        }
         let id = envelope.instance_id.as_ref().try_into();
         let instance = InstanceId(id.map_err(|_| EnvelopeError::Malformed("an instance id has 32 bytes"))?);
         if envelope.kind == RESEND {
@@ -86,7 +75,6 @@ impl Content {
         let (instance_id, round, kind, payload) = match self {
             Self::Message { instance, slot, payload } => (id(instance), slot.round.0.into(), slot.kind.into(), payload),
             Self::Resend { instance } => (id(instance), 0, RESEND, Bytes::new()),
-            Self::Started => (Bytes::new(), 0, STARTED, Bytes::new()),
         };
         Envelope { version: VERSION, instance_id, round, kind, payload }.encode_to_vec().into()
     }
@@ -101,7 +89,7 @@ mod tests {
         let instance = InstanceId([7; 32]);
         let slot = Slot { round: Round(65_535), kind: 65_535 };
         let payload = Bytes::from_static(b"share");
-        for content in [Content::Message { instance, slot, payload }, Content::Resend { instance }, Content::Started] {
+        for content in [Content::Message { instance, slot, payload }, Content::Resend { instance }] {
             assert_eq!(Content::decode(content.clone().encode()), Ok(content));
         }
     }

@@ -36,8 +36,8 @@ pub(crate) struct Instance {
     pub(crate) caller: Option<Reply>,
     /// Made for the first one who watches.
     pub(crate) watch: Option<watch::Sender<InstanceSnapshot>>,
-    /// Who has said anything, and how often they had restarted by then.
-    pub(crate) heard: Vec<(PartyId, u32)>,
+    /// Who has said anything.
+    pub(crate) heard: Vec<PartyId>,
     pub(crate) sent: Sent,
     pub(crate) culprits: Vec<Culprit>,
     /// When the orchestrator was asked.
@@ -139,23 +139,17 @@ impl Instance {
         }
     }
 
-    /// Notes that a party was heard. False if it was heard before and has restarted since: shares are randomised, so what
-    /// it says now may differ from what counts already, and that is no equivocation.
-    pub(crate) fn hear(&mut self, party: PartyId, boot: u32) -> bool {
-        match self.heard.iter().find(|(known, _)| *known == party) {
-            Some((_, known)) => *known == boot,
-            None => {
-                self.heard.push((party, boot));
-                true
-            }
+    /// Notes that a party was heard.
+    pub(crate) fn hear(&mut self, party: PartyId) {
+        if !self.heard.contains(&party) {
+            self.heard.push(party);
         }
     }
 
     /// The members of the key's group that have not said anything.
     fn silent<'a>(&'a self, shared: &'a Shared) -> impl Iterator<Item = (PeerId, PartyId)> + 'a {
         let n = self.key.public.threshold().n();
-        let heard = |party: PartyId| self.heard.iter().any(|(known, _)| *known == party);
-        shared.peers.iter().copied().filter(move |(_, party)| party.get() <= n && !heard(*party))
+        shared.peers.iter().copied().filter(move |(_, party)| party.get() <= n && !self.heard.contains(party))
     }
 
     /// Asks the silent to send again. Returns how many were asked. Who has said anything is not asked: enough for protocols

@@ -127,7 +127,6 @@ impl Orchestrator {
             shards.iter().map(|shard| tokio::spawn(tick(shard.clone(), config.tick)).abort_handle()).collect();
         let route = router::route(inbound, Arc::clone(&shards), Arc::clone(&shared));
         tasks.push(tokio::spawn(route).abort_handle());
-        shared.transport.broadcast(super::envelope::Content::Started.encode());
         Ok(Arc::new(Self { shared, shards, threads: Mutex::new(threads), tasks, next: AtomicUsize::new(0) }))
     }
 

@@ -36,7 +36,6 @@ pub(crate) async fn route(mut inbound: mpsc::Receiver<Inbound>, shards: Shards, 
                 Ok(Content::Resend { instance }) => {
                     deliver(&shards, &instance, Command::Resend { from, instance }).await
                 }
-                Ok(Content::Started) => announce(&shards, from).await,
                 Err(error) => {
                     let name = error.name();
                     let culprit = Culprit { party: from, misbehaviour: error.to_string(), instance: InstanceId::NONE };
@@ -54,11 +53,4 @@ pub(crate) async fn route(mut inbound: mpsc::Receiver<Inbound>, shards: Shards, 
 /// `None` if the shard is gone.
 async fn deliver(shards: &Shards, id: &InstanceId, command: Command) -> Option<()> {
     shard_of(shards, id)?.send(command).await.ok()
-}
-
-async fn announce(shards: &Shards, peer: PartyId) -> Option<()> {
-    for shard in shards.iter() {
-        shard.send(Command::Started(peer)).await.ok()?;
-    }
-    Some(())
 }

@@ -49,8 +49,6 @@ pub(crate) struct Shard {
     running: HashMap<InstanceId, Box<Instance>>,
     backlog: Backlog,
     results: Results,
-    /// How often each peer has announced a new process.
-    boots: HashMap<PartyId, u32>,
     /// When to look after which instance; an entry whose instance has another time by now is void.
     timers: BinaryHeap<Reverse<(Instant, InstanceId)>>,
     /// The time as of the last tick.
@@ -77,7 +75,6 @@ impl Shard {
             running: HashMap::new(),
             backlog: Backlog::new(backlog),
             results: Results::new(results),
-            boots: HashMap::new(),
             timers: BinaryHeap::new(),
             now,
             worker,
@@ -101,7 +98,6 @@ impl Shard {
             Command::Submit(submission) => self.submit(*submission),
             Command::Message { from, instance, slot, payload } => self.message(from, instance, slot, payload),
             Command::Resend { from, instance } => self.resend(from, &instance),
-            Command::Started(peer) => *self.boots.entry(peer).or_default() += 1,
             Command::Ending(id, reply) => drop(reply.send(self.ending(&id))),
             Command::Status(id, reply) => drop(reply.send(self.status(&id))),
             Command::Watch(id, reply) => drop(reply.send(self.watch(&id))),
@@ -197,8 +193,7 @@ impl Shard {
         }
     }
 
-    /// Goes on with an instance that ran out of time, with all that it has, and asks for the rest at once. (A fresh one
-    /// would make a second, different share of this node in the same instance.)
+    /// Goes on with an instance that ran out of time, with all that it has, and asks for the rest at once.
     fn revive(&mut self, mut instance: Instance, submission: Submission, permit: Permit) {
         let Submission { id, submitted, queued, bytes, waits, reply, .. } = submission;
         drop(queued);
@@ -217,8 +212,7 @@ impl Shard {
     }
 
     fn message(&mut self, from: PartyId, id: InstanceId, slot: Slot, payload: Bytes) {
-        let boot = self.boots.get(&from).copied().unwrap_or(0);
-        let early = Early { from, boot, slot, payload };
+        let early = Early { from, slot, payload };
         if self.running.contains_key(&id) {
             self.deliver(early, id);
         } else if self.results.get(&id).is_some() {
@@ -229,15 +223,13 @@ impl Shard {
     }
 
     fn deliver(&mut self, message: Early, id: InstanceId) {
-        let Early { from, boot, slot, payload } = message;
+        let Early { from, slot, payload } = message;
         let Some(instance) = self.running.get_mut(&id) else {
             // It waited, but others that waited with it were enough.
             self.worker.shared.metrics.late.inc();
             return;
         };
-        if !instance.hear(from, boot) {
-            return;
-        }
+        instance.hear(from);
         // An authenticated connection to each peer carries broadcasts: the same bytes to all as far as the sender is
         // honest, which is what `Broadcast` promises.
         let channel = theta_rounds::Channel::Broadcast;

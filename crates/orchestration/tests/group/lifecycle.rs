@@ -99,7 +99,7 @@ async fn a_node_that_restarts_while_an_instance_runs_is_not_an_equivocator() {
     let id = group.node(1).submit(request.clone()).await.unwrap();
     let mut watch = group.node(1).watch(id).await.unwrap();
     for _ in 0..3 {
-        // Its share is random each time, and reaches node 1 each time.
+        // It makes its share anew each time, which reaches node 1 each time and must be the same to the byte.
         group.start(2, hasty());
         group.node(2).submit(request.clone()).await.unwrap();
         tokio::time::timeout(PATIENCE, watch.wait_for(|snapshot| snapshot.shares == 2)).await.unwrap().unwrap();
