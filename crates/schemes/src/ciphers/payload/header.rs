@@ -1,6 +1,6 @@
 //! What stands before a sealed payload, and is all that the nodes see.
 
-use super::{Aead, PayloadDigest};
+use super::{Aead, PayloadDigest, PayloadKey};
 use crate::keys::KeyId;
 use crate::statement::{MAX_LABEL_LEN, check_size};
 use crate::{RequestError, Suite};
@@ -84,6 +84,13 @@ impl<'a> Header<'a> {
     #[must_use]
     pub const fn payload(&self) -> &PayloadDigest {
         &self.digest
+    }
+
+    /// Whether this is the payload key that the header commits to: what a client checks when nodes have answered.
+    #[must_use]
+    pub fn is_for(&self, key: &PayloadKey) -> bool {
+        // The wrapped key comes first in every capsule, then the commitment.
+        self.capsule.get(32..64) == Some(key.commitment(self.suite, &self.key_id).as_slice())
     }
 
     pub(crate) const fn capsule(&self) -> &'a [u8] {

@@ -1,7 +1,9 @@
 //! The key that a threshold cipher wraps.
 
 use rand_core::CryptoRng;
-use theta_groups::{DecodeError, Secret};
+use theta_groups::{DecodeError, Secret, Transcript};
+
+use crate::{Suite, keys::KeyId};
 
 /// A 256-bit key, made for one payload and never used for another.
 #[derive(Debug)]
@@ -35,6 +37,17 @@ impl PayloadKey {
     #[must_use]
     pub const fn secret(&self) -> &Secret<[u8; 32]> {
         &self.0
+    }
+
+    /// What a header carries so that whoever gets this key can tell that it is the right one. The key is uniform, so its
+    /// hash says nothing about it; and nobody finds two keys with one commitment.
+    #[must_use]
+    pub fn commitment(&self, suite: Suite, key_id: &KeyId) -> [u8; 32] {
+        Transcript::new("theta/payload-key-commitment/v1")
+            .with("suite", suite.name().as_bytes())
+            .with("key id", key_id.as_bytes())
+            .with("payload key", self.0.expose())
+            .finish32()
     }
 
     /// A key under a mask, about to be unwrapped.

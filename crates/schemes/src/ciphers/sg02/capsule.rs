@@ -18,8 +18,8 @@ pub(super) struct Wrap {
     pub(super) commitment: [u8; 32],
 }
 
-/// What only those who know `u * x` can compute: a mask for the key, and the commitment.
-pub(super) fn unlock<G: CipherGroup>(key_id: &KeyId, u: &[u8], shared: &G::Element) -> Secret<[u8; 64]> {
+/// H1 of the paper: the mask of the key, which only those who know `u * x` can compute.
+pub(super) fn mask<G: CipherGroup>(key_id: &KeyId, u: &[u8], shared: &G::Element) -> Secret<[u8; 32]> {
     let encoding = Secret::new(G::encode(shared).as_ref().to_vec());
     Secret::new(
         Transcript::new("theta/sg02/wrap/v1")
@@ -27,17 +27,8 @@ pub(super) fn unlock<G: CipherGroup>(key_id: &KeyId, u: &[u8], shared: &G::Eleme
             .with("key id", key_id.as_bytes())
             .with("u", u)
             .with("shared", encoding.expose())
-            .finish(),
+            .finish32(),
     )
-}
-
-/// The two halves of [`unlock`].
-pub(super) fn halves(unlocked: &Secret<[u8; 64]>) -> (Secret<[u8; 32]>, [u8; 32]) {
-    let (mut mask, mut commitment) = (Secret::new([0; 32]), [0; 32]);
-    let (first, second) = unlocked.expose().split_at(32);
-    mask.expose_mut().copy_from_slice(first);
-    commitment.copy_from_slice(second);
-    (mask, commitment)
 }
 
 /// H2 of the paper: all of the header but the response is bound.
@@ -72,9 +63,9 @@ impl<G: CipherGroup> Sg02<G> {
         ]);
         let u = encodings.first().map_or(&[][..], AsRef::as_ref);
         let mut shared = *public.public_key() * *r.expose();
-        let unlocked = unlock::<G>(public.key_id(), u, &shared);
+        let mask = mask::<G>(public.key_id(), u, &shared);
         shared.zeroize();
-        let (mask, commitment) = halves(&unlocked);
+        let commitment = key.commitment(G::SUITE, public.key_id());
         header.extend_from_slice(key.xor(mask.expose()).secret().expose());
         header.extend_from_slice(&commitment);
         for encoding in &encodings {

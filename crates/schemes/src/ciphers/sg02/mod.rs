@@ -1,8 +1,8 @@
 //! TDH2, the threshold cipher of Shoup and Gennaro ("Securing threshold cryptosystems against chosen ciphertext
 //! attack", J. Cryptology 2002, section 4.3), as a key encapsulation.
 //!
-//! What is encrypted is the 256-bit key of a payload followed by 256 zero bits: what stands in the ciphertext for the
-//! zeros is a commitment that lets everyone check a combined result without checking a share. See `spec/sg02.md`.
+//! What is encrypted is the 256-bit key of a payload. Beside it stands a commitment to that key, which lets nodes check a
+//! combined result without checking a share, and clients check a node's answer. See `spec/sg02.md`.
 
 mod capsule;
 mod scheme;

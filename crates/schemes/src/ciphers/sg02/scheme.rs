@@ -88,13 +88,14 @@ impl<G: CipherGroup> ThresholdScheme for Sg02<G> {
         shares: &[Self::Share],
     ) -> Result<Self::Output, CombineError> {
         let mut shared = DleqShare::interpolate(public, shares)?;
-        let unlocked = capsule::unlock::<G>(public.key_id(), request.u_encoded.as_ref(), &shared);
+        let mask = capsule::mask::<G>(public.key_id(), request.u_encoded.as_ref(), &shared);
         shared.zeroize();
-        let (mask, commitment) = capsule::halves(&unlocked);
-        // In constant time: the right commitment is known to nobody without k shares.
-        aws_lc_rs::constant_time::verify_slices_are_equal(&commitment, &request.wrap.commitment)
-            .map_err(|_| CombineError::ResultInvalid)?;
-        Ok(PayloadKey::wrapped(request.wrap.key).xor(mask.expose()))
+        let key = PayloadKey::wrapped(request.wrap.key).xor(mask.expose());
+        if key.commitment(G::SUITE, public.key_id()) == request.wrap.commitment {
+            Ok(key)
+        } else {
+            Err(CombineError::ResultInvalid)
+        }
     }
 
     fn encode_output(output: &Self::Output) -> (Secret<Vec<u8>>, Vec<u8>) {

@@ -1,0 +1,81 @@
+//! One persistent connection to each node, made when it is first needed and again whenever it breaks.
+
+use std::{io, sync::Arc, time::Duration};
+
+use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
+use theta_network::{Fingerprint, Identity, PeerId, group::GroupNode, tls};
+use theta_wire::v1::{
+    threshold_protocol_client::ThresholdProtocolClient, threshold_scheme_client::ThresholdSchemeClient,
+};
+use tokio::net::TcpStream;
+use tokio_rustls::{TlsConnector, client::TlsStream};
+use tonic::transport::{Channel, Endpoint};
+use tower::service_fn;
+
+use crate::{ClientOptions, OpenError};
+
+/// Windows that let a message of 32 MiB flow without waiting for the other side's leave at every 64 KiB.
+const STREAM_WINDOW: u32 = 8 << 20;
+const CONNECTION_WINDOW: u32 = 16 << 20;
+
+/// A node as this client reaches it.
+#[derive(Clone, Debug)]
+pub(crate) struct Connection {
+    pub(crate) node: PeerId,
+    pub(crate) address: Arc<str>,
+    channel: Channel,
+    max_message_bytes: usize,
+}
+
+impl Connection {
+    /// Prepares the connection; nothing is sent yet.
+    pub(crate) fn new(node: &GroupNode, identity: &Identity, options: &ClientOptions) -> Result<Self, OpenError> {
+        let config = tls::client_config(identity, node.certificate, &[b"h2"])?;
+        let wrong = |_| OpenError::Address { node: node.id, address: node.api_address.clone() };
+        // TLS is ours, by the connector below; to tonic the connection is plain.
+        let endpoint = Endpoint::from_shared(format!("http://{}", node.api_address))
+            .map_err(wrong)?
+            .connect_timeout(options.connect_timeout)
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .http2_keep_alive_interval(Duration::from_secs(15))
+            .keep_alive_timeout(Duration::from_secs(10))
+            .keep_alive_while_idle(true);
+        let address: Arc<str> = Arc::from(node.api_address.as_str());
+        let target = Arc::clone(&address);
+        let expected = node.certificate;
+        let connector = service_fn(move |_| connect(Arc::clone(&target), Arc::clone(&config), expected));
+        let channel = endpoint.connect_with_connector_lazy(connector);
+        Ok(Self { node: node.id, address, channel, max_message_bytes: options.max_message_bytes })
+    }
+
+    /// The protocol API of this node.
+    pub(crate) fn protocol(&self) -> ThresholdProtocolClient<Channel> {
+        ThresholdProtocolClient::new(self.channel.clone())
+            .max_decoding_message_size(self.max_message_bytes)
+            .max_encoding_message_size(self.max_message_bytes)
+    }
+
+    /// The scheme API of this node.
+    pub(crate) fn scheme(&self) -> ThresholdSchemeClient<Channel> {
+        ThresholdSchemeClient::new(self.channel.clone())
+            .max_decoding_message_size(self.max_message_bytes)
+            .max_encoding_message_size(self.max_message_bytes)
+    }
+}
+
+async fn connect(
+    address: Arc<str>,
+    config: Arc<ClientConfig>,
+    expected: Fingerprint,
+) -> io::Result<TokioIo<TlsStream<TcpStream>>> {
+    let tcp = TcpStream::connect(&*address).await?;
+    tcp.set_nodelay(true)?;
+    let tls = TlsConnector::from(config).connect(tls::server_name(), tcp).await?;
+    // The handshake has already refused any other certificate; this is the second lock on the door.
+    if tls::peer_fingerprint(tls.get_ref().1) != Some(expected) {
+        return Err(io::Error::other("another certificate than the group file's"));
+    }
+    Ok(TokioIo::new(tls))
+}

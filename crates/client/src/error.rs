@@ -1,0 +1,220 @@
+//! What can go wrong for a client, and what to do about it.
+
+use std::{fmt, path::PathBuf, time::Duration};
+
+use theta_network::{IdentityError, PeerId, group::GroupFileError};
+use theta_schemes::{
+    RequestError,
+    keys::{KeyFileError, KeyNameError},
+};
+
+/// Why a client could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The group file is missing or wrong.
+    #[error(transparent)]
+    Group(#[from] GroupFileError),
+    /// The client's certificate or private key is missing or wrong.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// The nodes would refuse this client.
+    #[error(
+        "the certificate {} is not one of the group file's clients: use the client folder that was made with the group, \
+         or add a [[client]] with this fingerprint to every node's group file",
+        fingerprint
+    )]
+    NotAClient {
+        /// The certificate's fingerprint.
+        fingerprint: theta_network::Fingerprint,
+    },
+    /// A public key file cannot be read.
+    #[error("cannot read {}: {reason}", path.display())]
+    Read {
+        /// Which file or folder.
+        path: PathBuf,
+        /// The system's words.
+        reason: String,
+    },
+    /// A public key file is wrong.
+    #[error("{}: {reason}", path.display())]
+    Key {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: KeyFileError,
+    },
+    /// The TLS library refused the identity.
+    #[error("cannot use the certificate for TLS: {0}")]
+    Tls(#[from] rustls::Error),
+    /// An address in the group file is not one.
+    #[error("node {node}: {address:?} is not an address: write host:port in the group file")]
+    Address {
+        /// Whose address.
+        node: PeerId,
+        /// The address.
+        address: String,
+    },
+}
+
+/// Why an operation has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// Not a key's name.
+    #[error(transparent)]
+    KeyName(#[from] KeyNameError),
+    /// Not a node of the group.
+    #[error("there is no node {0} in the group")]
+    UnknownNode(PeerId),
+    /// The caller's mistake, found before any node was asked.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// Enough nodes refused the request for at least one of them to be honest.
+    #[error("{operation}: {reason}")]
+    Refused {
+        /// What was asked for.
+        operation: &'static str,
+        /// The nodes' words.
+        reason: String,
+    },
+    /// No node gave a good answer.
+    #[error("{operation}: no node gave a good answer{}", Lines(.nodes))]
+    NoAnswer {
+        /// What was asked for.
+        operation: &'static str,
+        /// What each node did, by ascending number.
+        nodes: Vec<NodeProblem>,
+    },
+    /// The nodes do not agree on a key.
+    #[error(
+        "the nodes do not agree on the public key {name:?}: it takes {needed} with the same; take its .pub file from a \
+         source that you trust{}",
+        Lines(.nodes)
+    )]
+    KeyDisagreement {
+        /// The key's name.
+        name: String,
+        /// How many equal answers it takes.
+        needed: u16,
+        /// What each node said, by ascending number.
+        nodes: Vec<NodeProblem>,
+    },
+    /// The payload of a ciphertext does not open.
+    #[error("the ciphertext does not open: {0}")]
+    Payload(String),
+}
+
+/// What one node did instead of answering well.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeProblem {
+    /// Which node.
+    pub node: PeerId,
+    /// Where it was asked.
+    pub address: String,
+    /// What it did.
+    pub problem: Problem,
+}
+
+/// What a node can do wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// There is no connection.
+    #[error("cannot be reached: {0}")]
+    Unreachable(String),
+    /// It did not answer in time.
+    #[error("no answer within {0:.1?}")]
+    Silent(Duration),
+    /// It answered that it will not or cannot.
+    #[error("{code:?}: {message}")]
+    Refused {
+        /// The gRPC status code.
+        code: tonic::Code,
+        /// Its words.
+        message: String,
+    },
+    /// It answered, and the answer is false: the node lies or is broken.
+    #[error("gave a false answer: {0}")]
+    FalseAnswer(String),
+}
+
+impl fmt::Display for NodeProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "node {} ({}): {}", self.node, self.address, self.problem)
+    }
+}
+
+/// One line for each node, after the error's own.
+struct Lines<'a>(&'a [NodeProblem]);
+
+impl fmt::Display for Lines<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|problem| write!(f, "\n  {problem}"))
+    }
+}
+
+impl Problem {
+    /// What a gRPC status means here. The transport's own failures look like statuses, too.
+    pub(crate) fn from_status(status: &tonic::Status, patience: Duration) -> Self {
+        let mut cause: Option<&(dyn std::error::Error + 'static)> = std::error::Error::source(status);
+        let mut innermost = None;
+        while let Some(error) = cause {
+            innermost = Some(error.to_string());
+            cause = error.source();
+        }
+        match (status.code(), innermost) {
+            (tonic::Code::Cancelled | tonic::Code::DeadlineExceeded, _) if status.message() == "Timeout expired" => {
+                Self::Silent(patience)
+            }
+            (tonic::Code::Unavailable | tonic::Code::Unknown | tonic::Code::Internal, Some(reason)) => {
+                Self::Unreachable(reason)
+            }
+            (code, _) => Self::Refused { code, message: one_line(status.message()) },
+        }
+    }
+
+    /// Whether the request itself is to blame, by this node's word.
+    pub(crate) fn blames_request(&self) -> bool {
+        matches!(
+            self,
+            Self::Refused { code: tonic::Code::InvalidArgument | tonic::Code::NotFound | tonic::Code::OutOfRange, .. }
+        )
+    }
+}
+
+/// Text from a node, made safe for a terminal's line.
+fn one_line(text: &str) -> String {
+    text.chars().take(1000).map(|character| if character.is_control() { ' ' } else { character }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_line_a_node() {
+        let problem = |node: u16, problem| NodeProblem {
+            node: PeerId::try_from(node).unwrap(),
+            address: format!("127.0.0.1:{node}"),
+            problem,
+        };
+        let error = ClientError::NoAnswer {
+            operation: "sign",
+            nodes: vec![
+                problem(1, Problem::Unreachable("connection refused".to_owned())),
+                problem(2, Problem::Silent(Duration::from_millis(1500))),
+            ],
+        };
+        assert_eq!(
+            error.to_string(),
+            "sign: no node gave a good answer\n  node 1 (127.0.0.1:1): cannot be reached: connection refused\n  \
+             node 2 (127.0.0.1:2): no answer within 1.5s"
+        );
+    }
+
+    #[test]
+    fn a_nodes_words_stay_on_a_line() {
+        let status = tonic::Status::not_found("no\nkey\u{1b}[31m");
+        let problem = Problem::from_status(&status, Duration::ZERO);
+        assert_eq!(problem.to_string(), "NotFound: no key [31m");
+        assert!(problem.blames_request());
+    }
+}

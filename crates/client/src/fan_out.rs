@@ -1,0 +1,149 @@
+//! One question to every node, and the first answer that proves to be good.
+
+use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
+
+use theta_network::PeerId;
+use tokio::{
+    sync::mpsc,
+    time::{self, Instant},
+};
+use tonic::{Code, Status};
+
+use crate::{ClientError, Connection, NodeProblem, Problem};
+
+/// How long a call that is no longer needed may still take. It must reach its node, for each node acts only on requests
+/// that it receives itself: the answer that came first may be that of a node which still needs the others' shares.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What one node answered.
+type Reply<T> = (PeerId, Result<T, Problem>);
+
+/// A good answer and those that were not.
+pub(crate) struct Chosen<T> {
+    pub(crate) node: PeerId,
+    pub(crate) value: T,
+    pub(crate) latency: Duration,
+    /// The nodes that answered falsely before.
+    pub(crate) false_answers: Vec<NodeProblem>,
+}
+
+/// Asks all nodes at once. Each call runs in its own task, with its own deadline, and outlives this function.
+pub(crate) fn ask_all<T, F>(
+    connections: &[Connection],
+    patience: Duration,
+    call: impl Fn(Connection) -> F,
+) -> mpsc::Receiver<Reply<T>>
+where
+    T: Send + 'static,
+    F: Future<Output = Result<T, Status>> + Send + 'static,
+{
+    let (replies, receiver) = mpsc::channel(connections.len().max(1));
+    for connection in connections {
+        let (node, replies, answer) = (connection.node, replies.clone(), call(connection.clone()));
+        tokio::spawn(async move {
+            let answer = async {
+                match time::timeout(patience, answer).await {
+                    Ok(Ok(value)) => Ok(value),
+                    Ok(Err(status)) => Err(Problem::from_status(&status, patience)),
+                    Err(_) => Err(Problem::Silent(patience)),
+                }
+            };
+            let unwanted = async {
+                replies.closed().await;
+                time::sleep(GRACE).await;
+            };
+            tokio::select! {
+                answer = answer => { let _ = replies.try_send((node, answer)); }
+                () = unwanted => {}
+            }
+        });
+    }
+    receiver
+}
+
+/// Takes the first reply that `check` accepts. Gives up when all nodes have failed, or when `quorum` nodes, one of them
+/// honest therefore, blame the request itself.
+pub(crate) async fn first_good<A, T>(
+    operation: &'static str,
+    connections: &[Connection],
+    quorum: usize,
+    mut replies: mpsc::Receiver<Reply<A>>,
+    check: impl Fn(A) -> Result<T, String>,
+) -> Result<Chosen<T>, ClientError> {
+    let started = Instant::now();
+    let mut problems = Problems::new(connections);
+    while let Some((node, reply)) = replies.recv().await {
+        let problem = match reply.map(&check) {
+            Ok(Ok(value)) => {
+                let false_answers = problems.false_answers();
+                return Ok(Chosen { node, value, latency: started.elapsed(), false_answers });
+            }
+            Ok(Err(reason)) => {
+                tracing::warn!(%node, operation, reason, "a node gave a false answer");
+                Problem::FalseAnswer(reason)
+            }
+            Err(problem) => problem,
+        };
+        problems.add(node, problem);
+        if let Some(reason) = problems.blame_for_request(quorum) {
+            return Err(ClientError::Refused { operation, reason });
+        }
+    }
+    Err(ClientError::NoAnswer { operation, nodes: problems.all() })
+}
+
+/// What went wrong so far, by node.
+pub(crate) struct Problems {
+    addresses: BTreeMap<PeerId, Arc<str>>,
+    found: BTreeMap<PeerId, Problem>,
+}
+
+impl Problems {
+    pub(crate) fn new(connections: &[Connection]) -> Self {
+        let addresses = connections.iter().map(|connection| (connection.node, Arc::clone(&connection.address)));
+        Self { addresses: addresses.collect(), found: BTreeMap::new() }
+    }
+
+    pub(crate) fn add(&mut self, node: PeerId, problem: Problem) {
+        self.found.insert(node, problem);
+    }
+
+    pub(crate) fn all(&self) -> Vec<NodeProblem> {
+        self.select(|_| true)
+    }
+
+    fn false_answers(&self) -> Vec<NodeProblem> {
+        self.select(|problem| matches!(problem, Problem::FalseAnswer(_)))
+    }
+
+    fn select(&self, wanted: impl Fn(&Problem) -> bool) -> Vec<NodeProblem> {
+        let chosen = self.found.iter().filter(|(_, problem)| wanted(problem));
+        chosen
+            .map(|(node, problem)| NodeProblem {
+                node: *node,
+                address: self.addresses.get(node).map(|address| address.to_string()).unwrap_or_default(),
+                problem: problem.clone(),
+            })
+            .collect()
+    }
+
+    /// The words that `quorum` nodes or more agree in, if these blame the request.
+    pub(crate) fn blame_for_request(&self, quorum: usize) -> Option<String> {
+        let mut codes: BTreeMap<i32, (usize, &str)> = BTreeMap::new();
+        for problem in self.found.values().filter(|problem| problem.blames_request()) {
+            if let Problem::Refused { code, message } = problem {
+                let (count, _) = codes.entry(i32::from(*code)).or_insert((0, message));
+                *count += 1;
+                if *count >= quorum {
+                    return Some(message.clone());
+                }
+            }
+        }
+        None
+    }
+}
+
+/// A status for an answer that lacks what every answer has.
+pub(crate) fn incomplete(what: &'static str) -> Status {
+    Status::new(Code::Internal, format!("the answer has no {what}"))
+}

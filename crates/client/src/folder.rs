@@ -1,0 +1,40 @@
+//! The client folder that `theta group init` writes.
+
+use std::{fs, path::Path};
+
+use theta_network::{Identity, group::GroupFile};
+use theta_schemes::keys::{AnyPublicKey, KeyName};
+
+use crate::OpenError;
+
+pub(crate) struct Parts {
+    pub(crate) group: GroupFile,
+    pub(crate) identity: Identity,
+    pub(crate) keys: Vec<(KeyName, AnyPublicKey)>,
+}
+
+pub(crate) fn read(folder: &Path) -> Result<Parts, OpenError> {
+    let group = GroupFile::load(&folder.join("group.toml"))?;
+    let identity = Identity::load(&folder.join("client.crt"), &folder.join("client.key"))?;
+    Ok(Parts { group, identity, keys: public_keys(&folder.join("keys"))? })
+}
+
+/// All `.pub` files. No folder, no keys: the nodes will be asked.
+fn public_keys(folder: &Path) -> Result<Vec<(KeyName, AnyPublicKey)>, OpenError> {
+    let unreadable =
+        |path: &Path, reason: std::io::Error| OpenError::Read { path: path.to_owned(), reason: reason.to_string() };
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(unreadable(folder, error)),
+    };
+    let mut keys = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|error| unreadable(folder, error))?.path();
+        if path.extension().is_some_and(|extension| extension == "pub") {
+            let text = fs::read_to_string(&path).map_err(|error| unreadable(&path, error))?;
+            keys.push(AnyPublicKey::from_text(&text).map_err(|reason| OpenError::Key { path, reason })?);
+        }
+    }
+    Ok(keys)
+}

@@ -1,0 +1,147 @@
+//! The Rust SDK: asks every node of a group, takes the first good answer, and believes only what it has checked itself.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let client = theta_client::Client::open("group/client".as_ref())?;
+//! let answer = client.sign("release", "a message".into()).await?;
+//! println!("signed by nodes {:?} in {:?}", answer.contributors, answer.latency);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A node acts only on requests that it receives itself, so each request goes to all nodes. An answer counts only if it
+//! proves itself here: a payload key by the commitment in the ciphertext's header, a signature by the public key, a coin
+//! by its proof. A node whose answer does not is named, and the next one's is awaited.
+
+mod answer;
+mod connection;
+mod error;
+mod fan_out;
+mod folder;
+mod keys;
+mod operations;
+mod status;
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use theta_network::{Identity, PeerId, group::GroupFile};
+use theta_schemes::keys::{AnyPublicKey, KeyName};
+use theta_wire::v1::{
+    threshold_protocol_client::ThresholdProtocolClient, threshold_scheme_client::ThresholdSchemeClient,
+};
+use tonic::transport::Channel;
+
+use connection::Connection;
+
+pub use self::{
+    answer::{Answer, Culprit},
+    error::{ClientError, NodeProblem, OpenError, Problem},
+    keys::ListedKey,
+    operations::Coin,
+    status::NodeStatus,
+};
+
+/// How a client behaves.
+#[derive(Clone, Debug)]
+pub struct ClientOptions {
+    /// How long an operation may take. The nodes are told, too. Default 30 s.
+    pub timeout: Duration,
+    /// How long connecting to a node may take. Default 5 s.
+    pub connect_timeout: Duration,
+    /// The largest message, either way. Default 32 MiB.
+    pub max_message_bytes: usize,
+}
+
+impl Default for ClientOptions {
+    fn default() -> Self {
+        Self { timeout: Duration::from_secs(30), connect_timeout: Duration::from_secs(5), max_message_bytes: 32 << 20 }
+    }
+}
+
+/// A client of one group. Clones share the connections.
+#[derive(Clone, Debug)]
+pub struct Client(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    group: GroupFile,
+    connections: Vec<Connection>,
+    keys: keys::Cache,
+    options: ClientOptions,
+}
+
+impl Client {
+    /// Opens a client folder: `group.toml`, `client.crt`, `client.key`, and `keys/*.pub` if there are any. Connections
+    /// are made when they are needed, so this succeeds while nodes are down. Call it within a Tokio runtime.
+    ///
+    /// # Errors
+    /// [`OpenError`]: which file is wrong, and what would be right.
+    pub fn open(folder: &Path) -> Result<Self, OpenError> {
+        Self::open_with(folder, ClientOptions::default())
+    }
+
+    /// [`Client::open`] with options.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn open_with(folder: &Path, options: ClientOptions) -> Result<Self, OpenError> {
+        let parts = folder::read(folder)?;
+        Self::new(parts.group, &parts.identity, parts.keys, options)
+    }
+
+    /// A client from its parts. Keys given here are trusted; others are asked from the nodes and need the agreement of
+    /// k of them. Call it within a Tokio runtime.
+    ///
+    /// # Errors
+    /// [`OpenError::NotAClient`] if the group file does not name this identity as a client.
+    pub fn new(
+        group: GroupFile,
+        identity: &Identity,
+        keys: impl IntoIterator<Item = (KeyName, AnyPublicKey)>,
+        options: ClientOptions,
+    ) -> Result<Self, OpenError> {
+        let fingerprint = identity.fingerprint();
+        if !group.clients().iter().any(|client| client.certificate == fingerprint) {
+            return Err(OpenError::NotAClient { fingerprint });
+        }
+        let connections =
+            group.nodes().iter().map(|node| Connection::new(node, identity, &options)).collect::<Result<_, _>>()?;
+        Ok(Self(Arc::new(Inner { group, connections, keys: keys::Cache::new(keys), options })))
+    }
+
+    /// The group.
+    #[must_use]
+    pub fn group(&self) -> &GroupFile {
+        &self.0.group
+    }
+
+    /// The options that it was made with.
+    #[must_use]
+    pub fn options(&self) -> &ClientOptions {
+        &self.0.options
+    }
+
+    /// One node's scheme API, for callers that carry shares themselves.
+    ///
+    /// # Errors
+    /// [`ClientError::UnknownNode`].
+    pub fn scheme(&self, node: PeerId) -> Result<ThresholdSchemeClient<Channel>, ClientError> {
+        Ok(self.connection(node)?.scheme())
+    }
+
+    /// One node's protocol API, for callers that want a particular node's answer. Nothing in it is checked.
+    ///
+    /// # Errors
+    /// [`ClientError::UnknownNode`].
+    pub fn protocol(&self, node: PeerId) -> Result<ThresholdProtocolClient<Channel>, ClientError> {
+        Ok(self.connection(node)?.protocol())
+    }
+
+    fn connection(&self, node: PeerId) -> Result<&Connection, ClientError> {
+        self.0.connections.iter().find(|connection| connection.node == node).ok_or(ClientError::UnknownNode(node))
+    }
+
+    fn quorum(&self) -> usize {
+        usize::from(self.0.group.threshold())
+    }
+}

@@ -1,0 +1,152 @@
+//! The operations of the group, each checked here before it is believed.
+
+use std::future::Future;
+
+use bytes::Bytes;
+use theta_schemes::{
+    ciphers::payload::{Header, PayloadKey, open_bytes, split_ciphertext},
+    groups::Secret,
+    keys::KeyName,
+};
+use theta_wire::v1;
+use tonic::{Request, Status};
+
+use crate::{
+    Answer, Client, ClientError, Connection,
+    answer::{culprits, nodes},
+    fan_out::{self, incomplete},
+};
+
+/// The bytes of a coin, with the proof that they are its.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Coin {
+    /// 32 uniform bytes.
+    pub value: Bytes,
+    /// k verified shares, checkable by anyone with the public key.
+    pub proof: Bytes,
+}
+
+/// A node's answer before it is checked.
+struct Unchecked {
+    instance_id: Bytes,
+    outcome: v1::Outcome,
+}
+
+impl Client {
+    /// Unwraps the payload key of a ciphertext, given its header. Nodes see the header alone.
+    ///
+    /// The first key that the header's commitment fits is the right one, whichever node it came from.
+    ///
+    /// # Errors
+    /// [`ClientError`]: the request is wrong, or too few nodes answered well, each named with the reason.
+    pub async fn decapsulate(&self, key: &str, header: Bytes) -> Result<Answer<PayloadKey>, ClientError> {
+        let bytes = header.clone();
+        let parsed = Header::parse(&bytes)?;
+        let key: KeyName = key.parse()?;
+        let request = v1::DecapsulateRequest { key: key.to_string(), header, wait: v1::Wait::Done.into() };
+        let call = |connection: Connection, request| async move {
+            let answer = connection.protocol().decapsulate(request).await?.into_inner();
+            unchecked(answer.instance_id, answer.outcome)
+        };
+        self.operate("decapsulate", request, call, |outcome| unwrapped(&parsed, outcome)).await
+    }
+
+    /// Decrypts a ciphertext that fits in memory: the nodes unwrap its payload key, the payload is opened here.
+    ///
+    /// # Errors
+    /// As [`Client::decapsulate`]; [`ClientError::Payload`] if the payload was changed after it was sealed.
+    pub async fn decrypt(&self, key: &str, ciphertext: Bytes) -> Result<Answer<Secret<Vec<u8>>>, ClientError> {
+        let (header, _) = split_ciphertext(&ciphertext)?;
+        let answer = self.decapsulate(key, ciphertext.slice_ref(header)).await?;
+        let plaintext =
+            open_bytes(&answer.result, &ciphertext).map_err(|error| ClientError::Payload(error.to_string()))?;
+        Ok(answer.map(|_| plaintext))
+    }
+
+    /// Signs a message.
+    ///
+    /// # Errors
+    /// As [`Client::decapsulate`].
+    pub async fn sign(&self, key: &str, message: Bytes) -> Result<Answer<Bytes>, ClientError> {
+        let public = self.public_key(key).await?;
+        let signed = message.clone();
+        let request = v1::SignRequest { key: key.to_owned(), message, wait: v1::Wait::Done.into() };
+        let call = move |connection: Connection, request| async move {
+            let answer = connection.protocol().sign(request).await?.into_inner();
+            unchecked(answer.instance_id, answer.outcome)
+        };
+        let check = |outcome: &v1::Outcome| {
+            public.verify(&signed, &outcome.result, &[]).map_err(|error| error.to_string())?;
+            Ok(outcome.result.clone())
+        };
+        self.operate("sign", request, call, check).await
+    }
+
+    /// Draws the coin of a name: the same value for the same name, whoever asks and whenever.
+    ///
+    /// # Errors
+    /// As [`Client::decapsulate`].
+    pub async fn flip_coin(&self, key: &str, name: Bytes) -> Result<Answer<Coin>, ClientError> {
+        let public = self.public_key(key).await?;
+        let drawn = name.clone();
+        let request = v1::FlipCoinRequest { key: key.to_owned(), name, wait: v1::Wait::Done.into() };
+        let call = move |connection: Connection, request| async move {
+            let answer = connection.protocol().flip_coin(request).await?.into_inner();
+            unchecked(answer.instance_id, answer.outcome)
+        };
+        let check = |outcome: &v1::Outcome| {
+            public.verify(&drawn, &outcome.result, &outcome.proof).map_err(|error| error.to_string())?;
+            Ok(Coin { value: outcome.result.clone(), proof: outcome.proof.clone() })
+        };
+        self.operate("flip coin", request, call, check).await
+    }
+
+    async fn operate<R, F, T>(
+        &self,
+        operation: &'static str,
+        message: R,
+        call: impl Fn(Connection, Request<R>) -> F,
+        check: impl Fn(&v1::Outcome) -> Result<T, String>,
+    ) -> Result<Answer<T>, ClientError>
+    where
+        R: Clone,
+        F: Future<Output = Result<Unchecked, Status>> + Send + 'static,
+    {
+        let patience = self.0.options.timeout;
+        let replies = fan_out::ask_all(&self.0.connections, patience, |connection| {
+            let mut request = Request::new(message.clone());
+            request.set_timeout(patience);
+            call(connection, request)
+        });
+        let check = |answer: Unchecked| {
+            let instance_id = <[u8; 32]>::try_from(answer.instance_id.as_ref())
+                .map_err(|_| "the instance id has not 32 bytes".to_owned())?;
+            Ok((check(&answer.outcome)?, instance_id, answer.outcome))
+        };
+        let chosen = fan_out::first_good(operation, &self.0.connections, self.quorum(), replies, check).await?;
+        let (result, instance_id, outcome) = chosen.value;
+        Ok(Answer {
+            result,
+            node: chosen.node,
+            instance_id,
+            contributors: nodes(&outcome.contributors),
+            culprits: culprits(outcome.culprits),
+            bad_answers: chosen.false_answers,
+            latency: chosen.latency,
+        })
+    }
+}
+
+/// The payload key, if it is the one that the header commits to.
+fn unwrapped(header: &Header<'_>, outcome: &v1::Outcome) -> Result<PayloadKey, String> {
+    let key = PayloadKey::from_bytes(&outcome.result).map_err(|error| error.to_string())?;
+    if header.is_for(&key) {
+        Ok(key)
+    } else {
+        Err("the payload key is not the one that the header commits to".to_owned())
+    }
+}
+
+fn unchecked(instance_id: Bytes, outcome: Option<v1::Outcome>) -> Result<Unchecked, Status> {
+    Ok(Unchecked { instance_id, outcome: outcome.ok_or_else(|| incomplete("outcome"))? })
+}

@@ -1,0 +1,134 @@
+//! An API with node 1's own certificate that answers at once, and falsely.
+
+use std::{pin::Pin, sync::Arc};
+
+use bytes::Bytes;
+use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use theta_network::{
+    Identity,
+    tls::{self, Pinned},
+};
+use theta_schemes::{Suite, keys::deal_any};
+use theta_sharing::Threshold;
+use theta_wire::v1::{self, threshold_protocol_server as server};
+use tokio::{net::TcpListener, sync::mpsc};
+use tokio_rustls::TlsAcceptor;
+use tokio_stream::{Stream, wrappers::ReceiverStream};
+use tonic::{Request, Response, Status, transport::Server};
+
+use crate::group::TestGroup;
+
+struct Liar;
+
+pub(crate) fn serve(group: &TestGroup, listener: TcpListener) {
+    let folder = group.folder.path().join("node-1");
+    let identity = Identity::load(&folder.join("node.crt"), &folder.join("node.key")).unwrap();
+    let clients = group.group.clients().iter();
+    let pins = clients.map(|client| (client.certificate, Pinned::Client(Arc::from("tester")))).collect();
+    let acceptor = TlsAcceptor::from(tls::server_config(&identity, pins, &[b"h2"]).unwrap());
+    let (accepted, connections) = mpsc::channel(8);
+    tokio::spawn(async move {
+        loop {
+            let (tcp, _) = listener.accept().await.unwrap();
+            if let Ok(tls) = acceptor.accept(tcp).await {
+                let _ = accepted.send(Ok::<_, std::io::Error>(Connection(tls))).await;
+            }
+        }
+    });
+    let service = server::ThresholdProtocolServer::new(Liar);
+    tokio::spawn(Server::builder().serve_with_incoming(service, ReceiverStream::new(connections)));
+}
+
+fn lie(result: usize) -> Option<v1::Outcome> {
+    Some(v1::Outcome { result: vec![5; result].into(), contributors: vec![1, 2], ..Default::default() })
+}
+
+fn id() -> Bytes {
+    Bytes::from_static(&[1; 32])
+}
+
+#[tonic::async_trait]
+impl server::ThresholdProtocol for Liar {
+    async fn decrypt(&self, _: Request<v1::DecryptRequest>) -> Result<Response<v1::DecryptResponse>, Status> {
+        Ok(Response::new(v1::DecryptResponse { instance_id: id(), outcome: lie(10) }))
+    }
+    async fn decapsulate(
+        &self,
+        _: Request<v1::DecapsulateRequest>,
+    ) -> Result<Response<v1::DecapsulateResponse>, Status> {
+        Ok(Response::new(v1::DecapsulateResponse { instance_id: id(), outcome: lie(32) }))
+    }
+    async fn sign(&self, _: Request<v1::SignRequest>) -> Result<Response<v1::SignResponse>, Status> {
+        Ok(Response::new(v1::SignResponse { instance_id: id(), outcome: lie(96) }))
+    }
+    async fn flip_coin(&self, _: Request<v1::FlipCoinRequest>) -> Result<Response<v1::FlipCoinResponse>, Status> {
+        Ok(Response::new(v1::FlipCoinResponse { instance_id: id(), outcome: lie(32) }))
+    }
+    async fn get_result(&self, _: Request<v1::GetResultRequest>) -> Result<Response<v1::InstanceStatus>, Status> {
+        Err(Status::unimplemented(""))
+    }
+    type WatchInstanceStream = Pin<Box<dyn Stream<Item = Result<v1::InstanceStatus, Status>> + Send>>;
+    async fn watch_instance(
+        &self,
+        _: Request<v1::WatchInstanceRequest>,
+    ) -> Result<Response<Self::WatchInstanceStream>, Status> {
+        Err(Status::unimplemented(""))
+    }
+    async fn list_keys(&self, _: Request<v1::ListKeysRequest>) -> Result<Response<v1::ListKeysResponse>, Status> {
+        Ok(Response::new(v1::ListKeysResponse::default()))
+    }
+    async fn get_public_key(
+        &self,
+        request: Request<v1::GetPublicKeyRequest>,
+    ) -> Result<Response<v1::GetPublicKeyResponse>, Status> {
+        // A key of that name, well-formed, that the liar could sign with alone.
+        let name = request.get_ref().key.parse().unwrap();
+        let mut rng = ChaCha20Rng::seed_from_u64(99);
+        let (public, _) = deal_any(Suite::Bls04MinPk, Threshold::new(2, 4).unwrap(), &mut rng);
+        let public_key_file = public.to_text(&name);
+        Ok(Response::new(v1::GetPublicKeyResponse { info: None, public_key_file }))
+    }
+    async fn get_status(&self, _: Request<v1::GetStatusRequest>) -> Result<Response<v1::GetStatusResponse>, Status> {
+        Ok(Response::new(v1::GetStatusResponse::default()))
+    }
+}
+
+/// What tonic wants to know of a connection.
+struct Connection(tokio_rustls::server::TlsStream<tokio::net::TcpStream>);
+
+impl tonic::transport::server::Connected for Connection {
+    type ConnectInfo = ();
+    fn connect_info(&self) {}
+}
+
+impl tokio::io::AsyncRead for Connection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut std::task::Context<'_>,
+        buffer: &mut tokio::io::ReadBuf<'_>,
+    ) -> std::task::Poll<std::io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(context, buffer)
+    }
+}
+
+impl tokio::io::AsyncWrite for Connection {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut std::task::Context<'_>,
+        bytes: &[u8],
+    ) -> std::task::Poll<std::io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(context, bytes)
+    }
+    fn poll_flush(
+        mut self: Pin<&mut Self>,
+        context: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<std::io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(context)
+    }
+    fn poll_shutdown(
+        mut self: Pin<&mut Self>,
+        context: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<std::io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(context)
+    }
+}

@@ -1,0 +1,307 @@
+//! A node's own configuration, `node.toml`.
+//!
+//! Everything has a default but the node's number and its three listen addresses. Relative paths are relative to the
+//! folder of the file that names them.
+
+mod error;
+mod limits;
+
+use std::{
+    fs, io,
+    net::SocketAddr,
+    num::{NonZeroU16, NonZeroUsize},
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+pub(crate) use self::limits::seconds;
+pub use self::{error::ConfigError, limits::LimitsConfig};
+
+/// A node's configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NodeConfig {
+    /// This node's number in the group file, 1 to 65,535.
+    #[serde(deserialize_with = "error::node_number")]
+    pub id: NonZeroU16,
+    /// The group file, the same at every node. Default `group.toml`.
+    #[serde(default = "paths::group")]
+    pub group: PathBuf,
+    /// This node's certificate, PEM: the one whose fingerprint the group file pins. Default `node.crt`.
+    #[serde(default = "paths::certificate")]
+    pub certificate: PathBuf,
+    /// The certificate's private key, PEM, readable by its owner alone. Default `node.key`.
+    #[serde(default = "paths::private_key")]
+    pub private_key: PathBuf,
+    /// The folder with this node's key shares: `NAME.pub` and `NAME.share` for each key. It is named `keys`, wherever it
+    /// is. Default `keys`.
+    #[serde(default = "paths::keys")]
+    pub keys: PathBuf,
+    /// Threads that move bytes. Default 2.
+    #[serde(default = "io_threads", deserialize_with = "error::positive")]
+    pub io_threads: NonZeroUsize,
+    /// Threads that do cryptography. Default: one for each processor.
+    #[serde(default, deserialize_with = "error::positive_or_absent", skip_serializing_if = "Option::is_none")]
+    pub cpu_threads: Option<NonZeroUsize>,
+    /// Where this node listens.
+    pub listen: ListenConfig,
+    /// Bounds on what this node takes on.
+    #[serde(default)]
+    pub limits: LimitsConfig,
+    /// What this node says about its work.
+    #[serde(default)]
+    pub log: LogConfig,
+}
+
+/// The addresses that a node listens on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListenConfig {
+    /// For the other nodes of the group.
+    #[serde(deserialize_with = "error::address")]
+    pub peer: SocketAddr,
+    /// For clients: gRPC over mutually authenticated TLS.
+    #[serde(deserialize_with = "error::address")]
+    pub api: SocketAddr,
+    /// For the monitoring system: `/metrics`, `/healthz` and `/readyz` over plain HTTP. Loopback addresses only, because
+    /// nothing protects it. Absent: not served.
+    #[serde(default, deserialize_with = "error::loopback_or_absent", skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<SocketAddr>,
+}
+
+/// What a node logs, and how.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LogConfig {
+    /// A level (`error`, `warn`, `info`, `debug`, `trace`) or a filter such as `info,theta_network=debug`. Default `info`.
+    pub level: String,
+    /// `text` for people, `json` for machines. Default `text`.
+    pub format: LogFormat,
+}
+
+/// The form of a log line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// One readable line an event.
+    #[default]
+    Text,
+    /// One JSON object an event.
+    Json,
+}
+
+impl Default for LogConfig {
+    fn default() -> Self {
+        Self { level: "info".to_owned(), format: LogFormat::Text }
+    }
+}
+
+impl NodeConfig {
+    /// A configuration with every default: files beside `node.toml`, bounds as in [`LimitsConfig::default`].
+    #[must_use]
+    pub fn new(id: NonZeroU16, listen: ListenConfig) -> Self {
+        Self {
+            id,
+            group: paths::group(),
+            certificate: paths::certificate(),
+            private_key: paths::private_key(),
+            keys: paths::keys(),
+            io_threads: io_threads(),
+            cpu_threads: None,
+            listen,
+            limits: LimitsConfig::default(),
+            log: LogConfig::default(),
+        }
+    }
+
+    /// Reads a `node.toml` and resolves its relative paths against its folder.
+    ///
+    /// # Errors
+    /// [`ConfigError`], in one line: what is wrong, in which file and line, and what would be right.
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        let text = fs::read_to_string(path)
+            .map_err(|reason| ConfigError::Read { file: path.to_owned(), reason: reason.to_string() })?;
+        let mut config = Self::parse(&text, path)?;
+        if let Some(folder) = path.parent() {
+            config.resolve(folder);
+        }
+        Ok(config)
+    }
+
+    /// Parses the text of a `node.toml`; `file` is its name in errors. Paths stay as they are written.
+    ///
+    /// # Errors
+    /// [`ConfigError::Invalid`].
+    pub fn parse(text: &str, file: &Path) -> Result<Self, ConfigError> {
+        toml::from_str(text).map_err(|error| ConfigError::from_toml(&error, text, file))
+    }
+
+    /// A Tokio runtime with this configuration's [`io_threads`](Self::io_threads), to start the node in.
+    ///
+    /// # Errors
+    /// The system's, if it gives no threads.
+    pub fn runtime(&self) -> io::Result<tokio::runtime::Runtime> {
+        tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(self.io_threads.get())
+            .thread_name("theta-io")
+            .enable_all()
+            .build()
+    }
+
+    /// Makes relative paths relative to `folder`.
+    pub fn resolve(&mut self, folder: &Path) {
+        for path in [&mut self.group, &mut self.certificate, &mut self.private_key, &mut self.keys] {
+            if path.is_relative() {
+                *path = folder.join(&*path);
+            }
+        }
+    }
+
+    /// The text of a `node.toml` with this configuration, every setting described.
+    ///
+    /// # Errors
+    /// Paths that are not UTF-8.
+    pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
+        let mut text =
+            String::from("# A node of a threshold group. Relative paths are relative to this file's folder.\n\n");
+        for line in toml::to_string(self)?.lines() {
+            let name = line.split(" =").next().unwrap_or_default();
+            if let Some((_, description)) = DESCRIPTIONS.iter().find(|(setting, _)| *setting == name) {
+                text.extend(["# ", description, "\n"]);
+            }
+            text.extend([line, "\n"]);
+        }
+        Ok(text)
+    }
+}
+
+/// What `node.toml` says about its settings.
+const DESCRIPTIONS: [(&str, &str); 24] = [
+    ("id", "This node's number in the group file."),
+    ("group", "The group file, the same at every node."),
+    ("certificate", "The certificate that the group file pins for this node."),
+    ("private_key", "Its private key, readable by its owner alone."),
+    ("keys", "The folder with NAME.pub and NAME.share for each key. It is named keys, wherever it is."),
+    ("io_threads", "Threads that move bytes."),
+    ("cpu_threads", "Threads that do cryptography; one for each processor if absent."),
+    ("peer", "For the other nodes."),
+    ("api", "For clients: gRPC over mutually authenticated TLS."),
+    ("metrics", "For monitoring: /metrics, /healthz, /readyz over plain HTTP, loopback only; absent: not served."),
+    ("max_in_flight", "API requests being answered at one time; more are refused with RESOURCE_EXHAUSTED."),
+    ("max_in_flight_bytes", "Bytes of all API requests being answered at one time."),
+    ("max_message_bytes", "Bytes of one API message."),
+    ("max_connections", "API connections at one time."),
+    ("handshake_seconds", "Time for a new API connection's TLS handshake."),
+    ("max_instances", "Instances running at one time."),
+    ("instance_seconds", "How long an instance waits for shares before it fails."),
+    ("max_results", "Results kept for repeated requests."),
+    ("max_result_bytes", "Bytes of the results that are kept."),
+    ("result_seconds", "How long a result is kept."),
+    ("level", "error, warn, info, debug, trace, or a filter such as info,theta_network=debug."),
+    ("format", "text for people, json for machines."),
+    ("[limits]", "Bounds on what this node takes on."),
+    ("[listen]", "Where this node listens."),
+];
+
+fn io_threads() -> NonZeroUsize {
+    NonZeroUsize::MIN.saturating_add(1)
+}
+
+/// The names of a node's files, as `theta group init` writes them.
+mod paths {
+    use std::path::PathBuf;
+
+    pub(super) fn group() -> PathBuf {
+        "group.toml".into()
+    }
+    pub(super) fn certificate() -> PathBuf {
+        "node.crt".into()
+    }
+    pub(super) fn private_key() -> PathBuf {
+        "node.key".into()
+    }
+    pub(super) fn keys() -> PathBuf {
+        "keys".into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINIMAL: &str = "id = 3\n[listen]\npeer = \"127.0.0.1:7003\"\napi = \"127.0.0.1:7103\"\n";
+
+    fn failure(text: &str) -> String {
+        NodeConfig::parse(text, Path::new("node.toml")).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_minimum_takes_every_default() {
+        let config = NodeConfig::parse(MINIMAL, Path::new("node.toml")).unwrap();
+        assert_eq!(config, NodeConfig::new(NonZeroU16::new(3).unwrap(), config.listen.clone()));
+        assert_eq!(config.limits.max_message_bytes.get(), 32 << 20);
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let mut config = NodeConfig::parse(MINIMAL, Path::new("node.toml")).unwrap();
+        config.cpu_threads = NonZeroUsize::new(7);
+        config.listen.metrics = Some("127.0.0.1:9100".parse().unwrap());
+        config.log.format = LogFormat::Json;
+        config.limits.max_in_flight = NonZeroUsize::new(5).unwrap();
+        let text = config.to_toml().unwrap();
+        assert_eq!(NodeConfig::parse(&text, Path::new("x")).unwrap(), config);
+        for (line, next) in text.lines().zip(text.lines().skip(1)) {
+            assert!(!next.contains(" =") || line.starts_with("# "), "{next} is not described");
+        }
+    }
+
+    #[test]
+    fn paths_are_relative_to_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("node.toml");
+        fs::write(&file, format!("keys = \"/elsewhere/keys\"\n{MINIMAL}")).unwrap();
+        let config = NodeConfig::load(&file).unwrap();
+        assert_eq!(config.group, folder.path().join("group.toml"));
+        assert_eq!(config.keys, Path::new("/elsewhere/keys"));
+    }
+
+    #[test]
+    fn errors_are_one_line_with_place_and_remedy() {
+        let cases = [
+            ("id = 3\n[lisen]\n", "node.toml:2: unknown setting `lisen`: did you mean `listen`?"),
+            (
+                "id = 0\n[listen]\npeer = \"127.0.0.1:1\"\napi = \"127.0.0.1:2\"\n",
+                "node.toml:1: a node's number is 1 to 65535, as in the group file",
+            ),
+            (
+                "id = 1\n[listen]\npeer = \"localhost\"\napi = \"127.0.0.1:2\"\n",
+                "node.toml:3: \"localhost\" is not an address with a port: write for example \"127.0.0.1:7001\"",
+            ),
+            (
+                "id = 1\n[listen]\npeer = \"127.0.0.1:1\"\napi = \"127.0.0.1:2\"\nmetrics = \"0.0.0.0:3\"\n",
+                "node.toml:5: 0.0.0.0:3 is not a loopback address: metrics are not protected, write for example \
+                 \"127.0.0.1:7201\"",
+            ),
+            ("id = 1\nio_threads = 0\n", "node.toml:2: must be at least 1"),
+            (
+                "id = 1\n[limits]\nmax_in_flght = 3\n",
+                "node.toml:3: unknown setting `max_in_flght`: did you mean `max_in_flight`?",
+            ),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(failure(text), expected);
+        }
+        for broken in ["id = ", "id = 1\n", "", "id = \"one\"\n", "\u{0}"] {
+            let message = failure(broken);
+            assert!(!message.contains('\n') && message.starts_with("node.toml:"), "{message:?}");
+        }
+    }
+
+    #[test]
+    fn a_missing_file_is_named() {
+        let message = NodeConfig::load(Path::new("/nowhere/node.toml")).unwrap_err().to_string();
+        assert!(message.starts_with("cannot read /nowhere/node.toml: "), "{message}");
+    }
+}

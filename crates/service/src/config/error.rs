@@ -1,0 +1,132 @@
+//! What is wrong with a configuration, in one line with its place and the remedy.
+
+use std::{
+    net::SocketAddr,
+    num::{NonZeroU16, NonZeroUsize},
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Deserializer, de::Error as _};
+
+/// Why a configuration was not accepted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("cannot read {}: {reason}", file.display())]
+    Read {
+        /// Which file.
+        file: PathBuf,
+        /// The system's words.
+        reason: String,
+    },
+    /// The file is not a configuration.
+    #[error("{}:{line}: {problem}", file.display())]
+    Invalid {
+        /// Which file.
+        file: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong and what would be right.
+        problem: String,
+    },
+}
+
+impl ConfigError {
+    pub(super) fn from_toml(error: &toml::de::Error, text: &str, file: &Path) -> Self {
+        let offset = error.span().map_or(0, |span| span.start);
+        let before = text.get(..offset).unwrap_or_default();
+        let line = 1 + before.bytes().filter(|byte| *byte == b'\n').count();
+        Self::Invalid { file: file.to_owned(), line, problem: explain(error.message()) }
+    }
+}
+
+/// One line, with the nearest known name where a name is not known.
+fn explain(message: &str) -> String {
+    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    if let (true, Some((unknown, known))) = (message.starts_with("unknown field"), quoted.split_first()) {
+        return match nearest(unknown, known) {
+            Some(name) => format!("unknown setting `{unknown}`: did you mean `{name}`?"),
+            None => format!("unknown setting `{unknown}`: the known ones are {}", known.join(", ")),
+        };
+    }
+    if let (true, [field, ..]) = (message.starts_with("missing field"), quoted.as_slice()) {
+        return format!("the setting `{field}` is missing");
+    }
+    message.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The known name that differs least, if it differs little.
+fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    let (distance, best) = known.iter().map(|known| (edit_distance(name, known), *known)).min()?;
+    (distance <= 1 + name.len() / 4).then_some(best)
+}
+
+/// Levenshtein's distance, one row of the table at a time.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = i;
+        let mut left = i + 1;
+        let mut next = vec![left];
+        for (to, above) in b.chars().zip(row.iter().skip(1)) {
+            let replace = diagonal + usize::from(from != to);
+            left = replace.min(left + 1).min(above + 1);
+            diagonal = *above;
+            next.push(left);
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+pub(super) fn node_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<NonZeroU16, D::Error> {
+    let number = i64::deserialize(deserializer)?;
+    let number = u16::try_from(number).ok().and_then(NonZeroU16::new);
+    number.ok_or_else(|| D::Error::custom("a node's number is 1 to 65535, as in the group file"))
+}
+
+pub(super) fn positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<NonZeroUsize, D::Error> {
+    let number = i64::deserialize(deserializer)?;
+    let number = usize::try_from(number).ok().and_then(NonZeroUsize::new);
+    number.ok_or_else(|| D::Error::custom("must be at least 1"))
+}
+
+pub(super) fn positive_or_absent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroUsize>, D::Error> {
+    positive(deserializer).map(Some)
+}
+
+pub(super) fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse().map_err(|_| {
+        D::Error::custom(format_args!("{text:?} is not an address with a port: write for example \"127.0.0.1:7001\""))
+    })
+}
+
+pub(super) fn loopback_or_absent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
+    let address = address(deserializer)?;
+    if !address.ip().is_loopback() {
+        return Err(D::Error::custom(format_args!(
+            "{address} is not a loopback address: metrics are not protected, write for example \"127.0.0.1:7201\""
+        )));
+    }
+    Ok(Some(address))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances() {
+        for (a, b, distance) in [("", "abc", 3), ("kitten", "sitting", 3), ("same", "same", 0), ("ab", "ba", 2)] {
+            assert_eq!(edit_distance(a, b), distance);
+            assert_eq!(edit_distance(b, a), distance);
+        }
+    }
+
+    #[test]
+    fn a_name_far_from_all_lists_them() {
+        let text = explain("unknown field `zebra`, expected one of `id`, `listen`");
+        assert_eq!(text, "unknown setting `zebra`: the known ones are id, listen");
+    }
+}

@@ -1,0 +1,88 @@
+//! What the floors below return, as messages.
+
+use bytes::Bytes;
+use theta_network::{PeerState, PeerStatus};
+use theta_orchestration::{Culprit, Finished, InstanceId, InstanceSnapshot, InstanceState};
+use theta_schemes::keys::{AnyPublicKey, KeyName};
+use theta_wire::v1;
+
+pub(crate) fn id(id: InstanceId) -> Bytes {
+    Bytes::copy_from_slice(&id.0)
+}
+
+/// An outcome whose result is the instance's own.
+pub(crate) fn whole_outcome(finished: &Finished) -> v1::Outcome {
+    outcome(finished, Bytes::copy_from_slice(finished.result.expose()))
+}
+
+/// An outcome with a result made from the instance's, such as a plaintext.
+pub(crate) fn outcome(finished: &Finished, result: Bytes) -> v1::Outcome {
+    v1::Outcome {
+        result,
+        proof: Bytes::copy_from_slice(&finished.proof),
+        contributors: finished.contributors.iter().map(|party| u32::from(party.get())).collect(),
+        // The instance follows from the context.
+        culprits: finished
+            .culprits
+            .iter()
+            .map(|found| v1::Culprit { instance_id: Bytes::new(), ..culprit(found) })
+            .collect(),
+    }
+}
+
+pub(crate) fn culprit(culprit: &Culprit) -> v1::Culprit {
+    v1::Culprit {
+        node: u32::from(culprit.party.get()),
+        misbehaviour: culprit.misbehaviour.clone(),
+        instance_id: id(culprit.instance),
+    }
+}
+
+pub(crate) fn status(instance: InstanceId, snapshot: &InstanceSnapshot) -> v1::InstanceStatus {
+    let (state, outcome, failure) = match &snapshot.state {
+        InstanceState::Running => (v1::InstanceState::Running, None, String::new()),
+        InstanceState::Finished(finished) => {
+            (v1::InstanceState::Finished, Some(whole_outcome(finished)), String::new())
+        }
+        InstanceState::Failed(reason) => (v1::InstanceState::Failed, None, reason.clone()),
+    };
+    v1::InstanceStatus {
+        instance_id: id(instance),
+        state: state.into(),
+        outcome,
+        failure,
+        shares: u32::try_from(snapshot.shares).unwrap_or(u32::MAX),
+        shares_needed: u32::try_from(snapshot.needed).unwrap_or(u32::MAX),
+        operation: snapshot.operation.to_owned(),
+        key: snapshot.key.clone(),
+    }
+}
+
+pub(crate) fn key_info(name: &KeyName, key: &AnyPublicKey) -> v1::KeyInfo {
+    let (suite, threshold) = (key.suite(), key.threshold());
+    v1::KeyInfo {
+        name: name.to_string(),
+        suite: suite.name().to_owned(),
+        scheme: suite.scheme().to_owned(),
+        group: suite.group().to_owned(),
+        purpose: suite.purpose().name().to_owned(),
+        threshold: u32::from(threshold.k()),
+        nodes: u32::from(threshold.n()),
+        key_id: Bytes::copy_from_slice(key.key_id().as_bytes()),
+        public_key: Bytes::copy_from_slice(key.public_key_bytes()),
+    }
+}
+
+pub(crate) fn peer(peer: PeerStatus) -> v1::PeerStatus {
+    let state = match peer.state {
+        PeerState::Connected => v1::PeerState::Connected,
+        PeerState::Connecting => v1::PeerState::Connecting,
+    };
+    v1::PeerStatus {
+        node: u32::from(peer.peer.get()),
+        address: peer.address,
+        state: state.into(),
+        last_error: peer.last_error.unwrap_or_default(),
+        queued_messages: u64::try_from(peer.queued).unwrap_or(u64::MAX),
+    }
+}

@@ -1,0 +1,189 @@
+//! The way into the node: every request passes here before any of it is decoded.
+//!
+//! The gate finds the service, takes a place under the node's bounds or refuses, names the caller in the request's span,
+//! and counts the answer.
+
+use std::{
+    convert::Infallible,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Instant,
+};
+
+use hyper::{Request, Response};
+use theta_wire::v1::{
+    threshold_protocol_server::ThresholdProtocolServer, threshold_scheme_server::ThresholdSchemeServer,
+};
+use tonic::{
+    Code, Status,
+    body::Body,
+    codegen::{BoxFuture, Service},
+    server::NamedService,
+};
+use tracing::{Instrument, field};
+
+use super::{
+    admission::{Admission, Admitted, CountedBody},
+    incoming::Caller,
+    protocol::Protocol,
+    scheme::Scheme,
+};
+use crate::metrics::ApiMetrics;
+
+/// What the gate hands to the services with a request: its place, kept as long as anybody holds it.
+pub(crate) type Arrival = Arc<Admitted>;
+
+/// All services behind one door.
+pub(crate) struct Gate<H, R>(Arc<Services<H, R>>);
+
+pub(crate) struct Services<H, R> {
+    pub(crate) protocol: ThresholdProtocolServer<Protocol>,
+    pub(crate) scheme: ThresholdSchemeServer<Scheme>,
+    pub(crate) health: H,
+    pub(crate) reflection: R,
+    pub(crate) admission: Arc<Admission>,
+    pub(crate) metrics: ApiMetrics,
+}
+
+impl<H, R> Gate<H, R> {
+    pub(crate) fn new(services: Services<H, R>) -> Self {
+        Self(Arc::new(services))
+    }
+}
+
+impl<H, R> Clone for Gate<H, R> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+type Answer = BoxFuture<Response<Body>, Infallible>;
+
+/// A service as tonic generates them: boxed answers, no errors but statuses.
+pub(crate) trait GrpcService:
+    Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future = Answer>
+    + NamedService
+    + Clone
+    + Send
+    + Sync
+    + 'static
+{
+}
+
+impl<S> GrpcService for S where
+    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future = Answer>
+        + NamedService
+        + Clone
+        + Send
+        + Sync
+        + 'static
+{
+}
+
+impl<H: GrpcService, R: GrpcService> Service<Request<Body>> for Gate<H, R> {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Answer;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Answer {
+        let services = &self.0;
+        let (service, method) = split_path(request.uri().path());
+        if service == ThresholdProtocolServer::<Protocol>::NAME {
+            self.admitted(services.protocol.clone(), known_method(method), request)
+        } else if service == ThresholdSchemeServer::<Scheme>::NAME {
+            self.admitted(services.scheme.clone(), known_method(method), request)
+        } else if service == H::NAME {
+            services.health.clone().call(request)
+        } else if service == R::NAME {
+            services.reflection.clone().call(request)
+        } else {
+            refuse(Status::unimplemented("no such service: ask the reflection service for those there are"))
+        }
+    }
+}
+
+impl<H, R> Gate<H, R> {
+    fn admitted<S: GrpcService>(&self, mut service: S, method: &'static str, mut request: Request<Body>) -> Answer {
+        let at = Instant::now();
+        let metrics = self.0.metrics.clone();
+        let admitted = match self.0.admission.admit() {
+            Ok(admitted) => Arc::new(admitted),
+            Err(refusal) => {
+                metrics.answered(method, refusal.code(), at.elapsed());
+                return refuse(refusal);
+            }
+        };
+        let span = tracing::info_span!("request", method, client = field::Empty);
+        if let Some(caller) = request.extensions().get::<Caller>() {
+            span.record("client", &*caller.name);
+        }
+        request.extensions_mut().insert::<Arrival>(Arc::clone(&admitted));
+        let request = request.map(|body| Body::new(CountedBody::new(body, Arc::clone(&admitted))));
+        let answer = service.call(request);
+        let future = async move {
+            let answer = answer.await;
+            if let Ok(response) = &answer {
+                let (code, took) = (code_of(response), at.elapsed());
+                metrics.answered(method, code, took);
+                tracing::debug!(?code, ?took, "answered");
+            }
+            drop(admitted);
+            answer
+        };
+        Box::pin(future.instrument(span))
+    }
+}
+
+/// A refusal is all in the headers; anything else went well as far as can be known before the body has been sent.
+fn code_of(response: &Response<Body>) -> Code {
+    response.headers().get("grpc-status").map_or(Code::Ok, |status| Code::from_bytes(status.as_bytes()))
+}
+
+fn refuse(status: Status) -> Answer {
+    Box::pin(std::future::ready(Ok(status.into_http())))
+}
+
+/// The service and method of `/package.Service/Method`.
+fn split_path(path: &str) -> (&str, &str) {
+    path.strip_prefix('/').and_then(|path| path.split_once('/')).unwrap_or_default()
+}
+
+/// The method's name as a metric label: one of ours, whatever the caller wrote.
+fn known_method(method: &str) -> &'static str {
+    const KNOWN: [&str; 15] = [
+        "Decapsulate",
+        "Sign",
+        "FlipCoin",
+        "Decrypt",
+        "GetResult",
+        "WatchInstance",
+        "ListKeys",
+        "GetPublicKey",
+        "GetStatus",
+        "Encrypt",
+        "VerifyCiphertext",
+        "CreateShare",
+        "VerifyShare",
+        "Combine",
+        "Verify",
+    ];
+    KNOWN.into_iter().find(|known| *known == method).unwrap_or("unknown")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths() {
+        assert_eq!(split_path("/theta.v1.ThresholdProtocol/Sign"), ("theta.v1.ThresholdProtocol", "Sign"));
+        for odd in ["", "/", "x/y", "/x", "//"] {
+            assert_ne!(split_path(odd).0, "theta.v1.ThresholdProtocol");
+        }
+        assert_eq!((known_method("Sign"), known_method("sign\n")), ("Sign", "unknown"));
+    }
+}

@@ -1,0 +1,175 @@
+//! The protocol API: operations carried out by the whole group.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use bytes::Bytes;
+use theta_orchestration::{Finished, InstanceId, Operation, Request as Submission};
+use theta_wire::v1;
+use tokio::time;
+use tokio_stream::{Stream, wrappers::WatchStream};
+use tonic::{Request, Response, Status};
+
+use super::{
+    answer, deadline,
+    gate::Arrival,
+    refusal,
+    state::{NodeState, header_of},
+};
+
+/// Serves `theta.v1.ThresholdProtocol`.
+pub(crate) struct Protocol {
+    node: Arc<NodeState>,
+}
+
+/// An instance, and its outcome if it was waited for.
+type Performed = (InstanceId, Option<Arc<Finished>>);
+
+impl Protocol {
+    pub(crate) fn new(node: Arc<NodeState>) -> Self {
+        Self { node }
+    }
+
+    /// Starts or joins the instance of a request, and waits for its outcome if the caller does.
+    async fn perform<T>(
+        &self,
+        request: &Request<T>,
+        key: &str,
+        operation: Operation,
+        wait: i32,
+    ) -> Result<Performed, Status> {
+        let wait = v1::Wait::try_from(wait).map_err(|_| refusal::invalid("wait is WAIT_DONE or WAIT_STARTED"))?;
+        let entry = self.node.key_entry(key)?;
+        self.node.decoded(request, entry.suite);
+        let orchestrator = &self.node.orchestrator;
+        let submission = Submission { key: entry.name.to_string(), operation: operation.clone() };
+        if wait == v1::Wait::Started {
+            let id = orchestrator.submit(submission).await.map_err(|error| refusal::submit(&error))?;
+            return Ok((id, None));
+        }
+        let run = orchestrator.run(submission);
+        let ran = match deadline::patience(request.metadata()) {
+            None => run.await,
+            Some(patience) => match time::timeout(patience, run).await {
+                Ok(ran) => ran,
+                Err(_) => {
+                    let id = InstanceId::new(&entry.key_id, &operation.into());
+                    let snapshot = orchestrator.status(id).await;
+                    return Err(refusal::deadline(patience, snapshot.as_ref(), &self.node.unreachable()));
+                }
+            },
+        };
+        let (id, finished) = ran.map_err(|error| refusal::submit(&error))?;
+        let finished = finished.map_err(|error| refusal::instance(&error))?;
+        self.node.returned(request, entry.suite, id);
+        Ok((id, Some(finished)))
+    }
+}
+
+#[tonic::async_trait]
+impl v1::threshold_protocol_server::ThresholdProtocol for Protocol {
+    async fn decrypt(&self, request: Request<v1::DecryptRequest>) -> Result<Response<v1::DecryptResponse>, Status> {
+        let v1::DecryptRequest { key, ciphertext, wait } = request.get_ref();
+        let header = header_of(ciphertext)?;
+        let operation = Operation::Decapsulate(header);
+        let (id, finished) = self.perform(&request, key, operation, *wait).await?;
+        let outcome = match finished {
+            None => None,
+            Some(finished) => {
+                let plaintext = self.node.open(Arc::clone(&finished), ciphertext.clone()).await?;
+                Some(answer::outcome(&finished, plaintext))
+            }
+        };
+        Ok(Response::new(v1::DecryptResponse { instance_id: answer::id(id), outcome }))
+    }
+
+    async fn decapsulate(
+        &self,
+        request: Request<v1::DecapsulateRequest>,
+    ) -> Result<Response<v1::DecapsulateResponse>, Status> {
+        let v1::DecapsulateRequest { key, header, wait } = request.get_ref();
+        let (id, finished) = self.perform(&request, key, Operation::Decapsulate(header.clone()), *wait).await?;
+        let outcome = finished.as_deref().map(answer::whole_outcome);
+        Ok(Response::new(v1::DecapsulateResponse { instance_id: answer::id(id), outcome }))
+    }
+
+    async fn sign(&self, request: Request<v1::SignRequest>) -> Result<Response<v1::SignResponse>, Status> {
+        let v1::SignRequest { key, message, wait } = request.get_ref();
+        let (id, finished) = self.perform(&request, key, Operation::Sign(message.clone()), *wait).await?;
+        let outcome = finished.as_deref().map(answer::whole_outcome);
+        Ok(Response::new(v1::SignResponse { instance_id: answer::id(id), outcome }))
+    }
+
+    async fn flip_coin(&self, request: Request<v1::FlipCoinRequest>) -> Result<Response<v1::FlipCoinResponse>, Status> {
+        let v1::FlipCoinRequest { key, name, wait } = request.get_ref();
+        let (id, finished) = self.perform(&request, key, Operation::FlipCoin(name.clone()), *wait).await?;
+        let outcome = finished.as_deref().map(answer::whole_outcome);
+        Ok(Response::new(v1::FlipCoinResponse { instance_id: answer::id(id), outcome }))
+    }
+
+    async fn get_result(&self, request: Request<v1::GetResultRequest>) -> Result<Response<v1::InstanceStatus>, Status> {
+        let id = instance_id(&request.get_ref().instance_id)?;
+        let snapshot = self.node.orchestrator.status(id).await.ok_or_else(|| refusal::unknown_instance(id))?;
+        Ok(Response::new(answer::status(id, &snapshot)))
+    }
+
+    type WatchInstanceStream = Watching;
+
+    async fn watch_instance(&self, request: Request<v1::WatchInstanceRequest>) -> Result<Response<Watching>, Status> {
+        let id = instance_id(&request.get_ref().instance_id)?;
+        let changes = self.node.orchestrator.watch(id).await.ok_or_else(|| refusal::unknown_instance(id))?;
+        let arrival = request.extensions().get::<Arrival>().cloned();
+        Ok(Response::new(Watching { id, changes: WatchStream::new(changes), ended: false, _place: arrival }))
+    }
+
+    async fn list_keys(&self, _: Request<v1::ListKeysRequest>) -> Result<Response<v1::ListKeysResponse>, Status> {
+        Ok(Response::new(v1::ListKeysResponse { keys: self.node.keys() }))
+    }
+
+    async fn get_public_key(
+        &self,
+        request: Request<v1::GetPublicKeyRequest>,
+    ) -> Result<Response<v1::GetPublicKeyResponse>, Status> {
+        let (name, key) = self.node.public_key(&request.get_ref().key)?;
+        Ok(Response::new(v1::GetPublicKeyResponse {
+            info: Some(answer::key_info(&name, &key)),
+            public_key_file: key.to_text(&name),
+        }))
+    }
+
+    async fn get_status(&self, _: Request<v1::GetStatusRequest>) -> Result<Response<v1::GetStatusResponse>, Status> {
+        Ok(Response::new(self.node.status()))
+    }
+}
+
+fn instance_id(bytes: &Bytes) -> Result<InstanceId, Status> {
+    let wrong = |_| refusal::invalid(format!("an instance id has 32 bytes, this one has {}", bytes.len()));
+    <[u8; 32]>::try_from(bytes.as_ref()).map(InstanceId).map_err(wrong)
+}
+
+/// Every change of an instance until it ends; the request keeps its place under the node's bounds that long.
+pub(crate) struct Watching {
+    id: InstanceId,
+    changes: WatchStream<theta_orchestration::InstanceSnapshot>,
+    ended: bool,
+    _place: Option<Arrival>,
+}
+
+impl Stream for Watching {
+    type Item = Result<v1::InstanceStatus, Status>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        let snapshot = ready!(Pin::new(&mut self.changes).poll_next(context));
+        Poll::Ready(snapshot.map(|snapshot| {
+            let status = answer::status(self.id, &snapshot);
+            self.ended = status.state != i32::from(v1::InstanceState::Running);
+            Ok(status)
+        }))
+    }
+}

@@ -1,0 +1,176 @@
+//! The scheme API: this node's share of a key, for hosts that carry the messages themselves. All of it runs on the
+//! orchestrator's CPU pool, never on the threads that move bytes.
+
+use std::{num::NonZeroU16, sync::Arc};
+
+use bytes::Bytes;
+use theta_schemes::{
+    CombineError, StatementBytes,
+    ciphers::payload::{Aead, EncryptError, Header, sealed_len, split_ciphertext},
+    keys::{Combined, SchemeError},
+};
+use theta_sharing::ShareIndex;
+use theta_wire::v1::{self, statement};
+use tonic::{Request, Response, Status};
+
+use super::{refusal, state::NodeState};
+
+/// Serves `theta.v1.ThresholdScheme`.
+pub(crate) struct Scheme {
+    node: Arc<NodeState>,
+}
+
+impl Scheme {
+    pub(crate) fn new(node: Arc<NodeState>) -> Self {
+        Self { node }
+    }
+}
+
+#[tonic::async_trait]
+impl v1::threshold_scheme_server::ThresholdScheme for Scheme {
+    async fn encrypt(&self, request: Request<v1::EncryptRequest>) -> Result<Response<v1::EncryptResponse>, Status> {
+        let v1::EncryptRequest { key, plaintext, label, aead } = request.into_inner();
+        let (_, public) = self.node.public_key(&key)?;
+        let aead = parse_aead(&aead)?;
+        let encrypt = move |rng: &mut dyn rand_core::CryptoRng| public.encrypt(&plaintext, &label, aead, rng);
+        let ciphertext = self.node.compute(encrypt).await?.map_err(|error| match error {
+            EncryptError::Request(error) => refusal::request(&error),
+            EncryptError::Io(error) => refusal::invalid(error.to_string()),
+        })?;
+        Ok(Response::new(v1::EncryptResponse { ciphertext: ciphertext.into() }))
+    }
+
+    async fn verify_ciphertext(
+        &self,
+        request: Request<v1::VerifyCiphertextRequest>,
+    ) -> Result<Response<v1::VerifyCiphertextResponse>, Status> {
+        let v1::VerifyCiphertextRequest { key, ciphertext } = request.into_inner();
+        let (_, public) = self.node.public_key(&key)?;
+        let check = move |_: &mut dyn rand_core::CryptoRng| {
+            let (header, payload) = split_ciphertext(&ciphertext).map_err(|error| error.to_string())?;
+            public.check_request(theta_schemes::Statement::Decapsulate(header)).map_err(|error| error.to_string())?;
+            let header = Header::parse(header).map_err(|error| error.to_string())?;
+            check_payload(&header, payload)?;
+            Ok::<_, String>(Bytes::copy_from_slice(header.label()))
+        };
+        Ok(Response::new(match self.node.compute(check).await? {
+            Ok(label) => v1::VerifyCiphertextResponse { valid: true, reason: String::new(), label },
+            Err(reason) => v1::VerifyCiphertextResponse { valid: false, reason, label: Bytes::new() },
+        }))
+    }
+
+    async fn create_share(
+        &self,
+        request: Request<v1::CreateShareRequest>,
+    ) -> Result<Response<v1::CreateShareResponse>, Status> {
+        let v1::CreateShareRequest { key, statement } = request.into_inner();
+        let entry = self.node.key_entry(&key)?;
+        let node = u32::from(entry.share.index().get());
+        let statement = parse_statement(statement)?;
+        let create = move |rng: &mut dyn rand_core::CryptoRng| entry.public.create_share(&entry.share, &statement, rng);
+        let share = self.node.compute(create).await?.map_err(|error| scheme(&error))?;
+        Ok(Response::new(v1::CreateShareResponse { node, share: share.into() }))
+    }
+
+    async fn verify_share(
+        &self,
+        request: Request<v1::VerifyShareRequest>,
+    ) -> Result<Response<v1::VerifyShareResponse>, Status> {
+        let v1::VerifyShareRequest { key, statement, node, share } = request.into_inner();
+        let (_, public) = self.node.public_key(&key)?;
+        let (statement, index) = (parse_statement(statement)?, share_index(node)?);
+        let verify = move |rng: &mut dyn rand_core::CryptoRng| public.verify_share(&statement, index, &share, rng);
+        match self.node.compute(verify).await? {
+            Ok(()) => Ok(Response::new(v1::VerifyShareResponse { valid: true, reason: String::new() })),
+            Err(error @ (SchemeError::FalseShares(_) | SchemeError::MalformedShare { .. })) => {
+                Ok(Response::new(v1::VerifyShareResponse { valid: false, reason: error.to_string() }))
+            }
+            Err(error) => Err(scheme(&error)),
+        }
+    }
+
+    async fn combine(&self, request: Request<v1::CombineRequest>) -> Result<Response<v1::CombineResponse>, Status> {
+        let v1::CombineRequest { key, statement, shares } = request.into_inner();
+        let (_, public) = self.node.public_key(&key)?;
+        let statement = parse_statement(statement)?;
+        let threshold = public.threshold();
+        if shares.len() > usize::from(threshold.n()) {
+            return Err(refusal::invalid(format!(
+                "{} shares, but the key has {} parties",
+                shares.len(),
+                threshold.n()
+            )));
+        }
+        let shares = shares
+            .into_iter()
+            .map(|share| Ok((share_index(share.node)?, share.share)))
+            .collect::<Result<Vec<_>, Status>>()?;
+        let contributors =
+            shares.iter().take(usize::from(threshold.k())).map(|(index, _)| u32::from(index.get())).collect();
+        let combine = move |rng: &mut dyn rand_core::CryptoRng| {
+            let shares: Vec<(ShareIndex, &[u8])> = shares.iter().map(|(index, share)| (*index, &**share)).collect();
+            public.combine(&statement, &shares, rng)
+        };
+        let Combined { result, proof } = self.node.compute(combine).await?.map_err(|error| scheme(&error))?;
+        let result = Bytes::copy_from_slice(result.expose());
+        let outcome = v1::Outcome { result, proof: proof.into(), contributors, culprits: Vec::new() };
+        Ok(Response::new(v1::CombineResponse { outcome: Some(outcome) }))
+    }
+
+    async fn verify(&self, request: Request<v1::VerifyRequest>) -> Result<Response<v1::VerifyResponse>, Status> {
+        let v1::VerifyRequest { key, message, result, proof } = request.into_inner();
+        let (_, public) = self.node.public_key(&key)?;
+        let verify = move |_: &mut dyn rand_core::CryptoRng| public.verify(&message, &result, &proof);
+        match self.node.compute(verify).await? {
+            Ok(()) => Ok(Response::new(v1::VerifyResponse { valid: true, reason: String::new() })),
+            Err(SchemeError::Verify(reason)) => {
+                Ok(Response::new(v1::VerifyResponse { valid: false, reason: reason.to_string() }))
+            }
+            Err(error) => Err(scheme(&error)),
+        }
+    }
+}
+
+/// Whose doing it is decides the code: all of these are the caller's but for a result that cannot be.
+fn scheme(error: &SchemeError) -> Status {
+    match error {
+        SchemeError::Combine(CombineError::ResultInvalid) => Status::failed_precondition(error.to_string()),
+        _ => refusal::invalid(error.to_string()),
+    }
+}
+
+/// A payload that comes along is the header's own; a header alone is fine.
+fn check_payload(header: &Header<'_>, payload: &[u8]) -> Result<(), String> {
+    if payload.is_empty() {
+        return Ok(());
+    }
+    let expected = sealed_len(header.payload().plaintext_len());
+    if u64::try_from(payload.len()) != Ok(expected) {
+        return Err(format!("the payload has {} bytes, by the header it has {expected}", payload.len()));
+    }
+    if blake3::hash(payload) != *header.payload().hash() {
+        return Err("the payload is not the one that the header was made with".to_owned());
+    }
+    Ok(())
+}
+
+fn parse_aead(name: &str) -> Result<Aead, Status> {
+    if name.is_empty() {
+        return Ok(Aead::default());
+    }
+    name.parse().map_err(|error: theta_schemes::ciphers::payload::UnknownAead| refusal::invalid(error.to_string()))
+}
+
+fn parse_statement(statement: Option<v1::Statement>) -> Result<StatementBytes, Status> {
+    match statement.and_then(|statement| statement.statement) {
+        Some(statement::Statement::CiphertextHeader(bytes)) => Ok(StatementBytes::Decapsulate(bytes)),
+        Some(statement::Statement::Message(bytes)) => Ok(StatementBytes::Sign(bytes)),
+        Some(statement::Statement::CoinName(bytes)) => Ok(StatementBytes::FlipCoin(bytes)),
+        None => Err(refusal::invalid("the statement is missing: give ciphertext_header, message or coin_name")),
+    }
+}
+
+fn share_index(node: u32) -> Result<ShareIndex, Status> {
+    let index = u16::try_from(node).ok().and_then(NonZeroU16::new).map(ShareIndex::from);
+    index.ok_or_else(|| refusal::invalid(format!("there is no node {node}: nodes are numbered from 1")))
+}

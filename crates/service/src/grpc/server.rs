@@ -1,0 +1,153 @@
+//! Puts the services behind one TLS listener.
+
+use std::{sync::Arc, time::Duration};
+
+use theta_network::{Identity, group::GroupFile, tls, tls::Pinned};
+use theta_wire::v1::{
+    threshold_protocol_server::ThresholdProtocolServer, threshold_scheme_server::ThresholdSchemeServer,
+};
+use tokio::{
+    net::TcpListener,
+    sync::{mpsc, oneshot},
+    task::JoinHandle,
+    time,
+};
+use tokio_rustls::TlsAcceptor;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::Server;
+use tonic_health::server::HealthReporter;
+
+use super::{
+    NodeState,
+    admission::Admission,
+    gate::{Gate, Services},
+    incoming::{self, ConnectionLimits},
+    protocol::Protocol,
+    scheme::Scheme,
+};
+use crate::{
+    config::{LimitsConfig, seconds},
+    metrics::ApiMetrics,
+};
+
+/// Windows that let a message of 32 MiB flow without waiting for the other side's leave at every 64 KiB.
+const STREAM_WINDOW: u32 = 8 << 20;
+const CONNECTION_WINDOW: u32 = 16 << 20;
+/// Connections authenticated and not yet taken by the server.
+const ACCEPTED_QUEUE: usize = 16;
+
+/// What the API server is made of.
+pub(crate) struct ApiServer<'a> {
+    pub(crate) listener: TcpListener,
+    pub(crate) identity: &'a Identity,
+    pub(crate) group: &'a GroupFile,
+    pub(crate) limits: &'a LimitsConfig,
+    pub(crate) metrics: ApiMetrics,
+    pub(crate) admission: Arc<Admission>,
+    pub(crate) state: Arc<NodeState>,
+}
+
+/// A running API server.
+pub(crate) struct Serving {
+    health: HealthReporter,
+    stop: Option<oneshot::Sender<()>>,
+    server: JoinHandle<()>,
+    acceptor: JoinHandle<()>,
+}
+
+/// Why the API cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ApiError {
+    #[error(transparent)]
+    Tls(#[from] rustls::Error),
+    #[error(transparent)]
+    Reflection(#[from] tonic_reflection::server::Error),
+}
+
+impl ApiServer<'_> {
+    /// Starts to serve.
+    pub(crate) async fn start(self) -> Result<Serving, ApiError> {
+        // Clients only: a node acts on what its clients ask of it, never on another node's word.
+        let clients = self.group.clients().iter();
+        let pins: tls::Pins =
+            clients.map(|client| (client.certificate, Pinned::Client(Arc::from(client.name.as_str())))).collect();
+        let acceptor = TlsAcceptor::from(tls::server_config(self.identity, pins.clone(), &[b"h2"])?);
+
+        let reflection = tonic_reflection::server::Builder::configure()
+            .register_encoded_file_descriptor_set(theta_wire::FILE_DESCRIPTOR_SET)
+            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+            .build_v1()?;
+        let (health, health_server) = tonic_health::server::health_reporter();
+        health.set_serving::<ThresholdProtocolServer<Protocol>>().await;
+        health.set_serving::<ThresholdSchemeServer<Scheme>>().await;
+
+        let max_bytes = self.limits.max_message_bytes.get();
+        let gate = Gate::new(Services {
+            protocol: ThresholdProtocolServer::new(Protocol::new(Arc::clone(&self.state)))
+                .max_decoding_message_size(max_bytes)
+                .max_encoding_message_size(usize::MAX),
+            scheme: ThresholdSchemeServer::new(Scheme::new(Arc::clone(&self.state)))
+                .max_decoding_message_size(max_bytes)
+                .max_encoding_message_size(usize::MAX),
+            health: health_server,
+            reflection,
+            admission: self.admission,
+            metrics: self.metrics,
+        });
+
+        let (accepted, connections) = mpsc::channel(ACCEPTED_QUEUE);
+        let limits = ConnectionLimits {
+            connections: self.limits.max_connections.get(),
+            handshake: seconds(self.limits.handshake_seconds),
+        };
+        let acceptor = tokio::spawn(incoming::accept(self.listener, acceptor, pins, limits, accepted));
+        let (stop, stopped) = oneshot::channel::<()>();
+        // More streams than places, so that a flood is told to go away instead of waiting in silence.
+        let streams = u32::try_from(self.limits.max_in_flight.get().saturating_mul(2)).unwrap_or(u32::MAX);
+        let serve = Server::builder()
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_concurrent_streams(streams.max(128))
+            .http2_keepalive_interval(Some(Duration::from_secs(20)))
+            .http2_keepalive_timeout(Some(Duration::from_secs(10)))
+            .serve_with_incoming_shutdown(gate, ReceiverStream::new(connections), async {
+                let _ = stopped.await;
+            });
+        let server = tokio::spawn(async move {
+            if let Err(error) = serve.await {
+                tracing::error!(%error, "the API server stopped");
+            }
+        });
+        Ok(Serving { health, stop: Some(stop), server, acceptor })
+    }
+}
+
+impl Serving {
+    /// Returns when the server has stopped by itself.
+    pub(crate) async fn stopped(&mut self) {
+        // The task never panics and is aborted only when this value is gone.
+        let _ = (&mut self.server).await;
+    }
+
+    /// Takes no more requests, and gives those that run until `grace` is over.
+    pub(crate) async fn stop(mut self, grace: Duration) {
+        let not_serving = tonic_health::ServingStatus::NotServing;
+        self.health.set_service_status("", not_serving).await;
+        self.health.set_not_serving::<ThresholdProtocolServer<Protocol>>().await;
+        self.health.set_not_serving::<ThresholdSchemeServer<Scheme>>().await;
+        self.acceptor.abort();
+        // Fails only if the server has stopped already.
+        let _ = self.stop.take().map(|stop| stop.send(()));
+        if time::timeout(grace, &mut self.server).await.is_err() {
+            tracing::warn!("API requests were still running after {grace:?}");
+        }
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.acceptor.abort();
+        // The connections hear of it, take no more requests and end with those that they have.
+        self.server.abort();
+    }
+}

@@ -1,0 +1,118 @@
+//! What all handlers share.
+
+use std::{mem, sync::Arc, time::Instant};
+
+use bytes::Bytes;
+use rand_core::CryptoRng;
+use theta_network::{PeerState, Transport};
+use theta_orchestration::{Finished, InstanceId, KeyEntry, Orchestrator, Stage};
+use theta_schemes::{
+    Suite,
+    ciphers::payload::{PayloadKey, open_bytes, split_ciphertext},
+    keys::{AnyPublicKey, KeyName, KeyNameError},
+};
+use theta_wire::v1;
+use tonic::{Request, Status};
+
+use super::{answer, gate::Arrival, refusal};
+
+/// The most culprits that a status lists.
+const MAX_CULPRITS: usize = 100;
+
+/// The node behind the API.
+pub(crate) struct NodeState {
+    pub(crate) orchestrator: Arc<Orchestrator>,
+    pub(crate) transport: Arc<dyn Transport>,
+    /// How many nodes the group has.
+    pub(crate) nodes: u16,
+    pub(crate) started: Instant,
+}
+
+impl NodeState {
+    /// A key's name as the caller wrote it, if it can be one.
+    pub(crate) fn key_name(key: &str) -> Result<KeyName, Status> {
+        key.parse().map_err(|error: KeyNameError| refusal::invalid(error.to_string()))
+    }
+
+    /// A key that this node holds a share of.
+    pub(crate) fn key_entry(&self, key: &str) -> Result<Arc<KeyEntry>, Status> {
+        let name = Self::key_name(key)?;
+        let keys = self.orchestrator.keys();
+        keys.get(name.as_str()).cloned().ok_or_else(|| {
+            let known: Vec<&str> = keys.iter().map(|entry| entry.name.as_str()).collect();
+            refusal::not_found(format!("no key named \"{name}\" on this node; it has: {}", known.join(", ")))
+        })
+    }
+
+    /// The public half of a key that this node holds a share of.
+    pub(crate) fn public_key(&self, key: &str) -> Result<(KeyName, AnyPublicKey), Status> {
+        self.key_entry(key).map(|entry| (entry.name.clone(), entry.public.clone()))
+    }
+
+    /// All keys, by name.
+    pub(crate) fn keys(&self) -> Vec<v1::KeyInfo> {
+        self.orchestrator.keys().iter().map(|entry| answer::key_info(&entry.name, &entry.public)).collect()
+    }
+
+    /// Runs a computation on the CPU pool.
+    pub(crate) async fn compute<T: Send + 'static>(
+        &self,
+        computation: impl FnOnce(&mut dyn CryptoRng) -> T + Send + 'static,
+    ) -> Result<T, Status> {
+        self.orchestrator.compute(computation).await.map_err(|error| refusal::compute(&error))
+    }
+
+    /// Opens a ciphertext with the payload key that an instance found.
+    pub(crate) async fn open(&self, finished: Arc<Finished>, ciphertext: Bytes) -> Result<Bytes, Status> {
+        let open = move |_: &mut dyn CryptoRng| {
+            let key = PayloadKey::from_bytes(finished.result.expose()).map_err(|error| error.to_string())?;
+            let mut plaintext = open_bytes(&key, &ciphertext).map_err(|error| error.to_string())?;
+            Ok::<_, String>(Bytes::from(mem::take(plaintext.expose_mut())))
+        };
+        self.compute(open).await?.map_err(|reason| refusal::invalid(format!("the payload does not open: {reason}")))
+    }
+
+    /// Notes how long the request took to arrive and to be decoded.
+    pub(crate) fn decoded<T>(&self, request: &Request<T>, suite: Suite) {
+        if let Some(arrival) = request.extensions().get::<Arrival>() {
+            let (received, now) = (arrival.receiving(), arrival.since().elapsed());
+            self.orchestrator.observe_stage(suite, Stage::Received, None, received);
+            self.orchestrator.observe_stage(suite, Stage::Deserialised, None, now.saturating_sub(received));
+        }
+    }
+
+    /// Notes when the answer is ready to leave.
+    pub(crate) fn returned<T>(&self, request: &Request<T>, suite: Suite, instance: InstanceId) {
+        if let Some(arrival) = request.extensions().get::<Arrival>() {
+            self.orchestrator.observe_stage(suite, Stage::Returned, Some(&instance), arrival.since().elapsed());
+        }
+    }
+
+    /// The peers that are not connected.
+    pub(crate) fn unreachable(&self) -> Vec<u16> {
+        let peers = self.transport.status().into_iter();
+        peers.filter(|peer| peer.state != PeerState::Connected).map(|peer| peer.peer.get()).collect()
+    }
+
+    /// This node, its peers and its load.
+    pub(crate) fn status(&self) -> v1::GetStatusResponse {
+        let load = self.orchestrator.load();
+        let culprits = self.orchestrator.culprits();
+        v1::GetStatusResponse {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            node: u32::from(self.transport.local().get()),
+            nodes: u32::from(self.nodes),
+            peers: self.transport.status().into_iter().map(answer::peer).collect(),
+            instances_running: u64::try_from(load.running).unwrap_or(u64::MAX),
+            results_cached: u64::try_from(load.results).unwrap_or(u64::MAX),
+            uptime_seconds: self.started.elapsed().as_secs(),
+            culprits: culprits.iter().rev().take(MAX_CULPRITS).map(|record| answer::culprit(&record.culprit)).collect(),
+        }
+    }
+}
+
+/// The header of a whole ciphertext, sharing its buffer.
+pub(crate) fn header_of(ciphertext: &Bytes) -> Result<Bytes, Status> {
+    let (header, _) = split_ciphertext(ciphertext).map_err(|error| refusal::request(&error))?;
+    Ok(ciphertext.slice_ref(header))
+}

@@ -1,0 +1,322 @@
+//! One node, put together from the floors below and taken apart again.
+
+mod error;
+
+use std::{
+    net::{SocketAddr, TcpListener as StdListener},
+    num::NonZeroU16,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use prometheus_client::registry::Registry;
+use theta_network::{
+    Identity, Inbound, PeerId, PeerState, Transport,
+    group::GroupFile,
+    mesh::{Listen, Mesh, MeshConfig, MeshLimits},
+};
+use theta_orchestration::{KeyStore, Orchestrator};
+use tokio::{net::TcpListener, sync::mpsc, task::JoinHandle};
+
+pub use self::error::StartError;
+use crate::{
+    config::NodeConfig,
+    grpc::{Admission, ApiServer, NodeState, Serving},
+    metrics::{self, AdmissionCollector, ApiMetrics, MeshCollector, ProcessCollector, Readiness},
+};
+
+/// How long requests may still run when the node stops.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// A transport and what arrives on it.
+type Wires = (Arc<dyn Transport>, mpsc::Receiver<Inbound>);
+
+/// What may be put between a node and its transport.
+type Wrap = dyn FnOnce(Arc<dyn Transport>, mpsc::Receiver<Inbound>) -> Wires + Send;
+
+/// Sockets that are bound already; the configuration's addresses serve for the others.
+#[derive(Debug, Default)]
+pub struct Listeners {
+    /// For the other nodes.
+    pub peer: Option<StdListener>,
+    /// For clients.
+    pub api: Option<StdListener>,
+    /// For the monitoring system.
+    pub metrics: Option<StdListener>,
+}
+
+/// A node about to start.
+pub struct NodeBuilder {
+    config: NodeConfig,
+    listeners: Listeners,
+    wrap: Box<Wrap>,
+}
+
+/// A running node. Dropping it stops it at once; [`Node::shutdown`] lets requests finish.
+pub struct Node {
+    id: NonZeroU16,
+    addresses: Addresses,
+    mesh: Arc<Mesh>,
+    orchestrator: Arc<Orchestrator>,
+    serving: Option<Serving>,
+    metrics: Option<JoinHandle<()>>,
+    stopping: Arc<AtomicBool>,
+}
+
+struct Addresses {
+    peer: SocketAddr,
+    api: SocketAddr,
+    metrics: Option<SocketAddr>,
+}
+
+impl Node {
+    /// Starts a node: reads its files, connects to its peers and serves its clients. Returns when the node listens;
+    /// whether enough peers are there is for `/readyz` to say. Call it within a Tokio runtime.
+    ///
+    /// # Errors
+    /// [`StartError`]: which file, address or key is wrong, and what would be right. Nothing is left running.
+    pub async fn start(config: NodeConfig) -> Result<Self, StartError> {
+        Self::builder(config).start().await
+    }
+
+    /// Starts a node whose messages pass through another transport, for tests of nodes that lie.
+    ///
+    /// # Errors
+    /// As [`Node::start`].
+    pub async fn start_with_transport(
+        config: NodeConfig,
+        wrap: impl FnOnce(Arc<dyn Transport>, mpsc::Receiver<Inbound>) -> Wires + Send + 'static,
+    ) -> Result<Self, StartError> {
+        Self::builder(config).transport(wrap).start().await
+    }
+
+    /// A node with more to say about how it starts.
+    #[must_use]
+    pub fn builder(config: NodeConfig) -> NodeBuilder {
+        NodeBuilder {
+            config,
+            listeners: Listeners::default(),
+            wrap: Box::new(|transport, inbound| (transport, inbound)),
+        }
+    }
+
+    /// This node's number.
+    #[must_use]
+    pub const fn id(&self) -> NonZeroU16 {
+        self.id
+    }
+
+    /// Where peers connect.
+    #[must_use]
+    pub const fn peer_address(&self) -> SocketAddr {
+        self.addresses.peer
+    }
+
+    /// Where clients connect.
+    #[must_use]
+    pub const fn api_address(&self) -> SocketAddr {
+        self.addresses.api
+    }
+
+    /// Where metrics are served, if they are.
+    #[must_use]
+    pub const fn metrics_address(&self) -> Option<SocketAddr> {
+        self.addresses.metrics
+    }
+
+    /// The orchestrator, for hosts that embed a node.
+    #[must_use]
+    pub const fn orchestrator(&self) -> &Arc<Orchestrator> {
+        &self.orchestrator
+    }
+
+    /// Returns when the API server has stopped by itself, which it does only if something is broken.
+    pub async fn wait(&mut self) {
+        if let Some(serving) = &mut self.serving {
+            serving.stopped().await;
+        }
+    }
+
+    /// Stops: tells clients and the monitoring system, lets running requests finish for at most five seconds, then
+    /// closes everything.
+    pub async fn shutdown(mut self) {
+        self.stopping.store(true, Ordering::Relaxed);
+        if let Some(serving) = self.serving.take() {
+            serving.stop(GRACE).await;
+        }
+        self.mesh.shutdown();
+        self.mesh.stopped().await;
+        tracing::info!(node = self.id, "stopped");
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.orchestrator.shutdown();
+        self.mesh.shutdown();
+        if let Some(metrics) = self.metrics.take() {
+            metrics.abort();
+        }
+    }
+}
+
+impl NodeBuilder {
+    /// Uses sockets that are bound already.
+    #[must_use]
+    pub fn listeners(mut self, listeners: Listeners) -> Self {
+        self.listeners = listeners;
+        self
+    }
+
+    /// Passes all messages between nodes through what `wrap` makes of the transport.
+    #[must_use]
+    pub fn transport(
+        mut self,
+        wrap: impl FnOnce(Arc<dyn Transport>, mpsc::Receiver<Inbound>) -> Wires + Send + 'static,
+    ) -> Self {
+        self.wrap = Box::new(wrap);
+        self
+    }
+
+    /// Starts the node.
+    ///
+    /// # Errors
+    /// As [`Node::start`].
+    pub async fn start(self) -> Result<Node, StartError> {
+        let Self { config, listeners, wrap } = self;
+        let (group, identity) = membership(&config)?;
+        let keys = key_store(&config, &group)?;
+        // All addresses before any thread: what cannot be bound is told at once, and nothing has to be undone.
+        let api = listen(listeners.api, config.listen.api, "api")?;
+        let metrics = match (listeners.metrics, config.listen.metrics) {
+            (None, None) => None,
+            (bound, address) => Some(listen(bound, address.unwrap_or(config.listen.api), "metrics")?),
+        };
+        let peer = listeners.peer.map_or(Listen::Address(config.listen.peer), Listen::Bound);
+
+        let mut registry = Registry::default();
+        let local = PeerId::from(config.id);
+        let (mesh, inbound) = Mesh::start(MeshConfig {
+            local,
+            identity: identity.clone(),
+            listen: peer,
+            peers: group.mesh_peers(local),
+            limits: MeshLimits::default(),
+        })?;
+        let (transport, inbound) = wrap(Arc::clone(&mesh) as Arc<dyn Transport>, inbound);
+        let orchestration = config.limits.orchestration(config.cpu_threads);
+        let orchestrator = Orchestrator::start(orchestration, keys, Arc::clone(&transport), inbound, &mut registry)
+            .inspect_err(|_| mesh.shutdown())?;
+
+        let admission = Admission::new(config.limits.max_in_flight.get(), config.limits.max_in_flight_bytes.get());
+        let api_metrics = ApiMetrics::register(&mut registry);
+        registry.register_collector(Box::new(ProcessCollector));
+        registry.register_collector(Box::new(MeshCollector(Arc::clone(&mesh))));
+        registry.register_collector(Box::new(AdmissionCollector(Arc::clone(&admission))));
+
+        let stopping = Arc::new(AtomicBool::new(false));
+        let ready = readiness(&transport, group.threshold(), &stopping);
+        let addresses = Addresses {
+            peer: mesh.local_addr(),
+            api: local_address(&api)?,
+            metrics: metrics.as_ref().map(local_address).transpose()?,
+        };
+        let nodes = u16::try_from(group.nodes().len()).unwrap_or(u16::MAX);
+        let state = NodeState { orchestrator: Arc::clone(&orchestrator), transport, nodes, started: Instant::now() };
+        let mut node = Node { id: config.id, addresses, mesh, orchestrator, serving: None, metrics: None, stopping };
+        let server = ApiServer {
+            listener: api,
+            identity: &identity,
+            group: &group,
+            limits: &config.limits,
+            metrics: api_metrics,
+            admission,
+            state: Arc::new(state),
+        };
+        node.serving = Some(server.start().await?);
+        node.metrics = metrics.map(|listener| tokio::spawn(metrics::serve(listener, Arc::new(registry), ready)));
+        tracing::info!(
+            node = node.id,
+            group = group.name(),
+            peers = %node.addresses.peer,
+            api = %node.addresses.api,
+            "ready for requests"
+        );
+        Ok(node)
+    }
+}
+
+/// The group, and this node's identity if it is the one that the group knows.
+fn membership(config: &NodeConfig) -> Result<(GroupFile, Identity), StartError> {
+    let group = GroupFile::load(&config.group)?;
+    let identity = Identity::load(&config.certificate, &config.private_key)?;
+    let shown = identity.fingerprint();
+    let Some(member) = group.node(PeerId::from(config.id)) else {
+        return Err(StartError::NotInGroup { id: config.id, nodes: group.nodes().len(), group: config.group.clone() });
+    };
+    if member.certificate != shown {
+        return Err(StartError::Certificate {
+            id: config.id,
+            certificate: config.certificate.clone(),
+            shown,
+            group: config.group.clone(),
+            pinned: member.certificate,
+            owner: group.node_by_certificate(&shown).map(|owner| owner.id),
+        });
+    }
+    Ok((group, identity))
+}
+
+/// This node's keys, if they are of this group.
+fn key_store(config: &NodeConfig, group: &GroupFile) -> Result<KeyStore, StartError> {
+    // The key store looks for a folder of this name; see `NodeConfig::keys`.
+    let Some(folder) = config.keys.parent().filter(|_| config.keys.ends_with("keys")) else {
+        return Err(StartError::KeyFolder(config.keys.clone()));
+    };
+    let keys = KeyStore::load(folder)?;
+    let (group_k, group_n) = (group.threshold(), group.nodes().len());
+    for entry in keys.iter() {
+        let threshold = entry.public.threshold();
+        if threshold.k() != group_k || usize::from(threshold.n()) != group_n {
+            return Err(StartError::Threshold {
+                key: entry.name.to_string(),
+                key_k: threshold.k(),
+                key_n: threshold.n(),
+                group: config.group.clone(),
+                group_k,
+                group_n,
+            });
+        }
+    }
+    Ok(keys)
+}
+
+fn listen(bound: Option<StdListener>, address: SocketAddr, setting: &'static str) -> Result<TcpListener, StartError> {
+    let failed = |error| StartError::listen(setting, address, error);
+    let listener = bound.map_or_else(|| StdListener::bind(address), Ok).map_err(failed)?;
+    listener.set_nonblocking(true).map_err(failed)?;
+    TcpListener::from_std(listener).map_err(failed)
+}
+
+fn local_address(listener: &TcpListener) -> Result<SocketAddr, StartError> {
+    listener.local_addr().map_err(StartError::Socket)
+}
+
+/// Ready: not stopping, and enough peers connected for an operation to finish.
+fn readiness(transport: &Arc<dyn Transport>, threshold: u16, stopping: &Arc<AtomicBool>) -> Readiness {
+    let (transport, stopping) = (Arc::clone(transport), Arc::clone(stopping));
+    Arc::new(move || {
+        if stopping.load(Ordering::Relaxed) {
+            return Err("the node is stopping".to_owned());
+        }
+        let peers = transport.status();
+        let connected = peers.iter().filter(|peer| peer.state == PeerState::Connected).count();
+        if connected + 1 < usize::from(threshold) {
+            return Err(format!("{connected} peers are connected, it takes {}", threshold.saturating_sub(1)));
+        }
+        Ok(())
+    })
+}

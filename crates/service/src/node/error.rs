@@ -1,0 +1,148 @@
+//! Why a node does not start: one line each, with the place and the remedy.
+
+use std::{io, net::SocketAddr, num::NonZeroU16, path::PathBuf};
+
+use theta_network::{Fingerprint, IdentityError, PeerId, group::GroupFileError, mesh::MeshError};
+use theta_orchestration::KeyStoreError;
+
+use crate::grpc::ApiError;
+
+/// Why a node did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The group file is missing or wrong.
+    #[error(transparent)]
+    Group(#[from] GroupFileError),
+    /// The certificate or private key is missing, wrong, or readable by others.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// The group has no such node.
+    #[error("the group file {} has nodes 1 to {nodes}, not {id}: set `id` in node.toml to this node's number", group.display())]
+    NotInGroup {
+        /// The configured number.
+        id: NonZeroU16,
+        /// How many nodes there are.
+        nodes: usize,
+        /// The group file.
+        group: PathBuf,
+    },
+    /// The group knows this node by another certificate.
+    #[error(
+        "the certificate {} ({shown}) is {}, {} has {pinned} for node {id}: {}",
+        certificate.display(),
+        Owner(*owner),
+        group.display(),
+        Remedy(*owner)
+    )]
+    Certificate {
+        /// The configured number.
+        id: NonZeroU16,
+        /// The certificate's file.
+        certificate: PathBuf,
+        /// Its fingerprint.
+        shown: Fingerprint,
+        /// The group file.
+        group: PathBuf,
+        /// The fingerprint there.
+        pinned: Fingerprint,
+        /// The node that the certificate belongs to, if any.
+        owner: Option<PeerId>,
+    },
+    /// The keys cannot be used.
+    #[error(transparent)]
+    Keys(#[from] KeyStoreError),
+    /// The key folder has another name.
+    #[error("the key folder {} must be named `keys`: rename it and set `keys` in node.toml", .0.display())]
+    KeyFolder(PathBuf),
+    /// A key is of another group.
+    #[error(
+        "the key {key} is for {key_k} of {key_n} nodes, the group {} for {group_k} of {group_n}: give this node the keys \
+         and the group file that were made together",
+        group.display()
+    )]
+    Threshold {
+        /// The key's name.
+        key: String,
+        /// How many nodes the key takes.
+        key_k: u16,
+        /// Of how many.
+        key_n: u16,
+        /// The group file.
+        group: PathBuf,
+        /// How many nodes the group takes.
+        group_k: u16,
+        /// Of how many.
+        group_n: usize,
+    },
+    /// Another process listens there.
+    #[error(
+        "the {setting} address {address} is in use: stop the process that listens there or change `listen.{setting}` in node.toml"
+    )]
+    AddressInUse {
+        /// `api` or `metrics`.
+        setting: &'static str,
+        /// Where.
+        address: SocketAddr,
+    },
+    /// The system does not let the node listen there.
+    #[error("cannot listen on {address}: {reason}; change `listen.{setting}` in node.toml")]
+    Listen {
+        /// `api` or `metrics`.
+        setting: &'static str,
+        /// Where.
+        address: SocketAddr,
+        /// The system's words.
+        reason: io::Error,
+    },
+    /// A bound socket has no address.
+    #[error("a socket that was just opened does not work: {0}")]
+    Socket(io::Error),
+    /// The mesh did not start.
+    #[error(transparent)]
+    Mesh(#[from] MeshError),
+    /// The orchestrator did not start.
+    #[error(transparent)]
+    Orchestrator(#[from] theta_orchestration::StartError),
+    /// The API did not start.
+    #[error("the API cannot be served: {0}")]
+    Api(String),
+}
+
+impl StartError {
+    pub(super) fn listen(setting: &'static str, address: SocketAddr, reason: io::Error) -> Self {
+        match reason.kind() {
+            io::ErrorKind::AddrInUse => Self::AddressInUse { setting, address },
+            _ => Self::Listen { setting, address, reason },
+        }
+    }
+}
+
+impl From<ApiError> for StartError {
+    fn from(error: ApiError) -> Self {
+        Self::Api(error.to_string())
+    }
+}
+
+/// Whose certificate it is.
+struct Owner(Option<PeerId>);
+
+impl std::fmt::Display for Owner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Some(owner) => write!(f, "that of node {owner}"),
+            None => f.write_str("not in the group"),
+        }
+    }
+}
+
+/// What would be right.
+struct Remedy(Option<PeerId>);
+
+impl std::fmt::Display for Remedy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Some(owner) => write!(f, "set `id = {owner}` in node.toml or give the other node's certificate"),
+            None => f.write_str("use the certificate and the group file that were made together"),
+        }
+    }
+}

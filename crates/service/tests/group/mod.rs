@@ -1,0 +1,204 @@
+//! A whole group in one process: real nodes, real sockets, real keys.
+#![allow(dead_code, unreachable_pub, reason = "each test crate uses a part of it")]
+
+use std::{
+    fs,
+    net::{SocketAddr, TcpListener},
+    num::NonZeroU16,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use hyper_util::rt::TokioIo;
+use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use tempfile::TempDir;
+use theta_network::{
+    Identity, PeerId,
+    group::{GroupClient, GroupFile, GroupNode},
+    tls,
+};
+use theta_schemes::{
+    Suite,
+    keys::{AnyPublicKey, KeyName, deal_any},
+};
+use theta_service::{Listeners, Node, NodeBuilder, NodeConfig, config::ListenConfig};
+use theta_sharing::Threshold;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tonic::transport::{Channel, Endpoint};
+
+pub const CIPHER: &str = "vault";
+pub const SIGNER: &str = "release";
+pub const COIN: &str = "lottery";
+
+pub const KEYS: [(&str, Suite); 3] =
+    [(CIPHER, Suite::Sg02Ristretto255), (SIGNER, Suite::Bls04MinPk), (COIN, Suite::Cks05Ristretto255)];
+
+/// A group on disk, and its nodes.
+pub struct TestGroup {
+    pub folder: TempDir,
+    pub group: GroupFile,
+    pub nodes: Vec<Option<Node>>,
+}
+
+/// A group on disk with its sockets bound, no node running yet.
+pub struct Prepared {
+    pub folder: TempDir,
+    pub group: GroupFile,
+    pub listeners: Vec<Listeners>,
+}
+
+pub fn write_private(path: &Path, text: &str) {
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+}
+
+fn write_identity(folder: &Path, name: &str) -> theta_network::Fingerprint {
+    let made = Identity::generate(name).unwrap();
+    let stem = name.split('-').next().unwrap();
+    fs::create_dir_all(folder.join("keys")).unwrap();
+    fs::write(folder.join(format!("{stem}.crt")), &made.certificate_pem).unwrap();
+    write_private(&folder.join(format!("{stem}.key")), &made.key_pem);
+    made.fingerprint
+}
+
+fn bound() -> (TcpListener, SocketAddr) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    (listener, address)
+}
+
+impl Prepared {
+    pub fn new(k: u16, n: u16) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut nodes = Vec::new();
+        let mut listeners = Vec::new();
+        for id in 1..=n {
+            let ((peer, peer_address), (api, api_address), (metrics, metrics_address)) = (bound(), bound(), bound());
+            let here = folder.path().join(format!("node-{id}"));
+            let certificate = write_identity(&here, &format!("node-{id}"));
+            nodes.push(GroupNode {
+                id: PeerId::try_from(id).unwrap(),
+                peer_address: peer_address.to_string(),
+                api_address: api_address.to_string(),
+                certificate,
+            });
+            let listen = ListenConfig { peer: peer_address, api: api_address, metrics: Some(metrics_address) };
+            let config = NodeConfig::new(NonZeroU16::new(id).unwrap(), listen);
+            fs::write(here.join("node.toml"), config.to_toml().unwrap()).unwrap();
+            listeners.push(Listeners { peer: Some(peer), api: Some(api), metrics: Some(metrics) });
+        }
+        let client = folder.path().join("client");
+        let certificate = write_identity(&client, "client");
+        let clients = vec![GroupClient { name: "tester".to_owned(), certificate }];
+        let group = GroupFile::new("test", k, nodes, clients).unwrap();
+        let prepared = Self { folder, group, listeners };
+        for place in prepared.places() {
+            fs::write(place.join("group.toml"), prepared.group.to_text()).unwrap();
+        }
+        prepared.deal(k, n);
+        prepared
+    }
+
+    fn places(&self) -> Vec<PathBuf> {
+        let nodes = self.group.nodes().iter().map(|node| self.folder.path().join(format!("node-{}", node.id)));
+        nodes.chain([self.folder.path().join("client")]).collect()
+    }
+
+    fn deal(&self, k: u16, n: u16) {
+        let mut rng = ChaCha20Rng::seed_from_u64(7);
+        for (name, suite) in KEYS {
+            let name: KeyName = name.parse().unwrap();
+            let (public, shares) = deal_any(suite, Threshold::new(k, n).unwrap(), &mut rng);
+            for place in self.places() {
+                fs::write(place.join(format!("keys/{name}.pub")), public.to_text(&name)).unwrap();
+            }
+            for (place, share) in self.places().iter().zip(&shares) {
+                write_private(&place.join(format!("keys/{name}.share")), share.to_text(&name).expose());
+            }
+        }
+    }
+
+    pub fn config(&self, id: u16) -> NodeConfig {
+        NodeConfig::load(&self.folder.path().join(format!("node-{id}/node.toml"))).unwrap()
+    }
+
+    /// Starts all nodes, each as `shape` will have it.
+    pub async fn start(
+        self,
+        mut configure: impl FnMut(u16, &mut NodeConfig),
+        mut shape: impl FnMut(u16, NodeBuilder) -> NodeBuilder,
+    ) -> TestGroup {
+        let mut nodes = Vec::new();
+        let configs: Vec<NodeConfig> = (1..=self.group.nodes().len()).map(|id| self.config(id as u16)).collect();
+        for ((id, mut config), listeners) in (1..).zip(configs).zip(self.listeners) {
+            config.cpu_threads = std::num::NonZeroUsize::new(1);
+            configure(id, &mut config);
+            let node = shape(id, Node::builder(config).listeners(listeners)).start().await.unwrap();
+            nodes.push(Some(node));
+        }
+        TestGroup { folder: self.folder, group: self.group, nodes }
+    }
+}
+
+impl TestGroup {
+    /// Any 2 of 4, all honest.
+    pub async fn new() -> Self {
+        Prepared::new(2, 4).start(|_, _| {}, |_, node| node).await
+    }
+
+    pub fn client_folder(&self) -> PathBuf {
+        self.folder.path().join("client")
+    }
+
+    pub fn client_identity(&self) -> Identity {
+        let folder = self.client_folder();
+        Identity::load(&folder.join("client.crt"), &folder.join("client.key")).unwrap()
+    }
+
+    pub fn public(&self, name: &str) -> AnyPublicKey {
+        let text = fs::read_to_string(self.client_folder().join(format!("keys/{name}.pub"))).unwrap();
+        AnyPublicKey::from_text(&text).unwrap().1
+    }
+
+    /// Stops a node at once, as if its process were gone.
+    pub fn kill(&mut self, id: u16) {
+        drop(self.nodes[usize::from(id) - 1].take());
+    }
+
+    pub async fn shutdown(self) {
+        for node in self.nodes.into_iter().flatten() {
+            node.shutdown().await;
+        }
+    }
+
+    pub fn node(&self, id: u16) -> &Node {
+        self.nodes[usize::from(id) - 1].as_ref().unwrap()
+    }
+
+    /// A connection to a node's API as any gRPC library would make it.
+    pub async fn channel(&self, id: u16) -> Channel {
+        self.channel_as(id, &self.client_identity()).await.unwrap()
+    }
+
+    pub async fn channel_as(&self, id: u16, identity: &Identity) -> Result<Channel, tonic::transport::Error> {
+        let node = self.group.node(PeerId::try_from(id).unwrap()).unwrap().clone();
+        let config = tls::client_config(identity, node.certificate, &[b"h2"]).unwrap();
+        let address = node.api_address.clone();
+        let connector = tower::service_fn(move |_| {
+            let (address, config) = (address.clone(), Arc::clone(&config));
+            async move {
+                let tcp = TcpStream::connect(&address).await?;
+                tcp.set_nodelay(true)?;
+                let tls = TlsConnector::from(config).connect(tls::server_name(), tcp).await?;
+                Ok::<_, std::io::Error>(TokioIo::new(tls))
+            }
+        });
+        Endpoint::from_shared(format!("http://{}", node.api_address))?
+            .connect_timeout(Duration::from_secs(20))
+            .connect_with_connector(connector)
+            .await
+    }
+}
