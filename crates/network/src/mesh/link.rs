@@ -1,7 +1,10 @@
 //! What a node knows about one peer, shared by the connection it dials and the one it accepts.
 
 use core::time::Duration;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    io,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use rustls::crypto::SecureRandom;
 use tokio::sync::{Semaphore, watch};
@@ -39,6 +42,18 @@ struct Health {
     connected: bool,
     ever_connected: bool,
     last_error: Option<String>,
+}
+
+/// An I/O error as people say it: without the system's number, and without lessons on TLS when the other side just went.
+pub(super) fn in_words(error: &io::Error) -> String {
+    if error.kind() == io::ErrorKind::UnexpectedEof {
+        return "the other side closed it".to_owned();
+    }
+    let text = error.to_string();
+    match text.split_once(" (os error") {
+        Some((words, _)) => words.to_lowercase(),
+        None => text,
+    }
 }
 
 impl Link {

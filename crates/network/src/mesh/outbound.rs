@@ -14,7 +14,7 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 
 use super::{
     frame::{self, CONTROL_FRAME_BYTES, Frame, FrameError, VERSION},
-    link::{Backoff, Link},
+    link::{Backoff, Link, in_words},
     queue::BadAcknowledgement,
     stopped,
 };
@@ -26,7 +26,7 @@ pub(super) const TLS_BUFFER_BYTES: usize = 512 * 1024;
 /// Why a dialled connection did not come up or ended.
 #[derive(Debug, thiserror::Error)]
 enum OutboundError {
-    #[error("cannot connect: {0}")]
+    #[error("cannot connect: {}", in_words(.0))]
     Connect(io::Error),
     #[error("no answer within {0:?}")]
     Timeout(Duration),
@@ -35,7 +35,8 @@ enum OutboundError {
     #[error("another node answers at its address: {0}; give all nodes the same group file")]
     WrongPeer(UnpinnedCertificate),
     #[error(
-        "it closed the connection before greeting ({0}); it may not have this node's certificate in its group file"
+        "it closed the connection before greeting ({}); it may not have this node's certificate in its group file",
+        in_words(.0)
     )]
     NotWelcome(io::Error),
     #[error("it speaks version {0} of the peer protocol, this node {VERSION}; run the same release on both")]
@@ -46,7 +47,7 @@ enum OutboundError {
     Acknowledgement(#[from] BadAcknowledgement),
     #[error("it broke the protocol: unexpected frame")]
     Unexpected,
-    #[error("connection lost: {0}")]
+    #[error("connection lost: {}", in_words(.0))]
     Lost(#[from] io::Error),
     #[error("no sign of life for {0:?}")]
     Silent(Duration),

@@ -1,0 +1,49 @@
+//! The raw operations of each group: what no scheme on it can go below.
+
+use std::hint::black_box;
+
+use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use theta_groups::{
+    Group, Pairing, Ristretto255, Scalar,
+    bls12_381::{Bls12_381, G1, G2},
+};
+
+fn group<G: Group>(c: &mut Criterion) {
+    let mut rng = ChaCha20Rng::seed_from_u64(1);
+    let scalar = G::Scalar::random(&mut rng);
+    let point = G::mul_base(&G::Scalar::random(&mut rng));
+    let encoded = G::encode(&point);
+    let mut g = c.benchmark_group(format!("group/{}", G::NAME));
+    g.bench_function("mul_base", |b| b.iter(|| G::mul_base(black_box(&scalar))));
+    g.bench_function("mul", |b| b.iter(|| black_box(point) * black_box(scalar)));
+    g.bench_function("encode", |b| b.iter(|| G::encode(black_box(&point))));
+    g.bench_function("decode", |b| b.iter(|| G::decode(black_box(encoded.as_ref()))));
+    g.bench_function("hash_to_group", |b| b.iter(|| G::hash_to_group(b"bench", black_box(&[b"a message"]))));
+    for n in [3_usize, 11, 34, 43, 100] {
+        let scalars: Vec<_> = (0..n).map(|_| G::Scalar::random(&mut rng)).collect();
+        let points: Vec<_> = (0..n).map(|_| G::mul_base(&G::Scalar::random(&mut rng))).collect();
+        let short: Vec<u128> = (0..n).map(|i| u128::MAX / 3 - i as u128).collect();
+        g.bench_with_input(BenchmarkId::new("vartime_msm", n), &n, |b, _| b.iter(|| G::vartime_msm(&scalars, &points)));
+        g.bench_with_input(BenchmarkId::new("vartime_msm_short", n), &n, |b, _| {
+            b.iter(|| G::vartime_msm_short(&short, &points));
+        });
+    }
+}
+
+fn pairing(c: &mut Criterion) {
+    let pairs = [(G1::generator(), G2::generator()), (-G1::generator(), G2::generator())];
+    c.bench_function("group/bls12-381/product of two pairings", |b| {
+        b.iter(|| Bls12_381::vartime_product_is_one(black_box(&pairs)));
+    });
+}
+
+fn all(c: &mut Criterion) {
+    group::<Ristretto255>(c);
+    group::<G1>(c);
+    group::<G2>(c);
+    pairing(c);
+}
+
+criterion_group!(groups, all);
+criterion_main!(groups);

@@ -1,0 +1,267 @@
+//! `theta coin`, `theta verify-coin`, `theta status`.
+
+use std::{collections::BTreeSet, path::PathBuf, time::Duration};
+
+use clap::Args;
+use serde::Serialize;
+use theta_client::NodeStatus;
+use theta_schemes::{MAX_COIN_NAME_LEN, Purpose};
+use theta_wire::v1;
+
+use crate::{
+    connect::{ClientArgs, CulpritView, Provenance},
+    exit::{self, Failure},
+    files::{Source, Target},
+    keys::KeyArgs,
+    output::{BAD, GOOD, Output, Table},
+    units,
+};
+
+/// Options of `theta coin`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  theta coin 'lottery of 21 November'
+  theta coin round-17 --proof round-17.proof    for theta verify-coin
+
+The same name always gives the same 32 bytes, at every node; nobody knows them before k nodes were asked.")]
+pub(crate) struct CoinArgs {
+    /// The coin's name
+    name: String,
+    /// Name of the key [default: coin, or the only one for coins]
+    #[arg(long, value_name = "NAME")]
+    key: Option<String>,
+    /// Write the proof, with which anybody can check the value
+    #[arg(long, value_name = "FILE")]
+    proof: Option<PathBuf>,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+/// Options of `theta verify-coin`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  theta verify-coin round-17 c0ffee... --proof round-17.proof
+  theta verify-coin round-17 c0ffee... --proof round-17.proof --public-key coin.pub
+
+Exit code 0 if this is the coin, 1 if it is not.")]
+pub(crate) struct VerifyCoinArgs {
+    /// The coin's name
+    name: String,
+    /// The value in hexadecimal, as theta coin prints it
+    value: String,
+    /// The proof, as theta coin --proof writes it, or in hexadecimal
+    #[arg(long, value_name = "FILE")]
+    proof: PathBuf,
+    #[command(flatten)]
+    key: KeyArgs,
+}
+
+/// Options of `theta status`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  theta status
+  theta status --json --timeout 2s
+
+Exit code 3 if fewer nodes answer than it takes to decrypt, sign or draw.")]
+pub(crate) struct StatusArgs {
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+#[derive(Serialize)]
+struct Coin {
+    name: String,
+    value: String,
+    proof: String,
+    #[serde(flatten)]
+    provenance: Provenance,
+}
+
+#[derive(Serialize)]
+struct CoinVerdict<'a> {
+    valid: bool,
+    reason: Option<String>,
+    key: &'a str,
+}
+
+#[derive(Serialize)]
+struct Status {
+    group: String,
+    threshold: u16,
+    up: usize,
+    nodes: Vec<NodeView>,
+    culprits: Vec<CulpritView>,
+}
+
+#[derive(Serialize)]
+struct NodeView {
+    node: u16,
+    address: String,
+    up: bool,
+    problem: Option<String>,
+    version: Option<String>,
+    uptime_seconds: Option<u64>,
+    peers_connected: Option<usize>,
+    peers_away: Vec<u32>,
+    instances_running: Option<u64>,
+    results_cached: Option<u64>,
+    latency_ms: Option<f64>,
+}
+
+/// `theta coin`.
+pub(crate) fn coin(args: &CoinArgs, output: Output) -> Result<(), Failure> {
+    if args.name.len() > MAX_COIN_NAME_LEN {
+        return Err(Failure::Usage(format!("a coin's name has at most {MAX_COIN_NAME_LEN} bytes")));
+    }
+    let key = args.client.keyring().choose(args.key.as_deref(), Purpose::Coin)?;
+    let session = args.client.open()?;
+    let name = args.name.clone().into_bytes();
+    let answer = session.block_on(session.client().flip_coin(key.name.as_str(), name.into()))?;
+    let provenance = Provenance::new(key.name.as_str(), &answer);
+    provenance.warn_of_culprits();
+    if let Some(path) = &args.proof {
+        Target::File(path.clone()).write(&answer.result.proof, false)?;
+    }
+    let report = Coin {
+        name: args.name.clone(),
+        value: hex::encode(&answer.result.value),
+        proof: hex::encode(&answer.result.proof),
+        provenance,
+    };
+    output.result(&report, |out| writeln!(out, "{}", report.value))
+}
+
+/// `theta verify-coin`.
+pub(crate) fn verify_coin(args: &VerifyCoinArgs, output: Output) -> Result<(), Failure> {
+    let key = args.key.choose(Purpose::Coin)?;
+    let value = hex::decode(args.value.trim()).map_err(|_| {
+        Failure::Usage(format!(
+            "{:?} is not a coin's value: give 64 hexadecimal digits, as theta coin prints them",
+            args.value
+        ))
+    })?;
+    let proof = Source::open(&args.proof)?.read_all(16 << 20, "this is not the proof that was meant")?;
+    let decoded = std::str::from_utf8(&proof).ok().and_then(|digits| hex::decode(digits.trim()).ok());
+    let verdict = key.public.verify(args.name.as_bytes(), &value, &decoded.unwrap_or(proof));
+    let report = CoinVerdict {
+        valid: verdict.is_ok(),
+        reason: verdict.as_ref().err().map(ToString::to_string),
+        key: key.name.as_str(),
+    };
+    output.result(&report, |out| match &verdict {
+        Ok(()) => writeln!(out, "{}: this is its coin, by the key {}", args.name, key.name),
+        Err(_) => Ok(()),
+    })?;
+    verdict.map_err(|error| {
+        Failure::Failed(format!("this is not the coin {:?} of the key {}: {error}", args.name, key.name))
+    })
+}
+
+/// `theta status`.
+pub(crate) fn status(args: &StatusArgs, output: Output) -> Result<(), Failure> {
+    let session = args.client.open()?;
+    let statuses = session.block_on(session.client().status());
+    let group = session.client().group();
+    let nodes: Vec<NodeView> = statuses.iter().map(NodeView::from).collect();
+    let up = nodes.iter().filter(|node| node.up).count();
+    let (threshold, name) = (group.threshold(), group.name().to_owned());
+    let status = Status { group: name, threshold, up, culprits: culprits(&statuses), nodes };
+    output.result(&status, |out| {
+        let mut table =
+            Table::new(&["node", "address", "state", "peers", "running", "cached", "up for", "answers in"], &[4, 5]);
+        for node in &status.nodes {
+            table.row(node.cells());
+        }
+        table.write(out)?;
+        for node in &status.nodes {
+            if let Some(problem) = &node.problem {
+                writeln!(out, "node {}: {problem}", node.node)?;
+            }
+        }
+        for CulpritView { node, misbehaviour } in &status.culprits {
+            writeln!(out, "{BAD}node {node} misbehaved: {misbehaviour}{BAD:#}")?;
+        }
+        let style = if up >= usize::from(threshold) { GOOD } else { BAD };
+        let total = status.nodes.len();
+        writeln!(out, "{style}{up} of {total} nodes are up{style:#}; it takes {threshold} to decrypt, sign or draw")
+    })?;
+    if up < usize::from(threshold) {
+        return Err(Failure::NoAnswer(format!(
+            "only {up} of {} nodes are up and it takes {threshold}: start the others with theta node run",
+            status.nodes.len()
+        )));
+    }
+    Ok(())
+}
+
+/// Everybody whom any node has caught, once for each misbehaviour.
+pub(crate) fn culprits(statuses: &[NodeStatus]) -> Vec<CulpritView> {
+    let answered = statuses.iter().filter_map(|status| status.status.as_ref().ok());
+    let named = answered.flat_map(|(response, _)| &response.culprits);
+    let distinct: BTreeSet<(u16, String)> =
+        named.filter_map(|culprit| Some((u16::try_from(culprit.node).ok()?, culprit.misbehaviour.clone()))).collect();
+    distinct.into_iter().map(|(node, misbehaviour)| CulpritView { node, misbehaviour }).collect()
+}
+
+impl From<&NodeStatus> for NodeView {
+    fn from(status: &NodeStatus) -> Self {
+        let (node, address) = (status.node.get(), status.address.clone());
+        match &status.status {
+            Ok((response, latency)) => {
+                let connected = |peer: &&v1::PeerStatus| peer.state() == v1::PeerState::Connected;
+                Self {
+                    node,
+                    address,
+                    up: true,
+                    problem: None,
+                    version: Some(response.version.clone()),
+                    uptime_seconds: Some(response.uptime_seconds),
+                    peers_connected: Some(response.peers.iter().filter(connected).count()),
+                    peers_away: response.peers.iter().filter(|peer| !connected(peer)).map(|peer| peer.node).collect(),
+                    instances_running: Some(response.instances_running),
+                    results_cached: Some(response.results_cached),
+                    latency_ms: Some(latency.as_secs_f64() * 1e3),
+                }
+            }
+            Err(problem) => Self {
+                node,
+                address,
+                // A node that refuses is there, but does not do what it takes.
+                up: false,
+                problem: Some(exit::tidy(&problem.problem.to_string())),
+                version: None,
+                uptime_seconds: None,
+                peers_connected: None,
+                peers_away: Vec::new(),
+                instances_running: None,
+                results_cached: None,
+                latency_ms: None,
+            },
+        }
+    }
+}
+
+impl NodeView {
+    fn cells(&self) -> [String; 8] {
+        let number = |value: Option<u64>| value.map_or_else(|| "-".to_owned(), |value| value.to_string());
+        let peers = match (self.peers_connected, self.peers_away.as_slice()) {
+            (None, _) => "-".to_owned(),
+            (Some(connected), []) => format!("all {connected}"),
+            (Some(connected), away) => format!("{connected} of {}", connected + away.len()),
+        };
+        let latency = self.latency_ms.map(|milliseconds| units::human(Duration::from_secs_f64(milliseconds / 1e3)));
+        [
+            self.node.to_string(),
+            self.address.clone(),
+            if self.up { "up" } else { "down" }.to_owned(),
+            peers,
+            number(self.instances_running),
+            number(self.results_cached),
+            self.uptime_seconds.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds} s")),
+            latency.unwrap_or_else(|| "-".to_owned()),
+        ]
+    }
+}

@@ -1,0 +1,52 @@
+//! What a process on this machine has used, from `/proc`.
+
+use std::{fs, time::Duration};
+
+/// Clock ticks in `/proc/PID/stat` a second: `USER_HZ`, which is 100 on every Linux that Rust supports.
+const MILLISECONDS_PER_TICK: u64 = 10;
+
+/// CPU time that the process has used so far, in user and kernel mode, to 10 ms. `None` when there is no such process.
+pub(crate) fn cpu_time(pid: u32) -> Option<Duration> {
+    parse_cpu_time(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// The most memory that the process has had resident, in bytes.
+pub(crate) fn peak_memory(pid: u32) -> Option<u64> {
+    parse_peak_memory(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
+}
+
+fn parse_cpu_time(stat: &str) -> Option<Duration> {
+    // The second field is the program's name in parentheses, which may hold anything: count from its end.
+    let after_name = stat.get(stat.rfind(')')? + 1..)?;
+    let mut fields = after_name.split_whitespace().skip(11);
+    let user: u64 = fields.next()?.parse().ok()?;
+    let kernel: u64 = fields.next()?.parse().ok()?;
+    Some(Duration::from_millis(user.checked_add(kernel)?.checked_mul(MILLISECONDS_PER_TICK)?))
+}
+
+fn parse_peak_memory(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stat_line_is_read_whatever_the_name() {
+        let stat = "42 (a) b (c) S 1 42 42 0 -1 4194560 100 0 0 0 150 50 0 0 20 0 4 0 100 0 0";
+        assert_eq!(parse_cpu_time(stat), Some(Duration::from_secs(2)));
+        assert_eq!(parse_cpu_time("42 (a"), None);
+        assert_eq!(parse_peak_memory("Name:\tx\nVmHWM:\t    2048 kB\n"), Some(2 << 20));
+    }
+
+    #[test]
+    fn this_process_has_used_something() {
+        let pid = std::process::id();
+        assert!(peak_memory(pid).unwrap() > 1 << 16);
+        assert!(cpu_time(pid).is_some());
+        assert!(cpu_time(u32::MAX).is_none());
+    }
+}

@@ -1,0 +1,183 @@
+//! Where the client directory is, and the connection to the group.
+
+use std::{
+    future::Future,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use clap::Args;
+use serde::Serialize;
+use theta_client::{Answer, Client, ClientOptions};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::{exit::Failure, keys::Keyring, units};
+
+/// The client directory, which `theta group init` writes.
+#[derive(Debug, Args)]
+pub(crate) struct ClientDir {
+    /// Client directory: the group file, this client's certificate, the public keys
+    #[arg(long, value_name = "DIR", env = "THETA_CLIENT", default_value = "theta-group/client")]
+    client: PathBuf,
+}
+
+impl ClientDir {
+    /// The public keys in it.
+    pub(crate) fn keyring(&self) -> Keyring {
+        Keyring::new(&self.client)
+    }
+}
+
+/// How to ask the group.
+#[derive(Debug, Args)]
+pub(crate) struct ClientArgs {
+    #[command(flatten)]
+    dir: ClientDir,
+    /// How long the nodes may take
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::parse_duration)]
+    timeout: Duration,
+}
+
+impl ClientArgs {
+    /// The public keys of the group.
+    pub(crate) fn keyring(&self) -> Keyring {
+        self.dir.keyring()
+    }
+
+    /// How long the nodes may take.
+    pub(crate) const fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// Prepares to ask the nodes. Nothing is sent yet.
+    pub(crate) fn open(&self) -> Result<Session, Failure> {
+        if !self.dir.client.join("group.toml").is_file() {
+            let dir = self.dir.client.display();
+            return Err(Failure::Usage(format!(
+                "{dir} is not a client directory (it has no group.toml): name one with --client or THETA_CLIENT, or make a \
+                 group with theta group init"
+            )));
+        }
+        Session::open(&self.dir.client, self.timeout)
+    }
+}
+
+/// A client of a group, with the runtime that its connections live in.
+pub(crate) struct Session {
+    dir: PathBuf,
+    runtime: Runtime,
+    client: Client,
+}
+
+impl Session {
+    /// Opens a client directory.
+    pub(crate) fn open(dir: &Path, timeout: Duration) -> Result<Self, Failure> {
+        let runtime = runtime()?;
+        let options = ClientOptions { timeout, ..ClientOptions::default() };
+        let client = {
+            let _inside = runtime.enter();
+            Client::open_with(dir, options)?
+        };
+        Ok(Self { dir: dir.to_owned(), runtime, client })
+    }
+
+    /// The public keys of the group.
+    pub(crate) fn keyring(&self) -> Keyring {
+        Keyring::new(&self.dir)
+    }
+
+    /// The client.
+    pub(crate) const fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Runs something to its end.
+    pub(crate) fn block_on<F: Future>(&self, future: F) -> F::Output {
+        self.runtime.block_on(future)
+    }
+}
+
+/// A runtime for client work.
+pub(crate) fn runtime() -> Result<Runtime, Failure> {
+    let built = Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    built.map_err(|error| Failure::Internal(format!("cannot start threads: {error}")))
+}
+
+/// How an answer came about, in every command's JSON.
+#[derive(Debug, Serialize)]
+pub(crate) struct Provenance {
+    key: String,
+    node: u16,
+    contributors: Vec<u16>,
+    culprits: Vec<CulpritView>,
+    instance_id: String,
+    latency_ms: f64,
+}
+
+/// A node that was caught, and how.
+#[derive(Debug, Serialize)]
+pub(crate) struct CulpritView {
+    /// Who.
+    pub(crate) node: u16,
+    /// What it did.
+    pub(crate) misbehaviour: String,
+}
+
+impl Provenance {
+    /// Of this answer, with this key.
+    pub(crate) fn new<T>(key: &str, answer: &Answer<T>) -> Self {
+        let caught = answer
+            .culprits
+            .iter()
+            .map(|culprit| CulpritView { node: culprit.node.get(), misbehaviour: culprit.misbehaviour.clone() });
+        let lied = answer
+            .bad_answers
+            .iter()
+            .map(|problem| CulpritView { node: problem.node.get(), misbehaviour: problem.problem.to_string() });
+        let mut contributors: Vec<u16> = answer.contributors.iter().map(|node| node.get()).collect();
+        contributors.sort_unstable();
+        Self {
+            key: key.to_owned(),
+            node: answer.node.get(),
+            contributors,
+            culprits: caught.chain(lied).collect(),
+            instance_id: hex::encode(answer.instance_id),
+            latency_ms: answer.latency.as_secs_f64() * 1e3,
+        }
+    }
+
+    /// "by nodes 1 and 3 in 4.2 ms".
+    pub(crate) fn summary(&self) -> String {
+        let latency = units::human(Duration::from_secs_f64(self.latency_ms / 1e3));
+        format!("by {} in {latency}", nodes(&self.contributors))
+    }
+
+    /// Warns of every node that was caught.
+    pub(crate) fn warn_of_culprits(&self) {
+        for CulpritView { node, misbehaviour } in &self.culprits {
+            crate::output::diagnostic("warning", &format!("node {node} misbehaved: {misbehaviour}"));
+        }
+    }
+}
+
+/// "node 3", "nodes 1 and 3", "nodes 1, 3 and 4".
+pub(crate) fn nodes(numbers: &[u16]) -> String {
+    let texts: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+    match texts.split_last() {
+        None => "no nodes".to_owned(),
+        Some((only, [])) => format!("node {only}"),
+        Some((last, others)) => format!("nodes {} and {last}", others.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_are_listed_in_words() {
+        assert_eq!(nodes(&[]), "no nodes");
+        assert_eq!(nodes(&[3]), "node 3");
+        assert_eq!(nodes(&[1, 3, 4]), "nodes 1, 3 and 4");
+    }
+}

@@ -1,0 +1,194 @@
+//! The story, act by act.
+
+use std::{path::Path, time::Duration};
+
+use theta_client::{Client, ClientOptions};
+use theta_wire::v1::PeerState;
+use tokio::time::{self, Instant};
+
+use super::{
+    PATIENCE,
+    material::Material,
+    show::{Row, Show},
+    work::{Operation, Tally, Worker},
+};
+use crate::{
+    ask,
+    cluster::{Cluster, Program},
+    connect,
+    exit::Failure,
+    group::plan::Plan,
+    keys::Keyring,
+    units::{self, Bytes},
+};
+
+/// A liar is named when its share is among the first k at some node; that takes a few requests, never this many.
+const ATTEMPTS_TO_NAME: u16 = 300;
+
+/// Everything that the acts have in common.
+pub(crate) struct Stage<'a> {
+    pub(crate) show: &'a Show,
+    pub(crate) material: &'a Material,
+    pub(crate) plan: &'a Plan,
+    pub(crate) group: &'a Path,
+    pub(crate) rounds: u16,
+}
+
+impl Stage<'_> {
+    /// Plays all acts. Gives back the running network and the table.
+    pub(crate) async fn play(&self, mut cluster: Cluster) -> Result<(Cluster, Vec<Row>), Failure> {
+        let (n, k) = (self.plan.nodes(), self.plan.threshold());
+        self.show.act(format_args!("A group of {} is made; any {k} of them can act, fewer learn nothing", nodes(n)));
+        self.show.say(format_args!(
+            "certificates, configuration and {} keys in {}",
+            self.plan.keys().len(),
+            self.group.display()
+        ));
+        self.show.aside("one process dealt the keys here, so it has seen them: fine for a demo");
+
+        self.show.act("Each node starts as a process of its own");
+        let begin = Instant::now();
+        cluster.start_all()?;
+        cluster.listening(PATIENCE).await?;
+        for (node, pid) in cluster.pids() {
+            self.show.say(format_args!("node {node}: process {pid}"));
+        }
+        let worker = self.worker()?;
+        self.await_mesh(&worker.client, n.into()).await?;
+        self.show.good(format_args!(
+            "all nodes are connected to each other over mutually authenticated TLS 1.3, after {}",
+            units::human(begin.elapsed())
+        ));
+
+        self.show.act("All nodes work");
+        let contents = u64::try_from(self.material.contents.len()).unwrap_or(u64::MAX);
+        self.show.say(format_args!(
+            "the material is {} ({}); encryption asks no node",
+            self.material.name,
+            Bytes(contents)
+        ));
+        let mut rows = self.work(&worker, "all up").await?;
+
+        if n == k {
+            self.show.act("It takes all nodes, so none may fail");
+            self.show.say("with --threshold below --nodes, one would be killed and one would lie");
+            return Ok((cluster, rows));
+        }
+        rows.extend(self.one_dies(&mut cluster, &worker).await?);
+        if k == 1 {
+            self.show.act("Any node can act alone, so none listens to another's lies");
+            self.show.say("with --threshold 2 or more, one would lie and be named");
+        } else {
+            rows.extend(self.one_lies(&mut cluster, &worker).await?);
+        }
+        Ok((cluster, rows))
+    }
+
+    fn worker(&self) -> Result<Worker<'_>, Failure> {
+        let dir = self.group.join("client");
+        let options = ClientOptions { timeout: Duration::from_secs(10), ..ClientOptions::default() };
+        let client = Client::open_with(&dir, options)?;
+        Ok(Worker { client, keyring: Keyring::new(&dir), material: self.material })
+    }
+
+    /// Every operation, first told and then repeated.
+    async fn work(&self, worker: &Worker<'_>, act: &'static str) -> Result<Vec<Row>, Failure> {
+        let mut rows = Vec::new();
+        for operation in Operation::ALL {
+            let first = worker.perform(operation, act, 0).await?;
+            let mut contributors: Vec<u16> = first.answer.contributors.iter().map(|node| node.get()).collect();
+            contributors.sort_unstable();
+            self.show.good(format_args!(
+                "{} ({}, {})",
+                first.account,
+                connect::nodes(&contributors),
+                units::human(first.answer.latency)
+            ));
+            rows.push(worker.repeat(operation, act, self.rounds).await?.row(act));
+        }
+        self.show.aside(format_args!("each {} more on new inputs, for the table", times(self.rounds)));
+        Ok(rows)
+    }
+
+    async fn one_dies(&self, cluster: &mut Cluster, worker: &Worker<'_>) -> Result<Vec<Row>, Failure> {
+        let (n, victim) = (self.plan.nodes(), self.plan.nodes());
+        self.show.act(format_args!("Node {victim} is killed (SIGKILL), and nobody waits for it"));
+        cluster.kill(victim)?;
+        let mut rows = self.work(worker, "one killed").await?;
+
+        self.show.act(format_args!("Node {victim} starts again"));
+        cluster.start(victim, Program::Node)?;
+        cluster.listening(PATIENCE).await?;
+        let begin = Instant::now();
+        self.await_mesh(&worker.client, n.into()).await?;
+        self.show.good(format_args!("connected to the others again after {}", units::human(begin.elapsed())));
+        rows.extend(self.work(worker, "restarted").await?);
+        Ok(rows)
+    }
+
+    /// One node sends false shares until it is named, with every result right meanwhile.
+    async fn one_lies(&self, cluster: &mut Cluster, worker: &Worker<'_>) -> Result<Vec<Row>, Failure> {
+        const ACT: &str = "one lies";
+        let liar = 1;
+        self.show.act(format_args!("Node {liar} is replaced by one that sends false shares"));
+        cluster.kill(liar)?;
+        cluster.start(liar, Program::Liar)?;
+        cluster.listening(PATIENCE).await?;
+        self.await_mesh(&worker.client, self.plan.nodes().into()).await?;
+        self.show.say("its shares are well-formed, but each belongs to another request");
+
+        let mut tallies = Vec::new();
+        for operation in Operation::ALL {
+            tallies.push(worker.repeat(operation, ACT, self.rounds).await?);
+        }
+        self.show.good(format_args!("{} good results all the same", usize::from(self.rounds) * tallies.len()));
+        for (attempt, operation) in (1..=ATTEMPTS_TO_NAME).zip(Operation::ALL.into_iter().cycle()) {
+            if let Some(misbehaviour) = self.named(&worker.client, liar).await {
+                self.show.good(format_args!("node {liar} is named by the others: {misbehaviour}"));
+                if let Some(tally) = tallies.first_mut() {
+                    tally.caught(liar);
+                }
+                return Ok(tallies.into_iter().map(|tally| Tally::row(tally, ACT)).collect());
+            }
+            let extra = self.rounds.saturating_add(attempt);
+            let done = worker.perform(operation, ACT, extra).await?;
+            if let Some(tally) = tallies.iter_mut().find(|tally| tally.operation() == operation) {
+                tally.add(&done);
+            }
+        }
+        Err(Failure::Failed(format!("node {liar} lied {ATTEMPTS_TO_NAME} times and was not named")))
+    }
+
+    /// What a node is blamed for, if it is.
+    async fn named(&self, client: &Client, liar: u16) -> Option<String> {
+        let culprits = ask::culprits(&client.status().await);
+        culprits.into_iter().find(|culprit| culprit.node == liar).map(|culprit| culprit.misbehaviour)
+    }
+
+    /// Waits until `expected` nodes answer and each of them is connected to all the others.
+    async fn await_mesh(&self, client: &Client, expected: usize) -> Result<(), Failure> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let statuses = client.status().await;
+            let connected = statuses.iter().filter_map(|status| status.status.as_ref().ok()).filter(|(response, _)| {
+                let up = response.peers.iter().filter(|peer| peer.state() == PeerState::Connected).count();
+                up + 1 >= expected
+            });
+            if connected.count() >= expected {
+                return Ok(());
+            }
+            if Instant::now() > deadline {
+                return Err(Failure::NoAnswer("the nodes do not find each other".to_owned()));
+            }
+            time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+fn nodes(count: u16) -> String {
+    if count == 1 { "1 node".to_owned() } else { format!("{count} nodes") }
+}
+
+fn times(count: u16) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{count} times") }
+}

@@ -1,0 +1,117 @@
+//! A node that is honest in everything but the shares that it sends. It exists in builds with the feature `demo` only,
+//! and no configuration of the product can turn it on.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use bytes::Bytes;
+use clap::Args;
+use prost::Message;
+use theta_network::{PeerId, PeerStatus, SendError, Transport};
+use theta_service::Node;
+use theta_wire::peer::Envelope;
+
+use crate::{
+    exit::Failure,
+    node::{self, RunArgs},
+};
+
+/// The options of `theta node run`.
+#[derive(Debug, Args)]
+pub(crate) struct LiarArgs {
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+/// `theta demo-liar`.
+pub(crate) fn run(args: &LiarArgs) -> Result<(), Failure> {
+    node::serve(&args.run, false, |config| {
+        Node::start_with_transport(config, |transport, inbound| (Arc::new(Lying::new(transport)), inbound))
+    })
+}
+
+/// Passes messages on, but with the payload that the node sent for an earlier request: a share that decodes, is of the
+/// right key and the right sender, and is false.
+struct Lying {
+    honest: Arc<dyn Transport>,
+    memory: Mutex<Memory>,
+}
+
+#[derive(Default)]
+struct Memory {
+    /// The latest payload of each length, which tells schemes apart.
+    latest: HashMap<usize, Bytes>,
+    /// What was sent for an instance, to tell everybody the same.
+    told: HashMap<Bytes, Bytes>,
+}
+
+impl Lying {
+    fn new(honest: Arc<dyn Transport>) -> Self {
+        Self { honest, memory: Mutex::default() }
+    }
+
+    fn falsify(&self, message: Bytes) -> Bytes {
+        let Ok(mut envelope) = Envelope::decode(message.clone()) else { return message };
+        // Round 0 is for the nodes' own arrangements: no shares in there.
+        if envelope.round == 0 {
+            return message;
+        }
+        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        envelope.payload = memory.substitute(&envelope.instance_id, &envelope.payload);
+        envelope.encode_to_vec().into()
+    }
+}
+
+impl Memory {
+    fn substitute(&mut self, instance: &Bytes, payload: &Bytes) -> Bytes {
+        if let Some(told) = self.told.get(instance) {
+            return told.clone();
+        }
+        let earlier = self.latest.insert(payload.len(), payload.clone());
+        // The very first share has no earlier one to be replaced by.
+        let sent = earlier.unwrap_or_else(|| payload.clone());
+        self.told.insert(instance.clone(), sent.clone());
+        sent
+    }
+}
+
+impl Transport for Lying {
+    fn local(&self) -> PeerId {
+        self.honest.local()
+    }
+
+    fn peers(&self) -> Vec<PeerId> {
+        self.honest.peers()
+    }
+
+    fn send(&self, to: PeerId, message: Bytes) -> Result<(), SendError> {
+        self.honest.send(to, self.falsify(message))
+    }
+
+    fn broadcast(&self, message: Bytes) -> Vec<SendError> {
+        self.honest.broadcast(self.falsify(message))
+    }
+
+    fn status(&self) -> Vec<PeerStatus> {
+        self.honest.status()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_of_earlier_requests_are_sent_and_the_same_to_all() {
+        let mut memory = Memory::default();
+        let (a, b) = (Bytes::from_static(b"a"), Bytes::from_static(b"b"));
+        let (first, second) = (Bytes::from_static(b"first"), Bytes::from_static(b"other"));
+        assert_eq!(memory.substitute(&a, &first), first);
+        assert_eq!(memory.substitute(&b, &second), first);
+        assert_eq!(memory.substitute(&b, &second), first, "the same to all");
+        let long = Bytes::from_static(b"another scheme's");
+        assert_eq!(memory.substitute(&Bytes::from_static(b"c"), &long), long);
+    }
+}

@@ -1,0 +1,121 @@
+//! `theta demo`: a real network on this machine, at work, with a node that dies and one that lies.
+
+mod acts;
+mod independent;
+mod liar;
+mod material;
+mod show;
+mod work;
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use clap::Args;
+use tempfile::TempDir;
+
+pub(crate) use self::liar::{LiarArgs, run as run_liar};
+use self::{acts::Stage, material::Material, show::Show};
+use crate::{
+    cluster::{Cluster, Lifetime},
+    connect,
+    exit::Failure,
+    group::plan::{self, Plan},
+    output::{self, Output},
+    progress::ctrl_c,
+};
+
+/// Options of `theta demo`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  theta demo
+  theta demo --file letter.txt --nodes 7 --threshold 3
+  theta demo --keep          leave the network running, to try the other commands on it
+
+Everything is real: each node is a process of its own, all speak mutually authenticated TLS 1.3 on loopback.")]
+pub(crate) struct DemoArgs {
+    /// What to encrypt and sign [default: README.md here or above, else a built-in text]
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// How many nodes there are
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    nodes: u16,
+    /// How many of them it takes
+    #[arg(long, value_name = "K", default_value_t = 2)]
+    threshold: u16,
+    /// How often each operation is done, to measure its latency
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    rounds: u16,
+    /// Leave the network running at the end
+    #[arg(long)]
+    keep: bool,
+    /// Directory to make for the group [default: a temporary one]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+/// `theta demo`.
+pub(crate) fn run(args: &DemoArgs, output: Output) -> Result<(), Failure> {
+    let material = Material::load(args.file.as_deref())?;
+    let plan = Plan::new(args.nodes, args.threshold, plan::default_keys())?;
+    let home = Home::new(args.dir.as_deref())?;
+    let lifetime = if args.keep { Lifetime::Kept } else { Lifetime::Tied };
+    let cluster = Cluster::create(&home.group, &plan, lifetime)?;
+
+    let show = Show::new(output);
+    let runtime = connect::runtime()?;
+    let played = runtime.block_on(async {
+        let stage = Stage { show: &show, material: &material, plan: &plan, group: &home.group, rounds: args.rounds };
+        let mut pressed = ctrl_c()?;
+        tokio::select! {
+            played = stage.play(cluster) => played,
+            _ = pressed.recv() => Err(Failure::Interrupted),
+        }
+    });
+    match played {
+        Ok((cluster, rows)) => {
+            show.table(&rows)?;
+            show.next(&home.group, args.keep.then(|| cluster.pids()).as_deref());
+            if args.keep {
+                cluster.release();
+                home.keep();
+            }
+            Ok(())
+        }
+        Err(Failure::Interrupted) => Err(Failure::Interrupted),
+        Err(failure) => {
+            output::note(format_args!("the nodes' logs are {}/node-*.log", home.group.display()));
+            home.keep();
+            Err(failure)
+        }
+    }
+}
+
+/// How long nodes may take to start and to find each other.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Where the group lives.
+struct Home {
+    group: PathBuf,
+    temporary: Option<TempDir>,
+}
+
+impl Home {
+    fn new(dir: Option<&Path>) -> Result<Self, Failure> {
+        if let Some(dir) = dir {
+            return Ok(Self { group: dir.to_owned(), temporary: None });
+        }
+        let made = tempfile::Builder::new().prefix("theta-demo-").tempdir();
+        let temporary = made.map_err(|error| Failure::writing(&std::env::temp_dir(), &error))?;
+        Ok(Self { group: temporary.path().join("group"), temporary: Some(temporary) })
+    }
+
+    fn keep(self) {
+        if let Some(temporary) = self.temporary {
+            // Only the automatic removal ends; the path is known from `group`.
+            let _ = temporary.keep();
+        }
+    }
+}

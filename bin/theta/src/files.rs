@@ -1,0 +1,222 @@
+//! Files and the standard streams behind `-`.
+
+use std::{
+    ffi::OsString,
+    fs::{self, File},
+    io::{self, BufWriter, Read, Seek, SeekFrom, Write},
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
+
+use tempfile::NamedTempFile;
+
+use crate::exit::Failure;
+
+/// Bytes to read: a file or standard input.
+pub(crate) struct Source {
+    /// How messages call it.
+    pub(crate) name: PathBuf,
+    /// The bytes.
+    pub(crate) reader: Box<dyn Read + Send>,
+    /// How many there are, if known.
+    pub(crate) length: Option<u64>,
+}
+
+/// Whether a path stands for the standard streams.
+pub(crate) fn is_dash(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+impl Source {
+    /// Opens a file, or standard input for `-`.
+    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+        if is_dash(path) {
+            let name = PathBuf::from("standard input");
+            return Ok(Self { name, reader: Box::new(io::stdin()), length: None });
+        }
+        let file = File::open(path).map_err(|error| Failure::reading(path, &error))?;
+        let metadata = file.metadata().map_err(|error| Failure::reading(path, &error))?;
+        if metadata.is_dir() {
+            return Err(Failure::Usage(format!("{} is a directory: name a file", path.display())));
+        }
+        let length = metadata.is_file().then_some(metadata.len());
+        Ok(Self { name: path.to_owned(), reader: Box::new(file), length })
+    }
+
+    /// Reads everything, which must not be more than `limit` bytes.
+    pub(crate) fn read_all(mut self, limit: usize, hint: &str) -> Result<Vec<u8>, Failure> {
+        let mut bytes = Vec::new();
+        let bound = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+        let read = self.reader.by_ref().take(bound).read_to_end(&mut bytes);
+        read.map_err(|error| Failure::reading(&self.name, &error))?;
+        if bytes.len() > limit {
+            let name = self.name.display();
+            return Err(Failure::Usage(format!("{name} is longer than {limit} bytes: {hint}")));
+        }
+        Ok(bytes)
+    }
+}
+
+/// Reads a small text file.
+pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
+    let bytes = Source::open(path)?.read_all(1 << 20, "this is not the file that was meant")?;
+    String::from_utf8(bytes).map_err(|_| Failure::Usage(format!("{} is not a text file", path.display())))
+}
+
+/// Where a result goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// Standard output.
+    Stdout,
+    /// A file, replaced as a whole.
+    File(PathBuf),
+}
+
+impl Target {
+    /// The target that was asked for, or else the one that follows from the input's name.
+    ///
+    /// A name that was asked for is overwritten; one that was not must be free.
+    pub(crate) fn choose(asked: Option<&Path>, derived: Option<PathBuf>) -> Result<Self, Failure> {
+        match (asked, derived) {
+            (Some(path), _) if is_dash(path) => Ok(Self::Stdout),
+            (Some(path), _) => Ok(Self::File(path.to_owned())),
+            (None, None) => Ok(Self::Stdout),
+            (None, Some(path)) if path.exists() => Err(Failure::Usage(format!(
+                "{path} exists already: name the output with -o (-o {path} overwrites it)",
+                path = path.display()
+            ))),
+            (None, Some(path)) => Ok(Self::File(path)),
+        }
+    }
+
+    /// Refuses JSON on the stream that carries the result already.
+    pub(crate) fn check_json(&self, json: bool) -> Result<(), Failure> {
+        if json && *self == Self::Stdout {
+            return Err(Failure::Usage(
+                "--json writes to standard output, where the result goes already: name a file with -o".to_owned(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// How messages call it.
+    pub(crate) fn name(&self) -> PathBuf {
+        match self {
+            Self::Stdout => PathBuf::from("standard output"),
+            Self::File(path) => path.clone(),
+        }
+    }
+
+    /// Starts writing. With `private` the file is readable by its owner only.
+    pub(crate) fn draft(&self, private: bool) -> Result<Draft, Failure> {
+        let directory = match self {
+            Self::Stdout => std::env::temp_dir(),
+            Self::File(path) => parent(path),
+        };
+        let mode = if private || *self == Self::Stdout { 0o600 } else { 0o666 };
+        let mut builder = tempfile::Builder::new();
+        let file = builder.prefix(".theta-").permissions(fs::Permissions::from_mode(mode)).tempfile_in(&directory);
+        let file = file.map_err(|error| Failure::writing(&directory.join("a new file"), &error))?;
+        Ok(Draft { file, target: self.clone() })
+    }
+
+    /// Writes a small result.
+    pub(crate) fn write(&self, bytes: &[u8], private: bool) -> Result<(), Failure> {
+        let failed = |error: io::Error| Failure::writing(&self.name(), &error);
+        if *self == Self::Stdout {
+            let mut stdout = io::stdout().lock();
+            return stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(failed);
+        }
+        let mut draft = self.draft(private)?;
+        draft.file().write_all(bytes).map_err(failed)?;
+        draft.commit()
+    }
+}
+
+/// A result in the making: visible under its name when it is complete, and gone when it never is.
+pub(crate) struct Draft {
+    file: NamedTempFile,
+    target: Target,
+}
+
+impl Draft {
+    /// The file to write.
+    pub(crate) fn file(&mut self) -> &mut File {
+        self.file.as_file_mut()
+    }
+
+    /// Where it is meanwhile.
+    pub(crate) fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Puts the finished file in its place, or copies it to standard output.
+    pub(crate) fn commit(mut self) -> Result<(), Failure> {
+        let name = self.target.name();
+        let failed = |error: io::Error| Failure::writing(&name, &error);
+        match self.target {
+            Target::File(path) => self.file.persist(&path).map(drop).map_err(|error| failed(error.error)),
+            Target::Stdout => {
+                let file = self.file.as_file_mut();
+                file.seek(SeekFrom::Start(0)).map_err(failed)?;
+                let mut stdout = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+                io::copy(file, &mut stdout).and_then(|_| stdout.flush()).map_err(failed)
+            }
+        }
+    }
+}
+
+/// The directory that a file is in.
+pub(crate) fn parent(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// The name with a suffix: `a.txt` and `theta` give `a.txt.theta`; nothing for standard input.
+pub(crate) fn with_suffix(path: &Path, suffix: &str) -> Option<PathBuf> {
+    if is_dash(path) {
+        return None;
+    }
+    let mut name = OsString::from(path);
+    name.push(".");
+    name.push(suffix);
+    Some(PathBuf::from(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_derived_name_is_never_overwritten() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        assert_eq!(Target::choose(None, Some(path.clone())), Ok(Target::File(path.clone())));
+        fs::write(&path, b"x").unwrap();
+        assert!(matches!(Target::choose(None, Some(path.clone())), Err(Failure::Usage(_))));
+        assert_eq!(Target::choose(Some(&path), None), Ok(Target::File(path)));
+        assert_eq!(Target::choose(Some(Path::new("-")), None), Ok(Target::Stdout));
+    }
+
+    #[test]
+    fn an_abandoned_draft_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = Target::File(dir.path().join("out"));
+        drop(target.draft(true).unwrap());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+        target.write(b"secret", true).unwrap();
+        let mode = fs::metadata(dir.path().join("out")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn too_long_input_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("long");
+        fs::write(&path, [0; 11]).unwrap();
+        assert!(Source::open(&path).unwrap().read_all(10, "shorten it").is_err());
+        assert_eq!(Source::open(&path).unwrap().read_all(11, "").unwrap().len(), 11);
+    }
+}

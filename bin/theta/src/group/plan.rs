@@ -1,0 +1,185 @@
+//! What a group is to be: how many, which keys, where.
+
+use std::{
+    collections::BTreeSet,
+    fmt,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    str::FromStr,
+};
+
+use theta_schemes::{Suite, keys::KeyName};
+
+use crate::exit::Failure;
+
+/// Keys that a group starts with: one for each suite, the usual one of each purpose under the shortest name.
+const DEFAULT_KEYS: [(&str, Suite); 6] = [
+    ("files", Suite::Sg02Ristretto255),
+    ("files-bls", Suite::Sg02Bls12381),
+    ("sign", Suite::Bls04MinPk),
+    ("beacon", Suite::Bls04MinSig),
+    ("coin", Suite::Cks05Ristretto255),
+    ("coin-bls", Suite::Cks05Bls12381),
+];
+
+/// A key to make.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KeySpec {
+    name: KeyName,
+    suite: Suite,
+}
+
+impl KeySpec {
+    /// What it is called.
+    pub(crate) fn name(&self) -> &str {
+        self.name.as_str()
+    }
+
+    /// The same, checked.
+    pub(crate) const fn key_name(&self) -> &KeyName {
+        &self.name
+    }
+
+    /// What it is.
+    pub(crate) const fn suite(&self) -> Suite {
+        self.suite
+    }
+}
+
+/// The keys of `theta group init` without `--keys`.
+pub(crate) fn default_keys() -> Vec<KeySpec> {
+    let parsed = DEFAULT_KEYS.iter().map(|(name, suite)| format!("{name}={suite}").parse());
+    parsed.filter_map(Result::ok).collect()
+}
+
+impl FromStr for KeySpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, suite) = text.split_once('=').unwrap_or((text, text));
+        let suite: Suite = suite.parse().map_err(|error| format!("{error}"))?;
+        let name = name.parse().map_err(|error| format!("{error}"))?;
+        Ok(Self { name, suite })
+    }
+}
+
+impl fmt::Display for KeySpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.name, self.suite)
+    }
+}
+
+/// A group to be made.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    threshold: theta_sharing::Threshold,
+    keys: Vec<KeySpec>,
+}
+
+impl Plan {
+    /// Checks that the numbers and names fit together.
+    pub(crate) fn new(nodes: u16, threshold: u16, keys: Vec<KeySpec>) -> Result<Self, Failure> {
+        let threshold = theta_sharing::Threshold::new(threshold, nodes)
+            .map_err(|error| Failure::Usage(format!("--threshold {threshold} --nodes {nodes}: {error}")))?;
+        let mut names = BTreeSet::new();
+        if let Some(twice) = keys.iter().find(|key| !names.insert(key.name())) {
+            return Err(Failure::Usage(format!("--keys names two keys {:?}: write NAME=SUITE for one", twice.name())));
+        }
+        Ok(Self { threshold, keys })
+    }
+
+    /// n.
+    pub(crate) const fn nodes(&self) -> u16 {
+        self.threshold.n()
+    }
+
+    /// k.
+    pub(crate) const fn threshold(&self) -> u16 {
+        self.threshold.k()
+    }
+
+    /// Both.
+    pub(crate) const fn any_k_of_n(&self) -> theta_sharing::Threshold {
+        self.threshold
+    }
+
+    /// The keys to make.
+    pub(crate) fn keys(&self) -> &[KeySpec] {
+        &self.keys
+    }
+}
+
+/// Where one node listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Addresses {
+    /// For the other nodes.
+    pub(crate) peer: SocketAddr,
+    /// For clients.
+    pub(crate) api: SocketAddr,
+    /// For the monitoring system; always on loopback.
+    pub(crate) metrics: SocketAddr,
+}
+
+/// Addresses by the rule of `--base-port`.
+pub(crate) fn addresses(nodes: u16, hosts: &[IpAddr], base: u16) -> Result<Vec<Addresses>, Failure> {
+    if hosts.len() != 1 && hosts.len() != usize::from(nodes) {
+        let given = hosts.len();
+        return Err(Failure::Usage(format!("--host lists {given} addresses for {nodes} nodes: give one, or {nodes}")));
+    }
+    let port = |offset: u16, node: u16| node.checked_mul(10)?.checked_add(offset)?.checked_add(base);
+    (1..=nodes)
+        .zip(hosts.iter().cycle())
+        .map(|(node, host)| {
+            Some(Addresses {
+                peer: SocketAddr::new(*host, port(0, node)?),
+                api: SocketAddr::new(*host, port(1, node)?),
+                metrics: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port(2, node)?),
+            })
+        })
+        .collect::<Option<_>>()
+        .ok_or_else(|| {
+            Failure::Usage(format!(
+                "--base-port {base} leaves no ports below 65536 for {nodes} nodes: give a smaller one"
+            ))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+    #[test]
+    fn defaults_cover_every_suite_once() {
+        let suites: BTreeSet<_> = default_keys().iter().map(KeySpec::suite).collect();
+        assert_eq!(suites.len(), Suite::ALL.len());
+        assert_eq!(default_keys().len(), Suite::ALL.len());
+    }
+
+    #[test]
+    fn keys_are_named_or_named_after_their_suite() {
+        let key: KeySpec = "sg02-ristretto255".parse().unwrap();
+        assert_eq!(key.name(), "sg02-ristretto255");
+        let key: KeySpec = "vault=sg02-bls12381".parse().unwrap();
+        assert_eq!((key.name(), key.suite()), ("vault", Suite::Sg02Bls12381));
+        assert!("vault=rot13".parse::<KeySpec>().unwrap_err().contains("sg02-ristretto255"));
+        assert!("../x=sg02-bls12381".parse::<KeySpec>().is_err());
+    }
+
+    #[test]
+    fn impossible_groups_are_refused() {
+        assert!(Plan::new(4, 5, default_keys()).is_err());
+        assert!(Plan::new(4, 0, default_keys()).is_err());
+        let twice = [default_keys(), default_keys()].concat();
+        assert!(Plan::new(4, 2, twice).unwrap_err().to_string().contains("\"files\""));
+    }
+
+    #[test]
+    fn ports_follow_the_rule() {
+        let addresses = addresses(4, &[LOCAL], 7100).unwrap();
+        assert_eq!(addresses[2].api, "127.0.0.1:7131".parse().unwrap());
+        assert!(super::addresses(4, &[LOCAL], 65_500).is_err());
+        assert!(super::addresses(4, &[LOCAL, LOCAL], 7100).is_err());
+        assert!(super::addresses(u16::MAX, &[LOCAL], 1).is_err());
+    }
+}

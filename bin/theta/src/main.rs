@@ -1,0 +1,26 @@
+//! `theta`: one binary for nodes, clients and their keepers. `theta --help` is its manual.
+
+mod ask;
+mod bench;
+mod cipher;
+mod cli;
+mod cluster;
+mod connect;
+#[cfg(feature = "demo")]
+mod demo;
+mod files;
+mod group;
+mod keys;
+mod node;
+mod random;
+mod signature;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use terminal::{exit, output, progress, units};
+
+fn main() -> ExitCode {
+    exit::report(cli::Cli::parse().run())
+}

@@ -1,0 +1,172 @@
+//! `theta node`: runs one node until it is told to stop.
+
+use std::{
+    io::{self, IsTerminal},
+    path::PathBuf,
+    thread,
+};
+
+use clap::{Args, Subcommand, ValueEnum};
+use theta_service::{
+    Node, NodeConfig, StartError,
+    config::{LogConfig, LogFormat},
+};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::oneshot,
+};
+use tracing_subscriber::EnvFilter;
+
+use crate::{
+    exit::Failure,
+    output::{self, Output},
+};
+
+/// See [`crate::cli`].
+#[derive(Debug, Subcommand)]
+pub(crate) enum NodeCommand {
+    /// Run a node until SIGTERM or Ctrl-C
+    Run(RunArgs),
+}
+
+/// Options of `theta node run`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  theta node run --dir theta-group/node-1
+  theta node run --config /etc/theta/node.toml --log-format json --log-level info,theta_network=debug
+
+The node says on standard error when it is ready. On SIGTERM or Ctrl-C it refuses new requests, finishes those it has
+(5 s at most) and exits with 0. It exits with 2 if its configuration, certificate or keys are not right, with 1 if it
+cannot listen on its addresses.")]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    config: ConfigPath,
+    /// What to log: error, warn, info, debug, trace, or a filter [default: as in node.toml]
+    #[arg(long, value_name = "LEVEL")]
+    log_level: Option<String>,
+    /// How to log [default: as in node.toml; json with --json]
+    #[arg(long, value_enum)]
+    log_format: Option<Format>,
+    /// Stop when standard input ends, too: for programs that start nodes and must not leave them behind
+    #[arg(long)]
+    stop_on_eof: bool,
+}
+
+/// Where the configuration is.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct ConfigPath {
+    /// The node's configuration
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The node's directory, with node.toml in it
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    /// A readable line for each event
+    Text,
+    /// A JSON object for each event
+    Json,
+}
+
+impl NodeCommand {
+    /// Does it.
+    pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
+        match self {
+            Self::Run(args) => serve(&args, output.json(), Node::start),
+        }
+    }
+}
+
+impl RunArgs {
+    fn load(&self, json: bool) -> Result<NodeConfig, Failure> {
+        let file = match (&self.config.config, &self.config.dir) {
+            (Some(file), _) => file.clone(),
+            (None, dir) => dir.clone().unwrap_or_default().join("node.toml"),
+        };
+        let mut config = NodeConfig::load(&file).map_err(|error| Failure::Usage(error.to_string()))?;
+        if let Some(level) = &self.log_level {
+            config.log.level.clone_from(level);
+        }
+        match self.log_format {
+            Some(Format::Json) => config.log.format = LogFormat::Json,
+            Some(Format::Text) => config.log.format = LogFormat::Text,
+            None if json => config.log.format = LogFormat::Json,
+            None => {}
+        }
+        Ok(config)
+    }
+}
+
+/// Runs a node, started by `start`, until it is told to stop.
+pub(crate) fn serve(
+    args: &RunArgs,
+    json: bool,
+    start: impl AsyncFnOnce(NodeConfig) -> Result<Node, StartError>,
+) -> Result<(), Failure> {
+    let config = args.load(json)?;
+    log(&config.log)?;
+    let announce = config.log.format == LogFormat::Text;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(config.io_threads.get())
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Internal(format!("cannot start threads: {error}")))?;
+    runtime.block_on(async {
+        let told = told_to_stop(args.stop_on_eof)?;
+        let mut node = start(config).await?;
+        if announce {
+            let (id, api, peers) = (node.id(), node.api_address(), node.peer_address());
+            output::note(format_args!("node {id} is ready: clients at {api}, nodes at {peers}; Ctrl-C stops it"));
+        }
+        tokio::select! {
+            reason = told => {
+                tracing::info!(reason, "stopping");
+                node.shutdown().await;
+                Ok(())
+            }
+            () = node.wait() => Err(Failure::internal("the API server stopped by itself")),
+        }
+    })
+}
+
+/// Ends when somebody wants the node to stop, with the reason. The signals are watched from this call on.
+fn told_to_stop(stop_on_eof: bool) -> Result<impl Future<Output = &'static str>, Failure> {
+    let watch = |kind| signal(kind).map_err(|error| Failure::Internal(format!("cannot watch for signals: {error}")));
+    let (mut terminate, mut interrupt) = (watch(SignalKind::terminate())?, watch(SignalKind::interrupt())?);
+    let (ended, end_of_input) = oneshot::channel();
+    if stop_on_eof {
+        thread::spawn(move || {
+            // An error ends the input as well.
+            let _ = io::copy(&mut io::stdin(), &mut io::sink());
+            let _ = ended.send(());
+        });
+    }
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => "SIGTERM",
+            _ = interrupt.recv() => "SIGINT",
+            Ok(()) = end_of_input => "end of standard input",
+        }
+    })
+}
+
+fn log(config: &LogConfig) -> Result<(), Failure> {
+    let filter = EnvFilter::builder().parse(&config.level).map_err(|error| {
+        Failure::Usage(format!(
+            "log level {:?}: {error}; write error, warn, info, debug, trace, or a filter such as info,theta_network=debug",
+            config.level
+        ))
+    })?;
+    let colour = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(colour);
+    let installed = match config.format {
+        LogFormat::Text => lines.try_init(),
+        LogFormat::Json => lines.json().flatten_event(true).try_init(),
+    };
+    installed.map_err(|error| Failure::Internal(error.to_string()))
+}

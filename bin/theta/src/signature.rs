@@ -1,0 +1,120 @@
+//! `theta sign` and `theta verify`.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde::Serialize;
+use theta_schemes::{MAX_MESSAGE_LEN, Purpose};
+
+use crate::{
+    connect::{ClientArgs, Provenance},
+    exit::Failure,
+    files::{self, Source, Target},
+    keys::KeyArgs,
+    output::Output,
+};
+
+/// Options of `theta sign`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  theta sign contract.pdf                  writes contract.pdf.sig
+  theta sign contract.pdf --key beacon     a signature of 48 bytes instead of 96
+  echo hello | theta sign - | xxd
+
+The signature is an ordinary BLS signature: any IETF BLS verifier accepts it with the public key of theta keys show.")]
+pub(crate) struct SignArgs {
+    /// What to sign; - for standard input
+    file: PathBuf,
+    /// Where to write the signature; - for standard output [default: FILE.sig, or standard output for standard input]
+    #[arg(short, long, value_name = "SIG")]
+    output: Option<PathBuf>,
+    /// Name of the key [default: sign, or the only one for signatures]
+    #[arg(long, value_name = "NAME")]
+    key: Option<String>,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+/// Options of `theta verify`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  theta verify contract.pdf contract.pdf.sig
+  theta verify contract.pdf contract.pdf.sig --public-key sign.pub
+
+Exit code 0 if the signature verifies, 1 if it does not.")]
+pub(crate) struct VerifyArgs {
+    /// What was signed; - for standard input
+    file: PathBuf,
+    /// The signature, as bytes or in hexadecimal
+    signature: PathBuf,
+    #[command(flatten)]
+    key: KeyArgs,
+}
+
+#[derive(Serialize)]
+struct Signed {
+    signature: String,
+    output: PathBuf,
+    #[serde(flatten)]
+    provenance: Provenance,
+}
+
+#[derive(Serialize)]
+struct Verified<'a> {
+    valid: bool,
+    reason: Option<String>,
+    key: &'a str,
+}
+
+/// `theta sign`.
+pub(crate) fn sign(args: &SignArgs, output: Output) -> Result<(), Failure> {
+    let source = Source::open(&args.file)?;
+    let target = Target::choose(args.output.as_deref(), files::with_suffix(&args.file, "sig"))?;
+    target.check_json(output.json())?;
+    let key = args.client.keyring().choose(args.key.as_deref(), Purpose::Sign)?;
+    let session = args.client.open()?;
+    let (name, limit) = (source.name.clone(), session.client().options().max_message_bytes);
+    let message = source.read_all(limit.saturating_sub(1024).min(MAX_MESSAGE_LEN), "sign its digest instead")?;
+    let answer = session.block_on(session.client().sign(key.name.as_str(), message.into()))?;
+    let provenance = Provenance::new(key.name.as_str(), &answer);
+    provenance.warn_of_culprits();
+    target.write(&answer.result, false)?;
+    let summary = format!(
+        "signed {} with the key {} {}: {}",
+        name.display(),
+        key.name,
+        provenance.summary(),
+        target.name().display()
+    );
+    output.remark(&Signed { signature: hex::encode(&answer.result), output: target.name(), provenance }, &summary)
+}
+
+/// `theta verify`.
+pub(crate) fn verify(args: &VerifyArgs, output: Output) -> Result<(), Failure> {
+    let key = args.key.choose(Purpose::Sign)?;
+    let message = Source::open(&args.file)?.read_all(MAX_MESSAGE_LEN, "sign and verify its digest instead")?;
+    let signature = read_signature(&args.signature)?;
+    let (file, signature_file) = (args.file.display(), args.signature.display());
+    let verdict = key.public.verify(&message, &signature, &[]);
+    let report = Verified {
+        valid: verdict.is_ok(),
+        reason: verdict.as_ref().err().map(ToString::to_string),
+        key: key.name.as_str(),
+    };
+    output.result(&report, |out| match &verdict {
+        Ok(()) => writeln!(out, "{file}: good signature of the key {}", key.name),
+        Err(_) => Ok(()),
+    })?;
+    verdict.map_err(|error| {
+        Failure::Failed(format!("{signature_file} is not a signature of {file} by the key {}: {error}", key.name))
+    })
+}
+
+/// The bytes of a signature file, which may hold them in hexadecimal.
+fn read_signature(path: &Path) -> Result<Vec<u8>, Failure> {
+    let bytes = Source::open(path)?.read_all(4096, "this is not the signature that was meant")?;
+    let decoded = std::str::from_utf8(&bytes).ok().and_then(|digits| hex::decode(digits.trim()).ok());
+    Ok(decoded.unwrap_or(bytes))
+}

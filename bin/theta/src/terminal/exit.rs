@@ -1,0 +1,182 @@
+//! How the program ends: one type for everything that can go wrong, and its exit code, in one place.
+
+use std::{fmt, io, path::Path, process::ExitCode};
+
+use theta_client::{ClientError, OpenError, Problem};
+use theta_schemes::RequestError;
+use theta_service::StartError;
+use tonic::Code;
+
+/// The table of exit codes in `theta --help`.
+pub(crate) const EXIT_CODES: &str = "\
+Exit codes:
+  0    done
+  1    the operation failed: a signature does not verify, a ciphertext was
+       changed, a file cannot be written, a port is in use
+  2    wrong usage or bad input: a mistyped flag, a missing file, an unknown
+       key, a damaged key file or configuration
+  3    the group did not answer: too few nodes are up, or the time ran out
+  4    internal error: please report it
+  130  interrupted by Ctrl-C";
+
+/// Why a command did not do what it was asked. The text is one line: what was wrong, where, what would be right.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The input was fine, the operation was not.
+    #[error("{0}")]
+    Failed(String),
+    /// The caller can repair it: arguments, files, configuration.
+    #[error("{0}")]
+    Usage(String),
+    /// Too few nodes answered in time.
+    #[error("{0}")]
+    NoAnswer(String),
+    /// Ours.
+    #[error("internal error: {0}; please report it")]
+    Internal(String),
+    /// Ctrl-C.
+    #[error("interrupted")]
+    Interrupted,
+    /// Whoever reads standard output has gone, as `head` does: nothing to complain about.
+    #[error("standard output was closed")]
+    OutputClosed,
+}
+
+impl Failure {
+    /// The exit code, as [`EXIT_CODES`] documents it.
+    pub(crate) const fn code(&self) -> u8 {
+        match self {
+            Self::OutputClosed => 0,
+            Self::Failed(_) => 1,
+            Self::Usage(_) => 2,
+            Self::NoAnswer(_) => 3,
+            Self::Internal(_) => 4,
+            // As shells report a process that SIGINT ended.
+            Self::Interrupted => 130,
+        }
+    }
+
+    /// A file that cannot be read: the caller named it, so it is theirs to repair.
+    pub(crate) fn reading(path: &Path, error: &io::Error) -> Self {
+        Self::Usage(format!("cannot read {}: {}", path.display(), reason(error)))
+    }
+
+    /// A file that cannot be written.
+    pub(crate) fn writing(path: &Path, error: &io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Self::OutputClosed;
+        }
+        Self::Failed(format!("cannot write {}: {}", path.display(), reason(error)))
+    }
+
+    /// Standard output that cannot be written.
+    pub(crate) fn stdout(error: &io::Error) -> Self {
+        Self::writing(Path::new("standard output"), error)
+    }
+
+    /// An invariant of ours that does not hold.
+    pub(crate) fn internal(what: impl fmt::Display) -> Self {
+        Self::Internal(what.to_string())
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Tls(_) => Self::internal(error),
+            error => Self::Usage(error.to_string()),
+        }
+    }
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        let text = error.to_string();
+        match error {
+            ClientError::Request(RequestError::InvalidCiphertext) => Self::Failed(text),
+            ClientError::Request(_) | ClientError::KeyName(_) | ClientError::UnknownNode(_) => Self::Usage(text),
+            ClientError::NoAnswer { nodes, .. } if nodes.iter().any(|node| is_absence(&node.problem)) => {
+                Self::NoAnswer(text)
+            }
+            _ => Self::Failed(text),
+        }
+    }
+}
+
+/// Whether a node was not there, or lacked others, rather than said no.
+const fn is_absence(problem: &Problem) -> bool {
+    match problem {
+        Problem::Unreachable(_) | Problem::Silent(_) => true,
+        Problem::Refused { code, .. } => {
+            matches!(code, Code::Unavailable | Code::DeadlineExceeded | Code::ResourceExhausted | Code::Cancelled)
+        }
+        Problem::FalseAnswer(_) => false,
+    }
+}
+
+impl From<StartError> for Failure {
+    fn from(error: StartError) -> Self {
+        let text = error.to_string();
+        match error {
+            StartError::AddressInUse { .. } | StartError::Listen { .. } | StartError::Mesh(_) => Self::Failed(text),
+            StartError::Socket(_) | StartError::Orchestrator(_) | StartError::Api(_) => Self::Internal(text),
+            _ => Self::Usage(text),
+        }
+    }
+}
+
+/// An I/O error in words, without the "(os error N)" that helps nobody.
+pub(crate) fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    // What follows is the path, which the message has already.
+    text.split_once(" (os error").map(|(words, _)| words.to_lowercase()).unwrap_or(text)
+}
+
+/// Text without any "(os error N)".
+pub(crate) fn tidy(text: &str) -> String {
+    let mut parts = text.split(" (os error ");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, rest| text + rest.split_once(')').map_or("", |(_, after)| after))
+}
+
+/// Says what went wrong on one line of standard error and returns the exit code.
+pub(crate) fn report(result: Result<(), Failure>) -> ExitCode {
+    let Err(failure) = result else { return ExitCode::SUCCESS };
+    if !matches!(failure, Failure::OutputClosed) {
+        // What each node said is a line each in the client's errors.
+        let text = tidy(&failure.to_string());
+        let one_line = text.replace("answer\n  ", "answer: ").replace("\n  ", "; ").replace('\n', " ");
+        crate::output::diagnostic("error", &one_line);
+    }
+    ExitCode::from(failure.code())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_the_documented_ones() {
+        let text = String::new;
+        for failure in [
+            Failure::Failed(text()),
+            Failure::Usage(text()),
+            Failure::NoAnswer(text()),
+            Failure::Internal(text()),
+            Failure::Interrupted,
+        ] {
+            assert!(EXIT_CODES.contains(&format!("\n  {:<3}  ", failure.code())), "{failure:?}");
+        }
+    }
+
+    #[test]
+    fn io_errors_read_like_sentences() {
+        let missing = io::Error::from_raw_os_error(2);
+        let failure = Failure::reading(Path::new("x.toml"), &missing);
+        assert_eq!(failure.to_string(), "cannot read x.toml: no such file or directory");
+        assert_eq!(failure.code(), 2);
+        assert_eq!(tidy("a: x (os error 1); b: y (os error 22)!"), "a: x; b: y!");
+        let pipe = io::Error::from(io::ErrorKind::BrokenPipe);
+        assert_eq!(Failure::stdout(&pipe).code(), 0);
+    }
+}

@@ -1,0 +1,139 @@
+//! What the program says: results on standard output, everything else on standard error.
+
+use std::{
+    fmt::Display,
+    io::{self, IsTerminal, Write},
+};
+
+use anstyle::{AnsiColor, Style};
+use serde::Serialize;
+
+use crate::exit::Failure;
+
+/// Emphasis for headings.
+pub(crate) const HEADING: Style = Style::new().bold();
+/// Good news.
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+/// Bad news.
+pub(crate) const BAD: Style = AnsiColor::Red.on_default();
+/// Side remarks.
+#[cfg(feature = "demo")]
+pub(crate) const FAINT: Style = Style::new().dimmed();
+
+/// Where results go, and in which form.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Output {
+    json: bool,
+}
+
+impl Output {
+    /// With JSON, or for people.
+    pub(crate) const fn new(json: bool) -> Self {
+        Self { json }
+    }
+
+    /// Whether results are JSON.
+    pub(crate) const fn json(self) -> bool {
+        self.json
+    }
+
+    /// Writes a command's result: one line of JSON, or what `human` writes. Colours are stripped unless standard output
+    /// is a terminal and `NO_COLOR` is not set.
+    pub(crate) fn result(
+        self,
+        value: &impl Serialize,
+        human: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        let mut stdout = anstream::stdout().lock();
+        let written = if self.json {
+            let line = serde_json::to_string(value).map_err(Failure::internal)?;
+            writeln!(stdout, "{line}")
+        } else {
+            human(&mut stdout)
+        };
+        written.and_then(|()| stdout.flush()).map_err(|error| Failure::stdout(&error))
+    }
+
+    /// A result whose human form is a remark: the command's real product is a file, so standard output stays clean for it.
+    pub(crate) fn remark(self, value: &impl Serialize, human: &str) -> Result<(), Failure> {
+        if self.json {
+            self.result(value, |_| Ok(()))
+        } else {
+            note(human);
+            Ok(())
+        }
+    }
+}
+
+/// A line for people on standard error.
+pub(crate) fn note(line: impl Display) {
+    // Nothing can be done about a standard error that is closed.
+    let _ = writeln!(anstream::stderr(), "{line}");
+}
+
+/// `theta: error: what, where, what would be right`.
+pub(crate) fn diagnostic(level: &str, line: &str) {
+    let style = if level == "error" { BAD.bold() } else { AnsiColor::Yellow.on_default() };
+    note(format_args!("theta: {style}{level}{style:#}: {line}"));
+}
+
+/// Whether somebody watches standard error.
+pub(crate) fn stderr_is_terminal() -> bool {
+    io::stderr().is_terminal()
+}
+
+/// Rows in aligned columns. Numbers look best on the right: `right` names those columns.
+pub(crate) struct Table {
+    rows: Vec<Vec<String>>,
+    right: &'static [usize],
+}
+
+impl Table {
+    /// A table with these column names.
+    pub(crate) fn new(headers: &[&str], right: &'static [usize]) -> Self {
+        Self { rows: vec![headers.iter().map(ToString::to_string).collect()], right }
+    }
+
+    /// Adds a row.
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().collect());
+    }
+
+    /// Writes it; the first row stands out on a terminal.
+    pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let width = |column: usize| {
+            self.rows.iter().filter_map(|row: &Vec<String>| row.get(column)).map(|cell| cell.chars().count()).max()
+        };
+        let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+        for (number, row) in self.rows.iter().enumerate() {
+            let mut line = String::new();
+            for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+                let gap = if column == 0 { "" } else { "  " };
+                line.push_str(&if self.right.contains(&column) {
+                    format!("{gap}{cell:>width$}")
+                } else {
+                    format!("{gap}{cell:<width$}")
+                });
+            }
+            let line = line.trim_end();
+            if number == 0 { writeln!(out, "{HEADING}{line}{HEADING:#}")? } else { writeln!(out, "{line}")? }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_align() {
+        let mut table = Table::new(&["name", "n"], &[1]);
+        table.row(["a".into(), "7".into()]);
+        table.row(["longer".into(), "12".into()]);
+        let mut out = anstream::StripStream::new(Vec::new());
+        table.write(&mut out).unwrap();
+        assert_eq!(String::from_utf8(out.into_inner()).unwrap(), "name     n\na        7\nlonger  12\n");
+    }
+}

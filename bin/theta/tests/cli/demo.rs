@@ -1,0 +1,111 @@
+//! `theta demo`.
+
+use std::{collections::BTreeSet, process::Command, process::Stdio, time::Duration};
+
+use crate::harness::{command, theta_in};
+
+#[test]
+fn shows_everything_and_cleans_up() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("letter.txt"), "a letter").unwrap();
+    let run = theta_in(dir.path(), &["demo", "--file", "letter.txt", "--rounds", "2", "--dir", "group"]).ok();
+    let text = run.text();
+    for word in [
+        "any 2 of them",
+        "mutually authenticated TLS 1.3",
+        "decrypted letter.txt",
+        "blst accepts the signature",
+        "its proof holds",
+        "Node 4 is killed (SIGKILL)",
+        "Node 4 starts again",
+        "node 1 is named by the others",
+        "one lies",
+        "theta group init",
+    ] {
+        assert!(text.contains(word), "no {word:?} in {text}");
+    }
+    assert!(!text.contains('\u{1b}'), "no colours into a pipe");
+    let nodes = Command::new("pgrep").args(["-f", dir.path().to_str().unwrap()]).output();
+    assert!(nodes.map_or(true, |found| found.stdout.is_empty()), "no node is left");
+}
+
+#[test]
+fn json_is_the_table() {
+    let dir = tempfile::tempdir().unwrap();
+    let rows = theta_in(dir.path(), &["demo", "--rounds", "1", "--nodes", "3", "--json"]).ok().json();
+    let rows = rows.as_array().unwrap();
+    assert_eq!(rows.len(), 12, "three operations in four acts");
+    assert!(rows.iter().all(|row| row["good"] == row["of"] && row["p50_ms"].as_f64().unwrap() > 0.0), "{rows:?}");
+    let culprits: BTreeSet<_> =
+        rows.iter().flat_map(|row| row["culprits"].as_array().unwrap()).map(|n| n.as_u64()).collect();
+    assert_eq!(culprits, BTreeSet::from([Some(1)]));
+}
+
+#[test]
+fn a_network_that_is_kept_works_until_it_is_killed() {
+    let dir = tempfile::tempdir().unwrap();
+    let arguments = ["demo", "--rounds", "1", "--nodes", "2", "--threshold", "1", "--keep", "--dir", "kept"];
+    let text = theta_in(dir.path(), &arguments).ok().text();
+    let kill = text.lines().find(|line| line.trim_start().starts_with("kill ")).unwrap();
+    let pids: Vec<&str> = kill.split_whitespace().skip(1).take_while(|word| *word != "&&").collect();
+    let killer = KillOnDrop(pids.iter().map(ToString::to_string).collect());
+    assert_eq!(pids.len(), 2, "{text}");
+    theta_in(dir.path(), &["coin", "after the demo", "--client", "kept/client"]).ok();
+    drop(killer);
+}
+
+struct KillOnDrop(Vec<String>);
+
+impl Drop for KillOnDrop {
+    fn drop(&mut self) {
+        let _ = Command::new("kill").args(&self.0).status();
+    }
+}
+
+#[test]
+fn nodes_end_with_a_demo_that_is_killed() {
+    nodes_end_with_the_demo("-KILL", None);
+}
+
+#[test]
+fn nodes_end_with_a_demo_that_is_interrupted() {
+    nodes_end_with_the_demo("-INT", Some(130));
+}
+
+fn nodes_end_with_the_demo(signal: &str, code: Option<i32>) {
+    let dir = tempfile::tempdir().unwrap();
+    let mut demo = command()
+        .args(["demo", "--dir", "group", "--rounds", "500"])
+        .current_dir(dir.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let nodes = || {
+        let found = Command::new("pgrep").args(["-P", &demo.id().to_string()]).output().unwrap();
+        String::from_utf8(found.stdout).unwrap().lines().map(ToOwned::to_owned).collect::<Vec<_>>()
+    };
+    let deadline = std::time::Instant::now() + Duration::from_secs(30);
+    let mut pids = nodes();
+    while pids.len() < 4 {
+        assert!(std::time::Instant::now() < deadline);
+        std::thread::sleep(Duration::from_millis(20));
+        pids = nodes();
+    }
+    assert!(Command::new("kill").args([signal, &demo.id().to_string()]).status().unwrap().success());
+    assert_eq!(demo.wait().unwrap().code(), code);
+    let alive = |pid: &String| std::path::Path::new(&format!("/proc/{pid}/exe")).exists();
+    while pids.iter().any(alive) {
+        assert!(std::time::Instant::now() < deadline, "nodes live on");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn impossible_wishes_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    theta_in(dir.path(), &["demo", "--threshold", "9"]).fails(2, &["--threshold 9"]);
+    theta_in(dir.path(), &["demo", "--file", "no.txt"]).fails(2, &["cannot read no.txt"]);
+    std::fs::create_dir(dir.path().join("there")).unwrap();
+    theta_in(dir.path(), &["demo", "--dir", "there"]).fails(2, &["there exists already"]);
+}

@@ -1,0 +1,79 @@
+//! `theta group init`.
+
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+
+use crate::harness::{Group, theta_in};
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn writes_everything_with_the_right_modes() {
+    let group = Group::made();
+    let root = group.path().join("theta-group");
+    let public = fs::read(root.join("group.toml")).unwrap();
+    for node in 1..=4 {
+        let dir = group.node_dir(node);
+        assert_eq!(mode(&dir), 0o700);
+        assert_eq!(fs::read(dir.join("group.toml")).unwrap(), public);
+        assert_eq!(mode(&dir.join("node.key")), 0o600);
+        for key in ["files", "files-bls", "sign", "beacon", "coin", "coin-bls"] {
+            assert_eq!(mode(&dir.join(format!("keys/{key}.share"))), 0o600);
+            let public_key = fs::read(dir.join(format!("keys/{key}.pub"))).unwrap();
+            assert_eq!(fs::read(root.join(format!("client/keys/{key}.pub"))).unwrap(), public_key);
+        }
+        assert!(dir.join("node.toml").is_file() && dir.join("node.crt").is_file());
+    }
+    assert_eq!(mode(&root.join("client/client.key")), 0o600);
+    assert!(root.join("client/client.crt").is_file() && root.join("client/group.toml").is_file());
+    let shares = fs::read_dir(root.join("client/keys")).unwrap();
+    assert!(shares.flatten().all(|entry| entry.path().extension().unwrap() == "pub"), "clients hold no shares");
+    assert_eq!(fs::read_dir(group.path()).unwrap().count(), 1, "no temporary files stay");
+}
+
+#[test]
+fn tells_that_the_dealer_saw_the_keys_and_what_to_do_next() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = theta_in(dir.path(), &["group", "init", "--dir", "g", "--nodes", "3", "--threshold", "3"]).ok().text();
+    assert!(
+        text.contains("any 3 of which") && text.contains("has seen them all") && text.contains("theta node run"),
+        "{text}"
+    );
+}
+
+#[test]
+fn json_names_what_was_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let arguments = ["group", "init", "--json", "--dir", "g", "--keys", "vault=sg02-bls12381,bls04-bls12381-min-sig"];
+    let made = theta_in(dir.path(), &arguments).ok().json();
+    assert_eq!(made["nodes"], 4);
+    assert_eq!(made["threshold"], 2);
+    assert_eq!(made["keys"][0]["name"], "vault");
+    assert_eq!(made["keys"][1]["name"], "bls04-bls12381-min-sig");
+    assert_eq!(made["client"], "g/client");
+}
+
+#[test]
+fn an_existing_directory_is_left_alone() {
+    let group = Group::made();
+    let before = fs::read(group.path().join("theta-group/group.toml")).unwrap();
+    group.theta(&["group", "init"]).fails(2, &["theta-group exists already", "--dir"]);
+    assert_eq!(fs::read(group.path().join("theta-group/group.toml")).unwrap(), before);
+}
+
+#[test]
+fn impossible_wishes_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let init = |arguments: &[&str]| theta_in(dir.path(), &[&["group", "init"], arguments].concat());
+    init(&["--threshold", "5"]).fails(2, &["--threshold 5 --nodes 4"]);
+    init(&["--nodes", "0"]).fails(2, &["--nodes 0"]);
+    init(&["--base-port", "65530"]).fails(2, &["--base-port 65530", "smaller"]);
+    init(&["--host", "127.0.0.1,127.0.0.2"]).fails(2, &["--host", "2 addresses for 4 nodes"]);
+    init(&["--keys", "a=sg02-ristretto255,a=sg02-bls12381"]).fails(2, &["two keys \"a\""]);
+    init(&["--dir", "no/such/place"]).fails(1, &["no/such/place", "no such file or directory"]);
+    let unknown = init(&["--keys", "sg02-ristreto255"]);
+    assert_eq!(unknown.code, 2);
+    assert!(unknown.stderr.contains("sg02-ristretto255"), "{unknown:?}");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "nothing is left behind");
+}

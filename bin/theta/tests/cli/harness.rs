@@ -1,0 +1,223 @@
+//! Runs `theta`, and groups of `theta node run`.
+
+use std::{
+    fmt,
+    fs::{self, File},
+    io::Write,
+    net::{Ipv4Addr, TcpListener, TcpStream},
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU16, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use tempfile::TempDir;
+
+/// A finished command.
+pub(crate) struct Run {
+    pub(crate) code: i32,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
+}
+
+impl Run {
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8(self.stdout.clone()).unwrap()
+    }
+
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.stdout).unwrap_or_else(|error| panic!("{error} in {self:?}"))
+    }
+
+    /// Asserts success.
+    #[track_caller]
+    pub(crate) fn ok(self) -> Self {
+        assert_eq!(self.code, 0, "{self:?}");
+        self
+    }
+
+    /// Asserts a failure with this exit code, whose message is one line that holds all these words.
+    #[track_caller]
+    pub(crate) fn fails(self, code: i32, words: &[&str]) -> Self {
+        assert_eq!(self.code, code, "{self:?}");
+        for word in words {
+            assert!(self.stderr.contains(word), "no {word:?} in {self:?}");
+        }
+        let errors = self.stderr.lines().filter(|line| line.starts_with("theta: error: ")).count();
+        assert_eq!(errors, 1, "{self:?}");
+        assert_eq!(self.stderr.lines().last().map(|line| line.starts_with("theta: error: ")), Some(true), "{self:?}");
+        self
+    }
+}
+
+impl fmt::Debug for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stdout = String::from_utf8_lossy(&self.stdout);
+        write!(f, "exit code {}, stdout:\n{stdout}\nstderr:\n{}", self.code, self.stderr)
+    }
+}
+
+impl From<Output> for Run {
+    fn from(output: Output) -> Self {
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        Self { code: output.status.code().unwrap_or(-1), stdout: output.stdout, stderr }
+    }
+}
+
+pub(crate) fn command() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_theta"));
+    command.env_remove("THETA_CLIENT").env_remove("RUST_LOG").stdin(Stdio::null());
+    command
+}
+
+/// Runs `theta` with these arguments in this directory.
+pub(crate) fn theta_in(dir: &Path, arguments: &[&str]) -> Run {
+    command().args(arguments).current_dir(dir).output().unwrap().into()
+}
+
+/// Runs `theta` with bytes on its standard input.
+pub(crate) fn theta_with_stdin(dir: &Path, arguments: &[&str], input: &[u8]) -> Run {
+    let mut child = command()
+        .args(arguments)
+        .current_dir(dir)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_vec();
+    let writer = std::thread::spawn(move || stdin.write_all(&input));
+    let output = child.wait_with_output().unwrap();
+    // A command may well end before it has read everything.
+    let _ = writer.join().unwrap();
+    output.into()
+}
+
+/// A base port such that the ports of `nodes` nodes are free.
+pub(crate) fn base_port(nodes: u16) -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let start = u16::try_from(std::process::id() % 150).unwrap() * 100;
+    for _ in 0..500 {
+        let base = 12_000 + (start + NEXT.fetch_add(200, Ordering::Relaxed)) % 20_000;
+        let ports = (1..=nodes).flat_map(|node| (0..3).map(move |offset| base + 10 * node + offset));
+        let held: Vec<_> = ports.map(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port))).collect();
+        if held.iter().all(Result::is_ok) {
+            return base;
+        }
+    }
+    panic!("no free ports");
+}
+
+/// A group of node processes. They end when it is dropped, and when this process ends.
+pub(crate) struct Group {
+    dir: TempDir,
+    base: u16,
+    nodes: Vec<Option<Child>>,
+}
+
+impl Group {
+    /// Four nodes, any two of which act together, made but not started.
+    pub(crate) fn made() -> Self {
+        let (dir, base) = (TempDir::new().unwrap(), base_port(4));
+        theta_in(dir.path(), &["group", "init", "--base-port", &base.to_string()]).ok();
+        Self { dir, base, nodes: (0..4).map(|_| None).collect() }
+    }
+
+    /// The same, started.
+    pub(crate) fn started() -> Self {
+        let mut group = Self::made();
+        for node in 1..=4 {
+            group.start(node);
+        }
+        for node in 1..=4 {
+            group.await_up(node);
+        }
+        group
+    }
+
+    /// One that all tests share which do not change it.
+    pub(crate) fn shared() -> &'static Self {
+        static SHARED: OnceLock<Group> = OnceLock::new();
+        SHARED.get_or_init(Self::started)
+    }
+
+    /// The working directory of commands; the group is in `theta-group` below it, where `theta` looks by default.
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub(crate) fn node_dir(&self, node: u16) -> PathBuf {
+        self.path().join(format!("theta-group/node-{node}"))
+    }
+
+    /// Runs `theta` beside the group.
+    pub(crate) fn theta(&self, arguments: &[&str]) -> Run {
+        theta_in(self.path(), arguments)
+    }
+
+    /// A file of the test.
+    pub(crate) fn file(&self, name: &str, contents: impl AsRef<[u8]>) -> String {
+        fs::write(self.path().join(name), contents).unwrap();
+        name.to_owned()
+    }
+
+    pub(crate) fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path().join(name)).unwrap()
+    }
+
+    pub(crate) fn start(&mut self, node: u16) {
+        let log = File::options().create(true).append(true).open(self.log_path(node)).unwrap();
+        let child = command()
+            .args(["node", "run", "--stop-on-eof", "--dir"])
+            .arg(self.node_dir(node))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        self.nodes[usize::from(node) - 1] = Some(child);
+    }
+
+    /// Waits until a node takes connections.
+    pub(crate) fn await_up(&self, node: u16) {
+        let port = self.base + 10 * node + 1;
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
+            assert!(Instant::now() < deadline, "node {node} does not come up: {}", self.log(node));
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// SIGKILL.
+    pub(crate) fn kill(&mut self, node: u16) {
+        let mut child = self.nodes[usize::from(node) - 1].take().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// The process of a node.
+    pub(crate) fn child(&mut self, node: u16) -> &mut Child {
+        self.nodes[usize::from(node) - 1].as_mut().unwrap()
+    }
+
+    pub(crate) fn log(&self, node: u16) -> String {
+        fs::read_to_string(self.log_path(node)).unwrap_or_default()
+    }
+
+    fn log_path(&self, node: u16) -> PathBuf {
+        self.path().join(format!("node-{node}.log"))
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        for child in self.nodes.iter_mut().flatten() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}

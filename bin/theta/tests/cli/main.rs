@@ -1,0 +1,18 @@
+//! The real binary, driven as people and scripts drive it: real processes, real sockets, real files.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "the helpers of tests are test code, too"
+)]
+
+mod bad_input;
+mod bench;
+#[cfg(feature = "demo")]
+mod demo;
+mod faults;
+mod group;
+mod harness;
+mod operations;
