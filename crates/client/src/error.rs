@@ -173,9 +173,13 @@ impl Problem {
 
     /// Whether the request itself is to blame, by this node's word.
     pub(crate) fn blames_request(&self) -> bool {
+        use tonic::Code;
         matches!(
             self,
-            Self::Refused { code: tonic::Code::InvalidArgument | tonic::Code::NotFound | tonic::Code::OutOfRange, .. }
+            Self::Refused {
+                code: Code::InvalidArgument | Code::NotFound | Code::OutOfRange | Code::FailedPrecondition,
+                ..
+            }
         )
     }
 }

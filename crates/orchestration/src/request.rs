@@ -5,7 +5,7 @@ use core::fmt;
 use bytes::Bytes;
 use sha2::{Digest, Sha512};
 use theta_groups::{Secret, Transcript};
-use theta_rounds::PartyId;
+use theta_rounds::{Abort, PartyId};
 use theta_schemes::{StatementBytes, keys::KeyId};
 
 /// A request from an application: the same request at every node meets in the same instance.
@@ -161,9 +161,12 @@ pub enum InstanceError {
         "no instance {0} on this node: it was never started here or its result has expired; send the request again"
     )]
     Unknown(InstanceId),
-    /// It ended without a result.
+    /// The protocol ended without a result: the input was unusable, too few could contribute, or a bug of ours.
+    #[error(transparent)]
+    Aborted(#[from] Abort),
+    /// Its time ran out; the text says what was missing.
     #[error("{0}")]
-    Failed(String),
+    Expired(String),
     /// The node is stopping.
     #[error("this node is shutting down")]
     ShuttingDown,

@@ -2,8 +2,8 @@
 
 use rand_core::CryptoRng;
 use theta_groups::{DecodeError, Group, Transcript};
-use theta_sharing::dleq::{self, DleqClaim, DleqProof};
-use theta_sharing::{ShareIndex, vartime_interpolate_at_zero};
+use theta_sharing::dleq::{self, Bases, DleqClaim, DleqProof};
+use theta_sharing::{Encoded, ShareIndex, vartime_interpolate_at_zero};
 
 use crate::keys::{KeyShare, PublicKeySet};
 use crate::{CombineError, selection};
@@ -15,7 +15,7 @@ use crate::{CombineError, selection};
 #[derive(Clone, Debug)]
 pub struct DleqShare<G: Group> {
     index: ShareIndex,
-    image: G::Element,
+    image: Encoded<G>,
     proof: DleqProof<G>,
 }
 
@@ -32,22 +32,22 @@ impl<G: Group> DleqShare<G> {
     pub(crate) fn create(
         public: &PublicKeySet<G>,
         key: &KeyShare<G>,
-        base: &G::Element,
+        bases: &Bases<G>,
         context: &Transcript,
         rng: &mut dyn CryptoRng,
     ) -> Self {
-        let image = *base * *key.secret().expose();
+        let image = Encoded::new(*bases.base().element() * *key.secret().expose());
         let own_key = match public.verification_key(key.index()) {
             Some(verification_key) => *verification_key,
             // A share of a foreign key: the proof will fail at the others, which is what it should do.
-            None => G::mul_base(key.secret().expose()),
+            None => Encoded::new(G::mul_base(key.secret().expose())),
         };
-        let proof = dleq::prove(context, key.secret(), &own_key, base, &image, rng);
+        let proof = dleq::prove(context, key.secret(), bases, &own_key, &image, rng);
         Self { index: key.index(), image, proof }
     }
 
     pub(crate) fn encode_into(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(G::encode(&self.image).as_ref());
+        out.extend_from_slice(self.image.bytes());
         self.proof.encode_into(out);
     }
 
@@ -62,13 +62,13 @@ impl<G: Group> DleqShare<G> {
             .split_at_checked(G::ENCODED_LEN)
             .filter(|_| bytes.len() == Self::ENCODED_LEN)
             .ok_or(DecodeError::Length { expected: Self::ENCODED_LEN, got: bytes.len() })?;
-        Ok(Self { index, image: G::decode_unchecked_subgroup(image)?, proof: DleqProof::decode(proof)? })
+        Ok(Self { index, image: Encoded::decode_unchecked_subgroup(image)?, proof: DleqProof::decode(proof)? })
     }
 
-    /// The parties whose shares of `base` are false.
+    /// The parties whose shares are false.
     pub(crate) fn false_among(
         public: &PublicKeySet<G>,
-        base: &G::Element,
+        bases: &Bases<G>,
         context: &Transcript,
         shares: &[Self],
         rng: &mut dyn CryptoRng,
@@ -78,7 +78,7 @@ impl<G: Group> DleqShare<G> {
         let mut claimants = Vec::with_capacity(shares.len());
         for share in shares {
             match public.verification_key(share.index) {
-                Some(key) if G::is_in_subgroup(&share.image) => {
+                Some(key) if G::is_in_subgroup(share.image.element()) => {
                     claims.push(DleqClaim { image_g: *key, image: share.image, proof: &share.proof, context });
                     claimants.push(share.index);
                 }
@@ -87,9 +87,9 @@ impl<G: Group> DleqShare<G> {
         }
         let false_claims = match claims.as_slice() {
             // Alone, a claim is cheaper to check without decoding its commitments.
-            [claim] if dleq::vartime_verify(base, claim) => Vec::new(),
+            [claim] if dleq::vartime_verify(bases, claim) => Vec::new(),
             [_] => vec![0],
-            _ => dleq::vartime_verify_batch(base, &claims, rng),
+            _ => dleq::vartime_verify_batch(bases, &claims, rng),
         };
         culprits.extend(false_claims.into_iter().filter_map(|position| claimants.get(position)));
         culprits
@@ -98,7 +98,7 @@ impl<G: Group> DleqShare<G> {
     /// `base * x` from the first k shares, whose truth is not checked here.
     pub(crate) fn interpolate(public: &PublicKeySet<G>, shares: &[Self]) -> Result<G::Element, CombineError> {
         let chosen = selection::first_k(public.threshold(), shares, Self::index)?;
-        let points: Vec<_> = chosen.iter().map(|share| (share.index, share.image)).collect();
+        let points: Vec<_> = chosen.iter().map(|share| (share.index, *share.image.element())).collect();
         vartime_interpolate_at_zero::<G>(&points).map_err(|error| selection::interpolation_error(&error))
     }
 }

@@ -10,8 +10,8 @@ use std::hint::black_box;
 use std::time::Instant;
 use theta_groups::bls12_381::{Bls12_381, G1, G2};
 use theta_groups::{Group, Pairing, Ristretto255, Scalar, Secret, Transcript};
-use theta_sharing::dleq::{DleqClaim, prove, vartime_verify, vartime_verify_batch};
-use theta_sharing::{ShareIndex, coefficients_at_zero, vartime_interpolate_at_zero};
+use theta_sharing::dleq::{DleqClaim, Generator, prove, vartime_verify, vartime_verify_batch};
+use theta_sharing::{Encoded, ShareIndex, coefficients_at_zero, vartime_interpolate_at_zero};
 
 fn least<T>(mut run: impl FnMut() -> T) -> f64 {
     (0..60)
@@ -77,12 +77,14 @@ fn interpolation<G: Group>(rng: &mut ChaCha20Rng) {
 fn proofs<G: Group>(rng: &mut ChaCha20Rng) {
     println!("{}: proofs of equal logarithms", G::NAME);
     let base = G::hash_to_group(b"theta/bench", &[b"base"]);
+    let bases = Generator::<G>::new().with(Encoded::new(base));
     let context = Transcript::new("theta/bench");
     let cases: Vec<_> = (0..34)
         .map(|_| {
             let secret = Secret::new(G::Scalar::random(rng));
-            let (image_g, image) = (G::mul_base(secret.expose()), base * *secret.expose());
-            let proof = prove::<G>(&context, &secret, &image_g, &base, &image, rng);
+            let image_g = Encoded::new(G::mul_base(secret.expose()));
+            let image = Encoded::new(base * *secret.expose());
+            let proof = prove(&context, &secret, &bases, &image_g, &image, rng);
             (secret, image_g, image, proof)
         })
         .collect();
@@ -91,14 +93,14 @@ fn proofs<G: Group>(rng: &mut ChaCha20Rng) {
         .map(|(_, image_g, image, proof)| DleqClaim { image_g: *image_g, image: *image, proof, context: &context })
         .collect();
     if let [(secret, image_g, image, _), ..] = cases.as_slice() {
-        println!("  prove                 {:8.1}", least(|| prove::<G>(&context, secret, image_g, &base, image, rng)));
+        println!("  prove                 {:8.1}", least(|| prove(&context, secret, &bases, image_g, image, rng)));
     }
     if let [claim, ..] = claims.as_slice() {
-        println!("  verify one            {:8.1}", least(|| vartime_verify(&base, claim)));
+        println!("  verify one            {:8.1}", least(|| vartime_verify(&bases, claim)));
     }
     for n in [3, 11, 34] {
         let batch = claims.get(..n).unwrap_or_default();
-        println!("  verify {n:2}, each       {:8.1}", least(|| vartime_verify_batch(&base, batch, rng)) / n as f64);
+        println!("  verify {n:2}, each       {:8.1}", least(|| vartime_verify_batch(&bases, batch, rng)) / n as f64);
     }
 }
 

@@ -2,13 +2,16 @@
 //!
 //! - [`split`]: Shamir's sharing; [`ShareIndex`] and [`Threshold`] say who holds what and how many must agree;
 //! - [`InterpolationSet`]: Lagrange interpolation at zero, of scalars and "in the exponent";
-//! - [`dleq`]: Chaum-Pedersen proofs of equal discrete logarithms, one by one and in batches.
+//! - [`dleq`]: Chaum-Pedersen proofs of equal discrete logarithms, one by one and in batches;
+//! - [`Encoded`]: an element beside its encoding, for those who need both more than once.
 
 pub mod dleq;
+mod encoded;
 mod interpolation;
 mod shamir;
 mod threshold;
 
+pub use encoded::Encoded;
 pub use interpolation::{InterpolationError, InterpolationSet, coefficients_at_zero, vartime_interpolate_at_zero};
 pub use shamir::split;
 pub use threshold::{ShareIndex, Threshold, ThresholdError};

@@ -6,7 +6,13 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, Rng, SeedableRng, TryCryptoRng, TryRng};
 use theta_groups::bls12_381::{G1, G2};
 use theta_groups::{DecodeError, Group, Ristretto255, Scalar, Secret, Transcript};
-use theta_sharing::dleq::{DleqClaim, DleqProof, prove, vartime_verify, vartime_verify_batch};
+use theta_sharing::Encoded;
+use theta_sharing::dleq::{Bases, DleqClaim, DleqProof, Generator, prove, vartime_verify, vartime_verify_batch};
+
+/// The bases g and `base`.
+fn bases<G: Group>(base: G::Element) -> Bases<G> {
+    Generator::new().with(Encoded::new(base))
+}
 
 /// One prover's true statement and its proof, owned.
 struct Case<G: Group> {
@@ -22,12 +28,17 @@ impl<G: Group> Case<G> {
         let secret = Secret::new(G::Scalar::random(rng));
         let (image_g, image) = (G::mul_base(secret.expose()), *base * *secret.expose());
         let context = Transcript::new("theta/test/dleq").with("party", &[party]);
-        let proof = prove::<G>(&context, &secret, &image_g, base, &image, rng);
+        let proof = prove(&context, &secret, &bases::<G>(*base), &Encoded::new(image_g), &Encoded::new(image), rng);
         Self { secret, image_g, image, proof, context }
     }
 
     fn claim(&self) -> DleqClaim<'_, G> {
-        DleqClaim { image_g: self.image_g, image: self.image, proof: &self.proof, context: &self.context }
+        DleqClaim {
+            image_g: Encoded::new(self.image_g),
+            image: Encoded::new(self.image),
+            proof: &self.proof,
+            context: &self.context,
+        }
     }
 }
 
@@ -40,8 +51,9 @@ fn setup<G: Group>(n: u8) -> (G::Element, Vec<Case<G>>, ChaCha20Rng) {
 
 /// Asserts that single and batch verification agree on `claims`, and returns the positions of the false ones.
 fn false_claims<G: Group>(base: &G::Element, claims: &[DleqClaim<'_, G>], rng: &mut ChaCha20Rng) -> Vec<usize> {
-    let singly: Vec<usize> = (0..claims.len()).filter(|i| !vartime_verify(base, &claims[*i])).collect();
-    assert_eq!(vartime_verify_batch(base, claims, rng), singly);
+    let bases = bases(*base);
+    let singly: Vec<usize> = (0..claims.len()).filter(|i| !vartime_verify(&bases, &claims[*i])).collect();
+    assert_eq!(vartime_verify_batch(&bases, claims, rng), singly);
     singly
 }
 
@@ -68,7 +80,7 @@ fn proofs_round_trip<G: Group>() {
     assert_eq!(bytes.len(), 1 + DleqProof::<G>::encoded_len());
     assert_eq!(bytes[0], 7);
     let proof = DleqProof::decode(&bytes[1..]).unwrap();
-    assert!(vartime_verify(&base, &DleqClaim { proof: &proof, ..cases[0].claim() }));
+    assert!(vartime_verify(&bases(base), &DleqClaim { proof: &proof, ..cases[0].claim() }));
     let expected = DleqProof::<G>::encoded_len();
     for len in [0, 1, expected - 1, expected + 1] {
         let error = DleqProof::<G>::decode(&vec![0; len]).unwrap_err();
@@ -104,12 +116,18 @@ fn lies_are_refused<G: Group>() {
         bytes[2 * len..].copy_from_slice(one_more.encode().as_ref());
     });
     let lies = [
-        ("wrong image", DleqClaim { image: case.image + base, ..case.claim() }),
-        ("wrong image of g", DleqClaim { image_g: case.image_g + G::generator(), ..case.claim() }),
-        ("images swapped", DleqClaim { image_g: case.image, image: case.image_g, ..case.claim() }),
-        ("negated images", DleqClaim { image_g: -case.image_g, image: -case.image, ..case.claim() }),
-        ("both images of another", DleqClaim { image_g: other.image_g, image: other.image, ..case.claim() }),
-        ("the share of another", DleqClaim { image: other.image, ..case.claim() }),
+        ("wrong image", DleqClaim { image: Encoded::new(case.image + base), ..case.claim() }),
+        ("wrong image of g", DleqClaim { image_g: Encoded::new(case.image_g + G::generator()), ..case.claim() }),
+        (
+            "images swapped",
+            DleqClaim { image_g: Encoded::new(case.image), image: Encoded::new(case.image_g), ..case.claim() },
+        ),
+        (
+            "negated images",
+            DleqClaim { image_g: Encoded::new(-case.image_g), image: Encoded::new(-case.image), ..case.claim() },
+        ),
+        ("both images of another", DleqClaim { proof: &case.proof, context: &case.context, ..other.claim() }),
+        ("the share of another", DleqClaim { image: Encoded::new(other.image), ..case.claim() }),
         ("the proof of another", DleqClaim { proof: &third.proof, ..case.claim() }),
         ("another context", DleqClaim { context: &context, ..case.claim() }),
         ("a context with less in it", DleqClaim { context: &unbound, ..case.claim() }),
@@ -122,12 +140,12 @@ fn lies_are_refused<G: Group>() {
         ("first commitment the identity", DleqClaim { proof: &identity_a, ..case.claim() }),
         ("second commitment the identity", DleqClaim { proof: &identity_b, ..case.claim() }),
         ("response changed", DleqClaim { proof: &response, ..case.claim() }),
-        ("image the identity", DleqClaim { image: G::identity(), ..case.claim() }),
-        ("image of g the identity", DleqClaim { image_g: G::identity(), ..case.claim() }),
+        ("image the identity", DleqClaim { image: Encoded::new(G::identity()), ..case.claim() }),
+        ("image of g the identity", DleqClaim { image_g: Encoded::new(G::identity()), ..case.claim() }),
     ];
     for (name, lie) in &lies {
-        assert!(!vartime_verify(&base, lie), "{name}");
-        assert_eq!(vartime_verify_batch(&base, std::slice::from_ref(lie), &mut rng), [0], "{name}");
+        assert!(!vartime_verify(&bases(base), lie), "{name}");
+        assert_eq!(vartime_verify_batch(&bases(base), std::slice::from_ref(lie), &mut rng), [0], "{name}");
     }
     // All of them between true ones.
     let mut claims = vec![case.claim()];
@@ -152,8 +170,9 @@ fn the_zero_secret_is_refused<G: Group>() {
     let (base, _, mut rng) = setup::<G>(0);
     let zero = Secret::new(G::Scalar::ZERO);
     let context = Transcript::new("theta/test/dleq");
-    let proof = prove::<G>(&context, &zero, &G::identity(), &base, &G::identity(), &mut rng);
-    let claim = DleqClaim { image_g: G::identity(), image: G::identity(), proof: &proof, context: &context };
+    let identity = Encoded::new(G::identity());
+    let proof = prove(&context, &zero, &bases::<G>(base), &identity, &identity, &mut rng);
+    let claim = DleqClaim { image_g: identity, image: identity, proof: &proof, context: &context };
     assert_eq!(false_claims(&base, &[claim], &mut rng), [0]);
 }
 
@@ -163,7 +182,11 @@ fn every_set_of_culprits_is_found<G: Group>() {
         let claims: Vec<_> = (0..5)
             .map(|i| {
                 let claim = cases[i].claim();
-                if mask >> i & 1 == 1 { DleqClaim { image: claim.image + base, ..claim } } else { claim }
+                if mask >> i & 1 == 1 {
+                    DleqClaim { image: Encoded::new(cases[i].image + base), ..claim }
+                } else {
+                    claim
+                }
             })
             .collect();
         let expected: Vec<usize> = (0..5).filter(|i| mask >> i & 1 == 1).collect();
@@ -249,10 +272,10 @@ fn repeated_randomness_does_not_repeat_nonces<G: Group>() {
     let (base, cases, _) = setup::<G>(1);
     let case = &cases[0];
     let commitment = |context: &Transcript, base: &G::Element| {
-        let image = *base * *case.secret.expose();
+        let (image_g, image) = (Encoded::new(case.image_g), Encoded::new(*base * *case.secret.expose()));
         let rng: &mut dyn CryptoRng = &mut Stuck;
         let mut bytes = Vec::new();
-        prove::<G>(context, &case.secret, &case.image_g, base, &image, rng).encode_into(&mut bytes);
+        prove(context, &case.secret, &bases::<G>(*base), &image_g, &image, rng).encode_into(&mut bytes);
         bytes[..G::ENCODED_LEN].to_vec()
     };
     let other = Transcript::new("theta/test/other");

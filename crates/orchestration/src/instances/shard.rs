@@ -263,7 +263,7 @@ impl Shard {
             Err(abort) => {
                 metrics.ended(Ended::Aborted);
                 warn!(instance = %id, %abort, "an instance failed");
-                (Err(InstanceError::Failed(abort.to_string())), 0)
+                (Err(InstanceError::Aborted(abort)), 0)
             }
         };
         self.end(*instance, shares, outcome, bytes, false);
@@ -281,7 +281,7 @@ impl Shard {
         warn!(instance = %id, reason = text, "an instance ran out of time");
         let (shares, _) = instance.machine.contributions();
         let bytes = instance.statement_bytes.saturating_add(MACHINE_BYTES);
-        self.end(*instance, shares, Err(InstanceError::Failed(text)), bytes, true);
+        self.end(*instance, shares, Err(InstanceError::Expired(text)), bytes, true);
     }
 
     /// Tells everybody and keeps the record.

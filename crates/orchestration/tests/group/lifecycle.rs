@@ -34,7 +34,7 @@ async fn an_instance_that_runs_out_of_time_says_what_was_missing() {
     group.node(2).submit(request.clone()).await.unwrap();
     let (id, outcome) = group.node(1).run(request.clone()).await.unwrap();
     let text = "2 of 4 shares after 1 s; nothing from nodes 3, 4, 5, 6, 7: are they running? see theta status";
-    assert_eq!(outcome.unwrap_err(), InstanceError::Failed(text.to_owned()));
+    assert_eq!(outcome.unwrap_err(), InstanceError::Expired(text.to_owned()));
     let snapshot = group.node(1).status(id).await.unwrap();
     assert_eq!((snapshot.shares, snapshot.needed), (2, 4));
     assert!(matches!(snapshot.state, InstanceState::Failed(said) if said == text));

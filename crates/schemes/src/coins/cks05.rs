@@ -9,7 +9,7 @@ use core::marker::PhantomData;
 
 use rand_core::CryptoRng;
 use theta_groups::{DecodeError, Group, Ristretto255, Secret, Transcript, bls12_381};
-use theta_sharing::ShareIndex;
+use theta_sharing::{Encoded, ShareIndex, dleq::Bases};
 
 use crate::derived_rng::DerivedRng;
 use crate::dleq_share::DleqShare;
@@ -42,7 +42,7 @@ pub struct Cks05<G>(PhantomData<G>);
 /// A coin to draw: its name, hashed to the group.
 #[derive(Clone)]
 pub struct CoinRequest<G: Group> {
-    base: G::Element,
+    bases: Bases<G>,
     context: Transcript,
 }
 
@@ -75,7 +75,7 @@ impl<G: CoinGroup> CoinRequest<G> {
             .with("suite", G::SUITE.name().as_bytes())
             .with("key id", public.key_id().as_bytes())
             .with("name", name);
-        Self { base, context }
+        Self { bases: public.generator().with(Encoded::new(base)), context }
     }
 
     /// The hash of `H(name) * x`.
@@ -83,7 +83,7 @@ impl<G: CoinGroup> CoinRequest<G> {
         Transcript::new("theta/cks05/value/v1")
             .with("suite", G::SUITE.name().as_bytes())
             .with("key id", public.key_id().as_bytes())
-            .with("base", G::encode(&self.base).as_ref())
+            .with("base", self.bases.base().bytes())
             .with("power", G::encode(power).as_ref())
             .finish32()
     }
@@ -118,7 +118,7 @@ impl<G: CoinGroup> ThresholdScheme for Cks05<G> {
         request: &Self::Request,
         rng: &mut dyn CryptoRng,
     ) -> Self::Share {
-        DleqShare::create(public, key, &request.base, &request.context, rng)
+        DleqShare::create(public, key, &request.bases, &request.context, rng)
     }
 
     fn share_index(share: &Self::Share) -> ShareIndex {
@@ -139,7 +139,7 @@ impl<G: CoinGroup> ThresholdScheme for Cks05<G> {
         shares: &[Self::Share],
         rng: &mut dyn CryptoRng,
     ) -> Vec<ShareIndex> {
-        DleqShare::false_among(public, &request.base, &request.context, shares, rng)
+        DleqShare::false_among(public, &request.bases, &request.context, shares, rng)
     }
 
     fn combine(

@@ -15,8 +15,8 @@ pub(super) fn vartime_on_one_polynomial<G: Group>(set: &PublicKeySet<G>) -> bool
     let threshold = set.threshold();
     let (n, degree) = (u64::from(threshold.n()), u64::from(threshold.n() - threshold.t()) - 1);
     let mut transcript = Transcript::new("theta/key-consistency/v1").with("public key", set.public_key_bytes());
-    for encoding in G::encode_batch(set.verification_keys()) {
-        transcript.append("verification key", encoding.as_ref());
+    for key in set.verification_keys() {
+        transcript.append("verification key", key.bytes());
     }
     let z: G::Scalar = transcript.with("k", &threshold.k().to_le_bytes()).challenge();
 
@@ -32,7 +32,7 @@ pub(super) fn vartime_on_one_polynomial<G: Group>(set: &PublicKeySet<G>) -> bool
     }
     let mut points = Vec::with_capacity(weights.len());
     points.push(*set.public_key());
-    points.extend_from_slice(set.verification_keys());
+    points.extend(set.verification_keys().iter().map(|key| *key.element()));
     G::is_identity(&G::vartime_msm(&weights, &points))
 }
 
@@ -54,7 +54,7 @@ mod tests {
     use rand_chacha::ChaCha20Rng;
     use rand_chacha::rand_core::SeedableRng;
     use theta_groups::{Group, Ristretto255};
-    use theta_sharing::Threshold;
+    use theta_sharing::{Encoded, Threshold};
 
     use crate::coins::cks05::Cks05;
     use crate::keys::{PublicKeyError, PublicKeySet, deal};
@@ -67,6 +67,7 @@ mod tests {
         for (k, n) in [(1, 1), (1, 5), (2, 2), (3, 7), (6, 7), (7, 7)] {
             let dealt = deal::<Coin>(Threshold::new(k, n).unwrap(), &mut rng).public;
             let check = |k, public_key, keys: &[_]| {
+                let public_key = Encoded::new(public_key);
                 PublicKeySet::new::<Coin>(Threshold::new(k, n).unwrap(), public_key, keys.to_vec(), None).map(drop)
             };
             let (public_key, keys) = (*dealt.public_key(), dealt.verification_keys());
@@ -78,7 +79,7 @@ mod tests {
             assert_eq!(check(k, moved, keys), Err(PublicKeyError::Inconsistent));
             for party in 0..usize::from(n) {
                 let mut wrong = keys.to_vec();
-                wrong[party] = wrong[party] + Ristretto255::generator();
+                wrong[party] = Encoded::new(*wrong[party].element() + Ristretto255::generator());
                 assert_eq!(check(k, public_key, &wrong), Err(PublicKeyError::Inconsistent));
             }
         }
@@ -89,14 +90,15 @@ mod tests {
         let mut rng = ChaCha20Rng::seed_from_u64(2);
         let threshold = Threshold::new(1, 2).unwrap();
         let dealt = deal::<Coin>(threshold, &mut rng).public;
-        let identity = Ristretto255::identity();
-        let with_identity = vec![*dealt.public_key(), identity];
+        let identity = Encoded::new(Ristretto255::identity());
+        let public_key = Encoded::new(*dealt.public_key());
+        let with_identity = vec![public_key, identity];
         assert_eq!(
             PublicKeySet::new::<Coin>(threshold, identity, vec![identity; 2], None),
             Err(PublicKeyError::Identity)
         );
         assert_eq!(
-            PublicKeySet::new::<Coin>(threshold, *dealt.public_key(), with_identity, None),
+            PublicKeySet::new::<Coin>(threshold, public_key, with_identity, None),
             Err(PublicKeyError::Identity)
         );
     }

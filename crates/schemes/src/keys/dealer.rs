@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rand_core::CryptoRng;
 use theta_groups::{DecodeError, Group, Scalar, Secret};
-use theta_sharing::{Threshold, split};
+use theta_sharing::{Encoded, Threshold, split};
 
 use super::{KeyScheme, KeyShare, PublicKeySet};
 
@@ -52,9 +52,11 @@ pub fn deal_secret<S: KeyScheme>(
         return Err(DealError::ZeroSecret);
     }
     let possession = S::prove_possession(secret, &public_key);
+    let public_key = Encoded::new(public_key);
     loop {
         let secrets = split(secret, threshold, rng);
-        let verification_keys = secrets.iter().map(|share| S::KeyGroup::mul_base(share.expose())).collect();
+        let verification_keys: Vec<_> = secrets.iter().map(|share| S::KeyGroup::mul_base(share.expose())).collect();
+        let verification_keys = Encoded::batch(&verification_keys);
         // Refused if the polynomial has a root at one of the indices, which has probability n / q.
         let Ok(public) = PublicKeySet::assemble::<S>(threshold, public_key, verification_keys, possession.clone())
         else {

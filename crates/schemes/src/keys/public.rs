@@ -3,7 +3,7 @@
 use core::fmt;
 
 use theta_groups::{Group, Secret, Transcript};
-use theta_sharing::{ShareIndex, Threshold};
+use theta_sharing::{Encoded, ShareIndex, Threshold, dleq::Generator};
 
 use super::{KeyShare, PublicKeyError, consistency};
 use crate::{Suite, ThresholdScheme};
@@ -84,9 +84,9 @@ impl fmt::Debug for KeyId {
 pub struct PublicKeySet<G: Group> {
     suite: Suite,
     threshold: Threshold,
-    public_key: G::Element,
-    public_key_encoded: G::Encoding,
-    verification_keys: Vec<G::Element>,
+    generator: Generator<G>,
+    public_key: Encoded<G>,
+    verification_keys: Vec<Encoded<G>>,
     key_id: KeyId,
     possession: Option<Vec<u8>>,
 }
@@ -99,8 +99,8 @@ impl<G: Group> PublicKeySet<G> {
     /// The [`PublicKeyError`] that names the first part that is wrong.
     pub fn new<S: KeyScheme<KeyGroup = G>>(
         threshold: Threshold,
-        public_key: G::Element,
-        verification_keys: Vec<G::Element>,
+        public_key: Encoded<G>,
+        verification_keys: Vec<Encoded<G>>,
         possession: Option<Vec<u8>>,
     ) -> Result<Self, PublicKeyError> {
         let (expected, got) = (usize::from(threshold.n()), verification_keys.len());
@@ -108,7 +108,7 @@ impl<G: Group> PublicKeySet<G> {
             return Err(PublicKeyError::Count { expected, got });
         }
         let set = Self::assemble::<S>(threshold, public_key, verification_keys, possession)?;
-        if !S::check_possession(&set.public_key, set.possession.as_deref()) {
+        if !S::check_possession(set.public_key(), set.possession.as_deref()) {
             return Err(PublicKeyError::Possession);
         }
         if !consistency::vartime_on_one_polynomial::<G>(&set) {
@@ -120,16 +120,16 @@ impl<G: Group> PublicKeySet<G> {
     /// The same for a dealer, who has just made the parts from one polynomial.
     pub(super) fn assemble<S: KeyScheme<KeyGroup = G>>(
         threshold: Threshold,
-        public_key: G::Element,
-        verification_keys: Vec<G::Element>,
+        public_key: Encoded<G>,
+        verification_keys: Vec<Encoded<G>>,
         possession: Option<Vec<u8>>,
     ) -> Result<Self, PublicKeyError> {
-        if G::is_identity(&public_key) || verification_keys.iter().any(G::is_identity) {
+        if verification_keys.iter().chain([&public_key]).any(|key| G::is_identity(key.element())) {
             return Err(PublicKeyError::Identity);
         }
-        let public_key_encoded = G::encode(&public_key);
-        let key_id = KeyId::new(S::SUITE, public_key_encoded.as_ref());
-        Ok(Self { suite: S::SUITE, threshold, public_key, public_key_encoded, verification_keys, key_id, possession })
+        let key_id = KeyId::new(S::SUITE, public_key.bytes());
+        let generator = Generator::new();
+        Ok(Self { suite: S::SUITE, threshold, generator, public_key, verification_keys, key_id, possession })
     }
 
     /// What the key is for.
@@ -150,27 +150,32 @@ impl<G: Group> PublicKeySet<G> {
         &self.key_id
     }
 
+    /// g, for proofs about it.
+    pub(crate) const fn generator(&self) -> Generator<G> {
+        self.generator
+    }
+
     /// h.
     #[must_use]
     pub const fn public_key(&self) -> &G::Element {
-        &self.public_key
+        self.public_key.element()
     }
 
     /// The canonical encoding of h.
     #[must_use]
     pub fn public_key_bytes(&self) -> &[u8] {
-        self.public_key_encoded.as_ref()
+        self.public_key.bytes()
     }
 
     /// h_i, if there is a party i.
     #[must_use]
-    pub fn verification_key(&self, index: ShareIndex) -> Option<&G::Element> {
+    pub fn verification_key(&self, index: ShareIndex) -> Option<&Encoded<G>> {
         self.verification_keys.get(index.position())
     }
 
     /// h_1 to h_n.
     #[must_use]
-    pub fn verification_keys(&self) -> &[G::Element] {
+    pub fn verification_keys(&self) -> &[Encoded<G>] {
         &self.verification_keys
     }
 
@@ -184,7 +189,7 @@ impl<G: Group> PublicKeySet<G> {
     #[must_use]
     pub fn matches(&self, share: &KeyShare<G>) -> bool {
         share.key_id() == &self.key_id
-            && self.verification_key(share.index()) == Some(&G::mul_base(share.secret().expose()))
+            && self.verification_key(share.index()).map(Encoded::element) == Some(&G::mul_base(share.secret().expose()))
     }
 }
 

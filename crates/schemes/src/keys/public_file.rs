@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use theta_groups::Group;
-use theta_sharing::Threshold;
+use theta_sharing::{Encoded, Threshold};
 
 use super::{KeyFileError, KeyName, KeyScheme, PublicKeySet};
 use crate::Suite;
@@ -85,8 +85,8 @@ pub(super) fn write<G: Group>(name: &KeyName, set: &PublicKeySet<G>) -> String {
         let _ = writeln!(text, "proof_of_possession = \"{}\"", hex::encode(proof));
     }
     text.push_str("verification_keys = [\n");
-    for encoding in G::encode_batch(set.verification_keys()) {
-        let _ = writeln!(text, "  \"{}\",", hex::encode(encoding.as_ref()));
+    for key in set.verification_keys() {
+        let _ = writeln!(text, "  \"{}\",", hex::encode(key.bytes()));
     }
     text.push_str("]\n");
     text
@@ -107,6 +107,6 @@ fn unhex(field: &str, text: &str) -> Result<Vec<u8>, KeyFileError> {
     hex::decode(text).map_err(|_| KeyFileError::Hex { field: field.to_owned() })
 }
 
-fn element<G: Group>(field: &str, text: &str) -> Result<G::Element, KeyFileError> {
-    G::decode(&unhex(field, text)?).map_err(|error| KeyFileError::Encoding { field: field.to_owned(), error })
+fn element<G: Group>(field: &str, text: &str) -> Result<Encoded<G>, KeyFileError> {
+    Encoded::decode(&unhex(field, text)?).map_err(|error| KeyFileError::Encoding { field: field.to_owned(), error })
 }

@@ -187,7 +187,11 @@ impl<F: Form> ThresholdScheme for Bls04<F> {
                 Some(key) if F::Signatures::is_in_subgroup(&share.point) => {
                     let mut weight = [0; 16];
                     rng.fill_bytes(&mut weight);
-                    batch.push(Weighted::<F> { share: *share, key: *key, weight: u128::from_le_bytes(weight) });
+                    batch.push(Weighted::<F> {
+                        share: *share,
+                        key: *key.element(),
+                        weight: u128::from_le_bytes(weight),
+                    });
                 }
                 _ => culprits.push(share.index),
             }

@@ -110,13 +110,13 @@ fn coins_cannot_be_predicted_from_public_data() {
             AnyPublicKey::Cks05Ristretto255(set) => prediction_fails::<Ristretto255>(
                 set.public_key_bytes(),
                 share,
-                &set.verification_keys()[0],
+                set.verification_keys()[0].element(),
                 &[set.key_id().as_bytes(), name].concat(),
             ),
             AnyPublicKey::Cks05Bls12381(set) => prediction_fails::<G1>(
                 set.public_key_bytes(),
                 share,
-                &set.verification_keys()[0],
+                set.verification_keys()[0].element(),
                 &[set.key_id().as_bytes(), name].concat(),
             ),
             other => panic!("{other:?}"),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use theta_orchestration::{ComputeError, InstanceError, InstanceId, InstanceSnapshot, SubmitError};
+use theta_rounds::Abort;
 use theta_schemes::RequestError;
 use tonic::Status;
 
@@ -58,7 +59,10 @@ pub(crate) fn instance(error: &InstanceError) -> Status {
     let message = short(error.to_string());
     match error {
         InstanceError::Unknown(_) => Status::not_found(message),
-        InstanceError::Failed(_) => Status::unavailable(message),
+        // The request was well-formed and still there is no answer to it, whoever is asked.
+        InstanceError::Aborted(Abort::Input(_)) => Status::failed_precondition(message),
+        InstanceError::Aborted(Abort::Bug(_)) => Status::internal(message),
+        InstanceError::Aborted(Abort::TooFewHonest { .. }) | InstanceError::Expired(_) => Status::unavailable(message),
         InstanceError::ShuttingDown => Status::unavailable(format!("{message}: ask another node")),
     }
 }

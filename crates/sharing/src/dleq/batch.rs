@@ -1,6 +1,6 @@
 //! Many proofs in one multi-scalar multiplication.
 
-use super::{Base, DleqClaim, challenge};
+use super::{Bases, DleqClaim, challenge};
 use rand_core::CryptoRng;
 use theta_groups::{Group, Scalar};
 
@@ -24,19 +24,17 @@ struct Terms<G: Group> {
 /// halves tried, down to the false claims; the sum of the second half is the difference, so each level costs half a
 /// batch.
 pub fn vartime_verify_batch<G: Group>(
-    base: &G::Element,
+    bases: &Bases<G>,
     claims: &[DleqClaim<'_, G>],
     rng: &mut (impl CryptoRng + ?Sized),
 ) -> Vec<usize> {
+    let base = bases.base().element();
     if G::is_identity(base) {
         return (0..claims.len()).collect();
     }
-    let images: Vec<G::Element> = claims.iter().flat_map(|claim| [claim.image_g, claim.image]).collect();
-    let encodings = G::encode_batch(&images);
-    let common = Base::<G>::new(base);
     let (mut terms, mut culprits) = (Vec::with_capacity(claims.len()), Vec::new());
-    for ((position, claim), images) in claims.iter().enumerate().zip(encodings.as_chunks::<2>().0) {
-        match weigh(&common, position, claim, images, rng) {
+    for (position, claim) in claims.iter().enumerate() {
+        match weigh(bases, position, claim, rng) {
             Some(weighed) => terms.push(weighed),
             None => culprits.push(position),
         }
@@ -50,19 +48,19 @@ pub fn vartime_verify_batch<G: Group>(
 
 /// `None` when the claim is false on its face: an identity, or a commitment that is no group element.
 fn weigh<G: Group>(
-    common: &Base<G>,
+    bases: &Bases<G>,
     position: usize,
     claim: &DleqClaim<'_, G>,
-    [image_g, image]: &[G::Encoding; 2],
     rng: &mut (impl CryptoRng + ?Sized),
 ) -> Option<Terms<G>> {
-    if G::is_identity(&claim.image_g) || G::is_identity(&claim.image) {
+    let (image_g, image) = (*claim.image_g.element(), *claim.image.element());
+    if G::is_identity(&image_g) || G::is_identity(&image) {
         return None;
     }
     let proof = claim.proof;
     let commitment_g = G::decode(proof.commitment_g.as_ref()).ok()?;
     let commitment = G::decode(proof.commitment.as_ref()).ok()?;
-    let statement = common.statement(claim.context, image_g, image);
+    let statement = bases.statement(claim.context, &claim.image_g, &claim.image);
     let e = challenge::<G>(statement, &proof.commitment_g, &proof.commitment);
     let (short_a, short_b) = (weight(rng), weight(rng));
     let (a, b) = (G::Scalar::from_u128(short_a), G::Scalar::from_u128(short_b));
@@ -70,7 +68,7 @@ fn weigh<G: Group>(
         position,
         generator: a * proof.response,
         base: b * proof.response,
-        images: [(-(a * e), claim.image_g), (-(b * e), claim.image)],
+        images: [(-(a * e), image_g), (-(b * e), image)],
         commitments: [(short_a, -commitment_g), (short_b, -commitment)],
     })
 }

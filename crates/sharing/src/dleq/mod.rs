@@ -13,6 +13,8 @@ pub use batch::vartime_verify_batch;
 use rand_core::CryptoRng;
 use theta_groups::{DecodeError, Group, Scalar, Secret, Transcript};
 
+use crate::Encoded;
+
 /// A proof that log_g H = log_U V. Its commitments stay encoded until the proof is verified.
 #[derive(Clone, Debug)]
 pub struct DleqProof<G: Group> {
@@ -55,40 +57,68 @@ impl<G: Group> DleqProof<G> {
     }
 }
 
-/// What a proof is about, and the proof: log_g `image_g` = log_U `image`, where the base U is given beside the claims
-/// because it is common to all of them.
+/// What a proof is about, and the proof: log_g `image_g` = log_U `image`, where the bases are given beside the claims
+/// because they are common to all of them.
 #[derive(Clone, Debug)]
 pub struct DleqClaim<'a, G: Group> {
     /// H = g^x, usually a party's verification key.
-    pub image_g: G::Element,
+    pub image_g: Encoded<G>,
     /// V = U^x, usually a party's share.
-    pub image: G::Element,
+    pub image: Encoded<G>,
     /// The proof.
     pub proof: &'a DleqProof<G>,
     /// What the challenge is bound to: scheme, key, party, label. It must be the transcript that the prover had.
     pub context: &'a Transcript,
 }
 
-/// The parts of a challenge that all claims on one base share, encoded once.
-struct Base<G: Group> {
-    generator: G::Encoding,
-    base: G::Encoding,
-}
+/// The generator g with its encoding, to be kept beside a key: every proof hashes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Generator<G: Group>(Encoded<G>);
 
-impl<G: Group> Base<G> {
-    fn new(base: &G::Element) -> Self {
-        Self { generator: G::encode(&G::generator()), base: G::encode(base) }
+impl<G: Group> Generator<G> {
+    /// Encodes the generator.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(Encoded::new(G::generator()))
     }
 
-    /// The transcript of the statement, before commitments.
-    fn statement(&self, context: &Transcript, image_g: &G::Encoding, image: &G::Encoding) -> Transcript {
+    /// The pair of bases g and U = `base`.
+    #[must_use]
+    pub const fn with(self, base: Encoded<G>) -> Bases<G> {
+        Bases { generator: self, base }
+    }
+}
+
+impl<G: Group> Default for Generator<G> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The bases g and U of a claim, the same for all claims on one request. From [`Generator::with`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bases<G: Group> {
+    generator: Generator<G>,
+    base: Encoded<G>,
+}
+
+impl<G: Group> Bases<G> {
+    /// U.
+    #[must_use]
+    pub const fn base(&self) -> &Encoded<G> {
+        &self.base
+    }
+
+    /// The transcript of the statement, before commitments. Nothing is encoded here: see [`Encoded`] for why the bytes
+    /// that came over the wire will do.
+    fn statement(&self, context: &Transcript, image_g: &Encoded<G>, image: &Encoded<G>) -> Transcript {
         context
             .clone()
             .with("proof", b"theta/dleq/v1")
-            .with("g", self.generator.as_ref())
-            .with("h", image_g.as_ref())
-            .with("u", self.base.as_ref())
-            .with("v", image.as_ref())
+            .with("g", self.generator.0.bytes())
+            .with("h", image_g.bytes())
+            .with("u", self.base.bytes())
+            .with("v", image.bytes())
     }
 }
 
@@ -97,21 +127,21 @@ fn challenge<G: Group>(statement: Transcript, commitment_g: &G::Encoding, commit
     statement.with("a", commitment_g.as_ref()).with("b", commitment.as_ref()).challenge()
 }
 
-/// Proves that log_g `image_g` = log_`base` `image` = `secret`. Constant-time in the secret.
+/// Proves that log_g `image_g` = log_U `image` = `secret`, for the `bases` g and U. Constant-time in the secret.
 ///
-/// The statement is the caller's to get right: with other images than g^secret and base^secret the proof is false.
+/// The statement is the caller's to get right: with other images than g^secret and U^secret the proof is false.
 pub fn prove<G: Group>(
     context: &Transcript,
     secret: &Secret<G::Scalar>,
-    image_g: &G::Element,
-    base: &G::Element,
-    image: &G::Element,
+    bases: &Bases<G>,
+    image_g: &Encoded<G>,
+    image: &Encoded<G>,
     rng: &mut (impl CryptoRng + ?Sized),
 ) -> DleqProof<G> {
-    let statement = Base::<G>::new(base).statement(context, &G::encode(image_g), &G::encode(image));
+    let statement = bases.statement(context, image_g, image);
     let nonce = nonce::<G>(statement.clone(), secret, rng);
     let commitment_g = G::encode(&G::mul_base(nonce.expose()));
-    let commitment = G::encode(&(*base * *nonce.expose()));
+    let commitment = G::encode(&(*bases.base.element() * *nonce.expose()));
     let e = challenge::<G>(statement, &commitment_g, &commitment);
     DleqProof { commitment_g, commitment, response: *nonce.expose() + e * *secret.expose() }
 }
@@ -134,15 +164,16 @@ fn nonce<G: Group>(
 
 /// Whether one claim is true. Claims about the identity (as base or as an image) are refused: they say nothing.
 #[must_use]
-pub fn vartime_verify<G: Group>(base: &G::Element, claim: &DleqClaim<'_, G>) -> bool {
-    if [base, &claim.image_g, &claim.image].into_iter().any(G::is_identity) {
+pub fn vartime_verify<G: Group>(bases: &Bases<G>, claim: &DleqClaim<'_, G>) -> bool {
+    let (base, image_g, image) = (bases.base.element(), claim.image_g.element(), claim.image.element());
+    if [base, image_g, image].into_iter().any(G::is_identity) {
         return false;
     }
     let proof = claim.proof;
-    let statement = Base::<G>::new(base).statement(claim.context, &G::encode(&claim.image_g), &G::encode(&claim.image));
+    let statement = bases.statement(claim.context, &claim.image_g, &claim.image);
     let scalars = [proof.response, -challenge::<G>(statement, &proof.commitment_g, &proof.commitment)];
     // Computing what the commitments must have been and comparing the encodings spares decoding them.
     let commitments =
-        [G::vartime_msm(&scalars, &[G::generator(), claim.image_g]), G::vartime_msm(&scalars, &[*base, claim.image])];
+        [G::vartime_msm(&scalars, &[G::generator(), *image_g]), G::vartime_msm(&scalars, &[*base, *image])];
     !commitments.iter().any(G::is_identity) && G::encode_batch(&commitments) == [proof.commitment_g, proof.commitment]
 }

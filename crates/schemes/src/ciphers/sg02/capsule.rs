@@ -4,6 +4,7 @@ use core::mem;
 
 use rand_core::CryptoRng;
 use theta_groups::{Scalar, Secret, Transcript};
+use theta_sharing::Encoded;
 use zeroize::Zeroize;
 
 use super::{CipherGroup, Sg02};
@@ -81,8 +82,7 @@ impl<G: CipherGroup> Sg02<G> {
 /// A capsule whose proof holds.
 pub(super) struct ValidCapsule<G: CipherGroup> {
     pub(super) wrap: Wrap,
-    pub(super) u: G::Element,
-    pub(super) u_encoded: G::Encoding,
+    pub(super) u: Encoded<G>,
     /// What shares are bound to.
     pub(super) context: Transcript,
 }
@@ -101,8 +101,7 @@ pub(super) fn check<G: CipherGroup>(
     let mut rest = capsule;
     let wrap = Wrap { key: array(&mut rest)?, commitment: array(&mut rest)? };
     let element = |bytes: &[u8]| G::decode(bytes).map_err(|_| RequestError::InvalidCiphertext);
-    let u_bytes = take(&mut rest, G::ENCODED_LEN)?;
-    let u = element(u_bytes)?;
+    let u = Encoded::decode(take(&mut rest, G::ENCODED_LEN)?).map_err(|_| RequestError::InvalidCiphertext)?;
     let u_second = element(take(&mut rest, G::ENCODED_LEN)?)?;
     let w = element(take(&mut rest, G::ENCODED_LEN)?)?;
     let w_second = element(take(&mut rest, G::ENCODED_LEN)?)?;
@@ -114,7 +113,7 @@ pub(super) fn check<G: CipherGroup>(
     let weight = G::Scalar::from_u128(DerivedRng::new(weights).next_u128());
     let difference = G::vartime_msm(
         &[response, response * weight, -challenge, -(challenge * weight), -G::Scalar::ONE, -weight],
-        &[G::generator(), *G::second_generator(), u, u_second, w, w_second],
+        &[G::generator(), *G::second_generator(), *u.element(), u_second, w, w_second],
     );
     if !G::is_identity(&difference) {
         return Err(RequestError::InvalidCiphertext);
@@ -124,8 +123,7 @@ pub(super) fn check<G: CipherGroup>(
         .with("key id", key_id.as_bytes())
         .with("statement", &statement)
         .with("response", rest);
-    let u_encoded = G::Encoding::try_from(u_bytes).map_err(|_| RequestError::InvalidCiphertext)?;
-    Ok(ValidCapsule { wrap, u, u_encoded, context })
+    Ok(ValidCapsule { wrap, u, context })
 }
 
 fn take<'a>(rest: &mut &'a [u8], len: usize) -> Result<&'a [u8], RequestError> {

@@ -2,7 +2,7 @@
 
 use rand_core::CryptoRng;
 use theta_groups::{DecodeError, Secret, Transcript};
-use theta_sharing::ShareIndex;
+use theta_sharing::{ShareIndex, dleq::Bases};
 use zeroize::Zeroize;
 
 use super::capsule::{self, Wrap};
@@ -14,8 +14,8 @@ use crate::{CombineError, Purpose, RequestError, Statement, Suite, ThresholdCiph
 
 /// A header whose validity proof holds: safe to answer.
 pub struct DecapsulationRequest<G: CipherGroup> {
-    u: G::Element,
-    u_encoded: G::Encoding,
+    /// g and u.
+    bases: Bases<G>,
     wrap: Wrap,
     context: Transcript,
 }
@@ -48,7 +48,7 @@ impl<G: CipherGroup> ThresholdScheme for Sg02<G> {
             });
         }
         let valid = capsule::check::<G>(public.key_id(), bytes, header.capsule())?;
-        Ok(DecapsulationRequest { u: valid.u, u_encoded: valid.u_encoded, wrap: valid.wrap, context: valid.context })
+        Ok(DecapsulationRequest { bases: public.generator().with(valid.u), wrap: valid.wrap, context: valid.context })
     }
 
     fn create_share(
@@ -57,7 +57,7 @@ impl<G: CipherGroup> ThresholdScheme for Sg02<G> {
         request: &Self::Request,
         rng: &mut dyn CryptoRng,
     ) -> Self::Share {
-        DleqShare::create(public, key, &request.u, &request.context, rng)
+        DleqShare::create(public, key, &request.bases, &request.context, rng)
     }
 
     fn share_index(share: &Self::Share) -> ShareIndex {
@@ -78,7 +78,7 @@ impl<G: CipherGroup> ThresholdScheme for Sg02<G> {
         shares: &[Self::Share],
         rng: &mut dyn CryptoRng,
     ) -> Vec<ShareIndex> {
-        DleqShare::false_among(public, &request.u, &request.context, shares, rng)
+        DleqShare::false_among(public, &request.bases, &request.context, shares, rng)
     }
 
     /// A result that is not valid although every share is, was made so by the encryptor.
@@ -88,7 +88,7 @@ impl<G: CipherGroup> ThresholdScheme for Sg02<G> {
         shares: &[Self::Share],
     ) -> Result<Self::Output, CombineError> {
         let mut shared = DleqShare::interpolate(public, shares)?;
-        let mask = capsule::mask::<G>(public.key_id(), request.u_encoded.as_ref(), &shared);
+        let mask = capsule::mask::<G>(public.key_id(), request.bases.base().bytes(), &shared);
         shared.zeroize();
         let key = PayloadKey::wrapped(request.wrap.key).xor(mask.expose());
         if key.commitment(G::SUITE, public.key_id()) == request.wrap.commitment {
