@@ -1,5 +1,12 @@
 //! The raw operations of each group: what no scheme on it can go below.
 
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a benchmark that cannot be set up may stop at once"
+)]
+
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};

@@ -1,5 +1,11 @@
 //! Sealing and opening payloads: the AEAD's own speed, not that of a loop around it.
 
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a benchmark that cannot be set up may stop at once"
+)]
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};

@@ -1,5 +1,12 @@
 //! Each step of each scheme, for the group sizes of the literature: any 2 of 4, 3 of 7, 11 of 31, 43 of 127.
 
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a benchmark that cannot be set up may stop at once"
+)]
+
 use std::{hint::black_box, time::Duration};
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};

@@ -56,7 +56,7 @@ Examples:
   theta decrypt photos.theta -o - | tar x
   theta decrypt letter.txt.theta --payload-key letter.key -o -
 
-The contents stay here: the nodes see the header, a few hundred bytes, and return the key that opens the rest.
+The contents stay here: the nodes see the header, a few hundred bytes, and return the key that opens the rest. \
 A file is written complete or not at all; a pipe gets what has been authenticated, so heed the exit code.")]
 pub(crate) struct DecryptArgs {
     /// What to decrypt; - for standard input
@@ -247,8 +247,8 @@ fn open_into(
 ) -> Result<u64, Unopened> {
     let mut reader = interrupt.guard(reader);
     let write_failed = |error: &std::io::Error| Unopened::Other(Failure::writing(&target.name(), error));
-    if *target == Target::Stdout {
-        let mut writer = BufWriter::with_capacity(BUFFER, std::io::stdout().lock());
+    if let Some(stream) = target.stream().map_err(Unopened::Other)? {
+        let mut writer = BufWriter::with_capacity(BUFFER, stream);
         let bytes = payload::open_stream(key, header, &mut reader, &mut writer, progress).map_err(Unopened::Payload)?;
         writer.flush().map_err(|error| write_failed(&error))?;
         return Ok(bytes);
@@ -277,7 +277,17 @@ fn plaintext_name(file: &Path) -> Option<PathBuf> {
 /// The key that was named, or the one in the client directory that the ciphertext is for.
 fn key_name(asked: Option<&str>, client: &ClientArgs, header: &Header<'_>) -> Result<String, Failure> {
     if let Some(name) = asked {
-        return Ok(client.keyring().choose(Some(name), Purpose::Decrypt)?.name.to_string());
+        let key = client.keyring().choose(Some(name), Purpose::Decrypt)?;
+        let (its, wanted) = (key.public.key_id(), header.key_id());
+        if its != wanted {
+            return Err(Failure::Usage(format!(
+                "the ciphertext is for the key with the id {}, {name} has the id {}: leave out --key, and the right one is \
+                 found",
+                wanted.abbreviated(),
+                its.abbreviated()
+            )));
+        }
+        return Ok(key.name.to_string());
     }
     let found = client.keyring().with_id(header.key_id())?;
     let (id, suite) = (header.key_id().abbreviated(), header.suite());

@@ -84,7 +84,8 @@ enum Command {
     Bench(bench::BenchCommand),
     /// The demo's node that sends false shares
     #[cfg(feature = "demo")]
-    #[command(hide = true)]
+    // A name that no typing error comes near to, so that it is never suggested.
+    #[command(hide = true, name = "_x_liar")]
     DemoLiar(crate::demo::LiarArgs),
 }
 

@@ -35,7 +35,7 @@ pub(crate) enum Lifetime {
 pub(crate) enum Program {
     /// `theta node run`.
     Node,
-    /// `theta demo-liar`.
+    /// `theta _x_liar`.
     #[cfg(feature = "demo")]
     Liar,
 }
@@ -83,7 +83,7 @@ impl Cluster {
         match program {
             Program::Node => command.args(["node", "run"]),
             #[cfg(feature = "demo")]
-            Program::Liar => command.arg("demo-liar"),
+            Program::Liar => command.arg("_x_liar"),
         };
         command.arg("--dir").arg(self.node_dir(number)).stdout(Stdio::null()).stderr(log);
         match self.lifetime {

@@ -2,7 +2,7 @@
 
 use std::{
     ffi::OsString,
-    fs::{self, File},
+    fs::{self, File, OpenOptions},
     io::{self, BufWriter, Read, Seek, SeekFrom, Write},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
@@ -70,6 +70,8 @@ pub(crate) enum Target {
     Stdout,
     /// A file, replaced as a whole.
     File(PathBuf),
+    /// A device or a named pipe: written as it is, never replaced by a file.
+    Stream(PathBuf),
 }
 
 impl Target {
@@ -79,13 +81,40 @@ impl Target {
     pub(crate) fn choose(asked: Option<&Path>, derived: Option<PathBuf>) -> Result<Self, Failure> {
         match (asked, derived) {
             (Some(path), _) if is_dash(path) => Ok(Self::Stdout),
-            (Some(path), _) => Ok(Self::File(path.to_owned())),
+            (Some(path), _) => Self::named(path),
             (None, None) => Ok(Self::Stdout),
             (None, Some(path)) if path.exists() => Err(Failure::Usage(format!(
                 "{path} exists already: name the output with -o (-o {path} overwrites it)",
                 path = path.display()
             ))),
             (None, Some(path)) => Ok(Self::File(path)),
+        }
+    }
+
+    fn named(path: &Path) -> Result<Self, Failure> {
+        match fs::metadata(path) {
+            Ok(found) if found.is_dir() => {
+                Err(Failure::Usage(format!("{} is a directory: name a file in it", path.display())))
+            }
+            Ok(found) if !found.is_file() => Ok(Self::Stream(path.to_owned())),
+            // What a symbolic link points to is replaced, not the link.
+            Ok(_) if path.is_symlink() => {
+                fs::canonicalize(path).map(Self::File).map_err(|error| Failure::writing(path, &error))
+            }
+            _ => Ok(Self::File(path.to_owned())),
+        }
+    }
+
+    /// Where to write bytes as they come, if that is how this target takes them.
+    pub(crate) fn stream(&self) -> Result<Option<Box<dyn Write>>, Failure> {
+        match self {
+            Self::File(_) => Ok(None),
+            Self::Stdout => Ok(Some(Box::new(io::stdout().lock()))),
+            Self::Stream(path) => {
+                let opened = OpenOptions::new().write(true).open(path);
+                let file = opened.map_err(|error| Failure::writing(path, &error))?;
+                Ok(Some(Box::new(file)))
+            }
         }
     }
 
@@ -103,29 +132,31 @@ impl Target {
     pub(crate) fn name(&self) -> PathBuf {
         match self {
             Self::Stdout => PathBuf::from("standard output"),
-            Self::File(path) => path.clone(),
+            Self::File(path) | Self::Stream(path) => path.clone(),
         }
     }
 
     /// Starts writing. With `private` the file is readable by its owner only.
     pub(crate) fn draft(&self, private: bool) -> Result<Draft, Failure> {
         let directory = match self {
-            Self::Stdout => std::env::temp_dir(),
+            Self::Stdout | Self::Stream(_) => std::env::temp_dir(),
             Self::File(path) => parent(path),
         };
-        let mode = if private || *self == Self::Stdout { 0o600 } else { 0o666 };
+        let mode = if private || !matches!(self, Self::File(_)) { 0o600 } else { 0o666 };
         let mut builder = tempfile::Builder::new();
         let file = builder.prefix(".theta-").permissions(fs::Permissions::from_mode(mode)).tempfile_in(&directory);
-        let file = file.map_err(|error| Failure::writing(&directory.join("a new file"), &error))?;
+        let file = file.map_err(|error| match self {
+            Self::File(path) => Failure::writing(path, &error),
+            Self::Stdout | Self::Stream(_) => Failure::writing(&directory, &error),
+        })?;
         Ok(Draft { file, target: self.clone() })
     }
 
     /// Writes a small result.
     pub(crate) fn write(&self, bytes: &[u8], private: bool) -> Result<(), Failure> {
         let failed = |error: io::Error| Failure::writing(&self.name(), &error);
-        if *self == Self::Stdout {
-            let mut stdout = io::stdout().lock();
-            return stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(failed);
+        if let Some(mut stream) = self.stream()? {
+            return stream.write_all(bytes).and_then(|()| stream.flush()).map_err(failed);
         }
         let mut draft = self.draft(private)?;
         draft.file().write_all(bytes).map_err(failed)?;
@@ -150,19 +181,17 @@ impl Draft {
         self.file.path()
     }
 
-    /// Puts the finished file in its place, or copies it to standard output.
+    /// Puts the finished file in its place, or copies it to where a stream goes.
     pub(crate) fn commit(mut self) -> Result<(), Failure> {
         let name = self.target.name();
         let failed = |error: io::Error| Failure::writing(&name, &error);
-        match self.target {
-            Target::File(path) => self.file.persist(&path).map(drop).map_err(|error| failed(error.error)),
-            Target::Stdout => {
-                let file = self.file.as_file_mut();
-                file.seek(SeekFrom::Start(0)).map_err(failed)?;
-                let mut stdout = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-                io::copy(file, &mut stdout).and_then(|_| stdout.flush()).map_err(failed)
-            }
-        }
+        let Some(stream) = self.target.stream()? else {
+            return self.file.persist(&name).map(drop).map_err(|error| failed(error.error));
+        };
+        let file = self.file.as_file_mut();
+        file.seek(SeekFrom::Start(0)).map_err(failed)?;
+        let mut stream = BufWriter::with_capacity(1 << 16, stream);
+        io::copy(file, &mut stream).and_then(|_| stream.flush()).map_err(failed)
     }
 }
 
@@ -198,6 +227,19 @@ mod tests {
         assert!(matches!(Target::choose(None, Some(path.clone())), Err(Failure::Usage(_))));
         assert_eq!(Target::choose(Some(&path), None), Ok(Target::File(path)));
         assert_eq!(Target::choose(Some(Path::new("-")), None), Ok(Target::Stdout));
+    }
+
+    #[test]
+    fn devices_and_links_stay_what_they_are() {
+        let null = Target::choose(Some(Path::new("/dev/null")), None).unwrap();
+        assert_eq!(null, Target::Stream("/dev/null".into()));
+        let dir = tempfile::tempdir().unwrap();
+        let (path, link) = (dir.path().canonicalize().unwrap().join("a"), dir.path().join("link"));
+        fs::write(&path, b"x").unwrap();
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        Target::choose(Some(&link), None).unwrap().write(b"y", false).unwrap();
+        assert!(link.is_symlink() && fs::read(&path).unwrap() == b"y");
+        assert!(matches!(Target::choose(Some(dir.path()), None), Err(Failure::Usage(_))));
     }
 
     #[test]

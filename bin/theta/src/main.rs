@@ -22,5 +22,8 @@ use clap::Parser;
 use terminal::{exit, output, progress, units};
 
 fn main() -> ExitCode {
-    exit::report(cli::Cli::parse().run())
+    match cli::Cli::try_parse() {
+        Ok(cli) => exit::report(cli.run()),
+        Err(error) => exit::report_usage(&error),
+    }
 }

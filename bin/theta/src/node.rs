@@ -15,7 +15,7 @@ use tokio::{
     signal::unix::{SignalKind, signal},
     sync::oneshot,
 };
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::{EnvFilter, filter::LevelFilter};
 
 use crate::{
     exit::Failure,
@@ -34,11 +34,11 @@ pub(crate) enum NodeCommand {
 #[command(after_help = "\
 Examples:
   theta node run --dir theta-group/node-1
-  theta node run --config /etc/theta/node.toml --log-format json --log-level info,theta_network=debug
+  theta node run --config /etc/theta/node.toml --log-level info,theta_network=debug
 
-The node says on standard error when it is ready. On SIGTERM or Ctrl-C it refuses new requests, finishes those it has
-(5 s at most) and exits with 0. It exits with 2 if its configuration, certificate or keys are not right, with 1 if it
-cannot listen on its addresses.")]
+The node says on standard error when it is ready. On SIGTERM or Ctrl-C it refuses new requests, \
+finishes those it has (5 s at most) and exits with 0. It exits with 2 if its configuration, certificate or keys are not \
+right, with 1 if it cannot listen on its addresses.")]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     config: ConfigPath,
@@ -88,7 +88,19 @@ impl RunArgs {
             (Some(file), _) => file.clone(),
             (None, dir) => dir.clone().unwrap_or_default().join("node.toml"),
         };
+        if self.config.dir.is_some() && !file.is_file() {
+            return Err(Failure::Usage(format!(
+                "cannot read {}: no such file; --dir takes the directory of one node, such as theta-group/node-1",
+                file.display()
+            )));
+        }
         let mut config = NodeConfig::load(&file).map_err(|error| Failure::Usage(error.to_string()))?;
+        if !config.keys.is_dir() {
+            return Err(Failure::Usage(format!(
+                "the key folder {} is missing: it holds NAME.pub and NAME.share of each key, as the dealer wrote them",
+                config.keys.display()
+            )));
+        }
         if let Some(level) = &self.log_level {
             config.log.level.clone_from(level);
         }
@@ -155,13 +167,25 @@ fn told_to_stop(stop_on_eof: bool) -> Result<impl Future<Output = &'static str>,
     })
 }
 
-fn log(config: &LogConfig) -> Result<(), Failure> {
-    let filter = EnvFilter::builder().parse(&config.level).map_err(|error| {
+/// The filter, which names a level in each of its parts: one that does not is a mistyped level.
+fn log_filter(level: &str) -> Result<EnvFilter, Failure> {
+    let refused = |reason: &str| {
         Failure::Usage(format!(
-            "log level {:?}: {error}; write error, warn, info, debug, trace, or a filter such as info,theta_network=debug",
-            config.level
+            "log level {level:?}: {reason}; write error, warn, info, debug, trace, or a filter such as \
+             info,theta_network=debug"
         ))
-    })?;
+    };
+    for part in level.split(',') {
+        let word = part.rsplit_once('=').map_or(part, |(_, word)| word);
+        if word.is_empty() || word.parse::<LevelFilter>().is_err() {
+            return Err(refused(&format!("{word:?} is not a level")));
+        }
+    }
+    EnvFilter::builder().parse(level).map_err(|error| refused(&error.to_string()))
+}
+
+fn log(config: &LogConfig) -> Result<(), Failure> {
+    let filter = log_filter(&config.level)?;
     let colour = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(colour);
     let installed = match config.format {
@@ -169,4 +193,20 @@ fn log(config: &LogConfig) -> Result<(), Failure> {
         LogFormat::Json => lines.json().flatten_event(true).try_init(),
     };
     installed.map_err(|error| Failure::Internal(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistyped_level_is_refused() {
+        for good in ["info", "WARN", "off", "info,theta_network=debug"] {
+            assert!(log_filter(good).is_ok(), "{good}");
+        }
+        for bad in ["wran", "", "info,", "info,theta_network=", "theta_network=loud", "a=b=c"] {
+            let failure = log_filter(bad).unwrap_err();
+            assert!(failure.code() == 2 && failure.to_string().contains("write error, warn"), "{failure}");
+        }
+    }
 }

@@ -145,7 +145,9 @@ impl Identity {
         if name.is_empty() || name.chars().count() > 64 {
             return Err(failed("a certificate's name has 1 to 64 characters".to_owned()));
         }
-        let mut params = CertificateParams::default();
+        // Pins decide, not names; but libraries in other languages insist on a name that could be a host's.
+        let host = name.to_lowercase().replace(|character: char| !character.is_ascii_alphanumeric(), "-");
+        let mut params = CertificateParams::new(vec![host]).map_err(|error| failed(error.to_string()))?;
         params.distinguished_name = DistinguishedName::new();
         params.distinguished_name.push(DnType::CommonName, name);
         params.not_before = date_time_ymd(2020, 1, 1);

@@ -39,10 +39,10 @@ pub struct NodeConfig {
     #[serde(default = "paths::keys")]
     pub keys: PathBuf,
     /// Threads that move bytes. Default 2.
-    #[serde(default = "io_threads", deserialize_with = "error::positive")]
+    #[serde(default = "io_threads", deserialize_with = "error::threads")]
     pub io_threads: NonZeroUsize,
     /// Threads that do cryptography. Default: one for each processor.
-    #[serde(default, deserialize_with = "error::positive_or_absent", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "error::threads_or_absent", skip_serializing_if = "Option::is_none")]
     pub cpu_threads: Option<NonZeroUsize>,
     /// Where this node listens.
     pub listen: ListenConfig,

@@ -23,13 +23,13 @@ use crate::{
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  theta bench load --local                                       7 nodes, any 3, made for the occasion
-  theta bench load --local --operation sign --rate 200           open loop: 200 new requests a second, come what may
+  theta bench load --local                                  7 nodes, any 3
+  theta bench load --local --operation sign --rate 200      open loop: 200 requests a second
   theta bench load --operation decrypt --size 16KiB --concurrency 32
   theta bench load --pids $(pgrep -d, -f 'theta node run') --csv load.csv
 
-Every request is another one (another ciphertext, message or coin), made before the clock starts. In the closed loop
-each of --concurrency workers sends its next request when the last is answered; in the open loop requests leave at
+Every request is another one (another ciphertext, message or coin), made before the clock starts. In the closed loop \
+each of --concurrency workers sends its next request when the last is answered; in the open loop requests leave at \
 --rate and latency counts from when each was due. CPU is user and system time of the nodes' processes, from /proc.")]
 pub(crate) struct LoadArgs {
     /// Make a group of node processes for the measurement, and end it afterwards

@@ -148,6 +148,12 @@ impl Stage<'_> {
                 if let Some(tally) = tallies.first_mut() {
                     tally.caught(liar);
                 }
+                // Whoever keeps the network is to have an honest one.
+                cluster.kill(liar)?;
+                cluster.start(liar, Program::Node)?;
+                cluster.listening(PATIENCE).await?;
+                self.await_mesh(&worker.client, self.plan.nodes().into()).await?;
+                self.show.good(format_args!("node {liar} is replaced by an honest one again"));
                 return Ok(tallies.into_iter().map(|tally| Tally::row(tally, ACT)).collect());
             }
             let extra = self.rounds.saturating_add(attempt);

@@ -25,7 +25,7 @@ pub(crate) struct LiarArgs {
     run: RunArgs,
 }
 
-/// `theta demo-liar`.
+/// `theta _x_liar`.
 pub(crate) fn run(args: &LiarArgs) -> Result<(), Failure> {
     node::serve(&args.run, false, |config| {
         Node::start_with_transport(config, |transport, inbound| (Arc::new(Lying::new(transport)), inbound))

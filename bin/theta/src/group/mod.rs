@@ -32,8 +32,8 @@ Examples:
   theta group init --keys files=sg02-ristretto255,sign=bls04-bls12381-min-pk
   theta group init --nodes 3 --host 10.0.0.1,10.0.0.2,10.0.0.3
 
-It writes group.toml (public, the same for all), node-1, node-2, ... (secret, one for each machine) and client (the
-certificate that the nodes accept requests from). The process that runs it has seen every key: run it where you would
+It writes group.toml (public, the same for all), node-1, node-2, ... (secret, one for each machine) and client (the \
+certificate that the nodes accept requests from). The process that runs it has seen every key: run it where you would \
 keep them, and remove the node directories from there once they are at their nodes.";
 
 /// Options of `theta group init`.
@@ -50,7 +50,7 @@ pub(crate) struct InitArgs {
     #[arg(long, value_name = "DIR", default_value = "theta-group")]
     dir: PathBuf,
     /// Address of all nodes, or a comma-separated list with one for each
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", value_delimiter = ',')]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", value_delimiter = ',', value_parser = plan::parse_host)]
     host: Vec<IpAddr>,
     /// Node i listens on the ports BASE + 10 i (nodes), + 1 (clients) and + 2 (metrics, on loopback)
     #[arg(long, value_name = "BASE", default_value_t = 7100)]

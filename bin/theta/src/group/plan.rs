@@ -119,6 +119,11 @@ pub(crate) struct Addresses {
     pub(crate) metrics: SocketAddr,
 }
 
+/// An address of `--host`.
+pub(crate) fn parse_host(text: &str) -> Result<IpAddr, String> {
+    text.parse().map_err(|_| format!("{text:?} is not an IP address: write for example 10.0.0.1"))
+}
+
 /// Addresses by the rule of `--base-port`.
 pub(crate) fn addresses(nodes: u16, hosts: &[IpAddr], base: u16) -> Result<Vec<Addresses>, Failure> {
     if hosts.len() != 1 && hosts.len() != usize::from(nodes) {
@@ -172,6 +177,12 @@ mod tests {
         assert!(Plan::new(4, 0, default_keys()).is_err());
         let twice = [default_keys(), default_keys()].concat();
         assert!(Plan::new(4, 2, twice).unwrap_err().to_string().contains("\"files\""));
+    }
+
+    #[test]
+    fn hosts_are_ip_addresses() {
+        assert_eq!(parse_host("127.0.0.1"), Ok(LOCAL));
+        assert!(parse_host("localhost").unwrap_err().contains("10.0.0.1"));
     }
 
     #[test]

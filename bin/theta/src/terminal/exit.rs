@@ -2,6 +2,7 @@
 
 use std::{fmt, io, path::Path, process::ExitCode};
 
+use clap::error::ErrorKind;
 use theta_client::{ClientError, OpenError, Problem};
 use theta_schemes::RequestError;
 use theta_service::StartError;
@@ -96,7 +97,7 @@ impl From<ClientError> for Failure {
             ClientError::Request(RequestError::InvalidCiphertext) => Self::Failed(text),
             ClientError::Request(_) | ClientError::KeyName(_) | ClientError::UnknownNode(_) => Self::Usage(text),
             ClientError::NoAnswer { nodes, .. } if nodes.iter().any(|node| is_absence(&node.problem)) => {
-                Self::NoAnswer(text)
+                Self::NoAnswer(format!("{text}; theta status shows who is up"))
             }
             _ => Self::Failed(text),
         }
@@ -151,6 +152,37 @@ pub(crate) fn report(result: Result<(), Failure>) -> ExitCode {
     ExitCode::from(failure.code())
 }
 
+/// Prints the help that was asked for, or says what is wrong with the command line on one line of standard error.
+pub(crate) fn report_usage(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        // Whoever reads it has gone, as `head` does.
+        let _ = error.print();
+    } else {
+        crate::output::diagnostic("error", &usage_line(&error.render().to_string()));
+    }
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+}
+
+/// The paragraphs of clap's report on one line: what is wrong, then the tip, or else the usage.
+fn usage_line(report: &str) -> String {
+    let (mut said, mut usage) = (Vec::new(), None);
+    for paragraph in report.split("\n\n") {
+        let text = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+        if let Some(synopsis) = text.strip_prefix("Usage: ") {
+            usage = Some(format!("usage: {synopsis}"));
+        } else if let Some(tip) = text.strip_prefix("tip: ") {
+            said.push(tip.replace(" tip: ", "; "));
+        } else if !text.starts_with("For more information") {
+            let problem = text.strip_prefix("error: ").unwrap_or(&text);
+            said.push(problem.replace("invalid digit found in string", "write a whole number"));
+        }
+    }
+    if said.len() == 1 {
+        said.extend(usage);
+    }
+    said.join("; ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,6 +199,21 @@ mod tests {
         ] {
             assert!(EXIT_CODES.contains(&format!("\n  {:<3}  ", failure.code())), "{failure:?}");
         }
+    }
+
+    #[test]
+    fn a_wrong_command_line_is_one_line() {
+        let line = |report: &str| usage_line(report);
+        assert_eq!(
+            line(
+                "error: no '--x'\n\n  tip: there is '--y'\n\nUsage: theta --y\n\nFor more information, try '--help'.\n"
+            ),
+            "no '--x'; there is '--y'"
+        );
+        assert_eq!(
+            line("error: missing:\n  <FILE>\n\nUsage: theta sign <FILE>\n\nFor more information, try '--help'.\n"),
+            "missing: <FILE>; usage: theta sign <FILE>"
+        );
     }
 
     #[test]

@@ -27,15 +27,16 @@ fn mistyped_arguments_are_answered_with_the_right_ones() {
         (&["keys", "lst"], "'list'"),
         (&["node", "run", "--confg", "x"], "'--config'"),
     ] {
-        let run = theta_in(dir.path(), arguments);
-        assert_eq!(run.code, 2, "{run:?}");
-        assert!(run.stderr.contains(suggestion), "{suggestion}: {run:?}");
+        let run = theta_in(dir.path(), arguments).fails(2, &[suggestion]);
+        assert_eq!(run.stderr.lines().count(), 1, "{run:?}");
     }
+    let run = theta_in(dir.path(), &["dem"]).fails(2, &["'demo'"]);
+    assert!(!run.stderr.contains("liar"), "{run:?}");
     for arguments in
         [&["node", "run"][..], &["decrypt"], &["sign", "x", "--timeout", "soon"], &["encrypt", "x", "--aead", "rot13"]]
     {
-        let run = theta_in(dir.path(), arguments);
-        assert_eq!(run.code, 2, "{run:?}");
+        let run = theta_in(dir.path(), arguments).fails(2, &[]);
+        assert_eq!(run.stderr.lines().count(), 1, "{run:?}");
     }
 }
 
@@ -44,7 +45,7 @@ fn help_teaches() {
     let dir = tempfile::tempdir().unwrap();
     let help = theta_in(dir.path(), &["--help"]).ok().text();
     assert!(help.contains("Examples:") && help.contains("Exit codes:") && !help.contains('\u{1b}'), "{help}");
-    assert!(!help.contains("demo-liar"), "{help}");
+    assert!(!help.contains("_x_liar"), "{help}");
     for command in ["encrypt", "decrypt", "decapsulate", "sign", "verify", "coin", "verify-coin", "status"] {
         let help = theta_in(dir.path(), &[command, "--help"]).ok().text();
         assert!(help.contains("Examples:"), "{help}");
@@ -124,6 +125,31 @@ fn changed_ciphertexts_are_refused_wherever_they_were_changed() {
 }
 
 #[test]
+fn devices_are_written_and_not_replaced() {
+    let group = Group::shared();
+    let name = group.file("device.txt", "x");
+    group.theta(&["encrypt", &name]).ok();
+    let fifo = group.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let commands: [&[&str]; 4] = [
+        &["encrypt", &name, "-o", "pipe"],
+        &["decrypt", "device.txt.theta", "-o", "pipe"],
+        &["sign", &name, "-o", "pipe"],
+        &["decapsulate", "device.txt.theta", "-o", "pipe"],
+    ];
+    for command in commands {
+        let path = fifo.clone();
+        let reader = std::thread::spawn(move || fs::read(path).unwrap());
+        group.theta(command).ok();
+        assert!(!reader.join().unwrap().is_empty(), "{command:?}");
+        assert!(!fs::metadata(&fifo).unwrap().is_file(), "{command:?}");
+    }
+    group.theta(&["encrypt", &name, "-o", "nowhere/x"]).fails(1, &["cannot write nowhere/x: no such file"]);
+    group.theta(&["encrypt", &name, "-o", "."]).fails(2, &[". is a directory"]);
+    group.theta(&["decrypt", "device.txt.theta", "-o", "x", "--key", "files-bls"]).fails(2, &["leave out --key"]);
+}
+
+#[test]
 fn nonsense_is_never_a_signature_or_a_coin() {
     let group = Group::shared();
     let name = group.file("nonsense.txt", "x");
@@ -174,7 +200,11 @@ fn a_node_refuses_configuration_that_is_not_right() {
 
     let dir = group.node_dir(4);
     let dir = dir.to_str().unwrap();
-    theta_in(group.path(), &["node", "run", "--dir", dir, "--log-level", "a=b=c"]).fails(2, &["log level"]);
+    for level in ["a=b=c", "wran"] {
+        theta_in(group.path(), &["node", "run", "--dir", dir, "--log-level", level]).fails(2, &["log level", level]);
+    }
+    fs::remove_dir_all(group.node_dir(4).join("keys")).unwrap();
+    node_refuses(&group, 4, 2, &["keys is missing"]);
 }
 
 #[test]

@@ -19,6 +19,7 @@ fn shows_everything_and_cleans_up() {
         "Node 4 is killed (SIGKILL)",
         "Node 4 starts again",
         "node 1 is named by the others",
+        "node 1 is replaced by an honest one again",
         "one lies",
         "theta group init",
     ] {
@@ -44,12 +45,16 @@ fn json_is_the_table() {
 #[test]
 fn a_network_that_is_kept_works_until_it_is_killed() {
     let dir = tempfile::tempdir().unwrap();
-    let arguments = ["demo", "--rounds", "1", "--nodes", "2", "--threshold", "1", "--keep", "--dir", "kept"];
+    let arguments = ["demo", "--rounds", "1", "--nodes", "3", "--threshold", "2", "--keep", "--dir", "kept"];
     let text = theta_in(dir.path(), &arguments).ok().text();
     let kill = text.lines().find(|line| line.trim_start().starts_with("kill ")).unwrap();
     let pids: Vec<&str> = kill.split_whitespace().skip(1).take_while(|word| *word != "&&").collect();
     let killer = KillOnDrop(pids.iter().map(ToString::to_string).collect());
-    assert_eq!(pids.len(), 2, "{text}");
+    assert_eq!(pids.len(), 3, "{text}");
+    for pid in &pids {
+        let command = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap();
+        assert!(command.contains("\0node\0run\0"), "the liar is gone: {command:?}");
+    }
     theta_in(dir.path(), &["coin", "after the demo", "--client", "kept/client"]).ok();
     drop(killer);
 }

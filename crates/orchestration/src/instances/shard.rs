@@ -241,8 +241,11 @@ impl Shard {
         let Some(instance) = self.running.get_mut(&id) else { return };
         let began = time::Instant::now();
         let end = instance.step(input, &mut self.worker);
-        let combined = end.is_some() && stage == Stage::ShareReceived;
-        instance.metrics.stage(if combined { Stage::Combining } else { stage }, Some(&id), began.elapsed());
+        let took = began.elapsed();
+        instance.metrics.stage(stage, Some(&id), took);
+        if end.is_some() && stage == Stage::ShareReceived {
+            instance.metrics.stage(Stage::Combining, Some(&id), took);
+        }
         if let Some(result) = end {
             self.finish(id, result);
         }

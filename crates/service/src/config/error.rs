@@ -91,8 +91,19 @@ pub(super) fn positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Non
     number.ok_or_else(|| D::Error::custom("must be at least 1"))
 }
 
-pub(super) fn positive_or_absent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroUsize>, D::Error> {
-    positive(deserializer).map(Some)
+/// The most threads of a kind that make sense on any machine.
+const MOST_THREADS: usize = 1024;
+
+pub(super) fn threads<'de, D: Deserializer<'de>>(deserializer: D) -> Result<NonZeroUsize, D::Error> {
+    let number = positive(deserializer)?;
+    if number.get() > MOST_THREADS {
+        return Err(D::Error::custom(format_args!("must be at most {MOST_THREADS}")));
+    }
+    Ok(number)
+}
+
+pub(super) fn threads_or_absent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroUsize>, D::Error> {
+    threads(deserializer).map(Some)
 }
 
 pub(super) fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {

@@ -34,24 +34,26 @@ use crate::metrics::ApiMetrics;
 pub(crate) type Arrival = Arc<Admitted>;
 
 /// All services behind one door.
-pub(crate) struct Gate<H, R>(Arc<Services<H, R>>);
+pub(crate) struct Gate<H, R, A>(Arc<Services<H, R, A>>);
 
-pub(crate) struct Services<H, R> {
+pub(crate) struct Services<H, R, A> {
     pub(crate) protocol: ThresholdProtocolServer<Protocol>,
     pub(crate) scheme: ThresholdSchemeServer<Scheme>,
     pub(crate) health: H,
     pub(crate) reflection: R,
+    /// The same under its older name, which most tools still ask for.
+    pub(crate) reflection_v1alpha: A,
     pub(crate) admission: Arc<Admission>,
     pub(crate) metrics: ApiMetrics,
 }
 
-impl<H, R> Gate<H, R> {
-    pub(crate) fn new(services: Services<H, R>) -> Self {
+impl<H, R, A> Gate<H, R, A> {
+    pub(crate) fn new(services: Services<H, R, A>) -> Self {
         Self(Arc::new(services))
     }
 }
 
-impl<H, R> Clone for Gate<H, R> {
+impl<H, R, A> Clone for Gate<H, R, A> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
@@ -80,7 +82,7 @@ impl<S> GrpcService for S where
 {
 }
 
-impl<H: GrpcService, R: GrpcService> Service<Request<Body>> for Gate<H, R> {
+impl<H: GrpcService, R: GrpcService, A: GrpcService> Service<Request<Body>> for Gate<H, R, A> {
     type Response = Response<Body>;
     type Error = Infallible;
     type Future = Answer;
@@ -100,13 +102,15 @@ impl<H: GrpcService, R: GrpcService> Service<Request<Body>> for Gate<H, R> {
             services.health.clone().call(request)
         } else if service == R::NAME {
             services.reflection.clone().call(request)
+        } else if service == A::NAME {
+            services.reflection_v1alpha.clone().call(request)
         } else {
             refuse(Status::unimplemented("no such service: ask the reflection service for those there are"))
         }
     }
 }
 
-impl<H, R> Gate<H, R> {
+impl<H, R, A> Gate<H, R, A> {
     fn admitted<S: GrpcService>(&self, mut service: S, method: &'static str, mut request: Request<Body>) -> Answer {
         let at = Instant::now();
         let metrics = self.0.metrics.clone();
@@ -125,7 +129,7 @@ impl<H, R> Gate<H, R> {
         let request = request.map(|body| Body::new(CountedBody::new(body, Arc::clone(&admitted))));
         let answer = service.call(request);
         let future = async move {
-            let answer = answer.await;
+            let answer = answer.await.map(blame_caller_for_garbage);
             if let Ok(response) = &answer {
                 let (code, took) = (code_of(response), at.elapsed());
                 metrics.answered(method, code, took);
@@ -141,6 +145,17 @@ impl<H, R> Gate<H, R> {
 /// A refusal is all in the headers; anything else went well as far as can be known before the body has been sent.
 fn code_of(response: &Response<Body>) -> Code {
     response.headers().get("grpc-status").map_or(Code::Ok, |status| Code::from_bytes(status.as_bytes()))
+}
+
+/// Bytes that are no message are the caller's mistake; tonic calls them an internal error of the server.
+fn blame_caller_for_garbage(response: Response<Body>) -> Response<Body> {
+    match Status::from_header_map(response.headers()) {
+        Some(status) if status.code() == Code::Internal && status.message().starts_with("failed to decode") => {
+            Status::invalid_argument(format!("{}: send the message that the .proto files define", status.message()))
+                .into_http()
+        }
+        _ => response,
+    }
 }
 
 fn refuse(status: Status) -> Answer {
@@ -177,6 +192,15 @@ fn known_method(method: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn garbage_is_the_callers_mistake_and_our_bugs_are_ours() {
+        let code = |status: Status| code_of(&blame_caller_for_garbage(status.into_http()));
+        let garbage = <theta_wire::v1::SignRequest as prost::Message>::decode(&[0xff; 9][..]).unwrap_err();
+        assert_eq!(code(Status::internal(garbage.to_string())), Code::InvalidArgument);
+        assert_eq!(code(Status::internal("bug: a request's validation panicked")), Code::Internal);
+        assert_eq!(code(Status::not_found("no key")), Code::NotFound);
+    }
 
     #[test]
     fn paths() {

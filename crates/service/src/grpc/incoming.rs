@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use theta_network::tls::{Pinned, Pins};
+use theta_network::tls::{Pinned, Pins, UnpinnedCertificate};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::{TcpListener, TcpStream},
@@ -75,10 +75,19 @@ pub(crate) async fn accept(
                     // Fails only when the server has stopped; then the connection is dropped.
                     let _ = accepted.send(Ok(ApiStream { tls, caller, _place: place })).await;
                 }
-                Ok(Err(error)) => tracing::info!(%address, %error, "API connection refused"),
+                Ok(Err(error)) => tracing::info!(%address, reason = in_words(&error), "API connection refused"),
                 Err(_) => tracing::info!(%address, "API connection refused: no TLS handshake in time"),
             }
         });
+    }
+}
+
+/// Why a handshake failed: a certificate that is not pinned is told by its fingerprint.
+fn in_words(error: &io::Error) -> String {
+    let tls = error.get_ref().and_then(|inner| inner.downcast_ref());
+    match tls.and_then(UnpinnedCertificate::cause) {
+        Some(unpinned) => unpinned.to_string(),
+        None => error.to_string(),
     }
 }
 

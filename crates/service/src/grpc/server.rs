@@ -73,10 +73,11 @@ impl ApiServer<'_> {
             clients.map(|client| (client.certificate, Pinned::Client(Arc::from(client.name.as_str())))).collect();
         let acceptor = TlsAcceptor::from(tls::server_config(self.identity, pins.clone(), &[b"h2"])?);
 
-        let reflection = tonic_reflection::server::Builder::configure()
-            .register_encoded_file_descriptor_set(theta_wire::FILE_DESCRIPTOR_SET)
-            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
-            .build_v1()?;
+        let reflection = || {
+            tonic_reflection::server::Builder::configure()
+                .register_encoded_file_descriptor_set(theta_wire::FILE_DESCRIPTOR_SET)
+                .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        };
         let (health, health_server) = tonic_health::server::health_reporter();
         health.set_serving::<ThresholdProtocolServer<Protocol>>().await;
         health.set_serving::<ThresholdSchemeServer<Scheme>>().await;
@@ -90,7 +91,8 @@ impl ApiServer<'_> {
                 .max_decoding_message_size(max_bytes)
                 .max_encoding_message_size(usize::MAX),
             health: health_server,
-            reflection,
+            reflection: reflection().build_v1()?,
+            reflection_v1alpha: reflection().build_v1alpha()?,
             admission: self.admission,
             metrics: self.metrics,
         });
