@@ -41,7 +41,7 @@ fn statement_hash<G: CipherGroup>(header_without_response: &[u8]) -> [u8; 64] {
 }
 
 impl<G: CipherGroup> Sg02<G> {
-    /// Length in bytes of what [`Sg02::encapsulate`] appends.
+    /// Length in bytes of the capsule, which completes a header.
     pub const CAPSULE_LEN: usize = 2 * 32 + 4 * G::ENCODED_LEN + <G::Scalar as Scalar>::ENCODED_LEN;
 
     /// Completes a header: wraps `key` under the public key and proves that everything in the header, from its first
