@@ -64,8 +64,11 @@ pub trait Scalar:
     fn from_u128(value: u128) -> Self;
     /// Uniform in Z_q.
     fn random(rng: &mut (impl CryptoRng + ?Sized)) -> Self;
-    /// Reduces 64 uniform bytes modulo q; the bias is below 2^-250 for 256-bit orders.
-    fn from_uniform_bytes(bytes: &[u8; 64]) -> Self;
+    /// How many uniform bytes [`Scalar::from_uniform_bytes`] takes at least, so that its bias stays below 2^-128.
+    const UNIFORM_LEN: usize = 64;
+    /// Reduces `bytes`, read in the curve's byte order, modulo q. The result is uniform if the bytes are and there are
+    /// [`Scalar::UNIFORM_LEN`] of them or more; any number up to 128 is reduced correctly.
+    fn from_uniform_bytes(bytes: &[u8]) -> Self;
     /// The multiplicative inverse in constant time; zero maps to zero.
     fn invert(&self) -> Self;
     /// Inverts all public values with one inversion (Montgomery's trick); zeros stay zero.
@@ -129,6 +132,10 @@ pub trait Group: Copy + Debug + Eq + Send + Sync + 'static {
     fn vartime_msm(scalars: &[Self::Scalar], points: &[Self::Element]) -> Self::Element;
     /// The same with scalars of at most 128 bits: about half the cost, and less for shorter ones.
     fn vartime_msm_short(scalars: &[u128], points: &[Self::Element]) -> Self::Element;
+    /// g * base_scalar + element * scalar, for public data: what verifying a Schnorr signature takes.
+    fn vartime_double_mul(base_scalar: &Self::Scalar, element: &Self::Element, scalar: &Self::Scalar) -> Self::Element {
+        Self::vartime_msm(&[*base_scalar, *scalar], &[Self::generator(), *element])
+    }
     /// A uniform element of which nobody knows the discrete logarithm: RFC 9380 `hash_to_curve` (or, for ristretto255,
     /// `hash_to_ristretto255`, RFC 9380 appendix B) with the suite's expand_message_xmd. `message` parts are
     /// concatenated.

@@ -22,6 +22,17 @@ pub struct Ristretto255;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct RistrettoScalar(DalekScalar);
 
+/// Reduces a little-endian integer of any length modulo the group's order.
+pub(crate) fn reduce_le(bytes: &[u8]) -> DalekScalar {
+    // A full block reduces by the library at once; longer integers block by block, the highest first.
+    let shift = DalekScalar::from_bytes_mod_order_wide(&[0xff; 64]) + DalekScalar::ONE;
+    bytes.chunks(64).rev().fold(DalekScalar::ZERO, |high, block| {
+        let mut wide = zeroize::Zeroizing::new([0; 64]);
+        wide.iter_mut().zip(block).for_each(|(to, from)| *to = *from);
+        high * shift + DalekScalar::from_bytes_mod_order_wide(&wide)
+    })
+}
+
 /// An element of ristretto255.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct RistrettoElement(RistrettoPoint);
@@ -121,8 +132,8 @@ impl Scalar for RistrettoScalar {
     }
 
     /// Little-endian, as RFC 8032 reads its hashes.
-    fn from_uniform_bytes(bytes: &[u8; 64]) -> Self {
-        Self(DalekScalar::from_bytes_mod_order_wide(bytes))
+    fn from_uniform_bytes(bytes: &[u8]) -> Self {
+        Self(reduce_le(bytes))
     }
 
     fn invert(&self) -> Self {

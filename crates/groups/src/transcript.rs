@@ -61,7 +61,17 @@ impl Transcript {
     /// A challenge, uniform in Z_q.
     #[must_use]
     pub fn challenge<S: Scalar>(self) -> S {
-        S::from_uniform_bytes(&self.finish())
+        let first = self.finish();
+        if S::UNIFORM_LEN <= first.len() {
+            return S::from_uniform_bytes(&first);
+        }
+        // Orders of more than 384 bits take two blocks, the second hashed from the first.
+        let second = Transcript::new("theta/challenge/second-block/v1").with("first", &first).finish();
+        let mut wide = [0; 128];
+        let (left, right) = wide.split_at_mut(64);
+        left.copy_from_slice(&first);
+        right.copy_from_slice(&second);
+        S::from_uniform_bytes(&wide)
     }
 }
 

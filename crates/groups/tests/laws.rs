@@ -72,15 +72,17 @@ fn scalar_encodings_are_canonical<S: Scalar>() {
 }
 
 fn wide_reduction_is_exact<S: Scalar>(big_endian: bool) {
-    // hi * 2^256 + lo, computed byte by byte in the field.
-    let mut bytes = [0; 64];
-    for fill in 0..4 {
+    // Computed byte by byte in the field.
+    for (len, fill) in
+        [0, 1, 31, 32, 48, 64, 65, 84, 114, 128].into_iter().flat_map(|len| (0..4).map(move |fill| (len, fill)))
+    {
+        let mut bytes = vec![0; len];
         match fill {
-            0 => bytes.fill(0),
+            0 => {}
             1 => bytes.fill(0xff),
             _ => rng(fill).fill_bytes(&mut bytes),
         }
-        let mut digits = bytes;
+        let mut digits = bytes.clone();
         if !big_endian {
             digits.reverse();
         }

@@ -118,7 +118,7 @@ impl Scalar for BlsScalar {
     }
 
     /// Big-endian, as RFC 9380 reads its hashes.
-    fn from_uniform_bytes(bytes: &[u8; 64]) -> Self {
+    fn from_uniform_bytes(bytes: &[u8]) -> Self {
         Self(fr::reduce_be(bytes))
     }
 
