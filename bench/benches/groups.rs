@@ -12,7 +12,7 @@ use std::hint::black_box;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use theta_groups::{
-    Group, Pairing, Ristretto255, Scalar,
+    Ed448, Ed25519, Group, Pairing, Ristretto255, Scalar,
     bls12_381::{Bls12_381, G1, G2},
 };
 
@@ -24,10 +24,13 @@ fn group<G: Group>(c: &mut Criterion) {
     let mut g = c.benchmark_group(format!("group/{}", G::NAME));
     g.bench_function("mul_base", |b| b.iter(|| G::mul_base(black_box(&scalar))));
     g.bench_function("mul", |b| b.iter(|| black_box(point) * black_box(scalar)));
+    g.bench_function("vartime_double_mul", |b| {
+        b.iter(|| G::vartime_double_mul(black_box(&scalar), black_box(&point), black_box(&scalar)));
+    });
     g.bench_function("encode", |b| b.iter(|| G::encode(black_box(&point))));
     g.bench_function("decode", |b| b.iter(|| G::decode(black_box(encoded.as_ref()))));
     g.bench_function("hash_to_group", |b| b.iter(|| G::hash_to_group(b"bench", black_box(&[b"a message"]))));
-    for n in [3_usize, 11, 34, 43, 100] {
+    for n in [3_usize, 11, 34, 43, 100, 667] {
         let scalars: Vec<_> = (0..n).map(|_| G::Scalar::random(&mut rng)).collect();
         let points: Vec<_> = (0..n).map(|_| G::mul_base(&G::Scalar::random(&mut rng))).collect();
         let short: Vec<u128> = (0..n).map(|i| u128::MAX / 3 - i as u128).collect();
@@ -47,6 +50,8 @@ fn pairing(c: &mut Criterion) {
 
 fn all(c: &mut Criterion) {
     group::<Ristretto255>(c);
+    group::<Ed25519>(c);
+    group::<Ed448>(c);
     group::<G1>(c);
     group::<G2>(c);
     pairing(c);

@@ -16,14 +16,14 @@ use theta_schemes::{
     Purpose, Statement, ThresholdScheme,
     ciphers::{payload, sg02::Sg02},
     coins::cks05::Cks05,
-    keys::{AnyPublicKey, KeyScheme, deal, deal_any},
+    keys::{AnyPublicKey, CurveScheme, KeyScheme, deal, deal_any},
     signatures::bls04::{Bls04, MinPk, MinSig},
 };
 use theta_sharing::Threshold;
 
 const GROUPS: [(u16, u16); 4] = [(2, 4), (3, 7), (11, 31), (43, 127)];
 
-fn scheme<S: KeyScheme>(c: &mut Criterion, any: fn(std::sync::Arc<S::PublicKey>) -> AnyPublicKey) {
+fn scheme<S: ThresholdScheme + CurveScheme>(c: &mut Criterion, any: fn(std::sync::Arc<S::PublicKey>) -> AnyPublicKey) {
     let mut g = c.benchmark_group(format!("scheme/{}", S::SUITE.name()));
     for (k, n) in GROUPS {
         let mut rng = ChaCha20Rng::seed_from_u64(u64::from(n));
@@ -59,7 +59,7 @@ fn scheme<S: KeyScheme>(c: &mut Criterion, any: fn(std::sync::Arc<S::PublicKey>)
 }
 
 /// A ciphertext header for ciphers; for the others any bytes do.
-fn statement<S: ThresholdScheme + KeyScheme>(public: &AnyPublicKey, rng: &mut ChaCha20Rng) -> Vec<u8> {
+fn statement<S: KeyScheme>(public: &AnyPublicKey, rng: &mut ChaCha20Rng) -> Vec<u8> {
     if S::SUITE.purpose() != Purpose::Decrypt {
         return b"a message of ordinary length".to_vec();
     }

@@ -1,7 +1,8 @@
-//! The project's chores: `cargo xtask test`, `cargo xtask tidy`, `cargo xtask bench`.
+//! The project's chores: `cargo xtask test`, `cargo xtask tidy`, `cargo xtask bench`, `cargo xtask fuzz`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
+mod fuzz;
 mod steps;
 mod tidy;
 mod tools;
@@ -14,9 +15,10 @@ Chores of the project.
 Usage: cargo xtask <COMMAND>
 
 Commands:
-  test    Everything that must hold: format, house rules, lints, licences, documentation, all tests
+  test    Everything that must hold: format, house rules, lints, licences, documentation, known answers, all tests
   tidy    The house rules alone: dependency arrows, file sizes, dead files, broken links (seconds)
   bench   The benchmarks of bench/ (minutes); figures are kept in bench/RESULTS.md
+  fuzz    The fuzz targets of fuzz/, 20 seconds each; with --seconds N another time, with TARGET that one alone
   help    This text
 
 Environment for `test`:
@@ -28,17 +30,25 @@ Exit status: 0 all good, 1 something failed, 2 the command was not understood.
 
 fn main() -> ExitCode {
     let root = root();
-    let command = env::args().nth(1);
+    let mut arguments = env::args().skip(1);
+    let command = arguments.next();
     let done = match command.as_deref() {
         Some("test") => steps::test(&root),
         Some("tidy") => steps::tidy(&root),
         Some("bench") => steps::bench(&root),
+        Some("fuzz") => match fuzz::Options::parse(arguments) {
+            Ok(options) => fuzz::fuzz(&root, &options),
+            Err(problem) => {
+                eprintln!("error: {problem}");
+                return ExitCode::from(2);
+            }
+        },
         Some("help" | "--help" | "-h") | None => {
             print!("{HELP}");
             return ExitCode::SUCCESS;
         }
         Some(other) => {
-            eprintln!("error: no command {other:?}; the commands are test, tidy, bench, help");
+            eprintln!("error: no command {other:?}; the commands are test, tidy, bench, fuzz, help");
             return ExitCode::from(2);
         }
     };

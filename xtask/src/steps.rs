@@ -25,6 +25,7 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
         doc.args(["doc", "--quiet", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings");
         run(root, doc)
     })?;
+    log.step("known answers by a second implementation", || tools::oracle(root))?;
     log.step("tests", || cargo(root, &["test", "--workspace", "--no-fail-fast"]))?;
     log.summary();
     Ok(())
@@ -74,7 +75,7 @@ impl Log {
     fn summary(&self) {
         println!("\nAll of it holds:");
         for (name, took) in &self.0 {
-            println!("  {name:<36} {:>5} s", took.as_secs());
+            println!("  {name:<42} {:>5} s", took.as_secs());
         }
     }
 }

@@ -8,10 +8,8 @@ const DENY_VERSION: &str = "0.20.2";
 
 /// Checks `deny.toml`. Advisories need the public advisory database; where it cannot be reached that is said, not hidden.
 pub(crate) fn deny(root: &Path) -> Result<(), String> {
-    let tool = match find(root, "cargo-deny") {
-        Some(tool) => tool,
-        None => install(root, "cargo-deny", DENY_VERSION, "it checks the licences and sources of all dependencies")?,
-    };
+    let why = "it checks the licences and sources of all dependencies";
+    let tool = find_or_install(root, "cargo-deny", DENY_VERSION, why)?;
     let mut check = Command::new(&tool);
     check.args(["--log-level", "error", "check", "bans", "licenses", "sources"]);
     run(root, check)?;
@@ -27,6 +25,30 @@ pub(crate) fn deny(root: &Path) -> Result<(), String> {
         Ok(())
     } else {
         Err(format!("cargo deny check advisories failed:\n{text}"))
+    }
+}
+
+/// Checks the known answers with the second implementation, which is in Python.
+pub(crate) fn oracle(root: &Path) -> Result<(), String> {
+    let recent = "import sys; sys.exit(sys.version_info < (3, 11))";
+    if !Command::new("python3").args(["-c", recent]).status().is_ok_and(|status| status.success()) {
+        return Err(
+            "python3, 3.11 or newer, is needed: vectors/oracle, a second implementation in Python, checks that \
+                    the known answers follow from the specifications; install it (on Debian: apt-get install python3)"
+                .to_owned(),
+        );
+    }
+    let mut command = Command::new("python3");
+    // No compiled files beside the sources.
+    command.args(["-B", "vectors/oracle/run.py"]);
+    run(root, command)
+}
+
+/// Where the tool is; built first if it is not there.
+pub(crate) fn find_or_install(root: &Path, name: &str, version: &str, why: &str) -> Result<String, String> {
+    match find(root, name) {
+        Some(tool) => Ok(tool),
+        None => install(root, name, version, why),
     }
 }
 

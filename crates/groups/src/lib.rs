@@ -7,12 +7,19 @@
 //! so that choice stays reversible (see `docs/adr/`).
 
 pub mod bls12_381;
+pub mod bn254;
+mod ed448;
+mod ed25519;
 mod expand;
 mod group;
+pub mod modular;
+mod msm;
 mod ristretto;
 mod secret;
 mod transcript;
 
+pub use ed448::{Ed448, Ed448Element, Ed448Scalar};
+pub use ed25519::{Ed25519, Ed25519Element, Ed25519Scalar};
 pub use group::{DecodeError, Group, PairOf, Pairing, Scalar};
 pub use ristretto::{Ristretto255, RistrettoElement, RistrettoScalar};
 pub use secret::Secret;

@@ -18,12 +18,13 @@ use zeroize::Zeroize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ristretto255;
 
-/// An integer modulo the order of ristretto255. Encoded in 32 little-endian bytes.
+/// An integer modulo the order of ristretto255, which is also that of Ed25519's group. Encoded in 32 little-endian
+/// bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct RistrettoScalar(DalekScalar);
+pub struct RistrettoScalar(pub(crate) DalekScalar);
 
 /// Reduces a little-endian integer of any length modulo the group's order.
-pub(crate) fn reduce_le(bytes: &[u8]) -> DalekScalar {
+fn reduce_le(bytes: &[u8]) -> DalekScalar {
     // A full block reduces by the library at once; longer integers block by block, the highest first.
     let shift = DalekScalar::from_bytes_mod_order_wide(&[0xff; 64]) + DalekScalar::ONE;
     bytes.chunks(64).rev().fold(DalekScalar::ZERO, |high, block| {
@@ -194,9 +195,9 @@ fn msm(scalars: impl ExactSizeIterator<Item = DalekScalar>, points: &[RistrettoE
     ))
 }
 
-/// The same for scalars of few bits.
-fn double_and_add(bits: usize, scalars: &[u128], points: &[RistrettoElement]) -> RistrettoElement {
-    let mut sum = Ristretto255::identity();
+/// The same for scalars of few bits, in any group, for public data.
+pub(crate) fn vartime_double_and_add<G: Group>(bits: usize, scalars: &[u128], points: &[G::Element]) -> G::Element {
+    let mut sum = G::identity();
     for bit in (0..bits).rev() {
         sum = sum + sum;
         for (scalar, point) in scalars.iter().zip(points) {
@@ -206,6 +207,12 @@ fn double_and_add(bits: usize, scalars: &[u128], points: &[RistrettoElement]) ->
         }
     }
     sum
+}
+
+/// Whether double-and-add beats the library's multi-scalar multiplication, whose loop always makes 256 doublings, for
+/// `n` scalars of so many bits (measured).
+pub(crate) const fn are_short(bits: usize, n: usize) -> bool {
+    bits * (n + 2) < 200 + 20 * n
 }
 
 impl Group for Ristretto255 {
@@ -235,12 +242,19 @@ impl Group for Ristretto255 {
     fn vartime_msm_short(scalars: &[u128], points: &[RistrettoElement]) -> RistrettoElement {
         let n = scalars.len().min(points.len());
         let bits = bit_length(scalars.iter().take(n));
-        // The library's loop always makes 256 doublings; below this bound (measured) plain double-and-add is cheaper.
-        if bits * (n + 2) < 200 + 20 * n {
-            double_and_add(bits, scalars, points)
+        if are_short(bits, n) {
+            vartime_double_and_add::<Self>(bits, scalars, points)
         } else {
             msm(scalars.iter().map(|&scalar| DalekScalar::from(scalar)), points)
         }
+    }
+
+    fn vartime_double_mul(
+        base_scalar: &RistrettoScalar,
+        element: &RistrettoElement,
+        scalar: &RistrettoScalar,
+    ) -> RistrettoElement {
+        RistrettoElement(RistrettoPoint::vartime_double_scalar_mul_basepoint(&scalar.0, &element.0, &base_scalar.0))
     }
 
     fn hash_to_group(dst: &[u8], message: &[&[u8]]) -> RistrettoElement {

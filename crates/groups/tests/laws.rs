@@ -5,7 +5,7 @@
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use theta_groups::bls12_381::{G1, G2};
-use theta_groups::{DecodeError, Group, Ristretto255, Scalar};
+use theta_groups::{DecodeError, Ed448, Ed25519, Group, Ristretto255, Scalar};
 
 fn rng(seed: u64) -> ChaCha20Rng {
     ChaCha20Rng::seed_from_u64(seed)
@@ -319,5 +319,9 @@ macro_rules! instantiate {
 }
 
 instantiate!(ristretto255, Ristretto255, big_endian: false);
+instantiate!(ed25519, Ed25519, big_endian: false);
+instantiate!(ed448, Ed448, big_endian: false);
 instantiate!(bls12_381_g1, G1, big_endian: true);
 instantiate!(bls12_381_g2, G2, big_endian: true);
+instantiate!(bn254_g1, theta_groups::bn254::G1, big_endian: true);
+instantiate!(bn254_g2, theta_groups::bn254::G2, big_endian: true);

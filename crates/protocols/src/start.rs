@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use rand_core::CryptoRng;
-use theta_groups::{Group, Scalar, Secret, Transcript};
+use theta_groups::{Secret, Transcript};
 use theta_rounds::{Abort, Bug, Driver, Effect, Input, Machine, PartyId};
-use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyShare};
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, SecretMaterial};
 use theta_schemes::{Purpose, RequestError, Statement, ThresholdScheme, with_key};
 use theta_sharing::Threshold;
 
@@ -86,11 +86,13 @@ pub fn start<'a>(
     let Some(local) = party_of(share.index()).filter(|_| ours) else { return Ok(Box::new(ForeignShare::default())) };
     with_key!(
         (public, share.as_ref()),
-        |public: Scheme, key| {
+        |public: Scheme, key| if one_round {
             let request = Scheme::parse_request(public, &statement)?;
-            let seed = share_seed(key, &statement);
+            let seed = share_seed(key.as_ref(), &statement);
             let protocol = OneRound::<Scheme>::new(local, threshold, Arc::clone(public), Arc::clone(key), request, seed);
             Ok(Box::new(Driver::new(local, parties(threshold), protocol)))
+        } else {
+            Ok(Box::new(ForeignShare::default()))
         },
         else Ok(Box::new(ForeignShare::default()))
     )
@@ -99,11 +101,11 @@ pub fn start<'a>(
 /// Where a share's randomness comes from: the secret key share and the statement, in the manner of RFC 6979, so that a
 /// node makes the same share of the same request every time. With fresh randomness a node that is killed and asked again
 /// would send other bytes than before, and its peers could not tell that from equivocation.
-fn share_seed<G: Group>(key: &KeyShare<G>, statement: &Statement<'_>) -> Secret<[u8; 32]> {
-    let secret = Secret::new(key.secret().expose().encode());
+fn share_seed(key: &impl SecretMaterial, statement: &Statement<'_>) -> Secret<[u8; 32]> {
+    let secret = key.secret_bytes();
     let seed = Transcript::new("theta/one-round/share-seed/v1")
         .with("key id", key.key_id().as_bytes())
-        .with("secret", secret.expose().as_ref())
+        .with("secret", secret.expose())
         .with("operation", Operation::from(statement).name().as_bytes())
         .with("statement", statement.bytes());
     Secret::new(seed.finish32())

@@ -4,18 +4,15 @@ use rand_core::CryptoRng;
 use theta_groups::DecodeError;
 use theta_sharing::ShareIndex;
 
-use crate::Suite;
+use crate::ciphers::payload::PayloadKey;
+use crate::keys::KeyScheme;
 
 /// What every one-round threshold scheme can do, whatever its result is.
 ///
 /// A *request* is the statement that a share answers: a valid ciphertext, a message, a coin's name. It is built from
 /// bytes by [`ThresholdScheme::parse_request`], which does all the checks that must precede a share: a value of type
 /// `Request` is safe to answer.
-pub trait ThresholdScheme: Sized + Send + Sync + 'static {
-    /// A key's public material with the verification keys of all parties.
-    type PublicKey: Send + Sync;
-    /// One party's secret share.
-    type KeyShare: Send + Sync;
+pub trait ThresholdScheme: KeyScheme {
     /// A checked statement. Cheap to clone or shared.
     type Request: Send + Sync;
     /// One party's contribution to the result; its index is inside.
@@ -25,9 +22,6 @@ pub trait ThresholdScheme: Sized + Send + Sync + 'static {
 
     /// Whether a combined result can be checked by itself. If so, combine first and look for cheaters on failure only.
     const CHECKABLE: bool;
-
-    /// The suite of a key.
-    fn suite(public: &Self::PublicKey) -> Suite;
 
     /// Parses and checks a statement.
     ///
@@ -42,6 +36,22 @@ pub trait ThresholdScheme: Sized + Send + Sync + 'static {
         request: &Self::Request,
         rng: &mut dyn CryptoRng,
     ) -> Self::Share;
+
+    /// The share without what proves it, if the scheme's combined result can tell whether it is needed: what a party
+    /// sends first. A scheme without such has only the one kind of share.
+    fn create_bare_share(
+        public: &Self::PublicKey,
+        key: &Self::KeyShare,
+        request: &Self::Request,
+        rng: &mut dyn CryptoRng,
+    ) -> Self::Share {
+        Self::create_share(public, key, request, rng)
+    }
+
+    /// Whether the share carries what [`ThresholdScheme::verify_shares`] needs, which takes a bare one for false.
+    fn is_proven(_share: &Self::Share) -> bool {
+        true
+    }
 
     /// Whose share this is.
     fn share_index(share: &Self::Share) -> ShareIndex;
@@ -80,10 +90,22 @@ pub trait ThresholdScheme: Sized + Send + Sync + 'static {
 }
 
 /// A public-key cipher whose decryption takes k parties: wraps a 256-bit payload key.
-pub trait ThresholdCipher: ThresholdScheme {}
+pub trait ThresholdCipher: ThresholdScheme {
+    /// Length in bytes of what the cipher adds to a header.
+    const CAPSULE_LEN: usize;
 
-/// A signature scheme whose signatures take k parties and verify as ordinary ones.
-pub trait ThresholdSignature: ThresholdScheme {
+    /// Completes a header: wraps `key` under the public key and proves that everything in the header, from its first
+    /// byte, was made together. Returns the whole header.
+    fn encapsulate(
+        public: &Self::PublicKey,
+        envelope: Vec<u8>,
+        key: PayloadKey,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Vec<u8>;
+}
+
+/// A signature scheme whose signatures take k parties and verify as ordinary ones, in however many rounds they are made.
+pub trait SignatureScheme: KeyScheme {
     /// Verifies a signature in its standard encoding with the group's public key.
     ///
     /// # Errors

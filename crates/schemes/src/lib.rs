@@ -2,7 +2,7 @@
 //! writer that the caller hands in.
 //!
 //! - [`ThresholdScheme`] and its families say what a one-round scheme can do: share, verify, combine.
-//! - [`ciphers::sg02`], [`signatures::bls04`], [`coins::cks05`] are the schemes, generic over the group or form.
+//! - [`ciphers::sg02`], [`ciphers::bz03`], [`signatures::bls04`], [`coins::cks05`] are the schemes, generic over the group or form.
 //! - [`ciphers::payload`] seals what a cipher's key wraps: files of any size in constant memory.
 //! - [`keys`] holds the keys, their dealer, their files, and the interface for those who have only bytes.
 //!
@@ -31,6 +31,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod bisection;
 pub mod ciphers;
 pub mod coins;
 mod derived_rng;
@@ -43,7 +44,7 @@ mod statement;
 mod suite;
 
 pub use family::{
-    CombineError, RequestError, Statement, ThresholdCipher, ThresholdCoin, ThresholdScheme, ThresholdSignature,
+    CombineError, RequestError, SignatureScheme, Statement, ThresholdCipher, ThresholdCoin, ThresholdScheme,
     VerifyError,
 };
 pub use statement::{MAX_COIN_NAME_LEN, MAX_LABEL_LEN, MAX_MESSAGE_LEN, StatementBytes};

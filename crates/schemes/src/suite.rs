@@ -1,24 +1,124 @@
-//! The names of everything that a key can be.
+//! The names of everything that a key can be, and the one table that they come from.
 
 use core::{fmt, str::FromStr};
 
-/// A scheme on a group in one form: what a key is made for, fixed for its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Suite {
-    /// TDH2 (Shoup-Gennaro 2002) on ristretto255.
-    Sg02Ristretto255,
-    /// TDH2 on G1 of BLS12-381.
-    Sg02Bls12381,
-    /// BLS signatures, minimal public key: keys in G1, signatures in G2 (what Ethereum uses).
-    Bls04MinPk,
-    /// BLS signatures, minimal signature: keys in G2, signatures in G1 (what drand uses).
-    Bls04MinSig,
-    /// Diffie-Hellman coin (Cachin-Kursawe-Shoup 2005) on ristretto255.
-    Cks05Ristretto255,
-    /// Diffie-Hellman coin on G1 of BLS12-381.
-    Cks05Bls12381,
+/// The table of suites: everything that must know them all is made from it.
+///
+/// `for_each_suite!(name! { arguments })` calls the macro `name` of this crate with the arguments followed by all lines.
+/// A line says the family, the variant, the Rust type of the scheme, its name, its scheme's and group's names in the
+/// literature, the purpose of its keys, and what people should know of it. The families are `cipher`, `signature`,
+/// `coin` (one round, keys on a curve), `rsa_signature`, `rsa_coin` (one round, RSA keys) and `frost` (two rounds, keys
+/// on a curve); [`with_key!`](crate::with_key) tells them apart.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! for_each_suite {
+    ($then:ident! { $($arguments:tt)* }) => {
+        $crate::$then! { $($arguments)*
+            [cipher] Sg02Ristretto255 = $crate::ciphers::sg02::Sg02<$crate::groups::Ristretto255>,
+                "sg02-ristretto255", "SG02", "ristretto255", Decrypt,
+                "TDH2 (Shoup-Gennaro 2002) on ristretto255.";
+            [cipher] Sg02Bls12381 = $crate::ciphers::sg02::Sg02<$crate::groups::bls12_381::G1>,
+                "sg02-bls12381", "SG02", "bls12-381", Decrypt,
+                "TDH2 on G1 of BLS12-381.";
+            [cipher] Bz03Bls12381 = $crate::ciphers::bz03::Bz03<$crate::groups::bls12_381::Bls12_381>,
+                "bz03-bls12381", "BZ03", "bls12-381", Decrypt,
+                "Cipher from pairings (Baek-Zheng 2003) on BLS12-381.";
+            [cipher] Bz03Bn254 = $crate::ciphers::bz03::Bz03<$crate::groups::bn254::Bn254>,
+                "bz03-bn254", "BZ03", "bn254", Decrypt,
+                "Cipher from pairings (Baek-Zheng 2003) on BN254.";
+            [signature] Bls04MinPk = $crate::signatures::bls04::Bls04<$crate::signatures::bls04::MinPk>,
+                "bls04-bls12381-min-pk", "BLS04", "bls12-381", Sign,
+                "BLS signatures, minimal public key: keys in G1, signatures in G2 (what Ethereum uses).";
+            [signature] Bls04MinSig = $crate::signatures::bls04::Bls04<$crate::signatures::bls04::MinSig>,
+                "bls04-bls12381-min-sig", "BLS04", "bls12-381", Sign,
+                "BLS signatures, minimal signature: keys in G2, signatures in G1.";
+            [signature] Bls04Bn254 = $crate::signatures::bls04::Bls04<$crate::signatures::bls04::Bn254MinSig>,
+                "bls04-bn254", "BLS04", "bn254", Sign,
+                "BLS signatures on BN254, which contracts in the EVM can verify: keys in G2, signatures in G1.";
+            [coin] Cks05Ristretto255 = $crate::coins::cks05::Cks05<$crate::groups::Ristretto255>,
+                "cks05-ristretto255", "CKS05", "ristretto255", Coin,
+                "Diffie-Hellman coin (Cachin-Kursawe-Shoup 2005) on ristretto255.";
+            [coin] Cks05Bls12381 = $crate::coins::cks05::Cks05<$crate::groups::bls12_381::G1>,
+                "cks05-bls12381", "CKS05", "bls12-381", Coin,
+                "Diffie-Hellman coin on G1 of BLS12-381.";
+            [rsa_signature] Sh00Pkcs1Sha256 =
+                $crate::signatures::sh00::Sh00<$crate::signatures::sh00::Pkcs1Sha256>,
+                "sh00-pkcs1-sha256", "SH00", "RSA", Sign,
+                "RSA signatures (Shoup 2000), PKCS#1 v1.5 with SHA-256.";
+            [rsa_signature] Sh00Pkcs1Sha512 =
+                $crate::signatures::sh00::Sh00<$crate::signatures::sh00::Pkcs1Sha512>,
+                "sh00-pkcs1-sha512", "SH00", "RSA", Sign,
+                "RSA signatures (Shoup 2000), PKCS#1 v1.5 with SHA-512.";
+            [rsa_signature] Sh00PssSha256 = $crate::signatures::sh00::Sh00<$crate::signatures::sh00::PssSha256>,
+                "sh00-pss-sha256", "SH00", "RSA", Sign,
+                "RSA signatures (Shoup 2000), PSS with SHA-256.";
+            [rsa_coin] Cks05Sh00 = $crate::coins::cks05_rsa::Cks05Sh00,
+                "cks05-sh00", "CKS05", "RSA", Coin,
+                "Coin from an RSA signature: whoever has the public key can verify it.";
+            [frost] FrostRistretto255 =
+                $crate::signatures::frost::Frost<$crate::signatures::frost::Ristretto255Sha512>,
+                "frost-ristretto255", "FROST", "ristretto255", Sign,
+                "Schnorr signatures in two rounds (RFC 9591) on ristretto255.";
+            [frost] FrostEd25519 = $crate::signatures::frost::Frost<$crate::signatures::frost::Ed25519Sha512>,
+                "frost-ed25519", "FROST", "ed25519", Sign,
+                "Ed25519 signatures (RFC 8032) in two rounds (RFC 9591).";
+            [frost] FrostEd448 = $crate::signatures::frost::Frost<$crate::signatures::frost::Ed448Shake256>,
+                "frost-ed448", "FROST", "ed448", Sign,
+                "Ed448 signatures (RFC 8032) in two rounds (RFC 9591).";
+        }
+    };
 }
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! define_suite {
+    ($([$family:ident] $variant:ident = $type:ty, $name:literal, $scheme:literal, $group:literal, $purpose:ident,
+        $doc:literal;)*) => {
+        /// A scheme on a group in one form: what a key is made for, fixed for its life.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum Suite {
+            $(#[doc = $doc] $variant,)*
+        }
+
+        impl Suite {
+            const COUNT: usize = [$($name),*].len();
+            /// Every suite of this build.
+            pub const ALL: [Self; Self::COUNT] = [$(Self::$variant),*];
+
+            /// The name in files, on the command line and in every hash.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// The scheme's short name in the literature.
+            #[must_use]
+            pub const fn scheme(self) -> &'static str {
+                match self { $(Self::$variant => $scheme,)* }
+            }
+
+            /// The group's name.
+            #[must_use]
+            pub const fn group(self) -> &'static str {
+                match self { $(Self::$variant => $group,)* }
+            }
+
+            /// What keys of this suite are for.
+            #[must_use]
+            pub const fn purpose(self) -> Purpose {
+                match self { $(Self::$variant => Purpose::$purpose,)* }
+            }
+
+            /// One sentence for people.
+            #[must_use]
+            pub const fn description(self) -> &'static str {
+                match self { $(Self::$variant => $doc,)* }
+            }
+        }
+    };
+}
+crate::for_each_suite!(define_suite! {});
 
 /// What a key may be used for; one purpose a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,60 +129,6 @@ pub enum Purpose {
     Sign,
     /// Common coins.
     Coin,
-}
-
-impl Suite {
-    /// Every suite of this build.
-    pub const ALL: [Self; 6] = [
-        Self::Sg02Ristretto255,
-        Self::Sg02Bls12381,
-        Self::Bls04MinPk,
-        Self::Bls04MinSig,
-        Self::Cks05Ristretto255,
-        Self::Cks05Bls12381,
-    ];
-
-    /// The name in files, on the command line and in every hash.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Sg02Ristretto255 => "sg02-ristretto255",
-            Self::Sg02Bls12381 => "sg02-bls12381",
-            Self::Bls04MinPk => "bls04-bls12381-min-pk",
-            Self::Bls04MinSig => "bls04-bls12381-min-sig",
-            Self::Cks05Ristretto255 => "cks05-ristretto255",
-            Self::Cks05Bls12381 => "cks05-bls12381",
-        }
-    }
-
-    /// The scheme's short name in the literature.
-    #[must_use]
-    pub const fn scheme(self) -> &'static str {
-        match self {
-            Self::Sg02Ristretto255 | Self::Sg02Bls12381 => "SG02",
-            Self::Bls04MinPk | Self::Bls04MinSig => "BLS04",
-            Self::Cks05Ristretto255 | Self::Cks05Bls12381 => "CKS05",
-        }
-    }
-
-    /// The group's name.
-    #[must_use]
-    pub const fn group(self) -> &'static str {
-        match self {
-            Self::Sg02Ristretto255 | Self::Cks05Ristretto255 => "ristretto255",
-            Self::Sg02Bls12381 | Self::Bls04MinPk | Self::Bls04MinSig | Self::Cks05Bls12381 => "bls12-381",
-        }
-    }
-
-    /// What keys of this suite are for.
-    #[must_use]
-    pub const fn purpose(self) -> Purpose {
-        match self {
-            Self::Sg02Ristretto255 | Self::Sg02Bls12381 => Purpose::Decrypt,
-            Self::Bls04MinPk | Self::Bls04MinSig => Purpose::Sign,
-            Self::Cks05Ristretto255 | Self::Cks05Bls12381 => Purpose::Coin,
-        }
-    }
 }
 
 impl Purpose {

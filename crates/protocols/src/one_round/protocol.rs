@@ -136,7 +136,7 @@ impl<S: ThresholdScheme> Setting<S> {
     /// Why verified shares do not combine. Only an encryptor can bring that about from outside.
     fn failure(&self, error: &CombineError) -> Abort {
         match error {
-            CombineError::ResultInvalid if S::suite(&self.public).purpose() == Purpose::Decrypt => Abort::Input(
+            CombineError::ResultInvalid if S::SUITE.purpose() == Purpose::Decrypt => Abort::Input(
                 "every share is right but the ciphertext does not open: whoever encrypted it made it so on purpose",
             ),
             CombineError::ResultInvalid => Abort::Bug(Bug("true shares give a false result")),

@@ -1,4 +1,5 @@
 //! Public-key ciphers whose decryption takes k parties, and the sealing of their payloads.
 
+pub mod bz03;
 pub mod payload;
 pub mod sg02;

@@ -13,7 +13,7 @@ use theta_sharing::{Encoded, ShareIndex, dleq::Bases};
 
 use crate::derived_rng::DerivedRng;
 use crate::dleq_share::DleqShare;
-use crate::keys::{KeyScheme, KeyShare, PublicKeySet};
+use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
 use crate::statement::MAX_COIN_NAME_LEN;
 use crate::{CombineError, Purpose, RequestError, Statement, Suite, ThresholdCoin, ThresholdScheme, VerifyError};
 
@@ -90,22 +90,21 @@ impl<G: CoinGroup> CoinRequest<G> {
 }
 
 impl<G: CoinGroup> KeyScheme for Cks05<G> {
-    type KeyGroup = G;
+    type PublicKey = PublicKeySet<G>;
+    type KeyShare = KeyShare<G>;
     const SUITE: Suite = G::SUITE;
 }
 
+impl<G: CoinGroup> CurveScheme for Cks05<G> {
+    type KeyGroup = G;
+}
+
 impl<G: CoinGroup> ThresholdScheme for Cks05<G> {
-    type PublicKey = PublicKeySet<G>;
-    type KeyShare = KeyShare<G>;
     type Request = CoinRequest<G>;
     type Share = DleqShare<G>;
     type Output = Coin;
 
     const CHECKABLE: bool = false;
-
-    fn suite(_public: &Self::PublicKey) -> Suite {
-        G::SUITE
-    }
 
     fn parse_request(public: &Self::PublicKey, statement: &Statement<'_>) -> Result<Self::Request, RequestError> {
         let name = statement.for_purpose(Purpose::Coin, "coin name", MAX_COIN_NAME_LEN)?;

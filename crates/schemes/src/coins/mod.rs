@@ -1,3 +1,4 @@
 //! Common coins: unpredictable values that k parties draw together.
 
 pub mod cks05;
+pub mod cks05_rsa;

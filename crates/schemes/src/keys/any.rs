@@ -4,48 +4,49 @@ use core::fmt;
 use std::sync::Arc;
 
 use rand_core::CryptoRng;
-use theta_groups::bls12_381::{G1, G2};
-use theta_groups::{Ristretto255, Scalar, Secret};
+use theta_groups::modular::SearchProgress;
+use theta_groups::{Scalar, Secret};
 use theta_sharing::{ShareIndex, Threshold};
 
 use super::dispatch::with_suite;
 use super::public_file::{self, PublicKeyFile};
-use super::share_file::{self, ShareFile};
-use super::{DealError, KeyFileError, KeyId, KeyName, KeyShare, PublicKeySet, deal, deal_secret};
-use crate::{Suite, with_key};
+use super::share_file::ShareFile;
+use super::{DealError, KeyFileError, KeyId, KeyName, KeyScheme, PublicMaterial, SecretMaterial, deal, deal_secret};
+use crate::signatures::sh00::{self, ModulusSize, RsaDealError};
+use crate::{Suite, for_each_suite, with_key};
 
-/// The public material of a key of any suite; clones share it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AnyPublicKey {
-    /// See [`Suite::Sg02Ristretto255`].
-    Sg02Ristretto255(Arc<PublicKeySet<Ristretto255>>),
-    /// See [`Suite::Sg02Bls12381`].
-    Sg02Bls12381(Arc<PublicKeySet<G1>>),
-    /// See [`Suite::Bls04MinPk`].
-    Bls04MinPk(Arc<PublicKeySet<G1>>),
-    /// See [`Suite::Bls04MinSig`].
-    Bls04MinSig(Arc<PublicKeySet<G2>>),
-    /// See [`Suite::Cks05Ristretto255`].
-    Cks05Ristretto255(Arc<PublicKeySet<Ristretto255>>),
-    /// See [`Suite::Cks05Bls12381`].
-    Cks05Bls12381(Arc<PublicKeySet<G1>>),
+#[doc(hidden)]
+#[macro_export]
+macro_rules! define_any_keys {
+    ($([$family:ident] $variant:ident = $type:ty, $name:literal, $scheme:literal, $group:literal, $purpose:ident,
+        $doc:literal;)*) => {
+        /// The public material of a key of any suite; clones share it.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub enum AnyPublicKey {
+            $(#[doc = $doc] $variant(Arc<<$type as KeyScheme>::PublicKey>),)*
+        }
+
+        /// One party's secret share of a key of any suite.
+        pub enum AnyKeyShare {
+            $(#[doc = $doc] $variant(Arc<<$type as KeyScheme>::KeyShare>),)*
+        }
+
+        impl AnyKeyShare {
+            /// What the key is for.
+            #[must_use]
+            pub const fn suite(&self) -> Suite {
+                match self { $(Self::$variant(_) => Suite::$variant,)* }
+            }
+
+            /// The share, whatever it is made of.
+            fn material(&self) -> &dyn SecretMaterial {
+                match self { $(Self::$variant(share) => share.as_ref(),)* }
+            }
+        }
+    };
 }
 
-/// One party's secret share of a key of any suite.
-pub enum AnyKeyShare {
-    /// See [`Suite::Sg02Ristretto255`].
-    Sg02Ristretto255(Arc<KeyShare<Ristretto255>>),
-    /// See [`Suite::Sg02Bls12381`].
-    Sg02Bls12381(Arc<KeyShare<G1>>),
-    /// See [`Suite::Bls04MinPk`].
-    Bls04MinPk(Arc<KeyShare<G1>>),
-    /// See [`Suite::Bls04MinSig`].
-    Bls04MinSig(Arc<KeyShare<G2>>),
-    /// See [`Suite::Cks05Ristretto255`].
-    Cks05Ristretto255(Arc<KeyShare<Ristretto255>>),
-    /// See [`Suite::Cks05Bls12381`].
-    Cks05Bls12381(Arc<KeyShare<G1>>),
-}
+for_each_suite!(define_any_keys! {});
 
 impl AnyPublicKey {
     /// What the key is for.
@@ -75,7 +76,7 @@ impl AnyPublicKey {
     /// The text of the `.pub` file.
     #[must_use]
     pub fn to_text(&self, name: &KeyName) -> String {
-        with_key!(self, |public: S| public_file::write(name, public))
+        with_key!(self, |public: S| public.to_text(name))
     }
 
     /// Reads a `.pub` file and checks everything in it.
@@ -83,57 +84,35 @@ impl AnyPublicKey {
     /// # Errors
     /// The [`KeyFileError`] that names the first mistake.
     pub fn from_text(text: &str) -> Result<(KeyName, Self), KeyFileError> {
-        let (file, name, suite) = PublicKeyFile::parse(text)?;
-        let key = with_suite!(suite, |S, any_public, _any_share| any_public(file.decode::<S>()?));
-        Ok((name, key))
+        // Without a suite, the first complaint is the curves' one.
+        let suite = public_file::suite(text).map_or_else(|| PublicKeyFile::parse(text).map(|(_, _, suite)| suite), Ok)?;
+        with_suite!(suite, |S, any_public, _any_share| if curve {
+            let (file, name, _) = PublicKeyFile::parse(text)?;
+            Ok((name, any_public(file.decode::<S>()?)))
+        } else {
+            let (name, key) = sh00::read_public::<S>(text)?;
+            Ok((name, any_public(Arc::new(key))))
+        })
     }
 }
 
 impl AnyKeyShare {
-    /// What the key is for.
-    #[must_use]
-    pub const fn suite(&self) -> Suite {
-        match self {
-            Self::Sg02Ristretto255(_) => Suite::Sg02Ristretto255,
-            Self::Sg02Bls12381(_) => Suite::Sg02Bls12381,
-            Self::Bls04MinPk(_) => Suite::Bls04MinPk,
-            Self::Bls04MinSig(_) => Suite::Bls04MinSig,
-            Self::Cks05Ristretto255(_) => Suite::Cks05Ristretto255,
-            Self::Cks05Bls12381(_) => Suite::Cks05Bls12381,
-        }
-    }
-
     /// Whose share this is.
     #[must_use]
     pub fn index(&self) -> ShareIndex {
-        match self {
-            Self::Sg02Ristretto255(share) | Self::Cks05Ristretto255(share) => share.index(),
-            Self::Sg02Bls12381(share) | Self::Bls04MinPk(share) | Self::Cks05Bls12381(share) => share.index(),
-            Self::Bls04MinSig(share) => share.index(),
-        }
+        self.material().index()
     }
 
     /// The key that this is a share of.
     #[must_use]
     pub fn key_id(&self) -> &KeyId {
-        match self {
-            Self::Sg02Ristretto255(share) | Self::Cks05Ristretto255(share) => share.key_id(),
-            Self::Sg02Bls12381(share) | Self::Bls04MinPk(share) | Self::Cks05Bls12381(share) => share.key_id(),
-            Self::Bls04MinSig(share) => share.key_id(),
-        }
+        self.material().key_id()
     }
 
     /// The text of the `.share` file. Write it where its owner alone can read it.
     #[must_use]
     pub fn to_text(&self, name: &KeyName) -> Secret<String> {
-        let suite = self.suite();
-        match self {
-            Self::Sg02Ristretto255(share) | Self::Cks05Ristretto255(share) => share_file::write(name, suite, share),
-            Self::Sg02Bls12381(share) | Self::Bls04MinPk(share) | Self::Cks05Bls12381(share) => {
-                share_file::write(name, suite, share)
-            }
-            Self::Bls04MinSig(share) => share_file::write(name, suite, share),
-        }
+        self.material().to_text(name, self.suite())
     }
 
     /// Reads a `.share` file and checks that it belongs to `public`. The text is the caller's, to be wiped by the
@@ -146,14 +125,11 @@ impl AnyKeyShare {
         if suite != public.suite() {
             return Err(file.other_key(public.key_id(), public.suite()));
         }
-        let share = match public {
-            AnyPublicKey::Sg02Ristretto255(public) => Self::Sg02Ristretto255(Arc::new(file.decode(public)?)),
-            AnyPublicKey::Sg02Bls12381(public) => Self::Sg02Bls12381(Arc::new(file.decode(public)?)),
-            AnyPublicKey::Bls04MinPk(public) => Self::Bls04MinPk(Arc::new(file.decode(public)?)),
-            AnyPublicKey::Bls04MinSig(public) => Self::Bls04MinSig(Arc::new(file.decode(public)?)),
-            AnyPublicKey::Cks05Ristretto255(public) => Self::Cks05Ristretto255(Arc::new(file.decode(public)?)),
-            AnyPublicKey::Cks05Bls12381(public) => Self::Cks05Bls12381(Arc::new(file.decode(public)?)),
-        };
+        let share = with_key!(public, |public: S => any_share| if curve {
+            any_share(Arc::new(file.decode(public)?))
+        } else {
+            any_share(Arc::new(sh00::read_share(&file, public)?))
+        });
         Ok((name, share))
     }
 }
@@ -164,28 +140,54 @@ impl fmt::Debug for AnyKeyShare {
     }
 }
 
-/// Deals a key of any suite with a random secret: the public material and the shares of parties 1 to n.
+/// Deals a key of any suite with a random secret: the public material and the shares of parties 1 to n. RSA keys get 2048
+/// bits; that takes seconds, of which [`deal_rsa`] shows the progress.
 #[must_use]
 pub fn deal_any(suite: Suite, threshold: Threshold, rng: &mut dyn CryptoRng) -> (AnyPublicKey, Vec<AnyKeyShare>) {
-    with_suite!(suite, |S, any_public, any_share| {
+    with_suite!(suite, |S, any_public, any_share| if curve {
         let dealt = deal::<S>(threshold, rng);
         (any_public(dealt.public), dealt.shares.into_iter().map(|share| any_share(Arc::new(share))).collect())
+    } else {
+        let dealt = sh00::deal::<S>(ModulusSize::DEFAULT, threshold, &mut |_| (), rng);
+        (any_public(dealt.public), dealt.shares.into_iter().map(|share| any_share(Arc::new(share))).collect())
+    })
+}
+
+/// Deals a new RSA key of 2048, 3072 or 4096 bits; `progress` is told how far the search for its primes is.
+///
+/// # Errors
+/// [`RsaDealError::Bits`] for another size, [`RsaDealError::Suite`] for a suite of another kind.
+pub fn deal_rsa(
+    suite: Suite,
+    bits: u32,
+    threshold: Threshold,
+    progress: &mut dyn FnMut(SearchProgress),
+    rng: &mut dyn CryptoRng,
+) -> Result<(AnyPublicKey, Vec<AnyKeyShare>), RsaDealError> {
+    let size = ModulusSize::try_from(bits)?;
+    with_suite!(suite, |S, any_public, any_share| if curve {
+        Err(RsaDealError::Suite(suite))
+    } else {
+        let dealt = sh00::deal::<S>(size, threshold, progress, rng);
+        Ok((any_public(dealt.public), dealt.shares.into_iter().map(|share| any_share(Arc::new(share))).collect()))
     })
 }
 
 /// Deals an existing secret key, given in its standard encoding (for BLS keys, 32 bytes big-endian).
 ///
 /// # Errors
-/// [`DealError`] if the bytes are not a secret key of the suite.
+/// [`DealError`] if the bytes are not a secret key of the suite, or the suite is RSA.
 pub fn import_any(
     suite: Suite,
     threshold: Threshold,
     secret: &Secret<Vec<u8>>,
     rng: &mut dyn CryptoRng,
 ) -> Result<(AnyPublicKey, Vec<AnyKeyShare>), DealError> {
-    with_suite!(suite, |S, any_public, any_share| {
+    with_suite!(suite, |S, any_public, any_share| if curve {
         let secret = Secret::new(Scalar::decode(secret.expose()).map_err(DealError::Secret)?);
         let dealt = deal_secret::<S>(threshold, &secret, rng)?;
         Ok((any_public(dealt.public), dealt.shares.into_iter().map(|share| any_share(Arc::new(share))).collect()))
+    } else {
+        Err(DealError::RsaImport)
     })
 }

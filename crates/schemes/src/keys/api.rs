@@ -4,13 +4,11 @@ use rand_core::CryptoRng;
 use theta_groups::{DecodeError, Secret};
 use theta_sharing::ShareIndex;
 
-use super::{AnyKeyShare, AnyPublicKey, KeyScheme};
+use super::{AnyKeyShare, AnyPublicKey, KeyScheme, PublicMaterial};
 use crate::ciphers::payload::{self, Aead, EncryptError};
-use crate::coins::cks05::Cks05;
-use crate::signatures::bls04::{Bls04, MinPk, MinSig};
 use crate::{
-    CombineError, Purpose, RequestError, Statement, ThresholdCoin, ThresholdScheme, ThresholdSignature, VerifyError,
-    selection, with_key,
+    CombineError, Purpose, RequestError, SignatureScheme, Statement, Suite, ThresholdCoin, ThresholdScheme,
+    VerifyError, selection, with_key,
 };
 
 /// A combined result.
@@ -28,6 +26,9 @@ pub enum SchemeError {
     /// The statement is not one that the key answers: the caller's doing.
     #[error(transparent)]
     Request(#[from] RequestError),
+    /// A key that takes two rounds, on an operation of one: the caller's doing.
+    #[error("{0} signs in two rounds: ask the group to sign, a share cannot be made alone")]
+    TwoRounds(Suite),
     /// The share is not of this key: the caller's doing.
     #[error("the share is not of this key: pair the files of one key")]
     OtherKey,
@@ -75,7 +76,11 @@ impl AnyPublicKey {
     /// [`RequestError`] with the reason why not.
     pub fn check_request<'a>(&self, statement: impl Into<Statement<'a>>) -> Result<(), RequestError> {
         let statement = statement.into();
-        with_key!(self, |public: S| S::parse_request(public, &statement).map(drop))
+        with_key!(self, |public: S| if one_round {
+            S::parse_request(public, &statement).map(drop)
+        } else {
+            statement.for_purpose(S::SUITE.purpose(), "message", crate::MAX_MESSAGE_LEN).map(drop)
+        })
     }
 
     /// Makes the share of the statement that `share`'s party owes.
@@ -94,9 +99,11 @@ impl AnyPublicKey {
         let statement = statement.into();
         with_key!(
             (self, share),
-            |public: S, share| {
+            |public: S, share| if one_round {
                 let request = S::parse_request(public, &statement)?;
                 Ok(S::encode_share(&S::create_share(public, share, &request, rng)))
+            } else {
+                Err(SchemeError::TwoRounds(S::SUITE))
             },
             else Err(SchemeError::OtherKey)
         )
@@ -114,13 +121,15 @@ impl AnyPublicKey {
         rng: &mut dyn CryptoRng,
     ) -> Result<(), SchemeError> {
         let statement = statement.into();
-        with_key!(self, |public: S| {
+        with_key!(self, |public: S| if one_round {
             let request = S::parse_request(public, &statement)?;
             let share = S::decode_share(index, share).map_err(|error| SchemeError::MalformedShare { index, error })?;
             match S::verify_shares(public, &request, &[share], rng) {
                 culprits if culprits.is_empty() => Ok(()),
                 culprits => Err(SchemeError::FalseShares(culprits)),
             }
+        } else {
+            Err(SchemeError::TwoRounds(S::SUITE))
         })
     }
 
@@ -136,7 +145,7 @@ impl AnyPublicKey {
         rng: &mut dyn CryptoRng,
     ) -> Result<Combined, SchemeError> {
         let statement = statement.into();
-        with_key!(self, |public: S| {
+        with_key!(self, |public: S| if one_round {
             let request = S::parse_request(public, &statement)?;
             let shares = shares
                 .iter()
@@ -145,6 +154,8 @@ impl AnyPublicKey {
                 })
                 .collect::<Result<Vec<_>, _>>()?;
             combine_checked::<S>(public, &request, &shares, rng)
+        } else {
+            Err(SchemeError::TwoRounds(S::SUITE))
         })
     }
 
@@ -153,20 +164,20 @@ impl AnyPublicKey {
     /// # Errors
     /// [`SchemeError::Verify`], or [`SchemeError::Request`] if keys of this purpose have no results to verify.
     pub fn verify(&self, message: &[u8], result: &[u8], proof: &[u8]) -> Result<(), SchemeError> {
-        match self {
-            Self::Bls04MinPk(public) => Ok(Bls04::<MinPk>::verify(public, message, result)?),
-            Self::Bls04MinSig(public) => Ok(Bls04::<MinSig>::verify(public, message, result)?),
-            Self::Cks05Ristretto255(public) => Ok(Cks05::verify(public, message, result, proof)?),
-            Self::Cks05Bls12381(public) => Ok(Cks05::verify(public, message, result, proof)?),
-            Self::Sg02Ristretto255(_) | Self::Sg02Bls12381(_) => {
+        with_key!(self, |public: S| if signature {
+            Ok(S::verify(public, message, result)?)
+        } else {
+            with_key!(self, |public: S| if coin {
+                Ok(S::verify(public, message, result, proof)?)
+            } else {
                 Err(RequestError::Purpose { key: Purpose::Decrypt, asked: Purpose::Sign }.into())
-            }
-        }
+            })
+        })
     }
 }
 
 /// Optimistic where the scheme allows it; shares are looked at one by one only when needed.
-fn combine_checked<S: KeyScheme>(
+fn combine_checked<S: ThresholdScheme>(
     public: &S::PublicKey,
     request: &S::Request,
     shares: &[S::Share],

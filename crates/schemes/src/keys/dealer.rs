@@ -6,7 +6,7 @@ use rand_core::CryptoRng;
 use theta_groups::{DecodeError, Group, Scalar, Secret};
 use theta_sharing::{Encoded, Threshold, split};
 
-use super::{KeyScheme, KeyShare, PublicKeySet};
+use super::{CurveScheme, KeyShare, PublicKeySet};
 
 /// A key fresh from the dealer.
 #[derive(Debug)]
@@ -26,10 +26,13 @@ pub enum DealError {
     /// The bytes to import are not a scalar.
     #[error("not a secret key of this group: {0}")]
     Secret(DecodeError),
+    /// The primes of RSA keys made elsewhere are not safe primes.
+    #[error("an RSA key made elsewhere cannot be shared, since it takes safe primes: deal a new key")]
+    RsaImport,
 }
 
 /// Shares a new random secret among n parties so that any k can use it. Memory and time are linear in n.
-pub fn deal<S: KeyScheme>(threshold: Threshold, rng: &mut (impl CryptoRng + ?Sized)) -> Dealt<S::KeyGroup> {
+pub fn deal<S: CurveScheme>(threshold: Threshold, rng: &mut (impl CryptoRng + ?Sized)) -> Dealt<S::KeyGroup> {
     loop {
         // Zero has probability 2^-252; another draw is all it takes.
         if let Ok(dealt) = deal_secret::<S>(threshold, &Secret::new(Scalar::random(rng)), rng) {
@@ -42,7 +45,7 @@ pub fn deal<S: KeyScheme>(threshold: Threshold, rng: &mut (impl CryptoRng + ?Siz
 ///
 /// # Errors
 /// [`DealError::ZeroSecret`].
-pub fn deal_secret<S: KeyScheme>(
+pub fn deal_secret<S: CurveScheme>(
     threshold: Threshold,
     secret: &Secret<<S::KeyGroup as Group>::Scalar>,
     rng: &mut (impl CryptoRng + ?Sized),

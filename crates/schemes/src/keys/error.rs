@@ -68,6 +68,9 @@ pub enum PublicKeyError {
     /// The verification keys are not of a sharing of this public key with this k.
     #[error("the verification keys do not belong to the public key with this k: take the file as the dealer wrote it")]
     Inconsistent,
+    /// An RSA key that no dealer makes.
+    #[error("{0}: take the file as the dealer wrote it")]
+    Rsa(&'static str),
 }
 
 /// Why a text is not a key file: what is wrong, where, and what would be right. Never shows a secret.

@@ -2,34 +2,11 @@
 
 use core::fmt;
 
-use theta_groups::{Group, Secret, Transcript};
+use theta_groups::{Group, Transcript};
 use theta_sharing::{Encoded, ShareIndex, Threshold, dleq::Generator};
 
-use super::{KeyShare, PublicKeyError, consistency};
-use crate::{Suite, ThresholdScheme};
-
-/// A scheme whose keys are Shamir sharings in the exponent: all of the one-round family on groups.
-pub trait KeyScheme:
-    ThresholdScheme<PublicKey = PublicKeySet<Self::KeyGroup>, KeyShare = KeyShare<Self::KeyGroup>>
-{
-    /// The group of the public key.
-    type KeyGroup: Group;
-    /// The suite's name.
-    const SUITE: Suite;
-
-    /// Proves that the dealer knows the secret key, for schemes whose users need that.
-    fn prove_possession(
-        _secret: &Secret<<Self::KeyGroup as Group>::Scalar>,
-        _public_key: &<Self::KeyGroup as Group>::Element,
-    ) -> Option<Vec<u8>> {
-        None
-    }
-
-    /// Whether the proof is what the scheme needs: valid, or absent where there is none.
-    fn check_possession(_public_key: &<Self::KeyGroup as Group>::Element, proof: Option<&[u8]>) -> bool {
-        proof.is_none()
-    }
-}
+use super::{CurveScheme, KeyName, KeyShare, PublicKeyError, PublicMaterial, consistency, public_file};
+use crate::Suite;
 
 /// What a key is known by everywhere: a hash of its suite and public key.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -97,7 +74,7 @@ impl<G: Group> PublicKeySet<G> {
     ///
     /// # Errors
     /// The [`PublicKeyError`] that names the first part that is wrong.
-    pub fn new<S: KeyScheme<KeyGroup = G>>(
+    pub fn new<S: CurveScheme<KeyGroup = G>>(
         threshold: Threshold,
         public_key: Encoded<G>,
         verification_keys: Vec<Encoded<G>>,
@@ -118,7 +95,7 @@ impl<G: Group> PublicKeySet<G> {
     }
 
     /// The same for a dealer, who has just made the parts from one polynomial.
-    pub(super) fn assemble<S: KeyScheme<KeyGroup = G>>(
+    pub(super) fn assemble<S: CurveScheme<KeyGroup = G>>(
         threshold: Threshold,
         public_key: Encoded<G>,
         verification_keys: Vec<Encoded<G>>,
@@ -190,6 +167,28 @@ impl<G: Group> PublicKeySet<G> {
     pub fn matches(&self, share: &KeyShare<G>) -> bool {
         share.key_id() == &self.key_id
             && self.verification_key(share.index()).map(Encoded::element) == Some(&G::mul_base(share.secret().expose()))
+    }
+}
+
+impl<G: Group> PublicMaterial for PublicKeySet<G> {
+    fn suite(&self) -> Suite {
+        self.suite
+    }
+
+    fn threshold(&self) -> Threshold {
+        self.threshold
+    }
+
+    fn key_id(&self) -> &KeyId {
+        &self.key_id
+    }
+
+    fn public_key_bytes(&self) -> &[u8] {
+        self.public_key.bytes()
+    }
+
+    fn to_text(&self, name: &KeyName) -> String {
+        public_file::write(name, self)
     }
 }
 

@@ -7,11 +7,11 @@ use serde::Deserialize;
 use theta_groups::Group;
 use theta_sharing::{Encoded, Threshold};
 
-use super::{KeyFileError, KeyName, KeyScheme, PublicKeySet};
+use super::{CurveScheme, KeyFileError, KeyName, PublicKeySet, PublicMaterial};
 use crate::Suite;
 
 /// The format that this build writes and reads.
-pub(super) const FORMAT: u64 = 1;
+pub(crate) const FORMAT: u64 = 1;
 
 /// The fields as they stand in the file.
 #[derive(Deserialize)]
@@ -33,19 +33,14 @@ pub(super) struct PublicKeyFile<'a> {
 impl<'a> PublicKeyFile<'a> {
     /// The fields, and the suite which decides how to read them.
     pub(super) fn parse(text: &'a str) -> Result<(Self, KeyName, Suite), KeyFileError> {
-        let file: Self = toml::from_str(text).map_err(|error| KeyFileError::Syntax {
-            line: line_of(text, error.span()),
-            problem: one_line(error.message()),
-        })?;
-        if file.format != FORMAT {
-            return Err(KeyFileError::Format(file.format));
-        }
+        let file: Self = fields(text)?;
+        check_format(file.format)?;
         let (name, suite) = (file.name.parse()?, file.suite.parse()?);
         Ok((file, name, suite))
     }
 
     /// The key, fully checked.
-    pub(super) fn decode<S: KeyScheme>(&self) -> Result<Arc<PublicKeySet<S::KeyGroup>>, KeyFileError> {
+    pub(super) fn decode<S: CurveScheme>(&self) -> Result<Arc<PublicKeySet<S::KeyGroup>>, KeyFileError> {
         let threshold = Threshold::new(self.k, self.n).map_err(|error| KeyFileError::Threshold(error.to_string()))?;
         let public_key = element::<S::KeyGroup>("public_key", self.public_key)?;
         let verification_keys = (1..)
@@ -64,23 +59,9 @@ impl<'a> PublicKeyFile<'a> {
 
 /// The file of a key.
 pub(super) fn write<G: Group>(name: &KeyName, set: &PublicKeySet<G>) -> String {
-    let (suite, threshold) = (set.suite(), set.threshold());
-    let mut text = format!(
-        "# Public key {name}: {threshold} parties {purpose}. Safe to publish.\n\
-         format = {FORMAT}\n\
-         name = \"{name}\"\n\
-         suite = \"{suite}\"\n\
-         key_id = \"{id}\"\n\
-         k = {k}\n\
-         n = {n}\n\
-         public_key = \"{public_key}\"\n",
-        purpose = suite.purpose(),
-        id = set.key_id(),
-        k = threshold.k(),
-        n = threshold.n(),
-        public_key = hex::encode(set.public_key_bytes()),
-    );
+    let mut text = head(name, set);
     // Writing to a String cannot fail.
+    let _ = writeln!(text, "public_key = \"{}\"", hex::encode(set.public_key_bytes()));
     if let Some(proof) = set.possession() {
         let _ = writeln!(text, "proof_of_possession = \"{}\"", hex::encode(proof));
     }
@@ -92,6 +73,46 @@ pub(super) fn write<G: Group>(name: &KeyName, set: &PublicKeySet<G>) -> String {
     text
 }
 
+/// What the files of all keys begin with.
+pub(crate) fn head(name: &KeyName, key: &impl PublicMaterial) -> String {
+    let (suite, threshold) = (key.suite(), key.threshold());
+    format!(
+        "# Public key {name}: {threshold} parties {purpose}. Safe to publish.\n\
+         format = {FORMAT}\n\
+         name = \"{name}\"\n\
+         suite = \"{suite}\"\n\
+         key_id = \"{id}\"\n\
+         k = {k}\n\
+         n = {n}\n",
+        purpose = suite.purpose(),
+        id = key.key_id(),
+        k = threshold.k(),
+        n = threshold.n(),
+    )
+}
+
+/// The suite that a file names, which decides what its fields are; `None` if it names none.
+pub(super) fn suite(text: &str) -> Option<Suite> {
+    #[derive(Deserialize)]
+    struct Head<'a> {
+        suite: &'a str,
+    }
+    toml::from_str::<Head<'_>>(text).ok()?.suite.parse().ok()
+}
+
+/// The fields of a file, or what is wrong with them and where.
+pub(crate) fn fields<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, KeyFileError> {
+    toml::from_str(text).map_err(|error| KeyFileError::Syntax {
+        line: line_of(text, error.span()),
+        problem: one_line(error.message()),
+    })
+}
+
+/// Refuses what another release wrote.
+pub(crate) const fn check_format(format: u64) -> Result<(), KeyFileError> {
+    if format == FORMAT { Ok(()) } else { Err(KeyFileError::Format(format)) }
+}
+
 /// The line of a byte range, counted from 1.
 pub(super) fn line_of(text: &str, span: Option<core::ops::Range<usize>>) -> usize {
     let end = span.map_or(0, |span| span.start);
@@ -99,11 +120,11 @@ pub(super) fn line_of(text: &str, span: Option<core::ops::Range<usize>>) -> usiz
 }
 
 /// Text from a file or library, fit for one line.
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     text.chars().take(120).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-fn unhex(field: &str, text: &str) -> Result<Vec<u8>, KeyFileError> {
+pub(crate) fn unhex(field: &str, text: &str) -> Result<Vec<u8>, KeyFileError> {
     hex::decode(text).map_err(|_| KeyFileError::Hex { field: field.to_owned() })
 }
 

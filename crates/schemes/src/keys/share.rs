@@ -2,10 +2,11 @@
 
 use core::fmt;
 
-use theta_groups::{Group, Secret};
+use theta_groups::{Group, Scalar, Secret};
 use theta_sharing::ShareIndex;
 
-use super::KeyId;
+use super::{KeyId, KeyName, SecretMaterial, share_file};
+use crate::Suite;
 
 /// One party's secret share x_i of a key. It is never copied: those who share it hold it in an `Arc`.
 pub struct KeyShare<G: Group> {
@@ -37,6 +38,25 @@ impl<G: Group> KeyShare<G> {
     #[must_use]
     pub const fn secret(&self) -> &Secret<G::Scalar> {
         &self.secret
+    }
+}
+
+impl<G: Group> SecretMaterial for KeyShare<G> {
+    fn index(&self) -> ShareIndex {
+        self.index
+    }
+
+    fn key_id(&self) -> &KeyId {
+        &self.key_id
+    }
+
+    fn to_text(&self, name: &KeyName, suite: Suite) -> Secret<String> {
+        share_file::write(name, suite, self)
+    }
+
+    fn secret_bytes(&self) -> Secret<Vec<u8>> {
+        let encoding = Secret::new(self.secret.expose().encode());
+        Secret::new(encoding.expose().as_ref().to_vec())
     }
 }
 

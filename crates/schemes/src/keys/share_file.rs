@@ -7,13 +7,13 @@ use theta_groups::{DecodeError, Group, Scalar, Secret};
 use theta_sharing::ShareIndex;
 
 use super::public_file::{FORMAT, line_of};
-use super::{KeyFileError, KeyId, KeyName, KeyShare, PublicKeySet};
+use super::{KeyFileError, KeyId, KeyName, KeyShare, PublicKeySet, PublicMaterial, SecretMaterial};
 use crate::Suite;
 
 /// The fields as they stand in the file; the secret stays in the caller's text, no copy is made.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ShareFile<'a> {
+pub(crate) struct ShareFile<'a> {
     format: u64,
     #[serde(borrow)]
     name: &'a str,
@@ -42,17 +42,22 @@ impl<'a> ShareFile<'a> {
 
     /// The share, checked against the verification key.
     pub(super) fn decode<G: Group>(&self, public: &PublicKeySet<G>) -> Result<KeyShare<G>, KeyFileError> {
+        let index = self.index(public)?;
+        let share = KeyShare::new(*public.key_id(), index, self.decode_secret::<G>()?);
+        if public.matches(&share) { Ok(share) } else { Err(KeyFileError::ShareMismatch(index)) }
+    }
+
+    /// The party, if the file is of this key and the key has such a party.
+    pub(crate) fn index(&self, public: &impl PublicMaterial) -> Result<ShareIndex, KeyFileError> {
         if self.key_id != public.key_id().to_string() {
             return Err(self.other_key(public.key_id(), public.suite()));
         }
         let unknown = || KeyFileError::Index { found: self.index, n: public.threshold().n() };
-        let index = u16::try_from(self.index)
+        u16::try_from(self.index)
             .ok()
             .and_then(|index| ShareIndex::try_from(index).ok())
             .filter(|index| public.threshold().contains(*index))
-            .ok_or_else(unknown)?;
-        let share = KeyShare::new(*public.key_id(), index, self.decode_secret::<G>()?);
-        if public.matches(&share) { Ok(share) } else { Err(KeyFileError::ShareMismatch(index)) }
+            .ok_or_else(unknown)
     }
 
     /// The complaint that the two files are not of one key.
@@ -66,24 +71,31 @@ impl<'a> ShareFile<'a> {
     }
 
     fn decode_secret<G: Group>(&self) -> Result<Secret<G::Scalar>, KeyFileError> {
-        let field = || "secret".to_owned();
-        let expected = G::Scalar::ENCODED_LEN;
+        let bytes = self.secret_bytes(G::Scalar::ENCODED_LEN)?;
+        G::Scalar::decode(bytes.expose()).map(Secret::new).map_err(secret_error)
+    }
+
+    /// The secret's `expected` bytes.
+    pub(crate) fn secret_bytes(&self, expected: usize) -> Result<Secret<Vec<u8>>, KeyFileError> {
         if self.secret.len() != 2 * expected {
-            let error = DecodeError::Length { expected, got: self.secret.len() / 2 };
-            return Err(KeyFileError::Encoding { field: field(), error });
+            return Err(secret_error(DecodeError::Length { expected, got: self.secret.len() / 2 }));
         }
         let mut bytes = Secret::new(vec![0; expected]);
-        hex::decode_to_slice(self.secret, bytes.expose_mut()).map_err(|_| KeyFileError::Hex { field: field() })?;
-        G::Scalar::decode(bytes.expose())
-            .map(Secret::new)
-            .map_err(|error| KeyFileError::Encoding { field: field(), error })
+        hex::decode_to_slice(self.secret, bytes.expose_mut())
+            .map_err(|_| KeyFileError::Hex { field: "secret".to_owned() })?;
+        Ok(bytes)
     }
 }
 
+/// What is wrong with the field.
+pub(crate) fn secret_error(error: DecodeError) -> KeyFileError {
+    KeyFileError::Encoding { field: "secret".to_owned(), error }
+}
+
 /// The file of a share.
-pub(super) fn write<G: Group>(name: &KeyName, suite: Suite, share: &KeyShare<G>) -> Secret<String> {
-    let encoding = Secret::new(share.secret().expose().encode());
-    let digits = encoding.expose().as_ref();
+pub(crate) fn write(name: &KeyName, suite: Suite, share: &impl SecretMaterial) -> Secret<String> {
+    let encoding = share.secret_bytes();
+    let digits = encoding.expose();
     // Reserved at once: a string that grows leaves copies of its content behind.
     let mut text = Secret::new(String::with_capacity(512 + 2 * digits.len()));
     let out = text.expose_mut();

@@ -1,21 +1,26 @@
 //! Threshold BLS signatures (Boldyreva, PKC 2003, on Boneh-Lynn-Shacham, J. Cryptology 2004) on BLS12-381, in the two
-//! forms of draft-irtf-cfrg-bls-signature with proofs of possession; any verifier of that draft accepts the results.
+//! forms of draft-irtf-cfrg-bls-signature with proofs of possession; any verifier of that draft accepts the results. A
+//! third form, on BN254, is what contracts in the EVM can verify.
 //!
 //! A share is `H(m) * x_i`, itself a BLS signature under the verification key h_i, so shares need no proofs. See
 //! `spec/bls04.md`.
+
+pub mod evm;
 
 use core::fmt::Debug;
 use core::marker::PhantomData;
 
 use rand_core::CryptoRng;
 use theta_groups::bls12_381::{Bls12_381, G1, G2};
+use theta_groups::bn254::{self, Bn254};
 use theta_groups::{DecodeError, Group, Pairing, Secret};
 use theta_sharing::{ShareIndex, vartime_interpolate_at_zero};
 
-use crate::keys::{KeyScheme, KeyShare, PublicKeySet};
+use crate::bisection::find_false;
+use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
 use crate::statement::MAX_MESSAGE_LEN;
 use crate::{
-    CombineError, Purpose, RequestError, Statement, Suite, ThresholdScheme, ThresholdSignature, VerifyError, selection,
+    CombineError, Purpose, RequestError, SignatureScheme, Statement, Suite, ThresholdScheme, VerifyError, selection,
 };
 
 /// A group's scalars.
@@ -79,6 +84,25 @@ impl Form for MinSig {
     }
 }
 
+/// Minimal signature on BN254: keys in G2 (64 bytes), signatures in G1 (32 bytes). The draft has no ciphersuite on this
+/// curve; the domains are its, with the hash of the suite `BN254G1_XMD:SHA-256_SVDW_RO_`.
+#[derive(Clone, Copy, Debug)]
+pub struct Bn254MinSig;
+
+impl Form for Bn254MinSig {
+    type Curve = Bn254;
+    type Keys = bn254::G2;
+    type Signatures = bn254::G1;
+    const SUITE: Suite = Suite::Bls04Bn254;
+    const SIGN_DST: &'static [u8] = b"BLS_SIG_BN254G1_XMD:SHA-256_SVDW_RO_POP_";
+    const POP_DST: &'static [u8] = b"BLS_POP_BN254G1_XMD:SHA-256_SVDW_RO_POP_";
+
+    fn vartime_product_is_one(pairs: &[(KeyElement<Self>, SignatureElement<Self>)]) -> bool {
+        let pairs: Vec<_> = pairs.iter().map(|(key, signature)| (*signature, *key)).collect();
+        Bn254::vartime_product_is_one(&pairs)
+    }
+}
+
 /// The scheme in one of its forms.
 #[derive(Clone, Copy, Debug)]
 pub struct Bls04<F>(PhantomData<F>);
@@ -120,8 +144,13 @@ fn possession_point<F: Form>(public_key: &KeyElement<F>) -> SignatureElement<F> 
 }
 
 impl<F: Form> KeyScheme for Bls04<F> {
-    type KeyGroup = F::Keys;
+    type PublicKey = PublicKeySet<F::Keys>;
+    type KeyShare = KeyShare<F::Keys>;
     const SUITE: Suite = F::SUITE;
+}
+
+impl<F: Form> CurveScheme for Bls04<F> {
+    type KeyGroup = F::Keys;
 
     fn prove_possession(secret: &Secret<ScalarOf<F::Curve>>, public_key: &KeyElement<F>) -> Option<Vec<u8>> {
         let proof = possession_point::<F>(public_key) * *secret.expose();
@@ -136,17 +165,11 @@ impl<F: Form> KeyScheme for Bls04<F> {
 }
 
 impl<F: Form> ThresholdScheme for Bls04<F> {
-    type PublicKey = PublicKeySet<F::Keys>;
-    type KeyShare = KeyShare<F::Keys>;
     type Request = SignRequest<F>;
     type Share = SignatureShare<F>;
     type Output = Signature<F>;
 
     const CHECKABLE: bool = true;
-
-    fn suite(_public: &Self::PublicKey) -> Suite {
-        F::SUITE
-    }
 
     fn parse_request(_public: &Self::PublicKey, statement: &Statement<'_>) -> Result<Self::Request, RequestError> {
         let message = statement.for_purpose(Purpose::Sign, "message", MAX_MESSAGE_LEN)?;
@@ -196,7 +219,7 @@ impl<F: Form> ThresholdScheme for Bls04<F> {
                 _ => culprits.push(share.index),
             }
         }
-        find_false(&request.point, &batch, &mut culprits);
+        find_false(&batch, &|batch| holds(&request.point, batch), &mut |entry| culprits.push(entry.share.index));
         culprits
     }
 
@@ -220,7 +243,7 @@ impl<F: Form> ThresholdScheme for Bls04<F> {
     }
 }
 
-impl<F: Form> ThresholdSignature for Bls04<F> {
+impl<F: Form> SignatureScheme for Bls04<F> {
     fn verify(public: &Self::PublicKey, message: &[u8], signature: &[u8]) -> Result<(), VerifyError> {
         let signature = F::Signatures::decode(signature)?;
         let point = F::Signatures::hash_to_group(F::SIGN_DST, &[message]);
@@ -235,31 +258,18 @@ struct Weighted<F: Form> {
     weight: u128,
 }
 
-/// Checks shares of one message together and halves until the false ones stand alone: sum(w s_i) must be the power of
-/// the message point that sum(w h_i) is of the generator. This is the small-exponents test of Bellare, Garay and Rabin
-/// (Eurocrypt 1998): a batch with a false share passes with probability 2^-128.
-fn find_false<F: Form>(point: &SignatureElement<F>, batch: &[Weighted<F>], culprits: &mut Vec<ShareIndex>) {
-    let holds = match batch {
-        [] => true,
-        [one] => is_power::<F>(&one.key, point, &one.share.point),
-        _ => {
-            let weights: Vec<_> = batch.iter().map(|entry| entry.weight).collect();
-            let keys: Vec<_> = batch.iter().map(|entry| entry.key).collect();
-            let shares: Vec<_> = batch.iter().map(|entry| entry.share.point).collect();
-            is_power::<F>(
-                &F::Keys::vartime_msm_short(&weights, &keys),
-                point,
-                &F::Signatures::vartime_msm_short(&weights, &shares),
-            )
-        }
-    };
-    match batch {
-        _ if holds => {}
-        [culprit] => culprits.push(culprit.share.index),
-        _ => {
-            let (left, right) = batch.split_at(batch.len() / 2);
-            find_false(point, left, culprits);
-            find_false(point, right, culprits);
-        }
+/// Whether all shares of one message are true: sum(w s_i) must be the power of the message point that sum(w h_i) is of
+/// the generator. A batch with a false share passes with probability 2^-128.
+fn holds<F: Form>(point: &SignatureElement<F>, batch: &[Weighted<F>]) -> bool {
+    if let [one] = batch {
+        return is_power::<F>(&one.key, point, &one.share.point);
     }
+    let weights: Vec<_> = batch.iter().map(|entry| entry.weight).collect();
+    let keys: Vec<_> = batch.iter().map(|entry| entry.key).collect();
+    let shares: Vec<_> = batch.iter().map(|entry| entry.share.point).collect();
+    is_power::<F>(
+        &F::Keys::vartime_msm_short(&weights, &keys),
+        point,
+        &F::Signatures::vartime_msm_short(&weights, &shares),
+    )
 }

@@ -1,3 +1,5 @@
 //! Signature schemes whose signatures take k parties.
 
 pub mod bls04;
+pub mod frost;
+pub mod sh00;

@@ -1,12 +1,14 @@
 //! Attacks that have worked on other implementations, and must not work here.
 
 use sha2::{Digest, Sha256, Sha512};
-use theta_groups::bls12_381::{G1, G2};
+use theta_groups::bls12_381::{Bls12_381, G1, G2};
+use theta_groups::bn254::{self, Bn254};
 use theta_groups::{Group, Ristretto255, Scalar};
+use theta_schemes::ciphers::bz03::CipherPairing;
 use theta_schemes::ciphers::payload::{Aead, Header, split_ciphertext};
 use theta_schemes::coins::cks05::CoinGroup;
 use theta_schemes::keys::AnyPublicKey;
-use theta_schemes::signatures::bls04::{Form, MinPk, MinSig};
+use theta_schemes::signatures::bls04::{Bn254MinSig, Form, MinPk, MinSig};
 use theta_schemes::{RequestError, Statement, Suite};
 
 use crate::fixture::{borrow, key, rng, shares, statement};
@@ -46,6 +48,9 @@ fn hashes_to_the_group_have_no_known_logarithm() {
     hash_is_no_known_multiple::<G2>(MinPk::SIGN_DST);
     hash_is_no_known_multiple::<G2>(MinPk::POP_DST);
     hash_is_no_known_multiple::<G1>(MinSig::SIGN_DST);
+    hash_is_no_known_multiple::<bn254::G1>(Bn254MinSig::SIGN_DST);
+    hash_is_no_known_multiple::<G1>(Bls12_381::VALIDITY_DST);
+    hash_is_no_known_multiple::<bn254::G1>(Bn254::VALIDITY_DST);
     hash_is_no_known_multiple::<Ristretto255>(Ristretto255::NAME_DST);
     hash_is_no_known_multiple::<G1>(G1::NAME_DST);
 }
@@ -66,7 +71,7 @@ fn forgeries_fail<F: Form>(public: &AnyPublicKey, known: &[u8], known_message: &
 
 #[test]
 fn signatures_cannot_be_forged_from_public_data() {
-    for suite in [Suite::Bls04MinPk, Suite::Bls04MinSig] {
+    for suite in [Suite::Bls04MinPk, Suite::Bls04MinSig, Suite::Bls04Bn254] {
         let (public, keys) = key(suite, 2, 3, 1);
         let request = statement(&public, 1);
         let shares = shares(&public, &keys, &request);
@@ -83,6 +88,12 @@ fn signatures_cannot_be_forged_from_public_data() {
                 forgeries_fail::<MinSig>(&public, &signature, message, MinSig::SIGN_DST);
                 forgeries_fail::<MinSig>(&public, set.possession().unwrap(), set.public_key_bytes(), MinSig::POP_DST);
                 public.verify(set.public_key_bytes(), set.possession().unwrap(), b"").unwrap_err();
+            }
+            AnyPublicKey::Bls04Bn254(set) => {
+                forgeries_fail::<Bn254MinSig>(&public, &signature, message, Bn254MinSig::SIGN_DST);
+                let possession = set.possession().unwrap();
+                forgeries_fail::<Bn254MinSig>(&public, possession, set.public_key_bytes(), Bn254MinSig::POP_DST);
+                public.verify(set.public_key_bytes(), possession, b"").unwrap_err();
             }
             other => panic!("{other:?}"),
         }
@@ -176,6 +187,80 @@ fn ciphertexts_are_not_malleable() {
         mauled[capsule + offset..][..32].fill(0);
         refused(&mauled);
     }
+}
+
+/// The capsule of BZ03: wrap (64), u in G1, u' in G2, w in G1; spec/bz03.md.
+fn pairing_ciphertexts_are_not_malleable<P: CipherPairing>() {
+    let (public, _) = key(P::SUITE, 2, 3, 3);
+    let encrypt = |label: &[u8], seed| {
+        let ciphertext = public.encrypt(b"plaintext", label, Aead::default(), &mut rng(seed)).unwrap();
+        split_ciphertext(&ciphertext).unwrap().0.to_vec()
+    };
+    let refused = |header: &[u8]| {
+        assert_eq!(public.check_request(Statement::Decapsulate(header)), Err(RequestError::InvalidCiphertext));
+    };
+    let (first, second) = (P::G1::ENCODED_LEN, P::G2::ENCODED_LEN);
+    let (u, u_second, w) = (64, 64 + first, 64 + first + second);
+    let good = encrypt(b"label", 4);
+    public.check_request(Statement::Decapsulate(&good)).unwrap();
+    let capsule = good.len() - (w + first);
+
+    let put_first = |header: &mut [u8], offset: usize, change: fn(Element<P::G1>) -> Element<P::G1>| {
+        let place = &mut header[capsule + offset..][..first];
+        let changed = P::G1::encode(&change(P::G1::decode(place).unwrap()));
+        place.copy_from_slice(changed.as_ref());
+    };
+    // Each element alone, and all of them together, as ElGamal allows: the hash of the header moves, too.
+    for (offset, change) in [(u, double::<P::G1> as fn(_) -> _), (w, double::<P::G1>), (u, negate::<P::G1>), (w, negate::<P::G1>)] {
+        let mut mauled = good.clone();
+        put_first(&mut mauled, offset, change);
+        refused(&mauled);
+    }
+    for change in [double::<P::G2> as fn(_) -> _, negate::<P::G2>] {
+        let mut mauled = good.clone();
+        let place = &mut mauled[capsule + u_second..][..second];
+        let changed = P::G2::encode(&change(P::G2::decode(place).unwrap()));
+        place.copy_from_slice(changed.as_ref());
+        refused(&mauled);
+        put_first(&mut mauled, u, double::<P::G1>);
+        put_first(&mut mauled, w, double::<P::G1>);
+        refused(&mauled);
+    }
+    // The capsule of one ciphertext behind the envelope of another: labels and payloads cannot be exchanged.
+    for other in [encrypt(b"LABEL", 4), encrypt(b"label", 5)] {
+        refused(&[&good[..capsule], &other[capsule..]].concat());
+        refused(&[&other[..capsule], &good[capsule..]].concat());
+    }
+    for offset in [0, 31, 32, 63] {
+        let mut mauled = good.clone();
+        mauled[capsule + offset] ^= 1;
+        refused(&mauled);
+    }
+    for (offset, identity) in [
+        (u, P::G1::encode(&P::G1::identity()).as_ref()),
+        (w, P::G1::encode(&P::G1::identity()).as_ref()),
+        (u_second, P::G2::encode(&P::G2::identity()).as_ref()),
+    ] {
+        let mut mauled = good.clone();
+        mauled[capsule + offset..][..identity.len()].copy_from_slice(identity);
+        refused(&mauled);
+    }
+}
+
+type Element<G> = <G as Group>::Element;
+
+fn double<G: Group>(element: Element<G>) -> Element<G> {
+    element + element
+}
+
+fn negate<G: Group>(element: Element<G>) -> Element<G> {
+    -element
+}
+
+#[test]
+fn ciphertexts_from_pairings_are_not_malleable() {
+    pairing_ciphertexts_are_not_malleable::<Bls12_381>();
+    pairing_ciphertexts_are_not_malleable::<Bn254>();
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use theta_groups::bls12_381::{G1, G2};
+use theta_groups::bn254;
 use theta_groups::{Group, Ristretto255, Scalar};
 use theta_schemes::ciphers::payload::{Aead, split_ciphertext};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, deal_any};
@@ -56,6 +57,7 @@ pub(crate) fn shift(suite: Suite, share: &[u8], delta: i64) -> Vec<u8> {
     match suite {
         Suite::Sg02Ristretto255 | Suite::Cks05Ristretto255 => shift_in::<Ristretto255>(share, delta),
         Suite::Bls04MinPk => shift_in::<G2>(share, delta),
+        Suite::Bz03Bn254 | Suite::Bls04Bn254 => shift_in::<bn254::G1>(share, delta),
         _ => shift_in::<G1>(share, delta),
     }
 }
@@ -73,16 +75,18 @@ pub(crate) fn identity_share(suite: Suite, share: &[u8]) -> Vec<u8> {
     let mut bytes = share.to_vec();
     let point = point_len(suite);
     bytes[..point].fill(0);
-    if point != 32 {
-        bytes[0] = 0xc0;
-    }
+    bytes[0] = match suite {
+        Suite::Bz03Bn254 | Suite::Bls04Bn254 => 0x40,
+        _ if point == 32 => 0,
+        _ => 0xc0,
+    };
     bytes
 }
 
 /// Length of a share's point.
 pub(crate) fn point_len(suite: Suite) -> usize {
     match suite {
-        Suite::Sg02Ristretto255 | Suite::Cks05Ristretto255 => 32,
+        Suite::Sg02Ristretto255 | Suite::Cks05Ristretto255 | Suite::Bz03Bn254 | Suite::Bls04Bn254 => 32,
         Suite::Bls04MinPk => 96,
         _ => 48,
     }
@@ -140,8 +144,11 @@ macro_rules! for_every_suite {
     ($($test:ident),* $(,)?) => {
         for_every_suite!(@suite sg02_ristretto255 Sg02Ristretto255 $($test)*);
         for_every_suite!(@suite sg02_bls12381 Sg02Bls12381 $($test)*);
+        for_every_suite!(@suite bz03_bls12381 Bz03Bls12381 $($test)*);
+        for_every_suite!(@suite bz03_bn254 Bz03Bn254 $($test)*);
         for_every_suite!(@suite bls04_min_pk Bls04MinPk $($test)*);
         for_every_suite!(@suite bls04_min_sig Bls04MinSig $($test)*);
+        for_every_suite!(@suite bls04_bn254 Bls04Bn254 $($test)*);
         for_every_suite!(@suite cks05_ristretto255 Cks05Ristretto255 $($test)*);
         for_every_suite!(@suite cks05_bls12381 Cks05Bls12381 $($test)*);
     };

@@ -99,7 +99,7 @@ fn every_field_of_a_public_file_is_checked(suite: Suite) {
     assert!(reject("verification_keys", "[ 1,").starts_with("line 9: ") || suite.scheme() == "BLS04");
     assert!(AnyPublicKey::from_text("").unwrap_err().to_string().contains("missing field"));
     match suite {
-        Suite::Bls04MinPk | Suite::Bls04MinSig => {
+        Suite::Bls04MinPk | Suite::Bls04MinSig | Suite::Bls04Bn254 => {
             let other = key(suite, 2, 3, 6).0.to_text(&name());
             let proof = other.lines().find_map(|line| line.strip_prefix("proof_of_possession = ")).unwrap();
             assert!(reject("proof_of_possession", proof).contains("proof_of_possession does not fit"));

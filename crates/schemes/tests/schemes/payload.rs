@@ -25,7 +25,7 @@ fn plaintext(len: usize) -> Vec<u8> {
 
 #[test]
 fn every_size_opens_with_every_suite_and_aead() {
-    for suite in [Suite::Sg02Ristretto255, Suite::Sg02Bls12381] {
+    for suite in [Suite::Sg02Ristretto255, Suite::Sg02Bls12381, Suite::Bz03Bls12381, Suite::Bz03Bn254] {
         let (public, keys) = key(suite, 2, 3, 1);
         for aead in [Aead::ChaCha20Poly1305, Aead::Aes256Gcm] {
             for len in [0, 1, CHUNK_LEN - 1, CHUNK_LEN, CHUNK_LEN + 1, 2 * CHUNK_LEN, 3 * CHUNK_LEN + 5] {
@@ -156,7 +156,7 @@ fn another_payload_under_the_same_key_is_refused() {
 
 #[test]
 fn every_changed_byte_of_a_header_is_noticed_by_the_nodes() {
-    for suite in [Suite::Sg02Ristretto255, Suite::Sg02Bls12381] {
+    for suite in [Suite::Sg02Ristretto255, Suite::Sg02Bls12381, Suite::Bz03Bls12381, Suite::Bz03Bn254] {
         let (public, _) = key(suite, 2, 3, 6);
         let ciphertext = public.encrypt(b"plaintext", b"label", Aead::default(), &mut rng(7)).unwrap();
         let (header, payload) = split_ciphertext(&ciphertext).unwrap();

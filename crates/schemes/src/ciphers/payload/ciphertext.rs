@@ -7,10 +7,10 @@ use theta_groups::Secret;
 
 use super::header::{PREAMBLE_LEN, header_len, total_len, write_envelope};
 use super::{Aead, Header, OpenError, PayloadKey, open_stream, seal_stream, sealed_len};
-use crate::ciphers::sg02::Sg02;
 use crate::keys::AnyPublicKey;
 use crate::statement::{MAX_LABEL_LEN, check_size};
-use crate::{Purpose, RequestError};
+use crate::with_key;
+use crate::{Purpose, RequestError, ThresholdCipher};
 
 /// Why there is no ciphertext.
 #[derive(Debug, thiserror::Error)]
@@ -109,24 +109,20 @@ pub fn read_header(mut reader: impl Read) -> Result<Vec<u8>, OpenError> {
 }
 
 fn capsule_len(public: &AnyPublicKey) -> Result<usize, RequestError> {
-    match public {
-        AnyPublicKey::Sg02Ristretto255(_) => Ok(Sg02::<theta_groups::Ristretto255>::CAPSULE_LEN),
-        AnyPublicKey::Sg02Bls12381(_) => Ok(Sg02::<theta_groups::bls12_381::G1>::CAPSULE_LEN),
-        other => Err(not_a_cipher(other)),
-    }
+    with_key!(public, |key: S| if cipher { Ok(S::CAPSULE_LEN) } else { Err(not_a_cipher(public)) })
 }
 
 fn encapsulate(
     public: &AnyPublicKey,
     envelope: Vec<u8>,
-    key: PayloadKey,
+    payload_key: PayloadKey,
     rng: &mut (impl CryptoRng + ?Sized),
 ) -> Result<Vec<u8>, RequestError> {
-    match public {
-        AnyPublicKey::Sg02Ristretto255(public) => Ok(Sg02::encapsulate(public, envelope, key, rng)),
-        AnyPublicKey::Sg02Bls12381(public) => Ok(Sg02::encapsulate(public, envelope, key, rng)),
-        other => Err(not_a_cipher(other)),
-    }
+    with_key!(public, |key: S| if cipher {
+        Ok(S::encapsulate(key, envelope, payload_key, rng))
+    } else {
+        Err(not_a_cipher(public))
+    })
 }
 
 fn not_a_cipher(public: &AnyPublicKey) -> RequestError {

@@ -154,6 +154,8 @@ const fn suite_code(suite: Suite) -> Option<u8> {
     match suite {
         Suite::Sg02Ristretto255 => Some(1),
         Suite::Sg02Bls12381 => Some(2),
+        Suite::Bz03Bls12381 => Some(3),
+        Suite::Bz03Bn254 => Some(4),
         _ => None,
     }
 }
@@ -162,6 +164,8 @@ const fn suite_from_code(code: u8) -> Option<Suite> {
     match code {
         1 => Some(Suite::Sg02Ristretto255),
         2 => Some(Suite::Sg02Bls12381),
+        3 => Some(Suite::Bz03Bls12381),
+        4 => Some(Suite::Bz03Bn254),
         _ => None,
     }
 }

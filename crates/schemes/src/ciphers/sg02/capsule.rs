@@ -7,7 +7,7 @@ use theta_groups::{Scalar, Secret, Transcript};
 use theta_sharing::Encoded;
 use zeroize::Zeroize;
 
-use super::{CipherGroup, Sg02};
+use super::CipherGroup;
 use crate::RequestError;
 use crate::ciphers::payload::PayloadKey;
 use crate::derived_rng::DerivedRng;
@@ -40,43 +40,42 @@ fn statement_hash<G: CipherGroup>(header_without_response: &[u8]) -> [u8; 64] {
         .finish()
 }
 
-impl<G: CipherGroup> Sg02<G> {
-    /// Length in bytes of the capsule, which completes a header.
-    pub const CAPSULE_LEN: usize = 2 * 32 + 4 * G::ENCODED_LEN + <G::Scalar as Scalar>::ENCODED_LEN;
+/// Length in bytes of the capsule, which completes a header.
+pub(super) const fn len<G: CipherGroup>() -> usize {
+    2 * 32 + 4 * G::ENCODED_LEN + G::Scalar::ENCODED_LEN
+}
 
-    /// Completes a header: wraps `key` under the public key and proves that everything in the header, from its first
-    /// byte, was made together. Returns the whole header.
-    pub(crate) fn encapsulate(
-        public: &PublicKeySet<G>,
-        envelope: Vec<u8>,
-        key: PayloadKey,
-        rng: &mut (impl CryptoRng + ?Sized),
-    ) -> Vec<u8> {
-        let mut header = envelope;
-        let r = Secret::new(G::Scalar::random(rng));
-        let s = Secret::new(G::Scalar::random(rng));
-        let second = *G::second_generator();
-        let encodings = G::encode_batch(&[
-            G::mul_base(r.expose()),
-            second * *r.expose(),
-            G::mul_base(s.expose()),
-            second * *s.expose(),
-        ]);
-        let u = encodings.first().map_or(&[][..], AsRef::as_ref);
-        let mut shared = *public.public_key() * *r.expose();
-        let mask = mask::<G>(public.key_id(), u, &shared);
-        shared.zeroize();
-        let commitment = key.commitment(G::SUITE, public.key_id());
-        header.extend_from_slice(key.xor(mask.expose()).secret().expose());
-        header.extend_from_slice(&commitment);
-        for encoding in &encodings {
-            header.extend_from_slice(encoding.as_ref());
-        }
-        let challenge = G::Scalar::from_uniform_bytes(&statement_hash::<G>(&header));
-        let response = *s.expose() + *r.expose() * challenge;
-        header.extend_from_slice(response.encode().as_ref());
-        header
+/// Wraps `key`: see [`ThresholdCipher::encapsulate`](crate::ThresholdCipher::encapsulate).
+pub(super) fn encapsulate<G: CipherGroup>(
+    public: &PublicKeySet<G>,
+    envelope: Vec<u8>,
+    key: PayloadKey,
+    rng: &mut (impl CryptoRng + ?Sized),
+) -> Vec<u8> {
+    let mut header = envelope;
+    let r = Secret::new(G::Scalar::random(rng));
+    let s = Secret::new(G::Scalar::random(rng));
+    let second = *G::second_generator();
+    let encodings = G::encode_batch(&[
+        G::mul_base(r.expose()),
+        second * *r.expose(),
+        G::mul_base(s.expose()),
+        second * *s.expose(),
+    ]);
+    let u = encodings.first().map_or(&[][..], AsRef::as_ref);
+    let mut shared = *public.public_key() * *r.expose();
+    let mask = mask::<G>(public.key_id(), u, &shared);
+    shared.zeroize();
+    let commitment = key.commitment(G::SUITE, public.key_id());
+    header.extend_from_slice(key.xor(mask.expose()).secret().expose());
+    header.extend_from_slice(&commitment);
+    for encoding in &encodings {
+        header.extend_from_slice(encoding.as_ref());
     }
+    let challenge = G::Scalar::from_uniform_bytes(&statement_hash::<G>(&header));
+    let response = *s.expose() + *r.expose() * challenge;
+    header.extend_from_slice(response.encode().as_ref());
+    header
 }
 
 /// A capsule whose proof holds.
@@ -95,7 +94,7 @@ pub(super) fn check<G: CipherGroup>(
     header: &[u8],
     capsule: &[u8],
 ) -> Result<ValidCapsule<G>, RequestError> {
-    if capsule.len() != Sg02::<G>::CAPSULE_LEN {
+    if capsule.len() != len::<G>() {
         return Err(RequestError::Header("its parts do not have the lengths that the suite gives them"));
     }
     let mut rest = capsule;

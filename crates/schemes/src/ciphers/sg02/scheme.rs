@@ -9,7 +9,7 @@ use super::capsule::{self, Wrap};
 use super::{CipherGroup, Sg02};
 use crate::ciphers::payload::{Header, MAX_HEADER_LEN, PayloadKey};
 use crate::dleq_share::DleqShare;
-use crate::keys::{KeyScheme, KeyShare, PublicKeySet};
+use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
 use crate::{CombineError, Purpose, RequestError, Statement, Suite, ThresholdCipher, ThresholdScheme};
 
 /// A header whose validity proof holds: safe to answer.
@@ -21,22 +21,21 @@ pub struct DecapsulationRequest<G: CipherGroup> {
 }
 
 impl<G: CipherGroup> KeyScheme for Sg02<G> {
-    type KeyGroup = G;
+    type PublicKey = PublicKeySet<G>;
+    type KeyShare = KeyShare<G>;
     const SUITE: Suite = G::SUITE;
 }
 
+impl<G: CipherGroup> CurveScheme for Sg02<G> {
+    type KeyGroup = G;
+}
+
 impl<G: CipherGroup> ThresholdScheme for Sg02<G> {
-    type PublicKey = PublicKeySet<G>;
-    type KeyShare = KeyShare<G>;
     type Request = DecapsulationRequest<G>;
     type Share = DleqShare<G>;
     type Output = PayloadKey;
 
     const CHECKABLE: bool = true;
-
-    fn suite(_public: &Self::PublicKey) -> Suite {
-        G::SUITE
-    }
 
     fn parse_request(public: &Self::PublicKey, statement: &Statement<'_>) -> Result<Self::Request, RequestError> {
         let bytes = statement.for_purpose(Purpose::Decrypt, "ciphertext header", MAX_HEADER_LEN)?;
@@ -103,7 +102,18 @@ impl<G: CipherGroup> ThresholdScheme for Sg02<G> {
     }
 }
 
-impl<G: CipherGroup> ThresholdCipher for Sg02<G> {}
+impl<G: CipherGroup> ThresholdCipher for Sg02<G> {
+    const CAPSULE_LEN: usize = capsule::len::<G>();
+
+    fn encapsulate(
+        public: &Self::PublicKey,
+        envelope: Vec<u8>,
+        key: PayloadKey,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Vec<u8> {
+        capsule::encapsulate(public, envelope, key, rng)
+    }
+}
 
 #[cfg(test)]
 mod tests {

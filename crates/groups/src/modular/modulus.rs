@@ -1,0 +1,152 @@
+//! Arithmetic modulo an odd public number.
+
+use core::fmt;
+
+use super::ffi::{Montgomery, Scratch};
+use super::{Integer, product};
+use crate::DecodeError;
+
+/// The longest modulus in bits.
+pub const MAX_MODULUS_BITS: u32 = 8192;
+
+/// An odd public modulus N of 3 to [`MAX_MODULUS_BITS`] bits, ready for Montgomery's multiplication.
+pub struct Modulus {
+    value: Integer,
+    montgomery: Montgomery,
+    len: usize,
+}
+
+/// An integer of 0 to N - 1 for the modulus N that made it; with another modulus, results are unspecified integers
+/// below that one.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Residue(pub(super) Integer);
+
+impl Modulus {
+    /// Prepares a modulus; `None` unless it is odd and of a size that is taken.
+    #[must_use]
+    pub fn new(value: Integer) -> Option<Self> {
+        if !value.is_odd() || !(3..=MAX_MODULUS_BITS).contains(&value.bits()) {
+            return None;
+        }
+        let len = usize::try_from(value.bits().div_ceil(8)).ok()?;
+        Some(Self { montgomery: Montgomery::new(&value.0), value, len })
+    }
+
+    /// N.
+    #[must_use]
+    pub const fn value(&self) -> &Integer {
+        &self.value
+    }
+
+    /// Bytes of an encoded residue: as many as N has.
+    #[must_use]
+    pub const fn encoded_len(&self) -> usize {
+        self.len
+    }
+
+    /// The residue of any integer.
+    #[must_use]
+    pub fn reduce(&self, value: &Integer) -> Residue {
+        Residue(value.rem(&self.value))
+    }
+
+    /// Reads a residue: big-endian, of exactly N's length, below N.
+    ///
+    /// # Errors
+    /// [`DecodeError::Length`], [`DecodeError::NotCanonical`].
+    pub fn decode(&self, bytes: &[u8]) -> Result<Residue, DecodeError> {
+        if bytes.len() != self.len {
+            return Err(DecodeError::Length { expected: self.len, got: bytes.len() });
+        }
+        let value = Integer::from_be_bytes(bytes);
+        if value < self.value { Ok(Residue(value)) } else { Err(DecodeError::NotCanonical) }
+    }
+
+    /// Big-endian, of N's length.
+    #[must_use]
+    pub fn encode(&self, residue: &Residue) -> Vec<u8> {
+        // A residue of this modulus always fits.
+        residue.0.to_be_bytes(self.len).unwrap_or_default()
+    }
+
+    /// The product. Constant-time.
+    #[must_use]
+    pub fn mul(&self, a: &Residue, b: &Residue) -> Residue {
+        let mut scratch = Scratch::new();
+        let entered = self.montgomery.enter(&a.0.0, &mut scratch);
+        Residue(Integer(self.montgomery.mul(&entered, &b.0.0, &mut scratch)))
+    }
+
+    /// The square. Constant-time.
+    #[must_use]
+    pub fn square(&self, a: &Residue) -> Residue {
+        self.mul(a, a)
+    }
+
+    /// `base^exponent`, the exponent secret and big-endian: the time depends on its length and on N alone.
+    #[must_use]
+    pub fn pow(&self, base: &Residue, exponent: &[u8]) -> Residue {
+        let exponent = Integer::from_be_bytes(exponent);
+        // Only a residue of another modulus is not below N.
+        let foreign = (base.0 >= self.value).then(|| self.reduce(&base.0));
+        let base = foreign.as_ref().unwrap_or(base);
+        Residue(Integer(self.montgomery.pow(&base.0.0, &exponent.0, &self.value.0)))
+    }
+
+    /// The product of all `base^exponent`, everything public; one for no factors. Straus's algorithm: the squarings
+    /// are shared.
+    #[must_use]
+    pub fn vartime_product(&self, factors: &[(&Residue, &Integer)]) -> Residue {
+        product::vartime_product(self, &self.montgomery, factors)
+    }
+
+    /// The inverse, unless the residue has a factor in common with N. Public data only.
+    #[must_use]
+    pub fn vartime_inverse(&self, a: &Residue) -> Option<Residue> {
+        a.0.0.vartime_inverse(&self.value.0).map(|inverse| Residue(Integer(inverse)))
+    }
+
+    /// Whether all residues are coprime to N, by one inversion. Public data only.
+    #[must_use]
+    pub fn vartime_are_units<'a>(&self, residues: impl IntoIterator<Item = &'a Residue>) -> bool {
+        let product = residues.into_iter().fold(None, |product: Option<Residue>, residue| {
+            Some(product.map_or_else(|| residue.clone(), |product| self.mul(&product, residue)))
+        });
+        product.is_none_or(|product| self.vartime_inverse(&product).is_some())
+    }
+}
+
+impl Residue {
+    /// The integer.
+    #[must_use]
+    pub const fn value(&self) -> &Integer {
+        &self.0
+    }
+}
+
+impl Clone for Modulus {
+    fn clone(&self) -> Self {
+        Self { value: self.value.clone(), montgomery: Montgomery::new(&self.value.0), len: self.len }
+    }
+}
+
+impl PartialEq for Modulus {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+
+impl Eq for Modulus {}
+
+impl fmt::Debug for Modulus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        crate::hex_debug(f, "Modulus", &self.value.to_be_bytes(self.len).unwrap_or_default())
+    }
+}
+
+impl fmt::Debug for Residue {
+    /// Shows the size alone: the value may be secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Residue({} bits)", self.0.bits())
+    }
+}

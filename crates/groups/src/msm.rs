@@ -1,0 +1,312 @@
+//! Sums of many products, for curves whose crate has none: interleaved windows after Straus for few points, buckets
+//! after Pippenger for many (Bernstein, Doumen, Lange and Oosterwijk, "Faster batch forgery identification", 2012,
+//! section 4, compare both). Everything here is variable-time: for public data only.
+
+/// A point as these algorithms see it. Every operation may take time that depends on its operands.
+pub(crate) trait VartimePoint: Copy {
+    /// The form in which points are added most cheaply: affine where mixed additions pay, else the point itself.
+    type Affine: Copy;
+
+    /// The neutral element.
+    fn identity() -> Self;
+    /// Twice the point.
+    fn double(&self) -> Self;
+    /// The sum of any two points.
+    fn add(&self, other: &Self) -> Self;
+    /// The same, with one of them affine.
+    fn add_affine(&self, other: &Self::Affine) -> Self;
+    /// The inverse of a point.
+    fn negate_affine(point: &Self::Affine) -> Self::Affine;
+    /// Converts many points, sharing the field inversion.
+    fn batch_to_affine(points: &[Self]) -> Vec<Self::Affine>;
+    /// left\[i\] + right\[i\], where affine additions with a shared inversion beat additions and a conversion.
+    fn batch_add(left: &[Self::Affine], right: &[Self::Affine]) -> Vec<Self::Affine> {
+        let sums = left.iter().zip(right).map(|(left, right)| Self::identity().add_affine(left).add_affine(right));
+        Self::batch_to_affine(&sums.collect::<Vec<_>>())
+    }
+}
+
+/// Sum of points\[i\] * scalars\[i\], the scalars little-endian integers of up to 128 bytes each, of any value: short
+/// ones cost less, and a one costs an addition. Extra entries of the longer slice are ignored.
+pub(crate) fn vartime_msm<P: VartimePoint>(scalars: &[impl AsRef<[u8]>], points: &[P]) -> P {
+    // Products with zero would take part in the conversion for nothing.
+    let terms = || scalars.iter().map(AsRef::as_ref).zip(points).filter(|(scalar, _)| bit_length(scalar) > 0);
+    let points: Vec<P> = terms().map(|(_, point)| *point).collect();
+    let scalars: Vec<&[u8]> = terms().map(|(scalar, _)| scalar).collect();
+    vartime_msm_affine::<P>(&scalars, &P::batch_to_affine(&points))
+}
+
+/// The same for integers of at most 128 bits.
+pub(crate) fn vartime_msm_short<P: VartimePoint>(scalars: &[u128], points: &[P]) -> P {
+    let bytes: Vec<[u8; 16]> = scalars.iter().map(|scalar| scalar.to_le_bytes()).collect();
+    vartime_msm(&bytes, points)
+}
+
+/// The same as [`vartime_msm`] for points that are affine already.
+pub(crate) fn vartime_msm_affine<P: VartimePoint>(scalars: &[impl AsRef<[u8]>], points: &[P::Affine]) -> P {
+    let scalars: Vec<&[u8]> = scalars.iter().map(AsRef::as_ref).take(points.len()).collect();
+    let bits: Vec<usize> = scalars.iter().map(|scalar| bit_length(scalar)).collect();
+    let (buckets_cost, window) = (2..=16).map(|window| (buckets_cost(&bits, window), window)).min().unwrap_or((0, 2));
+    if buckets_cost < windows_cost(&bits) {
+        buckets(&scalars, points, &bits, window)
+    } else {
+        windows(&scalars, points, &bits)
+    }
+}
+
+/// Bits of a little-endian integer up to its highest one.
+fn bit_length(scalar: &[u8]) -> usize {
+    let Some(last) = scalar.iter().rposition(|byte| *byte != 0) else { return 0 };
+    let top = scalar.get(last).map_or(0, |byte| 8 - byte.leading_zeros());
+    8 * last + usize::try_from(top).unwrap_or(0)
+}
+
+/// `count` (at most 16) bits of a little-endian integer from bit `from` on.
+fn bits_at(scalar: &[u8], from: usize, count: usize) -> u32 {
+    let bytes = scalar.iter().skip(from / 8).take(3).rev();
+    let word = bytes.fold(0, |word, byte| word << 8 | u32::from(*byte));
+    word >> (from % 8) & ((1 << count) - 1)
+}
+
+// Costs in tenths of a mixed addition, measured: a table's entry takes 8, a doubling 7, a full addition 14.
+
+/// What a scalar of `bits` bits costs in Straus' method with digits of `width` bits.
+const fn digits_cost(bits: usize, width: usize) -> usize {
+    let table = if width > 2 { 8 << (width - 2) } else { 0 };
+    table + 10 * bits.div_ceil(width + 1)
+}
+
+/// The best width of signed digits for a scalar; 2 means that no table is made.
+fn best_width(bits: usize) -> usize {
+    (2..=7).min_by_key(|width| digits_cost(bits, *width)).unwrap_or(2)
+}
+
+fn windows_cost(bits: &[usize]) -> usize {
+    let additions: usize = bits.iter().map(|bits| digits_cost(*bits, best_width(*bits))).sum();
+    additions + 7 * bits.iter().max().unwrap_or(&0)
+}
+
+fn buckets_cost(bits: &[usize], window: usize) -> usize {
+    let additions: usize = bits.iter().map(|bits| bits.div_ceil(window)).sum();
+    let windows = bits.iter().max().unwrap_or(&0) / window + 1;
+    10 * additions + windows * ((28 << (window - 1)) + 7 * window)
+}
+
+/// The non-adjacent form of `width` bits, lowest digit first: digits are zero or odd, below 2^(width-1) in absolute
+/// value, and of `width` successive ones at most one is not zero.
+fn non_adjacent_form(scalar: &[u8], bits: usize, width: usize) -> Vec<i8> {
+    let mut digits = vec![0; bits + 1];
+    let (mut carry, mut position) = (0, 0);
+    while position <= bits {
+        let value = bits_at(scalar, position, width) + carry;
+        if value & 1 == 0 {
+            position += 1;
+            continue;
+        }
+        // An odd value is at most 2^width - 1, so that the signed digit fits for widths up to 8.
+        carry = value >> (width - 1);
+        let digit = i64::from(value) - i64::from(carry << width);
+        if let Some(place) = digits.get_mut(position) {
+            *place = i8::try_from(digit).unwrap_or(0);
+        }
+        position += width;
+    }
+    digits
+}
+
+/// Odd multiples P, 3P, 5P ... of every point, as many as its width needs: `tables[j][i]` is (2j + 1) P_i.
+struct OddMultiples<P: VartimePoint>(Vec<Vec<Option<P::Affine>>>);
+
+impl<P: VartimePoint> OddMultiples<P> {
+    fn new(points: &[P::Affine], widths: &[usize]) -> Self {
+        let mut rows = vec![points.iter().copied().map(Some).collect::<Vec<_>>()];
+        let wide: Vec<P::Affine> = points.iter().zip(widths).filter(|(_, w)| **w > 2).map(|(p, _)| *p).collect();
+        let doubled = P::batch_add(&wide, &wide);
+        let mut twice = doubled.iter();
+        let twice: Vec<_> = widths.iter().map(|width| if *width > 2 { twice.next() } else { None }).collect();
+        let entries = widths.iter().max().map_or(1, |width| 1 << (width - 2));
+        for entry in 1..entries {
+            let needs = |width: usize| entry < 1 << (width - 2);
+            let last = rows.last().map_or(&[][..], Vec::as_slice);
+            let pairs = last.iter().zip(&twice).zip(widths).filter(|(_, width)| needs(**width));
+            let (left, right): (Vec<_>, Vec<_>) =
+                pairs.filter_map(|((last, twice), _)| Some(((*last)?, *(*twice)?))).unzip();
+            let mut sums = P::batch_add(&left, &right).into_iter();
+            rows.push(widths.iter().map(|width| if needs(*width) { sums.next() } else { None }).collect());
+        }
+        Self(rows)
+    }
+
+    /// The multiple of point `i` by an odd digit.
+    fn get(&self, i: usize, digit: i8) -> Option<P::Affine> {
+        let entry = (*self.0.get(usize::from(digit.unsigned_abs() / 2))?.get(i)?)?;
+        Some(if digit < 0 { P::negate_affine(&entry) } else { entry })
+    }
+}
+
+/// Straus' method: all products share the doublings.
+fn windows<P: VartimePoint>(scalars: &[&[u8]], points: &[P::Affine], bits: &[usize]) -> P {
+    let widths: Vec<usize> = bits.iter().map(|bits| best_width(*bits)).collect();
+    let tables = OddMultiples::<P>::new(points, &widths);
+    let digits: Vec<Vec<i8>> = scalars
+        .iter()
+        .zip(bits.iter().zip(&widths))
+        .map(|(scalar, (bits, width))| non_adjacent_form(scalar, *bits, *width))
+        .collect();
+    let mut sum = P::identity();
+    for position in (0..digits.iter().map(Vec::len).max().unwrap_or(0)).rev() {
+        sum = sum.double();
+        for (i, digits) in digits.iter().enumerate() {
+            match digits.get(position) {
+                None | Some(0) => {}
+                Some(digit) => sum = tables.get(i, *digit).map_or(sum, |multiple| sum.add_affine(&multiple)),
+            }
+        }
+    }
+    sum
+}
+
+/// Pippenger's method: in each window the points with equal digits meet in a bucket first, so that only buckets are
+/// multiplied, by running sums. Digits are signed, which halves the buckets.
+fn buckets<P: VartimePoint>(scalars: &[&[u8]], points: &[P::Affine], bits: &[usize], window: usize) -> P {
+    let windows = bits.iter().max().unwrap_or(&0) / window + 1;
+    let digits: Vec<Vec<i32>> = scalars.iter().map(|scalar| signed_digits(scalar, windows, window)).collect();
+    let mut sum = P::identity();
+    for position in (0..windows).rev() {
+        for _ in 0..window {
+            sum = sum.double();
+        }
+        let mut buckets = vec![None::<P>; 1 << (window - 1)];
+        for (point, digits) in points.iter().zip(&digits) {
+            let digit = digits.get(position).copied().unwrap_or(0);
+            let Some(index) = usize::try_from(digit.unsigned_abs()).unwrap_or(0).checked_sub(1) else { continue };
+            let point = if digit < 0 { P::negate_affine(point) } else { *point };
+            if let Some(bucket) = buckets.get_mut(index) {
+                *bucket = Some(bucket.unwrap_or_else(P::identity).add_affine(&point));
+            }
+        }
+        sum = sum.add(&weighted_sum(&buckets));
+    }
+    sum
+}
+
+/// 1 buckets\[0\] + 2 buckets\[1\] + 3 buckets\[2\] + ...
+fn weighted_sum<P: VartimePoint>(buckets: &[Option<P>]) -> P {
+    let (mut running, mut total) = (None::<P>, P::identity());
+    for bucket in buckets.iter().rev() {
+        running = match (running, bucket) {
+            (Some(running), Some(bucket)) => Some(running.add(bucket)),
+            (running, bucket) => running.or(*bucket),
+        };
+        total = running.map_or(total, |running| total.add(&running));
+    }
+    total
+}
+
+/// Digits of `window` bits from -2^(window-1) to 2^(window-1), lowest first.
+fn signed_digits(scalar: &[u8], windows: usize, window: usize) -> Vec<i32> {
+    let mut carry = 0;
+    (0..windows)
+        .map(|i| {
+            let value = bits_at(scalar, i * window, window) + carry;
+            carry = u32::from(value > 1 << (window - 1));
+            // At most 2^16: both conversions are exact.
+            i32::try_from(value).unwrap_or(0) - i32::try_from(carry << window).unwrap_or(0)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The integers under addition: every sum can be checked.
+    impl VartimePoint for i128 {
+        type Affine = Self;
+        fn identity() -> Self {
+            0
+        }
+        fn double(&self) -> Self {
+            self.wrapping_mul(2)
+        }
+        fn add(&self, other: &Self) -> Self {
+            self.wrapping_add(*other)
+        }
+        fn add_affine(&self, other: &Self) -> Self {
+            self.wrapping_add(*other)
+        }
+        fn negate_affine(point: &Self) -> Self {
+            point.wrapping_neg()
+        }
+        fn batch_to_affine(points: &[Self]) -> Vec<Self> {
+            points.to_vec()
+        }
+    }
+
+    /// Scalars of every length and shape, the same each time.
+    fn scalars(n: usize, max_len: usize) -> Vec<Vec<u8>> {
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state.to_be_bytes()[0]
+        };
+        (0..n)
+            .map(|i| match i % 7 {
+                0 => vec![0xff; max_len],
+                1 => vec![1],
+                2 => vec![0; i % 5],
+                3 => (0..i % (max_len + 1)).map(|_| next()).collect(),
+                _ => (0..max_len).map(|_| next()).collect(),
+            })
+            .collect()
+    }
+
+    fn value(scalar: &[u8]) -> i128 {
+        scalar.iter().rev().fold(0, |value: i128, byte| value.wrapping_mul(256).wrapping_add(i128::from(*byte)))
+    }
+
+    fn points(n: usize) -> Vec<i128> {
+        (1..).map(|i: i128| i.wrapping_mul(0x1234_5678_9abc_def0_1235) ^ i << 100).take(n).collect()
+    }
+
+    #[test]
+    fn both_methods_give_the_sum_at_any_size() {
+        for max_len in [1, 2, 16, 32, 57] {
+            for n in [0, 1, 2, 3, 10, 50, 300] {
+                let (scalars, points) = (scalars(n, max_len), points(n));
+                let expected = scalars
+                    .iter()
+                    .zip(&points)
+                    .fold(0, |sum: i128, (scalar, point)| sum.wrapping_add(value(scalar).wrapping_mul(*point)));
+                assert_eq!(vartime_msm(&scalars, &points), expected, "{n} of {max_len} bytes");
+                let views: Vec<&[u8]> = scalars.iter().map(Vec::as_slice).collect();
+                let bits: Vec<usize> = views.iter().map(|scalar| bit_length(scalar)).collect();
+                assert_eq!(windows::<i128>(&views, &points, &bits), expected);
+                for window in [2, 3, 5, 8, 11, 16] {
+                    assert_eq!(buckets::<i128>(&views, &points, &bits, window), expected, "window {window}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_has_no_partner_is_ignored() {
+        assert_eq!(vartime_msm_short(&[3, 4, 5], &[10_i128]), 30);
+        assert_eq!(vartime_msm_short(&[3], &[10_i128, 20]), 30);
+        assert_eq!(vartime_msm_short(&[u128::MAX], &[-1_i128]), 1);
+    }
+
+    #[test]
+    fn every_form_stands_for_its_scalar() {
+        for scalar in scalars(100, 15) {
+            let bits = bit_length(&scalar);
+            for width in 2..=8 {
+                let form = non_adjacent_form(&scalar, bits, width);
+                let sum = form.iter().rev().fold(0, |sum: i128, digit| 2 * sum + i128::from(*digit));
+                assert_eq!(sum, value(&scalar));
+                assert!(form.iter().all(|digit| *digit == 0 || digit % 2 != 0));
+                assert!(form.windows(width).all(|some| some.iter().filter(|digit| **digit != 0).count() <= 1));
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Finding what is false in a batch.
+
+/// Checks a batch at once with `holds` and halves it until what is false stands alone and is handed to `found`, in
+/// order. `holds` must weigh its entries at random (the small-exponents test of Bellare, Garay and Rabin, Eurocrypt
+/// 1998): in a plain sum, errors cancel.
+pub(crate) fn find_false<T>(batch: &[T], holds: &impl Fn(&[T]) -> bool, found: &mut impl FnMut(&T)) {
+    match batch {
+        [] => {}
+        _ if holds(batch) => {}
+        [culprit] => found(culprit),
+        _ => {
+            let (left, right) = batch.split_at(batch.len() / 2);
+            find_false(left, holds, found);
+            find_false(right, holds, found);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::find_false;
+
+    #[test]
+    fn all_and_only_the_false_are_found() {
+        for bits in 0_u32..1 << 9 {
+            let batch: Vec<bool> = (0..9).map(|i| bits >> i & 1 == 1).collect();
+            let numbered: Vec<(usize, bool)> = batch.into_iter().enumerate().collect();
+            let mut found = Vec::new();
+            find_false(&numbered, &|batch| batch.iter().all(|(_, good)| *good), &mut |(i, _)| found.push(*i));
+            let expected: Vec<usize> = numbered.iter().filter(|(_, good)| !good).map(|(i, _)| *i).collect();
+            assert_eq!(found, expected);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What the cipher puts into a header: the wrapped key and the point that proves the header whole.
+
+use core::mem;
+
+use rand_core::CryptoRng;
+use theta_groups::{Group, Pairing, Scalar, Secret, Transcript};
+use zeroize::Zeroize;
+
+use super::CipherPairing;
+use crate::RequestError;
+use crate::ciphers::payload::PayloadKey;
+use crate::derived_rng::DerivedRng;
+use crate::keys::{KeyId, PublicKeySet};
+
+/// An element of G1.
+type First<P> = <<P as Pairing>::G1 as Group>::Element;
+/// An element of G2.
+type Second<P> = <<P as Pairing>::G2 as Group>::Element;
+
+/// The wrapped key with its commitment: V of the paper.
+pub(super) struct Wrap {
+    pub(super) key: [u8; 32],
+    pub(super) commitment: [u8; 32],
+}
+
+/// H1 of the paper: the mask of the key, which only those who know `u * x` can compute.
+pub(super) fn mask<P: CipherPairing>(key_id: &KeyId, u: &First<P>, shared: &First<P>) -> Secret<[u8; 32]> {
+    // Both are encoded with one inversion; the bytes of the second are the secret.
+    let encodings = P::G1::encode_batch(&[*u, *shared]);
+    let bytes = |i: usize| encodings.get(i).map_or(&[][..], AsRef::as_ref);
+    let shared = Secret::new(bytes(1).to_vec());
+    Secret::new(
+        Transcript::new("theta/bz03/wrap/v1")
+            .with("suite", P::SUITE.name().as_bytes())
+            .with("key id", key_id.as_bytes())
+            .with("u", bytes(0))
+            .with("shared", shared.expose())
+            .finish32(),
+    )
+}
+
+/// H2 of the paper: all of the header but w is bound.
+fn validity_point<P: CipherPairing>(header_without_w: &[u8]) -> First<P> {
+    P::G1::hash_to_group(P::VALIDITY_DST, &[header_without_w])
+}
+
+/// Length in bytes of the capsule, which completes a header.
+pub(super) const fn len<P: Pairing>() -> usize {
+    2 * 32 + 2 * P::G1::ENCODED_LEN + P::G2::ENCODED_LEN
+}
+
+/// Wraps `key`: see [`ThresholdCipher::encapsulate`](crate::ThresholdCipher::encapsulate).
+pub(super) fn encapsulate<P: CipherPairing>(
+    public: &PublicKeySet<P::G1>,
+    envelope: Vec<u8>,
+    key: PayloadKey,
+    rng: &mut (impl CryptoRng + ?Sized),
+) -> Vec<u8> {
+    let r = Secret::new(P::Scalar::random(rng));
+    let u = P::G1::mul_base(r.expose());
+    let mut shared = *public.public_key() * *r.expose();
+    let mask = mask::<P>(public.key_id(), &u, &shared);
+    shared.zeroize();
+    let commitment = key.commitment(P::SUITE, public.key_id());
+    let mut header = envelope;
+    header.extend_from_slice(key.xor(mask.expose()).secret().expose());
+    header.extend_from_slice(&commitment);
+    header.extend_from_slice(P::G1::encode(&u).as_ref());
+    header.extend_from_slice(P::G2::encode(&P::G2::mul_base(r.expose())).as_ref());
+    let w = validity_point::<P>(&header) * *r.expose();
+    header.extend_from_slice(P::G1::encode(&w).as_ref());
+    header
+}
+
+/// A capsule that is whole.
+pub(super) struct ValidCapsule<P: Pairing> {
+    pub(super) wrap: Wrap,
+    pub(super) u: First<P>,
+    pub(super) u_second: Second<P>,
+}
+
+/// Parses the capsule of a header and checks that u, u' and w are the same multiple of g, g' and the header's hash: two
+/// equations of pairings, e(u, g') = e(g, u') and e(w, g') = e(hash, u'), the first weighted with a 128-bit number that
+/// is a hash of the whole header, so that two pairings check both.
+pub(super) fn check<P: CipherPairing>(header: &[u8], capsule: &[u8]) -> Result<ValidCapsule<P>, RequestError> {
+    if capsule.len() != len::<P>() {
+        return Err(RequestError::Header("its parts do not have the lengths that the suite gives them"));
+    }
+    let invalid = |_| RequestError::InvalidCiphertext;
+    let mut rest = capsule;
+    let wrap = Wrap { key: array(&mut rest)?, commitment: array(&mut rest)? };
+    let u = P::G1::decode(take(&mut rest, P::G1::ENCODED_LEN)?).map_err(invalid)?;
+    let u_second = P::G2::decode(take(&mut rest, P::G2::ENCODED_LEN)?).map_err(invalid)?;
+    let w = P::G1::decode(rest).map_err(invalid)?;
+
+    let hash = validity_point::<P>(header.split_at(header.len().saturating_sub(rest.len())).0);
+    let weights = Transcript::new("theta/bz03/weight/v1").with("header", header);
+    let weight = DerivedRng::new(weights).next_u128();
+    let left = w + P::G1::vartime_msm_short(&[weight], &[u]);
+    let right = hash + P::G1::mul_base(&P::Scalar::from_u128(weight));
+    if !P::vartime_product_is_one(&[(left, P::G2::generator()), (-right, u_second)]) {
+        return Err(RequestError::InvalidCiphertext);
+    }
+    Ok(ValidCapsule { wrap, u, u_second })
+}
+
+fn take<'a>(rest: &mut &'a [u8], len: usize) -> Result<&'a [u8], RequestError> {
+    let (head, tail) = mem::take(rest).split_at_checked(len).ok_or(RequestError::Header("it is cut short"))?;
+    *rest = tail;
+    Ok(head)
+}
+
+fn array(rest: &mut &[u8]) -> Result<[u8; 32], RequestError> {
+    take(rest, 32)?.try_into().map_err(|_| RequestError::Header("it is cut short"))
+}
+
+/// A header whose wrap is whatever the caller says and whose u, u' and w are moved away from the one logarithm by
+/// `skew` times the generators.
+#[cfg(test)]
+pub(super) fn forge<P: CipherPairing>(
+    envelope: &[u8],
+    wrap: [u8; 64],
+    skew: [u64; 3],
+    rng: &mut (impl CryptoRng + ?Sized),
+) -> Vec<u8> {
+    let r = P::Scalar::random(rng);
+    let [skew_u, skew_second, skew_w] = skew.map(P::Scalar::from_u64);
+    let mut header = [envelope, &wrap].concat();
+    header.extend_from_slice(P::G1::encode(&P::G1::mul_base(&(r + skew_u))).as_ref());
+    header.extend_from_slice(P::G2::encode(&P::G2::mul_base(&(r + skew_second))).as_ref());
+    let w = validity_point::<P>(&header) * r + P::G1::mul_base(&skew_w);
+    header.extend_from_slice(P::G1::encode(&w).as_ref());
+    header
+}

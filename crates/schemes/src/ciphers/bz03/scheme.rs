@@ -1,0 +1,214 @@
+//! The cipher as a one-round scheme.
+
+use rand_core::CryptoRng;
+use theta_groups::{DecodeError, Group, Pairing, Secret};
+use theta_sharing::{ShareIndex, vartime_interpolate_at_zero};
+use zeroize::Zeroize;
+
+use super::capsule::{self, ValidCapsule};
+use super::{Bz03, CipherPairing};
+use crate::bisection::find_false;
+use crate::ciphers::payload::{Header, MAX_HEADER_LEN, PayloadKey};
+use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
+use crate::{CombineError, Purpose, RequestError, Statement, Suite, ThresholdCipher, ThresholdScheme, selection};
+
+/// An element of G1.
+type First<P> = <<P as Pairing>::G1 as Group>::Element;
+
+/// A header that is whole: safe to answer.
+pub struct DecapsulationRequest<P: CipherPairing>(ValidCapsule<P>);
+
+/// One party's `u * x_i`. It is on the curve; membership in the prime-order subgroup is checked when the share is
+/// verified.
+#[derive(Clone, Copy, Debug)]
+pub struct DecryptionShare<P: CipherPairing> {
+    index: ShareIndex,
+    point: First<P>,
+}
+
+impl<P: CipherPairing> KeyScheme for Bz03<P> {
+    type PublicKey = PublicKeySet<P::G1>;
+    type KeyShare = KeyShare<P::G1>;
+    const SUITE: Suite = P::SUITE;
+}
+
+impl<P: CipherPairing> CurveScheme for Bz03<P> {
+    type KeyGroup = P::G1;
+}
+
+impl<P: CipherPairing> ThresholdScheme for Bz03<P> {
+    type Request = DecapsulationRequest<P>;
+    type Share = DecryptionShare<P>;
+    type Output = PayloadKey;
+
+    const CHECKABLE: bool = true;
+
+    fn parse_request(public: &Self::PublicKey, statement: &Statement<'_>) -> Result<Self::Request, RequestError> {
+        let bytes = statement.for_purpose(Purpose::Decrypt, "ciphertext header", MAX_HEADER_LEN)?;
+        let header = Header::parse(bytes)?;
+        if header.suite() != P::SUITE || header.key_id() != public.key_id() {
+            return Err(RequestError::OtherKey {
+                ciphertext: header.key_id().abbreviated(),
+                key: public.key_id().abbreviated(),
+            });
+        }
+        Ok(DecapsulationRequest(capsule::check(bytes, header.capsule())?))
+    }
+
+    fn create_share(
+        _public: &Self::PublicKey,
+        key: &Self::KeyShare,
+        request: &Self::Request,
+        _rng: &mut dyn CryptoRng,
+    ) -> Self::Share {
+        DecryptionShare { index: key.index(), point: request.0.u * *key.secret().expose() }
+    }
+
+    fn share_index(share: &Self::Share) -> ShareIndex {
+        share.index
+    }
+
+    fn encode_share(share: &Self::Share) -> Vec<u8> {
+        P::G1::encode(&share.point).as_ref().to_vec()
+    }
+
+    fn decode_share(index: ShareIndex, bytes: &[u8]) -> Result<Self::Share, DecodeError> {
+        Ok(DecryptionShare { index, point: P::G1::decode_unchecked_subgroup(bytes)? })
+    }
+
+    /// e(v_i, g') = e(h_i, u') for each share; for many at once with random 128-bit weights, two pairings in all.
+    fn verify_shares(
+        public: &Self::PublicKey,
+        request: &Self::Request,
+        shares: &[Self::Share],
+        rng: &mut dyn CryptoRng,
+    ) -> Vec<ShareIndex> {
+        let mut culprits = Vec::new();
+        let mut batch = Vec::with_capacity(shares.len());
+        for share in shares {
+            match public.verification_key(share.index) {
+                Some(key) if P::G1::is_in_subgroup(&share.point) => {
+                    let mut weight = [0; 16];
+                    rng.fill_bytes(&mut weight);
+                    batch.push((*share, *key.element(), u128::from_le_bytes(weight)));
+                }
+                _ => culprits.push(share.index),
+            }
+        }
+        let holds = |batch: &[(Self::Share, First<P>, u128)]| {
+            let weights: Vec<_> = batch.iter().map(|(_, _, weight)| *weight).collect();
+            let points: Vec<_> = batch.iter().map(|(share, _, _)| share.point).collect();
+            let keys: Vec<_> = batch.iter().map(|(_, key, _)| *key).collect();
+            let (points, keys) = match (points.as_slice(), keys.as_slice()) {
+                ([point], [key]) => (*point, *key),
+                _ => (P::G1::vartime_msm_short(&weights, &points), P::G1::vartime_msm_short(&weights, &keys)),
+            };
+            P::vartime_product_is_one(&[(points, P::G2::generator()), (-keys, request.0.u_second)])
+        };
+        find_false(&batch, &holds, &mut |(share, _, _)| culprits.push(share.index));
+        culprits
+    }
+
+    /// A result that is not valid although every share is, was made so by the encryptor.
+    fn combine(
+        public: &Self::PublicKey,
+        request: &Self::Request,
+        shares: &[Self::Share],
+    ) -> Result<Self::Output, CombineError> {
+        let chosen = selection::first_k(public.threshold(), shares, |share| share.index)?;
+        let points: Vec<_> = chosen.iter().map(|share| (share.index, share.point)).collect();
+        let mut shared = vartime_interpolate_at_zero::<P::G1>(&points)
+            .map_err(|error| selection::interpolation_error(&error))?;
+        let mask = capsule::mask::<P>(public.key_id(), &request.0.u, &shared);
+        shared.zeroize();
+        let key = PayloadKey::wrapped(request.0.wrap.key).xor(mask.expose());
+        if key.commitment(P::SUITE, public.key_id()) == request.0.wrap.commitment {
+            Ok(key)
+        } else {
+            Err(CombineError::ResultInvalid)
+        }
+    }
+
+    fn encode_output(output: &Self::Output) -> (Secret<Vec<u8>>, Vec<u8>) {
+        (Secret::new(output.secret().expose().to_vec()), Vec::new())
+    }
+}
+
+impl<P: CipherPairing> ThresholdCipher for Bz03<P> {
+    const CAPSULE_LEN: usize = capsule::len::<P>();
+
+    fn encapsulate(
+        public: &Self::PublicKey,
+        envelope: Vec<u8>,
+        key: PayloadKey,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Vec<u8> {
+        capsule::encapsulate::<P>(public, envelope, key, rng)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_chacha::ChaCha20Rng;
+    use rand_chacha::rand_core::SeedableRng;
+    use theta_groups::bls12_381::Bls12_381;
+    use theta_groups::bn254::Bn254;
+    use theta_sharing::Threshold;
+
+    use super::*;
+    use crate::ciphers::payload::{Aead, split_ciphertext};
+    use crate::keys::{AnyPublicKey, deal};
+
+    fn envelope<P: CipherPairing>(any: &AnyPublicKey, rng: &mut ChaCha20Rng) -> Vec<u8> {
+        let ciphertext = any.encrypt(b"plaintext", b"label", Aead::default(), rng).unwrap();
+        let honest = split_ciphertext(&ciphertext).unwrap().0;
+        honest[..honest.len() - Bz03::<P>::CAPSULE_LEN].to_vec()
+    }
+
+    /// An encryptor who commits to nonsense: the header is valid, the shares are true, and still there is no key to be
+    /// had. Nobody's share may be blamed for that.
+    fn a_lying_encryptor<P: CipherPairing>(wrap: fn(PublicKeySet<P::G1>) -> AnyPublicKey) {
+        let mut rng = ChaCha20Rng::seed_from_u64(1);
+        let dealt = deal::<Bz03<P>>(Threshold::new(2, 3).unwrap(), &mut rng);
+        let envelope = envelope::<P>(&wrap(dealt.public.clone()), &mut rng);
+        let lie = capsule::forge::<P>(&envelope, [7; 64], [0; 3], &mut rng);
+
+        let request = Bz03::<P>::parse_request(&dealt.public, &Statement::Decapsulate(&lie)).unwrap();
+        let shares: Vec<_> =
+            dealt.shares.iter().map(|key| Bz03::<P>::create_share(&dealt.public, key, &request, &mut rng)).collect();
+        assert!(Bz03::<P>::verify_shares(&dealt.public, &request, &shares, &mut rng).is_empty());
+        let result = Bz03::<P>::combine(&dealt.public, &request, &shares);
+        assert_eq!(result.unwrap_err(), CombineError::ResultInvalid);
+
+        // Unequal logarithms, in whichever element.
+        for skew in [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0], [1, 1, 1]] {
+            let lie = capsule::forge::<P>(&envelope, [7; 64], skew, &mut rng);
+            let refusal = Bz03::<P>::parse_request(&dealt.public, &Statement::Decapsulate(&lie)).err();
+            assert_eq!(refusal, Some(RequestError::InvalidCiphertext), "{skew:?}");
+        }
+    }
+
+    #[test]
+    fn a_lying_encryptor_is_told_from_lying_parties() {
+        a_lying_encryptor::<Bls12_381>(AnyPublicKey::Bz03Bls12381);
+        a_lying_encryptor::<Bn254>(AnyPublicKey::Bz03Bn254);
+    }
+
+    /// The mask must not follow from what everyone sees: with keys in G2, e(u, h) would.
+    #[test]
+    fn the_mask_is_no_function_of_public_points() {
+        let mut rng = ChaCha20Rng::seed_from_u64(2);
+        let dealt = deal::<Bz03<Bn254>>(Threshold::new(1, 1).unwrap(), &mut rng);
+        let any = AnyPublicKey::Bz03Bn254(dealt.public.clone());
+        let ciphertext = any.encrypt(b"plaintext", b"label", Aead::default(), &mut rng).unwrap();
+        let header = split_ciphertext(&ciphertext).unwrap().0;
+        let request = Bz03::<Bn254>::parse_request(&dealt.public, &Statement::Decapsulate(header)).unwrap();
+        let h = *dealt.public.public_key();
+        let u = request.0.u;
+        for guess in [u, h, u + h, u - h, -u, -h] {
+            let guess = DecryptionShare { index: dealt.shares[0].index(), point: guess };
+            let result = Bz03::<Bn254>::combine(&dealt.public, &request, &[guess]);
+            assert_eq!(result.unwrap_err(), CombineError::ResultInvalid);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The coin of Cachin, Kursawe and Shoup from a unique threshold signature ("Random oracles in Constantinople", J.
+//! Cryptology 2005, section 4.3), here RSA: the coin of a name is the SHA-256 of the signature on that name.
+//!
+//! The signature is the proof, which anyone verifies with the public key alone. See `spec/sh00.md`.
+
+use rand_core::CryptoRng;
+use sha2::{Digest, Sha256};
+use theta_groups::{DecodeError, Secret};
+use theta_sharing::ShareIndex;
+
+use crate::keys::KeyScheme;
+use crate::signatures::sh00::{
+    self, Pkcs1Sha256, RsaKeyShare, RsaPublicKey, RsaRequest, RsaShare, RsaSignature,
+};
+use crate::statement::MAX_COIN_NAME_LEN;
+use crate::{CombineError, Purpose, RequestError, Statement, Suite, ThresholdCoin, ThresholdScheme, VerifyError};
+
+/// What stands before a coin's name in the message that is signed.
+const NAME_TAG: &[u8] = b"theta/cks05-sh00/name/v1/";
+
+/// The coin from threshold RSA signatures of PKCS#1 v1.5 with SHA-256. PSS would not do: only one signature of a message
+/// may exist.
+#[derive(Clone, Copy, Debug)]
+pub struct Cks05Sh00;
+
+/// The message whose signature makes the coin.
+fn signed_message(name: &[u8]) -> Vec<u8> {
+    [NAME_TAG, name].concat()
+}
+
+/// The coin's value.
+fn value(signature: &[u8]) -> [u8; 32] {
+    Sha256::digest(signature).into()
+}
+
+impl KeyScheme for Cks05Sh00 {
+    type PublicKey = RsaPublicKey;
+    type KeyShare = RsaKeyShare;
+    const SUITE: Suite = Suite::Cks05Sh00;
+}
+
+impl ThresholdScheme for Cks05Sh00 {
+    type Request = RsaRequest;
+    type Share = RsaShare;
+    type Output = RsaSignature;
+
+    const CHECKABLE: bool = true;
+
+    fn parse_request(public: &RsaPublicKey, statement: &Statement<'_>) -> Result<RsaRequest, RequestError> {
+        let name = statement.for_purpose(Purpose::Coin, "coin name", MAX_COIN_NAME_LEN)?;
+        RsaRequest::new::<Pkcs1Sha256>(public, &signed_message(name))
+    }
+
+    fn create_share(
+        public: &RsaPublicKey,
+        key: &RsaKeyShare,
+        request: &RsaRequest,
+        rng: &mut dyn CryptoRng,
+    ) -> RsaShare {
+        sh00::create_proven(public, key, request, rng)
+    }
+
+    fn create_bare_share(
+        public: &RsaPublicKey,
+        key: &RsaKeyShare,
+        request: &RsaRequest,
+        _rng: &mut dyn CryptoRng,
+    ) -> RsaShare {
+        sh00::create_bare(public, key, request)
+    }
+
+    fn is_proven(share: &RsaShare) -> bool {
+        share.is_proven()
+    }
+
+    fn share_index(share: &RsaShare) -> ShareIndex {
+        share.index()
+    }
+
+    fn encode_share(share: &RsaShare) -> Vec<u8> {
+        share.encode()
+    }
+
+    fn decode_share(index: ShareIndex, bytes: &[u8]) -> Result<RsaShare, DecodeError> {
+        sh00::decode(index, bytes)
+    }
+
+    fn verify_shares(
+        public: &RsaPublicKey,
+        request: &RsaRequest,
+        shares: &[RsaShare],
+        rng: &mut dyn CryptoRng,
+    ) -> Vec<ShareIndex> {
+        sh00::false_among(public, request, shares, rng)
+    }
+
+    fn combine(public: &RsaPublicKey, request: &RsaRequest, shares: &[RsaShare]) -> Result<RsaSignature, CombineError> {
+        sh00::combine(public, request, shares)
+    }
+
+    fn encode_output(output: &RsaSignature) -> (Secret<Vec<u8>>, Vec<u8>) {
+        (Secret::new(value(output.bytes()).to_vec()), output.bytes().to_vec())
+    }
+}
+
+impl ThresholdCoin for Cks05Sh00 {
+    fn verify(public: &RsaPublicKey, name: &[u8], coin: &[u8], proof: &[u8]) -> Result<(), VerifyError> {
+        if coin.len() != 32 {
+            return Err(DecodeError::Length { expected: 32, got: coin.len() }.into());
+        }
+        if name.len() > MAX_COIN_NAME_LEN || value(proof) != coin {
+            return Err(VerifyError::Invalid);
+        }
+        sh00::verify::<Pkcs1Sha256>(public, &signed_message(name), proof)
+    }
+}

@@ -1,0 +1,66 @@
+//! What the keys of every scheme have in common.
+
+use core::fmt::Debug;
+
+use theta_groups::{Group, Secret};
+use theta_sharing::{ShareIndex, Threshold};
+
+use super::{KeyId, KeyName, KeyShare, PublicKeySet};
+use crate::Suite;
+
+/// The public material of a key, whatever it is made of.
+pub trait PublicMaterial: Debug + PartialEq + Send + Sync + 'static {
+    /// What the key is for.
+    fn suite(&self) -> Suite;
+    /// How many of how many.
+    fn threshold(&self) -> Threshold;
+    /// The key's id.
+    fn key_id(&self) -> &KeyId;
+    /// The public key in the encoding that standard verifiers take.
+    fn public_key_bytes(&self) -> &[u8];
+    /// The text of the `.pub` file.
+    fn to_text(&self, name: &KeyName) -> String;
+}
+
+/// One party's share of a key, whatever it is made of.
+pub trait SecretMaterial: Debug + Send + Sync + 'static {
+    /// Whose share this is.
+    fn index(&self) -> ShareIndex;
+    /// The key that this is a share of.
+    fn key_id(&self) -> &KeyId;
+    /// The text of the `.share` file of a key of this suite.
+    fn to_text(&self, name: &KeyName, suite: Suite) -> Secret<String>;
+    /// The secret's canonical bytes, from which a party derives what must be the same whenever it is asked the same.
+    fn secret_bytes(&self) -> Secret<Vec<u8>>;
+}
+
+/// A scheme's keys. Every suite has one type that implements it.
+pub trait KeyScheme: Sized + Send + Sync + 'static {
+    /// A key's public material with the verification keys of all parties.
+    type PublicKey: PublicMaterial;
+    /// One party's secret share.
+    type KeyShare: SecretMaterial;
+    /// The suite's name.
+    const SUITE: Suite;
+}
+
+/// Keys that are Shamir sharings in the exponent of a prime-order group: all but RSA.
+pub trait CurveScheme:
+    KeyScheme<PublicKey = PublicKeySet<Self::KeyGroup>, KeyShare = KeyShare<Self::KeyGroup>>
+{
+    /// The group of the public key.
+    type KeyGroup: Group;
+
+    /// Proves that the dealer knows the secret key, for schemes whose users need that.
+    fn prove_possession(
+        _secret: &Secret<<Self::KeyGroup as Group>::Scalar>,
+        _public_key: &<Self::KeyGroup as Group>::Element,
+    ) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Whether the proof is what the scheme needs: valid, or absent where there is none.
+    fn check_possession(_public_key: &<Self::KeyGroup as Group>::Element, proof: Option<&[u8]>) -> bool {
+        proof.is_none()
+    }
+}

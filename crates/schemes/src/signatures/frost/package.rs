@@ -1,0 +1,202 @@
+//! What is signed, by whom, with which commitments; and all that follows from it for everyone.
+
+use std::sync::OnceLock;
+
+use theta_groups::{Group, Scalar};
+use theta_sharing::{Encoded, InterpolationSet, ShareIndex};
+
+use super::commitment::{CommitmentList, identifier};
+use super::{DerivedKey, ElementOf, FrostSuite, PackageError, ScalarOf, SigningCommitments, SuiteHash};
+use crate::keys::{KeyId, PublicKeySet};
+
+/// The signers' commitments and the message, with what RFC 9591 computes of them: binding factors (section 4.4), group
+/// commitment (4.5) and challenge (4.6). It is computed once, for signing and aggregating alike.
+#[derive(Debug)]
+pub struct SigningPackage<C: FrostSuite> {
+    key: DerivedKey<C>,
+    list: CommitmentList<C>,
+    binding_factors: Vec<ScalarOf<C>>,
+    /// R, or its negative where that is what R stands for.
+    group_commitment: Encoded<C::Group>,
+    negates_nonces: bool,
+    challenge: ScalarOf<C>,
+    coefficients: OnceLock<Vec<ScalarOf<C>>>,
+}
+
+impl<C: FrostSuite> SigningPackage<C> {
+    /// A package to be signed with the group's key. The order of the commitments does not matter.
+    ///
+    /// # Errors
+    /// [`PackageError`], unless there are commitments of k or more different parties of the key.
+    pub fn new(
+        public: &PublicKeySet<C::Group>,
+        commitments: Vec<SigningCommitments<C>>,
+        message: &[u8],
+    ) -> Result<Self, PackageError> {
+        Self::with_key(public, DerivedKey::new(public), commitments, message)
+    }
+
+    /// A package to be signed with a key derived from the group's.
+    ///
+    /// # Errors
+    /// As [`SigningPackage::new`]; and [`PackageError::Tweak`] if the key is derived from another one.
+    pub fn with_key(
+        public: &PublicKeySet<C::Group>,
+        key: DerivedKey<C>,
+        commitments: Vec<SigningCommitments<C>>,
+        message: &[u8],
+    ) -> Result<Self, PackageError> {
+        if key.key_id() != public.key_id() {
+            return Err(PackageError::Tweak);
+        }
+        let list = CommitmentList::new(public.threshold(), commitments)?;
+        let encoded_list = list.encode();
+        Self::assemble(key, list, &encoded_list, message)
+    }
+
+    pub(super) fn assemble(
+        key: DerivedKey<C>,
+        list: CommitmentList<C>,
+        encoded_list: &[u8],
+        message: &[u8],
+    ) -> Result<Self, PackageError> {
+        let binding_factors = binding_factors(&key, &list, encoded_list, message);
+        let commitment = group_commitment(&list, &binding_factors);
+        if C::Group::is_identity(&commitment) {
+            return Err(PackageError::Cancelled);
+        }
+        let mut group_commitment = Encoded::new(commitment);
+        let negates_nonces = C::stands_for_negative(group_commitment.bytes());
+        if negates_nonces {
+            group_commitment = Encoded::new(-commitment);
+        }
+        let challenge = C::challenge(
+            C::standard_encoding(group_commitment.bytes()),
+            key.verifying_key().bytes(),
+            message,
+        );
+        Ok(Self { key, list, binding_factors, group_commitment, negates_nonces, challenge, coefficients: OnceLock::new() })
+    }
+
+    /// The key that it is signed with.
+    #[must_use]
+    pub const fn key(&self) -> &DerivedKey<C> {
+        &self.key
+    }
+
+    /// The id of the group's key.
+    #[must_use]
+    pub const fn key_id(&self) -> &KeyId {
+        self.key.key_id()
+    }
+
+    /// The signers, by rising index.
+    pub fn signers(&self) -> impl Iterator<Item = ShareIndex> {
+        self.list.indices()
+    }
+
+    /// The signers' commitments, by rising index.
+    #[must_use]
+    pub fn commitments(&self) -> &[SigningCommitments<C>] {
+        self.list.as_slice()
+    }
+
+    /// The binding factor rho_i of a signer: a hash of the key, the message, all commitments and the index. It is what
+    /// keeps signers safe who sign many messages at the same time (Drijvers et al., IEEE S&P 2019).
+    #[must_use]
+    pub fn binding_factor(&self, index: ShareIndex) -> Option<ScalarOf<C>> {
+        self.list.position(index).and_then(|position| self.binding_factors.get(position)).copied()
+    }
+
+    pub(super) const fn list(&self) -> &CommitmentList<C> {
+        &self.list
+    }
+
+    pub(super) const fn group_commitment(&self) -> &Encoded<C::Group> {
+        &self.group_commitment
+    }
+
+    pub(super) const fn challenge(&self) -> &ScalarOf<C> {
+        &self.challenge
+    }
+
+    pub(super) const fn negates_nonces(&self) -> bool {
+        self.negates_nonces
+    }
+
+    /// With the sign that nonces have in the signature.
+    pub(super) fn signed(&self, nonce: ScalarOf<C>) -> ScalarOf<C> {
+        if self.negates_nonces { -nonce } else { nonce }
+    }
+
+    pub(super) fn binding_factors(&self) -> &[ScalarOf<C>] {
+        &self.binding_factors
+    }
+
+    /// All Lagrange coefficients, which only those need who look for a culprit.
+    pub(super) fn coefficients(&self) -> &[ScalarOf<C>] {
+        self.coefficients.get_or_init(|| {
+            // The list is neither empty nor has it duplicates, which is all that a set refuses.
+            InterpolationSet::new(self.signers().collect()).map(|set| set.coefficients_at_zero()).unwrap_or_default()
+        })
+    }
+
+    /// One signer's Lagrange coefficient (section 4.2), which is all that a signer needs.
+    pub(super) fn coefficient(&self, index: ShareIndex) -> ScalarOf<C> {
+        let (mut numerator, mut denominator) = (SmallProduct::<ScalarOf<C>>::new(), SmallProduct::<ScalarOf<C>>::new());
+        let mut negative = false;
+        for other in self.signers().filter(|other| *other != index) {
+            numerator.multiply(other.get());
+            denominator.multiply(other.get().abs_diff(index.get()));
+            negative ^= other < index;
+        }
+        let coefficient = numerator.finish() * denominator.finish().invert();
+        if negative { -coefficient } else { coefficient }
+    }
+}
+
+/// `compute_binding_factors`, section 4.4: H1 of the key, the hashes of message and commitments, and the index. All but
+/// the index is hashed once.
+fn binding_factors<C: FrostSuite>(
+    key: &DerivedKey<C>,
+    list: &CommitmentList<C>,
+    encoded_list: &[u8],
+    message: &[u8],
+) -> Vec<ScalarOf<C>> {
+    let message_hash = C::Hash::digest(C::CONTEXT, b"msg", &[message]);
+    let list_hash = C::Hash::digest(C::CONTEXT, b"com", &[encoded_list]);
+    let prefix = [key.verifying_key().group_encoding(), message_hash.as_ref(), list_hash.as_ref()];
+    let binding_factor = C::Hash::to_scalar(C::CONTEXT, b"rho", &prefix);
+    list.indices().map(|index| binding_factor(identifier::<C>(index).as_ref())).collect()
+}
+
+/// R = sum of D_i + rho_i E_i, section 4.5: plain additions and one multi-scalar multiplication.
+fn group_commitment<C: FrostSuite>(list: &CommitmentList<C>, binding_factors: &[ScalarOf<C>]) -> ElementOf<C> {
+    let hiding: ElementOf<C> = list.as_slice().iter().map(|commitments| *commitments.hiding().element()).sum();
+    let binding: Vec<_> = list.as_slice().iter().map(|commitments| *commitments.binding().element()).collect();
+    hiding + C::Group::vartime_msm(binding_factors, &binding)
+}
+
+/// A product of small public numbers, gathered in an integer before the field is bothered.
+struct SmallProduct<S> {
+    done: S,
+    pending: u128,
+}
+
+impl<S: Scalar> SmallProduct<S> {
+    const fn new() -> Self {
+        Self { done: S::ONE, pending: 1 }
+    }
+
+    fn multiply(&mut self, factor: u16) {
+        let factor = u128::from(factor);
+        self.pending = self.pending.checked_mul(factor).unwrap_or_else(|| {
+            self.done = self.done * S::from_u128(self.pending);
+            factor
+        });
+    }
+
+    fn finish(self) -> S {
+        self.done * S::from_u128(self.pending)
+    }
+}

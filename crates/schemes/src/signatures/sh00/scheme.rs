@@ -1,0 +1,155 @@
+//! The scheme's face.
+
+use core::marker::PhantomData;
+
+use rand_core::CryptoRng;
+use theta_groups::modular::Residue;
+use theta_groups::{DecodeError, Secret};
+use theta_sharing::ShareIndex;
+
+use super::{Encoding, RsaKeyShare, RsaPublicKey, RsaShare, combine, share};
+use crate::keys::KeyScheme;
+use crate::statement::MAX_MESSAGE_LEN;
+use crate::{
+    CombineError, Purpose, RequestError, SignatureScheme, Statement, Suite, ThresholdScheme, VerifyError,
+};
+
+/// The scheme with one encoding of messages.
+#[derive(Clone, Copy, Debug)]
+pub struct Sh00<E>(PhantomData<E>);
+
+/// A message to sign: its encoding x, modulo N, and the powers of it that shares are made of.
+///
+/// Encodings are below N. One with a factor in common with N would factor N; nobody can find such a message.
+#[derive(Clone, Debug)]
+pub struct RsaRequest {
+    message: Residue,
+    square: Residue,
+    fourth_power: Residue,
+}
+
+impl RsaRequest {
+    /// Encodes a message for a key.
+    pub(crate) fn new<E: Encoding>(public: &RsaPublicKey, message: &[u8]) -> Result<Self, RequestError> {
+        let modulus = public.modulus();
+        // The shortest modulus has room for the longest encoding.
+        let encoded = E::encode(public.key_id(), message, modulus.encoded_len())
+            .and_then(|encoded| modulus.decode(&encoded).ok())
+            .ok_or(RequestError::TooLarge { what: "encoded digest", limit: modulus.encoded_len(), got: message.len() })?;
+        let square = modulus.square(&encoded);
+        Ok(Self { fourth_power: modulus.square(&square), square, message: encoded })
+    }
+
+    /// x.
+    pub(super) const fn message(&self) -> &Residue {
+        &self.message
+    }
+
+    /// x^2.
+    pub(super) const fn square(&self) -> &Residue {
+        &self.square
+    }
+
+    /// x^4, the paper's x~ without its Delta, which is in the shares of the key.
+    pub(super) const fn fourth_power(&self) -> &Residue {
+        &self.fourth_power
+    }
+}
+
+/// A signature as RFC 8017 encodes it: as long as N.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RsaSignature(Vec<u8>);
+
+impl RsaSignature {
+    pub(super) const fn new(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Verifies a signature as any RSA verifier does (RFC 8017, sections 8.1.2 and 8.2.2).
+pub(crate) fn verify<E: Encoding>(public: &RsaPublicKey, message: &[u8], signature: &[u8]) -> Result<(), VerifyError> {
+    let modulus = public.modulus();
+    let encoded = modulus.encode(&combine::opens_to(public, &modulus.decode(signature)?));
+    if E::accepts(public.key_id(), message, &encoded) { Ok(()) } else { Err(VerifyError::Invalid) }
+}
+
+impl<E: Encoding> KeyScheme for Sh00<E> {
+    type PublicKey = RsaPublicKey;
+    type KeyShare = RsaKeyShare;
+    const SUITE: Suite = E::SUITE;
+}
+
+impl<E: Encoding> ThresholdScheme for Sh00<E> {
+    type Request = RsaRequest;
+    type Share = RsaShare;
+    type Output = RsaSignature;
+
+    const CHECKABLE: bool = true;
+
+    fn parse_request(public: &RsaPublicKey, statement: &Statement<'_>) -> Result<RsaRequest, RequestError> {
+        RsaRequest::new::<E>(public, statement.for_purpose(Purpose::Sign, "message", MAX_MESSAGE_LEN)?)
+    }
+
+    fn create_share(
+        public: &RsaPublicKey,
+        key: &RsaKeyShare,
+        request: &RsaRequest,
+        rng: &mut dyn CryptoRng,
+    ) -> RsaShare {
+        share::create_proven(public, key, request, rng)
+    }
+
+    fn create_bare_share(
+        public: &RsaPublicKey,
+        key: &RsaKeyShare,
+        request: &RsaRequest,
+        _rng: &mut dyn CryptoRng,
+    ) -> RsaShare {
+        share::create_bare(public, key, request)
+    }
+
+    fn is_proven(share: &RsaShare) -> bool {
+        share.is_proven()
+    }
+
+    fn share_index(share: &RsaShare) -> ShareIndex {
+        share.index()
+    }
+
+    fn encode_share(share: &RsaShare) -> Vec<u8> {
+        share.encode()
+    }
+
+    fn decode_share(index: ShareIndex, bytes: &[u8]) -> Result<RsaShare, DecodeError> {
+        share::decode(index, bytes)
+    }
+
+    fn verify_shares(
+        public: &RsaPublicKey,
+        request: &RsaRequest,
+        shares: &[RsaShare],
+        rng: &mut dyn CryptoRng,
+    ) -> Vec<ShareIndex> {
+        share::false_among(public, request, shares, rng)
+    }
+
+    fn combine(public: &RsaPublicKey, request: &RsaRequest, shares: &[RsaShare]) -> Result<RsaSignature, CombineError> {
+        combine::combine(public, request, shares)
+    }
+
+    fn encode_output(output: &RsaSignature) -> (Secret<Vec<u8>>, Vec<u8>) {
+        (Secret::new(output.0.clone()), Vec::new())
+    }
+}
+
+impl<E: Encoding> SignatureScheme for Sh00<E> {
+    fn verify(public: &RsaPublicKey, message: &[u8], signature: &[u8]) -> Result<(), VerifyError> {
+        verify::<E>(public, message, signature)
+    }
+}

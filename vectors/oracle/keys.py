@@ -1,0 +1,69 @@
+"""Key files and secret sharing: spec/keys.md."""
+
+import tomllib
+from itertools import combinations
+
+from transcript import H
+
+
+class Key:
+    """A key with all of its shares, every relation between them checked."""
+
+    def __init__(self, group, vector):
+        public = tomllib.loads(vector["public_key_file"])
+        shares = [tomllib.loads(text) for text in vector["share_files"]]
+        self.group, self.suite = group, vector["suite"]
+        self.k, self.n = public["k"], public["n"]
+        self.public_key = group.decode(bytes.fromhex(public["public_key"]))
+        self.verification_keys = [group.decode(bytes.fromhex(text)) for text in public["verification_keys"]]
+        self.possession = bytes.fromhex(public.get("proof_of_possession", ""))
+        self.secrets = [group.decode_scalar(bytes.fromhex(share["secret"])) for share in shares]
+        self.id = key_id(self.suite, group.encode(self.public_key))
+
+        for file in (public, *shares):
+            assert (file["format"], file["suite"], file["key_id"]) == (1, self.suite, self.id.hex())
+        assert [share["index"] for share in shares] == list(range(1, self.n + 1))
+        assert len(self.verification_keys) == self.n
+        assert self.verification_keys == [group.base(secret) for secret in self.secrets]
+        secrets = {interpolate(group.order, dict(chosen)) for chosen in self.subsets(self.secrets)}
+        assert len(secrets) == 1, "the shares are not on one polynomial"
+        self.secret = secrets.pop()
+        assert group.base(self.secret) == self.public_key
+
+    def subsets(self, values):
+        """All choices of k parties with their values."""
+        return combinations(enumerate(values, 1), self.k)
+
+    def combine(self, points, group=None):
+        """The value at zero "in the exponent", which must be the same from any k shares."""
+        group = group or self.group
+        results = []
+        for chosen in self.subsets(points):
+            parties = [party for party, _ in chosen]
+            results.append(
+                group.sum(group.multiply(lagrange(group.order, parties, party), point) for party, point in chosen)
+            )
+        assert all(result == results[0] for result in results), "combinations differ"
+        return results[0]
+
+    def parts(self):
+        """What every transcript begins with."""
+        return ("suite", self.suite.encode()), ("key id", self.id)
+
+
+def key_id(suite, public_key):
+    return H("theta/key-id/v1", ("suite", suite.encode()), ("public key", public_key))[:32]
+
+
+def lagrange(order, parties, party):
+    """The coefficient at zero of `party` among `parties`."""
+    numerator = denominator = 1
+    for other in parties:
+        if other != party:
+            numerator, denominator = numerator * other % order, denominator * (other - party) % order
+    return numerator * pow(denominator, -1, order) % order
+
+
+def interpolate(order, values):
+    """The polynomial's value at zero."""
+    return sum(lagrange(order, list(values), party) * value for party, value in values.items()) % order

@@ -1,0 +1,51 @@
+"""Checks the known answers of `vectors/` from the specifications alone. One line a file; fails on any mismatch.
+
+Python 3.11 or newer, standard library only. It is slow and leaks secrets by its timing: it is for checking, nothing else.
+"""
+
+import json
+import sys
+import time
+import traceback
+from pathlib import Path
+
+import beacons
+import bls04
+import bz03
+import cks05
+import rfc
+import sg02
+
+VECTORS = Path(__file__).resolve().parent.parent
+# Folder: what checks a file of it.
+TOPICS = {
+    "rfc9496": rfc.check_9496,
+    "rfc9380": rfc.check_9380,
+    "bn254": rfc.check_9380,
+    "bls": beacons.check_ethereum,
+    "drand": beacons.check_drand,
+    "sg02": sg02.check,
+    "bz03": bz03.check,
+    "cks05": cks05.check,
+    "bls04": bls04.check,
+}
+
+
+def main():
+    files = [(check, path) for folder, check in TOPICS.items() for path in sorted((VECTORS / folder).glob("*.json"))]
+    failed = 0
+    for check, path in files:
+        start = time.monotonic()
+        try:
+            verdict = "ok: " + check(json.loads(path.read_text()))
+        except Exception:
+            failed += 1
+            verdict = "MISMATCH\n" + traceback.format_exc()
+        print(f"{path.relative_to(VECTORS)!s:<60} {time.monotonic() - start:4.1f} s  {verdict}")
+    if failed or not files:
+        sys.exit(f"{failed} of {len(files)} files do not agree with the specifications")
+    print(f"all {len(files)} files agree with the specifications")
+
+
+if __name__ == "__main__":
+    main()
