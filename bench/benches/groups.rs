@@ -14,6 +14,7 @@ use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use theta_groups::{
     Ed448, Ed25519, Group, Pairing, Ristretto255, Scalar,
     bls12_381::{Bls12_381, G1, G2},
+    bn254::{self, Bn254},
 };
 
 fn group<G: Group>(c: &mut Criterion) {
@@ -41,10 +42,11 @@ fn group<G: Group>(c: &mut Criterion) {
     }
 }
 
-fn pairing(c: &mut Criterion) {
-    let pairs = [(G1::generator(), G2::generator()), (-G1::generator(), G2::generator())];
-    c.bench_function("group/bls12-381/product of two pairings", |b| {
-        b.iter(|| Bls12_381::vartime_product_is_one(black_box(&pairs)));
+fn pairing<P: Pairing>(c: &mut Criterion, name: &str) {
+    let (g1, g2) = (P::G1::generator(), P::G2::generator());
+    let pairs = [(g1, g2), (-g1, g2)];
+    c.bench_function(format!("group/{name}/product of two pairings").as_str(), |b| {
+        b.iter(|| P::vartime_product_is_one(black_box(&pairs)));
     });
 }
 
@@ -54,7 +56,10 @@ fn all(c: &mut Criterion) {
     group::<Ed448>(c);
     group::<G1>(c);
     group::<G2>(c);
-    pairing(c);
+    group::<bn254::G1>(c);
+    group::<bn254::G2>(c);
+    pairing::<Bls12_381>(c, "bls12-381");
+    pairing::<Bn254>(c, "bn254");
 }
 
 criterion_group!(groups, all);

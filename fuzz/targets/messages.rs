@@ -59,7 +59,7 @@ fn seeds() -> Vec<Vec<u8>> {
     vec![
         message(1, 1).encode_to_vec(),
         message(0, u32::MAX).encode_to_vec(),
-        v1::SignRequest { key_id: "name".into(), message: Bytes::from_static(b"m"), ..Default::default() }
+        v1::SignRequest { key: "name".into(), message: Bytes::from_static(b"m"), ..Default::default() }
             .encode_to_vec(),
         v1::VerifyRequest::default().encode_to_vec(),
     ]

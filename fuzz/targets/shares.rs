@@ -5,7 +5,6 @@
 
 use libfuzzer_sys::fuzz_target;
 use theta_fuzz::{Sample, choose, plant, rng, seeds_by_sample};
-use theta_schemes::keys::KeyScheme;
 use theta_schemes::{ThresholdScheme, with_key};
 use theta_sharing::ShareIndex;
 

@@ -14,19 +14,26 @@ FORMS = {
 
 
 def check(vector):
-    keys, signatures, hash_suite = FORMS[vector["suite"]]
+    key, _, signature = check_signature(vector, FORMS[vector["suite"]], "POP_")
+    assert signature == bytes.fromhex(vector["result"]), "the signature"
+    assert vector["proof"] == ""
+    return f"key, possession, {key.n} shares, signature, pairing"
+
+
+def check_signature(vector, form, ending):
+    """Key, message and signature, after checks of everything but the vector's result. `ending` is that of the domain of
+    messages."""
+    keys, signatures, hash_suite = form
     key = Key(keys, vector)
     message = bytes.fromhex(vector["statement"])
-    point = hash_to_curve(hash_suite, message, f"BLS_SIG_{hash_suite}POP_".encode())
+    point = hash_to_curve(hash_suite, message, f"BLS_SIG_{hash_suite}{ending}".encode())
     shares = [signatures.decode(bytes.fromhex(share)) for share in vector["shares"]]
     assert shares == [signatures.multiply(secret, point) for secret in key.secrets]
     signature = key.combine(shares, signatures)
-    assert signatures.encode(signature) == bytes.fromhex(vector["result"]), "the signature"
     assert verify(keys, key.public_key, point, signature), "the pairing equation"
     possession = hash_to_curve(hash_suite, keys.encode(key.public_key), f"BLS_POP_{hash_suite}POP_".encode())
     assert signatures.encode(signatures.multiply(key.secret, possession)) == key.possession, "proof of possession"
-    assert vector["proof"] == ""
-    return f"key, possession, {key.n} shares, signature, pairing"
+    return key, message, signatures.encode(signature)
 
 
 def verify(keys, public_key, point, signature):

@@ -1,5 +1,9 @@
-"""The Diffie-Hellman coin: spec/cks05.md."""
+"""The coins: spec/cks05.md."""
 
+import hashlib
+
+import bls04
+import sh00
 from dleq import check_share
 from hash_to_curve import hash_to_curve, hash_to_ristretto255
 from keys import Key
@@ -7,7 +11,26 @@ from suites import curve_of, tag
 from transcript import H
 
 
+# Suites whose coin is the hash of a BLS signature, and whose signatures they are.
+FROM_BLS = {"cks05-bls04-min-pk": "bls04-bls12381-min-pk", "cks05-bls04-min-sig": "bls04-bls12381-min-sig"}
+
+
 def check(vector):
+    if vector["suite"] in FROM_BLS:
+        return check_from_bls(vector)
+    if vector["suite"] == "cks05-sh00":
+        return sh00.check(vector)
+    return check_diffie_hellman(vector)
+
+
+def check_from_bls(vector):
+    key, _, signature = bls04.check_signature(vector, bls04.FORMS[FROM_BLS[vector["suite"]]], "NUL_")
+    assert hashlib.sha256(signature).hexdigest() == vector["result"], "the coin's value"
+    assert signature == bytes.fromhex(vector["proof"]), "the coin's proof"
+    return f"key, possession, {key.n} shares, value, proof"
+
+
+def check_diffie_hellman(vector):
     group, hash_suite = curve_of(vector["suite"])
     key = Key(group, vector)
     name = bytes.fromhex(vector["statement"])

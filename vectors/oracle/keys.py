@@ -57,11 +57,16 @@ def key_id(suite, public_key):
 
 def lagrange(order, parties, party):
     """The coefficient at zero of `party` among `parties`."""
+    numerator, denominator = lagrange_fraction(parties, party)
+    return numerator * pow(denominator, -1, order) % order
+
+
+def lagrange_fraction(parties, party):
     numerator = denominator = 1
     for other in parties:
         if other != party:
-            numerator, denominator = numerator * other % order, denominator * (other - party) % order
-    return numerator * pow(denominator, -1, order) % order
+            numerator, denominator = numerator * other, denominator * (other - party)
+    return numerator, denominator
 
 
 def interpolate(order, values):

@@ -7,6 +7,7 @@ import json
 import sys
 import time
 import traceback
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import beacons
@@ -15,6 +16,7 @@ import bz03
 import cks05
 import rfc
 import sg02
+import sh00
 
 VECTORS = Path(__file__).resolve().parent.parent
 # Folder: what checks a file of it.
@@ -28,20 +30,27 @@ TOPICS = {
     "bz03": bz03.check,
     "cks05": cks05.check,
     "bls04": bls04.check,
+    "sh00": sh00.check,
 }
 
 
+def verdict(path):
+    """Whether the file holds, and the line to print."""
+    start = time.monotonic()
+    try:
+        holds, told = True, "ok: " + TOPICS[path.parent.name](json.loads(path.read_text()))
+    except Exception:
+        holds, told = False, "MISMATCH\n" + traceback.format_exc()
+    return holds, f"{path.relative_to(VECTORS)!s:<60} {time.monotonic() - start:4.1f} s  {told}"
+
+
 def main():
-    files = [(check, path) for folder, check in TOPICS.items() for path in sorted((VECTORS / folder).glob("*.json"))]
+    files = [path for folder in TOPICS for path in sorted((VECTORS / folder).glob("*.json"))]
     failed = 0
-    for check, path in files:
-        start = time.monotonic()
-        try:
-            verdict = "ok: " + check(json.loads(path.read_text()))
-        except Exception:
-            failed += 1
-            verdict = "MISMATCH\n" + traceback.format_exc()
-        print(f"{path.relative_to(VECTORS)!s:<60} {time.monotonic() - start:4.1f} s  {verdict}")
+    with ProcessPoolExecutor() as pool:
+        for holds, line in pool.map(verdict, files):
+            failed += not holds
+            print(line, flush=True)
     if failed or not files:
         sys.exit(f"{failed} of {len(files)} files do not agree with the specifications")
     print(f"all {len(files)} files agree with the specifications")

@@ -4,10 +4,8 @@ import sealing
 from cks05 import hash_to_group
 from dleq import check_share
 from keys import Key
-from suites import curve_of, tag
+from suites import NUMBERS, curve_of, tag
 from transcript import H, scalar
-
-CODES = {"sg02-ristretto255": 1, "sg02-bls12381": 2}
 
 
 def check(vector):
@@ -16,7 +14,7 @@ def check(vector):
     key = Key(group, vector)
     head = bytes.fromhex(vector["statement"])
     code, _, key_id, _, _, _, capsule = sealing.header(head)
-    assert (code, key_id) == (CODES[suite], key.id)
+    assert (code, key_id) == (NUMBERS[suite], key.id)
 
     u, context = check_capsule(key, hash_suite, head, capsule)
     shares = [bytes.fromhex(share) for share in vector["shares"]]

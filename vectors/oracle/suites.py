@@ -1,24 +1,31 @@
-"""Which group a suite is on, and the domains of its hashes to the group: spec/groups.md."""
+"""Which group a suite is on, and the domains of its hashes to the group: spec/sg02.md, spec/cks05.md."""
 
 import curves
 
-# The end of a suite's name: number, group, RFC 9380's name of the hash to it.
-GROUPS = {
-    "ristretto255": (1, curves.RISTRETTO255, "ristretto255_XMD:SHA-512_R255MAP_RO_"),
-    "bls12381": (2, curves.BLS_G1, "BLS12381G1_XMD:SHA-256_SSWU_RO_"),
+# RFC 9380's name of the hash to a group.
+HASHES = {
+    "ristretto255": (curves.RISTRETTO255, "ristretto255_XMD:SHA-512_R255MAP_RO_"),
+    "ed25519": (curves.ED25519, "edwards25519_XMD:SHA-512_ELL2_RO_"),
+    "ed448": (curves.ED448, "edwards448_XOF:SHAKE256_ELL2_RO_"),
+    "p256": (curves.P256, "P256_XMD:SHA-256_SSWU_RO_"),
+    "secp256k1": (curves.SECP256K1, "secp256k1_XMD:SHA-256_SSWU_RO_"),
+    "bls12381": (curves.BLS_G1, "BLS12381G1_XMD:SHA-256_SSWU_RO_"),
+    "bn254": (curves.BN_G1, "BN254G1_XMD:SHA-256_SVDW_RO_"),
 }
-
-
-def entry(suite):
-    return GROUPS[suite.split("-", 1)[1]]
+# The numbers of the suites, which stand in headers and in the domains of hashes.
+NUMBERS = {
+    "sg02-ristretto255": 1,
+    "sg02-bls12381": 2,
+    "cks05-ristretto255": 1,
+    "cks05-bls12381": 2,
+}
 
 
 def curve_of(suite):
     """The group, and the name of the hash to it."""
-    return entry(suite)[1:]
+    return HASHES[suite.split("-", 1)[1]]
 
 
 def tag(suite, purpose):
     """The domain separation tag of a hash to the suite's group."""
-    number, _, hash_suite = entry(suite)
-    return f"THETA-V01-CS{number:02}-{purpose}-with-{hash_suite}".encode()
+    return f"THETA-V01-CS{NUMBERS[suite]:02}-{purpose}-with-{curve_of(suite)[1]}".encode()

@@ -17,6 +17,11 @@ mod msm;
 mod ristretto;
 mod secret;
 mod transcript;
+pub mod p256;
+pub mod secp256k1;
+mod weierstrass;
+pub use p256::P256;
+pub use secp256k1::Secp256k1;
 
 pub use ed448::{Ed448, Ed448Element, Ed448Scalar};
 pub use ed25519::{Ed25519, Ed25519Element, Ed25519Scalar};

@@ -20,6 +20,18 @@ macro_rules! for_each_suite {
             [cipher] Sg02Bls12381 = $crate::ciphers::sg02::Sg02<$crate::groups::bls12_381::G1>,
                 "sg02-bls12381", "SG02", "bls12-381", Decrypt,
                 "TDH2 on G1 of BLS12-381.";
+            [cipher] Sg02Ed25519 = $crate::ciphers::sg02::Sg02<$crate::groups::Ed25519>,
+                "sg02-ed25519", "SG02", "ed25519", Decrypt,
+                "TDH2 on the group of Ed25519.";
+            [cipher] Sg02Bn254 = $crate::ciphers::sg02::Sg02<$crate::groups::bn254::G1>,
+                "sg02-bn254", "SG02", "bn254", Decrypt,
+                "TDH2 on G1 of BN254.";
+            [cipher] Sg02P256 = $crate::ciphers::sg02::Sg02<$crate::groups::P256>,
+                "sg02-p256", "SG02", "p256", Decrypt,
+                "TDH2 on P-256.";
+            [cipher] Sg02Secp256k1 = $crate::ciphers::sg02::Sg02<$crate::groups::Secp256k1>,
+                "sg02-secp256k1", "SG02", "secp256k1", Decrypt,
+                "TDH2 on secp256k1.";
             [cipher] Bz03Bls12381 = $crate::ciphers::bz03::Bz03<$crate::groups::bls12_381::Bls12_381>,
                 "bz03-bls12381", "BZ03", "bls12-381", Decrypt,
                 "Cipher from pairings (Baek-Zheng 2003) on BLS12-381.";
@@ -41,6 +53,29 @@ macro_rules! for_each_suite {
             [coin] Cks05Bls12381 = $crate::coins::cks05::Cks05<$crate::groups::bls12_381::G1>,
                 "cks05-bls12381", "CKS05", "bls12-381", Coin,
                 "Diffie-Hellman coin on G1 of BLS12-381.";
+            [coin] Cks05Ed25519 = $crate::coins::cks05::Cks05<$crate::groups::Ed25519>,
+                "cks05-ed25519", "CKS05", "ed25519", Coin,
+                "Diffie-Hellman coin on the group of Ed25519.";
+            [coin] Cks05Bn254 = $crate::coins::cks05::Cks05<$crate::groups::bn254::G1>,
+                "cks05-bn254", "CKS05", "bn254", Coin,
+                "Diffie-Hellman coin on G1 of BN254.";
+            [coin] Cks05P256 = $crate::coins::cks05::Cks05<$crate::groups::P256>,
+                "cks05-p256", "CKS05", "p256", Coin,
+                "Diffie-Hellman coin on P-256.";
+            [coin] Cks05Secp256k1 = $crate::coins::cks05::Cks05<$crate::groups::Secp256k1>,
+                "cks05-secp256k1", "CKS05", "secp256k1", Coin,
+                "Diffie-Hellman coin on secp256k1.";
+            [coin] Cks05Ed448 = $crate::coins::cks05::Cks05<$crate::groups::Ed448>,
+                "cks05-ed448", "CKS05", "ed448", Coin,
+                "Diffie-Hellman coin on the group of Ed448.";
+            [coin] Cks05Bls04MinPk =
+                $crate::coins::cks05_bls::Cks05Bls<$crate::coins::cks05_bls::BeaconMinPk>,
+                "cks05-bls04-min-pk", "CKS05", "bls12-381", Coin,
+                "Coin from a BLS signature in G2, as drand's chained beacon publishes it.";
+            [coin] Cks05Bls04MinSig =
+                $crate::coins::cks05_bls::Cks05Bls<$crate::coins::cks05_bls::BeaconMinSig>,
+                "cks05-bls04-min-sig", "CKS05", "bls12-381", Coin,
+                "Coin from a BLS signature in G1, as drand's quicknet publishes it.";
             [rsa_signature] Sh00Pkcs1Sha256 =
                 $crate::signatures::sh00::Sh00<$crate::signatures::sh00::Pkcs1Sha256>,
                 "sh00-pkcs1-sha256", "SH00", "RSA", Sign,

@@ -11,7 +11,7 @@ use core::iter::Sum;
 use core::ops::{Add, Mul, Neg, Sub};
 use halo2curves::bn256::Fq;
 use subtle::{Choice, ConstantTimeEq};
-use zeroize::Zeroize;
+use zeroize::{Zeroize, optimization_barrier};
 
 /// The curve or its twist.
 pub trait Curve: Copy + fmt::Debug + Eq + Send + Sync + 'static {
@@ -200,9 +200,9 @@ impl<C: Curve> Eq for Point<C> {}
 
 impl<C: Curve> Zeroize for Point<C> {
     fn zeroize(&mut self) {
-        self.x.wipe();
-        self.y.wipe();
-        self.z.wipe();
+        // All zeros would equal everything.
+        *self = Self::IDENTITY;
+        optimization_barrier(self);
     }
 }
 

@@ -3,7 +3,6 @@
 use core::ops::{Add, Mul, Neg, Sub};
 use halo2curves::bn256::{Fq, Fq2};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
-use zeroize::Zeroize;
 
 /// The field of coordinates: F_p, or F_p^2 = F_p\[i\] with i^2 = -1.
 pub trait Field:
@@ -33,7 +32,6 @@ pub trait Field:
     fn equal(self, other: Self) -> Choice;
     /// `other` if `choice`, otherwise `self`.
     fn select(self, other: Self, choice: Choice) -> Self;
-    fn wipe(&mut self);
     /// Big-endian, the highest coefficient first. `out` takes [`Field::ENCODED_LEN`] bytes.
     fn write(self, out: &mut [u8]);
     /// `None` unless every coefficient is reduced.
@@ -147,10 +145,6 @@ impl Field for Fq {
         Self([select(a, e), select(b, f), select(c, g), select(d, h)])
     }
 
-    fn wipe(&mut self) {
-        self.0.zeroize();
-    }
-
     fn write(self, out: &mut [u8]) {
         for (to, from) in out.iter_mut().zip(self.to_bytes().iter().rev()) {
             *to = *from;
@@ -228,13 +222,6 @@ impl Field for Fq2 {
 
     fn select(self, other: Self, choice: Choice) -> Self {
         Self::new(self.c0().select(*other.c0(), choice), self.c1().select(*other.c1(), choice))
-    }
-
-    fn wipe(&mut self) {
-        let (mut c0, mut c1) = (*self.c0(), *self.c1());
-        c0.wipe();
-        c1.wipe();
-        *self = Self::new(c0, c1);
     }
 
     fn write(self, out: &mut [u8]) {

@@ -29,7 +29,7 @@ pub type G2Element = Point<G2>;
 /// The integer x from which the curve is made: its order is 36 x^4 + 36 x^3 + 18 x^2 + 6 x + 1.
 const SEED: u64 = 4_965_661_367_192_848_881;
 
-/// beta of both endomorphisms: its square belongs to the other eigenvalue.
+/// A cube root of unity: beta of G1. On the twist it belongs to the other eigenvalue, and its square to this one.
 const BETA: [u64; 4] = [0xe4bd_44e5_607c_fd48, 0xc28f_069f_bb96_6e3d, 0x5e6d_d9e7_e0ac_ccb0, 0x3064_4e72_e131_a029];
 
 const fn fq2(c0: [u64; 4], c1: [u64; 4]) -> Fq2 {
@@ -66,7 +66,7 @@ impl Curve for G2 {
         [0x3267_e6dc_24a1_38e5, 0xb5b4_c5e5_59db_efa3, 0x81be_1899_1be0_6ac3, 0x2b14_9d40_ceb8_aaae],
         [0xe4a2_bd06_85c3_15d2, 0xa74f_a084_e52d_1852, 0xcd2c_afad_eed8_fdf4, 0x0097_13b0_3af0_fed4],
     );
-    const BETA: Fq = Fq::from_raw(BETA);
+    const BETA: Fq = Fq::square(&Fq::from_raw(BETA));
 
     fn times_3b(t: Fq2) -> Fq2 {
         const B3: Fq2 = fq2(

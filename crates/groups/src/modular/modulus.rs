@@ -1,6 +1,7 @@
 //! Arithmetic modulo an odd public number.
 
 use core::fmt;
+use std::borrow::Cow;
 
 use super::ffi::{Montgomery, Scratch};
 use super::{Integer, product};
@@ -16,8 +17,7 @@ pub struct Modulus {
     len: usize,
 }
 
-/// An integer of 0 to N - 1 for the modulus N that made it; with another modulus, results are unspecified integers
-/// below that one.
+/// An integer of 0 to N - 1 for the modulus N that made it. Another modulus takes it for its remainder.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Residue(pub(super) Integer);
 
@@ -69,12 +69,17 @@ impl Modulus {
         residue.0.to_be_bytes(self.len).unwrap_or_default()
     }
 
+    /// The residue's integer; reduced if the residue is of another modulus.
+    pub(super) fn own<'a>(&self, residue: &'a Residue) -> Cow<'a, Integer> {
+        if residue.0 < self.value { Cow::Borrowed(&residue.0) } else { Cow::Owned(residue.0.rem(&self.value)) }
+    }
+
     /// The product. Constant-time.
     #[must_use]
     pub fn mul(&self, a: &Residue, b: &Residue) -> Residue {
         let mut scratch = Scratch::new();
-        let entered = self.montgomery.enter(&a.0.0, &mut scratch);
-        Residue(Integer(self.montgomery.mul(&entered, &b.0.0, &mut scratch)))
+        let entered = self.montgomery.enter(&self.own(a).0, &mut scratch);
+        Residue(Integer(self.montgomery.mul(&entered, &self.own(b).0, &mut scratch)))
     }
 
     /// The square. Constant-time.
@@ -87,10 +92,7 @@ impl Modulus {
     #[must_use]
     pub fn pow(&self, base: &Residue, exponent: &[u8]) -> Residue {
         let exponent = Integer::from_be_bytes(exponent);
-        // Only a residue of another modulus is not below N.
-        let foreign = (base.0 >= self.value).then(|| self.reduce(&base.0));
-        let base = foreign.as_ref().unwrap_or(base);
-        Residue(Integer(self.montgomery.pow(&base.0.0, &exponent.0, &self.value.0)))
+        Residue(Integer(self.montgomery.pow(&self.own(base).0, &exponent.0, &self.value.0)))
     }
 
     /// The product of all `base^exponent`, everything public; one for no factors. Straus's algorithm: the squarings

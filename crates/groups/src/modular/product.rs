@@ -18,7 +18,7 @@ pub(super) fn vartime_product(modulus: &Modulus, context: &Montgomery, factors: 
     for (factor, (base, exponent)) in factors.iter().enumerate() {
         let width = window_width(exponent.bits());
         let largest = schedule(exponent, width, factor, &mut steps);
-        tables.push(odd_powers(context, &base.0.0, largest, &mut scratch));
+        tables.push(odd_powers(context, &modulus.own(base).0, largest, &mut scratch));
     }
     steps.sort_unstable_by_key(|step| core::cmp::Reverse(step.position));
 

@@ -8,7 +8,9 @@ use core::fmt::Debug;
 use core::marker::PhantomData;
 
 use rand_core::CryptoRng;
-use theta_groups::{DecodeError, Group, Ristretto255, Secret, Transcript, bls12_381};
+use theta_groups::{
+    DecodeError, Ed448, Ed25519, Group, P256, Ristretto255, Secp256k1, Secret, Transcript, bls12_381, bn254,
+};
 use theta_sharing::{Encoded, ShareIndex, dleq::Bases};
 
 use crate::derived_rng::DerivedRng;
@@ -25,14 +27,24 @@ pub trait CoinGroup: Group {
     const NAME_DST: &'static [u8];
 }
 
-impl CoinGroup for Ristretto255 {
-    const SUITE: Suite = Suite::Cks05Ristretto255;
-    const NAME_DST: &'static [u8] = b"THETA-V01-CS01-cks05-name-with-ristretto255_XMD:SHA-512_R255MAP_RO_";
+/// The coin's suites, each with the domain of the hash of names.
+macro_rules! coin_groups {
+    ($($group:ty, $suite:ident, $dst:literal;)*) => {
+        $(impl CoinGroup for $group {
+            const SUITE: Suite = Suite::$suite;
+            const NAME_DST: &'static [u8] = $dst;
+        })*
+    };
 }
 
-impl CoinGroup for bls12_381::G1 {
-    const SUITE: Suite = Suite::Cks05Bls12381;
-    const NAME_DST: &'static [u8] = b"THETA-V01-CS02-cks05-name-with-BLS12381G1_XMD:SHA-256_SSWU_RO_";
+coin_groups! {
+    Ristretto255, Cks05Ristretto255, b"THETA-V01-CS01-cks05-name-with-ristretto255_XMD:SHA-512_R255MAP_RO_";
+    bls12_381::G1, Cks05Bls12381, b"THETA-V01-CS02-cks05-name-with-BLS12381G1_XMD:SHA-256_SSWU_RO_";
+    Ed25519, Cks05Ed25519, b"THETA-V01-CS03-cks05-name-with-edwards25519_XMD:SHA-512_ELL2_RO_";
+    bn254::G1, Cks05Bn254, b"THETA-V01-CS04-cks05-name-with-BN254G1_XMD:SHA-256_SVDW_RO_";
+    P256, Cks05P256, b"THETA-V01-CS05-cks05-name-with-P256_XMD:SHA-256_SSWU_RO_";
+    Secp256k1, Cks05Secp256k1, b"THETA-V01-CS06-cks05-name-with-secp256k1_XMD:SHA-256_SSWU_RO_";
+    Ed448, Cks05Ed448, b"THETA-V01-CS07-cks05-name-with-edwards448_XOF:SHAKE256_ELL2_RO_";
 }
 
 /// The coin on group `G`.

@@ -113,6 +113,13 @@ pub struct SignRequest<F: Form> {
     point: SignatureElement<F>,
 }
 
+impl<F: Form> SignRequest<F> {
+    /// Hashes a message of any length.
+    pub(crate) fn new(message: &[u8]) -> Self {
+        Self { point: F::Signatures::hash_to_group(F::SIGN_DST, &[message]) }
+    }
+}
+
 /// One party's `H(m) * x_i`. It is on the curve; membership in the prime-order subgroup is checked with the share or
 /// with the combined signature.
 #[derive(Clone, Copy, Debug)]
@@ -173,7 +180,7 @@ impl<F: Form> ThresholdScheme for Bls04<F> {
 
     fn parse_request(_public: &Self::PublicKey, statement: &Statement<'_>) -> Result<Self::Request, RequestError> {
         let message = statement.for_purpose(Purpose::Sign, "message", MAX_MESSAGE_LEN)?;
-        Ok(SignRequest { point: F::Signatures::hash_to_group(F::SIGN_DST, &[message]) })
+        Ok(SignRequest::new(message))
     }
 
     fn create_share(

@@ -3,9 +3,7 @@
 //! That a nonce cannot answer two packages is shown by the examples in the module's documentation, which do not compile.
 
 use theta_groups::{Group, Scalar as _};
-use theta_schemes::signatures::frost::{
-    AggregateError, FrostSuite, SigningCommitments, SigningPackage,
-};
+use theta_schemes::signatures::frost::{AggregateError, FrostSuite, SigningCommitments, SigningPackage};
 
 use crate::fixture::{Scalar, aggregated, commit_all, index, key, session, sign_all};
 
@@ -78,4 +76,3 @@ fn debug_shows_no_secrets<C: FrostSuite>() {
     let (nonces, _) = commit_all::<C>(&dealt, &[1], 8);
     assert_eq!(format!("{:?}", nonces[0]), "SigningNonces(2, <redacted>)");
 }
-

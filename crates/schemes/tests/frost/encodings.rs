@@ -2,8 +2,8 @@
 
 use theta_groups::{DecodeError, Group, Scalar as _};
 use theta_schemes::signatures::frost::{
-    AggregateError, Ed448Shake256, Ed25519Sha512, Frost, FrostSuite, SignatureShare, SigningCommitments, SigningPackage,
-    VerifyingKey, verify_share,
+    AggregateError, Ed448Shake256, Ed25519Sha512, Frost, FrostSuite, SignatureShare, SigningCommitments,
+    SigningPackage, VerifyingKey, verify_share,
 };
 use theta_schemes::{SignatureScheme, VerifyError};
 
@@ -104,31 +104,45 @@ fn order_two<C: FrostSuite>(prime: &str) -> Element<C> {
     point
 }
 
+/// Party 2 adds a point of small order to its commitments and answers as if it had not.
 fn small_order_components<C: FrostSuite>(prime: &str) {
     let torsion = order_two::<C>(prime);
     let dealt = key::<C>(2, 3, 8);
     let half = C::Group::ENCODED_LEN;
-    for (seed, in_hiding, in_binding) in [(1, true, false), (2, false, true), (3, true, true)] {
-        let (nonces, mut commitments) = commit_all::<C>(&dealt, &[0, 1], seed);
-        let honest = commitments[1].encode();
-        let moved = |bytes: &[u8], moves: bool| {
-            let point = C::Group::decode(bytes).unwrap();
-            C::Group::encode(&if moves { point + torsion } else { point }).as_ref().to_vec()
-        };
-        let bytes = [moved(&honest[..half], in_hiding), moved(&honest[half..], in_binding)].concat();
-        assert_eq!(SigningCommitments::<C>::decode(index(2), &bytes), Err(DecodeError::Subgroup));
-        commitments[1] = SigningCommitments::decode_unchecked_subgroup(index(2), &bytes).unwrap();
+    let moved = |nonce: Scalar<C>, moves: bool| {
+        let point = C::Group::mul_base(&nonce);
+        if moves { point + torsion } else { point }
+    };
+    for (seed, in_hiding, in_binding) in [(1, false, false), (1, true, false), (2, false, true), (3, true, true)] {
+        let (nonces, mut commitments) = commit_all::<C>(&dealt, &[0], seed);
+        let (d, e) = (Scalar::<C>::from_u64(11), Scalar::<C>::from_u64(seed));
+        let (hiding, binding) = (moved(d, in_hiding), moved(e, in_binding));
+        let bytes =
+            [C::Group::encode(&hiding), C::Group::encode(&binding)].map(|point| point.as_ref().to_vec()).concat();
+        let checked = SigningCommitments::<C>::decode(index(2), &bytes);
+        assert_eq!(checked.is_err(), in_hiding || in_binding);
+        let first = commitments[0].encode();
+        commitments.push(SigningCommitments::decode_unchecked_subgroup(index(2), &bytes).unwrap());
         let package = SigningPackage::new(&dealt.public, commitments, b"message").unwrap();
-        let [first, _]: [_; 2] = nonces.try_into().unwrap();
-        let mut shares = sign_all(&dealt, &package, vec![first]);
-        // What the share must be for the prime-order components: the liar knows its nonces.
-        let (_, truth) = session::<C>(&dealt, &[0, 1], b"message", seed);
-        shares.push(truth[1]);
+        let mut shares = sign_all(&dealt, &package, nonces);
+
+        let [rho_1, rho_2] = [1, 2].map(|i| package.binding_factor(index(i)).unwrap());
+        let [d_1, e_1] = [&first[..half], &first[half..]].map(|point| C::Group::decode(point).unwrap());
+        let commitment = C::Group::encode(&(d_1 + e_1 * rho_1 + hiding + C::Group::vartime_msm(&[rho_2], &[binding])));
+        let challenge = C::challenge(commitment.as_ref(), dealt.public.public_key_bytes(), b"message");
+        // With party 1, the Lagrange coefficient of party 2 is -1.
+        let response = d + e * rho_2 - challenge * *dealt.shares[1].secret().expose();
+        shares.push(SignatureShare::decode(index(2), response.encode().as_ref()).unwrap());
+
         assert!(verify_share(&dealt.public, &package, &shares[0]));
-        assert!(!verify_share(&dealt.public, &package, &shares[1]));
+        assert_eq!(verify_share(&dealt.public, &package, &shares[1]), checked.is_ok());
         match aggregated(&dealt, &package, &shares) {
             Err(error) => assert_eq!(error, AggregateError::FalseShares(vec![index(2)])),
-            Ok(signature) => Frost::<C>::verify(&dealt.public, b"message", &signature.encode()).unwrap(),
+            // Without such points, or where those of both commitments cancel.
+            Ok(signature) => {
+                Frost::<C>::verify(&dealt.public, b"message", &signature.encode()).unwrap();
+                assert_eq!(in_hiding, in_binding);
+            }
         }
     }
     // A commitment of small order, and a signature with one.

@@ -14,8 +14,7 @@ use rand_chacha::rand_core::Rng;
 use theta_groups::{Scalar as _, Secret};
 use theta_schemes::keys::{Dealt, KeyShare, PublicKeySet};
 use theta_schemes::signatures::frost::{
-    Ed448Shake256, Ed25519Sha512, Frost, FrostSuite, Ristretto255Sha512,
-    SignatureShare, SigningCommitments,
+    Ed448Shake256, Ed25519Sha512, Frost, FrostSuite, Ristretto255Sha512, SignatureShare, SigningCommitments,
 };
 use theta_sharing::{Encoded, ShareIndex, Threshold};
 
@@ -100,9 +99,8 @@ pub(crate) fn to_ours<C: Peer>(key: &TheirKey<C>, k: u16, n: u16) -> Dealt<C::Gr
 pub(crate) fn to_theirs<C: Peer>(dealt: &Dealt<C::Group>) -> TheirKey<C> {
     let k = dealt.public.threshold().k();
     let verifying_key = VerifyingKey::deserialize(dealt.public.public_key_bytes()).unwrap();
-    let verifying_share = |i: ShareIndex| {
-        VerifyingShare::deserialize(dealt.public.verification_key(i).unwrap().bytes()).unwrap()
-    };
+    let verifying_share =
+        |i: ShareIndex| VerifyingShare::deserialize(dealt.public.verification_key(i).unwrap().bytes()).unwrap();
     let share = |share: &KeyShare<C::Group>| {
         let id = identifier::<C>(share.index());
         let secret = SigningShare::deserialize(share.secret().expose().encode().as_ref()).unwrap();
@@ -143,9 +141,6 @@ pub(crate) fn their_share<C: Peer>(ours: &SignatureShare<C>) -> round2::Signatur
 }
 
 /// Their share in our hands.
-pub(crate) fn our_share<C: Peer>(
-    index: ShareIndex,
-    theirs: &round2::SignatureShare<C::Theirs>,
-) -> SignatureShare<C> {
+pub(crate) fn our_share<C: Peer>(index: ShareIndex, theirs: &round2::SignatureShare<C::Theirs>) -> SignatureShare<C> {
     SignatureShare::decode(index, &theirs.serialize()).unwrap()
 }

@@ -7,8 +7,8 @@ use serde_json::Value;
 use theta_groups::{Group, Scalar as _, Secret};
 use theta_schemes::keys::{KeyShare, PublicKeySet};
 use theta_schemes::signatures::frost::{
-    Ed448Shake256, Ed25519Sha512, Frost, FrostSuite, Ristretto255Sha512, SigningPackage,
-    aggregate, commit, sign, verify_share,
+    Ed448Shake256, Ed25519Sha512, Frost, FrostSuite, Ristretto255Sha512, SigningPackage, aggregate, commit, sign,
+    verify_share,
 };
 use theta_sharing::{Encoded, Threshold};
 
@@ -107,4 +107,3 @@ fn ed448() {
 fn ristretto255() {
     check::<Ristretto255Sha512>(include_str!("../../../../vectors/rfc9591/ristretto255.json"));
 }
-

@@ -4,3 +4,7 @@
 mod drand;
 #[cfg(test)]
 mod ethereum;
+#[cfg(test)]
+mod wycheproof_eddsa;
+#[cfg(test)]
+mod wycheproof_rsa;

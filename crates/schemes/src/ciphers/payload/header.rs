@@ -156,6 +156,10 @@ const fn suite_code(suite: Suite) -> Option<u8> {
         Suite::Sg02Bls12381 => Some(2),
         Suite::Bz03Bls12381 => Some(3),
         Suite::Bz03Bn254 => Some(4),
+        Suite::Sg02Ed25519 => Some(5),
+        Suite::Sg02Bn254 => Some(6),
+        Suite::Sg02P256 => Some(7),
+        Suite::Sg02Secp256k1 => Some(8),
         _ => None,
     }
 }
@@ -166,6 +170,10 @@ const fn suite_from_code(code: u8) -> Option<Suite> {
         2 => Some(Suite::Sg02Bls12381),
         3 => Some(Suite::Bz03Bls12381),
         4 => Some(Suite::Bz03Bn254),
+        5 => Some(Suite::Sg02Ed25519),
+        6 => Some(Suite::Sg02Bn254),
+        7 => Some(Suite::Sg02P256),
+        8 => Some(Suite::Sg02Secp256k1),
         _ => None,
     }
 }

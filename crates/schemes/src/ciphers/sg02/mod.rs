@@ -10,8 +10,7 @@ mod scheme;
 use core::marker::PhantomData;
 use std::sync::OnceLock;
 
-use theta_groups::bls12_381::G1;
-use theta_groups::{Group, Ristretto255};
+use theta_groups::{Ed25519, Group, P256, Ristretto255, Secp256k1, bls12_381, bn254};
 
 use crate::Suite;
 
@@ -30,24 +29,33 @@ pub trait CipherGroup: Group {
     fn second_generator() -> &'static Self::Element;
 }
 
-impl CipherGroup for Ristretto255 {
-    const SUITE: Suite = Suite::Sg02Ristretto255;
+/// The cipher's suites, each with the domain of the hash that makes its second generator.
+macro_rules! cipher_groups {
+    ($($group:ty, $suite:ident, $dst:literal;)*) => {
+        $(impl CipherGroup for $group {
+            const SUITE: Suite = Suite::$suite;
 
-    fn second_generator() -> &'static Self::Element {
-        static ELEMENT: OnceLock<<Ristretto255 as Group>::Element> = OnceLock::new();
-        let dst = b"THETA-V01-CS01-sg02-second-generator-with-ristretto255_XMD:SHA-512_R255MAP_RO_";
-        ELEMENT.get_or_init(|| Self::hash_to_group(dst, &[SECOND_GENERATOR]))
-    }
+            fn second_generator() -> &'static Self::Element {
+                static ELEMENT: OnceLock<<$group as Group>::Element> = OnceLock::new();
+                ELEMENT.get_or_init(|| Self::hash_to_group($dst, &[SECOND_GENERATOR]))
+            }
+        })*
+    };
 }
 
-impl CipherGroup for G1 {
-    const SUITE: Suite = Suite::Sg02Bls12381;
-
-    fn second_generator() -> &'static Self::Element {
-        static ELEMENT: OnceLock<<G1 as Group>::Element> = OnceLock::new();
-        let dst = b"THETA-V01-CS02-sg02-second-generator-with-BLS12381G1_XMD:SHA-256_SSWU_RO_";
-        ELEMENT.get_or_init(|| Self::hash_to_group(dst, &[SECOND_GENERATOR]))
-    }
+cipher_groups! {
+    Ristretto255, Sg02Ristretto255,
+        b"THETA-V01-CS01-sg02-second-generator-with-ristretto255_XMD:SHA-512_R255MAP_RO_";
+    bls12_381::G1, Sg02Bls12381,
+        b"THETA-V01-CS02-sg02-second-generator-with-BLS12381G1_XMD:SHA-256_SSWU_RO_";
+    Ed25519, Sg02Ed25519,
+        b"THETA-V01-CS03-sg02-second-generator-with-edwards25519_XMD:SHA-512_ELL2_RO_";
+    bn254::G1, Sg02Bn254,
+        b"THETA-V01-CS04-sg02-second-generator-with-BN254G1_XMD:SHA-256_SVDW_RO_";
+    P256, Sg02P256,
+        b"THETA-V01-CS05-sg02-second-generator-with-P256_XMD:SHA-256_SSWU_RO_";
+    Secp256k1, Sg02Secp256k1,
+        b"THETA-V01-CS06-sg02-second-generator-with-secp256k1_XMD:SHA-256_SSWU_RO_";
 }
 
 /// The message whose hash is the second generator.

@@ -42,8 +42,7 @@ impl<C: FrostSuite> DerivedKey<C> {
         if C::Group::is_identity(&element) {
             return Err(PackageError::Tweak);
         }
-        let (verifying_key, negated) =
-            VerifyingKey::normalised(element, C::Group::encode(&element).as_ref());
+        let (verifying_key, negated) = VerifyingKey::normalised(element, C::Group::encode(&element).as_ref());
         if negated {
             *tweak.expose_mut() = -*tweak.expose();
         }

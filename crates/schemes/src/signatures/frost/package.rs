@@ -70,12 +70,17 @@ impl<C: FrostSuite> SigningPackage<C> {
         if negates_nonces {
             group_commitment = Encoded::new(-commitment);
         }
-        let challenge = C::challenge(
-            C::standard_encoding(group_commitment.bytes()),
-            key.verifying_key().bytes(),
-            message,
-        );
-        Ok(Self { key, list, binding_factors, group_commitment, negates_nonces, challenge, coefficients: OnceLock::new() })
+        let challenge =
+            C::challenge(C::standard_encoding(group_commitment.bytes()), key.verifying_key().bytes(), message);
+        Ok(Self {
+            key,
+            list,
+            binding_factors,
+            group_commitment,
+            negates_nonces,
+            challenge,
+            coefficients: OnceLock::new(),
+        })
     }
 
     /// The key that it is signed with.

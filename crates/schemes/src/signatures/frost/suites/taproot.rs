@@ -52,10 +52,7 @@ impl DerivedKey<Secp256k1Taproot> {
     ///
     /// # Errors
     /// [`PackageError::Tweak`] if the hash is no scalar or the key zero, of which the probability is negligible.
-    pub fn taproot(
-        public: &PublicKeySet<Secp256k1>,
-        merkle_root: Option<&[u8; 32]>,
-    ) -> Result<Self, PackageError> {
+    pub fn taproot(public: &PublicKeySet<Secp256k1>, merkle_root: Option<&[u8; 32]>) -> Result<Self, PackageError> {
         let internal_key = public.public_key_bytes();
         let root = merkle_root.map_or(&[][..], |root| &root[..]);
         let hash = tagged_hash(b"TapTweak", &[Secp256k1Taproot::standard_encoding(internal_key), root]);

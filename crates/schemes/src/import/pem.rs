@@ -1,0 +1,69 @@
+//! Base64 between lines (RFC 7468), read as leniently as OpenSSL does: text around it and lines of any length.
+
+use base64ct::{Base64, Encoding};
+use theta_groups::Secret;
+
+use super::private_key::PrivateKey;
+use super::{ImportError, asn1, openssh};
+
+/// What a file in this form has.
+pub(super) const BEGIN: &str = "-----BEGIN ";
+const END: &str = "-----END ";
+const DASHES: &str = "-----";
+
+/// How to decrypt what OpenSSL encrypted.
+const OPENSSL_DECRYPT: &str = "openssl pkey -in FILE -out COPY";
+
+/// What stands between the lines.
+pub(super) struct Block<'a> {
+    pub(super) label: &'a str,
+    bytes: Secret<Vec<u8>>,
+}
+
+/// The first private key of the text: an `EC PARAMETERS` block or a certificate may stand before it.
+pub(super) fn private_key(text: &str) -> Result<Block<'_>, ImportError> {
+    let mut rest = text;
+    while let Some((_, after)) = rest.split_once(BEGIN) {
+        let (label, after) = after.split_once(DASHES).ok_or(UNFINISHED)?;
+        let (body, after) = after.split_once(END).ok_or(UNFINISHED)?;
+        if label.ends_with("PRIVATE KEY") {
+            if after.split_once(DASHES).is_none_or(|(end, _)| end != label) {
+                return Err(UNFINISHED);
+            }
+            return decode(label, body);
+        }
+        rest = after;
+    }
+    Err(ImportError::NotPrivate)
+}
+
+const UNFINISHED: ImportError = ImportError::Malformed("it has no END line that fits its BEGIN line");
+
+fn decode<'a>(label: &'a str, body: &str) -> Result<Block<'a>, ImportError> {
+    // RFC 1421: the older formats have headers only if they are encrypted.
+    if label == "ENCRYPTED PRIVATE KEY" || body.contains("Proc-Type:") {
+        return Err(ImportError::Encrypted(OPENSSL_DECRYPT));
+    }
+    // Reserved at once: a vector that grows leaves copies of its content behind.
+    let mut digits = Secret::new(Vec::with_capacity(body.len()));
+    digits.expose_mut().extend(body.bytes().filter(|byte| !byte.is_ascii_whitespace()));
+    let mut bytes = Secret::new(vec![0; digits.expose().len() / 4 * 3]);
+    let len = Base64::decode(digits.expose(), bytes.expose_mut())
+        .map_err(|_| ImportError::Malformed("it is not Base64"))?
+        .len();
+    bytes.expose_mut().truncate(len);
+    Ok(Block { label, bytes })
+}
+
+impl Block<'_> {
+    pub(super) fn read(&self) -> Result<PrivateKey, ImportError> {
+        let bytes = self.bytes.expose();
+        match self.label {
+            openssh::LABEL => openssh::read(bytes),
+            "PRIVATE KEY" => asn1::pkcs8(bytes),
+            "EC PRIVATE KEY" => asn1::sec1(bytes, None),
+            "RSA PRIVATE KEY" => asn1::pkcs1(bytes),
+            label => Err(ImportError::Algorithm(label.trim_end_matches(" PRIVATE KEY").chars().take(40).collect())),
+        }
+    }
+}
