@@ -20,8 +20,8 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use theta_groups::Scalar;
 use theta_schemes::keys::{Dealt, KeyShare, deal};
 use theta_schemes::signatures::frost::{
-    self, Ed448Shake256, Ed25519Sha512, Frost, FrostSuite, Ristretto255Sha512, SignatureShare, SigningCommitments,
-    SigningPackage,
+    self, Ed448Shake256, Ed25519Sha512, Frost, FrostSuite, P256Sha256, Ristretto255Sha512, Secp256k1Sha256,
+    SignatureShare, SigningCommitments, SigningPackage,
 };
 use theta_sharing::{ShareIndex, Threshold};
 
@@ -201,6 +201,8 @@ fn every_suite(criterion: &mut Criterion) {
     suite::<Ristretto255Sha512, frost_ristretto255::Ristretto255Sha512>(criterion);
     suite::<Ed25519Sha512, frost_ed25519::Ed25519Sha512>(criterion);
     suite::<Ed448Shake256, frost_ed448::Ed448Shake256>(criterion);
+    suite::<P256Sha256, frost_p256::P256Sha256>(criterion);
+    suite::<Secp256k1Sha256, frost_secp256k1::Secp256K1Sha256>(criterion);
 }
 
 criterion_group!(benches, every_suite);

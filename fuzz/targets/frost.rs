@@ -7,8 +7,8 @@ use theta_fuzz::{plant, rng};
 use theta_groups::Scalar;
 use theta_schemes::keys::deal;
 use theta_schemes::signatures::frost::{
-    Ed448Shake256, Ed25519Sha512, Frost, FrostSuite, Ristretto255Sha512, SignatureShare, SigningCommitments,
-    SigningPackage, VerifyingKey, aggregate, commit, sign,
+    Ed448Shake256, Ed25519Sha512, Frost, FrostSuite, P256Sha256, Ristretto255Sha512, Secp256k1Sha256, Secp256k1Taproot,
+    SignatureShare, SigningCommitments, SigningPackage, VerifyingKey, aggregate, commit, sign,
 };
 use theta_sharing::{ShareIndex, Threshold};
 
@@ -17,6 +17,9 @@ macro_rules! for_every_suite {
         $then::<Ristretto255Sha512>($($argument),*);
         $then::<Ed25519Sha512>($($argument),*);
         $then::<Ed448Shake256>($($argument),*);
+        $then::<P256Sha256>($($argument),*);
+        $then::<Secp256k1Sha256>($($argument),*);
+        $then::<Secp256k1Taproot>($($argument),*);
     };
 }
 

@@ -4,13 +4,15 @@
 
 use libfuzzer_sys::fuzz_target;
 use theta_fuzz::plant;
-use theta_groups::{DecodeError, Ed448, Ed25519, Group, Ristretto255, Scalar, bls12_381, bn254};
+use theta_groups::{DecodeError, Ed448, Ed25519, Group, P256, Ristretto255, Scalar, Secp256k1, bls12_381, bn254};
 
 macro_rules! for_every_group {
     ($then:ident $(, $argument:expr)*) => {
         $then::<Ristretto255>($($argument),*);
         $then::<Ed25519>($($argument),*);
         $then::<Ed448>($($argument),*);
+        $then::<P256>($($argument),*);
+        $then::<Secp256k1>($($argument),*);
         $then::<bn254::G1>($($argument),*);
         $then::<bn254::G2>($($argument),*);
         $then::<bls12_381::G1>($($argument),*);

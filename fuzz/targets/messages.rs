@@ -55,12 +55,12 @@ fn seeds() -> Vec<Vec<u8>> {
         round,
         kind,
         payload: Bytes::from_static(b"share"),
+        channel: 0,
     };
     vec![
         message(1, 1).encode_to_vec(),
         message(0, u32::MAX).encode_to_vec(),
-        v1::SignRequest { key: "name".into(), message: Bytes::from_static(b"m"), ..Default::default() }
-            .encode_to_vec(),
+        v1::SignRequest { key: "name".into(), message: Bytes::from_static(b"m"), ..Default::default() }.encode_to_vec(),
         v1::VerifyRequest::default().encode_to_vec(),
     ]
 }

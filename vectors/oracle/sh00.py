@@ -63,7 +63,7 @@ def check(vector):
 def encode_message(suite, key, message):
     if suite == "sh00-pss-sha256":
         digest = hashlib.sha256(message).digest()
-        salt = H("theta/sh00/pss-salt/v1", ("key id", key.id), ("message digest", digest))[:32]
+        salt = H("theta/sh00/pss-salt/v1", ("key id", key.id), ("digest", digest))[:32]
         return rsa.emsa_pss(message, salt, key.length)
     return rsa.emsa_pkcs1("sha512" if suite.endswith("sha512") else "sha256", message, key.length)
 

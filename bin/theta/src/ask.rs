@@ -10,6 +10,7 @@ use theta_wire::v1;
 
 use crate::{
     connect::{ClientArgs, CulpritView, Provenance},
+    drand::{self, Beacon, RoundArgs},
     exit::{self, Failure},
     files::{Source, Target},
     keys::KeyArgs,
@@ -23,11 +24,15 @@ use crate::{
 Examples:
   theta coin 'lottery of 21 November'
   theta coin round-17 --proof round-17.proof    for theta verify-coin
+  theta coin --round 17 --json                  a beacon's round as drand publishes it (keys of cks05-bls04-*)
 
 The same name always gives the same 32 bytes, at every node; nobody knows them before k nodes were asked.")]
 pub(crate) struct CoinArgs {
     /// The coin's name
-    name: String,
+    #[arg(required_unless_present = "round")]
+    name: Option<String>,
+    #[command(flatten)]
+    round: RoundArgs,
     /// Name of the key [default: coin, or the only one for coins]
     #[arg(long, value_name = "NAME")]
     key: Option<String>,
@@ -40,20 +45,26 @@ pub(crate) struct CoinArgs {
 
 /// Options of `theta verify-coin`.
 #[derive(Debug, Args)]
+// The value is always there, the name before it only without --round.
+#[command(allow_missing_positional = true)]
 #[command(after_help = "\
 Examples:
   theta verify-coin round-17 c0ffee... --proof round-17.proof
+  theta verify-coin --round 17 c0ffee... --proof signature.hex
   theta verify-coin round-17 c0ffee... --proof round-17.proof --public-key coin.pub
 
 Exit code 0 if this is the coin, 1 if it is not.")]
 pub(crate) struct VerifyCoinArgs {
     /// The coin's name
-    name: String,
+    #[arg(required_unless_present = "round")]
+    name: Option<String>,
     /// The value in hexadecimal, as theta coin prints it
     value: String,
     /// The proof, as theta coin --proof writes it, or in hexadecimal
     #[arg(long, value_name = "FILE")]
     proof: PathBuf,
+    #[command(flatten)]
+    round: RoundArgs,
     #[command(flatten)]
     key: KeyArgs,
 }
@@ -111,32 +122,55 @@ struct NodeView {
     latency_ms: Option<f64>,
 }
 
+#[derive(Serialize)]
+struct DrawnRound {
+    #[serde(flatten)]
+    beacon: Beacon,
+    #[serde(flatten)]
+    provenance: Provenance,
+}
+
 /// `theta coin`.
 pub(crate) fn coin(args: &CoinArgs, output: Output) -> Result<(), Failure> {
-    if args.name.len() > MAX_COIN_NAME_LEN {
+    let round = args.round.round()?;
+    let asked = args.name.clone().unwrap_or_default();
+    if asked.len() > MAX_COIN_NAME_LEN {
         return Err(Failure::Usage(format!("a coin's name has at most {MAX_COIN_NAME_LEN} bytes")));
     }
-    let key = args.client.keyring().choose(args.key.as_deref(), Purpose::Coin)?;
+    let (keyring, key) = (args.client.keyring(), args.key.as_deref());
+    let (key, name) = match &round {
+        Some(round) => (drand::key(&keyring, key)?, round.message()),
+        None => (keyring.choose(key, Purpose::Coin)?, asked.clone().into_bytes()),
+    };
     let session = args.client.open()?;
-    let name = args.name.clone().into_bytes();
     let answer = session.block_on(session.client().flip_coin(key.name.as_str(), name.into()))?;
     let provenance = Provenance::new(key.name.as_str(), &answer);
     provenance.warn_of_culprits();
+    let (value, proof) = (&answer.result.value, &answer.result.proof);
     if let Some(path) = &args.proof {
-        Target::File(path.clone()).write(&answer.result.proof, false)?;
+        Target::File(path.clone()).write(proof, false)?;
     }
-    let report = Coin {
-        name: args.name.clone(),
-        value: hex::encode(&answer.result.value),
-        proof: hex::encode(&answer.result.proof),
-        provenance,
-    };
+    if let Some(round) = round {
+        let report = DrawnRound { beacon: round.beacon(value, proof), provenance };
+        return output.result(&report, |out| {
+            writeln!(out, "randomness  {}", report.beacon.randomness)?;
+            writeln!(out, "signature   {}", report.beacon.signature)
+        });
+    }
+    let report = Coin { name: asked, value: hex::encode(value), proof: hex::encode(proof), provenance };
     output.result(&report, |out| writeln!(out, "{}", report.value))
 }
 
 /// `theta verify-coin`.
 pub(crate) fn verify_coin(args: &VerifyCoinArgs, output: Output) -> Result<(), Failure> {
     let key = args.key.choose(Purpose::Coin)?;
+    let (name, message) = match args.round.round()? {
+        Some(round) => {
+            drand::check(&key)?;
+            (round.to_string(), round.message())
+        }
+        None => (args.name.clone().unwrap_or_default(), args.name.clone().unwrap_or_default().into_bytes()),
+    };
     let value = hex::decode(args.value.trim()).map_err(|_| {
         Failure::Usage(format!(
             "{:?} is not a coin's value: give 64 hexadecimal digits, as theta coin prints them",
@@ -145,18 +179,18 @@ pub(crate) fn verify_coin(args: &VerifyCoinArgs, output: Output) -> Result<(), F
     })?;
     let proof = Source::open(&args.proof)?.read_all(16 << 20, "this is not the proof that was meant")?;
     let decoded = std::str::from_utf8(&proof).ok().and_then(|digits| hex::decode(digits.trim()).ok());
-    let verdict = key.public.verify(args.name.as_bytes(), &value, &decoded.unwrap_or(proof));
+    let verdict = key.public.verify(&message, &value, &decoded.unwrap_or(proof));
     let report = CoinVerdict {
         valid: verdict.is_ok(),
         reason: verdict.as_ref().err().map(ToString::to_string),
         key: key.name.as_str(),
     };
     output.result(&report, |out| match &verdict {
-        Ok(()) => writeln!(out, "{}: this is its coin, by the key {}", args.name, key.name),
+        Ok(()) => writeln!(out, "{name}: this is its coin, by the key {}", key.name),
         Err(_) => Ok(()),
     })?;
     verdict.map_err(|error| {
-        Failure::Failed(format!("this is not the coin {:?} of the key {}: {error}", args.name, key.name))
+        Failure::Failed(format!("this is not the coin {name:?} of the key {}: {error}", key.name))
     })
 }
 

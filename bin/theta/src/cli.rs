@@ -5,7 +5,7 @@ use clap::{
     builder::styling::{AnsiColor, Styles},
 };
 
-use crate::{ask, bench, cipher, exit, exit::Failure, group, keys, node, output::Output, signature};
+use crate::{ask, bench, cipher, exit, exit::Failure, group, keys, node, output::Output, signature, suites};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -22,6 +22,7 @@ Examples:
   theta decrypt letter.txt.theta              any two nodes together decrypt it
   theta sign letter.txt && theta verify letter.txt letter.txt.sig
   theta coin 'lottery of 21 November'         a random value that nobody could choose or foresee
+  theta keys import --name release --suite frost-ed25519 id_ed25519   share an existing key
   theta status                                who is up, and who was caught lying
 
 Commands that talk to nodes look for the client directory in --client, then $THETA_CLIENT, then ./theta-group/client.";
@@ -74,7 +75,9 @@ enum Command {
     Coin(ask::CoinArgs),
     /// Check a coin with its proof (needs no node)
     VerifyCoin(ask::VerifyCoinArgs),
-    /// Look at the group's keys
+    /// List what keys can be: schemes, groups, purposes
+    Suites,
+    /// Look at the group's keys, deal more, import existing ones
     #[command(subcommand)]
     Keys(keys::KeysCommand),
     /// See which nodes are up, how they are connected, and who misbehaved
@@ -107,6 +110,7 @@ impl Cli {
             Command::Verify(args) => signature::verify(&args, output),
             Command::Coin(args) => ask::coin(&args, output),
             Command::VerifyCoin(args) => ask::verify_coin(&args, output),
+            Command::Suites => suites::list(output),
             Command::Keys(command) => command.run(output),
             Command::Status(args) => ask::status(&args, output),
             Command::Bench(command) => command.run(output),

@@ -9,6 +9,7 @@ use std::{
 };
 
 use tempfile::NamedTempFile;
+use theta_schemes::groups::Secret;
 
 use crate::exit::Failure;
 
@@ -41,6 +42,20 @@ impl Source {
         }
         let length = metadata.is_file().then_some(metadata.len());
         Ok(Self { name: path.to_owned(), reader: Box::new(file), length })
+    }
+
+    /// Reads a secret, which must not be more than `limit` bytes, into memory that is wiped.
+    pub(crate) fn read_secret(mut self, limit: usize) -> Result<Secret<Vec<u8>>, Failure> {
+        // Reserved at once: a vector that grows leaves copies of its content behind.
+        let mut bytes = Secret::new(Vec::with_capacity(limit + 1));
+        let bound = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+        let read = self.reader.by_ref().take(bound).read_to_end(bytes.expose_mut());
+        read.map_err(|error| Failure::reading(&self.name, &error))?;
+        if bytes.expose().len() > limit {
+            let name = self.name.display();
+            return Err(Failure::Usage(format!("{name} is longer than {limit} bytes: this is not a private key")));
+        }
+        Ok(bytes)
     }
 
     /// Reads everything, which must not be more than `limit` bytes.

@@ -8,12 +8,14 @@ mod cluster;
 mod connect;
 #[cfg(feature = "demo")]
 mod demo;
+mod drand;
 mod files;
 mod group;
 mod keys;
 mod node;
 mod random;
 mod signature;
+mod suites;
 mod terminal;
 
 use std::process::ExitCode;

@@ -19,10 +19,14 @@ use crate::{
 #[command(after_help = "\
 Examples:
   theta sign contract.pdf                  writes contract.pdf.sig
-  theta sign contract.pdf --key beacon     a signature of 48 bytes instead of 96
+  theta sign contract.pdf --key beacon           a BLS signature of 48 bytes instead of 96
+  theta sign contract.pdf --key sign-ed25519     an Ed25519 signature
   echo hello | theta sign - | xxd
 
-The signature is an ordinary BLS signature: any IETF BLS verifier accepts it with the public key of theta keys show.")]
+The output is the bare signature, as the standard verifiers of its kind take it with the key of theta keys public: IETF BLS \
+(bls04), Ed25519 and Ed448 of RFC 8032 and BIP-340 (frost), PKCS#1 v1.5 and PSS (sh00). For example:
+  openssl pkeyutl -verify -rawin -pubin -inkey key.pem -in contract.pdf -sigfile contract.pdf.sig     Ed25519
+  openssl dgst -sha256 -verify key.pem -signature contract.pdf.sig contract.pdf                       RSA, PKCS#1 v1.5")]
 pub(crate) struct SignArgs {
     /// What to sign; - for standard input
     file: PathBuf,

@@ -14,19 +14,19 @@ mod expand;
 mod group;
 pub mod modular;
 mod msm;
+mod p256;
 mod ristretto;
+mod secp256k1;
 mod secret;
 mod transcript;
-pub mod p256;
-pub mod secp256k1;
 mod weierstrass;
-pub use p256::P256;
-pub use secp256k1::Secp256k1;
 
 pub use ed448::{Ed448, Ed448Element, Ed448Scalar};
 pub use ed25519::{Ed25519, Ed25519Element, Ed25519Scalar};
 pub use group::{DecodeError, Group, PairOf, Pairing, Scalar};
+pub use p256::{P256, P256Element, P256Scalar};
 pub use ristretto::{Ristretto255, RistrettoElement, RistrettoScalar};
+pub use secp256k1::{Secp256k1, Secp256k1Element, Secp256k1Scalar};
 pub use secret::Secret;
 pub use transcript::Transcript;
 

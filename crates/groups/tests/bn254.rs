@@ -19,12 +19,14 @@ fn vectors(file: &str) -> Vec<(Vec<u8>, Vec<u8>, Vec<u8>)> {
     assert_eq!(vectors.len(), 5);
     let point = |vector: &Value| {
         // The EVM writes the highest coefficient first.
-        ["x", "y"].into_iter().flat_map(|name| match &vector[name] {
-            Value::Array(coefficients) => coefficients.iter().rev().cloned().collect(),
-            single => vec![single.clone()],
-        })
-        .flat_map(|coefficient| hex::decode(coefficient.as_str().unwrap()).unwrap())
-        .collect()
+        ["x", "y"]
+            .into_iter()
+            .flat_map(|name| match &vector[name] {
+                Value::Array(coefficients) => coefficients.iter().rev().cloned().collect(),
+                single => vec![single.clone()],
+            })
+            .flat_map(|coefficient| hex::decode(coefficient.as_str().unwrap()).unwrap())
+            .collect()
     };
     vectors
         .iter()
@@ -165,9 +167,11 @@ fn flags_are_strict<G: Group>() {
     refused(compressed(G::ENCODED_LEN, 1, 0x40)); // infinity with something in it
     refused(compressed(G::ENCODED_LEN, 0, 0x00)); // all zeros: the EVM's infinity
     // x = p, whose place in the field 0 has, x = p + 1, and the largest 254-bit x.
-    for x in ["30644e72e131a029b85045b68181585d97816a916871ca8d3c208c16d87cfd47",
+    for x in [
+        "30644e72e131a029b85045b68181585d97816a916871ca8d3c208c16d87cfd47",
         "30644e72e131a029b85045b68181585d97816a916871ca8d3c208c16d87cfd48",
-        "3fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff"] {
+        "3fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+    ] {
         for flags in [0x40, 0x80, 0xc0] {
             let mut bytes = hex::decode(x).unwrap();
             bytes.resize(G::ENCODED_LEN, 0);

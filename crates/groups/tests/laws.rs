@@ -5,7 +5,7 @@
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use theta_groups::bls12_381::{G1, G2};
-use theta_groups::{DecodeError, Ed448, Ed25519, Group, Ristretto255, Scalar};
+use theta_groups::{DecodeError, Ed448, Ed25519, Group, P256, Ristretto255, Scalar, Secp256k1};
 
 fn rng(seed: u64) -> ChaCha20Rng {
     ChaCha20Rng::seed_from_u64(seed)
@@ -325,3 +325,5 @@ instantiate!(bls12_381_g1, G1, big_endian: true);
 instantiate!(bls12_381_g2, G2, big_endian: true);
 instantiate!(bn254_g1, theta_groups::bn254::G1, big_endian: true);
 instantiate!(bn254_g2, theta_groups::bn254::G2, big_endian: true);
+instantiate!(p256, P256, big_endian: true);
+instantiate!(secp256k1, Secp256k1, big_endian: true);

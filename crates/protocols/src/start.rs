@@ -1,7 +1,9 @@
 //! From a key and a statement to a running protocol.
 
+use core::marker::PhantomData;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use rand_core::CryptoRng;
 use theta_groups::{Secret, Transcript};
 use theta_rounds::{Abort, Bug, Driver, Effect, Input, Machine, PartyId};
@@ -9,6 +11,7 @@ use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, SecretMaterial};
 use theta_schemes::{Purpose, RequestError, Statement, ThresholdScheme, with_key};
 use theta_sharing::Threshold;
 
+use crate::frost;
 use crate::one_round::{OneRound, party_of};
 
 /// What a key can be asked to do.
@@ -81,6 +84,7 @@ pub fn start<'a>(
     statement: impl Into<Statement<'a>>,
 ) -> Result<AnyMachine, RequestError> {
     let statement = statement.into();
+    let any_public = public;
     let threshold = public.threshold();
     let ours = share.key_id() == public.key_id() && threshold.contains(share.index());
     let Some(local) = party_of(share.index()).filter(|_| ours) else { return Ok(Box::new(ForeignShare::default())) };
@@ -92,9 +96,26 @@ pub fn start<'a>(
             let protocol = OneRound::<Scheme>::new(local, threshold, Arc::clone(public), Arc::clone(key), request, seed);
             Ok(Box::new(Driver::new(local, parties(threshold), protocol)))
         } else {
-            Ok(Box::new(ForeignShare::default()))
+            any_public.check_request(statement)?;
+            Ok(start_frost(any_public, share, local, statement.bytes()))
         },
         else Ok(Box::new(ForeignShare::default()))
+    )
+}
+
+fn start_frost(public: &AnyPublicKey, share: &Arc<AnyKeyShare>, local: PartyId, message: &[u8]) -> AnyMachine {
+    let threshold = public.threshold();
+    let message = Bytes::copy_from_slice(message);
+    with_key!(
+        (public, share.as_ref()),
+        |public: Scheme, key| if frost {
+            let (public, key) = (Arc::clone(public), Arc::clone(key));
+            let protocol = frost::protocol(PhantomData::<Scheme>, local, threshold, public, key, message);
+            Box::new(Driver::new(local, parties(threshold), protocol))
+        } else {
+            Box::new(ForeignShare::default())
+        },
+        else Box::new(ForeignShare::default())
     )
 }
 
@@ -135,6 +156,10 @@ impl Machine for ForeignShare {
 
     fn contributions(&self) -> (usize, usize) {
         (0, 0)
+    }
+
+    fn awaits(&self, _party: PartyId) -> bool {
+        false
     }
 
     fn is_finished(&self) -> bool {

@@ -7,7 +7,8 @@ use bytes::Bytes;
 use rand_core::CryptoRng;
 
 use crate::{
-    Abort, Blame, Bug, Channel, Offence, Outgoing, PartyId, Progress, Recipient, RoundMessage, RoundProtocol, Slot,
+    Abort, Blame, Bug, Channel, Epilogue, Offence, Outgoing, PartyId, Progress, Recipient, RoundMessage, RoundProtocol,
+    Slot,
     mailbox::{Mailboxes, Stored},
 };
 
@@ -47,7 +48,7 @@ pub enum Effect<O> {
     },
     /// A party was caught. The instance goes on.
     Blame(Blame),
-    /// The end; exactly once, and the last effect of a machine.
+    /// The end; exactly once. After it, there are but replies to those that have not finished.
     Finished(Result<O, Abort>),
 }
 
@@ -62,15 +63,23 @@ pub trait Machine: Send {
     /// How many parties' contributions there are, and how many it takes.
     fn contributions(&self) -> (usize, usize);
 
-    /// Whether [`Effect::Finished`] was emitted; from then on every input is ignored.
+    /// Whether a party may have something to say that this one lacks: see [`RoundProtocol::awaits`].
+    fn awaits(&self, party: PartyId) -> bool;
+
+    /// Whether [`Effect::Finished`] was emitted; from then on inputs are ignored, but for what [`Machine::lingers`] says.
     fn is_finished(&self) -> bool;
+
+    /// Whether it has finished and still replies to those that have not: see [`Epilogue`].
+    fn lingers(&self) -> bool {
+        false
+    }
 }
 
 /// Where an instance is in its life.
-enum Phase<P> {
+enum Phase<P: RoundProtocol> {
     AwaitingStart(P),
     Running(P),
-    Finished { contributions: (usize, usize) },
+    Finished { contributions: (usize, usize), epilogue: Option<Box<dyn Epilogue<<P as RoundProtocol>::Message>>> },
 }
 
 /// Runs one instance of a [`RoundProtocol`] at one party.
@@ -115,7 +124,7 @@ impl<P: RoundProtocol> Driver<P> {
     }
 
     fn start(&mut self) {
-        let nothing = Phase::Finished { contributions: (0, 0) };
+        let nothing = Phase::Finished { contributions: (0, 0), epilogue: None };
         self.phase = match mem::replace(&mut self.phase, nothing) {
             Phase::AwaitingStart(protocol) => Phase::Running(protocol),
             other => other,
@@ -194,10 +203,27 @@ impl<P: RoundProtocol> Driver<P> {
 
     fn finish(&mut self, out: &mut Effects<P>, result: impl FnOnce(P) -> Result<P::Output, Abort>) {
         let contributions = self.contributions();
-        if let Phase::Running(protocol) = mem::replace(&mut self.phase, Phase::Finished { contributions }) {
+        let epilogue = self.running().and_then(RoundProtocol::epilogue);
+        if let Phase::Running(protocol) = mem::replace(&mut self.phase, Phase::Finished { contributions, epilogue }) {
             self.mailboxes = Mailboxes::default();
             out.push(Effect::Finished(result(protocol)));
         }
+    }
+}
+
+impl<P: RoundProtocol> Driver<P> {
+    /// Answers one that has not finished, if there is anything to say.
+    fn reply(&mut self, input: &Input) -> Option<Effect<P::Output>> {
+        let Phase::Finished { epilogue: Some(epilogue), .. } = &mut self.phase else { return None };
+        let Input::Message { from, slot, channel, .. } = input else { return None };
+        let known = *from != self.local && self.members.contains(from) && !self.banned.contains(from);
+        if !known || P::Message::channel(*slot) != Some(*channel) {
+            return None;
+        }
+        let message = epilogue.reply(*from, *slot)?;
+        let slot = message.slot();
+        let channel = P::Message::channel(slot)?;
+        Some(Effect::Send { to: Recipient::Party(*from), slot, channel, payload: message.encode() })
     }
 }
 
@@ -209,7 +235,7 @@ fn next_round<P: RoundProtocol>(protocol: &mut P, rng: &mut dyn CryptoRng, out: 
     for Outgoing { to, message } in protocol.do_round(rng)? {
         let slot = message.slot();
         let channel = P::Message::channel(slot).ok_or(Bug("a message for a slot that the protocol does not have"))?;
-        if channel == Channel::Private && to == Recipient::All {
+        if channel == Channel::Private && !matches!(to, Recipient::Party(_)) {
             return Err(Bug("a private message to all"));
         }
         out.push(Effect::Send { to, slot, channel, payload: message.encode() });
@@ -228,6 +254,7 @@ impl<P: RoundProtocol> Machine for Driver<P> {
     fn handle(&mut self, input: Input, rng: &mut dyn CryptoRng) -> Vec<Effect<P::Output>> {
         let mut out = Vec::new();
         if self.is_finished() {
+            out.extend(self.reply(&input));
             return out;
         }
         match input {
@@ -246,11 +273,23 @@ impl<P: RoundProtocol> Machine for Driver<P> {
     fn contributions(&self) -> (usize, usize) {
         match &self.phase {
             Phase::AwaitingStart(protocol) | Phase::Running(protocol) => protocol.contributions(),
-            Phase::Finished { contributions } => *contributions,
+            Phase::Finished { contributions, .. } => *contributions,
         }
+    }
+
+    fn awaits(&self, party: PartyId) -> bool {
+        let expected = match &self.phase {
+            Phase::AwaitingStart(protocol) | Phase::Running(protocol) => protocol.awaits(party),
+            Phase::Finished { .. } => false,
+        };
+        expected && party != self.local && self.members.contains(&party) && !self.banned.contains(&party)
     }
 
     fn is_finished(&self) -> bool {
         matches!(self.phase, Phase::Finished { .. })
+    }
+
+    fn lingers(&self) -> bool {
+        matches!(self.phase, Phase::Finished { epilogue: Some(_), .. })
     }
 }

@@ -17,7 +17,8 @@ pub use driver::{Driver, Effect, Input, Machine};
 pub use evidence::{Blame, Evidence, Offence};
 pub use mailbox::{EARLY_BYTES, EARLY_MESSAGES};
 pub use protocol::{
-    Abort, Bug, Channel, Malformed, Outgoing, PartyId, Progress, Recipient, Round, RoundMessage, RoundProtocol, Slot,
+    Abort, Bug, Channel, Epilogue, Malformed, Outgoing, PartyId, Progress, Recipient, Round, RoundMessage,
+    RoundProtocol, Slot,
 };
 
 #[cfg(test)]

@@ -90,6 +90,8 @@ pub enum Recipient {
     Party(PartyId),
     /// All the others.
     All,
+    /// Whoever of the others asks for it, as those do who wait for longer than they should; nobody else.
+    OnRequest,
 }
 
 /// A message to send.
@@ -138,6 +140,13 @@ pub enum Abort {
     Bug(#[from] Bug),
 }
 
+/// What a party that has finished still does for those that have not: it answers, and changes nothing.
+pub trait Epilogue<M>: Send {
+    /// The answer to a message of that slot, if there is one; to its sender alone. Each party is answered a bounded number
+    /// of times.
+    fn reply(&mut self, from: PartyId, slot: Slot) -> Option<M>;
+}
+
 /// A multi-party protocol as one party sees it.
 ///
 /// Inside, an enum of states owned by value and named for what they await. Randomness enters in [`do_round`] only (and,
@@ -177,6 +186,9 @@ pub trait RoundProtocol: Send + 'static {
     /// A party was banned by the driver (equivocation, garbage): forget what it sent, expect nothing more from it.
     fn exclude(&mut self, party: PartyId);
 
+    /// Whether that party may have something to say that is not here: then it is worth to ask it, should time pass.
+    fn awaits(&self, party: PartyId) -> bool;
+
     /// Where the protocol stands.
     fn progress(&self) -> Progress;
 
@@ -192,6 +204,11 @@ pub trait RoundProtocol: Send + 'static {
 
     /// How many parties' contributions it has, and how many it takes, for people who watch.
     fn contributions(&self) -> (usize, usize);
+
+    /// What is left to do for others when this party has finished. Asked just before [`finalize`](Self::finalize).
+    fn epilogue(&self) -> Option<Box<dyn Epilogue<Self::Message>>> {
+        None
+    }
 
     /// The result.
     ///

@@ -37,6 +37,7 @@ pub mod coins;
 mod derived_rng;
 mod dleq_share;
 mod family;
+pub mod import;
 pub mod keys;
 mod selection;
 pub mod signatures;

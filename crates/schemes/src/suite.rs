@@ -100,6 +100,17 @@ macro_rules! for_each_suite {
             [frost] FrostEd448 = $crate::signatures::frost::Frost<$crate::signatures::frost::Ed448Shake256>,
                 "frost-ed448", "FROST", "ed448", Sign,
                 "Ed448 signatures (RFC 8032) in two rounds (RFC 9591).";
+            [frost] FrostP256 = $crate::signatures::frost::Frost<$crate::signatures::frost::P256Sha256>,
+                "frost-p256", "FROST", "p256", Sign,
+                "Schnorr signatures in two rounds (RFC 9591) on P-256.";
+            [frost] FrostSecp256k1 =
+                $crate::signatures::frost::Frost<$crate::signatures::frost::Secp256k1Sha256>,
+                "frost-secp256k1", "FROST", "secp256k1", Sign,
+                "Schnorr signatures in two rounds (RFC 9591) on secp256k1.";
+            [frost] FrostSecp256k1Tr =
+                $crate::signatures::frost::Frost<$crate::signatures::frost::Secp256k1Taproot>,
+                "frost-secp256k1-tr", "FROST", "secp256k1", Sign,
+                "Taproot signatures (BIP-340, BIP-341) in two rounds (as RFC 9591).";
         }
     };
 }

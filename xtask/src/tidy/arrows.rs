@@ -51,6 +51,20 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("theta-bench", &[]),
+    // Reads the decoders of every floor.
+    (
+        "theta-fuzz",
+        &[
+            "theta-service",
+            "theta-orchestration",
+            "theta-network",
+            "theta-wire",
+            "theta-schemes",
+            "theta-sharing",
+            "theta-groups",
+            "theta-rounds",
+        ],
+    ),
     ("xtask", &[]),
 ];
 

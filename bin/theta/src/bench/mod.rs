@@ -1,8 +1,9 @@
-//! `theta bench`: measurements of a running group.
+//! `theta bench`: measurements of a running group, and of the mathematics alone.
 
 mod drive;
 pub(crate) mod latency;
 mod load;
+mod micro;
 mod process;
 mod report;
 mod requests;
@@ -16,6 +17,8 @@ use crate::{exit::Failure, output::Output};
 pub(crate) enum BenchCommand {
     /// Put a group under load: throughput, latency, CPU and memory
     Load(load::LoadArgs),
+    /// Measure every step of every scheme on this machine: time, size, memory; a table and plots
+    Micro(micro::MicroArgs),
 }
 
 impl BenchCommand {
@@ -23,6 +26,7 @@ impl BenchCommand {
     pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
         match self {
             Self::Load(args) => load::run(&args, output),
+            Self::Micro(args) => micro::run(&args, output),
         }
     }
 }

@@ -54,7 +54,7 @@ impl Stage<'_> {
             self.show.say(format_args!("node {node}: process {pid}"));
         }
         let worker = self.worker()?;
-        self.await_mesh(&worker.client, n.into()).await?;
+        await_mesh(&worker.client, n.into()).await?;
         self.show.good(format_args!(
             "all nodes are connected to each other over mutually authenticated TLS 1.3, after {}",
             units::human(begin.elapsed())
@@ -67,7 +67,7 @@ impl Stage<'_> {
             self.material.name,
             Bytes(contents)
         ));
-        let mut rows = self.work(&worker, "all up").await?;
+        let mut rows = self.work(&worker, &Operation::ALL_AND_TWO_ROUNDS, "all up").await?;
 
         if n == k {
             self.show.act("It takes all nodes, so none may fail");
@@ -91,10 +91,15 @@ impl Stage<'_> {
         Ok(Worker { client, keyring: Keyring::new(&dir), material: self.material })
     }
 
-    /// Every operation, first told and then repeated.
-    async fn work(&self, worker: &Worker<'_>, act: &'static str) -> Result<Vec<Row>, Failure> {
+    /// These operations, first told and then repeated.
+    async fn work(
+        &self,
+        worker: &Worker<'_>,
+        operations: &[Operation],
+        act: &'static str,
+    ) -> Result<Vec<Row>, Failure> {
         let mut rows = Vec::new();
-        for operation in Operation::ALL {
+        for operation in operations.iter().copied() {
             let first = worker.perform(operation, act, 0).await?;
             let mut contributors: Vec<u16> = first.answer.contributors.iter().map(|node| node.get()).collect();
             contributors.sort_unstable();
@@ -114,15 +119,15 @@ impl Stage<'_> {
         let (n, victim) = (self.plan.nodes(), self.plan.nodes());
         self.show.act(format_args!("Node {victim} is killed (SIGKILL), and nobody waits for it"));
         cluster.kill(victim)?;
-        let mut rows = self.work(worker, "one killed").await?;
+        let mut rows = self.work(worker, &Operation::ALL, "one killed").await?;
 
         self.show.act(format_args!("Node {victim} starts again"));
         cluster.start(victim, Program::Node)?;
         cluster.listening(PATIENCE).await?;
         let begin = Instant::now();
-        self.await_mesh(&worker.client, n.into()).await?;
+        await_mesh(&worker.client, n.into()).await?;
         self.show.good(format_args!("connected to the others again after {}", units::human(begin.elapsed())));
-        rows.extend(self.work(worker, "restarted").await?);
+        rows.extend(self.work(worker, &Operation::ALL, "restarted").await?);
         Ok(rows)
     }
 
@@ -134,7 +139,7 @@ impl Stage<'_> {
         cluster.kill(liar)?;
         cluster.start(liar, Program::Liar)?;
         cluster.listening(PATIENCE).await?;
-        self.await_mesh(&worker.client, self.plan.nodes().into()).await?;
+        await_mesh(&worker.client, self.plan.nodes().into()).await?;
         self.show.say("its shares are well-formed, but each belongs to another request");
 
         let mut tallies = Vec::new();
@@ -152,7 +157,7 @@ impl Stage<'_> {
                 cluster.kill(liar)?;
                 cluster.start(liar, Program::Node)?;
                 cluster.listening(PATIENCE).await?;
-                self.await_mesh(&worker.client, self.plan.nodes().into()).await?;
+                await_mesh(&worker.client, self.plan.nodes().into()).await?;
                 self.show.good(format_args!("node {liar} is replaced by an honest one again"));
                 return Ok(tallies.into_iter().map(|tally| Tally::row(tally, ACT)).collect());
             }
@@ -170,24 +175,24 @@ impl Stage<'_> {
         let culprits = ask::culprits(&client.status().await);
         culprits.into_iter().find(|culprit| culprit.node == liar).map(|culprit| culprit.misbehaviour)
     }
+}
 
-    /// Waits until `expected` nodes answer and each of them is connected to all the others.
-    async fn await_mesh(&self, client: &Client, expected: usize) -> Result<(), Failure> {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            let statuses = client.status().await;
-            let connected = statuses.iter().filter_map(|status| status.status.as_ref().ok()).filter(|(response, _)| {
-                let up = response.peers.iter().filter(|peer| peer.state() == PeerState::Connected).count();
-                up + 1 >= expected
-            });
-            if connected.count() >= expected {
-                return Ok(());
-            }
-            if Instant::now() > deadline {
-                return Err(Failure::NoAnswer("the nodes do not find each other".to_owned()));
-            }
-            time::sleep(Duration::from_millis(20)).await;
+/// Waits until `expected` nodes answer and each of them is connected to all the others.
+pub(super) async fn await_mesh(client: &Client, expected: usize) -> Result<(), Failure> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let statuses = client.status().await;
+        let connected = statuses.iter().filter_map(|status| status.status.as_ref().ok()).filter(|(response, _)| {
+            let up = response.peers.iter().filter(|peer| peer.state() == PeerState::Connected).count();
+            up + 1 >= expected
+        });
+        if connected.count() >= expected {
+            return Ok(());
         }
+        if Instant::now() > deadline {
+            return Err(Failure::NoAnswer("the nodes do not find each other".to_owned()));
+        }
+        time::sleep(Duration::from_millis(20)).await;
     }
 }
 

@@ -1,6 +1,7 @@
 //! `theta demo`: a real network on this machine, at work, with a node that dies and one that lies.
 
 mod acts;
+mod every;
 mod independent;
 mod liar;
 mod material;
@@ -8,6 +9,7 @@ mod show;
 mod work;
 
 use std::{
+    future::Future,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -32,6 +34,7 @@ use crate::{
 Examples:
   theta demo
   theta demo --file letter.txt --nodes 7 --threshold 3
+  theta demo --all           use every suite there is; the RSA keys take seconds to minutes to make
   theta demo --keep          leave the network running, to try the other commands on it
 
 Everything is real: each node is a process of its own, all speak mutually authenticated TLS 1.3 on loopback.")]
@@ -48,6 +51,9 @@ pub(crate) struct DemoArgs {
     /// How often each operation is done, to measure its latency
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
     rounds: u16,
+    /// Use a key of every suite and check each result with an independent verifier where there is one
+    #[arg(long, conflicts_with = "keep")]
+    all: bool,
     /// Leave the network running at the end
     #[arg(long)]
     keep: bool,
@@ -59,38 +65,31 @@ pub(crate) struct DemoArgs {
 /// `theta demo`.
 pub(crate) fn run(args: &DemoArgs, output: Output) -> Result<(), Failure> {
     let material = Material::load(args.file.as_deref())?;
-    let plan = Plan::new(args.nodes, args.threshold, plan::default_keys())?;
-    let home = Home::new(args.dir.as_deref())?;
+    let keys = if args.all { every::keys()? } else { plan::default_keys() };
+    let plan = Plan::new(args.nodes, args.threshold, keys)?;
+    let mut home = Home::new(args.dir.as_deref())?;
     let lifetime = if args.keep { Lifetime::Kept } else { Lifetime::Tied };
+    if args.all {
+        output::note("dealing the keys; those of RSA take seconds to minutes");
+    }
     let cluster = Cluster::create(&home.group, &plan, lifetime)?;
 
     let show = Show::new(output);
-    let runtime = connect::runtime()?;
-    let played = runtime.block_on(async {
-        let stage = Stage { show: &show, material: &material, plan: &plan, group: &home.group, rounds: args.rounds };
-        let mut pressed = ctrl_c()?;
-        tokio::select! {
-            played = stage.play(cluster) => played,
-            _ = pressed.recv() => Err(Failure::Interrupted),
-        }
-    });
-    match played {
-        Ok((cluster, rows)) => {
-            show.table(&rows)?;
-            show.next(&home.group, args.keep.then(|| cluster.pids()).as_deref());
-            if args.keep {
-                cluster.release();
-                home.keep();
-            }
-            Ok(())
-        }
-        Err(Failure::Interrupted) => Err(Failure::Interrupted),
-        Err(failure) => {
-            output::note(format_args!("the nodes' logs are {}/node-*.log", home.group.display()));
-            home.keep();
-            Err(failure)
-        }
+    if args.all {
+        let stage = every::Stage { show: &show, material: &material, rounds: args.rounds, nodes: plan.nodes() };
+        let (_cluster, lines) = home.unless_interrupted(stage.play(cluster))?;
+        return every::table(&lines, output);
     }
+    let group = home.group.clone();
+    let stage = Stage { show: &show, material: &material, plan: &plan, group: &group, rounds: args.rounds };
+    let (cluster, rows) = home.unless_interrupted(stage.play(cluster))?;
+    show.table(&rows)?;
+    show.next(&group, args.keep.then(|| cluster.pids()).as_deref());
+    if args.keep {
+        cluster.release();
+        home.keep();
+    }
+    Ok(())
 }
 
 /// How long nodes may take to start and to find each other.
@@ -112,8 +111,24 @@ impl Home {
         Ok(Self { group: temporary.path().join("group"), temporary: Some(temporary) })
     }
 
-    fn keep(self) {
-        if let Some(temporary) = self.temporary {
+    /// Plays to the end or to Ctrl-C. If it fails, the directory with the logs stays.
+    fn unless_interrupted<T>(&mut self, play: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+        let played = connect::runtime()?.block_on(async {
+            let mut pressed = ctrl_c()?;
+            tokio::select! {
+                played = play => played,
+                _ = pressed.recv() => Err(Failure::Interrupted),
+            }
+        });
+        if matches!(&played, Err(failure) if *failure != Failure::Interrupted) {
+            output::note(format_args!("the nodes' logs are {}/node-*.log", self.group.display()));
+            self.keep();
+        }
+        played
+    }
+
+    fn keep(&mut self) {
+        if let Some(temporary) = self.temporary.take() {
             // Only the automatic removal ends; the path is known from `group`.
             let _ = temporary.keep();
         }

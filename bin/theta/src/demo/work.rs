@@ -6,30 +6,39 @@ use theta_client::{Answer, Client};
 use theta_network::PeerId;
 use theta_schemes::ciphers::payload::{self, Aead};
 
-use super::{independent, material::Material, show::Row};
+use super::{
+    independent::{self, Verdict},
+    material::Material,
+    show::Row,
+};
 use crate::{
     bench::latency::Latencies,
     exit::Failure,
     keys::{Keyring, NamedKey},
 };
 
-/// The three things that the group does.
+/// The things that the group does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Decrypt,
     Sign,
+    /// In two rounds, with a key that is an ordinary Ed25519 key.
+    SignEd25519,
     Flip,
 }
 
 impl Operation {
-    /// In the order of the story.
+    /// In the order of the story: one of each purpose.
     pub(crate) const ALL: [Self; 3] = [Self::Decrypt, Self::Sign, Self::Flip];
+    /// The same and a signature in two rounds.
+    pub(crate) const ALL_AND_TWO_ROUNDS: [Self; 4] = [Self::Decrypt, Self::Sign, Self::SignEd25519, Self::Flip];
 
     /// The key that does it.
     const fn key(self) -> &'static str {
         match self {
             Self::Decrypt => "files",
             Self::Sign => "sign",
+            Self::SignEd25519 => "sign-ed25519",
             Self::Flip => "coin",
         }
     }
@@ -38,7 +47,7 @@ impl Operation {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Decrypt => "decrypt",
-            Self::Sign => "sign",
+            Self::Sign | Self::SignEd25519 => "sign",
             Self::Flip => "flip coin",
         }
     }
@@ -77,7 +86,7 @@ impl Worker<'_> {
         let key = self.keyring.named(operation.key())?;
         match operation {
             Operation::Decrypt => self.decrypt(&key).await,
-            Operation::Sign => self.sign(&key, act, round).await,
+            Operation::Sign | Operation::SignEd25519 => self.sign(&key, act, round).await,
             Operation::Flip => self.flip(&key, act, round).await,
         }
     }
@@ -110,11 +119,12 @@ impl Worker<'_> {
     async fn sign(&self, key: &NamedKey, act: &str, round: u16) -> Result<Done, Failure> {
         let message = self.material.variant(act, round);
         let answer = self.client.sign(key.name.as_str(), message.clone().into()).await?;
-        if !independent::verifies(key.public.public_key_bytes(), &message, &answer.result) {
-            return Err(Failure::Failed("blst does not accept a signature of the group".to_owned()));
-        }
-        let name = &self.material.name;
-        let account = format!("signed {name}: the verifier of the library blst accepts the signature");
+        let who = match independent::verify(&key.public, &message, &answer.result)? {
+            Verdict::Accepted(who) => who,
+            verdict => return Err(Failure::Failed(format!("a signature of the group is not accepted: {verdict:?}"))),
+        };
+        let (name, scheme) = (&self.material.name, key.public.suite().scheme());
+        let account = format!("signed {name} ({scheme}): the verifier of the library {who} accepts the signature");
         Ok(Done { account, answer: answer.map(drop) })
     }
 

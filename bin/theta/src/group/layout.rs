@@ -12,16 +12,20 @@ use theta_network::{
     GeneratedIdentity, Identity, PeerId,
     group::{GroupClient, GroupFile, GroupNode},
 };
-use theta_schemes::keys::deal_any;
 use theta_service::config::{ListenConfig, NodeConfig};
 
-use super::plan::{Addresses, Plan};
+use super::{
+    deal,
+    plan::{Addresses, Plan},
+};
 use crate::{exit::Failure, files};
 
 /// Whether others than the owner may read a file.
 #[derive(Clone, Copy)]
-enum Readable {
+pub(super) enum Readable {
+    /// Everybody.
     ByAll,
+    /// Nobody else.
     ByOwner,
 }
 
@@ -79,7 +83,8 @@ fn write_group(root: &Path, name: &str, plan: &Plan, addresses: &[Addresses]) ->
     write_keys(root, plan)
 }
 
-fn node_dir(root: &Path, number: u16) -> PathBuf {
+/// Where a node's files are.
+pub(super) fn node_dir(root: &Path, number: u16) -> PathBuf {
     root.join(format!("node-{number}"))
 }
 
@@ -98,23 +103,14 @@ fn write_member(dir: &Path, what: &str, group: &str, identity: &GeneratedIdentit
 
 fn write_keys(root: &Path, plan: &Plan) -> Result<(), Failure> {
     let mut rng = crate::random::generator()?;
-    for key in plan.keys() {
-        let name = key.name();
-        let (public, shares) = deal_any(key.suite(), plan.any_k_of_n(), &mut rng);
-        let public_text = public.to_text(key.key_name());
-        let public_file = format!("keys/{name}.pub");
-        write(&root.join("client").join(&public_file), public_text.as_bytes(), Readable::ByAll)?;
-        for (number, share) in (1..=plan.nodes()).zip(&shares) {
-            let dir = node_dir(root, number);
-            write(&dir.join(&public_file), public_text.as_bytes(), Readable::ByAll)?;
-            let share_text = share.to_text(key.key_name());
-            write(&dir.join(format!("keys/{name}.share")), share_text.expose().as_bytes(), Readable::ByOwner)?;
-        }
-    }
-    Ok(())
+    plan.keys().iter().try_for_each(|key| {
+        let dealt = deal::deal(key, plan.any_k_of_n(), plan.modulus_bits(), &mut rng)?;
+        deal::write_key(root, plan.nodes(), key.key_name(), &dealt)
+    })
 }
 
-fn write(path: &Path, bytes: &[u8], readable: Readable) -> Result<(), Failure> {
+/// Writes a new file.
+pub(super) fn write(path: &Path, bytes: &[u8], readable: Readable) -> Result<(), Failure> {
     let mode = match readable {
         Readable::ByAll => 0o644,
         Readable::ByOwner => 0o600,

@@ -1,5 +1,6 @@
 //! `theta group`: the directories of a new group.
 
+mod deal;
 mod layout;
 pub(crate) mod plan;
 
@@ -11,7 +12,10 @@ use std::{
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-pub(crate) use self::layout::create;
+pub(crate) use self::{
+    deal::{DealtKey, ExistingGroup, ModulusArgs, deal},
+    layout::create,
+};
 use self::plan::{KeySpec, Plan};
 use crate::{
     exit::Failure,
@@ -30,6 +34,7 @@ Examples:
   theta group init
   theta group init --nodes 7 --threshold 3 --dir my-group
   theta group init --keys files=sg02-ristretto255,sign=bls04-bls12381-min-pk
+  theta group init --keys release=frost-ed25519,rsa=sh00-pkcs1-sha256 --bits 3072
   theta group init --nodes 3 --host 10.0.0.1,10.0.0.2,10.0.0.3
 
 It writes group.toml (public, the same for all), node-1, node-2, ... (secret, one for each machine) and client (the \
@@ -55,9 +60,11 @@ pub(crate) struct InitArgs {
     /// Node i listens on the ports BASE + 10 i (nodes), + 1 (clients) and + 2 (metrics, on loopback)
     #[arg(long, value_name = "BASE", default_value_t = 7100)]
     base_port: u16,
-    /// Keys to deal, each a SUITE or NAME=SUITE [default: one for each suite]
+    /// Keys to deal, each a SUITE or NAME=SUITE [default: the usual ones; theta suites lists all]
     #[arg(long, value_name = "KEY", value_delimiter = ',', default_values_t = plan::default_keys(), hide_default_value = true)]
     keys: Vec<KeySpec>,
+    #[command(flatten)]
+    modulus: ModulusArgs,
 }
 
 #[derive(Serialize)]
@@ -85,7 +92,8 @@ impl GroupCommand {
 }
 
 fn init(args: InitArgs, output: Output) -> Result<(), Failure> {
-    let plan = Plan::new(args.nodes, args.threshold, args.keys)?;
+    let bits = args.modulus.bits(&args.keys)?;
+    let plan = Plan::new(args.nodes, args.threshold, args.keys)?.with_modulus_bits(bits);
     let addresses = plan::addresses(args.nodes, &args.host, args.base_port)?;
     create(&args.dir, &plan, &addresses)?;
     let made = Made {

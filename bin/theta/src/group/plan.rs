@@ -9,13 +9,15 @@ use std::{
 
 use theta_schemes::{Suite, keys::KeyName};
 
-use crate::exit::Failure;
+use super::deal::DEFAULT_BITS;
+use crate::{exit::Failure, suites};
 
-/// Keys that a group starts with: one for each suite, the usual one of each purpose under the shortest name.
-const DEFAULT_KEYS: [(&str, Suite); 6] = [
+/// Keys that a group starts with: quick to make, the usual one of each purpose under the shortest name.
+const DEFAULT_KEYS: [(&str, Suite); 7] = [
     ("files", Suite::Sg02Ristretto255),
     ("files-bls", Suite::Sg02Bls12381),
     ("sign", Suite::Bls04MinPk),
+    ("sign-ed25519", Suite::FrostEd25519),
     ("beacon", Suite::Bls04MinSig),
     ("coin", Suite::Cks05Ristretto255),
     ("coin-bls", Suite::Cks05Bls12381),
@@ -29,6 +31,13 @@ pub(crate) struct KeySpec {
 }
 
 impl KeySpec {
+    /// A key that is called what it is.
+    #[cfg(feature = "demo")]
+    pub(crate) fn of(suite: Suite) -> Result<Self, Failure> {
+        let name = suite.name().parse().map_err(Failure::internal)?;
+        Ok(Self { name, suite })
+    }
+
     /// What it is called.
     pub(crate) fn name(&self) -> &str {
         self.name.as_str()
@@ -56,7 +65,7 @@ impl FromStr for KeySpec {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, suite) = text.split_once('=').unwrap_or((text, text));
-        let suite: Suite = suite.parse().map_err(|error| format!("{error}"))?;
+        let suite = suites::parse(suite)?;
         let name = name.parse().map_err(|error| format!("{error}"))?;
         Ok(Self { name, suite })
     }
@@ -73,6 +82,7 @@ impl fmt::Display for KeySpec {
 pub(crate) struct Plan {
     threshold: theta_sharing::Threshold,
     keys: Vec<KeySpec>,
+    modulus_bits: u32,
 }
 
 impl Plan {
@@ -80,11 +90,18 @@ impl Plan {
     pub(crate) fn new(nodes: u16, threshold: u16, keys: Vec<KeySpec>) -> Result<Self, Failure> {
         let threshold = theta_sharing::Threshold::new(threshold, nodes)
             .map_err(|error| Failure::Usage(format!("--threshold {threshold} --nodes {nodes}: {error}")))?;
-        let mut names = BTreeSet::new();
-        if let Some(twice) = keys.iter().find(|key| !names.insert(key.name())) {
-            return Err(Failure::Usage(format!("--keys names two keys {:?}: write NAME=SUITE for one", twice.name())));
-        }
-        Ok(Self { threshold, keys })
+        check_names(&keys)?;
+        Ok(Self { threshold, keys, modulus_bits: DEFAULT_BITS })
+    }
+
+    /// The same with RSA keys of this size.
+    pub(crate) fn with_modulus_bits(self, modulus_bits: u32) -> Self {
+        Self { modulus_bits, ..self }
+    }
+
+    /// Bits of the RSA keys.
+    pub(crate) const fn modulus_bits(&self) -> u32 {
+        self.modulus_bits
     }
 
     /// n.
@@ -105,6 +122,15 @@ impl Plan {
     /// The keys to make.
     pub(crate) fn keys(&self) -> &[KeySpec] {
         &self.keys
+    }
+}
+
+/// Refuses two keys of one name.
+pub(crate) fn check_names(keys: &[KeySpec]) -> Result<(), Failure> {
+    let mut names = BTreeSet::new();
+    match keys.iter().find(|key| !names.insert(key.name())) {
+        Some(twice) => Err(Failure::Usage(format!("there are two keys {:?}: write NAME=SUITE for one", twice.name()))),
+        None => Ok(()),
     }
 }
 
@@ -155,10 +181,10 @@ mod tests {
     const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
     #[test]
-    fn defaults_cover_every_suite_once() {
+    fn defaults_are_all_understood_and_quick() {
         let suites: BTreeSet<_> = default_keys().iter().map(KeySpec::suite).collect();
-        assert_eq!(suites.len(), Suite::ALL.len());
-        assert_eq!(default_keys().len(), Suite::ALL.len());
+        assert_eq!(suites.len(), DEFAULT_KEYS.len());
+        assert!(suites.iter().all(|suite| suite.group() != "RSA"), "primes take too long");
     }
 
     #[test]
@@ -167,7 +193,7 @@ mod tests {
         assert_eq!(key.name(), "sg02-ristretto255");
         let key: KeySpec = "vault=sg02-bls12381".parse().unwrap();
         assert_eq!((key.name(), key.suite()), ("vault", Suite::Sg02Bls12381));
-        assert!("vault=rot13".parse::<KeySpec>().unwrap_err().contains("sg02-ristretto255"));
+        assert!("vault=rot13".parse::<KeySpec>().unwrap_err().contains("theta suites"));
         assert!("../x=sg02-bls12381".parse::<KeySpec>().is_err());
     }
 

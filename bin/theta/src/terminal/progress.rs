@@ -60,6 +60,37 @@ impl Drop for Progress {
     }
 }
 
+/// Shows, on a terminal, how far the search for an RSA key's primes is. Nobody knows when it ends.
+pub(crate) struct PrimeSearch {
+    bar: ProgressBar,
+    key: String,
+}
+
+impl PrimeSearch {
+    /// For a key of this name and size.
+    pub(crate) fn new(key: &str, bits: u32) -> Self {
+        let bar = ProgressBar::new_spinner();
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}, {elapsed}") {
+            bar.set_style(style);
+        }
+        let search = Self { bar, key: format!("{key}: looking for two safe primes of {} bits", bits / 2) };
+        search.reached(0, 0);
+        search.bar.enable_steady_tick(Duration::from_millis(120));
+        search
+    }
+
+    /// So many candidates were tested and so many primes found.
+    pub(crate) fn reached(&self, tested: u64, found: usize) {
+        self.bar.set_message(format!("{}, {tested} candidates tried, {found} found", self.key));
+    }
+}
+
+impl Drop for PrimeSearch {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 /// How long work has to notice that it is interrupted; it cannot while it waits for a pipe.
 const NOTICE: Duration = Duration::from_millis(300);
 

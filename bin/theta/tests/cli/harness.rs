@@ -130,13 +130,17 @@ impl Group {
     /// The same, started.
     pub(crate) fn started() -> Self {
         let mut group = Self::made();
-        for node in 1..=4 {
-            group.start(node);
-        }
-        for node in 1..=4 {
-            group.await_up(node);
-        }
+        group.start_all();
         group
+    }
+
+    pub(crate) fn start_all(&mut self) {
+        for node in 1..=4 {
+            self.start(node);
+        }
+        for node in 1..=4 {
+            self.await_up(node);
+        }
     }
 
     /// One that all tests share which do not change it.

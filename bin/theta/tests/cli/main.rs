@@ -15,4 +15,5 @@ mod demo;
 mod faults;
 mod group;
 mod harness;
+mod keys;
 mod operations;

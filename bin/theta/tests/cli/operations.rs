@@ -165,7 +165,7 @@ fn keys_are_listed_and_shown() {
     let group = Group::shared();
     let list = group.theta(&["keys", "list", "--json"]).ok().json();
     let names: Vec<&str> = list.as_array().unwrap().iter().map(|key| key["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["beacon", "coin", "coin-bls", "files", "files-bls", "sign"]);
+    assert_eq!(names, ["beacon", "coin", "coin-bls", "files", "files-bls", "sign", "sign-ed25519"]);
     let text = group.theta(&["keys", "list"]).ok().text();
     assert!(text.contains("sg02-ristretto255") && text.contains("2 of 4") && !text.contains('\u{1b}'), "{text}");
     let key = group.theta(&["keys", "show", "sign", "--json"]).ok().json();

@@ -47,10 +47,8 @@ pub(crate) struct Affine<C: Curve> {
 }
 
 impl<C: Curve> Point<C> {
-    pub(super) const IDENTITY: Self =
-        Self { x: C::Coordinate::ZERO, y: C::Coordinate::ONE, z: C::Coordinate::ZERO };
-    pub(super) const GENERATOR: Self =
-        Self { x: C::GENERATOR.0, y: C::GENERATOR.1, z: C::Coordinate::ONE };
+    pub(super) const IDENTITY: Self = Self { x: C::Coordinate::ZERO, y: C::Coordinate::ONE, z: C::Coordinate::ZERO };
+    pub(super) const GENERATOR: Self = Self { x: C::GENERATOR.0, y: C::GENERATOR.1, z: C::Coordinate::ONE };
 
     pub(super) fn is_identity(&self) -> Choice {
         self.z.is_zero()
@@ -63,11 +61,7 @@ impl<C: Curve> Point<C> {
         let bzz3 = C::times_3b(z.square());
         let yy8 = yy.double().double().double();
         let difference = yy - (bzz3.double() + bzz3);
-        Self {
-            x: (difference * (x * y)).double(),
-            y: difference * (yy + bzz3) + bzz3 * yy8,
-            z: yy8 * (y * z),
-        }
+        Self { x: (difference * (x * y)).double(), y: difference * (yy + bzz3) + bzz3 * yy8, z: yy8 * (y * z) }
     }
 
     /// The same, algorithm 7.
@@ -109,11 +103,7 @@ impl<C: Curve> Point<C> {
 
     /// `other` if `choice`, otherwise this.
     pub(super) fn select(&self, other: &Self, choice: Choice) -> Self {
-        Self {
-            x: self.x.select(other.x, choice),
-            y: self.y.select(other.y, choice),
-            z: self.z.select(other.z, choice),
-        }
+        Self { x: self.x.select(other.x, choice), y: self.y.select(other.y, choice), z: self.z.select(other.z, choice) }
     }
 
     /// Its product with a public integer, bit by bit; also right for points outside the prime-order group.
@@ -127,10 +117,7 @@ impl<C: Curve> Point<C> {
     /// Divides by Z in constant time; the identity comes out as (0, 1).
     pub(super) fn to_affine(self) -> Affine<C> {
         let inverse = self.z.invert();
-        Affine {
-            x: self.x * inverse,
-            y: (self.y * inverse).select(C::Coordinate::ONE, self.is_identity()),
-        }
+        Affine { x: self.x * inverse, y: (self.y * inverse).select(C::Coordinate::ONE, self.is_identity()) }
     }
 
     /// The same for many with one inversion (Montgomery's trick).
@@ -153,10 +140,7 @@ impl<C: Curve> Point<C> {
                 let is_identity = point.is_identity();
                 let factor = inverse * prefix;
                 inverse = inverse * point.z.select(C::Coordinate::ONE, is_identity);
-                Affine {
-                    x: point.x * factor,
-                    y: (point.y * factor).select(C::Coordinate::ONE, is_identity),
-                }
+                Affine { x: point.x * factor, y: (point.y * factor).select(C::Coordinate::ONE, is_identity) }
             })
             .collect();
         affine.reverse();

@@ -54,7 +54,8 @@ const P_MINUS_3_OVER_4: [u64; 4] =
 const P_MINUS_2: [u64; 4] =
     [0x3c20_8c16_d87c_fd45, 0x9781_6a91_6871_ca8d, 0xb850_45b6_8181_585d, 0x3064_4e72_e131_a029];
 /// 1 / 2.
-const HALF: Fq = Fq::from_raw([0x9e10_460b_6c3e_7ea4, 0xcbc0_b548_b438_e546, 0xdc28_22db_40c0_ac2e, 0x1832_2739_7098_d014]);
+const HALF: Fq =
+    Fq::from_raw([0x9e10_460b_6c3e_7ea4, 0xcbc0_b548_b438_e546, 0xdc28_22db_40c0_ac2e, 0x1832_2739_7098_d014]);
 
 /// `base` to a public exponent, little-endian, by windows of four bits.
 pub(super) fn power<F: Copy + Mul<Output = F>>(base: F, exponent: &[u64; 4], one: F) -> F {
@@ -280,8 +281,7 @@ mod tests {
 
     #[test]
     fn quadratic_extension() {
-        let samples: Vec<Fq2> =
-            samples().iter().flat_map(|a| samples().into_iter().map(|b| Fq2::new(*a, b))).collect();
+        let samples: Vec<Fq2> = samples().iter().flat_map(|a| samples().into_iter().map(|b| Fq2::new(*a, b))).collect();
         roots_and_inverses(&samples);
     }
 }

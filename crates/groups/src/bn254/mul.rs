@@ -9,12 +9,8 @@ use subtle::{Choice, ConditionallySelectable, ConstantTimeEq, ConstantTimeGreate
 use zeroize::Zeroize;
 
 /// A cube root of unity modulo the order: what the endomorphism (x, y) -> (beta x, y) multiplies by.
-pub(super) const LAMBDA: Bn254Scalar = Bn254Scalar::from_raw([
-    0xb8ca_0b2d_3663_6f23,
-    0xcc37_a73f_ec2b_c5e9,
-    0x048b_6e19_3fd8_4104,
-    0x3064_4e72_e131_a029,
-]);
+pub(super) const LAMBDA: Bn254Scalar =
+    Bn254Scalar::from_raw([0xb8ca_0b2d_3663_6f23, 0xcc37_a73f_ec2b_c5e9, 0x048b_6e19_3fd8_4104, 0x3064_4e72_e131_a029]);
 
 /// Half of a scalar: its absolute value, below 2^127, and whether it is negative.
 struct Half {
@@ -95,10 +91,14 @@ struct Digit {
 fn digits<const N: usize>(bytes: &[u8]) -> [Digit; N] {
     let mut digits = [Digit::default(); N];
     let mut carry = 0;
-    for (i, (digit, nibble)) in digits.iter_mut().zip(bytes.iter().flat_map(|byte| [byte & 15, byte >> 4])).enumerate() {
+    for (i, (digit, nibble)) in digits.iter_mut().zip(bytes.iter().flat_map(|byte| [byte & 15, byte >> 4])).enumerate()
+    {
         let value = nibble + carry;
         carry = if i + 1 == N { 0 } else { (value + 8) >> 4 };
-        *digit = Digit { magnitude: u8::conditional_select(&value, &16_u8.wrapping_sub(value), carry.into()), negative: carry };
+        *digit = Digit {
+            magnitude: u8::conditional_select(&value, &16_u8.wrapping_sub(value), carry.into()),
+            negative: carry,
+        };
     }
     digits
 }
@@ -206,7 +206,8 @@ mod tests {
     #[test]
     fn halves_are_short_and_add_up() {
         let mut rng = ChaCha20Rng::seed_from_u64(1);
-        let mut scalars = vec![Bn254Scalar::ZERO, Bn254Scalar::ONE, -Bn254Scalar::ONE, LAMBDA, -LAMBDA, LAMBDA * LAMBDA];
+        let mut scalars =
+            vec![Bn254Scalar::ZERO, Bn254Scalar::ONE, -Bn254Scalar::ONE, LAMBDA, -LAMBDA, LAMBDA * LAMBDA];
         for bits in 0..128 {
             let power = Bn254Scalar::from_u128(1 << bits);
             scalars.extend([power, -power, power * power, LAMBDA * power, power - Bn254Scalar::ONE]);

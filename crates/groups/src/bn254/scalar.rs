@@ -129,7 +129,8 @@ impl Scalar for Bn254Scalar {
         let shift = TWO_TO_128 * TWO_TO_128;
         let (first, rest) = bytes.split_at(bytes.len() % 32);
         // Digits need not be reduced: multiplying into Montgomery form takes any 256 bits.
-        rest.chunks(32).fold(Self::from_raw(limbs_be(first)), |sum, digit| sum * shift + Self::from_raw(limbs_be(digit)))
+        rest.chunks(32)
+            .fold(Self::from_raw(limbs_be(first)), |sum, digit| sum * shift + Self::from_raw(limbs_be(digit)))
     }
 
     fn invert(&self) -> Self {

@@ -277,7 +277,7 @@ mod tests {
         for (step, dropped) in (0..).zip(search.sieve(start.expose()).expose()) {
             let mut half = start.expose().clone();
             half.add_u64(6 * step);
-            let divides = |r: u64| half.rem_u64(r) == 0 || (2 * half.rem_u64(r) + 1) % r == 0;
+            let divides = |r: u64| half.rem_u64(r) == 0 || (2 * half.rem_u64(r) + 1).is_multiple_of(r);
             assert_eq!(search.primes.iter().any(|r| divides(u64::from(*r))), *dropped == 1, "{step}");
         }
         assert_eq!(search.primes.len(), 6540);

@@ -30,8 +30,6 @@ pub(crate) trait Field:
     fn select(self, other: Self, choice: bool) -> Self;
     /// Reduces a little-endian integer of any length.
     fn reduce_le(bytes: &[u8]) -> Self;
-    /// Little-endian, reduced.
-    fn encode_le(self) -> [u8; 32];
 }
 
 /// Implements [`Field`] for a type of crrl's.
@@ -78,9 +76,6 @@ macro_rules! field {
             }
             fn reduce_le(bytes: &[u8]) -> Self {
                 <$field>::decode_reduce(bytes)
-            }
-            fn encode_le(self) -> [u8; 32] {
-                self.encode()
             }
         }
     };

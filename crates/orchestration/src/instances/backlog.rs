@@ -4,16 +4,17 @@ use core::time::Duration;
 use std::collections::{BTreeMap, HashMap};
 
 use bytes::Bytes;
-use theta_rounds::{PartyId, Slot};
+use theta_rounds::{Channel, PartyId, Slot};
 use tokio::time::Instant;
 
 use crate::InstanceId;
 
-/// A message whose instance has not started here.
+/// A message; one whose instance has not started here waits.
 #[derive(Debug)]
 pub(crate) struct Early {
     pub(crate) from: PartyId,
     pub(crate) slot: Slot,
+    pub(crate) channel: Channel,
     pub(crate) payload: Bytes,
 }
 
@@ -154,7 +155,8 @@ mod tests {
 
     fn early(from: u16, text: &'static str) -> Early {
         let slot = Slot { round: Round(1), kind: 0 };
-        Early { from: PartyId::try_from(from).unwrap(), slot, payload: Bytes::from_static(text.as_bytes()) }
+        let channel = Channel::Broadcast;
+        Early { from: PartyId::try_from(from).unwrap(), slot, channel, payload: Bytes::from_static(text.as_bytes()) }
     }
 
     fn texts(messages: &[Early]) -> Vec<&str> {

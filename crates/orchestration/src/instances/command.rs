@@ -2,16 +2,15 @@
 
 use std::{sync::Arc, time};
 
-use bytes::Bytes;
 use rand_core::CryptoRng;
-use theta_rounds::{PartyId, Slot};
+use theta_rounds::PartyId;
 use theta_schemes::StatementBytes;
 use tokio::{
     sync::{oneshot, watch},
     time::Instant,
 };
 
-use super::ending::Ending;
+use super::{backlog::Early, ending::Ending};
 use crate::{InstanceId, InstanceSnapshot, KeyEntry, SubmitError, quota::Permit};
 
 /// What a shard is told. Time comes as ticks in the same queue, so that a shard that is behind does not take its own delay
@@ -20,7 +19,7 @@ pub(crate) enum Command {
     /// A request from the application.
     Submit(Box<Submission>),
     /// A protocol message from a peer.
-    Message { from: PartyId, instance: InstanceId, slot: Slot, payload: Bytes },
+    Message { instance: InstanceId, message: Early },
     /// A peer asks for what was sent in an instance.
     Resend { from: PartyId, instance: InstanceId },
     /// Somebody wants to wait for an instance.

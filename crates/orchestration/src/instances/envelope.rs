@@ -5,19 +5,24 @@
 
 use bytes::Bytes;
 use prost::Message as _;
-use theta_rounds::{Malformed, Round, Slot};
+use theta_rounds::{Channel, Malformed, Round, Slot};
 use theta_wire::peer::{Envelope, VERSION};
 
 use crate::InstanceId;
 
 /// The `kind` of a request to send again.
 const RESEND: u32 = u32::MAX;
+/// The `channel` of what goes to all alike.
+const BROADCAST: u32 = 0;
+/// The `channel` of what goes to one peer. Every envelope travels in an encrypted connection between two nodes; this says
+/// what its sender means by it.
+const PRIVATE: u32 = 1;
 
 /// What a peer says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     /// A protocol's message.
-    Message { instance: InstanceId, slot: Slot, payload: Bytes },
+    Message { instance: InstanceId, slot: Slot, channel: Channel, payload: Bytes },
     /// "Send me again what you sent in this instance."
     Resend { instance: InstanceId },
 }
@@ -66,17 +71,31 @@ impl Content {
         if round == 0 {
             return Err(EnvelopeError::Malformed("rounds count from 1"));
         }
-        Ok(Self::Message { instance, slot: Slot { round: Round(round), kind }, payload: envelope.payload })
+        let channel = match envelope.channel {
+            BROADCAST => Channel::Broadcast,
+            PRIVATE => Channel::Private,
+            _ => return Err(EnvelopeError::Malformed("no channel has this number")),
+        };
+        Ok(Self::Message { instance, slot: Slot { round: Round(round), kind }, channel, payload: envelope.payload })
     }
 
     /// The bytes to send.
     pub(crate) fn encode(self) -> Bytes {
         let id = |instance: InstanceId| Bytes::copy_from_slice(&instance.0);
-        let (instance_id, round, kind, payload) = match self {
-            Self::Message { instance, slot, payload } => (id(instance), slot.round.0.into(), slot.kind.into(), payload),
-            Self::Resend { instance } => (id(instance), 0, RESEND, Bytes::new()),
+        let envelope = match self {
+            Self::Message { instance, slot, channel, payload } => Envelope {
+                version: VERSION,
+                instance_id: id(instance),
+                round: slot.round.0.into(),
+                kind: slot.kind.into(),
+                payload,
+                channel: if channel == Channel::Private { PRIVATE } else { BROADCAST },
+            },
+            Self::Resend { instance } => {
+                Envelope { version: VERSION, instance_id: id(instance), kind: RESEND, ..Envelope::default() }
+            }
         };
-        Envelope { version: VERSION, instance_id, round, kind, payload }.encode_to_vec().into()
+        envelope.encode_to_vec().into()
     }
 }
 
@@ -89,7 +108,8 @@ mod tests {
         let instance = InstanceId([7; 32]);
         let slot = Slot { round: Round(65_535), kind: 65_535 };
         let payload = Bytes::from_static(b"share");
-        for content in [Content::Message { instance, slot, payload }, Content::Resend { instance }] {
+        let message = |channel| Content::Message { instance, slot, channel, payload: payload.clone() };
+        for content in [message(Channel::Broadcast), message(Channel::Private), Content::Resend { instance }] {
             assert_eq!(Content::decode(content.clone().encode()), Ok(content));
         }
     }
@@ -104,7 +124,8 @@ mod tests {
             Envelope { instance_id: vec![1; 31].into(), ..good.clone() },
             Envelope { round: 65_536, ..good.clone() },
             Envelope { round: 0, ..good.clone() },
-            Envelope { kind: 65_536, ..good },
+            Envelope { kind: 65_536, ..good.clone() },
+            Envelope { channel: 2, ..good },
         ] {
             assert_eq!(refused(bad).name(), "malformed_envelope");
         }

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use rand_chacha::ChaCha20Rng;
 use theta_network::PeerId;
 use theta_protocols::Outcome;
-use theta_rounds::{Abort, Bug, Channel, Effect, Input, Machine, PartyId, Recipient, Slot};
+use theta_rounds::{Abort, Bug, Channel, Effect, Input, Machine, PartyId, Recipient};
 use tokio::{sync::watch, time::Instant};
 use tracing::debug;
 
@@ -58,11 +58,23 @@ pub(crate) struct Instance {
 pub(crate) struct Sent {
     messages: Vec<(Recipient, Bytes)>,
     answered: Vec<(PartyId, Instant)>,
+    has_reply: bool,
 }
 
 impl Sent {
     pub(crate) fn bytes(&self) -> usize {
         self.messages.iter().map(|(_, bytes)| bytes.len()).sum()
+    }
+
+    /// Keeps one of the replies, which are alike, for all that ask again; drops the others.
+    pub(crate) fn keep_reply(&mut self, replies: &mut Self) {
+        let reply = replies.messages.drain(..).next_back();
+        if !self.has_reply
+            && let Some((_, bytes)) = reply
+        {
+            self.has_reply = true;
+            self.messages.push((Recipient::OnRequest, bytes));
+        }
     }
 
     /// Whether a peer may be answered: not more often than once in `interval`. If so, notes that it is.
@@ -83,7 +95,7 @@ impl Sent {
     /// Sends everything that `party` should have had.
     pub(crate) fn repeat(&self, peer: PeerId, party: PartyId, shared: &Shared) {
         for (to, bytes) in &self.messages {
-            if *to == Recipient::All || *to == Recipient::Party(party) {
+            if matches!(to, Recipient::All | Recipient::OnRequest) || *to == Recipient::Party(party) {
                 send_to(shared, peer, bytes.clone());
                 shared.metrics.resent.inc();
             }
@@ -105,7 +117,10 @@ impl Instance {
                 Effect::Send { channel: Channel::Ordered, .. } => {
                     end = Some(Err(Abort::Bug(Bug("this network has no total order"))));
                 }
-                Effect::Send { to, slot, payload, .. } => self.send(to, slot, payload, &worker.shared),
+                Effect::Send { to, slot, channel, payload } => {
+                    let message = Content::Message { instance: self.id, slot, channel, payload };
+                    self.send(to, message.encode(), &worker.shared);
+                }
                 Effect::Blame(blame) => {
                     let misbehaviour = blame.offence.to_string();
                     let culprit = Culprit { party: blame.party, misbehaviour, instance: self.id };
@@ -121,8 +136,7 @@ impl Instance {
         end
     }
 
-    fn send(&mut self, to: Recipient, slot: Slot, payload: Bytes, shared: &Shared) {
-        let bytes = Content::Message { instance: self.id, slot, payload }.encode();
+    fn send(&mut self, to: Recipient, bytes: Bytes, shared: &Shared) {
         self.sent.messages.push((to, bytes.clone()));
         match to {
             Recipient::All => {
@@ -131,6 +145,7 @@ impl Instance {
                     debug!(instance = %self.id, %error, "a peer will have to ask again");
                 }
             }
+            Recipient::OnRequest => {}
             Recipient::Party(party) => {
                 if let Some((peer, _)) = shared.peers.iter().find(|(_, known)| *known == party) {
                     send_to(shared, *peer, bytes);
@@ -152,12 +167,12 @@ impl Instance {
         shared.peers.iter().copied().filter(move |(_, party)| party.get() <= n && !self.heard.contains(party))
     }
 
-    /// Asks the silent to send again. Returns how many were asked. Who has said anything is not asked: enough for protocols
-    /// of one round; those of several will have to ask by slot.
+    /// Asks those of whom the protocol still expects something to send again all that they sent. Returns how many were
+    /// asked. What is here already comes again and is ignored.
     pub(crate) fn ask(&self, shared: &Shared) -> usize {
         let request = Content::Resend { instance: self.id }.encode();
         let mut asked = 0;
-        for (peer, _) in self.silent(shared) {
+        for (peer, _) in shared.peers.iter().copied().filter(|(_, party)| self.machine.awaits(*party)) {
             send_to(shared, peer, request.clone());
             shared.metrics.asked.inc();
             asked += 1;

@@ -6,11 +6,13 @@ use std::{
     sync::Arc,
 };
 
+use theta_rounds::Input;
 use tokio::time::Instant;
 
 use super::{
+    backlog::Early,
     ending::Ending,
-    instance::{Instance, Sent},
+    instance::{Instance, Sent, Worker},
 };
 use crate::{InstanceId, InstanceSnapshot, InstanceState, KeyEntry};
 
@@ -24,6 +26,8 @@ pub(crate) struct Record {
     pub(crate) sent: Sent,
     /// The instance itself if it ran out of time: a new request revives it with all that it has.
     pub(crate) expired: Option<Box<Instance>>,
+    /// The instance itself if it has finished and may have to help others to do so.
+    pub(crate) lingering: Option<Box<Instance>>,
     /// What it weighs beside its own size: results, messages, statements.
     pub(crate) bytes: usize,
 }
@@ -37,6 +41,17 @@ impl Record {
             needed: self.key.public.threshold().k().into(),
             state: self.ending.state().unwrap_or(InstanceState::Running),
         }
+    }
+
+    /// Lets an instance that has finished answer one that has not. The answer stays with the rest that was sent, once.
+    pub(crate) fn reply(&mut self, message: Early, worker: &mut Worker) {
+        let Some(instance) = &mut self.lingering else { return };
+        let Early { from, slot, channel, payload } = message;
+        if instance.step(Input::Message { from, slot, channel, payload }, worker).is_some() {
+            self.lingering = None;
+            return;
+        }
+        self.sent.keep_reply(&mut instance.sent);
     }
 
     fn weight(&self) -> usize {

@@ -6,7 +6,7 @@ use theta_network::Inbound;
 use theta_rounds::PartyId;
 use tokio::sync::mpsc;
 
-use super::{command::Command, envelope::Content, shared::Shared};
+use super::{backlog::Early, command::Command, envelope::Content, shared::Shared};
 use crate::{Culprit, InstanceId};
 
 /// Messages taken from the network at once.
@@ -30,8 +30,9 @@ pub(crate) async fn route(mut inbound: mpsc::Receiver<Inbound>, shards: Shards, 
         for Inbound { from, bytes } in batch.drain(..) {
             let Ok(from) = PartyId::try_from(from.get()) else { continue };
             let delivered = match Content::decode(bytes) {
-                Ok(Content::Message { instance, slot, payload }) => {
-                    deliver(&shards, &instance, Command::Message { from, instance, slot, payload }).await
+                Ok(Content::Message { instance, slot, channel, payload }) => {
+                    let message = Early { from, slot, channel, payload };
+                    deliver(&shards, &instance, Command::Message { instance, message }).await
                 }
                 Ok(Content::Resend { instance }) => {
                     deliver(&shards, &instance, Command::Resend { from, instance }).await

@@ -11,9 +11,8 @@ use std::{
     time,
 };
 
-use bytes::Bytes;
 use theta_protocols::Outcome;
-use theta_rounds::{Abort, Bug, Input, PartyId, Slot};
+use theta_rounds::{Abort, Bug, Input, PartyId};
 use tokio::{
     sync::{mpsc, watch},
     time::Instant,
@@ -38,7 +37,7 @@ use crate::{
 const BATCH: usize = 64;
 /// Requests to send again that leave at one tick: a node that is behind must not add to its peers' load.
 const ASKS_PER_TICK: usize = 256;
-/// What an expired instance is taken to weigh beside its statement: its machine with the shares in it.
+/// What an instance that is kept after its end is taken to weigh beside its statement: its machine with what is in it.
 const MACHINE_BYTES: usize = 8 << 10;
 
 /// One CPU thread's part of the orchestrator: it alone touches these instances, so there are no locks.
@@ -96,7 +95,7 @@ impl Shard {
         // Those who asked and went away need no answer: failures to reply are not errors.
         match command {
             Command::Submit(submission) => self.submit(*submission),
-            Command::Message { from, instance, slot, payload } => self.message(from, instance, slot, payload),
+            Command::Message { instance, message } => self.message(instance, message),
             Command::Resend { from, instance } => self.resend(from, &instance),
             Command::Ending(id, reply) => drop(reply.send(self.ending(&id))),
             Command::Status(id, reply) => drop(reply.send(self.status(&id))),
@@ -211,28 +210,25 @@ impl Shard {
         self.running.insert(id, Box::new(instance));
     }
 
-    fn message(&mut self, from: PartyId, id: InstanceId, slot: Slot, payload: Bytes) {
-        let early = Early { from, slot, payload };
+    fn message(&mut self, id: InstanceId, message: Early) {
         if self.running.contains_key(&id) {
-            self.deliver(early, id);
-        } else if self.results.get(&id).is_some() {
+            self.deliver(message, id);
+        } else if let Some(record) = self.results.get_mut(&id) {
             self.worker.shared.metrics.late.inc();
+            record.reply(message, &mut self.worker);
         } else {
-            self.backlog.push(id, early, self.now);
+            self.backlog.push(id, message, self.now);
         }
     }
 
     fn deliver(&mut self, message: Early, id: InstanceId) {
-        let Early { from, slot, payload } = message;
+        let Early { from, slot, channel, payload } = message;
         let Some(instance) = self.running.get_mut(&id) else {
             // It waited, but others that waited with it were enough.
             self.worker.shared.metrics.late.inc();
             return;
         };
         instance.hear(from);
-        // An authenticated connection to each peer carries broadcasts: the same bytes to all as far as the sender is
-        // honest, which is what `Broadcast` promises.
-        let channel = theta_rounds::Channel::Broadcast;
         self.drive(id, Input::Message { from, slot, channel, payload }, Stage::ShareReceived);
     }
 
@@ -311,12 +307,16 @@ impl Shard {
             bytes: bytes.saturating_add(sent.bytes()),
             sent,
             expired: None,
+            lingering: None,
         };
         if let Some(watch) = instance.watch.take() {
             watch.send_replace(record.snapshot());
         }
         if expired {
             record.expired = Some(Box::new(instance));
+        } else if instance.machine.lingers() {
+            record.bytes = record.bytes.saturating_add(MACHINE_BYTES);
+            record.lingering = Some(Box::new(instance));
         }
         self.results.insert(id, record, self.now);
     }
@@ -381,6 +381,12 @@ impl Shard {
                 self.expire(id);
                 continue;
             }
+            // Time passes first, so that what the machine does about it is not asked for in vain.
+            if let Some(result) = instance.step(Input::Tick, &mut self.worker) {
+                self.finish(id, result);
+                continue;
+            }
+            let Some(instance) = self.running.get_mut(&id) else { continue };
             let shared = &self.worker.shared;
             let asked = instance.ask(shared);
             debug!(instance = %id, asked, "asked the silent to send again");

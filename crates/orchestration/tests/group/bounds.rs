@@ -21,7 +21,13 @@ fn junk(number: u64) -> Bytes {
     // The first bytes pick the thread: spread the junk as honest ids are spread.
     id[..8].copy_from_slice(&number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
     let payload = Bytes::from_static(&[7; 100]);
-    seal(&Envelope { version: VERSION, instance_id: Bytes::copy_from_slice(&id), round: 1, kind: 0, payload })
+    seal(&Envelope {
+        version: VERSION,
+        instance_id: Bytes::copy_from_slice(&id),
+        round: 1,
+        payload,
+        ..Envelope::default()
+    })
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

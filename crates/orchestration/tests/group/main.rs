@@ -11,6 +11,7 @@
 
 mod bounds;
 mod faults;
+mod frost;
 mod group;
 mod key_files;
 mod lifecycle;

@@ -1,4 +1,4 @@
-//! The one message.
+//! The messages.
 
 use core::num::NonZeroU16;
 
@@ -8,14 +8,23 @@ use theta_rounds::{Channel, Malformed, PartyId, Round, RoundMessage, Slot};
 use theta_schemes::ThresholdScheme;
 use theta_sharing::ShareIndex;
 
-/// Round 1, the only one: everybody's share, to all.
+/// Everybody's share, to all; bare where the scheme has bare ones.
 pub const SHARE: Slot = Slot { round: Round(1), kind: 0 };
+/// Whoever got a false result asks all for proofs.
+pub const PROOF_REQUEST: Slot = Slot { round: Round(2), kind: 0 };
+/// The answer: the same share with its proof.
+pub const PROVEN_SHARE: Slot = Slot { round: Round(2), kind: 1 };
 
-/// A party's share, or why what it sent is none.
-///
-/// The payload is [`ThresholdScheme::encode_share`]; whose share it is follows from who sent it and is not repeated, so
-/// nobody can send a share under another's name.
-pub struct ShareMessage<S: ThresholdScheme>(pub(super) Result<S::Share, DecodeError>);
+/// A message of the family. The payload of a share is [`ThresholdScheme::encode_share`]; whose share it is follows from
+/// who sent it and is not repeated, so nobody can send a share under another's name.
+pub enum ShareMessage<S: ThresholdScheme> {
+    /// A party's share, or why what it sent is none.
+    Share(Result<S::Share, DecodeError>),
+    /// "Prove your share."
+    ProofRequest,
+    /// The share again, with its proof.
+    ProvenShare(Result<S::Share, DecodeError>),
+}
 
 /// Party i holds the polynomial's value at i.
 pub(crate) fn index_of(party: PartyId) -> Option<ShareIndex> {
@@ -29,19 +38,37 @@ pub(crate) fn party_of(index: ShareIndex) -> Option<PartyId> {
 
 impl<S: ThresholdScheme> RoundMessage for ShareMessage<S> {
     fn slot(&self) -> Slot {
-        SHARE
+        match self {
+            Self::Share(_) => SHARE,
+            Self::ProofRequest => PROOF_REQUEST,
+            Self::ProvenShare(_) => PROVEN_SHARE,
+        }
     }
 
     fn channel(slot: Slot) -> Option<Channel> {
-        (slot == SHARE).then_some(Channel::Broadcast)
+        matches!(slot, SHARE | PROOF_REQUEST | PROVEN_SHARE).then_some(Channel::Broadcast)
     }
 
     fn encode(&self) -> Bytes {
-        self.0.as_ref().map(S::encode_share).unwrap_or_default().into()
+        match self {
+            Self::Share(share) | Self::ProvenShare(share) => {
+                share.as_ref().map(S::encode_share).unwrap_or_default().into()
+            }
+            Self::ProofRequest => Bytes::new(),
+        }
     }
 
-    fn decode(from: PartyId, _slot: Slot, payload: &[u8]) -> Result<Self, Malformed> {
+    fn decode(from: PartyId, slot: Slot, payload: &[u8]) -> Result<Self, Malformed> {
         let index = index_of(from).ok_or(Malformed("sender zero"))?;
-        Ok(Self(S::decode_share(index, payload)))
+        let share = || S::decode_share(index, payload);
+        match slot {
+            PROOF_REQUEST if payload.is_empty() => Ok(Self::ProofRequest),
+            PROOF_REQUEST => Err(Malformed("a request for proofs has no content")),
+            PROVEN_SHARE => match share() {
+                Ok(bare) if !S::is_proven(&bare) => Err(Malformed("a proven share has a proof")),
+                share => Ok(Self::ProvenShare(share)),
+            },
+            _ => Ok(Self::Share(share())),
+        }
     }
 }

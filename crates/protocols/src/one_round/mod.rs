@@ -5,15 +5,20 @@
 //! lied. Where it cannot, shares are verified in batches as soon as k are there. Either way a false share costs its
 //! sender the instance and the others a little time: k honest parties always get their result.
 //!
+//! A scheme may have shares without proofs. Then those are what parties send first; whoever gets a false result asks for the
+//! proofs, and all answer once, those that have finished, too: `docs/adr/0009-proofs-on-demand.md`. Who does not answer
+//! is left out.
+//!
 //! Sources: Shoup and Gennaro, "Securing threshold cryptosystems against chosen ciphertext attack" (2002), section 2,
 //! for the shape; the optimistic order is a departure that the schemes' checks make sound.
 
 mod evidence;
+mod late_proofs;
 mod message;
 mod protocol;
 mod shares;
 
 pub use evidence::Misbehaviour;
-pub(crate) use message::party_of;
-pub use message::{SHARE, ShareMessage};
+pub use message::{PROOF_REQUEST, PROVEN_SHARE, SHARE, ShareMessage};
+pub(crate) use message::{index_of, party_of};
 pub use protocol::OneRound;

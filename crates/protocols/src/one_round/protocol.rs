@@ -1,47 +1,74 @@
 //! The state machine.
 
+use core::mem;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
-use theta_groups::Secret;
-use theta_rounds::{Abort, Bug, Outgoing, PartyId, Progress, Recipient, Round, RoundProtocol};
+use theta_groups::{DecodeError, Secret};
+use theta_rounds::{Abort, Bug, Epilogue, Outgoing, PartyId, Progress, Recipient, Round, RoundProtocol};
 use theta_schemes::{CombineError, Purpose, ThresholdScheme};
 use theta_sharing::Threshold;
 
-use super::message::{SHARE, ShareMessage, index_of, party_of};
-use super::{Misbehaviour, shares::Shares};
+use super::message::{PROOF_REQUEST, ShareMessage, index_of, party_of};
+use super::{Misbehaviour, late_proofs::LateProofs, shares::Shares};
 use crate::Outcome;
 
 type Blames = Vec<(PartyId, Misbehaviour)>;
 
 /// One request at one party.
 pub struct OneRound<S: ThresholdScheme> {
-    setting: Setting<S>,
+    setting: Arc<Setting<S>>,
     state: State<S>,
+    /// Whether the share that it sends first is a bare one.
+    bare: bool,
     /// Those whose shares are not wanted any more.
     excluded: BTreeSet<PartyId>,
 }
 
 /// What does not change.
-struct Setting<S: ThresholdScheme> {
+pub(super) struct Setting<S: ThresholdScheme> {
     local: PartyId,
     threshold: Threshold,
     public: Arc<S::PublicKey>,
+    key: Arc<S::KeyShare>,
     request: S::Request,
+    share_seed: Secret<[u8; 32]>,
 }
 
 /// What it awaits.
 enum State<S: ThresholdScheme> {
     /// Its own turn to make a share.
-    AwaitingOwnShare { key: Arc<S::KeyShare>, share_seed: Secret<[u8; 32]> },
+    AwaitingOwnShare,
     /// Shares of the others.
-    AwaitingShares { shares: Shares<S>, weights: WeightSource },
+    AwaitingShares(Gathering<S>),
     /// To be asked for the result.
     Done(Outcome),
     /// To be asked for the reason.
     Failed(Abort),
+}
+
+/// The shares so far and what to do about them.
+struct Gathering<S: ThresholdScheme> {
+    shares: Shares<S>,
+    weights: WeightSource,
+    /// Whether only proven shares count: a result was false, or results cannot tell.
+    doubts: bool,
+    /// Whether to ask all for proofs, next.
+    asks: bool,
+    proof: Proof,
+}
+
+/// Whether the others may have this party's proof.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Proof {
+    /// It came with the share, or was sent.
+    Given,
+    /// Nobody has asked for it.
+    Withheld,
+    /// Somebody has.
+    Owed,
 }
 
 /// Where the random weights of batch verification come from: a seed drawn when the share is made, so that a run replays
@@ -73,7 +100,7 @@ impl<S: ThresholdScheme> OneRound<S> {
     /// for different requests, and be the same whenever this party is asked the same: then a node that was restarted
     /// repeats itself instead of contradicting itself.
     #[must_use]
-    pub const fn new(
+    pub fn new(
         local: PartyId,
         threshold: Threshold,
         public: Arc<S::PublicKey>,
@@ -81,31 +108,37 @@ impl<S: ThresholdScheme> OneRound<S> {
         request: S::Request,
         share_seed: Secret<[u8; 32]>,
     ) -> Self {
-        let setting = Setting { local, threshold, public, request };
-        Self { setting, state: State::AwaitingOwnShare { key, share_seed }, excluded: BTreeSet::new() }
+        let setting = Arc::new(Setting { local, threshold, public, key, request, share_seed });
+        Self { setting, state: State::AwaitingOwnShare, bare: false, excluded: BTreeSet::new() }
     }
 
     /// Combines what is there, as often as that needs to drop false shares first. Blames their senders.
     fn try_combine(&mut self) -> Blames {
         let mut blames = Vec::new();
-        let State::AwaitingShares { shares, weights } = &mut self.state else { return blames };
+        let setting = Arc::clone(&self.setting);
+        let needed = usize::from(setting.threshold.k());
+        let State::AwaitingShares(gathering) = &mut self.state else { return blames };
         let end = loop {
-            if shares.len() < usize::from(self.setting.threshold.k()) {
+            let usable = if gathering.doubts { gathering.shares.proven() } else { gathering.shares.len() };
+            if usable < needed {
                 break None;
             }
-            if S::CHECKABLE || shares.all_verified() {
-                match shares.combine(&self.setting.public, &self.setting.request) {
-                    Ok(output) => break Some(State::Done(self.setting.outcome(&output, shares))),
-                    Err(CombineError::ResultInvalid) if !shares.all_verified() => {}
-                    Err(error) => break Some(State::Failed(self.setting.failure(&error))),
+            let certain = gathering.shares.verified() >= needed;
+            if certain || !gathering.doubts {
+                match gathering.shares.combine(&setting.public, &setting.request) {
+                    Ok(output) => break Some(State::Done(setting.outcome(&output, &gathering.shares))),
+                    Err(CombineError::ResultInvalid) if !certain => {}
+                    Err(error) => break Some(State::Failed(setting.failure(&error))),
                 }
+                gathering.doubt(&setting, self.bare);
+                continue;
             }
-            let mut rng = weights.next_batch();
-            let culprits = shares.verify(&self.setting.public, &self.setting.request, &mut rng);
+            let mut rng = gathering.weights.next_batch();
+            let culprits = gathering.shares.verify(&setting.public, &setting.request, &mut rng);
             for party in culprits.into_iter().filter_map(party_of) {
                 self.excluded.insert(party);
                 // One's own share is false only on a broken machine: nobody is to blame, the others may still do.
-                if party != self.setting.local {
+                if party != setting.local {
                     blames.push((party, Misbehaviour::InvalidShare));
                 }
             }
@@ -117,16 +150,56 @@ impl<S: ThresholdScheme> OneRound<S> {
         blames
     }
 
+    /// Takes a share, and what follows from it.
+    fn take(&mut self, from: PartyId, share: Result<S::Share, DecodeError>) -> Blames {
+        let State::AwaitingShares(gathering) = &mut self.state else { return Vec::new() };
+        let misbehaviour = match share {
+            Ok(share) if gathering.shares.put(share) => return self.try_combine(),
+            Ok(_) => Misbehaviour::InvalidShare,
+            Err(error) => Misbehaviour::MalformedShare(error),
+        };
+        self.exclude(from);
+        vec![(from, misbehaviour)]
+    }
+
     fn give_up_if_hopeless(&mut self) {
         let needed = usize::from(self.setting.threshold.k());
         let remaining = usize::from(self.setting.threshold.n()).saturating_sub(self.excluded.len());
-        if remaining < needed && matches!(self.state, State::AwaitingShares { .. }) {
+        if remaining < needed && matches!(self.state, State::AwaitingShares(_)) {
             self.state = State::Failed(Abort::TooFewHonest { remaining, needed });
         }
     }
 }
 
+impl<S: ThresholdScheme> Gathering<S> {
+    /// A result was false: from now on only proven shares count.
+    fn doubt(&mut self, setting: &Setting<S>, bare: bool) {
+        self.doubts = true;
+        if bare {
+            self.asks = true;
+            self.shares.put(setting.proven_share());
+        }
+    }
+}
+
 impl<S: ThresholdScheme> Setting<S> {
+    /// This party's share, always the same.
+    pub(super) fn proven_share(&self) -> S::Share {
+        S::create_share(&self.public, &self.key, &self.request, &mut self.share_rng())
+    }
+
+    fn first_share(&self) -> S::Share {
+        if S::CHECKABLE {
+            S::create_bare_share(&self.public, &self.key, &self.request, &mut self.share_rng())
+        } else {
+            self.proven_share()
+        }
+    }
+
+    fn share_rng(&self) -> ChaCha20Rng {
+        ChaCha20Rng::from_seed(*self.share_seed.expose())
+    }
+
     fn outcome(&self, output: &S::Output, shares: &Shares<S>) -> Outcome {
         let (result, proof) = S::encode_output(output);
         let contributors = shares.indices().take(usize::from(self.threshold.k())).filter_map(party_of).collect();
@@ -154,38 +227,54 @@ impl<S: ThresholdScheme> RoundProtocol for OneRound<S> {
 
     fn round(&self) -> Round {
         match self.state {
-            State::AwaitingOwnShare { .. } => Round(0),
-            _ => SHARE.round,
+            State::AwaitingOwnShare => Round(0),
+            // Some may ask for proofs while others have yet to send their shares.
+            _ => PROOF_REQUEST.round,
         }
     }
 
     fn do_round(&mut self, rng: &mut dyn CryptoRng) -> Result<Vec<Outgoing<Self::Message>>, Bug> {
-        let State::AwaitingOwnShare { key, share_seed } = &self.state else {
-            return Err(Bug("a second round of one"));
-        };
-        let mut share_rng = ChaCha20Rng::from_seed(*share_seed.expose());
-        let share = S::create_share(&self.setting.public, key, &self.setting.request, &mut share_rng);
-        let weights = WeightSource::draw(rng);
-        self.state = State::AwaitingShares { shares: Shares::new(share.clone()), weights };
-        // With k = 1 the own share is the result, and there is nobody else's to blame.
-        self.try_combine();
-        self.give_up_if_hopeless();
-        Ok(vec![Outgoing { to: Recipient::All, message: ShareMessage(Ok(share)) }])
+        let to_all = |message| Outgoing { to: Recipient::All, message };
+        match &mut self.state {
+            State::AwaitingOwnShare => {
+                let share = self.setting.first_share();
+                self.bare = !S::is_proven(&share);
+                let proof = if self.bare { Proof::Withheld } else { Proof::Given };
+                let (shares, weights) = (Shares::new(share.clone()), WeightSource::draw(rng));
+                self.state =
+                    State::AwaitingShares(Gathering { shares, weights, doubts: !S::CHECKABLE, asks: false, proof });
+                // With k = 1 the own share is the result, and there is nobody else's to blame.
+                self.try_combine();
+                self.give_up_if_hopeless();
+                Ok(vec![to_all(ShareMessage::Share(Ok(share)))])
+            }
+            State::AwaitingShares(gathering) => {
+                let mut out = Vec::new();
+                if mem::take(&mut gathering.asks) {
+                    out.push(to_all(ShareMessage::ProofRequest));
+                }
+                if gathering.proof == Proof::Owed {
+                    gathering.proof = Proof::Given;
+                    out.push(to_all(ShareMessage::ProvenShare(Ok(self.setting.proven_share()))));
+                }
+                Ok(out)
+            }
+            State::Done(_) | State::Failed(_) => Err(Bug("a round after the last")),
+        }
     }
 
     fn update(&mut self, from: PartyId, message: Self::Message) -> Result<(), Blames> {
-        let State::AwaitingShares { shares, .. } = &mut self.state else { return Ok(()) };
+        let State::AwaitingShares(gathering) = &mut self.state else { return Ok(()) };
         if self.excluded.contains(&from) {
             return Ok(());
         }
-        let blames = match message.0 {
-            Ok(share) => {
-                shares.push(share);
-                self.try_combine()
-            }
-            Err(error) => {
-                self.exclude(from);
-                vec![(from, Misbehaviour::MalformedShare(error))]
+        let blames = match message {
+            ShareMessage::Share(share) | ShareMessage::ProvenShare(share) => self.take(from, share),
+            ShareMessage::ProofRequest => {
+                if gathering.proof == Proof::Withheld {
+                    gathering.proof = Proof::Owed;
+                }
+                Vec::new()
             }
         };
         if blames.is_empty() { Ok(()) } else { Err(blames) }
@@ -193,16 +282,26 @@ impl<S: ThresholdScheme> RoundProtocol for OneRound<S> {
 
     fn exclude(&mut self, party: PartyId) {
         self.excluded.insert(party);
-        if let (State::AwaitingShares { shares, .. }, Some(index)) = (&mut self.state, index_of(party)) {
-            shares.remove(index);
+        if let (State::AwaitingShares(gathering), Some(index)) = (&mut self.state, index_of(party)) {
+            gathering.shares.remove(index);
         }
         self.give_up_if_hopeless();
     }
 
+    fn awaits(&self, party: PartyId) -> bool {
+        let has = |index| match &self.state {
+            State::AwaitingShares(Gathering { shares, doubts: true, .. }) => shares.has_proven(index),
+            State::AwaitingShares(Gathering { shares, .. }) => shares.indices().any(|present| present == index),
+            _ => false,
+        };
+        !self.excluded.contains(&party) && !index_of(party).is_some_and(has)
+    }
+
     fn progress(&self) -> Progress {
-        match self.state {
-            State::AwaitingOwnShare { .. } => Progress::NextRound,
-            State::AwaitingShares { .. } => Progress::Waiting,
+        match &self.state {
+            State::AwaitingOwnShare => Progress::NextRound,
+            State::AwaitingShares(gathering) if gathering.asks || gathering.proof == Proof::Owed => Progress::NextRound,
+            State::AwaitingShares(_) => Progress::Waiting,
             State::Done(_) => Progress::Finalize,
             State::Failed(_) => Progress::Failed,
         }
@@ -211,17 +310,22 @@ impl<S: ThresholdScheme> RoundProtocol for OneRound<S> {
     fn contributions(&self) -> (usize, usize) {
         let needed = usize::from(self.setting.threshold.k());
         match &self.state {
-            State::AwaitingShares { shares, .. } => (shares.len(), needed),
+            State::AwaitingShares(gathering) => (gathering.shares.len(), needed),
             State::Done(outcome) => (outcome.contributors.len(), needed),
-            State::AwaitingOwnShare { .. } | State::Failed(_) => (0, needed),
+            State::AwaitingOwnShare | State::Failed(_) => (0, needed),
         }
+    }
+
+    /// Whoever is slower and gets a false share first needs the proofs of all, those that have finished included.
+    fn epilogue(&self) -> Option<Box<dyn Epilogue<Self::Message>>> {
+        if self.bare { Some(Box::new(LateProofs::new(Arc::clone(&self.setting)))) } else { None }
     }
 
     fn finalize(self) -> Result<Outcome, Abort> {
         match self.state {
             State::Done(outcome) => Ok(outcome),
             State::Failed(abort) => Err(abort),
-            State::AwaitingOwnShare { .. } | State::AwaitingShares { .. } => {
+            State::AwaitingOwnShare | State::AwaitingShares(_) => {
                 Err(Abort::Bug(Bug("asked for a result before there is one")))
             }
         }

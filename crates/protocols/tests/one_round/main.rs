@@ -5,6 +5,8 @@ mod lying_encryptor;
 #[cfg(test)]
 mod misbehaviour;
 #[cfg(test)]
+mod proofs;
+#[cfg(test)]
 mod requests;
 #[cfg(test)]
 mod seeds;

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
-use theta_groups::{Group, Ristretto255, Scalar, bls12_381};
+use theta_groups::{Group, Ristretto255, Scalar, Secret, bls12_381, modular::Integer};
 use theta_protocols::{AnyMachine, Outcome, start};
 use theta_rounds::simulator::{Adversary, Conditions, HonestSend, Report, SimRng, Simulator, Tamper};
 use theta_rounds::{Effect, Input, PartyId, Slot};
 use theta_schemes::ciphers::payload::{Aead, split_ciphertext};
-use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, deal_any};
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, deal_any, deal_rsa_primes};
+use theta_schemes::signatures::sh00::RsaPrimes;
 use theta_schemes::{Purpose, StatementBytes, Suite};
 use theta_sharing::Threshold;
 
@@ -36,7 +37,7 @@ impl Setting {
     pub(crate) fn new(suite: Suite, k: u16, n: u16) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(u64::from(k) << 16 | u64::from(n));
         let threshold = Threshold::new(k, n).unwrap();
-        let (public, shares) = deal_any(suite, threshold, &mut rng);
+        let (public, shares) = deal(suite, threshold, &mut rng);
         let statement = statement_about(&public, b"one", &mut rng);
         let other_statement = statement_about(&public, b"another", &mut rng);
         let shares = shares.into_iter().map(Arc::new).collect();
@@ -99,6 +100,26 @@ impl Setting {
     }
 }
 
+/// RSA keys with primes that are there: to look for some takes too long.
+fn deal(suite: Suite, threshold: Threshold, rng: &mut ChaCha8Rng) -> (AnyPublicKey, Vec<AnyKeyShare>) {
+    // Made with `openssl prime -generate -bits 512 -safe`.
+    const PRIMES: [&str; 2] = [
+        "c1c8e54a6989ddb78d093a60c9551145b88d01d09b9b213897987ad2b04283dd\
+         f330f4dbd09c2a8f7f783c9fb677a720698a739c8ec57d7a77f63bf970cba647",
+        "dc186f40363d6dc37a1694849c33e327f6bc6e718aa44984933e9991a6700fdc\
+         886f39c9306cf38d62243c4adf266af0bf64924651a00ce6b9509f2abd76ff83",
+    ];
+    if suite.group() != "RSA" {
+        return deal_any(suite, threshold, rng);
+    }
+    let [p, q] = PRIMES.map(|hex| {
+        let byte = |place: usize| u8::from_str_radix(&hex[place..place + 2], 16).unwrap();
+        let bytes: Vec<u8> = (0..hex.len()).step_by(2).map(byte).collect();
+        Secret::new(Integer::from_be_bytes(&bytes))
+    });
+    deal_rsa_primes(suite, &RsaPrimes::new(p, q).unwrap(), threshold, rng).unwrap()
+}
+
 /// Something that the key answers: a ciphertext of `text`, or itself to be signed or to name a coin.
 fn statement_about(public: &AnyPublicKey, text: &'static [u8], rng: &mut ChaCha8Rng) -> StatementBytes {
     match public.suite().purpose() {
@@ -131,9 +152,20 @@ pub(crate) fn own_share_with(machine: &mut AnyMachine, seed: u64) -> HonestSend 
     sent.unwrap()
 }
 
-/// Checks groups of k of n on keys of every suite.
+/// Suites of one round whose lies [`shifted`] knows: each family, with and without pairings. What the others do
+/// differently is their schemes' own, and tested there.
+const LIABLE: [Suite; 6] = [
+    Suite::Sg02Ristretto255,
+    Suite::Sg02Bls12381,
+    Suite::Bls04MinPk,
+    Suite::Bls04MinSig,
+    Suite::Cks05Ristretto255,
+    Suite::Cks05Bls12381,
+];
+
+/// Checks groups of k of n on keys of every kind of suite.
 pub(crate) fn each_suite(k: u16, n: u16, check: impl Fn(&Setting)) {
-    for suite in Suite::ALL {
+    for suite in LIABLE {
         check(&Setting::new(suite, k, n));
     }
 }

@@ -67,6 +67,8 @@ pub struct Simulator<O> {
     events: BTreeMap<u64, (PartyId, Event<O>)>,
     next_event: u64,
     now: u64,
+    /// What parties tell those who ask: sender, recipient, message.
+    on_request: Vec<(PartyId, PartyId, Forgery)>,
     trace: report::Trace,
 }
 
@@ -80,6 +82,7 @@ struct Party<O> {
     machine: Box<dyn Machine<Output = O>>,
     rng: SimRng,
     adversary: Option<(Box<dyn Adversary>, SimRng)>,
+    restarts: u64,
     report: PartyReport<O>,
 }
 
@@ -113,6 +116,7 @@ impl<O> Simulator<O> {
             events: BTreeMap::new(),
             next_event: 0,
             now: 0,
+            on_request: Vec::new(),
             trace: report::Trace::default(),
         }
     }
@@ -145,7 +149,8 @@ impl<O> Simulator<O> {
     ) {
         let report = PartyReport { honest: adversary.is_none(), restarted: false, result: None, blames: Vec::new() };
         let at = below(&mut self.rng, self.conditions.max_start + 1);
-        self.parties.insert(id, Party { machine, rng: stream(self.seed, id, Owner::Party), adversary, report });
+        self.parties
+            .insert(id, Party { machine, rng: stream(self.seed, id, Owner::Party), adversary, restarts: 0, report });
         self.at(at, id, Input::Start);
     }
 
@@ -184,7 +189,13 @@ impl<O> Simulator<O> {
             while let Some(Reverse((time, number))) = self.queue.pop() {
                 self.now = time;
                 match self.events.remove(&number) {
-                    Some((to, Event::Input(input))) => self.step(to, input),
+                    Some((to, Event::Input(input))) => {
+                        let time_passes = matches!(input, Input::Tick);
+                        self.step(to, input);
+                        if time_passes {
+                            self.ask(to);
+                        }
+                    }
                     Some((id, Event::Restart(machine))) => {
                         self.replace(id, machine);
                         self.step(id, Input::Start);
@@ -206,7 +217,10 @@ impl<O> Simulator<O> {
     fn replace(&mut self, id: PartyId, machine: Box<dyn Machine<Output = O>>) {
         if let Some(party) = self.parties.get_mut(&id) {
             party.machine = machine;
+            // Every life draws other random numbers.
             party.rng = stream(self.seed, id, Owner::Restarted);
+            party.rng.set_stream(party.rng.get_stream() | (party.restarts << 32));
+            party.restarts += 1;
             party.report.restarted = true;
             party.report.result = None;
         }
@@ -218,6 +232,7 @@ impl<O> Simulator<O> {
         let everyone: Vec<PartyId> = self.parties.keys().copied().collect();
         let Some(party) = self.parties.get_mut(&id) else { return };
         let mut sends: Vec<(PartyId, Forgery)> = Vec::new();
+        let mut kept = Vec::new();
 
         if let (Some((adversary, rng)), Input::Message { from, slot, channel, payload }) =
             (&mut party.adversary, &input)
@@ -239,6 +254,7 @@ impl<O> Simulator<O> {
                 }
                 Effect::Send { to, slot, channel, payload } => {
                     let original = HonestSend { slot, channel, payload };
+                    let sends = if to == Recipient::OnRequest { &mut kept } else { &mut sends };
                     for to in everyone.iter().copied().filter(|peer| *peer != id && reaches(to, *peer)) {
                         match &mut party.adversary {
                             None => sends.push((to, original.clone())),
@@ -251,8 +267,18 @@ impl<O> Simulator<O> {
                 }
             }
         }
+        self.on_request.extend(kept.into_iter().map(|(to, message)| (id, to, message)));
         for (to, message) in sends.into_iter().filter(|(to, _)| *to != id) {
             self.post(id, to, message);
+        }
+    }
+
+    /// Time passes for a party: it asks the others, and they tell it what is for those who ask.
+    fn ask(&mut self, id: PartyId) {
+        let waits = self.parties.get(&id).is_some_and(|party| !party.machine.is_finished());
+        let told: Vec<_> = self.on_request.iter().filter(|(_, to, _)| waits && *to == id).cloned().collect();
+        for (from, to, message) in told {
+            self.post(from, to, message);
         }
     }
 
@@ -273,7 +299,7 @@ impl<O> Simulator<O> {
 
 fn reaches(recipient: Recipient, peer: PartyId) -> bool {
     match recipient {
-        Recipient::All => true,
+        Recipient::All | Recipient::OnRequest => true,
         Recipient::Party(party) => party == peer,
     }
 }

@@ -176,6 +176,10 @@ impl RoundProtocol for MaskedSum {
         self.lost += 1;
     }
 
+    fn awaits(&self, _party: PartyId) -> bool {
+        true
+    }
+
     fn progress(&self) -> Progress {
         let others = usize::from(self.n) - 1;
         let complete = match self.round {

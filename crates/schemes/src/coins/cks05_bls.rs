@@ -63,7 +63,11 @@ pub struct Cks05Bls<F>(PhantomData<F>);
 /// round's number in eight bytes big-endian. As a coin's name it makes the coin that round's randomness.
 #[must_use]
 pub fn drand_round(round: u64, previous_signature: Option<&[u8]>) -> [u8; 32] {
-    Sha256::new().chain_update(previous_signature.unwrap_or_default()).chain_update(round.to_be_bytes()).finalize().into()
+    Sha256::new()
+        .chain_update(previous_signature.unwrap_or_default())
+        .chain_update(round.to_be_bytes())
+        .finalize()
+        .into()
 }
 
 fn value(signature: &[u8]) -> [u8; 32] {

@@ -9,9 +9,7 @@ use theta_groups::{DecodeError, Secret};
 use theta_sharing::ShareIndex;
 
 use crate::keys::KeyScheme;
-use crate::signatures::sh00::{
-    self, Pkcs1Sha256, RsaKeyShare, RsaPublicKey, RsaRequest, RsaShare, RsaSignature,
-};
+use crate::signatures::sh00::{self, Pkcs1Sha256, RsaKeyShare, RsaPublicKey, RsaRequest, RsaShare, RsaSignature};
 use crate::statement::MAX_COIN_NAME_LEN;
 use crate::{CombineError, Purpose, RequestError, Statement, Suite, ThresholdCoin, ThresholdScheme, VerifyError};
 

@@ -22,6 +22,9 @@ const SECP256K1: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.132.0.10")
 const RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");
 const RSA_PSS: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.10");
 
+/// [`crate::signatures::sh00::PUBLIC_EXPONENT`], 65537.
+const EXPONENT: [u8; 3] = [1, 0, 1];
+
 /// Whichever of the three structures this is.
 pub(super) fn any(der: &[u8]) -> Result<PrivateKey, ImportError> {
     if PrivateKeyInfoRef::from_der(der).is_ok() {
@@ -50,7 +53,8 @@ pub(super) fn pkcs8(der: &[u8]) -> Result<PrivateKey, ImportError> {
         other => return Err(ImportError::Algorithm(other.to_string())),
     };
     // RFC 8410, section 7: an octet string in the octet string.
-    let seed = <&OctetStringRef>::from_der(key).map_err(|_| ImportError::Malformed("the seed is not an octet string"))?;
+    let seed =
+        <&OctetStringRef>::from_der(key).map_err(|_| ImportError::Malformed("the seed is not an octet string"))?;
     let public = info.public_key.as_ref().and_then(der::asn1::BitStringRef::as_bytes);
     PrivateKey::seed(kind, seed.as_bytes(), public)
 }
@@ -74,7 +78,7 @@ pub(super) fn sec1(der: &[u8], curve: Option<ObjectIdentifier>) -> Result<Privat
 /// `RSAPrivateKey` (RFC 8017, appendix A.1.2).
 pub(super) fn pkcs1(der: &[u8]) -> Result<PrivateKey, ImportError> {
     let [n, e, p, q] = rsa_numbers(der).map_err(|_| ImportError::Malformed("it is not an RSAPrivateKey"))?;
-    if e != *Integer::from_u64(crate::signatures::sh00::PUBLIC_EXPONENT).to_be_bytes(3).unwrap_or_default() {
+    if e != EXPONENT {
         return Err(ImportError::RsaExponent);
     }
     let [p, q] = [p, q].map(|prime| Secret::new(Integer::from_be_bytes(prime)));

@@ -12,7 +12,7 @@ use super::dispatch::with_suite;
 use super::public_file::{self, PublicKeyFile};
 use super::share_file::ShareFile;
 use super::{DealError, KeyFileError, KeyId, KeyName, KeyScheme, PublicMaterial, SecretMaterial, deal, deal_secret};
-use crate::signatures::sh00::{self, ModulusSize, RsaDealError};
+use crate::signatures::sh00::{self, ModulusSize, RsaDealError, RsaPrimes};
 use crate::{Suite, for_each_suite, with_key};
 
 #[doc(hidden)]
@@ -67,10 +67,17 @@ impl AnyPublicKey {
         with_key!(self, |public: S| public.key_id())
     }
 
-    /// The canonical encoding of the public key, which standard verifiers take.
+    /// The canonical encoding of the public key, of which the key's id is made.
     #[must_use]
     pub fn public_key_bytes(&self) -> &[u8] {
         with_key!(self, |public: S| public.public_key_bytes())
+    }
+
+    /// The public key as standard verifiers take it: for Taproot the 32 bytes of BIP-340, for all others the canonical
+    /// encoding.
+    #[must_use]
+    pub fn verifying_key_bytes(&self) -> &[u8] {
+        with_key!(self, |public: S| S::verifying_key_bytes(public))
     }
 
     /// The text of the `.pub` file.
@@ -85,7 +92,8 @@ impl AnyPublicKey {
     /// The [`KeyFileError`] that names the first mistake.
     pub fn from_text(text: &str) -> Result<(KeyName, Self), KeyFileError> {
         // Without a suite, the first complaint is the curves' one.
-        let suite = public_file::suite(text).map_or_else(|| PublicKeyFile::parse(text).map(|(_, _, suite)| suite), Ok)?;
+        let suite =
+            public_file::suite(text).map_or_else(|| PublicKeyFile::parse(text).map(|(_, _, suite)| suite), Ok)?;
         with_suite!(suite, |S, any_public, _any_share| if curve {
             let (file, name, _) = PublicKeyFile::parse(text)?;
             Ok((name, any_public(file.decode::<S>()?)))
@@ -169,6 +177,24 @@ pub fn deal_rsa(
         Err(RsaDealError::Suite(suite))
     } else {
         let dealt = sh00::deal::<S>(size, threshold, progress, rng);
+        Ok((any_public(dealt.public), dealt.shares.into_iter().map(|share| any_share(Arc::new(share))).collect()))
+    })
+}
+
+/// Deals an RSA key with primes that were found before: for those who deal one key among many groups, such as benchmarks.
+///
+/// # Errors
+/// [`RsaDealError::Suite`] for a suite of another kind.
+pub fn deal_rsa_primes(
+    suite: Suite,
+    primes: &RsaPrimes,
+    threshold: Threshold,
+    rng: &mut dyn CryptoRng,
+) -> Result<(AnyPublicKey, Vec<AnyKeyShare>), RsaDealError> {
+    with_suite!(suite, |S, any_public, any_share| if curve {
+        Err(RsaDealError::Suite(suite))
+    } else {
+        let dealt = sh00::deal_primes::<S>(primes, threshold, rng);
         Ok((any_public(dealt.public), dealt.shares.into_iter().map(|share| any_share(Arc::new(share))).collect()))
     })
 }

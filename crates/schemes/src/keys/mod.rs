@@ -4,7 +4,7 @@ mod any;
 mod api;
 mod consistency;
 mod dealer;
-mod dispatch;
+pub(crate) mod dispatch;
 mod error;
 mod public;
 pub(crate) mod public_file;
@@ -12,7 +12,7 @@ mod scheme;
 mod share;
 pub(crate) mod share_file;
 
-pub use any::{AnyKeyShare, AnyPublicKey, deal_any, deal_rsa, import_any};
+pub use any::{AnyKeyShare, AnyPublicKey, deal_any, deal_rsa, deal_rsa_primes, import_any};
 pub use api::{Combined, SchemeError};
 pub use dealer::{DealError, Dealt, deal, deal_secret};
 pub use error::{KeyFileError, KeyName, KeyNameError, PublicKeyError};

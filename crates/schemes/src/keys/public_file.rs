@@ -102,10 +102,8 @@ pub(super) fn suite(text: &str) -> Option<Suite> {
 
 /// The fields of a file, or what is wrong with them and where.
 pub(crate) fn fields<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, KeyFileError> {
-    toml::from_str(text).map_err(|error| KeyFileError::Syntax {
-        line: line_of(text, error.span()),
-        problem: one_line(error.message()),
-    })
+    toml::from_str(text)
+        .map_err(|error| KeyFileError::Syntax { line: line_of(text, error.span()), problem: one_line(error.message()) })
 }
 
 /// Refuses what another release wrote.

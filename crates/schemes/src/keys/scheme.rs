@@ -16,7 +16,7 @@ pub trait PublicMaterial: Debug + PartialEq + Send + Sync + 'static {
     fn threshold(&self) -> Threshold;
     /// The key's id.
     fn key_id(&self) -> &KeyId;
-    /// The public key in the encoding that standard verifiers take.
+    /// The canonical encoding of the public key, of which the key's id is made.
     fn public_key_bytes(&self) -> &[u8];
     /// The text of the `.pub` file.
     fn to_text(&self, name: &KeyName) -> String;
@@ -42,6 +42,11 @@ pub trait KeyScheme: Sized + Send + Sync + 'static {
     type KeyShare: SecretMaterial;
     /// The suite's name.
     const SUITE: Suite;
+
+    /// The public key as verifiers of single results take it; all but Taproot take the key's own encoding.
+    fn verifying_key_bytes(public: &Self::PublicKey) -> &[u8] {
+        public.public_key_bytes()
+    }
 }
 
 /// Keys that are Shamir sharings in the exponent of a prime-order group: all but RSA.

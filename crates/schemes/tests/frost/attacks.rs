@@ -3,7 +3,10 @@
 //! That a nonce cannot answer two packages is shown by the examples in the module's documentation, which do not compile.
 
 use theta_groups::{Group, Scalar as _};
-use theta_schemes::signatures::frost::{AggregateError, FrostSuite, SigningCommitments, SigningPackage};
+use theta_schemes::signatures::frost::{
+    AggregateError, Frost, FrostSuite, Secp256k1Sha256, Secp256k1Taproot, SigningCommitments, SigningPackage,
+};
+use theta_schemes::{SignatureScheme, VerifyError};
 
 use crate::fixture::{Scalar, aggregated, commit_all, index, key, session, sign_all};
 
@@ -75,4 +78,23 @@ fn debug_shows_no_secrets<C: FrostSuite>() {
     let dealt = key::<C>(2, 3, 7);
     let (nonces, _) = commit_all::<C>(&dealt, &[1], 8);
     assert_eq!(format!("{:?}", nonces[0]), "SigningNonces(2, <redacted>)");
+}
+
+/// The same group and the same secrets in two suites: nothing carries over.
+#[test]
+fn suites_on_one_curve_are_apart() {
+    let (plain, taproot) = (key::<Secp256k1Sha256>(2, 3, 9), key::<Secp256k1Taproot>(2, 3, 9));
+    assert_eq!(plain.public.public_key(), taproot.public.public_key());
+    assert_ne!(plain.public.key_id(), taproot.public.key_id());
+    let (package, shares) = session::<Secp256k1Sha256>(&plain, &[0, 1], b"message", 10);
+    let (other_package, other_shares) = session::<Secp256k1Taproot>(&taproot, &[0, 1], b"message", 10);
+    let signature = aggregated(&plain, &package, &shares).unwrap().encode();
+    let other = aggregated(&taproot, &other_package, &other_shares).unwrap().encode();
+    assert_ne!(signature[1..], other);
+    let reread = Frost::<Secp256k1Taproot>::verify(&taproot.public, b"message", &signature[1..]);
+    assert_eq!(reread, Err(VerifyError::Invalid));
+    for prefix in [2, 3] {
+        let reread = Frost::<Secp256k1Sha256>::verify(&plain.public, b"message", &[&[prefix], &other[..]].concat());
+        assert_eq!(reread, Err(VerifyError::Invalid));
+    }
 }

@@ -1,11 +1,13 @@
 //! One set of requirements for all suites.
 
 use theta_groups::Scalar as _;
+use theta_schemes::keys::deal_any;
 use theta_schemes::signatures::frost::{
-    AggregateError, DerivedKey, Frost, FrostSuite, PackageError, SignError, SigningPackage, commit, commit_batch,
-    false_shares, randomizer_seed, sign, verify_share,
+    AggregateError, DerivedKey, Frost, FrostSuite, PackageError, SignError, SigningPackage, VerifyingKey, commit,
+    commit_batch, false_shares, randomizer_seed, sign, verify_share,
 };
 use theta_schemes::{SignatureScheme, VerifyError};
+use theta_sharing::Threshold;
 
 use crate::fixture::{Scalar, aggregated, commit_all, index, key, rng, session, shift, sign_all, subsets};
 
@@ -21,6 +23,7 @@ for_every_frost_suite!(
     shares_of_others_are_false,
     precomputed_nonces_sign,
     randomised_keys_sign,
+    verifiers_get_their_form_of_the_key,
 );
 
 fn every_subset_signs<C: FrostSuite>() {
@@ -197,5 +200,20 @@ fn randomised_keys_sign<C: FrostSuite>() {
         shares[1] = shift(&shares[1], Scalar::<C>::ONE);
         let named = AggregateError::FalseShares(vec![index(3)]);
         assert_eq!(aggregated(&dealt, &package, &shares), Err(named));
+    }
+}
+
+fn verifiers_get_their_form_of_the_key<C: FrostSuite>() {
+    // For Taproot, keys of both signs occur.
+    for seed in 0..8 {
+        let (public, _) = deal_any(C::SUITE, Threshold::new(2, 3).unwrap(), &mut rng(seed));
+        let dealt = key::<C>(2, 3, seed);
+        assert_eq!(public.key_id(), dealt.public.key_id());
+        let bytes = public.verifying_key_bytes();
+        assert_eq!(bytes.len(), C::STANDARD_LEN);
+        assert!(public.public_key_bytes().ends_with(bytes));
+        let (package, shares) = session::<C>(&dealt, &[0, 2], b"message", seed);
+        let signature = aggregated(&dealt, &package, &shares).unwrap().encode();
+        VerifyingKey::<C>::decode(bytes).unwrap().verify(b"message", &signature).unwrap();
     }
 }

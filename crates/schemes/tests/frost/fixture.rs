@@ -101,6 +101,9 @@ macro_rules! for_every_frost_suite {
         for_every_frost_suite!(@suite ristretto255 Ristretto255Sha512 $($test)*);
         for_every_frost_suite!(@suite ed25519 Ed25519Sha512 $($test)*);
         for_every_frost_suite!(@suite ed448 Ed448Shake256 $($test)*);
+        for_every_frost_suite!(@suite p256 P256Sha256 $($test)*);
+        for_every_frost_suite!(@suite secp256k1 Secp256k1Sha256 $($test)*);
+        for_every_frost_suite!(@suite secp256k1_tr Secp256k1Taproot $($test)*);
     };
     (@suite $module:ident $suite:ident $($test:ident)*) => {
         mod $module {

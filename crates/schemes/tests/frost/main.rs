@@ -19,3 +19,5 @@ mod peers;
 mod rfc9591;
 #[cfg(test)]
 mod standard;
+#[cfg(test)]
+mod taproot;

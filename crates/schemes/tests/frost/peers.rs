@@ -14,7 +14,8 @@ use rand_chacha::rand_core::Rng;
 use theta_groups::{Scalar as _, Secret};
 use theta_schemes::keys::{Dealt, KeyShare, PublicKeySet};
 use theta_schemes::signatures::frost::{
-    Ed448Shake256, Ed25519Sha512, Frost, FrostSuite, Ristretto255Sha512, SignatureShare, SigningCommitments,
+    Ed448Shake256, Ed25519Sha512, Frost, FrostSuite, P256Sha256, Ristretto255Sha512, Secp256k1Sha256, Secp256k1Taproot,
+    SignatureShare, SigningCommitments,
 };
 use theta_sharing::{Encoded, ShareIndex, Threshold};
 
@@ -33,6 +34,15 @@ impl Peer for Ed25519Sha512 {
 }
 impl Peer for Ed448Shake256 {
     type Theirs = frost_ed448::Ed448Shake256;
+}
+impl Peer for P256Sha256 {
+    type Theirs = frost_p256::P256Sha256;
+}
+impl Peer for Secp256k1Sha256 {
+    type Theirs = frost_secp256k1::Secp256K1Sha256;
+}
+impl Peer for Secp256k1Taproot {
+    type Theirs = frost_secp256k1_tr::Secp256K1Sha256TR;
 }
 
 /// Our random numbers, for those who still ask for them in the old way.

@@ -7,8 +7,8 @@ use serde_json::Value;
 use theta_groups::{Group, Scalar as _, Secret};
 use theta_schemes::keys::{KeyShare, PublicKeySet};
 use theta_schemes::signatures::frost::{
-    Ed448Shake256, Ed25519Sha512, Frost, FrostSuite, Ristretto255Sha512, SigningPackage, aggregate, commit, sign,
-    verify_share,
+    Ed448Shake256, Ed25519Sha512, Frost, FrostSuite, P256Sha256, Ristretto255Sha512, Secp256k1Sha256, SigningPackage,
+    aggregate, commit, sign, verify_share,
 };
 use theta_sharing::{Encoded, Threshold};
 
@@ -106,4 +106,14 @@ fn ed448() {
 #[test]
 fn ristretto255() {
     check::<Ristretto255Sha512>(include_str!("../../../../vectors/rfc9591/ristretto255.json"));
+}
+
+#[test]
+fn p256() {
+    check::<P256Sha256>(include_str!("../../../../vectors/rfc9591/p256.json"));
+}
+
+#[test]
+fn secp256k1() {
+    check::<Secp256k1Sha256>(include_str!("../../../../vectors/rfc9591/secp256k1.json"));
 }

@@ -18,15 +18,6 @@ fn bytes(value: &Value) -> Vec<u8> {
     hex::decode(value.as_str().unwrap()).unwrap()
 }
 
-/// A key of one party, for verifying signatures of a single signer.
-fn single<S: CurveScheme<PublicKey = PublicKeySet<S::KeyGroup>>>(
-    public_key: Encoded<S::KeyGroup>,
-    possession: Option<Vec<u8>>,
-) -> PublicKeySet<S::KeyGroup> {
-    let one = Threshold::new(1, 1).unwrap();
-    PublicKeySet::new::<S>(one, public_key, vec![public_key], possession).unwrap()
-}
-
 #[test]
 fn keys_dealt_from_ethereum_keys_sign_the_same() {
     let mut rng = ChaCha20Rng::seed_from_u64(1);
@@ -63,7 +54,9 @@ fn sums_of_keys_verify_sums_of_signatures() {
         // Nobody of us holds this key; the proof comes from the sum of the secrets, which the vectors disclose.
         let secret = Secret::new(secrets.into_iter().reduce(|sum, secret| sum + secret).unwrap());
         let possession = <Scheme as CurveScheme>::prove_possession(&secret, &public_key);
-        let public = single::<Scheme>(Encoded::new(public_key), possession);
+        // One party is enough for a key that only verifies.
+        let (one, public_key) = (Threshold::new(1, 1).unwrap(), Encoded::new(public_key));
+        let public = PublicKeySet::new::<Scheme>(one, public_key, vec![public_key], possession).unwrap();
         Scheme::verify(&public, &bytes(&case["message"]), &bytes(&case["signature"])).unwrap();
     }
 }

@@ -211,7 +211,9 @@ fn pairing_ciphertexts_are_not_malleable<P: CipherPairing>() {
         place.copy_from_slice(changed.as_ref());
     };
     // Each element alone, and all of them together, as ElGamal allows: the hash of the header moves, too.
-    for (offset, change) in [(u, double::<P::G1> as fn(_) -> _), (w, double::<P::G1>), (u, negate::<P::G1>), (w, negate::<P::G1>)] {
+    for (offset, change) in
+        [(u, double::<P::G1> as fn(_) -> _), (w, double::<P::G1>), (u, negate::<P::G1>), (w, negate::<P::G1>)]
+    {
         let mut mauled = good.clone();
         put_first(&mut mauled, offset, change);
         refused(&mauled);

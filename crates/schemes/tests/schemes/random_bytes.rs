@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use theta_schemes::ciphers::payload::{Header, PayloadKey, open_bytes, read_header, split_ciphertext};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName};
-use theta_schemes::{Statement, StatementBytes, Suite};
+use theta_schemes::{Statement, StatementBytes};
 
-use crate::fixture::{borrow, index, key, rng, shares, statement};
+use crate::fixture::{borrow, index, key, one_round_suites, rng, shares, statement};
 
 struct Sample {
     public: AnyPublicKey,
@@ -19,8 +19,7 @@ struct Sample {
 }
 
 static SAMPLES: LazyLock<Vec<Sample>> = LazyLock::new(|| {
-    Suite::ALL
-        .into_iter()
+    one_round_suites()
         .map(|suite| {
             let name: KeyName = "name".parse().unwrap();
             let (public, keys) = key(suite, 2, 3, 1);

@@ -134,7 +134,9 @@ impl v1::threshold_scheme_server::ThresholdScheme for Scheme {
 /// Whose doing it is decides the code: all of these are the caller's but for a result that cannot be.
 fn scheme(error: &SchemeError) -> Status {
     match error {
-        SchemeError::Combine(CombineError::ResultInvalid) => Status::failed_precondition(error.to_string()),
+        SchemeError::Combine(CombineError::ResultInvalid) | SchemeError::TwoRounds(_) => {
+            Status::failed_precondition(error.to_string())
+        }
         _ => refusal::invalid(error.to_string()),
     }
 }

@@ -117,8 +117,8 @@ impl<P: CipherPairing> ThresholdScheme for Bz03<P> {
     ) -> Result<Self::Output, CombineError> {
         let chosen = selection::first_k(public.threshold(), shares, |share| share.index)?;
         let points: Vec<_> = chosen.iter().map(|share| (share.index, share.point)).collect();
-        let mut shared = vartime_interpolate_at_zero::<P::G1>(&points)
-            .map_err(|error| selection::interpolation_error(&error))?;
+        let mut shared =
+            vartime_interpolate_at_zero::<P::G1>(&points).map_err(|error| selection::interpolation_error(&error))?;
         let mask = capsule::mask::<P>(public.key_id(), &request.0.u, &shared);
         shared.zeroize();
         let key = PayloadKey::wrapped(request.0.wrap.key).xor(mask.expose());

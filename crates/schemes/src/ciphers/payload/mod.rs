@@ -8,6 +8,7 @@ mod chunk;
 mod ciphertext;
 mod header;
 mod key;
+mod pipeline;
 mod stream;
 
 pub use chunk::{Aead, CHUNK_LEN, TAG_LEN, UnknownAead};

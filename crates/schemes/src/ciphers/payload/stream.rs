@@ -1,17 +1,20 @@
 //! Sealing and opening in constant memory.
 
 use std::io::{self, Read, Write};
+use std::mem;
 
 use theta_groups::Secret;
 
 use super::chunk::ChunkCipher;
-use super::{Aead, CHUNK_LEN, Header, PayloadKey, TAG_LEN};
+use super::{Aead, CHUNK_LEN, Header, PayloadKey, TAG_LEN, pipeline};
 
 /// Bytes of every sealed chunk but the last.
 const SEALED_CHUNK_LEN: usize = CHUNK_LEN + TAG_LEN;
-/// How many chunks are hashed at once, and so are held in memory: BLAKE3 takes long pieces in parallel, and one of 64 KiB
-/// and a tag begins and ends in the middle of what it would take at once, which costs a third of its speed.
+/// How many chunks are hashed at once: BLAKE3 takes long pieces in parallel, and one of 64 KiB and a tag begins and ends in
+/// the middle of what it would take at once, which costs a third of its speed.
 const BATCH: usize = 16;
+/// How many batches are held in memory: one being read or written, one sealed, one hashed, and one between them.
+const BATCHES_UNDER_WAY: usize = 4;
 
 /// What a header says of its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +81,7 @@ const fn chunk_count(len: u64) -> u64 {
     if len == 0 { 1 } else { len.div_ceil(CHUNK_LEN as u64) }
 }
 
-/// Seals all that `reader` gives into `writer`, in constant memory. `progress` is told the bytes of plaintext done, about
+/// Seals all that `reader` gives into `writer`, in constant memory; what is longer than a MiB on threads of its own. `progress` is told the bytes of plaintext done, about
 /// every MiB. The key must be new: it is never used for two payloads.
 ///
 /// # Errors
@@ -91,37 +94,94 @@ pub fn seal_stream(
     label: &[u8],
     progress: &mut dyn FnMut(u64),
 ) -> io::Result<PayloadDigest> {
-    let too_large = |_| io::Error::new(io::ErrorKind::FileTooLarge, "over 2^48 bytes: encrypt it in parts");
     let mut cipher = ChunkCipher::new(key, aead, label).map_err(|_| io::Error::other("the AEAD refused its key"))?;
     let mut hasher = blake3::Hasher::new();
-    let mut len = 0;
-    let mut batch = vec![0; BATCH * SEALED_CHUNK_LEN];
-    // What was read ahead of the chunk's end, to know whether the chunk is the last.
-    let mut ahead = None;
-    loop {
-        let mut sealed = 0;
-        let mut last = false;
-        for room in batch.chunks_exact_mut(SEALED_CHUNK_LEN) {
+    let (mut len, mut ahead) = (0, None);
+    let mut first = Batch::new(BATCH * SEALED_CHUNK_LEN);
+    first.fill(&mut reader, &mut ahead)?;
+    let mut hash = |batch: &mut Batch| {
+        hasher.update(batch.sealed());
+        Ok(())
+    };
+    let mut write = |batch: &mut Batch| {
+        writer.write_all(batch.sealed())?;
+        len += batch.plain as u64;
+        progress(len);
+        Ok(())
+    };
+    if first.last {
+        first.seal(&mut cipher)?;
+        hash(&mut first)?;
+        write(&mut first)?;
+    } else {
+        let mut batches: Vec<_> = (1..BATCHES_UNDER_WAY).map(|_| Batch::new(BATCH * SEALED_CHUNK_LEN)).collect();
+        batches.push(first);
+        let mut is_first = true;
+        let fill = |batch: &mut Batch| {
+            if !mem::take(&mut is_first) {
+                batch.fill(&mut reader, &mut ahead)?;
+            }
+            Ok(batch.last)
+        };
+        pipeline::run::<_, io::Error>(batches, fill, |batch| batch.seal(&mut cipher), hash, write)?;
+    }
+    Ok(PayloadDigest { hash: *hasher.finalize().as_bytes(), len })
+}
+
+/// Some chunks of a payload, the last of them perhaps shorter than the others, each with room for its tag.
+struct Batch {
+    buffer: Secret<Vec<u8>>,
+    /// Bytes of plaintext in it.
+    plain: usize,
+    /// Whether the payload ends with it.
+    last: bool,
+}
+
+impl Batch {
+    fn new(room: usize) -> Self {
+        Self { buffer: Secret::new(vec![0; room]), plain: 0, last: false }
+    }
+
+    fn chunks(&self) -> usize {
+        self.plain.div_ceil(CHUNK_LEN).max(1)
+    }
+
+    /// All of it with the tags.
+    fn sealed(&self) -> &[u8] {
+        let len = self.plain + self.chunks() * TAG_LEN;
+        self.buffer.expose().get(..len).unwrap_or_default()
+    }
+
+    fn sealed_mut(&mut self) -> &mut [u8] {
+        let len = self.plain + self.chunks() * TAG_LEN;
+        self.buffer.expose_mut().get_mut(..len).unwrap_or_default()
+    }
+
+    /// Reads plaintext. `ahead` is what was read beyond the end of a chunk, to know whether the chunk is the last.
+    fn fill(&mut self, reader: &mut impl Read, ahead: &mut Option<u8>) -> io::Result<()> {
+        self.plain = 0;
+        for room in self.buffer.expose_mut().chunks_exact_mut(SEALED_CHUNK_LEN) {
             // The byte ahead lands where the tag will be.
-            let filled = read_on(&mut reader, ahead, room.split_at_mut(CHUNK_LEN + 1).0)?;
-            last = filled <= CHUNK_LEN;
-            let (chunk, rest) = room.split_at_mut(filled.min(CHUNK_LEN));
-            let (tag, _) = rest.split_at_mut(TAG_LEN);
-            ahead = tag.first().copied();
-            tag.copy_from_slice(&cipher.seal(chunk, last).map_err(too_large)?);
-            len += chunk.len() as u64;
-            sealed += chunk.len() + TAG_LEN;
-            if last {
+            let filled = read_on(reader, *ahead, room.split_at_mut(CHUNK_LEN + 1).0)?;
+            self.plain += filled.min(CHUNK_LEN);
+            self.last = filled <= CHUNK_LEN;
+            if self.last {
                 break;
             }
+            *ahead = room.get(CHUNK_LEN).copied();
         }
-        let (sealed, _) = batch.split_at(sealed);
-        hasher.update(sealed);
-        writer.write_all(sealed)?;
-        progress(len);
-        if last {
-            return Ok(PayloadDigest { hash: *hasher.finalize().as_bytes(), len });
+        Ok(())
+    }
+
+    /// Seals every chunk in place.
+    fn seal(&mut self, cipher: &mut ChunkCipher) -> io::Result<()> {
+        let too_large = |_| io::Error::new(io::ErrorKind::FileTooLarge, "over 2^48 bytes: encrypt it in parts");
+        let (chunks, payload_ends) = (self.chunks(), self.last);
+        for (number, room) in (1..).zip(self.sealed_mut().chunks_mut(SEALED_CHUNK_LEN)) {
+            let (chunk, tag) = room.split_at_mut(room.len() - TAG_LEN);
+            tag.copy_from_slice(&cipher.seal(chunk, payload_ends && number == chunks).map_err(too_large)?);
         }
+        Ok(())
     }
 }
 
@@ -142,26 +202,50 @@ pub fn open_stream(
     let mut cipher =
         ChunkCipher::new(key, header.aead, header.label).map_err(|_| OpenError::NotAuthentic { chunk: 1, chunks })?;
     let mut hasher = blake3::Hasher::new();
-    let mut remaining = header.digest.len;
-    // Not larger than the payload: all of it is wiped at the end.
-    let room = usize::try_from(sealed_len(remaining)).unwrap_or(usize::MAX).min(BATCH * SEALED_CHUNK_LEN);
-    let mut buffer = Secret::new(vec![0; room]);
-    let mut chunk = 0;
-    while chunk < chunks {
-        let plain = usize::try_from(remaining).unwrap_or(usize::MAX).min(BATCH * CHUNK_LEN);
-        let batch = buffer.expose_mut().split_at_mut(plain + plain.div_ceil(CHUNK_LEN).max(1) * TAG_LEN).0;
-        let filled = read_full(&mut reader, batch)?;
-        if filled < batch.len() {
-            return Err(OpenError::Truncated { chunk: chunk + 1 + (filled / SEALED_CHUNK_LEN) as u64, chunks });
+    let (mut remaining, mut read, mut opened, mut done) = (header.digest.len, 0, 0, 0);
+    let mut fill = |batch: &mut Batch| {
+        batch.plain = usize::try_from(remaining).unwrap_or(usize::MAX).min(BATCH * CHUNK_LEN);
+        remaining -= batch.plain as u64;
+        batch.last = remaining == 0;
+        let sealed = batch.sealed_mut();
+        let filled = read_full(&mut reader, sealed)?;
+        if filled < sealed.len() {
+            return Err(OpenError::Truncated { chunk: read + 1 + (filled / SEALED_CHUNK_LEN) as u64, chunks });
         }
-        hasher.update(batch);
-        for sealed in batch.chunks_mut(SEALED_CHUNK_LEN) {
-            chunk += 1;
-            let opened = cipher.open(sealed, chunk == chunks).map_err(|_| OpenError::NotAuthentic { chunk, chunks })?;
-            writer.write_all(opened)?;
+        read += batch.chunks() as u64;
+        Ok(batch.last)
+    };
+    let mut hash = |batch: &mut Batch| {
+        hasher.update(batch.sealed());
+        Ok(())
+    };
+    let mut open = |batch: &mut Batch| {
+        for sealed in batch.sealed_mut().chunks_mut(SEALED_CHUNK_LEN) {
+            opened += 1;
+            let forged = |_| OpenError::NotAuthentic { chunk: opened, chunks };
+            cipher.open(sealed, opened == chunks).map_err(forged)?;
         }
-        remaining -= plain as u64;
-        progress(header.digest.len - remaining);
+        Ok(())
+    };
+    let mut write = |batch: &mut Batch| {
+        for opened in batch.sealed().chunks(SEALED_CHUNK_LEN) {
+            writer.write_all(opened.split_at(opened.len() - TAG_LEN).0)?;
+        }
+        done += batch.plain as u64;
+        progress(done);
+        Ok(())
+    };
+    let sealed = sealed_len(header.digest.len);
+    if sealed <= (BATCH * SEALED_CHUNK_LEN) as u64 {
+        // Not larger than the payload: all of it is wiped at the end.
+        let mut only = Batch::new(usize::try_from(sealed).unwrap_or(usize::MAX));
+        fill(&mut only)?;
+        hash(&mut only)?;
+        open(&mut only)?;
+        write(&mut only)?;
+    } else {
+        let batches = (0..BATCHES_UNDER_WAY).map(|_| Batch::new(BATCH * SEALED_CHUNK_LEN)).collect();
+        pipeline::run(batches, fill, hash, open, write)?;
     }
     if read_full(&mut reader, &mut [0])? != 0 {
         return Err(OpenError::TrailingBytes);

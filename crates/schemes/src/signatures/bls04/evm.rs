@@ -37,11 +37,7 @@ pub fn signature(compressed: &[u8]) -> Result<[u8; 64], DecodeError> {
 ///
 /// # Errors
 /// Any [`DecodeError`], for the signature.
-pub fn pairing_input(
-    public: &PublicKeySet<G2>,
-    message: &[u8],
-    signature: &[u8],
-) -> Result<Vec<u8>, DecodeError> {
+pub fn pairing_input(public: &PublicKeySet<G2>, message: &[u8], signature: &[u8]) -> Result<Vec<u8>, DecodeError> {
     let signature = self::signature(signature)?;
     let minus_g2 = G2::encode_uncompressed_evm(&-G2::generator());
     Ok([&signature[..], &minus_g2, &message_point(message), &public_key(public)].concat())

@@ -54,7 +54,10 @@ pub use package::SigningPackage;
 pub use rerandomized::randomizer_seed;
 pub use share::{SignError, SignatureShare, sign};
 pub use signature::{Signature, VerifyingKey};
-pub use suites::{Ed448Shake256, Ed25519Sha512, FrostSuite, Ristretto255Sha512, SuiteHash};
+pub use suites::{
+    Ed448Shake256, Ed25519Sha512, FrostSuite, P256Sha256, Ristretto255Sha512, Secp256k1Sha256, Secp256k1Taproot,
+    SuiteHash,
+};
 
 /// A suite's scalars.
 pub(crate) type ScalarOf<C> = <<C as FrostSuite>::Group as Group>::Scalar;
@@ -69,6 +72,10 @@ impl<C: FrostSuite> KeyScheme for Frost<C> {
     type PublicKey = PublicKeySet<C::Group>;
     type KeyShare = KeyShare<C::Group>;
     const SUITE: Suite = C::SUITE;
+
+    fn verifying_key_bytes(public: &Self::PublicKey) -> &[u8] {
+        C::standard_encoding(public.public_key_bytes())
+    }
 }
 
 impl<C: FrostSuite> CurveScheme for Frost<C> {

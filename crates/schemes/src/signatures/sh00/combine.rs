@@ -44,8 +44,7 @@ pub(crate) fn combine(
     for ((value, exponent), negative) in values.iter().zip(&coefficients.numerators).zip(&coefficients.negative) {
         if *negative { below.push((value, exponent)) } else { above.push((value, exponent)) }
     }
-    let inverse =
-        modulus.vartime_inverse(&modulus.vartime_product(&below)).ok_or(CombineError::ResultInvalid)?;
+    let inverse = modulus.vartime_inverse(&modulus.vartime_product(&below)).ok_or(CombineError::ResultInvalid)?;
     let signature = modulus.mul(&modulus.vartime_product(&above), &inverse);
     if opens_to(public, &signature) == *request.message() {
         Ok(RsaSignature::new(modulus.encode(&signature)))

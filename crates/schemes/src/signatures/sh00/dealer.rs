@@ -66,11 +66,7 @@ pub struct RsaPrimes {
 
 impl RsaPrimes {
     /// Finds the primes of a modulus on all cores; `progress` is told how far the search is.
-    pub fn generate(
-        size: ModulusSize,
-        progress: &mut dyn FnMut(SearchProgress),
-        rng: &mut dyn CryptoRng,
-    ) -> Self {
+    pub fn generate(size: ModulusSize, progress: &mut dyn FnMut(SearchProgress), rng: &mut dyn CryptoRng) -> Self {
         loop {
             let [p, q] = find_safe_prime_pair(size.bits() / 2, progress, rng);
             // Their product is odd and of the size asked for.

@@ -3,8 +3,8 @@
 use core::fmt::Write as _;
 
 use serde::Deserialize;
-use theta_groups::modular::{Integer, Modulus, Residue};
 use theta_groups::DecodeError;
+use theta_groups::modular::{Integer, Modulus, Residue};
 use theta_sharing::Threshold;
 
 use super::{PUBLIC_EXPONENT, RsaKeyShare, RsaPublicKey, RsaScheme};

@@ -157,7 +157,8 @@ mod tests {
         let indices: Vec<_> = [65_535, 1, 65_521].map(|i| ShareIndex::try_from(i).unwrap()).to_vec();
         let got = IntegerCoefficients::at_zero(&indices);
         // The coefficients of the constant polynomial add up to one.
-        let sum: i128 = got.numerators.iter().zip(&got.negative).map(|(n, s)| if *s { -small(n) } else { small(n) }).sum();
+        let sum: i128 =
+            got.numerators.iter().zip(&got.negative).map(|(n, s)| if *s { -small(n) } else { small(n) }).sum();
         assert_eq!(sum, small(&got.denominator));
     }
 

@@ -168,7 +168,14 @@ impl PublicMaterial for RsaPublicKey {
 
 impl fmt::Debug for RsaPublicKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "RsaPublicKey({}, {} bits, {}, {})", self.suite, self.bits(), self.threshold, self.key_id.abbreviated())
+        write!(
+            f,
+            "RsaPublicKey({}, {} bits, {}, {})",
+            self.suite,
+            self.bits(),
+            self.threshold,
+            self.key_id.abbreviated()
+        )
     }
 }
 

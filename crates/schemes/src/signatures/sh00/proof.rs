@@ -106,13 +106,7 @@ impl<'a> Claim<'a> {
             commitment_base: modulus.decode(&proof.commitment_base).ok()?,
             commitment_message: modulus.decode(&proof.commitment_message).ok()?,
             response: Integer::from_be_bytes(&proof.response),
-            challenge: challenge(
-                public,
-                request,
-                index,
-                value,
-                [&proof.commitment_base, &proof.commitment_message],
-            ),
+            challenge: challenge(public, request, index, value, [&proof.commitment_base, &proof.commitment_message]),
         })
     }
 }

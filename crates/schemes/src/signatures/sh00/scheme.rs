@@ -10,9 +10,7 @@ use theta_sharing::ShareIndex;
 use super::{Encoding, RsaKeyShare, RsaPublicKey, RsaShare, combine, share};
 use crate::keys::KeyScheme;
 use crate::statement::MAX_MESSAGE_LEN;
-use crate::{
-    CombineError, Purpose, RequestError, SignatureScheme, Statement, Suite, ThresholdScheme, VerifyError,
-};
+use crate::{CombineError, Purpose, RequestError, SignatureScheme, Statement, Suite, ThresholdScheme, VerifyError};
 
 /// The scheme with one encoding of messages.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +33,11 @@ impl RsaRequest {
         // The shortest modulus has room for the longest encoding.
         let encoded = E::encode(public.key_id(), message, modulus.encoded_len())
             .and_then(|encoded| modulus.decode(&encoded).ok())
-            .ok_or(RequestError::TooLarge { what: "encoded digest", limit: modulus.encoded_len(), got: message.len() })?;
+            .ok_or(RequestError::TooLarge {
+                what: "encoded digest",
+                limit: modulus.encoded_len(),
+                got: message.len(),
+            })?;
         let square = modulus.square(&encoded);
         Ok(Self { fourth_power: modulus.square(&square), square, message: encoded })
     }

@@ -82,11 +82,8 @@ pub(crate) fn decode(index: ShareIndex, bytes: &[u8]) -> Result<RsaShare, Decode
     }
     let (base, rest) = rest.split_at_checked(len).ok_or(DecodeError::NotCanonical)?;
     let (message, response) = rest.split_at_checked(len).ok_or(DecodeError::NotCanonical)?;
-    let proof = Proof {
-        commitment_base: number(base)?,
-        commitment_message: number(message)?,
-        response: response.to_vec(),
-    };
+    let proof =
+        Proof { commitment_base: number(base)?, commitment_message: number(message)?, response: response.to_vec() };
     Ok(RsaShare { index, value, proof: Some(proof) })
 }
 

@@ -2,6 +2,7 @@
 
 mod hash;
 mod rfc9591;
+mod taproot;
 
 use core::fmt::Debug;
 
@@ -12,7 +13,8 @@ use super::ScalarOf;
 use crate::Suite;
 
 pub use hash::SuiteHash;
-pub use rfc9591::{Ed448Shake256, Ed25519Sha512, Ristretto255Sha512};
+pub use rfc9591::{Ed448Shake256, Ed25519Sha512, P256Sha256, Ristretto255Sha512, Secp256k1Sha256};
+pub use taproot::Secp256k1Taproot;
 
 /// A ciphersuite: RFC 9591, section 6, or the like.
 pub trait FrostSuite: Copy + Debug + Eq + Send + Sync + 'static {

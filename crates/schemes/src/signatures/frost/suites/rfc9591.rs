@@ -1,8 +1,8 @@
 //! The suites of RFC 9591, section 6.
 
-use theta_groups::{Ed448, Ed25519, Ristretto255};
+use theta_groups::{Ed448, Ed25519, P256, Ristretto255, Secp256k1};
 
-use super::hash::{Sha512Hash, Shake256Hash, SuiteHash};
+use super::hash::{Sha256Hash, Sha512Hash, Shake256Hash, SuiteHash};
 use super::{FrostSuite, ScalarOf};
 use crate::Suite;
 
@@ -46,4 +46,26 @@ impl FrostSuite for Ed448Shake256 {
         // dom4 of no prehash and an empty context.
         Shake256Hash::to_scalar(b"SigEd448", &[0, 0], &[commitment, public_key, message])(&[])
     }
+}
+
+/// FROST(P-256, SHA-256): section 6.4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct P256Sha256;
+
+impl FrostSuite for P256Sha256 {
+    type Group = P256;
+    type Hash = Sha256Hash;
+    const SUITE: Suite = Suite::FrostP256;
+    const CONTEXT: &'static [u8] = b"FROST-P256-SHA256-v1";
+}
+
+/// FROST(secp256k1, SHA-256): section 6.5.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Secp256k1Sha256;
+
+impl FrostSuite for Secp256k1Sha256 {
+    type Group = Secp256k1;
+    type Hash = Sha256Hash;
+    const SUITE: Suite = Suite::FrostSecp256k1;
+    const CONTEXT: &'static [u8] = b"FROST-secp256k1-SHA256-v1";
 }

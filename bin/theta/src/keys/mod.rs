@@ -1,23 +1,23 @@
 //! The group's public keys, and `theta keys`.
 
+mod add;
+mod export;
+mod show;
+
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
 use clap::{Args, Subcommand};
-use serde::Serialize;
 use theta_schemes::{
     Purpose,
     keys::{AnyPublicKey, KeyId, KeyName},
 };
 
-use crate::{
-    connect::ClientDir,
-    exit::Failure,
-    files,
-    output::{Output, Table},
-};
+use crate::{connect::ClientDir, exit::Failure, files, output::Output};
+#[cfg(feature = "demo")]
+pub(crate) use export::pem;
 
 /// A public key with its name.
 #[derive(Clone, Debug)]
@@ -167,105 +167,28 @@ impl KeyArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeysCommand {
     /// List the keys: name, suite, purpose, how many nodes it takes
-    List(ListArgs),
+    List(show::ListArgs),
     /// Show one key
-    Show(ShowArgs),
-}
-
-/// Options of `theta keys list`.
-#[derive(Debug, Args)]
-pub(crate) struct ListArgs {
-    #[command(flatten)]
-    client: ClientDir,
-}
-
-/// Options of `theta keys show`.
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  theta keys show files\n  theta keys show sign --file > sign.pub   for those who verify"
-)]
-pub(crate) struct ShowArgs {
-    /// The key's name
-    name: String,
-    /// Print the public key file, which --public-key takes
-    #[arg(long, conflicts_with = "json")]
-    file: bool,
-    #[command(flatten)]
-    client: ClientDir,
-}
-
-#[derive(Serialize)]
-struct KeyView {
-    name: String,
-    suite: &'static str,
-    scheme: &'static str,
-    group: &'static str,
-    purpose: &'static str,
-    threshold: u16,
-    nodes: u16,
-    key_id: String,
-    public_key: String,
-}
-
-impl From<&NamedKey> for KeyView {
-    fn from(key: &NamedKey) -> Self {
-        let suite = key.public.suite();
-        Self {
-            name: key.name.to_string(),
-            suite: suite.name(),
-            scheme: suite.scheme(),
-            group: suite.group(),
-            purpose: suite.purpose().name(),
-            threshold: key.public.threshold().k(),
-            nodes: key.public.threshold().n(),
-            key_id: key.public.key_id().to_string(),
-            public_key: hex::encode(key.public.public_key_bytes()),
-        }
-    }
+    Show(show::ShowArgs),
+    /// Print the public key as other software reads it: PEM, OpenSSH, hexadecimal digits or bytes
+    Public(export::PublicArgs),
+    /// Deal more keys to a group, while its node directories are still together
+    Deal(add::DealArgs),
+    /// Share a private key made elsewhere among the nodes; its public key stays the same
+    Import(add::ImportArgs),
 }
 
 impl KeysCommand {
     /// Does it.
     pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
         match self {
-            Self::List(args) => list(&args, output),
-            Self::Show(args) => show(&args, output),
+            Self::List(args) => show::list(&args, output),
+            Self::Show(args) => show::show(&args, output),
+            Self::Public(args) => export::public(&args, output),
+            Self::Deal(args) => add::deal(args, output),
+            Self::Import(args) => add::import(&args, output),
         }
     }
-}
-
-fn list(args: &ListArgs, output: Output) -> Result<(), Failure> {
-    let keys = args.client.keyring().all()?;
-    let views: Vec<KeyView> = keys.iter().map(KeyView::from).collect();
-    output.result(&views, |out| {
-        let mut table = Table::new(&["name", "suite", "purpose", "takes", "key id"], &[]);
-        for (view, key) in views.iter().zip(&keys) {
-            table.row([
-                view.name.clone(),
-                view.suite.to_owned(),
-                view.purpose.to_owned(),
-                key.public.threshold().to_string(),
-                key.public.key_id().abbreviated(),
-            ]);
-        }
-        table.write(out)
-    })
-}
-
-fn show(args: &ShowArgs, output: Output) -> Result<(), Failure> {
-    let key = args.client.keyring().named(&args.name)?;
-    if args.file {
-        return output.result(&(), |out| out.write_all(key.public.to_text(&key.name).as_bytes()));
-    }
-    let view = KeyView::from(&key);
-    output.result(&view, |out| {
-        writeln!(out, "name        {}", view.name)?;
-        writeln!(out, "suite       {} ({} on {})", view.suite, view.scheme, view.group)?;
-        writeln!(out, "purpose     {}", view.purpose)?;
-        writeln!(out, "takes       {} of {} nodes", view.threshold, view.nodes)?;
-        writeln!(out, "key id      {}", view.key_id)?;
-        writeln!(out, "public key  {}", view.public_key)
-    })
 }
 
 #[cfg(test)]

@@ -1,0 +1,132 @@
+//! Rounds of a beacon as drand numbers them: the coin's name is what drand signs, its value what drand calls randomness.
+
+use std::fmt;
+
+use clap::Args;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use theta_schemes::{Purpose, Suite};
+
+use crate::{
+    exit::Failure,
+    keys::{Keyring, NamedKey},
+};
+
+/// Suites whose coins are SHA-256 of a BLS signature of the name.
+const SUITES: [Suite; 2] = [Suite::Cks05Bls04MinPk, Suite::Cks05Bls04MinSig];
+/// The longest BLS signature.
+const LONGEST_SIGNATURE: usize = 96;
+
+/// Which round.
+#[derive(Debug, Args)]
+pub(crate) struct RoundArgs {
+    /// Number of a beacon's round instead of a name, for keys of cks05-bls04-*: the coin is what drand would publish
+    #[arg(long, value_name = "N", conflicts_with = "name")]
+    round: Option<u64>,
+    /// Signature of the round before in hexadecimal, for a beacon whose rounds are chained
+    #[arg(long, value_name = "HEX", requires = "round")]
+    previous: Option<String>,
+}
+
+/// A round that was asked for.
+pub(crate) struct Round {
+    number: u64,
+    previous: Option<Vec<u8>>,
+}
+
+/// With the names that drand's HTTP interface has.
+#[derive(Serialize)]
+pub(crate) struct Beacon {
+    round: u64,
+    /// SHA-256 of the signature.
+    pub(crate) randomness: String,
+    /// The BLS signature.
+    pub(crate) signature: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    previous_signature: Option<String>,
+}
+
+impl RoundArgs {
+    /// The round, if there is one.
+    pub(crate) fn round(&self) -> Result<Option<Round>, Failure> {
+        let decode = |digits: &String| {
+            hex::decode(digits.trim()).ok().filter(|bytes| (1..=LONGEST_SIGNATURE).contains(&bytes.len())).ok_or_else(|| {
+                Failure::Usage("--previous is not a signature: give it in hexadecimal, as theta coin prints it".to_owned())
+            })
+        };
+        let previous = self.previous.as_ref().map(decode).transpose()?;
+        Ok(self.round.map(|number| Round { number, previous }))
+    }
+}
+
+impl Round {
+    /// What the nodes sign: SHA-256 of the previous signature, if rounds are chained, and the number in eight bytes.
+    pub(crate) fn message(&self) -> Vec<u8> {
+        let previous = self.previous.as_deref().unwrap_or_default();
+        Sha256::new().chain_update(previous).chain_update(self.number.to_be_bytes()).finalize().to_vec()
+    }
+
+    /// For the output.
+    pub(crate) fn beacon(&self, value: &[u8], signature: &[u8]) -> Beacon {
+        Beacon {
+            round: self.number,
+            randomness: hex::encode(value),
+            signature: hex::encode(signature),
+            previous_signature: self.previous.as_ref().map(hex::encode),
+        }
+    }
+}
+
+impl fmt::Display for Round {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "round {}", self.number)
+    }
+}
+
+/// The key that was named, or the only one that draws rounds.
+pub(crate) fn key(keyring: &Keyring, name: Option<&str>) -> Result<NamedKey, Failure> {
+    let draws = |key: &NamedKey| SUITES.contains(&key.public.suite());
+    let [min_pk, min_sig] = SUITES;
+    if let Some(name) = name {
+        let key = keyring.choose(Some(name), Purpose::Coin)?;
+        check(&key)?;
+        return Ok(key);
+    }
+    let mut fitting = keyring.all()?;
+    fitting.retain(draws);
+    match (fitting.pop(), fitting.is_empty()) {
+        (Some(only), true) => Ok(only),
+        (None, _) => Err(Failure::Usage(format!(
+            "no key draws rounds: that takes one of {min_pk} or {min_sig} (theta keys deal beacon={min_sig})"
+        ))),
+        (Some(_), false) => Err(Failure::Usage("several keys draw rounds: choose one with --key".to_owned())),
+    }
+}
+
+/// Refuses keys whose coins are not what drand publishes.
+pub(crate) fn check(key: &NamedKey) -> Result<(), Failure> {
+    let [min_pk, min_sig] = SUITES;
+    let suite = key.public.suite();
+    if SUITES.contains(&suite) {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!("--round takes a key of {min_pk} or {min_sig}; {} is one of {suite}", key.name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_drands() {
+        let unchained = Round { number: 1, previous: None };
+        // SHA-256 of 00 00 00 00 00 00 00 01.
+        assert_eq!(
+            hex::encode(unchained.message()),
+            "cd2662154e6d76b2b2b92e70c0cac3ccf534f9b74eb5b89819ec509083d00a50"
+        );
+        let chained = Round { number: 1, previous: Some(vec![1]) };
+        assert_ne!(chained.message(), unchained.message());
+        assert_eq!(chained.message(), Sha256::digest([1, 0, 0, 0, 0, 0, 0, 0, 1]).to_vec());
+    }
+}

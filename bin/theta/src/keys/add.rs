@@ -1,0 +1,166 @@
+//! `theta keys deal` and `theta keys import`: more keys for a group whose node directories are still together.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+use theta_schemes::{
+    Suite,
+    import::{KeyFormat, import_key},
+    keys::KeyName,
+};
+use theta_sharing::Threshold;
+
+use crate::{
+    exit::Failure,
+    files::Source,
+    group::{self, ExistingGroup, plan::KeySpec},
+    output::{self, Output, Table},
+    suites,
+};
+
+/// A private key's file is never longer.
+const LONGEST_KEY_FILE: usize = 1 << 16;
+
+/// Where the keys go.
+#[derive(Debug, Args)]
+struct GroupArgs {
+    /// Directory that theta group init made, with all node directories in it
+    #[arg(long, value_name = "DIR", default_value = "theta-group")]
+    group: PathBuf,
+    /// How many nodes it takes to use the key [default: as many as the group says]
+    #[arg(long, value_name = "K")]
+    threshold: Option<u16>,
+}
+
+impl GroupArgs {
+    fn open(&self) -> Result<(ExistingGroup, Threshold), Failure> {
+        let group = ExistingGroup::open(&self.group)?;
+        let k = self.threshold.unwrap_or_else(|| group.threshold());
+        let threshold = Threshold::new(k, group.nodes())
+            .map_err(|error| Failure::Usage(format!("--threshold {k} in a group of {}: {error}", group.nodes())))?;
+        Ok((group, threshold))
+    }
+}
+
+/// Options of `theta keys deal`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  theta keys deal release=frost-ed25519
+  theta keys deal rsa=sh00-pkcs1-sha256 --bits 3072
+  theta keys deal --group my-group --threshold 3 vault=sg02-p256 beacon-2=cks05-bls04-min-sig
+
+theta suites lists what there is. The process that runs it sees the keys. Nodes read their keys when they start.")]
+pub(crate) struct DealArgs {
+    /// Keys to deal, each a SUITE or NAME=SUITE
+    #[arg(value_name = "NAME=SUITE", required = true)]
+    keys: Vec<KeySpec>,
+    #[command(flatten)]
+    group: GroupArgs,
+    #[command(flatten)]
+    modulus: group::ModulusArgs,
+}
+
+/// Options of `theta keys import`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  theta keys import --name release --suite frost-ed25519 id_ed25519
+  theta keys import --name release --suite frost-ed25519 key.pem       of openssl genpkey -algorithm ed25519
+  theta keys import --name old --suite frost-ed25519 --format seed seed.hex
+  theta keys import --name bls --suite bls04-bls12381-min-pk --format raw secret.hex
+
+The public key stays the same: whoever trusts it need not know that the key is shared now. The original stays, too, \
+and whoever has it needs no node: destroy it and every copy of it. Never go on using it elsewhere.")]
+pub(crate) struct ImportArgs {
+    /// File of the private key; - for standard input
+    file: PathBuf,
+    /// What the key will be called
+    #[arg(long, value_name = "NAME")]
+    name: String,
+    /// What the key will be for: one of theta suites
+    #[arg(long, value_name = "SUITE", value_parser = suites::parse)]
+    suite: Suite,
+    /// What the file is: auto, pkcs8 (PEM or DER, as OpenSSL writes), openssh, raw (a scalar) or seed (RFC 8032), the
+    /// last two as bytes or hexadecimal digits
+    #[arg(long, value_name = "FORMAT", default_value_t)]
+    format: KeyFormat,
+    #[command(flatten)]
+    group: GroupArgs,
+}
+
+#[derive(Serialize)]
+struct Added {
+    name: String,
+    suite: &'static str,
+    threshold: u16,
+    nodes: u16,
+    key_id: String,
+    public_key: String,
+}
+
+impl Added {
+    fn new(name: &KeyName, (public, _): &group::DealtKey) -> Self {
+        Self {
+            name: name.to_string(),
+            suite: public.suite().name(),
+            threshold: public.threshold().k(),
+            nodes: public.threshold().n(),
+            key_id: public.key_id().to_string(),
+            public_key: hex::encode(public.public_key_bytes()),
+        }
+    }
+}
+
+/// `theta keys deal`.
+pub(super) fn deal(args: DealArgs, output: Output) -> Result<(), Failure> {
+    let (group, threshold) = args.group.open()?;
+    let bits = args.modulus.bits(&args.keys)?;
+    group::plan::check_names(&args.keys)?;
+    args.keys.iter().try_for_each(|key| group.check_free(key.key_name()))?;
+    let mut rng = crate::random::generator()?;
+    let mut added = Vec::new();
+    for key in &args.keys {
+        let dealt = group::deal(key, threshold, bits, &mut rng)?;
+        group.add(key.key_name(), &dealt)?;
+        added.push(Added::new(key.key_name(), &dealt));
+    }
+    report(&added, output)
+}
+
+/// `theta keys import`.
+pub(super) fn import(args: &ImportArgs, output: Output) -> Result<(), Failure> {
+    let name: KeyName = args.name.parse().map_err(|error| Failure::Usage(format!("--name: {error}")))?;
+    let (group, threshold) = args.group.open()?;
+    group.check_free(&name)?;
+    let source = Source::open(&args.file)?;
+    let from = source.name.clone();
+    let secret = source.read_secret(LONGEST_KEY_FILE)?;
+    let mut rng = crate::random::generator()?;
+    let dealt = import_key(args.suite, args.format, &secret, threshold, &mut rng)
+        .map_err(|error| Failure::Usage(format!("{}: {error}", from.display())))?;
+    group.add(&name, &dealt)?;
+    report(&[Added::new(&name, &dealt)], output)?;
+    output::diagnostic(
+        "warning",
+        &format!(
+            "{} still holds the whole key: destroy it and every copy, or whoever finds one needs no node",
+            from.display()
+        ),
+    );
+    Ok(())
+}
+
+fn report(added: &[Added], output: Output) -> Result<(), Failure> {
+    output.result(&added, |out| {
+        let mut table = Table::new(&["key", "suite", "takes", "key id"], &[]);
+        for key in added {
+            let id = key.key_id.get(..8).unwrap_or_default().to_owned();
+            let takes = format!("{} of {}", key.threshold, key.nodes);
+            table.row([key.name.clone(), key.suite.to_owned(), takes, id]);
+        }
+        table.write(out)?;
+        writeln!(out, "\nThis process has seen the whole keys. Nodes that run read them when they start again.")
+    })
+}

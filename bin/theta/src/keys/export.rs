@@ -1,0 +1,127 @@
+//! `theta keys public`: public keys in the forms that other software takes.
+
+use base64ct::{Base64, Encoding};
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use theta_schemes::{Suite, keys::AnyPublicKey};
+
+use super::NamedKey;
+use crate::{connect::ClientDir, exit::Failure, output::Output};
+
+/// How a public key is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// A `SubjectPublicKeyInfo` between lines, as OpenSSL has it (Ed25519, Ed448, P-256, secp256k1, RSA)
+    Pem,
+    /// The standard encoding in hexadecimal digits
+    Hex,
+    /// The standard encoding as bytes; for RSA, DER
+    Raw,
+    /// A line of `authorized_keys` (Ed25519)
+    Ssh,
+}
+
+/// Options of `theta keys public`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  theta keys public sign-ed25519 > key.pem
+  openssl pkeyutl -verify -rawin -pubin -inkey key.pem -in letter.txt -sigfile letter.txt.sig
+  theta keys public sign-ed25519 --format ssh >> authorized_keys")]
+pub(crate) struct PublicArgs {
+    /// The key's name
+    name: String,
+    /// How to write it [default: pem where there is such a form, else hex]
+    #[arg(long, value_name = "FORM")]
+    format: Option<Form>,
+    #[command(flatten)]
+    client: ClientDir,
+}
+
+#[derive(Serialize)]
+struct PublicView<'a> {
+    name: &'a str,
+    suite: &'static str,
+    pem: Option<String>,
+    ssh: Option<String>,
+    hex: String,
+}
+
+/// `theta keys public`.
+pub(super) fn public(args: &PublicArgs, output: Output) -> Result<(), Failure> {
+    let key = args.client.keyring().named(&args.name)?;
+    let bytes = key.public.public_key_bytes();
+    let view = PublicView {
+        name: key.name.as_str(),
+        suite: key.public.suite().name(),
+        pem: pem(&key.public),
+        ssh: ssh(&key),
+        hex: hex::encode(bytes),
+    };
+    let has_none = |form: &str| {
+        let suite = view.suite;
+        Failure::Usage(format!("public keys of {suite} have no {form} form: take --format hex or raw"))
+    };
+    let text = match args.format {
+        None => view.pem.clone().unwrap_or_else(|| format!("{}\n", view.hex)).into_bytes(),
+        Some(Form::Pem) => view.pem.clone().ok_or_else(|| has_none("PEM"))?.into_bytes(),
+        Some(Form::Ssh) => format!("{}\n", view.ssh.as_ref().ok_or_else(|| has_none("SSH"))?).into_bytes(),
+        Some(Form::Hex) => format!("{}\n", view.hex).into_bytes(),
+        Some(Form::Raw) => bytes.to_vec(),
+    };
+    output.result(&view, |out| out.write_all(&text))
+}
+
+/// The fixed beginning of a `SubjectPublicKeyInfo`, whose end is the key.
+const fn info_prefix(suite: Suite) -> Option<&'static [u8]> {
+    // RFC 8410, section 4.
+    const ED25519: &[u8] = &[0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0];
+    const ED448: &[u8] = &[0x30, 0x43, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x71, 0x03, 0x3a, 0];
+    // RFC 5480, section 2, with points of 33 bytes.
+    const P256: &[u8] = &[
+        0x30, 0x39, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48,
+        0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x22, 0,
+    ];
+    const SECP256K1: &[u8] = &[
+        0x30, 0x36, 0x30, 0x10, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x05, 0x2b, 0x81, 0x04, 0,
+        0x0a, 0x03, 0x22, 0,
+    ];
+    match suite {
+        Suite::FrostEd25519 => Some(ED25519),
+        Suite::FrostEd448 => Some(ED448),
+        Suite::FrostP256 => Some(P256),
+        Suite::FrostSecp256k1 => Some(SECP256K1),
+        Suite::Sh00Pkcs1Sha256 | Suite::Sh00Pkcs1Sha512 | Suite::Sh00PssSha256 | Suite::Cks05Sh00 => Some(&[]),
+        _ => None,
+    }
+}
+
+/// The key between `BEGIN PUBLIC KEY` lines, if there is such a form of it.
+pub(crate) fn pem(public: &AnyPublicKey) -> Option<String> {
+    let der = [info_prefix(public.suite())?, public.public_key_bytes()].concat();
+    let digits = Base64::encode_string(&der);
+    let mut text = String::from("-----BEGIN PUBLIC KEY-----\n");
+    let mut rest = digits.as_str();
+    while !rest.is_empty() {
+        let (line, tail) = rest.split_at(rest.len().min(64));
+        text.push_str(line);
+        text.push('\n');
+        rest = tail;
+    }
+    text.push_str("-----END PUBLIC KEY-----\n");
+    Some(text)
+}
+
+/// `ssh-ed25519 AAAA... name` (RFC 4253, section 6.6, and RFC 8709, section 4).
+fn ssh(key: &NamedKey) -> Option<String> {
+    const ALGORITHM: &str = "ssh-ed25519";
+    if key.public.suite() != Suite::FrostEd25519 {
+        return None;
+    }
+    let mut blob = Vec::new();
+    for field in [ALGORITHM.as_bytes(), key.public.public_key_bytes()] {
+        blob.extend_from_slice(&u32::try_from(field.len()).ok()?.to_be_bytes());
+        blob.extend_from_slice(field);
+    }
+    Some(format!("{ALGORITHM} {} {}", Base64::encode_string(&blob), key.name))
+}

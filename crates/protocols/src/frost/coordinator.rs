@@ -1,0 +1,212 @@
+//! A party as a coordinator: sessions with those who respond, in the manner of ROAST.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rand_core::CryptoRng;
+use theta_rounds::{Bug, PartyId};
+use theta_schemes::signatures::frost::{
+    AggregateError, FrostSuite, SignatureShare, SigningPackage, aggregate, commit, sign, verify_share,
+};
+
+use super::Misbehaviour;
+use super::message::{Numbered, PackageMessage, parties_of};
+use super::setting::{Setting, count, most_packages};
+use crate::one_round::party_of;
+
+/// Times that one party may offer commitments other than with a share: once, and again for every restart of it or of the
+/// coordinator. Each lets it hold up one session more.
+pub(super) const MOST_OFFERS: usize = 16;
+
+/// The sessions that a party coordinates. It takes part in all of them.
+pub(super) struct Coordinator<C: FrostSuite> {
+    /// Whether anybody, this party included, has turned to it.
+    asked: bool,
+    retired: bool,
+    /// Whether a session was held up: then every k signers that respond make a new one, as in ROAST. Before, there is one
+    /// at a time: nearly always it is enough.
+    hurried: bool,
+    /// Signers that respond and their commitments, first come first.
+    ready: Vec<(PartyId, Numbered<C>)>,
+    offers: BTreeMap<PartyId, usize>,
+    /// Shares of sessions that this coordinator did not open, at least not since it was started.
+    foreign: BTreeMap<PartyId, usize>,
+    /// Who has been called to a session.
+    called: BTreeSet<PartyId>,
+    /// The number of the next session. The first is random.
+    next: u16,
+    sessions: BTreeMap<u16, Session<C>>,
+    /// Who still owes shares to sessions that are over.
+    over: BTreeMap<u16, BTreeSet<PartyId>>,
+}
+
+struct Session<C: FrostSuite> {
+    package: SigningPackage<C>,
+    shares: Vec<SignatureShare<C>>,
+    awaited: BTreeSet<PartyId>,
+}
+
+/// A signature and whose shares are in it.
+pub(super) struct Signed {
+    pub(super) signature: Vec<u8>,
+    pub(super) signers: Vec<PartyId>,
+}
+
+/// Why there is no signature although all shares are there.
+pub(super) enum Spoiled {
+    /// These parties' doing.
+    By(Vec<PartyId>),
+    /// Ours.
+    Bug(Bug),
+}
+
+impl<C: FrostSuite> Coordinator<C> {
+    pub(super) const fn new(first_session: u16) -> Self {
+        Self {
+            asked: false,
+            retired: false,
+            hurried: false,
+            ready: Vec::new(),
+            offers: BTreeMap::new(),
+            foreign: BTreeMap::new(),
+            called: BTreeSet::new(),
+            next: first_session,
+            sessions: BTreeMap::new(),
+            over: BTreeMap::new(),
+        }
+    }
+
+    /// This party turns to itself.
+    pub(super) const fn ask(&mut self) {
+        self.asked = true;
+    }
+
+    /// This party's own share was false, which only a broken machine makes: others do better.
+    pub(super) fn retire(&mut self) {
+        self.retired = true;
+        self.sessions.clear();
+    }
+
+    /// A session that is still open when time has passed is held up.
+    pub(super) fn expire(&mut self) {
+        self.hurried |= !self.sessions.is_empty();
+    }
+
+    /// Takes commitments that a signer offers by itself. It does not do that while it owes a share, unless it has forgotten
+    /// its nonces: no session need wait for it any longer.
+    pub(super) fn offer(&mut self, from: PartyId, offered: Numbered<C>) -> Result<(), Misbehaviour> {
+        count(&mut self.offers, from, MOST_OFFERS)?;
+        self.asked = true;
+        self.drop_sessions_of(from);
+        self.make_ready(from, offered);
+        Ok(())
+    }
+
+    fn drop_sessions_of(&mut self, party: PartyId) {
+        let dropped = self.sessions.extract_if(.., |_, session| session.awaited.contains(&party));
+        self.over.extend(dropped.map(|(number, session)| (number, session.awaited)));
+    }
+
+    /// The latest commitments of a signer count: older ones have been used or forgotten. Should it be the other way round,
+    /// because messages overtook each other, the signer will say so.
+    fn make_ready(&mut self, from: PartyId, offered: Numbered<C>) {
+        match self.ready.iter_mut().find(|(party, _)| *party == from) {
+            Some((_, commitments)) => *commitments = offered,
+            None => self.ready.push((from, offered)),
+        }
+    }
+
+    /// Whether it is time for a session. This party makes one of the k.
+    pub(super) fn wants_session(&self, setting: &Setting<C>) -> bool {
+        let idle = self.hurried || self.sessions.is_empty();
+        self.asked && !self.retired && idle && self.ready.len() + 1 >= setting.needed()
+    }
+
+    /// Opens a session with the first k - 1 that respond and this party, whose share is in it at once.
+    pub(super) fn open(
+        &mut self,
+        setting: &Setting<C>,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(u16, Vec<(PartyId, PackageMessage<C>)>), Bug> {
+        let others: Vec<_> = self.ready.drain(..setting.needed().saturating_sub(1).min(self.ready.len())).collect();
+        let (nonces, own) = commit::<C>(&setting.key, rng);
+        let mut list: Vec<_> = others.iter().map(|(_, numbered)| numbered.commitments).chain([own]).collect();
+        list.sort_unstable_by_key(theta_schemes::signatures::frost::SigningCommitments::index);
+        let package = setting.package(list.clone()).map_err(|_| Bug("k signers of one key make no package"))?;
+        let share = sign(&package, nonces, &setting.key).map_err(|_| Bug("one's own package cannot be signed"))?;
+        let session = self.next;
+        self.next = self.next.wrapping_add(1);
+        let awaited: BTreeSet<_> = others.iter().map(|(party, _)| *party).collect();
+        self.called.extend(&awaited);
+        self.sessions.insert(session, Session { package, shares: vec![share], awaited });
+        let addressed = others
+            .into_iter()
+            .map(|(party, Numbered { number, .. })| (party, PackageMessage { session, number, list: list.clone() }));
+        Ok((session, addressed.collect()))
+    }
+
+    /// Takes a signer's share and its commitments for a next session. Of sessions that are over, or were opened before a
+    /// restart, only the commitments are of use.
+    pub(super) fn take_share(
+        &mut self,
+        setting: &Setting<C>,
+        from: PartyId,
+        session: u16,
+        share: SignatureShare<C>,
+        next: Numbered<C>,
+    ) -> Result<(), Misbehaviour> {
+        match self.sessions.get_mut(&session).filter(|session| session.awaited.contains(&from)) {
+            Some(session) => {
+                if self.hurried && !verify_share(&setting.public, &session.package, &share) {
+                    return Err(Misbehaviour::InvalidShare);
+                }
+                session.awaited.remove(&from);
+                session.shares.push(share);
+            }
+            None if self.over.get_mut(&session).is_some_and(|owing| owing.remove(&from)) => {}
+            None => {
+                count(&mut self.foreign, from, most_packages(setting.threshold))?;
+                // It may be all that a coordinator which was restarted ever hears of a signer.
+                if self.called.contains(&from) {
+                    return Ok(());
+                }
+                self.asked = true;
+            }
+        }
+        self.make_ready(from, next);
+        Ok(())
+    }
+
+    /// Ends the session if all its shares are there.
+    pub(super) fn complete(
+        &mut self,
+        setting: &Setting<C>,
+        session: u16,
+        rng: &mut dyn CryptoRng,
+    ) -> Option<Result<Signed, Spoiled>> {
+        if !self.sessions.get(&session)?.awaited.is_empty() {
+            return None;
+        }
+        let Session { package, shares, .. } = self.sessions.remove(&session)?;
+        Some(match aggregate(&setting.public, &package, &shares, rng) {
+            Ok(signature) => {
+                Ok(Signed { signature: signature.encode(), signers: parties_of(package.commitments()).collect() })
+            }
+            Err(AggregateError::FalseShares(culprits)) => {
+                Err(Spoiled::By(culprits.into_iter().filter_map(party_of).collect()))
+            }
+            Err(AggregateError::InconsistentKeys) => Err(Spoiled::Bug(Bug("true shares give a false signature"))),
+            Err(_) => Err(Spoiled::Bug(Bug("a session's shares are not those of its signers"))),
+        })
+    }
+
+    /// Does not count on a party any more: sessions that wait for it are over.
+    pub(super) fn exclude(&mut self, party: PartyId) {
+        self.ready.retain(|(ready, _)| *ready != party);
+        self.drop_sessions_of(party);
+    }
+
+    /// The most shares that a session has.
+    pub(super) fn contributions(&self) -> usize {
+        self.sessions.values().map(|session| session.shares.len()).max().unwrap_or(0)
+    }
+}

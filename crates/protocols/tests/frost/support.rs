@@ -1,0 +1,122 @@
+//! Groups on real keys.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
+use theta_protocols::{AnyMachine, Outcome, start};
+use theta_rounds::simulator::{Adversary, Conditions, Report, SimRng, Simulator, Tamper};
+use theta_rounds::{Effect, Input, PartyId, Recipient, Slot};
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, deal_any};
+use theta_schemes::{Statement, Suite};
+use theta_sharing::Threshold;
+
+pub(crate) const MESSAGE: &[u8] = b"a message";
+
+/// Later than everything that is not held back.
+pub(crate) const HELD_BACK: u64 = 10_000;
+
+pub(crate) fn id(number: u16) -> PartyId {
+    PartyId::try_from(number).unwrap()
+}
+
+/// A dealt key.
+pub(crate) struct Setting {
+    pub(crate) n: u16,
+    pub(crate) public: AnyPublicKey,
+    shares: Vec<Arc<AnyKeyShare>>,
+}
+
+impl Setting {
+    pub(crate) fn new(suite: Suite, k: u16, n: u16) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(u64::from(k) << 16 | u64::from(n));
+        let (public, shares) = deal_any(suite, Threshold::new(k, n).unwrap(), &mut rng);
+        Self { n, public, shares: shares.into_iter().map(Arc::new).collect() }
+    }
+
+    pub(crate) fn machine(&self, number: u16) -> AnyMachine {
+        start(&self.public, &self.shares[usize::from(number) - 1], Statement::Sign(MESSAGE)).unwrap()
+    }
+
+    /// Who coordinates first.
+    pub(crate) fn coordinator(&self) -> u16 {
+        let effects = self.machine(1).handle(Input::Start, &mut ChaCha8Rng::seed_from_u64(1));
+        match effects.as_slice() {
+            [Effect::Send { to: Recipient::Party(party), .. }] => party.get(),
+            [] => 1,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The others, beginning with the one that coordinates after the first.
+    pub(crate) fn others(&self) -> Vec<u16> {
+        let first = self.coordinator();
+        (1..self.n).map(|offset| (first - 1 + offset) % self.n + 1).collect()
+    }
+
+    pub(crate) fn simulator(&self, seed: u64) -> Simulator<Outcome> {
+        Simulator::new(seed, Conditions { ticks: u32::from(self.n) + 3, max_start: 50, ..Conditions::default() })
+    }
+
+    /// Adds everybody, these ones corrupted.
+    pub(crate) fn populate(&self, simulator: &mut Simulator<Outcome>, mut corrupted: Vec<(u16, Box<dyn Adversary>)>) {
+        for number in 1..=self.n {
+            match corrupted.iter().position(|(culprit, _)| *culprit == number) {
+                None => simulator.honest(id(number), self.machine(number)),
+                Some(place) => simulator.byzantine(id(number), self.machine(number), corrupted.swap_remove(place).1),
+            }
+        }
+    }
+
+    pub(crate) fn run(&self, seed: u64, corrupted: Vec<(u16, Box<dyn Adversary>)>) -> Report<Outcome> {
+        let mut simulator = self.simulator(seed);
+        self.populate(&mut simulator, corrupted);
+        simulator.run()
+    }
+
+    /// Everyone honest that was not restarted has a signature, and nobody blames the honest.
+    pub(crate) fn check(&self, report: &Report<Outcome>) -> Result<(), String> {
+        report.check_blame()?;
+        for (party, report) in report.honest() {
+            match &report.result {
+                Some(Ok(outcome)) => self.check_outcome(outcome)?,
+                None if report.restarted => {}
+                Some(Err(abort)) => return Err(format!("party {party} gave up: {abort}")),
+                None => return Err(format!("party {party} still waits")),
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn check_outcome(&self, outcome: &Outcome) -> Result<(), String> {
+        let threshold = self.public.threshold();
+        if outcome.contributors.len() != usize::from(threshold.k()) || !outcome.proof.is_empty() {
+            return Err(format!("contributors {:?}", outcome.contributors));
+        }
+        self.public.verify(MESSAGE, outcome.result.expose(), &[]).map_err(|error| error.to_string())
+    }
+
+    /// The names of what honest parties say about this one.
+    pub(crate) fn offences(report: &Report<Outcome>, party: u16) -> Vec<(u16, &'static str)> {
+        report.blames_of(id(party)).map(|(by, blame)| (by.get(), blame.offence.name())).collect()
+    }
+}
+
+/// An adversary that turns each message into others; it knows the recipient and the slot.
+pub(crate) fn tamper(
+    mut change: impl FnMut(u16, Slot, Bytes) -> Vec<(Slot, Bytes)> + Send + 'static,
+) -> Box<dyn Adversary> {
+    Box::new(Tamper(move |_: &mut SimRng, to: PartyId, slot: Slot, payload: Bytes| change(to.get(), slot, payload)))
+}
+
+/// Changes messages of one round only, by turning a bit of a byte in the middle of a number.
+pub(crate) fn flip(round: u16, byte: usize) -> Box<dyn Adversary> {
+    tamper(move |_, slot, payload| {
+        let mut payload = payload.to_vec();
+        if slot.round.0 == round {
+            payload[byte] ^= 1;
+        }
+        vec![(slot, payload.into())]
+    })
+}
