@@ -16,8 +16,17 @@ HASHES = {
 NUMBERS = {
     "sg02-ristretto255": 1,
     "sg02-bls12381": 2,
+    "sg02-ed25519": 5,
+    "sg02-bn254": 6,
+    "sg02-p256": 7,
+    "sg02-secp256k1": 8,
     "cks05-ristretto255": 1,
     "cks05-bls12381": 2,
+    "cks05-ed25519": 5,
+    "cks05-bn254": 6,
+    "cks05-p256": 7,
+    "cks05-secp256k1": 8,
+    "cks05-ed448": 9,
 }
 
 

@@ -76,6 +76,9 @@ fn primes_are_told_from_composites() {
     for composite in [0, 1, 4, 561, 41_041, 3_215_031_751, 65_537 * ((1 << 61) - 1)] {
         assert!(!number(composite).is_prime(), "{composite}");
     }
+    // 2^9689 - 1, a prime longer than any that is asked for: no answer, and no abort either.
+    assert!(!Integer::from_be_bytes(&[&[1][..], &[0xff; 1211]].concat()).is_prime());
+    assert!(!Integer::from_be_bytes(&[0xff; 20_000]).is_prime());
 }
 
 #[test]

@@ -113,7 +113,7 @@ fn refuses_as_not_canonical<G: Group>(bytes: &[u8]) {
     }
 }
 
-/// `prime`: the size of the coordinates' field. `uncompressed`: the generator's other encoding in SEC1, 65 bytes.
+/// `prime`: the size of the coordinates' field. `y`: the generator's.
 fn every_point_has_one_encoding<G: Group>(prime: &str, y: &str) {
     // The identity is 33 zeros, not the single zero of SEC1, and nothing else that begins with zero.
     let identity = G::encode(&G::identity());
@@ -135,7 +135,7 @@ fn every_point_has_one_encoding<G: Group>(prime: &str, y: &str) {
         refuses_as_not_canonical::<G>(&long[..33]);
     }
     // The other sign is the inverse.
-    let mut negated = generator.clone();
+    let mut negated = generator;
     negated[0] ^= 1;
     assert_eq!(G::decode(&negated), Ok(-G::generator()));
     // x from p on, up to 2^256 - 1; among them are x of points once reduced.
@@ -195,7 +195,7 @@ fn secp256k1_has_one_encoding_for_each_point() {
 }
 
 /// Points and scalars with everything that incomplete formulas get wrong: repeated and opposite points, the identity,
-/// and scalars at the edges. With them the sum of the products, by the running sum of n.
+/// and scalars at the edges. The naive sum is extended by one product at a time, so that every number of them is tried.
 fn msm_is_the_naive_sum<G: Group>(seed: u64) {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     let mut points: Vec<G::Element> = Vec::new();

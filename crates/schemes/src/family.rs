@@ -191,7 +191,9 @@ pub enum CombineError {
     #[error("party {0} has no share of this key")]
     UnknownParty(ShareIndex),
     /// The combined result is false: at least one share is, or (for ciphers) the encryptor lied.
-    #[error("the combined result is not valid: at least one share is false")]
+    #[error(
+        "the combined result is not valid: at least one share is false; shares with proofs would tell which, bare ones cannot"
+    )]
     ResultInvalid,
 }
 

@@ -5,6 +5,7 @@ use core::fmt;
 
 use zeroize::Zeroize;
 
+use super::MAX_MODULUS_BITS;
 use super::ffi::Bn;
 
 /// A non-negative integer, wiped when dropped. Secret ones live in a [`crate::Secret`].
@@ -121,10 +122,11 @@ impl Integer {
     }
 
     /// Whether it is a prime, after 64 rounds of Miller-Rabin with random bases: a composite passes with probability
-    /// below 2^-128, whoever made it. Constant-time but for the answer.
+    /// below 2^-128, whoever made it. Constant-time but for the answer, which is false for more than
+    /// [`MAX_MODULUS_BITS`] bits.
     #[must_use]
     pub fn is_prime(&self) -> bool {
-        self.0.is_prime(64)
+        self.bits() <= MAX_MODULUS_BITS && self.0.is_prime(64)
     }
 }
 

@@ -154,8 +154,12 @@ impl<S: ThresholdScheme> OneRound<S> {
     fn take(&mut self, from: PartyId, share: Result<S::Share, DecodeError>) -> Blames {
         let State::AwaitingShares(gathering) = &mut self.state else { return Vec::new() };
         let misbehaviour = match share {
-            Ok(share) if gathering.shares.put(share) => return self.try_combine(),
-            Ok(_) => Misbehaviour::InvalidShare,
+            Ok(share) => {
+                if gathering.shares.put(share) {
+                    return self.try_combine();
+                }
+                Misbehaviour::InvalidShare
+            }
             Err(error) => Misbehaviour::MalformedShare(error),
         };
         self.exclude(from);

@@ -40,11 +40,11 @@ macro_rules! coin_groups {
 coin_groups! {
     Ristretto255, Cks05Ristretto255, b"THETA-V01-CS01-cks05-name-with-ristretto255_XMD:SHA-512_R255MAP_RO_";
     bls12_381::G1, Cks05Bls12381, b"THETA-V01-CS02-cks05-name-with-BLS12381G1_XMD:SHA-256_SSWU_RO_";
-    Ed25519, Cks05Ed25519, b"THETA-V01-CS03-cks05-name-with-edwards25519_XMD:SHA-512_ELL2_RO_";
-    bn254::G1, Cks05Bn254, b"THETA-V01-CS04-cks05-name-with-BN254G1_XMD:SHA-256_SVDW_RO_";
-    P256, Cks05P256, b"THETA-V01-CS05-cks05-name-with-P256_XMD:SHA-256_SSWU_RO_";
-    Secp256k1, Cks05Secp256k1, b"THETA-V01-CS06-cks05-name-with-secp256k1_XMD:SHA-256_SSWU_RO_";
-    Ed448, Cks05Ed448, b"THETA-V01-CS07-cks05-name-with-edwards448_XOF:SHAKE256_ELL2_RO_";
+    Ed25519, Cks05Ed25519, b"THETA-V01-CS05-cks05-name-with-edwards25519_XMD:SHA-512_ELL2_RO_";
+    bn254::G1, Cks05Bn254, b"THETA-V01-CS06-cks05-name-with-BN254G1_XMD:SHA-256_SVDW_RO_";
+    P256, Cks05P256, b"THETA-V01-CS07-cks05-name-with-P256_XMD:SHA-256_SSWU_RO_";
+    Secp256k1, Cks05Secp256k1, b"THETA-V01-CS08-cks05-name-with-secp256k1_XMD:SHA-256_SSWU_RO_";
+    Ed448, Cks05Ed448, b"THETA-V01-CS09-cks05-name-with-edwards448_XOF:SHAKE256_ELL2_RO_";
 }
 
 /// The coin on group `G`.

@@ -134,7 +134,7 @@ impl AnyPublicKey {
     }
 
     /// Combines the first k of the shares; a false result never comes back. If shares are false, all of their senders
-    /// are named.
+    /// are named, as far as their shares carry proofs: with bare RSA shares alone it stays [`CombineError::ResultInvalid`].
     ///
     /// # Errors
     /// Any [`SchemeError`] but [`SchemeError::OtherKey`] and [`SchemeError::Verify`].
@@ -184,22 +184,32 @@ fn combine_checked<S: ThresholdScheme>(
     rng: &mut dyn CryptoRng,
 ) -> Result<Combined, SchemeError> {
     selection::first_k(public.threshold(), shares, S::share_index)?;
-    let check_shares = |rng: &mut dyn CryptoRng| match S::verify_shares(public, request, shares, rng) {
-        culprits if culprits.is_empty() => Ok(()),
-        culprits => Err(SchemeError::FalseShares(culprits)),
-    };
     if !S::CHECKABLE {
-        check_shares(rng)?;
+        let culprits = S::verify_shares(public, request, shares, rng);
+        if !culprits.is_empty() {
+            return Err(SchemeError::FalseShares(culprits));
+        }
     }
     match S::combine(public, request, shares) {
         Ok(output) => {
             let (result, proof) = S::encode_output(&output);
             Ok(Combined { result, proof })
         }
-        Err(CombineError::ResultInvalid) => {
-            check_shares(rng)?;
-            Err(CombineError::ResultInvalid.into())
-        }
+        Err(CombineError::ResultInvalid) => Err(find_culprits::<S>(public, request, shares, rng)),
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Why shares with a false result did not make a true one. A bare share may be right: only proven ones can be blamed.
+fn find_culprits<S: ThresholdScheme>(
+    public: &S::PublicKey,
+    request: &S::Request,
+    shares: &[S::Share],
+    rng: &mut dyn CryptoRng,
+) -> SchemeError {
+    let proven: Vec<S::Share> = shares.iter().filter(|share| S::is_proven(share)).cloned().collect();
+    match S::verify_shares(public, request, &proven, rng) {
+        culprits if culprits.is_empty() => CombineError::ResultInvalid.into(),
+        culprits => SchemeError::FalseShares(culprits),
     }
 }

@@ -49,13 +49,13 @@ cipher_groups! {
     bls12_381::G1, Sg02Bls12381,
         b"THETA-V01-CS02-sg02-second-generator-with-BLS12381G1_XMD:SHA-256_SSWU_RO_";
     Ed25519, Sg02Ed25519,
-        b"THETA-V01-CS03-sg02-second-generator-with-edwards25519_XMD:SHA-512_ELL2_RO_";
+        b"THETA-V01-CS05-sg02-second-generator-with-edwards25519_XMD:SHA-512_ELL2_RO_";
     bn254::G1, Sg02Bn254,
-        b"THETA-V01-CS04-sg02-second-generator-with-BN254G1_XMD:SHA-256_SVDW_RO_";
+        b"THETA-V01-CS06-sg02-second-generator-with-BN254G1_XMD:SHA-256_SVDW_RO_";
     P256, Sg02P256,
-        b"THETA-V01-CS05-sg02-second-generator-with-P256_XMD:SHA-256_SSWU_RO_";
+        b"THETA-V01-CS07-sg02-second-generator-with-P256_XMD:SHA-256_SSWU_RO_";
     Secp256k1, Sg02Secp256k1,
-        b"THETA-V01-CS06-sg02-second-generator-with-secp256k1_XMD:SHA-256_SSWU_RO_";
+        b"THETA-V01-CS08-sg02-second-generator-with-secp256k1_XMD:SHA-256_SSWU_RO_";
 }
 
 /// The message whose hash is the second generator.
