@@ -1,7 +1,8 @@
 //! FROST beside the `frost-*` crates, suite by suite: both in the same run, on the same keys and messages.
 //!
-//! Round two is what one signer does with everyone's commitments, aggregation what a coordinator does with them and all
-//! shares; each begins with decoded values and ends with one. Ours makes the signing package each time.
+//! Round one ends with the bytes of the commitments. Round two is what one signer does with everyone's commitments,
+//! aggregation what a coordinator does with them and all shares; each begins with decoded values and ends with one. Ours
+//! makes the signing package each time.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -148,10 +149,19 @@ fn key_generation<C: FrostSuite, T: Ciphersuite>(group: &mut Group<'_>, k: u16, 
 
 fn round_one<C: FrostSuite, T: Ciphersuite>(group: &mut Group<'_>, session: &Session<C, T>, rng: &mut ChaCha20Rng) {
     let key = &session.dealt.shares[0];
-    group.bench_function("round 1/ours", |bencher| bencher.iter(|| frost::commit::<C>(key, rng)));
+    group.bench_function("round 1/ours", |bencher| {
+        bencher.iter(|| {
+            let (nonces, commitments) = frost::commit::<C>(key, rng);
+            (nonces, commitments.encode())
+        });
+    });
     let mut rng = OldRng(ChaCha20Rng::seed_from_u64(3));
     group.bench_function("round 1/frost-core", |bencher| {
-        bencher.iter(|| frost_core::round1::commit::<T, _>(session.their_key.signing_share(), &mut rng));
+        bencher.iter(|| {
+            let (nonces, commitments) = frost_core::round1::commit::<T, _>(session.their_key.signing_share(), &mut rng);
+            let bytes = [commitments.hiding(), commitments.binding()].map(|half| half.serialize().unwrap());
+            (nonces, bytes)
+        });
     });
 }
 

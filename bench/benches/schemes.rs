@@ -91,7 +91,7 @@ fn one_round(c: &mut Criterion) {
             let subject = Subject { any: &any, keys: &keys, statement, threshold };
             with_key!(
                 (&any, &keys[0]),
-                |public: S, key| if one_round { scheme::<S>(c, &subject, public, key) } else { () },
+                |public: S, key| if one_round { scheme::<S>(c, &subject, public, key) } else {},
                 else unreachable!()
             );
         }

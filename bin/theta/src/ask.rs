@@ -189,9 +189,7 @@ pub(crate) fn verify_coin(args: &VerifyCoinArgs, output: Output) -> Result<(), F
         Ok(()) => writeln!(out, "{name}: this is its coin, by the key {}", key.name),
         Err(_) => Ok(()),
     })?;
-    verdict.map_err(|error| {
-        Failure::Failed(format!("this is not the coin {name:?} of the key {}: {error}", key.name))
-    })
+    verdict.map_err(|error| Failure::Failed(format!("this is not the coin {name:?} of the key {}: {error}", key.name)))
 }
 
 /// `theta status`.

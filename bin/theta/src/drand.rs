@@ -50,9 +50,13 @@ impl RoundArgs {
     /// The round, if there is one.
     pub(crate) fn round(&self) -> Result<Option<Round>, Failure> {
         let decode = |digits: &String| {
-            hex::decode(digits.trim()).ok().filter(|bytes| (1..=LONGEST_SIGNATURE).contains(&bytes.len())).ok_or_else(|| {
-                Failure::Usage("--previous is not a signature: give it in hexadecimal, as theta coin prints it".to_owned())
-            })
+            hex::decode(digits.trim()).ok().filter(|bytes| (1..=LONGEST_SIGNATURE).contains(&bytes.len())).ok_or_else(
+                || {
+                    Failure::Usage(
+                        "--previous is not a signature: give it in hexadecimal, as theta coin prints it".to_owned(),
+                    )
+                },
+            )
         };
         let previous = self.previous.as_ref().map(decode).transpose()?;
         Ok(self.round.map(|number| Round { number, previous }))

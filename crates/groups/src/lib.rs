@@ -8,8 +8,8 @@
 
 pub mod bls12_381;
 pub mod bn254;
-mod ed448;
 mod ed25519;
+mod ed448;
 mod expand;
 mod group;
 pub mod modular;

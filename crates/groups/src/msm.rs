@@ -3,9 +3,9 @@
 //! section 4, compare both). Everything here is variable-time: for public data only.
 
 /// A point as these algorithms see it. Every operation may take time that depends on its operands.
-pub(crate) trait VartimePoint: Copy {
+pub(crate) trait VartimePoint: Copy + 'static {
     /// The form in which points are added most cheaply: affine where mixed additions pay, else the point itself.
-    type Affine: Copy;
+    type Affine: Copy + 'static;
 
     /// The neutral element.
     fn identity() -> Self;
@@ -15,15 +15,35 @@ pub(crate) trait VartimePoint: Copy {
     fn add(&self, other: &Self) -> Self;
     /// The same, with one of them affine.
     fn add_affine(&self, other: &Self::Affine) -> Self;
+    /// The sum with many affine points.
+    fn add_all(&self, others: &[Self::Affine]) -> Self {
+        others.iter().fold(*self, |sum, other| sum.add_affine(other))
+    }
     /// The inverse of a point.
     fn negate_affine(point: &Self::Affine) -> Self::Affine;
     /// Converts many points, sharing the field inversion.
     fn batch_to_affine(points: &[Self]) -> Vec<Self::Affine>;
-    /// left\[i\] + right\[i\], where affine additions with a shared inversion beat additions and a conversion.
+    /// left\[i\] + right\[i\].
     fn batch_add(left: &[Self::Affine], right: &[Self::Affine]) -> Vec<Self::Affine> {
         let sums = left.iter().zip(right).map(|(left, right)| Self::identity().add_affine(left).add_affine(right));
         Self::batch_to_affine(&sums.collect::<Vec<_>>())
     }
+    /// How many additions must come together for [`VartimePoint::batch_add`] to beat [`VartimePoint::add_affine`].
+    const BATCH_FROM: usize = usize::MAX;
+    /// What decides between the methods. Unless measured, as the multiplications in the formulas have it.
+    const COSTS: Costs = Costs { in_batch: 10, double: 7, add: 14, entry: 16 };
+}
+
+/// Costs in tenths of a mixed addition.
+pub(crate) struct Costs {
+    /// An addition among as many others as there are, in batches if that pays.
+    pub(crate) in_batch: usize,
+    /// A doubling.
+    pub(crate) double: usize,
+    /// An addition of two points, neither of them affine.
+    pub(crate) add: usize,
+    /// An entry of a table: an addition with an affine result.
+    pub(crate) entry: usize,
 }
 
 /// Sum of points\[i\] * scalars\[i\], the scalars little-endian integers of up to 128 bytes each, of any value: short
@@ -46,8 +66,9 @@ pub(crate) fn vartime_msm_short<P: VartimePoint>(scalars: &[u128], points: &[P])
 pub(crate) fn vartime_msm_affine<P: VartimePoint>(scalars: &[impl AsRef<[u8]>], points: &[P::Affine]) -> P {
     let scalars: Vec<&[u8]> = scalars.iter().map(AsRef::as_ref).take(points.len()).collect();
     let bits: Vec<usize> = scalars.iter().map(|scalar| bit_length(scalar)).collect();
-    let (buckets_cost, window) = (2..=16).map(|window| (buckets_cost(&bits, window), window)).min().unwrap_or((0, 2));
-    if buckets_cost < windows_cost(&bits) {
+    let (buckets_cost, window) =
+        (2..=16).map(|window| (buckets_cost::<P>(&bits, window), window)).min().unwrap_or((0, 2));
+    if buckets_cost < windows_cost::<P>(&bits) {
         buckets(&scalars, points, &bits, window)
     } else {
         windows(&scalars, points, &bits)
@@ -63,33 +84,81 @@ fn bit_length(scalar: &[u8]) -> usize {
 
 /// `count` (at most 16) bits of a little-endian integer from bit `from` on.
 fn bits_at(scalar: &[u8], from: usize, count: usize) -> u32 {
-    let bytes = scalar.iter().skip(from / 8).take(3).rev();
-    let word = bytes.fold(0, |word, byte| word << 8 | u32::from(*byte));
+    let rest = scalar.get(from / 8..).unwrap_or_default();
+    let word = match rest {
+        [a, b, c, d, ..] => u32::from_le_bytes([*a, *b, *c, *d]),
+        short => short.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte)),
+    };
     word >> (from % 8) & ((1 << count) - 1)
 }
 
-// Costs in tenths of a mixed addition, measured: a table's entry takes 8, a doubling 7, a full addition 14.
-
 /// What a scalar of `bits` bits costs in Straus' method with digits of `width` bits.
-const fn digits_cost(bits: usize, width: usize) -> usize {
-    let table = if width > 2 { 8 << (width - 2) } else { 0 };
-    table + 10 * bits.div_ceil(width + 1)
+const fn digits_cost<P: VartimePoint>(bits: usize, width: usize) -> usize {
+    let table = if width > 2 { P::COSTS.entry << (width - 2) } else { 0 };
+    table + P::COSTS.in_batch * bits.div_ceil(width + 1)
 }
 
 /// The best width of signed digits for a scalar; 2 means that no table is made.
-fn best_width(bits: usize) -> usize {
-    (2..=7).min_by_key(|width| digits_cost(bits, *width)).unwrap_or(2)
+fn best_width<P: VartimePoint>(bits: usize) -> usize {
+    (2..=7).min_by_key(|width| digits_cost::<P>(bits, *width)).unwrap_or(2)
 }
 
-fn windows_cost(bits: &[usize]) -> usize {
-    let additions: usize = bits.iter().map(|bits| digits_cost(*bits, best_width(*bits))).sum();
-    additions + 7 * bits.iter().max().unwrap_or(&0)
+fn windows_cost<P: VartimePoint>(bits: &[usize]) -> usize {
+    let additions: usize = bits.iter().map(|bits| digits_cost::<P>(*bits, best_width::<P>(*bits))).sum();
+    additions + P::COSTS.double * bits.iter().max().unwrap_or(&0)
 }
 
-fn buckets_cost(bits: &[usize], window: usize) -> usize {
+fn buckets_cost<P: VartimePoint>(bits: &[usize], window: usize) -> usize {
     let additions: usize = bits.iter().map(|bits| bits.div_ceil(window)).sum();
     let windows = bits.iter().max().unwrap_or(&0) / window + 1;
-    10 * additions + windows * ((28 << (window - 1)) + 7 * window)
+    // What is left in a bucket at last is not added in a batch.
+    let bucket = 10 - P::COSTS.in_batch + P::COSTS.add;
+    P::COSTS.in_batch * additions + windows * ((bucket << (window - 1)) + P::COSTS.double * window)
+}
+
+/// Groups of points, those of each to be added up.
+struct Groups<P: VartimePoint> {
+    /// How many points each group has.
+    sizes: Vec<usize>,
+    /// One group after the other.
+    points: Vec<P::Affine>,
+}
+
+impl<P: VartimePoint> Groups<P> {
+    const fn new() -> Self {
+        Self { sizes: Vec::new(), points: Vec::new() }
+    }
+
+    /// Adds points of the same group in pairs, all groups at once, while that pays.
+    fn shrink(&mut self) {
+        while self.sizes.iter().map(|size| size / 2).sum::<usize>() >= P::BATCH_FROM {
+            let (mut left, mut right) = (Vec::new(), Vec::new());
+            for group in self.iter() {
+                for [first, second] in group.as_chunks().0 {
+                    left.push(*first);
+                    right.push(*second);
+                }
+            }
+            let mut sums = P::batch_add(&left, &right).into_iter();
+            let mut points = Vec::with_capacity(self.points.len());
+            for group in self.iter() {
+                let (pairs, single) = group.as_chunks::<2>();
+                points.extend(sums.by_ref().take(pairs.len()));
+                points.extend(single);
+            }
+            self.points = points;
+            self.sizes.iter_mut().for_each(|size| *size = size.div_ceil(2));
+        }
+    }
+
+    /// The points of each group.
+    fn iter(&self) -> impl Iterator<Item = &[P::Affine]> {
+        self.sizes.iter().scan(self.points.as_slice(), |rest, size| {
+            let (group, after) = rest.split_at_checked(*size)?;
+            *rest = after;
+            Some(group)
+        })
+    }
 }
 
 /// The non-adjacent form of `width` bits, lowest digit first: digits are zero or odd, below 2^(width-1) in absolute
@@ -146,24 +215,30 @@ impl<P: VartimePoint> OddMultiples<P> {
 
 /// Straus' method: all products share the doublings.
 fn windows<P: VartimePoint>(scalars: &[&[u8]], points: &[P::Affine], bits: &[usize]) -> P {
-    let widths: Vec<usize> = bits.iter().map(|bits| best_width(*bits)).collect();
+    let widths: Vec<usize> = bits.iter().map(|bits| best_width::<P>(*bits)).collect();
     let tables = OddMultiples::<P>::new(points, &widths);
     let digits: Vec<Vec<i8>> = scalars
         .iter()
         .zip(bits.iter().zip(&widths))
         .map(|(scalar, (bits, width))| non_adjacent_form(scalar, *bits, *width))
         .collect();
-    let mut sum = P::identity();
-    for position in (0..digits.iter().map(Vec::len).max().unwrap_or(0)).rev() {
-        sum = sum.double();
-        for (i, digits) in digits.iter().enumerate() {
-            match digits.get(position) {
-                None | Some(0) => {}
-                Some(digit) => sum = tables.get(i, *digit).map_or(sum, |multiple| sum.add_affine(&multiple)),
+    let positions: Vec<usize> = (0..digits.iter().map(Vec::len).max().unwrap_or(0)).rev().collect();
+    // Of the digits one in four or fewer is not zero.
+    positions.chunks(4 * at_once(points.len())).fold(P::identity(), |sum, positions| {
+        let mut groups = Groups::<P>::new();
+        for position in positions {
+            let before = groups.points.len();
+            for (i, digits) in digits.iter().enumerate() {
+                match digits.get(*position) {
+                    None | Some(0) => {}
+                    Some(digit) => groups.points.extend(tables.get(i, *digit)),
+                }
             }
+            groups.sizes.push(groups.points.len() - before);
         }
-    }
-    sum
+        groups.shrink();
+        groups.iter().fold(sum, |sum, group| sum.double().add_all(group))
+    })
 }
 
 /// Pippenger's method: in each window the points with equal digits meet in a bucket first, so that only buckets are
@@ -171,33 +246,69 @@ fn windows<P: VartimePoint>(scalars: &[&[u8]], points: &[P::Affine], bits: &[usi
 fn buckets<P: VartimePoint>(scalars: &[&[u8]], points: &[P::Affine], bits: &[usize], window: usize) -> P {
     let windows = bits.iter().max().unwrap_or(&0) / window + 1;
     let digits: Vec<Vec<i32>> = scalars.iter().map(|scalar| signed_digits(scalar, windows, window)).collect();
-    let mut sum = P::identity();
-    for position in (0..windows).rev() {
-        for _ in 0..window {
-            sum = sum.double();
+    let buckets = 1 << (window - 1);
+    let positions: Vec<usize> = (0..windows).rev().collect();
+    positions.chunks(at_once(points.len())).fold(P::identity(), |sum, positions| {
+        let mut groups = Groups::<P>::new();
+        for position in positions {
+            let digits = digits.iter().map(|digits| digits.get(*position).copied().unwrap_or(0));
+            sort(buckets, digits.zip(points), &mut groups);
         }
-        let mut buckets = vec![None::<P>; 1 << (window - 1)];
-        for (point, digits) in points.iter().zip(&digits) {
-            let digit = digits.get(position).copied().unwrap_or(0);
-            let Some(index) = usize::try_from(digit.unsigned_abs()).unwrap_or(0).checked_sub(1) else { continue };
-            let point = if digit < 0 { P::negate_affine(point) } else { *point };
-            if let Some(bucket) = buckets.get_mut(index) {
-                *bucket = Some(bucket.unwrap_or_else(P::identity).add_affine(&point));
-            }
-        }
-        sum = sum.add(&weighted_sum(&buckets));
-    }
-    sum
+        groups.shrink();
+        let mut rest = groups.iter();
+        positions.iter().fold(sum, |sum, _| {
+            let shifted = (0..window).fold(sum, |sum, _| sum.double());
+            shifted.add(&weighted_sum(rest.by_ref().take(buckets)))
+        })
+    })
 }
 
-/// 1 buckets\[0\] + 2 buckets\[1\] + 3 buckets\[2\] + ...
-fn weighted_sum<P: VartimePoint>(buckets: &[Option<P>]) -> P {
+/// How many windows to prepare together for so many points: many additions share an inversion, but all the points must
+/// fit into the processor's cache.
+fn at_once(points: usize) -> usize {
+    (8192 / points.max(1)).max(1)
+}
+
+/// Appends a group for each absolute value of a digit, from `buckets` down to one, of the points with that digit.
+fn sort<'a, P: VartimePoint>(
+    buckets: usize,
+    terms: impl Iterator<Item = (i32, &'a P::Affine)> + Clone,
+    groups: &mut Groups<P>,
+) {
+    // At most 2^15; a zero has no bucket.
+    let bucket = |digit: i32| buckets.checked_sub(usize::try_from(digit.unsigned_abs()).unwrap_or(0));
+    let terms = terms.filter(|(digit, _)| *digit != 0);
+    let mut sizes = vec![0; buckets];
+    for (digit, _) in terms.clone() {
+        if let Some(size) = bucket(digit).and_then(|bucket| sizes.get_mut(bucket)) {
+            *size += 1;
+        }
+    }
+    let mut start = groups.points.len();
+    let mut places = Vec::with_capacity(buckets);
+    for size in &sizes {
+        places.push(start);
+        start += size;
+    }
+    // Room for all; each finds its place below.
+    groups.points.extend(terms.clone().map(|(_, point)| *point));
+    for (digit, point) in terms {
+        let Some(place) = bucket(digit).and_then(|bucket| places.get_mut(bucket)) else { continue };
+        if let Some(slot) = groups.points.get_mut(*place) {
+            *slot = if digit < 0 { P::negate_affine(point) } else { *point };
+        }
+        *place += 1;
+    }
+    groups.sizes.extend(sizes);
+}
+
+/// n times the first of n groups, n - 1 times the second, and so on.
+fn weighted_sum<'a, P: VartimePoint>(groups: impl Iterator<Item = &'a [P::Affine]>) -> P {
     let (mut running, mut total) = (None::<P>, P::identity());
-    for bucket in buckets.iter().rev() {
-        running = match (running, bucket) {
-            (Some(running), Some(bucket)) => Some(running.add(bucket)),
-            (running, bucket) => running.or(*bucket),
-        };
+    for group in groups {
+        if !group.is_empty() {
+            running = Some(running.unwrap_or_else(P::identity).add_all(group));
+        }
         total = running.map_or(total, |running| total.add(&running));
     }
     total

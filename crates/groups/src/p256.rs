@@ -34,7 +34,12 @@ impl jacobian::Shape for Shape {
 fn sswu() -> Sswu<Coordinate> {
     Sswu {
         a: Coordinate::from_i32(-3),
-        b: Coordinate::w64be(0x5ac6_35d8_aa3a_93e7, 0xb3eb_bd55_7698_86bc, 0x651d_06b0_cc53_b0f6, 0x3bce_3c3e_27d2_604b),
+        b: Coordinate::w64be(
+            0x5ac6_35d8_aa3a_93e7,
+            0xb3eb_bd55_7698_86bc,
+            0x651d_06b0_cc53_b0f6,
+            0x3bce_3c3e_27d2_604b,
+        ),
         z: Coordinate::from_i32(-10),
     }
 }

@@ -33,7 +33,12 @@ impl jacobian::Shape for Shape {
 /// RFC 9380, section 8.7: a curve from which a 3-isogeny leads to secp256k1, Z = -11.
 fn sswu() -> Sswu<Coordinate> {
     Sswu {
-        a: Coordinate::w64be(0x3f87_31ab_dd66_1adc, 0xa08a_5558_f0f5_d272, 0xe953_d363_cb6f_0e5d, 0x4054_47c0_1a44_4533),
+        a: Coordinate::w64be(
+            0x3f87_31ab_dd66_1adc,
+            0xa08a_5558_f0f5_d272,
+            0xe953_d363_cb6f_0e5d,
+            0x4054_47c0_1a44_4533,
+        ),
         b: Coordinate::from_i32(1771),
         z: Coordinate::from_i32(-11),
     }

@@ -119,10 +119,8 @@ fn powers_and_products_agree_with_the_definition() {
     let mut rng = ChaCha20Rng::seed_from_u64(2);
     for (bytes, lengths) in [(1, &[0, 1, 3][..]), (9, &[16, 0, 40]), (64, &[5, 64, 80, 1, 9, 28]), (256, &[256, 20])] {
         let modulus = random_modulus(bytes, &mut rng);
-        let terms: Vec<(Residue, Integer)> = lengths
-            .iter()
-            .map(|len| (modulus.reduce(&random(bytes + 8, &mut rng)), random(*len, &mut rng)))
-            .collect();
+        let terms: Vec<(Residue, Integer)> =
+            lengths.iter().map(|len| (modulus.reduce(&random(bytes + 8, &mut rng)), random(*len, &mut rng))).collect();
         let mut expected = number(1);
         for (base, exponent) in &terms {
             let power = naive_pow(&modulus, base, exponent);

@@ -93,7 +93,8 @@ fn p256_multiplies_as_aws_lc_does() {
 fn secp256k1_multiplies_and_adds_as_libsecp256k1_does() {
     let all = scalars::<Secp256k1Scalar>();
     for (a, b) in all.iter().zip(all.iter().rev()) {
-        let theirs = secp256k1::PublicKey::from_secret_key(&secp256k1::SecretKey::from_secret_bytes(a.encode()).unwrap());
+        let theirs =
+            secp256k1::PublicKey::from_secret_key(&secp256k1::SecretKey::from_secret_bytes(a.encode()).unwrap());
         let ours = Secp256k1::mul_base(a);
         assert_eq!(Secp256k1::encode(&ours), theirs.serialize());
         assert_eq!(Secp256k1::decode(&theirs.serialize()), Ok(ours));

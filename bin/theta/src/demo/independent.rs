@@ -32,10 +32,12 @@ pub(crate) fn verify(public: &AnyPublicKey, message: &[u8], signature: &[u8]) ->
         Suite::FrostEd25519 => {
             verdict("aws-lc", UnparsedPublicKey::new(&ED25519, key).verify(message, signature).is_ok())
         }
-        Suite::FrostEd448 => {
-            by_openssl(public, message, signature, &["pkeyutl", "-verify", "-rawin", "-pubin", "-inkey", "key", "-in",
-                "message", "-sigfile", "signature"])?
-        }
+        Suite::FrostEd448 => by_openssl(
+            public,
+            message,
+            signature,
+            &["pkeyutl", "-verify", "-rawin", "-pubin", "-inkey", "key", "-in", "message", "-sigfile", "signature"],
+        )?,
         Suite::Sh00Pkcs1Sha256 => by_openssl(public, message, signature, &digest("-sha256", &[]))?,
         Suite::Sh00Pkcs1Sha512 => by_openssl(public, message, signature, &digest("-sha512", &[]))?,
         Suite::Sh00PssSha256 => {
@@ -71,12 +73,7 @@ fn digest<'a>(hash: &'a str, options: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// The command, if there is one on this machine.
-fn by_openssl(
-    public: &AnyPublicKey,
-    message: &[u8],
-    signature: &[u8],
-    arguments: &[&str],
-) -> Result<Verdict, Failure> {
+fn by_openssl(public: &AnyPublicKey, message: &[u8], signature: &[u8], arguments: &[&str]) -> Result<Verdict, Failure> {
     let Some(pem) = pem(public) else { return Ok(Verdict::NoOneElse) };
     let dir = tempfile::tempdir().map_err(|error| Failure::writing(&std::env::temp_dir(), &error))?;
     let put = |name: &str, bytes: &[u8]| {

@@ -47,7 +47,9 @@ impl ModulusArgs {
     /// The size for these keys.
     pub(crate) fn bits(&self, keys: &[KeySpec]) -> Result<u32, Failure> {
         if self.bits.is_some() && !keys.iter().any(|key| is_rsa(key.suite())) {
-            return Err(Failure::Usage("--bits is for RSA keys (sh00-..., cks05-sh00), and none is to be dealt".to_owned()));
+            return Err(Failure::Usage(
+                "--bits is for RSA keys (sh00-..., cks05-sh00), and none is to be dealt".to_owned(),
+            ));
         }
         Ok(self.bits.unwrap_or(DEFAULT_BITS))
     }
@@ -68,7 +70,8 @@ pub(crate) fn deal(
         return Ok(deal_any(key.suite(), threshold, rng));
     }
     let search = PrimeSearch::new(key.name(), bits);
-    let mut progress = |found: theta_schemes::groups::modular::SearchProgress| search.reached(found.tested, found.found);
+    let mut progress =
+        |found: theta_schemes::groups::modular::SearchProgress| search.reached(found.tested, found.found);
     deal_rsa(key.suite(), bits, threshold, &mut progress, rng).map_err(|error| Failure::Usage(error.to_string()))
 }
 

@@ -87,8 +87,19 @@ fn measures_an_experiment_and_draws_it() {
     let arguments = ["bench", "micro", "--experiment", "tiny.toml", "--suite", "*-ristretto255", "--json"];
     theta_in(dir.path(), &arguments).fails(2, &["unknown suite \"*-ristretto255\""]);
     let arguments = [
-        "bench", "micro", "--experiment", "tiny.toml", "--suite", "sg02-*", "--suite", "frost-*", "--suite",
-        "cks05-ristretto255", "--out", "out", "--json",
+        "bench",
+        "micro",
+        "--experiment",
+        "tiny.toml",
+        "--suite",
+        "sg02-*",
+        "--suite",
+        "frost-*",
+        "--suite",
+        "cks05-ristretto255",
+        "--out",
+        "out",
+        "--json",
     ];
     let report = theta_in(dir.path(), &arguments).ok().json();
     let read = |name: &str| std::fs::read_to_string(dir.path().join("out").join(name)).unwrap();
@@ -108,10 +119,8 @@ fn measures_an_experiment_and_draws_it() {
         ("frost-ristretto255", "key generation", 2),
         ("sg02-ristretto255", "decode share", 0),
     ] {
-        let chosen: Vec<_> = rows
-            .iter()
-            .filter(|row| row[column("suite")] == suite && row[column("operation")] == operation)
-            .collect();
+        let chosen: Vec<_> =
+            rows.iter().filter(|row| row[column("suite")] == suite && row[column("operation")] == operation).collect();
         assert_eq!(chosen.len(), count, "{suite} {operation}");
         for row in chosen {
             let number = |name: &str| row[column(name)].parse::<f64>().unwrap();

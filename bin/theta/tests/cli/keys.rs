@@ -1,11 +1,6 @@
 //! `theta suites`, `theta keys deal`, `import` and `public`, and what is done with such keys.
 
-use std::{
-    fs,
-    os::unix::fs::PermissionsExt,
-    path::Path,
-    process::Command,
-};
+use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
 use crate::harness::{Group, theta_in, theta_with_stdin};
 
@@ -33,7 +28,8 @@ fn suites_are_listed() {
 #[test]
 fn keys_are_dealt_into_an_existing_group() {
     let mut group = Group::made();
-    let report = group.theta(&["keys", "deal", "more=sg02-p256", "drand=cks05-bls04-min-sig", "--threshold", "3", "--json"]);
+    let report =
+        group.theta(&["keys", "deal", "more=sg02-p256", "drand=cks05-bls04-min-sig", "--threshold", "3", "--json"]);
     let report = report.ok().json();
     assert_eq!((&report[0]["name"], &report[0]["threshold"]), (&"more".into(), &3.into()));
     for node in 1..=4 {

@@ -11,6 +11,7 @@
 use crate::DecodeError;
 use blst::{BLST_ERROR, blst_fp12, blst_fr, blst_p1, blst_p1_affine, blst_p2, blst_p2_affine, blst_scalar};
 use core::{fmt, ptr};
+use subtle::Choice;
 use zeroize::Zeroize;
 
 /// Bits of the group order.
@@ -104,7 +105,7 @@ pub(super) enum Method {
 /// All but the names beginning with `vartime_` are constant-time.
 pub(super) trait RawPoint: Copy + Default + Eq + fmt::Debug + Send + Sync + 'static {
     /// The same in affine coordinates; all zeros for infinity.
-    type Affine: Copy + Default;
+    type Affine: Copy + Default + Send + Sync + 'static;
     /// From how many points on buckets beat tables: for scalars of more than 128 bits, and for shorter ones.
     const BUCKETS_FROM: (usize, usize);
     /// The compressed encoding.
@@ -112,7 +113,11 @@ pub(super) trait RawPoint: Copy + Default + Eq + fmt::Debug + Send + Sync + 'sta
 
     fn generator() -> Self;
     fn add(&self, other: &Self) -> Self;
+    fn add_affine(&self, other: &Self::Affine) -> Self;
     fn negate(&self) -> Self;
+    fn negate_affine_if(affine: &Self::Affine, choice: Choice) -> Self::Affine;
+    /// Copies a point onto infinity, or leaves it that.
+    fn copy_if(infinity: &mut Self::Affine, affine: &Self::Affine, choice: Choice);
     /// Only for points in the prime-order subgroup: uses the curve's endomorphism.
     fn mul(&self, scalar: &blst_scalar) -> Self;
     fn is_infinity(&self) -> bool;
@@ -135,6 +140,7 @@ pub(super) trait RawPoint: Copy + Default + Eq + fmt::Debug + Send + Sync + 'sta
 macro_rules! raw_point {
     (
         $point:ty, $affine:ty, $len:literal, buckets: $buckets:expr, wipe: |$wiped:ident| $wipe:block,
+        limbs: |$affine_point:ident| $limbs:expr, $add_affine:ident, $cneg_coordinate:ident,
         $in_subgroup:ident, $generator:ident, $add:ident, $cneg:ident, $mult:ident, $is_inf:ident, $from_affine:ident,
         $to_affine:ident, $to_affines:ident, $compress:ident, $uncompress:ident, $hash:ident, $wbits_sizeof:ident,
         $wbits_precompute:ident, $wbits_scratch:ident, $wbits_mult:ident, $pippenger_scratch:ident, $pippenger:ident
@@ -156,11 +162,38 @@ macro_rules! raw_point {
                 out
             }
 
+            fn add_affine(&self, other: &Self::Affine) -> Self {
+                let mut out = Self::default();
+                // SAFETY: whole.
+                unsafe { blst::$add_affine(&raw mut out, self, other) };
+                out
+            }
+
             fn negate(&self) -> Self {
                 let mut out = *self;
                 // SAFETY: whole.
                 unsafe { blst::$cneg(&raw mut out, true) };
                 out
+            }
+
+            fn negate_affine_if(affine: &Self::Affine, choice: Choice) -> Self::Affine {
+                let mut out = *affine;
+                // SAFETY: whole.
+                unsafe { blst::$cneg_coordinate(&raw mut out.y, &raw const affine.y, choice.into()) };
+                out
+            }
+
+            fn copy_if(infinity: &mut Self::Affine, affine: &Self::Affine, choice: Choice) {
+                let mask = u64::from(choice.unwrap_u8()).wrapping_neg();
+                let mut from = *affine;
+                let $affine_point = &mut from;
+                let from = $limbs;
+                let $affine_point = infinity;
+                for (to, from) in $limbs.into_iter().zip(from) {
+                    for (to, from) in to.l.iter_mut().zip(&from.l) {
+                        *to |= from & mask;
+                    }
+                }
             }
 
             fn mul(&self, scalar: &blst_scalar) -> Self {
@@ -298,6 +331,7 @@ macro_rules! raw_point {
 raw_point!(
     blst_p1, blst_p1_affine, 48, buckets: (32, 32),
     wipe: |point| { for coordinate in [&mut point.x, &mut point.y, &mut point.z] { coordinate.l.zeroize(); } },
+    limbs: |affine| [&mut affine.x, &mut affine.y], blst_p1_add_or_double_affine, blst_fp_cneg,
     blst_p1_in_g1, blst_p1_generator, blst_p1_add_or_double, blst_p1_cneg, blst_p1_mult, blst_p1_is_inf,
     blst_p1_from_affine, blst_p1_to_affine, blst_p1s_to_affine, blst_p1_affine_compress, blst_p1_uncompress,
     blst_hash_to_g1, blst_p1s_mult_wbits_precompute_sizeof, blst_p1s_mult_wbits_precompute,
@@ -314,6 +348,7 @@ raw_point!(
             }
         }
     },
+    limbs: |affine| [&mut affine.x.fp, &mut affine.y.fp].into_iter().flatten(), blst_p2_add_or_double_affine, blst_fp2_cneg,
     blst_p2_in_g2, blst_p2_generator, blst_p2_add_or_double, blst_p2_cneg, blst_p2_mult, blst_p2_is_inf,
     blst_p2_from_affine, blst_p2_to_affine, blst_p2s_to_affine, blst_p2_affine_compress, blst_p2_uncompress,
     blst_hash_to_g2, blst_p2s_mult_wbits_precompute_sizeof, blst_p2s_mult_wbits_precompute,

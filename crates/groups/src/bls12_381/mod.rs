@@ -4,6 +4,7 @@
 //! big-endian, flags in the three highest bits. Hashing is RFC 9380 with `BLS12381G1_XMD:SHA-256_SSWU_RO_` and its G2
 //! twin.
 
+mod comb;
 mod ffi;
 mod pairing;
 mod point;

@@ -1,12 +1,14 @@
 //! The groups G1 and G2.
 
 use super::BlsScalar;
+use super::comb::Comb;
 use super::ffi::{Method, ORDER_BITS, RawPoint};
 use crate::{DecodeError, Group, bit_length, hex_debug};
 use blst::{blst_p1, blst_p2};
 use core::fmt;
 use core::iter::Sum;
 use core::ops::{Add, Mul, Neg, Sub};
+use std::sync::OnceLock;
 use subtle::{Choice, ConstantTimeEq};
 use zeroize::Zeroize;
 
@@ -149,7 +151,8 @@ macro_rules! group {
             }
 
             fn mul_base(scalar: &BlsScalar) -> $element {
-                Self::generator() * *scalar
+                static COMB: OnceLock<Comb<$raw>> = OnceLock::new();
+                $element(COMB.get_or_init(|| Comb::new(&RawPoint::generator())).multiply(scalar))
             }
 
             fn vartime_msm(scalars: &[BlsScalar], points: &[$element]) -> $element {

@@ -8,7 +8,7 @@ mod scalar;
 
 pub use scalar::Ed448Scalar;
 
-use crate::msm::{self, VartimePoint};
+use crate::msm::{self, Costs, VartimePoint};
 use crate::{DecodeError, Group, Scalar, hex_debug};
 use core::fmt;
 use core::iter::Sum;
@@ -91,6 +91,7 @@ impl Sum for Ed448Element {
 /// The library has projective coordinates only, so that nothing is gained by a conversion.
 impl VartimePoint for Ed448Element {
     type Affine = Self;
+    const COSTS: Costs = Costs { in_batch: 10, double: 5, add: 10, entry: 10 };
 
     fn identity() -> Self {
         Self(Point::NEUTRAL)

@@ -202,8 +202,7 @@ impl Bn {
         let (out, scratch) = (Self::zero(), Scratch::new());
         // SAFETY: owned. Whatever the C side refuses is a null, which is no inverse here; its reason is dropped.
         let found = unsafe {
-            let found =
-                c::BN_mod_inverse(out.0.as_ptr(), self.0.as_ptr(), odd_modulus.0.as_ptr(), scratch.0.as_ptr());
+            let found = c::BN_mod_inverse(out.0.as_ptr(), self.0.as_ptr(), odd_modulus.0.as_ptr(), scratch.0.as_ptr());
             if found.is_null() {
                 c::ERR_clear_error();
             }
@@ -260,13 +259,7 @@ impl Montgomery {
         let out = Bn::zero();
         // SAFETY: owned.
         done(unsafe {
-            c::BN_mod_mul_montgomery(
-                out.0.as_ptr(),
-                a.0.as_ptr(),
-                b.0.as_ptr(),
-                self.0.as_ptr(),
-                scratch.0.as_ptr(),
-            )
+            c::BN_mod_mul_montgomery(out.0.as_ptr(), a.0.as_ptr(), b.0.as_ptr(), self.0.as_ptr(), scratch.0.as_ptr())
         });
         out
     }

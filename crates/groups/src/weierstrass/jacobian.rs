@@ -3,11 +3,11 @@
 //! Explicit-Formulas Database: dbl-2001-b, dbl-2009-l, add-2007-bl, madd-2007-bl.
 
 use super::Field;
-use crate::msm::VartimePoint;
+use crate::msm::{Costs, VartimePoint};
 use core::marker::PhantomData;
 
 /// Which curve: only a matters to the formulas.
-pub(crate) trait Shape: Copy {
+pub(crate) trait Shape: Copy + 'static {
     type Field: Field;
     /// Whether a is -3; otherwise it is zero.
     const A_IS_MINUS_3: bool;
@@ -53,6 +53,8 @@ impl<S: Shape> Jacobian<S> {
 
 impl<S: Shape> VartimePoint for Jacobian<S> {
     type Affine = Affine<S>;
+    const BATCH_FROM: usize = 100;
+    const COSTS: Costs = Costs { in_batch: 7, double: 8, add: 14, entry: 7 };
 
     fn identity() -> Self {
         Self { x: S::Field::ZERO, y: S::Field::ONE, z: S::Field::ZERO }
@@ -116,7 +118,7 @@ impl<S: Shape> VartimePoint for Jacobian<S> {
     fn batch_to_affine(points: &[Self]) -> Vec<Affine<S>> {
         // The inverse of zero is zero: the identity becomes (0, 0).
         let mut inverses: Vec<S::Field> = points.iter().map(|point| point.z).collect();
-        S::Field::batch_invert(&mut inverses);
+        S::Field::vartime_batch_invert(&mut inverses);
         points
             .iter()
             .zip(inverses)
@@ -135,7 +137,7 @@ impl<S: Shape> VartimePoint for Jacobian<S> {
             if difference.is_zero() { p.y + q.y } else { difference }
         };
         let mut inverses: Vec<S::Field> = left.iter().zip(right).map(|(p, q)| denominator(p, q)).collect();
-        S::Field::batch_invert(&mut inverses);
+        S::Field::vartime_batch_invert(&mut inverses);
         let sum = |((p, q), inverse): ((&Affine<S>, &Affine<S>), S::Field)| {
             if p.is_identity() {
                 return *q;

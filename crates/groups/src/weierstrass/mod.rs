@@ -17,8 +17,21 @@ pub(crate) trait Field:
     fn square(self) -> Self;
     /// The inverse; zero maps to zero.
     fn invert(self) -> Self;
-    /// Inverts all with one inversion; zeros stay zero.
-    fn batch_invert(values: &mut [Self]);
+    /// Inverts all with one inversion (Montgomery's trick); zeros stay zero. The library's own pays for constant time
+    /// and for an inversion every 200 values.
+    fn vartime_batch_invert(values: &mut [Self]) {
+        let mut product = Self::ONE;
+        let mut prefixes = Vec::with_capacity(values.len());
+        for value in values.iter().filter(|value| !value.is_zero()) {
+            prefixes.push(product);
+            product = product * *value;
+        }
+        let mut inverse = product.invert();
+        for (value, prefix) in values.iter_mut().filter(|value| !value.is_zero()).rev().zip(prefixes.into_iter().rev())
+        {
+            (*value, inverse) = (inverse * prefix, inverse * *value);
+        }
+    }
     /// Whether there is a root.
     fn is_square(self) -> bool;
     /// The even root of a square.
@@ -53,9 +66,6 @@ macro_rules! field {
             }
             fn invert(self) -> Self {
                 <$field>::ONE / self
-            }
-            fn batch_invert(values: &mut [Self]) {
-                <$field>::batch_invert(values);
             }
             fn is_square(self) -> bool {
                 self.legendre() >= 0

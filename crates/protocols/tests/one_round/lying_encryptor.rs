@@ -9,7 +9,7 @@ use theta_protocols::one_round::OneRound;
 use theta_rounds::simulator::{Conditions, Simulator};
 use theta_rounds::{Abort, Driver};
 use theta_schemes::ciphers::sg02::Sg02;
-use theta_schemes::keys::{AnyKeyShare, AnyPublicKey};
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyScheme};
 use theta_schemes::{CombineError, RequestError, Statement, StatementBytes, Suite, ThresholdScheme};
 use theta_sharing::ShareIndex;
 
@@ -18,18 +18,18 @@ type Honest = Sg02<Ristretto255>;
 /// SG02 on a ciphertext whose key commitment fits no key.
 struct Lied;
 
+impl KeyScheme for Lied {
+    type PublicKey = <Honest as KeyScheme>::PublicKey;
+    type KeyShare = <Honest as KeyScheme>::KeyShare;
+    const SUITE: Suite = Honest::SUITE;
+}
+
 impl ThresholdScheme for Lied {
-    type PublicKey = <Honest as ThresholdScheme>::PublicKey;
-    type KeyShare = <Honest as ThresholdScheme>::KeyShare;
     type Request = <Honest as ThresholdScheme>::Request;
     type Share = <Honest as ThresholdScheme>::Share;
     type Output = <Honest as ThresholdScheme>::Output;
 
     const CHECKABLE: bool = true;
-
-    fn suite(public: &Self::PublicKey) -> Suite {
-        Honest::suite(public)
-    }
 
     fn parse_request(public: &Self::PublicKey, statement: &Statement<'_>) -> Result<Self::Request, RequestError> {
         Honest::parse_request(public, statement)

@@ -1,6 +1,8 @@
 //! The trusted dealer.
 
+use core::num::NonZeroUsize;
 use std::sync::Arc;
+use std::thread;
 
 use rand_core::CryptoRng;
 use theta_groups::{DecodeError, Group, Scalar, Secret};
@@ -58,8 +60,7 @@ pub fn deal_secret<S: CurveScheme>(
     let public_key = Encoded::new(public_key);
     loop {
         let secrets = split(secret, threshold, rng);
-        let verification_keys: Vec<_> = secrets.iter().map(|share| S::KeyGroup::mul_base(share.expose())).collect();
-        let verification_keys = Encoded::batch(&verification_keys);
+        let verification_keys = verification_keys::<S::KeyGroup>(&secrets);
         // Refused if the polynomial has a root at one of the indices, which has probability n / q.
         let Ok(public) = PublicKeySet::assemble::<S>(threshold, public_key, verification_keys, possession.clone())
         else {
@@ -70,4 +71,26 @@ pub fn deal_secret<S: CurveScheme>(
             threshold.indices().zip(secrets).map(|(index, share)| KeyShare::new(key_id, index, share)).collect();
         return Ok(Dealt { public: Arc::new(public), shares });
     }
+}
+
+/// g * x_i for all shares, on as many threads as the machine has where there are enough of them to pay.
+fn verification_keys<G: Group>(secrets: &[Secret<G::Scalar>]) -> Vec<Encoded<G>> {
+    /// What takes longer than starting a thread.
+    const SHARES_PER_THREAD: usize = 128;
+    let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get).min(secrets.len() / SHARES_PER_THREAD);
+    let of_some = |secrets: &[Secret<G::Scalar>]| {
+        let elements: Vec<_> = secrets.iter().map(|share| G::mul_base(share.expose())).collect();
+        Encoded::<G>::batch(&elements)
+    };
+    if threads < 2 {
+        return of_some(secrets);
+    }
+    thread::scope(|scope| {
+        let workers: Vec<_> = secrets
+            .chunks(secrets.len().div_ceil(threads))
+            .map(|chunk| (chunk, scope.spawn(move || of_some(chunk))))
+            .collect();
+        // A thread that could not do its part leaves it to this one.
+        workers.into_iter().flat_map(|(chunk, worker)| worker.join().unwrap_or_else(|_| of_some(chunk))).collect()
+    })
 }

@@ -89,7 +89,9 @@ impl Experiment {
         let path = Path::new(name);
         if !path.exists() && path.extension().is_none() {
             let known = BUILT_IN.map(|(name, _)| name).join(", ");
-            return Err(Failure::Usage(format!("no experiment {name:?}: the built-in ones are {known}; or name a file")));
+            return Err(Failure::Usage(format!(
+                "no experiment {name:?}: the built-in ones are {known}; or name a file"
+            )));
         }
         let text = fs::read_to_string(path).map_err(|error| Failure::reading(path, &error))?;
         let stem = path.file_stem().map_or_else(|| name.to_owned(), |stem| stem.to_string_lossy().into_owned());
@@ -116,10 +118,7 @@ impl Experiment {
                 _ => Err(format!("RSA keys have 2048, 3072 or 4096 bits, not {bits}")),
             })?,
             time: units::parse_duration(&file.time).map_err(Failure::Usage)?,
-            operations: file
-                .operations
-                .map(|names| all(names, |name| Operation::from_str(&name)))
-                .transpose()?,
+            operations: file.operations.map(|names| all(names, |name| Operation::from_str(&name))).transpose()?,
         };
         if experiment.suites.is_empty() || experiment.groups.is_empty() {
             return Err(Failure::Usage("an experiment takes at least one suite and one group size".to_owned()));

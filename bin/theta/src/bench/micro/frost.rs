@@ -85,16 +85,10 @@ fn session<C: FrostSuite>(bench: &mut Bench, subject: &Subject<'_>, bytes: u64) 
         )
     });
     verify::<C>(public, &message, &signature)?;
-    keep(Operation::VerifyResult, 0, &mut |bench| {
-        bench.clock.repeat(|| verify::<C>(public, &message, &signature))
-    });
+    keep(Operation::VerifyResult, 0, &mut |bench| bench.clock.repeat(|| verify::<C>(public, &message, &signature)));
     Ok(())
 }
 
-fn verify<C: FrostSuite>(
-    public: &PublicKeySet<C::Group>,
-    message: &[u8],
-    signature: &[u8],
-) -> Result<(), Failure> {
+fn verify<C: FrostSuite>(public: &PublicKeySet<C::Group>, message: &[u8], signature: &[u8]) -> Result<(), Failure> {
     Frost::<C>::verify(public, message, signature).map_err(Failure::internal)
 }

@@ -181,7 +181,8 @@ fn key(
         with_key!(&public, |_public: S| bench.record::<S>(&subject, Operation::KeyGeneration, None, 0, timing));
     }
     let Some(share) = shares.first() else { return Err(Failure::internal("a key without shares")) };
-    if !Operation::ALL.into_iter().any(|operation| operation != Operation::KeyGeneration && experiment.wants(operation)) {
+    if !Operation::ALL.into_iter().any(|operation| operation != Operation::KeyGeneration && experiment.wants(operation))
+    {
         return Ok(());
     }
     with_key!(

@@ -185,7 +185,8 @@ fn results<S: ThresholdScheme + Limits>(
         return Ok(());
     }
     for bytes in &subject.experiment.payloads {
-        let ciphertext = subject.public.encrypt(&text(*bytes)?, LABEL, Aead::default(), rng).map_err(Failure::internal)?;
+        let ciphertext =
+            subject.public.encrypt(&text(*bytes)?, LABEL, Aead::default(), rng).map_err(Failure::internal)?;
         let (header, _) = split_ciphertext(&ciphertext).map_err(Failure::internal)?;
         let shares = subject.shares.iter().take(subject.sizes().k);
         let shares = shares

@@ -93,8 +93,9 @@ impl FromStr for Operation {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|operation| operation.name() == name).ok_or_else(|| {
-            format!("no operation {name:?}: there are {}", Self::ALL.map(Self::name).join(", "))
-        })
+        Self::ALL
+            .into_iter()
+            .find(|operation| operation.name() == name)
+            .ok_or_else(|| format!("no operation {name:?}: there are {}", Self::ALL.map(Self::name).join(", ")))
     }
 }

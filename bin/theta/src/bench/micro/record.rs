@@ -185,9 +185,7 @@ pub(super) fn write_tables(rows: &[Row], out: &mut dyn Write) -> io::Result<()> 
     let (frost, others): (Vec<&Row>, Vec<&Row>) = measured.partition(two_rounds);
     let dealt: Vec<&Row> = rows.iter().filter(|row| row.operation == Operation::KeyGeneration.name()).collect();
     let mut first = true;
-    for (rows, operations) in
-        [(others, &ONE_ROUND[..]), (frost, &TWO_ROUNDS), (dealt, &[Operation::KeyGeneration])]
-    {
+    for (rows, operations) in [(others, &ONE_ROUND[..]), (frost, &TWO_ROUNDS), (dealt, &[Operation::KeyGeneration])] {
         if rows.is_empty() {
             continue;
         }

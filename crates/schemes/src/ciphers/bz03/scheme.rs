@@ -167,7 +167,7 @@ mod tests {
 
     /// An encryptor who commits to nonsense: the header is valid, the shares are true, and still there is no key to be
     /// had. Nobody's share may be blamed for that.
-    fn a_lying_encryptor<P: CipherPairing>(wrap: fn(PublicKeySet<P::G1>) -> AnyPublicKey) {
+    fn a_lying_encryptor<P: CipherPairing>(wrap: fn(std::sync::Arc<PublicKeySet<P::G1>>) -> AnyPublicKey) {
         let mut rng = ChaCha20Rng::seed_from_u64(1);
         let dealt = deal::<Bz03<P>>(Threshold::new(2, 3).unwrap(), &mut rng);
         let envelope = envelope::<P>(&wrap(dealt.public.clone()), &mut rng);

@@ -87,7 +87,7 @@ impl<C: FrostSuite> SigningCommitments<C> {
     fn read(
         index: ShareIndex,
         bytes: &[u8],
-        decode: fn(&[u8]) -> Result<Encoded<C::Group>, DecodeError>,
+        decode: impl Fn(&[u8]) -> Result<Encoded<C::Group>, DecodeError>,
     ) -> Result<Self, DecodeError> {
         let half = C::Group::ENCODED_LEN;
         let wrong_length = DecodeError::Length { expected: 2 * half, got: bytes.len() };

@@ -24,8 +24,8 @@
 //!
 //! ```compile_fail,E0599
 //! # use theta_schemes::signatures::frost::{FrostSuite, SigningNonces};
-//! fn keep<C: FrostSuite>(nonces: &SigningNonces<C>) -> SigningNonces<C> {
-//!     nonces.clone() // error[E0599]: no method named `clone`
+//! fn keep<C: FrostSuite>(nonces: SigningNonces<C>) -> [SigningNonces<C>; 2] {
+//!     [nonces.clone(), nonces] // error[E0599]: no method named `clone`
 //! }
 //! ```
 

@@ -1,6 +1,6 @@
 //! Proofs that a share is right: equality of discrete logarithms modulo N (section 2.2 of the paper).
 
-use rand_core::{CryptoRng, Rng};
+use rand_core::CryptoRng;
 use theta_groups::modular::{Integer, Residue};
 use theta_groups::{Secret, Transcript};
 use theta_sharing::ShareIndex;

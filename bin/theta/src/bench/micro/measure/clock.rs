@@ -46,7 +46,11 @@ impl Clock {
     }
 
     /// Repeats `operation`. Neither its input is made nor its output dropped on the clock.
-    pub(in crate::bench::micro) fn measure<I, O>(self, mut input: impl FnMut() -> I, mut operation: impl FnMut(I) -> O) -> Timing {
+    pub(in crate::bench::micro) fn measure<I, O>(
+        self,
+        mut input: impl FnMut() -> I,
+        mut operation: impl FnMut(I) -> O,
+    ) -> Timing {
         // The first run fills caches and lazily made tables.
         drop(black_box(operation(input())));
         let again = input();

@@ -49,11 +49,11 @@ fn times(count: usize, cost: f64) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX)) * cost
 }
 
-/// n + 1 powers of the generator and their encodings; a polynomial of k coefficients at n points.
+/// n + 1 powers of the generator and their encodings; k - 1 additions for each point of a polynomial of degree k - 1.
 fn dealt<G: Group>(raw: &mut Raw, Sizes { k, n, .. }: Sizes) -> f64 {
     times(n + 1, raw.of::<G>(R::MulBase))
         + raw.of_many::<G>(R::Encode, n + 1)
-        + times(n * (k - 1), raw.of::<G>(R::MultiplyAdd))
+        + times(n, raw.of_many::<G>(R::AddScalars, k - 1))
 }
 
 /// The Diffie-Hellman share with its proof, which SG02 and CKS05 have in common.
@@ -61,9 +61,7 @@ fn dleq<G: Group>(raw: &mut Raw, operation: Operation, sizes: Sizes) -> Option<f
     let k = sizes.k;
     Some(match operation {
         Operation::KeyGeneration => dealt::<G>(raw, sizes),
-        Operation::CreateShare => {
-            raw.of::<G>(R::MulBase) + 2.0 * raw.of::<G>(R::Mul) + raw.of_many::<G>(R::Encode, 3)
-        }
+        Operation::CreateShare => raw.of::<G>(R::MulBase) + 2.0 * raw.of::<G>(R::Mul) + raw.of_many::<G>(R::Encode, 3),
         Operation::DecodeShare => raw.of::<G>(R::DecodeUnchecked),
         Operation::VerifyShare => {
             raw.of::<G>(R::DoubleMul)
@@ -156,9 +154,8 @@ fn bls<F: Form>(raw: &mut Raw, operation: Operation, sizes: Sizes) -> Option<f64
     let subgroup = raw.of::<F::Signatures>(R::SubgroupCheck);
     Some(match operation {
         Operation::KeyGeneration => {
-            let possession = raw.of::<F::Signatures>(R::Hash)
-                + raw.of::<F::Signatures>(R::Mul)
-                + raw.of::<F::Signatures>(R::Encode);
+            let possession =
+                raw.of::<F::Signatures>(R::Hash) + raw.of::<F::Signatures>(R::Mul) + raw.of::<F::Signatures>(R::Encode);
             dealt::<F::Keys>(raw, sizes) + possession
         }
         Operation::CheckRequest => raw.of::<F::Signatures>(R::Hash),
@@ -173,9 +170,7 @@ fn bls<F: Form>(raw: &mut Raw, operation: Operation, sizes: Sizes) -> Option<f64
         }
         Operation::Combine => raw.of_many::<F::Signatures>(R::MsmBinomials, sizes.k) + subgroup + check,
         Operation::CombineSpread => raw.of_many::<F::Signatures>(R::Msm, sizes.k) + subgroup + check,
-        Operation::VerifyResult => {
-            raw.of::<F::Signatures>(R::Decode) + raw.of::<F::Signatures>(R::Hash) + check
-        }
+        Operation::VerifyResult => raw.of::<F::Signatures>(R::Decode) + raw.of::<F::Signatures>(R::Hash) + check,
         _ => return None,
     })
 }
@@ -199,9 +194,7 @@ fn rsa(raw: &mut Raw, operation: Operation, Sizes { k, n, bits }: Sizes) -> Opti
     Some(match operation {
         Operation::KeyGeneration => times(n, raw.modular(bits, R::Power, length)),
         Operation::BareShare => raw.modular(bits, R::Power, length),
-        Operation::CreateShare => {
-            raw.modular(bits, R::Power, length) + 2.0 * raw.modular(bits, R::Power, length + 256)
-        }
+        Operation::CreateShare => raw.modular(bits, R::Power, length) + 2.0 * raw.modular(bits, R::Power, length + 256),
         Operation::VerifyShare | Operation::VerifyShares => {
             let claims = if operation == Operation::VerifyShare { 1 } else { k };
             2.0 * raw.modular(bits, R::PublicPower, length + 384) + raw.modular(bits, R::Products, claims)

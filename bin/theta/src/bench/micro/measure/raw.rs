@@ -38,8 +38,8 @@ pub(in crate::bench::micro) enum RawOperation {
     SubgroupCheck,
     /// Of a short message.
     Hash,
-    /// A product and a sum of scalars.
-    MultiplyAdd,
+    /// Sum of so many scalars.
+    AddScalars,
     /// Whether a product of two pairings is one.
     PairingCheck,
     /// Modulo N, with a secret exponent of so many bits.
@@ -65,7 +65,7 @@ impl RawOperation {
             Self::DecodeUnchecked => "decode unchecked",
             Self::SubgroupCheck => "subgroup check",
             Self::Hash => "hash to group",
-            Self::MultiplyAdd => "scalar multiply-add",
+            Self::AddScalars => "sum of scalars",
             Self::PairingCheck => "two pairings",
             Self::Power => "secret power",
             Self::PublicPower => "public power",
@@ -152,7 +152,8 @@ fn time<G: Group>(clock: Clock, rng: &mut ChaCha20Rng, operation: RawOperation, 
         RawOperation::DoubleMul => clock.repeat(|| G::vartime_double_mul(&scalar, &element, &scalar)),
         RawOperation::Msm => clock.repeat(|| G::vartime_msm(&scalars, &elements)),
         RawOperation::MsmShort => {
-            let short: Vec<u128> = (0..size).map(|_| u128::from(rng.next_u64()) << 64 | u128::from(rng.next_u64())).collect();
+            let short: Vec<u128> =
+                (0..size).map(|_| u128::from(rng.next_u64()) << 64 | u128::from(rng.next_u64())).collect();
             clock.repeat(|| G::vartime_msm_short(&short, &elements))
         }
         RawOperation::MsmBinomials => match binomials(size) {
@@ -167,7 +168,7 @@ fn time<G: Group>(clock: Clock, rng: &mut ChaCha20Rng, operation: RawOperation, 
         RawOperation::SubgroupCheck => clock.repeat(|| G::is_in_subgroup(&element)),
         RawOperation::Hash => clock.repeat(|| G::hash_to_group(b"theta bench micro", &[&[7; 32]])),
         // The others are no operations of such a group.
-        _ => clock.repeat(|| scalar * scalar + scalar),
+        _ => clock.repeat(|| scalars.iter().copied().sum::<G::Scalar>()),
     }
 }
 

@@ -90,7 +90,14 @@ impl Axis {
 fn step(highest: f64) -> f64 {
     let decade = 10_f64.powf(highest.max(1e-6).log10().floor());
     let in_decade = highest / decade;
-    decade * if in_decade > 5.0 { 1.0 } else if in_decade > 2.0 { 0.5 } else { 0.25 }
+    decade
+        * if in_decade > 5.0 {
+            1.0
+        } else if in_decade > 2.0 {
+            0.5
+        } else {
+            0.25
+        }
 }
 
 /// `0.5`, `20`, `1,000`, `10 M`.
@@ -274,14 +281,16 @@ mod tests {
 
     #[test]
     fn numbers_are_readable() {
-        for (value, text) in [(0.5, "0.5"), (20.0, "20"), (1_000.0, "1,000"), (16_777_216.0, "16.777 M"), (1e6, "1 M")] {
+        for (value, text) in [(0.5, "0.5"), (20.0, "20"), (1_000.0, "1,000"), (16_777_216.0, "16.777 M"), (1e6, "1 M")]
+        {
             assert_eq!(number(value), text);
         }
     }
 
     #[test]
     fn axes_hold_their_values_and_have_numbers() {
-        for (values, logarithmic) in [([3.0, 900.0], true), ([0.9, 1.3], false), ([5.0, 5.0], true), ([0.0, 0.0], true)] {
+        for (values, logarithmic) in [([3.0, 900.0], true), ([0.9, 1.3], false), ([5.0, 5.0], true), ([0.0, 0.0], true)]
+        {
             let axis = Axis::over(values.into_iter(), logarithmic, 100.0, 700.0);
             for value in values {
                 assert!((99.9..=700.1).contains(&axis.place(value)), "{values:?}");
