@@ -12,7 +12,7 @@ use std::hint::black_box;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use theta_groups::{
-    Ed448, Ed25519, Group, Pairing, Ristretto255, Scalar,
+    Ed448, Ed25519, Group, P256, Pairing, Ristretto255, Scalar, Secp256k1,
     bls12_381::{Bls12_381, G1, G2},
     bn254::{self, Bn254},
 };
@@ -54,6 +54,8 @@ fn all(c: &mut Criterion) {
     group::<Ristretto255>(c);
     group::<Ed25519>(c);
     group::<Ed448>(c);
+    group::<P256>(c);
+    group::<Secp256k1>(c);
     group::<G1>(c);
     group::<G2>(c);
     group::<bn254::G1>(c);

@@ -30,7 +30,7 @@ pub(crate) trait VartimePoint: Copy + 'static {
     }
     /// How many additions must come together for [`VartimePoint::batch_add`] to beat [`VartimePoint::add_affine`].
     const BATCH_FROM: usize = usize::MAX;
-    /// What decides between the methods. Unless measured, as the multiplications in the formulas have it.
+    /// What decides between the methods; the default counts the multiplications in the formulas.
     const COSTS: Costs = Costs { in_batch: 10, double: 7, add: 14, entry: 16 };
 }
 

@@ -39,7 +39,7 @@ fn integers_agree_with_machine_words() {
         assert_eq!(value(&x.mul(&y)), a * b);
         assert_eq!(x.sub(&y).map(|d| value(&d)), a.checked_sub(b));
         assert_eq!(value(&x.rem(&y)), a.checked_rem(b).unwrap_or(0));
-        assert_eq!(x.rem_u64(small.into()), (a % u128::from(small)) as u64);
+        assert_eq!(x.rem_u64(small.into()), u64::try_from(a % u128::from(small)).unwrap());
         assert_eq!(x.cmp(&y), a.cmp(&b));
         assert_eq!(y.bits(), 128 - b.leading_zeros());
         assert_eq!((0..130).filter(|i| y.bit(*i)).count(), b.count_ones() as usize);

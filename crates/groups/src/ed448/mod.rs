@@ -91,6 +91,7 @@ impl Sum for Ed448Element {
 /// The library has projective coordinates only, so that nothing is gained by a conversion.
 impl VartimePoint for Ed448Element {
     type Affine = Self;
+    // Measured.
     const COSTS: Costs = Costs { in_batch: 10, double: 5, add: 10, entry: 10 };
 
     fn identity() -> Self {

@@ -43,10 +43,7 @@ fn sizes_and_suites_that_do_not_fit() {
         assert_eq!(error, RsaDealError::Bits(bits));
     }
     let curve = Suite::FrostEd25519;
-    assert_eq!(
-        deal_rsa(curve, 2048, two_of_three, &mut |_| (), &mut rng(1)).unwrap_err(),
-        RsaDealError::Suite(curve)
-    );
+    assert_eq!(deal_rsa(curve, 2048, two_of_three, &mut |_| (), &mut rng(1)).unwrap_err(), RsaDealError::Suite(curve));
     assert_eq!(
         deal_rsa_primes(curve, primes(1024), two_of_three, &mut rng(1)).unwrap_err(),
         RsaDealError::Suite(curve)

@@ -134,7 +134,7 @@ fn malformed_shares_are_refused() {
     let (party, share) = &all[0];
     let check = |bytes: &[u8]| public.verify_share(&statement, *party, bytes, &mut rng(1)).unwrap_err();
     assert_eq!(share.len(), 4 * LEN + 32);
-    for len in [0, 1, LEN - 1, LEN + 1, 2 * LEN - 1, 4 * LEN, 4 * LEN + 31, 4 * LEN + 33, 5000] {
+    for len in [0, 1, LEN - 1, LEN + 1, 2 * LEN - 1, 4 * LEN + 1, 4 * LEN + 31, 4 * LEN + 33, 5000] {
         let mut bytes = share.clone();
         bytes.resize(len, 7);
         let error = check(&bytes);
@@ -152,7 +152,7 @@ fn malformed_shares_are_refused() {
             assert_eq!(check(&bytes), malformed);
         }
     }
-    // A length of another key.
+    // The lengths of other keys.
     for len in [256, 384, 512, 4 * 256 + 32] {
         let mut bytes = share.clone();
         bytes.resize(len, 7);
