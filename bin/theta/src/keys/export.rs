@@ -50,7 +50,7 @@ struct PublicView<'a> {
 /// `theta keys public`.
 pub(super) fn public(args: &PublicArgs, output: Output) -> Result<(), Failure> {
     let key = args.client.keyring().named(&args.name)?;
-    let bytes = key.public.public_key_bytes();
+    let bytes = key.public.verifying_key_bytes();
     let view = PublicView {
         name: key.name.as_str(),
         suite: key.public.suite().name(),

@@ -5,7 +5,6 @@ use theta_groups::modular::{Integer, Modulus, Residue};
 use theta_schemes::keys::{PublicMaterial, SecretMaterial};
 use theta_schemes::signatures::sh00::{PUBLIC_EXPONENT, RsaDealt, RsaPrimes, RsaPublicKey};
 use theta_schemes::{StatementBytes, Suite, ThresholdScheme};
-use theta_sharing::ShareIndex;
 
 use crate::fixture::{Rsa, index, key, primes, request, rng, shares, short_key, statement, subsets, typed_shares};
 
@@ -122,7 +121,7 @@ fn errors_of_two_cheaters_do_not_cancel() {
     let forged = |party: usize, value_twist: &Residue, factor: &Residue| {
         let value = modulus.decode(&Rsa::encode_share(&bare[party])).unwrap();
         let share = prove(&dealt, &x, party, &modulus.mul(&value, value_twist), factor);
-        Rsa::decode_share(ShareIndex::try_from(party as u16 + 1).unwrap(), &share).unwrap()
+        Rsa::decode_share(dealt.shares[party].index(), &share).unwrap()
     };
     for (a, b) in
         [(forged(0, twist, &one), forged(2, &inverse, &one)), (forged(0, &one, twist), forged(2, &one, &inverse))]
