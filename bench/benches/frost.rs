@@ -4,6 +4,13 @@
 //! aggregation what a coordinator does with them and all shares; each begins with decoded values and ends with one. Ours
 //! makes the signing package each time.
 
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a benchmark that cannot be set up may stop at once"
+)]
+
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::time::Duration;

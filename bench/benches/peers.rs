@@ -1,4 +1,5 @@
-//! Ours beside the crates that do the same, in one run: blst and blsttc (threshold BLS on blst), ed25519-dalek, vsss-rs.
+//! Ours beside the crates that do the same, in one run: blst and blsttc (threshold BLS on blst), ed25519-dalek. Dealing is ours alone:
+//! `frost.rs` has it beside the `frost-*` crates'.
 //!
 //! `frost.rs` has the `frost-*` crates. Each pair begins and ends with the same: messages are hashed, signatures read from
 //! bytes, combined signatures verified on both sides.
@@ -14,7 +15,6 @@ use std::{hint::black_box, time::Duration};
 
 use blst::{BLST_ERROR, min_pk};
 use criterion::{Criterion, criterion_group, criterion_main};
-use curve25519_dalek::Scalar as DalekScalar;
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use frost_ed25519::rand_core as old;
 use rand_chacha::{
@@ -32,7 +32,6 @@ use theta_schemes::{
     },
 };
 use theta_sharing::{Threshold, split};
-use vsss_rs::{IdentifierPrimeField, PrimeFieldShare, shamir};
 
 const MESSAGE: &[u8] = b"a message of ordinary length";
 const DST: &[u8] = b"BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_";
@@ -172,16 +171,12 @@ fn ed25519(c: &mut Criterion) {
 /// The polynomial alone, and our whole key beside it.
 fn dealing(c: &mut Criterion) {
     let mut rng = ChaCha20Rng::seed_from_u64(4);
-    let mut g = c.benchmark_group("peers/dealing 1000-of-3001");
+    let mut g = c.benchmark_group("dealing 1000-of-3001");
     g.sample_size(10);
     let threshold = Threshold::new(1000, 3001).unwrap();
     let secret = Secret::new(RistrettoScalar::random(&mut rng));
     g.bench_function("shares/ours", |b| b.iter(|| split(&secret, threshold, &mut rng)));
     g.bench_function("whole key/ours", |b| b.iter(|| deal::<Sg02<Ristretto255>>(threshold, &mut rng)));
-    let secret = IdentifierPrimeField(DalekScalar::from(7_u64));
-    g.bench_function("shares/vsss-rs", |b| {
-        b.iter(|| shamir::split_secret::<PrimeFieldShare<DalekScalar>>(1000, 3001, &secret, &mut rng).unwrap());
-    });
 }
 
 criterion_group! {

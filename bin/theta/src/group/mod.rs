@@ -12,11 +12,11 @@ use std::{
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
+use self::plan::{KeySpec, Plan};
 pub(crate) use self::{
     deal::{DealtKey, ExistingGroup, ModulusArgs, deal},
     layout::create,
 };
-use self::plan::{KeySpec, Plan};
 use crate::{
     exit::Failure,
     output::{self, Output},

@@ -28,17 +28,14 @@ struct GroupArgs {
     /// Directory that theta group init made, with all node directories in it
     #[arg(long, value_name = "DIR", default_value = "theta-group")]
     group: PathBuf,
-    /// How many nodes it takes to use the key [default: as many as the group says]
-    #[arg(long, value_name = "K")]
-    threshold: Option<u16>,
 }
 
 impl GroupArgs {
     fn open(&self) -> Result<(ExistingGroup, Threshold), Failure> {
         let group = ExistingGroup::open(&self.group)?;
-        let k = self.threshold.unwrap_or_else(|| group.threshold());
+        let k = group.threshold();
         let threshold = Threshold::new(k, group.nodes())
-            .map_err(|error| Failure::Usage(format!("--threshold {k} in a group of {}: {error}", group.nodes())))?;
+            .map_err(|error| Failure::Usage(format!("the group file says {k} of {}: {error}", group.nodes())))?;
         Ok((group, threshold))
     }
 }
@@ -49,7 +46,7 @@ impl GroupArgs {
 Examples:
   theta keys deal release=frost-ed25519
   theta keys deal rsa=sh00-pkcs1-sha256 --bits 3072
-  theta keys deal --group my-group --threshold 3 vault=sg02-p256 beacon-2=cks05-bls04-min-sig
+  theta keys deal --group my-group vault=sg02-p256 beacon-2=cks05-bls04-min-sig
 
 theta suites lists what there is. The process that runs it sees the keys. Nodes read their keys when they start.")]
 pub(crate) struct DealArgs {
@@ -114,7 +111,7 @@ impl Added {
 }
 
 /// `theta keys deal`.
-pub(super) fn deal(args: DealArgs, output: Output) -> Result<(), Failure> {
+pub(super) fn deal(args: &DealArgs, output: Output) -> Result<(), Failure> {
     let (group, threshold) = args.group.open()?;
     let bits = args.modulus.bits(&args.keys)?;
     group::plan::check_names(&args.keys)?;

@@ -185,7 +185,7 @@ impl KeysCommand {
             Self::List(args) => show::list(&args, output),
             Self::Show(args) => show::show(&args, output),
             Self::Public(args) => export::public(&args, output),
-            Self::Deal(args) => add::deal(args, output),
+            Self::Deal(args) => add::deal(&args, output),
             Self::Import(args) => add::import(&args, output),
         }
     }

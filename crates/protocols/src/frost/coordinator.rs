@@ -13,6 +13,9 @@ use super::message::{Numbered, PackageMessage, parties_of};
 use super::setting::{Setting, count, most_packages};
 use crate::one_round::party_of;
 
+/// A session's number, and to whom which package goes.
+type Opened<C> = (u16, Vec<(PartyId, PackageMessage<C>)>);
+
 /// Times that one party may offer commitments other than with a share: once, and again for every restart of it or of the
 /// coordinator. Each lets it hold up one session more.
 pub(super) const MOST_OFFERS: usize = 16;
@@ -122,11 +125,7 @@ impl<C: FrostSuite> Coordinator<C> {
     }
 
     /// Opens a session with the first k - 1 that respond and this party, whose share is in it at once.
-    pub(super) fn open(
-        &mut self,
-        setting: &Setting<C>,
-        rng: &mut dyn CryptoRng,
-    ) -> Result<(u16, Vec<(PartyId, PackageMessage<C>)>), Bug> {
+    pub(super) fn open(&mut self, setting: &Setting<C>, rng: &mut dyn CryptoRng) -> Result<Opened<C>, Bug> {
         let others: Vec<_> = self.ready.drain(..setting.needed().saturating_sub(1).min(self.ready.len())).collect();
         let (nonces, own) = commit::<C>(&setting.key, rng);
         let mut list: Vec<_> = others.iter().map(|(_, numbered)| numbered.commitments).chain([own]).collect();

@@ -104,7 +104,7 @@ fn read(suite: Suite, format: KeyFormat, file: &[u8]) -> Result<PrivateKey, Impo
         (KeyFormat::Pkcs8, None) => asn1::any(file),
         (KeyFormat::OpenSsh, None) => Err(ImportError::Unrecognised),
         (KeyFormat::Raw, _) => Ok(PrivateKey::scalar(bare(file))),
-        (KeyFormat::Seed, _) => seed_of(suite, bare(file)),
+        (KeyFormat::Seed, _) => seed_of(suite, &bare(file)),
         (KeyFormat::Auto, None) => guess(suite, file),
     }
 }
@@ -125,7 +125,7 @@ fn guess(suite: Suite, file: &[u8]) -> Result<PrivateKey, ImportError> {
     if Kind::with_seed(suite).is_some() { Err(ImportError::Ambiguous) } else { Ok(PrivateKey::scalar(bytes)) }
 }
 
-fn seed_of(suite: Suite, bytes: Secret<Vec<u8>>) -> Result<PrivateKey, ImportError> {
+fn seed_of(suite: Suite, bytes: &Secret<Vec<u8>>) -> Result<PrivateKey, ImportError> {
     let kind = Kind::with_seed(suite).ok_or(ImportError::NoSeeds(suite))?;
     PrivateKey::seed(kind, bytes.expose(), None)
 }

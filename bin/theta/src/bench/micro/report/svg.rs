@@ -51,7 +51,7 @@ impl Axis {
     /// Wide enough for all values; logarithmic from power to power of ten, or linear from zero.
     fn over(values: impl Iterator<Item = f64> + Clone, logarithmic: bool, start: f64, end: f64) -> Self {
         let highest = values.clone().fold(f64::MIN, f64::max);
-        let lowest = values.filter(|value| !logarithmic || *value > 0.0).fold(f64::MAX, f64::min);
+        let lowest = values.filter(|value| !logarithmic || *value > 0.0).fold(f64::MAX, f64::min).min(highest);
         let (from, to) = if logarithmic {
             // Half decades, so that little space is empty.
             let below = (lowest.max(1e-3).log10() * 2.0 - 0.05).floor() / 2.0;
