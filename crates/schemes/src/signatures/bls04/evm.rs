@@ -1,4 +1,4 @@
-//! What a contract needs to verify signatures of the form [`Bn254MinSig`](super::Bn254MinSig) with the EVM's precompiled
+//! What a contract needs to verify signatures of the form [`Bn254MinSig`] with the EVM's precompiled
 //! pairing check at address 0x08 (EIP-197).
 //!
 //! The contract keeps the public key, computes or is given the message's point, and asks whether
