@@ -2,10 +2,11 @@
 
 use std::{fmt, path::PathBuf, time::Duration};
 
-use theta_network::{IdentityError, PeerId, group::GroupFileError};
+use theta_network::{IdentityError, PeerId, group::GroupFileError, tls::UnpinnedCertificate};
 use theta_schemes::{
     RequestError,
     keys::{KeyFileError, KeyNameError},
+    signatures::frost::SeedError,
 };
 
 /// Why a client could not be made.
@@ -68,6 +69,9 @@ pub enum ClientError {
     /// The caller's mistake, found before any node was asked.
     #[error(transparent)]
     Request(#[from] RequestError),
+    /// The key does not sign with such a randomizer; found before any node was asked.
+    #[error(transparent)]
+    Randomizer(#[from] SeedError),
     /// Enough nodes refused the request for at least one of them to be honest.
     #[error("{operation}: {reason}")]
     Refused {
@@ -154,6 +158,9 @@ impl fmt::Display for Lines<'_> {
 impl Problem {
     /// What a gRPC status means here. The transport's own failures look like statuses, too.
     pub(crate) fn from_status(status: &tonic::Status, patience: Duration) -> Self {
+        if let Some(unpinned) = UnpinnedCertificate::cause(status) {
+            return Self::Unreachable(unpinned.to_string());
+        }
         let mut cause: Option<&(dyn std::error::Error + 'static)> = std::error::Error::source(status);
         let mut innermost = None;
         while let Some(error) = cause {

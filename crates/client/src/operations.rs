@@ -7,6 +7,7 @@ use theta_schemes::{
     ciphers::payload::{Header, PayloadKey, open_bytes, split_ciphertext},
     groups::Secret,
     keys::KeyName,
+    signatures::frost::{check_seed, randomized_key, verify_with_key},
 };
 use theta_wire::v1;
 use tonic::{Request, Status};
@@ -24,6 +25,15 @@ pub struct Coin {
     pub value: Bytes,
     /// k verified shares, checkable by anyone with the public key.
     pub proof: Bytes,
+}
+
+/// A signature under a re-randomised key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RandomizedSignature {
+    /// The signature.
+    pub signature: Bytes,
+    /// The key that it verifies under, in its standard encoding.
+    pub key: Bytes,
 }
 
 /// A node's answer before it is checked.
@@ -70,7 +80,12 @@ impl Client {
     pub async fn sign(&self, key: &str, message: Bytes) -> Result<Answer<Bytes>, ClientError> {
         let public = self.public_key(key).await?;
         let signed = message.clone();
-        let request = v1::SignRequest { key: key.to_owned(), message, wait: v1::Wait::Done.into() };
+        let request = v1::SignRequest {
+            key: key.to_owned(),
+            message,
+            wait: v1::Wait::Done.into(),
+            randomizer: Bytes::new(),
+        };
         let call = move |connection: Connection, request| async move {
             let answer = connection.protocol().sign(request).await?.into_inner();
             unchecked(answer.instance_id, answer.outcome)
@@ -78,6 +93,41 @@ impl Client {
         let check = |outcome: &v1::Outcome| {
             public.verify(&signed, &outcome.result, &[]).map_err(|error| error.to_string())?;
             Ok(outcome.result.clone())
+        };
+        self.operate("sign", request, call, check).await
+    }
+
+    /// Signs a message under a key that is re-randomised with a secret of this client, 32 to 64 random bytes, which the nodes
+    /// learn. Nobody else can tell that the signature is the group's. For FROST keys.
+    ///
+    /// A good answer is a signature that verifies under the very key that follows from group's key, randomizer and the
+    /// signers' commitments, whatever the nodes say that it is.
+    ///
+    /// # Errors
+    /// As [`Client::decapsulate`]; [`ClientError::Randomizer`] if the key has no such signatures.
+    pub async fn sign_randomized(
+        &self,
+        key: &str,
+        message: Bytes,
+        randomizer: &Secret<Vec<u8>>,
+    ) -> Result<Answer<RandomizedSignature>, ClientError> {
+        let public = self.public_key(key).await?;
+        check_seed(public.suite(), randomizer.expose().len())?;
+        let signed = message.clone();
+        let request = v1::SignRequest {
+            key: key.to_owned(),
+            message,
+            wait: v1::Wait::Done.into(),
+            randomizer: Bytes::copy_from_slice(randomizer.expose()),
+        };
+        let call = move |connection: Connection, request| async move {
+            let answer = connection.protocol().sign(request).await?.into_inner();
+            unchecked(answer.instance_id, answer.outcome)
+        };
+        let check = |outcome: &v1::Outcome| {
+            let key = randomized_key(&public, randomizer, &outcome.proof).ok_or("no key follows from the randomizer")?;
+            verify_with_key(&public, &key, &signed, &outcome.result).map_err(|error| error.to_string())?;
+            Ok(RandomizedSignature { signature: outcome.result.clone(), key: key.into() })
         };
         self.operate("sign", request, call, check).await
     }

@@ -9,7 +9,7 @@
 //! was removed, and early data could be replayed. Connections here are long-lived: a full handshake costs nothing.
 
 use core::fmt;
-use std::{collections::HashMap, net::Ipv4Addr, sync::Arc};
+use std::{collections::HashMap, io, net::Ipv4Addr, sync::Arc};
 
 use rustls::{
     CertificateError, ClientConfig, CommonState, DigitallySignedStruct, DistinguishedName, Error, OtherError,
@@ -98,13 +98,15 @@ impl fmt::Display for Expected {
 }
 
 impl UnpinnedCertificate {
-    /// Finds the cause of a failed handshake, if it is this one.
+    /// Finds this cause in a failed handshake, however the error that tells of it is wrapped.
     #[must_use]
-    pub fn cause(error: &Error) -> Option<Self> {
-        match error {
-            Error::InvalidCertificate(CertificateError::Other(OtherError(cause))) => cause.downcast_ref().copied(),
-            _ => None,
+    pub fn cause(error: &(dyn core::error::Error + 'static)) -> Option<Self> {
+        if let Some(Error::InvalidCertificate(CertificateError::Other(OtherError(cause)))) = error.downcast_ref() {
+            return cause.downcast_ref().copied();
         }
+        // An I/O error's `source` is that of the error inside it: the inner one would be skipped.
+        let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        Self::cause(inner.map_or_else(|| error.source(), |inner| Some(inner))?)
     }
 
     fn into_tls(self) -> Error {
@@ -178,24 +180,34 @@ impl Verifier {
         };
         Err(UnpinnedCertificate { shown, expected }.into_tls())
     }
-
-    fn check_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
-    }
-
-    fn schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
-    }
 }
 
-/// Unreachable with TLS 1.3 only; refuses rather than trusts.
-fn refuse_tls12() -> Result<HandshakeSignatureValid, Error> {
-    Err(Error::PeerIncompatible(rustls::PeerIncompatible::Tls12NotOffered))
+/// What the verifiers of both directions must say of signatures, in the same words.
+macro_rules! handshake_signatures {
+    () => {
+        /// Unreachable with TLS 1.3 only; refuses rather than trusts.
+        fn verify_tls12_signature(
+            &self,
+            _message: &[u8],
+            _certificate: &CertificateDer<'_>,
+            _signature: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            Err(Error::PeerIncompatible(rustls::PeerIncompatible::Tls12NotOffered))
+        }
+
+        fn verify_tls13_signature(
+            &self,
+            message: &[u8],
+            certificate: &CertificateDer<'_>,
+            signature: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            verify_tls13_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
+        }
+
+        fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+            self.provider.signature_verification_algorithms.supported_schemes()
+        }
+    };
 }
 
 impl ServerCertVerifier for Verifier {
@@ -210,27 +222,7 @@ impl ServerCertVerifier for Verifier {
         self.check_pin(end_entity).map(|()| ServerCertVerified::assertion())
     }
 
-    fn verify_tls12_signature(
-        &self,
-        _message: &[u8],
-        _cert: &CertificateDer<'_>,
-        _dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        refuse_tls12()
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.check_signature(message, cert, dss)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.schemes()
-    }
+    handshake_signatures!();
 }
 
 impl ClientCertVerifier for Verifier {
@@ -247,25 +239,5 @@ impl ClientCertVerifier for Verifier {
         self.check_pin(end_entity).map(|()| ClientCertVerified::assertion())
     }
 
-    fn verify_tls12_signature(
-        &self,
-        _message: &[u8],
-        _cert: &CertificateDer<'_>,
-        _dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        refuse_tls12()
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.check_signature(message, cert, dss)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.schemes()
-    }
+    handshake_signatures!();
 }

@@ -52,10 +52,6 @@ async fn meet(
     tokio::join!(serving, asking)
 }
 
-fn cause(error: &io::Error) -> Option<UnpinnedCertificate> {
-    UnpinnedCertificate::cause(error.get_ref()?.downcast_ref()?)
-}
-
 #[tokio::test]
 async fn pinned_members_meet_and_know_each_other() {
     let (server, client) = (member(), member());
@@ -74,14 +70,14 @@ async fn another_certificate_is_refused_on_either_side() {
     let wrong_pins = tls::server_config(&server.identity, client_pin(other.identity.fingerprint()), ALPN).unwrap();
     let right = tls::client_config(&client.identity, server.identity.fingerprint(), ALPN).unwrap();
     let (seen, received) = meet(wrong_pins, right).await;
-    let refusal = cause(&seen.unwrap_err()).unwrap();
+    let refusal = UnpinnedCertificate::cause(&seen.unwrap_err()).unwrap();
     assert_eq!(refusal, UnpinnedCertificate { shown: client.identity.fingerprint(), expected: None });
     assert!(received.is_err());
 
     let pins = tls::server_config(&server.identity, client_pin(client.identity.fingerprint()), ALPN).unwrap();
     let wrong = tls::client_config(&client.identity, other.identity.fingerprint(), ALPN).unwrap();
     let (seen, received) = meet(pins, wrong).await;
-    let refusal = cause(&received.unwrap_err()).unwrap();
+    let refusal = UnpinnedCertificate::cause(&received.unwrap_err()).unwrap();
     let expected = Some(other.identity.fingerprint());
     assert_eq!(refusal, UnpinnedCertificate { shown: server.identity.fingerprint(), expected });
     assert!(seen.is_err());

@@ -124,8 +124,7 @@ async fn admit(
 }
 
 fn explain(error: io::Error) -> RefusedConnection {
-    let cause = error.get_ref().and_then(|inner| inner.downcast_ref()).and_then(UnpinnedCertificate::cause);
-    cause.map_or(RefusedConnection::Handshake(error), RefusedConnection::Unpinned)
+    UnpinnedCertificate::cause(&error).map_or(RefusedConnection::Handshake(error), RefusedConnection::Unpinned)
 }
 
 /// Warnings that strangers can provoke: at most one a second, so that they cannot flood the log.

@@ -108,8 +108,7 @@ async fn connect(link: &Link, tls: &TlsConnector) -> Result<Connection, Outbound
 }
 
 fn explain(error: io::Error) -> OutboundError {
-    let cause = error.get_ref().and_then(|inner| inner.downcast_ref()).and_then(UnpinnedCertificate::cause);
-    cause.map_or(OutboundError::Handshake(error), OutboundError::WrongPeer)
+    UnpinnedCertificate::cause(&error).map_or(OutboundError::Handshake(error), OutboundError::WrongPeer)
 }
 
 /// Both directions at once, so that a peer that is slow to read can still show that it lives.

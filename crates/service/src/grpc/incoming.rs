@@ -84,11 +84,7 @@ pub(crate) async fn accept(
 
 /// Why a handshake failed: a certificate that is not pinned is told by its fingerprint.
 fn in_words(error: &io::Error) -> String {
-    let tls = error.get_ref().and_then(|inner| inner.downcast_ref());
-    match tls.and_then(UnpinnedCertificate::cause) {
-        Some(unpinned) => unpinned.to_string(),
-        None => error.to_string(),
-    }
+    UnpinnedCertificate::cause(error).map_or_else(|| error.to_string(), |unpinned| unpinned.to_string())
 }
 
 async fn handshake(
