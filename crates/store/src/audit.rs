@@ -1,0 +1,153 @@
+//! The audit log: a chain of hashes over records that only grows.
+//!
+//! Record i has the hash of its index, the hash before it, and its body (BLAKE3 under a context of its own), so the last
+//! hash stands for the whole log: whoever keeps a copy of it elsewhere sees any later change, and a log that was cut.
+
+use crate::codec::{Decoder, Encoder};
+use crate::database::{Rows, Table};
+use crate::{Store, StoreError, Transaction};
+
+const TABLE: &str = Table::Audit.name();
+const CONTEXT: &str = "theta store audit chain v1";
+/// Of one body, in bytes.
+const MOST_BODY: usize = 64 << 10;
+
+/// One record of the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditRecord {
+    /// Counts from 0.
+    pub index: u64,
+    /// The hash of the record before; zeros before the first.
+    pub previous: [u8; 32],
+    /// This record's hash.
+    pub hash: [u8; 32],
+    /// What happened, as the one who recorded it encoded it.
+    pub body: Vec<u8>,
+}
+
+/// Where a log stops being whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the log is broken at record {0}: it was changed, or records are missing")]
+pub struct BrokenChain(pub u64);
+
+/// Checks records as they follow each other in an exported log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AuditChain {
+    next: u64,
+    head: [u8; 32],
+}
+
+impl Default for AuditChain {
+    /// Before the first record.
+    fn default() -> Self {
+        Self { next: 0, head: [0; 32] }
+    }
+}
+
+impl AuditChain {
+    /// The hash that stands for all records so far.
+    #[must_use]
+    pub const fn head(&self) -> &[u8; 32] {
+        &self.head
+    }
+
+    /// How many records there were.
+    #[must_use]
+    pub const fn len(&self) -> u64 {
+        self.next
+    }
+
+    /// Whether there were none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.next == 0
+    }
+
+    /// Takes the next record.
+    ///
+    /// # Errors
+    /// [`BrokenChain`] if it does not follow.
+    pub fn check(&mut self, record: &AuditRecord) -> Result<(), BrokenChain> {
+        let follows = record.index == self.next
+            && record.previous == self.head
+            && record.hash == hash(record.index, &record.previous, &record.body);
+        if !follows {
+            return Err(BrokenChain(self.next));
+        }
+        (self.next, self.head) = (self.next.saturating_add(1), record.hash);
+        Ok(())
+    }
+}
+
+fn hash(index: u64, previous: &[u8; 32], body: &[u8]) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
+    hasher.update(&index.to_be_bytes()).update(previous).update(body);
+    *hasher.finalize().as_bytes()
+}
+
+impl AuditRecord {
+    pub(crate) fn decode(key: &[u8], record: &[u8]) -> Result<Self, StoreError> {
+        let mut decoder = Decoder::new(TABLE, record)?;
+        let index = key.try_into().map(u64::from_be_bytes).map_err(|_| decoder.error("a key is not an index"))?;
+        let (previous, hash) = (decoder.array()?, decoder.array()?);
+        let body = decoder.bytes(MOST_BODY)?.to_vec();
+        decoder.finish(Self { index, previous, hash, body })
+    }
+}
+
+impl Store {
+    /// Adds a record to the log, durably before this returns; calls of many threads share one commit.
+    ///
+    /// # Errors
+    /// As [`Transaction::append_audit`].
+    pub fn append_audit(&self, body: Vec<u8>) -> Result<AuditRecord, StoreError> {
+        self.write_grouped(move |transaction| transaction.append_audit(body))?
+    }
+
+    /// The records from `first` on, at most `count`.
+    ///
+    /// # Errors
+    /// [`StoreError`] if they cannot be read.
+    pub fn audit(&self, first: u64, count: usize) -> Result<Vec<AuditRecord>, StoreError> {
+        let mut records = Vec::new();
+        self.snapshot()?.visit(Table::Audit, b"", &first.to_be_bytes(), &mut |key, record| {
+            if records.len() < count {
+                records.push(AuditRecord::decode(key, record.expose())?);
+            }
+            Ok(records.len() < count)
+        })?;
+        Ok(records)
+    }
+
+    /// Checks the whole log.
+    ///
+    /// # Errors
+    /// `Ok(Err(broken))` says where it is not whole; [`StoreError`] if it cannot be read.
+    pub fn check_audit(&self) -> Result<Result<AuditChain, BrokenChain>, StoreError> {
+        let (mut chain, mut broken) = (AuditChain::default(), None);
+        self.snapshot()?.visit(Table::Audit, b"", b"", &mut |key, record| {
+            broken = chain.check(&AuditRecord::decode(key, record.expose())?).err();
+            Ok(broken.is_none())
+        })?;
+        Ok(broken.map_or(Ok(chain), Err))
+    }
+}
+
+impl Transaction<'_> {
+    /// Adds a record to the log.
+    ///
+    /// # Errors
+    /// [`StoreError`], also if the body is longer than 64 KiB.
+    pub fn append_audit(&mut self, body: Vec<u8>) -> Result<AuditRecord, StoreError> {
+        if body.len() > MOST_BODY {
+            return Err(StoreError::Record { table: TABLE, problem: "a record is longer than 64 KiB" });
+        }
+        let last = self.rows.last(Table::Audit)?;
+        let last = last.map(|(key, record)| AuditRecord::decode(&key, record.expose())).transpose()?;
+        let (index, previous) = last.map_or((0, [0; 32]), |last| (last.index.saturating_add(1), last.hash));
+        let hash = hash(index, &previous, &body);
+        let encoded = Encoder::new(72 + body.len()).raw(&previous).raw(&hash).bytes(&body).finish();
+        self.rows.put(Table::Audit, &index.to_be_bytes(), encoded)?;
+        Ok(AuditRecord { index, previous, hash, body })
+    }
+}

@@ -1,0 +1,210 @@
+//! Reading and writing records, sealed where the table is.
+
+use redb::{ReadTransaction, ReadableTable, TableError, WriteTransaction};
+use theta_groups::Secret;
+
+use super::Table;
+use crate::StoreError;
+use crate::seal::{Chance, Sealer, Unsealed};
+
+/// A record's key and the record.
+pub(crate) type Row = (Vec<u8>, Secret<Vec<u8>>);
+
+/// Is shown a record and says whether it wants the next one.
+pub(crate) type Visit<'a> = dyn FnMut(&[u8], Secret<Vec<u8>>) -> Result<bool, StoreError> + 'a;
+
+/// Something that records can be read from: a snapshot, or a transaction under way.
+pub(crate) trait Rows {
+    /// The record of this key.
+    fn row(&self, table: Table, key: &[u8]) -> Result<Option<Secret<Vec<u8>>>, StoreError>;
+
+    /// All records whose keys begin with `prefix` and are not below `from`, ascending, until `visit` says that it has
+    /// enough (`false`).
+    fn visit(&self, table: Table, prefix: &[u8], from: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError>;
+
+    /// The record of the highest key.
+    fn last(&self, table: Table) -> Result<Option<Row>, StoreError>;
+
+    /// All records whose keys begin with `prefix`.
+    fn all(&self, table: Table, prefix: &[u8]) -> Result<Vec<Row>, StoreError> {
+        let mut rows = Vec::new();
+        self.visit(table, prefix, prefix, &mut |key, record| {
+            rows.push((key.to_vec(), record));
+            Ok(true)
+        })?;
+        Ok(rows)
+    }
+}
+
+/// A state of the store as it was at one moment.
+pub(crate) struct Snapshot<'s> {
+    pub(super) transaction: ReadTransaction,
+    pub(super) sealer: &'s Sealer,
+}
+
+/// A transaction that writes.
+pub(crate) struct Writes<'s> {
+    pub(super) transaction: WriteTransaction,
+    pub(super) sealer: &'s Sealer,
+    pub(super) chance: &'s Chance,
+    /// Whether there is anything to commit.
+    pub(super) changed: bool,
+    /// Whether a write failed, so that nothing of this may be committed.
+    pub(super) broken: bool,
+}
+
+impl Writes<'_> {
+    /// Seals the record where the table is sealed, and writes it.
+    pub(crate) fn put(&mut self, table: Table, key: &[u8], record: Secret<Vec<u8>>) -> Result<(), StoreError> {
+        self.changed = true;
+        let done = self.try_put(table, key, record);
+        self.broken |= done.is_err();
+        done
+    }
+
+    fn try_put(&self, table: Table, key: &[u8], record: Secret<Vec<u8>>) -> Result<(), StoreError> {
+        let mut rows = self.transaction.open_table(table.definition()).map_err(StoreError::database)?;
+        if table.is_sealed() {
+            let sealed = self.sealer.seal(table.name(), key, record, self.chance)?;
+            rows.insert(key, sealed.as_slice()).map_err(StoreError::database)?;
+        } else {
+            rows.insert(key, record.expose().as_slice()).map_err(StoreError::database)?;
+        }
+        Ok(())
+    }
+
+    /// Removes the record, if it is there.
+    pub(crate) fn remove(&mut self, table: Table, key: &[u8]) -> Result<(), StoreError> {
+        self.changed = true;
+        let done = self.try_remove(table, key);
+        self.broken |= done.is_err();
+        done
+    }
+
+    fn try_remove(&self, table: Table, key: &[u8]) -> Result<(), StoreError> {
+        let mut rows = self.transaction.open_table(table.definition()).map_err(StoreError::database)?;
+        rows.remove(key).map_err(StoreError::database)?;
+        Ok(())
+    }
+
+    /// Removes the records whose keys begin with `prefix`, and says how many.
+    pub(crate) fn remove_all(&mut self, table: Table, prefix: &[u8]) -> Result<u64, StoreError> {
+        self.retain(table, |key, _| !key.starts_with(prefix))
+    }
+
+    /// Removes the records that `keep` does not keep, and says how many. They are seen as they are stored.
+    pub(crate) fn retain(
+        &mut self,
+        table: Table,
+        mut keep: impl FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<u64, StoreError> {
+        self.changed = true;
+        let mut removed = 0;
+        let count = |kept: bool| {
+            removed += u64::from(!kept);
+            kept
+        };
+        let done = retain(&self.transaction, table, &mut keep, count);
+        self.broken |= done.is_err();
+        done.map(|()| removed)
+    }
+}
+
+fn retain(
+    transaction: &WriteTransaction,
+    table: Table,
+    keep: &mut dyn FnMut(&[u8], &[u8]) -> bool,
+    mut count: impl FnMut(bool) -> bool,
+) -> Result<(), StoreError> {
+    let mut rows = transaction.open_table(table.definition()).map_err(StoreError::database)?;
+    rows.retain(|key, value| count(keep(key, value))).map_err(StoreError::database)
+}
+
+fn unseal(sealer: &Sealer, table: Table, key: &[u8], stored: &[u8]) -> Result<Secret<Vec<u8>>, StoreError> {
+    if !table.is_sealed() {
+        return Ok(Secret::new(stored.to_vec()));
+    }
+    sealer.open(table.name(), key, stored).map_err(|error| match error {
+        Unsealed::Version(found) => StoreError::RecordVersion { table: table.name(), found },
+        Unsealed::NotAuthentic => StoreError::NotAuthentic { table: table.name() },
+    })
+}
+
+fn row(
+    rows: &impl ReadableTable<&'static [u8], &'static [u8]>,
+    sealer: &Sealer,
+    table: Table,
+    key: &[u8],
+) -> Result<Option<Secret<Vec<u8>>>, StoreError> {
+    let stored = rows.get(key).map_err(StoreError::database)?;
+    stored.map(|stored| unseal(sealer, table, key, stored.value())).transpose()
+}
+
+fn visit(
+    rows: &impl ReadableTable<&'static [u8], &'static [u8]>,
+    sealer: &Sealer,
+    table: Table,
+    prefix: &[u8],
+    from: &[u8],
+    visit: &mut Visit<'_>,
+) -> Result<(), StoreError> {
+    let from = from.max(prefix);
+    for entry in rows.range::<&[u8]>(from..).map_err(StoreError::database)? {
+        let (key, stored) = entry.map_err(StoreError::database)?;
+        let key = key.value();
+        if !key.starts_with(prefix) || !visit(key, unseal(sealer, table, key, stored.value())?)? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn last(
+    rows: &impl ReadableTable<&'static [u8], &'static [u8]>,
+    sealer: &Sealer,
+    table: Table,
+) -> Result<Option<Row>, StoreError> {
+    let Some((key, stored)) = rows.last().map_err(StoreError::database)? else { return Ok(None) };
+    let key = key.value().to_vec();
+    let record = unseal(sealer, table, &key, stored.value())?;
+    Ok(Some((key, record)))
+}
+
+/// Nothing was ever written to a table that is not there.
+macro_rules! table_or {
+    ($transaction:expr, $table:expr, $empty:expr) => {
+        match $transaction.open_table($table.definition()) {
+            Ok(rows) => rows,
+            Err(TableError::TableDoesNotExist(_)) => return Ok($empty),
+            Err(error) => return Err(StoreError::database(error)),
+        }
+    };
+}
+
+impl Rows for Snapshot<'_> {
+    fn row(&self, table: Table, key: &[u8]) -> Result<Option<Secret<Vec<u8>>>, StoreError> {
+        row(&table_or!(self.transaction, table, None), self.sealer, table, key)
+    }
+
+    fn visit(&self, table: Table, prefix: &[u8], from: &[u8], each: &mut Visit<'_>) -> Result<(), StoreError> {
+        visit(&table_or!(self.transaction, table, ()), self.sealer, table, prefix, from, each)
+    }
+
+    fn last(&self, table: Table) -> Result<Option<Row>, StoreError> {
+        last(&table_or!(self.transaction, table, None), self.sealer, table)
+    }
+}
+
+impl Rows for Writes<'_> {
+    fn row(&self, table: Table, key: &[u8]) -> Result<Option<Secret<Vec<u8>>>, StoreError> {
+        row(&table_or!(self.transaction, table, None), self.sealer, table, key)
+    }
+
+    fn visit(&self, table: Table, prefix: &[u8], from: &[u8], each: &mut Visit<'_>) -> Result<(), StoreError> {
+        visit(&table_or!(self.transaction, table, ()), self.sealer, table, prefix, from, each)
+    }
+
+    fn last(&self, table: Table) -> Result<Option<Row>, StoreError> {
+        last(&table_or!(self.transaction, table, None), self.sealer, table)
+    }
+}

@@ -1,0 +1,103 @@
+//! What the store as a whole remembers of itself.
+
+use theta_groups::Secret;
+
+use super::{Rows, Table, Writes};
+use crate::StoreError;
+use crate::codec::{Decoder, Encoder};
+use crate::incarnation::{Opening, StoreId};
+
+const TABLE: &str = Table::Settings.name();
+/// Old openings are forgotten; what was remembered before them is checked against the oldest that is left.
+const MOST_OPENINGS: u64 = 4096;
+
+/// The settings, each a record of its own: those that change often are small.
+pub(crate) struct Settings;
+
+impl Settings {
+    const SEQUENCE: &'static [u8] = b"sequence";
+    const RESTORED_FROM: &'static [u8] = b"restored-from";
+    const SLOT_FLOOR: &'static [u8] = b"slot-floor";
+    const WATERMARK: &'static [u8] = b"watermark";
+
+    /// How many commits were made; 0 in a store that is only being created.
+    pub(crate) fn sequence(rows: &impl Rows) -> Result<u64, StoreError> {
+        Ok(Self::number(rows, Self::SEQUENCE)?.unwrap_or(0))
+    }
+
+    pub(crate) fn set_sequence(rows: &mut Writes<'_>, sequence: u64) -> Result<(), StoreError> {
+        rows.put(Table::Settings, Self::SEQUENCE, number_record(sequence))
+    }
+
+    /// Slots at or below this are refused under every rule that has no mark of its own.
+    pub(crate) fn slot_floor(rows: &impl Rows) -> Result<Option<u64>, StoreError> {
+        Self::number(rows, Self::SLOT_FLOOR)
+    }
+
+    pub(crate) fn set_slot_floor(rows: &mut Writes<'_>, floor: u64) -> Result<(), StoreError> {
+        rows.put(Table::Settings, Self::SLOT_FLOOR, number_record(floor))
+    }
+
+    /// Days below this are refused.
+    pub(crate) fn watermark(rows: &impl Rows) -> Result<u32, StoreError> {
+        let day = Self::number(rows, Self::WATERMARK)?.unwrap_or(0);
+        u32::try_from(day).map_err(|_| StoreError::Record { table: TABLE, problem: "the watermark is not a day" })
+    }
+
+    pub(crate) fn set_watermark(rows: &mut Writes<'_>, day: u32) -> Result<(), StoreError> {
+        rows.put(Table::Settings, Self::WATERMARK, number_record(u64::from(day)))
+    }
+
+    /// The store that this one is a restored backup of.
+    pub(crate) fn restored_from(rows: &impl Rows) -> Result<Option<StoreId>, StoreError> {
+        let Some(record) = rows.row(Table::Settings, Self::RESTORED_FROM)? else { return Ok(None) };
+        let mut decoder = Decoder::new(TABLE, record.expose())?;
+        let id = StoreId(decoder.array()?);
+        decoder.finish(Some(id))
+    }
+
+    pub(crate) fn set_restored_from(rows: &mut Writes<'_>, id: StoreId) -> Result<(), StoreError> {
+        rows.put(Table::Settings, Self::RESTORED_FROM, Encoder::new(16).raw(&id.0).finish())
+    }
+
+    fn number(rows: &impl Rows, key: &[u8]) -> Result<Option<u64>, StoreError> {
+        let Some(record) = rows.row(Table::Settings, key)? else { return Ok(None) };
+        let mut decoder = Decoder::new(TABLE, record.expose())?;
+        let number = decoder.u64()?;
+        decoder.finish(Some(number))
+    }
+
+    /// The last opening.
+    pub(crate) fn last_opening(rows: &impl Rows) -> Result<Option<Opening>, StoreError> {
+        rows.last(Table::Openings)?.map(|(key, record)| decode_opening(&key, record.expose())).transpose()
+    }
+
+    /// The openings from this generation on.
+    pub(crate) fn openings(rows: &impl Rows, generation: u64) -> Result<Vec<Opening>, StoreError> {
+        let mut openings = Vec::new();
+        rows.visit(Table::Openings, b"", &generation.to_be_bytes(), &mut |key, record| {
+            openings.push(decode_opening(key, record.expose())?);
+            Ok(true)
+        })?;
+        Ok(openings)
+    }
+
+    pub(crate) fn add_opening(rows: &mut Writes<'_>, opening: &Opening) -> Result<(), StoreError> {
+        if let Some(forgotten) = opening.generation.checked_sub(MOST_OPENINGS) {
+            rows.remove(Table::Openings, &forgotten.to_be_bytes())?;
+        }
+        let record = Encoder::new(24).raw(&opening.session).u64(opening.opened_at).finish();
+        rows.put(Table::Openings, &opening.generation.to_be_bytes(), record)
+    }
+}
+
+fn number_record(number: u64) -> Secret<Vec<u8>> {
+    Encoder::new(8).u64(number).finish()
+}
+
+fn decode_opening(key: &[u8], record: &[u8]) -> Result<Opening, StoreError> {
+    let mut decoder = Decoder::new(Table::Openings.name(), record)?;
+    let generation = key.try_into().map(u64::from_be_bytes).map_err(|_| decoder.error("a key is not a generation"))?;
+    let (session, opened_at) = (decoder.array()?, decoder.u64()?);
+    decoder.finish(Opening { generation, session, opened_at })
+}

@@ -1,0 +1,159 @@
+//! The open store.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use redb::{Database, ReadableDatabase};
+
+use super::group_commit::{GroupCommit, Job, Turn};
+use super::{Settings, Snapshot, Writes};
+use crate::StoreError;
+use crate::incarnation::{self, Incarnation, Opening, Rollback, StoreId};
+use crate::seal::{Chance, Sealer};
+
+/// The store of one node. All methods block until what they did is on the disk; call them from a thread that may wait.
+#[derive(Debug)]
+pub struct Store {
+    pub(super) database: Database,
+    pub(super) sealer: Sealer,
+    pub(super) chance: Chance,
+    /// The file, for errors.
+    pub(super) place: String,
+    pub(super) id: StoreId,
+    pub(super) opening: Opening,
+    pub(super) sequence: AtomicU64,
+    pub(super) group: GroupCommit,
+}
+
+/// Changes that become durable together or not at all. Made by [`Store::write`].
+pub struct Transaction<'s> {
+    pub(crate) rows: Writes<'s>,
+    /// The incarnation that the store will have when this is committed.
+    pub(crate) incarnation: Incarnation,
+}
+
+impl core::fmt::Debug for Transaction<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "Transaction(for commit {})", self.incarnation.sequence)
+    }
+}
+
+impl Store {
+    /// Makes changes that become durable together before this returns, or not at all if `change` fails. One transaction
+    /// runs at a time; keep it short.
+    ///
+    /// # Errors
+    /// That of `change`, and [`StoreError`] if the commit fails: then nothing is known of the changes until the store is
+    /// opened again.
+    pub fn write<T, E: From<StoreError>>(
+        &self,
+        change: impl FnOnce(&mut Transaction<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let _exclusive = self.group.exclusive();
+        let mut transaction = self.begin()?;
+        let answer = change(&mut transaction)?;
+        self.commit(transaction)?;
+        Ok(answer)
+    }
+
+    /// A change that shares its commit with those of other threads. It must look before it writes: when it fails in its own
+    /// terms it has written nothing.
+    pub(crate) fn write_grouped<T: Send + 'static>(
+        &self,
+        change: impl FnOnce(&mut Transaction<'_>) -> T + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let receiver = self.group.add(change);
+        loop {
+            match self.group.wait(&receiver) {
+                Turn::Answered(answer) => return answer,
+                // The leadership goes on to the next when this is done, whatever came of it.
+                Turn::Lead(jobs, _leadership) => self.commit_all(jobs)?,
+            }
+        }
+    }
+
+    /// Makes the changes in one commit, and answers all.
+    fn commit_all(&self, jobs: Vec<Job>) -> Result<(), StoreError> {
+        let _exclusive = self.group.exclusive();
+        let mut transaction = self.begin()?;
+        let answers: Vec<_> = jobs.into_iter().map(|job| job(&mut transaction)).collect();
+        let committed = self.commit(transaction);
+        answers.into_iter().for_each(|deliver| deliver(committed.clone()));
+        Ok(())
+    }
+
+    fn begin(&self) -> Result<Transaction<'_>, StoreError> {
+        let transaction = self.database.begin_write().map_err(StoreError::database)?;
+        let rows = Writes { transaction, sealer: &self.sealer, chance: &self.chance, changed: false, broken: false };
+        let sequence = self.sequence.load(Ordering::Acquire).saturating_add(1);
+        Ok(Transaction { rows, incarnation: Incarnation { sequence, ..self.incarnation() } })
+    }
+
+    /// Makes the changes durable, if there are any.
+    fn commit(&self, transaction: Transaction<'_>) -> Result<(), StoreError> {
+        let Transaction { mut rows, incarnation } = transaction;
+        if rows.broken {
+            return Err(StoreError::database(redb::StorageError::PreviousIo));
+        }
+        if !rows.changed {
+            return Ok(());
+        }
+        Settings::set_sequence(&mut rows, incarnation.sequence)?;
+        rows.transaction.commit().map_err(StoreError::database)?;
+        self.sequence.store(incarnation.sequence, Ordering::Release);
+        Ok(())
+    }
+
+    /// The state of the store now; what is committed later is not in it.
+    pub(crate) fn snapshot(&self) -> Result<Snapshot<'_>, StoreError> {
+        let transaction = self.database.begin_read().map_err(StoreError::database)?;
+        Ok(Snapshot { transaction, sealer: &self.sealer })
+    }
+
+    pub(crate) const fn chance(&self) -> &Chance {
+        &self.chance
+    }
+
+    /// The file's path, or what a store without a file was called.
+    #[must_use]
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// The store's id.
+    #[must_use]
+    pub const fn id(&self) -> StoreId {
+        self.id
+    }
+
+    /// Which store this is, opened for which time, after how many commits: what peers remember.
+    #[must_use]
+    pub fn incarnation(&self) -> Incarnation {
+        Incarnation { store_id: self.id, opening: self.opening, sequence: self.sequence.load(Ordering::Acquire) }
+    }
+
+    /// The store that this one was restored from.
+    ///
+    /// # Errors
+    /// [`StoreError`] if it cannot be read.
+    pub fn restored_from(&self) -> Result<Option<StoreId>, StoreError> {
+        Settings::restored_from(&self.snapshot()?)
+    }
+
+    /// Checks what a peer remembers of this store against its history. To be asked of k peers at least before anything is
+    /// done that must not be done twice.
+    ///
+    /// # Errors
+    /// `Ok(Err(rollback))` if this is not the continuation of what the peer saw; [`StoreError`] if it cannot be read.
+    pub fn check_remembered(&self, remembered: &Incarnation) -> Result<Result<(), Rollback>, StoreError> {
+        let openings = Settings::openings(&self.snapshot()?, remembered.opening.generation)?;
+        Ok(incarnation::check_remembered(remembered, &openings, &self.incarnation()))
+    }
+
+    /// Gives unused space back to the file system. Nobody else may use the store meanwhile.
+    ///
+    /// # Errors
+    /// [`StoreError::Database`].
+    pub fn compact(&mut self) -> Result<(), StoreError> {
+        self.database.compact().map(drop).map_err(StoreError::database)
+    }
+}

@@ -1,0 +1,56 @@
+//! The tables of a store.
+
+use redb::TableDefinition;
+
+/// A table of records by key. All are sealed but [`Table::Head`] and [`Table::Burnt`], which hold nothing secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Table {
+    /// In clear: format, store id, the wrapped store key.
+    Head,
+    /// Counters and floors of the store as a whole.
+    Settings,
+    /// The openings by generation.
+    Openings,
+    /// Keys by name, without shares.
+    Keys,
+    /// Shares by key, version and epoch.
+    Shares,
+    /// Ceremonies by id.
+    Ceremonies,
+    /// The inputs of ceremonies by id and index.
+    Inputs,
+    /// In clear: what must not happen twice, by id.
+    Burnt,
+    /// What was decided for a slot, by key, rule and slot.
+    Slots,
+    /// How far a rule has come, by key and rule.
+    Marks,
+    /// The audit log by index.
+    Audit,
+}
+
+impl Table {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Head => "head",
+            Self::Settings => "settings",
+            Self::Openings => "openings",
+            Self::Keys => "keys",
+            Self::Shares => "shares",
+            Self::Ceremonies => "ceremonies",
+            Self::Inputs => "inputs",
+            Self::Burnt => "burnt",
+            Self::Slots => "slots",
+            Self::Marks => "marks",
+            Self::Audit => "audit",
+        }
+    }
+
+    pub(crate) const fn is_sealed(self) -> bool {
+        !matches!(self, Self::Head | Self::Burnt)
+    }
+
+    pub(super) const fn definition(self) -> TableDefinition<'static, &'static [u8], &'static [u8]> {
+        TableDefinition::new(self.name())
+    }
+}

@@ -1,0 +1,249 @@
+//! Ceremonies that survive a crash: a seed and the inputs in their order replay a run exactly.
+//!
+//! Protocols draw randomness from the seed alone and have no clock, so a node that was killed replays what it had done and
+//! goes on. An input is recorded before it is acted on. What has ended keeps its outcome and loses its seed.
+
+use theta_groups::Secret;
+
+use crate::codec::{Decoder, Encoder};
+use crate::database::{Rows, Table};
+use crate::{Store, StoreError, Transaction};
+
+const TABLE: &str = Table::Ceremonies.name();
+/// Of one input, in bytes.
+const MOST_INPUT: usize = 4 << 20;
+/// Inputs of one ceremony.
+const MOST_INPUTS: u32 = 1 << 16;
+/// Of all inputs of one ceremony, in bytes.
+const MOST_BYTES: u64 = 256 << 20;
+/// Of an outcome or of what the ceremony is about, in bytes.
+const MOST_TEXT: usize = 1 << 20;
+
+/// The name of a ceremony: a digest of what it is to do.
+pub type CeremonyId = [u8; 32];
+
+/// A ceremony as it is recorded.
+#[derive(Debug)]
+pub struct Ceremony {
+    /// Its name.
+    pub id: CeremonyId,
+    /// What it is about, as the one who began it encoded it.
+    pub subject: Vec<u8>,
+    /// Where its randomness comes from; `None` when it has ended.
+    pub seed: Option<Secret<[u8; 32]>>,
+    /// How it ended; `None` while it runs.
+    pub outcome: Option<Vec<u8>>,
+    /// When it began, in seconds since 1970.
+    pub started: u64,
+    inputs: u32,
+    bytes: u64,
+}
+
+/// Why the journal refuses.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum JournalError {
+    /// There is no such ceremony.
+    #[error("there is no such ceremony")]
+    Unknown,
+    /// It was begun before: it is to be resumed, or has ended.
+    #[error("this ceremony was begun before")]
+    Exists,
+    /// It is over.
+    #[error("this ceremony has ended")]
+    Ended,
+    /// It runs.
+    #[error("this ceremony has not ended")]
+    Running,
+    /// An input is missing, or comes twice.
+    #[error("input {found} does not follow: the next is {next}")]
+    Gap {
+        /// The index given.
+        found: u32,
+        /// The index that follows.
+        next: u32,
+    },
+    /// It would grow beyond all measure.
+    #[error("{what} is more than {most}")]
+    TooMuch {
+        /// What.
+        what: &'static str,
+        /// The limit.
+        most: u64,
+    },
+    /// The disk, the file or the sealing key.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Ceremony {
+    /// How many inputs are recorded: the index of the next one.
+    #[must_use]
+    pub const fn inputs(&self) -> u32 {
+        self.inputs
+    }
+
+    pub(crate) fn encode(&self) -> Secret<Vec<u8>> {
+        let room = 64 + self.subject.len() + self.outcome.as_ref().map_or(0, Vec::len);
+        Encoder::new(room)
+            .u64(self.started)
+            .u32(self.inputs)
+            .u64(self.bytes)
+            .bytes(&self.subject)
+            .option(self.seed.as_ref(), |encoder, seed| encoder.raw(seed.expose()))
+            .option(self.outcome.as_ref(), |encoder, outcome| encoder.bytes(outcome))
+            .finish()
+    }
+
+    pub(crate) fn decode(id: &[u8], record: &[u8]) -> Result<Self, StoreError> {
+        let mut decoder = Decoder::new(TABLE, record)?;
+        let id = id.try_into().map_err(|_| decoder.error("a key is not the name of a ceremony"))?;
+        let (started, inputs, bytes) = (decoder.u64()?, decoder.u32()?, decoder.u64()?);
+        let subject = decoder.bytes(MOST_TEXT)?.to_vec();
+        let seed = decoder.option(|decoder| {
+            let mut seed = Secret::new([0; 32]);
+            seed.expose_mut().copy_from_slice(decoder.take(32)?);
+            Ok(seed)
+        })?;
+        let outcome = decoder.option(|decoder| decoder.bytes(MOST_TEXT).map(<[u8]>::to_vec))?;
+        if seed.is_some() == outcome.is_some() {
+            return Err(decoder.error("a ceremony is neither running nor ended"));
+        }
+        decoder.finish(Self { id, subject, seed, outcome, started, inputs, bytes })
+    }
+}
+
+fn read(rows: &impl Rows, id: &CeremonyId) -> Result<Option<Ceremony>, StoreError> {
+    let record = rows.row(Table::Ceremonies, id)?;
+    record.map(|record| Ceremony::decode(id, record.expose())).transpose()
+}
+
+fn input_key(id: &CeremonyId, index: u32) -> Vec<u8> {
+    let mut key = id.to_vec();
+    key.extend_from_slice(&index.to_be_bytes());
+    key
+}
+
+impl Store {
+    /// All ceremonies, those that ended too.
+    ///
+    /// # Errors
+    /// [`StoreError`] if they cannot be read.
+    pub fn ceremonies(&self) -> Result<Vec<Ceremony>, StoreError> {
+        let rows = self.snapshot()?.all(Table::Ceremonies, b"")?;
+        rows.iter().map(|(id, record)| Ceremony::decode(id, record.expose())).collect()
+    }
+
+    /// The ceremony of this name.
+    ///
+    /// # Errors
+    /// [`StoreError`] if it cannot be read.
+    pub fn ceremony(&self, id: &CeremonyId) -> Result<Option<Ceremony>, StoreError> {
+        read(&self.snapshot()?, id)
+    }
+
+    /// The inputs of a ceremony, in their order.
+    ///
+    /// # Errors
+    /// [`StoreError`] if they cannot be read, or one is missing.
+    pub fn ceremony_inputs(&self, id: &CeremonyId) -> Result<Vec<Secret<Vec<u8>>>, StoreError> {
+        let table = Table::Inputs.name();
+        let mut inputs: Vec<Secret<Vec<u8>>> = Vec::new();
+        self.snapshot()?.visit(Table::Inputs, id, id, &mut |key, record| {
+            let next = u32::try_from(inputs.len()).unwrap_or(u32::MAX);
+            if key != input_key(id, next) {
+                return Err(StoreError::Record { table, problem: "an input of a ceremony is missing" });
+            }
+            inputs.push(Secret::new(Decoder::new(table, record.expose())?.rest().to_vec()));
+            Ok(true)
+        })?;
+        Ok(inputs)
+    }
+
+    /// Records an input, durably before this returns; calls of many threads share one commit.
+    ///
+    /// # Errors
+    /// As [`Transaction::record_input`].
+    pub fn record_input(&self, id: CeremonyId, index: u32, input: Secret<Vec<u8>>) -> Result<(), JournalError> {
+        self.write_grouped(move |transaction| transaction.record_input(&id, index, &input))?
+    }
+}
+
+impl Transaction<'_> {
+    /// Begins a ceremony.
+    ///
+    /// # Errors
+    /// [`JournalError::Exists`] if there is one of this name, running or ended; [`JournalError::TooMuch`].
+    pub fn begin_ceremony(
+        &mut self,
+        id: CeremonyId,
+        subject: &[u8],
+        seed: Secret<[u8; 32]>,
+        started: u64,
+    ) -> Result<(), JournalError> {
+        check("what the ceremony is about, in bytes,", subject.len(), MOST_TEXT)?;
+        if read(&self.rows, &id)?.is_some() {
+            return Err(JournalError::Exists);
+        }
+        let subject = subject.to_vec();
+        let ceremony = Ceremony { id, subject, seed: Some(seed), outcome: None, started, inputs: 0, bytes: 0 };
+        Ok(self.rows.put(Table::Ceremonies, &id, ceremony.encode())?)
+    }
+
+    /// Records the next input of a ceremony.
+    ///
+    /// # Errors
+    /// [`JournalError::Gap`] unless it follows the last; [`JournalError::Ended`], [`JournalError::TooMuch`].
+    pub fn record_input(&mut self, id: &CeremonyId, index: u32, input: &Secret<Vec<u8>>) -> Result<(), JournalError> {
+        let input = input.expose();
+        check("an input, in bytes,", input.len(), MOST_INPUT)?;
+        let mut ceremony = self.running(id)?;
+        if index != ceremony.inputs {
+            return Err(JournalError::Gap { found: index, next: ceremony.inputs });
+        }
+        if index >= MOST_INPUTS {
+            return Err(JournalError::TooMuch { what: "the number of inputs", most: u64::from(MOST_INPUTS) });
+        }
+        let bytes = ceremony.bytes.saturating_add(input.len() as u64);
+        if bytes > MOST_BYTES {
+            return Err(JournalError::TooMuch { what: "the sum of inputs, in bytes,", most: MOST_BYTES });
+        }
+        (ceremony.inputs, ceremony.bytes) = (index + 1, bytes);
+        self.rows.put(Table::Inputs, &input_key(id, index), Encoder::new(input.len()).raw(input).finish())?;
+        Ok(self.rows.put(Table::Ceremonies, id, ceremony.encode())?)
+    }
+
+    /// Records how a ceremony ended, and forgets its seed and inputs.
+    ///
+    /// # Errors
+    /// [`JournalError::Ended`] if it had; [`JournalError::TooMuch`].
+    pub fn end_ceremony(&mut self, id: &CeremonyId, outcome: &[u8]) -> Result<(), JournalError> {
+        check("an outcome, in bytes,", outcome.len(), MOST_TEXT)?;
+        let mut ceremony = self.running(id)?;
+        (ceremony.seed, ceremony.outcome) = (None, Some(outcome.to_vec()));
+        self.rows.put(Table::Ceremonies, id, ceremony.encode())?;
+        self.rows.remove_all(Table::Inputs, id)?;
+        Ok(())
+    }
+
+    /// Forgets a ceremony that ended. Its name could then be begun again: names must not repeat.
+    ///
+    /// # Errors
+    /// [`JournalError::Running`], [`JournalError::Unknown`].
+    pub fn forget_ceremony(&mut self, id: &CeremonyId) -> Result<(), JournalError> {
+        match read(&self.rows, id)? {
+            None => Err(JournalError::Unknown),
+            Some(ceremony) if ceremony.outcome.is_none() => Err(JournalError::Running),
+            Some(_) => Ok(self.rows.remove(Table::Ceremonies, id)?),
+        }
+    }
+
+    fn running(&self, id: &CeremonyId) -> Result<Ceremony, JournalError> {
+        let ceremony = read(&self.rows, id)?.ok_or(JournalError::Unknown)?;
+        if ceremony.outcome.is_some() { Err(JournalError::Ended) } else { Ok(ceremony) }
+    }
+}
+
+fn check(what: &'static str, len: usize, most: usize) -> Result<(), JournalError> {
+    // A usize always fits u64 on the platforms that Rust supports.
+    if len > most { Err(JournalError::TooMuch { what, most: most as u64 }) } else { Ok(()) }
+}

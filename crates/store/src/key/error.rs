@@ -1,0 +1,108 @@
+//! Why a key cannot be changed as asked, each in one line. All are the caller's, but those of the store.
+
+use super::State;
+use crate::{Name, StoreError};
+
+/// Why a key was not changed.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum KeyError {
+    /// There is no such key.
+    #[error("there is no key {0}")]
+    Unknown(Name),
+    /// The name was given before, perhaps to a key that was destroyed since.
+    #[error("a key {0} exists or existed: choose another name")]
+    Exists(Name),
+    /// The key or version is destroyed.
+    #[error("key {0} is destroyed")]
+    Destroyed(Name),
+    /// There is no such version.
+    #[error("key {name} has no version {version}")]
+    NoVersion {
+        /// Which key.
+        name: Name,
+        /// Which version.
+        version: u32,
+    },
+    /// There is no such epoch.
+    #[error("version {version} of key {name} has no epoch {epoch}")]
+    NoEpoch {
+        /// Which key.
+        name: Name,
+        /// Which version.
+        version: u32,
+        /// Which epoch.
+        epoch: u64,
+    },
+    /// The epoch does not wait for a certificate.
+    #[error("epoch {epoch} of version {version} of key {name} does not wait for a certificate")]
+    NotPending {
+        /// Which key.
+        name: Name,
+        /// Which version.
+        version: u32,
+        /// Which epoch.
+        epoch: u64,
+    },
+    /// A share of an older epoch never takes the place of a newer one.
+    #[error("version {version} of key {name} has epoch {newer} already: epoch {epoch} is not newer")]
+    OldEpoch {
+        /// Which key.
+        name: Name,
+        /// Which version.
+        version: u32,
+        /// The epoch that was given.
+        epoch: u64,
+        /// The epoch that is there.
+        newer: u64,
+    },
+    /// The share is not lost.
+    #[error("this node has its share of epoch {epoch} of version {version} of key {name}")]
+    HasShare {
+        /// Which key.
+        name: Name,
+        /// Which version.
+        version: u32,
+        /// Which epoch.
+        epoch: u64,
+    },
+    /// The state does not follow.
+    #[error(
+        "key {name} cannot go from {from} to {next}{why}",
+        why = if *superseded { ": a newer version took its place" } else { "" }
+    )]
+    Transition {
+        /// Which key.
+        name: Name,
+        /// Its state, or its version's.
+        from: State,
+        /// The one asked for.
+        next: State,
+        /// Whether a newer version is what stands in the way.
+        superseded: bool,
+    },
+    /// Larger than anything that belongs there.
+    #[error("{what} is empty or longer than {most} bytes")]
+    TooLong {
+        /// What.
+        what: &'static str,
+        /// The limit in bytes.
+        most: usize,
+    },
+    /// Not a threshold.
+    #[error("k = {k}, n = {n}: it takes 1 <= k <= n")]
+    Threshold {
+        /// How many shares it takes.
+        k: u16,
+        /// How many there are.
+        n: u16,
+    },
+    /// A key was rotated more often than one can be.
+    #[error("key {0} has all the versions that a key can have: make a new key")]
+    TooManyVersions(Name),
+    /// The disk, the file or the sealing key.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// What cannot happen did.
+    #[error("bug: a version vanished while it was changed")]
+    Bug,
+}

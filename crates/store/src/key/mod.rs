@@ -1,0 +1,288 @@
+//! The keys of a node, as a key management service has them.
+//!
+//! A **key** is a name with one purpose. It has **versions**: rotating makes a new one, and the older ones go on verifying
+//! and decrypting. A version has one public key for ever and **epochs**, the sharings of its secret: refreshing or resharing
+//! makes a new one, which waits as *pending* beside the serving one until its holders have certified it. Shares are kept
+//! apart from the rest, each sealed on its own: to list the keys opens none.
+
+mod error;
+mod record;
+mod state;
+
+use theta_groups::Secret;
+
+use crate::codec::{Decoder, Encoder};
+use crate::database::{Rows, Table};
+use crate::{Name, Store, StoreError, Transaction};
+
+pub use error::KeyError;
+pub use record::{Epoch, KeyRecord, VersionRecord};
+pub use state::{Purpose, State};
+
+/// Of one share, in bytes: those of RSA keys of 16,384 bits fit.
+const MOST_SHARE: usize = 1 << 16;
+
+impl Store {
+    /// All keys by name.
+    ///
+    /// # Errors
+    /// [`StoreError`] if they cannot be read.
+    pub fn keys(&self) -> Result<Vec<KeyRecord>, StoreError> {
+        let rows = self.snapshot()?.all(Table::Keys, b"")?;
+        rows.iter().map(|(_, record)| KeyRecord::decode(record.expose())).collect()
+    }
+
+    /// The key of this name.
+    ///
+    /// # Errors
+    /// [`StoreError`] if it cannot be read.
+    pub fn key(&self, name: &Name) -> Result<Option<KeyRecord>, StoreError> {
+        read(&self.snapshot()?, name)
+    }
+
+    /// This node's share of one epoch of a version; nothing if it has none, or not any more.
+    ///
+    /// # Errors
+    /// [`StoreError`] if it cannot be read.
+    pub fn share(&self, name: &Name, version: u32, epoch: u64) -> Result<Option<Secret<Vec<u8>>>, StoreError> {
+        let record = self.snapshot()?.row(Table::Shares, &share_key(name, version, epoch))?;
+        record.map(|record| decode_share(record.expose())).transpose()
+    }
+}
+
+fn read(rows: &impl Rows, name: &Name) -> Result<Option<KeyRecord>, StoreError> {
+    let record = rows.row(Table::Keys, name.as_str().as_bytes())?;
+    record.map(|record| KeyRecord::decode(record.expose())).transpose()
+}
+
+/// name || 0 || version || epoch.
+fn share_key(name: &Name, version: u32, epoch: u64) -> Vec<u8> {
+    let mut key = version_prefix(name, version);
+    key.extend_from_slice(&epoch.to_be_bytes());
+    key
+}
+
+fn version_prefix(name: &Name, version: u32) -> Vec<u8> {
+    let mut key = name.terminated();
+    key.extend_from_slice(&version.to_be_bytes());
+    key
+}
+
+impl Transaction<'_> {
+    /// The key of this name, as this transaction has it by now.
+    ///
+    /// # Errors
+    /// [`KeyError::Unknown`], [`KeyError::Store`].
+    pub fn key(&self, name: &Name) -> Result<KeyRecord, KeyError> {
+        read(&self.rows, name)?.ok_or_else(|| KeyError::Unknown(name.clone()))
+    }
+
+    fn put_key(&mut self, key: &KeyRecord) -> Result<(), KeyError> {
+        Ok(self.rows.put(Table::Keys, key.name.as_str().as_bytes(), key.encode())?)
+    }
+
+    fn change_key<T>(
+        &mut self,
+        name: &Name,
+        change: impl FnOnce(&mut KeyRecord) -> Result<T, KeyError>,
+    ) -> Result<T, KeyError> {
+        let mut key = self.key(name)?;
+        let answer = change(&mut key)?;
+        self.put_key(&key)?;
+        Ok(answer)
+    }
+
+    /// Makes a key without versions. A name is never used again, not even after the key was destroyed.
+    ///
+    /// # Errors
+    /// [`KeyError::Exists`], [`KeyError::Store`].
+    pub fn create_key(&mut self, name: &Name, purpose: Purpose, policy: Option<Name>) -> Result<(), KeyError> {
+        if read(&self.rows, name)?.is_some() {
+            return Err(KeyError::Exists(name.clone()));
+        }
+        self.put_key(&KeyRecord::new(name.clone(), purpose, policy))
+    }
+
+    /// Adds a version that waits for the certificate of its first epoch ([`Transaction::certify`]), and gives its number.
+    ///
+    /// # Errors
+    /// [`KeyError`]: the key is not known or destroyed, or a part is out of its range.
+    pub fn begin_version(
+        &mut self,
+        name: &Name,
+        suite: &str,
+        epoch: Epoch,
+        share: Option<Secret<Vec<u8>>>,
+    ) -> Result<u32, KeyError> {
+        check_share(share.as_ref())?;
+        let number = epoch.number;
+        let version = self.change_key(name, |key| {
+            let version = key.add_version(suite, epoch.created)?.version;
+            key.stage(version, epoch)?;
+            Ok(version)
+        })?;
+        self.put_share(name, version, number, share)?;
+        Ok(version)
+    }
+
+    /// Adds a version that serves at once, as for a key that a dealer made; the certificate is the epoch's. Older versions
+    /// sign no more.
+    ///
+    /// # Errors
+    /// As [`Transaction::begin_version`].
+    pub fn import_version(
+        &mut self,
+        name: &Name,
+        suite: &str,
+        epoch: Epoch,
+        share: Option<Secret<Vec<u8>>>,
+    ) -> Result<u32, KeyError> {
+        let (number, certificate) = (epoch.number, epoch.certificate.clone());
+        let version = self.begin_version(name, suite, epoch, share)?;
+        self.certify(name, version, number, &certificate)?;
+        Ok(version)
+    }
+
+    /// Puts a refreshed or reshared epoch beside the serving one. It replaces an older pending one.
+    ///
+    /// # Errors
+    /// [`KeyError::OldEpoch`] unless its number is higher than all before; other [`KeyError`]s as for a new version.
+    pub fn stage_epoch(
+        &mut self,
+        name: &Name,
+        version: u32,
+        epoch: Epoch,
+        share: Option<Secret<Vec<u8>>>,
+    ) -> Result<(), KeyError> {
+        check_share(share.as_ref())?;
+        let number = epoch.number;
+        let overtaken = self.change_key(name, |key| {
+            let overtaken = key.version_mut(version)?.pending.as_ref().map(|pending| pending.number);
+            key.stage(version, epoch)?;
+            Ok(overtaken)
+        })?;
+        if let Some(overtaken) = overtaken {
+            self.rows.remove(Table::Shares, &share_key(name, version, overtaken))?;
+        }
+        self.put_share(name, version, number, share)
+    }
+
+    /// The pending epoch is certified: it serves, the share of the one before is removed, and older versions sign no more.
+    /// Whether the certificate is good is for the caller to have checked.
+    ///
+    /// # Errors
+    /// [`KeyError::NotPending`] if this epoch does not wait.
+    pub fn certify(&mut self, name: &Name, version: u32, epoch: u64, certificate: &[u8]) -> Result<(), KeyError> {
+        let replaced = self.change_key(name, |key| key.certify(version, epoch, certificate))?;
+        if let Some(replaced) = replaced {
+            self.rows.remove(Table::Shares, &share_key(name, version, replaced.number))?;
+        }
+        Ok(())
+    }
+
+    /// Gives up a pending epoch and its share. A version that never served anybody is destroyed with it.
+    ///
+    /// # Errors
+    /// [`KeyError::NotPending`] if this epoch does not wait.
+    pub fn abandon(&mut self, name: &Name, version: u32, epoch: u64) -> Result<(), KeyError> {
+        self.change_key(name, |key| {
+            let not_pending = KeyError::NotPending { name: name.clone(), version, epoch };
+            let record = key.version_mut(version)?;
+            record.pending.take_if(|pending| pending.number == epoch).ok_or(not_pending)?;
+            if record.serving.is_none() {
+                record.state = State::Destroyed;
+            }
+            Ok(())
+        })?;
+        Ok(self.rows.remove(Table::Shares, &share_key(name, version, epoch))?)
+    }
+
+    /// Puts back a share that was lost. One that is there is not overwritten.
+    ///
+    /// # Errors
+    /// [`KeyError::HasShare`], and [`KeyError::NoEpoch`] if the version has no such epoch or is destroyed.
+    pub fn recover_share(
+        &mut self,
+        name: &Name,
+        version: u32,
+        epoch: u64,
+        share: Secret<Vec<u8>>,
+    ) -> Result<(), KeyError> {
+        check_share(Some(&share))?;
+        let mut key = self.key(name)?;
+        let record = key.version_mut(version)?;
+        if record.state == State::Destroyed || record.epoch(epoch).is_none() {
+            return Err(KeyError::NoEpoch { name: name.clone(), version, epoch });
+        }
+        if self.rows.row(Table::Shares, &share_key(name, version, epoch))?.is_some() {
+            return Err(KeyError::HasShare { name: name.clone(), version, epoch });
+        }
+        self.put_share(name, version, epoch, Some(share))
+    }
+
+    /// Changes the state of a version. [`State::Destroyed`] removes its shares.
+    ///
+    /// # Errors
+    /// [`KeyError::Transition`] if that state does not follow, or a newer version stands in its way.
+    pub fn set_version_state(&mut self, name: &Name, version: u32, next: State) -> Result<(), KeyError> {
+        self.change_key(name, |key| key.set_version_state(version, next))?;
+        if next == State::Destroyed {
+            self.rows.remove_all(Table::Shares, &version_prefix(name, version))?;
+        }
+        Ok(())
+    }
+
+    /// Changes the state of a key as a whole. [`State::Destroyed`] removes all its shares and leaves a tombstone.
+    ///
+    /// # Errors
+    /// [`KeyError::Transition`] if that state does not follow.
+    pub fn set_key_state(&mut self, name: &Name, next: State) -> Result<(), KeyError> {
+        self.change_key(name, |key| key.set_state(next))?;
+        if next == State::Destroyed {
+            self.rows.remove_all(Table::Shares, &name.terminated())?;
+        }
+        Ok(())
+    }
+
+    /// Names the policy that says who may ask.
+    ///
+    /// # Errors
+    /// [`KeyError::Unknown`], [`KeyError::Store`].
+    pub fn set_policy(&mut self, name: &Name, policy: Option<Name>) -> Result<(), KeyError> {
+        self.change_key(name, |key| {
+            key.policy = policy;
+            Ok(())
+        })
+    }
+
+    fn put_share(
+        &mut self,
+        name: &Name,
+        version: u32,
+        epoch: u64,
+        share: Option<Secret<Vec<u8>>>,
+    ) -> Result<(), KeyError> {
+        let Some(share) = share else { return Ok(()) };
+        let record = Encoder::new(share.expose().len()).raw(share.expose()).finish();
+        Ok(self.rows.put(Table::Shares, &share_key(name, version, epoch), record)?)
+    }
+}
+
+/// Refuses what no share is before anything is written.
+fn check_share(share: Option<&Secret<Vec<u8>>>) -> Result<(), KeyError> {
+    let fits = |share: &Secret<Vec<u8>>| (1..=MOST_SHARE).contains(&share.expose().len());
+    if share.is_none_or(fits) { Ok(()) } else { Err(KeyError::TooLong { what: "the share", most: MOST_SHARE }) }
+}
+
+/// Which share a row of the table is: the inverse of `share_key`.
+pub(crate) fn parse_share_key(key: &[u8]) -> Option<(Name, u32, u64)> {
+    let (rest, epoch) = key.split_last_chunk()?;
+    let (rest, version) = rest.split_last_chunk()?;
+    let name = core::str::from_utf8(rest.strip_suffix(&[0])?).ok()?.parse().ok()?;
+    Some((name, u32::from_be_bytes(*version), u64::from_be_bytes(*epoch)))
+}
+
+/// The share in a row of the table.
+pub(crate) fn decode_share(record: &[u8]) -> Result<Secret<Vec<u8>>, StoreError> {
+    Ok(Secret::new(Decoder::new(Table::Shares.name(), record)?.rest().to_vec()))
+}

@@ -1,0 +1,304 @@
+//! Keys, their versions, and the epochs of each version.
+
+use theta_groups::Secret;
+
+use super::{KeyError, Purpose, State};
+use crate::codec::{Decoder, Encoder};
+use crate::database::Table;
+use crate::{Name, StoreError};
+
+const TABLE: &str = Table::Keys.name();
+/// Of the public part: 65,535 verification keys of 96 bytes and the rest, twice over.
+pub(crate) const MOST_PUBLIC: usize = 16 << 20;
+/// Of a certificate: a signature of each of 65,535 holders.
+pub(crate) const MOST_CERTIFICATE: usize = 16 << 20;
+/// Of a suite's name.
+const MOST_SUITE: usize = 64;
+/// Versions of one key.
+const MOST_VERSIONS: u32 = 1024;
+
+/// One sharing of a version's secret: who holds it, and what proves it. Refreshing and resharing make a new epoch of the same
+/// public key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Epoch {
+    /// Counts up; a share of an older epoch never takes the place of a newer one.
+    pub number: u64,
+    /// How many shares it takes.
+    pub k: u16,
+    /// How many there are.
+    pub n: u16,
+    /// The public key and verification keys, as the scheme encodes them.
+    pub public: Vec<u8>,
+    /// What the holders signed at the end of the ceremony; empty for a key that a dealer made.
+    pub certificate: Vec<u8>,
+    /// When it was made, in seconds since 1970.
+    pub created: u64,
+}
+
+/// One key pair under the name of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VersionRecord {
+    /// Counts from 1; a number is never given twice.
+    pub version: u32,
+    /// Its own state.
+    pub state: State,
+    /// The scheme and group.
+    pub suite: String,
+    /// The sharing that serves; `None` until the first is certified.
+    pub serving: Option<Epoch>,
+    /// A sharing that waits for its certificate, beside the one that serves.
+    pub pending: Option<Epoch>,
+    /// When it was made, in seconds since 1970.
+    pub created: u64,
+}
+
+/// A key: a name, a purpose, and versions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyRecord {
+    /// What people call it.
+    pub name: Name,
+    /// What it is for, for ever.
+    pub purpose: Purpose,
+    /// The state of the whole.
+    pub state: State,
+    /// The policy that says who may ask; `None` is nobody but what other policies allow.
+    pub policy: Option<Name>,
+    /// The number that the next version gets.
+    pub(crate) next_version: u32,
+    /// Ascending.
+    pub(crate) versions: Vec<VersionRecord>,
+}
+
+impl VersionRecord {
+    /// The epoch of this number, serving or pending.
+    pub(crate) fn epoch(&self, number: u64) -> Option<&Epoch> {
+        [&self.serving, &self.pending].into_iter().flatten().find(|epoch| epoch.number == number)
+    }
+}
+
+impl KeyRecord {
+    pub(crate) const fn new(name: Name, purpose: Purpose, policy: Option<Name>) -> Self {
+        Self { name, purpose, state: State::Active, policy, next_version: 1, versions: Vec::new() }
+    }
+
+    /// The versions, ascending.
+    #[must_use]
+    pub fn versions(&self) -> &[VersionRecord] {
+        &self.versions
+    }
+
+    /// The version of this number.
+    #[must_use]
+    pub fn version(&self, version: u32) -> Option<&VersionRecord> {
+        self.versions.iter().find(|record| record.version == version)
+    }
+
+    /// The one that new signatures, coins and ciphertexts are made with.
+    #[must_use]
+    pub fn primary(&self) -> Option<&VersionRecord> {
+        self.versions.iter().rev().find(|version| self.effective_state(version) == State::Active)
+    }
+
+    /// What the state of the key leaves of the version's.
+    #[must_use]
+    pub fn effective_state(&self, version: &VersionRecord) -> State {
+        version.state.and(self.state)
+    }
+
+    /// Whether this version serves requests now.
+    #[must_use]
+    pub fn serves(&self, version: &VersionRecord) -> bool {
+        version.serving.is_some() && self.effective_state(version).serves(self.purpose)
+    }
+
+    pub(super) fn version_mut(&mut self, version: u32) -> Result<&mut VersionRecord, KeyError> {
+        let unknown = || KeyError::NoVersion { name: self.name.clone(), version };
+        if self.version(version).is_none() {
+            return Err(unknown());
+        }
+        self.versions.iter_mut().find(|record| record.version == version).ok_or(KeyError::Bug)
+    }
+
+    /// Makes room for one more version.
+    pub(super) fn add_version(&mut self, suite: &str, created: u64) -> Result<&mut VersionRecord, KeyError> {
+        if self.state == State::Destroyed {
+            return Err(KeyError::Destroyed(self.name.clone()));
+        }
+        if suite.is_empty() || suite.len() > MOST_SUITE {
+            return Err(KeyError::TooLong { what: "the suite's name", most: MOST_SUITE });
+        }
+        if self.next_version > MOST_VERSIONS {
+            return Err(KeyError::TooManyVersions(self.name.clone()));
+        }
+        let version = self.next_version;
+        self.next_version += 1;
+        let (state, suite) = (State::Pending, suite.to_owned());
+        self.versions.push(VersionRecord { version, state, suite, serving: None, pending: None, created });
+        self.versions.last_mut().ok_or(KeyError::Bug)
+    }
+
+    /// The pending epoch of the version serves from now on, and an older version signs no more. Gives the epoch that it took
+    /// the place of.
+    pub(super) fn certify(&mut self, version: u32, epoch: u64, certificate: &[u8]) -> Result<Option<Epoch>, KeyError> {
+        check_len("the certificate", certificate, MOST_CERTIFICATE)?;
+        let name = self.name.clone();
+        let record = self.version_mut(version)?;
+        if record.state == State::Destroyed {
+            return Err(KeyError::Destroyed(name));
+        }
+        let Some(mut pending) = record.pending.take_if(|pending| pending.number == epoch) else {
+            return Err(KeyError::NotPending { name, version, epoch });
+        };
+        pending.certificate = certificate.to_vec();
+        let replaced = record.serving.replace(pending);
+        if record.state == State::Pending {
+            record.state = State::Active;
+            let older = self.versions.iter_mut().filter(|older| older.version < version);
+            older.filter(|older| older.state == State::Active).for_each(|older| older.state = State::Retired);
+        }
+        Ok(replaced)
+    }
+
+    /// Puts a sharing beside the one that serves.
+    pub(super) fn stage(&mut self, version: u32, epoch: Epoch) -> Result<(), KeyError> {
+        epoch.check()?;
+        let name = self.name.clone();
+        let record = self.version_mut(version)?;
+        if record.state == State::Destroyed {
+            return Err(KeyError::Destroyed(name));
+        }
+        if let Some(newer) = [&record.serving, &record.pending]
+            .into_iter()
+            .flatten()
+            .map(|known| known.number)
+            .find(|number| *number >= epoch.number)
+        {
+            return Err(KeyError::OldEpoch { name, version, epoch: epoch.number, newer });
+        }
+        record.pending = Some(epoch);
+        Ok(())
+    }
+
+    /// Changes the state of a version. Only the newest one becomes active again.
+    pub(super) fn set_version_state(&mut self, version: u32, next: State) -> Result<(), KeyError> {
+        let newest = self.versions.iter().rev().find(|record| record.serving.is_some()).map(|record| record.version);
+        let name = self.name.clone();
+        let record = self.version_mut(version)?;
+        let from = record.state;
+        let superseded = next == State::Active && newest != Some(version);
+        if !from.may_become(next) || superseded {
+            return Err(KeyError::Transition { name, from, next, superseded });
+        }
+        record.state = next;
+        if next == State::Destroyed {
+            record.pending = None;
+        }
+        Ok(())
+    }
+
+    /// Changes the state of the whole key.
+    pub(super) fn set_state(&mut self, next: State) -> Result<(), KeyError> {
+        if !self.state.may_become(next) {
+            let (name, from) = (self.name.clone(), self.state);
+            return Err(KeyError::Transition { name, from, next, superseded: false });
+        }
+        self.state = next;
+        if next == State::Destroyed {
+            for version in &mut self.versions {
+                (version.state, version.pending) = (State::Destroyed, None);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_len(what: &'static str, bytes: &[u8], most: usize) -> Result<(), KeyError> {
+    if bytes.len() > most { Err(KeyError::TooLong { what, most }) } else { Ok(()) }
+}
+
+impl Epoch {
+    fn check(&self) -> Result<(), KeyError> {
+        check_len("the public part", &self.public, MOST_PUBLIC)?;
+        check_len("the certificate", &self.certificate, MOST_CERTIFICATE)?;
+        if self.k == 0 || self.k > self.n {
+            return Err(KeyError::Threshold { k: self.k, n: self.n });
+        }
+        Ok(())
+    }
+
+    fn encode(encoder: Encoder, epoch: &Self) -> Encoder {
+        let encoder = encoder.u64(epoch.number).u16(epoch.k).u16(epoch.n).u64(epoch.created);
+        encoder.bytes(&epoch.public).bytes(&epoch.certificate)
+    }
+
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, StoreError> {
+        let (number, k, n, created) = (decoder.u64()?, decoder.u16()?, decoder.u16()?, decoder.u64()?);
+        let (public, certificate) = (decoder.bytes(MOST_PUBLIC)?.to_vec(), decoder.bytes(MOST_CERTIFICATE)?.to_vec());
+        if k == 0 || k > n {
+            return Err(decoder.error("a threshold is out of range"));
+        }
+        Ok(Self { number, k, n, public, certificate, created })
+    }
+}
+
+impl VersionRecord {
+    fn encode(&self, encoder: Encoder) -> Encoder {
+        let encoder = encoder.u32(self.version).u8(self.state.code()).u64(self.created).bytes(self.suite.as_bytes());
+        encoder.option(self.serving.as_ref(), Epoch::encode).option(self.pending.as_ref(), Epoch::encode)
+    }
+
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, StoreError> {
+        let version = decoder.u32()?;
+        let state = state(decoder)?;
+        let created = decoder.u64()?;
+        let suite = core::str::from_utf8(decoder.bytes(MOST_SUITE)?)
+            .map_err(|_| decoder.error("a suite's name is not text"))?
+            .to_owned();
+        let serving = decoder.option(Epoch::decode)?;
+        let pending = decoder.option(Epoch::decode)?;
+        if let (Some(serving), Some(pending)) = (&serving, &pending)
+            && serving.number >= pending.number
+        {
+            return Err(decoder.error("a pending epoch is not the newest"));
+        }
+        Ok(Self { version, state, suite, serving, pending, created })
+    }
+}
+
+fn state(decoder: &mut Decoder<'_>) -> Result<State, StoreError> {
+    State::from_code(decoder.u8()?).ok_or_else(|| decoder.error("a state is not known"))
+}
+
+impl KeyRecord {
+    pub(crate) fn encode(&self) -> Secret<Vec<u8>> {
+        let mut encoder = Encoder::new(256)
+            .bytes(self.name.as_str().as_bytes())
+            .u8(self.purpose.code())
+            .u8(self.state.code())
+            .option(self.policy.as_ref(), |encoder, policy| encoder.bytes(policy.as_str().as_bytes()))
+            .u32(self.next_version)
+            .u32(u32::try_from(self.versions.len()).unwrap_or(u32::MAX));
+        for version in &self.versions {
+            encoder = version.encode(encoder);
+        }
+        encoder.finish()
+    }
+
+    pub(crate) fn decode(record: &[u8]) -> Result<Self, StoreError> {
+        let mut decoder = Decoder::new(TABLE, record)?;
+        let name = decoder.name()?;
+        let purpose = Purpose::from_code(decoder.u8()?).ok_or_else(|| decoder.error("a purpose is not known"))?;
+        let state = state(&mut decoder)?;
+        let policy = decoder.option(Decoder::name)?;
+        let (next_version, count) = (decoder.u32()?, decoder.u32()?);
+        let mut versions: Vec<VersionRecord> = Vec::new();
+        for _ in 0..count {
+            let version = VersionRecord::decode(&mut decoder)?;
+            if version.version >= next_version || versions.last().is_some_and(|last| last.version >= version.version) {
+                return Err(decoder.error("versions are not ascending"));
+            }
+            versions.push(version);
+        }
+        decoder.finish(Self { name, purpose, state, policy, next_version, versions })
+    }
+}

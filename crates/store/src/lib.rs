@@ -1,0 +1,39 @@
+//! What a node must not forget: an embedded, transactional, sealed store in one file.
+//!
+//! - [`Store`]: opened by one process with a [`SealingKey`]; every change is durable before it is answered, those of many
+//!   threads share a commit. [`Store::write`] makes several changes one.
+//! - [`key`]: keys with versions, states and epochs; shares, sealed one by one.
+//! - [`Store::burn`]: what must never happen twice. [`Store::decide`]: at most one message for a slot.
+//! - [`Ceremony`]: the journal, from which a killed node resumes. [`AuditRecord`]: the log that only grows.
+//! - [`Incarnation`], [`Witness`]: how peers notice that an old copy of the file was put in its place.
+//! - [`Store::backup`], [`Store::restore`], [`check_backup`].
+//! - [`disk::SimulatedDisk`]: a disk that loses power, for tests and the simulator.
+//!
+//! Nothing secret is in the file in clear, and no record can be taken for another. What is in it is checked when it is read:
+//! a record that this build did not write is refused, never misread. Times are the caller's: there is no clock in here.
+
+mod audit;
+mod backup;
+mod burnt;
+mod codec;
+mod database;
+pub mod disk;
+mod error;
+mod incarnation;
+mod journal;
+pub mod key;
+mod name;
+mod seal;
+mod slots;
+
+pub use audit::{AuditChain, AuditRecord, BrokenChain};
+pub use backup::{BackupReport, Fits, RestoreFloors, check_backup};
+pub use burnt::{BurnError, BurnId, Fresh};
+pub use database::{Options, Store, Transaction};
+pub use error::StoreError;
+pub use incarnation::{Incarnation, Opening, Rollback, StoreId, Witness};
+pub use journal::{Ceremony, CeremonyId, JournalError};
+pub use key::{Epoch, KeyError, KeyRecord, Purpose, State, VersionRecord};
+pub use name::{Name, NameError};
+pub use seal::{Argon2Cost, SealingKey, SealingKeyError};
+pub use slots::{SlotDecision, SlotOrder, SlotRule};

@@ -1,0 +1,174 @@
+//! Backup, check, restore.
+
+use std::collections::BTreeMap;
+
+use theta_groups::Secret;
+use theta_store::{
+    BurnError, Options, Purpose, RestoreFloors, Rollback, SealingKey, SlotDecision, SlotOrder, SlotRule, Store,
+    StoreError, Witness, check_backup, disk::SimulatedDisk,
+};
+
+use crate::{burn_id, create, epoch, key, name, secret};
+
+fn other_key() -> SealingKey {
+    SealingKey::key(Secret::new([8; 32]))
+}
+
+fn rule(text: &str) -> SlotRule {
+    SlotRule { key: name("zone"), rule: name(text) }
+}
+
+fn decide(store: &Store, text: &str, slot: u64, digest: u8) -> SlotDecision {
+    store.decide(rule(text), slot, [digest; 32], SlotOrder::Any).unwrap()
+}
+
+fn filled() -> Store {
+    let store = create(&SimulatedDisk::default());
+    for key in ["zone", "beacon"] {
+        store.write(|tx| tx.create_key(&name(key), Purpose::Sign, None)).unwrap();
+        let share = secret(format!("share of {key}").as_bytes());
+        store.write(|tx| tx.import_version(&name(key), "suite", epoch(4), share)).unwrap();
+    }
+    store.burn(burn_id(100, 1)).unwrap();
+    for slot in [10, 11, 90] {
+        assert_eq!(decide(&store, "serial", slot, 1), SlotDecision::Allowed);
+    }
+    store.write(|tx| tx.begin_ceremony([1; 32], b"refresh", Secret::new([1; 32]), 0)).unwrap();
+    // More than one chunk.
+    for _ in 0..3 {
+        store.append_audit(vec![7; 60_000]).unwrap();
+    }
+    store
+}
+
+fn backup(store: &Store) -> Vec<u8> {
+    let mut backup = Vec::new();
+    store.backup(&mut backup, &other_key()).unwrap();
+    backup
+}
+
+fn floors() -> RestoreFloors {
+    RestoreFloors { burn_day: 90, slots: BTreeMap::from([(rule("serial"), 50)]), other_slots: 1000 }
+}
+
+fn restore(backup: &[u8]) -> Result<Store, StoreError> {
+    let disk = SimulatedDisk::default();
+    Store::restore_on(backup, &other_key(), disk.backend(), &key(), &floors(), Options::default())
+}
+
+#[test]
+fn a_restored_store_has_the_keys_and_repeats_nothing() {
+    let store = filled();
+    let backup = backup(&store);
+    // What happens after the backup is not in it.
+    store.burn(burn_id(100, 2)).unwrap();
+    assert_eq!(decide(&store, "serial", 45, 1), SlotDecision::Allowed);
+    assert_eq!(decide(&store, "votes", 900, 1), SlotDecision::Allowed);
+    let restored = restore(&backup).unwrap();
+    assert_eq!(restored.keys().unwrap(), store.keys().unwrap());
+    assert_eq!(restored.share(&name("zone"), 1, 4).unwrap().unwrap().expose(), b"share of zone");
+    assert_ne!(restored.id(), store.id());
+    assert_eq!(restored.restored_from().unwrap(), Some(store.id()));
+    // The backup knew of day 100, so all of that day is refused, whatever the person said.
+    for id in [1, 2, 3] {
+        let refused = restored.burn(burn_id(100, id)).unwrap_err();
+        assert!(matches!(refused, BurnError::BelowWatermark { watermark: 101, .. }), "{refused}");
+    }
+    restored.burn(burn_id(101, 4)).unwrap();
+    for slot in [10, 45, 50] {
+        assert_eq!(decide(&restored, "serial", slot, 2), SlotDecision::Below { mark: 50 });
+    }
+    assert_eq!(decide(&restored, "serial", 90, 2), SlotDecision::Conflict { previous: [1; 32] });
+    assert_eq!(decide(&restored, "serial", 51, 2), SlotDecision::Allowed);
+    // Rules that the backup has never heard of.
+    assert_eq!(decide(&restored, "votes", 900, 2), SlotDecision::Below { mark: 1000 });
+    assert_eq!(decide(&restored, "votes", 1001, 2), SlotDecision::Allowed);
+    assert!(restored.ceremonies().unwrap().is_empty());
+    assert_eq!(restored.check_audit().unwrap().unwrap(), store.check_audit().unwrap().unwrap());
+    let witness = Witness::new(Some(store.incarnation()));
+    assert!(matches!(witness.check(&restored.incarnation()), Err(Rollback::OtherStore { .. })));
+}
+
+#[test]
+fn floors_survive_a_second_backup() {
+    let restored = restore(&backup(&filled())).unwrap();
+    let low = RestoreFloors { burn_day: 0, slots: BTreeMap::new(), other_slots: 0 };
+    let disk = SimulatedDisk::default();
+    let backup = backup(&restored);
+    let again =
+        Store::restore_on(backup.as_slice(), &other_key(), disk.backend(), &key(), &low, Options::default()).unwrap();
+    assert_eq!(again.burn_watermark().unwrap(), 101);
+    assert_eq!(again.slot_mark(&rule("votes")).unwrap(), Some(1000));
+    assert!(again.slot_mark(&rule("serial")).unwrap() >= Some(50));
+}
+
+#[test]
+fn a_backup_is_checked_against_the_public_data() {
+    let store = filled();
+    let backup = backup(&store);
+    let report = check_backup(backup.as_slice(), &other_key(), &mut |key, version, epoch, share| {
+        assert_eq!((version.version, epoch.number), (1, 4));
+        key.name.as_str() != "beacon" && share.expose() == b"share of zone"
+    })
+    .unwrap();
+    assert_eq!(report.origin.store_id, store.id());
+    assert_eq!((report.keys, report.shares, report.audit_records), (store.keys().unwrap(), 2, 3));
+    assert_eq!(report.unfit, [(name("beacon"), 1, 4)]);
+    let wrong = check_backup(backup.as_slice(), &key(), &mut |_, _, _, _| true);
+    assert!(matches!(wrong, Err(StoreError::WrongKey(_))));
+}
+
+#[test]
+fn a_damaged_backup_is_refused_at_every_place() {
+    let store = create(&SimulatedDisk::default());
+    store.write(|tx| tx.create_key(&name("zone"), Purpose::Sign, None)).unwrap();
+    let backup = backup(&store);
+    let check = |bytes: &[u8]| check_backup(bytes, &other_key(), &mut |_, _, _, _| true).map(drop);
+    check(&backup).unwrap();
+    for place in 0..backup.len() {
+        let mut changed = backup.clone();
+        changed[place] ^= 0x10;
+        assert!(check(&changed).is_err(), "byte {place}");
+        assert!(check(&backup[..place]).is_err(), "length {place}");
+    }
+    let longer = [backup.as_slice(), &[0]].concat();
+    assert!(matches!(check(&longer), Err(StoreError::Backup(_))));
+}
+
+#[test]
+fn chunks_cannot_be_moved_or_left_out() {
+    let store = filled();
+    let backup = backup(&store);
+    // The head's length stands after 12 bytes of magic.
+    let mut at = 14 + usize::from(u16::from_be_bytes([backup[12], backup[13]]));
+    let mut chunks = Vec::new();
+    while at < backup.len() {
+        let head = u32::from_be_bytes(backup[at..at + 4].try_into().unwrap());
+        let end = at + 4 + usize::try_from(head & 0x7fff_ffff).unwrap();
+        chunks.push(at..end);
+        at = end;
+    }
+    assert!(chunks.len() >= 3);
+    let start = &backup[..chunks[0].start];
+    for order in [vec![1, 0, 2], vec![0, 2], vec![0, 1], vec![0, 0, 1, 2], vec![2]] {
+        let mut bytes = start.to_vec();
+        order.iter().for_each(|chunk: &usize| bytes.extend_from_slice(&backup[chunks[*chunk].clone()]));
+        if order.len() < 3 || order != [0, 1, 2] {
+            assert!(restore(&bytes).is_err(), "{order:?}");
+        }
+    }
+}
+
+#[test]
+fn a_restore_that_fails_leaves_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("restored.store");
+    let backup = backup(&filled());
+    let cut = &backup[..backup.len() - 1];
+    assert!(Store::restore(cut, &other_key(), &path, &key(), &floors()).is_err());
+    assert!(!path.exists());
+    drop(Store::restore(backup.as_slice(), &other_key(), &path, &key(), &floors()).unwrap());
+    let again = Store::restore(backup.as_slice(), &other_key(), &path, &key(), &floors()).unwrap_err();
+    assert!(matches!(again, StoreError::Exists(_)));
+    assert_eq!(Store::open(&path, &key()).unwrap().keys().unwrap().len(), 2);
+}

@@ -1,0 +1,173 @@
+//! The life of keys.
+
+use theta_store::{Epoch, KeyError, Name, Purpose, State, Store, disk::SimulatedDisk};
+
+use crate::{create, epoch, name, open, secret};
+
+fn with_key(purpose: Purpose) -> (Store, Name) {
+    let store = create(&SimulatedDisk::default());
+    let key = name("zone.example");
+    store.write(|transaction| transaction.create_key(&key, purpose, Some(name("default")))).unwrap();
+    (store, key)
+}
+
+fn share(store: &Store, key: &Name, version: u32, epoch: u64) -> Option<Vec<u8>> {
+    store.share(key, version, epoch).unwrap().map(|share| share.expose().clone())
+}
+
+#[test]
+fn a_key_becomes_active_by_its_certificate_only() {
+    let (store, key) = with_key(Purpose::Sign);
+    let begun = store.write(|tx| tx.begin_version(&key, "frost-ed25519", epoch(1), secret(b"share"))).unwrap();
+    assert_eq!(begun, 1);
+    let record = store.key(&key).unwrap().unwrap();
+    let version = record.version(1).unwrap();
+    assert_eq!(version.state, State::Pending);
+    assert!(!record.serves(version) && record.primary().is_none());
+    let early = store.write(|tx| tx.set_version_state(&key, 1, State::Active)).unwrap_err();
+    assert!(matches!(early, KeyError::Transition { from: State::Pending, .. }), "{early}");
+    let other = store.write(|tx| tx.certify(&key, 1, 2, b"certificate")).unwrap_err();
+    assert!(matches!(other, KeyError::NotPending { epoch: 2, .. }), "{other}");
+    store.write(|tx| tx.certify(&key, 1, 1, b"certificate")).unwrap();
+    let record = store.key(&key).unwrap().unwrap();
+    assert_eq!(record.primary().unwrap().serving.as_ref().unwrap().certificate, b"certificate");
+    assert!(record.serves(record.version(1).unwrap()));
+}
+
+#[test]
+fn rotation_leaves_the_old_version_to_verify_or_decrypt() {
+    for (purpose, old_serves) in [(Purpose::Sign, false), (Purpose::Coin, false), (Purpose::Decrypt, true)] {
+        let (store, key) = with_key(purpose);
+        store.write(|tx| tx.import_version(&key, "suite", epoch(1), secret(b"one"))).unwrap();
+        store.write(|tx| tx.begin_version(&key, "suite", epoch(1), secret(b"two"))).unwrap();
+        // Until the new version is certified, the old one goes on.
+        assert_eq!(store.key(&key).unwrap().unwrap().primary().unwrap().version, 1);
+        store.write(|tx| tx.certify(&key, 2, 1, b"certificate")).unwrap();
+        let record = store.key(&key).unwrap().unwrap();
+        assert_eq!(record.primary().unwrap().version, 2);
+        let old = record.version(1).unwrap();
+        assert_eq!((old.state, record.serves(old)), (State::Retired, old_serves));
+        assert_eq!(share(&store, &key, 1, 1).unwrap(), b"one");
+        // It may be disabled and enabled, but never signs again.
+        store.write(|tx| tx.set_version_state(&key, 1, State::Disabled)).unwrap();
+        let back = store.write(|tx| tx.set_version_state(&key, 1, State::Active)).unwrap_err();
+        assert!(matches!(back, KeyError::Transition { superseded: true, .. }), "{back}");
+        store.write(|tx| tx.set_version_state(&key, 1, State::Retired)).unwrap();
+    }
+}
+
+#[test]
+fn the_old_share_serves_until_the_new_epoch_is_certified() {
+    let (store, key) = with_key(Purpose::Sign);
+    store.write(|tx| tx.import_version(&key, "suite", epoch(1), secret(b"old"))).unwrap();
+    store.write(|tx| tx.stage_epoch(&key, 1, epoch(2), secret(b"new"))).unwrap();
+    let record = store.key(&key).unwrap().unwrap();
+    assert_eq!(record.primary().unwrap().serving, Some(epoch(1)));
+    assert_eq!(share(&store, &key, 1, 1).unwrap(), b"old");
+    store.write(|tx| tx.certify(&key, 1, 2, b"certificate")).unwrap();
+    let record = store.key(&key).unwrap().unwrap();
+    let serving = record.primary().unwrap().serving.clone().unwrap();
+    assert_eq!((serving.number, record.primary().unwrap().pending.clone()), (2, None));
+    assert_eq!((share(&store, &key, 1, 1), share(&store, &key, 1, 2).unwrap()), (None, b"new".to_vec()));
+}
+
+#[test]
+fn an_older_epoch_never_replaces_a_newer_one() {
+    let (store, key) = with_key(Purpose::Sign);
+    store.write(|tx| tx.import_version(&key, "suite", epoch(5), secret(b"five"))).unwrap();
+    for old in [4, 5] {
+        let error = store.write(|tx| tx.stage_epoch(&key, 1, epoch(old), secret(b"old"))).unwrap_err();
+        assert!(matches!(error, KeyError::OldEpoch { newer: 5, .. }), "{error}");
+    }
+    store.write(|tx| tx.stage_epoch(&key, 1, epoch(7), secret(b"seven"))).unwrap();
+    for old in [6, 7] {
+        let error = store.write(|tx| tx.stage_epoch(&key, 1, epoch(old), secret(b"old"))).unwrap_err();
+        assert!(matches!(error, KeyError::OldEpoch { newer: 7, .. }), "{error}");
+    }
+    store.write(|tx| tx.stage_epoch(&key, 1, epoch(8), secret(b"eight"))).unwrap();
+    assert_eq!(share(&store, &key, 1, 7), None);
+    store.write(|tx| tx.abandon(&key, 1, 8)).unwrap();
+    assert_eq!(share(&store, &key, 1, 8), None);
+    assert_eq!(share(&store, &key, 1, 5).unwrap(), b"five");
+    assert!(store.key(&key).unwrap().unwrap().primary().is_some());
+}
+
+#[test]
+fn destruction_leaves_a_tombstone_and_no_share() {
+    let (store, key) = with_key(Purpose::Sign);
+    store.write(|tx| tx.import_version(&key, "suite", epoch(1), secret(b"one"))).unwrap();
+    store.write(|tx| tx.stage_epoch(&key, 1, epoch(2), secret(b"two"))).unwrap();
+    store.write(|tx| tx.import_version(&key, "suite", epoch(1), secret(b"three"))).unwrap();
+    store.write(|tx| tx.set_version_state(&key, 1, State::Destroyed)).unwrap();
+    assert_eq!((share(&store, &key, 1, 1), share(&store, &key, 1, 2)), (None, None));
+    assert_eq!(share(&store, &key, 2, 1).unwrap(), b"three");
+    store.write(|tx| tx.set_key_state(&key, State::Destroyed)).unwrap();
+    assert_eq!(share(&store, &key, 2, 1), None);
+    let record = store.key(&key).unwrap().unwrap();
+    assert_eq!(record.state, State::Destroyed);
+    assert!(record.versions().iter().all(|version| version.state == State::Destroyed && version.serving.is_some()));
+    for refused in [
+        store.write(|tx| tx.create_key(&key, Purpose::Sign, None)).unwrap_err(),
+        store.write(|tx| tx.import_version(&key, "suite", epoch(9), None)).unwrap_err(),
+        store.write(|tx| tx.stage_epoch(&key, 1, epoch(9), None)).unwrap_err(),
+        store.write(|tx| tx.recover_share(&key, 1, 1, secret(b"one").unwrap())).unwrap_err(),
+        store.write(|tx| tx.set_key_state(&key, State::Active)).unwrap_err(),
+        store.write(|tx| tx.set_version_state(&key, 1, State::Active)).unwrap_err(),
+    ] {
+        assert!(!matches!(refused, KeyError::Store(_) | KeyError::Bug), "{refused}");
+    }
+}
+
+#[test]
+fn a_lost_share_comes_back_but_none_is_overwritten() {
+    let (store, key) = with_key(Purpose::Decrypt);
+    store.write(|tx| tx.import_version(&key, "suite", epoch(3), None)).unwrap();
+    assert_eq!(share(&store, &key, 1, 3), None);
+    let other = store.write(|tx| tx.recover_share(&key, 1, 2, secret(b"x").unwrap())).unwrap_err();
+    assert!(matches!(other, KeyError::NoEpoch { epoch: 2, .. }), "{other}");
+    store.write(|tx| tx.recover_share(&key, 1, 3, secret(b"back").unwrap())).unwrap();
+    let twice = store.write(|tx| tx.recover_share(&key, 1, 3, secret(b"evil").unwrap())).unwrap_err();
+    assert!(matches!(twice, KeyError::HasShare { .. }), "{twice}");
+    assert_eq!(share(&store, &key, 1, 3).unwrap(), b"back");
+}
+
+#[test]
+fn a_change_that_fails_leaves_nothing() {
+    let (store, key) = with_key(Purpose::Sign);
+    let before = (store.key(&key).unwrap(), store.incarnation());
+    let failed = store.write(|tx| {
+        tx.import_version(&key, "suite", epoch(1), secret(b"one"))?;
+        tx.create_key(&key, Purpose::Sign, None)
+    });
+    assert!(matches!(failed, Err(KeyError::Exists(_))));
+    let odd = Epoch { k: 4, n: 3, ..epoch(1) };
+    assert!(matches!(
+        store.write(|tx| tx.import_version(&key, "suite", odd, None)),
+        Err(KeyError::Threshold { k: 4, n: 3 })
+    ));
+    let long = secret(&vec![1; 70_000]);
+    assert!(matches!(
+        store.write(|tx| tx.import_version(&key, "suite", epoch(1), long)),
+        Err(KeyError::TooLong { .. })
+    ));
+    assert_eq!((store.key(&key).unwrap(), store.incarnation()), before);
+    assert_eq!(share(&store, &key, 1, 1), None);
+}
+
+#[test]
+fn keys_are_listed_by_name_and_survive_reopening() {
+    let disk = SimulatedDisk::default();
+    let store = create(&disk);
+    for key in ["b", "a.b", "a"] {
+        store.write(|tx| tx.create_key(&name(key), Purpose::Coin, None)).unwrap();
+        store.write(|tx| tx.import_version(&name(key), "suite", epoch(1), secret(key.as_bytes()))).unwrap();
+    }
+    // The shares of one key are never those of another whose name begins alike.
+    store.write(|tx| tx.set_key_state(&name("a"), State::Destroyed)).unwrap();
+    let keys = store.keys().unwrap();
+    drop(store);
+    let store = open(&disk);
+    assert_eq!(store.keys().unwrap(), keys);
+    assert_eq!(keys.iter().map(|key| key.name.as_str()).collect::<Vec<_>>(), ["a", "a.b", "b"]);
+    assert_eq!(share(&store, &name("a.b"), 1, 1).unwrap(), b"a.b");
+}

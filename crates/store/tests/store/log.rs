@@ -1,0 +1,111 @@
+//! The journal of ceremonies and the audit log.
+
+use theta_groups::Secret;
+use theta_store::{AuditChain, JournalError, disk::SimulatedDisk};
+
+use crate::{create, open};
+
+const ID: [u8; 32] = [4; 32];
+
+fn input(byte: u8) -> Secret<Vec<u8>> {
+    Secret::new(vec![byte; 3])
+}
+
+#[test]
+fn a_ceremony_is_resumed_from_its_seed_and_inputs() {
+    let disk = SimulatedDisk::default();
+    let store = create(&disk);
+    store.write(|tx| tx.begin_ceremony(ID, b"dkg of key a", Secret::new([9; 32]), 100)).unwrap();
+    for index in 0..3 {
+        store.record_input(ID, index, input(u8::try_from(index).unwrap())).unwrap();
+    }
+    drop(store);
+    let store = open(&disk);
+    let ceremony = store.ceremony(&ID).unwrap().unwrap();
+    assert_eq!(
+        (ceremony.subject.as_slice(), ceremony.started, ceremony.inputs()),
+        (b"dkg of key a".as_slice(), 100, 3)
+    );
+    assert_eq!(ceremony.seed.unwrap().expose(), &[9; 32]);
+    let inputs = store.ceremony_inputs(&ID).unwrap();
+    assert_eq!(inputs.iter().map(|input| input.expose().clone()).collect::<Vec<_>>(), [[0; 3], [1; 3], [2; 3]]);
+}
+
+#[test]
+fn inputs_follow_each_other() {
+    let store = create(&SimulatedDisk::default());
+    assert!(matches!(store.record_input(ID, 0, input(0)), Err(JournalError::Unknown)));
+    store.write(|tx| tx.begin_ceremony(ID, b"", Secret::new([9; 32]), 0)).unwrap();
+    let again = store.write(|tx| tx.begin_ceremony(ID, b"", Secret::new([8; 32]), 0));
+    assert!(matches!(again, Err(JournalError::Exists)));
+    store.record_input(ID, 0, input(0)).unwrap();
+    for index in [0, 2] {
+        let error = store.record_input(ID, index, input(0)).unwrap_err();
+        assert!(matches!(error, JournalError::Gap { next: 1, .. }), "{error}");
+    }
+    let long = store.record_input(ID, 1, Secret::new(vec![0; (4 << 20) + 1])).unwrap_err();
+    assert!(matches!(long, JournalError::TooMuch { .. }), "{long}");
+    assert_eq!(store.ceremony_inputs(&ID).unwrap().len(), 1);
+}
+
+#[test]
+fn what_has_ended_keeps_its_outcome_and_forgets_its_seed() {
+    let store = create(&SimulatedDisk::default());
+    store.write(|tx| tx.begin_ceremony(ID, b"x", Secret::new([9; 32]), 0)).unwrap();
+    store.record_input(ID, 0, input(0)).unwrap();
+    assert!(matches!(store.write(|tx| tx.forget_ceremony(&ID)), Err(JournalError::Running)));
+    store.write(|tx| tx.end_ceremony(&ID, b"certified")).unwrap();
+    let ceremony = store.ceremony(&ID).unwrap().unwrap();
+    assert!(ceremony.seed.is_none());
+    assert_eq!(ceremony.outcome.as_deref(), Some(b"certified".as_slice()));
+    assert!(store.ceremony_inputs(&ID).unwrap().is_empty());
+    assert!(matches!(store.record_input(ID, 1, input(0)), Err(JournalError::Ended)));
+    assert!(matches!(store.write(|tx| tx.end_ceremony(&ID, b"failed")), Err(JournalError::Ended)));
+    assert_eq!(store.ceremonies().unwrap().len(), 1);
+    store.write(|tx| tx.forget_ceremony(&ID)).unwrap();
+    assert!(store.ceremonies().unwrap().is_empty());
+}
+
+#[test]
+fn the_audit_log_is_one_chain() {
+    let disk = SimulatedDisk::default();
+    let store = create(&disk);
+    for index in 0..20_u8 {
+        assert_eq!(store.append_audit(vec![index; 10]).unwrap().index, u64::from(index));
+    }
+    drop(store);
+    let store = open(&disk);
+    let last = store.append_audit(b"after reopening".to_vec()).unwrap();
+    let chain = store.check_audit().unwrap().unwrap();
+    assert_eq!((chain.len(), *chain.head()), (21, last.hash));
+    let records = store.audit(5, 3).unwrap();
+    assert_eq!(records.iter().map(|record| record.index).collect::<Vec<_>>(), [5, 6, 7]);
+    assert!(store.audit(0, 0).unwrap().is_empty());
+    assert!(store.append_audit(vec![0; 70_000]).is_err());
+}
+
+#[test]
+fn an_exported_log_that_was_changed_is_found_out() {
+    let store = create(&SimulatedDisk::default());
+    for index in 0..6_u8 {
+        store.append_audit(vec![index]).unwrap();
+    }
+    let records = store.audit(0, 100).unwrap();
+    let check = |records: &[theta_store::AuditRecord]| {
+        let mut chain = AuditChain::default();
+        records.iter().try_for_each(|record| chain.check(record)).map(|()| *chain.head())
+    };
+    let head = check(&records).unwrap();
+    for place in 0..6 {
+        let mut changed = records.clone();
+        changed[place].body = b"forged".to_vec();
+        assert_eq!(check(&changed).unwrap_err().0, place as u64);
+        let mut removed = records.clone();
+        removed.remove(place);
+        // Without its end it is a log, but not the one whose last hash was kept elsewhere.
+        assert!(check(&removed) != Ok(head));
+    }
+    let mut swapped = records;
+    swapped.swap(2, 3);
+    assert!(check(&swapped).is_err());
+}

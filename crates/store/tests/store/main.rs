@@ -1,0 +1,60 @@
+//! The store as its users see it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests fail by panicking, in their helpers too"
+)]
+
+mod backup;
+mod crash;
+mod files;
+mod keys;
+mod log;
+mod once;
+mod rollback;
+mod vectors;
+
+use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use theta_groups::Secret;
+use theta_store::{BurnId, Epoch, Name, Options, SealingKey, Store, disk::SimulatedDisk};
+
+fn key() -> SealingKey {
+    SealingKey::key(Secret::new([7; 32]))
+}
+
+fn rng(seed: u64) -> ChaCha20Rng {
+    ChaCha20Rng::seed_from_u64(seed)
+}
+
+fn seeded(seed: u64) -> Options {
+    Options::default().with_rng(rng(seed))
+}
+
+fn create(disk: &SimulatedDisk) -> Store {
+    Store::create_on(disk.backend(), &key(), Options::default()).unwrap()
+}
+
+fn open(disk: &SimulatedDisk) -> Store {
+    Store::open_on(disk.backend(), &key(), Options::default()).unwrap()
+}
+
+fn name(text: &str) -> Name {
+    text.parse().unwrap()
+}
+
+fn secret(bytes: &[u8]) -> Option<Secret<Vec<u8>>> {
+    Some(Secret::new(bytes.to_vec()))
+}
+
+fn epoch(number: u64) -> Epoch {
+    let public = format!("public part of epoch {number}").into_bytes();
+    Epoch { number, k: 2, n: 3, public, certificate: Vec::new(), created: 1_795_000_000 }
+}
+
+fn burn_id(day: u32, id: u64) -> BurnId {
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&id.to_be_bytes());
+    BurnId { day, id: bytes }
+}

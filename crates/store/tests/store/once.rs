@@ -1,0 +1,117 @@
+//! What must never happen twice: burnt ids and slots.
+
+use std::{sync::Arc, thread};
+
+use theta_store::{BurnError, SlotDecision, SlotOrder, SlotRule, disk::SimulatedDisk};
+
+use crate::{burn_id, create, name, open};
+
+fn rule(text: &str) -> SlotRule {
+    SlotRule { key: name("validator"), rule: name(text) }
+}
+
+#[test]
+fn of_many_threads_one_gets_each_id() {
+    let disk = SimulatedDisk::default();
+    let store = Arc::new(create(&disk));
+    let before = disk.operations();
+    let threads: Vec<_> = (0..8)
+        .map(|_| {
+            let store = Arc::clone(&store);
+            thread::spawn(move || {
+                let ids: Vec<_> = (0..60).map(|id| burn_id(3, id)).collect();
+                ids.into_iter().filter(|id| store.burn(*id).is_ok()).count()
+            })
+        })
+        .collect();
+    let won: usize = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
+    assert_eq!(won, 60);
+    assert!(disk.operations() > before);
+    drop(store);
+    let store = open(&disk);
+    assert!((0..60).all(|id| matches!(store.burn(burn_id(3, id)), Err(BurnError::AlreadyBurnt))));
+}
+
+#[test]
+fn many_ids_share_one_commit() {
+    let disk = SimulatedDisk::default();
+    let store = create(&disk);
+    let before = store.incarnation().sequence;
+    let ids: Vec<_> = (0..1000).map(|id| burn_id(3, id % 600)).collect();
+    let answers = store.burn_all(ids).unwrap();
+    assert_eq!(store.incarnation().sequence, before + 1);
+    assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 600);
+    assert!(answers[..600].iter().all(Result::is_ok));
+    assert_eq!(*answers[0].as_ref().unwrap().incarnation(), store.incarnation());
+}
+
+#[test]
+fn an_id_is_refused_under_every_day_and_below_the_watermark() {
+    let store = create(&SimulatedDisk::default());
+    store.burn(burn_id(10, 1)).unwrap();
+    store.burn(burn_id(11, 2)).unwrap();
+    assert!(matches!(store.burn(burn_id(11, 1)), Err(BurnError::AlreadyBurnt)));
+    assert_eq!(store.write(|tx| tx.raise_burn_watermark(11)).unwrap(), 1);
+    assert_eq!(store.burn_watermark().unwrap(), 11);
+    for id in [1, 3] {
+        let error = store.burn(burn_id(10, id)).unwrap_err();
+        assert!(matches!(error, BurnError::BelowWatermark { day: 10, watermark: 11 }), "{error}");
+    }
+    assert!(matches!(store.burn(burn_id(11, 2)), Err(BurnError::AlreadyBurnt)));
+    // It never falls.
+    assert_eq!(store.write(|tx| tx.raise_burn_watermark(5)).unwrap(), 0);
+    assert_eq!(store.burn_watermark().unwrap(), 11);
+    store.burn(burn_id(11, 3)).unwrap();
+}
+
+#[test]
+fn at_most_one_message_for_a_slot() {
+    let disk = SimulatedDisk::default();
+    let store = create(&disk);
+    let decide = |slot, digest| store.decide(rule("votes"), slot, [digest; 32], SlotOrder::Any).unwrap();
+    assert_eq!(decide(7, 1), SlotDecision::Allowed);
+    assert_eq!(decide(7, 1), SlotDecision::Same);
+    assert_eq!(decide(7, 2), SlotDecision::Conflict { previous: [1; 32] });
+    assert_eq!(decide(6, 2), SlotDecision::Allowed);
+    // Other rules and keys have slots of their own, those whose names begin alike too.
+    for other in [rule("vote"), rule("votes2"), SlotRule { key: name("validator2"), rule: name("votes") }] {
+        assert_eq!(store.decide(other, 7, [3; 32], SlotOrder::Any).unwrap(), SlotDecision::Allowed);
+    }
+    drop(store);
+    let store = open(&disk);
+    let again = store.decide(rule("votes"), 7, [2; 32], SlotOrder::Any).unwrap();
+    assert_eq!(again, SlotDecision::Conflict { previous: [1; 32] });
+}
+
+#[test]
+fn marks_only_rise_and_refuse_what_is_over() {
+    let store = create(&SimulatedDisk::default());
+    let decide = |slot, digest| store.decide(rule("beacon"), slot, [digest; 32], SlotOrder::Any).unwrap();
+    assert_eq!(
+        (decide(1, 1), decide(2, 1), decide(3, 1)),
+        (SlotDecision::Allowed, SlotDecision::Allowed, SlotDecision::Allowed)
+    );
+    store.write(|tx| tx.raise_slot_mark(&rule("beacon"), 2)).unwrap();
+    store.write(|tx| tx.raise_slot_mark(&rule("beacon"), 1)).unwrap();
+    assert_eq!(store.slot_mark(&rule("beacon")).unwrap(), Some(2));
+    for slot in 0..=2 {
+        assert_eq!(decide(slot, 1), SlotDecision::Below { mark: 2 });
+    }
+    assert_eq!(decide(3, 2), SlotDecision::Conflict { previous: [1; 32] });
+    assert_eq!(decide(4, 2), SlotDecision::Allowed);
+}
+
+#[test]
+fn an_increasing_rule_never_looks_back() {
+    let store = create(&SimulatedDisk::default());
+    let decide = |slot, digest| store.decide(rule("serial"), slot, [digest; 32], SlotOrder::Increasing).unwrap();
+    assert_eq!(decide(0, 1), SlotDecision::Allowed);
+    assert_eq!(decide(5, 1), SlotDecision::Allowed);
+    assert_eq!(decide(5, 1), SlotDecision::Same);
+    assert_eq!(decide(5, 2), SlotDecision::Conflict { previous: [1; 32] });
+    for slot in 0..5 {
+        assert_eq!(decide(slot, 1), SlotDecision::Below { mark: 4 });
+    }
+    assert_eq!(decide(u64::MAX, 1), SlotDecision::Allowed);
+    assert_eq!(decide(u64::MAX, 2), SlotDecision::Conflict { previous: [1; 32] });
+}

@@ -1,0 +1,170 @@
+//! The stored format, as `vectors/store/v1` has it: today's code reads it, and writes the same bytes.
+
+use std::{fs, path::Path};
+
+use redb::{Builder, Database, ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
+use serde_json::{Value, json};
+use theta_groups::Secret;
+use theta_store::{
+    Argon2Cost, BurnError, KeyError, Purpose, SealingKey, SlotDecision, SlotOrder, SlotRule, State, Store, StoreError,
+    check_backup, disk::SimulatedDisk,
+};
+
+use crate::{burn_id, epoch, name, secret, seeded};
+
+const SEED: u64 = 2026;
+
+fn passphrase() -> SealingKey {
+    let cost = Argon2Cost { memory: 64, passes: 2, lanes: 2 };
+    SealingKey::passphrase_with_cost(Secret::new("vector passphrase".to_owned()), cost).unwrap()
+}
+
+fn rule() -> SlotRule {
+    SlotRule { key: name("zone"), rule: name("serial") }
+}
+
+/// One of everything.
+fn fill(store: &Store) {
+    let changes = |tx: &mut theta_store::Transaction<'_>| -> Result<(), KeyError> {
+        tx.create_key(&name("zone"), Purpose::Sign, Some(name("registry")))?;
+        tx.import_version(&name("zone"), "frost-ed25519", epoch(3), secret(&[0xa1; 32]))?;
+        tx.begin_version(&name("zone"), "frost-ed25519", epoch(1), secret(&[0xa2; 32]))?;
+        tx.stage_epoch(&name("zone"), 1, epoch(4), secret(&[0xa3; 32]))?;
+        tx.create_key(&name("files"), Purpose::Decrypt, None)?;
+        tx.import_version(&name("files"), "sg02-bls12381", epoch(1), secret(&[0xa4; 32]))?;
+        tx.set_key_state(&name("files"), State::Destroyed)
+    };
+    store.write(changes).unwrap();
+    store.write(|tx| tx.begin_ceremony([1; 32], b"refresh of zone", Secret::new([0xa5; 32]), 1_795_000_000)).unwrap();
+    store.record_input([1; 32], 0, Secret::new(b"first input".to_vec())).unwrap();
+    store.write(|tx| tx.begin_ceremony([2; 32], b"another", Secret::new([0xa6; 32]), 1_795_000_001)).unwrap();
+    store.write(|tx| tx.end_ceremony(&[2; 32], b"certified")).unwrap();
+    store.burn(burn_id(20_778, 1)).unwrap();
+    store.write(|tx| tx.raise_burn_watermark(20_000)).unwrap();
+    let decided = store.decide(rule(), 42, [0xd1; 32], SlotOrder::Increasing).unwrap();
+    assert_eq!(decided, SlotDecision::Allowed);
+    store.append_audit(b"a decision".to_vec()).unwrap();
+    store.append_audit(b"another decision".to_vec()).unwrap();
+}
+
+/// All that a store of today's code has on its disk, and a backup of it.
+fn written() -> Value {
+    let disk = SimulatedDisk::default();
+    let store = Store::create_on(disk.backend(), &passphrase(), seeded(SEED)).unwrap();
+    fill(&store);
+    let mut backup = Vec::new();
+    store.backup(&mut backup, &passphrase()).unwrap();
+    drop(store);
+    let database = Builder::new().create_with_backend(disk.backend()).unwrap();
+    let read = database.begin_read().unwrap();
+    let mut tables = serde_json::Map::new();
+    for table in read.list_tables().unwrap() {
+        let rows = read.open_table(TableDefinition::<&[u8], &[u8]>::new(table.name())).unwrap();
+        let rows: serde_json::Map<_, _> = rows
+            .iter()
+            .unwrap()
+            .map(|row| row.map(|(key, value)| (hex::encode(key.value()), json!(hex::encode(value.value())))).unwrap())
+            .collect();
+        tables.insert(table.name().to_owned(), Value::Object(rows));
+    }
+    json!({ "tables": tables, "backup": hex::encode(backup) })
+}
+
+fn vector() -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/store/v1/store.json");
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// A disk with the rows of the vector, changed as a test likes.
+fn disk(change: impl FnOnce(&Database)) -> SimulatedDisk {
+    let disk = SimulatedDisk::default();
+    let database = Builder::new().create_with_backend(disk.backend()).unwrap();
+    let write = database.begin_write().unwrap();
+    for (table, rows) in vector()["tables"].as_object().unwrap() {
+        let mut table = write.open_table(TableDefinition::<&[u8], &[u8]>::new(table)).unwrap();
+        for (key, value) in rows.as_object().unwrap() {
+            let value = hex::decode(value.as_str().unwrap()).unwrap();
+            table.insert(hex::decode(key).unwrap().as_slice(), value.as_slice()).unwrap();
+        }
+    }
+    write.commit().unwrap();
+    change(&database);
+    drop(database);
+    disk
+}
+
+fn open(disk: &SimulatedDisk) -> Result<Store, StoreError> {
+    Store::open_on(disk.backend(), &passphrase(), seeded(1))
+}
+
+#[test]
+fn today_s_code_reads_the_stored_format_of_version_1() {
+    let store = open(&disk(|_| {})).unwrap();
+    let keys = store.keys().unwrap();
+    assert_eq!(keys.iter().map(|key| key.name.as_str()).collect::<Vec<_>>(), ["files", "zone"]);
+    assert_eq!((keys[0].state, keys[0].purpose, keys[0].policy.clone()), (State::Destroyed, Purpose::Decrypt, None));
+    assert_eq!((keys[1].state, keys[1].policy.clone()), (State::Active, Some(name("registry"))));
+    let (first, second) = (keys[1].version(1).unwrap(), keys[1].version(2).unwrap());
+    assert_eq!((first.serving.clone(), first.pending.clone()), (Some(epoch(3)), Some(epoch(4))));
+    assert_eq!((second.state, second.serving.clone(), second.suite.as_str()), (State::Pending, None, "frost-ed25519"));
+    for (version, number, byte) in [(1, 3, 0xa1), (1, 4, 0xa3), (2, 1, 0xa2)] {
+        assert_eq!(store.share(&name("zone"), version, number).unwrap().unwrap().expose(), &[byte; 32]);
+    }
+    assert!(store.share(&name("files"), 1, 1).unwrap().is_none());
+    assert_eq!(store.ceremony(&[1; 32]).unwrap().unwrap().seed.unwrap().expose(), &[0xa5; 32]);
+    assert_eq!(store.ceremony_inputs(&[1; 32]).unwrap()[0].expose(), b"first input");
+    assert_eq!(store.ceremony(&[2; 32]).unwrap().unwrap().outcome.unwrap(), b"certified");
+    assert!(matches!(store.burn(burn_id(20_778, 1)), Err(BurnError::AlreadyBurnt)));
+    assert_eq!(store.burn_watermark().unwrap(), 20_000);
+    let decided = store.decide(rule(), 42, [0; 32], SlotOrder::Increasing).unwrap();
+    assert_eq!(decided, SlotDecision::Conflict { previous: [0xd1; 32] });
+    assert_eq!(store.slot_mark(&rule()).unwrap(), Some(41));
+    let bodies: Vec<_> = store.audit(0, 9).unwrap().into_iter().map(|record| record.body).collect();
+    assert_eq!(bodies, [b"a decision".to_vec(), b"another decision".to_vec()]);
+    store.check_audit().unwrap().unwrap();
+}
+
+#[test]
+fn today_s_code_reads_a_backup_of_version_1() {
+    let backup = hex::decode(vector()["backup"].as_str().unwrap()).unwrap();
+    let mut shares = Vec::new();
+    let report = check_backup(backup.as_slice(), &passphrase(), &mut |_, _, _, share| {
+        shares.push(share.expose()[0]);
+        true
+    })
+    .unwrap();
+    assert_eq!((report.keys.len(), report.shares, report.audit_records), (2, 3, 2));
+    assert_eq!(shares, [0xa1, 0xa3, 0xa2]);
+}
+
+#[test]
+fn today_s_code_writes_the_same_bytes() {
+    let written = written();
+    if written != vector() {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("store.json");
+        fs::write(&path, serde_json::to_string_pretty(&written).unwrap() + "\n").unwrap();
+        panic!("the stored format changed: it takes a new version; what is written now is in {}", path.display());
+    }
+}
+
+#[test]
+fn a_head_or_record_of_a_later_version_is_refused() {
+    let later = |table: &'static str, key: &'static [u8]| {
+        disk(move |database| {
+            let definition = TableDefinition::<&[u8], &[u8]>::new(table);
+            let write = database.begin_write().unwrap();
+            {
+                let mut rows = write.open_table(definition).unwrap();
+                let mut value = rows.get(key).unwrap().unwrap().value().to_vec();
+                value[0] = 2;
+                rows.insert(key, value.as_slice()).unwrap();
+            }
+            write.commit().unwrap();
+        })
+    };
+    let error = open(&later("head", b"store")).unwrap_err();
+    assert!(matches!(error, StoreError::Format { found: 2, known: 1, .. }), "{error}");
+    let store = open(&later("keys", b"zone")).unwrap();
+    let error = store.key(&name("zone")).unwrap_err();
+    assert!(matches!(error, StoreError::RecordVersion { table: "keys", found: 2 }), "{error}");
+}
