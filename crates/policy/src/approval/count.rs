@@ -1,0 +1,104 @@
+//! Whose consents count.
+
+use core::fmt;
+
+use super::{Approval, MOST_APPROVAL_LIFETIME};
+use crate::request::Ask;
+use crate::time::Invalid;
+use crate::{Digest, Name, UnixTime, VerifyingKey};
+
+/// How many approvals a request may carry. More are not looked at.
+pub const MOST_APPROVALS: usize = 64;
+
+/// One who may consent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Approver {
+    pub(crate) name: Name,
+    pub(crate) key: VerifyingKey,
+}
+
+/// Why an approval does not count.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ApprovalFault {
+    /// Not one of those whose consent the rule takes.
+    #[error("{0} is no approver of this rule")]
+    UnknownApprover(VerifyingKey),
+    /// Given to something else.
+    #[error("it approves another {0}")]
+    Differs(&'static str),
+    /// Given for another time.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// Not signed by its approver.
+    #[error("its signature is false")]
+    FalseSignature,
+    /// A second one of the same approver, who counts once.
+    #[error("{0} has approved already and counts once")]
+    Repeated(Name),
+    /// Beyond what a request may carry.
+    #[error("only the first {MOST_APPROVALS} approvals of a request are looked at")]
+    TooMany,
+}
+
+/// The outcome of counting.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Consents {
+    /// Who has consented, each once.
+    pub approvers: Vec<Name>,
+    /// What did not count: its place in the request, from 0, and why.
+    pub faults: Vec<(usize, ApprovalFault)>,
+}
+
+impl fmt::Display for Consents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.approvers.iter().map(Name::as_str).collect();
+        write!(f, "{}", if names.is_empty() { "nobody".to_owned() } else { names.join(", ") })?;
+        self.faults
+            .iter()
+            .try_for_each(|(place, fault)| write!(f, "; approval {} does not count: {fault}", place.saturating_add(1)))
+    }
+}
+
+/// Counts the consents of the ask among these approvers.
+pub(crate) fn count(of: &[Approver], ask: &Ask<'_>, statement: Digest, now: UnixTime) -> Consents {
+    let mut consents = Consents::default();
+    for (place, approval) in ask.approvals.iter().take(MOST_APPROVALS).enumerate() {
+        match check(approval, of, ask, statement, now) {
+            Ok(approver) if consents.approvers.contains(approver) => {
+                consents.faults.push((place, ApprovalFault::Repeated(approver.clone())));
+            }
+            Ok(approver) => consents.approvers.push(approver.clone()),
+            Err(fault) => consents.faults.push((place, fault)),
+        }
+    }
+    if ask.approvals.len() > MOST_APPROVALS {
+        consents.faults.push((MOST_APPROVALS, ApprovalFault::TooMany));
+    }
+    consents
+}
+
+/// Cheap checks first: what is not meant for this costs no verification.
+fn check<'a>(
+    approval: &Approval,
+    of: &'a [Approver],
+    ask: &Ask<'_>,
+    statement: Digest,
+    now: UnixTime,
+) -> Result<&'a Name, ApprovalFault> {
+    let approver = of.iter().find(|approver| approver.key == approval.approver);
+    let approver = approver.ok_or(ApprovalFault::UnknownApprover(approval.approver))?;
+    let terms = &approval.terms;
+    let same = [
+        ("group", terms.group.as_str() == ask.group),
+        ("key", terms.key.as_ref().map(Name::as_str) == ask.key),
+        ("operation", terms.operation == ask.operation),
+        ("statement", terms.statement == statement),
+    ];
+    if let Some((what, _)) = same.into_iter().find(|(_, same)| !same) {
+        return Err(ApprovalFault::Differs(what));
+    }
+    terms.validity.check_bounded(now, MOST_APPROVAL_LIFETIME)?;
+    let message = terms.encode(&approval.approver);
+    approval.approver.verify(&message, &approval.signature).map_err(|_| ApprovalFault::FalseSignature)?;
+    Ok(&approver.name)
+}

@@ -1,0 +1,188 @@
+//! The chain and its verification.
+
+use core::{fmt, str::FromStr};
+
+use super::AuditRecord;
+use crate::Digest;
+
+/// Context of BLAKE3's key derivation mode. The store chains its log in the same way, so a head means the same in both.
+const CONTEXT: &str = "theta store audit chain v1";
+const CHECKPOINT: &str = "theta-audit";
+
+/// How far a log goes: the number of its records and the hash of the last, zeros if there is none. Whoever keeps one, or
+/// has its text signed, can tell any other log from this one. Text form: `theta-audit:COUNT:HASH`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// How many records there are.
+    pub count: u64,
+    /// The hash of the last.
+    pub head: Digest,
+}
+
+impl Checkpoint {
+    /// Before the first record.
+    pub const START: Self = Self { count: 0, head: Digest([0; 32]) };
+}
+
+impl fmt::Display for Checkpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{CHECKPOINT}:{}:{}", self.count, self.head)
+    }
+}
+
+/// Not a checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a checkpoint; it is written as {CHECKPOINT}:COUNT:HASH with 64 hexadecimal digits")]
+pub struct CheckpointError;
+
+impl FromStr for Checkpoint {
+    type Err = CheckpointError;
+
+    fn from_str(text: &str) -> Result<Self, CheckpointError> {
+        let (count, head) = text
+            .strip_prefix(CHECKPOINT)
+            .and_then(|rest| rest.strip_prefix(':'))
+            .and_then(|rest| rest.split_once(':'))
+            .ok_or(CheckpointError)?;
+        let checkpoint = Self {
+            count: count.parse().map_err(|_| CheckpointError)?,
+            head: head.parse().map_err(|_| CheckpointError)?,
+        };
+        // One text for each: no leading zeros, signs or upper case.
+        if checkpoint.to_string() == text { Ok(checkpoint) } else { Err(CheckpointError) }
+    }
+}
+
+/// A record in its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogEntry {
+    /// Counts from 0.
+    pub sequence: u64,
+    /// The hash of the record before; zeros before the first.
+    pub previous: Digest,
+    /// This record's hash.
+    pub hash: Digest,
+    /// The record.
+    pub record: AuditRecord,
+}
+
+/// The end of a log, where records are added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chain(Checkpoint);
+
+impl Default for Chain {
+    /// An empty log.
+    fn default() -> Self {
+        Self(Checkpoint::START)
+    }
+}
+
+impl Chain {
+    /// Goes on after a checkpoint.
+    #[must_use]
+    pub const fn after(checkpoint: Checkpoint) -> Self {
+        Self(checkpoint)
+    }
+
+    /// How far it goes.
+    #[must_use]
+    pub const fn checkpoint(&self) -> Checkpoint {
+        self.0
+    }
+
+    /// Adds a record.
+    pub fn append(&mut self, record: AuditRecord) -> LogEntry {
+        let Checkpoint { count: sequence, head: previous } = self.0;
+        let hash = hash(sequence, previous, &record);
+        self.0 = Checkpoint { count: sequence.saturating_add(1), head: hash };
+        LogEntry { sequence, previous, hash, record }
+    }
+}
+
+fn hash(sequence: u64, previous: Digest, record: &AuditRecord) -> Digest {
+    let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
+    hasher.update(&sequence.to_be_bytes()).update(&previous.0).update(&record.encode());
+    Digest(*hasher.finalize().as_bytes())
+}
+
+/// The first record where a log is not what it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the log is broken at record {sequence}: {fault}")]
+pub struct BrokenLog {
+    /// Which record, from 0.
+    pub sequence: u64,
+    /// What is wrong there.
+    pub fault: Fault,
+}
+
+/// What is wrong with a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// The record is not what its hash says.
+    #[error("it was altered")]
+    Altered,
+    /// The record before it is not the one that it followed.
+    #[error("it followed another record than the one before it, so that one was replaced")]
+    Unlinked,
+    /// A later record stands here.
+    #[error("it is missing: record {0} stands in its place")]
+    Missing(u64),
+    /// An earlier record stands here again.
+    #[error("record {0} stands in its place, out of order or a second time")]
+    OutOfOrder(u64),
+    /// The log ends before.
+    #[error("it and what follows was cut off: {0} records were there")]
+    Truncated(u64),
+    /// The log holds together and is another one.
+    #[error("the record's hash is not the one that was kept, so the log was rewritten")]
+    Rewritten,
+}
+
+/// Checks records that should follow `from` in order. With `kept`, a checkpoint from elsewhere, they must reach and agree
+/// with it; the log may have grown since.
+///
+/// # Errors
+/// [`BrokenLog`], the first record that is wrong.
+pub fn verify<'a>(
+    entries: impl IntoIterator<Item = &'a LogEntry>,
+    from: Checkpoint,
+    kept: Option<Checkpoint>,
+) -> Result<Checkpoint, BrokenLog> {
+    let mut chain = Chain::after(from);
+    meets(from, kept)?;
+    for entry in entries {
+        check(entry, &mut chain)?;
+        meets(chain.checkpoint(), kept)?;
+    }
+    let reached = chain.checkpoint();
+    match kept.filter(|kept| kept.count > reached.count) {
+        Some(kept) => Err(BrokenLog { sequence: reached.count, fault: Fault::Truncated(kept.count) }),
+        None => Ok(reached),
+    }
+}
+
+fn check(entry: &LogEntry, chain: &mut Chain) -> Result<(), BrokenLog> {
+    let Checkpoint { count: expected, head } = chain.checkpoint();
+    let broken = |fault| Err(BrokenLog { sequence: expected, fault });
+    if entry.sequence > expected {
+        return broken(Fault::Missing(entry.sequence));
+    }
+    if entry.sequence < expected {
+        return broken(Fault::OutOfOrder(entry.sequence));
+    }
+    if hash(entry.sequence, entry.previous, &entry.record) != entry.hash {
+        return broken(Fault::Altered);
+    }
+    if entry.previous != head {
+        return broken(Fault::Unlinked);
+    }
+    *chain = Chain::after(Checkpoint { count: expected.saturating_add(1), head: entry.hash });
+    Ok(())
+}
+
+fn meets(reached: Checkpoint, kept: Option<Checkpoint>) -> Result<(), BrokenLog> {
+    match kept.filter(|kept| kept.count == reached.count && kept.head != reached.head) {
+        Some(_) => Err(BrokenLog { sequence: reached.count.saturating_sub(1), fault: Fault::Rewritten }),
+        None => Ok(()),
+    }
+}

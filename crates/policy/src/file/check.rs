@@ -1,0 +1,190 @@
+//! From text to a checked [`Policy`]: clients and approvers.
+
+use core::ops::Range;
+use std::collections::{BTreeSet, HashMap};
+
+use toml::Spanned;
+
+use super::text::{ApproverText, ClientText, ListText, PolicyText};
+use super::{MOST_ENTRIES, MOST_FILE, MOST_LIST, PolicyProblem};
+use crate::approval::Approver;
+use crate::request::Credential;
+use crate::{Digest, Name, Policy, TokenHash, VerifyingKey, token};
+
+/// Where a problem is, as byte offsets, and what it is.
+pub(super) type Fault = (Option<Range<usize>>, PolicyProblem);
+
+pub(super) fn fault<T, V>(at: &Spanned<T>, problem: PolicyProblem) -> Result<V, Fault> {
+    Err((Some(at.span()), problem))
+}
+
+pub(super) fn parse(text: &str, digest: Digest) -> Result<Policy, Fault> {
+    if text.len() > MOST_FILE {
+        return Err((None, PolicyProblem::TooLarge(text.len())));
+    }
+    if let Some(place) = token::find(text) {
+        return Err((Some(place), PolicyProblem::Token));
+    }
+    let raw: PolicyText = toml::from_str(text).map_err(|error| {
+        let message = error.message().lines().collect::<Vec<_>>().join("; ");
+        (error.span(), PolicyProblem::Syntax(message))
+    })?;
+    if *raw.format.get_ref() != 1 {
+        return fault(&raw.format, PolicyProblem::Format(*raw.format.get_ref()));
+    }
+    few("client", &raw.client)?;
+    few("approver", &raw.approver)?;
+    few("rule", &raw.rule)?;
+    few("signing", &raw.signing)?;
+    let mut people = People::default();
+    for client in raw.client {
+        people.client(client.into_inner())?;
+    }
+    for approver in &raw.approver {
+        people.approver(approver.get_ref())?;
+    }
+    let mut rule_names = Names::new("rule");
+    let rules = raw
+        .rule
+        .into_iter()
+        .map(|rule| super::rules::rule(rule, text, &people, &mut rule_names))
+        .collect::<Result<_, _>>()?;
+    let mut signing_names = Names::new("signing rule");
+    let signing = raw
+        .signing
+        .into_iter()
+        .map(|rule| super::rules::signing(rule.into_inner(), &mut signing_names))
+        .collect::<Result<_, _>>()?;
+    Ok(Policy { credentials: people.credentials, rules, signing, digest })
+}
+
+fn few<T>(what: &'static str, tables: &[Spanned<T>]) -> Result<(), Fault> {
+    match tables.get(MOST_ENTRIES) {
+        Some(first_too_many) => fault(first_too_many, PolicyProblem::TooMany { what, got: tables.len() }),
+        None => Ok(()),
+    }
+}
+
+/// Names that must not come twice.
+pub(super) struct Names {
+    what: &'static str,
+    seen: BTreeSet<Name>,
+}
+
+impl Names {
+    pub(super) const fn new(what: &'static str) -> Self {
+        Self { what, seen: BTreeSet::new() }
+    }
+
+    pub(super) fn add(&mut self, raw: &Spanned<String>) -> Result<Name, Fault> {
+        let name: Name = raw.get_ref().parse().or_else(|error| fault(raw, PolicyProblem::Name(error)))?;
+        if self.seen.insert(name.clone()) {
+            Ok(name)
+        } else {
+            fault(raw, PolicyProblem::DuplicateName { what: self.what, name: name.to_string() })
+        }
+    }
+
+    /// The name of one that is here.
+    pub(super) fn find(&self, raw: &Spanned<String>) -> Result<Name, Fault> {
+        let named = self.seen.iter().find(|name| name.as_str() == raw.get_ref());
+        named.cloned().map_or_else(|| fault(raw, self.unknown(raw.get_ref())), Ok)
+    }
+
+    fn unknown(&self, name: &str) -> PolicyProblem {
+        let mut known: Vec<_> = self.seen.iter().take(8).map(Name::as_str).collect();
+        if self.seen.len() > known.len() {
+            known.push("...");
+        }
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        PolicyProblem::Unknown { what: self.what, name: name.chars().take(80).collect(), known }
+    }
+}
+
+/// Clients and approvers.
+pub(super) struct People {
+    pub(super) clients: Names,
+    pub(super) approver_names: Names,
+    pub(super) approvers: Vec<Approver>,
+    credentials: HashMap<Credential, Name>,
+    keys: BTreeSet<VerifyingKey>,
+}
+
+impl Default for People {
+    fn default() -> Self {
+        Self {
+            clients: Names::new("client"),
+            approver_names: Names::new("approver"),
+            approvers: Vec::new(),
+            credentials: HashMap::new(),
+            keys: BTreeSet::new(),
+        }
+    }
+}
+
+impl People {
+    fn client(&mut self, raw: ClientText) -> Result<(), Fault> {
+        let name = self.clients.add(&raw.name)?;
+        if raw.certificates.is_none() && raw.tokens.is_none() && raw.signing_keys.is_none() {
+            return fault(&raw.name, PolicyProblem::NoCredential(name.to_string()));
+        }
+        if let Some(certificates) = raw.certificates {
+            for entry in list("certificates", certificates)? {
+                let digest = entry.get_ref().parse::<Digest>();
+                let digest = digest.or_else(|_| fault(&entry, PolicyProblem::Certificate(entry.get_ref().clone())))?;
+                self.credential(&name, Credential::Certificate(digest), &entry)?;
+            }
+        }
+        if let Some(tokens) = raw.tokens {
+            for entry in list("tokens", tokens)? {
+                let hash: TokenHash = entry.get_ref().parse().or_else(|_| fault(&entry, PolicyProblem::TokenHash))?;
+                self.credential(&name, Credential::Token(hash), &entry)?;
+            }
+        }
+        if let Some(keys) = raw.signing_keys {
+            for entry in list("signing_keys", keys)? {
+                let key = self.key(&entry)?;
+                self.credential(&name, Credential::Key(key), &entry)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn approver(&mut self, raw: &ApproverText) -> Result<(), Fault> {
+        let name = self.approver_names.add(&raw.name)?;
+        let key = self.key(&raw.key)?;
+        self.approvers.push(Approver { name, key });
+        Ok(())
+    }
+
+    fn credential(&mut self, client: &Name, credential: Credential, at: &Spanned<String>) -> Result<(), Fault> {
+        if self.credentials.insert(credential, client.clone()).is_some() {
+            return fault(at, PolicyProblem::DuplicateCredential(at.get_ref().clone()));
+        }
+        Ok(())
+    }
+
+    /// A public key that nobody else has: a client must not approve by the key that it asks with.
+    fn key(&mut self, raw: &Spanned<String>) -> Result<VerifyingKey, Fault> {
+        let key: VerifyingKey = raw.get_ref().parse().or_else(|error| fault(raw, PolicyProblem::Key(error)))?;
+        if !self.keys.insert(key) {
+            return fault(raw, PolicyProblem::DuplicateCredential(key.to_string()));
+        }
+        Ok(key)
+    }
+}
+
+/// The entries of a list that has some, not too many, and each once.
+pub(super) fn list(what: &'static str, raw: Spanned<ListText>) -> Result<ListText, Fault> {
+    if raw.get_ref().is_empty() {
+        return fault(&raw, PolicyProblem::Empty(what));
+    }
+    if raw.get_ref().len() > MOST_LIST {
+        return fault(&raw, PolicyProblem::LongList { what, got: raw.get_ref().len() });
+    }
+    let mut seen = BTreeSet::new();
+    if let Some(entry) = raw.get_ref().iter().find(|entry| !seen.insert(entry.get_ref())) {
+        return fault(entry, PolicyProblem::Repeated { what, entry: entry.get_ref().chars().take(80).collect() });
+    }
+    Ok(raw.into_inner())
+}

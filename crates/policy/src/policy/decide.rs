@@ -1,0 +1,138 @@
+//! The decision.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::rule::Mismatch;
+use super::{Effect, Policy, Reason, Rule};
+use crate::approval::{Consents, count};
+use crate::rate::{Rate, RateAnswer, RateLimiter};
+use crate::slots::SlotState;
+use crate::{Ask, Name, Request, UnixTime};
+
+/// What a node remembers between decisions: rates in memory, slots for ever. It outlives policies.
+#[derive(Debug, Default)]
+pub struct State<S> {
+    rates: Mutex<RateLimiter>,
+    slots: S,
+}
+
+impl<S: SlotState> State<S> {
+    /// With this memory of slots, and nothing asked yet.
+    #[must_use]
+    pub fn new(slots: S) -> Self {
+        Self { rates: Mutex::default(), slots }
+    }
+
+    /// The memory of slots.
+    pub const fn slots(&self) -> &S {
+        &self.slots
+    }
+
+    pub(crate) fn keep_rules(&self, keep: impl Fn(&Name) -> bool) {
+        self.rates.lock().unwrap_or_else(PoisonError::into_inner).keep_rules(keep);
+    }
+
+    fn take(&self, rule: &Name, client: &Name, rate: Rate, now: UnixTime) -> Result<(), Reason> {
+        match self.rates.lock().unwrap_or_else(PoisonError::into_inner).take(rule, client, rate, now) {
+            RateAnswer::Taken => Ok(()),
+            RateAnswer::Wait(wait) => Err(Reason::TooOften { rate, wait }),
+            RateAnswer::NoRoom => Err(Reason::RatesFull),
+        }
+    }
+}
+
+/// Whether a request is allowed, by which rule, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Decision {
+    /// Whether.
+    pub allowed: bool,
+    /// The rule that decided; `None` if none was about the request.
+    pub rule: Option<Name>,
+    /// Why.
+    pub reason: Reason,
+    /// Whose consents the rule counted.
+    pub approvers: Vec<Name>,
+}
+
+impl Decision {
+    const fn refused(rule: Option<Name>, reason: Reason) -> Self {
+        Self { allowed: false, rule, reason, approvers: Vec::new() }
+    }
+}
+
+/// Which rule decides.
+pub(super) enum Verdict<'a> {
+    Denied(&'a Rule),
+    /// If its conditions hold.
+    Allowed(&'a Rule),
+    Nobody(Option<(&'a Rule, Reason)>),
+}
+
+impl Policy {
+    /// Decides. Denied by default; a deny rule that is about the request beats every allow rule; else the first allow rule
+    /// in the file that is about it decides, and if one of its conditions does not hold, no later rule is asked.
+    ///
+    /// Conditions are looked at in this order: rate, approvals, signing rules. Those that hold before one that does not have
+    /// taken what they take: a request that is refused for lack of approvals counts for its rate. Slots come last; they may
+    /// wait for the disk.
+    pub fn decide<S: SlotState>(&self, request: &Request<'_>, now: UnixTime, state: &State<S>) -> Decision {
+        if !self.knows(request) {
+            return Decision::refused(None, Reason::CredentialWithdrawn);
+        }
+        match self.verdict(request.client().as_str(), request.ask(), now) {
+            Verdict::Denied(rule) => Decision::refused(Some(rule.name.clone()), Reason::Denied),
+            Verdict::Nobody(Some((rule, reason))) => Decision::refused(Some(rule.name.clone()), reason),
+            Verdict::Nobody(None) => Decision::refused(None, Reason::NoRule),
+            Verdict::Allowed(rule) => {
+                let decided_by = Some(rule.name.clone());
+                match self.check_conditions(rule, request, now, state) {
+                    Ok(approvers) => Decision { allowed: true, rule: decided_by, reason: Reason::Allowed, approvers },
+                    Err(reason) => Decision::refused(decided_by, reason),
+                }
+            }
+        }
+    }
+
+    pub(super) fn verdict(&self, client: &str, ask: &Ask<'_>, now: UnixTime) -> Verdict<'_> {
+        let (mut first, mut asleep) = (None, None);
+        for rule in &self.rules {
+            match (rule.mismatch(client, ask, now), rule.effect) {
+                (None, Effect::Deny) => return Verdict::Denied(rule),
+                (None, Effect::Allow) => first = first.or(Some(rule)),
+                (Some(Mismatch::Validity(invalid)), Effect::Allow) => {
+                    asleep = asleep.or(Some((rule, Reason::NotInForce(invalid))));
+                }
+                (Some(_), _) => {}
+            }
+        }
+        first.map_or(Verdict::Nobody(asleep), Verdict::Allowed)
+    }
+
+    fn check_conditions<S: SlotState>(
+        &self,
+        rule: &Rule,
+        request: &Request<'_>,
+        now: UnixTime,
+        state: &State<S>,
+    ) -> Result<Vec<Name>, Reason> {
+        if let Some(rate) = rule.rate {
+            state.take(&rule.name, request.client(), rate, now)?;
+        }
+        let consents = match &rule.approvals {
+            None => Consents::default(),
+            Some(quorum) => {
+                let consents = count(&quorum.of, request.ask(), request.statement(), now);
+                if consents.approvers.len() < quorum.need {
+                    return Err(Reason::TooFewApprovals { need: quorum.need, consents });
+                }
+                consents
+            }
+        };
+        self.signing
+            .iter()
+            .filter(|signing| signing.covers(request.ask()))
+            .try_for_each(|signing| signing.take(request.ask(), request.statement(), &state.slots))?;
+        Ok(consents.approvers)
+    }
+}

@@ -1,0 +1,187 @@
+//! How the policy would decide, rule by rule.
+
+use core::fmt;
+
+use serde::Serialize;
+
+use super::decide::Verdict;
+use super::{Effect, Policy, Rule};
+use crate::approval::count;
+use crate::{Ask, Digest, Name, Operation, UnixTime};
+
+/// What the answer would be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Answer {
+    /// Allowed.
+    Allow,
+    /// Refused.
+    Deny,
+    /// It depends on what the node remembers: on rates or slots.
+    Depends,
+}
+
+/// How the policy would decide about a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Explanation {
+    /// Who would ask.
+    pub client: String,
+    /// For what.
+    pub operation: Operation,
+    /// With which key.
+    pub key: Option<String>,
+    /// When.
+    pub time: UnixTime,
+    /// What the answer would be.
+    pub answer: Answer,
+    /// The rule that decides.
+    pub rule: Option<Name>,
+    /// Why.
+    pub reason: String,
+    /// All rules in the file's order.
+    pub rules: Vec<RuleReport>,
+    /// What the rule that decides, and signing rules, demand.
+    pub conditions: Vec<ConditionReport>,
+}
+
+/// A rule and a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RuleReport {
+    /// The rule.
+    pub rule: Name,
+    /// Where it stands in the file, from 1.
+    pub line: usize,
+    /// What it does.
+    pub effect: Effect,
+    /// Whether it is about the request.
+    pub matches: bool,
+    /// Whether it decides.
+    pub decides: bool,
+    /// Why it is not about the request, or does not decide.
+    pub why: String,
+}
+
+/// A condition and a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ConditionReport {
+    /// The condition.
+    pub condition: String,
+    /// Whether it holds; `None` if that depends on what the node remembers.
+    pub holds: Option<bool>,
+    /// More about it.
+    pub detail: String,
+}
+
+impl Policy {
+    /// How the policy would decide about an ask of this client. Nobody needs to be recognised for that, and nothing is
+    /// changed: rates and slots are named, not counted.
+    #[must_use]
+    pub fn explain(&self, client: &str, ask: &Ask<'_>, now: UnixTime) -> Explanation {
+        let known = self.credentials.values().any(|name| name.as_str() == client);
+        let verdict = if known { self.verdict(client, ask, now) } else { Verdict::Nobody(None) };
+        let decides = match &verdict {
+            Verdict::Denied(rule) | Verdict::Allowed(rule) | Verdict::Nobody(Some((rule, _))) => Some(*rule),
+            Verdict::Nobody(None) => None,
+        };
+        let conditions = match &verdict {
+            Verdict::Allowed(rule) => self.conditions(rule, ask, now),
+            Verdict::Denied(_) | Verdict::Nobody(_) => Vec::new(),
+        };
+        let (answer, reason) = match &verdict {
+            Verdict::Allowed(_) => answer(&conditions),
+            Verdict::Denied(_) => (Answer::Deny, "a rule denies it".to_owned()),
+            Verdict::Nobody(Some((_, reason))) => (Answer::Deny, reason.to_string()),
+            Verdict::Nobody(None) if !known => (Answer::Deny, format!("the policy has no client {client:?}")),
+            Verdict::Nobody(None) => (Answer::Deny, "no rule allows it".to_owned()),
+        };
+        Explanation {
+            client: client.to_owned(),
+            operation: ask.operation,
+            key: ask.key.map(str::to_owned),
+            time: now,
+            answer,
+            rule: decides.map(|rule| rule.name.clone()),
+            reason,
+            rules: self.rules.iter().map(|rule| report(rule, decides, client, ask, now)).collect(),
+            conditions,
+        }
+    }
+
+    fn conditions(&self, rule: &Rule, ask: &Ask<'_>, now: UnixTime) -> Vec<ConditionReport> {
+        let mut conditions = Vec::new();
+        if let Some(rate) = rule.rate {
+            let detail = "depends on what the client asked before".to_owned();
+            conditions.push(ConditionReport { condition: format!("at most {rate}"), holds: None, detail });
+        }
+        if let Some(quorum) = &rule.approvals {
+            let consents = count(&quorum.of, ask, Digest::of(ask.statement), now);
+            let names: Vec<_> = quorum.of.iter().map(|approver| approver.name.as_str()).collect();
+            conditions.push(ConditionReport {
+                condition: format!("{} approvals of {}", quorum.need, names.join(", ")),
+                holds: Some(consents.approvers.len() >= quorum.need),
+                detail: format!("has {}: {consents}", consents.approvers.len()),
+            });
+        }
+        for signing in self.signing.iter().filter(|signing| signing.covers(ask)) {
+            let (holds, detail) = match signing.slot_of(ask) {
+                Ok(slot) => (None, format!("depends on what was signed for slot {slot} before")),
+                Err(reason) => (Some(false), reason.to_string()),
+            };
+            let condition = format!("signing rule {}: {signing}", signing.name);
+            conditions.push(ConditionReport { condition, holds, detail });
+        }
+        conditions
+    }
+}
+
+fn answer(conditions: &[ConditionReport]) -> (Answer, String) {
+    let failed = conditions.iter().find(|condition| condition.holds == Some(false));
+    let open = conditions.iter().any(|condition| condition.holds.is_none());
+    match failed {
+        Some(failed) => (Answer::Deny, format!("{}: {}", failed.condition, failed.detail)),
+        None if open => (Answer::Depends, "allowed, if the conditions below hold".to_owned()),
+        None => (Answer::Allow, "allowed".to_owned()),
+    }
+}
+
+fn report(rule: &Rule, decides: Option<&Rule>, client: &str, ask: &Ask<'_>, now: UnixTime) -> RuleReport {
+    let mismatch = rule.mismatch(client, ask, now);
+    let is_decider = decides.is_some_and(|decider| decider.name == rule.name);
+    let why = match (&mismatch, decides) {
+        (Some(mismatch), _) => mismatch.to_string(),
+        (None, _) if is_decider => "it is about this request and decides".to_owned(),
+        (None, Some(decider)) => match decider.effect {
+            Effect::Deny => format!("it is about this request, but rule {} denies it", decider.name),
+            Effect::Allow => format!("it is about this request, but rule {} comes first", decider.name),
+        },
+        (None, None) => "it is about this request, but the policy does not know the client".to_owned(),
+    };
+    let (rule, line, effect) = (rule.name.clone(), rule.line, rule.effect);
+    RuleReport { rule, line, effect, matches: mismatch.is_none(), decides: is_decider, why }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let answer = match self.answer {
+            Answer::Allow => "ALLOWED",
+            Answer::Deny => "REFUSED",
+            Answer::Depends => "DEPENDS",
+        };
+        write!(f, "{answer}: {}", self.reason)?;
+        writeln!(f, "{}", self.rule.as_ref().map_or(String::new(), |rule| format!(" (rule {rule})")))?;
+        for condition in &self.conditions {
+            let holds = match condition.holds {
+                Some(true) => "yes",
+                Some(false) => "no",
+                None => "?",
+            };
+            writeln!(f, "  {holds:<4}{}: {}", condition.condition, condition.detail)?;
+        }
+        writeln!(f, "Rules:")?;
+        for rule in &self.rules {
+            let mark = if rule.decides { "->" } else { "" };
+            writeln!(f, "  {mark:<3}{} {} (line {}): {}", rule.effect, rule.rule, rule.line, rule.why)?;
+        }
+        Ok(())
+    }
+}

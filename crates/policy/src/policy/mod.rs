@@ -1,0 +1,89 @@
+//! The policy: clients and rules, checked and immutable. Asking it changes nothing but the [`State`] it is given.
+
+mod decide;
+mod explain;
+mod reason;
+mod rule;
+mod signing;
+
+use std::collections::HashMap;
+
+pub use decide::{Decision, State};
+pub use explain::{Answer, ConditionReport, Explanation, RuleReport};
+pub use reason::Reason;
+pub use rule::Effect;
+pub(crate) use rule::{Clients, Quorum, Rule};
+pub(crate) use signing::{SigningRule, SlotSource};
+
+use crate::request::Credential;
+use crate::{Ask, Caller, Digest, Name, Request, SignedRequest, Token, Unidentified, UnixTime};
+
+/// Who may ask for what.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    pub(crate) credentials: HashMap<Credential, Name>,
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) signing: Vec<SigningRule>,
+    pub(crate) digest: Digest,
+}
+
+impl Policy {
+    /// The digest of the file it was read from, to tell whether two nodes have the same.
+    #[must_use]
+    pub const fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// The names of the rules, in the file's order.
+    pub fn rules(&self) -> impl Iterator<Item = &Name> {
+        self.rules.iter().map(|rule| &rule.name)
+    }
+
+    /// The names of the signing rules, in the file's order.
+    pub fn signing_rules(&self) -> impl Iterator<Item = &Name> {
+        self.signing.iter().map(|rule| &rule.name)
+    }
+
+    /// The client whose certificate has this SHA-256 fingerprint. That it holds the certificate's private key is for the
+    /// connection to establish before.
+    ///
+    /// # Errors
+    /// [`Unidentified::Certificate`].
+    pub fn caller_by_certificate(&self, fingerprint: [u8; 32]) -> Result<Caller, Unidentified> {
+        let fingerprint = Digest(fingerprint);
+        self.caller(Credential::Certificate(fingerprint)).ok_or(Unidentified::Certificate(fingerprint))
+    }
+
+    /// The client that was given this token.
+    ///
+    /// # Errors
+    /// [`Unidentified::Token`].
+    pub fn caller_by_token(&self, token: &Token) -> Result<Caller, Unidentified> {
+        self.caller(Credential::Token(token.hash())).ok_or(Unidentified::Token)
+    }
+
+    /// The request of the client that signed precisely this ask, whoever brought it.
+    ///
+    /// # Errors
+    /// [`Unidentified::Key`] or [`Unidentified::Signed`].
+    pub fn signed_request<'a>(
+        &self,
+        signed: &SignedRequest,
+        ask: Ask<'a>,
+        now: UnixTime,
+    ) -> Result<Request<'a>, Unidentified> {
+        let signer = *signed.signer();
+        let caller = self.caller(Credential::Key(signer)).ok_or(Unidentified::Key(signer))?;
+        signed.verify(&ask, now)?;
+        Ok(Request::new(caller, ask))
+    }
+
+    fn caller(&self, credential: Credential) -> Option<Caller> {
+        self.credentials.get(&credential).map(|client| Caller::new(client.clone(), credential))
+    }
+
+    /// Whether the client still has what it was recognised by.
+    fn knows(&self, request: &Request<'_>) -> bool {
+        self.credentials.get(request.credential()) == Some(request.client())
+    }
+}

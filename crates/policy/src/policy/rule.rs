@@ -1,0 +1,103 @@
+//! A rule, and whether it is about a request.
+
+use std::collections::BTreeSet;
+
+use core::fmt;
+
+use serde::Serialize;
+
+use crate::approval::Approver;
+use crate::name::KeyPattern;
+use crate::operation::OperationSet;
+use crate::rate::Rate;
+use crate::time::Invalid;
+use crate::{Ask, Name, Operation, UnixTime, Validity};
+
+/// What a rule does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Effect {
+    /// It allows, under its conditions.
+    Allow,
+    /// It refuses, whatever others allow.
+    Deny,
+}
+
+impl fmt::Display for Effect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Allow => "allow",
+            Self::Deny => "deny",
+        })
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Rule {
+    pub(crate) name: Name,
+    /// Where it stands in the file, from 1.
+    pub(crate) line: usize,
+    pub(crate) effect: Effect,
+    pub(crate) clients: Clients,
+    pub(crate) keys: Vec<KeyPattern>,
+    pub(crate) operations: OperationSet,
+    /// Prefixes; none means every label.
+    pub(crate) labels: Vec<String>,
+    pub(crate) validity: Validity,
+    pub(crate) rate: Option<Rate>,
+    pub(crate) approvals: Option<Quorum>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Clients {
+    All,
+    Named(BTreeSet<Name>),
+}
+
+/// m of n approvers.
+#[derive(Clone, Debug)]
+pub(crate) struct Quorum {
+    pub(crate) of: Vec<Approver>,
+    pub(crate) need: usize,
+}
+
+/// Why a rule is not about a request.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Mismatch {
+    #[error("it is not about client {0}")]
+    Client(String),
+    #[error("it is not about {0}")]
+    Operation(Operation),
+    #[error("it is not about key {0}")]
+    Key(String),
+    #[error("it is not about requests without a key; those need keys = [\"*\"]")]
+    NoKey,
+    #[error("the label begins with none of its labels")]
+    Label,
+    #[error(transparent)]
+    Validity(Invalid),
+}
+
+impl Rule {
+    /// The first reason why the rule is not about the ask. Validity comes last: a rule that fails by it alone would decide at
+    /// another time.
+    pub(crate) fn mismatch(&self, client: &str, ask: &Ask<'_>, now: UnixTime) -> Option<Mismatch> {
+        let named = match &self.clients {
+            Clients::All => true,
+            Clients::Named(names) => names.iter().any(|name| name.as_str() == client),
+        };
+        if !named {
+            return Some(Mismatch::Client(client.to_owned()));
+        }
+        if !self.operations.contains(ask.operation) {
+            return Some(Mismatch::Operation(ask.operation));
+        }
+        if !self.keys.iter().any(|pattern| pattern.matches(ask.key)) {
+            return Some(ask.key.map_or(Mismatch::NoKey, |key| Mismatch::Key(key.to_owned())));
+        }
+        if !self.labels.is_empty() && !self.labels.iter().any(|prefix| ask.label.starts_with(prefix.as_bytes())) {
+            return Some(Mismatch::Label);
+        }
+        self.validity.check(now).err().map(Mismatch::Validity)
+    }
+}

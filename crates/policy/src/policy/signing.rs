@@ -1,0 +1,102 @@
+//! Signing rules: what every allowed signature with a key must obey, whichever rule allowed it.
+
+use core::fmt;
+
+use crate::name::KeyPattern;
+use crate::operation::OperationSet;
+use crate::slots::{SlotDecision, SlotOrder, SlotScope, SlotState};
+use crate::{Ask, Digest, Name, Reason};
+
+const DOMAIN: &str = "theta/slot/v1";
+
+#[derive(Clone, Debug)]
+pub(crate) struct SigningRule {
+    pub(crate) name: Name,
+    pub(crate) keys: Vec<KeyPattern>,
+    pub(crate) operations: OperationSet,
+    pub(crate) slot: SlotSource,
+    pub(crate) order: SlotOrder,
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+}
+
+/// Where the slot of a message is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SlotSource {
+    /// In the request: the client is trusted to say which slot its message is for.
+    Claimed,
+    /// In the first eight bytes of the message, big-endian.
+    MessagePrefix,
+    /// In the request; the message must be the SHA-256 digest of its eight bytes, big-endian.
+    MessageSha256,
+}
+
+impl SlotSource {
+    pub(crate) const ALL: [Self; 3] = [Self::Claimed, Self::MessagePrefix, Self::MessageSha256];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Claimed => "claimed",
+            Self::MessagePrefix => "message-prefix",
+            Self::MessageSha256 => "message-sha256",
+        }
+    }
+}
+
+impl fmt::Display for SigningRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let order = if self.order == SlotOrder::Increasing { ", upwards only" } else { "" };
+        write!(f, "one message for a slot from {} to {} ({}){order}", self.first, self.last, self.slot.name())
+    }
+}
+
+impl SigningRule {
+    pub(crate) fn covers(&self, ask: &Ask<'_>) -> bool {
+        self.operations.contains(ask.operation) && self.keys.iter().any(|pattern| pattern.matches(ask.key))
+    }
+
+    /// What can be checked without the state: the slot.
+    pub(crate) fn slot_of(&self, ask: &Ask<'_>) -> Result<u64, Reason> {
+        let signing = || self.name.clone();
+        let slot = match self.slot {
+            SlotSource::Claimed => ask.slot,
+            SlotSource::MessagePrefix => {
+                let prefix = ask.statement.first_chunk().map(|bytes| u64::from_be_bytes(*bytes));
+                let prefix = prefix.ok_or_else(|| Reason::SlotUnreadable { signing: signing() })?;
+                if ask.slot.is_some_and(|slot| slot != prefix) {
+                    return Err(Reason::SlotDiffers { signing: signing() });
+                }
+                Some(prefix)
+            }
+            SlotSource::MessageSha256 => {
+                let digest = ask.slot.map(|slot| Digest::of(&slot.to_be_bytes()));
+                if digest.is_some_and(|digest| digest.0 != ask.statement) {
+                    return Err(Reason::SlotDiffers { signing: signing() });
+                }
+                ask.slot
+            }
+        };
+        let slot = slot.ok_or_else(|| Reason::SlotMissing { signing: signing() })?;
+        if (self.first..=self.last).contains(&slot) {
+            Ok(slot)
+        } else {
+            Err(Reason::SlotOutside { signing: signing(), slot, first: self.first, last: self.last })
+        }
+    }
+
+    /// Takes the slot for this message, or says why not.
+    pub(crate) fn take(&self, ask: &Ask<'_>, statement: Digest, state: &impl SlotState) -> Result<(), Reason> {
+        let slot = self.slot_of(ask)?;
+        let signing = self.name.clone();
+        let scope = SlotScope { key: ask.key.unwrap_or_default(), rule: signing.as_str() };
+        // The operation, too: a message to sign and a coin of the same bytes are two.
+        let mut decided = vec![ask.operation.code()];
+        decided.extend_from_slice(&statement.0);
+        match state.decide(scope, slot, Digest::in_domain(DOMAIN, &decided), self.order) {
+            Ok(SlotDecision::Allowed | SlotDecision::Same) => Ok(()),
+            Ok(SlotDecision::Conflict) => Err(Reason::SlotTaken { signing, slot }),
+            Ok(SlotDecision::Below { mark }) => Err(Reason::SlotOver { signing, slot, mark }),
+            Err(error) => Err(Reason::SlotsUnavailable { signing, problem: error.to_string() }),
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! What is asked, and who asks.
+//!
+//! An [`Ask`] is what a request says; anybody can make one. A [`Request`] is an ask whose asker is known: only a
+//! [`Caller`], or a signature over that very ask, turns one into the other, and only a policy hands out callers. So nothing
+//! that was not authenticated can reach a decision.
+
+mod signed;
+
+pub use signed::{
+    MOST_LABEL, MOST_REQUEST_LIFETIME, RequestTerms, SignedRequest, SignedRequestError, SignedRequestTextError,
+};
+
+use crate::{Approval, Digest, Name, Operation, TokenHash, VerifyingKey};
+
+/// What a request says.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask<'a> {
+    /// The name of the group that is asked: consents for another group mean nothing here.
+    pub group: &'a str,
+    /// Which key, if any.
+    pub key: Option<&'a str>,
+    /// What for.
+    pub operation: Operation,
+    /// The label of a ciphertext, empty if there is none.
+    pub label: &'a [u8],
+    /// What the operation is about, complete: the message, the ciphertext's header, the coin's name, the encoded change of
+    /// a key.
+    pub statement: &'a [u8],
+    /// Whatever else changes the result, as the seed of a re-randomised key; mostly empty.
+    pub parameters: &'a [u8],
+    /// For which slot, where a signing rule counts slots.
+    pub slot: Option<u64>,
+    /// Consents that came with the request.
+    pub approvals: &'a [Approval],
+}
+
+impl<'a> Ask<'a> {
+    /// An operation of a group, about nothing yet.
+    #[must_use]
+    pub const fn new(group: &'a str, operation: Operation) -> Self {
+        Self { group, key: None, operation, label: b"", statement: b"", parameters: b"", slot: None, approvals: &[] }
+    }
+}
+
+/// How somebody was recognised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Credential {
+    Certificate(Digest),
+    Token(TokenHash),
+    Key(VerifyingKey),
+}
+
+impl Credential {
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Certificate(_) => "certificate",
+            Self::Token(_) => "token",
+            Self::Key(_) => "signature",
+        }
+    }
+}
+
+/// A client that was recognised by its certificate or token. It stays one for as long as the policy in force knows the
+/// credential: every decision looks again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    client: Name,
+    credential: Credential,
+}
+
+impl Caller {
+    pub(crate) const fn new(client: Name, credential: Credential) -> Self {
+        Self { client, credential }
+    }
+
+    /// The client's name.
+    #[must_use]
+    pub const fn client(&self) -> &Name {
+        &self.client
+    }
+
+    /// What this client asks.
+    #[must_use]
+    pub fn asks<'a>(&self, ask: Ask<'a>) -> Request<'a> {
+        Request::new(self.clone(), ask)
+    }
+}
+
+/// An ask whose asker is known.
+#[derive(Clone, Debug)]
+pub struct Request<'a> {
+    caller: Caller,
+    ask: Ask<'a>,
+    statement: Digest,
+}
+
+impl<'a> Request<'a> {
+    pub(crate) fn new(caller: Caller, ask: Ask<'a>) -> Self {
+        Self { caller, ask, statement: Digest::of(ask.statement) }
+    }
+
+    /// Who asks.
+    #[must_use]
+    pub const fn client(&self) -> &Name {
+        &self.caller.client
+    }
+
+    /// How the client was recognised: `certificate`, `token` or `signature`.
+    #[must_use]
+    pub const fn recognised_by(&self) -> &'static str {
+        self.caller.credential.name()
+    }
+
+    /// What is asked.
+    #[must_use]
+    pub const fn ask(&self) -> &Ask<'a> {
+        &self.ask
+    }
+
+    /// The digest of the statement.
+    #[must_use]
+    pub const fn statement(&self) -> Digest {
+        self.statement
+    }
+
+    pub(crate) const fn credential(&self) -> &Credential {
+        &self.caller.credential
+    }
+}
+
+/// Nobody that the policy knows.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unidentified {
+    /// No client has this certificate.
+    #[error("no client of the policy has the certificate {0}; add it to a [[client]] of the policy file")]
+    Certificate(Digest),
+    /// No client has this token. It is not repeated here: it may be a secret.
+    #[error("no client of the policy has this token; check that it is complete, or ask for a new one")]
+    Token,
+    /// No client has this key.
+    #[error("no client of the policy has the signing key {0}; add it to a [[client]] of the policy file")]
+    Key(VerifyingKey),
+    /// The signature does not cover what is asked.
+    #[error("the signed request is refused: {0}")]
+    Signed(#[from] SignedRequestError),
+}

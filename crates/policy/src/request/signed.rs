@@ -1,0 +1,205 @@
+//! Requests that a client signs, so that any node may relay them and each checks for itself.
+//!
+//! Replay: whoever saw a signed request can send it again until it expires, at most [`MOST_REQUEST_LIFETIME`] after it
+//! begins. That gains nothing. A decryption, signature or coin is an instance that is named by its content: the request
+//! meets the instance that it already made. A change of a key has no such content, so its ceremony takes
+//! [`SignedRequest::id`] for its name, and a second one of that name is the first.
+
+use super::Ask;
+use crate::encoding::{ArmorError, DecodeError, Decoder, Encoder, armor, dearmor};
+use crate::time::Invalid;
+use crate::{Digest, Name, Operation, Signature, SigningKey, UnixTime, Validity, VerifyingKey};
+
+/// The longest that a signed request may be valid: an hour, in milliseconds.
+pub const MOST_REQUEST_LIFETIME: u64 = 3_600_000;
+/// The longest label, in bytes: that of a ciphertext.
+pub const MOST_LABEL: usize = 64 << 10;
+
+const DOMAIN: &str = "theta/request/v1";
+const ID_DOMAIN: &str = "theta/request-id/v1";
+const ARMOR: &str = "THETA REQUEST";
+
+/// What a client signs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestTerms {
+    /// To which group.
+    pub group: Name,
+    /// Which key, if any.
+    pub key: Option<Name>,
+    /// What for.
+    pub operation: Operation,
+    /// The label; at most [`MOST_LABEL`] bytes.
+    pub label: Vec<u8>,
+    /// The digest of the statement.
+    pub statement: Digest,
+    /// The digest of the parameters.
+    pub parameters: Digest,
+    /// For which slot.
+    pub slot: Option<u64>,
+    /// When; at most [`MOST_REQUEST_LIFETIME`]. Clocks differ: let it begin a minute ago.
+    pub validity: Validity,
+    /// Random: tells apart what is meant to be asked twice.
+    pub nonce: [u8; 16],
+}
+
+/// A request and its client's signature.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignedRequest {
+    terms: RequestTerms,
+    signer: VerifyingKey,
+    signature: Signature,
+}
+
+/// Why a signed request stands for nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SignedRequestError {
+    /// Signed for something else.
+    #[error("it was signed for another {0}")]
+    Differs(&'static str),
+    /// Signed for another time.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// Not signed by its signer.
+    #[error("its signature is false")]
+    FalseSignature,
+}
+
+/// A text that holds no signed request.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a signed request: {0}")]
+pub enum SignedRequestTextError {
+    /// Not even bytes.
+    Armor(#[from] ArmorError),
+    /// Other bytes.
+    Decode(#[from] DecodeError),
+}
+
+impl RequestTerms {
+    /// The terms of an ask.
+    ///
+    /// # Errors
+    /// [`crate::NameError`] if the group's or the key's name is none.
+    pub fn of(ask: &Ask<'_>, validity: Validity, nonce: [u8; 16]) -> Result<Self, crate::NameError> {
+        Ok(Self {
+            group: ask.group.parse()?,
+            key: ask.key.map(str::parse).transpose()?,
+            operation: ask.operation,
+            label: ask.label.to_vec(),
+            statement: Digest::of(ask.statement),
+            parameters: Digest::of(ask.parameters),
+            slot: ask.slot,
+            validity,
+            nonce,
+        })
+    }
+
+    fn encode(&self, signer: &VerifyingKey) -> Vec<u8> {
+        Encoder::new(DOMAIN)
+            .text(self.group.as_str())
+            .optional(self.key.as_ref(), |encoder, key| encoder.text(key.as_str()))
+            .u8(self.operation.code())
+            .bytes(&self.label)
+            .raw(&self.statement.0)
+            .raw(&self.parameters.0)
+            .optional(self.slot, Encoder::u64)
+            .validity(self.validity)
+            .raw(&self.nonce)
+            .raw(signer.as_bytes())
+            .finish()
+    }
+}
+
+impl SignedRequest {
+    /// Signs.
+    #[must_use]
+    pub fn sign(terms: RequestTerms, key: &SigningKey) -> Self {
+        let signer = key.verifying_key();
+        let signature = key.sign(&terms.encode(&signer));
+        Self { terms, signer, signature }
+    }
+
+    /// What was signed.
+    #[must_use]
+    pub const fn terms(&self) -> &RequestTerms {
+        &self.terms
+    }
+
+    /// Whose signature it claims to have.
+    #[must_use]
+    pub const fn signer(&self) -> &VerifyingKey {
+        &self.signer
+    }
+
+    /// The name of this request, the same for every copy of it.
+    #[must_use]
+    pub fn id(&self) -> Digest {
+        Digest::in_domain(ID_DOMAIN, &self.terms.encode(&self.signer))
+    }
+
+    /// Whether its signer asks precisely this, now.
+    ///
+    /// # Errors
+    /// [`SignedRequestError`].
+    pub fn verify(&self, ask: &Ask<'_>, now: UnixTime) -> Result<(), SignedRequestError> {
+        let terms = &self.terms;
+        let same = [
+            ("group", terms.group.as_str() == ask.group),
+            ("key", terms.key.as_ref().map(Name::as_str) == ask.key),
+            ("operation", terms.operation == ask.operation),
+            ("label", terms.label == ask.label),
+            ("statement", terms.statement == Digest::of(ask.statement)),
+            ("choice of parameters", terms.parameters == Digest::of(ask.parameters)),
+            ("slot", terms.slot == ask.slot),
+        ];
+        if let Some((what, _)) = same.into_iter().find(|(_, same)| !same) {
+            return Err(SignedRequestError::Differs(what));
+        }
+        terms.validity.check_bounded(now, MOST_REQUEST_LIFETIME)?;
+        let message = terms.encode(&self.signer);
+        self.signer.verify(&message, &self.signature).map_err(|_| SignedRequestError::FalseSignature)
+    }
+
+    /// The bytes that travel: the terms as they were signed, then the signature.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = self.terms.encode(&self.signer);
+        bytes.extend_from_slice(&self.signature.0);
+        bytes
+    }
+
+    /// The inverse of [`SignedRequest::encode`]. The signature is not looked at.
+    ///
+    /// # Errors
+    /// [`DecodeError`].
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut decoder = Decoder::new(bytes, DOMAIN)?;
+        let terms = RequestTerms {
+            group: decoder.name()?,
+            key: decoder.optional(Decoder::name)?,
+            operation: decoder.operation()?,
+            label: decoder.bytes(MOST_LABEL)?.to_vec(),
+            statement: Digest(decoder.array()?),
+            parameters: Digest(decoder.array()?),
+            slot: decoder.optional(Decoder::u64)?,
+            validity: decoder.validity()?,
+            nonce: decoder.array()?,
+        };
+        let signer = VerifyingKey::from_bytes(decoder.array()?).ok_or(DecodeError::Field("the signer's key"))?;
+        let signature = Signature(decoder.array()?);
+        decoder.finish(Self { terms, signer, signature })
+    }
+
+    /// The text form, for files.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        armor(ARMOR, &self.encode())
+    }
+
+    /// The inverse of [`SignedRequest::to_text`].
+    ///
+    /// # Errors
+    /// [`SignedRequestTextError`].
+    pub fn from_text(text: &str) -> Result<Self, SignedRequestTextError> {
+        Ok(Self::decode(&dearmor(ARMOR, text)?)?)
+    }
+}

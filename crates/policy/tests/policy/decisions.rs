@@ -1,0 +1,167 @@
+//! Which rule decides, and every way for it to be about something else.
+
+use proptest::prelude::*;
+use theta_policy::{Answer, Ask, Effect, Invalid, Operation, Reason, Token, Unidentified, UnixTime};
+
+use crate::support::{NOW, alice, allow, ask_once, fingerprint, people, policy, rule, sign, state};
+
+#[test]
+fn nothing_is_allowed_by_default() {
+    let empty = policy("");
+    let decision = ask_once(&empty, sign(b"m"));
+    assert_eq!((decision.allowed, decision.rule, decision.reason), (false, None, Reason::NoRule));
+}
+
+#[test]
+fn a_rule_is_about_its_clients_keys_operations_and_labels_alone() {
+    let policy = policy(&allow("r", "alice", "mail-*", "decapsulate", "labels = [\"in/\", \"out/\"]"));
+    let good = Ask { key: Some("mail-1"), label: b"in/1", ..Ask::new("demo", Operation::Decapsulate) };
+    let decision = ask_once(&policy, good);
+    assert_eq!((decision.allowed, decision.rule.unwrap().as_str()), (true, "r"));
+    assert!(ask_once(&policy, Ask { label: b"out/", ..good }).allowed);
+    for other in [
+        Ask { key: Some("root"), ..good },
+        Ask { key: None, ..good },
+        Ask { operation: Operation::Sign, ..good },
+        Ask { label: b"", ..good },
+        Ask { label: b"in", ..good },
+        Ask { label: b"\xff\xfe", ..good },
+    ] {
+        assert_eq!(ask_once(&policy, other).reason, Reason::NoRule, "{other:?}");
+    }
+    let bob = policy.caller_by_certificate(fingerprint(2)).unwrap();
+    assert_eq!(policy.decide(&bob.asks(good), NOW, &state()).reason, Reason::NoRule);
+}
+
+#[test]
+fn deny_beats_every_allow_wherever_it_stands() {
+    for order in [true, false] {
+        let (yes, no) = (allow("yes", "*", "*", "*", ""), rule("deny", "no", "alice", "root", "sign", ""));
+        let policy = policy(&if order { yes + &no } else { no + &yes });
+        let decision = ask_once(&policy, sign(b"m"));
+        assert_eq!((decision.reason, decision.rule.unwrap().as_str()), (Reason::Denied, "no"));
+        assert!(ask_once(&policy, Ask { operation: Operation::FlipCoin, ..sign(b"m") }).allowed);
+    }
+}
+
+#[test]
+fn the_first_allow_decides_and_nothing_falls_through() {
+    let strict = allow("strict", "alice", "root", "sign", "approvals = { of = [\"x\"], need = 1 }");
+    let policy = policy(&(strict + &allow("lax", "*", "*", "*", "")));
+    let decision = ask_once(&policy, sign(b"m"));
+    assert_eq!(decision.rule.unwrap().as_str(), "strict");
+    assert!(matches!(decision.reason, Reason::TooFewApprovals { need: 1, .. }));
+}
+
+#[test]
+fn a_rule_out_of_force_is_absent_and_named() {
+    let window = "from = 2026-11-21T08:30:00Z\nuntil = 2026-11-21T08:31:00Z";
+    let alone = policy(&allow("r", "alice", "root", "sign", window));
+    let at = |millis| alone.decide(&alice(&alone).asks(sign(b"m")), UnixTime(millis), &state());
+    assert!(at(NOW.0).allowed && at(NOW.0 + 59_999).allowed);
+    assert_eq!(at(NOW.0 - 1).reason, Reason::NotInForce(Invalid::NotYet(NOW)));
+    let end = UnixTime(NOW.0 + 60_000);
+    let late = at(end.0);
+    assert_eq!((late.reason, late.rule.unwrap().as_str()), (Reason::NotInForce(Invalid::Expired(end)), "r"));
+
+    let followed = policy(&(allow("r", "alice", "root", "sign", window) + &allow("next", "alice", "root", "sign", "")));
+    let decision = followed.decide(&alice(&followed).asks(sign(b"m")), end, &state());
+    assert_eq!((decision.allowed, decision.rule.unwrap().as_str()), (true, "next"));
+
+    let deny = policy(&(rule("deny", "closed", "*", "*", "*", window) + &allow("open", "*", "*", "*", "")));
+    assert_eq!(ask_once(&deny, sign(b"m")).reason, Reason::Denied);
+    assert!(deny.decide(&alice(&deny).asks(sign(b"m")), end, &state()).allowed);
+}
+
+#[test]
+fn what_names_no_key_needs_a_rule_for_all_keys() {
+    let ask = Ask::new("demo", Operation::Status);
+    assert!(ask_once(&policy(&allow("r", "alice", "*", "status", "")), ask).allowed);
+    assert!(!ask_once(&policy(&allow("r", "alice", "s*", "status", "")), ask).allowed);
+}
+
+#[test]
+fn strangers_and_withdrawn_credentials_get_nothing() {
+    let open = allow("r", "*", "*", "*", "");
+    let before = policy(&open);
+    assert!(matches!(before.caller_by_certificate(fingerprint(9)), Err(Unidentified::Certificate(_))));
+    let token: Token = "theta-token-AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8".parse().unwrap();
+    assert_eq!(before.caller_by_token(&token), Err(Unidentified::Token));
+    let text =
+        people().replace("name = \"bob\"\n", &format!("name = \"bob\"\ntokens = [\"{}\"]\n", token.hash())) + &open;
+    let after =
+        theta_policy::Policy::parse(&text.replace(&format!("{:064x}", 1), &format!("{:064x}", 7)), "p").unwrap();
+    assert_eq!(after.caller_by_token(&token).unwrap().client().as_str(), "bob");
+
+    let alice = alice(&before);
+    assert!(before.decide(&alice.asks(sign(b"m")), NOW, &state()).allowed);
+    assert_eq!(after.decide(&alice.asks(sign(b"m")), NOW, &state()).reason, Reason::CredentialWithdrawn);
+}
+
+#[test]
+fn explanations_name_every_rule() {
+    let tables = allow("other", "bob", "*", "*", "")
+        + &allow("strict", "alice", "root", "sign", "rate = \"5/min\"\napprovals = { of = [\"x\", \"y\"], need = 2 }")
+        + &allow("late", "alice", "*", "sign", "until = 2020-01-01T00:00:00Z")
+        + &allow("wide", "*", "*", "*", "")
+        + "[[signing]]\nname = \"heights\"\nkeys = [\"root\"]\nslot = \"claimed\"\n";
+    let policy = policy(&tables);
+    let explained = policy.explain("alice", &sign(b"m"), NOW);
+    assert_eq!((explained.answer, explained.rule.as_ref().unwrap().as_str()), (Answer::Deny, "strict"));
+    let text = explained.to_string();
+    for part in [
+        "REFUSED: 2 approvals of x, y: has 0: nobody (rule strict)",
+        "?   at most 5/min, burst 5",
+        "no  signing rule heights: one message for a slot from 0 to 18446744073709551615 (claimed): signing rule heights needs",
+        "allow other (line 20): it is not about client alice",
+        "-> allow strict (line 27): it is about this request and decides",
+        "allow late (line 35): it was valid until 2020-01-01T00:00:00Z",
+        "allow wide (line 42): it is about this request, but rule strict comes first",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in\n{text}");
+    }
+    let json = serde_json::to_value(&explained).unwrap();
+    assert_eq!((&json["answer"], &json["rules"][3]["matches"]), (&"deny".into(), &true.into()));
+    assert_eq!(json["rules"][0]["effect"], "allow");
+    let stranger = policy.explain("mallory", &sign(b"m"), NOW);
+    assert_eq!((stranger.answer, stranger.reason.as_str()), (Answer::Deny, "the policy has no client \"mallory\""));
+    let vote = Ask { slot: Some(1), ..sign(b"m") };
+    assert_eq!(policy.explain("bob", &vote, NOW).answer, Answer::Depends);
+    let coin = Ask { operation: Operation::FlipCoin, ..sign(b"m") };
+    assert_eq!(policy.explain("alice", &coin, NOW).answer, Answer::Allow);
+}
+
+/// The semantics once more, in the fewest words: `(effect, client is alice, key is root, valid now)`.
+fn oracle(rules: &[(bool, bool, bool, bool)]) -> Option<(usize, Effect)> {
+    let about = |&(_, client, key, valid): &(bool, bool, bool, bool)| client && key && valid;
+    let first = |wanted| rules.iter().position(|rule| rule.0 == wanted && about(rule));
+    first(false).map(|at| (at, Effect::Deny)).or_else(|| first(true).map(|at| (at, Effect::Allow)))
+}
+
+proptest! {
+    #[test]
+    fn decisions_and_explanations_agree_with_the_semantics(
+        rules in proptest::collection::vec(any::<(bool, bool, bool, bool)>(), 0..7),
+    ) {
+        let tables: String = rules.iter().enumerate().map(|(at, &(allows, client, key, valid))| rule(
+            if allows { "allow" } else { "deny" },
+            &format!("r{at}"),
+            if client { "alice" } else { "bob" },
+            if key { "ro*" } else { "leaf" },
+            "sign",
+            if valid { "until = 2030-01-01T00:00:00Z" } else { "until = 2020-01-01T00:00:00Z" },
+        )).collect();
+        let policy = policy(&tables);
+        let decision = ask_once(&policy, sign(b"m"));
+        let explained = policy.explain("alice", &sign(b"m"), NOW);
+        prop_assert_eq!(decision.allowed, explained.answer == Answer::Allow);
+        prop_assert_eq!(&decision.rule, &explained.rule);
+        match oracle(&rules) {
+            Some((at, effect)) => {
+                prop_assert_eq!(decision.allowed, effect == Effect::Allow);
+                prop_assert_eq!(decision.rule.unwrap().to_string(), format!("r{at}"));
+            }
+            None => prop_assert!(!decision.allowed),
+        }
+    }
+}
