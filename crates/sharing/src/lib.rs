@@ -3,15 +3,21 @@
 //! - [`split`]: Shamir's sharing; [`ShareIndex`] and [`Threshold`] say who holds what and how many must agree;
 //! - [`InterpolationSet`]: Lagrange interpolation at zero, of scalars and "in the exponent";
 //! - [`dleq`]: Chaum-Pedersen proofs of equal discrete logarithms, one by one and in batches;
+//! - [`Polynomial`], [`Commitments`], [`pedersen`]: sharing by dealers that nobody trusts (Feldman, Pedersen);
 //! - [`Encoded`]: an element beside its encoding, for those who need both more than once.
 
+mod dealing;
 pub mod dleq;
 mod encoded;
+mod feldman;
 mod interpolation;
+pub mod pedersen;
 mod shamir;
 mod threshold;
 
+pub use dealing::{Polynomial, coefficients_at, interpolate_at};
 pub use encoded::Encoded;
+pub use feldman::{Commitments, CommittedShare, vartime_false_shares};
 pub use interpolation::{InterpolationError, InterpolationSet, coefficients_at_zero, vartime_interpolate_at_zero};
 pub use shamir::split;
 pub use threshold::{ShareIndex, Threshold, ThresholdError};

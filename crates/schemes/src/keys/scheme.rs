@@ -68,4 +68,20 @@ pub trait CurveScheme:
     fn check_possession(_public_key: &<Self::KeyGroup as Group>::Element, proof: Option<&[u8]>) -> bool {
         proof.is_none()
     }
+
+    /// Whether `share` is what [`prove_possession`](Self::prove_possession) gives for the group's public key and the key
+    /// share behind `verification_key`: one party's part of the proof of a key that nobody knows.
+    fn check_possession_share(
+        _public_key: &<Self::KeyGroup as Group>::Element,
+        _verification_key: &<Self::KeyGroup as Group>::Element,
+        _share: &[u8],
+    ) -> bool {
+        false
+    }
+
+    /// The proof of possession from k parties' parts; it is as good as they are. `None` if the scheme has no proofs, or
+    /// for parts that are no group elements.
+    fn combine_possession(_shares: &[(ShareIndex, Vec<u8>)]) -> Option<Vec<u8>> {
+        None
+    }
 }

@@ -1,0 +1,234 @@
+//! All dealings that a party has seen, and what it thinks of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use rand_core::CryptoRng;
+use theta_groups::Group;
+use theta_rounds::{Malformed, PartyId};
+use theta_sharing::pedersen::Blinding;
+use theta_sharing::{ShareIndex, interpolate_at, vartime_false_shares};
+
+use crate::ceremony::CeremonyKeys;
+use crate::ceremony::board::{Board, Item};
+use crate::ceremony::dealing::{Dealing, Judgement, Values, split_digest};
+use crate::ceremony::evidence::CeremonyEvidence;
+use crate::ceremony::machine::Deeds;
+use crate::ceremony::plan::CeremonyPlan;
+use crate::ceremony::statement::{Digest, Kind, Slot, Statement};
+
+/// What a dealing holds for this party.
+enum Mine<G: Group> {
+    Unchecked,
+    Right(Values<G::Scalar>),
+    /// Something false: to be complained about.
+    Wrong,
+    /// This party is no recipient.
+    Nothing,
+}
+
+/// A dealing with its statement.
+pub(in crate::ceremony) struct Entry<G: Group> {
+    pub(in crate::ceremony) statement: Statement,
+    pub(in crate::ceremony) dealing: Dealing<G>,
+    mine: Mine<G>,
+}
+
+impl<G: Group> Entry<G> {
+    pub(in crate::ceremony) const fn mine(&self) -> Option<&Values<G::Scalar>> {
+        if let Mine::Right(values) = &self.mine { Some(values) } else { None }
+    }
+}
+
+/// Dealings by digest.
+pub(in crate::ceremony) struct Dealings<G: Group> {
+    plan: Arc<CeremonyPlan<G>>,
+    keys: Arc<CeremonyKeys>,
+    blinding: Blinding<G>,
+    entries: BTreeMap<Digest, Entry<G>>,
+    /// What each dealer said first, by dealing slot.
+    first: BTreeMap<(Slot, PartyId), Digest>,
+    /// Dealings that were proven false.
+    disputed: BTreeSet<Digest>,
+    convicted: BTreeSet<PartyId>,
+    /// Complaints that need no second look.
+    judged: BTreeSet<(Slot, PartyId)>,
+}
+
+impl<G: Group> Dealings<G> {
+    pub(in crate::ceremony) fn new(plan: Arc<CeremonyPlan<G>>, keys: Arc<CeremonyKeys>) -> Self {
+        Self {
+            plan,
+            keys,
+            blinding: Blinding::new(),
+            entries: BTreeMap::new(),
+            first: BTreeMap::new(),
+            disputed: BTreeSet::new(),
+            convicted: BTreeSet::new(),
+            judged: BTreeSet::new(),
+        }
+    }
+
+    pub(in crate::ceremony) const fn blinding(&self) -> &Blinding<G> {
+        &self.blinding
+    }
+
+    pub(in crate::ceremony) fn take(&mut self, statement: &Statement) -> Result<(), Malformed> {
+        let dealing = Dealing::read(&self.plan, statement)?;
+        let recipient = self.plan.index_of(self.keys.party()).is_some();
+        let mine = if recipient { Mine::Unchecked } else { Mine::Nothing };
+        let digest = statement.digest();
+        self.first.entry((statement.slot(), statement.author())).or_insert(digest);
+        self.entries.insert(digest, Entry { statement: statement.clone(), dealing, mine });
+        Ok(())
+    }
+
+    pub(in crate::ceremony) fn convict(&mut self, party: PartyId) {
+        self.convicted.insert(party);
+    }
+
+    pub(in crate::ceremony) fn is_convicted(&self, party: PartyId) -> bool {
+        self.convicted.contains(&party)
+    }
+
+    pub(in crate::ceremony) fn is_disputed(&self, digest: &Digest) -> bool {
+        self.disputed.contains(digest)
+    }
+
+    pub(in crate::ceremony) fn get(&self, digest: &Digest) -> Option<&Entry<G>> {
+        self.entries.get(digest)
+    }
+
+    /// From how many dealers there is something.
+    pub(in crate::ceremony) fn count(&self) -> usize {
+        self.first.len()
+    }
+
+    pub(in crate::ceremony) fn supply(&self, digest: &Digest) -> Option<Item> {
+        self.get(digest).map(|entry| Item::Statement(entry.statement.clone()))
+    }
+
+    /// The first dealing of each dealer in a slot, if it is right for this party and its dealer is not convicted.
+    pub(in crate::ceremony) fn good(&self, slot: Slot) -> impl Iterator<Item = (PartyId, Digest)> {
+        let of_slot = self.first.iter().filter(move |((of, _), _)| *of == slot);
+        of_slot.map(|((_, dealer), digest)| (*dealer, *digest)).filter(|(dealer, digest)| {
+            let right = self.get(digest).is_some_and(|entry| matches!(entry.mine, Mine::Right(_) | Mine::Nothing));
+            right && !self.is_convicted(*dealer)
+        })
+    }
+
+    /// Decrypts and checks what has not been looked at, all of it together.
+    pub(in crate::ceremony) fn check(&mut self, rng: &mut impl CryptoRng) {
+        let Some(index) = self.plan.index_of(self.keys.party()) else { return };
+        let mut opened = Vec::new();
+        for (digest, entry) in &mut self.entries {
+            if matches!(entry.mine, Mine::Unchecked) {
+                match entry.dealing.open(&self.plan, &entry.statement, &self.keys) {
+                    Some(values) => opened.push((*digest, values)),
+                    None => entry.mine = Mine::Wrong,
+                }
+            }
+        }
+        let claim = |(digest, values)| Some(self.get(digest)?.dealing.claim(index, values, self.blinding));
+        let claims: Vec<_> = opened.iter().map(|(digest, values)| (digest, values)).filter_map(claim).collect();
+        let wrong: BTreeSet<usize> = vartime_false_shares(&claims, rng).into_iter().collect();
+        for (position, (digest, values)) in opened.into_iter().enumerate() {
+            if let Some(entry) = self.entries.get_mut(&digest) {
+                entry.mine = if wrong.contains(&position) { Mine::Wrong } else { Mine::Right(values) };
+            }
+        }
+    }
+
+    /// Whether it was found false by this party.
+    pub(in crate::ceremony) fn is_wrong(&self, digest: &Digest) -> bool {
+        self.get(digest).is_some_and(|entry| matches!(entry.mine, Mine::Wrong))
+    }
+
+    /// Complains about everything that was found false, once a dealer.
+    pub(in crate::ceremony) fn complain(&self, deeds: &mut Deeds) {
+        let wrong = self.first.values().filter(|digest| self.is_wrong(digest));
+        wrong.for_each(|digest| self.complain_about(digest, Kind::Complaint, deeds));
+    }
+
+    /// Complains about a dealing.
+    pub(in crate::ceremony) fn complain_about(&self, digest: &Digest, kind: Kind, deeds: &mut Deeds) {
+        if let Some(entry) = self.get(digest) {
+            let slot = Slot::about(kind, entry.statement.author());
+            deeds.say(slot, || Some(entry.dealing.complain(&self.plan, &entry.statement, &self.keys)));
+        }
+    }
+
+    /// Judges the complaints that have come.
+    pub(in crate::ceremony) fn judge(&mut self, board: &Board, deeds: &mut Deeds) {
+        for complaint in [Kind::Complaint, Kind::LateComplaint].into_iter().flat_map(|kind| board.of_kind(kind)) {
+            let key = (complaint.slot(), complaint.author());
+            let Ok((digest, _)) = split_digest(complaint.body()) else { continue };
+            if self.judged.contains(&key) {
+                continue;
+            }
+            let Some(entry) = self.entries.get(&digest) else { continue };
+            let Some(judgement) = entry.dealing.judge(&self.plan, &entry.statement, complaint) else { continue };
+            let (dealing, complaint) = (entry.statement.clone(), complaint.clone());
+            let culprit = match judgement {
+                Judgement::DealerLies => dealing.author(),
+                Judgement::ComplainerLies => complaint.author(),
+            };
+            if judgement == Judgement::DealerLies {
+                self.disputed.insert(digest);
+                deeds.faults.push(CeremonyEvidence::FalseDealing { dealing, complaint });
+            } else {
+                deeds.faults.push(CeremonyEvidence::FalseComplaint { dealing, complaint });
+            }
+            self.judged.insert(key);
+            self.convicted.insert(culprit);
+        }
+    }
+
+    /// Says what a dealer dealt to this party, which was proven to have dealt falsely to another.
+    pub(in crate::ceremony) fn release(&self, digest: &Digest, deeds: &mut Deeds) {
+        if let (true, Some(entry)) = (self.is_disputed(digest), self.get(digest))
+            && let Some(values) = entry.mine()
+        {
+            deeds.say(Slot::about(Kind::Release, entry.statement.author()), || {
+                let mut body = digest.to_vec();
+                body.extend_from_slice(values.encode().expose());
+                Some(body)
+            });
+        }
+    }
+
+    /// Computes this party's values of a false dealing from what k others were dealt.
+    pub(in crate::ceremony) fn reconstruct(&mut self, digest: &Digest, board: &Board, deeds: &mut Deeds) {
+        let Some(index) = self.plan.index_of(self.keys.party()) else { return };
+        let Some(entry) = self.entries.get_mut(digest).filter(|entry| matches!(entry.mine, Mine::Wrong)) else {
+            return;
+        };
+        let slot = Slot::about(Kind::Release, entry.statement.author());
+        let mut shares = Vec::new();
+        for release in board.of_slot(slot) {
+            match entry.dealing.released(&self.plan, &entry.statement, release) {
+                Some(Ok(share)) => shares.push(share),
+                Some(Err(_)) => deeds.faults.push(CeremonyEvidence::FalseRelease {
+                    dealing: entry.statement.clone(),
+                    release: release.clone(),
+                }),
+                None => {}
+            }
+        }
+        shares.truncate(usize::from(self.plan.threshold().k()));
+        if shares.len() < usize::from(self.plan.threshold().k()) {
+            return;
+        }
+        if let Some(values) = interpolate::<G>(&shares, index) {
+            entry.mine = Mine::Right(values);
+        }
+    }
+}
+
+fn interpolate<G: Group>(shares: &[(ShareIndex, Values<G::Scalar>)], index: ShareIndex) -> Option<Values<G::Scalar>> {
+    let values: Vec<_> = shares.iter().map(|(index, values)| (*index, &values.value)).collect();
+    let blindings: Vec<_> =
+        shares.iter().filter_map(|(index, values)| Some((*index, values.blinding.as_ref()?))).collect();
+    let blinding = if blindings.is_empty() { None } else { Some(interpolate_at(&blindings, index).ok()?) };
+    Some(Values { value: interpolate_at(&values, index).ok()?, blinding })
+}

@@ -1,0 +1,156 @@
+//! The order of things in a key's ceremony.
+
+use theta_rounds::{Abort, Malformed, PartyId};
+use theta_schemes::keys::CurveScheme;
+
+use super::KeyOutcome;
+use super::judge::{DEALING, Selection};
+use super::steps::{ACTIVATION, KeyLogic};
+use crate::ceremony::agreement::digest_of;
+use crate::ceremony::board::{Board, Item};
+use crate::ceremony::certificate::QuorumCertificate;
+use crate::ceremony::evidence::CeremonyEvidence;
+use crate::ceremony::machine::{Admission, Deeds, Logic};
+use crate::ceremony::plan::Aim;
+use crate::ceremony::statement::{Digest, Kind, Slot, Statement};
+use crate::ceremony::{Memory, check};
+
+impl<S: CurveScheme> Logic for KeyLogic<S> {
+    type Group = S::KeyGroup;
+    type Output = KeyOutcome<S>;
+
+    fn admission(&self, author: PartyId, slot: Slot) -> Admission {
+        let member = self.plan.index_of(author).is_some();
+        let about_dealer = slot.party().is_some_and(|dealer| self.plan.dealer_index(dealer).is_some());
+        let keep = match slot.kind {
+            Kind::Dealing => slot == DEALING && self.plan.dealer_index(author).is_some(),
+            Kind::Complaint | Kind::LateComplaint | Kind::Release => member && about_dealer,
+            Kind::Key | Kind::Possession => member && slot.number == 0 && matches!(self.plan.aim(), Aim::Generate),
+            Kind::Activation => member && slot.number == 0,
+            Kind::Proposal | Kind::Prevote | Kind::Precommit => {
+                if !self.agreement.admits(author, slot) {
+                    let ahead = member && slot.number > self.agreement.view() && self.agreement.decision().is_none();
+                    return if ahead { Admission::Note } else { Admission::Drop };
+                }
+                true
+            }
+            _ => false,
+        };
+        if keep { Admission::Keep } else { Admission::Drop }
+    }
+
+    fn note(&mut self, author: PartyId, slot: Slot) -> bool {
+        self.agreement.note(author, slot.number)
+    }
+
+    fn take(&mut self, statement: &Statement) -> Result<(), Malformed> {
+        match statement.slot().kind {
+            Kind::Dealing => self.dealings.take(statement),
+            Kind::Proposal | Kind::Prevote | Kind::Precommit => {
+                check(&self.plan, statement)?;
+                self.agreement.take(statement);
+                Ok(())
+            }
+            _ => check(&self.plan, statement),
+        }
+    }
+
+    fn take_other(&mut self, statement: &Statement) {
+        self.dealings.convict(statement.author());
+        if statement.slot() == DEALING && self.wants().contains(&statement.digest()) {
+            // Should it be malformed, it is as good as not there.
+            let _ = self.dealings.take(statement);
+        }
+    }
+
+    fn take_certificate(&mut self, certificate: QuorumCertificate) -> bool {
+        let [decided, activated] = self.certificates().map(|certificate| certificate.is_some());
+        match certificate.kind() {
+            Kind::Precommit if !decided && digest_of(&certificate).is_some() && certificate.is_valid(&self.plan) => {
+                self.agreement.decide(certificate);
+                true
+            }
+            Kind::Activation if !activated && certificate.is_valid(&self.plan) => {
+                self.activation = Some(certificate);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn take_value(&mut self, value: &[u8]) -> bool {
+        self.agreement.take_value(value)
+    }
+
+    fn tick(&mut self) {
+        self.ticks = self.ticks.saturating_add(1);
+        self.agreement.tick();
+    }
+
+    fn advance(&mut self, board: &mut Board, deeds: &mut Deeds) {
+        self.deal(deeds);
+        let mut rng = self.keys.rng(self.plan.id(), "weights", &self.ticks.to_be_bytes());
+        // Dealings are looked at together, when there is a reason to.
+        if self.agreement.proposed_value().is_some()
+            || self.agreement.decision().is_some()
+            || self.ticks > 0
+            || self.dealings.count() == self.plan.dealers().len()
+        {
+            self.dealings.check(&mut rng);
+        }
+        if self.memory == Memory::Kept {
+            self.dealings.complain(deeds);
+        }
+        self.dealings.judge(board, deeds);
+        self.agree(deeds);
+        board.forget_views_before(self.agreement.oldest_view());
+        self.collect(board, deeds);
+        self.derive(board, deeds);
+        self.activate(board, deeds);
+    }
+
+    fn wants(&self) -> Vec<Digest> {
+        let mut wants: Vec<Digest> = self.agreement.wanted_value().into_iter().collect();
+        let values = [self.agreement.proposed_value(), self.agreement.decided_value()];
+        for value in values.into_iter().flatten() {
+            if let Ok(Selection::Dealings(list)) = Selection::decode(&self.plan, value) {
+                wants.extend(list.iter().map(|(_, digest)| *digest).filter(|d| self.dealings.get(d).is_none()));
+            }
+        }
+        wants
+    }
+
+    fn supply(&self, digest: &Digest) -> Option<Item> {
+        let value = || self.agreement.value(digest).map(|value| Item::Value(value.to_vec()));
+        self.dealings.supply(digest).or_else(value)
+    }
+
+    fn certificates(&self) -> [Option<&QuorumCertificate>; 2] {
+        [self.agreement.decision(), self.activation.as_ref()]
+    }
+
+    fn view(&self) -> u32 {
+        self.agreement.view()
+    }
+
+    fn outcome(&mut self, board: &Board, evidence: &[CeremonyEvidence]) -> Option<Result<KeyOutcome<S>, Abort>> {
+        let outcome = |conclusion| KeyOutcome { conclusion, evidence: evidence.to_vec(), silent: self.silent(board) };
+        self.conclude().map(|conclusion| conclusion.map(outcome))
+    }
+
+    fn contributions(&self) -> (usize, usize) {
+        match &self.material {
+            None => (self.dealings.count(), self.plan.dealers().len()),
+            Some(_) => (self.known_keys.len(), self.plan.quorum()),
+        }
+    }
+
+    fn silent(&self, board: &Board) -> Vec<PartyId> {
+        let said = |party: &PartyId| {
+            let dealt = self.plan.dealer_index(*party).is_none() || board.get(*party, DEALING).is_some();
+            let signed = self.plan.index_of(*party).is_none() || board.get(*party, ACTIVATION).is_some();
+            dealt && (signed || self.public.is_none())
+        };
+        self.plan.parties().filter(|party| !said(party)).collect()
+    }
+}

@@ -1,0 +1,146 @@
+//! Key generation, refresh and resharing: deal, agree on the dealings that count, derive the key, certify it.
+
+mod derive;
+mod judge;
+mod logic;
+mod steps;
+
+use core::marker::PhantomData;
+use std::sync::Arc;
+
+use rand_core::CryptoRng;
+use theta_rounds::{Effect, Input, Machine, PartyId};
+use theta_schemes::keys::{CurveScheme, KeyShare, PublicKeySet};
+
+use super::certificate::QuorumCertificate;
+use super::evidence::CeremonyEvidence;
+use super::machine::Ceremony;
+use super::plan::{Aim, CeremonyPlan};
+use super::{CeremonyKeys, Memory};
+
+pub(super) use derive::{Keys, Material, check_key, read_key};
+pub(super) use judge::Selection;
+pub(super) use steps::KeyLogic;
+
+/// The end of a key's ceremony, the same for all honest parties but for their own share and what they noticed.
+#[derive(Debug)]
+pub struct Activated<S: CurveScheme> {
+    /// The key, whose digest the certificate carries.
+    pub public: Arc<PublicKeySet<S::KeyGroup>>,
+    /// This party's share; `None` if it is not among the holders afterwards.
+    pub share: Option<KeyShare<S::KeyGroup>>,
+    /// What makes the key active, and old shares obsolete.
+    pub certificate: QuorumCertificate,
+}
+
+/// How a ceremony ended.
+#[derive(Debug)]
+pub enum Conclusion<S: CurveScheme> {
+    /// With a key.
+    Activated(Activated<S>),
+    /// A quorum agreed to call it off.
+    CalledOff(QuorumCertificate),
+}
+
+/// What came of a ceremony.
+#[derive(Debug)]
+pub struct KeyOutcome<S: CurveScheme> {
+    /// How it ended.
+    pub conclusion: Conclusion<S>,
+    /// Who lied, with what convinces anyone of it.
+    pub evidence: Vec<CeremonyEvidence>,
+    /// Who had not said what was due when this party finished. They may be slow, cut off, or unwilling.
+    pub silent: Vec<PartyId>,
+}
+
+/// A key generation, refresh or resharing at one party.
+///
+/// It is a pure function of its arguments and the ordered inputs: replayed from a journal, it says the same to the byte.
+/// Only inputs that raise [`KeyCeremony::revision`] need to be in the journal, before what they caused is sent.
+pub struct KeyCeremony<S: CurveScheme>(Ceremony<KeyLogic<S>>);
+
+/// Why a party cannot take part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JoinError {
+    /// The keys are of nobody in the plan.
+    #[error("this party's identity is not the one in the plan")]
+    Stranger,
+    /// The plan is for another scheme or another aim.
+    #[error("the plan is not for this kind of ceremony")]
+    Plan,
+    /// The old share is not of the key in the plan.
+    #[error("the share does not belong to the key in the plan")]
+    Share,
+}
+
+impl<S: CurveScheme> KeyCeremony<S> {
+    /// Joins a ceremony for a new key or new shares. `share` is this party's share of the old key; without it, a holder
+    /// takes part but does not deal.
+    ///
+    /// # Errors
+    /// [`JoinError`].
+    pub fn new(
+        _scheme: PhantomData<S>,
+        plan: Arc<CeremonyPlan<S::KeyGroup>>,
+        keys: Arc<CeremonyKeys>,
+        share: Option<Arc<KeyShare<S::KeyGroup>>>,
+        memory: Memory,
+    ) -> Result<Self, JoinError> {
+        if plan.member(keys.party()) != Some(keys.member()) {
+            return Err(JoinError::Stranger);
+        }
+        if plan.suite() != S::SUITE || matches!(plan.aim(), Aim::Recover(..)) {
+            return Err(JoinError::Plan);
+        }
+        if let Some(share) = &share {
+            let belongs = plan.source().is_some_and(|source| source.public.matches(share));
+            if !belongs || plan.dealer_index(keys.party()) != Some(share.index()) {
+                return Err(JoinError::Share);
+            }
+        }
+        let logic = KeyLogic::new(Arc::clone(&plan), Arc::clone(&keys), share, memory);
+        Ok(Self(Ceremony::new(plan, keys, logic)))
+    }
+
+    /// Rises with every input that changed what this party knows.
+    #[must_use]
+    pub const fn revision(&self) -> u64 {
+        self.0.revision()
+    }
+
+    /// Who was caught so far, with proof.
+    #[must_use]
+    pub fn evidence(&self) -> &[CeremonyEvidence] {
+        self.0.evidence()
+    }
+
+    /// Whose statements are awaited.
+    #[must_use]
+    pub fn silent(&self) -> Vec<PartyId> {
+        self.0.silent()
+    }
+}
+
+impl<S: CurveScheme> Machine for KeyCeremony<S> {
+    type Output = KeyOutcome<S>;
+
+    fn handle(&mut self, input: Input, rng: &mut dyn CryptoRng) -> Vec<Effect<KeyOutcome<S>>> {
+        self.0.handle(input, rng)
+    }
+
+    fn contributions(&self) -> (usize, usize) {
+        self.0.contributions()
+    }
+
+    fn awaits(&self, party: PartyId) -> bool {
+        self.0.awaits(party)
+    }
+
+    fn is_finished(&self) -> bool {
+        self.0.is_finished()
+    }
+
+    fn lingers(&self) -> bool {
+        self.0.lingers()
+    }
+}

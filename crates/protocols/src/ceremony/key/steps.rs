@@ -1,0 +1,280 @@
+//! What a party knows in a key's ceremony, and the steps from there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use theta_groups::{Group, Secret};
+use theta_rounds::{Abort, Bug, PartyId};
+use theta_schemes::keys::{CurveScheme, KeyShare, PublicKeySet};
+use theta_sharing::{Encoded, ShareIndex};
+
+use super::derive::{Keys, Material, check_key, key_body};
+use super::judge::{DEALING, Opinion, Selection};
+use super::{Activated, Conclusion};
+use crate::ceremony::agreement::Agreement;
+use crate::ceremony::board::Board;
+use crate::ceremony::certificate::QuorumCertificate;
+use crate::ceremony::dealing::{Dealing, ShareOf, Values};
+use crate::ceremony::dealings::{Dealings, Entry};
+use crate::ceremony::evidence::CeremonyEvidence;
+use crate::ceremony::machine::Deeds;
+use crate::ceremony::plan::{Aim, CeremonyPlan, public_digest};
+use crate::ceremony::statement::{Digest, Kind, Slot, Statement};
+use crate::ceremony::{CeremonyKeys, Memory};
+
+pub(super) const KEY: Slot = Slot::new(Kind::Key, 0);
+pub(super) const POSSESSION: Slot = Slot::new(Kind::Possession, 0);
+pub(super) const ACTIVATION: Slot = Slot::new(Kind::Activation, 0);
+
+/// One party's state.
+pub(in crate::ceremony) struct KeyLogic<S: CurveScheme> {
+    pub(super) plan: Arc<CeremonyPlan<S::KeyGroup>>,
+    pub(super) keys: Arc<CeremonyKeys>,
+    pub(super) memory: Memory,
+    pub(super) old_share: Option<ShareOf<S::KeyGroup>>,
+    pub(super) ticks: u32,
+    pub(super) dealings: Dealings<S::KeyGroup>,
+    pub(super) agreement: Agreement,
+    pub(super) selection: Option<Selection>,
+    pub(super) material: Option<Material<S::KeyGroup>>,
+    pub(super) share: Option<Values<<S::KeyGroup as Group>::Scalar>>,
+    /// Verification keys that were proven, and whose key statements were looked at.
+    pub(super) known_keys: BTreeMap<ShareIndex, Encoded<S::KeyGroup>>,
+    pub(super) seen: BTreeSet<(Slot, PartyId)>,
+    pub(super) new_keys: Option<Keys<S::KeyGroup>>,
+    pub(super) possessions: BTreeMap<ShareIndex, Vec<u8>>,
+    pub(super) public: Option<Arc<PublicKeySet<S::KeyGroup>>>,
+    pub(super) activation: Option<QuorumCertificate>,
+    pub(super) bug: Option<Bug>,
+}
+
+impl<S: CurveScheme> KeyLogic<S> {
+    pub(super) fn new(
+        plan: Arc<CeremonyPlan<S::KeyGroup>>,
+        keys: Arc<CeremonyKeys>,
+        old_share: Option<ShareOf<S::KeyGroup>>,
+        memory: Memory,
+    ) -> Self {
+        let voter = (memory == Memory::Kept).then(|| keys.party());
+        Self {
+            agreement: Agreement::new(&plan, voter),
+            dealings: Dealings::new(Arc::clone(&plan), Arc::clone(&keys)),
+            plan,
+            keys,
+            memory,
+            old_share,
+            ticks: 0,
+            selection: None,
+            material: None,
+            share: None,
+            known_keys: BTreeMap::new(),
+            seen: BTreeSet::new(),
+            new_keys: None,
+            possessions: BTreeMap::new(),
+            public: None,
+            activation: None,
+            bug: None,
+        }
+    }
+
+    pub(super) fn index(&self) -> Option<ShareIndex> {
+        self.plan.index_of(self.keys.party())
+    }
+
+    /// This party's dealing. It follows from the party's keys and the plan, so it is the same each time.
+    pub(super) fn deal(&self, deeds: &mut Deeds) {
+        if self.plan.dealer_index(self.keys.party()).is_some() {
+            deeds.say(DEALING, || {
+                let mut rng = self.keys.rng(self.plan.id(), "dealing", &[]);
+                let secret = self.old_share.as_ref().map(|share| share.secret());
+                Dealing::deal(&self.plan, &self.keys, DEALING, secret, &mut rng)
+            });
+        }
+    }
+
+    pub(super) fn agree(&mut self, deeds: &mut Deeds) {
+        let Self { plan, dealings, ticks, .. } = self;
+        let mut opinion = Opinion { plan, dealings, ticks: *ticks };
+        if let Some((slot, body)) = self.agreement.next(&mut opinion) {
+            deeds.say(slot, || Some(body));
+        }
+    }
+
+    /// The dealings that were decided, as far as they are here.
+    pub(super) fn decided(&self) -> impl Iterator<Item = (PartyId, Digest, Option<&Entry<S::KeyGroup>>)> {
+        let list = if let Some(Selection::Dealings(list)) = &self.selection { &list[..] } else { &[] };
+        list.iter().map(|(dealer, digest)| (*dealer, *digest, self.dealings.get(digest)))
+    }
+
+    /// Sees to it that every member gets its share of what was decided.
+    pub(super) fn collect(&mut self, board: &Board, deeds: &mut Deeds) {
+        if self.selection.is_none() {
+            let value = self.agreement.decided_value();
+            self.selection = value.and_then(|value| Selection::decode(&self.plan, value).ok());
+        }
+        if self.material.is_none() {
+            let all: Option<Vec<_>> =
+                self.decided().map(|(dealer, _, entry)| Some((dealer, &entry?.dealing))).collect();
+            self.material = all.filter(|all| !all.is_empty()).and_then(|all| Material::new(&self.plan, &all));
+        }
+        let Some(material) = &self.material else { return };
+        let digests: Vec<Digest> = self.decided().map(|(_, digest, _)| digest).collect();
+        for digest in &digests {
+            if self.dealings.is_wrong(digest) {
+                self.dealings.complain_about(digest, Kind::LateComplaint, deeds);
+                self.dealings.reconstruct(digest, board, deeds);
+            }
+            self.dealings.release(digest, deeds);
+        }
+        if self.share.is_none() && self.index().is_some() {
+            let blinded = matches!(self.plan.aim(), Aim::Generate);
+            let values: BTreeMap<PartyId, Digest> =
+                self.decided().map(|(dealer, digest, _)| (dealer, digest)).collect();
+            let of = |dealer| self.dealings.get(values.get(&dealer)?)?.mine();
+            self.share = material.share(blinded, of);
+        }
+    }
+
+    /// Finds the public key and all verification keys.
+    pub(super) fn derive(&mut self, board: &Board, deeds: &mut Deeds) {
+        let Some(material) = &self.material else { return };
+        if self.public.is_some() {
+            return;
+        }
+        if !matches!(self.plan.aim(), Aim::Generate) {
+            match material.open_key::<S>(&self.plan) {
+                Ok(public) => self.public = Some(public),
+                Err(bug) => self.bug = Some(bug),
+            }
+            return;
+        }
+        if let Some(share) = &self.share {
+            deeds.say(KEY, || key_body(&self.plan, &self.keys, material, share));
+        }
+        for statement in board.of_slot(KEY) {
+            if !self.seen.insert((KEY, statement.author())) {
+                continue;
+            }
+            match check_key(&self.plan, self.dealings.blinding(), material, statement) {
+                Some((index, key)) => drop(self.known_keys.insert(index, key)),
+                None => deeds.faults.extend(self.false_key(statement)),
+            }
+        }
+        if self.new_keys.is_none() {
+            self.new_keys = Keys::interpolate(&self.plan, &self.known_keys);
+        }
+        self.prove_possession(board, deeds);
+    }
+
+    /// The decision and all dealings that count, for evidence.
+    fn proven_material(&self) -> Option<(QuorumCertificate, Vec<Statement>)> {
+        let dealings = self.decided().filter_map(|(_, _, entry)| Some(entry?.statement.clone())).collect();
+        Some((self.agreement.decision()?.clone(), dealings))
+    }
+
+    fn false_key(&self, key: &Statement) -> Option<CeremonyEvidence> {
+        let (decision, dealings) = self.proven_material()?;
+        Some(CeremonyEvidence::FalseKey { decision, dealings, key: key.clone() })
+    }
+
+    fn false_possession(&self, board: &Board, share: Statement) -> Option<CeremonyEvidence> {
+        let (decision, dealings) = self.proven_material()?;
+        let true_key = |key: &&Statement| {
+            self.plan.index_of(key.author()).is_some_and(|index| self.known_keys.contains_key(&index))
+        };
+        let k = usize::from(self.plan.threshold().k());
+        let keys = board.of_slot(KEY).filter(true_key).take(k).cloned().collect();
+        Some(CeremonyEvidence::FalsePossession { decision, dealings, keys, share })
+    }
+
+    /// The rest of the public key: for BLS, the proof of possession in shares.
+    fn prove_possession(&mut self, board: &Board, deeds: &mut Deeds) {
+        let Some(keys) = &self.new_keys else { return };
+        let public_key = keys.public_key.element();
+        let possession = if S::check_possession(public_key, None) {
+            None
+        } else {
+            if let Some(share) = &self.share {
+                deeds.say(POSSESSION, || S::prove_possession(&share.value, public_key));
+            }
+            let mut false_shares = Vec::new();
+            for statement in board.of_slot(POSSESSION) {
+                let Some(index) = self.plan.index_of(statement.author()) else { continue };
+                let Some(key) = keys.verification_keys.get(index.position()) else { continue };
+                if self.seen.insert((POSSESSION, statement.author())) {
+                    if S::check_possession_share(public_key, key.element(), statement.body()) {
+                        self.possessions.insert(index, statement.body().to_vec());
+                    } else {
+                        false_shares.push(statement.clone());
+                    }
+                }
+            }
+            let k = usize::from(self.plan.threshold().k());
+            deeds.faults.extend(false_shares.into_iter().filter_map(|share| self.false_possession(board, share)));
+            let chosen: Vec<_> =
+                self.possessions.iter().take(k).map(|(index, share)| (*index, share.clone())).collect();
+            if chosen.len() < k {
+                return;
+            }
+            S::combine_possession(&chosen)
+        };
+        let (public_key, verification_keys) = (keys.public_key, keys.verification_keys.clone());
+        match PublicKeySet::new::<S>(self.plan.threshold(), public_key, verification_keys, possession) {
+            Ok(public) => self.public = Some(Arc::new(public)),
+            Err(_) => self.bug = Some(Bug("key generation gave no key")),
+        }
+    }
+
+    fn activation_body(&self) -> Option<Vec<u8>> {
+        let mut body = self.plan.epoch().to_be_bytes().to_vec();
+        body.extend_from_slice(&public_digest(self.public.as_deref()?));
+        Some(body)
+    }
+
+    /// Signs for the key, and gathers the certificate.
+    pub(super) fn activate(&mut self, board: &Board, deeds: &mut Deeds) {
+        let (Some(body), Some(public)) = (self.activation_body(), &self.public) else { return };
+        if let (Some(share), Some(index)) = (&self.share, self.index())
+            && public.verification_key(index).map(Encoded::element)
+                == Some(&S::KeyGroup::mul_base(share.value.expose()))
+        {
+            deeds.say(ACTIVATION, || Some(body.clone()));
+        }
+        if self.activation.as_ref().is_some_and(|certificate| certificate.body() != &body) {
+            // More than t members signed another key: nothing that can be trusted comes of this.
+            self.bug = Some(Bug("a quorum certified another key"));
+        }
+        if self.activation.is_none() {
+            let same = board.of_slot(ACTIVATION).filter(|statement| statement.body() == &body);
+            let signatures: BTreeMap<_, _> = same.map(|signed| (signed.author(), *signed.signature())).collect();
+            if signatures.len() >= self.plan.quorum() {
+                self.activation = Some(QuorumCertificate::new(ACTIVATION, Bytes::from(body), signatures));
+            }
+        }
+        if let Some(certificate) = &self.activation {
+            for other in board.of_slot(ACTIVATION).filter(|statement| statement.body() != certificate.body()) {
+                let (certificate, activation) = (certificate.clone(), other.clone());
+                deeds.faults.push(CeremonyEvidence::FalseActivation { certificate, activation });
+            }
+        }
+    }
+
+    pub(super) fn conclude(&self) -> Option<Result<Conclusion<S>, Abort>> {
+        if let Some(bug) = self.bug {
+            return Some(Err(Abort::Bug(bug)));
+        }
+        if self.selection == Some(Selection::CallOff) {
+            return self.agreement.decision().cloned().map(|certificate| Ok(Conclusion::CalledOff(certificate)));
+        }
+        let (public, certificate) = (self.public.clone()?, self.activation.clone()?);
+        let share = match self.index() {
+            None => None,
+            Some(index) => {
+                let secret = Secret::new(*self.share.as_ref()?.value.expose());
+                Some(KeyShare::new(*public.key_id(), index, secret))
+            }
+        };
+        Some(Ok(Conclusion::Activated(Activated { public, share, certificate })))
+    }
+}

@@ -1,0 +1,340 @@
+//! Running a ceremony at one party: signatures, the board, who lacks what. What is said is for a [`Logic`] to know.
+//!
+//! [`Ceremony`] is a [`Machine`] of its own and not a protocol under the driver: a statement belongs to its author, whoever
+//! passes it on, so that slots are by author and not by sender; and a party that has finished keeps telling the others.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use rand_core::CryptoRng;
+use theta_groups::Group;
+use theta_rounds::{
+    Abort, Blame, Channel, Effect, Input, Machine, Malformed, Offence, PartyId, Recipient, Round, Slot as Envelope,
+};
+
+use super::board::{Board, Item, Posted, Summary};
+use super::certificate::QuorumCertificate;
+use super::evidence::CeremonyEvidence;
+use super::plan::CeremonyPlan;
+use super::statement::{Digest, Slot, Statement};
+use super::{CeremonyKeys, longest_body};
+
+/// Statements, certificates and values.
+pub const ITEMS: Envelope = Envelope { round: Round(1), kind: 1 };
+/// What the sender has and lacks.
+pub const SUMMARY: Envelope = Envelope { round: Round(1), kind: 2 };
+
+/// Bytes of items that travel in one message, but for a single item that is longer.
+const MESSAGE_BYTES: usize = 1 << 18;
+/// Summaries of one party that are answered, and what each tick adds.
+const REPLIES: u32 = 64;
+const REPLIES_PER_TICK: u32 = 4;
+
+/// Whether a statement can be of use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Admission {
+    Keep,
+    /// Too far ahead to be kept, but good to know that it exists.
+    Note,
+    Drop,
+}
+
+/// What a party wants to do.
+pub(super) struct Deeds {
+    say: Vec<(Slot, Vec<u8>)>,
+    pub(super) faults: Vec<CeremonyEvidence>,
+    /// What this party has said already; it stands.
+    said: BTreeSet<Slot>,
+}
+
+impl Deeds {
+    fn of(board: &Board, party: PartyId) -> Self {
+        Self { say: Vec::new(), faults: Vec::new(), said: board.slots_of(party).collect() }
+    }
+
+    /// Says something, if it has not been said: else it is not even computed.
+    pub(super) fn say(&mut self, slot: Slot, body: impl FnOnce() -> Option<Vec<u8>>) {
+        if !self.said.contains(&slot)
+            && let Some(body) = body()
+        {
+            self.said.insert(slot);
+            self.say.push((slot, body));
+        }
+    }
+}
+
+/// What a ceremony is about. All of it is deterministic: what is random comes from the party's keys.
+pub(super) trait Logic: Send + 'static {
+    type Group: Group;
+    type Output: Send;
+
+    /// Whether a statement of that author and slot can be of use. Must bound what is kept.
+    fn admission(&self, author: PartyId, slot: Slot) -> Admission;
+    /// A statement exists that is not kept; says whether that is news.
+    fn note(&mut self, author: PartyId, slot: Slot) -> bool;
+    /// Takes a new statement.
+    fn take(&mut self, statement: &Statement) -> Result<(), Malformed>;
+    /// Takes one that contradicts another, if it is wanted.
+    fn take_other(&mut self, statement: &Statement);
+    /// Takes a certificate, whether it is valid or not; says whether it was news.
+    fn take_certificate(&mut self, certificate: QuorumCertificate) -> bool;
+    /// Takes the value behind a digest; says whether it was wanted.
+    fn take_value(&mut self, value: &[u8]) -> bool;
+    /// Logical time passes.
+    fn tick(&mut self);
+    /// Does what can be done. Asked again as long as it says something new.
+    fn advance(&mut self, board: &mut Board, deeds: &mut Deeds);
+    /// Digests of what is lacking and known by digest only.
+    fn wants(&self) -> Vec<Digest>;
+    /// What a digest stands for.
+    fn supply(&self, digest: &Digest) -> Option<Item>;
+    /// The decision and the activation.
+    fn certificates(&self) -> [Option<&QuorumCertificate>; 2];
+    /// The view of votes that are of use.
+    fn view(&self) -> u32;
+    /// The end, once.
+    fn outcome(&mut self, board: &Board, evidence: &[CeremonyEvidence]) -> Option<Result<Self::Output, Abort>>;
+    /// How far it is.
+    fn contributions(&self) -> (usize, usize);
+    /// Who has not said what is due.
+    fn silent(&self, board: &Board) -> Vec<PartyId>;
+}
+
+/// A ceremony at one party.
+pub(super) struct Ceremony<L: Logic> {
+    plan: Arc<CeremonyPlan<L::Group>>,
+    keys: Arc<CeremonyKeys>,
+    logic: L,
+    board: Board,
+    started: bool,
+    finished: bool,
+    revision: u64,
+    ignored: BTreeSet<PartyId>,
+    replies: BTreeMap<PartyId, u32>,
+    evidence: Vec<CeremonyEvidence>,
+}
+
+type Effects<L> = Vec<Effect<<L as Logic>::Output>>;
+
+impl<L: Logic> Ceremony<L> {
+    pub(super) const fn new(plan: Arc<CeremonyPlan<L::Group>>, keys: Arc<CeremonyKeys>, logic: L) -> Self {
+        Self {
+            plan,
+            keys,
+            logic,
+            board: Board::new(),
+            started: false,
+            finished: false,
+            revision: 0,
+            ignored: BTreeSet::new(),
+            replies: BTreeMap::new(),
+            evidence: Vec::new(),
+        }
+    }
+
+    pub(super) const fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    pub(super) fn evidence(&self) -> &[CeremonyEvidence] {
+        &self.evidence
+    }
+
+    pub(super) fn silent(&self) -> Vec<PartyId> {
+        self.logic.silent(&self.board)
+    }
+
+    /// Takes one statement of whoever's.
+    fn hear(&mut self, statement: &Statement, out: &mut Effects<L>) {
+        let (author, slot) = (statement.author(), statement.slot());
+        let admission = self.logic.admission(author, slot);
+        let known = self.board.get(author, slot).is_some_and(|first| first.body() == statement.body());
+        let too_long = statement.body().len() > longest_body(&self.plan, slot.kind);
+        if known || too_long || admission == Admission::Drop || !statement.is_signed(&self.plan) {
+            return;
+        }
+        if admission == Admission::Note {
+            self.revision += u64::from(self.logic.note(author, slot));
+            return;
+        }
+        match self.board.post(statement) {
+            Posted::Known => {}
+            Posted::New => {
+                self.revision += 1;
+                if self.logic.take(statement).is_err() {
+                    self.convict(CeremonyEvidence::Malformed(statement.clone()), out);
+                }
+            }
+            Posted::Conflict(first) => {
+                self.revision += 1;
+                self.logic.take_other(statement);
+                self.convict(CeremonyEvidence::Equivocation(first, statement.clone()), out);
+            }
+        }
+    }
+
+    /// Keeps the first evidence against each party.
+    fn convict(&mut self, evidence: CeremonyEvidence, out: &mut Effects<L>) {
+        let party = evidence.culprit();
+        if party != self.keys.party() && self.evidence.iter().all(|known| known.culprit() != party) {
+            out.push(Effect::Blame(Blame { party, slot: None, offence: Offence::protocol(&evidence) }));
+            self.evidence.push(evidence);
+        }
+    }
+
+    fn receive(&mut self, from: PartyId, slot: Envelope, channel: Channel, payload: &[u8], out: &mut Effects<L>) {
+        let stranger = from == self.keys.party() || self.plan.member(from).is_none();
+        if stranger || self.ignored.contains(&from) {
+            return;
+        }
+        let offence = match (channel_of(slot), slot) {
+            (None, _) => Offence::UnknownSlot,
+            (Some(expected), _) if expected != channel => Offence::WrongChannel { expected, got: channel },
+            (_, SUMMARY) => match Summary::decode(payload) {
+                Ok(summary) => return self.reply(from, &summary, out),
+                Err(malformed) => Offence::Malformed(malformed),
+            },
+            _ => match Item::decode_all(payload) {
+                Ok(items) => return items.into_iter().for_each(|item| self.take(item, out)),
+                Err(malformed) => Offence::Malformed(malformed),
+            },
+        };
+        // What it says through others, signed, still counts.
+        self.ignored.insert(from);
+        out.push(Effect::Blame(Blame { party: from, slot: Some(slot), offence }));
+    }
+
+    fn take(&mut self, item: Item, out: &mut Effects<L>) {
+        match item {
+            Item::Statement(statement) => self.hear(&statement, out),
+            Item::Certificate(certificate) => self.revision += u64::from(self.logic.take_certificate(certificate)),
+            Item::Value(value) => self.revision += u64::from(self.logic.take_value(&value)),
+        }
+    }
+
+    /// Sends what a party lacks.
+    fn reply(&mut self, to: PartyId, summary: &Summary, out: &mut Effects<L>) {
+        let replies = self.replies.entry(to).or_insert(REPLIES);
+        let Some(rest) = replies.checked_sub(1) else { return };
+        *replies = rest;
+        let [decision, activation] = self.logic.certificates();
+        let decision = decision.filter(|_| !summary.decided);
+        let activation = activation.filter(|_| !summary.activated);
+        let certificates = decision.into_iter().chain(activation).cloned().map(Item::Certificate);
+        let wanted = summary.wants.iter().filter_map(|digest| self.logic.supply(digest));
+        let missing = self.board.missing(summary).cloned().map(Item::Statement);
+        let items: Vec<Item> = certificates.chain(wanted).chain(missing).collect();
+        send(Recipient::Party(to), &items, out);
+    }
+
+    fn tick(&mut self, out: &mut Effects<L>) {
+        self.revision += 1;
+        self.logic.tick();
+        for replies in self.replies.values_mut() {
+            *replies = REPLIES.min(*replies + REPLIES_PER_TICK);
+        }
+        let [decided, activated] = self.logic.certificates().map(|certificate| certificate.is_some());
+        let summary = Summary::of(&self.board, decided, activated, self.logic.view(), self.logic.wants());
+        out.push(effect(Recipient::All, SUMMARY, summary.encode()));
+    }
+
+    /// Goes on until there is nothing more to say.
+    fn settle(&mut self, out: &mut Effects<L>) {
+        loop {
+            let mut deeds = Deeds::of(&self.board, self.keys.party());
+            self.logic.advance(&mut self.board, &mut deeds);
+            deeds.faults.into_iter().for_each(|fault| self.convict(fault, out));
+            let mut said = Vec::new();
+            for (slot, body) in deeds.say {
+                let statement = Statement::sign(self.plan.id(), &self.keys, slot, body);
+                self.hear_own(&statement);
+                said.push(Item::Statement(statement));
+            }
+            if said.is_empty() {
+                break;
+            }
+            send(Recipient::All, &said, out);
+        }
+        if !self.finished
+            && let Some(outcome) = self.logic.outcome(&self.board, &self.evidence)
+        {
+            self.finished = true;
+            out.push(Effect::Finished(outcome));
+        }
+    }
+
+    fn hear_own(&mut self, statement: &Statement) {
+        if matches!(self.board.post(statement), Posted::New) {
+            // Our own statements are well-formed.
+            let _ = self.logic.take(statement);
+        }
+    }
+}
+
+/// How messages travel: to all, or to the one that asked.
+const fn channel_of(slot: Envelope) -> Option<Channel> {
+    match slot {
+        ITEMS | SUMMARY => Some(Channel::Broadcast),
+        _ => None,
+    }
+}
+
+fn effect<O>(to: Recipient, slot: Envelope, payload: Vec<u8>) -> Effect<O> {
+    Effect::Send { to, slot, channel: Channel::Broadcast, payload: Bytes::from(payload) }
+}
+
+/// Sends items, few enough in each message.
+fn send<O>(to: Recipient, items: &[Item], out: &mut Vec<Effect<O>>) {
+    let mut payload = Vec::new();
+    for item in items {
+        let len = payload.len();
+        item.encode_into(&mut payload);
+        if payload.len() > MESSAGE_BYTES && len > 0 {
+            let rest = payload.split_off(len);
+            out.push(effect(to, ITEMS, core::mem::replace(&mut payload, rest)));
+        }
+    }
+    if !payload.is_empty() {
+        out.push(effect(to, ITEMS, payload));
+    }
+}
+
+impl<L: Logic> Machine for Ceremony<L> {
+    type Output = L::Output;
+
+    /// The generator is not used: see [`CeremonyKeys`].
+    fn handle(&mut self, input: Input, _rng: &mut dyn CryptoRng) -> Vec<Effect<L::Output>> {
+        let mut out = Vec::new();
+        match input {
+            Input::Start => {
+                self.revision += u64::from(!self.started);
+                self.started = true;
+            }
+            Input::Message { from, slot, channel, payload } => self.receive(from, slot, channel, &payload, &mut out),
+            Input::Tick if self.started && !self.finished => self.tick(&mut out),
+            Input::Tick => {}
+        }
+        if self.started {
+            self.settle(&mut out);
+        }
+        out
+    }
+
+    fn contributions(&self) -> (usize, usize) {
+        self.logic.contributions()
+    }
+
+    fn awaits(&self, party: PartyId) -> bool {
+        !self.finished && party != self.keys.party() && self.plan.member(party).is_some()
+    }
+
+    fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    /// Whoever comes late is still told, and helped.
+    fn lingers(&self) -> bool {
+        self.finished
+    }
+}

@@ -1,0 +1,45 @@
+//! Ceremonies: keys that nobody ever held, shares that are renewed, moved to others, or found again.
+//!
+//! - [`KeyCeremony`] makes a key ([`Aim::Generate`]) or new shares of one ([`Aim::Reshare`], which is a refresh if the holders
+//!   stay the same). All honest parties end alike: with a key that a [`QuorumCertificate`] makes active, or without one.
+//! - [`Recovery`] finds one holder's lost share again ([`Aim::Recover`]).
+//! - Liars are named with [`CeremonyEvidence`] that a third party can check; who is silent is listed apart.
+//!
+//! Pure machines: no clock, no socket, no disk, and nothing random but what follows from a party's [`CeremonyKeys`]. See
+//! `spec/ceremonies.md` and `docs/adr/0011-ceremonies.md`.
+
+mod agreement;
+mod dealing;
+mod evidence;
+mod identity;
+mod key;
+mod machine;
+mod plan;
+mod record;
+mod recovery;
+mod wellformed;
+
+use dealing::dealings;
+use identity::{schnorr, sealed};
+use record::{board, certificate, codec, statement};
+
+pub use board::rewrite;
+pub use certificate::QuorumCertificate;
+pub use evidence::CeremonyEvidence;
+pub use identity::{CeremonyKeys, CeremonyMember};
+pub use key::{Activated, Conclusion, JoinError, KeyCeremony, KeyOutcome};
+pub use machine::{ITEMS, SUMMARY};
+pub use plan::{Aim, CeremonyId, CeremonyPlan, PlanError, PlanParts, Source, public_digest};
+pub use recovery::{Recovery, RecoveryOutcome};
+pub use statement::{Digest, Kind, Slot, Statement};
+
+use wellformed::{check, longest_body};
+
+/// Whether a party remembers what it has said in a ceremony.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// It has just begun, or all that it heard will be replayed to it.
+    Kept,
+    /// Its journal is lost. It says again what follows from its keys and what others decide, but does not vote.
+    Lost,
+}

@@ -1,0 +1,187 @@
+//! What a party has heard and said: one statement for each author and slot, to be shown to whoever lacks it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use theta_rounds::{Malformed, PartyId};
+
+use crate::ceremony::certificate::QuorumCertificate;
+use crate::ceremony::codec::{Reader, put_bytes, put_party};
+use crate::ceremony::statement::{Digest, Kind, Slot, Statement};
+
+/// Statements by author and slot.
+pub(in crate::ceremony) struct Board(BTreeMap<(Slot, PartyId), Statement>);
+
+/// What became of a statement.
+pub(in crate::ceremony) enum Posted {
+    New,
+    Known,
+    /// Its author said something else before.
+    Conflict(Statement),
+}
+
+impl Board {
+    pub(in crate::ceremony) const fn new() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    /// Puts a statement up, which is known to be its author's.
+    pub(in crate::ceremony) fn post(&mut self, statement: &Statement) -> Posted {
+        let key = (statement.slot(), statement.author());
+        match self.0.get(&key) {
+            // Another signature of the same words is no contradiction.
+            Some(first) if first.body() == statement.body() => Posted::Known,
+            Some(first) => Posted::Conflict(first.clone()),
+            None => {
+                self.0.insert(key, statement.clone());
+                Posted::New
+            }
+        }
+    }
+
+    pub(in crate::ceremony) fn get(&self, author: PartyId, slot: Slot) -> Option<&Statement> {
+        self.0.get(&(slot, author))
+    }
+
+    /// All statements of a kind.
+    pub(in crate::ceremony) fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Statement> {
+        let from = (Slot::new(kind, 0), PartyId::from(core::num::NonZeroU16::MIN));
+        self.0.range(from..).take_while(move |((slot, _), _)| slot.kind == kind).map(|(_, statement)| statement)
+    }
+
+    /// All statements of a slot.
+    pub(in crate::ceremony) fn of_slot(&self, slot: Slot) -> impl Iterator<Item = &Statement> {
+        let from = (slot, PartyId::from(core::num::NonZeroU16::MIN));
+        self.0.range(from..).take_while(move |((other, _), _)| *other == slot).map(|(_, statement)| statement)
+    }
+
+    /// The slots that an author has filled.
+    pub(in crate::ceremony) fn slots_of(&self, author: PartyId) -> impl Iterator<Item = Slot> {
+        self.0.keys().filter(move |(_, other)| *other == author).map(|(slot, _)| *slot)
+    }
+
+    /// Takes down votes and proposals of views before this one.
+    pub(in crate::ceremony) fn forget_views_before(&mut self, view: u32) {
+        self.0.retain(|(slot, _), _| !is_of_view(slot.kind) || slot.number >= view);
+    }
+
+    fn keys(&self) -> impl Iterator<Item = &(Slot, PartyId)> {
+        self.0.keys()
+    }
+
+    /// What the author of a summary lacks.
+    pub(in crate::ceremony) fn missing(&self, summary: &Summary) -> impl Iterator<Item = &Statement> {
+        self.0.iter().filter(|(key, _)| !summary.has.contains(*key) && !summary.is_past(key.0)).map(|(_, s)| s)
+    }
+}
+
+const fn is_of_view(kind: Kind) -> bool {
+    matches!(kind, Kind::Proposal | Kind::Prevote | Kind::Precommit)
+}
+
+/// What a party has and what it wants, told to all when it has waited.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::ceremony) struct Summary {
+    pub(in crate::ceremony) decided: bool,
+    pub(in crate::ceremony) activated: bool,
+    pub(in crate::ceremony) view: u32,
+    pub(in crate::ceremony) wants: Vec<Digest>,
+    has: BTreeSet<(Slot, PartyId)>,
+}
+
+impl Summary {
+    pub(in crate::ceremony) fn of(
+        board: &Board,
+        decided: bool,
+        activated: bool,
+        view: u32,
+        wants: Vec<Digest>,
+    ) -> Self {
+        Self { decided, activated, view, wants, has: board.keys().copied().collect() }
+    }
+
+    /// Whether its author has no use for the slot any more.
+    const fn is_past(&self, slot: Slot) -> bool {
+        is_of_view(slot.kind) && (self.decided || slot.number.saturating_add(1) < self.view)
+    }
+
+    pub(in crate::ceremony) fn encode(&self) -> Vec<u8> {
+        let mut out = vec![u8::from(self.decided), u8::from(self.activated)];
+        out.extend_from_slice(&self.view.to_be_bytes());
+        put_bytes(&mut out, self.wants.as_flattened());
+        for (slot, party) in &self.has {
+            out.extend_from_slice(&slot.encode());
+            put_party(&mut out, *party);
+        }
+        out
+    }
+
+    pub(in crate::ceremony) fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(bytes);
+        let (decided, activated) = (flag(reader.u8()?)?, flag(reader.u8()?)?);
+        let (view, (wants, [])) = (reader.u32()?, reader.bytes()?.as_chunks::<32>()) else {
+            return Err(Malformed("not a list of digests"));
+        };
+        let has = reader.all(|reader| Ok((Slot::read(reader)?, reader.party()?)))?.into_iter().collect();
+        Ok(Self { decided, activated, view, wants: wants.to_vec(), has })
+    }
+}
+
+const fn flag(byte: u8) -> Result<bool, Malformed> {
+    match byte {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(Malformed("neither yes nor no")),
+    }
+}
+
+/// What travels between parties, several in one message.
+#[derive(Clone, Debug)]
+pub(in crate::ceremony) enum Item {
+    Statement(Statement),
+    Certificate(QuorumCertificate),
+    /// What a decision or a vote stands for, for those who saw its digest only.
+    Value(Vec<u8>),
+}
+
+impl Item {
+    pub(in crate::ceremony) fn encode_into(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Statement(statement) => {
+                out.push(1);
+                statement.encode_into(out);
+            }
+            Self::Certificate(certificate) => {
+                out.push(2);
+                put_bytes(out, &certificate.encode());
+            }
+            Self::Value(value) => {
+                out.push(3);
+                put_bytes(out, value);
+            }
+        }
+    }
+
+    pub(in crate::ceremony) fn decode_all(bytes: &[u8]) -> Result<Vec<Self>, Malformed> {
+        Reader::new(bytes).all(|reader| match reader.u8()? {
+            1 => Statement::read(reader).map(Self::Statement),
+            2 => QuorumCertificate::decode(reader.bytes()?).map(Self::Certificate),
+            3 => Ok(Self::Value(reader.bytes()?.to_vec())),
+            _ => Err(Malformed("no such item")),
+        })
+    }
+}
+
+/// A message of [`ITEMS`](crate::ceremony::ITEMS) with each statement in it replaced by others: for tools that look into messages and for
+/// simulated liars. `None` for bytes that are no such message.
+pub fn rewrite(payload: &[u8], mut replace: impl FnMut(Statement) -> Vec<Statement>) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    for item in Item::decode_all(payload).ok()? {
+        match item {
+            Item::Statement(statement) => {
+                replace(statement).into_iter().for_each(|other| Item::Statement(other).encode_into(&mut out));
+            }
+            other => other.encode_into(&mut out),
+        }
+    }
+    Some(out)
+}

@@ -1,0 +1,89 @@
+//! Quorums of signatures on one thing, for everyone to check.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use theta_groups::Group;
+use theta_rounds::{Malformed, PartyId};
+
+use crate::ceremony::codec::{Reader, put_bytes, put_party};
+use crate::ceremony::plan::CeremonyPlan;
+use crate::ceremony::schnorr::{self, SIGNATURE_LEN, Signature};
+use crate::ceremony::statement::{Kind, Slot, signed_message};
+
+/// The same statement, signed by a quorum of the members.
+///
+/// Of two kinds: a decision (of [`Kind::Precommit`]) says which dealings count; an activation (of [`Kind::Activation`])
+/// says that a quorum holds shares of the key whose digest it carries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuorumCertificate {
+    slot: Slot,
+    body: Bytes,
+    signatures: BTreeMap<PartyId, Signature>,
+}
+
+impl QuorumCertificate {
+    pub(in crate::ceremony) const fn new(slot: Slot, body: Bytes, signatures: BTreeMap<PartyId, Signature>) -> Self {
+        Self { slot, body, signatures }
+    }
+
+    /// What the statements are.
+    #[must_use]
+    pub const fn kind(&self) -> Kind {
+        self.slot.kind
+    }
+
+    /// The view of votes.
+    pub(in crate::ceremony) const fn view(&self) -> u32 {
+        self.slot.number
+    }
+
+    /// What they all say.
+    #[must_use]
+    pub const fn body(&self) -> &Bytes {
+        &self.body
+    }
+
+    /// Who signed.
+    pub fn signers(&self) -> impl Iterator<Item = PartyId> {
+        self.signatures.keys().copied()
+    }
+
+    /// Whether a quorum of the plan's members signed.
+    #[must_use]
+    pub fn is_valid<G: Group>(&self, plan: &CeremonyPlan<G>) -> bool {
+        self.signatures.len() >= plan.quorum()
+            && self.signatures.iter().all(|(party, signature)| {
+                let message = signed_message(plan.id(), *party, self.slot, &self.body);
+                plan.index_of(*party).is_some()
+                    && plan
+                        .member(*party)
+                        .is_some_and(|member| schnorr::vartime_verify(member.verifying_key(), &message, signature))
+            })
+    }
+
+    /// Slot, body, and party and signature of each signer.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = self.slot.encode().to_vec();
+        put_bytes(&mut out, &self.body);
+        for (party, signature) in &self.signatures {
+            put_party(&mut out, *party);
+            out.extend_from_slice(signature);
+        }
+        out
+    }
+
+    /// Reads what [`QuorumCertificate::encode`] wrote. It may still be false.
+    ///
+    /// # Errors
+    /// [`Malformed`].
+    pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(bytes);
+        let (slot, body) = (Slot::read(&mut reader)?, Bytes::copy_from_slice(reader.bytes()?));
+        let list = reader.all(|reader| Ok((reader.party()?, reader.array::<SIGNATURE_LEN>()?)))?;
+        let count = list.len();
+        let signatures: BTreeMap<_, _> = list.into_iter().collect();
+        if signatures.len() == count { Ok(Self { slot, body, signatures }) } else { Err(Malformed("a signer twice")) }
+    }
+}

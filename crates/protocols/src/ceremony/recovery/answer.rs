@@ -1,0 +1,132 @@
+//! Requests for masked shares, and the answers.
+
+use theta_groups::{Group, Scalar, Secret};
+use theta_rounds::{Malformed, PartyId};
+use theta_sharing::{Commitments, Encoded, ShareIndex};
+
+use crate::ceremony::CeremonyKeys;
+use crate::ceremony::codec::{Reader, put_party};
+use crate::ceremony::dealing::{Dealing, split_digest};
+use crate::ceremony::plan::{Aim, CeremonyPlan};
+use crate::ceremony::sealed::{Place, Sealed};
+use crate::ceremony::statement::{Digest, Kind, Slot, Statement};
+
+/// Helpers and the digests of their masks, by rising helper.
+pub(in crate::ceremony) type Masks = Vec<(PartyId, Digest)>;
+
+pub(super) fn encode_masks(masks: &[(PartyId, Digest)]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (helper, digest) in masks {
+        put_party(&mut out, *helper);
+        out.extend_from_slice(digest);
+    }
+    out
+}
+
+pub(in crate::ceremony) fn read_masks(body: &[u8]) -> Result<Masks, Malformed> {
+    let masks: Masks = Reader::new(body).all(|reader| Ok((reader.party()?, reader.array::<32>()?)))?;
+    let rising = masks.iter().zip(masks.iter().skip(1)).all(|((a, _), (b, _))| a < b);
+    if rising { Ok(masks) } else { Err(Malformed("masks are listed by rising helper")) }
+}
+
+fn place<G: Group>(plan: &CeremonyPlan<G>, helper: PartyId, slot: Slot) -> Place<'_> {
+    Place { ceremony: plan.id(), dealer: helper, slot }
+}
+
+/// An answer's body: the request's digest, and the masked share sealed for the one that lost its own.
+pub(super) fn answer_body<G: Group>(
+    plan: &CeremonyPlan<G>,
+    keys: &CeremonyKeys,
+    request: &Statement,
+    masked: &Secret<G::Scalar>,
+) -> Option<Vec<u8>> {
+    let slot = Slot::new(Kind::Answer, request.slot().number);
+    let owner = plan.member(request.author())?;
+    let mut plaintext = Secret::new(Vec::with_capacity(G::Scalar::ENCODED_LEN));
+    let encoded = Secret::new(masked.expose().encode());
+    plaintext.expose_mut().extend_from_slice(encoded.expose().as_ref());
+    // Another ephemeral key for another request, should there be two.
+    let salt = request.digest();
+    let mut rng = keys.rng(plan.id(), "answer", &salt);
+    let mut body = salt.to_vec();
+    Sealed::seal(place(plan, keys.party(), slot), [(owner, plaintext)], &mut rng).encode_into(&mut body);
+    Some(body)
+}
+
+/// An answer that can be read.
+pub(in crate::ceremony) struct Answer {
+    pub(super) request: Digest,
+    sealed: Sealed,
+}
+
+impl Answer {
+    pub(in crate::ceremony) fn read<G: Group>(
+        plan: &CeremonyPlan<G>,
+        statement: &Statement,
+    ) -> Result<Self, Malformed> {
+        let (request, rest) = split_digest(statement.body())?;
+        let mut reader = Reader::new(rest);
+        let place = place(plan, statement.author(), statement.slot());
+        let sealed = Sealed::read(place, &mut reader, 1, G::Scalar::ENCODED_LEN)?;
+        reader.end().map(|()| Self { request, sealed })
+    }
+
+    /// The masked share, as the owner of `keys` finds it.
+    pub(super) fn open<G: Group>(
+        &self,
+        plan: &CeremonyPlan<G>,
+        statement: &Statement,
+        keys: &CeremonyKeys,
+    ) -> Option<Secret<G::Scalar>> {
+        let bytes = self.sealed.open(place(plan, statement.author(), statement.slot()), keys, 0)?;
+        G::Scalar::decode(bytes.expose()).ok().map(Secret::new)
+    }
+
+    /// What lets others see that it is false.
+    pub(super) fn disclose<G: Group>(
+        &self,
+        plan: &CeremonyPlan<G>,
+        statement: &Statement,
+        keys: &CeremonyKeys,
+    ) -> Vec<u8> {
+        let mut rng = keys.rng(plan.id(), "disclosure", &statement.digest());
+        self.sealed.disclose(place(plan, statement.author(), statement.slot()), keys, &mut rng)
+    }
+}
+
+/// g to what a helper's answer should be: its verification key and the masks.
+pub(super) fn expected<G: Group>(
+    plan: &CeremonyPlan<G>,
+    masks: &Commitments<G>,
+    helper: ShareIndex,
+) -> Option<G::Element> {
+    let key = plan.source()?.public.verification_key(helper).map(Encoded::element)?;
+    Some(*key + masks.vartime_at(helper))
+}
+
+/// Whether an answer, disclosed, is not what the request asked for. `None` if the parts do not belong together.
+pub(in crate::ceremony) fn is_false_answer<G: Group>(
+    plan: &CeremonyPlan<G>,
+    request: &Statement,
+    masks: &[Statement],
+    answer: &Statement,
+    disclosed: &[u8],
+) -> Option<bool> {
+    let Aim::Recover(_, lost) = plan.aim() else { return None };
+    let asked = request.slot().kind == Kind::Request && plan.index_of(request.author()) == Some(*lost);
+    let same_attempt = answer.slot().kind == Kind::Answer && answer.slot().number == request.slot().number;
+    if !asked || !same_attempt || !request.is_signed(plan) {
+        return None;
+    }
+    let listed: Masks = masks.iter().map(|mask| (mask.author(), mask.digest())).collect();
+    if encode_masks(&listed) != request.body()[..] || masks.iter().any(|mask| !mask.is_signed(plan)) {
+        return None;
+    }
+    let dealings: Vec<_> = masks.iter().map(|mask| Dealing::read(plan, mask).ok()).collect::<Option<_>>()?;
+    let sum = Commitments::sum(dealings.iter().map(|dealing| &dealing.commitments));
+    let read = Answer::read(plan, answer).ok().filter(|read| read.request == request.digest())?;
+    let place = place(plan, answer.author(), answer.slot());
+    let bytes = read.sealed.open_disclosed(place, plan.member(request.author())?, 0, disclosed)?;
+    let image = expected(plan, &sum, plan.index_of(answer.author())?)?;
+    Some(G::Scalar::decode(bytes.expose()).ok().is_none_or(|value| G::mul_base(&value) != image))
+}

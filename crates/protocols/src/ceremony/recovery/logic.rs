@@ -1,0 +1,303 @@
+//! The order of things in a recovery.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use theta_groups::{Group, Secret};
+use theta_rounds::{Abort, Bug, Malformed, PartyId};
+use theta_schemes::keys::{CurveScheme, KeyShare};
+use theta_sharing::{Commitments, ShareIndex, interpolate_at};
+
+use super::RecoveryOutcome;
+use super::answer::{Answer, Masks, answer_body, encode_masks, expected, read_masks};
+use crate::ceremony::board::{Board, Item};
+use crate::ceremony::certificate::QuorumCertificate;
+use crate::ceremony::dealing::{Dealing, ShareOf, Values};
+use crate::ceremony::dealings::Dealings;
+use crate::ceremony::evidence::CeremonyEvidence;
+use crate::ceremony::machine::{Admission, Deeds, Logic};
+use crate::ceremony::plan::{Aim, CeremonyPlan};
+use crate::ceremony::statement::{Digest, Kind, Slot, Statement};
+use crate::ceremony::{CeremonyKeys, check};
+
+/// How often the owner asks anew: each attempt that a liar spoils names it, or leaves it out.
+const MOST_ATTEMPTS: u32 = 64;
+/// Ticks that an attempt may take; later ones take longer.
+const TICKS: u32 = 3;
+const DONE: Slot = Slot::new(Kind::Done, 0);
+
+/// One party's state.
+pub(super) struct RecoveryLogic<S: CurveScheme> {
+    plan: Arc<CeremonyPlan<S::KeyGroup>>,
+    keys: Arc<CeremonyKeys>,
+    owner: PartyId,
+    lost: ShareIndex,
+    share: Option<ShareOf<S::KeyGroup>>,
+    dealings: Dealings<S::KeyGroup>,
+    attempt: u32,
+    ticks: u32,
+    seen: BTreeSet<(Slot, PartyId)>,
+    answers: BTreeMap<ShareIndex, Secret<<S::KeyGroup as Group>::Scalar>>,
+    found: Option<Secret<<S::KeyGroup as Group>::Scalar>>,
+}
+
+impl<S: CurveScheme> RecoveryLogic<S> {
+    pub(super) fn new(
+        plan: Arc<CeremonyPlan<S::KeyGroup>>,
+        keys: Arc<CeremonyKeys>,
+        share: Option<ShareOf<S::KeyGroup>>,
+    ) -> Option<Self> {
+        let Aim::Recover(_, lost) = plan.aim() else { return None };
+        let (owner, lost) = (*plan.members().get(lost.position())?, *lost);
+        Some(Self {
+            dealings: Dealings::new(Arc::clone(&plan), Arc::clone(&keys)),
+            plan,
+            keys,
+            owner,
+            lost,
+            share,
+            attempt: 0,
+            ticks: 0,
+            seen: BTreeSet::new(),
+            answers: BTreeMap::new(),
+            found: None,
+        })
+    }
+
+    fn is_owner(&self) -> bool {
+        self.keys.party() == self.owner
+    }
+
+    fn helpers(&self) -> impl Iterator<Item = PartyId> {
+        self.plan.members().iter().copied().filter(|party| *party != self.owner)
+    }
+
+    fn k(&self) -> usize {
+        usize::from(self.plan.threshold().k())
+    }
+
+    const fn slot(&self, kind: Kind) -> Slot {
+        Slot::new(kind, self.attempt)
+    }
+
+    /// A helper's part: a mask when the owner calls, a list of right masks, an answer.
+    fn help(&mut self, board: &Board, deeds: &mut Deeds) {
+        let Some(share) = self.share.clone() else { return };
+        // The owner's list, which is empty, calls an attempt.
+        let calls = board.of_kind(Kind::Checked).filter(|checked| checked.author() == self.owner);
+        let Some(attempt) = calls.map(|call| call.slot().number).max() else { return };
+        if attempt > self.attempt {
+            (self.attempt, self.ticks) = (attempt, 0);
+        }
+        let dealing = self.slot(Kind::Dealing);
+        deeds.say(dealing, || {
+            let mut rng = self.keys.rng(self.plan.id(), "mask", &self.attempt.to_be_bytes());
+            Dealing::deal(&self.plan, &self.keys, dealing, None, &mut rng)
+        });
+        if board.of_slot(dealing).count() == self.helpers().count() || self.ticks > 0 {
+            let mut rng = self.keys.rng(self.plan.id(), "weights", &self.attempt.to_be_bytes());
+            self.dealings.check(&mut rng);
+            self.dealings.complain(deeds);
+            let right = || encode_masks(&self.dealings.good(dealing).collect::<Masks>());
+            deeds.say(self.slot(Kind::Checked), || Some(right()));
+        }
+        if let Some(request) = board.get(self.owner, self.slot(Kind::Request)) {
+            deeds.say(self.slot(Kind::Answer), || self.answer(request, &share));
+        }
+    }
+
+    /// x_j and the masks' values. One's own mask must be among them: it alone hides the share from the owner.
+    fn answer(&self, request: &Statement, share: &KeyShare<S::KeyGroup>) -> Option<Vec<u8>> {
+        let masks = read_masks(request.body()).ok()?;
+        let own = masks.iter().any(|(helper, digest)| {
+            let mask = self.dealings.get(digest);
+            *helper == self.keys.party() && mask.is_some_and(|mask| mask.statement.slot() == self.slot(Kind::Dealing))
+        });
+        if !own || masks.len() < self.k() {
+            return None;
+        }
+        let one = <<S::KeyGroup as Group>::Scalar as theta_groups::Scalar>::ONE;
+        let mut sum = Values { value: Secret::new(*share.secret().expose()), blinding: None };
+        for (helper, digest) in &masks {
+            let mask = self.dealings.get(digest)?;
+            let due = mask.statement.author() == *helper && mask.statement.slot() == self.slot(Kind::Dealing);
+            sum.add(one, mask.mine().filter(|_| due)?);
+        }
+        answer_body(&self.plan, &self.keys, request, &sum.value)
+    }
+
+    /// The owner's part: calls, asks a set of helpers that agree with each other, and interpolates.
+    fn ask(&mut self, board: &Board, deeds: &mut Deeds) {
+        if !self.is_owner() || self.found.is_some() {
+            return;
+        }
+        if self.ticks >= TICKS + self.attempt && self.attempt < MOST_ATTEMPTS {
+            (self.attempt, self.ticks) = (self.attempt + 1, 0);
+            self.answers.clear();
+        }
+        deeds.say(self.slot(Kind::Checked), || Some(Vec::new()));
+        let slot = self.slot(Kind::Request);
+        if let Some(request) = board.get(self.owner, slot).cloned() {
+            return self.gather(&request, board, deeds);
+        }
+        let agreeing = self.agreeing(board);
+        let all = self.helpers().filter(|helper| !self.dealings.is_convicted(*helper)).count();
+        if agreeing.len() >= self.k() && (agreeing.len() == all || self.ticks > 0) {
+            deeds.say(slot, || Some(encode_masks(&agreeing)));
+        }
+    }
+
+    /// Helpers of which each found all others' masks right: those that find least agreement are left out.
+    fn agreeing(&self, board: &Board) -> Masks {
+        let mut masks: BTreeMap<PartyId, Digest> = self.dealings.good(self.slot(Kind::Dealing)).collect();
+        let lists: BTreeMap<PartyId, BTreeSet<Digest>> = board
+            .of_slot(self.slot(Kind::Checked))
+            .filter_map(|checked| Some((checked.author(), read_masks(checked.body()).ok()?)))
+            .map(|(helper, list)| (helper, list.into_iter().map(|(_, digest)| digest).collect()))
+            .collect();
+        masks.retain(|helper, _| lists.contains_key(helper));
+        let trusts = |a: PartyId, mask: &Digest| lists.get(&a).is_some_and(|list| list.contains(mask));
+        loop {
+            let discord = |(helper, mask): (&PartyId, &Digest)| {
+                let with = |(other, others): &(&PartyId, &Digest)| !trusts(**other, mask) || !trusts(*helper, others);
+                (masks.iter().filter(with).count(), *helper)
+            };
+            match masks.iter().map(discord).max() {
+                Some((1.., worst)) => masks.remove(&worst),
+                _ => return masks.into_iter().collect(),
+            };
+        }
+    }
+
+    /// Opens the answers to a request.
+    fn gather(&mut self, request: &Statement, board: &Board, deeds: &mut Deeds) {
+        let Ok(list) = read_masks(request.body()) else { return };
+        let entries: Option<Vec<_>> = list.iter().map(|(_, digest)| self.dealings.get(digest)).collect();
+        let Some(entries) = entries else { return };
+        let masks = Commitments::sum(entries.iter().map(|entry| &entry.dealing.commitments));
+        for statement in board.of_slot(self.slot(Kind::Answer)) {
+            let Some(index) = self.plan.index_of(statement.author()) else { continue };
+            let Ok(answer) = Answer::read(&self.plan, statement) else { continue };
+            let key = (statement.slot(), statement.author());
+            if answer.request != request.digest() || !self.seen.insert(key) {
+                continue;
+            }
+            let image = expected(&self.plan, &masks, index);
+            let opened = answer.open(&self.plan, statement, &self.keys);
+            let right = opened.filter(|value| Some(S::KeyGroup::mul_base(value.expose())) == image);
+            if let Some(value) = right {
+                self.answers.insert(index, value);
+            } else {
+                deeds.faults.push(CeremonyEvidence::FalseAnswer {
+                    request: request.clone(),
+                    masks: entries.iter().map(|entry| entry.statement.clone()).collect(),
+                    answer: statement.clone(),
+                    disclosed: answer.disclose(&self.plan, statement, &self.keys),
+                });
+            }
+        }
+        let chosen: Vec<_> = self.answers.iter().take(self.k()).map(|(index, value)| (*index, value)).collect();
+        if chosen.len() == self.k() {
+            self.found = interpolate_at(&chosen, self.lost).ok();
+            deeds.say(DONE, || Some(Vec::new()));
+        }
+    }
+}
+
+impl<S: CurveScheme> Logic for RecoveryLogic<S> {
+    type Group = S::KeyGroup;
+    type Output = RecoveryOutcome<S>;
+
+    fn admission(&self, author: PartyId, slot: Slot) -> Admission {
+        let owner = author == self.owner;
+        let of_attempt = slot.number <= MOST_ATTEMPTS;
+        let keep = match slot.kind {
+            Kind::Dealing | Kind::Answer => !owner && of_attempt,
+            Kind::Checked => of_attempt,
+            Kind::Request => owner && of_attempt,
+            Kind::Complaint => !owner && slot.party().is_some_and(|about| self.plan.index_of(about).is_some()),
+            Kind::Done => owner && slot == DONE,
+            _ => false,
+        };
+        if keep { Admission::Keep } else { Admission::Drop }
+    }
+
+    fn note(&mut self, _author: PartyId, _slot: Slot) -> bool {
+        false
+    }
+
+    fn take(&mut self, statement: &Statement) -> Result<(), Malformed> {
+        match statement.slot().kind {
+            Kind::Dealing => self.dealings.take(statement),
+            _ => check(&self.plan, statement),
+        }
+    }
+
+    fn take_other(&mut self, statement: &Statement) {
+        self.dealings.convict(statement.author());
+    }
+
+    fn take_certificate(&mut self, _certificate: QuorumCertificate) -> bool {
+        false
+    }
+
+    fn take_value(&mut self, _value: &[u8]) -> bool {
+        false
+    }
+
+    fn tick(&mut self) {
+        self.ticks = self.ticks.saturating_add(1);
+    }
+
+    fn advance(&mut self, board: &mut Board, deeds: &mut Deeds) {
+        self.help(board, deeds);
+        if self.is_owner() {
+            let mut rng = self.keys.rng(self.plan.id(), "weights", &self.ticks.to_be_bytes());
+            self.dealings.check(&mut rng);
+        }
+        self.dealings.judge(board, deeds);
+        self.ask(board, deeds);
+    }
+
+    fn wants(&self) -> Vec<Digest> {
+        Vec::new()
+    }
+
+    fn supply(&self, digest: &Digest) -> Option<Item> {
+        self.dealings.supply(digest)
+    }
+
+    fn certificates(&self) -> [Option<&QuorumCertificate>; 2] {
+        [None, None]
+    }
+
+    fn view(&self) -> u32 {
+        0
+    }
+
+    fn outcome(&mut self, board: &Board, evidence: &[CeremonyEvidence]) -> Option<Result<RecoveryOutcome<S>, Abort>> {
+        board.get(self.owner, DONE)?;
+        let share = match (self.is_owner(), &self.found) {
+            (false, _) => None,
+            (true, None) => return None,
+            (true, Some(found)) => {
+                let public = &self.plan.source()?.public;
+                let share = KeyShare::new(*public.key_id(), self.lost, Secret::new(*found.expose()));
+                if !public.matches(&share) {
+                    return Some(Err(Abort::Bug(Bug("true answers gave a false share"))));
+                }
+                Some(share)
+            }
+        };
+        Some(Ok(RecoveryOutcome { share, evidence: evidence.to_vec(), silent: self.silent(board) }))
+    }
+
+    fn contributions(&self) -> (usize, usize) {
+        (self.answers.len(), self.k())
+    }
+
+    fn silent(&self, board: &Board) -> Vec<PartyId> {
+        let silent = |helper: &PartyId| board.get(*helper, self.slot(Kind::Checked)).is_none();
+        self.helpers().filter(silent).collect()
+    }
+}

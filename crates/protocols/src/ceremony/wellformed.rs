@@ -1,0 +1,39 @@
+//! Whether statements are well-formed, and how long they can be: it takes nothing but the plan.
+
+use theta_groups::{Group, Scalar};
+use theta_rounds::Malformed;
+
+use super::agreement::Agreement;
+use super::dealing::Dealing;
+use super::key::read_key;
+use super::plan::CeremonyPlan;
+use super::recovery::{Answer, read_masks};
+use super::statement::{Kind, Statement};
+
+/// Reads a statement and forgets it. An honest party's never fails.
+pub(super) fn check<G: Group>(plan: &CeremonyPlan<G>, statement: &Statement) -> Result<(), Malformed> {
+    let body = statement.body();
+    match statement.slot().kind {
+        Kind::Dealing => Dealing::read(plan, statement).map(drop),
+        Kind::Proposal | Kind::Prevote | Kind::Precommit => Agreement::check(plan, statement.slot(), body),
+        Kind::Key => read_key::<G>(body).map(drop),
+        Kind::Complaint | Kind::LateComplaint | Kind::Release if body.len() < 32 => Err(Malformed("no digest")),
+        Kind::Activation if body.len() != 36 => Err(Malformed("an activation is an epoch and a digest")),
+        Kind::Checked | Kind::Request => read_masks(body).map(drop),
+        Kind::Answer => Answer::read(plan, statement).map(drop),
+        _ => Ok(()),
+    }
+}
+
+/// The longest body that an honest party signs: what bounds the memory that others can fill.
+pub(super) fn longest_body<G: Group>(plan: &CeremonyPlan<G>, kind: Kind) -> usize {
+    let (k, n) = (usize::from(plan.threshold().k()), plan.members().len());
+    let (dealers, scalar) = (plan.dealers().len(), <G::Scalar as Scalar>::ENCODED_LEN);
+    match kind {
+        Kind::Dealing => k * G::ENCODED_LEN + 96 + n * 2 * scalar,
+        // A value, and a certificate of a digest.
+        Kind::Proposal => 64 + 34 * dealers + 64 + 66 * n,
+        Kind::Checked | Kind::Request => 34 * dealers,
+        _ => 512,
+    }
+}

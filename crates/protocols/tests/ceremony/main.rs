@@ -1,0 +1,14 @@
+//! Ceremonies of whole groups over a seeded network: honest ones, liars, loss, and parties that die at every step.
+
+#[cfg(test)]
+mod honest;
+#[cfg(test)]
+mod lies;
+#[cfg(test)]
+mod recovery;
+#[cfg(test)]
+mod resume;
+#[cfg(test)]
+mod schemes;
+#[cfg(test)]
+mod support;
