@@ -197,20 +197,6 @@ impl Bn {
         out
     }
 
-    /// The inverse modulo an odd modulus above 1, if there is one. The value must be below the modulus.
-    pub(super) fn vartime_inverse(&self, odd_modulus: &Self) -> Option<Self> {
-        let (out, scratch) = (Self::zero(), Scratch::new());
-        // SAFETY: owned. Whatever the C side refuses is a null, which is no inverse here; its reason is dropped.
-        let found = unsafe {
-            let found = c::BN_mod_inverse(out.0.as_ptr(), self.0.as_ptr(), odd_modulus.0.as_ptr(), scratch.0.as_ptr());
-            if found.is_null() {
-                c::ERR_clear_error();
-            }
-            found
-        };
-        (!found.is_null()).then_some(out)
-    }
-
     /// Trial division, then Miller-Rabin with `rounds` random bases, constant-time but for the answer. The caller has
     /// checked that the number is no longer than a modulus may be.
     pub(super) fn is_prime(&self, rounds: u16) -> bool {

@@ -4,6 +4,7 @@ use core::fmt;
 use std::borrow::Cow;
 
 use super::ffi::{Montgomery, Scratch};
+use super::inverse::vartime_inverse;
 use super::{Integer, product};
 use crate::DecodeError;
 
@@ -105,7 +106,7 @@ impl Modulus {
     /// The inverse, unless the residue has a factor in common with N. Public data only.
     #[must_use]
     pub fn vartime_inverse(&self, a: &Residue) -> Option<Residue> {
-        a.0.0.vartime_inverse(&self.value.0).map(|inverse| Residue(Integer(inverse)))
+        vartime_inverse(&a.0, &self.value).map(Residue)
     }
 
     /// Whether all residues are coprime to N, by one inversion. Public data only.
