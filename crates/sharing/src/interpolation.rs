@@ -65,6 +65,28 @@ impl InterpolationSet {
         coefficients
     }
 
+    /// lambda_i of one index alone: all that a signer of FROST needs. Small groups, consecutive indices above all, come
+    /// without the inversion.
+    #[must_use]
+    pub fn coefficient_at_zero<S: Scalar>(&self, index: ShareIndex) -> S {
+        // Of more, an integer of 128 bits hardly ever holds the product, and trying costs more than the inversion.
+        const FEW: usize = 16;
+        let fraction = if self.0.len() <= FEW { reduced_fraction(self, index) } else { None };
+        let magnitude = match fraction {
+            Some((numerator, 1)) => S::from_u128(numerator),
+            Some((numerator, denominator)) => S::from_u128(numerator) * S::from_u128(denominator).invert(),
+            None => {
+                let (mut numerator, mut denominator) = (Product::<S>::new(), Product::<S>::new());
+                for other in self.0.iter().filter(|other| **other != index) {
+                    numerator.multiply(other.get());
+                    denominator.multiply(other.get().abs_diff(index.get()));
+                }
+                numerator.finish() * denominator.finish().invert()
+            }
+        };
+        if self.is_negative(index) { -magnitude } else { magnitude }
+    }
+
     /// |x_j - x_i| for all j != i.
     fn differences(&self, index: ShareIndex) -> impl Iterator<Item = u16> {
         self.0.iter().filter(move |other| **other != index).map(move |other| other.get().abs_diff(index.get()))
@@ -219,6 +241,11 @@ mod tests {
             .collect()
     }
 
+    fn one_by_one<S: Scalar>(indices: &[ShareIndex]) -> Vec<S> {
+        let set = InterpolationSet::new(indices.to_vec()).unwrap();
+        indices.iter().map(|&index| set.coefficient_at_zero(index)).collect()
+    }
+
     /// A polynomial of degree `degree`, in the exponent, at these indices; and at zero.
     fn shares_of<G: Group>(numbers: &[u16], rng: &mut ChaCha20Rng) -> (Vec<(ShareIndex, G::Element)>, G::Element) {
         let coefficients: Vec<G::Scalar> = numbers.iter().map(|_| G::Scalar::random(rng)).collect();
@@ -249,6 +276,7 @@ mod tests {
             let numbers: Vec<u16> = (1..=n).filter(|i| mask >> (i - 1) & 1 == 1).collect();
             let set = indices(&numbers);
             assert_eq!(coefficients_at_zero::<G::Scalar>(&set).unwrap(), naive::<G::Scalar>(&set), "{numbers:?}");
+            assert_eq!(one_by_one::<G::Scalar>(&set), naive::<G::Scalar>(&set), "{numbers:?}");
             let (shares, expected) = shares_of::<G>(&numbers, &mut rng);
             assert_eq!(vartime_interpolate_at_zero::<G>(&shares), Ok(expected), "{numbers:?}");
         }
@@ -276,6 +304,7 @@ mod tests {
             let numbers = random_subset(n, k, &mut rng);
             let set = indices(&numbers);
             let fast = coefficients_at_zero::<RistrettoScalar>(&set).unwrap();
+            assert_eq!(one_by_one::<RistrettoScalar>(&set), fast);
             if k < 100 {
                 assert_eq!(fast, naive::<RistrettoScalar>(&set));
             }

@@ -148,15 +148,9 @@ impl<C: FrostSuite> SigningPackage<C> {
 
     /// One signer's Lagrange coefficient (section 4.2), which is all that a signer needs.
     pub(super) fn coefficient(&self, index: ShareIndex) -> ScalarOf<C> {
-        let (mut numerator, mut denominator) = (SmallProduct::<ScalarOf<C>>::new(), SmallProduct::<ScalarOf<C>>::new());
-        let mut negative = false;
-        for other in self.signers().filter(|other| *other != index) {
-            numerator.multiply(other.get());
-            denominator.multiply(other.get().abs_diff(index.get()));
-            negative ^= other < index;
-        }
-        let coefficient = numerator.finish() * denominator.finish().invert();
-        if negative { -coefficient } else { coefficient }
+        // As above: a set refuses nothing that a list has.
+        let set = InterpolationSet::new(self.signers().collect());
+        set.map_or(ScalarOf::<C>::ZERO, |set| set.coefficient_at_zero(index))
     }
 }
 
@@ -180,28 +174,4 @@ fn group_commitment<C: FrostSuite>(list: &CommitmentList<C>, binding_factors: &[
     let hiding: ElementOf<C> = list.as_slice().iter().map(|commitments| *commitments.hiding().element()).sum();
     let binding: Vec<_> = list.as_slice().iter().map(|commitments| *commitments.binding().element()).collect();
     hiding + C::Group::vartime_msm(binding_factors, &binding)
-}
-
-/// A product of small public numbers, gathered in an integer before the field is bothered.
-struct SmallProduct<S> {
-    done: S,
-    pending: u128,
-}
-
-impl<S: Scalar> SmallProduct<S> {
-    const fn new() -> Self {
-        Self { done: S::ONE, pending: 1 }
-    }
-
-    fn multiply(&mut self, factor: u16) {
-        let factor = u128::from(factor);
-        self.pending = self.pending.checked_mul(factor).unwrap_or_else(|| {
-            self.done = self.done * S::from_u128(self.pending);
-            factor
-        });
-    }
-
-    fn finish(self) -> S {
-        self.done * S::from_u128(self.pending)
-    }
 }
