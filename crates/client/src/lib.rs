@@ -37,7 +37,7 @@ pub use self::{
     answer::{Answer, Culprit},
     error::{ClientError, NodeProblem, OpenError, Problem},
     keys::ListedKey,
-    operations::Coin,
+    operations::{Coin, RandomizedSignature},
     status::NodeStatus,
 };
 

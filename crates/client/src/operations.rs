@@ -80,12 +80,8 @@ impl Client {
     pub async fn sign(&self, key: &str, message: Bytes) -> Result<Answer<Bytes>, ClientError> {
         let public = self.public_key(key).await?;
         let signed = message.clone();
-        let request = v1::SignRequest {
-            key: key.to_owned(),
-            message,
-            wait: v1::Wait::Done.into(),
-            randomizer: Bytes::new(),
-        };
+        let request =
+            v1::SignRequest { key: key.to_owned(), message, wait: v1::Wait::Done.into(), randomizer: Bytes::new() };
         let call = move |connection: Connection, request| async move {
             let answer = connection.protocol().sign(request).await?.into_inner();
             unchecked(answer.instance_id, answer.outcome)
@@ -100,7 +96,7 @@ impl Client {
     /// Signs a message under a key that is re-randomised with a secret of this client, 32 to 64 random bytes, which the nodes
     /// learn. Nobody else can tell that the signature is the group's. For FROST keys.
     ///
-    /// A good answer is a signature that verifies under the very key that follows from group's key, randomizer and the
+    /// A good answer is a signature that verifies under the very key that follows from the group's key, the randomizer and the
     /// signers' commitments, whatever the nodes say that it is.
     ///
     /// # Errors
@@ -125,7 +121,8 @@ impl Client {
             unchecked(answer.instance_id, answer.outcome)
         };
         let check = |outcome: &v1::Outcome| {
-            let key = randomized_key(&public, randomizer, &outcome.proof).ok_or("no key follows from the randomizer")?;
+            let key =
+                randomized_key(&public, randomizer, &outcome.proof).ok_or("no key follows from the randomizer")?;
             verify_with_key(&public, &key, &signed, &outcome.result).map_err(|error| error.to_string())?;
             Ok(RandomizedSignature { signature: outcome.result.clone(), key: key.into() })
         };

@@ -341,7 +341,12 @@ async fn repeated_requests_are_answered_from_the_cache() {
     let client = Client::open(&group.client_folder()).unwrap();
     client.sign(SIGNER, "again and again".into()).await.unwrap();
     let mut one = client.protocol(node(1)).unwrap();
-    let request = theta_wire::v1::SignRequest { key: SIGNER.to_owned(), message: "again and again".into(), wait: 0, ..Default::default() };
+    let request = theta_wire::v1::SignRequest {
+        key: SIGNER.to_owned(),
+        message: "again and again".into(),
+        wait: 0,
+        ..Default::default()
+    };
     let first = one.sign(request.clone()).await.unwrap().into_inner();
     let started = Instant::now();
     for _ in 0..1000 {

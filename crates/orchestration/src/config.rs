@@ -42,6 +42,9 @@ pub struct OrchestratorConfig {
     pub results_count: usize,
     /// Bytes of the results that are kept, with all that belongs to them.
     pub results_bytes: usize,
+    /// Pairs of FROST nonces that each signer makes in advance for each other node and key, so that a signature takes one round:
+    /// at most as many as a coordinator keeps commitments of one peer, and twice as many at the signer's. 0 turns it off.
+    pub nonces_per_peer: usize,
     /// How long a message waits for its request.
     #[serde(rename = "backlog_age_ms", with = "milliseconds")]
     pub backlog_age: Duration,
@@ -67,6 +70,7 @@ impl Default for OrchestratorConfig {
             results_age: Duration::from_secs(5 * 60),
             results_count: 16_384,
             results_bytes: 32 << 20,
+            nonces_per_peer: 32,
             backlog_age: Duration::from_secs(10),
             backlog_messages_per_peer: 16_384,
             backlog_bytes_per_peer: 8 << 20,
@@ -111,6 +115,7 @@ impl OrchestratorConfig {
         count("inbox", self.inbox, 1, 1_000_000)?;
         count("results_count", self.results_count, 1, 100_000_000)?;
         count("results_bytes", self.results_bytes, 1, 1 << 40)?;
+        count("nonces_per_peer", self.nonces_per_peer, 0, 1_024)?;
         count("backlog_messages_per_peer", self.backlog_messages_per_peer, 1, 100_000_000)?;
         count("backlog_bytes_per_peer", self.backlog_bytes_per_peer, 1, 1 << 40)?;
         time("instance_ttl_ms", self.instance_ttl)?;

@@ -25,5 +25,6 @@ pub use instances::{ComputeError, Load, Orchestrator, StartError};
 pub use keys::{KeyEntry, KeyStore, KeyStoreError};
 pub use metrics::Stage;
 pub use request::{
-    Culprit, Finished, InstanceError, InstanceId, InstanceSnapshot, InstanceState, Operation, Request, SubmitError,
+    Culprit, Finished, InstanceError, InstanceId, InstanceSnapshot, InstanceState, Operation, Request, Seed,
+    SubmitError,
 };

@@ -1,12 +1,13 @@
 //! What the orchestrator is asked, and what it answers.
 
 use core::fmt;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use sha2::{Digest, Sha512};
 use theta_groups::{Secret, Transcript};
 use theta_rounds::{Abort, PartyId};
-use theta_schemes::{StatementBytes, keys::KeyId};
+use theta_schemes::{StatementBytes, keys::KeyId, signatures::frost::SeedError};
 
 /// A request from an application: the same request at every node meets in the same instance.
 #[derive(Clone, Debug)]
@@ -24,11 +25,22 @@ pub enum Operation {
     Decapsulate(Bytes),
     /// Sign this message.
     Sign(Bytes),
+    /// Sign this message under a re-randomised key, which is made of the seed and of the commitments that the outcome's
+    /// proof holds. For FROST keys.
+    SignRandomized {
+        /// The message.
+        message: Bytes,
+        /// 32 to 64 random bytes, known to the nodes and to the client alone.
+        seed: Seed,
+    },
     /// Draw the coin of this name.
     FlipCoin(Bytes),
 }
 
-/// The hash of the canonical request: key id, operation, statement. Equal requests have equal ids, different ones never.
+/// The seed of a re-randomised key; clones share it.
+pub type Seed = Arc<Secret<Vec<u8>>>;
+
+/// The hash of the canonical request: key id, operation, statement, and the seed if there is one. Equal requests have equal ids, different ones never.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct InstanceId(pub [u8; 32]);
 
@@ -39,11 +51,27 @@ impl InstanceId {
     /// The id of a statement under a key.
     #[must_use]
     pub fn new(key: &KeyId, statement: &StatementBytes) -> Self {
+        Self::with_seed(key, statement, None)
+    }
+
+    /// The id of an operation under a key.
+    #[must_use]
+    pub fn of(key: &KeyId, operation: Operation) -> Self {
+        let (statement, seed) = operation.into_parts();
+        Self::with_seed(key, &statement, seed.as_deref())
+    }
+
+    /// The id of a statement that is answered under a re-randomised key.
+    pub(crate) fn with_seed(key: &KeyId, statement: &StatementBytes, seed: Option<&Secret<Vec<u8>>>) -> Self {
         let transcript = Transcript::new("theta/instance/v1").with("key", key.as_bytes());
         // The digest of a statement rather than the statement: what a node logs or signs about an instance later can
         // then be checked without the statement itself.
         let bytes = Sha512::digest(statement.as_statement().bytes());
-        Self(transcript.with("operation", name(statement).as_bytes()).with("statement", &bytes).finish32())
+        let transcript = transcript.with("operation", name(statement).as_bytes()).with("statement", &bytes);
+        Self(match seed {
+            None => transcript.finish32(),
+            Some(seed) => transcript.with("seed", seed.expose()).finish32(),
+        })
     }
 }
 
@@ -56,12 +84,14 @@ pub(crate) const fn name(statement: &StatementBytes) -> &'static str {
     }
 }
 
-impl From<Operation> for StatementBytes {
-    fn from(operation: Operation) -> Self {
-        match operation {
-            Operation::Decapsulate(bytes) => Self::Decapsulate(bytes),
-            Operation::Sign(bytes) => Self::Sign(bytes),
-            Operation::FlipCoin(bytes) => Self::FlipCoin(bytes),
+impl Operation {
+    /// What the key answers, and the seed of the re-randomised key that it answers under, if any.
+    pub(crate) fn into_parts(self) -> (StatementBytes, Option<Seed>) {
+        match self {
+            Self::Decapsulate(bytes) => (StatementBytes::Decapsulate(bytes), None),
+            Self::Sign(bytes) => (StatementBytes::Sign(bytes), None),
+            Self::SignRandomized { message, seed } => (StatementBytes::Sign(message), Some(seed)),
+            Self::FlipCoin(bytes) => (StatementBytes::FlipCoin(bytes), None),
         }
     }
 }
@@ -83,7 +113,8 @@ impl fmt::Debug for InstanceId {
 pub struct Finished {
     /// The payload key, signature or coin value.
     pub result: Secret<Vec<u8>>,
-    /// The coin's proof; empty where the result proves itself.
+    /// The coin's proof; for a signature under a re-randomised key the commitments that it is made of; else empty, for the
+    /// result proves itself.
     pub proof: Vec<u8>,
     /// The parties whose shares are in the result.
     pub contributors: Vec<PartyId>,
@@ -142,6 +173,9 @@ pub enum SubmitError {
     /// The statement is not one that the key answers.
     #[error(transparent)]
     Request(#[from] theta_schemes::RequestError),
+    /// The key does not sign with such a seed.
+    #[error(transparent)]
+    Seed(#[from] SeedError),
     /// A bound is reached: instances running, or the CPU pool's queue.
     #[error("this node is at its limit of {0}: try again later or ask another node")]
     Overloaded(&'static str),
@@ -179,21 +213,25 @@ mod tests {
     #[test]
     fn different_requests_have_different_ids() {
         let keys = [KeyId::from_bytes([1; 32]), KeyId::from_bytes([2; 32])];
+        let seeds = [[1; 32], [2; 32]].map(|bytes: [u8; 32]| Seed::new(Secret::new(bytes.to_vec())));
         let mut seen = std::collections::HashSet::new();
         for key in keys {
             for text in ["", "a", "b"] {
                 let bytes = Bytes::from_static(text.as_bytes());
+                let plain = Operation::Sign(bytes.clone());
+                let (statement, _) = plain.clone().into_parts();
+                assert_eq!(InstanceId::of(&key, plain.clone()), InstanceId::new(&key, &statement));
+                let [one, other] = seeds.clone().map(|seed| Operation::SignRandomized { message: bytes.clone(), seed });
                 for operation in
-                    [Operation::Decapsulate(bytes.clone()), Operation::Sign(bytes.clone()), Operation::FlipCoin(bytes)]
+                    [plain, one, other, Operation::Decapsulate(bytes.clone()), Operation::FlipCoin(bytes.clone())]
                 {
-                    let statement = StatementBytes::from(operation);
-                    let id = InstanceId::new(&key, &statement);
-                    assert_eq!(id, InstanceId::new(&key, &statement.clone()));
-                    assert!(seen.insert(id));
+                    assert_eq!(InstanceId::of(&key, operation.clone()), InstanceId::of(&key, operation.clone()));
+                    assert!(!format!("{operation:?}").contains("[1, 1"));
+                    assert!(seen.insert(InstanceId::of(&key, operation)));
                 }
             }
         }
-        assert_eq!(seen.len(), 18);
+        assert_eq!(seen.len(), 30);
         assert!(!seen.contains(&InstanceId::NONE));
     }
 }

@@ -83,39 +83,62 @@ pub fn start<'a>(
     share: &Arc<AnyKeyShare>,
     statement: impl Into<Statement<'a>>,
 ) -> Result<AnyMachine, RequestError> {
+    start_with(public, share, statement, frost::Options::default())
+}
+
+/// [`start`], with options for FROST; for a scheme that has no re-randomised keys, a seed gives a machine that ends at once
+/// with [`Abort::Bug`]: to refuse it is for the caller.
+///
+/// # Errors
+/// As [`start`].
+pub fn start_with<'a>(
+    public: &AnyPublicKey,
+    share: &Arc<AnyKeyShare>,
+    statement: impl Into<Statement<'a>>,
+    options: frost::Options,
+) -> Result<AnyMachine, RequestError> {
     let statement = statement.into();
     let any_public = public;
     let threshold = public.threshold();
     let ours = share.key_id() == public.key_id() && threshold.contains(share.index());
-    let Some(local) = party_of(share.index()).filter(|_| ours) else { return Ok(Box::new(ForeignShare::default())) };
+    let Some(local) = party_of(share.index()).filter(|_| ours) else { return Ok(Unusable::share()) };
     with_key!(
         (public, share.as_ref()),
         |public: Scheme, key| if one_round {
+            if options.seed.is_some() {
+                return Ok(Unusable::seed());
+            }
             let request = Scheme::parse_request(public, &statement)?;
             let seed = share_seed(key.as_ref(), &statement);
             let protocol = OneRound::<Scheme>::new(local, threshold, Arc::clone(public), Arc::clone(key), request, seed);
             Ok(Box::new(Driver::new(local, parties(threshold), protocol)))
         } else {
             any_public.check_request(statement)?;
-            Ok(start_frost(any_public, share, local, statement.bytes()))
+            Ok(start_frost(any_public, share, local, statement.bytes(), options))
         },
-        else Ok(Box::new(ForeignShare::default()))
+        else Ok(Unusable::share())
     )
 }
 
-fn start_frost(public: &AnyPublicKey, share: &Arc<AnyKeyShare>, local: PartyId, message: &[u8]) -> AnyMachine {
+fn start_frost(
+    public: &AnyPublicKey,
+    share: &Arc<AnyKeyShare>,
+    local: PartyId,
+    message: &[u8],
+    options: frost::Options,
+) -> AnyMachine {
     let threshold = public.threshold();
     let message = Bytes::copy_from_slice(message);
     with_key!(
         (public, share.as_ref()),
         |public: Scheme, key| if frost {
             let (public, key) = (Arc::clone(public), Arc::clone(key));
-            let protocol = frost::protocol(PhantomData::<Scheme>, local, threshold, public, key, message);
+            let protocol = frost::protocol(PhantomData::<Scheme>, local, public, key, message, options);
             Box::new(Driver::new(local, parties(threshold), protocol))
         } else {
-            Box::new(ForeignShare::default())
+            Unusable::share()
         },
-        else Box::new(ForeignShare::default())
+        else Unusable::share()
     )
 }
 
@@ -137,13 +160,23 @@ fn parties(threshold: Threshold) -> impl Iterator<Item = PartyId> {
     threshold.indices().filter_map(party_of)
 }
 
-/// What runs where a node's key share does not belong to its key: nothing.
-#[derive(Default)]
-struct ForeignShare {
+/// What runs where nothing can: it says why, and that is its end.
+struct Unusable {
+    reason: &'static str,
     finished: bool,
 }
 
-impl Machine for ForeignShare {
+impl Unusable {
+    fn share() -> AnyMachine {
+        Box::new(Self { reason: "the key share belongs to another key", finished: false })
+    }
+
+    fn seed() -> AnyMachine {
+        Box::new(Self { reason: "a seed for a scheme without re-randomised keys", finished: false })
+    }
+}
+
+impl Machine for Unusable {
     type Output = Outcome;
 
     fn handle(&mut self, input: Input, _rng: &mut dyn CryptoRng) -> Vec<Effect<Outcome>> {
@@ -151,7 +184,7 @@ impl Machine for ForeignShare {
             return Vec::new();
         }
         self.finished = true;
-        vec![Effect::Finished(Err(Abort::Bug(Bug("the key share belongs to another key"))))]
+        vec![Effect::Finished(Err(Abort::Bug(Bug(self.reason))))]
     }
 
     fn contributions(&self) -> (usize, usize) {

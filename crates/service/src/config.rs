@@ -177,7 +177,7 @@ impl NodeConfig {
 }
 
 /// What `node.toml` says about its settings.
-const DESCRIPTIONS: [(&str, &str); 24] = [
+const DESCRIPTIONS: [(&str, &str); 25] = [
     ("id", "This node's number in the group file."),
     ("group", "The group file, the same at every node."),
     ("certificate", "The certificate that the group file pins for this node."),
@@ -198,6 +198,10 @@ const DESCRIPTIONS: [(&str, &str); 24] = [
     ("max_results", "Results kept for repeated requests."),
     ("max_result_bytes", "Bytes of the results that are kept."),
     ("result_seconds", "How long a result is kept."),
+    (
+        "nonces_per_peer",
+        "Pairs of FROST nonces made in advance for each key and other node; 0: signatures take two rounds.",
+    ),
     ("level", "error, warn, info, debug, trace, or a filter such as info,theta_network=debug."),
     ("format", "text for people, json for machines."),
     ("[limits]", "Bounds on what this node takes on."),

@@ -46,7 +46,17 @@ macro_rules! at_all {
 }
 
 fn sign_request(message: &'static str) -> v1::SignRequest {
-    v1::SignRequest { key: SIGNER.to_owned(), message: message.into(), wait: Wait::Done.into() }
+    v1::SignRequest { key: SIGNER.to_owned(), message: message.into(), wait: Wait::Done.into(), ..Default::default() }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_randomizer_for_a_key_that_takes_none_is_refused() {
+    let group = TestGroup::new().await;
+    let mut client = ThresholdProtocolClient::new(group.channel(1).await);
+    let request = v1::SignRequest { randomizer: vec![7; 32].into(), ..sign_request("a message") };
+    let refused = client.sign(request).await.unwrap_err();
+    assert_eq!(refused.code(), Code::InvalidArgument);
+    assert!(refused.message().contains("bls04-bls12381-min-pk make no re-randomised signatures"), "{refused}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -33,7 +33,7 @@ use tonic::{Code, Request, transport::Channel};
 type Protocol = ThresholdProtocolClient<Channel>;
 
 fn sign_request(message: Bytes, wait: Wait) -> v1::SignRequest {
-    v1::SignRequest { key: SIGNER.to_owned(), message, wait: wait.into() }
+    v1::SignRequest { key: SIGNER.to_owned(), message, wait: wait.into(), ..Default::default() }
 }
 
 /// A signature with the help of all nodes: the sign that the group works.
@@ -227,17 +227,26 @@ async fn bad_bytes_in_the_protocol_api() {
         blamed(client.get_result(v1::GetResultRequest { instance_id: bytes.clone() }).await);
         blamed(client.watch_instance(v1::WatchInstanceRequest { instance_id: bytes.clone() }).await);
         // Any bytes are a message or a coin's name, but not for a key of another purpose.
-        client.sign(v1::SignRequest { key: SIGNER.to_owned(), message: bytes.clone(), wait }).await.unwrap();
+        client
+            .sign(v1::SignRequest { key: SIGNER.to_owned(), message: bytes.clone(), wait, ..Default::default() })
+            .await
+            .unwrap();
         client.flip_coin(v1::FlipCoinRequest { key: COIN.to_owned(), name: bytes.clone(), wait }).await.unwrap();
-        let crossed = client.sign(v1::SignRequest { key: CIPHER.to_owned(), message: bytes, wait }).await;
+        let crossed =
+            client.sign(v1::SignRequest { key: CIPHER.to_owned(), message: bytes, wait, ..Default::default() }).await;
         assert_eq!(crossed.unwrap_err().code(), Code::InvalidArgument);
     }
     for key in ["", "absent", "UPPER", "a/../b", "\u{0}", &"x".repeat(100_000)] {
         let key = key.to_owned();
-        blamed(client.sign(v1::SignRequest { key: key.clone(), message: Bytes::new(), wait }).await.map(|_| panic!()));
+        blamed(
+            client
+                .sign(v1::SignRequest { key: key.clone(), message: Bytes::new(), wait, ..Default::default() })
+                .await
+                .map(|_| panic!()),
+        );
         blamed(client.get_public_key(v1::GetPublicKeyRequest { key }).await.map(|_| panic!()));
     }
-    let odd = v1::SignRequest { key: SIGNER.to_owned(), message: Bytes::new(), wait: 77 };
+    let odd = v1::SignRequest { key: SIGNER.to_owned(), message: Bytes::new(), wait: 77, ..Default::default() };
     assert_eq!(client.sign(odd).await.unwrap_err().code(), Code::InvalidArgument);
     works(&group, "after bad bytes").await;
     group.shutdown().await;

@@ -59,7 +59,7 @@ impl server::ThresholdProtocol for Liar {
         Ok(Response::new(v1::DecapsulateResponse { instance_id: id(), outcome: lie(32) }))
     }
     async fn sign(&self, _: Request<v1::SignRequest>) -> Result<Response<v1::SignResponse>, Status> {
-        Ok(Response::new(v1::SignResponse { instance_id: id(), outcome: lie(96) }))
+        Ok(Response::new(v1::SignResponse { instance_id: id(), outcome: lie(96), ..Default::default() }))
     }
     async fn flip_coin(&self, _: Request<v1::FlipCoinRequest>) -> Result<Response<v1::FlipCoinResponse>, Status> {
         Ok(Response::new(v1::FlipCoinResponse { instance_id: id(), outcome: lie(32) }))

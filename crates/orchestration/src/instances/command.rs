@@ -11,7 +11,7 @@ use tokio::{
 };
 
 use super::{backlog::Early, ending::Ending};
-use crate::{InstanceId, InstanceSnapshot, KeyEntry, SubmitError, quota::Permit};
+use crate::{InstanceId, InstanceSnapshot, KeyEntry, Seed, SubmitError, quota::Permit};
 
 /// What a shard is told. Time comes as ticks in the same queue, so that a shard that is behind does not take its own delay
 /// for the silence of others.
@@ -44,6 +44,7 @@ pub(crate) struct Submission {
     pub(crate) id: InstanceId,
     pub(crate) key: Arc<KeyEntry>,
     pub(crate) statement: StatementBytes,
+    pub(crate) seed: Option<Seed>,
     /// When the orchestrator was asked.
     pub(crate) submitted: time::Instant,
     /// Its place among the requests that wait.

@@ -19,7 +19,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
 use theta_network::{Inbound, Transport};
 use theta_rounds::PartyId;
-use theta_schemes::{RequestError, StatementBytes, Suite};
+use theta_schemes::{RequestError, StatementBytes, Suite, signatures::frost::check_seed};
 use tokio::{
     sync::{mpsc, oneshot, watch},
     task::AbortHandle,
@@ -37,7 +37,7 @@ use super::{
 };
 use crate::{
     ConfigError, CulpritRecord, Finished, InstanceError, InstanceId, InstanceSnapshot, KeyEntry, KeyStore,
-    OrchestratorConfig, Request, Stage, SubmitError, culprits::Culprits, metrics::Metrics, quota::Quota,
+    OrchestratorConfig, Request, Seed, Stage, SubmitError, culprits::Culprits, metrics::Metrics, quota::Quota,
 };
 
 /// Statements longer than this are hashed on the CPU threads rather than on the caller's.
@@ -253,10 +253,13 @@ impl Orchestrator {
         let Some(key) = keys.get(&request.key).cloned() else {
             return Err(SubmitError::UnknownKey { name: request.key, known: keys.known() });
         };
-        let statement = StatementBytes::from(request.operation);
+        let (statement, seed) = request.operation.into_parts();
         let (asked, purpose) = (statement.as_statement().purpose(), key.suite.purpose());
         if asked != purpose {
             return Err(RequestError::Purpose { key: purpose, asked }.into());
+        }
+        if let Some(seed) = &seed {
+            check_seed(key.suite, seed.expose().len())?;
         }
         self.observe_stage(key.suite, Stage::KeyFound, None, submitted.elapsed());
         let take = |quota: &Arc<Quota>, amount, label, text| {
@@ -268,25 +271,32 @@ impl Orchestrator {
         let queued = take(&self.shared.queued, 1, "queued", "waiting requests")?;
         let length = statement.as_statement().bytes().len();
         let bytes = take(&self.shared.statements, length, "statement_bytes", "memory for requests")?;
-        let id = self.identify(&key, &statement).await?;
+        let id = self.identify(&key, &statement, seed.clone()).await?;
         let (reply, answer) = oneshot::channel();
-        let submission = Submission { id, key, statement, submitted, queued, bytes, waits, reply };
+        let submission = Submission { id, key, statement, seed, submitted, queued, bytes, waits, reply };
         let shard = shard_of(&self.shards, &id).ok_or(SubmitError::ShuttingDown)?;
         shard.send(Command::Submit(Box::new(submission))).await.map_err(|_| SubmitError::ShuttingDown)?;
         let ending = answer.await.map_err(|_| SubmitError::ShuttingDown)??;
         Ok((id, ending))
     }
 
-    async fn identify(&self, key: &KeyEntry, statement: &StatementBytes) -> Result<InstanceId, SubmitError> {
+    async fn identify(
+        &self,
+        key: &KeyEntry,
+        statement: &StatementBytes,
+        seed: Option<Seed>,
+    ) -> Result<InstanceId, SubmitError> {
         let key_id = key.key_id;
         if statement.as_statement().bytes().len() <= LONG_STATEMENT {
-            return Ok(InstanceId::new(&key_id, statement));
+            return Ok(InstanceId::with_seed(&key_id, statement, seed.as_deref()));
         }
         let statement = statement.clone();
-        self.compute(move |_| InstanceId::new(&key_id, &statement)).await.map_err(|error| match error {
-            ComputeError::Overloaded(limit) => SubmitError::Overloaded(limit),
-            ComputeError::ShuttingDown => SubmitError::ShuttingDown,
-            ComputeError::Panicked => SubmitError::Bug(theta_rounds::Bug("hashing a request panicked")),
+        self.compute(move |_| InstanceId::with_seed(&key_id, &statement, seed.as_deref())).await.map_err(|error| {
+            match error {
+                ComputeError::Overloaded(limit) => SubmitError::Overloaded(limit),
+                ComputeError::ShuttingDown => SubmitError::ShuttingDown,
+                ComputeError::Panicked => SubmitError::Bug(theta_rounds::Bug("hashing a request panicked")),
+            }
         })
     }
 

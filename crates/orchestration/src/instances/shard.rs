@@ -11,7 +11,7 @@ use std::{
     time,
 };
 
-use theta_protocols::Outcome;
+use theta_protocols::{Outcome, frost};
 use theta_rounds::{Abort, Bug, Input, PartyId};
 use tokio::{
     sync::{mpsc, watch},
@@ -142,10 +142,14 @@ impl Shard {
 
     /// Starts an instance, unless the request is not valid: then it is as if it had never come.
     fn start(&mut self, submission: Submission, permit: Permit, metrics: Arc<SuiteMetrics>) {
-        let Submission { id, key, statement, submitted, queued, bytes, waits, reply } = submission;
+        let Submission { id, key, statement, seed, submitted, queued, bytes, waits, reply } = submission;
         drop(queued);
         let began = time::Instant::now();
-        let machine = catch_unwind(AssertUnwindSafe(|| theta_protocols::start(&key.public, &key.share, &statement)));
+        let nonces = Some((key.nonces.clone(), self.worker.shared.config.nonces_per_peer));
+        let options = frost::Options { nonces, seed };
+        let machine = catch_unwind(AssertUnwindSafe(|| {
+            theta_protocols::start_with(&key.public, &key.share, &statement, options)
+        }));
         let checked = match machine {
             Ok(Ok(machine)) => Ok(machine),
             Ok(Err(error)) => Err(SubmitError::Request(error)),

@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use theta_protocols::frost::NoncePool;
 use theta_schemes::{
     Suite,
     keys::{AnyKeyShare, AnyPublicKey, KeyId, KeyName},
@@ -27,6 +28,8 @@ pub struct KeyEntry {
     pub key_id: KeyId,
     /// What it is made for.
     pub suite: Suite,
+    /// What this node has made in advance for it; gone when the key goes.
+    pub(crate) nonces: NoncePool,
 }
 
 /// The keys of one node: public material and this node's shares, checked against each other. Fixed once it is made.
@@ -78,7 +81,8 @@ impl KeyStore {
                 second_index: share.index(),
             });
         }
-        let entry = Arc::new(KeyEntry { name, public, share: Arc::new(share), key_id, suite });
+        let nonces = NoncePool::new(&public);
+        let entry = Arc::new(KeyEntry { name, public, share: Arc::new(share), key_id, suite, nonces });
         self.names.insert(entry.name.as_str().to_owned(), Arc::clone(&entry));
         self.ids.insert(key_id, entry);
         Ok(())

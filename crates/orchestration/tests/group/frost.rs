@@ -1,9 +1,14 @@
 //! Signatures in two rounds, and coordinators that come and go.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
-use theta_orchestration::OrchestratorConfig;
-use theta_schemes::Suite;
+use bytes::Bytes;
+use theta_groups::Secret;
+use theta_orchestration::{Operation, OrchestratorConfig, Request, Seed, SubmitError};
+use theta_schemes::{
+    Suite,
+    signatures::frost::{SeedError, randomized_key, verify_with_key},
+};
 
 use crate::{
     group::{Group, PATIENCE, config},
@@ -139,4 +144,53 @@ async fn false_shares_are_named_and_do_not_stop_the_others() {
         assert_eq!(record.culprit.party.get(), 4);
         assert_eq!(record.culprit.misbehaviour, "share fails verification");
     }
+}
+
+/// Nonces made in advance are gone with a restart, and signatures go on; one that turns them off signs with the others.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn restarts_forget_all_nonces_and_nobody_minds() {
+    let mut group = Group::new(3, 4, &[SUITE], &hasty());
+    for i in 0..24 {
+        let config = match i {
+            7 | 15 => OrchestratorConfig { nonces_per_peer: 0, ..hasty() },
+            _ => hasty(),
+        };
+        if i % 2 == 1 {
+            group.start(1 + i % 4, config);
+        }
+        group.answers(SUITE, &format!("and again {i}")).await;
+    }
+    assert!(group.nodes.values().all(|node| node.orchestrator.culprits().is_empty()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_re_randomised_signature_is_an_instance_of_its_own() {
+    let group = Group::new(2, 3, &[SUITE, Suite::Bls04MinPk], &config());
+    let public = &group.keys[&SUITE].public;
+    let message = Bytes::from_static(b"under which key?");
+    let request = |suite: Suite, seed: &Seed| Request {
+        key: suite.name().to_owned(),
+        operation: Operation::SignRandomized { message: message.clone(), seed: Arc::clone(seed) },
+    };
+    let seeds = [[1; 32], [2; 32]].map(|bytes: [u8; 32]| Seed::new(Secret::new(bytes.to_vec())));
+    let mut signatures = HashSet::new();
+    for seed in &seeds {
+        for _ in 0..2 {
+            for finished in group.run(&request(SUITE, seed)).await {
+                let key = randomized_key(public, seed, &finished.proof).unwrap();
+                verify_with_key(public, &key, &message, finished.result.expose()).unwrap();
+                assert!(public.verify(&message, finished.result.expose(), &[]).is_err());
+                signatures.insert(key);
+            }
+        }
+    }
+    // Repeated requests get the signature that is there; two coordinators at once may make two.
+    assert!(signatures.len() >= 2);
+    group.answers(SUITE, "under which key?").await;
+
+    let refused = group.node(1).submit(request(Suite::Bls04MinPk, &seeds[0])).await.unwrap_err();
+    assert_eq!(refused, SubmitError::Seed(SeedError::Suite(Suite::Bls04MinPk)));
+    let short = Seed::new(Secret::new(vec![1; 16]));
+    let refused = group.node(1).submit(request(SUITE, &short)).await.unwrap_err();
+    assert_eq!(refused, SubmitError::Seed(SeedError::Length(16)));
 }

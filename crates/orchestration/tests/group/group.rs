@@ -149,13 +149,17 @@ impl Group {
 
     pub(crate) fn id(&self, request: &Request) -> InstanceId {
         let key = self.keys.values().find(|key| key.name.as_str() == request.key).unwrap();
-        InstanceId::new(key.public.key_id(), &StatementBytes::from(request.operation.clone()))
+        InstanceId::of(key.public.key_id(), request.operation.clone())
     }
 
     /// The share that a node owes in a request, as its peers would get it.
     pub(crate) fn share_of(&self, suite: Suite, node: u16, request: &Request) -> Bytes {
         let key = &self.keys[&suite];
-        let statement = StatementBytes::from(request.operation.clone());
+        let statement = match request.operation.clone() {
+            Operation::Decapsulate(header) => StatementBytes::Decapsulate(header),
+            Operation::Sign(message) | Operation::SignRandomized { message, .. } => StatementBytes::Sign(message),
+            Operation::FlipCoin(name) => StatementBytes::FlipCoin(name),
+        };
         key.public.create_share(&key.share(node), &statement, &mut rng()).unwrap().into()
     }
 

@@ -1,10 +1,15 @@
 //! The same over real sockets: mutual TLS on loopback.
 
-use std::{net::TcpListener, sync::Arc, time::Duration};
+use std::{
+    net::TcpListener,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
+use bytes::Bytes;
 use prometheus_client::registry::Registry;
 use theta_network::{
-    GeneratedIdentity, Identity, Inbound, Transport,
+    GeneratedIdentity, Identity, Inbound, PeerId, PeerStatus, SendError, Transport,
     mesh::{Listen, Mesh, MeshConfig, MeshLimits, MeshPeer},
 };
 use theta_orchestration::{Orchestrator, OrchestratorConfig};
@@ -13,7 +18,7 @@ use tokio::sync::mpsc;
 
 use crate::{
     group::{Group, PATIENCE, config, eventually},
-    wire::peer,
+    wire::{open, peer},
 };
 
 /// What the members of a group know of each other.
@@ -23,6 +28,14 @@ struct Members {
 }
 
 impl Members {
+    /// Nodes 1 to `n`, and their sockets.
+    fn new(n: u16) -> (Self, Vec<TcpListener>) {
+        let listeners: Vec<TcpListener> = (0..n).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+        let identities = (1..=n).map(|id| Identity::generate(&format!("node-{id}")).unwrap()).collect();
+        let addresses = listeners.iter().map(|listener| listener.local_addr().unwrap().to_string()).collect();
+        (Self { identities, addresses }, listeners)
+    }
+
     /// Starts the mesh of node `id`.
     fn start(&self, id: u16, listen: Listen) -> (Arc<Mesh>, mpsc::Receiver<Inbound>) {
         let own = &self.identities[usize::from(id) - 1];
@@ -48,11 +61,7 @@ async fn a_group_answers_over_tls_and_a_crashed_node_comes_back() {
     let suite = Suite::Sg02Ristretto255;
     let limits = OrchestratorConfig { resend_after: Duration::from_millis(100), ..config() };
     let group = Group::new(3, 4, &[suite], &limits);
-    let listeners: Vec<TcpListener> = (0..4).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    let members = Members {
-        identities: (1..=4).map(|id| Identity::generate(&format!("node-{id}")).unwrap()).collect(),
-        addresses: listeners.iter().map(|listener| listener.local_addr().unwrap().to_string()).collect(),
-    };
+    let (members, listeners) = Members::new(4);
     let start = |id: u16, listen| {
         let (mesh, inbound) = members.start(id, listen);
         let transport = Arc::clone(&mesh) as Arc<dyn Transport>;
@@ -90,4 +99,78 @@ async fn a_group_answers_over_tls_and_a_crashed_node_comes_back() {
     let again = tokio::time::timeout(PATIENCE, node.run(request)).await.unwrap().unwrap().1.unwrap();
     assert_eq!(again.result.expose(), results[0].result.expose());
     assert!(nodes.iter().all(|(_, node)| node.culprits().is_empty()));
+}
+
+/// Who sent what: the sender's number and the message's round.
+type Tally = Arc<Mutex<Vec<(u16, usize)>>>;
+
+/// A mesh whose messages are counted on their way out.
+struct Counted {
+    mesh: Arc<Mesh>,
+    tally: Tally,
+}
+
+impl Transport for Counted {
+    fn local(&self) -> PeerId {
+        self.mesh.local()
+    }
+
+    fn peers(&self) -> Vec<PeerId> {
+        self.mesh.peers()
+    }
+
+    fn send(&self, to: PeerId, message: Bytes) -> Result<(), SendError> {
+        self.tally.lock().unwrap().push((self.local().get(), open(&message).round as usize));
+        self.mesh.send(to, message)
+    }
+
+    fn status(&self) -> Vec<PeerStatus> {
+        self.mesh.status()
+    }
+}
+
+/// Each coordinator's first signature takes commitments, packages and shares; every later one packages and shares.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_second_frost_signature_takes_one_round() {
+    const SIGNATURES: usize = 16;
+    let suite = Suite::FrostEd25519;
+    // No clock: nothing is sent again because the machine is slow.
+    let limits = OrchestratorConfig { resend_after: Duration::from_secs(3_600), ..config() };
+    let group = Group::new(3, 4, &[suite], &limits);
+    let (members, listeners) = Members::new(4);
+    let tally = Tally::default();
+    let start = |(id, socket): (u16, TcpListener)| {
+        let (mesh, inbound) = members.start(id, Listen::Bound(socket));
+        let transport = Arc::new(Counted { mesh, tally: Arc::clone(&tally) });
+        let registry = &mut Registry::default();
+        Orchestrator::start(limits.clone(), group.key_store(id), transport, inbound, registry).unwrap()
+    };
+    let nodes: Vec<Arc<Orchestrator>> = (1..).zip(listeners).map(start).collect();
+    let (mut met, mut in_one_round) = (Vec::new(), 0);
+    for i in 0..SIGNATURES {
+        let text = format!("message {i}");
+        let request = group.request(suite, &text);
+        for node in &nodes {
+            node.submit(request.clone()).await.unwrap();
+        }
+        let mut results = Vec::new();
+        for node in &nodes {
+            results.push(tokio::time::timeout(PATIENCE, node.run(request.clone())).await.unwrap().unwrap().1.unwrap());
+        }
+        group.check(suite, &text, &results);
+        let sent = core::mem::take(&mut *tally.lock().unwrap());
+        let (coordinator, _) = *sent.iter().find(|(_, round)| *round == 2).unwrap();
+        let count = |round: usize| sent.iter().filter(|(_, of)| *of == round).count();
+        // Commitments, packages, shares, signatures, requests.
+        let counts = [1, 2, 3, 4, 5].map(count);
+        if met.contains(&coordinator) {
+            assert_eq!(counts, [0, 2, 2, 3, 0], "{text}");
+            in_one_round += 1;
+        } else {
+            assert!(counts[0] >= 2 && counts[1..4] == [2, 2, 3], "{text}: {counts:?}");
+            met.push(coordinator);
+        }
+    }
+    assert!(in_one_round >= SIGNATURES - 4);
+    assert!(nodes.iter().all(|node| node.culprits().is_empty()));
 }

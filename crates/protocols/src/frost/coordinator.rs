@@ -9,7 +9,7 @@ use theta_schemes::signatures::frost::{
 };
 
 use super::Misbehaviour;
-use super::message::{Numbered, PackageMessage, parties_of};
+use super::message::{Numbered, Offer, PackageMessage, Signed, parties_of};
 use super::setting::{Setting, count, most_packages};
 use crate::one_round::party_of;
 
@@ -38,6 +38,13 @@ pub(super) struct Coordinator<C: FrostSuite> {
     /// The number of the next session. The first is random.
     next: u16,
     sessions: BTreeMap<u16, Session<C>>,
+    /// Who was asked for commitments, and who is to be.
+    requested: BTreeSet<PartyId>,
+    requests: Vec<PartyId>,
+    /// Whether time has passed since the start,
+    late: bool,
+    /// and since signers were last drawn from those who have given commitments in advance, with a session open.
+    overdue: bool,
     /// Who still owes shares to sessions that are over.
     over: BTreeMap<u16, BTreeSet<PartyId>>,
 }
@@ -46,12 +53,6 @@ struct Session<C: FrostSuite> {
     package: SigningPackage<C>,
     shares: Vec<SignatureShare<C>>,
     awaited: BTreeSet<PartyId>,
-}
-
-/// A signature and whose shares are in it.
-pub(super) struct Signed {
-    pub(super) signature: Vec<u8>,
-    pub(super) signers: Vec<PartyId>,
 }
 
 /// Why there is no signature although all shares are there.
@@ -74,6 +75,10 @@ impl<C: FrostSuite> Coordinator<C> {
             called: BTreeSet::new(),
             next: first_session,
             sessions: BTreeMap::new(),
+            requested: BTreeSet::new(),
+            requests: Vec::new(),
+            late: false,
+            overdue: false,
             over: BTreeMap::new(),
         }
     }
@@ -89,24 +94,79 @@ impl<C: FrostSuite> Coordinator<C> {
         self.sessions.clear();
     }
 
-    /// A session that is still open when time has passed is held up.
-    pub(super) fn expire(&mut self) {
-        self.hurried |= !self.sessions.is_empty();
+    /// A session that is still open when time has passed is held up, and those who owe it shares are not counted on.
+    pub(super) fn expire(&mut self, setting: &Setting<C>) {
+        self.late = true;
+        self.overdue = !self.sessions.is_empty();
+        self.hurried |= self.overdue;
+        self.awaited().for_each(|party| setting.reserve.forget(party));
     }
 
-    /// Takes commitments that a signer offers by itself. It does not do that while it owes a share, unless it has forgotten
-    /// its nonces: no session need wait for it any longer.
-    pub(super) fn offer(&mut self, from: PartyId, offered: Numbered<C>) -> Result<(), Misbehaviour> {
+    fn awaited(&self) -> impl Iterator<Item = PartyId> {
+        self.sessions.values().flat_map(|session| session.awaited.iter().copied())
+    }
+
+    /// Takes what a signer sends other than with a share. It does not offer commitments for this signature while it owes a
+    /// share, unless it has forgotten its nonces: no session need wait for it any longer.
+    pub(super) fn offer(&mut self, setting: &Setting<C>, from: PartyId, offer: Offer<C>) -> Result<(), Misbehaviour> {
         count(&mut self.offers, from, MOST_OFFERS)?;
-        self.asked = true;
-        self.drop_sessions_of(from);
-        self.make_ready(from, offered);
+        if let Some(own) = offer.own {
+            self.asked = true;
+            if self.drop_sessions_of(from) {
+                setting.reserve.forget(from);
+            }
+            self.make_ready(from, own);
+        }
+        setting.reserve.receive(from, offer.pooled);
         Ok(())
     }
 
-    fn drop_sessions_of(&mut self, party: PartyId) {
+    /// Says whether there were any.
+    fn drop_sessions_of(&mut self, party: PartyId) -> bool {
+        let before = self.sessions.len();
         let dropped = self.sessions.extract_if(.., |_, session| session.awaited.contains(&party));
         self.over.extend(dropped.map(|(number, session)| (number, session.awaited)));
+        self.sessions.len() < before
+    }
+
+    /// Completes the signers of a next session by such as have given commitments in advance; if they are too few, asks for
+    /// commitments. To be called whenever something has happened. Only for the coordinator that a request begins with:
+    /// signers turn to the others by themselves.
+    ///
+    /// All or none are drawn, and the session opens at once: what one instance takes is of no use to others.
+    pub(super) fn gather(&mut self, setting: &Setting<C>, excluded: &BTreeSet<PartyId>) {
+        let due = self.sessions.is_empty() || self.overdue;
+        let worthwhile = self.late || !setting.reserve.is_off();
+        if !self.asked || self.retired || !due || !worthwhile || !setting.is_first() {
+            return;
+        }
+        let lacking = setting.needed().saturating_sub(self.ready.len() + 1);
+        let busy: BTreeSet<PartyId> = self.awaited().chain(self.ready.iter().map(|(party, _)| *party)).collect();
+        let eligible = |party: PartyId| party != setting.local && !busy.contains(&party) && !excluded.contains(&party);
+        let drawn = match lacking {
+            0 => None,
+            _ => setting.reserve.choose(lacking, setting.spread, eligible),
+        };
+        let enough = lacking == 0 || drawn.is_some();
+        self.ready.extend(drawn.into_iter().flatten());
+        if !enough || self.overdue {
+            let silent = setting.others().filter(|party| eligible(*party) && !self.requested.contains(party));
+            let silent: Vec<PartyId> =
+                silent.filter(|party| self.overdue || setting.reserve.held(*party) == 0).collect();
+            self.requested.extend(&silent);
+            self.requests.extend(silent);
+        }
+        self.overdue = false;
+    }
+
+    /// Whom to ask for commitments, once.
+    pub(super) fn take_requests(&mut self) -> Vec<PartyId> {
+        core::mem::take(&mut self.requests)
+    }
+
+    /// Whether there is anybody to ask.
+    pub(super) const fn has_requests(&self) -> bool {
+        !self.requests.is_empty()
     }
 
     /// The latest commitments of a signer count: older ones have been used or forgotten. Should it be the other way round,
@@ -137,21 +197,23 @@ impl<C: FrostSuite> Coordinator<C> {
         let awaited: BTreeSet<_> = others.iter().map(|(party, _)| *party).collect();
         self.called.extend(&awaited);
         self.sessions.insert(session, Session { package, shares: vec![share], awaited });
-        let addressed = others
-            .into_iter()
-            .map(|(party, Numbered { number, .. })| (party, PackageMessage { session, number, list: list.clone() }));
+        let addressed = others.into_iter().map(|(party, Numbered { number, .. })| {
+            let wanted = if setting.is_first() { setting.reserve.wanted(party) } else { 0 };
+            (party, PackageMessage { session, wanted, number, list: list.clone() })
+        });
         Ok((session, addressed.collect()))
     }
 
-    /// Takes a signer's share and its commitments for a next session. Of sessions that are over, or were opened before a
-    /// restart, only the commitments are of use.
+    /// Takes a signer's share and its commitments for a next session, unless the share was made with nonces from long before:
+    /// then there are more of these. Of sessions that are over, or were opened before a restart, only the commitments are
+    /// of use.
     pub(super) fn take_share(
         &mut self,
         setting: &Setting<C>,
         from: PartyId,
         session: u16,
         share: SignatureShare<C>,
-        next: Numbered<C>,
+        offer: Offer<C>,
     ) -> Result<(), Misbehaviour> {
         match self.sessions.get_mut(&session).filter(|session| session.awaited.contains(&from)) {
             Some(session) => {
@@ -171,7 +233,10 @@ impl<C: FrostSuite> Coordinator<C> {
                 self.asked = true;
             }
         }
-        self.make_ready(from, next);
+        setting.reserve.receive(from, offer.pooled);
+        if let Some(own) = offer.own {
+            self.make_ready(from, own);
+        }
         Ok(())
     }
 
@@ -187,9 +252,11 @@ impl<C: FrostSuite> Coordinator<C> {
         }
         let Session { package, shares, .. } = self.sessions.remove(&session)?;
         Some(match aggregate(&setting.public, &package, &shares, rng) {
-            Ok(signature) => {
-                Ok(Signed { signature: signature.encode(), signers: parties_of(package.commitments()).collect() })
-            }
+            Ok(signature) => Ok(Signed {
+                signature: signature.encode(),
+                signers: parties_of(package.commitments()).collect(),
+                commitments: setting.seed.as_ref().map_or_else(Vec::new, |_| package.encoded_commitments()),
+            }),
             Err(AggregateError::FalseShares(culprits)) => {
                 Err(Spoiled::By(culprits.into_iter().filter_map(party_of).collect()))
             }
@@ -199,7 +266,8 @@ impl<C: FrostSuite> Coordinator<C> {
     }
 
     /// Does not count on a party any more: sessions that wait for it are over.
-    pub(super) fn exclude(&mut self, party: PartyId) {
+    pub(super) fn exclude(&mut self, setting: &Setting<C>, party: PartyId) {
+        setting.reserve.forget(party);
         self.ready.retain(|(ready, _)| *ready != party);
         self.drop_sessions_of(party);
     }

@@ -1,9 +1,9 @@
-//! The four messages.
+//! The five messages.
 //!
-//! A slot's `kind` tells the messages of a round apart: commitments have running numbers, sessions too, and both begin
-//! at a random one. Whoever was restarted in the middle of an instance has forgotten its nonces and makes new ones; their
-//! numbers are others, so that nobody takes it for an equivocator (but with probability 2^-16 or so a message, and then
-//! for this instance only).
+//! A slot's `kind` tells the messages of a round apart: they have running numbers, which begin at a random one. Whoever was
+//! restarted in the middle of an instance has forgotten its nonces and makes new ones; its messages have other numbers,
+//! so that nobody takes it for an equivocator (but with probability 2^-16 or so a message, and then for this instance
+//! only).
 
 use core::num::NonZeroU16;
 
@@ -23,33 +23,54 @@ pub const PACKAGE: Round = Round(2);
 pub const SHARE: Round = Round(3);
 /// The signature, to all.
 pub const SIGNATURE: Round = Round(4);
+/// A coordinator asks for commitments that it lacks.
+pub const REQUEST: Round = Round(5);
+
+/// The most commitments for later signatures in one message.
+pub(super) const MOST_POOLED: usize = 64;
 
 /// Commitments and the number by which their signer finds the nonces.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Numbered<C: FrostSuite> {
-    pub(super) number: u16,
+    pub(super) number: u64,
     pub(super) commitments: SigningCommitments<C>,
+}
+
+/// The commitments that a signer gives a coordinator.
+pub(super) struct Offer<C: FrostSuite> {
+    /// For this signature.
+    pub(super) own: Option<Numbered<C>>,
+    /// For later ones.
+    pub(super) pooled: Vec<Numbered<C>>,
 }
 
 /// A message; see the constants for who sends it to whom.
 pub enum FrostMessage<C: FrostSuite> {
-    /// D || E; the number is the slot's kind.
+    /// Whether the first are for this signature; then number, D, E of each pair.
     Commitments(CommitmentsMessage<C>),
-    /// The number of the addressee's commitments, then index, D, E of each signer by rising index.
+    /// How many more commitments are wanted, the number of the addressee's, then index, D, E of each signer by rising
+    /// index.
     Package(PackageMessage<C>),
-    /// The share, then number, D, E for a next session.
+    /// The share, then commitments as in the first message.
     Share(ShareMessage<C>),
-    /// The signature, then the indices of its signers as the coordinator has them.
+    /// The signature, the number and the indices of its signers as the coordinator has them; under a re-randomised key also
+    /// their commitments.
     Signature(SignatureMessage),
+    /// How many commitments for later signatures are wanted, beside those for this one.
+    Request(RequestMessage),
 }
 
 /// See [`FrostMessage::Commitments`].
-pub struct CommitmentsMessage<C: FrostSuite>(pub(super) Numbered<C>);
+pub struct CommitmentsMessage<C: FrostSuite> {
+    pub(super) kind: u16,
+    pub(super) offer: Offer<C>,
+}
 
 /// See [`FrostMessage::Package`].
 pub struct PackageMessage<C: FrostSuite> {
     pub(super) session: u16,
-    pub(super) number: u16,
+    pub(super) wanted: u8,
+    pub(super) number: u64,
     pub(super) list: Vec<SigningCommitments<C>>,
 }
 
@@ -57,21 +78,41 @@ pub struct PackageMessage<C: FrostSuite> {
 pub struct ShareMessage<C: FrostSuite> {
     pub(super) session: u16,
     pub(super) share: SignatureShare<C>,
-    pub(super) next: Numbered<C>,
+    pub(super) offer: Offer<C>,
 }
 
 /// See [`FrostMessage::Signature`].
 pub struct SignatureMessage {
-    pub(super) number: u16,
-    pub(super) signature: Vec<u8>,
-    pub(super) signers: Vec<PartyId>,
+    pub(super) kind: u16,
+    pub(super) signed: Signed,
 }
 
-const NUMBER_LEN: usize = 2;
+/// See [`FrostMessage::Request`].
+pub struct RequestMessage {
+    pub(super) kind: u16,
+    pub(super) wanted: u8,
+}
 
-fn number(bytes: &[u8]) -> Option<(u16, &[u8])> {
+/// A signature and whose shares are in it.
+#[derive(Clone)]
+pub(super) struct Signed {
+    pub(super) signature: Vec<u8>,
+    pub(super) signers: Vec<PartyId>,
+    /// What tells the key that it verifies under, where that is not the group's; else nothing.
+    pub(super) commitments: Vec<u8>,
+}
+
+const INDEX_LEN: usize = 2;
+const NUMBER_LEN: usize = 8;
+
+fn index(bytes: &[u8]) -> Option<(u16, &[u8])> {
+    let (index, rest) = bytes.split_first_chunk::<INDEX_LEN>()?;
+    Some((u16::from_be_bytes(*index), rest))
+}
+
+fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let (number, rest) = bytes.split_first_chunk::<NUMBER_LEN>()?;
-    Some((u16::from_be_bytes(*number), rest))
+    Some((u64::from_be_bytes(*number), rest))
 }
 
 fn commitments<C: FrostSuite>(index: ShareIndex, bytes: &[u8]) -> Result<SigningCommitments<C>, Malformed> {
@@ -80,26 +121,67 @@ fn commitments<C: FrostSuite>(index: ShareIndex, bytes: &[u8]) -> Result<Signing
         .map_err(|_| Malformed("commitments are two elements of the group"))
 }
 
+impl<C: FrostSuite> Offer<C> {
+    fn read(index: ShareIndex, bytes: &[u8]) -> Result<Self, Malformed> {
+        const NO_OFFER: Malformed = Malformed("commitments have a number each");
+        let (is_own, bytes) = match bytes.split_first() {
+            Some((0, rest)) => (false, rest),
+            Some((1, rest)) => (true, rest),
+            _ => return Err(Malformed("commitments are for this signature or for later ones")),
+        };
+        let entries = bytes.chunks_exact(NUMBER_LEN + 2 * C::Group::ENCODED_LEN);
+        if !entries.remainder().is_empty() {
+            return Err(NO_OFFER);
+        }
+        if entries.len() > MOST_POOLED + 1 {
+            return Err(Malformed("more commitments than anybody asks for"));
+        }
+        let mut entries = entries.map(|entry| {
+            let (number, bytes) = number(entry).ok_or(NO_OFFER)?;
+            Ok(Numbered { number, commitments: commitments(index, bytes)? })
+        });
+        let own = if is_own { Some(entries.next().ok_or(NO_OFFER)??) } else { None };
+        Ok(Self { own, pooled: entries.collect::<Result<_, _>>()? })
+    }
+
+    fn write(&self, bytes: &mut Vec<u8>) {
+        bytes.push(self.own.is_some().into());
+        for Numbered { number, commitments } in self.own.iter().chain(&self.pooled) {
+            bytes.extend_from_slice(&number.to_be_bytes());
+            bytes.extend_from_slice(&commitments.encode());
+        }
+    }
+
+    /// Whether there are none.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.own.is_none() && self.pooled.is_empty()
+    }
+}
+
 /// Reads the list of a package. That it is a set of signers that can sign is for the scheme to check.
 fn list<C: FrostSuite>(bytes: &[u8]) -> Result<Vec<SigningCommitments<C>>, Malformed> {
     const NO_LIST: Malformed = Malformed("a package is a list of commitments");
-    let entries = bytes.chunks_exact(NUMBER_LEN + 2 * C::Group::ENCODED_LEN);
+    let entries = bytes.chunks_exact(INDEX_LEN + 2 * C::Group::ENCODED_LEN);
     if !entries.remainder().is_empty() {
         return Err(NO_LIST);
     }
     let entry = |entry| {
-        let (index, bytes) = number(entry).ok_or(NO_LIST)?;
+        let (index, bytes) = index(entry).ok_or(NO_LIST)?;
         commitments(NonZeroU16::new(index).ok_or(Malformed("no party has index zero"))?.into(), bytes)
     };
     entries.map(entry).collect()
 }
 
-fn signers(bytes: &[u8]) -> Result<Vec<PartyId>, Malformed> {
-    let (indices, rest) = bytes.as_chunks::<NUMBER_LEN>();
+/// Reads how many signers there are and who; returns the rest, too.
+fn signers(bytes: &[u8]) -> Result<(Vec<PartyId>, &[u8]), Malformed> {
+    const NO_SIGNERS: Malformed = Malformed("signers are listed by rising index");
+    let (count, rest) = index(bytes).ok_or(NO_SIGNERS)?;
+    let (listed, rest) = rest.split_at_checked(INDEX_LEN * usize::from(count)).ok_or(NO_SIGNERS)?;
+    let (indices, _) = listed.as_chunks::<INDEX_LEN>();
     let signers: Option<Vec<PartyId>> =
         indices.iter().map(|index| NonZeroU16::new(u16::from_be_bytes(*index)).map(PartyId::from)).collect();
     let rising = |signers: &Vec<PartyId>| signers.iter().zip(signers.iter().skip(1)).all(|(a, b)| a < b);
-    signers.filter(|signers| rest.is_empty() && rising(signers)).ok_or(Malformed("signers are listed by rising index"))
+    Ok((signers.filter(rising).ok_or(NO_SIGNERS)?, rest))
 }
 
 impl<C: FrostSuite> FrostMessage<C> {
@@ -108,28 +190,36 @@ impl<C: FrostSuite> FrostMessage<C> {
         let kind = slot.kind;
         match slot.round {
             COMMITMENTS => {
-                let commitments = commitments(index, payload)?;
-                Ok(Self::Commitments(CommitmentsMessage(Numbered { number: kind, commitments })))
+                let offer = Offer::read(index, payload)?;
+                if offer.is_empty() {
+                    return Err(Malformed("no commitments at all"));
+                }
+                Ok(Self::Commitments(CommitmentsMessage { kind, offer }))
             }
             PACKAGE => {
-                let (number, rest) = number(payload).ok_or(Malformed("a package begins with a number"))?;
-                Ok(Self::Package(PackageMessage { session: kind, number, list: list(rest)? }))
+                const NO_PACKAGE: Malformed = Malformed("a package begins with two numbers");
+                let (wanted, rest) = payload.split_first().ok_or(NO_PACKAGE)?;
+                let (number, rest) = number(rest).ok_or(NO_PACKAGE)?;
+                Ok(Self::Package(PackageMessage { session: kind, wanted: *wanted, number, list: list(rest)? }))
             }
             SHARE => {
                 const NO_SHARE: Malformed = Malformed("a share is a scalar and commitments");
                 let len = <C::Group as Group>::Scalar::ENCODED_LEN;
                 let (share, rest) = payload.split_at_checked(len).ok_or(NO_SHARE)?;
-                let (number, rest) = number(rest).ok_or(NO_SHARE)?;
                 let share = SignatureShare::decode(index, share).map_err(|_| NO_SHARE)?;
-                let next = Numbered { number, commitments: commitments(index, rest)? };
-                Ok(Self::Share(ShareMessage { session: kind, share, next }))
+                Ok(Self::Share(ShareMessage { session: kind, share, offer: Offer::read(index, rest)? }))
             }
             SIGNATURE => {
                 let len = C::STANDARD_LEN + <C::Group as Group>::Scalar::ENCODED_LEN;
                 let (signature, rest) = payload.split_at_checked(len).ok_or(Malformed("too short for a signature"))?;
-                let (signature, signers) = (signature.to_vec(), signers(rest)?);
-                Ok(Self::Signature(SignatureMessage { number: kind, signature, signers }))
+                let (signers, rest) = signers(rest)?;
+                let signed = Signed { signature: signature.to_vec(), signers, commitments: rest.to_vec() };
+                Ok(Self::Signature(SignatureMessage { kind, signed }))
             }
+            REQUEST => match payload {
+                [wanted] => Ok(Self::Request(RequestMessage { kind, wanted: *wanted })),
+                _ => Err(Malformed("a request is one byte")),
+            },
             _ => Err(Malformed("no such round")),
         }
     }
@@ -138,17 +228,18 @@ impl<C: FrostSuite> FrostMessage<C> {
 impl<C: FrostSuite> RoundMessage for FrostMessage<C> {
     fn slot(&self) -> Slot {
         let (round, kind) = match self {
-            Self::Commitments(CommitmentsMessage(Numbered { number, .. })) => (COMMITMENTS, *number),
+            Self::Commitments(message) => (COMMITMENTS, message.kind),
             Self::Package(message) => (PACKAGE, message.session),
             Self::Share(message) => (SHARE, message.session),
-            Self::Signature(message) => (SIGNATURE, message.number),
+            Self::Signature(message) => (SIGNATURE, message.kind),
+            Self::Request(message) => (REQUEST, message.kind),
         };
         Slot { round, kind }
     }
 
     fn channel(slot: Slot) -> Option<Channel> {
         match slot.round {
-            COMMITMENTS | PACKAGE | SHARE => Some(Channel::Private),
+            COMMITMENTS | PACKAGE | SHARE | REQUEST => Some(Channel::Private),
             SIGNATURE => Some(Channel::Broadcast),
             _ => None,
         }
@@ -157,8 +248,9 @@ impl<C: FrostSuite> RoundMessage for FrostMessage<C> {
     fn encode(&self) -> Bytes {
         let mut bytes = Vec::new();
         match self {
-            Self::Commitments(CommitmentsMessage(numbered)) => bytes = numbered.commitments.encode(),
+            Self::Commitments(message) => message.offer.write(&mut bytes),
             Self::Package(message) => {
+                bytes.push(message.wanted);
                 bytes.extend_from_slice(&message.number.to_be_bytes());
                 for commitments in &message.list {
                     bytes.extend_from_slice(&commitments.index().get().to_be_bytes());
@@ -167,13 +259,16 @@ impl<C: FrostSuite> RoundMessage for FrostMessage<C> {
             }
             Self::Share(message) => {
                 bytes = message.share.encode();
-                bytes.extend_from_slice(&message.next.number.to_be_bytes());
-                bytes.extend_from_slice(&message.next.commitments.encode());
+                message.offer.write(&mut bytes);
             }
-            Self::Signature(message) => {
-                bytes.extend_from_slice(&message.signature);
-                message.signers.iter().for_each(|party| bytes.extend_from_slice(&party.get().to_be_bytes()));
+            Self::Signature(SignatureMessage { signed, .. }) => {
+                bytes.extend_from_slice(&signed.signature);
+                let count = u16::try_from(signed.signers.len()).unwrap_or(u16::MAX);
+                bytes.extend_from_slice(&count.to_be_bytes());
+                signed.signers.iter().for_each(|party| bytes.extend_from_slice(&party.get().to_be_bytes()));
+                bytes.extend_from_slice(&signed.commitments);
             }
+            Self::Request(message) => bytes.push(message.wanted),
         }
         bytes.into()
     }

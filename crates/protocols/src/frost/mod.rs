@@ -7,12 +7,16 @@
 //! that wait in vain turn to the next. All of that, and why no coordinator can do worse than to waste time, is in
 //! `spec/frost.md` and `docs/adr/0008-robust-frost.md`.
 //!
+//! The coordinator that a request begins with needs one round where signers have given it commitments in advance: see
+//! [`NoncePool`] and `docs/adr/0010-precomputed-nonces.md`. Whatever goes wrong with these, the rest of the above follows.
+//!
 //! Departures from ROAST: coordinators rotate instead of running all at once; the first session's shares are verified only
 //! when their sum turns out false; there is one session at a time until one is held up.
 
 mod coordinator;
 mod evidence;
 mod message;
+mod pool;
 mod protocol;
 mod setting;
 mod signer;
@@ -21,30 +25,45 @@ use core::marker::PhantomData;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use theta_groups::Secret;
 use theta_rounds::PartyId;
 use theta_schemes::keys::{KeyShare, PublicKeySet};
 use theta_schemes::signatures::frost::{Frost, FrostSuite};
-use theta_sharing::Threshold;
 
 pub use evidence::Misbehaviour;
 pub use message::{
-    COMMITMENTS, CommitmentsMessage, FrostMessage, PACKAGE, PackageMessage, SHARE, SIGNATURE, ShareMessage,
-    SignatureMessage,
+    COMMITMENTS, CommitmentsMessage, FrostMessage, PACKAGE, PackageMessage, REQUEST, RequestMessage, SHARE, SIGNATURE,
+    ShareMessage, SignatureMessage,
 };
+pub use pool::NoncePool;
 pub use protocol::RobustFrost;
 
-/// Party `local`'s side of signing `message`. `key` is that party's share of the key `public`, which takes `threshold`.
+/// How a FROST signature is made beyond key and message.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Where nonces made in advance are, of the same key and party in all instances, and how many pairs a coordinator keeps
+    /// of each peer.
+    pub nonces: Option<(NoncePool, usize)>,
+    /// The seed of a re-randomised key: then the signature verifies under that, and the outcome's proof is the session's
+    /// encoded commitments, for [`randomized_key`](theta_schemes::signatures::frost::randomized_key).
+    pub seed: Option<Arc<Secret<Vec<u8>>>>,
+}
+
+/// Party `local`'s side of signing `message`. `key` is that party's share of the key `public`.
 ///
 /// Commitments, sessions and announcements are random: two runs of one party have nothing in common, and no nonce is kept
-/// anywhere but in memory.
+/// anywhere but in memory. A run replays from its seed, its inputs and what the pool answered.
 #[must_use]
 pub fn protocol<C: FrostSuite>(
     _scheme: PhantomData<Frost<C>>,
     local: PartyId,
-    threshold: Threshold,
     public: Arc<PublicKeySet<C::Group>>,
     key: Arc<KeyShare<C::Group>>,
     message: Bytes,
+    options: Options,
 ) -> RobustFrost<C> {
-    RobustFrost::new(setting::Setting::new(local, threshold, public, key, message))
+    let Options { nonces, seed } = options;
+    let reserve =
+        pool::Reserve::new(nonces.as_ref().map(|(pool, _)| pool), nonces.as_ref().map_or(0, |(_, most)| *most));
+    RobustFrost::new(setting::Setting::new(local, (public, key), message, seed, reserve))
 }

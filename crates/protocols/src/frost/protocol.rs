@@ -10,8 +10,11 @@ use theta_rounds::{Abort, Bug, Outgoing, PartyId, Progress, Recipient, Round, Ro
 use theta_schemes::signatures::frost::{FrostSuite, SignatureShare};
 
 use super::Misbehaviour;
-use super::coordinator::{Coordinator, Signed, Spoiled};
-use super::message::{CommitmentsMessage, FrostMessage, PackageMessage, SIGNATURE, ShareMessage, SignatureMessage};
+use super::coordinator::{Coordinator, Spoiled};
+use super::message::{
+    CommitmentsMessage, FrostMessage, Offer, PackageMessage, REQUEST, RequestMessage, ShareMessage, SignatureMessage,
+    Signed,
+};
 use super::setting::Setting;
 use super::signer::{Answer, Signer};
 use crate::Outcome;
@@ -47,16 +50,21 @@ struct Roles<C: FrostSuite> {
     attempt: u32,
     /// What to send next.
     tasks: Vec<Task<C>>,
-    /// The number of this party's announcement.
+    /// The number of this party's next message of its own accord. The first is random.
     number: u16,
     /// For the weights of batch verification.
     weights: ChaCha20Rng,
 }
 
 /// Work that needs randomness or sends something.
-enum Task<C: FrostSuite> {
-    Commit(PartyId),
-    Answer { coordinator: PartyId, session: u16, share: SignatureShare<C> },
+struct Task<C: FrostSuite> {
+    coordinator: PartyId,
+    /// The session and the share for it, if that is what there is to send.
+    answer: Option<(u16, SignatureShare<C>)>,
+    /// Whether commitments for this signature go with it,
+    own: bool,
+    /// and how many for later ones.
+    pooled: u8,
 }
 
 impl<C: FrostSuite> Roles<C> {
@@ -64,9 +72,9 @@ impl<C: FrostSuite> Roles<C> {
         let mut seed = Secret::new([0; 32]);
         rng.fill_bytes(seed.expose_mut());
         Self {
-            signer: Signer::new(random_number(rng)),
-            coordinator: Coordinator::new(random_number(rng)),
-            number: random_number(rng),
+            signer: Signer::new(u64::from_be_bytes(random(rng))),
+            coordinator: Coordinator::new(u16::from_be_bytes(random(rng))),
+            number: u16::from_be_bytes(random(rng)),
             attempt: 0,
             tasks: Vec::new(),
             weights: ChaCha20Rng::from_seed(*seed.expose()),
@@ -79,8 +87,10 @@ impl<C: FrostSuite> Roles<C> {
             match setting.coordinator(self.attempt) {
                 Some(party) if party == setting.local => return self.coordinator.ask(),
                 Some(party) if !excluded.contains(&party) => {
-                    if !self.signer.has_committed_to(party) {
-                        self.tasks.push(Task::Commit(party));
+                    // The first one uses what it was given in advance. To another one, silence would not tell that it is asked.
+                    let in_advance = self.attempt == 0 && setting.reserve.has_given(party);
+                    if !in_advance && !self.signer.has_committed_to(party) {
+                        self.tasks.push(Task { coordinator: party, answer: None, own: true, pooled: 0 });
                     }
                     return;
                 }
@@ -90,32 +100,51 @@ impl<C: FrostSuite> Roles<C> {
     }
 
     fn is_busy(&self, setting: &Setting<C>) -> bool {
-        !self.tasks.is_empty() || self.coordinator.wants_session(setting)
+        !self.tasks.is_empty() || self.coordinator.has_requests() || self.coordinator.wants_session(setting)
     }
 
-    /// What this party says as a signer.
+    /// What this party says as a signer, and what it asks signers for.
     fn speak(&mut self, setting: &Setting<C>, rng: &mut dyn CryptoRng) -> Vec<Outgoing<FrostMessage<C>>> {
         let mut out = Vec::new();
-        for task in mem::take(&mut self.tasks) {
-            let (coordinator, answer) = match task {
-                Task::Commit(coordinator) => (coordinator, None),
-                Task::Answer { coordinator, session, share } => (coordinator, Some((session, share))),
-            };
-            let Some(next) = self.signer.commit(setting, coordinator, rng) else { continue };
+        for Task { coordinator, answer, own, pooled } in mem::take(&mut self.tasks) {
+            let own = own.then(|| self.signer.commit(setting, coordinator, rng));
+            let offer = Offer { own, pooled: setting.reserve.give(coordinator, pooled, &setting.key, rng) };
             let message = match answer {
-                None => FrostMessage::Commitments(CommitmentsMessage(next)),
-                Some((session, share)) => FrostMessage::Share(ShareMessage { session, share, next }),
+                Some((session, share)) => FrostMessage::Share(ShareMessage { session, share, offer }),
+                None if offer.is_empty() => continue,
+                None => FrostMessage::Commitments(CommitmentsMessage { kind: self.next_number(), offer }),
             };
             out.push(Outgoing { to: Recipient::Party(coordinator), message });
         }
+        for party in self.coordinator.take_requests() {
+            let message = RequestMessage { kind: self.next_number(), wanted: setting.reserve.first_batch() };
+            out.push(Outgoing { to: Recipient::Party(party), message: FrostMessage::Request(message) });
+        }
         out
+    }
+
+    /// No instance comes near to 65,536 messages of one kind: they are counted at the other end.
+    const fn next_number(&mut self) -> u16 {
+        self.number = self.number.wrapping_add(1);
+        self.number
+    }
+
+    /// A coordinator lacks commitments of this party.
+    fn take_request(&mut self, setting: &Setting<C>, from: PartyId, wanted: u8) -> Result<(), Misbehaviour> {
+        let first = self.signer.request(from)?;
+        if wanted == 0 {
+            setting.reserve.withdraw(from);
+        }
+        let own = !self.signer.has_committed_to(from);
+        self.tasks.push(Task { coordinator: from, answer: None, own, pooled: if first { wanted } else { 0 } });
+        Ok(())
     }
 }
 
-fn random_number(rng: &mut dyn CryptoRng) -> u16 {
-    let mut bytes = [0; 2];
+fn random<const N: usize>(rng: &mut dyn CryptoRng) -> [u8; N] {
+    let mut bytes = [0; N];
     rng.fill_bytes(&mut bytes);
-    u16::from_be_bytes(bytes)
+    bytes
 }
 
 impl<C: FrostSuite> RobustFrost<C> {
@@ -146,7 +175,7 @@ impl<C: FrostSuite> RobustFrost<C> {
         match roles.coordinator.complete(&self.setting, session, &mut roles.weights) {
             None => Vec::new(),
             Some(Ok(signed)) => {
-                self.state = State::Announcing { number: roles.number, signed, to: Recipient::All };
+                self.state = State::Announcing { number: roles.next_number(), signed, to: Recipient::All };
                 Vec::new()
             }
             Some(Err(Spoiled::By(culprits))) => {
@@ -166,40 +195,51 @@ impl<C: FrostSuite> RobustFrost<C> {
 
     fn take_package(&mut self, from: PartyId, package: PackageMessage<C>) -> Result<(), Misbehaviour> {
         let State::AwaitingSignature(roles) = &mut self.state else { return Ok(()) };
-        let session = package.session;
-        let task = match roles.signer.answer(&self.setting, from, package)? {
-            Answer::Share(share) => Task::Answer { coordinator: from, session, share },
-            Answer::Stale => Task::Commit(from),
-        };
-        roles.tasks.push(task);
+        let (session, pooled) = (package.session, package.wanted);
+        roles.tasks.push(match roles.signer.answer(&self.setting, from, package)? {
+            Answer::Share { share, in_advance } => {
+                Task { coordinator: from, answer: Some((session, share)), own: !in_advance, pooled }
+            }
+            Answer::Stale => Task { coordinator: from, answer: None, own: true, pooled },
+        });
         Ok(())
     }
 
-    fn take_signature(&mut self, message: SignatureMessage) -> Result<(), Misbehaviour> {
-        let State::AwaitingSignature(roles) = &self.state else { return Ok(()) };
-        let SignatureMessage { signature, signers, .. } = message;
-        if !self.setting.can_have_signed(&signers) || self.setting.verify(&signature).is_err() {
+    fn take_signature(&mut self, signed: Signed) -> Result<(), Misbehaviour> {
+        let State::AwaitingSignature(roles) = &mut self.state else { return Ok(()) };
+        if !self.setting.verify(&signed) {
             return Err(Misbehaviour::InvalidSignature);
         }
-        let signed = Signed { signature, signers };
         // Its coordinator has sent it to all; unless it lies, or was stopped half-way.
-        self.state = State::Announcing { number: roles.number, signed, to: Recipient::OnRequest };
+        self.state = State::Announcing { number: roles.next_number(), signed, to: Recipient::OnRequest };
         Ok(())
+    }
+
+    /// Lets the coordinator look for signers after something has happened.
+    fn gather(&mut self) {
+        if let State::AwaitingSignature(roles) = &mut self.state {
+            roles.coordinator.gather(&self.setting, &self.excluded);
+        }
     }
 
     fn receive(&mut self, from: PartyId, message: FrostMessage<C>) -> Result<Blames, Misbehaviour> {
         let State::AwaitingSignature(roles) = &mut self.state else { return Ok(Vec::new()) };
         match message {
-            FrostMessage::Commitments(CommitmentsMessage(offered)) => {
-                roles.coordinator.offer(from, offered)?;
+            FrostMessage::Commitments(CommitmentsMessage { offer, .. }) => {
+                roles.coordinator.offer(&self.setting, from, offer)?;
                 Ok(Vec::new())
             }
             FrostMessage::Package(package) => self.take_package(from, package).map(|()| Vec::new()),
-            FrostMessage::Share(ShareMessage { session, share, next }) => {
-                roles.coordinator.take_share(&self.setting, from, session, share, next)?;
+            FrostMessage::Share(ShareMessage { session, share, offer }) => {
+                roles.coordinator.take_share(&self.setting, from, session, share, offer)?;
                 Ok(self.complete(session))
             }
-            FrostMessage::Signature(message) => self.take_signature(message).map(|()| Vec::new()),
+            FrostMessage::Signature(SignatureMessage { signed, .. }) => {
+                self.take_signature(signed).map(|()| Vec::new())
+            }
+            FrostMessage::Request(RequestMessage { wanted, .. }) => {
+                roles.take_request(&self.setting, from, wanted).map(|()| Vec::new())
+            }
         }
     }
 
@@ -221,7 +261,7 @@ impl<C: FrostSuite> RoundProtocol for RobustFrost<C> {
     fn round(&self) -> Round {
         match self.state {
             State::AwaitingStart => Round(0),
-            _ => SIGNATURE,
+            _ => REQUEST,
         }
     }
 
@@ -230,6 +270,7 @@ impl<C: FrostSuite> RoundProtocol for RobustFrost<C> {
             let mut roles = Roles::draw(rng);
             roles.turn(&self.setting, &self.excluded);
             self.state = State::AwaitingSignature(Box::new(roles));
+            self.gather();
         }
         let mut out = Vec::new();
         if let State::AwaitingSignature(roles) = &mut self.state {
@@ -239,8 +280,7 @@ impl<C: FrostSuite> RoundProtocol for RobustFrost<C> {
         if let State::Announcing { .. } = self.state {
             let nothing = State::Failed(Abort::Bug(Bug("an announcement that was taken twice")));
             if let State::Announcing { number, signed, to } = mem::replace(&mut self.state, nothing) {
-                let (signature, signers) = (signed.signature.clone(), signed.signers.clone());
-                let message = FrostMessage::Signature(SignatureMessage { number, signature, signers });
+                let message = FrostMessage::Signature(SignatureMessage { kind: number, signed: signed.clone() });
                 out.push(Outgoing { to, message });
                 self.state = State::Done(signed);
             }
@@ -249,7 +289,9 @@ impl<C: FrostSuite> RoundProtocol for RobustFrost<C> {
     }
 
     fn update(&mut self, from: PartyId, message: Self::Message) -> Result<(), Blames> {
-        match self.receive(from, message) {
+        let received = self.receive(from, message);
+        self.gather();
+        match received {
             Ok(blames) if blames.is_empty() => Ok(()),
             Ok(blames) => Err(blames),
             Err(misbehaviour) => Err(vec![(from, misbehaviour)]),
@@ -259,22 +301,24 @@ impl<C: FrostSuite> RoundProtocol for RobustFrost<C> {
     /// Who waited in vain turns to the next coordinator; the old one may still come up with a signature.
     fn expire_round(&mut self) {
         if let State::AwaitingSignature(roles) = &mut self.state {
-            roles.coordinator.expire();
+            roles.coordinator.expire(&self.setting);
             roles.attempt = roles.attempt.wrapping_add(1);
             roles.turn(&self.setting, &self.excluded);
         }
+        self.gather();
     }
 
     fn exclude(&mut self, party: PartyId) {
         self.excluded.insert(party);
         if let State::AwaitingSignature(roles) = &mut self.state {
             roles.signer.exclude(party);
-            roles.coordinator.exclude(party);
+            roles.coordinator.exclude(&self.setting, party);
             if self.setting.coordinator(roles.attempt) == Some(party) {
                 roles.turn(&self.setting, &self.excluded);
             }
         }
         self.give_up_if_hopeless();
+        self.gather();
     }
 
     /// Anyone may have the signature, or commitments for us.
@@ -304,8 +348,8 @@ impl<C: FrostSuite> RoundProtocol for RobustFrost<C> {
 
     fn finalize(self) -> Result<Outcome, Abort> {
         match self.state {
-            State::Done(Signed { signature, signers }) => {
-                Ok(Outcome { result: Secret::new(signature), proof: Vec::new(), contributors: signers })
+            State::Done(Signed { signature, signers, commitments }) => {
+                Ok(Outcome { result: Secret::new(signature), proof: commitments, contributors: signers })
             }
             State::Failed(abort) => Err(abort),
             _ => Err(Abort::Bug(Bug("asked for a signature before there is one"))),

@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use theta_groups::Transcript;
+use theta_groups::{Group, Scalar, Secret, Transcript};
 use theta_rounds::PartyId;
-use theta_schemes::VerifyError;
 use theta_schemes::keys::{KeyShare, PublicKeySet};
 use theta_schemes::signatures::frost::{DerivedKey, FrostSuite, PackageError, SigningCommitments, SigningPackage};
 use theta_sharing::Threshold;
 
 use super::Misbehaviour;
 use super::coordinator::MOST_OFFERS;
+use super::message::Signed;
+use super::pool::Reserve;
+use crate::one_round::party_of;
 
 /// Packages of one coordinator that are read, and shares of one signer for sessions that are not known.
 ///
@@ -30,6 +32,11 @@ pub(super) fn count(messages: &mut BTreeMap<PartyId, usize>, of: PartyId, most: 
     if *messages <= most { Ok(()) } else { Err(Misbehaviour::TooMany) }
 }
 
+/// A key and this party's share of it.
+pub(super) type KeyAndShare<C> = (PublicKeyOf<C>, ShareOf<C>);
+type PublicKeyOf<C> = Arc<PublicKeySet<<C as FrostSuite>::Group>>;
+type ShareOf<C> = Arc<KeyShare<<C as FrostSuite>::Group>>;
+
 /// Who signs what with which key.
 pub(super) struct Setting<C: FrostSuite> {
     pub(super) local: PartyId,
@@ -37,6 +44,12 @@ pub(super) struct Setting<C: FrostSuite> {
     pub(super) public: Arc<PublicKeySet<C::Group>>,
     pub(super) key: Arc<KeyShare<C::Group>>,
     pub(super) message: Bytes,
+    /// The seed of the re-randomised key that is signed with, if it is not the group's own.
+    pub(super) seed: Option<Arc<Secret<Vec<u8>>>>,
+    /// What is made in advance for signatures with this key.
+    pub(super) reserve: Reserve<C>,
+    /// From where on signers are chosen among those who have given commitments in advance, so that work spreads.
+    pub(super) spread: PartyId,
     /// Where the rotation of coordinators begins, 0 to n - 1.
     first: u16,
 }
@@ -44,18 +57,23 @@ pub(super) struct Setting<C: FrostSuite> {
 impl<C: FrostSuite> Setting<C> {
     pub(super) fn new(
         local: PartyId,
-        threshold: Threshold,
-        public: Arc<PublicKeySet<C::Group>>,
-        key: Arc<KeyShare<C::Group>>,
+        (public, key): KeyAndShare<C>,
         message: Bytes,
+        seed: Option<Arc<Secret<Vec<u8>>>>,
+        reserve: Reserve<C>,
     ) -> Self {
+        let threshold = public.threshold();
         let hash = Transcript::new("theta/frost/coordinator/v1")
             .with("key id", public.key_id().as_bytes())
-            .with("message", &message)
-            .finish32();
-        let [first, second, ..] = hash;
-        let first = u16::from_be_bytes([first, second]).checked_rem(threshold.n()).unwrap_or(0);
-        Self { local, threshold, public, key, message, first }
+            .with("message", &message);
+        let hash = match &seed {
+            None => hash,
+            Some(seed) => hash.with("seed", seed.expose()),
+        };
+        let [a, b, c, d, ..] = hash.finish32();
+        let place = |bytes| u16::from_be_bytes(bytes).checked_rem(threshold.n()).unwrap_or(0);
+        let spread = PartyId::try_from(place([c, d]).saturating_add(1)).unwrap_or(local);
+        Self { local, threshold, public, key, message, seed, reserve, spread, first: place([a, b]) }
     }
 
     /// k.
@@ -71,15 +89,42 @@ impl<C: FrostSuite> Setting<C> {
     }
 
     /// Whether these, by rising index, are k parties of the key.
-    pub(super) fn can_have_signed(&self, signers: &[PartyId]) -> bool {
+    fn can_have_signed(&self, signers: &[PartyId]) -> bool {
         signers.len() == self.needed() && signers.last().is_none_or(|last| last.get() <= self.threshold.n())
     }
 
-    pub(super) fn package(&self, list: Vec<SigningCommitments<C>>) -> Result<SigningPackage<C>, PackageError> {
-        SigningPackage::new(&self.public, list, &self.message)
+    /// All parties but this one.
+    pub(super) fn others(&self) -> impl Iterator<Item = PartyId> {
+        let parties = self.threshold.indices().filter_map(party_of);
+        parties.filter(move |party| *party != self.local)
     }
 
-    pub(super) fn verify(&self, signature: &[u8]) -> Result<(), VerifyError> {
-        DerivedKey::<C>::new(&self.public).verifying_key().verify(&self.message, signature)
+    /// Whether this party is the one that a request begins with.
+    pub(super) fn is_first(&self) -> bool {
+        self.coordinator(0) == Some(self.local)
+    }
+
+    pub(super) fn package(&self, list: Vec<SigningCommitments<C>>) -> Result<SigningPackage<C>, PackageError> {
+        match &self.seed {
+            None => SigningPackage::new(&self.public, list, &self.message),
+            Some(seed) => SigningPackage::randomized(&self.public, seed, list, &self.message),
+        }
+    }
+
+    /// Whether it is a signature of the message under the key of this request.
+    pub(super) fn verify(&self, signed: &Signed) -> bool {
+        let entry = <C::Group as Group>::Scalar::ENCODED_LEN + 2 * C::Group::ENCODED_LEN;
+        let commitments = &signed.commitments;
+        let key = match &self.seed {
+            None if commitments.is_empty() => DerivedKey::<C>::new(&self.public),
+            Some(seed) if commitments.len() == entry * self.needed() => {
+                match DerivedKey::randomized(&self.public, seed, commitments) {
+                    Ok(key) => key,
+                    Err(_) => return false,
+                }
+            }
+            _ => return false,
+        };
+        self.can_have_signed(&signed.signers) && key.verifying_key().verify(&self.message, &signed.signature).is_ok()
     }
 }

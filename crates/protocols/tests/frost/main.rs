@@ -5,6 +5,10 @@ mod honest;
 #[cfg(test)]
 mod misbehaviour;
 #[cfg(test)]
+mod precomputed;
+#[cfg(test)]
+mod randomized;
+#[cfg(test)]
 mod seeds;
 #[cfg(test)]
 mod support;

@@ -13,7 +13,7 @@ fn number(rng: &mut SimRng, bound: u16) -> u16 {
 }
 
 fn any_lie(rng: &mut SimRng) -> Box<dyn Adversary> {
-    match below(rng, 15) {
+    match below(rng, 16) {
         0 => Box::new(Behaviour::Silent),
         1 => Box::new(Behaviour::Garbage),
         2 => Box::new(Behaviour::BitFlip),

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
-use theta_protocols::{AnyMachine, Outcome, start};
+use theta_groups::Secret;
+use theta_protocols::frost::{NoncePool, Options};
+use theta_protocols::{AnyMachine, Outcome, start, start_with};
 use theta_rounds::simulator::{Adversary, Conditions, Report, SimRng, Simulator, Tamper};
 use theta_rounds::{Effect, Input, PartyId, Recipient, Slot};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, deal_any};
@@ -26,22 +28,77 @@ pub(crate) struct Setting {
     pub(crate) n: u16,
     pub(crate) public: AnyPublicKey,
     shares: Vec<Arc<AnyKeyShare>>,
+    pools: Vec<NoncePool>,
+    /// How many pairs of nonces are kept for each peer.
+    pub(crate) per_peer: usize,
 }
 
 impl Setting {
     pub(crate) fn new(suite: Suite, k: u16, n: u16) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(u64::from(k) << 16 | u64::from(n));
         let (public, shares) = deal_any(suite, Threshold::new(k, n).unwrap(), &mut rng);
-        Self { n, public, shares: shares.into_iter().map(Arc::new).collect() }
+        let pools = (0..n).map(|_| NoncePool::new(&public)).collect();
+        Self { n, public, shares: shares.into_iter().map(Arc::new).collect(), pools, per_peer: 0 }
+    }
+
+    /// One whose parties will make nonces in advance.
+    pub(crate) fn cold(suite: Suite, k: u16, n: u16) -> Self {
+        Self { per_peer: 8, ..Self::new(suite, k, n) }
+    }
+
+    /// One whose parties have made nonces in advance, as many as one signature leaves behind.
+    pub(crate) fn warm(suite: Suite, k: u16, n: u16) -> Self {
+        let mut setting = Self::cold(suite, k, n);
+        setting.warm_up();
+        setting
+    }
+
+    /// Forgets what was made in advance and makes new.
+    pub(crate) fn warm_up(&mut self) {
+        (1..=self.n).for_each(|number| self.forget(number));
+        self.check(&self.run(99, Vec::new())).unwrap();
+    }
+
+    /// A party's nonces and its peers' commitments are gone, as after a restart.
+    pub(crate) fn forget(&mut self, number: u16) {
+        self.pools[usize::from(number) - 1] = NoncePool::new(&self.public);
     }
 
     pub(crate) fn machine(&self, number: u16) -> AnyMachine {
-        start(&self.public, &self.shares[usize::from(number) - 1], Statement::Sign(MESSAGE)).unwrap()
+        self.machine_for(number, MESSAGE, self.pools[usize::from(number) - 1].clone())
+    }
+
+    /// The machine of a party that knows nothing of its former life.
+    pub(crate) fn restarted(&self, number: u16) -> AnyMachine {
+        self.machine_for(number, MESSAGE, NoncePool::new(&self.public))
+    }
+
+    /// The machine for another message.
+    pub(crate) fn machine_on(&self, number: u16, message: &[u8]) -> AnyMachine {
+        self.machine_for(number, message, self.pools[usize::from(number) - 1].clone())
+    }
+
+    fn machine_for(&self, number: u16, message: &[u8], pool: NoncePool) -> AnyMachine {
+        let options = Options { nonces: Some((pool, self.per_peer)), seed: None };
+        let share = &self.shares[usize::from(number) - 1];
+        start_with(&self.public, share, Statement::Sign(message), options).unwrap()
+    }
+
+    /// A machine without a pool, for a signature under a re-randomised key.
+    pub(crate) fn randomized(&self, number: u16, seed: &Arc<Secret<Vec<u8>>>) -> AnyMachine {
+        let options = Options { nonces: None, seed: Some(Arc::clone(seed)) };
+        let share = &self.shares[usize::from(number) - 1];
+        start_with(&self.public, share, Statement::Sign(MESSAGE), options).unwrap()
     }
 
     /// Who coordinates first.
     pub(crate) fn coordinator(&self) -> u16 {
-        let effects = self.machine(1).handle(Input::Start, &mut ChaCha8Rng::seed_from_u64(1));
+        self.coordinator_of(MESSAGE)
+    }
+
+    pub(crate) fn coordinator_of(&self, message: &[u8]) -> u16 {
+        let mut machine = start(&self.public, &self.shares[0], Statement::Sign(message)).unwrap();
+        let effects = machine.handle(Input::Start, &mut ChaCha8Rng::seed_from_u64(1));
         match effects.as_slice() {
             [Effect::Send { to: Recipient::Party(party), .. }] => party.get(),
             [] => 1,
@@ -115,6 +172,7 @@ pub(crate) fn flip(round: u16, byte: usize) -> Box<dyn Adversary> {
     tamper(move |_, slot, payload| {
         let mut payload = payload.to_vec();
         if slot.round.0 == round {
+            let byte = byte % payload.len();
             payload[byte] ^= 1;
         }
         vec![(slot, payload.into())]

@@ -1,106 +1,71 @@
 //! The encryptor lies: every share is right and still the result is not. Nobody in the group is to blame.
 
-use std::sync::Arc;
+use bytes::Bytes;
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
+use theta_groups::{Ristretto255, Scalar, Transcript, bls12_381};
+use theta_rounds::Abort;
+use theta_schemes::ciphers::sg02::{CipherGroup, Sg02};
+use theta_schemes::{StatementBytes, Suite, ThresholdCipher};
 
-use crate::support::{Setting, id};
-use rand_core::CryptoRng;
-use theta_groups::{DecodeError, Ristretto255, Secret};
-use theta_protocols::one_round::OneRound;
-use theta_rounds::simulator::{Conditions, Simulator};
-use theta_rounds::{Abort, Driver};
-use theta_schemes::ciphers::sg02::Sg02;
-use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyScheme};
-use theta_schemes::{CombineError, RequestError, Statement, StatementBytes, Suite, ThresholdScheme};
-use theta_sharing::ShareIndex;
+use crate::support::{Delta, Setting, id, shifted, tamper};
 
-type Honest = Sg02<Ristretto255>;
-
-/// SG02 on a ciphertext whose key commitment fits no key.
-struct Lied;
-
-impl KeyScheme for Lied {
-    type PublicKey = <Honest as KeyScheme>::PublicKey;
-    type KeyShare = <Honest as KeyScheme>::KeyShare;
-    const SUITE: Suite = Honest::SUITE;
+/// A header as `spec/sg02.md` has it, with a proof that is honest and a wrapped key and commitment that belong to nothing.
+fn lie<G: CipherGroup>(honest: &[u8]) -> Vec<u8> {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let (r, s) = (G::Scalar::random(&mut rng), G::Scalar::random(&mut rng));
+    let second = *G::second_generator();
+    let mut header = honest[..honest.len() - Sg02::<G>::CAPSULE_LEN].to_vec();
+    header.extend_from_slice(&[7; 64]);
+    for element in [G::mul_base(&r), second * r, G::mul_base(&s), second * s] {
+        header.extend_from_slice(G::encode(&element).as_ref());
+    }
+    let challenge: G::Scalar = Transcript::new("theta/sg02/validity/v1")
+        .with("suite", G::SUITE.name().as_bytes())
+        .with("header", &header)
+        .challenge();
+    header.extend_from_slice((s + r * challenge).encode().as_ref());
+    header
 }
 
-impl ThresholdScheme for Lied {
-    type Request = <Honest as ThresholdScheme>::Request;
-    type Share = <Honest as ThresholdScheme>::Share;
-    type Output = <Honest as ThresholdScheme>::Output;
+/// A group of 3 of 5 that is asked to open a lie.
+fn lied_to<G: CipherGroup>() -> Setting {
+    let mut setting = Setting::new(G::SUITE, 3, 5);
+    let StatementBytes::Decapsulate(header) = &setting.statement else { panic!("another purpose") };
+    setting.statement = StatementBytes::Decapsulate(Bytes::from(lie::<G>(header)));
+    setting
+}
 
-    const CHECKABLE: bool = true;
-
-    fn parse_request(public: &Self::PublicKey, statement: &Statement<'_>) -> Result<Self::Request, RequestError> {
-        Honest::parse_request(public, statement)
-    }
-
-    fn create_share(
-        public: &Self::PublicKey,
-        key: &Self::KeyShare,
-        request: &Self::Request,
-        rng: &mut dyn CryptoRng,
-    ) -> Self::Share {
-        Honest::create_share(public, key, request, rng)
-    }
-
-    fn share_index(share: &Self::Share) -> ShareIndex {
-        Honest::share_index(share)
-    }
-
-    fn encode_share(share: &Self::Share) -> Vec<u8> {
-        Honest::encode_share(share)
-    }
-
-    fn decode_share(index: ShareIndex, bytes: &[u8]) -> Result<Self::Share, DecodeError> {
-        Honest::decode_share(index, bytes)
-    }
-
-    fn verify_shares(
-        public: &Self::PublicKey,
-        request: &Self::Request,
-        shares: &[Self::Share],
-        rng: &mut dyn CryptoRng,
-    ) -> Vec<ShareIndex> {
-        Honest::verify_shares(public, request, shares, rng)
-    }
-
-    fn combine(
-        public: &Self::PublicKey,
-        request: &Self::Request,
-        shares: &[Self::Share],
-    ) -> Result<Self::Output, CombineError> {
-        // The commitment does not fit what the shares make.
-        Honest::combine(public, request, shares).and(Err(CombineError::ResultInvalid))
-    }
-
-    fn encode_output(output: &Self::Output) -> (Secret<Vec<u8>>, Vec<u8>) {
-        Honest::encode_output(output)
-    }
+fn settings() -> [Setting; 2] {
+    [lied_to::<Ristretto255>(), lied_to::<bls12_381::G1>()]
 }
 
 #[test]
 fn it_ends_with_the_reason_and_blames_no_party() {
-    let setting = Setting::new(Suite::Sg02Ristretto255, 3, 5);
-    let AnyPublicKey::Sg02Ristretto255(public) = &setting.public else { panic!("another suite") };
-    let StatementBytes::Decapsulate(header) = &setting.statement else { panic!("another purpose") };
-
-    let mut simulator = Simulator::new(1, Conditions::default());
-    for number in 1..=5 {
-        let AnyKeyShare::Sg02Ristretto255(key) = setting.shares[usize::from(number) - 1].as_ref() else {
-            panic!("another suite")
-        };
-        let request = Lied::parse_request(public, &Statement::Decapsulate(header)).unwrap();
-        let (public, key) = (Arc::clone(public), Arc::clone(key));
-        let protocol =
-            OneRound::<Lied>::new(id(number), setting.public.threshold(), public, key, request, Secret::new([7; 32]));
-        simulator.honest(id(number), Box::new(Driver::new(id(number), (1..=5).map(id), protocol)));
+    for (setting, seed) in settings().iter().flat_map(|setting| (0..5).map(move |seed| (setting, seed))) {
+        let report = setting.run(seed, Vec::new());
+        for (_, party) in report.honest() {
+            assert!(party.blames.is_empty());
+            let abort = party.result.as_ref().unwrap().as_ref().unwrap_err();
+            assert!(matches!(abort, Abort::Input(_)), "{abort}");
+            assert!(abort.to_string().contains("encrypted"));
+        }
     }
-    let report = simulator.run();
-    for (_, party) in report.honest() {
-        assert!(party.blames.is_empty());
-        let abort = party.result.as_ref().unwrap().as_ref().unwrap_err();
-        assert!(matches!(abort, Abort::Input(_)), "{abort}");
-        assert!(abort.to_string().contains("encrypted"));
+}
+
+/// Parties that lie at the same time are told from the encryptor.
+#[test]
+fn a_lying_party_beside_it_is_named() {
+    for setting in settings() {
+        let suite: Suite = setting.suite;
+        let liar = tamper(move |_, payload| shifted(suite, &payload, &Delta::plus(1)));
+        let report = setting.run(1, vec![(2, liar)]);
+        report.check_blame().unwrap();
+        for (_, party) in report.honest() {
+            let [blame] = party.blames.as_slice() else { panic!("{:?}", party.blames) };
+            assert_eq!((blame.party, blame.offence.name()), (id(2), "invalid_share"));
+            let abort = party.result.as_ref().unwrap().as_ref().unwrap_err();
+            assert!(matches!(abort, Abort::Input(_)), "{abort}");
+        }
     }
 }

@@ -8,42 +8,50 @@ use theta_rounds::simulator::{Adversary, Behaviour, Conditions, SimRng, Simulato
 use theta_rounds::{Channel, Effect, Input, PartyId, Recipient, Slot};
 use theta_schemes::Suite;
 
-use crate::support::{HELD_BACK, Setting, id, own_share};
+use crate::support::{Delta, HELD_BACK, Setting, id, own_share, shifted};
 
-/// Shares of 1,024-bit keys: 128 bytes bare.
-const SUITE: Suite = Suite::Sh00Pkcs1Sha256;
-const BARE: usize = 128;
+/// Suites with bare shares and their lengths: keys of 1,024 bits and points.
+const SUITES: [(Suite, usize); 3] =
+    [(Suite::Sh00Pkcs1Sha256, 128), (Suite::Sg02Ristretto255, 32), (Suite::Sg02Bls12381, 48)];
+
+/// A false share in place of a true one.
+fn falsified(suite: Suite, payload: &[u8]) -> Bytes {
+    if suite.group() != "RSA" {
+        return shifted(suite, payload, &Delta::plus(1));
+    }
+    let mut payload = payload.to_vec();
+    payload[100] ^= 1;
+    payload.into()
+}
 
 /// Lies in what it sends to that slot.
-fn lies_in(lie: Slot) -> Box<dyn Adversary> {
+fn lies_in(suite: Suite, lie: Slot) -> Box<dyn Adversary> {
     Box::new(Tamper(move |_: &mut SimRng, _: PartyId, slot: Slot, payload: Bytes| {
-        let mut payload = payload.to_vec();
-        if slot == lie {
-            payload[100] ^= 1;
-        }
-        vec![(slot, payload.into())]
+        vec![(slot, if slot == lie { falsified(suite, &payload) } else { payload })]
     }))
 }
 
 #[test]
 fn nobody_proves_anything_when_all_goes_well() {
-    let setting = Setting::new(SUITE, 2, 4);
-    assert_eq!(own_share(&mut setting.machine(1)).payload.len(), BARE);
-    let mut rng = ChaCha8Rng::seed_from_u64(1);
-    let (mut one, mut other) = (setting.machine(1), own_share(&mut setting.machine(2)));
-    one.handle(Input::Start, &mut rng);
-    let payload = core::mem::take(&mut other.payload);
-    let message = Input::Message { from: id(2), slot: SHARE, channel: Channel::Broadcast, payload };
-    let effects = one.handle(message, &mut rng);
-    assert!(matches!(effects.as_slice(), [Effect::Finished(Ok(_))]), "{effects:?}");
-    assert!(one.lingers());
+    for (suite, bare) in SUITES {
+        let setting = Setting::new(suite, 2, 4);
+        assert_eq!(own_share(&mut setting.machine(1)).payload.len(), bare);
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let (mut one, mut other) = (setting.machine(1), own_share(&mut setting.machine(2)));
+        one.handle(Input::Start, &mut rng);
+        let payload = core::mem::take(&mut other.payload);
+        let message = Input::Message { from: id(2), slot: SHARE, channel: Channel::Broadcast, payload };
+        let effects = one.handle(message, &mut rng);
+        assert!(matches!(effects.as_slice(), [Effect::Finished(Ok(_))]), "{effects:?}");
+        assert!(one.lingers());
+    }
 }
 
 #[test]
 fn a_false_share_costs_a_request_and_is_named() {
-    for lie in [SHARE, PROVEN_SHARE] {
-        let setting = Setting::new(SUITE, 3, 5);
-        let report = setting.run(1, vec![(2, lies_in(lie))]);
+    for (suite, lie) in SUITES.into_iter().flat_map(|(suite, _)| [(suite, SHARE), (suite, PROVEN_SHARE)]) {
+        let setting = Setting::new(suite, 3, 5);
+        let report = setting.run(1, vec![(2, lies_in(suite, lie))]);
         setting.expect_result(&report);
         let said: Vec<_> = report.blames_of(id(2)).map(|(_, blame)| blame.offence.name()).collect();
         if lie == SHARE {
@@ -56,14 +64,14 @@ fn a_false_share_costs_a_request_and_is_named() {
 /// All but one have finished long before the slow one hears of anything but the lie.
 #[test]
 fn the_slow_one_gets_its_proofs_from_those_who_have_finished() {
-    for seed in 0..10 {
-        let setting = Setting::new(SUITE, 2, 4);
+    for (suite, seed) in SUITES.into_iter().flat_map(|(suite, _)| (0..10).map(move |seed| (suite, seed))) {
+        let setting = Setting::new(suite, 2, 4);
         let mut simulator = Simulator::new(seed, Conditions::default());
         for honest in [1, 2, 3] {
             simulator.honest(id(honest), setting.machine(honest));
             simulator.hold_back(id(4), id(honest), 2 * HELD_BACK);
         }
-        simulator.byzantine(id(4), setting.machine(4), lies_in(SHARE));
+        simulator.byzantine(id(4), setting.machine(4), lies_in(suite, SHARE));
         for fast in [2, 3] {
             simulator.hold_back(id(fast), id(1), HELD_BACK);
         }
@@ -78,27 +86,31 @@ fn the_slow_one_gets_its_proofs_from_those_who_have_finished() {
 /// A liar that does not prove its share is left out, without blame: it might be down.
 #[test]
 fn who_does_not_answer_is_left_out() {
-    let setting = Setting::new(SUITE, 2, 4);
-    let mute = Tamper(|_: &mut SimRng, _: PartyId, slot: Slot, payload: Bytes| {
-        let mut payload = payload.to_vec();
-        if slot != SHARE {
-            return Vec::new();
+    for (suite, _) in SUITES {
+        let setting = Setting::new(suite, 2, 4);
+        let mute = Tamper(
+            move |_: &mut SimRng, _: PartyId, slot: Slot, payload: Bytes| {
+                if slot == SHARE { vec![(slot, falsified(suite, &payload))] } else { Vec::new() }
+            },
+        );
+        let report = setting.run(3, vec![(3, Box::new(mute)), (1, Box::new(Behaviour::Silent))]);
+        setting.expect_result(&report);
+        assert_eq!(report.blames_of(id(3)).count(), 0);
+        for (_, party) in report.honest() {
+            assert!(!party.result.as_ref().unwrap().as_ref().unwrap().contributors.contains(&id(3)));
         }
-        payload[100] ^= 1;
-        vec![(slot, payload.into())]
-    });
-    let report = setting.run(3, vec![(3, Box::new(mute)), (1, Box::new(Behaviour::Silent))]);
-    setting.expect_result(&report);
-    assert_eq!(report.blames_of(id(3)).count(), 0);
-    for (_, party) in report.honest() {
-        assert!(!party.result.as_ref().unwrap().as_ref().unwrap().contributors.contains(&id(3)));
     }
 }
 
 /// However often somebody asks, there is one answer for each.
 #[test]
 fn proofs_are_given_once_to_each_that_asks() {
-    let setting = Setting::new(SUITE, 1, 4);
+    for (suite, bare) in SUITES {
+        one_answer_each(&Setting::new(suite, 1, 4), bare);
+    }
+}
+
+fn one_answer_each(setting: &Setting, bare: usize) {
     let mut rng = ChaCha8Rng::seed_from_u64(2);
     let mut machine = setting.machine(1);
     machine.handle(Input::Start, &mut rng);
@@ -110,7 +122,7 @@ fn proofs_are_given_once_to_each_that_asks() {
         let effects = ask(asker, PROOF_REQUEST, Channel::Broadcast);
         let [Effect::Send { to, slot, payload, .. }] = effects.as_slice() else { panic!("{effects:?}") };
         assert_eq!((*to, *slot), (Recipient::Party(id(asker)), PROVEN_SHARE));
-        assert!(payload.len() > BARE);
+        assert!(payload.len() > bare);
         assert!(ask(asker, PROOF_REQUEST, Channel::Broadcast).is_empty());
     }
     assert!(ask(4, PROOF_REQUEST, Channel::Private).is_empty());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::support::{Setting, each_suite, id, own_share, own_share_with};
+use crate::support::{Setting, each_suite, id, own_proof, own_share, own_share_with};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use theta_protocols::{Operation, RequestError, start};
@@ -76,9 +76,13 @@ fn shares_are_bound_to_their_request() {
 #[test]
 fn a_restarted_node_repeats_its_share_to_the_byte() {
     each_suite(3, 4, |setting| {
-        let before = own_share_with(&mut setting.machine(2), 1);
-        let after = own_share_with(&mut setting.machine(2), 2);
+        let [(before, proof_before), (after, proof_after)] = [1, 2].map(|seed| {
+            let mut machine = setting.machine(2);
+            (own_share_with(&mut machine, seed), own_proof(&mut machine, 1).map(|proven| proven.payload))
+        });
         assert_eq!(before.payload, after.payload);
+        assert_eq!(proof_before, proof_after);
+        assert_eq!(proof_before.is_some(), setting.suite.scheme() == "SG02", "{}", setting.suite);
 
         let mut rng = ChaCha8Rng::seed_from_u64(3);
         let mut peer = setting.machine(1);

@@ -6,9 +6,10 @@ use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use theta_groups::{Group, Ristretto255, Scalar, Secret, bls12_381, modular::Integer};
+use theta_protocols::one_round::{PROOF_REQUEST, PROVEN_SHARE, SHARE};
 use theta_protocols::{AnyMachine, Outcome, start};
-use theta_rounds::simulator::{Adversary, Conditions, HonestSend, Report, SimRng, Simulator, Tamper};
-use theta_rounds::{Effect, Input, PartyId, Slot};
+use theta_rounds::simulator::{Adversary, Conditions, Forgery, HonestSend, Report, SimRng, Simulator, Tamper};
+use theta_rounds::{Channel, Effect, Input, PartyId, Slot};
 use theta_schemes::ciphers::payload::{Aead, split_ciphertext};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, deal_any, deal_rsa_primes};
 use theta_schemes::signatures::sh00::RsaPrimes;
@@ -152,6 +153,41 @@ pub(crate) fn own_share_with(machine: &mut AnyMachine, seed: u64) -> HonestSend 
     sent.unwrap()
 }
 
+/// The proven share that a machine sends when a peer asks, if it has been withheld.
+pub(crate) fn own_proof(machine: &mut AnyMachine, asker: u16) -> Option<HonestSend> {
+    let request =
+        Input::Message { from: id(asker), slot: PROOF_REQUEST, channel: Channel::Broadcast, payload: Bytes::new() };
+    let effects = machine.handle(request, &mut ChaCha8Rng::seed_from_u64(98));
+    effects.into_iter().find_map(|effect| match effect {
+        Effect::Send { slot: slot @ PROVEN_SHARE, channel, payload, .. } => Some(HonestSend { slot, channel, payload }),
+        _ => None,
+    })
+}
+
+/// An adversary that sends this for a share, and is honest when it is asked for proofs.
+pub(crate) fn substitute(share: HonestSend) -> Box<dyn Adversary> {
+    Box::new(Tamper(move |_: &mut SimRng, _: PartyId, slot: Slot, payload: Bytes| {
+        vec![(slot, if slot == SHARE { share.payload.clone() } else { payload })]
+    }))
+}
+
+/// Sends as its share the first one that it hears, and is honest when it is asked for proofs.
+#[derive(Default)]
+pub(crate) struct Copyist {
+    copied: bool,
+}
+
+impl Adversary for Copyist {
+    fn on_send(&mut self, _: &mut SimRng, _: PartyId, honest: HonestSend) -> Vec<Forgery> {
+        if honest.slot == SHARE { Vec::new() } else { vec![honest] }
+    }
+
+    fn on_receive(&mut self, _: &mut SimRng, _: PartyId, message: &HonestSend) -> Vec<Forgery> {
+        let first = message.slot == SHARE && !core::mem::replace(&mut self.copied, true);
+        if first { vec![message.clone()] } else { Vec::new() }
+    }
+}
+
 /// Suites of one round whose lies [`shifted`] knows: each family, with and without pairings. What the others do
 /// differently is their schemes' own, and tested there.
 const LIABLE: [Suite; 6] = [
@@ -175,9 +211,11 @@ pub(crate) fn tamper(mut change: impl FnMut(PartyId, Bytes) -> Bytes + Send + 's
     Box::new(Tamper(move |_: &mut SimRng, to: PartyId, slot: Slot, payload: Bytes| vec![(slot, change(to, payload))]))
 }
 
-/// A well-formed share whose group element is off by `delta` times the generator.
+/// A well-formed share, bare or proven, whose group element is off by `delta` times the generator; a request for proofs
+/// stays what it is.
 pub(crate) fn shifted(suite: Suite, payload: &[u8], delta: &Delta) -> Bytes {
     match suite {
+        _ if payload.is_empty() => Bytes::new(),
         Suite::Sg02Ristretto255 | Suite::Cks05Ristretto255 => shift::<Ristretto255>(payload, delta),
         Suite::Sg02Bls12381 | Suite::Cks05Bls12381 | Suite::Bls04MinSig => shift::<bls12_381::G1>(payload, delta),
         Suite::Bls04MinPk => shift::<bls12_381::G2>(payload, delta),

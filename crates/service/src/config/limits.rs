@@ -41,6 +41,8 @@ pub struct LimitsConfig {
     /// Seconds that a result is kept. Default 300.
     #[serde(deserialize_with = "error::positive")]
     pub result_seconds: NonZeroUsize,
+    /// Pairs of FROST nonces made in advance for each key and other node, 0 to 1,024; 0 turns it off. Default 32.
+    pub nonces_per_peer: usize,
 }
 
 impl Default for LimitsConfig {
@@ -56,6 +58,7 @@ impl Default for LimitsConfig {
             max_results: size(16_384),
             max_result_bytes: size(32 << 20),
             result_seconds: size(300),
+            nonces_per_peer: 32,
         }
     }
 }
@@ -71,6 +74,7 @@ impl LimitsConfig {
             results_count: self.max_results.get(),
             results_bytes: self.max_result_bytes.get(),
             results_age: seconds(self.result_seconds),
+            nonces_per_peer: self.nonces_per_peer,
             ..OrchestratorConfig::default()
         }
     }

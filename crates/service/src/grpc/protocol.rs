@@ -7,7 +7,8 @@ use std::{
 };
 
 use bytes::Bytes;
-use theta_orchestration::{Finished, InstanceId, Operation, Request as Submission};
+use theta_orchestration::{Finished, InstanceId, Operation, Request as Submission, Seed};
+use theta_schemes::groups::Secret;
 use theta_wire::v1;
 use tokio::time;
 use tokio_stream::{Stream, wrappers::WatchStream};
@@ -56,7 +57,7 @@ impl Protocol {
             Some(patience) => match time::timeout(patience, run).await {
                 Ok(ran) => ran,
                 Err(_) => {
-                    let id = InstanceId::new(&entry.key_id, &operation.into());
+                    let id = InstanceId::of(&entry.key_id, operation);
                     let snapshot = orchestrator.status(id).await;
                     return Err(refusal::deadline(patience, snapshot.as_ref(), &self.node.unreachable()));
                 }
@@ -97,10 +98,26 @@ impl v1::threshold_protocol_server::ThresholdProtocol for Protocol {
     }
 
     async fn sign(&self, request: Request<v1::SignRequest>) -> Result<Response<v1::SignResponse>, Status> {
-        let v1::SignRequest { key, message, wait } = request.get_ref();
-        let (id, finished) = self.perform(&request, key, Operation::Sign(message.clone()), *wait).await?;
+        let v1::SignRequest { key, message, wait, randomizer } = request.get_ref();
+        let message = message.clone();
+        if randomizer.is_empty() {
+            let (id, finished) = self.perform(&request, key, Operation::Sign(message), *wait).await?;
+            let outcome = finished.as_deref().map(answer::whole_outcome);
+            return Ok(Response::new(v1::SignResponse {
+                instance_id: answer::id(id),
+                outcome,
+                randomized_key: Bytes::new(),
+            }));
+        }
+        let seed = Seed::new(Secret::new(randomizer.to_vec()));
+        let operation = Operation::SignRandomized { message, seed: Arc::clone(&seed) };
+        let (id, finished) = self.perform(&request, key, operation, *wait).await?;
+        let randomized_key = match &finished {
+            None => Bytes::new(),
+            Some(finished) => self.node.randomized_key(key, seed, Arc::clone(finished)).await?,
+        };
         let outcome = finished.as_deref().map(answer::whole_outcome);
-        Ok(Response::new(v1::SignResponse { instance_id: answer::id(id), outcome }))
+        Ok(Response::new(v1::SignResponse { instance_id: answer::id(id), outcome, randomized_key }))
     }
 
     async fn flip_coin(&self, request: Request<v1::FlipCoinRequest>) -> Result<Response<v1::FlipCoinResponse>, Status> {

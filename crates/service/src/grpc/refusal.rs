@@ -31,7 +31,7 @@ pub(crate) fn submit(error: &SubmitError) -> Status {
     let message = short(error.to_string());
     match error {
         SubmitError::UnknownKey { .. } => Status::not_found(message),
-        SubmitError::Request(_) => Status::invalid_argument(message),
+        SubmitError::Request(_) | SubmitError::Seed(_) => Status::invalid_argument(message),
         SubmitError::Overloaded(_) => Status::resource_exhausted(message),
         SubmitError::ShuttingDown => Status::unavailable(format!("{message}: ask another node")),
         SubmitError::Bug(_) => Status::internal(message),

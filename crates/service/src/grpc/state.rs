@@ -5,11 +5,12 @@ use std::{mem, sync::Arc, time::Instant};
 use bytes::Bytes;
 use rand_core::CryptoRng;
 use theta_network::{PeerState, Transport};
-use theta_orchestration::{Finished, InstanceId, KeyEntry, Orchestrator, Stage};
+use theta_orchestration::{Finished, InstanceId, KeyEntry, Orchestrator, Seed, Stage};
 use theta_schemes::{
     Suite,
     ciphers::payload::{PayloadKey, open_bytes, split_ciphertext},
     keys::{AnyPublicKey, KeyName, KeyNameError},
+    signatures::frost::randomized_key,
 };
 use theta_wire::v1;
 use tonic::{Request, Status};
@@ -70,6 +71,13 @@ impl NodeState {
             Ok::<_, String>(Bytes::from(mem::take(plaintext.expose_mut())))
         };
         self.compute(open).await?.map_err(|reason| refusal::invalid(format!("the payload does not open: {reason}")))
+    }
+
+    /// The key that a signature made with a seed verifies under.
+    pub(crate) async fn randomized_key(&self, key: &str, seed: Seed, finished: Arc<Finished>) -> Result<Bytes, Status> {
+        let (_, public) = self.public_key(key)?;
+        let derived = self.compute(move |_| randomized_key(&public, &seed, &finished.proof)).await?;
+        derived.map(Bytes::from).ok_or_else(|| Status::internal("bug: a randomizer without its key; please report it"))
     }
 
     /// Notes how long the request took to arrive and to be decoded.

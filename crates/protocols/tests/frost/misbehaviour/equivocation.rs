@@ -14,7 +14,7 @@ fn two_commitments_under_one_number() {
         vec![(
             culprit,
             tamper(|_, slot, payload| {
-                let other = [&payload[32..], &payload[..32]].concat();
+                let other = [&payload[..9], &payload[41..], &payload[9..41]].concat();
                 if slot.round.0 == 1 { vec![(slot, payload), (slot, other.into())] } else { vec![(slot, payload)] }
             }),
         )],

@@ -22,7 +22,7 @@ fn everybody_names_it_and_goes_on_with_the_next() {
 fn signers_that_cannot_be_are_a_false_signature() {
     let setting = Setting::new(Suite::FrostEd25519, 2, 4);
     let coordinator = setting.coordinator();
-    for lie in [&[0, 9, 0, 10][..], &[0, 1], &[]] {
+    for lie in [&[0, 2, 0, 9, 0, 10][..], &[0, 1, 0, 1], &[0, 0], &[0, 2, 0, 1, 0, 2, 7]] {
         let report = setting.run(
             3,
             vec![(

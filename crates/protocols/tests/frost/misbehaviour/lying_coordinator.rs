@@ -1,10 +1,11 @@
-//! Packages that no honest coordinator makes. A package for Ed25519 is a number of 2 bytes and 66 bytes a signer.
+//! Packages that no honest coordinator makes. A package for Ed25519 is a byte, a number of 8 bytes and 66 bytes a
+//! signer.
 
 use crate::support::{Setting, tamper};
 use bytes::Bytes;
 use theta_schemes::Suite;
 
-const HEAD: usize = 2;
+const HEAD: usize = 9;
 const ENTRY: usize = 66;
 
 /// Runs 3 of 5 with a first coordinator that changes packages so, and says what honest parties call it.
@@ -87,7 +88,7 @@ fn a_package_with_one_signer_twice_or_too_few() {
 
 #[test]
 fn a_number_that_was_never_given_is_answered_with_new_commitments_only() {
-    let names = named(|_, payload| [&[payload[0] ^ 0x80], &payload[1..]].concat());
+    let names = named(|_, payload| [&payload[..1], &[payload[1] ^ 0x80], &payload[2..]].concat());
     assert_eq!(names, [""; 0]);
 }
 

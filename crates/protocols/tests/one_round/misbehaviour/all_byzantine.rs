@@ -1,6 +1,6 @@
 //! As many liars at once as the threshold allows, each in its own way.
 
-use crate::support::{Delta, each_suite, id, shifted, tamper};
+use crate::support::{Delta, each_suite, id, shifted, substitute, tamper};
 use theta_rounds::simulator::{Adversary, Behaviour};
 
 #[test]
@@ -9,9 +9,8 @@ fn t_liars_are_all_named_and_the_result_comes() {
     each_suite(4, 7, |setting| {
         let suite = setting.suite;
         let shifty = tamper(move |_, payload| shifted(suite, &payload, &Delta::plus(9)));
-        let replay = Behaviour::Replay(vec![setting.share_of_other_instance(6)]);
-        let corrupted: Vec<(u16, Box<dyn Adversary>)> =
-            vec![(1, shifty), (4, Box::new(Behaviour::Empty)), (6, Box::new(replay))];
+        let replay = substitute(setting.share_of_other_instance(6));
+        let corrupted: Vec<(u16, Box<dyn Adversary>)> = vec![(1, shifty), (4, Box::new(Behaviour::Empty)), (6, replay)];
         setting.expect_named(1, corrupted, &["invalid_share", "malformed_share"]);
     });
 }

@@ -1,21 +1,21 @@
 //! A node sends its share of another instance.
 
-use crate::support::{each_suite, id};
+use crate::support::{each_suite, id, substitute};
 use theta_rounds::simulator::Behaviour;
 
 #[test]
 fn a_share_of_another_request_is_named() {
     each_suite(2, 4, |setting| {
-        let replay = Behaviour::Replay(vec![setting.share_of_other_instance(2)]);
-        setting.expect_named(1, vec![(2, Box::new(replay))], &["invalid_share"]);
+        let replay = substitute(setting.share_of_other_instance(2));
+        setting.expect_named(1, vec![(2, replay)], &["invalid_share"]);
     });
 }
 
 #[test]
 fn another_party_s_share_of_another_request_is_named() {
     each_suite(2, 4, |setting| {
-        let replay = Behaviour::Replay(vec![setting.share_of_other_instance(1)]);
-        setting.expect_named(2, vec![(4, Box::new(replay))], &["invalid_share"]);
+        let replay = substitute(setting.share_of_other_instance(1));
+        setting.expect_named(2, vec![(4, replay)], &["invalid_share"]);
     });
 }
 

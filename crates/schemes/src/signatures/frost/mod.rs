@@ -51,7 +51,9 @@ pub use commitment::{PackageError, SigningCommitments};
 pub use derived_key::DerivedKey;
 pub use nonce::{SigningNonces, commit, commit_batch};
 pub use package::SigningPackage;
-pub use rerandomized::randomizer_seed;
+pub use rerandomized::{
+    MAX_SEED_LEN, MIN_SEED_LEN, SeedError, check_seed, randomized_key, randomizer_seed, verify_with_key,
+};
 pub use share::{SignError, SignatureShare, sign};
 pub use signature::{Signature, VerifyingKey};
 pub use suites::{

@@ -1,12 +1,84 @@
 //! Re-randomised keys: signatures that verify under x + alpha and cannot be linked to x or to each other (Gouvea-Komlo,
 //! *Re-Randomized FROST*, 2024), compatible with the crate `frost-rerandomized` 3.
 
+use core::marker::PhantomData;
+
 use rand_core::CryptoRng;
 use theta_groups::{Scalar, Secret};
 
 use super::commitment::CommitmentList;
-use super::{DerivedKey, FrostSuite, PackageError, ScalarOf, SigningCommitments, SigningPackage, SuiteHash};
-use crate::keys::PublicKeySet;
+use super::{DerivedKey, Frost, FrostSuite, PackageError, ScalarOf, SigningCommitments, SigningPackage, SuiteHash};
+use crate::keys::{AnyPublicKey, PublicKeySet};
+use crate::{Suite, VerifyError, with_key};
+
+/// The least length of a seed in bytes: that of the shortest scalar.
+pub const MIN_SEED_LEN: usize = 32;
+/// The greatest length of a seed in bytes.
+pub const MAX_SEED_LEN: usize = 64;
+
+/// Why a key does not sign with a seed: the caller's mistake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SeedError {
+    /// The scheme has no re-randomised signatures.
+    #[error("keys of {0} make no re-randomised signatures: name a key of a FROST suite, or leave the randomizer out")]
+    Suite(Suite),
+    /// Too short to be secret, or too long.
+    #[error("a randomizer has {MIN_SEED_LEN} to {MAX_SEED_LEN} random bytes, this one has {0}")]
+    Length(usize),
+}
+
+/// Whether keys of a suite sign with a seed of this length in bytes.
+///
+/// # Errors
+/// [`SeedError`].
+pub fn check_seed(suite: Suite, length: usize) -> Result<(), SeedError> {
+    if suite.scheme() != "FROST" {
+        return Err(SeedError::Suite(suite));
+    }
+    if (MIN_SEED_LEN..=MAX_SEED_LEN).contains(&length) { Ok(()) } else { Err(SeedError::Length(length)) }
+}
+
+/// The key, in its standard encoding, that belongs to a seed and to the commitments of a session, as
+/// [`SigningPackage::encoded_commitments`] has them. None for keys of other schemes, and with negligible probability.
+///
+/// Who knows the seed and checks a signature with [`verify_with_key`] under this key knows that the group has made it for
+/// this seed. Nothing need be known of the commitments: whatever they are, the key is tweaked by a hash of them, and a
+/// signature under a tweaked key takes the group's.
+#[must_use]
+pub fn randomized_key(public: &AnyPublicKey, seed: &Secret<Vec<u8>>, encoded_commitments: &[u8]) -> Option<Vec<u8>> {
+    fn derive<C: FrostSuite>(
+        _scheme: PhantomData<Frost<C>>,
+        public: &PublicKeySet<C::Group>,
+        seed: &Secret<Vec<u8>>,
+        encoded_commitments: &[u8],
+    ) -> Option<Vec<u8>> {
+        let key = DerivedKey::<C>::randomized(public, seed, encoded_commitments).ok()?;
+        Some(key.verifying_key().bytes().to_vec())
+    }
+    with_key!(public, |public: Scheme| if frost {
+        derive(PhantomData::<Scheme>, public, seed, encoded_commitments)
+    } else {
+        None
+    })
+}
+
+/// Verifies a signature with a key in its standard encoding, of the suite that `public` has.
+///
+/// # Errors
+/// [`VerifyError`]; [`VerifyError::Invalid`] also for keys of other schemes.
+pub fn verify_with_key(public: &AnyPublicKey, key: &[u8], message: &[u8], signature: &[u8]) -> Result<(), VerifyError> {
+    fn verify<C: FrostSuite>(
+        _scheme: PhantomData<Frost<C>>,
+        [key, message, signature]: [&[u8]; 3],
+    ) -> Result<(), VerifyError> {
+        super::VerifyingKey::<C>::decode(key)?.verify(message, signature)
+    }
+    with_key!(public, |_public: Scheme| if frost {
+        verify(PhantomData::<Scheme>, [key, message, signature])
+    } else {
+        Err(VerifyError::Invalid)
+    })
+}
 
 /// A fresh seed, which the coordinator sends to the signers beside the commitments, and to nobody else: whoever knows it
 /// can link the signature to the group's key.
@@ -31,8 +103,28 @@ impl<C: FrostSuite> SigningPackage<C> {
     ) -> Result<Self, PackageError> {
         let list = CommitmentList::new(public.threshold(), commitments)?;
         let encoded_list = list.encode();
-        let randomizer = C::Hash::to_scalar(C::CONTEXT, b"randomizer", &[seed.expose(), &encoded_list])(&[]);
-        let key = DerivedKey::tweaked(public, false, Secret::new(randomizer))?;
+        let key = DerivedKey::randomized(public, seed, &encoded_list)?;
         Self::assemble(key, list, &encoded_list, message)
+    }
+
+    /// All commitments as RFC 9591, section 4.3, encodes them: with the seed, what a re-randomised key follows from.
+    #[must_use]
+    pub fn encoded_commitments(&self) -> Vec<u8> {
+        self.list().encode()
+    }
+}
+
+impl<C: FrostSuite> DerivedKey<C> {
+    /// x + alpha, where alpha is the hash of the seed and all commitments of a session.
+    ///
+    /// # Errors
+    /// [`PackageError::Tweak`], which has negligible probability.
+    pub fn randomized(
+        public: &PublicKeySet<C::Group>,
+        seed: &Secret<Vec<u8>>,
+        encoded_commitments: &[u8],
+    ) -> Result<Self, PackageError> {
+        let randomizer = C::Hash::to_scalar(C::CONTEXT, b"randomizer", &[seed.expose(), encoded_commitments])(&[]);
+        Self::tweaked(public, false, Secret::new(randomizer))
     }
 }
