@@ -1,5 +1,14 @@
 //! Finding what is false in a batch.
 
+use rand_core::CryptoRng;
+
+/// A weight that a cheater cannot guess but with probability 2^-128.
+pub(crate) fn random_weight(rng: &mut (impl CryptoRng + ?Sized)) -> u128 {
+    let mut weight = [0; 16];
+    rng.fill_bytes(&mut weight);
+    u128::from_le_bytes(weight)
+}
+
 /// Checks a batch at once with `holds` and halves it until what is false stands alone and is handed to `found`, in
 /// order. `holds` must weigh its entries at random (the small-exponents test of Bellare, Garay and Rabin, Eurocrypt
 /// 1998): in a plain sum, errors cancel.

@@ -3,24 +3,24 @@
 use rand_core::CryptoRng;
 use theta_groups::{DecodeError, Group, Transcript};
 use theta_sharing::dleq::{self, Bases, DleqClaim, DleqProof};
-use theta_sharing::{Encoded, ShareIndex, vartime_interpolate_at_zero};
+use theta_sharing::{Encoded, ShareIndex};
 
 use crate::keys::{KeyShare, PublicKeySet};
 use crate::{CombineError, selection};
 
-/// One party's `base * x_i` with a Chaum-Pedersen proof that it has the exponent of the verification key h_i.
+/// One party's `base * x_i`, bare or with a Chaum-Pedersen proof that it has the exponent of the verification key h_i.
 ///
-/// The encoding is the point, then the proof. The point's subgroup membership is checked when the share is verified:
-/// see [`Group::decode_unchecked_subgroup`].
+/// The encoding is the point, then the proof if there is one. The point's subgroup membership is checked when the share
+/// is verified: see [`Group::decode_unchecked_subgroup`].
 #[derive(Clone, Debug)]
 pub struct DleqShare<G: Group> {
     index: ShareIndex,
     image: Encoded<G>,
-    proof: DleqProof<G>,
+    proof: Option<DleqProof<G>>,
 }
 
 impl<G: Group> DleqShare<G> {
-    /// Length of the encoding in bytes.
+    /// Length of the encoding of a proven share in bytes.
     pub const ENCODED_LEN: usize = G::ENCODED_LEN + DleqProof::<G>::encoded_len();
 
     /// Whose share this is.
@@ -29,26 +29,41 @@ impl<G: Group> DleqShare<G> {
         self.index
     }
 
-    pub(crate) fn create(
+    /// Whether it carries a proof.
+    #[must_use]
+    pub const fn is_proven(&self) -> bool {
+        self.proof.is_some()
+    }
+
+    /// One multiplication.
+    pub(crate) fn create_bare(key: &KeyShare<G>, bases: &Bases<G>) -> Self {
+        let image = Encoded::new(*bases.base().element() * *key.secret().expose());
+        Self { index: key.index(), image, proof: None }
+    }
+
+    /// A share that [`DleqShare::false_among`] can check.
+    pub(crate) fn create_proven(
         public: &PublicKeySet<G>,
         key: &KeyShare<G>,
         bases: &Bases<G>,
         context: &Transcript,
         rng: &mut dyn CryptoRng,
     ) -> Self {
-        let image = Encoded::new(*bases.base().element() * *key.secret().expose());
+        let bare = Self::create_bare(key, bases);
         let own_key = match public.verification_key(key.index()) {
             Some(verification_key) => *verification_key,
             // A share of a foreign key: the proof will fail at the others, which is what it should do.
             None => Encoded::new(G::mul_base(key.secret().expose())),
         };
-        let proof = dleq::prove(context, key.secret(), bases, &own_key, &image, rng);
-        Self { index: key.index(), image, proof }
+        let proof = dleq::prove(context, key.secret(), bases, &own_key, &bare.image, rng);
+        Self { proof: Some(proof), ..bare }
     }
 
     pub(crate) fn encode_into(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.image.bytes());
-        self.proof.encode_into(out);
+        if let Some(proof) = &self.proof {
+            proof.encode_into(out);
+        }
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -57,15 +72,24 @@ impl<G: Group> DleqShare<G> {
         out
     }
 
+    /// Tells by the length whether there is a proof.
     pub(crate) fn decode(index: ShareIndex, bytes: &[u8]) -> Result<Self, DecodeError> {
+        if bytes.len() == G::ENCODED_LEN {
+            return Ok(Self { index, image: Encoded::decode_unchecked_subgroup(bytes)?, proof: None });
+        }
+        Self::decode_proven(index, bytes)
+    }
+
+    /// For schemes that have no bare shares.
+    pub(crate) fn decode_proven(index: ShareIndex, bytes: &[u8]) -> Result<Self, DecodeError> {
         let (image, proof) = bytes
             .split_at_checked(G::ENCODED_LEN)
             .filter(|_| bytes.len() == Self::ENCODED_LEN)
             .ok_or(DecodeError::Length { expected: Self::ENCODED_LEN, got: bytes.len() })?;
-        Ok(Self { index, image: Encoded::decode_unchecked_subgroup(image)?, proof: DleqProof::decode(proof)? })
+        Ok(Self { index, image: Encoded::decode_unchecked_subgroup(image)?, proof: Some(DleqProof::decode(proof)?) })
     }
 
-    /// The parties whose shares are false.
+    /// The parties whose shares are false or bare.
     pub(crate) fn false_among(
         public: &PublicKeySet<G>,
         bases: &Bases<G>,
@@ -77,9 +101,9 @@ impl<G: Group> DleqShare<G> {
         let mut claims = Vec::with_capacity(shares.len());
         let mut claimants = Vec::with_capacity(shares.len());
         for share in shares {
-            match public.verification_key(share.index) {
-                Some(key) if G::is_in_subgroup(share.image.element()) => {
-                    claims.push(DleqClaim { image_g: *key, image: share.image, proof: &share.proof, context });
+            match (public.verification_key(share.index), &share.proof) {
+                (Some(key), Some(proof)) if G::is_in_subgroup(share.image.element()) => {
+                    claims.push(DleqClaim { image_g: *key, image: share.image, proof, context });
                     claimants.push(share.index);
                 }
                 _ => culprits.push(share.index),
@@ -97,8 +121,8 @@ impl<G: Group> DleqShare<G> {
 
     /// `base * x` from the first k shares, whose truth is not checked here.
     pub(crate) fn interpolate(public: &PublicKeySet<G>, shares: &[Self]) -> Result<G::Element, CombineError> {
-        let chosen = selection::first_k(public.threshold(), shares, Self::index)?;
-        let points: Vec<_> = chosen.iter().map(|share| (share.index, *share.image.element())).collect();
-        vartime_interpolate_at_zero::<G>(&points).map_err(|error| selection::interpolation_error(&error))
+        selection::vartime_interpolate::<G, _>(public.threshold(), shares, |share| {
+            (share.index, *share.image.element())
+        })
     }
 }

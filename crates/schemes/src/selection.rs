@@ -1,6 +1,7 @@
 //! Which shares are combined.
 
-use theta_sharing::{InterpolationError, ShareIndex, Threshold};
+use theta_groups::Group;
+use theta_sharing::{InterpolationError, ShareIndex, Threshold, vartime_interpolate_at_zero};
 
 use crate::CombineError;
 
@@ -23,8 +24,18 @@ pub(crate) fn first_k<T>(
     }
 }
 
+/// The sharing polynomial in the exponent at zero, from the first k shares. Whether they are true is not looked at.
+pub(crate) fn vartime_interpolate<G: Group, T>(
+    threshold: Threshold,
+    shares: &[T],
+    point: impl Fn(&T) -> (ShareIndex, G::Element),
+) -> Result<G::Element, CombineError> {
+    let points: Vec<_> = first_k(threshold, shares, |share| point(share).0)?.iter().map(point).collect();
+    vartime_interpolate_at_zero::<G>(&points).map_err(|error| interpolation_error(&error))
+}
+
 /// Interpolation refuses only what [`first_k`] has refused before; should it ever differ, the answer stays a refusal.
-pub(crate) const fn interpolation_error(error: &InterpolationError) -> CombineError {
+const fn interpolation_error(error: &InterpolationError) -> CombineError {
     match error {
         InterpolationError::Empty => CombineError::TooFew { needed: 1, got: 0 },
         InterpolationError::Duplicate(index) => CombineError::Duplicate(*index),

@@ -3,3 +3,4 @@
 pub mod bz03;
 pub mod payload;
 pub mod sg02;
+mod wrap;

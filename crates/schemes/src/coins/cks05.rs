@@ -129,7 +129,7 @@ impl<G: CoinGroup> ThresholdScheme for Cks05<G> {
         request: &Self::Request,
         rng: &mut dyn CryptoRng,
     ) -> Self::Share {
-        DleqShare::create(public, key, &request.bases, &request.context, rng)
+        DleqShare::create_proven(public, key, &request.bases, &request.context, rng)
     }
 
     fn share_index(share: &Self::Share) -> ShareIndex {
@@ -141,7 +141,7 @@ impl<G: CoinGroup> ThresholdScheme for Cks05<G> {
     }
 
     fn decode_share(index: ShareIndex, bytes: &[u8]) -> Result<Self::Share, DecodeError> {
-        DleqShare::decode(index, bytes)
+        DleqShare::decode_proven(index, bytes)
     }
 
     fn verify_shares(
@@ -205,7 +205,7 @@ fn decode_proof<G: CoinGroup>(public: &PublicKeySet<G>, proof: &[u8]) -> Result<
         .map(|bytes| {
             let (index, share) = bytes.split_first_chunk::<2>().ok_or(DecodeError::NotCanonical)?;
             let index = ShareIndex::try_from(u16::from_be_bytes(*index)).map_err(|_| DecodeError::NotCanonical)?;
-            DleqShare::decode(index, share)
+            DleqShare::decode_proven(index, share)
         })
         .collect()
 }

@@ -10,49 +10,23 @@ use core::marker::PhantomData;
 use rand_core::CryptoRng;
 use sha2::{Digest, Sha256};
 use theta_groups::bls12_381::{Bls12_381, G1, G2};
-use theta_groups::{DecodeError, Group, Pairing as _, Secret};
+use theta_groups::{DecodeError, Group, Secret};
 use theta_sharing::ShareIndex;
 
+use super::from_signature;
 use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
-use crate::signatures::bls04::{Bls04, Form, SignRequest, Signature, SignatureShare};
+use crate::signatures::bls04::{self, Bls04, Form, SignRequest, Signature, SignatureShare, forms};
 use crate::statement::MAX_COIN_NAME_LEN;
-use crate::{
-    CombineError, Purpose, RequestError, SignatureScheme, Statement, Suite, ThresholdCoin, ThresholdScheme, VerifyError,
-};
+use crate::{CombineError, Purpose, RequestError, Statement, Suite, ThresholdCoin, ThresholdScheme, VerifyError};
 
-/// Keys in G1, signatures in G2: the first drand network (`pedersen-bls-chained`).
-#[derive(Clone, Copy, Debug)]
-pub struct BeaconMinPk;
+forms! {
+    /// Keys in G1, signatures in G2: the first drand network (`pedersen-bls-chained`).
+    BeaconMinPk = Cks05Bls04MinPk on Bls12_381: keys in G1, signatures in G2, |key, signature| (key, signature),
+        b"BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_NUL_", b"BLS_POP_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_";
 
-/// Keys in G2, signatures in G1: drand's quicknet (`bls-unchained-g1-rfc9380`).
-#[derive(Clone, Copy, Debug)]
-pub struct BeaconMinSig;
-
-impl Form for BeaconMinPk {
-    type Curve = Bls12_381;
-    type Keys = G1;
-    type Signatures = G2;
-    const SUITE: Suite = Suite::Cks05Bls04MinPk;
-    const SIGN_DST: &'static [u8] = b"BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_NUL_";
-    const POP_DST: &'static [u8] = b"BLS_POP_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_";
-
-    fn vartime_product_is_one(pairs: &[(<G1 as Group>::Element, <G2 as Group>::Element)]) -> bool {
-        Bls12_381::vartime_product_is_one(pairs)
-    }
-}
-
-impl Form for BeaconMinSig {
-    type Curve = Bls12_381;
-    type Keys = G2;
-    type Signatures = G1;
-    const SUITE: Suite = Suite::Cks05Bls04MinSig;
-    const SIGN_DST: &'static [u8] = b"BLS_SIG_BLS12381G1_XMD:SHA-256_SSWU_RO_NUL_";
-    const POP_DST: &'static [u8] = b"BLS_POP_BLS12381G1_XMD:SHA-256_SSWU_RO_POP_";
-
-    fn vartime_product_is_one(pairs: &[(<G2 as Group>::Element, <G1 as Group>::Element)]) -> bool {
-        let pairs: Vec<_> = pairs.iter().map(|(key, signature)| (*signature, *key)).collect();
-        Bls12_381::vartime_product_is_one(&pairs)
-    }
+    /// Keys in G2, signatures in G1: drand's quicknet (`bls-unchained-g1-rfc9380`).
+    BeaconMinSig = Cks05Bls04MinSig on Bls12_381: keys in G2, signatures in G1, |key, signature| (signature, key),
+        b"BLS_SIG_BLS12381G1_XMD:SHA-256_SSWU_RO_NUL_", b"BLS_POP_BLS12381G1_XMD:SHA-256_SSWU_RO_POP_";
 }
 
 /// The coin from BLS signatures of one form.
@@ -70,8 +44,34 @@ pub fn drand_round(round: u64, previous_signature: Option<&[u8]>) -> [u8; 32] {
         .into()
 }
 
-fn value(signature: &[u8]) -> [u8; 32] {
-    Sha256::digest(signature).into()
+/// The public key of somebody's beacon, to verify with and for nothing else.
+///
+/// Beacons publish the group's key alone: no verification keys of parties, and no proof of possession, without which a
+/// [`PublicKeySet`] is refused. Whoever only verifies needs neither. Proofs of possession stop rogue keys, which are made
+/// out of others' keys so that these drop out of an *aggregate*; a key that stands by itself, and is trusted because of
+/// where it was published, has nothing to cancel. Hence this type verifies one signature at a time, and can neither be
+/// added to another key nor make or check shares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BeaconKey<F: Form>(<F::Keys as Group>::Element);
+
+impl<F: Form> BeaconKey<F> {
+    /// Reads a compressed key.
+    ///
+    /// # Errors
+    /// Any [`DecodeError`]: not canonical, outside the prime-order group, or the identity.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        F::Keys::decode(bytes).map(Self)
+    }
+
+    /// Checks that `coin` is the coin of `name`, as [`ThresholdCoin::verify`] does: for drand, that `randomness` and
+    /// `signature` are those of the round whose name [`drand_round`] gives.
+    ///
+    /// # Errors
+    /// [`VerifyError`] with the reason.
+    pub fn verify(&self, name: &[u8], coin: &[u8], proof: &[u8]) -> Result<(), VerifyError> {
+        from_signature::check(name, coin, proof)?;
+        bls04::verify::<F>(&self.0, name, proof)
+    }
 }
 
 impl<F: Form> KeyScheme for Cks05Bls<F> {
@@ -92,6 +92,18 @@ impl<F: Form> CurveScheme for Cks05Bls<F> {
 
     fn check_possession(public_key: &<F::Keys as Group>::Element, proof: Option<&[u8]>) -> bool {
         Bls04::<F>::check_possession(public_key, proof)
+    }
+
+    fn check_possession_share(
+        public_key: &<F::Keys as Group>::Element,
+        verification_key: &<F::Keys as Group>::Element,
+        share: &[u8],
+    ) -> bool {
+        Bls04::<F>::check_possession_share(public_key, verification_key, share)
+    }
+
+    fn combine_possession(shares: &[(ShareIndex, Vec<u8>)]) -> Option<Vec<u8>> {
+        Bls04::<F>::combine_possession(shares)
     }
 }
 
@@ -146,18 +158,12 @@ impl<F: Form> ThresholdScheme for Cks05Bls<F> {
 
     fn encode_output(output: &Self::Output) -> (Secret<Vec<u8>>, Vec<u8>) {
         let signature = output.encode();
-        (Secret::new(value(&signature).to_vec()), signature)
+        (Secret::new(from_signature::value(&signature).to_vec()), signature)
     }
 }
 
 impl<F: Form> ThresholdCoin for Cks05Bls<F> {
     fn verify(public: &Self::PublicKey, name: &[u8], coin: &[u8], proof: &[u8]) -> Result<(), VerifyError> {
-        if coin.len() != 32 {
-            return Err(DecodeError::Length { expected: 32, got: coin.len() }.into());
-        }
-        if name.len() > MAX_COIN_NAME_LEN || value(proof) != coin {
-            return Err(VerifyError::Invalid);
-        }
-        Bls04::<F>::verify(public, name, proof)
+        BeaconKey::<F>(*public.public_key()).verify(name, coin, proof)
     }
 }

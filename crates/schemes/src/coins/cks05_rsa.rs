@@ -4,10 +4,10 @@
 //! The signature is the proof, which anyone verifies with the public key alone. See `spec/sh00.md`.
 
 use rand_core::CryptoRng;
-use sha2::{Digest, Sha256};
 use theta_groups::{DecodeError, Secret};
 use theta_sharing::ShareIndex;
 
+use super::from_signature;
 use crate::keys::KeyScheme;
 use crate::signatures::sh00::{self, Pkcs1Sha256, RsaKeyShare, RsaPublicKey, RsaRequest, RsaShare, RsaSignature};
 use crate::statement::MAX_COIN_NAME_LEN;
@@ -24,11 +24,6 @@ pub struct Cks05Sh00;
 /// The message whose signature makes the coin.
 fn signed_message(name: &[u8]) -> Vec<u8> {
     [NAME_TAG, name].concat()
-}
-
-/// The coin's value.
-fn value(signature: &[u8]) -> [u8; 32] {
-    Sha256::digest(signature).into()
 }
 
 impl KeyScheme for Cks05Sh00 {
@@ -97,18 +92,13 @@ impl ThresholdScheme for Cks05Sh00 {
     }
 
     fn encode_output(output: &RsaSignature) -> (Secret<Vec<u8>>, Vec<u8>) {
-        (Secret::new(value(output.bytes()).to_vec()), output.bytes().to_vec())
+        (Secret::new(from_signature::value(output.bytes()).to_vec()), output.bytes().to_vec())
     }
 }
 
 impl ThresholdCoin for Cks05Sh00 {
     fn verify(public: &RsaPublicKey, name: &[u8], coin: &[u8], proof: &[u8]) -> Result<(), VerifyError> {
-        if coin.len() != 32 {
-            return Err(DecodeError::Length { expected: 32, got: coin.len() }.into());
-        }
-        if name.len() > MAX_COIN_NAME_LEN || value(proof) != coin {
-            return Err(VerifyError::Invalid);
-        }
+        from_signature::check(name, coin, proof)?;
         sh00::verify::<Pkcs1Sha256>(public, &signed_message(name), proof)
     }
 }

@@ -3,3 +3,4 @@
 pub mod cks05;
 pub mod cks05_bls;
 pub mod cks05_rsa;
+mod from_signature;

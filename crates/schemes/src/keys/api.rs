@@ -134,7 +134,7 @@ impl AnyPublicKey {
     }
 
     /// Combines the first k of the shares; a false result never comes back. If shares are false, all of their senders
-    /// are named, as far as their shares carry proofs: with bare RSA shares alone it stays [`CombineError::ResultInvalid`].
+    /// are named, as far as their shares carry proofs: with bare shares alone it stays [`CombineError::ResultInvalid`].
     ///
     /// # Errors
     /// Any [`SchemeError`] but [`SchemeError::OtherKey`] and [`SchemeError::Verify`].

@@ -16,7 +16,7 @@ use theta_groups::bn254::{self, Bn254};
 use theta_groups::{DecodeError, Group, Pairing, Secret};
 use theta_sharing::{ShareIndex, vartime_interpolate_at_zero};
 
-use crate::bisection::find_false;
+use crate::bisection::{find_false, random_weight};
 use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
 use crate::statement::MAX_MESSAGE_LEN;
 use crate::{
@@ -29,6 +29,9 @@ type ScalarOf<P> = <P as Pairing>::Scalar;
 type KeyElement<F> = <<F as Form>::Keys as Group>::Element;
 /// A signature as an element.
 type SignatureElement<F> = <<F as Form>::Signatures as Group>::Element;
+/// An element of G1 and one of G2.
+pub(crate) type PairOf<F> =
+    (<<<F as Form>::Curve as Pairing>::G1 as Group>::Element, <<<F as Form>::Curve as Pairing>::G2 as Group>::Element);
 
 /// Which group holds keys and which holds signatures.
 pub trait Form: Copy + Debug + Send + Sync + 'static {
@@ -45,62 +48,56 @@ pub trait Form: Copy + Debug + Send + Sync + 'static {
     /// The domain of the proof-of-possession hash, same section.
     const POP_DST: &'static [u8];
 
+    /// The two as the pairing takes them: the element of G1 first.
+    fn pair(key: KeyElement<Self>, signature: SignatureElement<Self>) -> PairOf<Self>;
+
     /// Whether the product of e(key, signature) over all pairs is one.
-    fn vartime_product_is_one(pairs: &[(KeyElement<Self>, SignatureElement<Self>)]) -> bool;
-}
-
-/// Minimal public key: keys in G1 (48 bytes), signatures in G2 (96 bytes).
-#[derive(Clone, Copy, Debug)]
-pub struct MinPk;
-
-/// Minimal signature: keys in G2 (96 bytes), signatures in G1 (48 bytes).
-#[derive(Clone, Copy, Debug)]
-pub struct MinSig;
-
-impl Form for MinPk {
-    type Curve = Bls12_381;
-    type Keys = G1;
-    type Signatures = G2;
-    const SUITE: Suite = Suite::Bls04MinPk;
-    const SIGN_DST: &'static [u8] = b"BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_";
-    const POP_DST: &'static [u8] = b"BLS_POP_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_";
-
     fn vartime_product_is_one(pairs: &[(KeyElement<Self>, SignatureElement<Self>)]) -> bool {
-        Bls12_381::vartime_product_is_one(pairs)
+        let pairs: Vec<_> = pairs.iter().map(|(key, signature)| Self::pair(*key, *signature)).collect();
+        Self::Curve::vartime_product_is_one(&pairs)
     }
 }
 
-impl Form for MinSig {
-    type Curve = Bls12_381;
-    type Keys = G2;
-    type Signatures = G1;
-    const SUITE: Suite = Suite::Bls04MinSig;
-    const SIGN_DST: &'static [u8] = b"BLS_SIG_BLS12381G1_XMD:SHA-256_SSWU_RO_POP_";
-    const POP_DST: &'static [u8] = b"BLS_POP_BLS12381G1_XMD:SHA-256_SSWU_RO_POP_";
+/// Defines forms, each with its suite, the identifier of the draft's ciphersuite and the domain of proofs of possession.
+macro_rules! forms {
+    ($($(#[$doc:meta])* $form:ident = $suite:ident on $curve:ty: keys in $keys:ty, signatures in $signatures:ty,
+        |$key:ident, $signature:ident| $pair:expr, $sign_dst:literal, $pop_dst:literal;)*) => {
+        $($(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub struct $form;
 
-    fn vartime_product_is_one(pairs: &[(KeyElement<Self>, SignatureElement<Self>)]) -> bool {
-        let pairs: Vec<_> = pairs.iter().map(|(key, signature)| (*signature, *key)).collect();
-        Bls12_381::vartime_product_is_one(&pairs)
-    }
+        impl $crate::signatures::bls04::Form for $form {
+            type Curve = $curve;
+            type Keys = $keys;
+            type Signatures = $signatures;
+            const SUITE: $crate::Suite = $crate::Suite::$suite;
+            const SIGN_DST: &'static [u8] = $sign_dst;
+            const POP_DST: &'static [u8] = $pop_dst;
+
+            fn pair(
+                $key: <$keys as theta_groups::Group>::Element,
+                $signature: <$signatures as theta_groups::Group>::Element,
+            ) -> $crate::signatures::bls04::PairOf<Self> {
+                $pair
+            }
+        })*
+    };
 }
+pub(crate) use forms;
 
-/// Minimal signature on BN254: keys in G2 (64 bytes), signatures in G1 (32 bytes). The draft has no ciphersuite on this
-/// curve; the domains are its, with the hash of the suite `BN254G1_XMD:SHA-256_SVDW_RO_`.
-#[derive(Clone, Copy, Debug)]
-pub struct Bn254MinSig;
+forms! {
+    /// Minimal public key: keys in G1 (48 bytes), signatures in G2 (96 bytes).
+    MinPk = Bls04MinPk on Bls12_381: keys in G1, signatures in G2, |key, signature| (key, signature),
+        b"BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_", b"BLS_POP_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_";
 
-impl Form for Bn254MinSig {
-    type Curve = Bn254;
-    type Keys = bn254::G2;
-    type Signatures = bn254::G1;
-    const SUITE: Suite = Suite::Bls04Bn254;
-    const SIGN_DST: &'static [u8] = b"BLS_SIG_BN254G1_XMD:SHA-256_SVDW_RO_POP_";
-    const POP_DST: &'static [u8] = b"BLS_POP_BN254G1_XMD:SHA-256_SVDW_RO_POP_";
+    /// Minimal signature: keys in G2 (96 bytes), signatures in G1 (48 bytes).
+    MinSig = Bls04MinSig on Bls12_381: keys in G2, signatures in G1, |key, signature| (signature, key),
+        b"BLS_SIG_BLS12381G1_XMD:SHA-256_SSWU_RO_POP_", b"BLS_POP_BLS12381G1_XMD:SHA-256_SSWU_RO_POP_";
 
-    fn vartime_product_is_one(pairs: &[(KeyElement<Self>, SignatureElement<Self>)]) -> bool {
-        let pairs: Vec<_> = pairs.iter().map(|(key, signature)| (*signature, *key)).collect();
-        Bn254::vartime_product_is_one(&pairs)
-    }
+    /// Minimal signature on BN254: keys in G2 (64 bytes), signatures in G1 (32 bytes). The draft has no ciphersuite on
+    /// this curve; the domains are its, with the hash of the suite `BN254G1_XMD:SHA-256_SVDW_RO_`.
+    Bn254MinSig = Bls04Bn254 on Bn254: keys in bn254::G2, signatures in bn254::G1, |key, signature| (signature, key),
+        b"BLS_SIG_BN254G1_XMD:SHA-256_SVDW_RO_POP_", b"BLS_POP_BN254G1_XMD:SHA-256_SVDW_RO_POP_";
 }
 
 /// The scheme in one of its forms.
@@ -169,6 +166,18 @@ impl<F: Form> CurveScheme for Bls04<F> {
             .and_then(|bytes| F::Signatures::decode(bytes).ok())
             .is_some_and(|proof| is_power::<F>(public_key, &possession_point::<F>(public_key), &proof))
     }
+
+    fn check_possession_share(public_key: &KeyElement<F>, verification_key: &KeyElement<F>, share: &[u8]) -> bool {
+        F::Signatures::decode(share)
+            .is_ok_and(|share| is_power::<F>(verification_key, &possession_point::<F>(public_key), &share))
+    }
+
+    fn combine_possession(shares: &[(ShareIndex, Vec<u8>)]) -> Option<Vec<u8>> {
+        let point = |(index, bytes): &(ShareIndex, Vec<u8>)| Some((*index, F::Signatures::decode(bytes).ok()?));
+        let points: Vec<_> = shares.iter().map(point).collect::<Option<_>>()?;
+        let proof = vartime_interpolate_at_zero::<F::Signatures>(&points).ok()?;
+        Some(F::Signatures::encode(&proof).as_ref().to_vec())
+    }
 }
 
 impl<F: Form> ThresholdScheme for Bls04<F> {
@@ -215,13 +224,7 @@ impl<F: Form> ThresholdScheme for Bls04<F> {
         for share in shares {
             match public.verification_key(share.index) {
                 Some(key) if F::Signatures::is_in_subgroup(&share.point) => {
-                    let mut weight = [0; 16];
-                    rng.fill_bytes(&mut weight);
-                    batch.push(Weighted::<F> {
-                        share: *share,
-                        key: *key.element(),
-                        weight: u128::from_le_bytes(weight),
-                    });
+                    batch.push(Weighted::<F> { share: *share, key: *key.element(), weight: random_weight(rng) });
                 }
                 _ => culprits.push(share.index),
             }
@@ -235,10 +238,9 @@ impl<F: Form> ThresholdScheme for Bls04<F> {
         request: &Self::Request,
         shares: &[Self::Share],
     ) -> Result<Self::Output, CombineError> {
-        let chosen = selection::first_k(public.threshold(), shares, |share| share.index)?;
-        let points: Vec<_> = chosen.iter().map(|share| (share.index, share.point)).collect();
-        let signature = vartime_interpolate_at_zero::<F::Signatures>(&points)
-            .map_err(|error| selection::interpolation_error(&error))?;
+        let signature = selection::vartime_interpolate::<F::Signatures, _>(public.threshold(), shares, |share| {
+            (share.index, share.point)
+        })?;
         let sound = !F::Signatures::is_identity(&signature)
             && F::Signatures::is_in_subgroup(&signature)
             && is_power::<F>(public.public_key(), &request.point, &signature);
@@ -252,10 +254,15 @@ impl<F: Form> ThresholdScheme for Bls04<F> {
 
 impl<F: Form> SignatureScheme for Bls04<F> {
     fn verify(public: &Self::PublicKey, message: &[u8], signature: &[u8]) -> Result<(), VerifyError> {
-        let signature = F::Signatures::decode(signature)?;
-        let point = F::Signatures::hash_to_group(F::SIGN_DST, &[message]);
-        if is_power::<F>(public.public_key(), &point, &signature) { Ok(()) } else { Err(VerifyError::Invalid) }
+        verify::<F>(public.public_key(), message, signature)
     }
+}
+
+/// Verifies a signature with a public key of which nothing else is known.
+pub(crate) fn verify<F: Form>(key: &KeyElement<F>, message: &[u8], signature: &[u8]) -> Result<(), VerifyError> {
+    let signature = F::Signatures::decode(signature)?;
+    let request = SignRequest::<F>::new(message);
+    if is_power::<F>(key, &request.point, &signature) { Ok(()) } else { Err(VerifyError::Invalid) }
 }
 
 /// A share to be checked, with the random weight that it has in every sum.

@@ -1,12 +1,12 @@
 //! One set of requirements for all suites.
 
 use theta_groups::Scalar as _;
-use theta_schemes::keys::deal_any;
+use theta_schemes::keys::{SchemeError, deal_any};
 use theta_schemes::signatures::frost::{
     AggregateError, DerivedKey, Frost, FrostSuite, PackageError, SignError, SigningPackage, VerifyingKey, commit,
     commit_batch, false_shares, randomizer_seed, sign, verify_share,
 };
-use theta_schemes::{SignatureScheme, VerifyError};
+use theta_schemes::{Purpose, RequestError, SignatureScheme, Statement, VerifyError};
 use theta_sharing::Threshold;
 
 use crate::fixture::{Scalar, aggregated, commit_all, index, key, rng, session, shift, sign_all, subsets};
@@ -24,6 +24,7 @@ for_every_frost_suite!(
     precomputed_nonces_sign,
     randomised_keys_sign,
     verifiers_get_their_form_of_the_key,
+    other_purposes_are_refused,
 );
 
 fn every_subset_signs<C: FrostSuite>() {
@@ -215,5 +216,17 @@ fn verifiers_get_their_form_of_the_key<C: FrostSuite>() {
         let (package, shares) = session::<C>(&dealt, &[0, 2], b"message", seed);
         let signature = aggregated(&dealt, &package, &shares).unwrap().encode();
         VerifyingKey::<C>::decode(bytes).unwrap().verify(b"message", &signature).unwrap();
+    }
+}
+
+fn other_purposes_are_refused<C: FrostSuite>() {
+    let (public, keys) = deal_any(C::SUITE, Threshold::new(2, 3).unwrap(), &mut rng(1));
+    for foreign in [Statement::Decapsulate(b"x"), Statement::FlipCoin(b"x")] {
+        let refusal = RequestError::Purpose { key: Purpose::Sign, asked: foreign.purpose() };
+        assert_eq!(public.check_request(foreign), Err(refusal));
+    }
+    // And no share comes out in one round, whatever is asked.
+    for statement in [Statement::Decapsulate(b"x"), Statement::Sign(b"x"), Statement::FlipCoin(b"x")] {
+        assert_eq!(public.create_share(&keys[0], statement, &mut rng(1)), Err(SchemeError::TwoRounds(C::SUITE)));
     }
 }

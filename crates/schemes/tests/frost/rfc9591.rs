@@ -93,27 +93,20 @@ fn check<C: FrostSuite>(file: &str) {
     assert_eq!(signature.encode(), unhex(&file["signature"]));
 }
 
-#[test]
-fn ed25519() {
-    check::<Ed25519Sha512>(include_str!("../../../../vectors/rfc9591/ed25519.json"));
+/// One test for each suite that has an appendix.
+macro_rules! appendices {
+    ($($test:ident: $suite:ty;)*) => {
+        $(#[test]
+        fn $test() {
+            check::<$suite>(include_str!(concat!("../../../../vectors/rfc9591/", stringify!($test), ".json")));
+        })*
+    };
 }
 
-#[test]
-fn ed448() {
-    check::<Ed448Shake256>(include_str!("../../../../vectors/rfc9591/ed448.json"));
-}
-
-#[test]
-fn ristretto255() {
-    check::<Ristretto255Sha512>(include_str!("../../../../vectors/rfc9591/ristretto255.json"));
-}
-
-#[test]
-fn p256() {
-    check::<P256Sha256>(include_str!("../../../../vectors/rfc9591/p256.json"));
-}
-
-#[test]
-fn secp256k1() {
-    check::<Secp256k1Sha256>(include_str!("../../../../vectors/rfc9591/secp256k1.json"));
+appendices! {
+    ed25519: Ed25519Sha512;
+    ed448: Ed448Shake256;
+    ristretto255: Ristretto255Sha512;
+    p256: P256Sha256;
+    secp256k1: Secp256k1Sha256;
 }

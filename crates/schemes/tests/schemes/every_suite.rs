@@ -4,9 +4,10 @@ use crate::fixture::{
     add_torsion, borrow, has_possession, identity_share, index, key, off_subgroup_point, one_round_suites, point_len,
     rng, shares, shift, statement,
 };
-use theta_schemes::keys::{AnyPublicKey, Combined, SchemeError};
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, Combined, PublicMaterial as _, SchemeError};
 use theta_schemes::{
     CombineError, MAX_COIN_NAME_LEN, MAX_MESSAGE_LEN, Purpose, RequestError, Statement, StatementBytes, Suite,
+    ThresholdScheme as _,
 };
 use theta_sharing::ShareIndex;
 
@@ -20,6 +21,7 @@ for_every_suite!(
     shares_outside_the_subgroup_are_false,
     foreign_statements_are_refused,
     shares_of_other_suites_are_refused,
+    bare_shares_do_without_blame,
 );
 
 #[test]
@@ -124,7 +126,6 @@ fn errors_that_cancel_are_found(suite: Suite) {
         // In one batch with an honest one between them.
         lying.swap(1, 2);
         theta_schemes::with_key!(&public, |key: S| if one_round {
-            use theta_schemes::ThresholdScheme;
             let parsed = S::parse_request(key, &request.as_statement()).unwrap();
             let decoded: Vec<_> = lying.iter().map(|(index, share)| S::decode_share(*index, share).unwrap()).collect();
             let mut culprits = S::verify_shares(key, &parsed, &decoded, &mut rng(4));
@@ -246,6 +247,49 @@ fn foreign_statements_are_refused(suite: Suite) {
         Purpose::Sign => public.check_request(Statement::Sign(largest)).unwrap(),
         Purpose::Coin => public.check_request(Statement::FlipCoin(largest)).unwrap(),
     }
+}
+
+/// All parties' shares without proofs, where the suite has such.
+fn bare_shares(public: &AnyPublicKey, keys: &[AnyKeyShare], request: &StatementBytes) -> Vec<(ShareIndex, Vec<u8>)> {
+    let bare = |key: &AnyKeyShare| {
+        theta_schemes::with_key!((public, key), |public: S, share| if one_round {
+            let parsed = S::parse_request(public, &request.as_statement()).unwrap();
+            let bare = S::create_bare_share(public, share, &parsed, &mut rng(5));
+            assert_eq!(S::is_proven(&bare), public.suite().scheme() != "SG02");
+            S::encode_share(&bare)
+        } else {
+            panic!("two rounds")
+        }, else panic!("another key"))
+    };
+    keys.iter().map(|key| (key.index(), bare(key))).collect()
+}
+
+/// A bare share is how the proven one begins, and is as good for the result; but only proofs can be false.
+fn bare_shares_do_without_blame(suite: Suite) {
+    let (public, keys) = key(suite, 2, 4, 11);
+    let request = statement(&public, 1);
+    let (proven, mut bare) = (shares(&public, &keys, &request), bare_shares(&public, &keys, &request));
+    let truth = combine(&public, &request, &proven).unwrap();
+    if suite.scheme() != "SG02" {
+        assert!(bare.iter().zip(&proven).all(|(bare, proven)| bare.1.len() == proven.1.len()));
+        return;
+    }
+    for (bare, proven) in bare.iter().zip(&proven) {
+        assert_eq!(bare.1.len(), point_len(suite));
+        assert!(proven.1.starts_with(&bare.1));
+        assert_eq!(verify_share(&public, &request, bare), Err(SchemeError::FalseShares(vec![bare.0])));
+    }
+    assert_eq!(combine(&public, &request, &bare).unwrap().result.expose(), truth.result.expose());
+    let mixed = [bare[3].clone(), proven[1].clone()];
+    assert_eq!(combine(&public, &request, &mixed).unwrap().result.expose(), truth.result.expose());
+    // A false one without a proof is noticed, and nobody is named for it; with a proof its sender is.
+    bare[0].1 = shift(suite, &bare[0].1, 1);
+    let unknown = SchemeError::Combine(CombineError::ResultInvalid);
+    assert_eq!(combine(&public, &request, &bare).unwrap_err(), unknown);
+    assert_eq!(combine(&public, &request, &[bare[0].clone(), proven[1].clone()]).unwrap_err(), unknown);
+    let lie = (proven[2].0, shift(suite, &proven[2].1, 1));
+    let named = SchemeError::FalseShares(vec![lie.0]);
+    assert_eq!(combine(&public, &request, &[bare[1].clone(), lie]).unwrap_err(), named);
 }
 
 fn shares_of_other_suites_are_refused(suite: Suite) {

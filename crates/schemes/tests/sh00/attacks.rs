@@ -2,11 +2,13 @@
 
 use theta_groups::Transcript;
 use theta_groups::modular::{Integer, Modulus, Residue};
-use theta_schemes::keys::{PublicMaterial, SecretMaterial};
+use theta_schemes::keys::{PublicMaterial, SchemeError, SecretMaterial};
 use theta_schemes::signatures::sh00::{PUBLIC_EXPONENT, RsaDealt, RsaPrimes, RsaPublicKey};
-use theta_schemes::{StatementBytes, Suite, ThresholdScheme};
+use theta_schemes::{RequestError, Statement, StatementBytes, Suite, ThresholdScheme};
 
-use crate::fixture::{Rsa, index, key, primes, request, rng, shares, short_key, statement, subsets, typed_shares};
+use crate::fixture::{
+    Rsa, SUITES, index, key, primes, request, rng, shares, short_key, statement, subsets, typed_shares,
+};
 
 fn number(value: u64) -> Integer {
     Integer::from_u64(value)
@@ -241,4 +243,30 @@ fn shares_below_the_order_come_from_a_random_polynomial() {
         assert!(Integer::from_be_bytes(share.secret().expose()) < order(primes(1024)));
     }
     assert_eq!(short_key::<Rsa>(2, 3, 28).public.public_key_bytes().len(), 162);
+}
+
+#[test]
+fn keys_answer_for_their_own_purpose_key_and_suite() {
+    let statements = [Statement::Decapsulate(b"x"), Statement::Sign(b"x"), Statement::FlipCoin(b"x")];
+    for suite in SUITES {
+        let (public, keys) = key(suite, 1024, 2, 3, 29);
+        for foreign in statements.into_iter().filter(|statement| statement.purpose() != suite.purpose()) {
+            let refusal = RequestError::Purpose { key: suite.purpose(), asked: foreign.purpose() };
+            assert_eq!(public.check_request(foreign), Err(refusal.clone()));
+            assert_eq!(public.create_share(&keys[0], foreign, &mut rng(1)), Err(refusal.into()));
+        }
+        // The same primes in another suite, and the same suite dealt again: keys of their own.
+        let own = statement(suite, b"message");
+        let own_share = shares(&public, &keys, &own)[0].clone();
+        for other in SUITES {
+            let (other_public, other_keys) = key(other, 1024, 2, 3, 30);
+            let statement = statement(other, b"message");
+            let (party, share) = shares(&other_public, &other_keys, &statement)[0].clone();
+            public.verify_share(&own, party, &share, &mut rng(1)).unwrap_err();
+            // Dealt again, the public key and hence its id are the same, but the shares are others.
+            let created = public.create_share(&other_keys[0], &own, &mut rng(1));
+            assert_eq!(created == Err(SchemeError::OtherKey), other != suite);
+            other_public.verify_share(&statement, own_share.0, &own_share.1, &mut rng(1)).unwrap_err();
+        }
+    }
 }

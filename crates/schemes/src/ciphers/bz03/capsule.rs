@@ -1,7 +1,5 @@
 //! What the cipher puts into a header: the wrapped key and the point that proves the header whole.
 
-use core::mem;
-
 use rand_core::CryptoRng;
 use theta_groups::{Group, Pairing, Scalar, Secret, Transcript};
 use zeroize::Zeroize;
@@ -9,6 +7,7 @@ use zeroize::Zeroize;
 use super::CipherPairing;
 use crate::RequestError;
 use crate::ciphers::payload::PayloadKey;
+use crate::ciphers::wrap::{Wrap, take};
 use crate::derived_rng::DerivedRng;
 use crate::keys::{KeyId, PublicKeySet};
 
@@ -16,12 +15,6 @@ use crate::keys::{KeyId, PublicKeySet};
 type First<P> = <<P as Pairing>::G1 as Group>::Element;
 /// An element of G2.
 type Second<P> = <<P as Pairing>::G2 as Group>::Element;
-
-/// The wrapped key with its commitment: V of the paper.
-pub(super) struct Wrap {
-    pub(super) key: [u8; 32],
-    pub(super) commitment: [u8; 32],
-}
 
 /// H1 of the paper: the mask of the key, which only those who know `u * x` can compute.
 pub(super) fn mask<P: CipherPairing>(key_id: &KeyId, u: &First<P>, shared: &First<P>) -> Secret<[u8; 32]> {
@@ -46,7 +39,7 @@ fn validity_point<P: CipherPairing>(header_without_w: &[u8]) -> First<P> {
 
 /// Length in bytes of the capsule, which completes a header.
 pub(super) const fn len<P: Pairing>() -> usize {
-    2 * 32 + 2 * P::G1::ENCODED_LEN + P::G2::ENCODED_LEN
+    Wrap::ENCODED_LEN + 2 * P::G1::ENCODED_LEN + P::G2::ENCODED_LEN
 }
 
 /// Wraps `key`: see [`ThresholdCipher::encapsulate`](crate::ThresholdCipher::encapsulate).
@@ -61,10 +54,8 @@ pub(super) fn encapsulate<P: CipherPairing>(
     let mut shared = *public.public_key() * *r.expose();
     let mask = mask::<P>(public.key_id(), &u, &shared);
     shared.zeroize();
-    let commitment = key.commitment(P::SUITE, public.key_id());
     let mut header = envelope;
-    header.extend_from_slice(key.xor(mask.expose()).secret().expose());
-    header.extend_from_slice(&commitment);
+    header.extend_from_slice(&Wrap::seal(key, &mask, P::SUITE, public.key_id()));
     header.extend_from_slice(P::G1::encode(&u).as_ref());
     header.extend_from_slice(P::G2::encode(&P::G2::mul_base(r.expose())).as_ref());
     let w = validity_point::<P>(&header) * *r.expose();
@@ -74,6 +65,7 @@ pub(super) fn encapsulate<P: CipherPairing>(
 
 /// A capsule that is whole.
 pub(super) struct ValidCapsule<P: Pairing> {
+    /// V of the paper.
     pub(super) wrap: Wrap,
     pub(super) u: First<P>,
     pub(super) u_second: Second<P>,
@@ -88,7 +80,7 @@ pub(super) fn check<P: CipherPairing>(header: &[u8], capsule: &[u8]) -> Result<V
     }
     let invalid = |_| RequestError::InvalidCiphertext;
     let mut rest = capsule;
-    let wrap = Wrap { key: array(&mut rest)?, commitment: array(&mut rest)? };
+    let wrap = Wrap::read(&mut rest)?;
     let u = P::G1::decode(take(&mut rest, P::G1::ENCODED_LEN)?).map_err(invalid)?;
     let u_second = P::G2::decode(take(&mut rest, P::G2::ENCODED_LEN)?).map_err(invalid)?;
     let w = P::G1::decode(rest).map_err(invalid)?;
@@ -102,16 +94,6 @@ pub(super) fn check<P: CipherPairing>(header: &[u8], capsule: &[u8]) -> Result<V
         return Err(RequestError::InvalidCiphertext);
     }
     Ok(ValidCapsule { wrap, u, u_second })
-}
-
-fn take<'a>(rest: &mut &'a [u8], len: usize) -> Result<&'a [u8], RequestError> {
-    let (head, tail) = mem::take(rest).split_at_checked(len).ok_or(RequestError::Header("it is cut short"))?;
-    *rest = tail;
-    Ok(head)
-}
-
-fn array(rest: &mut &[u8]) -> Result<[u8; 32], RequestError> {
-    take(rest, 32)?.try_into().map_err(|_| RequestError::Header("it is cut short"))
 }
 
 /// A header whose wrap is whatever the caller says and whose u, u' and w are moved away from the one logarithm by

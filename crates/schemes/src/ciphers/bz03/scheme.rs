@@ -2,15 +2,15 @@
 
 use rand_core::CryptoRng;
 use theta_groups::{DecodeError, Group, Pairing, Secret};
-use theta_sharing::{ShareIndex, vartime_interpolate_at_zero};
+use theta_sharing::ShareIndex;
 use zeroize::Zeroize;
 
 use super::capsule::{self, ValidCapsule};
 use super::{Bz03, CipherPairing};
-use crate::bisection::find_false;
-use crate::ciphers::payload::{Header, MAX_HEADER_LEN, PayloadKey};
+use crate::bisection::{find_false, random_weight};
+use crate::ciphers::payload::{Header, PayloadKey};
 use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
-use crate::{CombineError, Purpose, RequestError, Statement, Suite, ThresholdCipher, ThresholdScheme, selection};
+use crate::{CombineError, RequestError, Statement, Suite, ThresholdCipher, ThresholdScheme, selection};
 
 /// An element of G1.
 type First<P> = <<P as Pairing>::G1 as Group>::Element;
@@ -44,14 +44,7 @@ impl<P: CipherPairing> ThresholdScheme for Bz03<P> {
     const CHECKABLE: bool = true;
 
     fn parse_request(public: &Self::PublicKey, statement: &Statement<'_>) -> Result<Self::Request, RequestError> {
-        let bytes = statement.for_purpose(Purpose::Decrypt, "ciphertext header", MAX_HEADER_LEN)?;
-        let header = Header::parse(bytes)?;
-        if header.suite() != P::SUITE || header.key_id() != public.key_id() {
-            return Err(RequestError::OtherKey {
-                ciphertext: header.key_id().abbreviated(),
-                key: public.key_id().abbreviated(),
-            });
-        }
+        let (header, bytes) = Header::of_statement(statement, P::SUITE, public.key_id())?;
         Ok(DecapsulationRequest(capsule::check(bytes, header.capsule())?))
     }
 
@@ -88,9 +81,7 @@ impl<P: CipherPairing> ThresholdScheme for Bz03<P> {
         for share in shares {
             match public.verification_key(share.index) {
                 Some(key) if P::G1::is_in_subgroup(&share.point) => {
-                    let mut weight = [0; 16];
-                    rng.fill_bytes(&mut weight);
-                    batch.push((*share, *key.element(), u128::from_le_bytes(weight)));
+                    batch.push((*share, *key.element(), random_weight(rng)));
                 }
                 _ => culprits.push(share.index),
             }
@@ -115,18 +106,11 @@ impl<P: CipherPairing> ThresholdScheme for Bz03<P> {
         request: &Self::Request,
         shares: &[Self::Share],
     ) -> Result<Self::Output, CombineError> {
-        let chosen = selection::first_k(public.threshold(), shares, |share| share.index)?;
-        let points: Vec<_> = chosen.iter().map(|share| (share.index, share.point)).collect();
         let mut shared =
-            vartime_interpolate_at_zero::<P::G1>(&points).map_err(|error| selection::interpolation_error(&error))?;
+            selection::vartime_interpolate::<P::G1, _>(public.threshold(), shares, |share| (share.index, share.point))?;
         let mask = capsule::mask::<P>(public.key_id(), &request.0.u, &shared);
         shared.zeroize();
-        let key = PayloadKey::wrapped(request.0.wrap.key).xor(mask.expose());
-        if key.commitment(P::SUITE, public.key_id()) == request.0.wrap.commitment {
-            Ok(key)
-        } else {
-            Err(CombineError::ResultInvalid)
-        }
+        request.0.wrap.open(&mask, P::SUITE, public.key_id())
     }
 
     fn encode_output(output: &Self::Output) -> (Secret<Vec<u8>>, Vec<u8>) {

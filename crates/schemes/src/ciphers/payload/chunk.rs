@@ -127,6 +127,20 @@ impl ChunkCipher {
         tag.as_ref().try_into().map_err(|_| Unspecified)
     }
 
+    /// Seals into room for the chunk and its tag.
+    pub(super) fn seal_into(&mut self, chunk: &[u8], room: &mut [u8], last: bool) -> Result<(), Unspecified> {
+        let nonce = self.next_nonce(last)?;
+        let (sealed, tag) = room.split_at_mut_checked(chunk.len()).ok_or(Unspecified)?;
+        self.key.seal_out_of_place_scatter(nonce, Aad::from(self.associated_data), chunk, sealed, &[], tag)
+    }
+
+    /// Opens a chunk and its tag into room for the plaintext.
+    pub(super) fn open_into(&mut self, sealed: &[u8], room: &mut [u8], last: bool) -> Result<(), Unspecified> {
+        let nonce = self.next_nonce(last)?;
+        let (chunk, tag) = sealed.split_at_checked(room.len()).ok_or(Unspecified)?;
+        self.key.open_separate_gather(nonce, Aad::from(self.associated_data), chunk, tag, room)
+    }
+
     /// Opens a chunk with its tag in place and returns the plaintext.
     pub(super) fn open<'a>(&mut self, sealed: &'a mut [u8], last: bool) -> Result<&'a mut [u8], Unspecified> {
         let nonce = self.next_nonce(last)?;

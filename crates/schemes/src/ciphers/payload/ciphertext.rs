@@ -1,12 +1,12 @@
 //! Whole ciphertexts: header and sealed payload.
 
-use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use rand_core::CryptoRng;
 use theta_groups::Secret;
 
 use super::header::{PREAMBLE_LEN, header_len, total_len, write_envelope};
-use super::{Aead, Header, OpenError, PayloadKey, open_stream, seal_stream, sealed_len};
+use super::{Aead, Header, OpenError, PayloadKey, memory, seal_stream, sealed_len};
 use crate::keys::AnyPublicKey;
 use crate::statement::{MAX_LABEL_LEN, check_size};
 use crate::with_key;
@@ -64,10 +64,17 @@ pub fn encrypt_bytes(
     aead: Aead,
     rng: &mut (impl CryptoRng + ?Sized),
 ) -> Result<Vec<u8>, EncryptError> {
-    let payload = usize::try_from(sealed_len(plaintext.len() as u64)).unwrap_or_default();
-    let mut out = Cursor::new(Vec::with_capacity(total_len(label, capsule_len(public)?) + payload));
-    encrypt_stream(public, label, aead, plaintext, &mut out, &mut |_| {}, rng)?;
-    Ok(out.into_inner())
+    let capsule_len = capsule_len(public)?;
+    check_size("label", label, MAX_LABEL_LEN)?;
+    let header_len = total_len(label, capsule_len);
+    let payload_len = usize::try_from(sealed_len(plaintext.len() as u64)).map_err(io::Error::other)?;
+    let mut ciphertext = vec![0; header_len + payload_len];
+    let (mut header, payload) = ciphertext.split_at_mut(header_len);
+    let key = PayloadKey::random(rng);
+    let digest = memory::seal_into(plaintext, payload, &key, aead, label)?;
+    let envelope = write_envelope(public.suite(), aead, public.key_id(), &digest, label, capsule_len)?;
+    header.write_all(&encapsulate(public, envelope, key, rng)?)?;
+    Ok(ciphertext)
 }
 
 /// Opens a whole ciphertext in memory. The plaintext is wiped when dropped.
@@ -76,12 +83,7 @@ pub fn encrypt_bytes(
 /// Any [`OpenError`].
 pub fn open_bytes(key: &PayloadKey, ciphertext: &[u8]) -> Result<Secret<Vec<u8>>, OpenError> {
     let (header, payload) = split_ciphertext(ciphertext)?;
-    let header = Header::parse(header)?;
-    // Reserved at once, so that no copies stay behind, but never on the header's word alone.
-    let capacity = usize::try_from(header.payload().plaintext_len()).unwrap_or(usize::MAX).min(payload.len());
-    let mut plaintext = Secret::new(Vec::with_capacity(capacity));
-    open_stream(key, &header, payload, plaintext.expose_mut(), &mut |_| {})?;
-    Ok(plaintext)
+    memory::open(key, &Header::parse(header)?, payload)
 }
 
 /// Where the header ends and the sealed payload begins.

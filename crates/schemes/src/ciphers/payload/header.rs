@@ -3,7 +3,7 @@
 use super::{Aead, PayloadDigest, PayloadKey};
 use crate::keys::KeyId;
 use crate::statement::{MAX_LABEL_LEN, check_size};
-use crate::{RequestError, Suite};
+use crate::{Purpose, RequestError, Statement, Suite};
 
 /// No header is longer, in bytes: the longest label and room for the rest.
 pub const MAX_HEADER_LEN: usize = MAX_LABEL_LEN + 1024;
@@ -54,6 +54,20 @@ impl<'a> Header<'a> {
         }
         let label = rest.take(label_len)?;
         Ok(Self { suite, aead, key_id, digest, label, capsule: rest.0 })
+    }
+
+    /// The header that a statement asks to decapsulate, which must be for this key; with all of its bytes.
+    pub(crate) fn of_statement(
+        statement: &Statement<'a>,
+        suite: Suite,
+        key_id: &KeyId,
+    ) -> Result<(Self, &'a [u8]), RequestError> {
+        let bytes = statement.for_purpose(Purpose::Decrypt, "ciphertext header", MAX_HEADER_LEN)?;
+        let header = Self::parse(bytes)?;
+        if header.suite != suite || header.key_id != *key_id {
+            return Err(RequestError::OtherKey { ciphertext: header.key_id.abbreviated(), key: key_id.abbreviated() });
+        }
+        Ok((header, bytes))
     }
 
     /// The cipher.
@@ -128,8 +142,7 @@ pub(super) fn write_envelope(
     capsule_len: usize,
 ) -> Result<Vec<u8>, RequestError> {
     check_size("label", label, MAX_LABEL_LEN)?;
-    let suite =
-        suite_code(suite).ok_or(RequestError::Purpose { key: suite.purpose(), asked: crate::Purpose::Decrypt })?;
+    let suite = suite_code(suite).ok_or(RequestError::Purpose { key: suite.purpose(), asked: Purpose::Decrypt })?;
     let total = total_len(label, capsule_len);
     let four = |len: usize| u32::try_from(len).unwrap_or(u32::MAX).to_be_bytes();
     let mut out = Vec::with_capacity(total);

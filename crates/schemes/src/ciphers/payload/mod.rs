@@ -8,6 +8,7 @@ mod chunk;
 mod ciphertext;
 mod header;
 mod key;
+mod memory;
 mod pipeline;
 mod stream;
 

@@ -9,10 +9,10 @@ use super::chunk::ChunkCipher;
 use super::{Aead, CHUNK_LEN, Header, PayloadKey, TAG_LEN, pipeline};
 
 /// Bytes of every sealed chunk but the last.
-const SEALED_CHUNK_LEN: usize = CHUNK_LEN + TAG_LEN;
+pub(super) const SEALED_CHUNK_LEN: usize = CHUNK_LEN + TAG_LEN;
 /// How many chunks are hashed at once: BLAKE3 takes long pieces in parallel, and one of 64 KiB and a tag begins and ends in
 /// the middle of what it would take at once, which costs a third of its speed.
-const BATCH: usize = 16;
+pub(super) const BATCH: usize = 16;
 /// How many batches are held in memory: one being read or written, one sealed, one hashed, and one between them.
 const BATCHES_UNDER_WAY: usize = 4;
 
@@ -77,12 +77,13 @@ pub const fn sealed_len(len: u64) -> u64 {
 }
 
 /// An empty payload has one empty chunk.
-const fn chunk_count(len: u64) -> u64 {
+pub(super) const fn chunk_count(len: u64) -> u64 {
     if len == 0 { 1 } else { len.div_ceil(CHUNK_LEN as u64) }
 }
 
-/// Seals all that `reader` gives into `writer`, in constant memory; what is longer than a MiB on threads of its own. `progress` is told the bytes of plaintext done, about
-/// every MiB. The key must be new: it is never used for two payloads.
+/// Seals all that `reader` gives into `writer`, in constant memory; what is longer than a MiB on threads of its own.
+/// `progress` is told the bytes of plaintext done, about every MiB. The key must be new: it is never used for two
+/// payloads.
 ///
 /// # Errors
 /// Those of the reader and writer, and [`io::ErrorKind::FileTooLarge`] over 2^48 bytes.
@@ -97,8 +98,13 @@ pub fn seal_stream(
     let mut cipher = ChunkCipher::new(key, aead, label).map_err(|_| io::Error::other("the AEAD refused its key"))?;
     let mut hasher = blake3::Hasher::new();
     let (mut len, mut ahead) = (0, None);
-    let mut first = Batch::new(BATCH * SEALED_CHUNK_LEN);
+    // What ends within a chunk takes no larger buffer, which would have to be wiped.
+    let mut first = Batch::new(SEALED_CHUNK_LEN);
     first.fill(&mut reader, &mut ahead)?;
+    if !first.last {
+        first = first.enlarged();
+        first.fill_on(&mut reader, &mut ahead)?;
+    }
     let mut hash = |batch: &mut Batch| {
         hasher.update(batch.sealed());
         Ok(())
@@ -157,10 +163,25 @@ impl Batch {
         self.buffer.expose_mut().get_mut(..len).unwrap_or_default()
     }
 
+    /// The same contents with room for a whole batch.
+    fn enlarged(&self) -> Self {
+        let mut whole = Self::new(BATCH * SEALED_CHUNK_LEN);
+        for (byte, room) in self.buffer.expose().iter().zip(whole.buffer.expose_mut()) {
+            *room = *byte;
+        }
+        Self { plain: self.plain, last: self.last, ..whole }
+    }
+
     /// Reads plaintext. `ahead` is what was read beyond the end of a chunk, to know whether the chunk is the last.
     fn fill(&mut self, reader: &mut impl Read, ahead: &mut Option<u8>) -> io::Result<()> {
         self.plain = 0;
-        for room in self.buffer.expose_mut().chunks_exact_mut(SEALED_CHUNK_LEN) {
+        self.fill_on(reader, ahead)
+    }
+
+    /// Reads into the chunks after those that are full.
+    fn fill_on(&mut self, reader: &mut impl Read, ahead: &mut Option<u8>) -> io::Result<()> {
+        let full = self.plain / CHUNK_LEN;
+        for room in self.buffer.expose_mut().chunks_exact_mut(SEALED_CHUNK_LEN).skip(full) {
             // The byte ahead lands where the tag will be.
             let filled = read_on(reader, *ahead, room.split_at_mut(CHUNK_LEN + 1).0)?;
             self.plain += filled.min(CHUNK_LEN);

@@ -1,7 +1,5 @@
 //! What the cipher puts into a header: the wrapped key and the proof that the header is whole.
 
-use core::mem;
-
 use rand_core::CryptoRng;
 use theta_groups::{Scalar, Secret, Transcript};
 use theta_sharing::Encoded;
@@ -10,14 +8,9 @@ use zeroize::Zeroize;
 use super::CipherGroup;
 use crate::RequestError;
 use crate::ciphers::payload::PayloadKey;
+use crate::ciphers::wrap::{Wrap, take};
 use crate::derived_rng::DerivedRng;
 use crate::keys::{KeyId, PublicKeySet};
-
-/// The wrapped key with its commitment: c of the paper.
-pub(super) struct Wrap {
-    pub(super) key: [u8; 32],
-    pub(super) commitment: [u8; 32],
-}
 
 /// H1 of the paper: the mask of the key, which only those who know `u * x` can compute.
 pub(super) fn mask<G: CipherGroup>(key_id: &KeyId, u: &[u8], shared: &G::Element) -> Secret<[u8; 32]> {
@@ -42,7 +35,7 @@ fn statement_hash<G: CipherGroup>(header_without_response: &[u8]) -> [u8; 64] {
 
 /// Length in bytes of the capsule, which completes a header.
 pub(super) const fn len<G: CipherGroup>() -> usize {
-    2 * 32 + 4 * G::ENCODED_LEN + G::Scalar::ENCODED_LEN
+    Wrap::ENCODED_LEN + 4 * G::ENCODED_LEN + G::Scalar::ENCODED_LEN
 }
 
 /// Wraps `key`: see [`ThresholdCipher::encapsulate`](crate::ThresholdCipher::encapsulate).
@@ -66,9 +59,7 @@ pub(super) fn encapsulate<G: CipherGroup>(
     let mut shared = *public.public_key() * *r.expose();
     let mask = mask::<G>(public.key_id(), u, &shared);
     shared.zeroize();
-    let commitment = key.commitment(G::SUITE, public.key_id());
-    header.extend_from_slice(key.xor(mask.expose()).secret().expose());
-    header.extend_from_slice(&commitment);
+    header.extend_from_slice(&Wrap::seal(key, &mask, G::SUITE, public.key_id()));
     for encoding in &encodings {
         header.extend_from_slice(encoding.as_ref());
     }
@@ -80,6 +71,7 @@ pub(super) fn encapsulate<G: CipherGroup>(
 
 /// A capsule whose proof holds.
 pub(super) struct ValidCapsule<G: CipherGroup> {
+    /// c of the paper.
     pub(super) wrap: Wrap,
     pub(super) u: Encoded<G>,
     /// What shares are bound to.
@@ -98,7 +90,7 @@ pub(super) fn check<G: CipherGroup>(
         return Err(RequestError::Header("its parts do not have the lengths that the suite gives them"));
     }
     let mut rest = capsule;
-    let wrap = Wrap { key: array(&mut rest)?, commitment: array(&mut rest)? };
+    let wrap = Wrap::read(&mut rest)?;
     let element = |bytes: &[u8]| G::decode(bytes).map_err(|_| RequestError::InvalidCiphertext);
     let u = Encoded::decode(take(&mut rest, G::ENCODED_LEN)?).map_err(|_| RequestError::InvalidCiphertext)?;
     let u_second = element(take(&mut rest, G::ENCODED_LEN)?)?;
@@ -123,16 +115,6 @@ pub(super) fn check<G: CipherGroup>(
         .with("statement", &statement)
         .with("response", rest);
     Ok(ValidCapsule { wrap, u, context })
-}
-
-fn take<'a>(rest: &mut &'a [u8], len: usize) -> Result<&'a [u8], RequestError> {
-    let (head, tail) = mem::take(rest).split_at_checked(len).ok_or(RequestError::Header("it is cut short"))?;
-    *rest = tail;
-    Ok(head)
-}
-
-fn array(rest: &mut &[u8]) -> Result<[u8; 32], RequestError> {
-    take(rest, 32)?.try_into().map_err(|_| RequestError::Header("it is cut short"))
 }
 
 /// A header with a proof that is honest about the logarithms and a wrap that is whatever the caller says.

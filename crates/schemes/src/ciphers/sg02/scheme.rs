@@ -5,12 +5,13 @@ use theta_groups::{DecodeError, Secret, Transcript};
 use theta_sharing::{ShareIndex, dleq::Bases};
 use zeroize::Zeroize;
 
-use super::capsule::{self, Wrap};
+use super::capsule;
 use super::{CipherGroup, Sg02};
-use crate::ciphers::payload::{Header, MAX_HEADER_LEN, PayloadKey};
+use crate::ciphers::payload::{Header, PayloadKey};
+use crate::ciphers::wrap::Wrap;
 use crate::dleq_share::DleqShare;
 use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
-use crate::{CombineError, Purpose, RequestError, Statement, Suite, ThresholdCipher, ThresholdScheme};
+use crate::{CombineError, RequestError, Statement, Suite, ThresholdCipher, ThresholdScheme};
 
 /// A header whose validity proof holds: safe to answer.
 pub struct DecapsulationRequest<G: CipherGroup> {
@@ -38,14 +39,7 @@ impl<G: CipherGroup> ThresholdScheme for Sg02<G> {
     const CHECKABLE: bool = true;
 
     fn parse_request(public: &Self::PublicKey, statement: &Statement<'_>) -> Result<Self::Request, RequestError> {
-        let bytes = statement.for_purpose(Purpose::Decrypt, "ciphertext header", MAX_HEADER_LEN)?;
-        let header = Header::parse(bytes)?;
-        if header.suite() != G::SUITE || header.key_id() != public.key_id() {
-            return Err(RequestError::OtherKey {
-                ciphertext: header.key_id().abbreviated(),
-                key: public.key_id().abbreviated(),
-            });
-        }
+        let (header, bytes) = Header::of_statement(statement, G::SUITE, public.key_id())?;
         let valid = capsule::check::<G>(public.key_id(), bytes, header.capsule())?;
         Ok(DecapsulationRequest { bases: public.generator().with(valid.u), wrap: valid.wrap, context: valid.context })
     }
@@ -56,7 +50,20 @@ impl<G: CipherGroup> ThresholdScheme for Sg02<G> {
         request: &Self::Request,
         rng: &mut dyn CryptoRng,
     ) -> Self::Share {
-        DleqShare::create(public, key, &request.bases, &request.context, rng)
+        DleqShare::create_proven(public, key, &request.bases, &request.context, rng)
+    }
+
+    fn create_bare_share(
+        _public: &Self::PublicKey,
+        key: &Self::KeyShare,
+        request: &Self::Request,
+        _rng: &mut dyn CryptoRng,
+    ) -> Self::Share {
+        DleqShare::create_bare(key, &request.bases)
+    }
+
+    fn is_proven(share: &Self::Share) -> bool {
+        share.is_proven()
     }
 
     fn share_index(share: &Self::Share) -> ShareIndex {
@@ -89,12 +96,7 @@ impl<G: CipherGroup> ThresholdScheme for Sg02<G> {
         let mut shared = DleqShare::interpolate(public, shares)?;
         let mask = capsule::mask::<G>(public.key_id(), request.bases.base().bytes(), &shared);
         shared.zeroize();
-        let key = PayloadKey::wrapped(request.wrap.key).xor(mask.expose());
-        if key.commitment(G::SUITE, public.key_id()) == request.wrap.commitment {
-            Ok(key)
-        } else {
-            Err(CombineError::ResultInvalid)
-        }
+        request.wrap.open(&mask, G::SUITE, public.key_id())
     }
 
     fn encode_output(output: &Self::Output) -> (Secret<Vec<u8>>, Vec<u8>) {

@@ -1,0 +1,58 @@
+//! A payload key that a cipher's mask hides, and how the parts of a capsule are read.
+
+use core::mem;
+
+use theta_groups::Secret;
+
+use super::payload::PayloadKey;
+use crate::keys::KeyId;
+use crate::{CombineError, RequestError, Suite};
+
+/// The wrapped key with its commitment: what both papers encrypt the message to.
+pub(super) struct Wrap {
+    key: [u8; 32],
+    commitment: [u8; 32],
+}
+
+impl Wrap {
+    /// Length of the encoding in bytes.
+    pub(super) const ENCODED_LEN: usize = 64;
+
+    /// Hides `key` behind `mask` and commits to it.
+    pub(super) fn seal(key: PayloadKey, mask: &Secret<[u8; 32]>, suite: Suite, key_id: &KeyId) -> [u8; 64] {
+        let commitment = key.commitment(suite, key_id);
+        let wrapped = key.xor(mask.expose());
+        let mut encoding = [0; Self::ENCODED_LEN];
+        let (first, second) = encoding.split_at_mut(32);
+        first.copy_from_slice(wrapped.secret().expose());
+        second.copy_from_slice(&commitment);
+        encoding
+    }
+
+    /// Reads what begins a capsule.
+    pub(super) fn read(capsule: &mut &[u8]) -> Result<Self, RequestError> {
+        Ok(Self { key: array(capsule)?, commitment: array(capsule)? })
+    }
+
+    /// The key, if it is the one that was committed to.
+    pub(super) fn open(
+        &self,
+        mask: &Secret<[u8; 32]>,
+        suite: Suite,
+        key_id: &KeyId,
+    ) -> Result<PayloadKey, CombineError> {
+        let key = PayloadKey::wrapped(self.key).xor(mask.expose());
+        if key.commitment(suite, key_id) == self.commitment { Ok(key) } else { Err(CombineError::ResultInvalid) }
+    }
+}
+
+/// The next `len` bytes.
+pub(super) fn take<'a>(rest: &mut &'a [u8], len: usize) -> Result<&'a [u8], RequestError> {
+    let (head, tail) = mem::take(rest).split_at_checked(len).ok_or(RequestError::Header("it is cut short"))?;
+    *rest = tail;
+    Ok(head)
+}
+
+fn array(rest: &mut &[u8]) -> Result<[u8; 32], RequestError> {
+    take(rest, 32)?.try_into().map_err(|_| RequestError::Header("it is cut short"))
+}

@@ -1,0 +1,23 @@
+//! What the coins from unique signatures have in common: the coin is the hash of the signature that proves it.
+
+use sha2::{Digest, Sha256};
+use theta_groups::DecodeError;
+
+use crate::VerifyError;
+use crate::statement::MAX_COIN_NAME_LEN;
+
+/// The coin that a signature makes.
+pub(super) fn value(signature: &[u8]) -> [u8; 32] {
+    Sha256::digest(signature).into()
+}
+
+/// All of a coin's verification but that of its signature.
+pub(super) fn check(name: &[u8], coin: &[u8], signature: &[u8]) -> Result<(), VerifyError> {
+    if coin.len() != 32 {
+        return Err(DecodeError::Length { expected: 32, got: coin.len() }.into());
+    }
+    if name.len() > MAX_COIN_NAME_LEN || value(signature) != coin {
+        return Err(VerifyError::Invalid);
+    }
+    Ok(())
+}
