@@ -1,0 +1,34 @@
+//! An Ethereum virtual machine with one contract.
+
+use revm::bytecode::Bytecode;
+use revm::context::TxEnv;
+use revm::database::{CacheDB, EmptyDB};
+use revm::primitives::{Address, Bytes, TxKind};
+use revm::state::AccountInfo;
+use revm::{Context, ExecuteEvm, MainBuilder, MainContext};
+
+/// What a transaction brought.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) output: Vec<u8>,
+    /// Of the whole transaction.
+    pub(crate) gas: u64,
+}
+
+/// Sends call data to the contract in a transaction on the main network's present rules; `None` if it reverts.
+pub(crate) fn transact(contract: &[u8], call_data: &[u8]) -> Option<Answer> {
+    let address = Address::repeat_byte(0xcc);
+    let mut database = CacheDB::<EmptyDB>::default();
+    let code = Bytecode::new_raw(Bytes::copy_from_slice(contract));
+    database.insert_account_info(address, AccountInfo::from_bytecode(code));
+    let transaction = TxEnv::builder()
+        .caller(Address::repeat_byte(0xaa))
+        .kind(TxKind::Call(address))
+        .gas_limit(5_000_000)
+        .data(Bytes::copy_from_slice(call_data))
+        .build()
+        .unwrap();
+    let result = Context::mainnet().with_db(database).build_mainnet().transact(transaction).unwrap().result;
+    let gas = result.tx_gas_used();
+    result.is_success().then(|| Answer { output: result.into_output().unwrap().to_vec(), gas })
+}
