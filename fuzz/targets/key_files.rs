@@ -2,17 +2,38 @@
 
 #![no_main]
 
+use std::sync::LazyLock;
+
 use libfuzzer_sys::fuzz_target;
-use theta_fuzz::{SAMPLES, plant};
-use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName};
+use theta_fuzz::{SAMPLES, plant, rng};
+use theta_schemes::Suite;
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName, deal_any};
+use theta_sharing::Threshold;
+
+/// A public key, its file and that of a share.
+type Key = (AnyPublicKey, String, String);
+
+/// Of every suite: the known ones, and new ones where none are known.
+static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
+    let known =
+        SAMPLES.iter().map(|sample| (sample.public.clone(), sample.public_text.clone(), sample.share_texts[0].clone()));
+    let missing = |suite: &Suite| SAMPLES.iter().all(|sample| sample.public.suite() != *suite);
+    known.chain(Suite::ALL.into_iter().filter(missing).map(dealt)).collect()
+});
+
+fn dealt(suite: Suite) -> Key {
+    let name: KeyName = "name".parse().expect("a name");
+    let (public, shares) = deal_any(suite, Threshold::new(2, 3).expect("2 of 3"), &mut rng());
+    (public.clone(), public.to_text(&name), shares[0].to_text(&name).expose().clone())
+}
 
 fuzz_target!(init: plant("key_files", seeds()), |text: &str| {
     if let Ok((name, public)) = AnyPublicKey::from_text(text) {
         assert_eq!(AnyPublicKey::from_text(&public.to_text(&name)), Ok((name, public)));
     }
-    for sample in SAMPLES.iter() {
-        if let Ok((name, share)) = AnyKeyShare::from_text(text, &sample.public) {
-            let (again, same) = AnyKeyShare::from_text(share.to_text(&name).expose(), &sample.public).expect("our own file");
+    for (public, ..) in KEYS.iter() {
+        if let Ok((name, share)) = AnyKeyShare::from_text(text, public) {
+            let (again, same) = AnyKeyShare::from_text(share.to_text(&name).expose(), public).expect("our own file");
             assert_eq!((again, same.index(), same.key_id()), (name, share.index(), share.key_id()));
         }
     }
@@ -22,6 +43,5 @@ fuzz_target!(init: plant("key_files", seeds()), |text: &str| {
 });
 
 fn seeds() -> Vec<Vec<u8>> {
-    let texts = SAMPLES.iter().flat_map(|sample| sample.share_texts.iter().take(1).chain([&sample.public_text]));
-    texts.map(|text| text.clone().into_bytes()).collect()
+    KEYS.iter().flat_map(|(_, public, share)| [public.clone().into_bytes(), share.clone().into_bytes()]).collect()
 }

@@ -38,6 +38,16 @@ fuzz_target!(init: plant("messages", seeds()), |input: &[u8]| {
     round_trip::<v1::VerifyShareRequest>(input);
     round_trip::<v1::CombineRequest>(input);
     round_trip::<v1::VerifyRequest>(input);
+    round_trip::<v1::DecapsulateResponse>(input);
+    round_trip::<v1::WatchInstanceRequest>(input);
+    round_trip::<v1::GetPublicKeyRequest>(input);
+    round_trip::<v1::EncryptResponse>(input);
+    round_trip::<v1::VerifyCiphertextRequest>(input);
+    round_trip::<v1::VerifyCiphertextResponse>(input);
+    round_trip::<v1::CreateShareResponse>(input);
+    round_trip::<v1::VerifyShareResponse>(input);
+    round_trip::<v1::CombineResponse>(input);
+    round_trip::<v1::VerifyResponse>(input);
 });
 
 /// Protocol Buffers have many encodings of one message; what is written is read back as the same message.

@@ -1,0 +1,98 @@
+//! What nodes send each other in the rounds of a protocol: whoever sent it, what is read encodes to the same bytes and belongs
+//! to the slot that it came in.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use theta_fuzz::{SAMPLES, choose, plant, rng};
+use theta_groups::{Group, Scalar};
+use theta_protocols::frost::{self, FrostMessage};
+use theta_protocols::one_round::{self, ShareMessage};
+use theta_rounds::{PartyId, RoundMessage, Slot};
+use theta_schemes::keys::deal;
+use theta_schemes::signatures::frost::{
+    Ed448Shake256, Ed25519Sha512, Frost, FrostSuite, P256Sha256, Ristretto255Sha512, Secp256k1Sha256, Secp256k1Taproot,
+    commit,
+};
+use theta_schemes::with_key;
+use theta_sharing::Threshold;
+
+macro_rules! for_every_suite {
+    ($then:ident $(, $argument:expr)*) => {
+        $then::<Ristretto255Sha512>($($argument),*);
+        $then::<Ed25519Sha512>($($argument),*);
+        $then::<Ed448Shake256>($($argument),*);
+        $then::<P256Sha256>($($argument),*);
+        $then::<Secp256k1Sha256>($($argument),*);
+        $then::<Secp256k1Taproot>($($argument),*);
+    };
+}
+
+fuzz_target!(init: plant("rounds", seeds()), |input: &[u8]| {
+    let Some((round, payload)) = input.split_first() else { return };
+    for slot in [frost::COMMITMENTS, frost::PACKAGE, frost::SHARE, frost::SIGNATURE, frost::REQUEST]
+        .map(|round| Slot { round, kind: 7 })
+    {
+        if slot.round.0 == u16::from(*round) {
+            for_every_suite!(check_frost, slot, payload);
+        }
+    }
+    let Some((sample, payload)) = choose(input) else { return };
+    for slot in [one_round::SHARE, one_round::PROOF_REQUEST, one_round::PROVEN_SHARE] {
+        with_key!(&sample.public, |_public: S| if one_round { check_share::<S>(slot, payload) } else {});
+    }
+});
+
+fn sender() -> PartyId {
+    PartyId::try_from(2).expect("not zero")
+}
+
+fn check_frost<C: FrostSuite>(slot: Slot, payload: &[u8]) {
+    if let Ok(message) = FrostMessage::<C>::decode(sender(), slot, payload) {
+        assert_eq!(message.slot(), slot);
+        assert!(FrostMessage::<C>::channel(slot).is_some());
+        assert_eq!(message.encode(), payload);
+    }
+}
+
+fn check_share<S: theta_schemes::ThresholdScheme>(slot: Slot, payload: &[u8]) {
+    match ShareMessage::<S>::decode(sender(), slot, payload) {
+        // What is no share is kept, to blame its sender for it.
+        Err(_) | Ok(ShareMessage::Share(Err(_)) | ShareMessage::ProvenShare(Err(_))) => {}
+        Ok(message) => {
+            assert_eq!(message.slot(), slot);
+            assert_eq!(message.encode(), payload);
+        }
+    }
+}
+
+/// Each message of FROST put together as `spec/frost.md` has it, and the shares of every sample.
+fn seeds() -> Vec<Vec<u8>> {
+    let mut seeds = Vec::new();
+    for_every_suite!(seed, &mut seeds);
+    for (number, sample) in (0_u8..).zip(SAMPLES.iter()) {
+        seeds.extend(sample.shares.iter().take(2).map(|share| [&[number], &**share].concat()));
+    }
+    seeds
+}
+
+fn seed<C: FrostSuite>(seeds: &mut Vec<Vec<u8>>) {
+    let mut rng = rng();
+    let dealt = deal::<Frost<C>>(Threshold::new(2, 2).expect("2 of 2"), &mut rng);
+    let commitments: Vec<_> = dealt.shares.iter().map(|key| commit::<C>(key, &mut rng).1.encode().to_vec()).collect();
+    let number = 7_u64.to_be_bytes();
+    let offer = [&[1], &number[..], &commitments[0]].concat();
+    let share = <C::Group as Group>::Scalar::from_u64(7).encode();
+    let package = [&[3], &number[..], &[0, 1], &commitments[0], &[0, 2], &commitments[1]].concat();
+    let signature = vec![7; C::STANDARD_LEN + <C::Group as Group>::Scalar::ENCODED_LEN];
+    let contents = [
+        (frost::COMMITMENTS, offer.clone()),
+        (frost::PACKAGE, package),
+        (frost::SHARE, [share.as_ref(), &offer].concat()),
+        (frost::SIGNATURE, [&signature[..], &[0, 2, 0, 1, 0, 2]].concat()),
+        (frost::REQUEST, vec![5]),
+    ];
+    for (round, payload) in contents {
+        seeds.push([&[u8::try_from(round.0).expect("few rounds")], &*payload].concat());
+    }
+}
