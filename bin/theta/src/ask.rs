@@ -10,7 +10,7 @@ use theta_wire::v1;
 
 use crate::{
     connect::{ClientArgs, CulpritView, Provenance},
-    drand::{self, Beacon, RoundArgs},
+    drand::{self, Beacon, CoinKey, ForeignKey, RoundArgs},
     exit::{self, Failure},
     files::{Source, Target},
     keys::KeyArgs,
@@ -52,6 +52,7 @@ Examples:
   theta verify-coin round-17 c0ffee... --proof round-17.proof
   theta verify-coin --round 17 c0ffee... --proof signature.hex
   theta verify-coin round-17 c0ffee... --proof round-17.proof --public-key coin.pub
+  theta verify-coin --round 1000000 c0ffee... --proof signature.hex --beacon-key 83cf0f28...   a round of drand
 
 Exit code 0 if this is the coin, 1 if it is not.")]
 pub(crate) struct VerifyCoinArgs {
@@ -65,6 +66,9 @@ pub(crate) struct VerifyCoinArgs {
     proof: PathBuf,
     #[command(flatten)]
     round: RoundArgs,
+    /// Public key in hexadecimal of a beacon that is not ours, as drand publishes it; no client directory is needed then
+    #[arg(long, value_name = "HEX", requires = "round", conflicts_with_all = ["key", "public_key"])]
+    beacon_key: Option<ForeignKey>,
     #[command(flatten)]
     key: KeyArgs,
 }
@@ -163,10 +167,13 @@ pub(crate) fn coin(args: &CoinArgs, output: Output) -> Result<(), Failure> {
 
 /// `theta verify-coin`.
 pub(crate) fn verify_coin(args: &VerifyCoinArgs, output: Output) -> Result<(), Failure> {
-    let key = args.key.choose(Purpose::Coin)?;
+    let key = match &args.beacon_key {
+        Some(foreign) => CoinKey::Foreign(*foreign),
+        None => CoinKey::Ours(args.key.choose(Purpose::Coin)?),
+    };
     let (name, message) = match args.round.round()? {
         Some(round) => {
-            drand::check(&key)?;
+            key.check_draws_rounds()?;
             (round.to_string(), round.message())
         }
         None => (args.name.clone().unwrap_or_default(), args.name.clone().unwrap_or_default().into_bytes()),
@@ -179,17 +186,14 @@ pub(crate) fn verify_coin(args: &VerifyCoinArgs, output: Output) -> Result<(), F
     })?;
     let proof = Source::open(&args.proof)?.read_all(16 << 20, "this is not the proof that was meant")?;
     let decoded = std::str::from_utf8(&proof).ok().and_then(|digits| hex::decode(digits.trim()).ok());
-    let verdict = key.public.verify(&message, &value, &decoded.unwrap_or(proof));
-    let report = CoinVerdict {
-        valid: verdict.is_ok(),
-        reason: verdict.as_ref().err().map(ToString::to_string),
-        key: key.name.as_str(),
-    };
+    let verdict = key.verify(&message, &value, &decoded.unwrap_or(proof));
+    let key = key.name();
+    let report = CoinVerdict { valid: verdict.is_ok(), reason: verdict.as_ref().err().map(ToString::to_string), key };
     output.result(&report, |out| match &verdict {
-        Ok(()) => writeln!(out, "{name}: this is its coin, by the key {}", key.name),
+        Ok(()) => writeln!(out, "{name}: this is its coin, by the key {key}"),
         Err(_) => Ok(()),
     })?;
-    verdict.map_err(|error| Failure::Failed(format!("this is not the coin {name:?} of the key {}: {error}", key.name)))
+    verdict.map_err(|error| Failure::Failed(format!("this is not the coin {name:?} of the key {key}: {error}")))
 }
 
 /// `theta status`.

@@ -22,7 +22,8 @@ use crate::{
     units::Bytes,
 };
 
-const BUFFER: usize = 1 << 18;
+/// Of the buffers around files: no more than a chunk, so that payloads, read and written by chunks or more, pass them by.
+const BUFFER: usize = payload::CHUNK_LEN;
 
 /// Options of `theta encrypt`.
 #[derive(Debug, Args)]

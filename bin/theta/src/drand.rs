@@ -1,11 +1,14 @@
 //! Rounds of a beacon as drand numbers them: the coin's name is what drand signs, its value what drand calls randomness.
 
-use std::fmt;
+use std::{fmt, str::FromStr};
 
 use clap::Args;
 use serde::Serialize;
-use sha2::{Digest, Sha256};
-use theta_schemes::{Purpose, Suite};
+use theta_schemes::{
+    Purpose, Suite,
+    coins::cks05_bls::{BeaconKey, BeaconMinPk, BeaconMinSig, drand_round},
+    keys::SchemeError,
+};
 
 use crate::{
     exit::Failure,
@@ -66,8 +69,7 @@ impl RoundArgs {
 impl Round {
     /// What the nodes sign: SHA-256 of the previous signature, if rounds are chained, and the number in eight bytes.
     pub(crate) fn message(&self) -> Vec<u8> {
-        let previous = self.previous.as_deref().unwrap_or_default();
-        Sha256::new().chain_update(previous).chain_update(self.number.to_be_bytes()).finalize().to_vec()
+        drand_round(self.number, self.previous.as_deref()).to_vec()
     }
 
     /// For the output.
@@ -84,6 +86,66 @@ impl Round {
 impl fmt::Display for Round {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "round {}", self.number)
+    }
+}
+
+/// The key of somebody else's beacon.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ForeignKey {
+    /// In G1, with signatures in G2.
+    MinPk(BeaconKey<BeaconMinPk>),
+    /// In G2, with signatures in G1.
+    MinSig(BeaconKey<BeaconMinSig>),
+}
+
+impl FromStr for ForeignKey {
+    type Err = String;
+
+    fn from_str(digits: &str) -> Result<Self, String> {
+        let bytes = hex::decode(digits.trim()).map_err(|_| "a beacon's key is given in hexadecimal".to_owned())?;
+        let key = match bytes.len() {
+            48 => BeaconKey::decode(&bytes).map(Self::MinPk),
+            96 => BeaconKey::decode(&bytes).map(Self::MinSig),
+            got => {
+                return Err(format!("a beacon's key has 48 bytes (drand's default chain) or 96 (quicknet), not {got}"));
+            }
+        };
+        key.map_err(|error| format!("this is no key of a beacon: {error}"))
+    }
+}
+
+/// A key to check a coin with.
+pub(crate) enum CoinKey {
+    /// One of the group's, from a file.
+    Ours(NamedKey),
+    /// Somebody's, with nothing around it.
+    Foreign(ForeignKey),
+}
+
+impl CoinKey {
+    /// For people.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Ours(key) => key.name.as_str(),
+            Self::Foreign(_) => "given",
+        }
+    }
+
+    /// Refuses keys whose coins are not what drand publishes.
+    pub(crate) fn check_draws_rounds(&self) -> Result<(), Failure> {
+        match self {
+            Self::Ours(key) => check(key),
+            Self::Foreign(_) => Ok(()),
+        }
+    }
+
+    /// Whether this is the coin of that name.
+    pub(crate) fn verify(&self, name: &[u8], value: &[u8], proof: &[u8]) -> Result<(), SchemeError> {
+        match self {
+            Self::Ours(key) => key.public.verify(name, value, proof),
+            Self::Foreign(ForeignKey::MinPk(key)) => Ok(key.verify(name, value, proof)?),
+            Self::Foreign(ForeignKey::MinSig(key)) => Ok(key.verify(name, value, proof)?),
+        }
     }
 }
 
@@ -108,7 +170,7 @@ pub(crate) fn key(keyring: &Keyring, name: Option<&str>) -> Result<NamedKey, Fai
 }
 
 /// Refuses keys whose coins are not what drand publishes.
-pub(crate) fn check(key: &NamedKey) -> Result<(), Failure> {
+fn check(key: &NamedKey) -> Result<(), Failure> {
     let [min_pk, min_sig] = SUITES;
     let suite = key.public.suite();
     if SUITES.contains(&suite) {
@@ -119,6 +181,8 @@ pub(crate) fn check(key: &NamedKey) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
+    use sha2::{Digest, Sha256};
+
     use super::*;
 
     #[test]

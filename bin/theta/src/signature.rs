@@ -2,9 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
+use bytes::Bytes;
 use clap::Args;
+use rand_core::Rng;
 use serde::Serialize;
-use theta_schemes::{MAX_MESSAGE_LEN, Purpose};
+use theta_client::{Answer, RandomizedSignature};
+use theta_schemes::{
+    MAX_MESSAGE_LEN, Purpose,
+    groups::Secret,
+    signatures::frost::{MIN_SEED_LEN, check_seed, verify_with_key},
+};
 
 use crate::{
     connect::{ClientArgs, Provenance},
@@ -21,6 +28,7 @@ Examples:
   theta sign contract.pdf                  writes contract.pdf.sig
   theta sign contract.pdf --key beacon           a BLS signature of 48 bytes instead of 96
   theta sign contract.pdf --key sign-ed25519     an Ed25519 signature
+  theta sign contract.pdf --key sign-ed25519 --randomize   under a fresh key that only this client can link to the group's
   echo hello | theta sign - | xxd
 
 The output is the bare signature, as the standard verifiers of its kind take it with the key of theta keys public: IETF BLS \
@@ -36,6 +44,12 @@ pub(crate) struct SignArgs {
     /// Name of the key [default: sign, or the only one for signatures]
     #[arg(long, value_name = "NAME")]
     key: Option<String>,
+    /// Sign under a key re-randomised with a fresh secret, and print that key (FROST)
+    #[arg(long)]
+    randomize: bool,
+    /// The same with this secret of 32 to 64 random bytes, in hexadecimal
+    #[arg(long, value_name = "HEX", conflicts_with = "randomize")]
+    randomizer: Option<String>,
     #[command(flatten)]
     client: ClientArgs,
 }
@@ -46,6 +60,7 @@ pub(crate) struct SignArgs {
 Examples:
   theta verify contract.pdf contract.pdf.sig
   theta verify contract.pdf contract.pdf.sig --public-key sign.pub
+  theta verify contract.pdf contract.pdf.sig --key sign-ed25519 --randomized-key 3b6a27bc...
 
 Exit code 0 if the signature verifies, 1 if it does not.")]
 pub(crate) struct VerifyArgs {
@@ -53,6 +68,9 @@ pub(crate) struct VerifyArgs {
     file: PathBuf,
     /// The signature, as bytes or in hexadecimal
     signature: PathBuf,
+    /// Verify with this key, in hexadecimal, as theta sign --randomize printed it; --key tells the suite
+    #[arg(long, value_name = "HEX")]
+    randomized_key: Option<String>,
     #[command(flatten)]
     key: KeyArgs,
 }
@@ -60,6 +78,8 @@ pub(crate) struct VerifyArgs {
 #[derive(Serialize)]
 struct Signed {
     signature: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    randomized_key: Option<String>,
     output: PathBuf,
     #[serde(flatten)]
     provenance: Provenance,
@@ -78,21 +98,55 @@ pub(crate) fn sign(args: &SignArgs, output: Output) -> Result<(), Failure> {
     let target = Target::choose(args.output.as_deref(), files::with_suffix(&args.file, "sig"))?;
     target.check_json(output.json())?;
     let key = args.client.keyring().choose(args.key.as_deref(), Purpose::Sign)?;
+    let randomizer = randomizer(args)?;
+    if let Some(secret) = &randomizer {
+        check_seed(key.public.suite(), secret.expose().len()).map_err(|error| Failure::Usage(error.to_string()))?;
+    }
     let session = args.client.open()?;
     let (name, limit) = (source.name.clone(), session.client().options().max_message_bytes);
     let message = source.read_all(limit.saturating_sub(1024).min(MAX_MESSAGE_LEN), "sign its digest instead")?;
-    let answer = session.block_on(session.client().sign(key.name.as_str(), message.into()))?;
+    let (answer, randomized_key) = match randomizer {
+        None => (session.block_on(session.client().sign(key.name.as_str(), message.into()))?, None),
+        Some(secret) => {
+            let asked = session.client().sign_randomized(key.name.as_str(), message.into(), &secret);
+            parted(session.block_on(asked)?)
+        }
+    };
     let provenance = Provenance::new(key.name.as_str(), &answer);
     provenance.warn_of_culprits();
     target.write(&answer.result, false)?;
-    let summary = format!(
+    let mut summary = format!(
         "signed {} with the key {} {}: {}",
         name.display(),
         key.name,
         provenance.summary(),
         target.name().display()
     );
-    output.remark(&Signed { signature: hex::encode(&answer.result), output: target.name(), provenance }, &summary)
+    if let Some(randomized_key) = &randomized_key {
+        summary.push_str(&format!("\nrandomized key  {randomized_key}"));
+    }
+    let signature = hex::encode(&answer.result);
+    output.remark(&Signed { signature, randomized_key, output: target.name(), provenance }, &summary)
+}
+
+/// The signature, and the key that it verifies under in hexadecimal.
+fn parted(answer: Answer<RandomizedSignature>) -> (Answer<Bytes>, Option<String>) {
+    let key = hex::encode(&answer.result.key);
+    (answer.map(|randomized| randomized.signature), Some(key))
+}
+
+/// The secret that makes the key, if there is to be one.
+fn randomizer(args: &SignArgs) -> Result<Option<Secret<Vec<u8>>>, Failure> {
+    if args.randomize {
+        let mut secret = Secret::new(vec![0; MIN_SEED_LEN]);
+        crate::random::generator()?.fill_bytes(secret.expose_mut());
+        return Ok(Some(secret));
+    }
+    let decode = |digits: &String| {
+        let wrong = |_| Failure::Usage("--randomizer takes hexadecimal digits, two for each byte".to_owned());
+        hex::decode(digits.trim()).map(Secret::new).map_err(wrong)
+    };
+    args.randomizer.as_ref().map(decode).transpose()
 }
 
 /// `theta verify`.
@@ -101,19 +155,31 @@ pub(crate) fn verify(args: &VerifyArgs, output: Output) -> Result<(), Failure> {
     let message = Source::open(&args.file)?.read_all(MAX_MESSAGE_LEN, "sign and verify its digest instead")?;
     let signature = read_signature(&args.signature)?;
     let (file, signature_file) = (args.file.display(), args.signature.display());
-    let verdict = key.public.verify(&message, &signature, &[]);
+    let verdict = match &args.randomized_key {
+        None => key.public.verify(&message, &signature, &[]),
+        Some(digits) => {
+            let suite = key.public.suite();
+            check_seed(suite, MIN_SEED_LEN).map_err(|error| Failure::Usage(error.to_string()))?;
+            let wrong = |_| Failure::Usage("--randomized-key takes hexadecimal digits, two for each byte".to_owned());
+            let randomized = hex::decode(digits.trim()).map_err(wrong)?;
+            verify_with_key(&key.public, &randomized, &message, &signature).map_err(Into::into)
+        }
+    };
+    let signer = match &args.randomized_key {
+        None => format!("the key {}", key.name),
+        Some(digits) => format!("the randomized key {}", digits.trim()),
+    };
     let report = Verified {
         valid: verdict.is_ok(),
         reason: verdict.as_ref().err().map(ToString::to_string),
         key: key.name.as_str(),
     };
     output.result(&report, |out| match &verdict {
-        Ok(()) => writeln!(out, "{file}: good signature of the key {}", key.name),
+        Ok(()) => writeln!(out, "{file}: good signature of {signer}"),
         Err(_) => Ok(()),
     })?;
-    verdict.map_err(|error| {
-        Failure::Failed(format!("{signature_file} is not a signature of {file} by the key {}: {error}", key.name))
-    })
+    verdict
+        .map_err(|error| Failure::Failed(format!("{signature_file} is not a signature of {file} by {signer}: {error}")))
 }
 
 /// The bytes of a signature file, which may hold them in hexadecimal.

@@ -11,6 +11,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("theta-rounds", &[]),
     ("theta-protocols", &["theta-schemes", "theta-sharing", "theta-groups", "theta-rounds"]),
     ("theta-wire", &[]),
+    ("theta-store", &["theta-groups"]),
+    ("theta-policy", &["theta-groups"]),
     ("theta-network", &["theta-wire"]),
     (
         "theta-orchestration",
@@ -20,6 +22,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-sharing",
             "theta-groups",
             "theta-rounds",
+            "theta-store",
             "theta-network",
             "theta-wire",
         ],
@@ -51,12 +54,14 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("theta-bench", &[]),
+    ("theta-interop", &[]),
     // Reads the decoders of every floor.
     (
         "theta-fuzz",
         &[
             "theta-service",
             "theta-orchestration",
+            "theta-protocols",
             "theta-network",
             "theta-wire",
             "theta-schemes",

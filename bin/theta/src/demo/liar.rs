@@ -39,12 +39,15 @@ struct Lying {
     memory: Mutex<Memory>,
 }
 
+/// A message's round and kind.
+type Place = (u32, u32);
+
 #[derive(Default)]
 struct Memory {
-    /// The latest payload of each length, which tells schemes apart.
-    latest: HashMap<usize, Bytes>,
+    /// The latest payload of each slot and length, which together tell schemes apart.
+    latest: HashMap<(Place, usize), Bytes>,
     /// What was sent for an instance, to tell everybody the same.
-    told: HashMap<Bytes, Bytes>,
+    told: HashMap<(Bytes, Place), Bytes>,
 }
 
 impl Lying {
@@ -59,21 +62,20 @@ impl Lying {
             return message;
         }
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        envelope.payload = memory.substitute(&envelope.instance_id, &envelope.payload);
+        envelope.payload = memory.substitute(&envelope.instance_id, (envelope.round, envelope.kind), &envelope.payload);
         envelope.encode_to_vec().into()
     }
 }
 
 impl Memory {
-    fn substitute(&mut self, instance: &Bytes, payload: &Bytes) -> Bytes {
-        if let Some(told) = self.told.get(instance) {
-            return told.clone();
-        }
-        let earlier = self.latest.insert(payload.len(), payload.clone());
-        // The very first share has no earlier one to be replaced by.
-        let sent = earlier.unwrap_or_else(|| payload.clone());
-        self.told.insert(instance.clone(), sent.clone());
-        sent
+    fn substitute(&mut self, instance: &Bytes, place: Place, payload: &Bytes) -> Bytes {
+        let Self { latest, told } = self;
+        let told = told.entry((instance.clone(), place)).or_insert_with(|| {
+            let earlier = latest.insert((place, payload.len()), payload.clone());
+            // The very first share has no earlier one to be replaced by.
+            earlier.unwrap_or_else(|| payload.clone())
+        });
+        told.clone()
     }
 }
 
@@ -106,12 +108,13 @@ mod tests {
     #[test]
     fn shares_of_earlier_requests_are_sent_and_the_same_to_all() {
         let mut memory = Memory::default();
-        let (a, b) = (Bytes::from_static(b"a"), Bytes::from_static(b"b"));
+        let (a, b, share, proof) = (Bytes::from_static(b"a"), Bytes::from_static(b"b"), (1, 0), (1, 1));
         let (first, second) = (Bytes::from_static(b"first"), Bytes::from_static(b"other"));
-        assert_eq!(memory.substitute(&a, &first), first);
-        assert_eq!(memory.substitute(&b, &second), first);
-        assert_eq!(memory.substitute(&b, &second), first, "the same to all");
+        assert_eq!(memory.substitute(&a, share, &first), first);
+        assert_eq!(memory.substitute(&b, share, &second), first);
+        assert_eq!(memory.substitute(&b, share, &second), first, "the same to all");
+        assert_eq!(memory.substitute(&b, proof, &second), second, "another message of the same request");
         let long = Bytes::from_static(b"another scheme's");
-        assert_eq!(memory.substitute(&Bytes::from_static(b"c"), &long), long);
+        assert_eq!(memory.substitute(&Bytes::from_static(b"c"), share, &long), long);
     }
 }

@@ -95,7 +95,10 @@ impl From<ClientError> for Failure {
         let text = error.to_string();
         match error {
             ClientError::Request(RequestError::InvalidCiphertext) => Self::Failed(text),
-            ClientError::Request(_) | ClientError::KeyName(_) | ClientError::UnknownNode(_) => Self::Usage(text),
+            ClientError::Request(_)
+            | ClientError::Randomizer(_)
+            | ClientError::KeyName(_)
+            | ClientError::UnknownNode(_) => Self::Usage(text),
             ClientError::NoAnswer { nodes, .. } if nodes.iter().any(|node| is_absence(&node.problem)) => {
                 Self::NoAnswer(format!("{text}; theta status shows who is up"))
             }

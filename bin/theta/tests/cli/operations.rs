@@ -143,6 +143,47 @@ fn signatures_of_both_forms_verify_and_others_do_not() {
 }
 
 #[test]
+fn a_re_randomised_signature_verifies_under_its_own_key_alone() {
+    let group = Group::shared();
+    group.file("private.txt", TEXT);
+    let key = ["--key", "sign-ed25519"];
+    let sign = |more: &[&str]| group.theta(&[&["sign", "private.txt", "-o", "private.sig"], &key[..], more].concat());
+    let verify = |more: &[&str]| group.theta(&[&["verify", "private.txt", "private.sig"], &key[..], more].concat());
+
+    let randomizer = "5a".repeat(32);
+    let mut keys = Vec::new();
+    for options in [&["--randomize", "--json"][..], &["--randomizer", &randomizer, "--json"]] {
+        let report = sign(options).ok().json();
+        let randomized = report["randomized_key"].as_str().unwrap().to_owned();
+        verify(&["--randomized-key", &randomized]).ok();
+        verify(&[]).fails(1, &["private.sig is not a signature", "by the key sign-ed25519"]);
+        group.file("other.txt", b"Another text.");
+        let forged = [&["verify", "other.txt", "private.sig", "--randomized-key", &randomized], &key[..]].concat();
+        group.theta(&forged).fails(1, &["other.txt", &randomized]);
+        // For other software it is an ordinary Ed25519 signature.
+        let bytes: [u8; 32] = hex::decode(&randomized).unwrap().try_into().unwrap();
+        let signature: [u8; 64] = group.read("private.sig").try_into().unwrap();
+        let verifier = ed25519_dalek::VerifyingKey::from_bytes(&bytes).unwrap();
+        verifier.verify_strict(TEXT, &signature.into()).unwrap();
+        keys.push(randomized);
+    }
+    assert_ne!(keys[0], keys[1]);
+    verify(&["--randomized-key", &keys[0]]).fails(1, &["private.sig is not a signature"]);
+    let people = sign(&["--randomize"]).ok();
+    assert!(people.stderr.contains("randomized key  "), "{}", people.stderr);
+
+    sign(&["--randomizer", "abc"]).fails(2, &["--randomizer takes hexadecimal digits"]);
+    sign(&["--randomizer", "ab"]).fails(2, &["32 to 64 random bytes", "has 1"]);
+    verify(&["--randomized-key", "xy"]).fails(2, &["--randomized-key takes hexadecimal digits"]);
+    for command in [
+        &["sign", "private.txt", "--key", "beacon", "--randomize"][..],
+        &["verify", "private.txt", "private.sig", "--key", "beacon", "--randomized-key", "00"],
+    ] {
+        group.theta(command).fails(2, &["bls04-bls12381-min-sig", "no re-randomised signatures"]);
+    }
+}
+
+#[test]
 fn a_coin_is_the_same_for_all_and_proves_itself() {
     let group = Group::shared();
     for key in ["coin", "coin-bls"] {
@@ -193,4 +234,24 @@ fn the_client_directory_comes_from_the_environment_too() {
     let client = group.path().join("theta-group/client");
     let output = command.args(["status", "--json"]).env("THETA_CLIENT", client).current_dir(elsewhere.path()).output();
     assert_eq!(output.unwrap().status.code(), Some(0));
+}
+
+#[test]
+fn rounds_of_drand_are_checked_with_drands_own_key() {
+    let dir = tempfile::tempdir().unwrap();
+    let vectors = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/drand/quicknet.json");
+    let chain: serde_json::Value = serde_json::from_slice(&fs::read(vectors).unwrap()).unwrap();
+    let beacons = chain["beacons"].as_array().unwrap();
+    let beacon = beacons.iter().find(|beacon| beacon["round"] == 10_000_000).unwrap();
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+    let (key, randomness) = (text(&chain["public_key"]), text(&beacon["randomness"]));
+    fs::write(dir.path().join("signature.hex"), text(&beacon["signature"])).unwrap();
+    let verify = |round: &str, key: &str| {
+        let arguments = ["verify-coin", "--round", round, &randomness, "--proof", "signature.hex", "--beacon-key", key];
+        theta_in(dir.path(), &arguments)
+    };
+    verify("10000000", &key).ok();
+    verify("10000001", &key).fails(1, &["round 10000001"]);
+    verify("10000000", "c0ffee").fails(2, &["48 bytes", "96"]);
+    verify("10000000", &"00".repeat(96)).fails(2, &["no key of a beacon"]);
 }
