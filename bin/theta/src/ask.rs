@@ -168,7 +168,7 @@ pub(crate) fn coin(args: &CoinArgs, output: Output) -> Result<(), Failure> {
 /// `theta verify-coin`.
 pub(crate) fn verify_coin(args: &VerifyCoinArgs, output: Output) -> Result<(), Failure> {
     let key = match &args.beacon_key {
-        Some(foreign) => CoinKey::Foreign(*foreign),
+        Some(foreign) => CoinKey::Foreign(foreign),
         None => CoinKey::Ours(args.key.choose(Purpose::Coin)?),
     };
     let (name, message) = match args.round.round()? {

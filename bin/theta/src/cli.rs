@@ -74,7 +74,7 @@ enum Command {
     /// Draw the random value that belongs to a name
     Coin(ask::CoinArgs),
     /// Check a coin with its proof (needs no node)
-    VerifyCoin(ask::VerifyCoinArgs),
+    VerifyCoin(Box<ask::VerifyCoinArgs>),
     /// List what keys can be: schemes, groups, purposes
     Suites,
     /// Look at the group's keys, deal more, import existing ones

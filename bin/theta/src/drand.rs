@@ -115,14 +115,14 @@ impl FromStr for ForeignKey {
 }
 
 /// A key to check a coin with.
-pub(crate) enum CoinKey {
+pub(crate) enum CoinKey<'a> {
     /// One of the group's, from a file.
     Ours(NamedKey),
     /// Somebody's, with nothing around it.
-    Foreign(ForeignKey),
+    Foreign(&'a ForeignKey),
 }
 
-impl CoinKey {
+impl CoinKey<'_> {
     /// For people.
     pub(crate) fn name(&self) -> &str {
         match self {
