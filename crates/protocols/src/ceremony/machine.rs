@@ -115,6 +115,60 @@ pub(super) struct Ceremony<L: Logic> {
     evidence: Vec<CeremonyEvidence>,
 }
 
+/// What all ceremonies tell, and how they are driven: the face of a newtype around [`Ceremony`].
+macro_rules! face {
+    ($ceremony:ident, $outcome:ident) => {
+        impl<S: ::theta_schemes::keys::CurveScheme> $ceremony<S> {
+            /// Rises with every input that changed what this party knows.
+            #[must_use]
+            pub const fn revision(&self) -> u64 {
+                self.0.revision()
+            }
+
+            /// Who was caught so far, with proof.
+            #[must_use]
+            pub fn evidence(&self) -> &[$crate::ceremony::CeremonyEvidence] {
+                self.0.evidence()
+            }
+
+            /// Whose statements are awaited.
+            #[must_use]
+            pub fn silent(&self) -> Vec<::theta_rounds::PartyId> {
+                self.0.silent()
+            }
+        }
+
+        impl<S: ::theta_schemes::keys::CurveScheme> ::theta_rounds::Machine for $ceremony<S> {
+            type Output = $outcome<S>;
+
+            fn handle(
+                &mut self,
+                input: ::theta_rounds::Input,
+                rng: &mut dyn ::rand_core::CryptoRng,
+            ) -> Vec<::theta_rounds::Effect<$outcome<S>>> {
+                self.0.handle(input, rng)
+            }
+
+            fn contributions(&self) -> (usize, usize) {
+                self.0.contributions()
+            }
+
+            fn awaits(&self, party: ::theta_rounds::PartyId) -> bool {
+                self.0.awaits(party)
+            }
+
+            fn is_finished(&self) -> bool {
+                self.0.is_finished()
+            }
+
+            fn lingers(&self) -> bool {
+                self.0.lingers()
+            }
+        }
+    };
+}
+pub(super) use face;
+
 type Effects<L> = Vec<Effect<<L as Logic>::Output>>;
 
 impl<L: Logic> Ceremony<L> {

@@ -8,13 +8,12 @@ mod steps;
 use core::marker::PhantomData;
 use std::sync::Arc;
 
-use rand_core::CryptoRng;
-use theta_rounds::{Effect, Input, Machine, PartyId};
+use theta_rounds::PartyId;
 use theta_schemes::keys::{CurveScheme, KeyShare, PublicKeySet};
 
 use super::certificate::QuorumCertificate;
 use super::evidence::CeremonyEvidence;
-use super::machine::Ceremony;
+use super::machine::{Ceremony, face};
 use super::plan::{Aim, CeremonyPlan};
 use super::{CeremonyKeys, Memory};
 
@@ -101,46 +100,6 @@ impl<S: CurveScheme> KeyCeremony<S> {
         let logic = KeyLogic::new(Arc::clone(&plan), Arc::clone(&keys), share, memory);
         Ok(Self(Ceremony::new(plan, keys, logic)))
     }
-
-    /// Rises with every input that changed what this party knows.
-    #[must_use]
-    pub const fn revision(&self) -> u64 {
-        self.0.revision()
-    }
-
-    /// Who was caught so far, with proof.
-    #[must_use]
-    pub fn evidence(&self) -> &[CeremonyEvidence] {
-        self.0.evidence()
-    }
-
-    /// Whose statements are awaited.
-    #[must_use]
-    pub fn silent(&self) -> Vec<PartyId> {
-        self.0.silent()
-    }
 }
 
-impl<S: CurveScheme> Machine for KeyCeremony<S> {
-    type Output = KeyOutcome<S>;
-
-    fn handle(&mut self, input: Input, rng: &mut dyn CryptoRng) -> Vec<Effect<KeyOutcome<S>>> {
-        self.0.handle(input, rng)
-    }
-
-    fn contributions(&self) -> (usize, usize) {
-        self.0.contributions()
-    }
-
-    fn awaits(&self, party: PartyId) -> bool {
-        self.0.awaits(party)
-    }
-
-    fn is_finished(&self) -> bool {
-        self.0.is_finished()
-    }
-
-    fn lingers(&self) -> bool {
-        self.0.lingers()
-    }
-}
+face!(KeyCeremony, KeyOutcome);
