@@ -33,7 +33,7 @@ use super::{
     instance::Worker,
     router::{self, Shards, shard_of},
     shard::Shard,
-    shared::{Load, ShardLoad, Shared},
+    shared::{Computing, Load, ShardLoad, Shared},
 };
 use crate::{
     ConfigError, CulpritRecord, Finished, InstanceError, InstanceId, InstanceSnapshot, KeyEntry, KeyStore,
@@ -210,16 +210,18 @@ impl Orchestrator {
             self.shared.metrics.overloaded("computations");
             return Err(ComputeError::Overloaded("computations"));
         };
+        let index = self.idlest();
+        let shard = self.shards.get(index).ok_or(ComputeError::ShuttingDown)?;
+        let computing = Computing::on(&self.shared, index);
         let (reply, answer) = oneshot::channel();
         let computation = move |rng: &mut dyn CryptoRng| {
-            let _permit = permit;
+            let (_permit, _computing) = (permit, computing);
             if !reply.is_closed() {
                 let result = computation(rng);
                 // Nobody waits any more: then nobody needs it.
                 drop(reply.send(result));
             }
         };
-        let shard = self.idlest().ok_or(ComputeError::ShuttingDown)?;
         shard.send(Command::Compute(Box::new(computation))).await.map_err(|_| ComputeError::ShuttingDown)?;
         answer.await.map_err(|_| if self.is_stopping() { ComputeError::ShuttingDown } else { ComputeError::Panicked })
     }
@@ -307,12 +309,17 @@ impl Orchestrator {
         answer.await.ok()
     }
 
-    /// The less busy of two shards, the first in turn: nearly as good as the least busy of all.
-    fn idlest(&self) -> Option<&mpsc::Sender<Command>> {
+    /// The less busy of two shards, the first in turn: nearly as good as the least busy of all. What a shard computes counts
+    /// first: it is no longer in the inbox, and can take long.
+    fn idlest(&self) -> usize {
         let turn = self.next.fetch_add(1, Relaxed);
-        let pick = |offset: usize| self.shards.get(turn.wrapping_add(offset).checked_rem(self.shards.len())?);
-        let (first, second) = (pick(0)?, pick(1)?);
-        Some(if second.capacity() > first.capacity() { second } else { first })
+        let pick = |offset: usize| turn.wrapping_add(offset).checked_rem(self.shards.len()).unwrap_or_default();
+        let busy = |shard: &usize| {
+            let computing = self.shared.shards.get(*shard).map(ShardLoad::computing);
+            let waiting = self.shards.get(*shard).map(|inbox| inbox.max_capacity() - inbox.capacity());
+            (computing, waiting)
+        };
+        [pick(0), pick(1)].into_iter().min_by_key(busy).unwrap_or_default()
     }
 }
 

@@ -55,6 +55,34 @@ pub(crate) struct ShardLoad {
     pub(crate) inbox: AtomicUsize,
     pub(crate) backlog: AtomicUsize,
     pub(crate) results: AtomicUsize,
+    /// Computations that wait or run there.
+    computing: AtomicUsize,
+}
+
+impl ShardLoad {
+    pub(crate) fn computing(&self) -> usize {
+        self.computing.load(Relaxed)
+    }
+}
+
+/// A computation's mark on its shard, from when the shard is chosen until the computation has run or is dropped.
+pub(crate) struct Computing(Arc<Shared>, usize);
+
+impl Computing {
+    pub(crate) fn on(shared: &Arc<Shared>, shard: usize) -> Self {
+        if let Some(load) = shared.shards.get(shard) {
+            load.computing.fetch_add(1, Relaxed);
+        }
+        Self(Arc::clone(shared), shard)
+    }
+}
+
+impl Drop for Computing {
+    fn drop(&mut self) {
+        if let Some(load) = self.0.shards.get(self.1) {
+            load.computing.fetch_sub(1, Relaxed);
+        }
+    }
 }
 
 impl Shared {

@@ -91,6 +91,16 @@ pub enum KeyStoreError {
         /// The other.
         second: KeyName,
     },
+    /// One secret for two purposes: an answer for one could be of use against the other.
+    #[error(
+        "keys {first} and {second} are one secret for two purposes: remove one of them, and make a new key for its purpose"
+    )]
+    SameSecret {
+        /// One name.
+        first: KeyName,
+        /// The other.
+        second: KeyName,
+    },
     /// Two keys of one name.
     #[error("two keys are named {0}: rename one of them")]
     SameName(KeyName),

@@ -68,6 +68,12 @@ impl KeyStore {
         if let Some(first) = self.ids.get(&key_id) {
             return Err(KeyStoreError::SameKey { first: first.name.clone(), second: name });
         }
+        let abused = |entry: &&Arc<KeyEntry>| {
+            entry.suite.purpose() != suite.purpose() && entry.public.public_key_bytes() == public.public_key_bytes()
+        };
+        if let Some(first) = self.iter().find(abused) {
+            return Err(KeyStoreError::SameSecret { first: first.name.clone(), second: name });
+        }
         if self.names.contains_key(name.as_str()) {
             return Err(KeyStoreError::SameName(name));
         }

@@ -67,8 +67,15 @@ impl Key {
             "dc186f40363d6dc37a1694849c33e327f6bc6e718aa44984933e9991a6700fdc\
              886f39c9306cf38d62243c4adf266af0bf64924651a00ce6b9509f2abd76ff83",
         ];
+        const COIN_PRIMES: [&str; 2] = [
+            "fd939f35cb48d41a39331328879368850a16f75c82c6d637d7511c75dc006139\
+             4f6d529d3b97a9389212cccd6ae6775ed22ac953d3dd25871a1f8dcdc4c7b4df",
+            "c5f8dbed97409e878b40e557c708c3c2915bcd0728181a42aa7a54bfafac8cb1\
+             cdcea4e781e190717fe9fdb4fca77be75ec76cdb1e767a0c94ae43a7e09f1fdf",
+        ];
         let (public, shares) = if suite.group() == "RSA" {
-            let [p, q] = PRIMES.map(|hex| Secret::new(Integer::from_be_bytes(&hex::decode(hex).unwrap())));
+            let primes = if suite.purpose() == Purpose::Coin { COIN_PRIMES } else { PRIMES };
+            let [p, q] = primes.map(|hex| Secret::new(Integer::from_be_bytes(&hex::decode(hex).unwrap())));
             deal_rsa_primes(suite, &RsaPrimes::new(p, q).unwrap(), threshold, &mut rng()).unwrap()
         } else {
             deal_any(suite, threshold, &mut rng())

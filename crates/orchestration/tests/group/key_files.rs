@@ -6,11 +6,12 @@ use std::{
 };
 
 use tempfile::TempDir;
+use theta_groups::Secret;
 use theta_orchestration::KeyStore;
-use theta_schemes::Suite;
+use theta_schemes::{Suite, keys::import_any};
 use theta_sharing::Threshold;
 
-use crate::group::Key;
+use crate::group::{Key, rng};
 
 fn deal(suite: Suite) -> Key {
     Key::deal(suite, Threshold::new(2, 3).unwrap())
@@ -153,4 +154,19 @@ fn one_key_under_two_names_is_refused() {
     assert_eq!(text(vec![entry("a", &first), entry("a", &other)]), "two keys are named a: rename one of them");
     let mixed = vec![("c".parse().unwrap(), first.public, other.share(1))];
     assert!(text(mixed).starts_with("key c: the share does not belong to the public key"));
+}
+
+#[test]
+fn one_secret_for_two_purposes_is_refused() {
+    let threshold = Threshold::new(2, 3).unwrap();
+    let secret = Secret::new(hex::decode("05".repeat(32)).unwrap());
+    let key = |name: &str, suite| {
+        let (public, mut shares) = import_any(suite, threshold, &secret, &mut rng()).unwrap();
+        (name.parse().unwrap(), public, shares.remove(0))
+    };
+    let text = |keys: Vec<_>| KeyStore::new(keys).unwrap_err().to_string();
+    let refused = text(vec![key("lottery", Suite::Cks05Ed25519), key("release", Suite::FrostEd25519)]);
+    assert!(refused.starts_with("keys lottery and release are one secret for two purposes"), "{refused}");
+    let same = vec![key("plain", Suite::FrostSecp256k1), key("taproot", Suite::FrostSecp256k1Tr)];
+    assert_eq!(KeyStore::new(same).unwrap().len(), 2, "two kinds of signatures are one purpose");
 }
