@@ -159,6 +159,7 @@ pub(crate) struct Metrics {
     pub(crate) late: Counter,
     pub(crate) asked: Counter,
     pub(crate) resent: Counter,
+    pub(crate) reminded: Counter,
     pub(crate) refused_by_transport: Counter,
 }
 
@@ -196,6 +197,7 @@ impl Metrics {
             late: Counter::default(),
             asked: Counter::default(),
             resent: Counter::default(),
+            reminded: Counter::default(),
             refused_by_transport: Counter::default(),
         };
         registry.register("theta_stage_seconds", "How long the stages of requests took", stages);
@@ -220,6 +222,11 @@ impl Metrics {
             "theta_resends_asked",
             "Times that a silent peer was asked to send again",
             self.asked.clone(),
+        );
+        registry.register(
+            "theta_reminders",
+            "Messages sent again to silent peers, which may lack what they should answer",
+            self.reminded.clone(),
         );
         registry.register("theta_resends_answered", "Messages sent again to peers that asked", self.resent.clone());
         let refused = self.refused_by_transport.clone();

@@ -205,25 +205,26 @@ impl<P: RoundProtocol> Driver<P> {
         let contributions = self.contributions();
         let epilogue = self.running().and_then(RoundProtocol::epilogue);
         if let Phase::Running(protocol) = mem::replace(&mut self.phase, Phase::Finished { contributions, epilogue }) {
-            self.mailboxes = Mailboxes::default();
             out.push(Effect::Finished(result(protocol)));
+            // What still waited for its round may be a question.
+            for (from, slot) in mem::take(&mut self.mailboxes).into_early() {
+                out.extend(self.reply(from, slot));
+            }
         }
     }
 }
 
 impl<P: RoundProtocol> Driver<P> {
     /// Answers one that has not finished, if there is anything to say.
-    fn reply(&mut self, input: &Input) -> Option<Effect<P::Output>> {
+    fn reply(&mut self, from: PartyId, slot: Slot) -> Option<Effect<P::Output>> {
         let Phase::Finished { epilogue: Some(epilogue), .. } = &mut self.phase else { return None };
-        let Input::Message { from, slot, channel, .. } = input else { return None };
-        let known = *from != self.local && self.members.contains(from) && !self.banned.contains(from);
-        if !known || P::Message::channel(*slot) != Some(*channel) {
+        if from == self.local || !self.members.contains(&from) || self.banned.contains(&from) {
             return None;
         }
-        let message = epilogue.reply(*from, *slot)?;
+        let message = epilogue.reply(from, slot)?;
         let slot = message.slot();
         let channel = P::Message::channel(slot)?;
-        Some(Effect::Send { to: Recipient::Party(*from), slot, channel, payload: message.encode() })
+        Some(Effect::Send { to: Recipient::Party(from), slot, channel, payload: message.encode() })
     }
 }
 
@@ -254,7 +255,11 @@ impl<P: RoundProtocol> Machine for Driver<P> {
     fn handle(&mut self, input: Input, rng: &mut dyn CryptoRng) -> Vec<Effect<P::Output>> {
         let mut out = Vec::new();
         if self.is_finished() {
-            out.extend(self.reply(&input));
+            if let Input::Message { from, slot, channel, .. } = input
+                && P::Message::channel(slot) == Some(channel)
+            {
+                out.extend(self.reply(from, slot));
+            }
             return out;
         }
         match input {

@@ -87,6 +87,11 @@ impl Mailboxes {
         Some((from, slot, payload))
     }
 
+    /// Where the messages belong that still wait for their round.
+    pub(crate) fn into_early(self) -> impl Iterator<Item = (PartyId, Slot)> {
+        self.early.into_iter().map(|(slot, from)| (from, slot))
+    }
+
     /// Forgets a party.
     pub(crate) fn remove(&mut self, party: PartyId) {
         if self.parties.remove(&party).is_some_and(|mailbox| mailbox.early_messages > 0) {

@@ -92,12 +92,26 @@ impl Sent {
         }
     }
 
-    /// Sends everything that `party` should have had.
-    pub(crate) fn repeat(&self, peer: PeerId, party: PartyId, shared: &Shared) {
+    /// Sends everything that is kept for `party`, which asks for it.
+    pub(crate) fn answer(&self, peer: PeerId, party: PartyId, shared: &Shared) {
+        self.repeat(peer, party, true, shared, || shared.metrics.resent.inc());
+    }
+
+    /// Sends what `party` should have had by itself.
+    fn remind(&self, peer: PeerId, party: PartyId, shared: &Shared) {
+        self.repeat(peer, party, false, shared, || shared.metrics.reminded.inc());
+    }
+
+    fn repeat(&self, peer: PeerId, party: PartyId, asks: bool, shared: &Shared, count: impl Fn() -> u64) {
         for (to, bytes) in &self.messages {
-            if matches!(to, Recipient::All | Recipient::OnRequest) || *to == Recipient::Party(party) {
+            let meant = match to {
+                Recipient::All => true,
+                Recipient::OnRequest => asks,
+                Recipient::Party(only) => *only == party,
+            };
+            if meant {
                 send_to(shared, peer, bytes.clone());
-                shared.metrics.resent.inc();
+                count();
             }
         }
     }
@@ -167,12 +181,14 @@ impl Instance {
         shared.peers.iter().copied().filter(move |(_, party)| party.get() <= n && !self.heard.contains(party))
     }
 
-    /// Asks those of whom the protocol still expects something to send again all that they sent. Returns how many were
-    /// asked. What is here already comes again and is ignored.
+    /// Asks those of whom the protocol still expects something to send again all that they sent, and tells them again what
+    /// they should have had: perhaps they answer something that never reached them. Returns how many were asked. What is
+    /// known already, on either side, is ignored.
     pub(crate) fn ask(&self, shared: &Shared) -> usize {
         let request = Content::Resend { instance: self.id }.encode();
         let mut asked = 0;
-        for (peer, _) in shared.peers.iter().copied().filter(|(_, party)| self.machine.awaits(*party)) {
+        for (peer, party) in shared.peers.iter().copied().filter(|(_, party)| self.machine.awaits(*party)) {
+            self.sent.remind(peer, party, shared);
             send_to(shared, peer, request.clone());
             shared.metrics.asked.inc();
             asked += 1;

@@ -192,7 +192,8 @@ impl Shard {
         self.running.insert(id, Box::new(instance));
         self.drive(id, Input::Start, Stage::ShareMade);
         for early in self.backlog.take(&id) {
-            self.deliver(early, id);
+            // The first of them may have been enough: then a question among the others is answered by the result's record.
+            self.message(id, early);
         }
     }
 
@@ -215,25 +216,16 @@ impl Shard {
     }
 
     fn message(&mut self, id: InstanceId, message: Early) {
-        if self.running.contains_key(&id) {
-            self.deliver(message, id);
+        if let Some(instance) = self.running.get_mut(&id) {
+            let Early { from, slot, channel, payload } = message;
+            instance.hear(from);
+            self.drive(id, Input::Message { from, slot, channel, payload }, Stage::ShareReceived);
         } else if let Some(record) = self.results.get_mut(&id) {
             self.worker.shared.metrics.late.inc();
             record.reply(message, &mut self.worker);
         } else {
             self.backlog.push(id, message, self.now);
         }
-    }
-
-    fn deliver(&mut self, message: Early, id: InstanceId) {
-        let Early { from, slot, channel, payload } = message;
-        let Some(instance) = self.running.get_mut(&id) else {
-            // It waited, but others that waited with it were enough.
-            self.worker.shared.metrics.late.inc();
-            return;
-        };
-        instance.hear(from);
-        self.drive(id, Input::Message { from, slot, channel, payload }, Stage::ShareReceived);
     }
 
     /// Gives an instance one input; ends it if that was all it needed.
@@ -337,7 +329,7 @@ impl Shard {
             },
         };
         if sent.may_answer(from, self.now, shared.config.resend_interval) {
-            sent.repeat(peer, from, shared);
+            sent.answer(peer, from, shared);
         }
     }
 

@@ -12,12 +12,12 @@ use std::{
 };
 
 use bytes::Bytes;
-use theta_orchestration::{Finished, Request};
+use theta_orchestration::{Finished, OrchestratorConfig, Request};
 use theta_schemes::Suite;
 use theta_wire::peer::{Envelope, VERSION};
 
 use crate::{
-    group::{Group, config, eventually},
+    group::{Group, PATIENCE, config, eventually},
     wire::{open, seal},
 };
 
@@ -202,7 +202,7 @@ async fn a_node_down_is_not_missed() {
 async fn lost_messages_are_asked_for() {
     // Any 3 of 3, and the wire loses every share once.
     let suite = Suite::Cks05Ristretto255;
-    let config = theta_orchestration::OrchestratorConfig {
+    let config = OrchestratorConfig {
         resend_after: Duration::from_millis(30),
         resend_interval: Duration::from_millis(20),
         ..config()
@@ -235,4 +235,43 @@ async fn those_who_have_finished_prove_their_shares_to_one_that_was_lied_to() {
     group.check(suite, "asked", &results);
     assert_caught(&group, &request, &results[0], "share fails verification", "invalid_share");
     assert!(group.node(2).culprits().is_empty() && group.node(3).culprits().is_empty());
+}
+
+/// Node 2 is asked last: the share that is enough for it and node 1's request for proofs both wait for it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_for_proofs_that_waited_behind_the_last_share_is_answered() {
+    let suite = Suite::Sh00Pkcs1Sha256;
+    let limits = OrchestratorConfig { resend_after: Duration::from_secs(600), ..config() };
+    let group = Group::new(2, 4, &[suite], &limits);
+    let (request, other) = (group.request(suite, "asked"), group.request(suite, "another"));
+    let wrong = group.share_of(suite, 4, &other);
+    group.wire.inject(4, 1, message(&group, &request, wrong)).await;
+    eventually("node 4's message waits", || group.node(1).load().backlog == 1).await;
+    let id = group.node(1).submit(request.clone()).await.unwrap();
+    eventually("node 1's share and request wait", || group.node(2).load().backlog == 2).await;
+    let results = group.run_at(&[2], &request).await;
+    group.check(suite, "asked", &results);
+    let finished = tokio::time::timeout(PATIENCE, group.node(1).outcome(id)).await.unwrap().unwrap();
+    assert_caught(&group, &request, &finished, "share fails verification", "invalid_share");
+}
+
+/// The same with a wire that loses node 1's request: nobody can answer what he never heard.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_request_for_proofs_is_repeated() {
+    let suite = Suite::Sh00Pkcs1Sha256;
+    let limits = OrchestratorConfig { resend_after: Duration::from_millis(30), ..config() };
+    let group = Group::new(2, 4, &[suite], &limits);
+    let (request, other) = (group.request(suite, "asked"), group.request(suite, "another"));
+    let lost = AtomicUsize::new(0);
+    group.wire.tamper(move |from, _, bytes| {
+        let asks = from == 1 && open(&bytes).round == 2;
+        if asks && lost.fetch_add(1, Relaxed) < 3 { Vec::new() } else { vec![bytes] }
+    });
+    let wrong = group.share_of(suite, 4, &other);
+    group.wire.inject(4, 1, message(&group, &request, wrong)).await;
+    eventually("node 4's message waits", || group.node(1).load().backlog == 1).await;
+    let results = group.run_at(&[2, 1], &request).await;
+    group.check(suite, "asked", &results);
+    assert_caught(&group, &request, &results[1], "share fails verification", "invalid_share");
+    assert!(group.metric(1, "theta_reminders_total") >= 1.0);
 }

@@ -129,3 +129,19 @@ fn one_answer_each(setting: &Setting, bare: usize) {
     assert!(ask(4, SHARE, Channel::Broadcast).is_empty());
     assert!(ask(9, PROOF_REQUEST, Channel::Broadcast).is_empty());
 }
+
+/// Somebody asked before this party had a share at all, and its own share was enough to finish.
+#[test]
+fn a_request_that_came_too_early_is_answered_at_the_end() {
+    for (suite, _) in SUITES {
+        let mut rng = ChaCha8Rng::seed_from_u64(2);
+        let mut machine = Setting::new(suite, 1, 4).machine(1);
+        let request =
+            Input::Message { from: id(2), slot: PROOF_REQUEST, channel: Channel::Broadcast, payload: Bytes::new() };
+        assert!(machine.handle(request, &mut rng).is_empty());
+        let effects = machine.handle(Input::Start, &mut rng);
+        assert!(machine.is_finished());
+        let answered = |effect: &Effect<_>| matches!(effect, Effect::Send { to, slot: PROVEN_SHARE, .. } if *to == Recipient::Party(id(2)));
+        assert_eq!(effects.iter().filter(|effect| answered(effect)).count(), 1);
+    }
+}
