@@ -4,7 +4,14 @@ use std::{env, error::Error, fs, path::PathBuf};
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=proto");
-    let files = ["theta/v1/types.proto", "theta/v1/protocol.proto", "theta/v1/scheme.proto", "theta/v1/peer.proto"];
+    let files = [
+        "theta/v1/types.proto",
+        "theta/v1/protocol.proto",
+        "theta/v1/scheme.proto",
+        "theta/v1/keys.proto",
+        "theta/v1/audit.proto",
+        "theta/v1/peer.proto",
+    ];
     let descriptors = protox::Compiler::new(["proto"])?
         .include_imports(true)
         .include_source_info(true)

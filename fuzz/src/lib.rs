@@ -1,5 +1,6 @@
 //! What the fuzz targets start from: the known answers of `vectors/`, and seeds made of them.
 
+pub mod ceremony;
 pub mod mesh;
 
 use std::fs;

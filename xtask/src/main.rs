@@ -1,8 +1,9 @@
-//! The project's chores: `cargo xtask test`, `cargo xtask tidy`, `cargo xtask bench`, `cargo xtask fuzz`.
+//! The project's chores: `cargo xtask test`, `cargo xtask tidy`, `cargo xtask bench`, `cargo xtask fuzz`, `cargo xtask sim`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
 mod fuzz;
+mod sim;
 mod steps;
 mod tidy;
 mod tools;
@@ -19,6 +20,7 @@ Commands:
   tidy    The house rules alone: dependency arrows, file sizes, dead files, broken links (seconds)
   bench   The benchmarks of bench/ (minutes); figures are kept in bench/RESULTS.md
   fuzz    The fuzz targets of fuzz/, 20 seconds each; with --seconds N another time, with TARGET that one alone
+  sim     Runs of whole simulated groups: --seeds N of them (default: 10,000), the first being --from S (default: 0)
   help    This text
 
 Environment for `test`:
@@ -43,12 +45,19 @@ fn main() -> ExitCode {
                 return ExitCode::from(2);
             }
         },
+        Some("sim") => match sim::Options::parse(arguments) {
+            Ok(options) => sim::sim(&root, &options),
+            Err(problem) => {
+                eprintln!("error: {problem}");
+                return ExitCode::from(2);
+            }
+        },
         Some("help" | "--help" | "-h") | None => {
             print!("{HELP}");
             return ExitCode::SUCCESS;
         }
         Some(other) => {
-            eprintln!("error: no command {other:?}; the commands are test, tidy, bench, fuzz, help");
+            eprintln!("error: no command {other:?}; the commands are test, tidy, bench, fuzz, sim, help");
             return ExitCode::from(2);
         }
     };

@@ -9,6 +9,7 @@ use theta_schemes::{MAX_COIN_NAME_LEN, Purpose};
 use theta_wire::v1;
 
 use crate::{
+    access::ApprovalFiles,
     connect::{ClientArgs, CulpritView, Provenance},
     drand::{self, Beacon, CoinKey, ForeignKey, RoundArgs},
     exit::{self, Failure},
@@ -39,6 +40,8 @@ pub(crate) struct CoinArgs {
     /// Write the proof, with which anybody can check the value
     #[arg(long, value_name = "FILE")]
     proof: Option<PathBuf>,
+    #[command(flatten)]
+    approvals: ApprovalFiles,
     #[command(flatten)]
     client: ClientArgs,
 }
@@ -146,7 +149,7 @@ pub(crate) fn coin(args: &CoinArgs, output: Output) -> Result<(), Failure> {
         Some(round) => (drand::key(&keyring, key)?, round.message()),
         None => (keyring.choose(key, Purpose::Coin)?, asked.clone().into_bytes()),
     };
-    let session = args.client.open()?;
+    let session = args.client.open_with(&args.approvals)?;
     let answer = session.block_on(session.client().flip_coin(key.name.as_str(), name.into()))?;
     let provenance = Provenance::new(key.name.as_str(), &answer);
     provenance.warn_of_culprits();

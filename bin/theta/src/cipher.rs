@@ -13,6 +13,7 @@ use theta_schemes::{
 };
 
 use crate::{
+    access::ApprovalFiles,
     connect::{ClientArgs, Provenance, Session},
     exit::Failure,
     files::{self, Source, Target},
@@ -72,6 +73,8 @@ pub(crate) struct DecryptArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "key")]
     payload_key: Option<PathBuf>,
     #[command(flatten)]
+    approvals: ApprovalFiles,
+    #[command(flatten)]
     client: ClientArgs,
 }
 
@@ -93,6 +96,8 @@ pub(crate) struct DecapsulateArgs {
     /// Name of the key [default: the one that the file names]
     #[arg(long, value_name = "NAME")]
     key: Option<String>,
+    #[command(flatten)]
+    approvals: ApprovalFiles,
     #[command(flatten)]
     client: ClientArgs,
 }
@@ -174,8 +179,8 @@ pub(crate) fn decrypt(args: &DecryptArgs, output: Output) -> Result<(), Failure>
     let (key, provenance) = match &args.payload_key {
         Some(path) => (read_payload_key(path)?, None),
         None => {
-            let session = args.client.open()?;
-            let name = key_name(args.key.as_deref(), &args.client, &header)?;
+            let session = args.client.open_with(&args.approvals)?;
+            let name = key_name(args.key.as_deref(), &session, &header)?;
             let (key, provenance) = ask_payload_key(&session, &name, &header_bytes)?;
             (key, Some(provenance))
         }
@@ -218,8 +223,8 @@ pub(crate) fn decapsulate(args: &DecapsulateArgs, output: Output) -> Result<(), 
     if let Some(target) = &target {
         target.check_json(output.json())?;
     }
-    let session = args.client.open()?;
-    let name = key_name(args.key.as_deref(), &args.client, &header)?;
+    let session = args.client.open_with(&args.approvals)?;
+    let name = key_name(args.key.as_deref(), &session, &header)?;
     let (key, provenance) = ask_payload_key(&session, &name, &header_bytes)?;
     let digits = zeroize::Zeroizing::new(hex::encode(key.secret().expose()));
     if let Some(target) = target {
@@ -275,10 +280,11 @@ fn plaintext_name(file: &Path) -> Option<PathBuf> {
     }
 }
 
-/// The key that was named, or the one in the client directory that the ciphertext is for.
-fn key_name(asked: Option<&str>, client: &ClientArgs, header: &Header<'_>) -> Result<String, Failure> {
+/// The key that was named, or the one that the ciphertext is for: in the client directory, or else, as an older version of a
+/// key is, at the nodes.
+fn key_name(asked: Option<&str>, session: &Session, header: &Header<'_>) -> Result<String, Failure> {
     if let Some(name) = asked {
-        let key = client.keyring().choose(Some(name), Purpose::Decrypt)?;
+        let key = session.keyring().choose(Some(name), Purpose::Decrypt)?;
         let (its, wanted) = (key.public.key_id(), header.key_id());
         if its != wanted {
             return Err(Failure::Usage(format!(
@@ -290,12 +296,16 @@ fn key_name(asked: Option<&str>, client: &ClientArgs, header: &Header<'_>) -> Re
         }
         return Ok(key.name.to_string());
     }
-    let found = client.keyring().with_id(header.key_id())?;
+    if let Some(key) = session.keyring().with_id(header.key_id())? {
+        return Ok(key.name.to_string());
+    }
+    let (listed, _) = session.block_on(session.client().list_keys());
+    let found = listed.into_iter().find(|key| key.info.key_id.as_ref() == header.key_id().as_bytes());
     let (id, suite) = (header.key_id().abbreviated(), header.suite());
-    found.map(|key| key.name.to_string()).ok_or_else(|| {
+    found.map(|key| key.info.name).ok_or_else(|| {
         Failure::Usage(format!(
-            "the ciphertext is for a key that is not in the client directory ({suite}, id {id}): theta keys list shows \
-             those that are"
+            "the ciphertext is for a key that is not in the client directory, and that no node lists ({suite}, id {id}): \
+             theta keys list --live shows those that there are"
         ))
     })
 }

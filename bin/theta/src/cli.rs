@@ -5,7 +5,10 @@ use clap::{
     builder::styling::{AnsiColor, Styles},
 };
 
-use crate::{ask, bench, cipher, exit, exit::Failure, group, keys, node, output::Output, signature, suites};
+use crate::{
+    access, ask, audit, bench, cipher, exit, exit::Failure, group, keys, node, output::Output, policy, signature,
+    suites,
+};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -22,7 +25,8 @@ Examples:
   theta decrypt letter.txt.theta              any two nodes together decrypt it
   theta sign letter.txt && theta verify letter.txt letter.txt.sig
   theta coin 'lottery of 21 November'         a random value that nobody could choose or foresee
-  theta keys import --name release --suite frost-ed25519 id_ed25519   share an existing key
+  theta keys create release=frost-ed25519     a key that nobody ever holds
+  theta keys refresh release                  new shares, the same public key
   theta status                                who is up, and who was caught lying
 
 Commands that talk to nodes look for the client directory in --client, then $THETA_CLIENT, then ./theta-group/client.";
@@ -77,9 +81,26 @@ enum Command {
     VerifyCoin(Box<ask::VerifyCoinArgs>),
     /// List what keys can be: schemes, groups, purposes
     Suites,
-    /// Look at the group's keys, deal more, import existing ones
+    /// Make, renew, move, disable, back up and look at the group's keys
     #[command(subcommand)]
     Keys(keys::KeysCommand),
+    /// Look at policy files: are they right, and what would they decide
+    #[command(subcommand)]
+    Policy(policy::PolicyCommand),
+    /// Read what nodes decided, and check that their logs are whole
+    #[command(subcommand)]
+    Audit(audit::AuditCommand),
+    /// Consent to one request, as an approver of the policy
+    Approve(Box<access::ApproveArgs>),
+    /// Make keys for approvers
+    #[command(subcommand)]
+    Approver(access::ApproverCommand),
+    /// Make directories for clients
+    #[command(subcommand)]
+    Client(access::ClientCommand),
+    /// Make bearer tokens for clients without certificates
+    #[command(subcommand)]
+    Token(access::TokenCommand),
     /// See which nodes are up, how they are connected, and who misbehaved
     Status(ask::StatusArgs),
     /// Measure
@@ -112,6 +133,12 @@ impl Cli {
             Command::VerifyCoin(args) => ask::verify_coin(&args, output),
             Command::Suites => suites::list(output),
             Command::Keys(command) => command.run(output),
+            Command::Policy(command) => command.run(output),
+            Command::Audit(command) => command.run(output),
+            Command::Approve(args) => access::approve(&args, output),
+            Command::Approver(command) => command.run(output),
+            Command::Client(command) => command.run(output),
+            Command::Token(command) => command.run(output),
             Command::Status(args) => ask::status(&args, output),
             Command::Bench(command) => command.run(output),
         }

@@ -102,7 +102,6 @@ impl Cluster {
     }
 
     /// Ends one node as a power failure would: SIGKILL.
-    #[cfg(feature = "demo")]
     pub(crate) fn kill(&mut self, number: u16) -> Result<(), Failure> {
         let Some(mut child) = self.node(number).and_then(|node| node.child.take()) else { return Ok(()) };
         let killed = child.kill().and_then(|()| child.wait());

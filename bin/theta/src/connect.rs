@@ -8,10 +8,16 @@ use std::{
 
 use clap::Args;
 use serde::Serialize;
-use theta_client::{Answer, Client, ClientOptions};
+use theta_client::{Answer, Client, ClientOptions, Credentials, Token};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::{exit::Failure, keys::Keyring, units};
+use crate::{
+    access::{ApprovalFiles, REQUEST_KEY, read_signing_key},
+    exit::Failure,
+    files::Source,
+    keys::Keyring,
+    units,
+};
 
 /// The client directory, which `theta group init` writes.
 #[derive(Debug, Args)]
@@ -36,6 +42,12 @@ pub(crate) struct ClientArgs {
     /// How long the nodes may take
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::parse_duration)]
     timeout: Duration,
+    /// File of a bearer token, as theta token new writes it
+    #[arg(long, value_name = "FILE", env = "THETA_TOKEN_FILE")]
+    token_file: Option<PathBuf>,
+    /// Sign the request with request.key of the client directory: whoever relays it can ask for nothing else
+    #[arg(long)]
+    sign_request: bool,
 }
 
 impl ClientArgs {
@@ -51,6 +63,30 @@ impl ClientArgs {
 
     /// Prepares to ask the nodes. Nothing is sent yet.
     pub(crate) fn open(&self) -> Result<Session, Failure> {
+        self.session(&ApprovalFiles::default(), self.sign_request, None)
+    }
+
+    /// The same, with consents.
+    pub(crate) fn open_with(&self, approvals: &ApprovalFiles) -> Result<Session, Failure> {
+        self.session(approvals, self.sign_request, None)
+    }
+
+    /// The same; requests are signed if the client has a key for that. Ceremonies may take so long.
+    pub(crate) fn open_signed(
+        &self,
+        approvals: &ApprovalFiles,
+        ceremony_timeout: Duration,
+    ) -> Result<Session, Failure> {
+        let signed = self.sign_request || self.dir.client.join(REQUEST_KEY).is_file();
+        self.session(approvals, signed, Some(ceremony_timeout))
+    }
+
+    fn session(
+        &self,
+        approvals: &ApprovalFiles,
+        signed: bool,
+        ceremony_timeout: Option<Duration>,
+    ) -> Result<Session, Failure> {
         if !self.dir.client.join("group.toml").is_file() {
             let dir = self.dir.client.display();
             return Err(Failure::Usage(format!(
@@ -58,8 +94,20 @@ impl ClientArgs {
                  group with theta group init"
             )));
         }
-        Session::open(&self.dir.client, self.timeout)
+        let signer = signed.then(|| read_signing_key(&self.dir.client.join(REQUEST_KEY))).transpose()?;
+        let token = self.token_file.as_deref().map(read_token).transpose()?;
+        let credentials = Credentials { token, signer, approvals: approvals.read()? };
+        let usual = ClientOptions::default();
+        let ceremony_timeout = ceremony_timeout.unwrap_or(usual.ceremony_timeout);
+        let options = ClientOptions { timeout: self.timeout, ceremony_timeout, ..usual };
+        Session::with(&self.dir.client, options, credentials)
     }
+}
+
+fn read_token(path: &Path) -> Result<Token, Failure> {
+    let text = Source::open(path)?.read_secret(1024)?;
+    let token = std::str::from_utf8(text.expose()).unwrap_or_default().trim_end().parse();
+    token.map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
 }
 
 /// A client of a group, with the runtime that its connections live in.
@@ -70,13 +118,16 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Opens a client directory.
+    /// Opens a client directory, whose certificate is its only credential.
     pub(crate) fn open(dir: &Path, timeout: Duration) -> Result<Self, Failure> {
+        Self::with(dir, ClientOptions { timeout, ..ClientOptions::default() }, Credentials::default())
+    }
+
+    fn with(dir: &Path, options: ClientOptions, credentials: Credentials) -> Result<Self, Failure> {
         let runtime = runtime()?;
-        let options = ClientOptions { timeout, ..ClientOptions::default() };
         let client = {
             let _inside = runtime.enter();
-            Client::open_with(dir, options)?
+            Client::open_with(dir, options)?.with_credentials(credentials)
         };
         Ok(Self { dir: dir.to_owned(), runtime, client })
     }

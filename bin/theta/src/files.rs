@@ -4,7 +4,7 @@ use std::{
     ffi::OsString,
     fs::{self, File, OpenOptions},
     io::{self, BufWriter, Read, Seek, SeekFrom, Write},
-    os::unix::fs::PermissionsExt,
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
@@ -76,6 +76,28 @@ impl Source {
 pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
     let bytes = Source::open(path)?.read_all(1 << 20, "this is not the file that was meant")?;
     String::from_utf8(bytes).map_err(|_| Failure::Usage(format!("{} is not a text file", path.display())))
+}
+
+/// Writes a file that must not exist. With `private` nobody but its owner can read it.
+pub(crate) fn write_new(path: &Path, bytes: &[u8], private: bool) -> Result<(), Failure> {
+    let mode = if private { 0o600 } else { 0o644 };
+    let written = (|| -> io::Result<()> {
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
+        // The mode at creation is subject to the umask; this one is not.
+        file.set_permissions(fs::Permissions::from_mode(mode))?;
+        file.write_all(bytes)
+    })();
+    written.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            Failure::Usage(format!("{} exists already, and is left as it is", path.display()))
+        }
+        _ => Failure::writing(path, &error),
+    })
+}
+
+/// Makes a directory for its owner alone.
+pub(crate) fn new_directory(path: &Path) -> Result<(), Failure> {
+    fs::DirBuilder::new().mode(0o700).create(path).map_err(|error| Failure::writing(path, &error))
 }
 
 /// Where a result goes.

@@ -1,6 +1,8 @@
 //! `theta`: one binary for nodes, clients and their keepers. `theta --help` is its manual.
 
+mod access;
 mod ask;
+mod audit;
 mod bench;
 mod cipher;
 mod cli;
@@ -13,10 +15,12 @@ mod files;
 mod group;
 mod keys;
 mod node;
+mod policy;
 mod random;
 mod signature;
 mod suites;
 mod terminal;
+mod vault;
 
 use std::process::ExitCode;
 

@@ -12,7 +12,7 @@ use theta_service::{
     config::{LogConfig, LogFormat},
 };
 use tokio::{
-    signal::unix::{SignalKind, signal},
+    signal::unix::{Signal, SignalKind, signal},
     sync::oneshot,
 };
 use tracing_subscriber::{EnvFilter, filter::LevelFilter};
@@ -36,7 +36,7 @@ Examples:
   theta node run --dir theta-group/node-1
   theta node run --config /etc/theta/node.toml --log-level info,theta_network=debug
 
-The node says on standard error when it is ready. On SIGTERM or Ctrl-C it refuses new requests, \
+The node says on standard error when it is ready. It reads its policy file again when that changes, and on SIGHUP. On SIGTERM or Ctrl-C it refuses new requests, \
 finishes those it has (5 s at most) and exits with 0. It exits with 2 if its configuration, certificate or keys are not \
 right, with 1 if it cannot listen on its addresses.")]
 pub(crate) struct RunArgs {
@@ -95,12 +95,6 @@ impl RunArgs {
             )));
         }
         let mut config = NodeConfig::load(&file).map_err(|error| Failure::Usage(error.to_string()))?;
-        if !config.keys.is_dir() {
-            return Err(Failure::Usage(format!(
-                "the key folder {} is missing: it holds NAME.pub and NAME.share of each key, as the dealer wrote them",
-                config.keys.display()
-            )));
-        }
         if let Some(level) = &self.log_level {
             config.log.level.clone_from(level);
         }
@@ -129,26 +123,36 @@ pub(crate) fn serve(
         .build()
         .map_err(|error| Failure::Internal(format!("cannot start threads: {error}")))?;
     runtime.block_on(async {
-        let told = told_to_stop(args.stop_on_eof)?;
+        let mut told = Box::pin(told_to_stop(args.stop_on_eof)?);
+        let mut hangup = watch(SignalKind::hangup())?;
         let mut node = start(config).await?;
         if announce {
             let (id, api, peers) = (node.id(), node.api_address(), node.peer_address());
             output::note(format_args!("node {id} is ready: clients at {api}, nodes at {peers}; Ctrl-C stops it"));
         }
-        tokio::select! {
-            reason = told => {
-                tracing::info!(reason, "stopping");
-                node.shutdown().await;
-                Ok(())
+        loop {
+            tokio::select! {
+                reason = &mut told => {
+                    tracing::info!(reason, "stopping");
+                    node.shutdown().await;
+                    return Ok(());
+                }
+                Some(()) = hangup.recv() => match node.reload_policy().await {
+                    Ok(reload) => tracing::info!(changed = reload.changed, "the policy file was read again"),
+                    Err(error) => tracing::error!(%error, "the policy stays as it was"),
+                },
+                () = node.wait() => return Err(Failure::internal("the API server stopped by itself")),
             }
-            () = node.wait() => Err(Failure::internal("the API server stopped by itself")),
         }
     })
 }
 
+fn watch(kind: SignalKind) -> Result<Signal, Failure> {
+    signal(kind).map_err(|error| Failure::Internal(format!("cannot watch for signals: {error}")))
+}
+
 /// Ends when somebody wants the node to stop, with the reason. The signals are watched from this call on.
 fn told_to_stop(stop_on_eof: bool) -> Result<impl Future<Output = &'static str>, Failure> {
-    let watch = |kind| signal(kind).map_err(|error| Failure::Internal(format!("cannot watch for signals: {error}")));
     let (mut terminate, mut interrupt) = (watch(SignalKind::terminate())?, watch(SignalKind::interrupt())?);
     let (ended, end_of_input) = oneshot::channel();
     if stop_on_eof {

@@ -14,6 +14,7 @@ use theta_schemes::{
 };
 
 use crate::{
+    access::ApprovalFiles,
     connect::{ClientArgs, Provenance},
     exit::Failure,
     files::{self, Source, Target},
@@ -28,10 +29,12 @@ Examples:
   theta sign contract.pdf                  writes contract.pdf.sig
   theta sign contract.pdf --key beacon           a BLS signature of 48 bytes instead of 96
   theta sign contract.pdf --key sign-ed25519     an Ed25519 signature
+  theta sign vote.bin --key chain --slot 48211   one message for a slot, if the policy says so
+  theta sign app.tar --key release --approval ann.approval --approval ben.approval
   theta sign contract.pdf --key sign-ed25519 --randomize   under a fresh key that only this client can link to the group's
   echo hello | theta sign - | xxd
 
-The output is the bare signature, as the standard verifiers of its kind take it with the key of theta keys public: IETF BLS \
+The output is the bare signature, as the standard verifiers of its kind take it with the key of theta keys export: IETF BLS \
 (bls04), Ed25519 and Ed448 of RFC 8032 and BIP-340 (frost), PKCS#1 v1.5 and PSS (sh00). For example:
   openssl pkeyutl -verify -rawin -pubin -inkey key.pem -in contract.pdf -sigfile contract.pdf.sig     Ed25519
   openssl dgst -sha256 -verify key.pem -signature contract.pdf.sig contract.pdf                       RSA, PKCS#1 v1.5")]
@@ -50,6 +53,11 @@ pub(crate) struct SignArgs {
     /// The same with this secret of 32 to 64 random bytes, in hexadecimal
     #[arg(long, value_name = "HEX", conflicts_with = "randomize")]
     randomizer: Option<String>,
+    /// The slot that the message is for, where a signing rule of the policy counts slots
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["randomize", "randomizer"])]
+    slot: Option<u64>,
+    #[command(flatten)]
+    approvals: ApprovalFiles,
     #[command(flatten)]
     client: ClientArgs,
 }
@@ -102,13 +110,15 @@ pub(crate) fn sign(args: &SignArgs, output: Output) -> Result<(), Failure> {
     if let Some(secret) = &randomizer {
         check_seed(key.public.suite(), secret.expose().len()).map_err(|error| Failure::Usage(error.to_string()))?;
     }
-    let session = args.client.open()?;
+    let session = args.client.open_with(&args.approvals)?;
     let (name, limit) = (source.name.clone(), session.client().options().max_message_bytes);
     let message = source.read_all(limit.saturating_sub(1024).min(MAX_MESSAGE_LEN), "sign its digest instead")?;
-    let (answer, randomized_key) = match randomizer {
-        None => (session.block_on(session.client().sign(key.name.as_str(), message.into()))?, None),
-        Some(secret) => {
-            let asked = session.client().sign_randomized(key.name.as_str(), message.into(), &secret);
+    let (client, name_of_key) = (session.client(), key.name.as_str());
+    let (answer, randomized_key) = match (randomizer, args.slot) {
+        (None, None) => (session.block_on(client.sign(name_of_key, message.into()))?, None),
+        (None, Some(slot)) => (session.block_on(client.sign_for_slot(name_of_key, message.into(), slot))?, None),
+        (Some(secret), _) => {
+            let asked = client.sign_randomized(name_of_key, message.into(), &secret);
             parted(session.block_on(asked)?)
         }
     };

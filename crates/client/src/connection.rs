@@ -6,6 +6,7 @@ use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use theta_network::{Fingerprint, Identity, PeerId, group::GroupNode, tls};
 use theta_wire::v1::{
+    governance_client::GovernanceClient, threshold_keys_client::ThresholdKeysClient,
     threshold_protocol_client::ThresholdProtocolClient, threshold_scheme_client::ThresholdSchemeClient,
 };
 use tokio::net::TcpStream;
@@ -30,8 +31,15 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Prepares the connection; nothing is sent yet.
-    pub(crate) fn new(node: &GroupNode, identity: &Identity, options: &ClientOptions) -> Result<Self, OpenError> {
-        let config = tls::client_config(identity, node.certificate, &[b"h2"])?;
+    pub(crate) fn new(
+        node: &GroupNode,
+        identity: Option<&Identity>,
+        options: &ClientOptions,
+    ) -> Result<Self, OpenError> {
+        let config = match identity {
+            Some(identity) => tls::client_config(identity, node.certificate, &[b"h2"])?,
+            None => tls::anonymous_client_config(node.certificate, &[b"h2"])?,
+        };
         let wrong = |_| OpenError::Address { node: node.id, address: node.api_address.clone() };
         // TLS is ours, by the connector below; to tonic the connection is plain.
         let endpoint = Endpoint::from_shared(format!("http://{}", node.api_address))
@@ -53,6 +61,20 @@ impl Connection {
     /// The protocol API of this node.
     pub(crate) fn protocol(&self) -> ThresholdProtocolClient<Channel> {
         ThresholdProtocolClient::new(self.channel.clone())
+            .max_decoding_message_size(self.max_message_bytes)
+            .max_encoding_message_size(self.max_message_bytes)
+    }
+
+    /// The keys of this node.
+    pub(crate) fn keys(&self) -> ThresholdKeysClient<Channel> {
+        ThresholdKeysClient::new(self.channel.clone())
+            .max_decoding_message_size(self.max_message_bytes)
+            .max_encoding_message_size(self.max_message_bytes)
+    }
+
+    /// The policy and the audit log of this node.
+    pub(crate) fn governance(&self) -> GovernanceClient<Channel> {
+        GovernanceClient::new(self.channel.clone())
             .max_decoding_message_size(self.max_message_bytes)
             .max_encoding_message_size(self.max_message_bytes)
     }

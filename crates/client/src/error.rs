@@ -18,16 +18,6 @@ pub enum OpenError {
     /// The client's certificate or private key is missing or wrong.
     #[error(transparent)]
     Identity(#[from] IdentityError),
-    /// The nodes would refuse this client.
-    #[error(
-        "the certificate {} is not one of the group file's clients: use the client folder that was made with the group, \
-         or add a [[client]] with this fingerprint to every node's group file",
-        fingerprint
-    )]
-    NotAClient {
-        /// The certificate's fingerprint.
-        fingerprint: theta_network::Fingerprint,
-    },
     /// A public key file cannot be read.
     #[error("cannot read {}: {reason}", path.display())]
     Read {
@@ -63,6 +53,24 @@ pub enum ClientError {
     /// Not a key's name.
     #[error(transparent)]
     KeyName(#[from] KeyNameError),
+    /// Not a version of a key.
+    #[error("{0:?} is not a version: write NAME@VERSION with a number from 1")]
+    KeyVersion(String),
+    /// The request could not be signed.
+    #[error("cannot sign the request: {0}")]
+    Unsigned(String),
+    /// The policies of too many nodes refuse: too few are left to do it.
+    #[error("{operation}: {message}")]
+    Denied {
+        /// What was asked for.
+        operation: &'static str,
+        /// The rule that refused, where one did.
+        rule: Option<String>,
+        /// The reason's name, which never changes, for example `no-rule`.
+        reason: String,
+        /// The nodes' words.
+        message: String,
+    },
     /// Not a node of the group.
     #[error("there is no node {0} in the group")]
     UnknownNode(PeerId),
@@ -135,6 +143,16 @@ pub enum Problem {
         /// Its words.
         message: String,
     },
+    /// Its policy refuses.
+    #[error("{message}")]
+    Denied {
+        /// The rule that refused, where one did.
+        rule: Option<String>,
+        /// The reason's name, which never changes, for example `no-rule`.
+        reason: String,
+        /// Its words.
+        message: String,
+    },
     /// It answered, and the answer is false: the node lies or is broken.
     #[error("gave a false answer: {0}")]
     FalseAnswer(String),
@@ -160,6 +178,10 @@ impl Problem {
     pub(crate) fn from_status(status: &tonic::Status, patience: Duration) -> Self {
         if let Some(unpinned) = UnpinnedCertificate::cause(status) {
             return Self::Unreachable(unpinned.to_string());
+        }
+        let noted = |name| Some(one_line(status.metadata().get(name)?.to_str().ok()?));
+        if let Some(reason) = noted("theta-reason") {
+            return Self::Denied { rule: noted("theta-rule"), reason, message: one_line(status.message()) };
         }
         let mut cause: Option<&(dyn std::error::Error + 'static)> = std::error::Error::source(status);
         let mut innermost = None;

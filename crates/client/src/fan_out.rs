@@ -85,8 +85,8 @@ pub(crate) async fn first_good<A, T>(
             Err(problem) => problem,
         };
         problems.add(node, problem);
-        if let Some(reason) = problems.blame_for_request(quorum) {
-            return Err(ClientError::Refused { operation, reason });
+        if let Some(error) = problems.hopeless(operation, quorum) {
+            return Err(error);
         }
     }
     Err(ClientError::NoAnswer { operation, nodes: problems.all() })
@@ -108,6 +108,11 @@ impl Problems {
         self.found.insert(node, problem);
     }
 
+    /// It did well after all.
+    pub(crate) fn forget(&mut self, node: PeerId) {
+        self.found.remove(&node);
+    }
+
     pub(crate) fn all(&self) -> Vec<NodeProblem> {
         self.select(|_| true)
     }
@@ -125,6 +130,23 @@ impl Problems {
                 problem: problem.clone(),
             })
             .collect()
+    }
+
+    /// Why it makes no sense to wait for further nodes, if it makes none: `quorum` of them blame the request, or the policies of
+    /// so many refuse it that fewer than `quorum` are left.
+    pub(crate) fn hopeless(&self, operation: &'static str, quorum: usize) -> Option<ClientError> {
+        if let Some(reason) = self.blame_for_request(quorum) {
+            return Some(ClientError::Refused { operation, reason });
+        }
+        let mut denials = self.found.values().filter(|problem| matches!(problem, Problem::Denied { .. }));
+        let count = denials.clone().count();
+        if self.addresses.len().saturating_sub(count) >= quorum {
+            return None;
+        }
+        match denials.next()?.clone() {
+            Problem::Denied { rule, reason, message } => Some(ClientError::Denied { operation, rule, reason, message }),
+            _ => None,
+        }
     }
 
     /// The words that `quorum` nodes or more agree in, if these blame the request.

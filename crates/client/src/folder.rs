@@ -9,13 +9,16 @@ use crate::OpenError;
 
 pub(crate) struct Parts {
     pub(crate) group: GroupFile,
-    pub(crate) identity: Identity,
+    /// Absent for clients that are recognised otherwise.
+    pub(crate) identity: Option<Identity>,
     pub(crate) keys: Vec<(KeyName, AnyPublicKey)>,
 }
 
 pub(crate) fn read(folder: &Path) -> Result<Parts, OpenError> {
     let group = GroupFile::load(&folder.join("group.toml"))?;
-    let identity = Identity::load(&folder.join("client.crt"), &folder.join("client.key"))?;
+    let (certificate, key) = (folder.join("client.crt"), folder.join("client.key"));
+    let shows_one = certificate.exists() || key.exists();
+    let identity = shows_one.then(|| Identity::load(&certificate, &key)).transpose()?;
     Ok(Parts { group, identity, keys: public_keys(&folder.join("keys"))? })
 }
 

@@ -8,63 +8,88 @@ use std::{
 use theta_network::PeerId;
 use theta_schemes::keys::{AnyPublicKey, KeyName};
 use theta_wire::v1;
-use tonic::Request;
 
 use crate::{
     Client, ClientError, Problem,
+    credentials::KeyRef,
     fan_out::{self, Problems},
 };
 
 /// Keys that are trusted already.
 #[derive(Debug)]
-pub(crate) struct Cache(RwLock<HashMap<KeyName, AnyPublicKey>>);
+pub(crate) struct Cache(RwLock<HashMap<String, AnyPublicKey>>);
 
 impl Cache {
     pub(crate) fn new(keys: impl IntoIterator<Item = (KeyName, AnyPublicKey)>) -> Self {
-        Self(RwLock::new(keys.into_iter().collect()))
+        Self(RwLock::new(keys.into_iter().map(|(name, key)| (name.to_string(), key)).collect()))
     }
 
-    fn get(&self, name: &KeyName) -> Option<AnyPublicKey> {
+    fn get(&self, name: &str) -> Option<AnyPublicKey> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 
-    fn insert(&self, name: KeyName, key: AnyPublicKey) {
+    fn insert(&self, name: String, key: AnyPublicKey) {
         self.0.write().unwrap_or_else(PoisonError::into_inner).insert(name, key);
     }
 }
 
-/// A key, and the nodes that say they hold a share of it.
+/// A version of a key, and the nodes that know it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ListedKey {
-    /// The key as the nodes describe it.
+    /// The version as the nodes describe it; `held` is false: see the field of that name here.
     pub info: v1::KeyInfo,
     /// Who lists it exactly so.
     pub nodes: Vec<PeerId>,
+    /// Who of them has its share.
+    pub held: Vec<PeerId>,
+}
+
+impl ListedKey {
+    fn add(&mut self, node: PeerId, held: bool) {
+        self.nodes.push(node);
+        if held {
+            self.held.push(node);
+        }
+    }
 }
 
 impl Client {
-    /// The public key of this name: from the client's folder, or else from the nodes, if k of them give the same.
+    /// The public key of this name, or of `NAME@VERSION`: from the client's folder, or else from the nodes, if k of them give
+    /// the same.
     ///
     /// # Errors
     /// [`ClientError::Refused`] if there is no such key, [`ClientError::KeyDisagreement`] if too few nodes agree.
     pub async fn public_key(&self, name: &str) -> Result<AnyPublicKey, ClientError> {
-        let name: KeyName = name.parse()?;
-        if let Some(key) = self.0.keys.get(&name) {
+        let key = KeyRef::parse(name)?;
+        if let Some(key) = self.shared.keys.get(&key.qualified()) {
             return Ok(key);
         }
-        let key = self.ask_public_key(&name).await?;
-        self.0.keys.insert(name, key.clone());
-        Ok(key)
+        self.renew_public_key(&key).await
     }
 
-    async fn ask_public_key(&self, name: &KeyName) -> Result<AnyPublicKey, ClientError> {
-        let patience = self.0.options.timeout;
-        let mut replies = fan_out::ask_all(&self.0.connections, patience, |connection| {
-            let mut request = Request::new(v1::GetPublicKeyRequest { key: name.to_string() });
-            request.set_timeout(patience);
+    /// The text of the `.pub` file that k nodes agree on, whatever the client's folder has.
+    ///
+    /// # Errors
+    /// As [`Client::public_key`].
+    pub async fn public_key_file(&self, name: &str) -> Result<String, ClientError> {
+        let key = KeyRef::parse(name)?;
+        Ok(self.renew_public_key(&key).await?.to_text(&key.name))
+    }
+
+    /// Asks the nodes, and believes them from now on if k agree.
+    pub(crate) async fn renew_public_key(&self, key: &KeyRef) -> Result<AnyPublicKey, ClientError> {
+        let public = self.ask_public_key(key).await?;
+        self.shared.keys.insert(key.qualified(), public.clone());
+        Ok(public)
+    }
+
+    async fn ask_public_key(&self, key: &KeyRef) -> Result<AnyPublicKey, ClientError> {
+        let (patience, enclosed, name) = (self.shared.options.timeout, self.enclose_token(), &key.name);
+        let mut replies = fan_out::ask_all(&self.shared.connections, patience, |connection| {
+            let request = enclosed.request(v1::GetPublicKeyRequest { key: key.qualified() }, patience);
             async move { Ok(connection.protocol().get_public_key(request).await?.into_inner().public_key_file) }
         });
-        let mut problems = Problems::new(&self.0.connections);
+        let mut problems = Problems::new(&self.shared.connections);
         let mut votes: BTreeMap<String, Vec<PeerId>> = BTreeMap::new();
         while let Some((node, reply)) = replies.recv().await {
             match reply {
@@ -81,8 +106,8 @@ impl Client {
                 }
                 Err(problem) => problems.add(node, problem),
             }
-            if let Some(reason) = problems.blame_for_request(self.quorum()) {
-                return Err(ClientError::Refused { operation: "get public key", reason });
+            if let Some(error) = problems.hopeless("get public key", self.quorum()) {
+                return Err(error);
             }
         }
         for (text, supporters) in votes {
@@ -90,36 +115,45 @@ impl Client {
                 .map_or_else(|error| error.to_string(), |(_, key)| format!("gives key {}", key.key_id().abbreviated()));
             supporters.into_iter().for_each(|node| problems.add(node, false_answer(id.clone())));
         }
-        let needed = self.0.group.threshold();
-        Err(ClientError::KeyDisagreement { name: name.to_string(), needed, nodes: problems.all() })
+        let needed = self.shared.group.threshold();
+        Err(ClientError::KeyDisagreement { name: key.qualified(), needed, nodes: problems.all() })
     }
 
-    /// The keys that the nodes hold, by name, each with the nodes that list it; more than one entry of a name means that
+    /// The versions of keys that the nodes know, by name and version, each with the nodes that list it; more than one entry of a version means that
     /// the nodes disagree. Nodes that did not answer come second.
     pub async fn list_keys(&self) -> (Vec<ListedKey>, Vec<crate::NodeProblem>) {
-        let patience = self.0.options.timeout;
-        let mut replies = fan_out::ask_all(&self.0.connections, patience, |connection| async move {
-            let mut request = Request::new(v1::ListKeysRequest {});
-            request.set_timeout(patience);
-            Ok(connection.protocol().list_keys(request).await?.into_inner().keys)
+        let patience = self.shared.options.timeout;
+        let enclosed = self.enclose_token();
+        let mut replies = fan_out::ask_all(&self.shared.connections, patience, |connection| {
+            let request = enclosed.request(v1::ListKeysRequest {}, patience);
+            async move { Ok(connection.protocol().list_keys(request).await?.into_inner().keys) }
         });
-        let mut problems = Problems::new(&self.0.connections);
+        let mut problems = Problems::new(&self.shared.connections);
         let mut listed: Vec<ListedKey> = Vec::new();
         while let Some((node, reply)) = replies.recv().await {
             match reply {
                 Err(problem) => problems.add(node, problem),
                 Ok(keys) => {
-                    for info in keys {
+                    for mut info in keys {
+                        // Whether a node has its share is about that node, not about the key.
+                        let held = std::mem::take(&mut info.held);
                         match listed.iter_mut().find(|key| key.info == info) {
-                            Some(key) => key.nodes.push(node),
-                            None => listed.push(ListedKey { info, nodes: vec![node] }),
+                            Some(key) => key.add(node, held),
+                            None => {
+                                let mut key = ListedKey { info, nodes: Vec::new(), held: Vec::new() };
+                                key.add(node, held);
+                                listed.push(key);
+                            }
                         }
                     }
                 }
             }
         }
-        listed.iter_mut().for_each(|key| key.nodes.sort_unstable());
-        listed.sort_by(|a, b| a.info.name.cmp(&b.info.name));
+        for key in &mut listed {
+            key.nodes.sort_unstable();
+            key.held.sort_unstable();
+        }
+        listed.sort_by(|a, b| (&a.info.name, a.info.version).cmp(&(&b.info.name, b.info.version)));
         (listed, problems.all())
     }
 }

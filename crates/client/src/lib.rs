@@ -14,15 +14,22 @@
 //! by its proof. A node whose answer does not is named, and the next one's is awaited.
 
 mod answer;
+mod ceremonies;
 mod connection;
+mod credentials;
 mod error;
 mod fan_out;
 mod folder;
+mod governance;
 mod keys;
 mod operations;
 mod status;
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use theta_network::{Identity, PeerId, group::GroupFile};
 use theta_schemes::keys::{AnyPublicKey, KeyName};
@@ -35,11 +42,16 @@ use connection::Connection;
 
 pub use self::{
     answer::{Answer, Culprit},
+    ceremonies::{CeremonyEnd, CeremonyOutcome, CeremonyProgress, Evidence, StateChanged, state_statement},
+    credentials::Credentials,
     error::{ClientError, NodeProblem, OpenError, Problem},
     keys::ListedKey,
     operations::{Coin, RandomizedSignature},
     status::NodeStatus,
 };
+pub use theta_custody::KeyChange;
+pub use theta_policy::{Approval, Operation, SigningKey, Token, audit};
+pub use theta_store::State;
 
 /// How a client behaves.
 #[derive(Clone, Debug)]
@@ -48,19 +60,29 @@ pub struct ClientOptions {
     pub timeout: Duration,
     /// How long connecting to a node may take. Default 5 s.
     pub connect_timeout: Duration,
+    /// How long a ceremony may take, the time included in which nodes that are down may come back. Default 5 min.
+    pub ceremony_timeout: Duration,
     /// The largest message, either way. Default 32 MiB.
     pub max_message_bytes: usize,
 }
 
 impl Default for ClientOptions {
     fn default() -> Self {
-        Self { timeout: Duration::from_secs(30), connect_timeout: Duration::from_secs(5), max_message_bytes: 32 << 20 }
+        Self {
+            timeout: Duration::from_secs(30),
+            connect_timeout: Duration::from_secs(5),
+            ceremony_timeout: Duration::from_secs(300),
+            max_message_bytes: 32 << 20,
+        }
     }
 }
 
 /// A client of one group. Clones share the connections.
 #[derive(Clone, Debug)]
-pub struct Client(Arc<Inner>);
+pub struct Client {
+    shared: Arc<Inner>,
+    credentials: Arc<Credentials>,
+}
 
 #[derive(Debug)]
 struct Inner {
@@ -68,11 +90,14 @@ struct Inner {
     connections: Vec<Connection>,
     keys: keys::Cache,
     options: ClientOptions,
+    /// The client folder, if it was made from one.
+    folder: Option<PathBuf>,
 }
 
 impl Client {
-    /// Opens a client folder: `group.toml`, `client.crt`, `client.key`, and `keys/*.pub` if there are any. Connections
-    /// are made when they are needed, so this succeeds while nodes are down. Call it within a Tokio runtime.
+    /// Opens a client folder: `group.toml`, `client.crt` and `client.key` unless the client is recognised by a token, and
+    /// `keys/*.pub` if there are any. Connections are made when they are needed, so this succeeds while nodes are down. Call it
+    /// within a Tokio runtime.
     ///
     /// # Errors
     /// [`OpenError`]: which file is wrong, and what would be right.
@@ -86,39 +111,47 @@ impl Client {
     /// [`OpenError`].
     pub fn open_with(folder: &Path, options: ClientOptions) -> Result<Self, OpenError> {
         let parts = folder::read(folder)?;
-        Self::new(parts.group, &parts.identity, parts.keys, options)
+        Self::make(parts.group, parts.identity.as_ref(), parts.keys, options, Some(folder.to_owned()))
     }
 
-    /// A client from its parts. Keys given here are trusted; others are asked from the nodes and need the agreement of
+    /// A client from its parts; without an identity it shows no certificate, and its requests must say who asks
+    /// ([`Client::with_credentials`]). Keys given here are trusted; others are asked from the nodes and need the agreement of
     /// k of them. Call it within a Tokio runtime.
     ///
     /// # Errors
-    /// [`OpenError::NotAClient`] if the group file does not name this identity as a client.
+    /// [`OpenError`]: the group file has an address that is none.
     pub fn new(
         group: GroupFile,
-        identity: &Identity,
+        identity: Option<&Identity>,
         keys: impl IntoIterator<Item = (KeyName, AnyPublicKey)>,
         options: ClientOptions,
     ) -> Result<Self, OpenError> {
-        let fingerprint = identity.fingerprint();
-        if !group.clients().iter().any(|client| client.certificate == fingerprint) {
-            return Err(OpenError::NotAClient { fingerprint });
-        }
+        Self::make(group, identity, keys, options, None)
+    }
+
+    fn make(
+        group: GroupFile,
+        identity: Option<&Identity>,
+        keys: impl IntoIterator<Item = (KeyName, AnyPublicKey)>,
+        options: ClientOptions,
+        folder: Option<PathBuf>,
+    ) -> Result<Self, OpenError> {
         let connections =
             group.nodes().iter().map(|node| Connection::new(node, identity, &options)).collect::<Result<_, _>>()?;
-        Ok(Self(Arc::new(Inner { group, connections, keys: keys::Cache::new(keys), options })))
+        let shared = Inner { group, connections, keys: keys::Cache::new(keys), options, folder };
+        Ok(Self { shared: Arc::new(shared), credentials: Arc::default() })
     }
 
     /// The group.
     #[must_use]
     pub fn group(&self) -> &GroupFile {
-        &self.0.group
+        &self.shared.group
     }
 
     /// The options that it was made with.
     #[must_use]
     pub fn options(&self) -> &ClientOptions {
-        &self.0.options
+        &self.shared.options
     }
 
     /// One node's scheme API, for callers that carry shares themselves.
@@ -138,10 +171,10 @@ impl Client {
     }
 
     fn connection(&self, node: PeerId) -> Result<&Connection, ClientError> {
-        self.0.connections.iter().find(|connection| connection.node == node).ok_or(ClientError::UnknownNode(node))
+        self.shared.connections.iter().find(|connection| connection.node == node).ok_or(ClientError::UnknownNode(node))
     }
 
     fn quorum(&self) -> usize {
-        usize::from(self.0.group.threshold())
+        usize::from(self.shared.group.threshold())
     }
 }

@@ -3,10 +3,10 @@
 use std::future::Future;
 
 use bytes::Bytes;
+use theta_policy::{Ask, Operation};
 use theta_schemes::{
     ciphers::payload::{Header, PayloadKey, open_bytes, split_ciphertext},
     groups::Secret,
-    keys::KeyName,
     signatures::frost::{check_seed, randomized_key, verify_with_key},
 };
 use theta_wire::v1;
@@ -15,6 +15,7 @@ use tonic::{Request, Status};
 use crate::{
     Answer, Client, ClientError, Connection,
     answer::{culprits, nodes},
+    credentials::{Enclosed, KeyRef},
     fan_out::{self, incomplete},
 };
 
@@ -52,13 +53,26 @@ impl Client {
     pub async fn decapsulate(&self, key: &str, header: Bytes) -> Result<Answer<PayloadKey>, ClientError> {
         let bytes = header.clone();
         let parsed = Header::parse(&bytes)?;
-        let key: KeyName = key.parse()?;
-        let request = v1::DecapsulateRequest { key: key.to_string(), header, wait: v1::Wait::Done.into() };
+        let key = KeyRef::parse(key)?;
+        let parameters = key.parameters(&[]);
+        let ask = Ask {
+            label: parsed.label(),
+            parameters: &parameters,
+            ..self.ask_for(Operation::Decapsulate, Some(key.name.as_ref()), &bytes)
+        };
+        let enclosed = self.enclose(&ask)?;
+        let request = v1::DecapsulateRequest {
+            key: key.qualified(),
+            header,
+            wait: v1::Wait::Done.into(),
+            signed_request: enclosed.signed_request.clone(),
+            approvals: enclosed.approvals.clone(),
+        };
         let call = |connection: Connection, request| async move {
             let answer = connection.protocol().decapsulate(request).await?.into_inner();
             unchecked(answer.instance_id, answer.outcome)
         };
-        self.operate("decapsulate", request, call, |outcome| unwrapped(&parsed, outcome)).await
+        self.operate("decapsulate", &enclosed, request, call, |outcome| unwrapped(&parsed, outcome)).await
     }
 
     /// Decrypts a ciphertext that fits in memory: the nodes unwrap its payload key, the payload is opened here.
@@ -78,19 +92,49 @@ impl Client {
     /// # Errors
     /// As [`Client::decapsulate`].
     pub async fn sign(&self, key: &str, message: Bytes) -> Result<Answer<Bytes>, ClientError> {
+        self.sign_plainly(key, message, None).await
+    }
+
+    /// Signs the message of a slot, where a signing rule of the nodes' policies allows one message for each.
+    ///
+    /// # Errors
+    /// As [`Client::decapsulate`]; [`ClientError::Denied`] if the slot is another message's.
+    pub async fn sign_for_slot(&self, key: &str, message: Bytes, slot: u64) -> Result<Answer<Bytes>, ClientError> {
+        self.sign_plainly(key, message, Some(slot)).await
+    }
+
+    async fn sign_plainly(&self, key: &str, message: Bytes, slot: Option<u64>) -> Result<Answer<Bytes>, ClientError> {
         let public = self.public_key(key).await?;
         let signed = message.clone();
-        let request =
-            v1::SignRequest { key: key.to_owned(), message, wait: v1::Wait::Done.into(), randomizer: Bytes::new() };
-        let call = move |connection: Connection, request| async move {
-            let answer = connection.protocol().sign(request).await?.into_inner();
-            unchecked(answer.instance_id, answer.outcome)
-        };
+        let (enclosed, request) = self.sign_request(key, message, &[], slot)?;
         let check = |outcome: &v1::Outcome| {
             public.verify(&signed, &outcome.result, &[]).map_err(|error| error.to_string())?;
             Ok(outcome.result.clone())
         };
-        self.operate("sign", request, call, check).await
+        self.operate("sign", &enclosed, request, ask_to_sign, check).await
+    }
+
+    fn sign_request(
+        &self,
+        key: &str,
+        message: Bytes,
+        seed: &[u8],
+        slot: Option<u64>,
+    ) -> Result<(Enclosed, v1::SignRequest), ClientError> {
+        let key = KeyRef::parse(key)?;
+        let parameters = key.parameters(seed);
+        let ask = self.ask_for(Operation::Sign, Some(key.name.as_ref()), &message);
+        let enclosed = self.enclose(&Ask { parameters: &parameters, slot, ..ask })?;
+        let request = v1::SignRequest {
+            key: key.qualified(),
+            message,
+            wait: v1::Wait::Done.into(),
+            randomizer: Bytes::copy_from_slice(seed),
+            signed_request: enclosed.signed_request.clone(),
+            approvals: enclosed.approvals.clone(),
+            slot,
+        };
+        Ok((enclosed, request))
     }
 
     /// Signs a message under a key that is re-randomised with a secret of this client, 32 to 64 random bytes, which the nodes
@@ -110,23 +154,14 @@ impl Client {
         let public = self.public_key(key).await?;
         check_seed(public.suite(), randomizer.expose().len())?;
         let signed = message.clone();
-        let request = v1::SignRequest {
-            key: key.to_owned(),
-            message,
-            wait: v1::Wait::Done.into(),
-            randomizer: Bytes::copy_from_slice(randomizer.expose()),
-        };
-        let call = move |connection: Connection, request| async move {
-            let answer = connection.protocol().sign(request).await?.into_inner();
-            unchecked(answer.instance_id, answer.outcome)
-        };
+        let (enclosed, request) = self.sign_request(key, message, randomizer.expose(), None)?;
         let check = |outcome: &v1::Outcome| {
             let key =
                 randomized_key(&public, randomizer, &outcome.proof).ok_or("no key follows from the randomizer")?;
             verify_with_key(&public, &key, &signed, &outcome.result).map_err(|error| error.to_string())?;
             Ok(RandomizedSignature { signature: outcome.result.clone(), key: key.into() })
         };
-        self.operate("sign", request, call, check).await
+        self.operate("sign", &enclosed, request, ask_to_sign, check).await
     }
 
     /// Draws the coin of a name: the same value for the same name, whoever asks and whenever.
@@ -136,7 +171,18 @@ impl Client {
     pub async fn flip_coin(&self, key: &str, name: Bytes) -> Result<Answer<Coin>, ClientError> {
         let public = self.public_key(key).await?;
         let drawn = name.clone();
-        let request = v1::FlipCoinRequest { key: key.to_owned(), name, wait: v1::Wait::Done.into() };
+        let key = KeyRef::parse(key)?;
+        let parameters = key.parameters(&[]);
+        let ask = self.ask_for(Operation::FlipCoin, Some(key.name.as_ref()), &name);
+        let enclosed = self.enclose(&Ask { parameters: &parameters, ..ask })?;
+        let request = v1::FlipCoinRequest {
+            key: key.qualified(),
+            name,
+            wait: v1::Wait::Done.into(),
+            signed_request: enclosed.signed_request.clone(),
+            approvals: enclosed.approvals.clone(),
+            slot: None,
+        };
         let call = move |connection: Connection, request| async move {
             let answer = connection.protocol().flip_coin(request).await?.into_inner();
             unchecked(answer.instance_id, answer.outcome)
@@ -145,12 +191,13 @@ impl Client {
             public.verify(&drawn, &outcome.result, &outcome.proof).map_err(|error| error.to_string())?;
             Ok(Coin { value: outcome.result.clone(), proof: outcome.proof.clone() })
         };
-        self.operate("flip coin", request, call, check).await
+        self.operate("flip coin", &enclosed, request, call, check).await
     }
 
     async fn operate<R, F, T>(
         &self,
         operation: &'static str,
+        enclosed: &Enclosed,
         message: R,
         call: impl Fn(Connection, Request<R>) -> F,
         check: impl Fn(&v1::Outcome) -> Result<T, String>,
@@ -159,18 +206,16 @@ impl Client {
         R: Clone,
         F: Future<Output = Result<Unchecked, Status>> + Send + 'static,
     {
-        let patience = self.0.options.timeout;
-        let replies = fan_out::ask_all(&self.0.connections, patience, |connection| {
-            let mut request = Request::new(message.clone());
-            request.set_timeout(patience);
-            call(connection, request)
+        let patience = self.shared.options.timeout;
+        let replies = fan_out::ask_all(&self.shared.connections, patience, |connection| {
+            call(connection, enclosed.request(message.clone(), patience))
         });
         let check = |answer: Unchecked| {
             let instance_id = <[u8; 32]>::try_from(answer.instance_id.as_ref())
                 .map_err(|_| "the instance id has not 32 bytes".to_owned())?;
             Ok((check(&answer.outcome)?, instance_id, answer.outcome))
         };
-        let chosen = fan_out::first_good(operation, &self.0.connections, self.quorum(), replies, check).await?;
+        let chosen = fan_out::first_good(operation, &self.shared.connections, self.quorum(), replies, check).await?;
         let (result, instance_id, outcome) = chosen.value;
         Ok(Answer {
             result,
@@ -182,6 +227,11 @@ impl Client {
             latency: chosen.latency,
         })
     }
+}
+
+async fn ask_to_sign(connection: Connection, request: Request<v1::SignRequest>) -> Result<Unchecked, Status> {
+    let answer = connection.protocol().sign(request).await?.into_inner();
+    unchecked(answer.instance_id, answer.outcome)
 }
 
 /// The payload key, if it is the one that the header commits to.

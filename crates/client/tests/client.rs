@@ -308,9 +308,14 @@ async fn bad_client_folders() {
     let prepared = Prepared::new(2, 4);
     let folder = prepared.folder.path().join("client");
     let other = prepared.folder.path().join("node-1");
-    fs::copy(other.join("node.crt"), folder.join("client.crt")).unwrap();
+    fs::remove_file(folder.join("client.key")).unwrap();
+    let message = Client::open(&folder).unwrap_err().to_string();
+    assert!(message.contains("client.key"), "half an identity is none: {message}");
     fs::copy(other.join("node.key"), folder.join("client.key")).unwrap();
-    assert!(matches!(Client::open(&folder), Err(OpenError::NotAClient { .. })));
+    assert!(matches!(Client::open(&folder), Err(OpenError::Identity(_))), "another's key");
+    fs::remove_file(folder.join("client.key")).unwrap();
+    fs::remove_file(folder.join("client.crt")).unwrap();
+    Client::open(&folder).unwrap();
     fs::write(folder.join("keys/broken.pub"), "nonsense").unwrap();
     let message = Client::open(&folder).unwrap_err().to_string();
     assert!(message.contains("broken.pub") && !message.contains('\n'), "{message}");

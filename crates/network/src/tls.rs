@@ -114,6 +114,23 @@ impl UnpinnedCertificate {
     }
 }
 
+/// Whom a server admits, asked anew in every handshake: the answers may change while it runs.
+pub trait Admits: fmt::Debug + Send + Sync {
+    /// Whether the owner of this certificate may connect.
+    fn admits(&self, certificate: &Fingerprint) -> bool;
+
+    /// Whether somebody without a certificate may connect, to be recognised by something else or by nothing.
+    fn admits_anonymous(&self) -> bool {
+        false
+    }
+}
+
+impl Admits for Pins {
+    fn admits(&self, certificate: &Fingerprint) -> bool {
+        self.owner(certificate).is_some()
+    }
+}
+
 /// A server that shows `identity` and admits only the owners of `pins`.
 ///
 /// `alpn`: the application protocols offered, best first; a client that offers none of them is refused.
@@ -121,8 +138,20 @@ impl UnpinnedCertificate {
 /// # Errors
 /// Only if the TLS library refuses its own provider.
 pub fn server_config(identity: &Identity, pins: Pins, alpn: &[&[u8]]) -> Result<Arc<ServerConfig>, Error> {
+    server_config_admitting(identity, Arc::new(pins), alpn)
+}
+
+/// As [`server_config`], for whomever `admits` says at the moment of the handshake.
+///
+/// # Errors
+/// As [`server_config`].
+pub fn server_config_admitting(
+    identity: &Identity,
+    admits: Arc<dyn Admits>,
+    alpn: &[&[u8]],
+) -> Result<Arc<ServerConfig>, Error> {
     let provider = Arc::new(aws_lc_rs::default_provider());
-    let verifier = Arc::new(Verifier { accepted: Accepted::AnyOf(pins), provider: Arc::clone(&provider) });
+    let verifier = Arc::new(Verifier { accepted: Accepted::By(admits), provider: Arc::clone(&provider) });
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&TLS13])?
         .with_client_cert_verifier(verifier)
@@ -138,13 +167,31 @@ pub fn server_config(identity: &Identity, pins: Pins, alpn: &[&[u8]]) -> Result<
 /// # Errors
 /// Only if the TLS library refuses its own provider.
 pub fn client_config(identity: &Identity, expected: Fingerprint, alpn: &[&[u8]]) -> Result<Arc<ClientConfig>, Error> {
+    client(Some(identity), expected, alpn)
+}
+
+/// A client that shows no certificate and talks only to the owner of the certificate `expected`. What it says is as private
+/// as with one; who it is must be said by other means.
+///
+/// # Errors
+/// As [`client_config`].
+pub fn anonymous_client_config(expected: Fingerprint, alpn: &[&[u8]]) -> Result<Arc<ClientConfig>, Error> {
+    client(None, expected, alpn)
+}
+
+fn client(identity: Option<&Identity>, expected: Fingerprint, alpn: &[&[u8]]) -> Result<Arc<ClientConfig>, Error> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let verifier = Arc::new(Verifier { accepted: Accepted::Only(expected), provider: Arc::clone(&provider) });
-    let mut config = ClientConfig::builder_with_provider(provider)
+    let builder = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&TLS13])?
         .dangerous()
-        .with_custom_certificate_verifier(verifier)
-        .with_client_cert_resolver(Arc::new(SingleCertAndKey::from(Arc::clone(identity.certified_key()))));
+        .with_custom_certificate_verifier(verifier);
+    let mut config = match identity {
+        Some(identity) => {
+            builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(Arc::clone(identity.certified_key()))))
+        }
+        None => builder.with_no_client_auth(),
+    };
     config.alpn_protocols = alpn.iter().map(|protocol| protocol.to_vec()).collect();
     config.resumption = Resumption::disabled();
     config.enable_sni = false;
@@ -160,7 +207,7 @@ pub fn server_name() -> ServerName<'static> {
 #[derive(Debug)]
 enum Accepted {
     Only(Fingerprint),
-    AnyOf(Pins),
+    By(Arc<dyn Admits>),
 }
 
 #[derive(Debug)]
@@ -174,9 +221,9 @@ impl Verifier {
         let shown = Fingerprint::of(certificate);
         let expected = match &self.accepted {
             Accepted::Only(expected) if *expected == shown => return Ok(()),
-            Accepted::AnyOf(pins) if pins.owner(&shown).is_some() => return Ok(()),
+            Accepted::By(admits) if admits.admits(&shown) => return Ok(()),
             Accepted::Only(expected) => Some(*expected),
-            Accepted::AnyOf(_) => None,
+            Accepted::By(_) => None,
         };
         Err(UnpinnedCertificate { shown, expected }.into_tls())
     }
@@ -226,6 +273,10 @@ impl ServerCertVerifier for Verifier {
 }
 
 impl ClientCertVerifier for Verifier {
+    fn client_auth_mandatory(&self) -> bool {
+        !matches!(&self.accepted, Accepted::By(admits) if admits.admits_anonymous())
+    }
+
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
         &[]
     }

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use proptest::prelude::*;
 use theta_network::{
     Fingerprint, PeerId,
-    group::{GroupClient, GroupFile, GroupFileError, GroupNode, GroupProblem},
+    group::{CeremonyKey, GroupClient, GroupFile, GroupFileError, GroupNode, GroupProblem},
 };
 
 /// Three nodes and a client; every value is written so that a test can replace it. Lines are counted in the tests.
@@ -145,6 +145,7 @@ fn a_group_made_in_memory_is_checked_alike() {
         peer_address: format!("127.0.0.1:{}", 7000 + u16::from(number)),
         api_address: format!("127.0.0.1:{}", 7100 + u16::from(number)),
         certificate: print(number),
+        ceremony_key: None,
     };
     let clients = vec![GroupClient { name: "alice".to_owned(), certificate: print(0xaa) }];
     let group = GroupFile::new("demo", 2, vec![node(2), node(1)], clients.clone()).unwrap();
@@ -152,6 +153,26 @@ fn a_group_made_in_memory_is_checked_alike() {
     let error = GroupFile::new("demo", 3, vec![node(1), node(2)], clients).unwrap_err();
     let GroupFileError::Invalid { line: None, problem, .. } = error else { panic!("{error}") };
     assert_eq!(*problem, GroupProblem::Threshold { k: 3, n: 2 });
+}
+
+#[test]
+fn ceremony_keys_are_read_written_and_nobodys_twice() {
+    let digits = "0a".repeat(64);
+    let with = |digits: &str| {
+        GOOD.replacen("\n\n[[node]]\nid = 3", &format!("\nceremony_key = \"{digits}\"\n\n[[node]]\nid = 3"), 1)
+    };
+    let group = parse(&with(&digits)).unwrap();
+    assert_eq!(group.nodes()[0].ceremony_key, Some(CeremonyKey::from([10; 64])));
+    assert_eq!(group.nodes()[1].ceremony_key, None);
+    assert_eq!(parse(&group.to_text()).unwrap(), group);
+    for bad in ["", "0a", &"0a".repeat(63), &"0a".repeat(65), &"zz".repeat(64)] {
+        let message = parse(&with(bad)).unwrap_err().to_string();
+        assert!(message.starts_with("group.toml:9: ceremony_key = ") && message.contains("128"), "{message}");
+    }
+    let again = format!("\nceremony_key = \"{digits}\"\n\n[[client]]");
+    let twice = with(&digits).replacen("\n\n[[client]]", &again, 1);
+    let message = parse(&twice).unwrap_err().to_string();
+    assert!(message.contains("appears twice; every node"), "{message}");
 }
 
 proptest! {

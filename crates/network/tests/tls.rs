@@ -1,7 +1,13 @@
 //! Pinned TLS: who gets in, and who does not.
 #![allow(clippy::unwrap_used, reason = "a failure in a test's own helper is a failed test")]
 
-use std::{io, sync::Arc};
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use rustls::{
     ClientConfig, ServerConfig,
@@ -160,4 +166,41 @@ fn pins_tell_nodes_from_clients() {
     assert_eq!(pins.owner(&node).unwrap().to_string(), "node 3");
     assert_eq!(pins.owner(&client).unwrap().to_string(), "client alice");
     assert_eq!(pins.owner(&Fingerprint::from([3; 32])), None);
+}
+
+/// Admits one certificate, and the anonymous, for as long as it is told to.
+#[derive(Debug)]
+struct Door {
+    guest: Fingerprint,
+    open: AtomicBool,
+}
+
+impl tls::Admits for Door {
+    fn admits(&self, certificate: &Fingerprint) -> bool {
+        *certificate == self.guest && self.open.load(Ordering::Relaxed)
+    }
+    fn admits_anonymous(&self) -> bool {
+        self.open.load(Ordering::Relaxed)
+    }
+}
+
+#[tokio::test]
+async fn whom_a_server_admits_may_change_while_it_runs() {
+    let (server, client) = (member(), member());
+    let door = Arc::new(Door { guest: client.identity.fingerprint(), open: AtomicBool::new(true) });
+    let server_side =
+        tls::server_config_admitting(&server.identity, Arc::clone(&door) as Arc<dyn tls::Admits>, ALPN).unwrap();
+    let known = tls::client_config(&client.identity, server.identity.fingerprint(), ALPN).unwrap();
+    let anonymous = tls::anonymous_client_config(server.identity.fingerprint(), ALPN).unwrap();
+    for open in [true, false, true] {
+        door.open.store(open, Ordering::Relaxed);
+        let (seen, received) = meet(Arc::clone(&server_side), Arc::clone(&known)).await;
+        assert_eq!((seen.ok().flatten().is_some(), received.is_ok()), (open, open));
+        let (seen, received) = meet(Arc::clone(&server_side), Arc::clone(&anonymous)).await;
+        assert_eq!((matches!(seen, Ok(None)), received.is_ok()), (open, open));
+    }
+    // Who shows no certificate still insists on the server's.
+    let wrong = tls::anonymous_client_config(client.identity.fingerprint(), ALPN).unwrap();
+    let (_, received) = meet(server_side, wrong).await;
+    assert!(UnpinnedCertificate::cause(&received.unwrap_err()).is_some());
 }

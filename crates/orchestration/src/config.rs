@@ -45,6 +45,11 @@ pub struct OrchestratorConfig {
     /// Pairs of FROST nonces that each signer makes in advance for each other node and key, so that a signature takes one round:
     /// at most as many as a coordinator keeps commitments of one peer, and twice as many at the signer's. 0 turns it off.
     pub nonces_per_peer: usize,
+    /// How often the custodian of the keys looks after its ceremonies and its peers.
+    #[serde(rename = "custody_tick_ms", with = "milliseconds")]
+    pub custody_tick: Duration,
+    /// Messages of peers and questions that may wait for the custodian; further messages are dropped, and said again.
+    pub custody_inbox: usize,
     /// How long a message waits for its request.
     #[serde(rename = "backlog_age_ms", with = "milliseconds")]
     pub backlog_age: Duration,
@@ -71,6 +76,8 @@ impl Default for OrchestratorConfig {
             results_count: 16_384,
             results_bytes: 32 << 20,
             nonces_per_peer: 32,
+            custody_tick: Duration::from_millis(250),
+            custody_inbox: 256,
             backlog_age: Duration::from_secs(10),
             backlog_messages_per_peer: 16_384,
             backlog_bytes_per_peer: 8 << 20,
@@ -116,6 +123,7 @@ impl OrchestratorConfig {
         count("results_count", self.results_count, 1, 100_000_000)?;
         count("results_bytes", self.results_bytes, 1, 1 << 40)?;
         count("nonces_per_peer", self.nonces_per_peer, 0, 1_024)?;
+        count("custody_inbox", self.custody_inbox, 1, 1_000_000)?;
         count("backlog_messages_per_peer", self.backlog_messages_per_peer, 1, 100_000_000)?;
         count("backlog_bytes_per_peer", self.backlog_bytes_per_peer, 1, 1 << 40)?;
         time("instance_ttl_ms", self.instance_ttl)?;
@@ -123,6 +131,7 @@ impl OrchestratorConfig {
         time("resend_interval_ms", self.resend_interval)?;
         time("tick_ms", self.tick)?;
         time("results_age_ms", self.results_age)?;
+        time("custody_tick_ms", self.custody_tick)?;
         time("backlog_age_ms", self.backlog_age)
     }
 

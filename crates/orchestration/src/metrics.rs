@@ -1,7 +1,7 @@
 //! What Prometheus sees, and the stages of a request.
 
 use core::time::Duration;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -104,6 +104,11 @@ struct CulpritLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CeremonyLabels {
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct LimitLabels {
     limit: &'static str,
 }
@@ -147,7 +152,13 @@ impl SuiteMetrics {
 /// All metrics of an orchestrator.
 #[derive(Debug)]
 pub(crate) struct Metrics {
-    suites: Vec<Arc<SuiteMetrics>>,
+    /// As many as [`Suite::ALL`]; each is made when a key of its suite is used first.
+    suites: [OnceLock<Arc<SuiteMetrics>>; Suite::ALL.len()],
+    unlisted: OnceLock<Arc<SuiteMetrics>>,
+    stages: Family<StageLabels, Histogram, fn() -> Histogram>,
+    finished: Family<ResultLabels, Counter>,
+    shares: Family<SchemeLabels, Counter>,
+    ceremonies: Family<CeremonyLabels, Counter>,
     culprits: Family<CulpritLabels, Counter>,
     overloaded: Family<LimitLabels, Counter>,
     pub(crate) running: Gauge,
@@ -161,31 +172,19 @@ pub(crate) struct Metrics {
     pub(crate) resent: Counter,
     pub(crate) reminded: Counter,
     pub(crate) refused_by_transport: Counter,
+    pub(crate) custody_dropped: Counter,
 }
 
 impl Metrics {
-    /// Registers everything; `suites` are those of the node's keys.
-    pub(crate) fn new(registry: &mut Registry, suites: impl IntoIterator<Item = Suite>) -> Self {
-        let stages = Family::<StageLabels, Histogram, fn() -> Histogram>::new_with_constructor(buckets);
-        let finished = Family::<ResultLabels, Counter>::default();
-        let shares = Family::<SchemeLabels, Counter>::default();
-        let mut pre: Vec<Suite> = suites.into_iter().collect();
-        pre.sort_unstable();
-        pre.dedup();
-        let suites = pre.into_iter().map(|suite| {
-            let scheme = suite.name();
-            let result = |result| finished.get_or_create_owned(&ResultLabels { scheme, result });
-            Arc::new(SuiteMetrics {
-                suite,
-                stages: Stage::ALL.map(|s| stages.get_or_create_owned(&StageLabels { stage: s.name(), scheme })),
-                finished: result("finished"),
-                aborted: result("aborted"),
-                expired: result("expired"),
-                shares: shares.get_or_create_owned(&SchemeLabels { scheme }),
-            })
-        });
+    /// Registers everything.
+    pub(crate) fn new(registry: &mut Registry) -> Self {
         let metrics = Self {
-            suites: suites.collect(),
+            suites: [const { OnceLock::new() }; Suite::ALL.len()],
+            unlisted: OnceLock::new(),
+            stages: Family::new_with_constructor(buckets),
+            finished: Family::default(),
+            shares: Family::default(),
+            ceremonies: Family::default(),
             culprits: Family::default(),
             overloaded: Family::default(),
             running: Gauge::default(),
@@ -199,10 +198,12 @@ impl Metrics {
             resent: Counter::default(),
             reminded: Counter::default(),
             refused_by_transport: Counter::default(),
+            custody_dropped: Counter::default(),
         };
-        registry.register("theta_stage_seconds", "How long the stages of requests took", stages);
-        registry.register("theta_instances_finished", "Instances that ended, by how", finished);
-        registry.register("theta_shares_received", "Shares of peers taken into instances", shares);
+        registry.register("theta_stage_seconds", "How long the stages of requests took", metrics.stages.clone());
+        registry.register("theta_instances_finished", "Instances that ended, by how", metrics.finished.clone());
+        registry.register("theta_shares_received", "Shares of peers taken into instances", metrics.shares.clone());
+        registry.register("theta_ceremonies", "Ceremonies that ended at this node, by how", metrics.ceremonies.clone());
         metrics.register(registry);
         metrics
     }
@@ -229,13 +230,35 @@ impl Metrics {
             self.reminded.clone(),
         );
         registry.register("theta_resends_answered", "Messages sent again to peers that asked", self.resent.clone());
+        let dropped = self.custody_dropped.clone();
+        registry.register("theta_custody_dropped", "Messages that the custodian's full inbox refused", dropped);
         let refused = self.refused_by_transport.clone();
         registry.register("theta_sends_refused", "Messages that the transport could not queue", refused);
     }
 
-    /// The handles of a suite; `None` if no key of this node has it.
-    pub(crate) fn suite(&self, suite: Suite) -> Option<&Arc<SuiteMetrics>> {
-        self.suites.iter().find(|metrics| metrics.suite == suite)
+    /// The handles of a suite.
+    pub(crate) fn suite(&self, suite: Suite) -> &Arc<SuiteMetrics> {
+        let place = Suite::ALL.iter().position(|known| *known == suite);
+        let place = place.and_then(|place| self.suites.get(place)).unwrap_or(&self.unlisted);
+        place.get_or_init(|| Arc::new(self.make(suite)))
+    }
+
+    fn make(&self, suite: Suite) -> SuiteMetrics {
+        let scheme = suite.name();
+        let stage = |stage: Stage| self.stages.get_or_create_owned(&StageLabels { stage: stage.name(), scheme });
+        let result = |result| self.finished.get_or_create_owned(&ResultLabels { scheme, result });
+        SuiteMetrics {
+            suite,
+            stages: Stage::ALL.map(stage),
+            finished: result("finished"),
+            aborted: result("aborted"),
+            expired: result("expired"),
+            shares: self.shares.get_or_create_owned(&SchemeLabels { scheme }),
+        }
+    }
+
+    pub(crate) fn ceremony(&self, outcome: &'static str) {
+        self.ceremonies.get_or_create(&CeremonyLabels { outcome }).inc();
     }
 
     pub(crate) fn culprit(&self, party: PartyId, misbehaviour: &'static str) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use sha2::{Digest, Sha512};
+use theta_custody::ResolveError;
 use theta_groups::{Secret, Transcript};
 use theta_rounds::{Abort, PartyId};
 use theta_schemes::{StatementBytes, keys::KeyId, signatures::frost::SeedError};
@@ -40,7 +41,11 @@ pub enum Operation {
 /// The seed of a re-randomised key; clones share it.
 pub type Seed = Arc<Secret<Vec<u8>>>;
 
-/// The hash of the canonical request: key id, operation, statement, and the seed if there is one. Equal requests have equal ids, different ones never.
+/// The hash of the canonical request: key id, epoch, operation, statement, and the seed if there is one. Equal requests have
+/// equal ids, different ones never.
+///
+/// The first two bytes are those of the statement's SHA-512 digest, whatever the key and its epoch: they choose the CPU
+/// thread, so that an instance that goes on under another epoch of its key stays where it is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct InstanceId(pub [u8; 32]);
 
@@ -48,30 +53,40 @@ impl InstanceId {
     /// No instance: stands where misbehaviour belongs to none. No request hashes to it, short of breaking SHA-512.
     pub const NONE: Self = Self([0; 32]);
 
-    /// The id of a statement under a key.
+    /// The id of a statement under a key at one of its epochs.
     #[must_use]
-    pub fn new(key: &KeyId, statement: &StatementBytes) -> Self {
-        Self::with_seed(key, statement, None)
+    pub fn new(key: &KeyId, epoch: u64, statement: &StatementBytes) -> Self {
+        Self::with_seed(key, epoch, statement, None)
     }
 
-    /// The id of an operation under a key.
+    /// The id of an operation under a key at one of its epochs.
     #[must_use]
-    pub fn of(key: &KeyId, operation: Operation) -> Self {
+    pub fn of(key: &KeyId, epoch: u64, operation: Operation) -> Self {
         let (statement, seed) = operation.into_parts();
-        Self::with_seed(key, &statement, seed.as_deref())
+        Self::with_seed(key, epoch, &statement, seed.as_deref())
     }
 
     /// The id of a statement that is answered under a re-randomised key.
-    pub(crate) fn with_seed(key: &KeyId, statement: &StatementBytes, seed: Option<&Secret<Vec<u8>>>) -> Self {
-        let transcript = Transcript::new("theta/instance/v1").with("key", key.as_bytes());
+    pub(crate) fn with_seed(
+        key: &KeyId,
+        epoch: u64,
+        statement: &StatementBytes,
+        seed: Option<&Secret<Vec<u8>>>,
+    ) -> Self {
+        let transcript = Transcript::new("theta/instance/v2").with("key", key.as_bytes());
+        let transcript = transcript.with("epoch", &epoch.to_be_bytes());
         // The digest of a statement rather than the statement: what a node logs or signs about an instance later can
         // then be checked without the statement itself.
-        let bytes = Sha512::digest(statement.as_statement().bytes());
-        let transcript = transcript.with("operation", name(statement).as_bytes()).with("statement", &bytes);
-        Self(match seed {
+        let digest: [u8; 64] = Sha512::digest(statement.as_statement().bytes()).into();
+        let transcript = transcript.with("operation", name(statement).as_bytes()).with("statement", &digest);
+        let mut id = match seed {
             None => transcript.finish32(),
             Some(seed) => transcript.with("seed", seed.expose()).finish32(),
-        })
+        };
+        if let (Some(place), Some(prefix)) = (id.first_chunk_mut::<2>(), digest.first_chunk()) {
+            *place = *prefix;
+        }
+        Self(id)
     }
 }
 
@@ -116,7 +131,7 @@ pub struct Finished {
     /// The coin's proof; for a signature under a re-randomised key the commitments that it is made of; else empty, for the
     /// result proves itself.
     pub proof: Vec<u8>,
-    /// The parties whose shares are in the result.
+    /// The nodes whose shares are in the result.
     pub contributors: Vec<PartyId>,
     /// Who misbehaved in this instance without stopping it.
     pub culprits: Vec<Culprit>,
@@ -129,14 +144,14 @@ pub struct Culprit {
     pub party: PartyId,
     /// What exactly, for example `share fails verification`.
     pub misbehaviour: String,
-    /// In which instance.
+    /// In which instance, or ceremony.
     pub instance: InstanceId,
 }
 
 /// Where an instance stands.
 #[derive(Clone, Debug)]
 pub struct InstanceSnapshot {
-    /// The key's name.
+    /// The key, as it was asked for.
     pub key: String,
     /// `decapsulate`, `sign` or `flip_coin`.
     pub operation: &'static str,
@@ -162,14 +177,9 @@ pub enum InstanceState {
 /// Why a request was not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
-    /// No such key here.
-    #[error("no key named {name:?} on this node; it has: {known}")]
-    UnknownKey {
-        /// What was asked for.
-        name: String,
-        /// The names that exist.
-        known: String,
-    },
+    /// No such key here, or none that serves.
+    #[error(transparent)]
+    Key(#[from] ResolveError),
     /// The statement is not one that the key answers.
     #[error(transparent)]
     Request(#[from] theta_schemes::RequestError),
@@ -179,6 +189,9 @@ pub enum SubmitError {
     /// A bound is reached: instances running, or the CPU pool's queue.
     #[error("this node is at its limit of {0}: try again later or ask another node")]
     Overloaded(&'static str),
+    /// The node's store failed: it cannot keep what it must not forget.
+    #[error("this node's store failed, ask another node: {0}")]
+    Store(String),
     /// The node is stopping.
     #[error("this node is shutting down")]
     ShuttingDown,
@@ -201,6 +214,9 @@ pub enum InstanceError {
     /// Its time ran out; the text says what was missing.
     #[error("{0}")]
     Expired(String),
+    /// Its key went away while it ran.
+    #[error("the key went away meanwhile: {0}")]
+    Key(#[from] ResolveError),
     /// The node is stopping.
     #[error("this node is shutting down")]
     ShuttingDown,
@@ -215,23 +231,25 @@ mod tests {
         let keys = [KeyId::from_bytes([1; 32]), KeyId::from_bytes([2; 32])];
         let seeds = [[1; 32], [2; 32]].map(|bytes: [u8; 32]| Seed::new(Secret::new(bytes.to_vec())));
         let mut seen = std::collections::HashSet::new();
-        for key in keys {
+        for (key, epoch) in keys.into_iter().flat_map(|key| [(key, 0), (key, 1)]) {
             for text in ["", "a", "b"] {
                 let bytes = Bytes::from_static(text.as_bytes());
                 let plain = Operation::Sign(bytes.clone());
                 let (statement, _) = plain.clone().into_parts();
-                assert_eq!(InstanceId::of(&key, plain.clone()), InstanceId::new(&key, &statement));
+                assert_eq!(InstanceId::of(&key, epoch, plain.clone()), InstanceId::new(&key, epoch, &statement));
                 let [one, other] = seeds.clone().map(|seed| Operation::SignRandomized { message: bytes.clone(), seed });
                 for operation in
                     [plain, one, other, Operation::Decapsulate(bytes.clone()), Operation::FlipCoin(bytes.clone())]
                 {
-                    assert_eq!(InstanceId::of(&key, operation.clone()), InstanceId::of(&key, operation.clone()));
+                    let id = InstanceId::of(&key, epoch, operation.clone());
+                    assert_eq!(InstanceId::of(&key, epoch, operation.clone()), id);
                     assert!(!format!("{operation:?}").contains("[1, 1"));
-                    assert!(seen.insert(InstanceId::of(&key, operation)));
+                    assert_eq!(id.0[..2], Sha512::digest(&bytes)[..2], "the same thread for all epochs and keys");
+                    assert!(seen.insert(id));
                 }
             }
         }
-        assert_eq!(seen.len(), 30);
+        assert_eq!(seen.len(), 60);
         assert!(!seen.contains(&InstanceId::NONE));
     }
 }

@@ -44,6 +44,11 @@ impl<S: SlotState> PolicyHandle<S> {
         self.current().decide(request, now, &self.state)
     }
 
+    /// What the node remembers, to decide by a policy that is held already.
+    pub const fn state(&self) -> &State<S> {
+        &self.state
+    }
+
     /// The memory of slots.
     pub const fn slots(&self) -> &S {
         self.state.slots()

@@ -5,6 +5,7 @@
 
 mod error;
 mod limits;
+mod store;
 
 use std::{
     fs, io,
@@ -16,7 +17,12 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::limits::seconds;
-pub use self::{error::ConfigError, limits::LimitsConfig};
+pub use self::{
+    error::ConfigError,
+    limits::LimitsConfig,
+    store::{Sealing, StoreConfig, StoreOpenError},
+};
+pub use crate::authority::{PolicyLoadError, load_policy};
 
 /// A node's configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,16 +40,18 @@ pub struct NodeConfig {
     /// The certificate's private key, PEM, readable by its owner alone. Default `node.key`.
     #[serde(default = "paths::private_key")]
     pub private_key: PathBuf,
-    /// The folder with this node's key shares: `NAME.pub` and `NAME.share` for each key. It is named `keys`, wherever it
-    /// is. Default `keys`.
-    #[serde(default = "paths::keys")]
-    pub keys: PathBuf,
+    /// The policy file: who may ask this node for what. It is read again whenever it changes. Default `policy.toml`.
+    #[serde(default = "paths::policy")]
+    pub policy: PathBuf,
     /// Threads that move bytes. Default 2.
     #[serde(default = "io_threads", deserialize_with = "error::threads")]
     pub io_threads: NonZeroUsize,
     /// Threads that do cryptography. Default: one for each processor.
     #[serde(default, deserialize_with = "error::threads_or_absent", skip_serializing_if = "Option::is_none")]
     pub cpu_threads: Option<NonZeroUsize>,
+    /// What this node keeps, and what opens it.
+    #[serde(default)]
+    pub store: StoreConfig,
     /// Where this node listens.
     pub listen: ListenConfig,
     /// Bounds on what this node takes on.
@@ -106,7 +114,8 @@ impl NodeConfig {
             group: paths::group(),
             certificate: paths::certificate(),
             private_key: paths::private_key(),
-            keys: paths::keys(),
+            policy: paths::policy(),
+            store: StoreConfig::default(),
             io_threads: io_threads(),
             cpu_threads: None,
             listen,
@@ -151,7 +160,9 @@ impl NodeConfig {
 
     /// Makes relative paths relative to `folder`.
     pub fn resolve(&mut self, folder: &Path) {
-        for path in [&mut self.group, &mut self.certificate, &mut self.private_key, &mut self.keys] {
+        let files =
+            [&mut self.group, &mut self.certificate, &mut self.private_key, &mut self.policy, &mut self.store.path];
+        for path in files.into_iter().chain(self.store.sealing.path_mut()) {
             if path.is_relative() {
                 *path = folder.join(&*path);
             }
@@ -177,12 +188,22 @@ impl NodeConfig {
 }
 
 /// What `node.toml` says about its settings.
-const DESCRIPTIONS: [(&str, &str); 25] = [
+const DESCRIPTIONS: [(&str, &str); 32] = [
     ("id", "This node's number in the group file."),
     ("group", "The group file, the same at every node."),
     ("certificate", "The certificate that the group file pins for this node."),
     ("private_key", "Its private key, readable by its owner alone."),
-    ("keys", "The folder with NAME.pub and NAME.share for each key. It is named keys, wherever it is."),
+    ("policy", "Who may ask this node for what; read again whenever it changes. Without one everything is refused."),
+    ("[store]", "What this node keeps: its keys, its ceremonies, what it signed, its audit log."),
+    ("path", "The store's file."),
+    (
+        "[store.sealing]",
+        "What opens the store, one of: file = \"store.key\", passphrase_file = \"FILE\", env = \"VARIABLE\", credential = \"NAME\".",
+    ),
+    ("file", "A key file: 32 random bytes or their 64 hexadecimal digits, readable by its owner alone."),
+    ("passphrase_file", "A file with a passphrase, readable by its owner alone."),
+    ("env", "The environment variable with the passphrase."),
+    ("credential", "The name of a credential that systemd hands over."),
     ("io_threads", "Threads that move bytes."),
     ("cpu_threads", "Threads that do cryptography; one for each processor if absent."),
     ("peer", "For the other nodes."),
@@ -225,8 +246,8 @@ mod paths {
     pub(super) fn private_key() -> PathBuf {
         "node.key".into()
     }
-    pub(super) fn keys() -> PathBuf {
-        "keys".into()
+    pub(super) fn policy() -> PathBuf {
+        "policy.toml".into()
     }
 }
 
@@ -265,10 +286,29 @@ mod tests {
     fn paths_are_relative_to_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("node.toml");
-        fs::write(&file, format!("keys = \"/elsewhere/keys\"\n{MINIMAL}")).unwrap();
+        fs::write(&file, format!("certificate = \"/elsewhere/node.crt\"\n{MINIMAL}")).unwrap();
         let config = NodeConfig::load(&file).unwrap();
         assert_eq!(config.group, folder.path().join("group.toml"));
-        assert_eq!(config.keys, Path::new("/elsewhere/keys"));
+        assert_eq!(config.certificate, Path::new("/elsewhere/node.crt"));
+        assert_eq!(config.policy, folder.path().join("policy.toml"));
+        assert_eq!(config.store.path, folder.path().join("theta.redb"));
+        assert_eq!(config.store.sealing, Sealing::File(folder.path().join("store.key")));
+    }
+
+    #[test]
+    fn every_way_to_seal_reads_and_writes() {
+        for (text, sealing) in [
+            ("file = \"a\"", Sealing::File("a".into())),
+            ("passphrase_file = \"b\"", Sealing::PassphraseFile("b".into())),
+            ("env = \"C\"", Sealing::Env("C".to_owned())),
+            ("credential = \"d\"", Sealing::Credential("d".to_owned())),
+        ] {
+            let config =
+                NodeConfig::parse(&format!("{MINIMAL}[store]\nsealing = {{ {text} }}\n"), Path::new("x")).unwrap();
+            assert_eq!(config.store.sealing, sealing);
+            assert_eq!(NodeConfig::parse(&config.to_toml().unwrap(), Path::new("x")).unwrap(), config);
+        }
+        assert!(failure(&format!("{MINIMAL}[store]\nsealing = {{ pin = \"1234\" }}\n")).contains("node.toml:6"));
     }
 
     #[test]

@@ -4,15 +4,18 @@ mod admission;
 mod answer;
 mod deadline;
 mod gate;
+mod governance;
 mod incoming;
+mod keys;
 mod protocol;
-mod refusal;
+pub(crate) mod refusal;
 mod scheme;
 mod server;
 mod state;
 
 pub(crate) use self::{
     admission::Admission,
+    incoming::Caller,
     server::{ApiError, ApiServer, Serving},
     state::NodeState,
 };

@@ -2,8 +2,10 @@
 //!
 //! [`Node::start`] takes a [`NodeConfig`] and puts the floors together: the group file and this node's identity, its key
 //! shares, the mesh to the other nodes, the orchestrator, the gRPC API for clients and the metrics for the operator.
-//! Only clients whose certificates the group file pins can connect to the API; each request passes the same bounds.
+//! Only clients that the group file or the policy file knows can connect to the API; each request passes the same bounds, and
+//! the node decides about each by its own policy before anything is done for it.
 
+mod authority;
 pub mod config;
 mod grpc;
 mod metrics;

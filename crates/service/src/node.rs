@@ -13,16 +13,26 @@ use std::{
 };
 
 use prometheus_client::registry::Registry;
+use theta_custody::{Custodian, Roster};
 use theta_network::{
     Identity, Inbound, PeerId, PeerState, Transport,
-    group::GroupFile,
+    group::{GroupFile, GroupNode},
     mesh::{Listen, Mesh, MeshConfig, MeshLimits},
 };
-use theta_orchestration::{KeyStore, Orchestrator};
-use tokio::{net::TcpListener, sync::mpsc, task::JoinHandle};
+use theta_orchestration::Orchestrator;
+use theta_policy::Reload;
+use theta_protocols::ceremony::CeremonyMember;
+use theta_rounds::PartyId;
+use tokio::{
+    net::TcpListener,
+    sync::mpsc,
+    task::{self, JoinHandle},
+    time,
+};
 
 pub use self::error::StartError;
 use crate::{
+    authority::{self, Authority, PolicyLoadError},
     config::NodeConfig,
     grpc::{Admission, ApiServer, NodeState, Serving},
     metrics::{self, AdmissionCollector, ApiMetrics, MeshCollector, ProcessCollector, Readiness},
@@ -61,6 +71,7 @@ pub struct Node {
     addresses: Addresses,
     mesh: Arc<Mesh>,
     orchestrator: Arc<Orchestrator>,
+    authority: Arc<Authority>,
     serving: Option<Serving>,
     metrics: Option<JoinHandle<()>>,
     stopping: Arc<AtomicBool>,
@@ -133,6 +144,16 @@ impl Node {
         &self.orchestrator
     }
 
+    /// Reads the policy file again, now rather than within a second or so.
+    ///
+    /// # Errors
+    /// [`PolicyLoadError`]: the file is wrong, and the old policy stays in force.
+    pub async fn reload_policy(&self) -> Result<Reload, PolicyLoadError> {
+        let (authority, file) = (Arc::clone(&self.authority), self.authority.policy_file().to_owned());
+        let interrupted = |error: task::JoinError| PolicyLoadError::Read { path: file, source: error.into() };
+        task::spawn_blocking(move || authority.reload()).await.map_err(interrupted)?
+    }
+
     /// Returns when the API server has stopped by itself, which it does only if something is broken.
     pub async fn wait(&mut self) {
         if let Some(serving) = &mut self.serving {
@@ -149,7 +170,16 @@ impl Node {
         }
         self.mesh.shutdown();
         self.mesh.stopped().await;
-        tracing::info!(node = self.id, "stopped");
+        let (id, store) = (self.id, Arc::downgrade(self.authority.store()));
+        let authority = Arc::clone(&self.authority);
+        drop(self);
+        // Joins a thread that waits for the disk.
+        let closed = task::spawn_blocking(move || authority.close()).await;
+        let deadline = Instant::now() + GRACE;
+        while store.strong_count() > 0 && Instant::now() < deadline {
+            time::sleep(Duration::from_millis(5)).await;
+        }
+        tracing::info!(node = id, log_written = closed.is_ok(), store_closed = store.strong_count() == 0, "stopped");
     }
 }
 
@@ -188,7 +218,7 @@ impl NodeBuilder {
     pub async fn start(self) -> Result<Node, StartError> {
         let Self { config, listeners, wrap } = self;
         let (group, identity) = membership(&config)?;
-        let keys = key_store(&config, &group)?;
+        let (authority, custodian, mut registry) = open_store(&config, &group).await?;
         // All addresses before any thread: what cannot be bound is told at once, and nothing has to be undone.
         let api = listen(listeners.api, config.listen.api, "api")?;
         let metrics = match (listeners.metrics, config.listen.metrics) {
@@ -197,7 +227,6 @@ impl NodeBuilder {
         };
         let peer = listeners.peer.map_or(Listen::Address(config.listen.peer), Listen::Bound);
 
-        let mut registry = Registry::default();
         let local = PeerId::from(config.id);
         let (mesh, inbound) = Mesh::start(MeshConfig {
             local,
@@ -208,8 +237,9 @@ impl NodeBuilder {
         })?;
         let (transport, inbound) = wrap(Arc::clone(&mesh) as Arc<dyn Transport>, inbound);
         let orchestration = config.limits.orchestration(config.cpu_threads);
-        let orchestrator = Orchestrator::start(orchestration, keys, Arc::clone(&transport), inbound, &mut registry)
-            .inspect_err(|_| mesh.shutdown())?;
+        let orchestrator =
+            Orchestrator::start(orchestration, custodian, Arc::clone(&transport), inbound, &mut registry)
+                .inspect_err(|_| mesh.shutdown())?;
 
         let admission = Admission::new(config.limits.max_in_flight.get(), config.limits.max_in_flight_bytes.get());
         let api_metrics = ApiMetrics::register(&mut registry);
@@ -225,8 +255,17 @@ impl NodeBuilder {
             metrics: metrics.as_ref().map(local_address).transpose()?,
         };
         let nodes = u16::try_from(group.nodes().len()).unwrap_or(u16::MAX);
-        let state = NodeState { orchestrator: Arc::clone(&orchestrator), transport, nodes, started: Instant::now() };
-        let mut node = Node { id: config.id, addresses, mesh, orchestrator, serving: None, metrics: None, stopping };
+        let state = NodeState {
+            orchestrator: Arc::clone(&orchestrator),
+            authority: Arc::clone(&authority),
+            transport,
+            nodes,
+            started: Instant::now(),
+        };
+        tokio::spawn(authority::watch(Arc::downgrade(&authority)));
+        let (serving, scrapes) = (None, None);
+        let mut node =
+            Node { id: config.id, addresses, mesh, orchestrator, authority, serving, metrics: scrapes, stopping };
         let server = ApiServer {
             listener: api,
             identity: &identity,
@@ -270,28 +309,36 @@ fn membership(config: &NodeConfig) -> Result<(GroupFile, Identity), StartError> 
     Ok((group, identity))
 }
 
-/// This node's keys, if they are of this group.
-fn key_store(config: &NodeConfig, group: &GroupFile) -> Result<KeyStore, StartError> {
-    // The key store looks for a folder of this name; see `NodeConfig::keys`.
-    let Some(folder) = config.keys.parent().filter(|_| config.keys.ends_with("keys")) else {
-        return Err(StartError::KeyFolder(config.keys.clone()));
+/// What a node is made of that is on its disk.
+type Opened = (Arc<Authority>, Custodian, Registry);
+
+/// Opens the store, with all that lives in it. That takes a while: a passphrase is stretched, ceremonies are resumed.
+async fn open_store(config: &NodeConfig, group: &GroupFile) -> Result<Opened, StartError> {
+    let (store, policy, id) = (config.store.clone(), config.policy.clone(), config.id);
+    let (name, roster) = (group.name().to_owned(), roster(group)?);
+    let open = move || {
+        let mut registry = Registry::default();
+        let store = Arc::new(store.open()?);
+        let custodian = Custodian::open(Arc::clone(&store), PartyId::from(id), roster)?;
+        let authority = Authority::open(&name, id.get(), &policy, store, &mut registry)?;
+        Ok::<_, StartError>((authority, custodian, registry))
     };
-    let keys = KeyStore::load(folder)?;
-    let (group_k, group_n) = (group.threshold(), group.nodes().len());
-    for entry in keys.iter() {
-        let threshold = entry.public.threshold();
-        if threshold.k() != group_k || usize::from(threshold.n()) != group_n {
-            return Err(StartError::Threshold {
-                key: entry.name.to_string(),
-                key_k: threshold.k(),
-                key_n: threshold.n(),
-                group: config.group.clone(),
-                group_k,
-                group_n,
-            });
-        }
-    }
-    Ok(keys)
+    task::spawn_blocking(open).await.map_err(|error| StartError::System(error.into()))?
+}
+
+/// The group as ceremonies know it.
+fn roster(group: &GroupFile) -> Result<Roster, StartError> {
+    let member = |node: &GroupNode| {
+        let key = node.ceremony_key?;
+        let encoded = [&node.id.get().to_be_bytes(), key.as_bytes().as_slice()].concat();
+        Some(CeremonyMember::decode(&encoded).map_err(|_| StartError::CeremonyKey(node.id)))
+    };
+    Ok(Roster {
+        name: group.name().to_owned(),
+        nodes: group.nodes().iter().filter_map(|node| PartyId::try_from(node.id.get()).ok()).collect(),
+        members: group.nodes().iter().filter_map(member).collect::<Result<_, _>>()?,
+        k: group.threshold(),
+    })
 }
 
 fn listen(bound: Option<StdListener>, address: SocketAddr, setting: &'static str) -> Result<TcpListener, StartError> {
@@ -302,7 +349,7 @@ fn listen(bound: Option<StdListener>, address: SocketAddr, setting: &'static str
 }
 
 fn local_address(listener: &TcpListener) -> Result<SocketAddr, StartError> {
-    listener.local_addr().map_err(StartError::Socket)
+    listener.local_addr().map_err(StartError::System)
 }
 
 /// Ready: not stopping, and enough peers connected for an operation to finish.

@@ -74,7 +74,7 @@ async fn the_protocol_api() {
     assert_eq!(again.instance_id, signed.instance_id, "equal requests meet");
     assert_eq!(again.outcome.unwrap().result, outcome.result);
 
-    let coin = v1::FlipCoinRequest { key: COIN.to_owned(), name: "monday".into(), wait: 0 };
+    let coin = v1::FlipCoinRequest { key: COIN.to_owned(), name: "monday".into(), ..Default::default() };
     let coin = at_all!(clients, flip_coin, coin).unwrap().outcome.unwrap();
     group.public(COIN).verify(b"monday", &coin.result, &coin.proof).unwrap();
 
@@ -82,13 +82,18 @@ async fn the_protocol_api() {
     let plaintext = vec![7; 200_000];
     let ciphertext: Bytes =
         group.public(CIPHER).encrypt(&plaintext, b"label", Aead::Aes256Gcm, &mut rng).unwrap().into();
-    let request =
-        v1::DecryptRequest { key: CIPHER.to_owned(), ciphertext: ciphertext.clone(), wait: Wait::Done.into() };
+    let request = v1::DecryptRequest {
+        key: CIPHER.to_owned(),
+        ciphertext: ciphertext.clone(),
+        wait: Wait::Done.into(),
+        ..Default::default()
+    };
     let decrypted = at_all!(clients, decrypt, request).unwrap();
     assert_eq!(decrypted.outcome.unwrap().result, plaintext);
 
     let header = Bytes::copy_from_slice(split_ciphertext(&ciphertext).unwrap().0);
-    let request = v1::DecapsulateRequest { key: CIPHER.to_owned(), header, wait: Wait::Done.into() };
+    let request =
+        v1::DecapsulateRequest { key: CIPHER.to_owned(), header, wait: Wait::Done.into(), ..Default::default() };
     let unwrapped = at_all!(clients, decapsulate, request).unwrap();
     assert_eq!(unwrapped.instance_id, decrypted.instance_id, "decrypting is decapsulating and opening");
     assert_eq!(unwrapped.outcome.unwrap().result.len(), 32);
@@ -171,7 +176,8 @@ async fn the_scheme_api_signs_by_hand() {
     let key = SIGNER.to_owned();
     let mut shares = Vec::new();
     for client in &mut clients[1..3] {
-        let request = v1::CreateShareRequest { key: key.clone(), statement: message_statement("by hand") };
+        let request =
+            v1::CreateShareRequest { key: key.clone(), statement: message_statement("by hand"), ..Default::default() };
         let made = client.create_share(request).await.unwrap().into_inner();
         shares.push(v1::IndexedShare { node: made.node, share: made.share });
     }

@@ -222,8 +222,17 @@ async fn bad_bytes_in_the_protocol_api() {
     let wait = Wait::Started.into();
     for bytes in bad_bytes(&ciphertext, &mut rng) {
         let key = CIPHER.to_owned();
-        blamed(client.decapsulate(v1::DecapsulateRequest { key: key.clone(), header: bytes.clone(), wait }).await);
-        blamed(client.decrypt(v1::DecryptRequest { key, ciphertext: bytes.clone(), wait }).await);
+        blamed(
+            client
+                .decapsulate(v1::DecapsulateRequest {
+                    key: key.clone(),
+                    header: bytes.clone(),
+                    wait,
+                    ..Default::default()
+                })
+                .await,
+        );
+        blamed(client.decrypt(v1::DecryptRequest { key, ciphertext: bytes.clone(), wait, ..Default::default() }).await);
         blamed(client.get_result(v1::GetResultRequest { instance_id: bytes.clone() }).await);
         blamed(client.watch_instance(v1::WatchInstanceRequest { instance_id: bytes.clone() }).await);
         // Any bytes are a message or a coin's name, but not for a key of another purpose.
@@ -231,7 +240,10 @@ async fn bad_bytes_in_the_protocol_api() {
             .sign(v1::SignRequest { key: SIGNER.to_owned(), message: bytes.clone(), wait, ..Default::default() })
             .await
             .unwrap();
-        client.flip_coin(v1::FlipCoinRequest { key: COIN.to_owned(), name: bytes.clone(), wait }).await.unwrap();
+        client
+            .flip_coin(v1::FlipCoinRequest { key: COIN.to_owned(), name: bytes.clone(), wait, ..Default::default() })
+            .await
+            .unwrap();
         let crossed =
             client.sign(v1::SignRequest { key: CIPHER.to_owned(), message: bytes, wait, ..Default::default() }).await;
         assert_eq!(crossed.unwrap_err().code(), Code::InvalidArgument);
@@ -263,7 +275,7 @@ async fn bad_bytes_in_the_scheme_api() {
     let coin = || wrap(statement::Statement::CoinName("coin".into()));
     for (name, good) in [(SIGNER, message()), (COIN, coin())] {
         let key = name.to_owned();
-        let create = v1::CreateShareRequest { key: key.clone(), statement: good.clone() };
+        let create = v1::CreateShareRequest { key: key.clone(), statement: good.clone(), ..Default::default() };
         let share = client.create_share(create).await.unwrap().into_inner().share;
         for bytes in bad_bytes(&share, &mut rng) {
             let (key, statement) = (key.clone(), good.clone());
@@ -293,7 +305,11 @@ async fn bad_bytes_in_the_scheme_api() {
         let (key, header) = (CIPHER.to_owned(), wrap(statement::Statement::CiphertextHeader(bytes.clone())));
         let check = v1::VerifyCiphertextRequest { key: key.clone(), ciphertext: bytes.clone() };
         assert!(client.verify_ciphertext(check).await.is_ok());
-        blamed(client.create_share(v1::CreateShareRequest { key: key.clone(), statement: header }).await);
+        blamed(
+            client
+                .create_share(v1::CreateShareRequest { key: key.clone(), statement: header, ..Default::default() })
+                .await,
+        );
         let label = v1::EncryptRequest { key, label: bytes, ..Default::default() };
         client.encrypt(label).await.unwrap();
     }
@@ -309,7 +325,7 @@ async fn bad_bytes_in_the_scheme_api() {
             other => blamed(other),
         }
     }
-    let nothing = v1::CreateShareRequest { key: SIGNER.to_owned(), statement: None };
+    let nothing = v1::CreateShareRequest { key: SIGNER.to_owned(), statement: None, ..Default::default() };
     assert_eq!(client.create_share(nothing).await.unwrap_err().code(), Code::InvalidArgument);
     works(&group, "after bad bytes").await;
     group.shutdown().await;

@@ -11,8 +11,8 @@ mod group;
 
 use std::{fs, net::TcpListener, num::NonZeroU16, os::unix::fs::PermissionsExt};
 
-use group::{Prepared, SIGNER};
-use theta_service::{Node, NodeConfig, StartError};
+use group::Prepared;
+use theta_service::{Node, NodeConfig, StartError, config::Sealing};
 
 /// Node 1 of a fresh group, changed, must refuse with a line that holds all of `expected`.
 async fn refuses(change: impl FnOnce(&Prepared, &mut NodeConfig), expected: &[&str]) {
@@ -65,12 +65,12 @@ async fn ports_in_use() {
 
 #[tokio::test]
 async fn secrets_that_others_can_read() {
-    for file in ["node.key".to_owned(), format!("keys/{SIGNER}.share")] {
+    for (file, remedy) in [("node.key", "chmod 600"), ("store.key", "mode 644"), ("theta.redb", "mode 644")] {
         let expose = |prepared: &Prepared, _: &mut NodeConfig| {
-            let path = prepared.folder.path().join("node-1").join(&file);
+            let path = prepared.folder.path().join("node-1").join(file);
             fs::set_permissions(path, fs::Permissions::from_mode(0o644)).unwrap();
         };
-        refuses(expose, &[&file, "chmod 600"]).await;
+        refuses(expose, &[file, remedy]).await;
     }
 }
 
@@ -78,25 +78,27 @@ async fn secrets_that_others_can_read() {
 async fn missing_and_foreign_files() {
     refuses(|_, config| config.group = "/nowhere/group.toml".into(), &["cannot read", "/nowhere/group.toml"]).await;
     refuses(|_, config| config.certificate = "/nowhere/x.crt".into(), &["cannot read", "/nowhere/x.crt"]).await;
-    refuses(|_, config| config.keys = "/nowhere/shares".into(), &["/nowhere/shares", "named `keys`"]).await;
-    let foreign = |prepared: &Prepared, config: &mut NodeConfig| {
-        config.keys = prepared.folder.path().join("node-3/keys");
+    refuses(|_, config| config.store.path = "/nowhere/theta.redb".into(), &["/nowhere/theta.redb"]).await;
+    let absent =
+        |_: &Prepared, config: &mut NodeConfig| config.store.sealing = Sealing::File("/nowhere/store.key".into());
+    refuses(absent, &["/nowhere/store.key", "store.sealing"]).await;
+    let other_key = |prepared: &Prepared, config: &mut NodeConfig| {
+        config.store.sealing = Sealing::File(prepared.folder.path().join("node-3/store.key"));
     };
-    refuses(foreign, &["node 3", "node 1"]).await;
-    let half = |prepared: &Prepared, _: &mut NodeConfig| {
-        fs::remove_file(prepared.folder.path().join(format!("node-1/keys/{SIGNER}.pub"))).unwrap();
+    refuses(other_key, &["node-1/theta.redb"]).await;
+    let other_store = |prepared: &Prepared, config: &mut NodeConfig| {
+        config.store.path = prepared.folder.path().join("node-3/theta.redb");
+        config.store.sealing = Sealing::File(prepared.folder.path().join("node-3/store.key"));
     };
-    refuses(half, &["missing", SIGNER]).await;
+    refuses(other_store, &["node 1"]).await;
 }
 
 #[tokio::test]
-async fn keys_of_another_threshold() {
-    let raise = |prepared: &Prepared, config: &mut NodeConfig| {
-        let text = fs::read_to_string(&config.group).unwrap().replace("threshold = 2", "threshold = 3");
-        config.group = prepared.folder.path().join("node-1/other.toml");
-        fs::write(&config.group, text).unwrap();
+async fn a_policy_that_is_wrong() {
+    let broken = |prepared: &Prepared, _: &mut NodeConfig| {
+        prepared.write_policy(&format!("{}\n[[rule]]\nname = \"all\"\n", prepared.open_policy()));
     };
-    refuses(raise, &["2 of 4", "3 of 4", "other.toml"]).await;
+    refuses(broken, &["policy.toml:", "missing field"]).await;
 }
 
 #[tokio::test]

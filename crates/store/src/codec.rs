@@ -7,8 +7,9 @@ use theta_groups::Secret;
 
 use crate::{Name, StoreError};
 
-/// The version of every record of today.
-pub(crate) const RECORD_VERSION: u8 = 1;
+/// The version of every record of today, and of the stored format and the backup that they make up: what one part says is of
+/// no use without the others. 1 had no holders in an epoch, no identity, and remembered no peers.
+pub(crate) const RECORD_VERSION: u8 = 2;
 
 /// Writes one record. The buffer is wiped; it has to have room from the start when a secret goes in, since a buffer that
 /// grows leaves copies behind.
@@ -153,6 +154,7 @@ mod tests {
                 number,
                 k,
                 n: k + more,
+                holders: (0..k + more).map(|place| 65_535 - place).collect(),
                 public,
                 certificate,
                 created,
@@ -236,7 +238,7 @@ mod tests {
         huge.extend_from_slice(&[0xff; 4]);
         assert!(Decoder::new("t", &huge).unwrap().bytes(usize::MAX).is_err());
         assert!(Decoder::new("t", &huge).unwrap().bytes(10).is_err());
-        assert!(matches!(Decoder::new("t", &[2, 0]), Err(StoreError::RecordVersion { table: "t", found: 2 })));
+        assert!(matches!(Decoder::new("t", &[1, 0]), Err(StoreError::RecordVersion { table: "t", found: 1 })));
         assert!(Decoder::new("t", &[]).is_err());
     }
 }

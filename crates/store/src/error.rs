@@ -48,7 +48,9 @@ pub enum StoreError {
         mode: u32,
     },
     /// A format of another release.
-    #[error("{place}: format {found} is not known to this build, which reads format {known}: use a newer release")]
+    #[error(
+        "{place}: format {found} is not known to this build, which reads format {known}: use the release that wrote it"
+    )]
     Format {
         /// Which file.
         place: String,
@@ -81,7 +83,7 @@ pub enum StoreError {
         table: &'static str,
     },
     /// A record of another release.
-    #[error("table {table}: record version {found} is not known to this build: use a newer release")]
+    #[error("table {table}: record version {found} is not known to this build: use the release that wrote it")]
     RecordVersion {
         /// In which table.
         table: &'static str,

@@ -45,6 +45,31 @@ pub struct Incarnation {
     pub sequence: u64,
 }
 
+impl Incarnation {
+    /// Length of an encoded incarnation in bytes.
+    pub const ENCODED_LEN: usize = 16 + 8 + 16 + 8 + 8;
+
+    /// Store, session, generation, commit of the opening, commits: numbers in big-endian order.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let Self { store_id, opening, sequence } = self;
+        let numbers = [opening.generation, opening.opened_at, *sequence].map(u64::to_be_bytes);
+        [&store_id.0[..], &opening.session, numbers.as_flattened()].concat()
+    }
+
+    /// Reads what [`Incarnation::encode`] wrote; `None` for another number of bytes.
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let (id, rest) = bytes.split_first_chunk()?;
+        let (session, rest) = rest.split_first_chunk()?;
+        let ([generation, opened_at, sequence], []) = rest.as_chunks() else { return None };
+        let [generation, opened_at, sequence] =
+            [generation, opened_at, sequence].map(|bytes| u64::from_be_bytes(*bytes));
+        let opening = Opening { generation, session: *session, opened_at };
+        Some(Self { store_id: StoreId(*id), opening, sequence })
+    }
+}
+
 /// A store is not the continuation of what was seen of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Rollback {
@@ -167,6 +192,15 @@ mod tests {
 
     fn at(opening: Opening, sequence: u64) -> Incarnation {
         Incarnation { store_id: StoreId([1; 16]), opening, sequence }
+    }
+
+    #[test]
+    fn an_incarnation_is_read_as_it_was_written() {
+        let now = at(opening(5, 6, 40), 60);
+        let bytes = now.encode();
+        assert_eq!((bytes.len(), Incarnation::decode(&bytes)), (Incarnation::ENCODED_LEN, Some(now)));
+        assert_eq!(Incarnation::decode(&bytes[1..]), None);
+        assert_eq!(Incarnation::decode(&[&bytes[..], &[0]].concat()), None);
     }
 
     #[test]

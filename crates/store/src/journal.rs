@@ -17,7 +17,7 @@ const MOST_INPUTS: u32 = 1 << 16;
 /// Of all inputs of one ceremony, in bytes.
 const MOST_BYTES: u64 = 256 << 20;
 /// Of an outcome or of what the ceremony is about, in bytes.
-const MOST_TEXT: usize = 1 << 20;
+const MOST_TEXT: usize = 64 << 20;
 
 /// The name of a ceremony: a digest of what it is to do.
 pub type CeremonyId = [u8; 32];
@@ -194,12 +194,18 @@ impl Transaction<'_> {
     /// # Errors
     /// [`JournalError::Gap`] unless it follows the last; [`JournalError::Ended`], [`JournalError::TooMuch`].
     pub fn record_input(&mut self, id: &CeremonyId, index: u32, input: &Secret<Vec<u8>>) -> Result<(), JournalError> {
-        let input = input.expose();
-        check("an input, in bytes,", input.len(), MOST_INPUT)?;
         let mut ceremony = self.running(id)?;
         if index != ceremony.inputs {
             return Err(JournalError::Gap { found: index, next: ceremony.inputs });
         }
+        self.append(&mut ceremony, input)?;
+        Ok(self.rows.put(Table::Ceremonies, id, ceremony.encode())?)
+    }
+
+    /// Writes one more input; the ceremony itself is for the caller to write.
+    fn append(&mut self, ceremony: &mut Ceremony, input: &Secret<Vec<u8>>) -> Result<(), JournalError> {
+        let (index, input) = (ceremony.inputs, input.expose());
+        check("an input, in bytes,", input.len(), MOST_INPUT)?;
         if index >= MOST_INPUTS {
             return Err(JournalError::TooMuch { what: "the number of inputs", most: u64::from(MOST_INPUTS) });
         }
@@ -208,18 +214,42 @@ impl Transaction<'_> {
             return Err(JournalError::TooMuch { what: "the sum of inputs, in bytes,", most: MOST_BYTES });
         }
         (ceremony.inputs, ceremony.bytes) = (index + 1, bytes);
-        self.rows.put(Table::Inputs, &input_key(id, index), Encoder::new(input.len()).raw(input).finish())?;
-        Ok(self.rows.put(Table::Ceremonies, id, ceremony.encode())?)
+        Ok(self.rows.put(
+            Table::Inputs,
+            &input_key(&ceremony.id, index),
+            Encoder::new(input.len()).raw(input).finish(),
+        )?)
     }
 
-    /// Records how a ceremony ended, and forgets its seed and inputs.
+    /// Records how a ceremony ended, and forgets its seed and inputs. In their place it keeps `epilogue`, what tells others how
+    /// it ended; [`Store::ceremony_inputs`] gives it back.
     ///
     /// # Errors
     /// [`JournalError::Ended`] if it had; [`JournalError::TooMuch`].
-    pub fn end_ceremony(&mut self, id: &CeremonyId, outcome: &[u8]) -> Result<(), JournalError> {
+    pub fn end_ceremony(
+        &mut self,
+        id: &CeremonyId,
+        outcome: &[u8],
+        epilogue: &[Secret<Vec<u8>>],
+    ) -> Result<(), JournalError> {
         check("an outcome, in bytes,", outcome.len(), MOST_TEXT)?;
         let mut ceremony = self.running(id)?;
+        self.rows.remove_all(Table::Inputs, id)?;
+        (ceremony.inputs, ceremony.bytes) = (0, 0);
+        for part in epilogue {
+            self.append(&mut ceremony, part)?;
+        }
         (ceremony.seed, ceremony.outcome) = (None, Some(outcome.to_vec()));
+        Ok(self.rows.put(Table::Ceremonies, id, ceremony.encode())?)
+    }
+
+    /// Forgets the epilogue of a ceremony that ended; its outcome stays.
+    ///
+    /// # Errors
+    /// [`JournalError::Running`], [`JournalError::Unknown`].
+    pub fn forget_epilogue(&mut self, id: &CeremonyId) -> Result<(), JournalError> {
+        let mut ceremony = self.ended(id)?;
+        (ceremony.inputs, ceremony.bytes) = (0, 0);
         self.rows.put(Table::Ceremonies, id, ceremony.encode())?;
         self.rows.remove_all(Table::Inputs, id)?;
         Ok(())
@@ -230,11 +260,14 @@ impl Transaction<'_> {
     /// # Errors
     /// [`JournalError::Running`], [`JournalError::Unknown`].
     pub fn forget_ceremony(&mut self, id: &CeremonyId) -> Result<(), JournalError> {
-        match read(&self.rows, id)? {
-            None => Err(JournalError::Unknown),
-            Some(ceremony) if ceremony.outcome.is_none() => Err(JournalError::Running),
-            Some(_) => Ok(self.rows.remove(Table::Ceremonies, id)?),
-        }
+        self.ended(id)?;
+        self.rows.remove_all(Table::Inputs, id)?;
+        Ok(self.rows.remove(Table::Ceremonies, id)?)
+    }
+
+    fn ended(&self, id: &CeremonyId) -> Result<Ceremony, JournalError> {
+        let ceremony = read(&self.rows, id)?.ok_or(JournalError::Unknown)?;
+        if ceremony.outcome.is_some() { Ok(ceremony) } else { Err(JournalError::Running) }
     }
 
     fn running(&self, id: &CeremonyId) -> Result<Ceremony, JournalError> {

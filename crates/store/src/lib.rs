@@ -5,7 +5,8 @@
 //! - [`key`]: keys with versions, states and epochs; shares, sealed one by one.
 //! - [`Store::burn`]: what must never happen twice. [`Store::decide`]: at most one message for a slot.
 //! - [`Ceremony`]: the journal, from which a killed node resumes. [`AuditRecord`]: the log that only grows.
-//! - [`Incarnation`], [`Witness`]: how peers notice that an old copy of the file was put in its place.
+//! - [`Store::identity`]: who the node is in ceremonies.
+//! - [`Incarnation`], [`Witness`], [`Store::seen_of_peers`]: how peers notice that an old copy of the file was put in its place.
 //! - [`Store::backup`], [`Store::restore`], [`check_backup`].
 //! - [`disk::SimulatedDisk`]: a disk that loses power, for tests and the simulator.
 //!
@@ -19,10 +20,12 @@ mod codec;
 mod database;
 pub mod disk;
 mod error;
+mod identity;
 mod incarnation;
 mod journal;
 pub mod key;
 mod name;
+mod peers;
 mod seal;
 mod slots;
 

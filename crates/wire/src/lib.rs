@@ -2,7 +2,8 @@
 //!
 //! Byte fields are [`bytes::Bytes`]: decoding a message borrows from the buffer that it arrived in.
 
-/// The client API: [`v1::threshold_protocol_server`] and [`v1::threshold_scheme_server`], their clients and messages.
+/// The client API: [`v1::threshold_protocol_server`], [`v1::threshold_scheme_server`], [`v1::threshold_keys_server`] and
+/// [`v1::governance_server`], their clients and messages.
 #[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic, clippy::unwrap_used)]
 pub mod v1 {
     tonic::include_proto!("theta.v1");
@@ -14,7 +15,7 @@ pub mod peer {
     tonic::include_proto!("theta.peer.v1");
 
     /// The version of the peer protocol that this build speaks.
-    pub const VERSION: u32 = 1;
+    pub const VERSION: u32 = 2;
 }
 
 /// The compiled descriptors of all services, for the gRPC reflection service.

@@ -12,7 +12,12 @@ pub(crate) fn cpu_time(pid: u32) -> Option<Duration> {
 
 /// The most memory that the process has had resident, in bytes.
 pub(crate) fn peak_memory(pid: u32) -> Option<u64> {
-    parse_peak_memory(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
+    parse_memory(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?, "VmHWM:")
+}
+
+/// The memory that the process has resident, in bytes.
+pub(crate) fn memory(pid: u32) -> Option<u64> {
+    parse_memory(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?, "VmRSS:")
 }
 
 fn parse_cpu_time(stat: &str) -> Option<Duration> {
@@ -24,8 +29,8 @@ fn parse_cpu_time(stat: &str) -> Option<Duration> {
     Some(Duration::from_millis(user.checked_add(kernel)?.checked_mul(MILLISECONDS_PER_TICK)?))
 }
 
-fn parse_peak_memory(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+fn parse_memory(status: &str, field: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(field))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kib.checked_mul(1024)
 }
@@ -39,13 +44,14 @@ mod tests {
         let stat = "42 (a) b (c) S 1 42 42 0 -1 4194560 100 0 0 0 150 50 0 0 20 0 4 0 100 0 0";
         assert_eq!(parse_cpu_time(stat), Some(Duration::from_secs(2)));
         assert_eq!(parse_cpu_time("42 (a"), None);
-        assert_eq!(parse_peak_memory("Name:\tx\nVmHWM:\t    2048 kB\n"), Some(2 << 20));
+        let status = "Name:\tx\nVmHWM:\t    2048 kB\nVmRSS:\t    1024 kB\n";
+        assert_eq!([parse_memory(status, "VmHWM:"), parse_memory(status, "VmRSS:")], [Some(2 << 20), Some(1 << 20)]);
     }
 
     #[test]
     fn this_process_has_used_something() {
         let pid = std::process::id();
-        assert!(peak_memory(pid).unwrap() > 1 << 16);
+        assert!(memory(pid).unwrap() > 1 << 16 && peak_memory(pid).unwrap() > 1 << 16);
         assert!(cpu_time(pid).is_some());
         assert!(cpu_time(u32::MAX).is_none());
     }

@@ -125,6 +125,27 @@ pub(crate) struct Job {
 }
 
 impl Job {
+    /// Jobs that were never sent before.
+    pub(crate) fn make(operation: Operation, key: &NamedKey, size: usize, count: usize) -> Result<Vec<Self>, Failure> {
+        let job = |request| Self { operation, key: key.name.to_string(), request };
+        Ok(make_batch(operation, key, size, count)?.into_iter().map(job).collect())
+    }
+
+    /// The same request once more.
+    pub(crate) fn again(&self) -> Self {
+        Self { operation: self.operation, key: self.key.clone(), request: self.request.clone() }
+    }
+
+    /// Sends it to all nodes and gives the first good answer, where it is public and always the same.
+    pub(crate) async fn result(self, client: &Client) -> Result<Option<Bytes>, ClientError> {
+        let Self { operation, key, request } = self;
+        match operation {
+            Operation::Sign => client.sign(&key, request).await.map(|answer| Some(answer.result)),
+            Operation::Coin => client.flip_coin(&key, request).await.map(|answer| Some(answer.result.value)),
+            _ => Self { operation, key, request }.perform(client).await.map(|()| None),
+        }
+    }
+
     /// Sends it to all nodes and waits for the first good answer.
     pub(crate) async fn perform(self, client: &Client) -> Result<(), ClientError> {
         let Self { operation, key, request } = self;

@@ -17,7 +17,7 @@ use crate::{
     cluster::{Cluster, Program},
     connect,
     exit::Failure,
-    group::plan::Plan,
+    group::plan::{KeySpec, Plan},
     keys::Keyring,
     units::{self, Bytes},
 };
@@ -30,6 +30,7 @@ pub(crate) struct Stage<'a> {
     pub(crate) show: &'a Show,
     pub(crate) material: &'a Material,
     pub(crate) plan: &'a Plan,
+    pub(crate) keys: &'a [KeySpec],
     pub(crate) group: &'a Path,
     pub(crate) rounds: u16,
 }
@@ -39,12 +40,8 @@ impl Stage<'_> {
     pub(crate) async fn play(&self, mut cluster: Cluster) -> Result<(Cluster, Vec<Row>), Failure> {
         let (n, k) = (self.plan.nodes(), self.plan.threshold());
         self.show.act(format_args!("A group of {} is made; any {k} of them can act, fewer learn nothing", nodes(n)));
-        self.show.say(format_args!(
-            "certificates, configuration and {} keys in {}",
-            self.plan.keys().len(),
-            self.group.display()
-        ));
-        self.show.aside("one process dealt the keys here, so it has seen them: fine for a demo");
+        self.show
+            .say(format_args!("certificates, configuration, policies and sealed stores in {}", self.group.display()));
 
         self.show.act("Each node starts as a process of its own");
         let begin = Instant::now();
@@ -60,6 +57,7 @@ impl Stage<'_> {
             units::human(begin.elapsed())
         ));
 
+        self.make_keys(&worker.client).await?;
         self.show.act("All nodes work");
         let contents = u64::try_from(self.material.contents.len()).unwrap_or(u64::MAX);
         self.show.say(format_args!(
@@ -68,20 +66,28 @@ impl Stage<'_> {
             Bytes(contents)
         ));
         let mut rows = self.work(&worker, &Operation::ALL_AND_TWO_ROUNDS, "all up").await?;
+        rows.push(self.refresh(&worker).await?);
+        rows.extend(self.trouble(&mut cluster, &worker).await?);
+        self.refuse(&worker.client).await?;
+        self.check_logs(&worker.client).await?;
+        Ok((cluster, rows))
+    }
 
-        if n == k {
+    /// One node dies, one lies.
+    async fn trouble(&self, cluster: &mut Cluster, worker: &Worker<'_>) -> Result<Vec<Row>, Failure> {
+        if self.plan.nodes() == self.plan.threshold() {
             self.show.act("It takes all nodes, so none may fail");
             self.show.say("with --threshold below --nodes, one would be killed and one would lie");
-            return Ok((cluster, rows));
+            return Ok(Vec::new());
         }
-        rows.extend(self.one_dies(&mut cluster, &worker).await?);
-        if k == 1 {
+        let mut rows = self.one_dies(cluster, worker).await?;
+        if self.plan.threshold() == 1 {
             self.show.act("Any node can act alone, so none listens to another's lies");
             self.show.say("with --threshold 2 or more, one would lie and be named");
         } else {
-            rows.extend(self.one_lies(&mut cluster, &worker).await?);
+            rows.extend(self.one_lies(cluster, worker).await?);
         }
-        Ok((cluster, rows))
+        Ok(rows)
     }
 
     fn worker(&self) -> Result<Worker<'_>, Failure> {

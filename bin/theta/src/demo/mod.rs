@@ -3,6 +3,7 @@
 mod acts;
 mod every;
 mod independent;
+mod keeping;
 mod liar;
 mod material;
 mod show;
@@ -66,7 +67,9 @@ pub(crate) struct DemoArgs {
 pub(crate) fn run(args: &DemoArgs, output: Output) -> Result<(), Failure> {
     let material = Material::load(args.file.as_deref())?;
     let keys = if args.all { every::keys()? } else { plan::default_keys() };
-    let plan = Plan::new(args.nodes, args.threshold, keys)?;
+    // RSA keys take a dealer; all others are made by the nodes.
+    let dealt = if args.all { keys.clone() } else { Vec::new() };
+    let plan = Plan::new(args.nodes, args.threshold, dealt)?;
     let mut home = Home::new(args.dir.as_deref())?;
     let lifetime = if args.keep { Lifetime::Kept } else { Lifetime::Tied };
     if args.all {
@@ -81,7 +84,9 @@ pub(crate) fn run(args: &DemoArgs, output: Output) -> Result<(), Failure> {
         return every::table(&lines, output);
     }
     let group = home.group.clone();
-    let stage = Stage { show: &show, material: &material, plan: &plan, group: &group, rounds: args.rounds };
+    keeping::forbid_destroying(&group, plan.nodes())?;
+    let stage =
+        Stage { show: &show, material: &material, plan: &plan, keys: &keys, group: &group, rounds: args.rounds };
     let (cluster, rows) = home.unless_interrupted(stage.play(cluster))?;
     show.table(&rows)?;
     show.next(&group, args.keep.then(|| cluster.pids()).as_deref());

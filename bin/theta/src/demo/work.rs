@@ -93,12 +93,17 @@ impl Worker<'_> {
 
     /// Does one operation `rounds` times. A failure ends the demo: none may fail.
     pub(crate) async fn repeat(&self, operation: Operation, act: &'static str, rounds: u16) -> Result<Tally, Failure> {
-        let scheme = self.keyring.named(operation.key())?.public.suite();
-        let mut tally = Tally::new(operation, format!("{} {}", scheme.scheme(), scheme.group()))?;
+        let mut tally = self.tally(operation)?;
         for round in 1..=rounds {
             tally.add(&self.perform(operation, act, round).await?);
         }
         Ok(tally)
+    }
+
+    /// A count of results of this kind, of none yet.
+    pub(crate) fn tally(&self, operation: Operation) -> Result<Tally, Failure> {
+        let scheme = self.keyring.named(operation.key())?.public.suite();
+        Tally::new(operation, format!("{} {}", scheme.scheme(), scheme.group()))
     }
 
     async fn decrypt(&self, key: &NamedKey) -> Result<Done, Failure> {

@@ -1,24 +1,23 @@
-//! Dealing keys, and putting them where the nodes and clients look for them.
+//! Dealing keys, and putting them into the stores of nodes that do not run.
 
 use std::{
-    fs,
+    num::NonZeroU16,
     path::{Path, PathBuf},
 };
 
 use clap::Args;
 use rand_core::CryptoRng;
 use theta_network::group::GroupFile;
+use theta_rounds::PartyId;
 use theta_schemes::{
     Suite,
     keys::{AnyKeyShare, AnyPublicKey, KeyName, deal_any, deal_rsa},
 };
 use theta_sharing::Threshold;
+use theta_store::Store;
 
-use super::{
-    layout::{Readable, node_dir, write},
-    plan::KeySpec,
-};
-use crate::{exit::Failure, progress::PrimeSearch};
+use super::{layout::node_dir, plan::KeySpec};
+use crate::{access::now, exit::Failure, files::write_new, progress::PrimeSearch, vault};
 
 /// A key fresh from the dealer.
 pub(crate) type DealtKey = (AnyPublicKey, Vec<AnyKeyShare>);
@@ -75,42 +74,27 @@ pub(crate) fn deal(
     deal_rsa(key.suite(), bits, threshold, &mut progress, rng).map_err(|error| Failure::Usage(error.to_string()))
 }
 
-/// Writes a key's files into the directories of a group, or none of them.
-pub(super) fn write_key(root: &Path, nodes: u16, name: &KeyName, (public, shares): &DealtKey) -> Result<(), Failure> {
-    let public_text = public.to_text(name);
-    let mut written = Vec::new();
-    let mut put = |path: PathBuf, text: &str, readable| {
-        write(&path, text.as_bytes(), readable)?;
-        written.push(path);
-        Ok(())
-    };
-    let result = public_files(root, nodes, name)
-        .into_iter()
-        .try_for_each(|path| put(path, &public_text, Readable::ByAll))
-        .and_then(|()| {
-            (1..=nodes).zip(shares).try_for_each(|(number, share)| {
-                let path = node_dir(root, number).join(format!("keys/{name}.share"));
-                put(path, share.to_text(name).expose(), Readable::ByOwner)
-            })
-        });
-    if result.is_err() {
-        // Half a key would keep nodes from starting; whoever reads the error knows where.
-        for path in &written {
-            let _ = fs::remove_file(path);
-        }
+/// Puts a key into the stores of a group's nodes, in their order, and its public part into the client's directory.
+pub(super) fn put(stores: &[Store], client: &Path, name: &KeyName, (public, shares): &DealtKey) -> Result<(), Failure> {
+    let holders: Vec<PartyId> = (1..=public.threshold().n()).filter_map(NonZeroU16::new).map(PartyId::from).collect();
+    let created = now().0 / 1_000;
+    for (store, share) in stores.iter().zip(shares) {
+        let dealt = theta_custody::DealtKey { name, public, share: Some(share), holders: &holders, created };
+        theta_custody::import_dealt(store, &dealt)
+            .map_err(|error| Failure::Failed(format!("{}: {error}", store.place())))?;
     }
-    result
+    write_new(&public_file(client, name), public.to_text(name).as_bytes(), false)
 }
 
-fn public_files(root: &Path, nodes: u16, name: &KeyName) -> Vec<PathBuf> {
-    let dirs = (1..=nodes).map(|number| node_dir(root, number)).chain([root.join("client")]);
-    dirs.map(|dir| dir.join(format!("keys/{name}.pub"))).collect()
+fn public_file(client: &Path, name: &KeyName) -> PathBuf {
+    client.join(format!("keys/{name}.pub"))
 }
 
-/// The directories of a group, all in one place as `theta group init` leaves them.
+/// The directories of a group, all in one place as `theta group init` leaves them, with the stores of its nodes open: none of
+/// them runs.
 pub(crate) struct ExistingGroup {
-    root: PathBuf,
-    nodes: u16,
+    client: PathBuf,
+    stores: Vec<Store>,
     threshold: u16,
 }
 
@@ -125,20 +109,21 @@ impl ExistingGroup {
             )));
         }
         let group = GroupFile::load(&file).map_err(|error| Failure::Usage(error.to_string()))?;
-        let nodes = u16::try_from(group.nodes().len()).map_err(Failure::internal)?;
-        let mut dirs = (1..=nodes).map(|number| node_dir(root, number)).chain([root.join("client")]);
-        if let Some(keys) = dirs.find_map(|dir| Some(dir.join("keys")).filter(|keys| !keys.is_dir())) {
+        let dirs: Vec<PathBuf> = group.nodes().iter().map(|node| node_dir(root, node.id.get())).collect();
+        let client = root.join("client");
+        if let Some(missing) = dirs.iter().chain([&client]).find(|dir| !dir.is_dir()) {
             return Err(Failure::Usage(format!(
-                "{} is missing: a dealer needs the directories of all nodes in one place",
-                keys.display()
+                "{} is missing: a dealer needs the directories of all nodes in one place; theta keys create needs no dealer",
+                missing.display()
             )));
         }
-        Ok(Self { root: root.to_owned(), nodes, threshold: group.threshold() })
+        let stores = dirs.iter().map(|dir| vault::open(&vault::config(dir)?)).collect::<Result<_, _>>()?;
+        Ok(Self { client, stores, threshold: group.threshold() })
     }
 
     /// n.
-    pub(crate) const fn nodes(&self) -> u16 {
-        self.nodes
+    pub(crate) fn nodes(&self) -> u16 {
+        u16::try_from(self.stores.len()).unwrap_or(u16::MAX)
     }
 
     /// The k that the group file names.
@@ -146,16 +131,22 @@ impl ExistingGroup {
         self.threshold
     }
 
-    /// Refuses the name of a key that exists.
+    /// Refuses the name of a key that exists or existed.
     pub(crate) fn check_free(&self, name: &KeyName) -> Result<(), Failure> {
-        match public_files(&self.root, self.nodes, name).iter().find(|path| path.exists()) {
-            Some(path) => Err(Failure::Usage(format!("{} exists already: choose another name", path.display()))),
-            None => Ok(()),
+        let taken =
+            |place: &str| Failure::Usage(format!("a key {name} exists already in {place}: choose another name"));
+        let stored = name.as_str().parse().map_err(Failure::internal)?;
+        for store in &self.stores {
+            if store.key(&stored)?.is_some() {
+                return Err(taken(store.place()));
+            }
         }
+        let file = public_file(&self.client, name);
+        if file.exists() { Err(taken(&file.display().to_string())) } else { Ok(()) }
     }
 
-    /// Writes the key's files.
+    /// Puts the key into the stores.
     pub(crate) fn add(&self, name: &KeyName, key: &DealtKey) -> Result<(), Failure> {
-        write_key(&self.root, self.nodes, name, key)
+        put(&self.stores, &self.client, name, key)
     }
 }

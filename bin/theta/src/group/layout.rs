@@ -1,35 +1,36 @@
 //! The files of a group.
 
 use std::{
-    fs::{self, OpenOptions},
-    io::{self, Write},
+    fs,
     num::NonZeroU16,
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
+use rand_core::CryptoRng;
 use theta_network::{
     GeneratedIdentity, Identity, PeerId,
-    group::{GroupClient, GroupFile, GroupNode},
+    group::{CeremonyKey, GroupFile, GroupNode},
 };
+use theta_protocols::ceremony::CeremonyKeys;
 use theta_service::config::{ListenConfig, NodeConfig};
+use theta_store::Store;
 
 use super::{
-    deal,
+    deal, permissions,
     plan::{Addresses, Plan},
 };
-use crate::{exit::Failure, files};
+use crate::{
+    access::Credentials,
+    exit::Failure,
+    files::{self, new_directory, write_new},
+    vault::{self, SealWord},
+};
 
-/// Whether others than the owner may read a file.
-#[derive(Clone, Copy)]
-pub(super) enum Readable {
-    /// Everybody.
-    ByAll,
-    /// Nobody else.
-    ByOwner,
-}
+/// The name of the client that a group begins with.
+const CLIENT: &str = "client";
 
-/// Makes a group: certificates, configuration and keys. The directory must not exist; it appears complete or not at all.
+/// Makes a group: certificates, configuration, policies, stores and keys. The directory must not exist; it appears complete
+/// or not at all.
 pub(crate) fn create(dir: &Path, plan: &Plan, addresses: &[Addresses]) -> Result<(), Failure> {
     if dir.exists() {
         let name = dir.display();
@@ -51,75 +52,90 @@ fn group_name(dir: &Path) -> String {
     dir.file_name().map_or_else(|| "theta".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-fn write_group(root: &Path, name: &str, plan: &Plan, addresses: &[Addresses]) -> Result<(), Failure> {
-    let numbers = || (1..=plan.nodes()).filter_map(NonZeroU16::new);
-    let identities: Vec<GeneratedIdentity> =
-        numbers().map(|number| identity(&format!("node {number}"))).collect::<Result<_, _>>()?;
-    let client = identity("client")?;
+/// A node in the making.
+struct Member {
+    number: NonZeroU16,
+    identity: GeneratedIdentity,
+    ceremonies: CeremonyKeys,
+}
 
-    let nodes = numbers().zip(addresses).zip(&identities).map(|((number, addresses), identity)| GroupNode {
-        id: PeerId::from(number),
-        peer_address: addresses.peer.to_string(),
-        api_address: addresses.api.to_string(),
-        certificate: identity.fingerprint,
-    });
-    let clients = vec![GroupClient { name: "client".to_owned(), certificate: client.fingerprint }];
-    let group = GroupFile::new(name, plan.threshold(), nodes.collect(), clients).map_err(Failure::internal)?;
+impl Member {
+    fn new(number: NonZeroU16, rng: &mut dyn CryptoRng) -> Result<Self, Failure> {
+        let identity = Identity::generate(&format!("node {number}")).map_err(Failure::internal)?;
+        Ok(Self { number, identity, ceremonies: CeremonyKeys::generate(number.into(), rng) })
+    }
+
+    fn ceremony_key(&self) -> Result<CeremonyKey, Failure> {
+        // The number comes first; the group file has it already.
+        let member = self.ceremonies.member().encode();
+        let keys = member.split_first_chunk::<2>().and_then(|(_, keys)| <[u8; 64]>::try_from(keys).ok());
+        keys.map(CeremonyKey::from).ok_or_else(|| Failure::internal("a ceremony key has another length"))
+    }
+
+    fn group_node(&self, addresses: &Addresses) -> Result<GroupNode, Failure> {
+        Ok(GroupNode {
+            id: PeerId::from(self.number),
+            peer_address: addresses.peer.to_string(),
+            api_address: addresses.api.to_string(),
+            certificate: self.identity.fingerprint,
+            ceremony_key: Some(self.ceremony_key()?),
+        })
+    }
+
+    /// Makes the node's directory and gives its store, with the node's identity in it.
+    fn write(
+        &self,
+        dir: &Path,
+        group: &str,
+        policy: &str,
+        addresses: &Addresses,
+        seal: &SealWord,
+    ) -> Result<Store, Failure> {
+        new_directory(dir)?;
+        write_new(&dir.join("group.toml"), group.as_bytes(), false)?;
+        write_new(&dir.join("policy.toml"), policy.as_bytes(), false)?;
+        write_new(&dir.join("node.crt"), self.identity.certificate_pem.as_bytes(), false)?;
+        write_new(&dir.join("node.key"), self.identity.key_pem.as_bytes(), true)?;
+        let listen = ListenConfig { peer: addresses.peer, api: addresses.api, metrics: Some(addresses.metrics) };
+        let mut config = NodeConfig::new(self.number, listen);
+        config.store.sealing = seal.0.clone();
+        let text = config.to_toml().map_err(Failure::internal)?;
+        write_new(&dir.join("node.toml"), text.as_bytes(), false)?;
+        config.resolve(dir);
+        let store = vault::create(&config)?;
+        store.set_identity(self.ceremonies.master())?;
+        Ok(store)
+    }
+}
+
+fn write_group(root: &Path, name: &str, plan: &Plan, addresses: &[Addresses]) -> Result<(), Failure> {
+    let mut rng = crate::random::generator()?;
+    let numbers = (1..=plan.nodes()).filter_map(NonZeroU16::new);
+    let members = numbers.map(|number| Member::new(number, &mut rng)).collect::<Result<Vec<_>, _>>()?;
+    let client = Credentials::generate(CLIENT)?;
+
+    let nodes = members.iter().zip(addresses).map(|(member, addresses)| member.group_node(addresses));
+    let clients = vec![client.group_client(CLIENT)];
+    let group = GroupFile::new(name, plan.threshold(), nodes.collect::<Result<_, _>>()?, clients);
     let group = format!(
         "# The group: who belongs to it, where, and under which certificates. Public, and the same at all members.\n\n{}",
-        group.to_text()
+        group.map_err(Failure::internal)?.to_text()
     );
-    write(&root.join("group.toml"), group.as_bytes(), Readable::ByAll)?;
-
-    for ((number, addresses), identity) in numbers().zip(addresses).zip(&identities) {
-        let dir = node_dir(root, number.get());
-        write_member(&dir, "node", &group, identity)?;
-        let mut listen = ListenConfig { peer: addresses.peer, api: addresses.api, metrics: None };
-        listen.metrics = Some(addresses.metrics);
-        let config = NodeConfig::new(number, listen).to_toml().map_err(Failure::internal)?;
-        write(&dir.join("node.toml"), config.as_bytes(), Readable::ByAll)?;
-    }
-    write_member(&root.join("client"), "client", &group, &client)?;
-    write_keys(root, plan)
+    write_new(&root.join("group.toml"), group.as_bytes(), false)?;
+    let policy = permissions::of_client(CLIENT, &client.policy_lines(CLIENT));
+    let stores = members.iter().zip(addresses).map(|(member, addresses)| {
+        member.write(&node_dir(root, member.number.get()), &group, &policy, addresses, plan.seal())
+    });
+    let stores = stores.collect::<Result<Vec<_>, _>>()?;
+    client.write(&root.join("client"))?;
+    write_new(&root.join("client/group.toml"), group.as_bytes(), false)?;
+    plan.keys().iter().try_for_each(|key| {
+        let dealt = deal::deal(key, plan.any_k_of_n(), plan.modulus_bits(), &mut rng)?;
+        deal::put(&stores, &root.join("client"), key.key_name(), &dealt)
+    })
 }
 
 /// Where a node's files are.
 pub(super) fn node_dir(root: &Path, number: u16) -> PathBuf {
     root.join(format!("node-{number}"))
-}
-
-fn identity(name: &str) -> Result<GeneratedIdentity, Failure> {
-    Identity::generate(name).map_err(Failure::internal)
-}
-
-fn write_member(dir: &Path, what: &str, group: &str, identity: &GeneratedIdentity) -> Result<(), Failure> {
-    for dir in [dir, &dir.join("keys")] {
-        fs::DirBuilder::new().mode(0o700).create(dir).map_err(|error| Failure::writing(dir, &error))?;
-    }
-    write(&dir.join("group.toml"), group.as_bytes(), Readable::ByAll)?;
-    write(&dir.join(format!("{what}.crt")), identity.certificate_pem.as_bytes(), Readable::ByAll)?;
-    write(&dir.join(format!("{what}.key")), identity.key_pem.as_bytes(), Readable::ByOwner)
-}
-
-fn write_keys(root: &Path, plan: &Plan) -> Result<(), Failure> {
-    let mut rng = crate::random::generator()?;
-    plan.keys().iter().try_for_each(|key| {
-        let dealt = deal::deal(key, plan.any_k_of_n(), plan.modulus_bits(), &mut rng)?;
-        deal::write_key(root, plan.nodes(), key.key_name(), &dealt)
-    })
-}
-
-/// Writes a new file.
-pub(super) fn write(path: &Path, bytes: &[u8], readable: Readable) -> Result<(), Failure> {
-    let mode = match readable {
-        Readable::ByAll => 0o644,
-        Readable::ByOwner => 0o600,
-    };
-    let written = (|| -> io::Result<()> {
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
-        // The mode at creation is subject to the umask; this one is not.
-        file.set_permissions(fs::Permissions::from_mode(mode))?;
-        file.write_all(bytes)
-    })();
-    written.map_err(|error| Failure::writing(path, &error))
 }

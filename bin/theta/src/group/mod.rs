@@ -2,6 +2,7 @@
 
 mod deal;
 mod layout;
+mod permissions;
 pub(crate) mod plan;
 
 use std::{
@@ -20,6 +21,7 @@ pub(crate) use self::{
 use crate::{
     exit::Failure,
     output::{self, Output},
+    vault::SealWord,
 };
 
 /// See [`crate::cli`].
@@ -36,10 +38,15 @@ Examples:
   theta group init --keys files=sg02-ristretto255,sign=bls04-bls12381-min-pk
   theta group init --keys release=frost-ed25519,rsa=sh00-pkcs1-sha256 --bits 3072
   theta group init --nodes 3 --host 10.0.0.1,10.0.0.2,10.0.0.3
+  theta group init --no-keys                          then, with the nodes running: theta keys create release=frost-ed25519
+  THETA_SEAL='correct horse ...' theta group init --seal env:THETA_SEAL
 
-It writes group.toml (public, the same for all), node-1, node-2, ... (secret, one for each machine) and client (the \
-certificate that the nodes accept requests from). The process that runs it has seen every key: run it where you would \
-keep them, and remove the node directories from there once they are at their nodes.";
+It writes group.toml (public, the same for all), node-1, node-2, ... (secret, one for each machine) and client (its certificate \
+and the key that it signs with). Each node has a sealed store (theta.redb), what opens it (store.key, unless --seal says \
+otherwise: file:PATH is in each node's directory, passphrase-file:PATH, env:NAME, credential:NAME of systemd), and its own copy \
+of policy.toml, which lets that client do everything. With --keys, and by default, this process deals the keys and has seen \
+them all: run it where you would keep them, and remove the node directories from there once they are at their nodes. \
+Keys that nobody has ever seen are made by the nodes: theta keys create.";
 
 /// Options of `theta group init`.
 #[derive(Debug, Args)]
@@ -63,8 +70,14 @@ pub(crate) struct InitArgs {
     /// Keys to deal, each a SUITE or NAME=SUITE [default: the usual ones; theta suites lists all]
     #[arg(long, value_name = "KEY", value_delimiter = ',', default_values_t = plan::default_keys(), hide_default_value = true)]
     keys: Vec<KeySpec>,
+    /// Deal no keys: theta keys create makes them without a dealer
+    #[arg(long, conflicts_with_all = ["keys", "bits"])]
+    no_keys: bool,
     #[command(flatten)]
     modulus: ModulusArgs,
+    /// How the nodes' stores are sealed: file:PATH, passphrase-file:PATH, env:NAME or credential:NAME
+    #[arg(long, value_name = "SEALING", default_value_t)]
+    seal: SealWord,
 }
 
 #[derive(Serialize)]
@@ -92,8 +105,10 @@ impl GroupCommand {
 }
 
 fn init(args: InitArgs, output: Output) -> Result<(), Failure> {
-    let bits = args.modulus.bits(&args.keys)?;
-    let plan = Plan::new(args.nodes, args.threshold, args.keys)?.with_modulus_bits(bits);
+    let keys = if args.no_keys { Vec::new() } else { args.keys };
+    let bits = args.modulus.bits(&keys)?;
+    let seal = args.seal.made_absolute()?;
+    let plan = Plan::new(args.nodes, args.threshold, keys)?.with_modulus_bits(bits).with_seal(seal);
     let addresses = plan::addresses(args.nodes, &args.host, args.base_port)?;
     create(&args.dir, &plan, &addresses)?;
     let made = Made {
@@ -106,15 +121,20 @@ fn init(args: InitArgs, output: Output) -> Result<(), Failure> {
     output.result(&made, |out| {
         let dir = args.dir.display();
         writeln!(out, "made a group of {} nodes, any {} of which act together, in {dir}", made.nodes, made.threshold)?;
-        let mut table = output::Table::new(&["key", "suite", "purpose"], &[]);
-        for key in plan.keys() {
-            table.row([key.name().to_owned(), key.suite().to_string(), key.suite().purpose().to_string()]);
+        if plan.keys().is_empty() {
+            writeln!(out, "\nIt has no keys yet. With the nodes running: theta keys create release=frost-ed25519")?;
+        } else {
+            let mut table = output::Table::new(&["key", "suite", "purpose"], &[]);
+            for key in plan.keys() {
+                table.row([key.name().to_owned(), key.suite().to_string(), key.suite().purpose().to_string()]);
+            }
+            table.write(out)?;
+            writeln!(
+                out,
+                "\nThis process dealt the keys, so it has seen them all: trust this machine, or make keys that nobody has seen \
+                 with theta keys create."
+            )?;
         }
-        table.write(out)?;
-        writeln!(
-            out,
-            "\nThis process dealt the keys, so it has seen them all: trust this machine, or do not use them."
-        )?;
         writeln!(out, "\nNext:")?;
         writeln!(out, "  theta node run --dir {dir}/node-1        (and each other node, in a terminal of its own)")?;
         writeln!(out, "  theta status --client {dir}/client")?;

@@ -10,7 +10,7 @@ use std::{
 use theta_schemes::{Suite, keys::KeyName};
 
 use super::deal::DEFAULT_BITS;
-use crate::{exit::Failure, suites};
+use crate::{exit::Failure, suites, vault::SealWord};
 
 /// Keys that a group starts with: quick to make, the usual one of each purpose under the shortest name.
 const DEFAULT_KEYS: [(&str, Suite); 7] = [
@@ -83,6 +83,7 @@ pub(crate) struct Plan {
     threshold: theta_sharing::Threshold,
     keys: Vec<KeySpec>,
     modulus_bits: u32,
+    seal: SealWord,
 }
 
 impl Plan {
@@ -91,12 +92,22 @@ impl Plan {
         let threshold = theta_sharing::Threshold::new(threshold, nodes)
             .map_err(|error| Failure::Usage(format!("--threshold {threshold} --nodes {nodes}: {error}")))?;
         check_names(&keys)?;
-        Ok(Self { threshold, keys, modulus_bits: DEFAULT_BITS })
+        Ok(Self { threshold, keys, modulus_bits: DEFAULT_BITS, seal: SealWord::default() })
     }
 
     /// The same with RSA keys of this size.
     pub(crate) fn with_modulus_bits(self, modulus_bits: u32) -> Self {
         Self { modulus_bits, ..self }
+    }
+
+    /// The same with stores that are sealed so.
+    pub(crate) fn with_seal(self, seal: SealWord) -> Self {
+        Self { seal, ..self }
+    }
+
+    /// How the nodes' stores are sealed.
+    pub(crate) const fn seal(&self) -> &SealWord {
+        &self.seal
     }
 
     /// Bits of the RSA keys.

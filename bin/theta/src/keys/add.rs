@@ -48,7 +48,7 @@ Examples:
   theta keys deal rsa=sh00-pkcs1-sha256 --bits 3072
   theta keys deal --group my-group vault=sg02-p256 beacon-2=cks05-bls04-min-sig
 
-theta suites lists what there is. The process that runs it sees the keys. Nodes read their keys when they start.")]
+theta suites lists what there is. The nodes must not run, and this process sees the keys: theta keys create needs neither.")]
 pub(crate) struct DealArgs {
     /// Keys to deal, each a SUITE or NAME=SUITE
     #[arg(value_name = "NAME=SUITE", required = true)]
@@ -68,7 +68,7 @@ Examples:
   theta keys import --name old --suite frost-ed25519 --format seed seed.hex
   theta keys import --name bls --suite bls04-bls12381-min-pk --format raw secret.hex
 
-The public key stays the same: whoever trusts it need not know that the key is shared now. The original stays, too, \
+The nodes must not run. The public key stays the same: whoever trusts it need not know that the key is shared now. The original stays, too, \
 and whoever has it needs no node: destroy it and every copy of it. Never go on using it elsewhere.")]
 pub(crate) struct ImportArgs {
     /// File of the private key; - for standard input
@@ -158,6 +158,6 @@ fn report(added: &[Added], output: Output) -> Result<(), Failure> {
             table.row([key.name.clone(), key.suite.to_owned(), takes, id]);
         }
         table.write(out)?;
-        writeln!(out, "\nThis process has seen the whole keys. Nodes that run read them when they start again.")
+        writeln!(out, "\nThis process has seen the whole keys. The nodes serve them when they start.")
     })
 }

@@ -1,4 +1,4 @@
-//! `theta keys public`: public keys in the forms that other software takes.
+//! `theta keys export`: public keys in the forms that other software takes.
 
 use base64ct::{Base64, Encoding};
 use clap::{Args, ValueEnum};
@@ -21,14 +21,14 @@ enum Form {
     Ssh,
 }
 
-/// Options of `theta keys public`.
+/// Options of `theta keys export`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  theta keys public sign-ed25519 > key.pem
+  theta keys export sign-ed25519 > key.pem
   openssl pkeyutl -verify -rawin -pubin -inkey key.pem -in letter.txt -sigfile letter.txt.sig
-  theta keys public sign-ed25519 --format ssh >> authorized_keys")]
-pub(crate) struct PublicArgs {
+  theta keys export sign-ed25519 --format ssh >> authorized_keys")]
+pub(crate) struct ExportArgs {
     /// The key's name
     name: String,
     /// How to write it [default: pem where there is such a form, else hex]
@@ -47,8 +47,8 @@ struct PublicView<'a> {
     hex: String,
 }
 
-/// `theta keys public`.
-pub(super) fn public(args: &PublicArgs, output: Output) -> Result<(), Failure> {
+/// `theta keys export`.
+pub(super) fn export(args: &ExportArgs, output: Output) -> Result<(), Failure> {
     let key = args.client.keyring().named(&args.name)?;
     let bytes = key.public.verifying_key_bytes();
     let view = PublicView {

@@ -1,8 +1,13 @@
 //! The group's public keys, and `theta keys`.
 
 mod add;
+mod ceremony;
+pub(crate) mod change;
 mod export;
+mod lifecycle;
+mod live;
 mod show;
+mod state;
 
 use std::{
     fs,
@@ -15,7 +20,7 @@ use theta_schemes::{
     keys::{AnyPublicKey, KeyId, KeyName},
 };
 
-use crate::{connect::ClientDir, exit::Failure, files, output::Output};
+use crate::{connect::ClientDir, exit::Failure, files, output::Output, vault};
 #[cfg(feature = "demo")]
 pub(crate) use export::pem;
 
@@ -171,11 +176,36 @@ pub(crate) enum KeysCommand {
     /// Show one key
     Show(show::ShowArgs),
     /// Print the public key as other software reads it: PEM, OpenSSH, hexadecimal digits or bytes
-    Public(export::PublicArgs),
+    #[command(alias = "public")]
+    Export(export::ExportArgs),
+    /// Make keys that nobody ever holds: the nodes generate them among themselves
+    Create(lifecycle::CreateArgs),
+    /// Make the next version of a key; older versions decrypt what was encrypted to them
+    Rotate(lifecycle::RotateArgs),
+    /// Give the holders of a key new shares and destroy the old ones; the public key stays
+    Refresh(lifecycle::RefreshArgs),
+    /// Change who holds a key, or how many it takes; the public key stays
+    Reshare(lifecycle::ReshareArgs),
+    /// Give a node the share back that it lost
+    Recover(lifecycle::RecoverArgs),
+    /// Let a disabled key serve again
+    Enable(state::StateArgs),
+    /// Let a key serve nobody, until it is enabled
+    Disable(state::StateArgs),
+    /// Destroy the shares of a key for ever
+    Destroy(state::DestroyArgs),
     /// Deal more keys to a group, while its node directories are still together
     Deal(add::DealArgs),
     /// Share a private key made elsewhere among the nodes; its public key stays the same
     Import(add::ImportArgs),
+    /// Write a sealed backup of a stopped node's keys, memory and log
+    Backup(vault::BackupArgs),
+    /// Read a backup to its end and check everything in it
+    CheckBackup(vault::CheckArgs),
+    /// Make a node's store from a backup; it refuses whatever may have happened since
+    Restore(vault::RestoreArgs),
+    /// Tell a stopped node that another one was restored on purpose
+    ConfirmRestore(vault::ConfirmArgs),
 }
 
 impl KeysCommand {
@@ -184,9 +214,21 @@ impl KeysCommand {
         match self {
             Self::List(args) => show::list(&args, output),
             Self::Show(args) => show::show(&args, output),
-            Self::Public(args) => export::public(&args, output),
+            Self::Export(args) => export::export(&args, output),
+            Self::Create(args) => lifecycle::create(&args, output),
+            Self::Rotate(args) => lifecycle::rotate(&args, output),
+            Self::Refresh(args) => lifecycle::refresh(&args, output),
+            Self::Reshare(args) => lifecycle::reshare(&args, output),
+            Self::Recover(args) => lifecycle::recover(&args, output),
+            Self::Enable(args) => state::enable(&args, output),
+            Self::Disable(args) => state::disable(&args, output),
+            Self::Destroy(args) => state::destroy(&args, output),
             Self::Deal(args) => add::deal(&args, output),
             Self::Import(args) => add::import(&args, output),
+            Self::Backup(args) => vault::backup(&args, output),
+            Self::CheckBackup(args) => vault::check(&args, output),
+            Self::Restore(args) => vault::restore(&args, output),
+            Self::ConfirmRestore(args) => vault::confirm(&args, output),
         }
     }
 }

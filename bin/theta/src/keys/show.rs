@@ -6,31 +6,43 @@ use theta_schemes::keys::AnyPublicKey;
 
 use super::NamedKey;
 use crate::{
-    connect::ClientDir,
+    connect::ClientArgs,
     exit::Failure,
     output::{Output, Table},
 };
 
 /// Options of `theta keys list`.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  theta keys list              the public keys in the client directory; asks nobody
+  theta keys list --live       what the nodes have now: versions, states, epochs, holders
+
+Two lines for one version mean that nodes differ: some have not heard yet of what was changed, or lie.")]
 pub(crate) struct ListArgs {
+    /// Ask the nodes
+    #[arg(long)]
+    live: bool,
     #[command(flatten)]
-    client: ClientDir,
+    client: ClientArgs,
 }
 
 /// Options of `theta keys show`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  theta keys show files\n  theta keys show sign --file > sign.pub   for those who verify with theta; for others: theta keys public"
+    after_help = "Examples:\n  theta keys show files\n  theta keys show files --live             versions, states, epochs and holders, as the nodes have them\n  theta keys show sign --file > sign.pub   for those who verify with theta; for others: theta keys export"
 )]
 pub(crate) struct ShowArgs {
     /// The key's name
     name: String,
     /// Print the public key file, which --public-key takes
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["json", "live"])]
     file: bool,
+    /// Ask the nodes for all versions
+    #[arg(long)]
+    live: bool,
     #[command(flatten)]
-    client: ClientDir,
+    client: ClientArgs,
 }
 
 #[derive(Serialize)]
@@ -83,6 +95,9 @@ fn modulus_bits(public: &AnyPublicKey) -> Option<u32> {
 
 /// `theta keys list`.
 pub(super) fn list(args: &ListArgs, output: Output) -> Result<(), Failure> {
+    if args.live {
+        return super::live::show(&args.client, None, output);
+    }
     let keys = args.client.keyring().all()?;
     let views: Vec<KeyView> = keys.iter().map(KeyView::from).collect();
     output.result(&views, |out| {
@@ -102,6 +117,9 @@ pub(super) fn list(args: &ListArgs, output: Output) -> Result<(), Failure> {
 
 /// `theta keys show`.
 pub(super) fn show(args: &ShowArgs, output: Output) -> Result<(), Failure> {
+    if args.live {
+        return super::live::show(&args.client, Some(&args.name), output);
+    }
     let key = args.client.keyring().named(&args.name)?;
     if args.file {
         return output.result(&(), |out| out.write_all(key.public.to_text(&key.name).as_bytes()));

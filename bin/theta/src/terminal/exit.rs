@@ -13,7 +13,8 @@ pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
   0    done
   1    the operation failed: a signature does not verify, a ciphertext was
-       changed, a file cannot be written, a port is in use
+       changed, the nodes' policy refuses it, a file cannot be written, a
+       port is in use
   2    wrong usage or bad input: a mistyped flag, a missing file, an unknown
        key, a damaged key file or configuration
   3    the group did not answer: too few nodes are up, or the time ran out
@@ -114,7 +115,7 @@ const fn is_absence(problem: &Problem) -> bool {
         Problem::Refused { code, .. } => {
             matches!(code, Code::Unavailable | Code::DeadlineExceeded | Code::ResourceExhausted | Code::Cancelled)
         }
-        Problem::FalseAnswer(_) => false,
+        Problem::Denied { .. } | Problem::FalseAnswer(_) => false,
     }
 }
 
@@ -123,7 +124,7 @@ impl From<StartError> for Failure {
         let text = error.to_string();
         match error {
             StartError::AddressInUse { .. } | StartError::Listen { .. } | StartError::Mesh(_) => Self::Failed(text),
-            StartError::Socket(_) | StartError::Orchestrator(_) | StartError::Api(_) => Self::Internal(text),
+            StartError::System(_) | StartError::Orchestrator(_) | StartError::Api(_) => Self::Internal(text),
             _ => Self::Usage(text),
         }
     }

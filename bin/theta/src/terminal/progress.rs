@@ -1,6 +1,7 @@
 //! A bar on standard error for long work, and a way to stop it.
 
 use std::{
+    collections::BTreeMap,
     io::{self, Read},
     path::{Path, PathBuf},
     sync::{
@@ -86,6 +87,40 @@ impl PrimeSearch {
 }
 
 impl Drop for PrimeSearch {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Shows, on a terminal, how far a ceremony is at each node.
+pub(crate) struct CeremonyBar {
+    bar: ProgressBar,
+    what: String,
+    done: BTreeMap<u16, (u32, u32)>,
+}
+
+impl CeremonyBar {
+    /// For a ceremony in words.
+    pub(crate) fn new(what: &str) -> Self {
+        let bar = ProgressBar::new_spinner();
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}, {elapsed}") {
+            bar.set_style(style);
+        }
+        bar.set_message(what.to_owned());
+        bar.enable_steady_tick(Duration::from_millis(120));
+        Self { bar, what: what.to_owned(), done: BTreeMap::new() }
+    }
+
+    /// A node has done so many steps of so many.
+    pub(crate) fn reached(&mut self, node: u16, done: u32, of: u32) {
+        self.done.insert(node, (done, of));
+        let nodes: Vec<String> =
+            self.done.iter().map(|(node, (done, of))| format!("node {node} {done}/{of}")).collect();
+        self.bar.set_message(format!("{}: {}", self.what, nodes.join(", ")));
+    }
+}
+
+impl Drop for CeremonyBar {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }

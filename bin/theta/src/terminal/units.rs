@@ -47,11 +47,11 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// Parses `10s`, `500ms`, `2m` or `1h`.
+/// Parses `10s`, `500ms`, `2m`, `1h` or `7d`.
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let error = || format!("{text:?} is not a duration: write for example 500ms, 10s or 2m");
     let text = text.trim();
-    let (number, milliseconds) = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000)]
+    let (number, milliseconds) = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)]
         .into_iter()
         .find_map(|(suffix, unit)| text.strip_suffix(suffix).map(|number| (number, unit)))
         .ok_or_else(error)?;
@@ -94,6 +94,7 @@ mod tests {
     fn durations_are_read_and_written() {
         assert_eq!(parse_duration("500ms"), Ok(Duration::from_millis(500)));
         assert_eq!(parse_duration("2m"), Ok(Duration::from_secs(120)));
+        assert_eq!(parse_duration("7d"), Ok(Duration::from_secs(604_800)));
         for bad in ["", "10", "0s", "s", "-1s", "1.5s", "99999999999999999999s"] {
             assert!(parse_duration(bad).is_err(), "{bad}");
         }

@@ -203,8 +203,8 @@ fn a_node_refuses_configuration_that_is_not_right() {
     for level in ["a=b=c", "wran"] {
         theta_in(group.path(), &["node", "run", "--dir", dir, "--log-level", level]).fails(2, &["log level", level]);
     }
-    fs::remove_dir_all(group.node_dir(4).join("keys")).unwrap();
-    node_refuses(&group, 4, 2, &["keys is missing"]);
+    fs::remove_file(group.node_dir(4).join("theta.redb")).unwrap();
+    node_refuses(&group, 4, 2, &["theta.redb", "no store here"]);
 }
 
 #[test]
@@ -219,13 +219,13 @@ fn a_node_refuses_a_certificate_of_another_group() {
         let from = other.path().join("theta-group/client").join(file);
         fs::copy(from, group.path().join("theta-group/client").join(file)).unwrap();
     }
-    group.theta(&["status"]).fails(2, &["certificate", "not one of the group file's clients"]);
+    group.theta(&["status"]).fails(3, &["only 0 of 4 nodes are up"]);
 }
 
 #[test]
 fn a_node_refuses_secrets_that_others_can_read() {
     let group = Group::made();
-    for (node, file) in [(1, "node.key"), (2, "keys/files.share")] {
+    for (node, file) in [(1, "node.key"), (2, "store.key"), (3, "theta.redb")] {
         let path = group.node_dir(node).join(file);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         node_refuses(&group, node, 2, &[file, "chmod 600"]);
@@ -233,15 +233,16 @@ fn a_node_refuses_secrets_that_others_can_read() {
 }
 
 #[test]
-fn a_node_refuses_damaged_keys() {
+fn a_node_refuses_a_store_that_is_not_its_own() {
     let group = Group::made();
-    fs::write(group.node_dir(1).join("keys/sign.share"), "not a share").unwrap();
-    node_refuses(&group, 1, 2, &["sign.share"]);
-    fs::remove_file(group.node_dir(2).join("keys/sign.pub")).unwrap();
-    node_refuses(&group, 2, 2, &["sign"]);
-    // The share of another node.
-    fs::copy(group.node_dir(4).join("keys/coin.share"), group.node_dir(3).join("keys/coin.share")).unwrap();
-    node_refuses(&group, 3, 2, &["coin"]);
+    for file in ["theta.redb", "store.key"] {
+        fs::copy(group.node_dir(4).join(file), group.node_dir(3).join(file)).unwrap();
+    }
+    node_refuses(&group, 3, 2, &["node"]);
+    fs::copy(group.node_dir(2).join("theta.redb"), group.node_dir(1).join("theta.redb")).unwrap();
+    node_refuses(&group, 1, 2, &["theta.redb", "does not open"]);
+    fs::write(group.node_dir(2).join("theta.redb"), "not a store").unwrap();
+    node_refuses(&group, 2, 2, &["theta.redb"]);
 }
 
 #[test]

@@ -13,6 +13,10 @@ fn shows_everything_and_cleans_up() {
     for word in [
         "any 2 of them",
         "mutually authenticated TLS 1.3",
+        "by distributed key generation",
+        "the public key is the same",
+        "refused, by the rule \"nobody-destroys-files\"",
+        "the logs of nodes 1, 2, 3 and 4 are whole",
         "decrypted letter.txt",
         "blst accepts the signature",
         "aws-lc accepts the signature",
@@ -36,7 +40,7 @@ fn json_is_the_table() {
     let dir = tempfile::tempdir().unwrap();
     let rows = theta_in(dir.path(), &["demo", "--rounds", "1", "--nodes", "3", "--json"]).ok().json();
     let rows = rows.as_array().unwrap();
-    assert_eq!(rows.len(), 13, "three operations in four acts, and once a signature in two rounds");
+    assert_eq!(rows.len(), 14, "three operations in four acts, once a signature in two rounds, once during a refresh");
     assert!(rows.iter().all(|row| row["good"] == row["of"] && row["p50_ms"].as_f64().unwrap() > 0.0), "{rows:?}");
     let culprits: BTreeSet<_> =
         rows.iter().flat_map(|row| row["culprits"].as_array().unwrap()).map(|n| n.as_u64()).collect();

@@ -17,15 +17,22 @@ fn writes_everything_with_the_right_modes() {
         let dir = group.node_dir(node);
         assert_eq!(mode(&dir), 0o700);
         assert_eq!(fs::read(dir.join("group.toml")).unwrap(), public);
-        assert_eq!(mode(&dir.join("node.key")), 0o600);
-        for key in ["files", "files-bls", "sign", "sign-ed25519", "beacon", "coin", "coin-bls"] {
-            assert_eq!(mode(&dir.join(format!("keys/{key}.share"))), 0o600);
-            let public_key = fs::read(dir.join(format!("keys/{key}.pub"))).unwrap();
-            assert_eq!(fs::read(root.join(format!("client/keys/{key}.pub"))).unwrap(), public_key);
+        for secret in ["node.key", "store.key", "theta.redb"] {
+            assert_eq!(mode(&dir.join(secret)), 0o600, "{secret}");
         }
         assert!(dir.join("node.toml").is_file() && dir.join("node.crt").is_file());
+        assert!(!dir.join("keys").exists(), "shares are in the store alone");
+        group.theta(&["policy", "check", dir.join("policy.toml").to_str().unwrap()]).ok();
     }
-    assert_eq!(mode(&root.join("client/client.key")), 0o600);
+    for key in ["files", "files-bls", "sign", "sign-ed25519", "beacon", "coin", "coin-bls"] {
+        assert_eq!(mode(&root.join(format!("client/keys/{key}.pub"))), 0o644);
+    }
+    for secret in ["client.key", "request.key"] {
+        assert_eq!(mode(&root.join("client").join(secret)), 0o600, "{secret}");
+    }
+    let keys: std::collections::BTreeSet<_> =
+        (1..=4).map(|node| fs::read(group.node_dir(node).join("store.key")).unwrap()).collect();
+    assert_eq!(keys.len(), 4, "each store has a key of its own");
     assert!(root.join("client/client.crt").is_file() && root.join("client/group.toml").is_file());
     let shares = fs::read_dir(root.join("client/keys")).unwrap();
     assert!(shares.flatten().all(|entry| entry.path().extension().unwrap() == "pub"), "clients hold no shares");
@@ -74,6 +81,7 @@ fn impossible_wishes_are_refused() {
     init(&["--dir", "no/such/place"]).fails(1, &["no/such/place", "no such file or directory"]);
     let unknown = init(&["--keys", "sg02-ristreto255"]);
     unknown.fails(2, &["did you mean sg02-ristretto255?", "theta suites"]);
+    init(&["--no-keys", "--keys", "sg02-ristretto255"]).fails(2, &["--no-keys"]);
     init(&["--bits", "3072"]).fails(2, &["--bits is for RSA keys"]);
     init(&["--keys", "rsa=sh00-pkcs1-sha256", "--bits", "1024"]).fails(2, &["2048, 3072 or 4096"]);
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "nothing is left behind");

@@ -122,9 +122,20 @@ pub(crate) struct Group {
 impl Group {
     /// Four nodes, any two of which act together, made but not started.
     pub(crate) fn made() -> Self {
-        let (dir, base) = (TempDir::new().unwrap(), base_port(4));
-        theta_in(dir.path(), &["group", "init", "--base-port", &base.to_string()]).ok();
-        Self { dir, base, nodes: (0..4).map(|_| None).collect() }
+        Self::made_with(&[])
+    }
+
+    /// The same with these options of `theta group init`.
+    pub(crate) fn made_with(options: &[&str]) -> Self {
+        let nodes =
+            options.iter().position(|option| *option == "--nodes").map_or(4, |at| options[at + 1].parse().unwrap());
+        let (dir, base) = (TempDir::new().unwrap(), base_port(nodes));
+        theta_in(dir.path(), &[&["group", "init", "--base-port", &base.to_string()], options].concat()).ok();
+        Self { dir, base, nodes: (0..nodes).map(|_| None).collect() }
+    }
+
+    fn numbers(&self) -> impl Iterator<Item = u16> + use<> {
+        1..=u16::try_from(self.nodes.len()).unwrap()
     }
 
     /// The same, started.
@@ -135,12 +146,8 @@ impl Group {
     }
 
     pub(crate) fn start_all(&mut self) {
-        for node in 1..=4 {
-            self.start(node);
-        }
-        for node in 1..=4 {
-            self.await_up(node);
-        }
+        self.numbers().for_each(|node| self.start(node));
+        self.numbers().for_each(|node| self.await_up(node));
     }
 
     /// One that all tests share which do not change it.

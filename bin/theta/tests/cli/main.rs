@@ -15,5 +15,6 @@ mod demo;
 mod faults;
 mod group;
 mod harness;
+mod keeping;
 mod keys;
 mod operations;

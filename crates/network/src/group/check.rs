@@ -9,7 +9,7 @@ use std::{
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{GroupClient, GroupFile, GroupNode, GroupProblem};
+use super::{CeremonyKey, GroupClient, GroupFile, GroupNode, GroupProblem};
 use crate::{Fingerprint, PeerId};
 
 /// Where a problem is, as byte offsets, and what it is.
@@ -33,6 +33,7 @@ struct RawNode {
     peer_address: Spanned<String>,
     api_address: Spanned<String>,
     certificate: Spanned<String>,
+    ceremony_key: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -68,6 +69,7 @@ struct Seen {
     ids: HashSet<u16>,
     addresses: HashSet<String>,
     certificates: HashSet<Fingerprint>,
+    ceremony_keys: HashSet<CeremonyKey>,
     clients: HashSet<String>,
 }
 
@@ -84,6 +86,7 @@ impl Seen {
             peer_address: self.address(raw.peer_address)?,
             api_address: self.address(raw.api_address)?,
             certificate: self.certificate(&raw.certificate)?,
+            ceremony_key: raw.ceremony_key.map(|key| self.ceremony_key(&key)).transpose()?,
         })
     }
 
@@ -117,6 +120,17 @@ impl Seen {
             return fault(GroupProblem::DuplicateCertificate(certificate.to_string()));
         }
         Ok(certificate)
+    }
+
+    fn ceremony_key(&mut self, raw: &Spanned<String>) -> Result<CeremonyKey, Fault> {
+        let fault = |problem| Err((Some(raw.span()), problem));
+        let Ok(key) = raw.get_ref().parse() else {
+            return fault(GroupProblem::CeremonyKey(raw.get_ref().clone()));
+        };
+        if !self.ceremony_keys.insert(key) {
+            return fault(GroupProblem::DuplicateCeremonyKey(key));
+        }
+        Ok(key)
     }
 }
 

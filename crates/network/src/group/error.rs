@@ -3,6 +3,8 @@
 use core::fmt;
 use std::{io, path::PathBuf};
 
+use super::CeremonyKey;
+
 /// Why a group file was refused. One line: where, what is wrong, and what would be right.
 #[derive(Debug, thiserror::Error)]
 pub enum GroupFileError {
@@ -81,6 +83,12 @@ pub enum GroupProblem {
     /// One certificate for two members.
     #[error("the certificate {0} appears twice; every node and client must have its own")]
     DuplicateCertificate(String),
+    /// Not a ceremony key.
+    #[error("ceremony_key = {0:?} is not a ceremony key; it is written as 128 hexadecimal digits")]
+    CeremonyKey(String),
+    /// One ceremony key for two nodes.
+    #[error("the ceremony key {0} appears twice; every node must have its own")]
+    DuplicateCeremonyKey(CeremonyKey),
     /// One name for two clients.
     #[error("two clients are named {0:?}; give each a name of its own")]
     DuplicateClient(String),

@@ -24,6 +24,7 @@
 //! # Ok::<(), theta_network::group::GroupFileError>(())
 //! ```
 
+mod ceremony_key;
 mod check;
 mod error;
 
@@ -35,6 +36,7 @@ use std::{
 
 use serde::Serialize;
 
+pub use ceremony_key::{CeremonyKey, CeremonyKeyError};
 pub use error::{GroupFileError, GroupProblem};
 
 use crate::{
@@ -43,7 +45,8 @@ use crate::{
     tls::{Pinned, Pins},
 };
 
-/// A group file that was checked: ids are 1 to n, `1 <= k <= n`, and no two members share an address or a certificate.
+/// A group file that was checked: ids are 1 to n, `1 <= k <= n`, and no two members share an address, a
+/// certificate or a ceremony key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupFile {
     name: String,
@@ -63,6 +66,8 @@ pub struct GroupNode {
     pub api_address: String,
     /// The certificate it shows to both.
     pub certificate: Fingerprint,
+    /// What it proves itself with in ceremonies. A node without one cannot take part in any.
+    pub ceremony_key: Option<CeremonyKey>,
 }
 
 /// A client as the group file names it.
@@ -201,6 +206,8 @@ struct NodeText<'a> {
     peer_address: &'a str,
     api_address: &'a str,
     certificate: Fingerprint,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ceremony_key: Option<CeremonyKey>,
 }
 
 #[derive(Serialize)]
@@ -211,8 +218,9 @@ struct ClientText<'a> {
 
 impl<'a> From<&'a GroupNode> for NodeText<'a> {
     fn from(node: &'a GroupNode) -> Self {
-        let GroupNode { id, peer_address, api_address, certificate } = node;
-        Self { id: id.get(), peer_address, api_address, certificate: *certificate }
+        let GroupNode { id, peer_address, api_address, certificate, ceremony_key } = node;
+        let (certificate, ceremony_key) = (*certificate, *ceremony_key);
+        Self { id: id.get(), peer_address, api_address, certificate, ceremony_key }
     }
 }
 

@@ -99,6 +99,11 @@ impl Backlog {
         places.into_iter().filter_map(|(from, number)| Some(self.remove(from, number)?.message)).collect()
     }
 
+    /// Whether anything waits for this instance.
+    pub(crate) fn holds(&self, instance: &InstanceId) -> bool {
+        self.instances.contains_key(instance)
+    }
+
     /// Drops what has waited for too long.
     pub(crate) fn expire(&mut self, now: Instant) {
         let parties: Vec<PartyId> = self.peers.keys().copied().collect();

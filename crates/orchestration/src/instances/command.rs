@@ -3,15 +3,16 @@
 use std::{sync::Arc, time};
 
 use rand_core::CryptoRng;
+use theta_custody::{KeyEntry, KeyTable, ResolveError};
 use theta_rounds::PartyId;
-use theta_schemes::StatementBytes;
+use theta_schemes::keys::KeyName;
 use tokio::{
     sync::{oneshot, watch},
     time::Instant,
 };
 
-use super::{backlog::Early, ending::Ending};
-use crate::{InstanceId, InstanceSnapshot, KeyEntry, Seed, SubmitError, quota::Permit};
+use super::{asked::Asked, backlog::Early, ending::Ending};
+use crate::{InstanceId, InstanceSnapshot, SubmitError, quota::Permit};
 
 /// What a shard is told. Time comes as ticks in the same queue, so that a shard that is behind does not take its own delay
 /// for the silence of others.
@@ -28,6 +29,8 @@ pub(crate) enum Command {
     Status(InstanceId, oneshot::Sender<Option<InstanceSnapshot>>),
     /// Somebody wants to see how an instance goes.
     Watch(InstanceId, oneshot::Sender<Option<watch::Receiver<InstanceSnapshot>>>),
+    /// The entries of a key are others now.
+    KeyChanged(KeyName),
     /// A computation that needs a CPU.
     Compute(Computation),
     /// The time.
@@ -43,8 +46,9 @@ pub(crate) type Computation = Box<dyn FnOnce(&mut dyn CryptoRng) + Send>;
 pub(crate) struct Submission {
     pub(crate) id: InstanceId,
     pub(crate) key: Arc<KeyEntry>,
-    pub(crate) statement: StatementBytes,
-    pub(crate) seed: Option<Seed>,
+    /// That of the key table when the key was looked up.
+    pub(crate) generation: u64,
+    pub(crate) asked: Asked,
     /// When the orchestrator was asked.
     pub(crate) submitted: time::Instant,
     /// Its place among the requests that wait.
@@ -56,5 +60,20 @@ pub(crate) struct Submission {
     pub(crate) reply: Reply,
 }
 
+impl Submission {
+    /// Looks the key up again if the table has changed since.
+    pub(crate) fn refresh(&mut self, keys: &KeyTable) -> Result<(), ResolveError> {
+        if keys.generation() != self.generation {
+            self.generation = keys.generation();
+            self.key = self.asked.resolve(keys)?;
+            self.id = self.asked.id_under(&self.key);
+        }
+        Ok(())
+    }
+}
+
+/// The id of the instance that a request has become, and its end.
+pub(crate) type Taken = (InstanceId, Ending);
+
 /// The way back to whoever sent a request.
-pub(crate) type Reply = oneshot::Sender<Result<Ending, SubmitError>>;
+pub(crate) type Reply = oneshot::Sender<Result<Taken, SubmitError>>;

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use tokio::sync::SetOnce;
+use tokio::sync::{SetOnce, watch};
 
-use crate::{Finished, InstanceError, InstanceState};
+use super::command::Reply;
+use crate::{Finished, InstanceError, InstanceId, InstanceSnapshot, InstanceState};
 
-type Outcome = Result<Arc<Finished>, InstanceError>;
+pub(crate) type Outcome = Result<Arc<Finished>, InstanceError>;
 
 /// The outcome of one instance, once there is one. Any number may wait; one who stops waiting costs nothing.
 #[derive(Clone, Debug, Default)]
@@ -15,7 +16,7 @@ pub(crate) struct Ending(Arc<SetOnce<Outcome>>);
 impl Ending {
     /// Sets the outcome and wakes all who wait. Later ones change nothing.
     pub(crate) fn set(&self, outcome: Outcome) {
-        // A second outcome would be a bug of ours that the first one already answers.
+        // What was answered once stays answered so.
         let _ = self.0.set(outcome);
     }
 
@@ -24,11 +25,80 @@ impl Ending {
         self.0.wait().await.clone()
     }
 
+    /// The outcome, if it is there.
+    pub(crate) fn get(&self) -> Option<Outcome> {
+        self.0.get().cloned()
+    }
+
     /// The state to show, if it has ended.
     pub(crate) fn state(&self) -> Option<InstanceState> {
         self.0.get().map(|outcome| match outcome {
             Ok(finished) => InstanceState::Finished(Arc::clone(finished)),
             Err(error) => InstanceState::Failed(error.to_string()),
         })
+    }
+}
+
+/// Those who want to know how one instance goes.
+pub(crate) struct Audience {
+    pub(crate) ending: Ending,
+    /// The first caller, if it waits for the end: it is woken once rather than twice.
+    caller: Option<Reply>,
+    /// Made for the first one who watches.
+    watch: Option<watch::Sender<InstanceSnapshot>>,
+}
+
+impl Audience {
+    /// A caller, who is answered now, or at the end if it waits for that anyway.
+    pub(crate) fn new(id: InstanceId, waits: bool, reply: Reply) -> Self {
+        let mut audience = Self::of(Ending::default());
+        if waits {
+            audience.caller = Some(reply);
+        } else {
+            drop(reply.send(Ok((id, audience.ending.clone()))));
+        }
+        audience
+    }
+
+    /// Those who wait for this ending, if any.
+    pub(crate) const fn of(ending: Ending) -> Self {
+        Self { ending, caller: None, watch: None }
+    }
+
+    /// Starts to watch; `snapshot` is what there is to see.
+    pub(crate) fn watch(&mut self, snapshot: impl FnOnce() -> InstanceSnapshot) -> watch::Receiver<InstanceSnapshot> {
+        match &self.watch {
+            Some(sender) => sender.subscribe(),
+            None => {
+                let (sender, receiver) = watch::channel(snapshot());
+                self.watch = Some(sender);
+                receiver
+            }
+        }
+    }
+
+    /// Shows those who watch how many shares there are, and how many it takes.
+    pub(crate) fn show(&self, contributions: (usize, usize)) {
+        let Some(sender) = &self.watch else { return };
+        sender.send_if_modified(|snapshot| {
+            let before = (snapshot.shares, snapshot.needed);
+            (snapshot.shares, snapshot.needed) = contributions;
+            before != contributions
+        });
+    }
+
+    /// Tells those who wait.
+    pub(crate) fn end(&mut self, id: InstanceId, outcome: &Outcome) {
+        self.ending.set(outcome.clone());
+        if let Some(caller) = self.caller.take() {
+            drop(caller.send(Ok((id, self.ending.clone()))));
+        }
+    }
+
+    /// Tells those who watch, who will see no more.
+    pub(crate) fn close(&mut self, snapshot: impl FnOnce() -> InstanceSnapshot) {
+        if let Some(watch) = self.watch.take() {
+            watch.send_replace(snapshot());
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! Envelopes between orchestrators: what is in them before any protocol reads the payload.
 //!
 //! One kind of message belongs to orchestration itself, told by a reserved value of `kind`, with round 0 and an empty
-//! payload: [`RESEND`] asks the receiver to send again what it sent to all, or to the asker, in this instance.
+//! payload: [`RESEND`] asks the receiver to send again what it sent to all, or to the asker, in this instance. What
+//! custodians say to each other travels in a stream of its own, unread.
 
 use bytes::Bytes;
 use prost::Message as _;
@@ -18,6 +19,11 @@ const BROADCAST: u32 = 0;
 /// what its sender means by it.
 const PRIVATE: u32 = 1;
 
+/// The `stream` of instances' messages.
+const INSTANCES: u32 = 0;
+/// The `stream` of custodians' messages.
+const CUSTODY: u32 = 1;
+
 /// What a peer says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
@@ -25,6 +31,8 @@ pub(crate) enum Content {
     Message { instance: InstanceId, slot: Slot, channel: Channel, payload: Bytes },
     /// "Send me again what you sent in this instance."
     Resend { instance: InstanceId },
+    /// For the custodian of this node's keys.
+    Custody { payload: Bytes },
 }
 
 /// Why bytes are not an envelope; the sender is to blame.
@@ -60,6 +68,20 @@ impl Content {
         if envelope.version != VERSION {
             return Err(EnvelopeError::Version(envelope.version));
         }
+        match envelope.stream {
+            INSTANCES => Self::of_instance(envelope),
+            CUSTODY => {
+                let bare = Envelope { payload: Bytes::new(), ..envelope.clone() };
+                if bare != (Envelope { version: VERSION, stream: CUSTODY, ..Envelope::default() }) {
+                    return Err(EnvelopeError::Malformed("a custodian's message has a payload and nothing else"));
+                }
+                Ok(Self::Custody { payload: envelope.payload })
+            }
+            _ => Err(EnvelopeError::Malformed("no stream has this number")),
+        }
+    }
+
+    fn of_instance(envelope: Envelope) -> Result<Self, EnvelopeError> {
         let id = envelope.instance_id.as_ref().try_into();
         let instance = InstanceId(id.map_err(|_| EnvelopeError::Malformed("an instance id has 32 bytes"))?);
         if envelope.kind == RESEND {
@@ -90,10 +112,12 @@ impl Content {
                 kind: slot.kind.into(),
                 payload,
                 channel: if channel == Channel::Private { PRIVATE } else { BROADCAST },
+                stream: INSTANCES,
             },
             Self::Resend { instance } => {
                 Envelope { version: VERSION, instance_id: id(instance), kind: RESEND, ..Envelope::default() }
             }
+            Self::Custody { payload } => Envelope { version: VERSION, stream: CUSTODY, payload, ..Envelope::default() },
         };
         envelope.encode_to_vec().into()
     }
@@ -109,23 +133,42 @@ mod tests {
         let slot = Slot { round: Round(65_535), kind: 65_535 };
         let payload = Bytes::from_static(b"share");
         let message = |channel| Content::Message { instance, slot, channel, payload: payload.clone() };
-        for content in [message(Channel::Broadcast), message(Channel::Private), Content::Resend { instance }] {
+        let custody = Content::Custody { payload: payload.clone() };
+        for content in [message(Channel::Broadcast), message(Channel::Private), Content::Resend { instance }, custody] {
             assert_eq!(Content::decode(content.clone().encode()), Ok(content));
         }
+    }
+
+    /// What a release with peer protocol 1 sent: version 1, instance 0x09.., round 1, the payload "share".
+    #[test]
+    fn the_former_protocol_is_refused_with_advice() {
+        let mut bytes = vec![0x08, 0x01, 0x12, 0x20];
+        bytes.extend([9; 32]);
+        bytes.extend(*b"\x18\x01\x2a\x05share");
+        let refused = Content::decode(bytes.into()).unwrap_err();
+        assert_eq!(refused, EnvelopeError::Version(1));
+        let text = "speaks peer protocol 1, this node speaks 2: bring both to one release";
+        assert_eq!((refused.to_string().as_str(), refused.name()), (text, "protocol_version"));
     }
 
     #[test]
     fn garbage_is_refused_by_name() {
         let good = Envelope { version: VERSION, instance_id: vec![1; 32].into(), round: 1, ..Envelope::default() };
         let refused = |envelope: Envelope| Content::decode(envelope.encode_to_vec().into()).unwrap_err();
-        assert_eq!(refused(Envelope { version: 2, ..good.clone() }), EnvelopeError::Version(2));
+        assert_eq!(refused(Envelope { version: 3, ..good.clone() }), EnvelopeError::Version(3));
         assert_eq!(refused(Envelope::default()), EnvelopeError::Version(0));
+        let custody = Envelope { version: VERSION, stream: CUSTODY, ..Envelope::default() };
         for bad in [
             Envelope { instance_id: vec![1; 31].into(), ..good.clone() },
             Envelope { round: 65_536, ..good.clone() },
             Envelope { round: 0, ..good.clone() },
             Envelope { kind: 65_536, ..good.clone() },
-            Envelope { channel: 2, ..good },
+            Envelope { channel: 2, ..good.clone() },
+            Envelope { stream: 2, ..good.clone() },
+            Envelope { stream: CUSTODY, ..good },
+            Envelope { round: 1, ..custody.clone() },
+            Envelope { kind: RESEND, ..custody.clone() },
+            Envelope { channel: PRIVATE, ..custody },
         ] {
             assert_eq!(refused(bad).name(), "malformed_envelope");
         }

@@ -9,14 +9,14 @@ use std::{
 
 use bytes::Bytes;
 use rand_chacha::ChaCha20Rng;
+use theta_custody::KeyEntry;
 use theta_network::PeerId;
 use theta_protocols::Outcome;
 use theta_rounds::{Abort, Bug, Channel, Effect, Input, Machine, PartyId, Recipient};
 use tokio::{sync::watch, time::Instant};
-use tracing::debug;
 
-use super::{command::Reply, ending::Ending, envelope::Content, shared::Shared};
-use crate::{Culprit, InstanceId, InstanceSnapshot, InstanceState, KeyEntry, metrics::SuiteMetrics, quota::Permit};
+use super::{asked::Asked, backlog::Early, ending::Audience, envelope::Content, shared::Shared};
+use crate::{Culprit, InstanceId, InstanceSnapshot, InstanceState, metrics::SuiteMetrics, quota::Permit, request};
 
 /// What an instance's work needs from its thread.
 pub(crate) struct Worker {
@@ -24,18 +24,17 @@ pub(crate) struct Worker {
     pub(crate) rng: ChaCha20Rng,
 }
 
-/// A protocol that runs for one request.
+/// A protocol that runs for one request. The machine knows parties of the key's protocols, by their share indices; all else
+/// here speaks of nodes. The key's holders tell which is which.
 pub(crate) struct Instance {
     pub(crate) id: InstanceId,
+    pub(crate) asked: Asked,
     pub(crate) key: Arc<KeyEntry>,
-    pub(crate) operation: &'static str,
     pub(crate) machine: Box<dyn Machine<Output = Outcome>>,
     pub(crate) metrics: Arc<SuiteMetrics>,
-    pub(crate) ending: Ending,
-    /// The first caller, if it waits for the end: it is woken once rather than twice.
-    pub(crate) caller: Option<Reply>,
-    /// Made for the first one who watches.
-    pub(crate) watch: Option<watch::Sender<InstanceSnapshot>>,
+    pub(crate) audience: Audience,
+    /// Those of instances of former epochs that this one goes on for, beside the one whose place it took.
+    pub(crate) joined: Vec<Audience>,
     /// Who has said anything.
     pub(crate) heard: Vec<PartyId>,
     pub(crate) sent: Sent,
@@ -48,7 +47,6 @@ pub(crate) struct Instance {
     pub(crate) wake: Instant,
     /// and how long it waited for that.
     pub(crate) patience: Duration,
-    pub(crate) statement_bytes: usize,
     /// Its place among the running, its part of the bytes. Given back when it ends.
     pub(crate) permits: Option<(Permit, Permit)>,
 }
@@ -110,7 +108,7 @@ impl Sent {
                 Recipient::Party(only) => *only == party,
             };
             if meant {
-                send_to(shared, peer, bytes.clone());
+                shared.send_to(peer, bytes.clone());
                 count();
             }
         }
@@ -133,11 +131,15 @@ impl Instance {
                 }
                 Effect::Send { to, slot, channel, payload } => {
                     let message = Content::Message { instance: self.id, slot, channel, payload };
+                    let to = match to {
+                        Recipient::Party(party) => Recipient::Party(self.node_of(party)),
+                        all => all,
+                    };
                     self.send(to, message.encode(), &worker.shared);
                 }
                 Effect::Blame(blame) => {
                     let misbehaviour = blame.offence.to_string();
-                    let culprit = Culprit { party: blame.party, misbehaviour, instance: self.id };
+                    let culprit = Culprit { party: self.node_of(blame.party), misbehaviour, instance: self.id };
                     worker.shared.blame(culprit.clone(), blame.offence.name());
                     self.culprits.push(culprit);
                 }
@@ -153,32 +155,38 @@ impl Instance {
     fn send(&mut self, to: Recipient, bytes: Bytes, shared: &Shared) {
         self.sent.messages.push((to, bytes.clone()));
         match to {
-            Recipient::All => {
-                for error in shared.transport.broadcast(bytes) {
-                    shared.metrics.refused_by_transport.inc();
-                    debug!(instance = %self.id, %error, "a peer will have to ask again");
-                }
-            }
+            Recipient::All => shared.send_to_holders(&self.key, bytes),
             Recipient::OnRequest => {}
-            Recipient::Party(party) => {
-                if let Some((peer, _)) = shared.peers.iter().find(|(_, known)| *known == party) {
-                    send_to(shared, *peer, bytes);
+            Recipient::Party(node) => {
+                if let Some(peer) = shared.peer_of(node) {
+                    shared.send_to(peer, bytes);
                 }
             }
         }
     }
 
-    /// Notes that a party was heard.
-    pub(crate) fn hear(&mut self, party: PartyId) {
-        if !self.heard.contains(&party) {
-            self.heard.push(party);
+    /// The node that is this party. A machine knows no parties but those that hold shares.
+    pub(crate) fn node_of(&self, party: PartyId) -> PartyId {
+        self.key.node_of(party).unwrap_or(party)
+    }
+
+    /// What a message of a node is to the machine; nothing if the node holds no share.
+    pub(crate) fn input(&self, message: Early) -> Option<Input> {
+        let Early { from, slot, channel, payload } = message;
+        Some(Input::Message { from: self.key.index_of(from)?, slot, channel, payload })
+    }
+
+    /// Notes that a node was heard.
+    pub(crate) fn hear(&mut self, node: PartyId) {
+        if !self.heard.contains(&node) {
+            self.heard.push(node);
         }
     }
 
-    /// The members of the key's group that have not said anything.
-    fn silent<'a>(&'a self, shared: &'a Shared) -> impl Iterator<Item = (PeerId, PartyId)> + 'a {
-        let n = self.key.public.threshold().n();
-        shared.peers.iter().copied().filter(move |(_, party)| party.get() <= n && !self.heard.contains(party))
+    /// The other holders of the key that have not said anything.
+    fn silent<'a>(&'a self, shared: &'a Shared) -> impl Iterator<Item = PartyId> + 'a {
+        let others = self.key.holders.iter().copied().filter(|node| *node != shared.local);
+        others.filter(|node| !self.heard.contains(node))
     }
 
     /// Asks those of whom the protocol still expects something to send again all that they sent, and tells them again what
@@ -187,9 +195,10 @@ impl Instance {
     pub(crate) fn ask(&self, shared: &Shared) -> usize {
         let request = Content::Resend { instance: self.id }.encode();
         let mut asked = 0;
-        for (peer, party) in shared.peers.iter().copied().filter(|(_, party)| self.machine.awaits(*party)) {
-            self.sent.remind(peer, party, shared);
-            send_to(shared, peer, request.clone());
+        let awaited = |node: PartyId| self.key.index_of(node).is_some_and(|party| self.machine.awaits(party));
+        for (peer, node) in shared.peers.iter().copied().filter(|(_, node)| awaited(*node)) {
+            self.sent.remind(peer, node, shared);
+            shared.send_to(peer, request.clone());
             shared.metrics.asked.inc();
             asked += 1;
         }
@@ -201,7 +210,7 @@ impl Instance {
         const MAX_NAMES: usize = 16;
         let (shares, needed) = self.machine.contributions();
         let mut text = format!("{shares} of {needed} shares after {}", seconds(shared.config.instance_ttl));
-        let silent: Vec<String> = self.silent(shared).map(|(_, party)| party.to_string()).collect();
+        let silent: Vec<String> = self.silent(shared).map(|node| node.to_string()).collect();
         match silent.as_slice() {
             [] => text.push_str("; every node was heard"),
             [node] => text.push_str(&format!("; nothing from node {node}: is it running? see theta status")),
@@ -222,38 +231,27 @@ impl Instance {
     pub(crate) fn snapshot(&self) -> InstanceSnapshot {
         let (shares, needed) = self.machine.contributions();
         InstanceSnapshot {
-            key: self.key.name.to_string(),
-            operation: self.operation,
+            key: self.asked.key.clone(),
+            operation: request::name(&self.asked.statement),
             shares,
             needed,
-            state: InstanceState::Running,
+            // An instance that runs for others only had its end before.
+            state: self.audience.ending.state().unwrap_or(InstanceState::Running),
         }
     }
 
     /// Starts to watch.
     pub(crate) fn watch(&mut self) -> watch::Receiver<InstanceSnapshot> {
-        match &self.watch {
-            Some(sender) => sender.subscribe(),
-            None => {
-                let (sender, receiver) = watch::channel(self.snapshot());
-                self.watch = Some(sender);
-                receiver
-            }
-        }
+        let snapshot = self.snapshot();
+        self.audience.watch(|| snapshot)
     }
 
     fn show_progress(&self) {
-        let Some(sender) = &self.watch else { return };
-        let (shares, _) = self.machine.contributions();
-        sender.send_if_modified(|snapshot| core::mem::replace(&mut snapshot.shares, shares) != shares);
-    }
-}
-
-/// Sends to one peer. One that cannot take it now will ask for it later.
-fn send_to(shared: &Shared, peer: PeerId, bytes: Bytes) {
-    if let Err(error) = shared.transport.send(peer, bytes) {
-        shared.metrics.refused_by_transport.inc();
-        debug!(%error, "not sent");
+        let contributions = self.machine.contributions();
+        self.audience.show(contributions);
+        for audience in &self.joined {
+            audience.show(contributions);
+        }
     }
 }
 

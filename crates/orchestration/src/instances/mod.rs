@@ -1,15 +1,21 @@
-//! Instances: those that run, those that ended, and the messages and requests on their way to them.
+//! Instances: those that run, those that ended, and the messages and requests on their way to them. No threads in here.
 
+mod admission;
+mod asked;
 mod backlog;
 mod command;
 mod ending;
 mod envelope;
 mod instance;
-mod orchestrator;
+mod moving;
 mod results;
-mod router;
 mod shard;
 mod shared;
 
-pub use orchestrator::{ComputeError, Orchestrator, StartError};
+pub(crate) use backlog::Early;
+pub(crate) use command::Command;
+pub(crate) use ending::Ending;
+pub(crate) use envelope::Content;
+pub(crate) use shard::Shard;
 pub use shared::Load;
+pub(crate) use shared::{Computing, ShardLoad, Shared};

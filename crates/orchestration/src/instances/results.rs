@@ -6,24 +6,37 @@ use std::{
     sync::Arc,
 };
 
-use theta_rounds::Input;
+use theta_custody::KeyEntry;
+use theta_schemes::keys::KeyName;
+
 use tokio::time::Instant;
 
 use super::{
+    asked::{Asked, is_for},
     backlog::Early,
     ending::Ending,
     instance::{Instance, Sent, Worker},
 };
-use crate::{InstanceId, InstanceSnapshot, InstanceState, KeyEntry};
+use crate::{InstanceId, InstanceSnapshot, InstanceState, request};
 
-/// An instance that has ended.
+/// A statement that is longer is not kept when its instance has ended.
+const LONG_STATEMENT: usize = 4 << 10;
+
+/// An instance that has ended, or has gone on as another.
 pub(crate) struct Record {
-    pub(crate) key: Arc<KeyEntry>,
+    /// The key, as it was asked for.
+    pub(crate) key: String,
     pub(crate) operation: &'static str,
-    pub(crate) shares: usize,
+    /// How many shares there were, and how many it took.
+    pub(crate) contributions: (usize, usize),
     pub(crate) ending: Ending,
     /// What this node sent, for peers that ask for it.
     pub(crate) sent: Sent,
+    /// What was asked for, unless it is long: under the key's next epoch, others may have to ask this node for its share of it
+    /// once more.
+    pub(crate) asked: Option<Asked>,
+    /// The instance that goes on with this one's request, or would if somebody asked for it.
+    pub(crate) next: Option<InstanceId>,
     /// The instance itself if it ran out of time: a new request revives it with all that it has.
     pub(crate) expired: Option<Box<Instance>>,
     /// The instance itself if it has finished and may have to help others to do so.
@@ -33,21 +46,56 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    pub(crate) fn snapshot(&self) -> InstanceSnapshot {
-        InstanceSnapshot {
-            key: self.key.name.to_string(),
-            operation: self.operation,
-            shares: self.shares,
-            needed: self.key.public.threshold().k().into(),
-            state: self.ending.state().unwrap_or(InstanceState::Running),
+    /// What is left of an instance but for its machine; `bytes` is the weight of its outcome.
+    pub(crate) fn of(instance: &mut Instance, bytes: usize) -> Self {
+        let sent = core::mem::take(&mut instance.sent);
+        let asked = (instance.asked.len() <= LONG_STATEMENT).then(|| instance.asked.to_owned_bytes());
+        let statement = asked.as_ref().map_or(0, Asked::len);
+        Self {
+            key: instance.asked.key.clone(),
+            operation: request::name(&instance.asked.statement),
+            contributions: instance.machine.contributions(),
+            ending: instance.audience.ending.clone(),
+            bytes: bytes.saturating_add(sent.bytes()).saturating_add(statement),
+            sent,
+            asked,
+            next: None,
+            expired: None,
+            lingering: None,
         }
+    }
+
+    pub(crate) fn snapshot(&self) -> InstanceSnapshot {
+        let (shares, needed) = self.contributions;
+        let state = self.ending.state().unwrap_or(InstanceState::Running);
+        // One that went on under another epoch has got the rest there.
+        let shares = if matches!(state, InstanceState::Finished(_)) { shares.max(needed) } else { shares };
+        InstanceSnapshot { key: self.key.clone(), operation: self.operation, shares, needed, state }
+    }
+
+    /// Whether it has a result.
+    pub(crate) fn is_finished(&self) -> bool {
+        matches!(self.ending.get(), Some(Ok(_)))
+    }
+
+    /// Goes on with this entry of the key, whose shares are the same.
+    pub(crate) fn use_entry(&mut self, key: &Arc<KeyEntry>) {
+        for instance in [&mut self.expired, &mut self.lingering].into_iter().flatten() {
+            instance.key = Arc::clone(key);
+        }
+    }
+
+    /// Forgets the machines, with the shares that they hold.
+    pub(crate) fn drop_machines(&mut self) {
+        self.expired = None;
+        self.lingering = None;
     }
 
     /// Lets an instance that has finished answer one that has not. The answer stays with the rest that was sent, once.
     pub(crate) fn reply(&mut self, message: Early, worker: &mut Worker) {
         let Some(instance) = &mut self.lingering else { return };
-        let Early { from, slot, channel, payload } = message;
-        if instance.step(Input::Message { from, slot, channel, payload }, worker).is_some() {
+        let Some(input) = instance.input(message) else { return };
+        if instance.step(input, worker).is_some() {
             self.lingering = None;
             return;
         }
@@ -88,6 +136,15 @@ impl Results {
 
     pub(crate) fn get(&self, id: &InstanceId) -> Option<&Record> {
         self.records.get(id).map(|(_, record)| record)
+    }
+
+    /// All that are for a key, in no order.
+    pub(crate) fn of_key<'a>(
+        &'a mut self,
+        name: &'a KeyName,
+    ) -> impl Iterator<Item = (InstanceId, &'a mut Record)> + 'a {
+        let records = self.records.iter_mut().map(|(id, (_, record))| (*id, record));
+        records.filter(|(_, record)| is_for(&record.key, name))
     }
 
     pub(crate) fn get_mut(&mut self, id: &InstanceId) -> Option<&mut Record> {

@@ -1,61 +1,72 @@
-//! A CPU thread and the instances that it owns.
+//! The instances that one CPU thread owns.
 
 use core::cmp::Reverse;
 use std::{
     collections::{BinaryHeap, HashMap},
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{
-        Arc,
-        atomic::Ordering::{Acquire, Relaxed},
-    },
+    sync::{Arc, atomic::Ordering::Relaxed},
     time,
 };
 
-use theta_protocols::{Outcome, frost};
-use theta_rounds::{Abort, Bug, Input, PartyId};
-use tokio::{
-    sync::{mpsc, watch},
-    time::Instant,
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+use theta_custody::KeyEntry;
+use theta_protocols::{
+    AnyMachine, Outcome,
+    frost::{self, NoncePool},
 };
+use theta_rounds::{Abort, Bug, Input, PartyId};
+use tokio::{sync::watch, time::Instant};
 use tracing::{debug, warn};
 
 use super::{
+    asked::Asked,
     backlog::{Backlog, BacklogLimits, Early},
-    command::{Command, Reply, Submission},
-    ending::Ending,
+    command::{Command, Submission},
+    ending::{self, Audience, Ending},
     instance::{Instance, Sent, Worker},
     results::{Record, ResultLimits, Results},
+    shared::Shared,
 };
 use crate::{
     Finished, InstanceError, InstanceId, InstanceSnapshot, SubmitError,
     metrics::{Ended, Stage, SuiteMetrics},
     quota::Permit,
-    request,
 };
 
-/// Commands taken from the inbox at once.
-const BATCH: usize = 64;
 /// Requests to send again that leave at one tick: a node that is behind must not add to its peers' load.
 const ASKS_PER_TICK: usize = 256;
 /// What an instance that is kept after its end is taken to weigh beside its statement: its machine with what is in it.
 const MACHINE_BYTES: usize = 8 << 10;
 
-/// One CPU thread's part of the orchestrator: it alone touches these instances, so there are no locks.
+/// One CPU thread's part of a node: it alone touches these instances, so there are no locks.
 pub(crate) struct Shard {
     index: usize,
-    worker: Worker,
-    inbox: mpsc::Receiver<Command>,
-    running: HashMap<InstanceId, Box<Instance>>,
-    backlog: Backlog,
-    results: Results,
+    pub(super) worker: Worker,
+    pub(super) running: HashMap<InstanceId, Box<Instance>>,
+    pub(super) backlog: Backlog,
+    pub(super) results: Results,
+    /// Instances that this node would start if a peer spoke of them: requests that it has answered under a former epoch of
+    /// their key, by what they are called now, and what they were called.
+    pub(super) heirs: HashMap<InstanceId, InstanceId>,
     /// When to look after which instance; an entry whose instance has another time by now is void.
     timers: BinaryHeap<Reverse<(Instant, InstanceId)>>,
     /// The time as of the last tick.
-    now: Instant,
+    pub(super) now: Instant,
 }
 
 impl Shard {
-    pub(crate) fn new(index: usize, worker: Worker, inbox: mpsc::Receiver<Command>, now: Instant) -> Self {
+    /// All shards of a node, none of which shares randomness with another.
+    pub(crate) fn all(shared: &Arc<Shared>, seed: [u8; 32], now: Instant) -> Vec<Self> {
+        let shard = |(index, stream)| {
+            let mut rng = ChaCha20Rng::from_seed(seed);
+            rng.set_stream(stream);
+            Self::new(index, Worker { shared: Arc::clone(shared), rng }, now)
+        };
+        (0..shared.config.thread_count()).zip(0..).map(shard).collect()
+    }
+
+    fn new(index: usize, worker: Worker, now: Instant) -> Self {
         let config = &worker.shared.config;
         let share = |limit: usize| limit.div_ceil(config.thread_count());
         let backlog = BacklogLimits {
@@ -70,28 +81,22 @@ impl Shard {
         };
         Self {
             index,
-            inbox,
             running: HashMap::new(),
             backlog: Backlog::new(backlog),
             results: Results::new(results),
+            heirs: HashMap::new(),
             timers: BinaryHeap::new(),
             now,
             worker,
         }
     }
 
-    /// Works until it is told to stop.
-    pub(crate) fn run(mut self) {
-        let mut batch = Vec::with_capacity(BATCH);
-        while !self.worker.shared.stopping.load(Acquire) && self.inbox.blocking_recv_many(&mut batch, BATCH) > 0 {
-            for command in batch.drain(..) {
-                self.handle(command);
-            }
-            self.report();
-        }
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.worker.shared
     }
 
-    fn handle(&mut self, command: Command) {
+    /// Does what it is told.
+    pub(crate) fn handle(&mut self, command: Command) {
         // Those who asked and went away need no answer: failures to reply are not errors.
         match command {
             Command::Submit(submission) => self.submit(*submission),
@@ -100,6 +105,7 @@ impl Shard {
             Command::Ending(id, reply) => drop(reply.send(self.ending(&id))),
             Command::Status(id, reply) => drop(reply.send(self.status(&id))),
             Command::Watch(id, reply) => drop(reply.send(self.watch(&id))),
+            Command::KeyChanged(name) => self.key_changed(&name),
             Command::Compute(computation) => {
                 if catch_unwind(AssertUnwindSafe(|| computation(&mut self.worker.rng))).is_err() {
                     warn!("bug: a computation panicked; please report it");
@@ -110,52 +116,46 @@ impl Shard {
         }
     }
 
-    fn submit(&mut self, submission: Submission) {
+    fn submit(&mut self, mut submission: Submission) {
         // Whoever asked has gone away before anything was done: then nothing is.
         if submission.reply.is_closed() {
             return;
         }
-        let Some(metrics) = self.worker.shared.metrics.suite(submission.key.suite).cloned() else { return };
+        if let Err(error) = submission.refresh(&self.worker.shared.keys) {
+            return drop(submission.reply.send(Err(error.into())));
+        }
+        let metrics = Arc::clone(self.worker.shared.metrics.suite(submission.key.suite));
         metrics.stage(Stage::Assigned, Some(&submission.id), submission.submitted.elapsed());
         if let Some(ending) = self.joinable(&submission.id) {
-            drop(submission.reply.send(Ok(ending)));
-            return;
+            return drop(submission.reply.send(Ok((submission.id, ending))));
         }
         let Some(permit) = self.worker.shared.running.take(1) else {
             self.worker.shared.metrics.overloaded("running");
-            drop(submission.reply.send(Err(SubmitError::Overloaded("running instances"))));
-            return;
+            return drop(submission.reply.send(Err(SubmitError::Overloaded("running instances"))));
         };
-        match self.results.remove(&submission.id).and_then(|record| record.expired) {
-            Some(instance) => self.revive(*instance, submission, permit),
-            None => self.start(submission, permit, metrics),
+        match self.results.remove(&submission.id) {
+            // What it has sent must not be lost to peers that still ask for it.
+            Some(Record { expired: Some(instance), sent, .. }) => {
+                self.revive(Instance { sent, ..*instance }, submission, permit);
+            }
+            _ => self.start(submission, permit, &metrics),
         }
     }
 
     /// The ending of an instance that runs or has a result, which a repeated request joins.
     fn joinable(&self, id: &InstanceId) -> Option<Ending> {
         if let Some(instance) = self.running.get(id) {
-            return Some(instance.ending.clone());
+            return Some(instance.audience.ending.clone());
         }
-        self.results.get(id).filter(|record| record.expired.is_none()).map(|record| record.ending.clone())
+        self.record(id).filter(|record| record.expired.is_none()).map(|record| record.ending.clone())
     }
 
     /// Starts an instance, unless the request is not valid: then it is as if it had never come.
-    fn start(&mut self, submission: Submission, permit: Permit, metrics: Arc<SuiteMetrics>) {
-        let Submission { id, key, statement, seed, submitted, queued, bytes, waits, reply } = submission;
+    fn start(&mut self, submission: Submission, permit: Permit, metrics: &SuiteMetrics) {
+        let Submission { id, key, asked, submitted, queued, bytes, waits, reply, .. } = submission;
         drop(queued);
         let began = time::Instant::now();
-        let nonces = Some((key.nonces.clone(), self.worker.shared.config.nonces_per_peer));
-        let options = frost::Options { nonces, seed };
-        let machine = catch_unwind(AssertUnwindSafe(|| {
-            theta_protocols::start_with(&key.public, &key.share, &statement, options)
-        }));
-        let checked = match machine {
-            Ok(Ok(machine)) => Ok(machine),
-            Ok(Err(error)) => Err(SubmitError::Request(error)),
-            Err(_) => Err(SubmitError::Bug(Bug("a request's validation panicked"))),
-        };
-        let machine = match checked {
+        let machine = match self.machine(&key, &asked) {
             Ok(machine) => machine,
             Err(error) => {
                 // Its room is free before anybody hears of it.
@@ -164,32 +164,60 @@ impl Shard {
             }
         };
         metrics.stage(Stage::Validated, Some(&id), began.elapsed());
-        let config = &self.worker.shared.config;
-        let patience = config.resend_after;
-        let deadline = self.now + config.instance_ttl;
-        let wake = deadline.min(self.now + patience);
-        let ending = Ending::default();
-        let instance = Instance {
-            caller: hold(waits, reply, &ending),
+        let audience = Audience::new(id, waits, reply);
+        let instance = self.instance(id, asked, key, machine, audience, (permit, bytes));
+        self.launch(Instance { submitted, ..instance });
+    }
+
+    /// An instance whose time begins now.
+    pub(super) fn instance(
+        &self,
+        id: InstanceId,
+        asked: Asked,
+        key: Arc<KeyEntry>,
+        machine: AnyMachine,
+        audience: Audience,
+        permits: (Permit, Permit),
+    ) -> Instance {
+        let Shared { metrics, config, .. } = &*self.worker.shared;
+        Instance {
             id,
-            operation: request::name(&statement),
-            statement_bytes: statement.as_statement().bytes().len(),
+            asked,
+            metrics: Arc::clone(metrics.suite(key.suite)),
             key,
             machine,
-            metrics,
-            ending,
-            watch: None,
+            audience,
+            joined: Vec::new(),
             heard: Vec::new(),
             sent: Sent::default(),
             culprits: Vec::new(),
-            submitted,
-            deadline,
-            wake,
-            patience,
-            permits: Some((permit, bytes)),
-        };
-        self.timers.push(Reverse((wake, id)));
-        self.running.insert(id, Box::new(instance));
+            submitted: time::Instant::now(),
+            deadline: self.now + config.instance_ttl,
+            wake: self.now,
+            patience: config.resend_after,
+            permits: Some(permits),
+        }
+    }
+
+    /// Checks a request and sets up its protocol.
+    pub(super) fn machine(&self, key: &KeyEntry, asked: &Asked) -> Result<AnyMachine, SubmitError> {
+        let Some(share) = &key.share else { return Err(SubmitError::Bug(Bug("a key without a share was chosen"))) };
+        let nonces = Some((NoncePool::clone(&key.nonces), self.worker.shared.config.nonces_per_peer));
+        let options = frost::Options { nonces, seed: asked.seed.clone() };
+        let started = catch_unwind(AssertUnwindSafe(|| {
+            theta_protocols::start_with(&key.public, share, &asked.statement, options)
+        }));
+        match started {
+            Ok(machine) => machine.map_err(SubmitError::Request),
+            Err(_) => Err(SubmitError::Bug(Bug("a request's validation panicked"))),
+        }
+    }
+
+    /// Lets an instance run whose machine is new, and gives it what has come for it already.
+    pub(super) fn launch(&mut self, mut instance: Instance) {
+        let id = instance.id;
+        instance.patience = self.worker.shared.config.resend_after;
+        self.run(instance);
         self.drive(id, Input::Start, Stage::ShareMade);
         for early in self.backlog.take(&id) {
             // The first of them may have been enough: then a question among the others is answered by the result's record.
@@ -202,29 +230,34 @@ impl Shard {
         let Submission { id, submitted, queued, bytes, waits, reply, .. } = submission;
         drop(queued);
         let config = &self.worker.shared.config;
-        instance.ending = Ending::default();
-        instance.watch = None;
+        instance.audience = Audience::new(id, waits, reply);
         instance.submitted = submitted;
         instance.deadline = self.now + config.instance_ttl;
         instance.patience = config.resend_after;
-        instance.wake = instance.deadline.min(self.now + instance.patience);
         instance.permits = Some((permit, bytes));
-        instance.caller = hold(waits, reply, &instance.ending);
         instance.ask(&self.worker.shared);
-        self.timers.push(Reverse((instance.wake, id)));
-        self.running.insert(id, Box::new(instance));
+        self.run(instance);
+    }
+
+    fn run(&mut self, mut instance: Instance) {
+        instance.wake = instance.deadline.min(self.now + instance.patience);
+        self.timers.push(Reverse((instance.wake, instance.id)));
+        self.running.insert(instance.id, Box::new(instance));
     }
 
     fn message(&mut self, id: InstanceId, message: Early) {
         if let Some(instance) = self.running.get_mut(&id) {
-            let Early { from, slot, channel, payload } = message;
+            let from = message.from;
+            let Some(input) = instance.input(message) else { return };
             instance.hear(from);
-            self.drive(id, Input::Message { from, slot, channel, payload }, Stage::ShareReceived);
+            self.drive(id, input, Stage::ShareReceived);
         } else if let Some(record) = self.results.get_mut(&id) {
             self.worker.shared.metrics.late.inc();
             record.reply(message, &mut self.worker);
         } else {
             self.backlog.push(id, message, self.now);
+            // Whatever it says, it waits for an instance that this node can start by itself.
+            self.inherit(&id);
         }
     }
 
@@ -245,7 +278,6 @@ impl Shard {
 
     fn finish(&mut self, id: InstanceId, result: Result<Outcome, Abort>) {
         let Some(mut instance) = self.running.remove(&id) else { return };
-        let (shares, _) = instance.machine.contributions();
         let metrics = &instance.metrics;
         let (outcome, bytes) = match result {
             Ok(Outcome { result, proof, contributors }) => {
@@ -253,6 +285,7 @@ impl Shard {
                 metrics.stage(Stage::Finished, Some(&id), instance.submitted.elapsed());
                 let bytes = result.expose().len() + proof.len() + 2 * contributors.len();
                 let culprits = core::mem::take(&mut instance.culprits);
+                let contributors = contributors.into_iter().map(|party| instance.node_of(party)).collect();
                 (Ok(Arc::new(Finished { result, proof, contributors, culprits })), bytes)
             }
             Err(abort) => {
@@ -261,7 +294,7 @@ impl Shard {
                 (Err(InstanceError::Aborted(abort)), 0)
             }
         };
-        self.end(*instance, shares, outcome, bytes, false);
+        self.end(*instance, &outcome, bytes, false);
     }
 
     /// Ends an instance whose time is over; it is kept, so that the same request can go on with it.
@@ -274,45 +307,25 @@ impl Shard {
         let text = instance.expiry_text(&self.worker.shared);
         instance.metrics.ended(Ended::Expired);
         warn!(instance = %id, reason = text, "an instance ran out of time");
-        let (shares, _) = instance.machine.contributions();
-        let bytes = instance.statement_bytes.saturating_add(MACHINE_BYTES);
-        self.end(*instance, shares, Err(InstanceError::Expired(text)), bytes, true);
+        self.end(*instance, &Err(InstanceError::Expired(text)), 0, true);
     }
 
     /// Tells everybody and keeps the record.
-    fn end(
-        &mut self,
-        mut instance: Instance,
-        shares: usize,
-        outcome: Result<Arc<Finished>, InstanceError>,
-        bytes: usize,
-        expired: bool,
-    ) {
+    pub(super) fn end(&mut self, mut instance: Instance, outcome: &ending::Outcome, bytes: usize, expired: bool) {
         let id = instance.id;
         instance.permits = None;
-        instance.ending.set(outcome);
-        if let Some(caller) = instance.caller.take() {
-            drop(caller.send(Ok(instance.ending.clone())));
+        let mut audiences = core::mem::take(&mut instance.joined);
+        for audience in core::iter::once(&mut instance.audience).chain(&mut audiences) {
+            audience.end(id, outcome);
         }
-        let sent = core::mem::take(&mut instance.sent);
-        let mut record = Record {
-            key: Arc::clone(&instance.key),
-            operation: instance.operation,
-            shares,
-            ending: instance.ending.clone(),
-            bytes: bytes.saturating_add(sent.bytes()),
-            sent,
-            expired: None,
-            lingering: None,
-        };
-        if let Some(watch) = instance.watch.take() {
-            watch.send_replace(record.snapshot());
+        let mut record = Record::of(&mut instance, bytes);
+        for audience in core::iter::once(&mut instance.audience).chain(&mut audiences) {
+            audience.close(|| record.snapshot());
         }
-        if expired {
-            record.expired = Some(Box::new(instance));
-        } else if instance.machine.lingers() {
-            record.bytes = record.bytes.saturating_add(MACHINE_BYTES);
-            record.lingering = Some(Box::new(instance));
+        if expired || instance.machine.lingers() {
+            record.bytes = record.bytes.saturating_add(MACHINE_BYTES).saturating_add(instance.asked.len());
+            let place = if expired { &mut record.expired } else { &mut record.lingering };
+            *place = Some(Box::new(instance));
         }
         self.results.insert(id, record, self.now);
     }
@@ -320,12 +333,13 @@ impl Shard {
     /// Answers a peer that asks for what this node sent.
     fn resend(&mut self, from: PartyId, id: &InstanceId) {
         let shared = &self.worker.shared;
-        let Some(&(peer, _)) = shared.peers.iter().find(|(_, party)| *party == from) else { return };
+        let Some(peer) = shared.peer_of(from) else { return };
         let sent = match self.running.get_mut(id) {
             Some(instance) => &mut instance.sent,
             None => match self.results.get_mut(id) {
                 Some(record) => &mut record.sent,
-                None => return,
+                // It is told what it asks for when the instance starts.
+                None => return self.inherit(id),
             },
         };
         if sent.may_answer(from, self.now, shared.config.resend_interval) {
@@ -335,22 +349,24 @@ impl Shard {
 
     fn ending(&self, id: &InstanceId) -> Option<Ending> {
         match self.running.get(id) {
-            Some(instance) => Some(instance.ending.clone()),
-            None => self.results.get(id).map(|record| record.ending.clone()),
+            Some(instance) => Some(instance.audience.ending.clone()),
+            None => self.record(id).map(|record| record.ending.clone()),
         }
     }
 
-    fn status(&self, id: &InstanceId) -> Option<InstanceSnapshot> {
-        match self.running.get(id) {
+    pub(crate) fn status(&self, id: &InstanceId) -> Option<InstanceSnapshot> {
+        let current = self.current(id);
+        match self.running.get(&current) {
             Some(instance) => Some(instance.snapshot()),
-            None => self.results.get(id).map(Record::snapshot),
+            None => self.record(&current).or_else(|| self.record(id)).map(Record::snapshot),
         }
     }
 
-    fn watch(&mut self, id: &InstanceId) -> Option<watch::Receiver<InstanceSnapshot>> {
-        match self.running.get_mut(id) {
+    pub(crate) fn watch(&mut self, id: &InstanceId) -> Option<watch::Receiver<InstanceSnapshot>> {
+        let current = self.current(id);
+        match self.running.get_mut(&current) {
             Some(instance) => Some(instance.watch()),
-            None => self.results.get(id).map(|record| watch::channel(record.snapshot()).1),
+            None => self.status(id).map(|snapshot| watch::channel(snapshot).1),
         }
     }
 
@@ -393,28 +409,22 @@ impl Shard {
         }
     }
 
-    fn report(&self) {
+    /// Brings what others see of this shard up to date; `inbox` commands wait for it.
+    pub(crate) fn report(&self, inbox: usize) {
         let Some(load) = self.worker.shared.shards.get(self.index) else { return };
-        load.inbox.store(self.inbox.len(), Relaxed);
+        load.inbox.store(inbox, Relaxed);
         load.backlog.store(self.backlog.len(), Relaxed);
         load.results.store(self.results.len(), Relaxed);
     }
-}
-
-/// Answers a caller now, or keeps the way back if the caller waits for the end anyway.
-fn hold(waits: bool, reply: Reply, ending: &Ending) -> Option<Reply> {
-    if waits {
-        return Some(reply);
-    }
-    drop(reply.send(Ok(ending.clone())));
-    None
 }
 
 impl Drop for Shard {
     /// Also on the way out of a panic: nobody waits for ever.
     fn drop(&mut self) {
         for instance in self.running.values() {
-            instance.ending.set(Err(InstanceError::ShuttingDown));
+            for audience in instance.joined.iter().chain([&instance.audience]) {
+                audience.ending.set(Err(InstanceError::ShuttingDown));
+            }
         }
     }
 }

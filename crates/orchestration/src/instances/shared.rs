@@ -1,15 +1,17 @@
 //! What all threads of an orchestrator share.
 
 use std::sync::{
-    Arc,
+    Arc, OnceLock,
     atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
 };
 
-use theta_network::{PeerId, Transport};
+use bytes::Bytes;
+use theta_custody::{KeyEntry, KeyTable};
+use theta_network::{PeerId, SendError, Transport};
 use theta_rounds::PartyId;
-use tracing::warn;
+use tracing::{debug, warn};
 
-use crate::{Culprit, KeyStore, OrchestratorConfig, culprits::Culprits, metrics::Metrics, quota::Quota};
+use crate::{Culprit, OrchestratorConfig, culprits::Culprits, metrics::Metrics, quota::Quota};
 
 /// How busy an orchestrator is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +37,7 @@ pub struct Load {
 /// What all threads of an orchestrator share. Nothing here is locked on the way of a request, save for the histograms.
 pub(crate) struct Shared {
     pub(crate) config: OrchestratorConfig,
-    pub(crate) keys: KeyStore,
+    pub(crate) keys: Arc<KeyTable>,
     pub(crate) transport: Arc<dyn Transport>,
     pub(crate) local: PartyId,
     pub(crate) peers: Vec<(PeerId, PartyId)>,
@@ -47,6 +49,10 @@ pub(crate) struct Shared {
     pub(crate) computations: Arc<Quota>,
     pub(crate) shards: Vec<ShardLoad>,
     pub(crate) stopping: AtomicBool,
+    /// Whether peers have confirmed that this node's store is not an old copy; true without a store.
+    pub(crate) trusted: AtomicBool,
+    /// Why the store failed, once it has.
+    pub(crate) failure: OnceLock<String>,
 }
 
 /// What one shard holds, for those who ask how busy the node is.
@@ -94,6 +100,41 @@ impl Shared {
         if self.culprits.push(culprit) {
             warn!(node = party.get(), misbehaviour, %instance, "a node misbehaved");
         }
+    }
+
+    /// The connection to a node.
+    pub(crate) fn peer_of(&self, node: PartyId) -> Option<PeerId> {
+        self.peers.iter().find(|(_, known)| *known == node).map(|(peer, _)| *peer)
+    }
+
+    /// Sends to one peer. One that cannot take it now will ask for it later.
+    pub(crate) fn send_to(&self, peer: PeerId, bytes: Bytes) {
+        if let Err(error) = self.transport.send(peer, bytes) {
+            self.not_sent(error);
+        }
+    }
+
+    /// Sends to all other holders of a key.
+    pub(crate) fn send_to_holders(&self, key: &KeyEntry, bytes: Bytes) {
+        // Holders are nodes of the group, this one is among them, and none is there twice.
+        if key.holders.len() == self.peers.len().saturating_add(1) {
+            return self.send_to_all(bytes);
+        }
+        for (peer, _) in self.peers.iter().filter(|(_, node)| key.index_of(*node).is_some()) {
+            self.send_to(*peer, bytes.clone());
+        }
+    }
+
+    /// Sends to all peers.
+    pub(crate) fn send_to_all(&self, bytes: Bytes) {
+        for error in self.transport.broadcast(bytes) {
+            self.not_sent(error);
+        }
+    }
+
+    fn not_sent(&self, error: SendError) {
+        self.metrics.refused_by_transport.inc();
+        debug!(%error, "not sent: a peer will have to ask again");
     }
 
     pub(crate) fn load(&self) -> Load {

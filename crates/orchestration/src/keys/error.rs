@@ -2,12 +2,12 @@
 
 use std::{io, path::PathBuf};
 
+use theta_custody::KeyTableError;
 use theta_schemes::keys::{KeyFileError, KeyName, KeyNameError};
-use theta_sharing::ShareIndex;
 
-/// Why a key store cannot be opened.
+/// Why a folder of keys cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub enum KeyStoreError {
+pub enum KeyFilesError {
     /// A file or folder cannot be read.
     #[error("{path}: cannot be read: {error}", path = path.display())]
     Io {
@@ -69,42 +69,7 @@ pub enum KeyStoreError {
         /// The one that is not.
         missing: PathBuf,
     },
-    /// Shares of different nodes in one store.
-    #[error(
-        "key {second} has the share of node {second_index}, key {first} that of node {first_index}: a node holds its own shares only"
-    )]
-    MixedNodes {
-        /// One key.
-        first: KeyName,
-        /// Whose share of it.
-        first_index: ShareIndex,
-        /// The other key.
-        second: KeyName,
-        /// Whose share of it.
-        second_index: ShareIndex,
-    },
-    /// One key twice.
-    #[error("keys {first} and {second} are the same key: remove one of them")]
-    SameKey {
-        /// One name.
-        first: KeyName,
-        /// The other.
-        second: KeyName,
-    },
-    /// One secret for two purposes: an answer for one could be of use against the other.
-    #[error(
-        "keys {first} and {second} are one secret for two purposes: remove one of them, and make a new key for its purpose"
-    )]
-    SameSecret {
-        /// One name.
-        first: KeyName,
-        /// The other.
-        second: KeyName,
-    },
-    /// Two keys of one name.
-    #[error("two keys are named {0}: rename one of them")]
-    SameName(KeyName),
-    /// A share and a public key that are not of one key.
-    #[error("key {0}: the share does not belong to the public key: pair the files of one key")]
-    OtherKey(KeyName),
+    /// The keys do not go together.
+    #[error(transparent)]
+    Table(#[from] KeyTableError),
 }

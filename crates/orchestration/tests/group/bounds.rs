@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use theta_orchestration::{
-    ComputeError, InstanceError, KeyStore, Orchestrator, OrchestratorConfig, StartError, SubmitError,
+    ComputeError, InstanceError, Keys, Orchestrator, OrchestratorConfig, StartError, SubmitError,
 };
 use theta_schemes::Suite;
 use theta_wire::peer::{Envelope, VERSION};
@@ -86,8 +86,13 @@ async fn bytes_of_requests_are_bounded() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hundred_thousand_junk_messages_neither_fill_memory_nor_evict_the_honest() {
     const LIMIT: usize = 1_000;
-    let limits =
-        OrchestratorConfig { backlog_messages_per_peer: LIMIT, backlog_age: Duration::from_secs(120), ..config() };
+    let limits = OrchestratorConfig {
+        backlog_messages_per_peer: LIMIT,
+        backlog_age: Duration::from_secs(120),
+        // Or node 2's share comes twice.
+        resend_after: Duration::from_secs(600),
+        ..config()
+    };
     let group = Group::new(2, 4, &[SUITE], &limits);
     let request = group.request(SUITE, "honest and early");
     group.node(2).submit(request.clone()).await.unwrap();
@@ -216,7 +221,9 @@ async fn an_orchestrator_refuses_what_cannot_work() {
     let wrong = Orchestrator::start(limits, group.key_store(1), port, inbound, &mut registry).unwrap_err();
     assert_eq!(wrong.to_string(), "inbox is 0: it must be from 1 to 1000000");
     let (port, inbound) = wire.attach(1);
-    let keyless = Orchestrator::start(config(), KeyStore::default(), port, inbound, &mut registry).unwrap();
+    let keyless =
+        Orchestrator::start(config(), Keys::from(theta_custody::KeyTable::default()), port, inbound, &mut registry)
+            .unwrap();
     let error = keyless.submit(group.request(SUITE, "x")).await.unwrap_err();
-    assert_eq!(error.to_string(), format!("no key named \"{SUITE}\" on this node; it has: none"));
+    assert_eq!(error.to_string(), format!("there is no key \"{SUITE}\" here; the known ones are: none"));
 }

@@ -144,16 +144,17 @@ async fn bytes_that_are_no_envelope_hurt_only_their_sender() {
         Bytes::from_static(&[0xff; 1_000]),
         Bytes::new(),
         seal(&short),
-        seal(&Envelope { version: 2, ..good.clone() }),
+        seal(&Envelope { version: 1, ..good.clone() }),
+        seal(&Envelope { stream: 2, ..good.clone() }),
         seal(&Envelope { round: u32::MAX, ..good.clone() }),
         seal(&Envelope { kind: 1 << 16, ..good }),
     ] {
         group.wire.inject(4, 1, bytes).await;
     }
-    eventually("all are seen", || group.node(1).culprits().len() == 7).await;
+    eventually("all are seen", || group.node(1).culprits().len() == 8).await;
     assert!(group.node(1).culprits().iter().all(|record| record.culprit.party.get() == 4));
     let metric = |name| group.metric(1, &format!("theta_culprits_total{{node=\"4\",misbehaviour=\"{name}\"}}"));
-    assert!((metric("malformed_envelope") - 5.0).abs() < 0.1);
+    assert!((metric("malformed_envelope") - 6.0).abs() < 0.1);
     assert!((metric("protocol_version") - 2.0).abs() < 0.1);
     group.answers(suite, "still here").await;
 }

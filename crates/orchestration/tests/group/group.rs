@@ -13,8 +13,9 @@ use bytes::Bytes;
 use prometheus_client::{encoding::text::encode, registry::Registry};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
+use theta_custody::KeyTable;
 use theta_groups::{Secret, modular::Integer};
-use theta_orchestration::{Finished, InstanceId, KeyStore, Operation, Orchestrator, OrchestratorConfig, Request};
+use theta_orchestration::{Finished, InstanceId, Operation, Orchestrator, OrchestratorConfig, Request};
 use theta_schemes::{
     Purpose, StatementBytes, Suite,
     ciphers::payload::{Aead, PayloadKey, open_bytes, split_ciphertext},
@@ -111,8 +112,8 @@ impl Group {
         Self::new(2, 4, suites, &config())
     }
 
-    pub(crate) fn key_store(&self, node: u16) -> KeyStore {
-        KeyStore::new(self.keys.values().map(|key| (key.name.clone(), key.public.clone(), key.share(node)))).unwrap()
+    pub(crate) fn key_store(&self, node: u16) -> KeyTable {
+        KeyTable::new(self.keys.values().map(|key| (key.name.clone(), key.public.clone(), key.share(node)))).unwrap()
     }
 
     /// Starts a node, or restarts it with nothing in memory.
@@ -156,7 +157,7 @@ impl Group {
 
     pub(crate) fn id(&self, request: &Request) -> InstanceId {
         let key = self.keys.values().find(|key| key.name.as_str() == request.key).unwrap();
-        InstanceId::of(key.public.key_id(), request.operation.clone())
+        InstanceId::of(key.public.key_id(), 0, request.operation.clone())
     }
 
     /// The share that a node owes in a request, as its peers would get it.

@@ -6,8 +6,9 @@ use std::{
 };
 
 use tempfile::TempDir;
+use theta_custody::KeyTable;
 use theta_groups::Secret;
-use theta_orchestration::KeyStore;
+use theta_orchestration::load_keys;
 use theta_schemes::{Suite, keys::import_any};
 use theta_sharing::Threshold;
 
@@ -35,7 +36,7 @@ fn store(directory: &TempDir, key: &Key, node: u16) -> (PathBuf, PathBuf) {
 
 /// The one line that refuses a folder; it must name the file.
 fn refusal(directory: &TempDir, path: &Path) -> String {
-    let text = KeyStore::load(directory.path()).unwrap_err().to_string();
+    let text = load_keys(directory.path()).unwrap_err().to_string();
     assert!(text.contains(path.to_str().unwrap()), "{text}");
     assert!(!text.contains('\n'), "{text}");
     text
@@ -44,19 +45,19 @@ fn refusal(directory: &TempDir, path: &Path) -> String {
 #[test]
 fn a_good_folder_is_loaded() {
     let directory = tempfile::tempdir().unwrap();
-    assert!(KeyStore::load(directory.path()).unwrap().is_empty());
+    assert!(load_keys(directory.path()).unwrap().is_empty());
     // The tests' RSA keys are of a size that no key file may have: those of the right size take long to find.
     let suites: Vec<Suite> = Suite::ALL.into_iter().filter(|suite| suite.group() != "RSA").collect();
     for suite in &suites {
         store(&directory, &deal(*suite), 3);
     }
     fs::write(directory.path().join("keys/README"), "not a key").unwrap();
-    let keys = KeyStore::load(directory.path()).unwrap();
+    let keys = load_keys(directory.path()).unwrap();
     assert_eq!(keys.len(), suites.len());
-    assert_eq!(keys.index().unwrap().get(), 3);
+    assert_eq!(keys.local().unwrap().get(), 3);
     let mut names: Vec<&str> = suites.iter().map(|suite| suite.name()).collect();
     names.sort_unstable();
-    assert!(keys.iter().map(|entry| entry.name.as_str()).eq(names));
+    assert!(keys.iter().map(|entry| entry.name.to_string()).eq(names));
     for entry in keys.iter() {
         assert_eq!(keys.get(entry.name.as_str()).unwrap().key_id, entry.key_id);
         assert_eq!(keys.get_by_id(&entry.key_id).unwrap().name, entry.name);
@@ -100,7 +101,7 @@ fn shares_of_other_keys_and_nodes_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     store(&directory, &key, 1);
     store(&directory, &deal(Suite::Cks05Ristretto255), 2);
-    let text = KeyStore::load(directory.path()).unwrap_err().to_string();
+    let text = load_keys(directory.path()).unwrap_err().to_string();
     let expected = "key cks05-ristretto255 has the share of node 2, key bls04-bls12381-min-pk that of node 1: \
                     a node holds its own shares only";
     assert_eq!(text, expected);
@@ -149,7 +150,7 @@ fn damaged_files_are_refused_and_secrets_are_not_shown() {
 fn one_key_under_two_names_is_refused() {
     let (first, other) = (deal(Suite::Cks05Ristretto255), deal(Suite::Sg02Ristretto255));
     let entry = |name: &str, key: &Key| (name.parse().unwrap(), key.public.clone(), key.share(1));
-    let text = |keys: Vec<_>| KeyStore::new(keys).unwrap_err().to_string();
+    let text = |keys: Vec<_>| KeyTable::new(keys).unwrap_err().to_string();
     assert_eq!(text(vec![entry("a", &first), entry("b", &first)]), "keys a and b are the same key: remove one of them");
     assert_eq!(text(vec![entry("a", &first), entry("a", &other)]), "two keys are named a: rename one of them");
     let mixed = vec![("c".parse().unwrap(), first.public, other.share(1))];
@@ -164,9 +165,9 @@ fn one_secret_for_two_purposes_is_refused() {
         let (public, mut shares) = import_any(suite, threshold, &secret, &mut rng()).unwrap();
         (name.parse().unwrap(), public, shares.remove(0))
     };
-    let text = |keys: Vec<_>| KeyStore::new(keys).unwrap_err().to_string();
+    let text = |keys: Vec<_>| KeyTable::new(keys).unwrap_err().to_string();
     let refused = text(vec![key("lottery", Suite::Cks05Ed25519), key("release", Suite::FrostEd25519)]);
     assert!(refused.starts_with("keys lottery and release are one secret for two purposes"), "{refused}");
     let same = vec![key("plain", Suite::FrostSecp256k1), key("taproot", Suite::FrostSecp256k1Tr)];
-    assert_eq!(KeyStore::new(same).unwrap().len(), 2, "two kinds of signatures are one purpose");
+    assert_eq!(KeyTable::new(same).unwrap().len(), 2, "two kinds of signatures are one purpose");
 }

@@ -139,7 +139,12 @@ async fn peers_answer_a_noisy_asker_at_a_bounded_rate() {
     let request = group.request(SUITE, "asked for");
     group.run(&request).await;
     let instance_id = bytes::Bytes::copy_from_slice(&group.id(&request).0);
-    let ask = theta_wire::peer::Envelope { version: 1, instance_id, kind: u32::MAX, ..Default::default() };
+    let ask = theta_wire::peer::Envelope {
+        version: theta_wire::peer::VERSION,
+        instance_id,
+        kind: u32::MAX,
+        ..Default::default()
+    };
     for _ in 0..1_000 {
         group.wire.inject(4, 1, crate::wire::seal(&ask)).await;
         group.wire.inject(3, 1, crate::wire::seal(&ask)).await;

@@ -10,9 +10,11 @@
 )]
 
 mod bounds;
+mod engine;
 mod faults;
 mod frost;
 mod group;
+mod kept;
 mod key_files;
 mod lifecycle;
 mod mesh;

@@ -8,6 +8,7 @@ use std::{
 
 use bytes::Bytes;
 use prometheus_client::registry::Registry;
+use theta_custody::{CeremonyState, KeyChange};
 use theta_network::{
     GeneratedIdentity, Identity, Inbound, PeerId, PeerStatus, SendError, Transport,
     mesh::{Listen, Mesh, MeshConfig, MeshLimits, MeshPeer},
@@ -18,6 +19,10 @@ use tokio::sync::mpsc;
 
 use crate::{
     group::{Group, PATIENCE, config, eventually},
+    kept::{
+        members::{Member, ceremony, create, name},
+        threads as kept,
+    },
     wire::{open, peer},
 };
 
@@ -173,4 +178,41 @@ async fn the_second_frost_signature_takes_one_round() {
     }
     assert!(in_one_round >= SIGNATURES - 4);
     assert!(nodes.iter().all(|node| node.culprits().is_empty()));
+}
+
+/// Nodes 1 to 3 make a key; nodes 3 to 5 have it in the end. Node 4 is down at first.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn keys_are_made_and_moved_over_tls() {
+    let (members, mut listeners) = Members::new(5);
+    let disks = Member::group(2, 5);
+    let start = |id: u16, socket| {
+        let (mesh, inbound) = members.start(id, Listen::Bound(socket));
+        let transport = Arc::clone(&mesh) as Arc<dyn Transport>;
+        let custodian = disks[usize::from(id) - 1].custodian(id.into());
+        let mut registry = Registry::default();
+        Orchestrator::start(kept::limits(), custodian, transport, inbound, &mut registry).unwrap()
+    };
+    let fifth = listeners.pop().unwrap();
+    let fourth = listeners.pop().unwrap();
+    let mut nodes: Vec<_> = (1..).zip(listeners).map(|(id, socket)| start(id, socket)).collect();
+    let request = ceremony(1, create("key", Suite::FrostEd25519, 2, &[1, 2, 3]));
+    kept::hold(&nodes.iter().collect::<Vec<_>>(), &request).await;
+    kept::answers(&nodes.iter().collect::<Vec<_>>(), "where they were").await;
+
+    nodes.push(start(4, fourth));
+    nodes.push(start(5, fifth));
+    let change = KeyChange::Reshare { key: name("key"), version: 0, k: 2, holders: vec![5, 3, 4] };
+    let moved = ceremony(2, change);
+    // Those who do not know the key yet join when others hold the ceremony.
+    let id = kept::begin(&[&nodes[0], &nodes[1], &nodes[2]], &moved).await;
+    for node in &nodes {
+        let report = kept::end(node, id).await;
+        assert!(matches!(report.state, CeremonyState::Activated { .. }), "{report:?}");
+    }
+    kept::answers(&nodes[2..].iter().collect::<Vec<_>>(), "where they are").await;
+    let public = |node: &Arc<Orchestrator>| node.keys().get("key").unwrap().public.public_key_bytes().to_vec();
+    assert!(nodes.iter().all(|node| public(node) == public(&nodes[0])));
+    assert!(nodes[0].keys().get("key").unwrap().share.is_none());
+    let culprits: Vec<_> = nodes.iter().map(|node| node.culprits()).collect();
+    assert!(culprits.iter().all(Vec::is_empty), "{culprits:?}");
 }

@@ -133,7 +133,7 @@ async fn wrong_requests_are_refused_with_advice() {
     let error = group.node(1).submit(ask("nokey", message.clone())).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "no key named \"nokey\" on this node; it has: bls04-bls12381-min-pk, cks05-ristretto255"
+        "there is no key \"nokey\" here; the known ones are: bls04-bls12381-min-pk, cks05-ristretto255"
     );
     let error = group.node(1).submit(ask("cks05-ristretto255", message)).await.unwrap_err();
     assert!(matches!(error, SubmitError::Request(RequestError::Purpose { .. })), "{error}");

@@ -117,5 +117,6 @@ pub(crate) fn seal(envelope: &Envelope) -> Bytes {
 
 /// Whether a message belongs to a protocol rather than to orchestration itself.
 pub(crate) fn is_share(bytes: &Bytes) -> bool {
-    open(bytes).kind < u32::MAX - 1
+    let envelope = open(bytes);
+    envelope.stream == 0 && envelope.kind < u32::MAX - 1
 }

@@ -77,20 +77,39 @@ impl Policy {
     /// taken what they take: a request that is refused for lack of approvals counts for its rate. Slots come last; they may
     /// wait for the disk.
     pub fn decide<S: SlotState>(&self, request: &Request<'_>, now: UnixTime, state: &State<S>) -> Decision {
+        let rule = match self.deciding_rule(request, now) {
+            Ok(rule) => rule,
+            Err(refused) => return refused,
+        };
+        let decided_by = Some(rule.name.clone());
+        match self.check_conditions(rule, request, now, state) {
+            Ok(approvers) => Decision { allowed: true, rule: decided_by, reason: Reason::Allowed, approvers },
+            Err(reason) => Decision::refused(decided_by, reason),
+        }
+    }
+
+    /// Whether a rule allows it, conditions aside: nothing is counted or taken. For the result of an operation that was
+    /// allowed before: is it still for this client?
+    pub fn still_allows(&self, request: &Request<'_>, now: UnixTime) -> Decision {
+        match self.deciding_rule(request, now) {
+            Ok(rule) => {
+                let rule = Some(rule.name.clone());
+                Decision { allowed: true, rule, reason: Reason::Allowed, approvers: Vec::new() }
+            }
+            Err(refused) => refused,
+        }
+    }
+
+    /// The rule that allows the request if its conditions hold, or else the refusal.
+    fn deciding_rule(&self, request: &Request<'_>, now: UnixTime) -> Result<&Rule, Decision> {
         if !self.knows(request) {
-            return Decision::refused(None, Reason::CredentialWithdrawn);
+            return Err(Decision::refused(None, Reason::CredentialWithdrawn));
         }
         match self.verdict(request.client().as_str(), request.ask(), now) {
-            Verdict::Denied(rule) => Decision::refused(Some(rule.name.clone()), Reason::Denied),
-            Verdict::Nobody(Some((rule, reason))) => Decision::refused(Some(rule.name.clone()), reason),
-            Verdict::Nobody(None) => Decision::refused(None, Reason::NoRule),
-            Verdict::Allowed(rule) => {
-                let decided_by = Some(rule.name.clone());
-                match self.check_conditions(rule, request, now, state) {
-                    Ok(approvers) => Decision { allowed: true, rule: decided_by, reason: Reason::Allowed, approvers },
-                    Err(reason) => Decision::refused(decided_by, reason),
-                }
-            }
+            Verdict::Denied(rule) => Err(Decision::refused(Some(rule.name.clone()), Reason::Denied)),
+            Verdict::Nobody(Some((rule, reason))) => Err(Decision::refused(Some(rule.name.clone()), reason)),
+            Verdict::Nobody(None) => Err(Decision::refused(None, Reason::NoRule)),
+            Verdict::Allowed(rule) => Ok(rule),
         }
     }
 

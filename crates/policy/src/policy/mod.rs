@@ -16,7 +16,7 @@ pub(crate) use rule::{Clients, Quorum, Rule};
 pub(crate) use signing::{SigningRule, SlotSource};
 
 use crate::request::Credential;
-use crate::{Ask, Caller, Digest, Name, Request, SignedRequest, Token, Unidentified, UnixTime};
+use crate::{Ask, Caller, Digest, Name, Operation, Request, SignedRequest, Token, Unidentified, UnixTime};
 
 /// Who may ask for what.
 #[derive(Clone, Debug)]
@@ -42,6 +42,25 @@ impl Policy {
     /// The names of the signing rules, in the file's order.
     pub fn signing_rules(&self) -> impl Iterator<Item = &Name> {
         self.signing.iter().map(|rule| &rule.name)
+    }
+
+    /// Whether it names no client: then it refuses everything.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.credentials.is_empty()
+    }
+
+    /// Whether any client is recognised by a token: then connections without a certificate make sense.
+    #[must_use]
+    pub fn has_tokens(&self) -> bool {
+        self.credentials.keys().any(|credential| matches!(credential, Credential::Token(_)))
+    }
+
+    /// Whether an allowed ask like this one takes a slot: then [`Policy::decide`] may wait for the disk.
+    #[must_use]
+    pub fn takes_slot(&self, key: Option<&str>, operation: Operation) -> bool {
+        let ask = Ask { key, ..Ask::new("", operation) };
+        self.signing.iter().any(|signing| signing.covers(&ask))
     }
 
     /// The client whose certificate has this SHA-256 fingerprint. That it holds the certificate's private key is for the

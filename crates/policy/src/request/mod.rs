@@ -131,6 +131,9 @@ impl<'a> Request<'a> {
 /// Nobody that the policy knows.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unidentified {
+    /// Nothing says who asks.
+    #[error("nothing says who asks: connect with a certificate, send a token or sign the request")]
+    Nothing,
     /// No client has this certificate.
     #[error("no client of the policy has the certificate {0}; add it to a [[client]] of the policy file")]
     Certificate(Digest),

@@ -1,7 +1,7 @@
 //! Which rule decides, and every way for it to be about something else.
 
 use proptest::prelude::*;
-use theta_policy::{Answer, Ask, Effect, Invalid, Operation, Reason, Token, Unidentified, UnixTime};
+use theta_policy::{Answer, Ask, Effect, Invalid, Operation, Policy, Reason, Token, Unidentified, UnixTime};
 
 use crate::support::{NOW, alice, allow, ask_once, fingerprint, people, policy, rule, sign, state};
 
@@ -164,4 +164,37 @@ proptest! {
             None => prop_assert!(!decision.allowed),
         }
     }
+}
+
+#[test]
+fn what_was_allowed_before_needs_a_rule_and_takes_nothing() {
+    let limited =
+        policy(&allow("r", "alice", "root", "sign", "rate = \"1/day\"\napprovals = { of = [\"x\"], need = 1 }"));
+    let state = state();
+    let request = alice(&limited).asks(sign(b"m"));
+    for _ in 0..3 {
+        let decision = limited.still_allows(&request, NOW);
+        assert_eq!((decision.allowed, decision.rule.unwrap().as_str()), (true, "r"));
+    }
+    assert!(
+        matches!(limited.decide(&request, NOW, &state).reason, Reason::TooFewApprovals { .. }),
+        "the rate is untouched"
+    );
+    assert_eq!(
+        limited.still_allows(&alice(&limited).asks(Ask { key: Some("x"), ..sign(b"m") }), NOW).reason,
+        Reason::NoRule
+    );
+    let without_alice = Policy::parse("format = 1", "policy.toml").unwrap();
+    assert_eq!(without_alice.still_allows(&request, NOW).reason, Reason::CredentialWithdrawn);
+}
+
+#[test]
+fn a_policy_knows_what_kinds_of_clients_and_slots_it_has() {
+    let plain = policy("[[signing]]\nname = \"s\"\nkeys = [\"chain\"]\nslot = \"claimed\"\n");
+    assert_eq!((plain.is_empty(), plain.has_tokens()), (false, false));
+    assert!(plain.takes_slot(Some("chain"), Operation::Sign));
+    assert!(!plain.takes_slot(Some("root"), Operation::Sign) && !plain.takes_slot(Some("chain"), Operation::FlipCoin));
+    assert!(Policy::parse("format = 1", "policy.toml").unwrap().is_empty());
+    let token = format!("format = 1\n[[client]]\nname = \"t\"\ntokens = [\"sha256:{}\"]\n", "ab".repeat(32));
+    assert!(Policy::parse(&token, "policy.toml").unwrap().has_tokens());
 }

@@ -239,7 +239,8 @@ impl<L: Logic> Ceremony<L> {
 
     fn receive(&mut self, from: PartyId, slot: Envelope, channel: Channel, payload: &[u8], out: &mut Effects<L>) {
         let stranger = from == self.keys.party() || self.plan.member(from).is_none();
-        if stranger || self.ignored.contains(&from) {
+        // Whoever is ignored may still ask: what late ones need is asked for in anybody's name.
+        if stranger || (self.ignored.contains(&from) && slot != SUMMARY) {
             return;
         }
         let offence = match (channel_of(slot), slot) {
@@ -255,8 +256,9 @@ impl<L: Logic> Ceremony<L> {
             },
         };
         // What it says through others, signed, still counts.
-        self.ignored.insert(from);
-        out.push(Effect::Blame(Blame { party: from, slot: Some(slot), offence }));
+        if self.ignored.insert(from) {
+            out.push(Effect::Blame(Blame { party: from, slot: Some(slot), offence }));
+        }
     }
 
     fn take(&mut self, item: Item, out: &mut Effects<L>) {

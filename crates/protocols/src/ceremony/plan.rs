@@ -19,6 +19,12 @@ use super::codec::put_party;
 pub struct CeremonyId([u8; 32]);
 
 impl CeremonyId {
+    /// The id of these bytes: for tools that look into messages, and for simulated liars.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
     /// The 32 bytes.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 32] {

@@ -18,7 +18,7 @@ use crate::support::{Setting, keys_of, parties, party, patient};
 type Coin = Cks05<Ristretto255>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lie {
+pub(crate) enum Lie {
     /// One recipient gets something else than the commitments say.
     BadShareToOne,
     /// The same, and only that recipient is told nothing else for a long time.
@@ -79,7 +79,7 @@ impl Lie {
 }
 
 /// Tells the lie in the place of what its honest machine says.
-struct Liar<G: Group> {
+pub(crate) struct Liar<G: Group> {
     plan: Arc<CeremonyPlan<G>>,
     keys: Arc<CeremonyKeys>,
     lie: Lie,
@@ -200,10 +200,25 @@ fn encode(statement: &Statement) -> Vec<u8> {
     bytes
 }
 
-fn liar<S: CurveScheme>(setting: &Setting<S>, who: PartyId, lie: Lie, rng: &mut SimRng) -> Liar<S::KeyGroup> {
+pub(crate) fn liar<S: CurveScheme>(
+    setting: &Setting<S>,
+    who: PartyId,
+    lie: Lie,
+    rng: &mut SimRng,
+) -> Liar<S::KeyGroup> {
     let members = setting.plan.members();
     let others: Vec<_> = members.iter().copied().filter(|member| *member != who).collect();
     let victim = others[usize::try_from(below(rng, others.len() as u64)).unwrap()];
+    liar_to(setting, who, lie, victim)
+}
+
+/// A liar that chooses nobody itself.
+pub(crate) fn liar_to<S: CurveScheme>(
+    setting: &Setting<S>,
+    who: PartyId,
+    lie: Lie,
+    victim: PartyId,
+) -> Liar<S::KeyGroup> {
     let width = if setting.old.is_empty() { 2 } else { 1 };
     Liar { plan: Arc::clone(&setting.plan), keys: keys_of(who), lie, victim, width }
 }

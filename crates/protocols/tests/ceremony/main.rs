@@ -5,7 +5,13 @@ mod honest;
 #[cfg(test)]
 mod lies;
 #[cfg(test)]
+mod named;
+#[cfg(test)]
+mod net;
+#[cfg(test)]
 mod recovery;
+#[cfg(test)]
+mod recovery_resume;
 #[cfg(test)]
 mod resume;
 #[cfg(test)]

@@ -19,15 +19,15 @@ use crate::support::{keys_of, parties, party, patient, test_rng};
 
 type Coin = Cks05<Ristretto255>;
 
-struct Setting<S: CurveScheme> {
+pub(crate) struct Setting<S: CurveScheme> {
     dealt: Dealt<S::KeyGroup>,
-    shares: Vec<Arc<theta_schemes::keys::KeyShare<S::KeyGroup>>>,
-    plan: Arc<CeremonyPlan<S::KeyGroup>>,
-    lost: PartyId,
+    pub(crate) shares: Vec<Arc<theta_schemes::keys::KeyShare<S::KeyGroup>>>,
+    pub(crate) plan: Arc<CeremonyPlan<S::KeyGroup>>,
+    pub(crate) lost: PartyId,
 }
 
 impl<S: CurveScheme> Setting<S> {
-    fn new(k: u16, n: u16, lost: u16, nonce: u8) -> Self {
+    pub(crate) fn new(k: u16, n: u16, lost: u16, nonce: u8) -> Self {
         let mut dealt = deal::<S>(Threshold::new(k, n).unwrap(), &mut test_rng(u64::from(nonce)));
         let shares: Vec<_> = dealt.shares.drain(..).map(Arc::new).collect();
         let members = parties(1..=n);
@@ -45,10 +45,13 @@ impl<S: CurveScheme> Setting<S> {
         Self { dealt, shares, plan: Arc::new(plan.unwrap()), lost: party(lost) }
     }
 
-    fn machine(&self, who: PartyId) -> Box<Recovery<S>> {
+    pub(crate) fn join(&self, who: PartyId, memory: Memory) -> Recovery<S> {
         let share = (who != self.lost).then(|| Arc::clone(&self.shares[usize::from(who.get()) - 1]));
-        let plan = Arc::clone(&self.plan);
-        Box::new(Recovery::new(PhantomData::<S>, plan, keys_of(who), share, Memory::Kept).unwrap())
+        Recovery::new(PhantomData::<S>, Arc::clone(&self.plan), keys_of(who), share, memory).unwrap()
+    }
+
+    fn machine(&self, who: PartyId) -> Box<Recovery<S>> {
+        Box::new(self.join(who, Memory::Kept))
     }
 
     fn run(
@@ -114,13 +117,15 @@ fn with_loss_and_silent_helpers() {
 }
 
 /// Changes one byte of every statement of a kind, counted from its end, and signs again.
-fn forge(setting: &Setting<Coin>, who: PartyId, kind: Kind, from_end: usize) -> Box<dyn Adversary> {
+pub(crate) fn falsify(
+    setting: &Setting<Coin>,
+    who: PartyId,
+    kind: Kind,
+    from_end: usize,
+) -> impl Fn(&[u8]) -> Vec<u8> + use<> {
     let (id, keys) = (*setting.plan.id(), keys_of(who));
-    Box::new(Tamper(move |_: &mut SimRng, _: PartyId, slot: Slot, payload: Bytes| {
-        if slot != ITEMS {
-            return vec![(slot, payload)];
-        }
-        let forged = rewrite(&payload, |statement| {
+    move |payload| {
+        let forged = rewrite(payload, |statement| {
             if statement.author() != who || statement.slot().kind != kind {
                 return vec![statement];
             }
@@ -129,7 +134,15 @@ fn forge(setting: &Setting<Coin>, who: PartyId, kind: Kind, from_end: usize) -> 
             body[at] ^= 1;
             vec![Statement::sign(&id, &keys, statement.slot(), body)]
         });
-        vec![(slot, Bytes::from(forged.unwrap()))]
+        forged.unwrap()
+    }
+}
+
+fn forge(setting: &Setting<Coin>, who: PartyId, kind: Kind, from_end: usize) -> Box<dyn Adversary> {
+    let falsify = falsify(setting, who, kind, from_end);
+    Box::new(Tamper(move |_: &mut SimRng, _: PartyId, slot: Slot, payload: Bytes| {
+        let payload = if slot == ITEMS { Bytes::from(falsify(&payload)) } else { payload };
+        vec![(slot, payload)]
     }))
 }
 

@@ -153,4 +153,35 @@ macro_rules! match_suite {
     };
 }
 
+/// As [`with_key!`](crate::with_key) with `if curve`, for a suite that has no key yet and for other crates:
+/// `with_curve_suite!(suite, |S, any_public, any_share| { body } else { other })` binds `S` to the scheme's type and the other
+/// two to the constructors of `AnyPublicKey` and `AnyKeyShare`; `other` is for RSA.
+#[macro_export]
+macro_rules! with_curve_suite {
+    ($suite:expr, |$scheme:ident, $any_public:ident, $any_share:ident| $yes:block else $no:block) => {
+        $crate::for_each_suite!(match_curve_suite! { ($suite) $scheme $any_public $any_share $yes $no })
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! match_curve_suite {
+    (($suite:expr) $scheme:ident $any_public:ident $any_share:ident $yes:block $no:block
+        $([$family:ident] $variant:ident = $type:ty, $name:literal, $literature:literal, $group:literal, $purpose:ident,
+            $doc:literal;)*) => {
+        match $suite {
+            $($crate::Suite::$variant => {
+                #[allow(dead_code, reason = "not every use needs the type's name")]
+                type $scheme = $type;
+                let ($any_public, $any_share) =
+                    ($crate::keys::AnyPublicKey::$variant, $crate::keys::AnyKeyShare::$variant);
+                let _ = ($any_public, $any_share);
+                $crate::in_class!(curve $family $yes $no)
+            })*
+            #[allow(unreachable_patterns, reason = "other crates do not know that these are all")]
+            _ => $no,
+        }
+    };
+}
+
 pub(crate) use with_suite;

@@ -1,9 +1,9 @@
 //! What the floors below return, as messages.
 
 use bytes::Bytes;
+use theta_custody::{CeremonyReport, CeremonyState, EvidenceReport};
 use theta_network::{PeerState, PeerStatus};
-use theta_orchestration::{Culprit, Finished, InstanceId, InstanceSnapshot, InstanceState};
-use theta_schemes::keys::{AnyPublicKey, KeyName};
+use theta_orchestration::{Culprit, Finished, InstanceId, InstanceSnapshot, InstanceState, KeyEntry};
 use theta_wire::v1;
 
 pub(crate) fn id(id: InstanceId) -> Bytes {
@@ -58,18 +58,64 @@ pub(crate) fn status(instance: InstanceId, snapshot: &InstanceSnapshot) -> v1::I
     }
 }
 
-pub(crate) fn key_info(name: &KeyName, key: &AnyPublicKey) -> v1::KeyInfo {
-    let (suite, threshold) = (key.suite(), key.threshold());
+pub(crate) fn key_info(entry: &KeyEntry) -> v1::KeyInfo {
+    let (suite, threshold) = (entry.suite, entry.public.threshold());
     v1::KeyInfo {
-        name: name.to_string(),
+        name: entry.name.to_string(),
         suite: suite.name().to_owned(),
         scheme: suite.scheme().to_owned(),
         group: suite.group().to_owned(),
         purpose: suite.purpose().name().to_owned(),
         threshold: u32::from(threshold.k()),
         nodes: u32::from(threshold.n()),
-        key_id: Bytes::copy_from_slice(key.key_id().as_bytes()),
-        public_key: Bytes::copy_from_slice(key.public_key_bytes()),
+        key_id: Bytes::copy_from_slice(entry.key_id.as_bytes()),
+        public_key: Bytes::copy_from_slice(entry.public.public_key_bytes()),
+        version: entry.version,
+        epoch: entry.epoch,
+        state: entry.state.name().to_owned(),
+        holders: entry.holders.iter().map(|node| u32::from(node.get())).collect(),
+        primary: entry.primary,
+        held: entry.share.is_some(),
+    }
+}
+
+pub(crate) fn ceremony(report: &CeremonyReport) -> v1::CeremonyStatus {
+    let mut status = v1::CeremonyStatus {
+        id: Bytes::copy_from_slice(&report.id),
+        key: report.key.to_string(),
+        version: report.version,
+        epoch: report.epoch,
+        aim: report.aim.to_owned(),
+        evidence: report.evidence.iter().map(evidence).collect(),
+        silent: report.silent.iter().map(|node| u32::from(*node)).collect(),
+        ..Default::default()
+    };
+    let state = match &report.state {
+        CeremonyState::Running { done, of } => {
+            (status.done, status.of) = (*done, *of);
+            v1::CeremonyState::Running
+        }
+        CeremonyState::Activated { key_id, certificate } => {
+            status.key_id = Bytes::copy_from_slice(key_id.as_bytes());
+            status.certificate = Bytes::copy_from_slice(certificate);
+            v1::CeremonyState::Activated
+        }
+        CeremonyState::Recovered => v1::CeremonyState::Recovered,
+        CeremonyState::CalledOff => v1::CeremonyState::CalledOff,
+        CeremonyState::Failed(why) => {
+            status.failure.clone_from(why);
+            v1::CeremonyState::Failed
+        }
+    };
+    status.set_state(state);
+    status
+}
+
+fn evidence(report: &EvidenceReport) -> v1::Evidence {
+    v1::Evidence {
+        node: u32::from(report.node),
+        misbehaviour: report.misbehaviour.clone(),
+        evidence: Bytes::copy_from_slice(&report.evidence),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The way into the node: every request passes here before any of it is decoded.
 //!
-//! The gate finds the service, takes a place under the node's bounds or refuses, names the caller in the request's span,
-//! and counts the answer.
+//! The gate finds the service, takes a place under the node's bounds or refuses, and counts the answer. Who asks, and whether
+//! the policy allows it, is decided when the request is decoded: health checks and reflection alone need no leave.
 
 use std::{
     convert::Infallible,
@@ -12,6 +12,7 @@ use std::{
 
 use hyper::{Request, Response};
 use theta_wire::v1::{
+    governance_server::GovernanceServer, threshold_keys_server::ThresholdKeysServer,
     threshold_protocol_server::ThresholdProtocolServer, threshold_scheme_server::ThresholdSchemeServer,
 };
 use tonic::{
@@ -24,7 +25,8 @@ use tracing::{Instrument, field};
 
 use super::{
     admission::{Admission, Admitted, CountedBody},
-    incoming::Caller,
+    governance::Governance,
+    keys::Keys,
     protocol::Protocol,
     scheme::Scheme,
 };
@@ -39,6 +41,8 @@ pub(crate) struct Gate<H, R, A>(Arc<Services<H, R, A>>);
 pub(crate) struct Services<H, R, A> {
     pub(crate) protocol: ThresholdProtocolServer<Protocol>,
     pub(crate) scheme: ThresholdSchemeServer<Scheme>,
+    pub(crate) keys: ThresholdKeysServer<Keys>,
+    pub(crate) governance: GovernanceServer<Governance>,
     pub(crate) health: H,
     pub(crate) reflection: R,
     /// The same under its older name, which most tools still ask for.
@@ -98,6 +102,10 @@ impl<H: GrpcService, R: GrpcService, A: GrpcService> Service<Request<Body>> for 
             self.admitted(services.protocol.clone(), known_method(method), request)
         } else if service == ThresholdSchemeServer::<Scheme>::NAME {
             self.admitted(services.scheme.clone(), known_method(method), request)
+        } else if service == ThresholdKeysServer::<Keys>::NAME {
+            self.admitted(services.keys.clone(), known_method(method), request)
+        } else if service == GovernanceServer::<Governance>::NAME {
+            self.admitted(services.governance.clone(), known_method(method), request)
         } else if service == H::NAME {
             services.health.clone().call(request)
         } else if service == R::NAME {
@@ -122,9 +130,6 @@ impl<H, R, A> Gate<H, R, A> {
             }
         };
         let span = tracing::info_span!("request", method, client = field::Empty);
-        if let Some(caller) = request.extensions().get::<Caller>() {
-            span.record("client", &*caller.name);
-        }
         request.extensions_mut().insert::<Arrival>(Arc::clone(&admitted));
         let request = request.map(|body| Body::new(CountedBody::new(body, Arc::clone(&admitted))));
         let answer = service.call(request);
@@ -169,7 +174,7 @@ fn split_path(path: &str) -> (&str, &str) {
 
 /// The method's name as a metric label: one of ours, whatever the caller wrote.
 fn known_method(method: &str) -> &'static str {
-    const KNOWN: [&str; 15] = [
+    const KNOWN: [&str; 22] = [
         "Decapsulate",
         "Sign",
         "FlipCoin",
@@ -185,6 +190,13 @@ fn known_method(method: &str) -> &'static str {
         "VerifyShare",
         "Combine",
         "Verify",
+        "HoldCeremony",
+        "WatchCeremony",
+        "ListCeremonies",
+        "ChangeKeyState",
+        "ReadAudit",
+        "ExplainPolicy",
+        "GetPolicy",
     ];
     KNOWN.into_iter().find(|known| *known == method).unwrap_or("unknown")
 }

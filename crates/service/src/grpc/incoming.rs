@@ -8,7 +8,10 @@ use std::{
     time::Duration,
 };
 
-use theta_network::tls::{Pinned, Pins, UnpinnedCertificate};
+use theta_network::{
+    Fingerprint,
+    tls::{Admits, UnpinnedCertificate, peer_fingerprint},
+};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::{TcpListener, TcpStream},
@@ -18,11 +21,11 @@ use tokio::{
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tonic::transport::server::Connected;
 
-/// Who is at the other end of a connection, as its certificate proves.
+/// Who is at the other end of a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
-    /// The client's name in the group file.
-    pub(crate) name: Arc<str>,
+    /// The certificate that it proved to own; `None` if it showed none, and its requests must say who asks.
+    pub(crate) certificate: Option<Fingerprint>,
 }
 
 /// An authenticated connection; its place among the connections is free again when it is dropped.
@@ -43,7 +46,7 @@ pub(crate) struct ConnectionLimits {
 pub(crate) async fn accept(
     listener: TcpListener,
     acceptor: TlsAcceptor,
-    clients: Pins,
+    door: Arc<dyn Admits>,
     limits: ConnectionLimits,
     accepted: mpsc::Sender<io::Result<ApiStream>>,
 ) {
@@ -66,12 +69,12 @@ pub(crate) async fn accept(
             tracing::warn!(%address, limit = limits.connections, "API connection refused: the limit is reached");
             continue;
         };
-        let (acceptor, clients, accepted) = (acceptor.clone(), clients.clone(), accepted.clone());
+        let (acceptor, door, accepted) = (acceptor.clone(), Arc::clone(&door), accepted.clone());
         let patience = limits.handshake;
         tokio::spawn(async move {
-            match time::timeout(patience, handshake(tcp, &acceptor, &clients)).await {
+            match time::timeout(patience, handshake(tcp, &acceptor, &*door)).await {
                 Ok(Ok((tls, caller))) => {
-                    tracing::debug!(%address, client = %caller.name, "API connection");
+                    tracing::debug!(%address, certificate = ?caller.certificate, "API connection");
                     // Fails only when the server has stopped; then the connection is dropped.
                     let _ = accepted.send(Ok(ApiStream { tls, caller, _place: place })).await;
                 }
@@ -90,17 +93,16 @@ fn in_words(error: &io::Error) -> String {
 async fn handshake(
     tcp: TcpStream,
     acceptor: &TlsAcceptor,
-    clients: &Pins,
+    door: &dyn Admits,
 ) -> io::Result<(TlsStream<TcpStream>, Caller)> {
     tcp.set_nodelay(true)?;
     let tls = acceptor.accept(tcp).await?;
-    match clients.peer(tls.get_ref().1) {
-        Some(Pinned::Client(name)) => {
-            let name = Arc::clone(name);
-            Ok((tls, Caller { name }))
-        }
-        // The handshake has already refused certificates that are not pinned; this is the second lock on the door.
-        Some(Pinned::Node(_)) | None => Err(io::Error::other("the certificate is not that of a client")),
+    let certificate = peer_fingerprint(tls.get_ref().1);
+    // The handshake has already refused whom the door does not admit; this is its second lock.
+    if certificate.as_ref().map_or_else(|| door.admits_anonymous(), |certificate| door.admits(certificate)) {
+        Ok((tls, Caller { certificate }))
+    } else {
+        Err(io::Error::other("the certificate is not that of a client"))
     }
 }
 

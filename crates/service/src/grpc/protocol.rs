@@ -8,6 +8,7 @@ use std::{
 
 use bytes::Bytes;
 use theta_orchestration::{Finished, InstanceId, Operation, Request as Submission, Seed};
+use theta_policy::Operation as Asks;
 use theta_schemes::groups::Secret;
 use theta_wire::v1;
 use tokio::time;
@@ -20,6 +21,7 @@ use super::{
     refusal,
     state::{NodeState, header_of},
 };
+use crate::authority::{Asked, KeyRef, Presented};
 
 /// Serves `theta.v1.ThresholdProtocol`.
 pub(crate) struct Protocol {
@@ -30,25 +32,30 @@ pub(crate) struct Protocol {
 type Performed = (InstanceId, Option<Arc<Finished>>);
 
 impl Protocol {
-    pub(crate) fn new(node: Arc<NodeState>) -> Self {
+    pub(crate) const fn new(node: Arc<NodeState>) -> Self {
         Self { node }
     }
 
-    /// Starts or joins the instance of a request, and waits for its outcome if the caller does.
+    /// Decides about a request; if it is allowed, starts or joins its instance, and waits for the outcome if the caller does.
     async fn perform<T>(
         &self,
         request: &Request<T>,
-        key: &str,
+        key: &KeyRef,
+        asked: Asked,
         operation: Operation,
         wait: i32,
     ) -> Result<Performed, Status> {
         let wait = v1::Wait::try_from(wait).map_err(|_| refusal::invalid("wait is WAIT_DONE or WAIT_STARTED"))?;
-        let entry = self.node.key_entry(key)?;
+        let authority = &self.node.authority;
+        let grant = self.node.decide(request, asked).await?;
+        let entry = self.node.serving_entry(key, header_to_open(&operation))?;
+        let key = key.qualified();
         self.node.decoded(request, entry.suite);
         let orchestrator = &self.node.orchestrator;
-        let submission = Submission { key: entry.name.to_string(), operation: operation.clone() };
+        let submission = Submission { key, operation: operation.clone() };
         if wait == v1::Wait::Started {
             let id = orchestrator.submit(submission).await.map_err(|error| refusal::submit(&error))?;
+            authority.remember(id, &grant);
             return Ok((id, None));
         }
         let run = orchestrator.run(submission);
@@ -57,26 +64,36 @@ impl Protocol {
             Some(patience) => match time::timeout(patience, run).await {
                 Ok(ran) => ran,
                 Err(_) => {
-                    let id = InstanceId::of(&entry.key_id, operation);
+                    let id = InstanceId::of(&entry.key_id, entry.epoch, operation);
                     let snapshot = orchestrator.status(id).await;
                     return Err(refusal::deadline(patience, snapshot.as_ref(), &self.node.unreachable()));
                 }
             },
         };
         let (id, finished) = ran.map_err(|error| refusal::submit(&error))?;
+        authority.remember(id, &grant);
         let finished = finished.map_err(|error| refusal::instance(&error))?;
         self.node.returned(request, entry.suite, id);
         Ok((id, Some(finished)))
     }
 }
 
+/// The header of what is to be opened, which names the key's version.
+fn header_to_open(operation: &Operation) -> Option<&Bytes> {
+    match operation {
+        Operation::Decapsulate(header) => Some(header),
+        _ => None,
+    }
+}
+
 #[tonic::async_trait]
 impl v1::threshold_protocol_server::ThresholdProtocol for Protocol {
     async fn decrypt(&self, request: Request<v1::DecryptRequest>) -> Result<Response<v1::DecryptResponse>, Status> {
-        let v1::DecryptRequest { key, ciphertext, wait } = request.get_ref();
-        let header = header_of(ciphertext)?;
+        let v1::DecryptRequest { key, ciphertext, wait, signed_request, approvals } = request.get_ref();
+        let (key, header) = (KeyRef::parse(key)?, header_of(ciphertext)?);
+        let asked = key.asked_to_open(Asks::Decrypt, &header)?.with(signed_request, approvals);
         let operation = Operation::Decapsulate(header);
-        let (id, finished) = self.perform(&request, key, operation, *wait).await?;
+        let (id, finished) = self.perform(&request, &key, asked, operation, *wait).await?;
         let outcome = match finished {
             None => None,
             Some(finished) => {
@@ -91,44 +108,47 @@ impl v1::threshold_protocol_server::ThresholdProtocol for Protocol {
         &self,
         request: Request<v1::DecapsulateRequest>,
     ) -> Result<Response<v1::DecapsulateResponse>, Status> {
-        let v1::DecapsulateRequest { key, header, wait } = request.get_ref();
-        let (id, finished) = self.perform(&request, key, Operation::Decapsulate(header.clone()), *wait).await?;
+        let v1::DecapsulateRequest { key, header, wait, signed_request, approvals } = request.get_ref();
+        let key = KeyRef::parse(key)?;
+        let asked = key.asked_to_open(Asks::Decapsulate, header)?.with(signed_request, approvals);
+        let operation = Operation::Decapsulate(header.clone());
+        let (id, finished) = self.perform(&request, &key, asked, operation, *wait).await?;
         let outcome = finished.as_deref().map(answer::whole_outcome);
         Ok(Response::new(v1::DecapsulateResponse { instance_id: answer::id(id), outcome }))
     }
 
     async fn sign(&self, request: Request<v1::SignRequest>) -> Result<Response<v1::SignResponse>, Status> {
-        let v1::SignRequest { key, message, wait, randomizer } = request.get_ref();
-        let message = message.clone();
+        let v1::SignRequest { key, message, wait, randomizer, signed_request, approvals, slot } = request.get_ref();
+        let (key, message) = (KeyRef::parse(key)?, message.clone());
+        let asked = key.asked(Asks::Sign, message.clone(), randomizer).with(signed_request, approvals).at(*slot);
         if randomizer.is_empty() {
-            let (id, finished) = self.perform(&request, key, Operation::Sign(message), *wait).await?;
-            let outcome = finished.as_deref().map(answer::whole_outcome);
-            return Ok(Response::new(v1::SignResponse {
-                instance_id: answer::id(id),
-                outcome,
-                randomized_key: Bytes::new(),
-            }));
+            let (id, finished) = self.perform(&request, &key, asked, Operation::Sign(message), *wait).await?;
+            let (instance_id, outcome) = (answer::id(id), finished.as_deref().map(answer::whole_outcome));
+            return Ok(Response::new(v1::SignResponse { instance_id, outcome, randomized_key: Bytes::new() }));
         }
         let seed = Seed::new(Secret::new(randomizer.to_vec()));
         let operation = Operation::SignRandomized { message, seed: Arc::clone(&seed) };
-        let (id, finished) = self.perform(&request, key, operation, *wait).await?;
+        let (id, finished) = self.perform(&request, &key, asked, operation, *wait).await?;
         let randomized_key = match &finished {
             None => Bytes::new(),
-            Some(finished) => self.node.randomized_key(key, seed, Arc::clone(finished)).await?,
+            Some(finished) => self.node.randomized_key(&key, seed, Arc::clone(finished)).await?,
         };
         let outcome = finished.as_deref().map(answer::whole_outcome);
         Ok(Response::new(v1::SignResponse { instance_id: answer::id(id), outcome, randomized_key }))
     }
 
     async fn flip_coin(&self, request: Request<v1::FlipCoinRequest>) -> Result<Response<v1::FlipCoinResponse>, Status> {
-        let v1::FlipCoinRequest { key, name, wait } = request.get_ref();
-        let (id, finished) = self.perform(&request, key, Operation::FlipCoin(name.clone()), *wait).await?;
+        let v1::FlipCoinRequest { key, name, wait, signed_request, approvals, slot } = request.get_ref();
+        let key = KeyRef::parse(key)?;
+        let asked = key.asked(Asks::FlipCoin, name.clone(), &Bytes::new()).with(signed_request, approvals).at(*slot);
+        let (id, finished) = self.perform(&request, &key, asked, Operation::FlipCoin(name.clone()), *wait).await?;
         let outcome = finished.as_deref().map(answer::whole_outcome);
         Ok(Response::new(v1::FlipCoinResponse { instance_id: answer::id(id), outcome }))
     }
 
     async fn get_result(&self, request: Request<v1::GetResultRequest>) -> Result<Response<v1::InstanceStatus>, Status> {
         let id = instance_id(&request.get_ref().instance_id)?;
+        self.node.authority.decide_result(&Presented::of(&request), id)?;
         let snapshot = self.node.orchestrator.status(id).await.ok_or_else(|| refusal::unknown_instance(id))?;
         Ok(Response::new(answer::status(id, &snapshot)))
     }
@@ -137,12 +157,14 @@ impl v1::threshold_protocol_server::ThresholdProtocol for Protocol {
 
     async fn watch_instance(&self, request: Request<v1::WatchInstanceRequest>) -> Result<Response<Watching>, Status> {
         let id = instance_id(&request.get_ref().instance_id)?;
+        self.node.authority.decide_result(&Presented::of(&request), id)?;
         let changes = self.node.orchestrator.watch(id).await.ok_or_else(|| refusal::unknown_instance(id))?;
         let arrival = request.extensions().get::<Arrival>().cloned();
         Ok(Response::new(Watching { id, changes: WatchStream::new(changes), ended: false, _place: arrival }))
     }
 
-    async fn list_keys(&self, _: Request<v1::ListKeysRequest>) -> Result<Response<v1::ListKeysResponse>, Status> {
+    async fn list_keys(&self, request: Request<v1::ListKeysRequest>) -> Result<Response<v1::ListKeysResponse>, Status> {
+        self.node.decide(&request, Asked::new(Asks::KeysList)).await?;
         Ok(Response::new(v1::ListKeysResponse { keys: self.node.keys() }))
     }
 
@@ -150,14 +172,20 @@ impl v1::threshold_protocol_server::ThresholdProtocol for Protocol {
         &self,
         request: Request<v1::GetPublicKeyRequest>,
     ) -> Result<Response<v1::GetPublicKeyResponse>, Status> {
-        let (name, key) = self.node.public_key(&request.get_ref().key)?;
+        let key = KeyRef::parse(&request.get_ref().key)?;
+        self.node.decide(&request, key.asked(Asks::KeysList, Bytes::new(), &Bytes::new())).await?;
+        let entry = self.node.key_entry(&key)?;
         Ok(Response::new(v1::GetPublicKeyResponse {
-            info: Some(answer::key_info(&name, &key)),
-            public_key_file: key.to_text(&name),
+            info: Some(answer::key_info(&entry)),
+            public_key_file: entry.public.to_text(&entry.name),
         }))
     }
 
-    async fn get_status(&self, _: Request<v1::GetStatusRequest>) -> Result<Response<v1::GetStatusResponse>, Status> {
+    async fn get_status(
+        &self,
+        request: Request<v1::GetStatusRequest>,
+    ) -> Result<Response<v1::GetStatusResponse>, Status> {
+        self.node.decide(&request, Asked::new(Asks::Status)).await?;
         Ok(Response::new(self.node.status()))
     }
 }

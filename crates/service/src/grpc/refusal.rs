@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use theta_orchestration::{ComputeError, InstanceError, InstanceId, InstanceSnapshot, SubmitError};
+use theta_orchestration::{
+    ComputeError, InstanceError, InstanceId, InstanceSnapshot, KeyEntry, ResolveError, SubmitError,
+};
 use theta_rounds::Abort;
 use theta_schemes::RequestError;
 use tonic::Status;
@@ -10,7 +12,8 @@ use tonic::Status;
 /// gRPC sends messages as HTTP/2 headers, which are bounded; and they may quote what the caller wrote.
 const MAX_MESSAGE_CHARS: usize = 800;
 
-fn short(message: String) -> String {
+/// At most as much as a client is told.
+pub(crate) fn short(message: String) -> String {
     match message.char_indices().nth(MAX_MESSAGE_CHARS) {
         Some((end, _)) => format!("{}...", message.get(..end).unwrap_or_default()),
         None => message,
@@ -30,12 +33,27 @@ pub(crate) fn not_found(problem: impl Into<String>) -> Status {
 pub(crate) fn submit(error: &SubmitError) -> Status {
     let message = short(error.to_string());
     match error {
-        SubmitError::UnknownKey { .. } => Status::not_found(message),
+        SubmitError::Key(error) => key(error),
         SubmitError::Request(_) | SubmitError::Seed(_) => Status::invalid_argument(message),
         SubmitError::Overloaded(_) => Status::resource_exhausted(message),
+        SubmitError::Store(_) => Status::unavailable(message),
         SubmitError::ShuttingDown => Status::unavailable(format!("{message}: ask another node")),
         SubmitError::Bug(_) => Status::internal(message),
     }
+}
+
+/// A key that is not here, or does not serve.
+pub(crate) fn key(error: &ResolveError) -> Status {
+    let message = short(error.to_string());
+    match error {
+        ResolveError::Unknown { .. } | ResolveError::NoVersion { .. } => Status::not_found(message),
+        _ => Status::failed_precondition(message),
+    }
+}
+
+/// A key whose share this node does not have.
+pub(crate) fn no_share(entry: &KeyEntry) -> Status {
+    Status::failed_precondition(short(format!("this node holds no share of key {}", entry.qualified_name())))
 }
 
 pub(crate) fn request(error: &RequestError) -> Status {
@@ -59,6 +77,7 @@ pub(crate) fn instance(error: &InstanceError) -> Status {
     let message = short(error.to_string());
     match error {
         InstanceError::Unknown(_) => Status::not_found(message),
+        InstanceError::Key(error) => key(error),
         // The request was well-formed and still there is no answer to it, whoever is asked.
         InstanceError::Aborted(Abort::Input(_)) => Status::failed_precondition(message),
         InstanceError::Aborted(Abort::Bug(_)) => Status::internal(message),

@@ -4,16 +4,18 @@
 use std::{num::NonZeroU16, sync::Arc};
 
 use bytes::Bytes;
+use theta_policy::Operation;
 use theta_schemes::{
     CombineError, StatementBytes,
     ciphers::payload::{Aead, EncryptError, Header, sealed_len, split_ciphertext},
-    keys::{Combined, SchemeError},
+    keys::{AnyPublicKey, Combined, SchemeError},
 };
 use theta_sharing::ShareIndex;
 use theta_wire::v1::{self, statement};
 use tonic::{Request, Response, Status};
 
 use super::{refusal, state::NodeState};
+use crate::authority::KeyRef;
 
 /// Serves `theta.v1.ThresholdScheme`.
 pub(crate) struct Scheme {
@@ -21,16 +23,24 @@ pub(crate) struct Scheme {
 }
 
 impl Scheme {
-    pub(crate) fn new(node: Arc<NodeState>) -> Self {
+    pub(crate) const fn new(node: Arc<NodeState>) -> Self {
         Self { node }
+    }
+
+    /// The public part of a key, for arithmetic that anybody can do who may see it.
+    async fn public_key<T>(&self, request: &Request<T>, key: &str) -> Result<AnyPublicKey, Status> {
+        let key = KeyRef::parse(key)?;
+        let asked = key.asked(Operation::KeysList, Bytes::new(), &Bytes::new());
+        self.node.decide(request, asked).await?;
+        Ok(self.node.key_entry(&key)?.public.clone())
     }
 }
 
 #[tonic::async_trait]
 impl v1::threshold_scheme_server::ThresholdScheme for Scheme {
     async fn encrypt(&self, request: Request<v1::EncryptRequest>) -> Result<Response<v1::EncryptResponse>, Status> {
-        let v1::EncryptRequest { key, plaintext, label, aead } = request.into_inner();
-        let (_, public) = self.node.public_key(&key)?;
+        let public = self.public_key(&request, &request.get_ref().key).await?;
+        let v1::EncryptRequest { key: _, plaintext, label, aead } = request.into_inner();
         let aead = parse_aead(&aead)?;
         let encrypt = move |rng: &mut dyn rand_core::CryptoRng| public.encrypt(&plaintext, &label, aead, rng);
         let ciphertext = self.node.compute(encrypt).await?.map_err(|error| match error {
@@ -44,8 +54,8 @@ impl v1::threshold_scheme_server::ThresholdScheme for Scheme {
         &self,
         request: Request<v1::VerifyCiphertextRequest>,
     ) -> Result<Response<v1::VerifyCiphertextResponse>, Status> {
-        let v1::VerifyCiphertextRequest { key, ciphertext } = request.into_inner();
-        let (_, public) = self.node.public_key(&key)?;
+        let public = self.public_key(&request, &request.get_ref().key).await?;
+        let v1::VerifyCiphertextRequest { key: _, ciphertext } = request.into_inner();
         let check = move |_: &mut dyn rand_core::CryptoRng| {
             let (header, payload) = split_ciphertext(&ciphertext).map_err(|error| error.to_string())?;
             public.check_request(theta_schemes::Statement::Decapsulate(header)).map_err(|error| error.to_string())?;
@@ -63,11 +73,19 @@ impl v1::threshold_scheme_server::ThresholdScheme for Scheme {
         &self,
         request: Request<v1::CreateShareRequest>,
     ) -> Result<Response<v1::CreateShareResponse>, Status> {
-        let v1::CreateShareRequest { key, statement } = request.into_inner();
-        let entry = self.node.key_entry(&key)?;
-        let node = u32::from(entry.share.index().get());
-        let statement = parse_statement(statement)?;
-        let create = move |rng: &mut dyn rand_core::CryptoRng| entry.public.create_share(&entry.share, &statement, rng);
+        let v1::CreateShareRequest { key, statement, signed_request, approvals, slot } = request.get_ref();
+        let (key, statement) = (KeyRef::parse(key)?, parse_statement(statement.clone())?);
+        let asked = match &statement {
+            StatementBytes::Decapsulate(header) => key.asked_to_open(Operation::Decapsulate, header)?,
+            StatementBytes::Sign(message) => key.asked(Operation::Sign, message.clone(), &Bytes::new()),
+            StatementBytes::FlipCoin(name) => key.asked(Operation::FlipCoin, name.clone(), &Bytes::new()),
+        };
+        let asked = asked.with(signed_request, approvals).at(*slot);
+        self.node.decide(&request, asked).await?;
+        let entry = self.node.serving_entry(&key, statement_header(&statement))?;
+        let share = entry.share.clone().ok_or_else(|| refusal::no_share(&entry))?;
+        let node = u32::from(share.index().get());
+        let create = move |rng: &mut dyn rand_core::CryptoRng| entry.public.create_share(&share, &statement, rng);
         let share = self.node.compute(create).await?.map_err(|error| scheme(&error))?;
         Ok(Response::new(v1::CreateShareResponse { node, share: share.into() }))
     }
@@ -76,8 +94,8 @@ impl v1::threshold_scheme_server::ThresholdScheme for Scheme {
         &self,
         request: Request<v1::VerifyShareRequest>,
     ) -> Result<Response<v1::VerifyShareResponse>, Status> {
-        let v1::VerifyShareRequest { key, statement, node, share } = request.into_inner();
-        let (_, public) = self.node.public_key(&key)?;
+        let public = self.public_key(&request, &request.get_ref().key).await?;
+        let v1::VerifyShareRequest { key: _, statement, node, share } = request.into_inner();
         let (statement, index) = (parse_statement(statement)?, share_index(node)?);
         let verify = move |rng: &mut dyn rand_core::CryptoRng| public.verify_share(&statement, index, &share, rng);
         match self.node.compute(verify).await? {
@@ -90,8 +108,8 @@ impl v1::threshold_scheme_server::ThresholdScheme for Scheme {
     }
 
     async fn combine(&self, request: Request<v1::CombineRequest>) -> Result<Response<v1::CombineResponse>, Status> {
-        let v1::CombineRequest { key, statement, shares } = request.into_inner();
-        let (_, public) = self.node.public_key(&key)?;
+        let public = self.public_key(&request, &request.get_ref().key).await?;
+        let v1::CombineRequest { key: _, statement, shares } = request.into_inner();
         let statement = parse_statement(statement)?;
         let threshold = public.threshold();
         if shares.len() > usize::from(threshold.n()) {
@@ -118,8 +136,8 @@ impl v1::threshold_scheme_server::ThresholdScheme for Scheme {
     }
 
     async fn verify(&self, request: Request<v1::VerifyRequest>) -> Result<Response<v1::VerifyResponse>, Status> {
-        let v1::VerifyRequest { key, message, result, proof } = request.into_inner();
-        let (_, public) = self.node.public_key(&key)?;
+        let public = self.public_key(&request, &request.get_ref().key).await?;
+        let v1::VerifyRequest { key: _, message, result, proof } = request.into_inner();
         let verify = move |_: &mut dyn rand_core::CryptoRng| public.verify(&message, &result, &proof);
         match self.node.compute(verify).await? {
             Ok(()) => Ok(Response::new(v1::VerifyResponse { valid: true, reason: String::new() })),
@@ -161,6 +179,13 @@ fn parse_aead(name: &str) -> Result<Aead, Status> {
         return Ok(Aead::default());
     }
     name.parse().map_err(|error: theta_schemes::ciphers::payload::UnknownAead| refusal::invalid(error.to_string()))
+}
+
+fn statement_header(statement: &StatementBytes) -> Option<&Bytes> {
+    match statement {
+        StatementBytes::Decapsulate(header) => Some(header),
+        StatementBytes::Sign(_) | StatementBytes::FlipCoin(_) => None,
+    }
 }
 
 fn parse_statement(statement: Option<v1::Statement>) -> Result<StatementBytes, Status> {

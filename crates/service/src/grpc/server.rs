@@ -2,8 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use theta_network::{Identity, group::GroupFile, tls, tls::Pinned};
+use theta_network::{
+    Fingerprint, Identity,
+    group::GroupFile,
+    tls::{self, Admits, Pinned},
+};
 use theta_wire::v1::{
+    governance_server::GovernanceServer, threshold_keys_server::ThresholdKeysServer,
     threshold_protocol_server::ThresholdProtocolServer, threshold_scheme_server::ThresholdSchemeServer,
 };
 use tokio::{
@@ -21,11 +26,14 @@ use super::{
     NodeState,
     admission::Admission,
     gate::{Gate, Services},
+    governance::Governance,
     incoming::{self, ConnectionLimits},
+    keys::Keys,
     protocol::Protocol,
     scheme::Scheme,
 };
 use crate::{
+    authority::Authority,
     config::{LimitsConfig, seconds},
     metrics::ApiMetrics,
 };
@@ -64,14 +72,32 @@ pub(crate) enum ApiError {
     Reflection(#[from] tonic_reflection::server::Error),
 }
 
+/// Who may connect: the clients of the group file and those of the policy in force. What they may ask is decided later.
+#[derive(Debug)]
+struct Door {
+    clients: tls::Pins,
+    authority: Arc<Authority>,
+}
+
+impl Admits for Door {
+    fn admits(&self, certificate: &Fingerprint) -> bool {
+        self.clients.admits(certificate) || self.authority.knows_certificate(certificate)
+    }
+
+    fn admits_anonymous(&self) -> bool {
+        self.authority.has_tokens()
+    }
+}
+
 impl ApiServer<'_> {
     /// Starts to serve.
     pub(crate) async fn start(self) -> Result<Serving, ApiError> {
         // Clients only: a node acts on what its clients ask of it, never on another node's word.
         let clients = self.group.clients().iter();
-        let pins: tls::Pins =
+        let clients =
             clients.map(|client| (client.certificate, Pinned::Client(Arc::from(client.name.as_str())))).collect();
-        let acceptor = TlsAcceptor::from(tls::server_config(self.identity, pins.clone(), &[b"h2"])?);
+        let door: Arc<dyn Admits> = Arc::new(Door { clients, authority: Arc::clone(&self.state.authority) });
+        let acceptor = TlsAcceptor::from(tls::server_config_admitting(self.identity, Arc::clone(&door), &[b"h2"])?);
 
         let reflection = || {
             tonic_reflection::server::Builder::configure()
@@ -81,6 +107,8 @@ impl ApiServer<'_> {
         let (health, health_server) = tonic_health::server::health_reporter();
         health.set_serving::<ThresholdProtocolServer<Protocol>>().await;
         health.set_serving::<ThresholdSchemeServer<Scheme>>().await;
+        health.set_serving::<ThresholdKeysServer<Keys>>().await;
+        health.set_serving::<GovernanceServer<Governance>>().await;
 
         let max_bytes = self.limits.max_message_bytes.get();
         let gate = Gate::new(Services {
@@ -88,6 +116,12 @@ impl ApiServer<'_> {
                 .max_decoding_message_size(max_bytes)
                 .max_encoding_message_size(usize::MAX),
             scheme: ThresholdSchemeServer::new(Scheme::new(Arc::clone(&self.state)))
+                .max_decoding_message_size(max_bytes)
+                .max_encoding_message_size(usize::MAX),
+            keys: ThresholdKeysServer::new(Keys::new(Arc::clone(&self.state)))
+                .max_decoding_message_size(max_bytes)
+                .max_encoding_message_size(usize::MAX),
+            governance: GovernanceServer::new(Governance::new(Arc::clone(&self.state)))
                 .max_decoding_message_size(max_bytes)
                 .max_encoding_message_size(usize::MAX),
             health: health_server,
@@ -102,7 +136,7 @@ impl ApiServer<'_> {
             connections: self.limits.max_connections.get(),
             handshake: seconds(self.limits.handshake_seconds),
         };
-        let acceptor = tokio::spawn(incoming::accept(self.listener, acceptor, pins, limits, accepted));
+        let acceptor = tokio::spawn(incoming::accept(self.listener, acceptor, door, limits, accepted));
         let (stop, stopped) = oneshot::channel::<()>();
         // More streams than places, so that a flood is told to go away instead of waiting in silence.
         let streams = u32::try_from(self.limits.max_in_flight.get().saturating_mul(2)).unwrap_or(u32::MAX);
@@ -137,6 +171,8 @@ impl Serving {
         self.health.set_service_status("", not_serving).await;
         self.health.set_not_serving::<ThresholdProtocolServer<Protocol>>().await;
         self.health.set_not_serving::<ThresholdSchemeServer<Scheme>>().await;
+        self.health.set_not_serving::<ThresholdKeysServer<Keys>>().await;
+        self.health.set_not_serving::<GovernanceServer<Governance>>().await;
         self.acceptor.abort();
         // Fails only if the server has stopped already.
         let _ = self.stop.take().map(|stop| stop.send(()));

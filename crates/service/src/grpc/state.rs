@@ -8,14 +8,14 @@ use theta_network::{PeerState, Transport};
 use theta_orchestration::{Finished, InstanceId, KeyEntry, Orchestrator, Seed, Stage};
 use theta_schemes::{
     Suite,
-    ciphers::payload::{PayloadKey, open_bytes, split_ciphertext},
-    keys::{AnyPublicKey, KeyName, KeyNameError},
+    ciphers::payload::{Header, PayloadKey, open_bytes, split_ciphertext},
     signatures::frost::randomized_key,
 };
 use theta_wire::v1;
 use tonic::{Request, Status};
 
 use super::{answer, gate::Arrival, refusal};
+use crate::authority::{Asked, Authority, Grant, KeyRef, Presented};
 
 /// The most culprits that a status lists.
 const MAX_CULPRITS: usize = 100;
@@ -23,6 +23,7 @@ const MAX_CULPRITS: usize = 100;
 /// The node behind the API.
 pub(crate) struct NodeState {
     pub(crate) orchestrator: Arc<Orchestrator>,
+    pub(crate) authority: Arc<Authority>,
     pub(crate) transport: Arc<dyn Transport>,
     /// How many nodes the group has.
     pub(crate) nodes: u16,
@@ -30,29 +31,40 @@ pub(crate) struct NodeState {
 }
 
 impl NodeState {
-    /// A key's name as the caller wrote it, if it can be one.
-    pub(crate) fn key_name(key: &str) -> Result<KeyName, Status> {
-        key.parse().map_err(|error: KeyNameError| refusal::invalid(error.to_string()))
+    /// Decides whether a request is for this client, and whether this node can be sure of what it decided before.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub(crate) async fn decide<T>(&self, request: &Request<T>, asked: Asked) -> Result<Grant, Status> {
+        // An old copy of the store does not know which slots are taken.
+        if !self.orchestrator.is_trusted() && self.authority.policy().takes_slot(asked.key.as_deref(), asked.operation)
+        {
+            return Err(Status::unavailable(
+                "a signing rule covers this key, and too few nodes have confirmed yet that this node's store is its latest: try \
+                 again in a moment or ask another node",
+            ));
+        }
+        self.authority.decide(Presented::of(request), asked).await
     }
 
-    /// A key that this node holds a share of.
-    pub(crate) fn key_entry(&self, key: &str) -> Result<Arc<KeyEntry>, Status> {
-        let name = Self::key_name(key)?;
+    /// A key of this node, whatever its state.
+    pub(crate) fn key_entry(&self, key: &KeyRef) -> Result<Arc<KeyEntry>, Status> {
         let keys = self.orchestrator.keys();
-        keys.get(name.as_str()).cloned().ok_or_else(|| {
-            let known: Vec<&str> = keys.iter().map(|entry| entry.name.as_str()).collect();
-            refusal::not_found(format!("no key named \"{name}\" on this node; it has: {}", known.join(", ")))
+        let name = key.qualified();
+        keys.get(&name).ok_or_else(|| {
+            refusal::not_found(format!("no key named \"{name}\" on this node; it has: {}", keys.known()))
         })
     }
 
-    /// The public half of a key that this node holds a share of.
-    pub(crate) fn public_key(&self, key: &str) -> Result<(KeyName, AnyPublicKey), Status> {
-        self.key_entry(key).map(|entry| (entry.name.clone(), entry.public.clone()))
+    /// The version of a key that would serve a request; `header`: of the ciphertext to open.
+    pub(crate) fn serving_entry(&self, key: &KeyRef, header: Option<&Bytes>) -> Result<Arc<KeyEntry>, Status> {
+        let id = header.and_then(|header| Header::parse(header).ok()).map(|header| *header.key_id());
+        self.orchestrator.keys().resolve(&key.qualified(), id.as_ref()).map_err(|error| refusal::key(&error))
     }
 
-    /// All keys, by name.
+    /// All versions of all keys, by name.
     pub(crate) fn keys(&self) -> Vec<v1::KeyInfo> {
-        self.orchestrator.keys().iter().map(|entry| answer::key_info(&entry.name, &entry.public)).collect()
+        self.orchestrator.keys().iter().map(|entry| answer::key_info(&entry)).collect()
     }
 
     /// Runs a computation on the CPU pool.
@@ -74,8 +86,13 @@ impl NodeState {
     }
 
     /// The key that a signature made with a seed verifies under.
-    pub(crate) async fn randomized_key(&self, key: &str, seed: Seed, finished: Arc<Finished>) -> Result<Bytes, Status> {
-        let (_, public) = self.public_key(key)?;
+    pub(crate) async fn randomized_key(
+        &self,
+        key: &KeyRef,
+        seed: Seed,
+        finished: Arc<Finished>,
+    ) -> Result<Bytes, Status> {
+        let public = self.key_entry(key)?.public.clone();
         let derived = self.compute(move |_| randomized_key(&public, &seed, &finished.proof)).await?;
         derived.map(Bytes::from).ok_or_else(|| Status::internal("bug: a randomizer without its key; please report it"))
     }

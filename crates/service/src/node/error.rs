@@ -2,10 +2,14 @@
 
 use std::{io, net::SocketAddr, num::NonZeroU16, path::PathBuf};
 
+use theta_custody::CustodyError;
 use theta_network::{Fingerprint, IdentityError, PeerId, group::GroupFileError, mesh::MeshError};
-use theta_orchestration::KeyStoreError;
 
-use crate::grpc::ApiError;
+use crate::{
+    authority::{AuthorityError, PolicyLoadError},
+    config::StoreOpenError,
+    grpc::ApiError,
+};
 
 /// Why a node did not start.
 #[derive(Debug, thiserror::Error)]
@@ -48,32 +52,20 @@ pub enum StartError {
         /// The node that the certificate belongs to, if any.
         owner: Option<PeerId>,
     },
-    /// The keys cannot be used.
+    /// The store does not open.
     #[error(transparent)]
-    Keys(#[from] KeyStoreError),
-    /// The key folder has another name.
-    #[error("the key folder {} must be named `keys`: rename it and set `keys` in node.toml", .0.display())]
-    KeyFolder(PathBuf),
-    /// A key is of another group.
+    Store(#[from] StoreOpenError),
+    /// The policy file is wrong.
+    #[error(transparent)]
+    Policy(#[from] PolicyLoadError),
+    /// What is in the store cannot be used.
+    #[error(transparent)]
+    Custody(#[from] CustodyError),
+    /// The group file has a ceremony key that is none.
     #[error(
-        "the key {key} is for {key_k} of {key_n} nodes, the group {} for {group_k} of {group_n}: give this node the keys \
-         and the group file that were made together",
-        group.display()
+        "the ceremony_key of node {0} in the group file is no pair of keys: take the one that its store was made with"
     )]
-    Threshold {
-        /// The key's name.
-        key: String,
-        /// How many nodes the key takes.
-        key_k: u16,
-        /// Of how many.
-        key_n: u16,
-        /// The group file.
-        group: PathBuf,
-        /// How many nodes the group takes.
-        group_k: u16,
-        /// Of how many.
-        group_n: usize,
-    },
+    CeremonyKey(PeerId),
     /// Another process listens there.
     #[error(
         "the {setting} address {address} is in use: stop the process that listens there or change `listen.{setting}` in node.toml"
@@ -94,9 +86,9 @@ pub enum StartError {
         /// The system's words.
         reason: io::Error,
     },
-    /// A bound socket has no address.
-    #[error("a socket that was just opened does not work: {0}")]
-    Socket(io::Error),
+    /// The system fails in something that it does not fail in.
+    #[error("the system does not do its part: {0}")]
+    System(io::Error),
     /// The mesh did not start.
     #[error(transparent)]
     Mesh(#[from] MeshError),
@@ -113,6 +105,15 @@ impl StartError {
         match reason.kind() {
             io::ErrorKind::AddrInUse => Self::AddressInUse { setting, address },
             _ => Self::Listen { setting, address, reason },
+        }
+    }
+}
+
+impl From<AuthorityError> for StartError {
+    fn from(error: AuthorityError) -> Self {
+        match error {
+            AuthorityError::Policy(error) => Self::Policy(error),
+            AuthorityError::Thread(error) => Self::System(error),
         }
     }
 }

@@ -14,16 +14,23 @@ use std::{
 use hyper_util::rt::TokioIo;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use tempfile::TempDir;
+use theta_custody::{DealtKey, import_dealt};
 use theta_network::{
     Identity, PeerId,
-    group::{GroupClient, GroupFile, GroupNode},
+    group::{CeremonyKey, GroupClient, GroupFile, GroupNode},
     tls,
 };
+use theta_protocols::ceremony::CeremonyKeys;
+use theta_rounds::PartyId;
 use theta_schemes::{
     Suite,
+    groups::Secret,
     keys::{AnyPublicKey, KeyName, deal_any},
 };
-use theta_service::{Listeners, Node, NodeBuilder, NodeConfig, config::ListenConfig};
+use theta_service::{
+    Listeners, Node, NodeBuilder, NodeConfig,
+    config::{ListenConfig, Sealing, StoreConfig},
+};
 use theta_sharing::Threshold;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -58,10 +65,23 @@ pub fn write_private(path: &Path, text: &str) {
 fn write_identity(folder: &Path, name: &str) -> theta_network::Fingerprint {
     let made = Identity::generate(name).unwrap();
     let stem = name.split('-').next().unwrap();
-    fs::create_dir_all(folder.join("keys")).unwrap();
+    fs::create_dir_all(folder).unwrap();
     fs::write(folder.join(format!("{stem}.crt")), &made.certificate_pem).unwrap();
     write_private(&folder.join(format!("{stem}.key")), &made.key_pem);
     made.fingerprint
+}
+
+/// An empty store, sealed by a key file, with an identity for ceremonies.
+fn create_store(here: &Path, id: u16) -> CeremonyKey {
+    fs::set_permissions(here, fs::Permissions::from_mode(0o700)).unwrap();
+    write_private(&here.join("store.key"), &format!("{id:02x}").repeat(32));
+    let config = StoreConfig { path: here.join("theta.redb"), sealing: Sealing::File(here.join("store.key")) };
+    let store = config.create().unwrap();
+    let secret = || Secret::new([u8::try_from(id).unwrap(); 32]);
+    store.set_identity(&secret()).unwrap();
+    let keys = CeremonyKeys::new(PartyId::try_from(id).unwrap(), secret());
+    let encoded: [u8; 64] = keys.member().encode()[2..].try_into().unwrap();
+    encoded.into()
 }
 
 fn bound() -> (TcpListener, SocketAddr) {
@@ -79,11 +99,13 @@ impl Prepared {
             let ((peer, peer_address), (api, api_address), (metrics, metrics_address)) = (bound(), bound(), bound());
             let here = folder.path().join(format!("node-{id}"));
             let certificate = write_identity(&here, &format!("node-{id}"));
+            let ceremony_key = create_store(&here, id);
             nodes.push(GroupNode {
                 id: PeerId::try_from(id).unwrap(),
                 peer_address: peer_address.to_string(),
                 api_address: api_address.to_string(),
                 certificate,
+                ceremony_key: Some(ceremony_key),
             });
             let listen = ListenConfig { peer: peer_address, api: api_address, metrics: Some(metrics_address) };
             let config = NodeConfig::new(NonZeroU16::new(id).unwrap(), listen);
@@ -92,6 +114,7 @@ impl Prepared {
         }
         let client = folder.path().join("client");
         let certificate = write_identity(&client, "client");
+        fs::create_dir_all(client.join("keys")).unwrap();
         let clients = vec![GroupClient { name: "tester".to_owned(), certificate }];
         let group = GroupFile::new("test", k, nodes, clients).unwrap();
         let prepared = Self { folder, group, listeners };
@@ -99,6 +122,7 @@ impl Prepared {
             fs::write(place.join("group.toml"), prepared.group.to_text()).unwrap();
         }
         prepared.deal(k, n);
+        prepared.write_policy(&prepared.open_policy());
         prepared
     }
 
@@ -112,12 +136,30 @@ impl Prepared {
         for (name, suite) in KEYS {
             let name: KeyName = name.parse().unwrap();
             let (public, shares) = deal_any(suite, Threshold::new(k, n).unwrap(), &mut rng);
-            for place in self.places() {
-                fs::write(place.join(format!("keys/{name}.pub")), public.to_text(&name)).unwrap();
+            let folder = self.folder.path().join("client/keys");
+            fs::write(folder.join(format!("{name}.pub")), public.to_text(&name)).unwrap();
+            let holders: Vec<PartyId> = (1..=n).map(|id| PartyId::try_from(id).unwrap()).collect();
+            for (id, share) in (1..=n).zip(&shares) {
+                let store = self.config(id).store.open().unwrap();
+                let (public, share) = (&public, Some(share));
+                import_dealt(&store, &DealtKey { name: &name, public, share, holders: &holders, created: 1 }).unwrap();
             }
-            for (place, share) in self.places().iter().zip(&shares) {
-                write_private(&place.join(format!("keys/{name}.share")), share.to_text(&name).expose());
-            }
+        }
+    }
+
+    /// A policy that lets the tester do everything.
+    pub fn open_policy(&self) -> String {
+        format!(
+            "format = 1\n\n[[client]]\nname = \"tester\"\ncertificates = [\"{}\"]\n\n[[rule]]\nname = \"all\"\n\
+             effect = \"allow\"\nclients = [\"tester\"]\nkeys = [\"*\"]\noperations = [\"*\"]\n",
+            self.group.clients()[0].certificate
+        )
+    }
+
+    /// Gives all nodes a policy.
+    pub fn write_policy(&self, text: &str) {
+        for id in 1..=self.group.nodes().len() {
+            fs::write(self.folder.path().join(format!("node-{id}/policy.toml")), text).unwrap();
         }
     }
 
@@ -161,6 +203,38 @@ impl TestGroup {
     pub fn public(&self, name: &str) -> AnyPublicKey {
         let text = fs::read_to_string(self.client_folder().join(format!("keys/{name}.pub"))).unwrap();
         AnyPublicKey::from_text(&text).unwrap().1
+    }
+
+    /// Gives a node another policy, which is in force when this returns.
+    pub async fn set_policy(&self, id: u16, text: &str) {
+        fs::write(self.folder.path().join(format!("node-{id}/policy.toml")), text).unwrap();
+        self.node(id).reload_policy().await.unwrap();
+    }
+
+    /// Gives all running nodes another policy.
+    pub async fn set_policies(&self, text: &str) {
+        for node in self.nodes.iter().flatten() {
+            self.set_policy(node.id().get(), text).await;
+        }
+    }
+
+    /// Waits until each node has heard from enough others that its store is the latest.
+    pub async fn trusted(&self) {
+        for node in self.nodes.iter().flatten() {
+            while !node.orchestrator().is_trusted() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        }
+    }
+
+    /// Stops a node and starts it again with what it kept.
+    pub async fn restart(&mut self, id: u16) {
+        let place = usize::from(id) - 1;
+        self.nodes[place].take().unwrap().shutdown().await;
+        let file = self.folder.path().join(format!("node-{id}/node.toml"));
+        let mut config = NodeConfig::load(&file).unwrap();
+        config.cpu_threads = std::num::NonZeroUsize::new(1);
+        self.nodes[place] = Some(Node::start(config).await.unwrap());
     }
 
     /// Stops a node at once, as if its process were gone.

@@ -18,7 +18,7 @@ use crate::seal::{Chance, SealingKey, TAG_LEN, Wrapped};
 
 const MAGIC: &[u8; 12] = b"theta-backup";
 /// The version of backups; it is also the version byte of the head's record.
-const VERSION: u8 = 1;
+const VERSION: u8 = crate::codec::RECORD_VERSION;
 const PLACE: &str = "the backup";
 const TABLE: &str = "backup";
 /// Bytes of plaintext in every chunk but the last.

@@ -1,6 +1,6 @@
 //! Backup and restore.
 //!
-//! A backup has the keys, the shares, the signing rules' state and the audit log, of one moment. A store that is restored
+//! A backup has the keys, the shares, who the node is in ceremonies, the signing rules' state and the audit log, of one moment. A store that is restored
 //! from it does not know what happened since, so it refuses whatever may have happened: it has a new store id, all days up
 //! to one that a person names are burnt, and every signing rule begins above a slot that a person names.
 
@@ -17,6 +17,7 @@ use theta_groups::Secret;
 
 use crate::audit::{AuditChain, AuditRecord};
 use crate::database::{Settings, Table, Writes};
+use crate::identity::decode_identity;
 use crate::key::{Epoch, KeyRecord, VersionRecord, decode_share, parse_share_key};
 use crate::slots::{decode_digest, decode_mark, mark_record};
 use crate::{Incarnation, Name, Options, SealingKey, SlotRule, Store, StoreError};
@@ -187,6 +188,9 @@ impl Check {
             Table::Audit => {
                 let broken = StoreError::Record { table: table.name(), problem: "the log is not whole" };
                 self.chain.check(&AuditRecord::decode(key, record)?).map_err(|_| broken)?;
+            }
+            Table::Identity => {
+                decode_identity(key, record)?;
             }
             _ => return Err(damaged(table)),
         }

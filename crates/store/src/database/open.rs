@@ -14,7 +14,7 @@ use crate::incarnation::{Opening, StoreId};
 use crate::seal::{Chance, Sealer, SealingKey, Wrapped};
 
 /// The format of stores that this build writes and reads.
-const FORMAT: u8 = 1;
+const FORMAT: u8 = crate::codec::RECORD_VERSION;
 const HEAD_KEY: &[u8] = b"store";
 /// The database's pages held in memory.
 const CACHE_LEN: usize = 32 << 20;

@@ -15,6 +15,10 @@ pub(crate) enum Table {
     Keys,
     /// Shares by key, version and epoch.
     Shares,
+    /// Who this node is in ceremonies.
+    Identity,
+    /// What was seen of peers' stores, by number of the peer.
+    Peers,
     /// Ceremonies by id.
     Ceremonies,
     /// The inputs of ceremonies by id and index.
@@ -37,6 +41,8 @@ impl Table {
             Self::Openings => "openings",
             Self::Keys => "keys",
             Self::Shares => "shares",
+            Self::Identity => "identity",
+            Self::Peers => "peers",
             Self::Ceremonies => "ceremonies",
             Self::Inputs => "inputs",
             Self::Burnt => "burnt",

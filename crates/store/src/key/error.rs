@@ -55,6 +55,22 @@ pub enum KeyError {
         /// The epoch that is there.
         newer: u64,
     },
+    /// Numbers of versions are never given twice.
+    #[error("key {name} has had version {version}: the next is {next}")]
+    OldVersion {
+        /// Which key.
+        name: Name,
+        /// The number that was given.
+        version: u32,
+        /// The lowest that may be.
+        next: u32,
+    },
+    /// Not one node for each share.
+    #[error("it takes {n} different nodes to hold {n} shares")]
+    Holders {
+        /// How many shares there are.
+        n: u16,
+    },
     /// The share is not lost.
     #[error("this node has its share of epoch {epoch} of version {version} of key {name}")]
     HasShare {

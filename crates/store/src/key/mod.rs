@@ -114,15 +114,31 @@ impl Transaction<'_> {
         epoch: Epoch,
         share: Option<Secret<Vec<u8>>>,
     ) -> Result<u32, KeyError> {
+        let version = self.key(name)?.next_version;
+        self.begin_numbered_version(name, version, suite, epoch, share)?;
+        Ok(version)
+    }
+
+    /// As [`Transaction::begin_version`], with a number that others have given: a node that was not there when older versions
+    /// were made never has them.
+    ///
+    /// # Errors
+    /// [`KeyError::OldVersion`] for a number that was given here; else as [`Transaction::begin_version`].
+    pub fn begin_numbered_version(
+        &mut self,
+        name: &Name,
+        version: u32,
+        suite: &str,
+        epoch: Epoch,
+        share: Option<Secret<Vec<u8>>>,
+    ) -> Result<(), KeyError> {
         check_share(share.as_ref())?;
         let number = epoch.number;
-        let version = self.change_key(name, |key| {
-            let version = key.add_version(suite, epoch.created)?.version;
-            key.stage(version, epoch)?;
-            Ok(version)
+        self.change_key(name, |key| {
+            key.add_version(version, suite, epoch.created)?;
+            key.stage(version, epoch)
         })?;
-        self.put_share(name, version, number, share)?;
-        Ok(version)
+        self.put_share(name, version, number, share)
     }
 
     /// Adds a version that serves at once, as for a key that a dealer made; the certificate is the epoch's. Older versions

@@ -27,6 +27,8 @@ pub struct Epoch {
     pub k: u16,
     /// How many there are.
     pub n: u16,
+    /// The numbers of the nodes that hold them: that of share index i at place i - 1.
+    pub holders: Vec<u16>,
     /// The public key and verification keys, as the scheme encodes them.
     pub public: Vec<u8>,
     /// What the holders signed at the end of the ceremony; empty for a key that a dealer made.
@@ -87,6 +89,12 @@ impl KeyRecord {
         &self.versions
     }
 
+    /// The number that the next version gets.
+    #[must_use]
+    pub const fn next_version(&self) -> u32 {
+        self.next_version
+    }
+
     /// The version of this number.
     #[must_use]
     pub fn version(&self, version: u32) -> Option<&VersionRecord> {
@@ -119,19 +127,27 @@ impl KeyRecord {
         self.versions.iter_mut().find(|record| record.version == version).ok_or(KeyError::Bug)
     }
 
-    /// Makes room for one more version.
-    pub(super) fn add_version(&mut self, suite: &str, created: u64) -> Result<&mut VersionRecord, KeyError> {
+    /// Makes room for one more version, of this number.
+    pub(super) fn add_version(
+        &mut self,
+        version: u32,
+        suite: &str,
+        created: u64,
+    ) -> Result<&mut VersionRecord, KeyError> {
         if self.state == State::Destroyed {
             return Err(KeyError::Destroyed(self.name.clone()));
         }
         if suite.is_empty() || suite.len() > MOST_SUITE {
             return Err(KeyError::TooLong { what: "the suite's name", most: MOST_SUITE });
         }
-        if self.next_version > MOST_VERSIONS {
+        if version > MOST_VERSIONS {
             return Err(KeyError::TooManyVersions(self.name.clone()));
         }
-        let version = self.next_version;
-        self.next_version += 1;
+        if version < self.next_version {
+            let (name, next) = (self.name.clone(), self.next_version);
+            return Err(KeyError::OldVersion { name, version, next });
+        }
+        self.next_version = version + 1;
         let (state, suite) = (State::Pending, suite.to_owned());
         self.versions.push(VersionRecord { version, state, suite, serving: None, pending: None, created });
         self.versions.last_mut().ok_or(KeyError::Bug)
@@ -223,22 +239,38 @@ impl Epoch {
         if self.k == 0 || self.k > self.n {
             return Err(KeyError::Threshold { k: self.k, n: self.n });
         }
-        Ok(())
+        if are_holders(&self.holders, self.n) { Ok(()) } else { Err(KeyError::Holders { n: self.n }) }
     }
 
     fn encode(encoder: Encoder, epoch: &Self) -> Encoder {
         let encoder = encoder.u64(epoch.number).u16(epoch.k).u16(epoch.n).u64(epoch.created);
+        let encoder = epoch.holders.iter().fold(encoder, |encoder, holder| encoder.u16(*holder));
         encoder.bytes(&epoch.public).bytes(&epoch.certificate)
     }
 
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, StoreError> {
         let (number, k, n, created) = (decoder.u64()?, decoder.u16()?, decoder.u16()?, decoder.u64()?);
+        let (holders, []) = decoder.take(2 * usize::from(n))?.as_chunks() else {
+            return Err(decoder.error("holders end early"));
+        };
+        let holders = holders.iter().map(|holder| u16::from_be_bytes(*holder)).collect::<Vec<_>>();
         let (public, certificate) = (decoder.bytes(MOST_PUBLIC)?.to_vec(), decoder.bytes(MOST_CERTIFICATE)?.to_vec());
         if k == 0 || k > n {
             return Err(decoder.error("a threshold is out of range"));
         }
-        Ok(Self { number, k, n, public, certificate, created })
+        if !are_holders(&holders, n) {
+            return Err(decoder.error("a holder is named twice, or 0"));
+        }
+        Ok(Self { number, k, n, holders, public, certificate, created })
     }
+}
+
+/// Whether these are the numbers of n nodes.
+fn are_holders(holders: &[u16], n: u16) -> bool {
+    let mut sorted = holders.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+    sorted.len() == holders.len() && holders.len() == usize::from(n) && sorted.first() != Some(&0)
 }
 
 impl VersionRecord {

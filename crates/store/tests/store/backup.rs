@@ -29,6 +29,8 @@ fn filled() -> Store {
         let share = secret(format!("share of {key}").as_bytes());
         store.write(|tx| tx.import_version(&name(key), "suite", epoch(4), share)).unwrap();
     }
+    store.set_identity(&Secret::new([6; 32])).unwrap();
+    store.write(|tx| tx.remember_peer(2, &store.incarnation())).unwrap();
     store.burn(burn_id(100, 1)).unwrap();
     for slot in [10, 11, 90] {
         assert_eq!(decide(&store, "serial", slot, 1), SlotDecision::Allowed);
@@ -67,6 +69,9 @@ fn a_restored_store_has_the_keys_and_repeats_nothing() {
     let restored = restore(&backup).unwrap();
     assert_eq!(restored.keys().unwrap(), store.keys().unwrap());
     assert_eq!(restored.share(&name("zone"), 1, 4).unwrap().unwrap().expose(), b"share of zone");
+    assert_eq!(restored.identity().unwrap().unwrap().expose(), &[6; 32]);
+    // What was seen of peers is old by now.
+    assert_eq!((store.seen_of_peers().unwrap().len(), restored.seen_of_peers().unwrap().len()), (1, 0));
     assert_ne!(restored.id(), store.id());
     assert_eq!(restored.restored_from().unwrap(), Some(store.id()));
     // The backup knew of day 100, so all of that day is refused, whatever the person said.

@@ -35,6 +35,28 @@ fn a_key_becomes_active_by_its_certificate_only() {
 }
 
 #[test]
+fn numbers_of_versions_may_be_left_out_but_not_given_twice() {
+    let (store, key) = with_key(Purpose::Sign);
+    store.write(|tx| tx.begin_numbered_version(&key, 4, "suite", epoch(1), secret(b"four"))).unwrap();
+    for old in [1, 4] {
+        let error = store.write(|tx| tx.begin_numbered_version(&key, old, "suite", epoch(1), None)).unwrap_err();
+        assert!(matches!(error, KeyError::OldVersion { next: 5, .. }), "{error}");
+    }
+    assert_eq!(store.key(&key).unwrap().unwrap().next_version(), 5);
+    assert_eq!(store.write(|tx| tx.begin_version(&key, "suite", epoch(1), None)).unwrap(), 5);
+}
+
+#[test]
+fn each_share_has_a_holder_of_its_own() {
+    let (store, key) = with_key(Purpose::Sign);
+    for holders in [vec![], vec![1, 2], vec![1, 2, 3, 4], vec![1, 2, 2], vec![0, 1, 2]] {
+        let odd = Epoch { holders, ..epoch(1) };
+        let error = store.write(|tx| tx.import_version(&key, "suite", odd, None)).unwrap_err();
+        assert!(matches!(error, KeyError::Holders { n: 3 }), "{error}");
+    }
+}
+
+#[test]
 fn rotation_leaves_the_old_version_to_verify_or_decrypt() {
     for (purpose, old_serves) in [(Purpose::Sign, false), (Purpose::Coin, false), (Purpose::Decrypt, true)] {
         let (store, key) = with_key(purpose);

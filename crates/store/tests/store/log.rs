@@ -54,16 +54,37 @@ fn what_has_ended_keeps_its_outcome_and_forgets_its_seed() {
     store.write(|tx| tx.begin_ceremony(ID, b"x", Secret::new([9; 32]), 0)).unwrap();
     store.record_input(ID, 0, input(0)).unwrap();
     assert!(matches!(store.write(|tx| tx.forget_ceremony(&ID)), Err(JournalError::Running)));
-    store.write(|tx| tx.end_ceremony(&ID, b"certified")).unwrap();
+    store.write(|tx| tx.end_ceremony(&ID, b"certified", &[])).unwrap();
     let ceremony = store.ceremony(&ID).unwrap().unwrap();
     assert!(ceremony.seed.is_none());
     assert_eq!(ceremony.outcome.as_deref(), Some(b"certified".as_slice()));
     assert!(store.ceremony_inputs(&ID).unwrap().is_empty());
     assert!(matches!(store.record_input(ID, 1, input(0)), Err(JournalError::Ended)));
-    assert!(matches!(store.write(|tx| tx.end_ceremony(&ID, b"failed")), Err(JournalError::Ended)));
+    assert!(matches!(store.write(|tx| tx.end_ceremony(&ID, b"failed", &[])), Err(JournalError::Ended)));
     assert_eq!(store.ceremonies().unwrap().len(), 1);
     store.write(|tx| tx.forget_ceremony(&ID)).unwrap();
     assert!(store.ceremonies().unwrap().is_empty());
+}
+
+#[test]
+fn an_epilogue_takes_the_place_of_the_inputs() {
+    let disk = SimulatedDisk::default();
+    let store = create(&disk);
+    store.write(|tx| tx.begin_ceremony(ID, b"x", Secret::new([9; 32]), 0)).unwrap();
+    for index in 0..5 {
+        store.record_input(ID, index, input(1)).unwrap();
+    }
+    assert!(matches!(store.write(|tx| tx.forget_epilogue(&ID)), Err(JournalError::Running)));
+    store.write(|tx| tx.end_ceremony(&ID, b"certified", &[input(7), input(8)])).unwrap();
+    drop(store);
+    let store = open(&disk);
+    let epilogue = || store.ceremony_inputs(&ID).unwrap().iter().map(|part| part.expose().clone()).collect::<Vec<_>>();
+    assert_eq!((epilogue(), store.ceremony(&ID).unwrap().unwrap().inputs()), (vec![vec![7; 3], vec![8; 3]], 2));
+    store.write(|tx| tx.forget_epilogue(&ID)).unwrap();
+    assert!(epilogue().is_empty());
+    assert_eq!(store.ceremony(&ID).unwrap().unwrap().outcome.unwrap(), b"certified");
+    store.write(|tx| tx.forget_ceremony(&ID)).unwrap();
+    assert!(matches!(store.write(|tx| tx.forget_epilogue(&ID)), Err(JournalError::Unknown)));
 }
 
 #[test]

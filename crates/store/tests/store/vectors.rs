@@ -1,4 +1,5 @@
-//! The stored format, as `vectors/store/v1` has it: today's code reads it, and writes the same bytes.
+//! The stored format, as `vectors/store/v2` has it: today's code reads it, and writes the same bytes. That of version 1 is
+//! refused by its number, never misread.
 
 use std::{fs, path::Path};
 
@@ -6,13 +7,14 @@ use redb::{Builder, Database, ReadableDatabase, ReadableTable, TableDefinition, 
 use serde_json::{Value, json};
 use theta_groups::Secret;
 use theta_store::{
-    Argon2Cost, BurnError, KeyError, Purpose, SealingKey, SlotDecision, SlotOrder, SlotRule, State, Store, StoreError,
-    check_backup, disk::SimulatedDisk,
+    Argon2Cost, BurnError, Incarnation, KeyError, Opening, Purpose, SealingKey, SlotDecision, SlotOrder, SlotRule,
+    State, Store, StoreError, StoreId, check_backup, disk::SimulatedDisk,
 };
 
 use crate::{burn_id, epoch, name, secret, seeded};
 
 const SEED: u64 = 2026;
+const TODAY: u8 = 2;
 
 fn passphrase() -> SealingKey {
     let cost = Argon2Cost { memory: 64, passes: 2, lanes: 2 };
@@ -21,6 +23,11 @@ fn passphrase() -> SealingKey {
 
 fn rule() -> SlotRule {
     SlotRule { key: name("zone"), rule: name("serial") }
+}
+
+fn seen_of_peer() -> Incarnation {
+    let opening = Opening { generation: 5, session: [0xb1; 16], opened_at: 600 };
+    Incarnation { store_id: StoreId([0xb2; 16]), opening, sequence: 700 }
 }
 
 /// One of everything.
@@ -38,7 +45,10 @@ fn fill(store: &Store) {
     store.write(|tx| tx.begin_ceremony([1; 32], b"refresh of zone", Secret::new([0xa5; 32]), 1_795_000_000)).unwrap();
     store.record_input([1; 32], 0, Secret::new(b"first input".to_vec())).unwrap();
     store.write(|tx| tx.begin_ceremony([2; 32], b"another", Secret::new([0xa6; 32]), 1_795_000_001)).unwrap();
-    store.write(|tx| tx.end_ceremony(&[2; 32], b"certified")).unwrap();
+    let epilogue = Secret::new(b"what newcomers need".to_vec());
+    store.write(|tx| tx.end_ceremony(&[2; 32], b"certified", &[epilogue])).unwrap();
+    store.set_identity(&Secret::new([0xa7; 32])).unwrap();
+    store.write(|tx| tx.remember_peer(3, &seen_of_peer())).unwrap();
     store.burn(burn_id(20_778, 1)).unwrap();
     store.write(|tx| tx.raise_burn_watermark(20_000)).unwrap();
     let decided = store.decide(rule(), 42, [0xd1; 32], SlotOrder::Increasing).unwrap();
@@ -70,17 +80,21 @@ fn written() -> Value {
     json!({ "tables": tables, "backup": hex::encode(backup) })
 }
 
-fn vector() -> Value {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/store/v1/store.json");
-    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+fn vector(version: u8) -> Value {
+    let path = format!("../../vectors/store/v{version}/store.json");
+    serde_json::from_str(&fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()).unwrap()
 }
 
-/// A disk with the rows of the vector, changed as a test likes.
+/// A disk with the rows of today's vector, changed as a test likes.
 fn disk(change: impl FnOnce(&Database)) -> SimulatedDisk {
+    disk_of(TODAY, change)
+}
+
+fn disk_of(version: u8, change: impl FnOnce(&Database)) -> SimulatedDisk {
     let disk = SimulatedDisk::default();
     let database = Builder::new().create_with_backend(disk.backend()).unwrap();
     let write = database.begin_write().unwrap();
-    for (table, rows) in vector()["tables"].as_object().unwrap() {
+    for (table, rows) in vector(version)["tables"].as_object().unwrap() {
         let mut table = write.open_table(TableDefinition::<&[u8], &[u8]>::new(table)).unwrap();
         for (key, value) in rows.as_object().unwrap() {
             let value = hex::decode(value.as_str().unwrap()).unwrap();
@@ -98,7 +112,7 @@ fn open(disk: &SimulatedDisk) -> Result<Store, StoreError> {
 }
 
 #[test]
-fn today_s_code_reads_the_stored_format_of_version_1() {
+fn today_s_code_reads_today_s_format() {
     let store = open(&disk(|_| {})).unwrap();
     let keys = store.keys().unwrap();
     assert_eq!(keys.iter().map(|key| key.name.as_str()).collect::<Vec<_>>(), ["files", "zone"]);
@@ -114,6 +128,9 @@ fn today_s_code_reads_the_stored_format_of_version_1() {
     assert_eq!(store.ceremony(&[1; 32]).unwrap().unwrap().seed.unwrap().expose(), &[0xa5; 32]);
     assert_eq!(store.ceremony_inputs(&[1; 32]).unwrap()[0].expose(), b"first input");
     assert_eq!(store.ceremony(&[2; 32]).unwrap().unwrap().outcome.unwrap(), b"certified");
+    assert_eq!(store.ceremony_inputs(&[2; 32]).unwrap()[0].expose(), b"what newcomers need");
+    assert_eq!(store.identity().unwrap().unwrap().expose(), &[0xa7; 32]);
+    assert_eq!(store.seen_of_peers().unwrap(), [(3, seen_of_peer())]);
     assert!(matches!(store.burn(burn_id(20_778, 1)), Err(BurnError::AlreadyBurnt)));
     assert_eq!(store.burn_watermark().unwrap(), 20_000);
     let decided = store.decide(rule(), 42, [0; 32], SlotOrder::Increasing).unwrap();
@@ -125,8 +142,8 @@ fn today_s_code_reads_the_stored_format_of_version_1() {
 }
 
 #[test]
-fn today_s_code_reads_a_backup_of_version_1() {
-    let backup = hex::decode(vector()["backup"].as_str().unwrap()).unwrap();
+fn today_s_code_reads_a_backup_of_today() {
+    let backup = hex::decode(vector(TODAY)["backup"].as_str().unwrap()).unwrap();
     let mut shares = Vec::new();
     let report = check_backup(backup.as_slice(), &passphrase(), &mut |_, _, _, share| {
         shares.push(share.expose()[0]);
@@ -140,7 +157,7 @@ fn today_s_code_reads_a_backup_of_version_1() {
 #[test]
 fn today_s_code_writes_the_same_bytes() {
     let written = written();
-    if written != vector() {
+    if written != vector(TODAY) {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("store.json");
         fs::write(&path, serde_json::to_string_pretty(&written).unwrap() + "\n").unwrap();
         panic!("the stored format changed: it takes a new version; what is written now is in {}", path.display());
@@ -156,15 +173,25 @@ fn a_head_or_record_of_a_later_version_is_refused() {
             {
                 let mut rows = write.open_table(definition).unwrap();
                 let mut value = rows.get(key).unwrap().unwrap().value().to_vec();
-                value[0] = 2;
+                value[0] = 3;
                 rows.insert(key, value.as_slice()).unwrap();
             }
             write.commit().unwrap();
         })
     };
     let error = open(&later("head", b"store")).unwrap_err();
-    assert!(matches!(error, StoreError::Format { found: 2, known: 1, .. }), "{error}");
+    assert!(matches!(error, StoreError::Format { found: 3, known: 2, .. }), "{error}");
     let store = open(&later("keys", b"zone")).unwrap();
     let error = store.key(&name("zone")).unwrap_err();
-    assert!(matches!(error, StoreError::RecordVersion { table: "keys", found: 2 }), "{error}");
+    assert!(matches!(error, StoreError::RecordVersion { table: "keys", found: 3 }), "{error}");
+}
+
+/// Version 1 was read by development builds only, and is not carried over.
+#[test]
+fn the_format_before_is_refused_by_its_number() {
+    let error = open(&disk_of(1, |_| {})).unwrap_err();
+    assert!(matches!(error, StoreError::Format { found: 1, known: 2, .. }), "{error}");
+    let backup = hex::decode(vector(1)["backup"].as_str().unwrap()).unwrap();
+    let error = check_backup(backup.as_slice(), &passphrase(), &mut |_, _, _, _| true).unwrap_err();
+    assert!(matches!(error, StoreError::Format { found: 1, known: 2, .. }), "{error}");
 }

@@ -136,16 +136,16 @@ impl<S: CurveScheme> KeyLogic<S> {
         }
     }
 
-    /// Finds the public key and all verification keys.
+    /// Finds the public key and all verification keys. Of a new key, every statement is looked at, those that come when the
+    /// key is known included: whoever lies is named.
     pub(super) fn derive(&mut self, board: &Board, deeds: &mut Deeds) {
         let Some(material) = &self.material else { return };
-        if self.public.is_some() {
-            return;
-        }
         if !matches!(self.plan.aim(), Aim::Generate) {
-            match material.open_key::<S>(&self.plan) {
-                Ok(public) => self.public = Some(public),
-                Err(bug) => self.bug = Some(bug),
+            if self.public.is_none() {
+                match material.open_key::<S>(&self.plan) {
+                    Ok(public) => self.public = Some(public),
+                    Err(bug) => self.bug = Some(bug),
+                }
             }
             return;
         }
@@ -192,9 +192,8 @@ impl<S: CurveScheme> KeyLogic<S> {
     fn prove_possession(&mut self, board: &Board, deeds: &mut Deeds) {
         let Some(keys) = &self.new_keys else { return };
         let public_key = keys.public_key.element();
-        let possession = if S::check_possession(public_key, None) {
-            None
-        } else {
+        let needed = !S::check_possession(public_key, None);
+        if needed {
             if let Some(share) = &self.share {
                 deeds.say(POSSESSION, || S::prove_possession(&share.value, public_key));
             }
@@ -210,14 +209,21 @@ impl<S: CurveScheme> KeyLogic<S> {
                     }
                 }
             }
-            let k = usize::from(self.plan.threshold().k());
             deeds.faults.extend(false_shares.into_iter().filter_map(|share| self.false_possession(board, share)));
-            let chosen: Vec<_> =
-                self.possessions.iter().take(k).map(|(index, share)| (*index, share.clone())).collect();
+        }
+        if self.public.is_some() {
+            return;
+        }
+        let k = usize::from(self.plan.threshold().k());
+        let possession = if needed {
+            let shares = self.possessions.iter().take(k);
+            let chosen: Vec<_> = shares.map(|(index, share)| (*index, share.clone())).collect();
             if chosen.len() < k {
                 return;
             }
             S::combine_possession(&chosen)
+        } else {
+            None
         };
         let (public_key, verification_keys) = (keys.public_key, keys.verification_keys.clone());
         match PublicKeySet::new::<S>(self.plan.threshold(), public_key, verification_keys, possession) {
@@ -235,11 +241,11 @@ impl<S: CurveScheme> KeyLogic<S> {
     /// Signs for the key, and gathers the certificate.
     pub(super) fn activate(&mut self, board: &Board, deeds: &mut Deeds) {
         let (Some(body), Some(public)) = (self.activation_body(), &self.public) else { return };
-        if let (Some(share), Some(index)) = (&self.share, self.index())
-            && public.verification_key(index).map(Encoded::element)
-                == Some(&S::KeyGroup::mul_base(share.value.expose()))
-        {
-            deeds.say(ACTIVATION, || Some(body.clone()));
+        if let (Some(share), Some(index)) = (&self.share, self.index()) {
+            deeds.say(ACTIVATION, || {
+                let key = public.verification_key(index)?;
+                (*key.element() == S::KeyGroup::mul_base(share.value.expose())).then(|| body.clone())
+            });
         }
         if self.activation.as_ref().is_some_and(|certificate| certificate.body() != &body) {
             // More than t members signed another key: nothing that can be trusted comes of this.

@@ -82,8 +82,8 @@ impl QuorumCertificate {
         let mut reader = Reader::new(bytes);
         let (slot, body) = (Slot::read(&mut reader)?, Bytes::copy_from_slice(reader.bytes()?));
         let list = reader.all(|reader| Ok((reader.party()?, reader.array::<SIGNATURE_LEN>()?)))?;
-        let count = list.len();
+        let rising = list.iter().zip(list.iter().skip(1)).all(|((a, _), (b, _))| a < b);
         let signatures: BTreeMap<_, _> = list.into_iter().collect();
-        if signatures.len() == count { Ok(Self { slot, body, signatures }) } else { Err(Malformed("a signer twice")) }
+        if rising { Ok(Self { slot, body, signatures }) } else { Err(Malformed("signers are listed by rising party")) }
     }
 }

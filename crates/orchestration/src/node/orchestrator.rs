@@ -1,25 +1,24 @@
-//! The face of orchestration.
+//! The face of orchestration, and its threads.
 
 use std::{
-    io,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{
-            AtomicBool, AtomicUsize,
-            Ordering::{Relaxed, Release},
+            AtomicUsize,
+            Ordering::{Acquire, Relaxed, Release},
         },
     },
-    thread, time,
+    thread,
 };
 
 use core::time::Duration;
 
 use prometheus_client::registry::Registry;
-use rand_chacha::ChaCha20Rng;
-use rand_core::{CryptoRng, SeedableRng};
+use rand_core::CryptoRng;
+use theta_custody::KeyTable;
 use theta_network::{Inbound, Transport};
-use theta_rounds::PartyId;
-use theta_schemes::{RequestError, StatementBytes, Suite, signatures::frost::check_seed};
+use theta_rounds::Bug;
+use theta_schemes::Suite;
 use tokio::{
     sync::{mpsc, oneshot, watch},
     task::AbortHandle,
@@ -28,67 +27,29 @@ use tokio::{
 use zeroize::Zeroizing;
 
 use super::{
-    command::{Command, Submission},
-    ending::Ending,
-    instance::Worker,
-    router::{self, Shards, shard_of},
-    shard::Shard,
-    shared::{Computing, Load, ShardLoad, Shared},
+    ComputeError, Keys, NoCustodian, StartError,
+    custody::{self, Custody, Order},
+    router::{self, Inboxes, inbox_of},
 };
 use crate::{
-    ConfigError, CulpritRecord, Finished, InstanceError, InstanceId, InstanceSnapshot, KeyEntry, KeyStore,
-    OrchestratorConfig, Request, Seed, Stage, SubmitError, culprits::Culprits, metrics::Metrics, quota::Quota,
+    CulpritRecord, Finished, InstanceError, InstanceId, InstanceSnapshot, Load, OrchestratorConfig, Request, Stage,
+    SubmitError,
+    instances::{Command, Computing, Ending, Shard, ShardLoad, Shared},
 };
 
-/// Statements longer than this are hashed on the CPU threads rather than on the caller's.
-const LONG_STATEMENT: usize = 32 << 10;
+/// Commands that a CPU thread takes from its inbox at once.
+const BATCH: usize = 64;
 
 /// Takes requests, meets the peers' messages with them and keeps the results. Shared by `Arc`; all methods may be called
 /// from any number of tasks at once. Futures may be dropped at any time.
 pub struct Orchestrator {
     shared: Arc<Shared>,
-    shards: Shards,
+    inboxes: Inboxes,
+    /// The custodian's inbox, if the node has one.
+    custodian: Option<mpsc::Sender<Order>>,
     threads: Mutex<Vec<thread::JoinHandle<()>>>,
     tasks: Vec<AbortHandle>,
     next: AtomicUsize,
-}
-
-/// Why an orchestrator cannot start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// A limit that cannot work.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// Keys of another node.
-    #[error(
-        "the key shares are those of node {keys}, this is node {local}: take the keys that were dealt to node {local}"
-    )]
-    WrongNode {
-        /// Whose shares they are.
-        keys: u16,
-        /// Who this is.
-        local: u16,
-    },
-    /// The operating system gives no randomness.
-    #[error("the operating system gives no randomness: {0}")]
-    Entropy(String),
-    /// The operating system gives no thread.
-    #[error("cannot start a CPU thread: {0}")]
-    Thread(io::Error),
-}
-
-/// Why a computation did not run to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ComputeError {
-    /// Too many wait already.
-    #[error("this node is at its limit of {0}: try again later or ask another node")]
-    Overloaded(&'static str),
-    /// The node is stopping.
-    #[error("this node is shutting down")]
-    ShuttingDown,
-    /// Our own mistake.
-    #[error("bug: the computation panicked; please report it")]
-    Panicked,
 }
 
 impl Orchestrator {
@@ -103,31 +64,50 @@ impl Orchestrator {
     /// Outside a Tokio runtime, as everything that spawns tasks.
     pub fn start(
         config: OrchestratorConfig,
-        keys: KeyStore,
+        keys: impl Into<Keys>,
         transport: Arc<dyn Transport>,
         inbound: mpsc::Receiver<Inbound>,
         registry: &mut Registry,
     ) -> Result<Arc<Self>, StartError> {
-        config.check()?;
-        let shared = share(config, keys, transport, registry)?;
+        let keys = keys.into();
+        let shared = super::share(config, Arc::clone(keys.table()), transport, registry)?;
         let config = &shared.config;
         let mut senders = Vec::new();
         let mut threads = Vec::new();
-        for index in 0..config.thread_count() {
+        for (index, shard) in Shard::all(&shared, *seed()?, Instant::now()).into_iter().enumerate() {
             let (sender, inbox) = mpsc::channel(config.inbox);
-            let worker = Worker { shared: Arc::clone(&shared), rng: seeded_rng()? };
-            let shard = Shard::new(index, worker, inbox, Instant::now());
-            let thread = thread::Builder::new().name(format!("theta-cpu-{index}")).spawn(move || shard.run());
+            let thread = thread::Builder::new().name(format!("theta-cpu-{index}")).spawn(move || work(shard, inbox));
             // On failure the senders go, and with them the threads that did start.
             threads.push(thread.map_err(StartError::Thread)?);
             senders.push(sender);
         }
-        let shards = Shards::from(senders);
+        let inboxes = Inboxes::from(senders);
+        let custodian = match keys {
+            Keys::Fixed(_) => None,
+            Keys::Kept(custodian) => {
+                let (sender, inbox) = mpsc::channel(config.custody_inbox);
+                let (custody, shards) = (Custody::new(custodian, Arc::clone(&shared)), Arc::clone(&inboxes));
+                let thread = thread::Builder::new().name("theta-custody".to_owned());
+                let thread = thread.spawn(move || custody::keep(custody, inbox, &shards));
+                threads.push(thread.map_err(StartError::Thread)?);
+                Some(sender)
+            }
+        };
         let mut tasks: Vec<AbortHandle> =
-            shards.iter().map(|shard| tokio::spawn(tick(shard.clone(), config.tick)).abort_handle()).collect();
-        let route = router::route(inbound, Arc::clone(&shards), Arc::clone(&shared));
+            inboxes.iter().map(|inbox| tokio::spawn(tick(inbox.clone(), config.tick)).abort_handle()).collect();
+        if let Some(custodian) = &custodian {
+            tasks.push(tokio::spawn(custody::tick(custodian.clone(), config.custody_tick)).abort_handle());
+        }
+        let route = router::route(inbound, Arc::clone(&inboxes), custodian.clone(), Arc::clone(&shared));
         tasks.push(tokio::spawn(route).abort_handle());
-        Ok(Arc::new(Self { shared, shards, threads: Mutex::new(threads), tasks, next: AtomicUsize::new(0) }))
+        Ok(Arc::new(Self {
+            shared,
+            inboxes,
+            custodian,
+            threads: Mutex::new(threads),
+            tasks,
+            next: AtomicUsize::new(0),
+        }))
     }
 
     /// Starts an instance for a request, or joins the one that runs or has a result; returns its id at once.
@@ -174,7 +154,7 @@ impl Orchestrator {
 
     /// The keys of this node.
     #[must_use]
-    pub fn keys(&self) -> &KeyStore {
+    pub fn keys(&self) -> &Arc<KeyTable> {
         &self.shared.keys
     }
 
@@ -192,9 +172,7 @@ impl Orchestrator {
 
     /// Records how long a stage took that only the service sees, such as [`Stage::Received`].
     pub fn observe_stage(&self, suite: Suite, stage: Stage, instance: Option<&InstanceId>, elapsed: Duration) {
-        if let Some(metrics) = self.shared.metrics.suite(suite) {
-            metrics.stage(stage, instance, elapsed);
-        }
+        self.shared.metrics.suite(suite).stage(stage, instance, elapsed);
     }
 
     /// Runs a computation on the CPU threads, with a random number generator. If the future is dropped before the
@@ -211,7 +189,7 @@ impl Orchestrator {
             return Err(ComputeError::Overloaded("computations"));
         };
         let index = self.idlest();
-        let shard = self.shards.get(index).ok_or(ComputeError::ShuttingDown)?;
+        let inbox = self.inboxes.get(index).ok_or(ComputeError::ShuttingDown)?;
         let computing = Computing::on(&self.shared, index);
         let (reply, answer) = oneshot::channel();
         let computation = move |rng: &mut dyn CryptoRng| {
@@ -222,7 +200,7 @@ impl Orchestrator {
                 drop(reply.send(result));
             }
         };
-        shard.send(Command::Compute(Box::new(computation))).await.map_err(|_| ComputeError::ShuttingDown)?;
+        inbox.send(Command::Compute(Box::new(computation))).await.map_err(|_| ComputeError::ShuttingDown)?;
         answer.await.map_err(|_| if self.is_stopping() { ComputeError::ShuttingDown } else { ComputeError::Panicked })
     }
 
@@ -232,9 +210,12 @@ impl Orchestrator {
         for task in &self.tasks {
             task.abort();
         }
-        for shard in self.shards.iter() {
+        for inbox in self.inboxes.iter() {
             // A full inbox needs no waking.
-            drop(shard.try_send(Command::Stop));
+            drop(inbox.try_send(Command::Stop));
+        }
+        if let Some(custodian) = &self.custodian {
+            drop(custodian.try_send(Order::Stop));
         }
         let threads = core::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in threads {
@@ -245,67 +226,47 @@ impl Orchestrator {
         }
     }
 
+    /// Asks the custodian.
+    pub(super) async fn ask_custodian<T>(
+        &self,
+        question: impl FnOnce(oneshot::Sender<T>) -> Order,
+    ) -> Result<T, NoCustodian> {
+        let custodian = self.custodian.as_ref().ok_or(NoCustodian::Fixed)?;
+        let (reply, answer) = oneshot::channel();
+        custodian.send(question(reply)).await.map_err(|_| NoCustodian::ShuttingDown)?;
+        answer.await.map_err(|_| NoCustodian::ShuttingDown)
+    }
+
+    pub(super) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
     fn is_stopping(&self) -> bool {
         self.shared.stopping.load(Relaxed)
     }
 
     async fn enqueue(&self, request: Request, waits: bool) -> Result<(InstanceId, Ending), SubmitError> {
-        let submitted = time::Instant::now();
-        let keys = &self.shared.keys;
-        let Some(key) = keys.get(&request.key).cloned() else {
-            return Err(SubmitError::UnknownKey { name: request.key, known: keys.known() });
-        };
-        let (statement, seed) = request.operation.into_parts();
-        let (asked, purpose) = (statement.as_statement().purpose(), key.suite.purpose());
-        if asked != purpose {
-            return Err(RequestError::Purpose { key: purpose, asked }.into());
-        }
-        if let Some(seed) = &seed {
-            check_seed(key.suite, seed.expose().len())?;
-        }
-        self.observe_stage(key.suite, Stage::KeyFound, None, submitted.elapsed());
-        let take = |quota: &Arc<Quota>, amount, label, text| {
-            quota.take(amount).ok_or_else(|| {
-                self.shared.metrics.overloaded(label);
-                SubmitError::Overloaded(text)
-            })
-        };
-        let queued = take(&self.shared.queued, 1, "queued", "waiting requests")?;
-        let length = statement.as_statement().bytes().len();
-        let bytes = take(&self.shared.statements, length, "statement_bytes", "memory for requests")?;
-        let id = self.identify(&key, &statement, seed.clone()).await?;
-        let (reply, answer) = oneshot::channel();
-        let submission = Submission { id, key, statement, seed, submitted, queued, bytes, waits, reply };
-        let shard = shard_of(&self.shards, &id).ok_or(SubmitError::ShuttingDown)?;
-        shard.send(Command::Submit(Box::new(submission))).await.map_err(|_| SubmitError::ShuttingDown)?;
-        let ending = answer.await.map_err(|_| SubmitError::ShuttingDown)??;
-        Ok((id, ending))
-    }
-
-    async fn identify(
-        &self,
-        key: &KeyEntry,
-        statement: &StatementBytes,
-        seed: Option<Seed>,
-    ) -> Result<InstanceId, SubmitError> {
-        let key_id = key.key_id;
-        if statement.as_statement().bytes().len() <= LONG_STATEMENT {
-            return Ok(InstanceId::with_seed(&key_id, statement, seed.as_deref()));
-        }
-        let statement = statement.clone();
-        self.compute(move |_| InstanceId::with_seed(&key_id, &statement, seed.as_deref())).await.map_err(|error| {
-            match error {
+        let admitted = self.shared.admit(request)?;
+        let identification = admitted.identification();
+        let id = if admitted.is_long() {
+            self.compute(move |_| identification()).await.map_err(|error| match error {
                 ComputeError::Overloaded(limit) => SubmitError::Overloaded(limit),
                 ComputeError::ShuttingDown => SubmitError::ShuttingDown,
-                ComputeError::Panicked => SubmitError::Bug(theta_rounds::Bug("hashing a request panicked")),
-            }
-        })
+                ComputeError::Panicked => SubmitError::Bug(Bug("hashing a request panicked")),
+            })?
+        } else {
+            identification()
+        };
+        let (submission, answer) = admitted.into_submission(id, waits);
+        let inbox = inbox_of(&self.inboxes, &id).ok_or(SubmitError::ShuttingDown)?;
+        inbox.send(Command::Submit(submission)).await.map_err(|_| SubmitError::ShuttingDown)?;
+        answer.await.map_err(|_| SubmitError::ShuttingDown)?
     }
 
     /// Asks an instance's shard; `None` if it is gone.
     async fn ask<T>(&self, id: &InstanceId, question: impl FnOnce(oneshot::Sender<T>) -> Command) -> Option<T> {
         let (reply, answer) = oneshot::channel();
-        shard_of(&self.shards, id)?.send(question(reply)).await.ok()?;
+        inbox_of(&self.inboxes, id)?.send(question(reply)).await.ok()?;
         answer.await.ok()
     }
 
@@ -313,10 +274,10 @@ impl Orchestrator {
     /// first: it is no longer in the inbox, and can take long.
     fn idlest(&self) -> usize {
         let turn = self.next.fetch_add(1, Relaxed);
-        let pick = |offset: usize| turn.wrapping_add(offset).checked_rem(self.shards.len()).unwrap_or_default();
+        let pick = |offset: usize| turn.wrapping_add(offset).checked_rem(self.inboxes.len()).unwrap_or_default();
         let busy = |shard: &usize| {
             let computing = self.shared.shards.get(*shard).map(ShardLoad::computing);
-            let waiting = self.shards.get(*shard).map(|inbox| inbox.max_capacity() - inbox.capacity());
+            let waiting = self.inboxes.get(*shard).map(|inbox| inbox.max_capacity() - inbox.capacity());
             (computing, waiting)
         };
         [pick(0), pick(1)].into_iter().min_by_key(busy).unwrap_or_default()
@@ -336,51 +297,30 @@ impl core::fmt::Debug for Orchestrator {
 }
 
 /// Tells a shard the time. A shard that is behind gets fewer ticks, not more.
-async fn tick(shard: mpsc::Sender<Command>, period: Duration) {
+async fn tick(inbox: mpsc::Sender<Command>, period: Duration) {
     let mut interval = interval(period);
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         interval.tick().await;
-        if shard.send(Command::Tick(Instant::now())).await.is_err() {
+        if inbox.send(Command::Tick(Instant::now())).await.is_err() {
             return;
         }
     }
 }
 
-fn share(
-    config: OrchestratorConfig,
-    keys: KeyStore,
-    transport: Arc<dyn Transport>,
-    registry: &mut Registry,
-) -> Result<Arc<Shared>, StartError> {
-    let local = transport.local().get();
-    if let Some(index) = keys.index().filter(|index| index.get() != local) {
-        return Err(StartError::WrongNode { keys: index.get(), local });
+/// What a CPU thread does until it is told to stop.
+fn work(mut shard: Shard, mut inbox: mpsc::Receiver<Command>) {
+    let mut batch = Vec::with_capacity(BATCH);
+    while !shard.shared().stopping.load(Acquire) && inbox.blocking_recv_many(&mut batch, BATCH) > 0 {
+        for command in batch.drain(..) {
+            shard.handle(command);
+        }
+        shard.report(inbox.len());
     }
-    let party = |id: u16| PartyId::try_from(id).map_err(|_| StartError::WrongNode { keys: 0, local });
-    let mut peers = Vec::new();
-    for peer in transport.peers() {
-        peers.push((peer, party(peer.get())?));
-    }
-    Ok(Arc::new(Shared {
-        local: party(local)?,
-        peers,
-        metrics: Metrics::new(registry, keys.iter().map(|key| key.suite)),
-        culprits: Culprits::default(),
-        running: Quota::new(config.max_instances),
-        queued: Quota::new(config.max_queued_requests),
-        statements: Quota::new(config.max_statement_bytes),
-        computations: Quota::new(config.max_computations),
-        shards: (0..config.thread_count()).map(|_| ShardLoad::default()).collect(),
-        stopping: AtomicBool::new(false),
-        config,
-        keys,
-        transport,
-    }))
 }
 
-fn seeded_rng() -> Result<ChaCha20Rng, StartError> {
+fn seed() -> Result<Zeroizing<[u8; 32]>, StartError> {
     let mut seed = Zeroizing::new([0; 32]);
     getrandom::fill(seed.as_mut()).map_err(|error| StartError::Entropy(error.to_string()))?;
-    Ok(ChaCha20Rng::from_seed(*seed))
+    Ok(seed)
 }

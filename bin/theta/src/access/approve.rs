@@ -1,0 +1,159 @@
+//! `theta approve`: one approver's consent.
+
+use std::{
+    io::{self, BufRead, IsTerminal},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use clap::Args;
+use serde::Serialize;
+use theta_network::group::GroupFile;
+use theta_policy::{Approval, ApprovalTerms, Digest, Operation, UnixTime, Validity};
+
+use super::{SubjectArgs, now, read_signing_key};
+use crate::{
+    exit::Failure,
+    files::Target,
+    output::{self, Output},
+    units,
+};
+
+/// Options of `theta approve`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  theta approver new --name ann                         once: writes ann.key, prints the lines for policy.toml
+  theta approve --as ann.key --group prod --operation sign --key release --message app.tar -o ann.approval
+  theta approve --as ann.key --operation decapsulate --key vault --message letter.txt.theta --for 7d --yes > ann.approval
+  theta approve --as ann.key --operation keys.reshare --key release --threshold 3 --holders 1,2,3,4 -o ann.approval
+  theta sign app.tar --key release --approval ann.approval --approval ben.approval
+
+What is consented to is shown first: the group, the key, the operation, the SHA-256 of the message (as sha256sum prints it) and \
+for how long. An approval is no secret, and says nothing about who asks: whoever has it may use it until it expires, for \
+precisely what it approves. Every node counts for itself.")]
+pub(crate) struct ApproveArgs {
+    /// The approver's private key: Ed25519, PEM
+    #[arg(long = "as", value_name = "FILE")]
+    signing_key: PathBuf,
+    #[command(flatten)]
+    subject: SubjectArgs,
+    /// The group's name, or its group file [default: as in the client directory]
+    #[arg(long, value_name = "NAME")]
+    group: Option<String>,
+    /// Client directory, for the group's name
+    #[arg(long, value_name = "DIR", env = "THETA_CLIENT", default_value = "theta-group/client")]
+    client: PathBuf,
+    /// For how long, at most 31 days
+    #[arg(long = "for", value_name = "TIME", default_value = "24h", value_parser = units::parse_duration)]
+    lifetime: Duration,
+    /// From when on, as 2026-11-21T08:30:00Z [default: a minute ago, for clocks that differ]
+    #[arg(long, value_name = "TIME")]
+    from: Option<UnixTime>,
+    /// Consent without being asked
+    #[arg(long)]
+    yes: bool,
+    /// Where to write the approval [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Serialize)]
+struct Consent {
+    group: String,
+    key: Option<String>,
+    operation: Operation,
+    statement: Digest,
+    from: UnixTime,
+    until: UnixTime,
+    approver: String,
+    approval: String,
+}
+
+/// `theta approve`.
+pub(crate) fn approve(args: &ApproveArgs, output: Output) -> Result<(), Failure> {
+    let key = read_signing_key(&args.signing_key)?;
+    let subject = args.subject.read(|| group_file(args))?;
+    let Some(about) = &subject.about else {
+        let operation = args.subject.operation();
+        return Err(Failure::Usage(format!(
+            "say what {operation} is about: --message FILE, --coin NAME, or --key with what changes; an approval is for one \
+             thing alone"
+        )));
+    };
+    let group = group_name(args)?;
+    let from = args.from.unwrap_or_else(|| UnixTime(now().0.saturating_sub(60_000)));
+    let lifetime = u64::try_from(args.lifetime.as_millis()).unwrap_or(u64::MAX);
+    let validity = Validity { from, until: from.plus(lifetime) };
+    let usage = |error: &dyn core::fmt::Display| Failure::Usage(error.to_string());
+    if lifetime > theta_policy::MOST_APPROVAL_LIFETIME {
+        return Err(Failure::Usage("--for: an approval is valid for 31 days at most".to_owned()));
+    }
+    let terms = ApprovalTerms::of(&subject.ask(&group), validity).map_err(|error| usage(&error))?;
+    show(&terms, about);
+    confirm(args.yes)?;
+    let approval = Approval::sign(terms, &key);
+    let terms = approval.terms();
+    let consent = Consent {
+        group,
+        key: subject.key.clone(),
+        operation: terms.operation,
+        statement: terms.statement,
+        from: validity.from,
+        until: validity.until,
+        approver: key.verifying_key().to_string(),
+        approval: approval.to_text(),
+    };
+    if let Some(path) = &args.output {
+        let target = Target::choose(Some(path), None)?;
+        target.check_json(output.json())?;
+        target.write(consent.approval.as_bytes(), false)?;
+        return output.remark(&consent, &format!("wrote the approval to {}", target.name().display()));
+    }
+    output.result(&consent, |out| write!(out, "{}", consent.approval))
+}
+
+/// The group's name: as it was given, or that of a file.
+fn group_name(args: &ApproveArgs) -> Result<String, Failure> {
+    match &args.group {
+        Some(name) if !Path::new(name).is_file() => Ok(name.clone()),
+        _ => Ok(group_file(args)?.name().to_owned()),
+    }
+}
+
+/// The group file that was named, or that of the client directory.
+fn group_file(args: &ApproveArgs) -> Result<GroupFile, Failure> {
+    let file = match &args.group {
+        Some(file) if Path::new(file).is_file() => PathBuf::from(file),
+        _ => args.client.join("group.toml"),
+    };
+    GroupFile::load(&file)
+        .map_err(|error| Failure::Usage(format!("an approval is for one group: name it with --group ({error})")))
+}
+
+fn show(terms: &ApprovalTerms, about: &str) {
+    output::note("You consent to:");
+    output::note(format_args!("  group      {}", terms.group));
+    output::note(format_args!("  operation  {}", terms.operation));
+    if let Some(key) = &terms.key {
+        output::note(format_args!("  key        {key}"));
+    }
+    output::note(format_args!("  about      {about}"));
+    output::note(format_args!("  sha256     {}", terms.statement));
+    output::note(format_args!("  from       {}", terms.validity.from));
+    output::note(format_args!("  until      {}", terms.validity.until));
+}
+
+/// Nobody consents by accident: a person is asked, a program says so.
+fn confirm(yes: bool) -> Result<(), Failure> {
+    if yes {
+        return Ok(());
+    }
+    if !io::stdin().is_terminal() {
+        return Err(Failure::Usage("nobody is there to consent: add --yes if this is meant".to_owned()));
+    }
+    output::note("Consent? Type yes:");
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer).map_err(|error| Failure::reading(Path::new("standard input"), &error))?;
+    if answer.trim() == "yes" { Ok(()) } else { Err(Failure::Failed("not approved".to_owned())) }
+}

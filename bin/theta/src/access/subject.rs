@@ -1,0 +1,148 @@
+//! What a request is about: the operation, the key, and the statement that policies and approvals see.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use theta_client::{State, state_statement};
+use theta_network::group::GroupFile;
+use theta_policy::{Ask, Operation};
+use theta_schemes::{
+    MAX_COIN_NAME_LEN, MAX_MESSAGE_LEN,
+    ciphers::payload::{self, Header},
+};
+
+use crate::{
+    exit::Failure,
+    files::Source,
+    keys::change::{ChangeArgs, KeyRef},
+};
+
+/// What would be asked.
+#[derive(Debug, Args)]
+pub(crate) struct SubjectArgs {
+    /// What for: sign, decapsulate, flip-coin, keys.refresh, status, ... (theta decrypt asks for decapsulate)
+    #[arg(long, value_name = "OPERATION")]
+    operation: Operation,
+    /// With which key; for operations on keys also NAME@VERSION
+    #[arg(long, value_name = "NAME")]
+    key: Option<KeyRef>,
+    /// About what: the file to sign, or the encrypted file, of which the header counts; - for standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "coin")]
+    message: Option<PathBuf>,
+    /// About which coin
+    #[arg(long, value_name = "NAME")]
+    coin: Option<String>,
+    #[command(flatten)]
+    change: ChangeArgs,
+}
+
+/// What is asked, read.
+pub(crate) struct Subject {
+    /// What for.
+    pub(crate) operation: Operation,
+    /// With which key.
+    pub(crate) key: Option<String>,
+    /// The label of a ciphertext.
+    pub(crate) label: Vec<u8>,
+    /// The bytes that consents are about.
+    pub(crate) statement: Vec<u8>,
+    /// What the statement is, in words; nothing if nothing was named.
+    pub(crate) about: Option<String>,
+}
+
+impl Subject {
+    /// As a policy sees it.
+    pub(crate) fn ask<'a>(&'a self, group: &'a str) -> Ask<'a> {
+        Ask {
+            key: self.key.as_deref(),
+            label: &self.label,
+            statement: &self.statement,
+            ..Ask::new(group, self.operation)
+        }
+    }
+}
+
+/// A statement, what it is in words, and the label that came with it.
+struct Statement {
+    bytes: Vec<u8>,
+    about: String,
+    label: Vec<u8>,
+}
+
+impl SubjectArgs {
+    /// What for.
+    pub(crate) const fn operation(&self) -> Operation {
+        self.operation
+    }
+
+    /// Reads what was named. `group` is asked for what a change of a key does not say.
+    pub(crate) fn read(&self, group: impl FnOnce() -> Result<GroupFile, Failure>) -> Result<Subject, Failure> {
+        let statement = match self.operation {
+            Operation::Sign => self.message()?,
+            Operation::Decapsulate | Operation::Decrypt => self.header()?,
+            Operation::FlipCoin => self.coin()?,
+            _ => self.change_of_key(group)?,
+        };
+        let unused = [(&self.coin, "--coin is for flip-coin", Operation::FlipCoin)];
+        if let Some((_, words, _)) = unused.iter().find(|(given, _, of)| given.is_some() && *of != self.operation) {
+            return Err(Failure::Usage(format!("{words}, not for {}", self.operation)));
+        }
+        let key = self.key.as_ref().map(|key| key.name.to_string());
+        let (bytes, about, label) = match statement {
+            Some(Statement { bytes, about, label }) => (bytes, Some(about), label),
+            None => (Vec::new(), None, Vec::new()),
+        };
+        Ok(Subject { operation: self.operation, key, label, statement: bytes, about })
+    }
+
+    fn message(&self) -> Result<Option<Statement>, Failure> {
+        let Some(path) = &self.message else { return Ok(None) };
+        let source = Source::open(path)?;
+        let name = source.name.display().to_string();
+        let bytes = source.read_all(MAX_MESSAGE_LEN, "sign its digest instead")?;
+        let about = format!("{name}, {} bytes", bytes.len());
+        Ok(Some(Statement { bytes, about, label: Vec::new() }))
+    }
+
+    fn header(&self) -> Result<Option<Statement>, Failure> {
+        let Some(path) = &self.message else { return Ok(None) };
+        let mut source = Source::open(path)?;
+        let name = source.name.display().to_string();
+        let wrong = |error: &dyn core::fmt::Display| Failure::Usage(format!("{name}: {error}"));
+        let bytes = payload::read_header(&mut source.reader).map_err(|error| wrong(&error))?;
+        let label = Header::parse(&bytes).map_err(|error| wrong(&error))?.label().to_vec();
+        let about = format!("the header of {name}, labelled {:?}", String::from_utf8_lossy(&label));
+        Ok(Some(Statement { bytes, about, label }))
+    }
+
+    fn coin(&self) -> Result<Option<Statement>, Failure> {
+        let Some(coin) = &self.coin else { return Ok(None) };
+        if coin.len() > MAX_COIN_NAME_LEN {
+            return Err(Failure::Usage(format!("a coin's name has at most {MAX_COIN_NAME_LEN} bytes")));
+        }
+        let about = format!("the coin {coin:?}");
+        Ok(Some(Statement { bytes: coin.clone().into_bytes(), about, label: Vec::new() }))
+    }
+
+    /// A ceremony or a change of state, if the operation is one and a key was named.
+    fn change_of_key(&self, group: impl FnOnce() -> Result<GroupFile, Failure>) -> Result<Option<Statement>, Failure> {
+        let Some(key) = &self.key else { return Ok(None) };
+        let state = match self.operation {
+            Operation::KeysEnable => Some(State::Active),
+            Operation::KeysDisable => Some(State::Disabled),
+            Operation::KeysDestroy => Some(State::Destroyed),
+            _ => None,
+        };
+        let (bytes, about) = match state {
+            Some(state) => {
+                let bytes = state_statement(&key.name, key.version, state);
+                (bytes, format!("{key} becomes {state}"))
+            }
+            None => match self.change.change(self.operation, key.clone(), group)? {
+                Some(change) => (change.encode(), format!("{change:?}")),
+                None => return Ok(None),
+            },
+        };
+        Ok(Some(Statement { bytes, about, label: Vec::new() }))
+    }
+}

@@ -1,0 +1,153 @@
+//! `theta audit`: what a node decided, and whether its log is whole.
+
+mod log;
+mod show;
+
+use std::{
+    io::{BufWriter, Write},
+    path::PathBuf,
+};
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use theta_policy::audit::{self, Checkpoint};
+
+use self::log::LogArgs;
+use crate::{
+    exit::Failure,
+    files::Target,
+    output::{GOOD, Output},
+};
+
+/// See [`crate::cli`].
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuditCommand {
+    /// Show the latest decisions of a node
+    Show(show::ShowArgs),
+    /// Check that nothing in a log was altered, replaced or cut off
+    Verify(VerifyArgs),
+    /// Write a log as JSON lines, for other programs and for verification elsewhere
+    Export(ExportArgs),
+}
+
+/// Options of `theta audit verify`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  theta audit verify --node 1                                 a running node
+  theta audit verify --dir theta-group/node-1                 a stopped one
+  theta audit verify audit.jsonl --checkpoint theta-audit:1042:6f1c...
+
+Each record's hash covers the one before it, so the last hash stands for the whole log. Keep the checkpoint that this \
+prints somewhere else: whoever gives it back later sees any change to the past and a log that was cut. Exit code 1, and the \
+number of the first bad record, if the log is not what it was.")]
+pub(crate) struct VerifyArgs {
+    #[command(flatten)]
+    log: LogArgs,
+    /// A checkpoint that was kept elsewhere: the log must agree with it
+    #[arg(long, value_name = "CHECKPOINT")]
+    checkpoint: Option<Checkpoint>,
+}
+
+/// Options of `theta audit export`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  theta audit export --node 1 > audit.jsonl
+  theta audit export --dir theta-group/node-1 --from 1000 -o tail.jsonl
+  jq -r 'select(.record.allowed | not) | .record.detail' audit.jsonl")]
+pub(crate) struct ExportArgs {
+    #[command(flatten)]
+    log: LogArgs,
+    /// The first record to write, from 0
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    from: u64,
+    /// Where to write [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Serialize)]
+struct Verdict {
+    whole: bool,
+    records: u64,
+    checkpoint: String,
+    broken_at: Option<u64>,
+    reason: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Exported {
+    records: u64,
+    output: PathBuf,
+}
+
+impl AuditCommand {
+    /// Does it.
+    pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
+        match self {
+            Self::Show(args) => show::show(&args, output),
+            Self::Verify(args) => verify(&args, output),
+            Self::Export(args) => export(&args, output),
+        }
+    }
+}
+
+fn verify(args: &VerifyArgs, output: Output) -> Result<(), Failure> {
+    let mut reached = Checkpoint::START;
+    let mut broken = None;
+    let kept = args.checkpoint;
+    args.log.pages(0, &mut |page| {
+        let end = reached.count.saturating_add(u64::try_from(page.len()).unwrap_or(u64::MAX));
+        // A page is asked only for a checkpoint within it; whether the log reaches it is seen at the end.
+        let within = kept.filter(|kept| (reached.count..=end).contains(&kept.count));
+        match audit::verify(page, reached, within) {
+            Ok(checkpoint) => reached = checkpoint,
+            Err(error) => broken = Some(error),
+        }
+        Ok(broken.is_none())
+    })?;
+    let broken = broken.or_else(|| audit::verify([], reached, kept).err());
+    let verdict = Verdict {
+        whole: broken.is_none(),
+        records: reached.count,
+        checkpoint: reached.to_string(),
+        broken_at: broken.map(|broken| broken.sequence),
+        reason: broken.map(|broken| broken.to_string()),
+    };
+    output.result(&verdict, |out| {
+        if verdict.whole {
+            writeln!(out, "{GOOD}ok{GOOD:#} the log is whole: {} records", verdict.records)?;
+            writeln!(out, "checkpoint  {}", verdict.checkpoint)?;
+        }
+        Ok(())
+    })?;
+    broken.map_or(Ok(()), |broken| Err(Failure::Failed(broken.to_string())))
+}
+
+fn export(args: &ExportArgs, output: Output) -> Result<(), Failure> {
+    let target = Target::choose(args.output.as_deref(), None)?;
+    target.check_json(output.json())?;
+    let failed = |error: &std::io::Error| Failure::writing(&target.name(), error);
+    let mut records = 0_u64;
+    let mut write_all = |writer: &mut dyn Write| {
+        args.log.pages(args.from, &mut |page| {
+            for entry in page {
+                let line = audit::to_line(entry).map_err(Failure::internal)?;
+                writeln!(writer, "{line}").map_err(|error| failed(&error))?;
+                records += 1;
+            }
+            Ok(true)
+        })?;
+        writer.flush().map_err(|error| failed(&error))
+    };
+    if let Some(stream) = target.stream()? {
+        write_all(&mut BufWriter::new(stream))?;
+    } else {
+        let mut draft = target.draft(false)?;
+        write_all(&mut BufWriter::new(draft.file()))?;
+        draft.commit()?;
+    }
+    let exported = Exported { records, output: target.name() };
+    output.remark(&exported, &format!("wrote {records} records to {}", exported.output.display()))
+}

@@ -1,0 +1,175 @@
+//! Asking the nodes for a ceremony, watching it, and keeping what it proved.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::Args;
+use serde::Serialize;
+use theta_client::{CeremonyEnd, CeremonyOutcome, CeremonyProgress, KeyChange};
+use theta_wire::v1::CeremonyState;
+
+use crate::{
+    access::ApprovalFiles,
+    connect::{self, ClientArgs, Session},
+    exit::Failure,
+    files::Target,
+    output::{self, GOOD, Output},
+    progress::CeremonyBar,
+    units,
+};
+
+/// How a ceremony is asked for.
+#[derive(Debug, Args)]
+pub(crate) struct CeremonyArgs {
+    #[command(flatten)]
+    approvals: ApprovalFiles,
+    /// Directory for evidence against nodes that misbehaved
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    evidence: PathBuf,
+    /// How long the ceremony may take, with the time included in which nodes that are down may come back
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = units::parse_duration)]
+    patience: Duration,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+impl CeremonyArgs {
+    /// Prepares to ask the nodes; what is asked is signed if the client directory has a key for that.
+    pub(crate) fn open(&self) -> Result<Session, Failure> {
+        self.client.open_signed(&self.approvals, self.patience)
+    }
+}
+
+/// A ceremony that ended well.
+#[derive(Serialize)]
+pub(crate) struct Held {
+    id: String,
+    aim: String,
+    key: String,
+    version: u32,
+    epoch: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    certificate: Option<String>,
+    agreed: Vec<u16>,
+    silent: Vec<u16>,
+    culprits: Vec<Caught>,
+    latency_ms: f64,
+    #[serde(skip)]
+    latency: String,
+}
+
+/// A node that misbehaved in a ceremony, with the file of the evidence.
+#[derive(Serialize)]
+pub(crate) struct Caught {
+    node: u16,
+    misbehaviour: String,
+    evidence: Option<PathBuf>,
+}
+
+/// Holds a ceremony to its end.
+pub(crate) fn hold(args: &CeremonyArgs, session: &Session, change: KeyChange) -> Result<Held, Failure> {
+    let mut bar = CeremonyBar::new(&describe(&change));
+    let held = session.block_on(session.client().hold(change, |progress| {
+        if let Some((done, of)) = steps(progress) {
+            bar.reached(progress.node.get(), done, of);
+        }
+    }));
+    drop(bar);
+    let outcome = held?;
+    let culprits = keep_evidence(args, &outcome)?;
+    for Caught { node, misbehaviour, evidence } in &culprits {
+        let kept = evidence.as_ref().map(|file| format!("; evidence in {}", file.display())).unwrap_or_default();
+        output::diagnostic("warning", &format!("node {node} misbehaved: {misbehaviour}{kept}"));
+    }
+    let silent = numbers(&outcome.silent);
+    let (key_id, certificate) = match &outcome.end {
+        CeremonyEnd::Activated { key_id, certificate } => (Some(hex::encode(key_id)), Some(hex::encode(certificate))),
+        CeremonyEnd::Recovered => (None, None),
+        CeremonyEnd::CalledOff => return Err(called_off(&outcome, &silent)),
+        CeremonyEnd::Failed(reason) => {
+            return Err(Failure::Failed(format!("{} {}: {reason}", outcome.aim, outcome.key)));
+        }
+    };
+    for problem in &outcome.problems {
+        output::diagnostic("warning", &crate::exit::tidy(&problem.to_string()));
+    }
+    Ok(Held {
+        id: hex::encode(outcome.id),
+        key: outcome.key.clone(),
+        version: outcome.version,
+        epoch: outcome.epoch,
+        key_id,
+        certificate,
+        agreed: numbers(&outcome.agreed),
+        silent,
+        culprits,
+        latency_ms: outcome.latency.as_secs_f64() * 1e3,
+        latency: units::human(outcome.latency),
+        aim: outcome.aim,
+    })
+}
+
+fn called_off(outcome: &CeremonyOutcome, silent: &[u16]) -> Failure {
+    let missed = if silent.is_empty() { String::new() } else { format!(": {} took no part", connect::nodes(silent)) };
+    let (aim, key) = (&outcome.aim, &outcome.key);
+    Failure::NoAnswer(format!(
+        "the ceremony to {aim} {key} was called off{missed}; nothing has changed: ask again when they are up"
+    ))
+}
+
+fn numbers(nodes: &[theta_network::PeerId]) -> Vec<u16> {
+    let mut numbers: Vec<u16> = nodes.iter().map(|node| node.get()).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+/// Writes the evidence beside each other: CEREMONY-node-N.evidence.
+fn keep_evidence(args: &CeremonyArgs, outcome: &CeremonyOutcome) -> Result<Vec<Caught>, Failure> {
+    let id = hex::encode(outcome.id);
+    let keep = |(place, evidence): (usize, &theta_client::Evidence)| {
+        let file = if evidence.evidence.is_empty() {
+            None
+        } else {
+            let name = format!("{}-node-{}-{place}.evidence", id.get(..8).unwrap_or_default(), evidence.node);
+            let path = args.evidence.join(name);
+            Target::choose(Some(&path), None)?.write(&evidence.evidence, false)?;
+            Some(path)
+        };
+        Ok(Caught { node: evidence.node.get(), misbehaviour: evidence.misbehaviour.clone(), evidence: file })
+    };
+    outcome.evidence.iter().enumerate().map(keep).collect()
+}
+
+fn describe(change: &KeyChange) -> String {
+    match change {
+        KeyChange::Create { key, .. } => format!("creating {key}"),
+        KeyChange::Rotate { key } => format!("rotating {key}"),
+        KeyChange::Refresh { key, .. } => format!("refreshing {key}"),
+        KeyChange::Reshare { key, .. } => format!("resharing {key}"),
+        KeyChange::Recover { key, node, .. } => format!("recovering the share of {key} at node {node}"),
+    }
+}
+
+/// Says what was done.
+pub(crate) fn report(held: &[Held], output: Output) -> Result<(), Failure> {
+    output.result(&held, |out| {
+        for held in held {
+            let Held { aim, key, version, epoch, latency, .. } = held;
+            let by = connect::nodes(&held.agreed);
+            let id = held.key_id.as_ref().and_then(|id| id.get(..8)).map(|id| format!(", key id {id}"));
+            let id = id.unwrap_or_default();
+            writeln!(
+                out,
+                "{GOOD}ok{GOOD:#} {aim} {key}: version {version}, epoch {epoch}{id}; {by} say so, after {latency}"
+            )?;
+        }
+        Ok(())
+    })
+}
+
+/// Steps done and steps that there are, of a node that is still at it.
+fn steps(progress: &CeremonyProgress) -> Option<(u32, u32)> {
+    let status = &progress.status;
+    (status.state() == CeremonyState::Running).then_some((status.done, status.of))
+}

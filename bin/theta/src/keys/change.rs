@@ -1,0 +1,151 @@
+//! Changes of keys as they are written on the command line, the same for those who ask for them and those who approve them.
+
+use std::{fmt, str::FromStr};
+
+use clap::Args;
+use theta_client::KeyChange;
+use theta_network::group::GroupFile;
+use theta_policy::Operation;
+use theta_schemes::{Suite, keys::KeyName};
+
+use crate::{exit::Failure, suites};
+
+/// A key, or one version of it: `files` or `files@2`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KeyRef {
+    /// The key.
+    pub(crate) name: KeyName,
+    /// The version; 0 for the primary one, or for the key as a whole.
+    pub(crate) version: u32,
+}
+
+impl FromStr for KeyRef {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, version) = match text.split_once('@') {
+            None => (text, 0),
+            Some((name, version)) => {
+                let number = version.parse().ok().filter(|version| *version > 0);
+                (name, number.ok_or_else(|| format!("{version:?} is not a version: write for example {name}@2"))?)
+            }
+        };
+        Ok(Self { name: name.parse().map_err(|error| format!("{error}"))?, version })
+    }
+}
+
+impl fmt::Display for KeyRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.version {
+            0 => fmt::Display::fmt(&self.name, f),
+            version => write!(f, "{}@{version}", self.name),
+        }
+    }
+}
+
+/// Who is to hold a key's shares.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct HoldersArgs {
+    /// How many holders it takes [default: the group's threshold]
+    #[arg(long, value_name = "K")]
+    threshold: Option<u16>,
+    /// The nodes that hold the shares, as 1,2,4 [default: all nodes of the group]
+    #[arg(long, value_name = "NODES", value_delimiter = ',')]
+    holders: Vec<u16>,
+}
+
+impl HoldersArgs {
+    /// Whether anything was said.
+    pub(crate) fn is_given(&self) -> bool {
+        self.threshold.is_some() || !self.holders.is_empty()
+    }
+
+    /// k and the holders; what was not said is as the group is.
+    pub(crate) fn resolve(&self, group: &GroupFile) -> Result<(u16, Vec<u16>), Failure> {
+        let nodes: Vec<u16> = group.nodes().iter().map(|node| node.id.get()).collect();
+        let mut holders = if self.holders.is_empty() { nodes.clone() } else { self.holders.clone() };
+        holders.sort_unstable();
+        if holders.windows(2).any(|pair| pair.first() == pair.last()) {
+            return Err(Failure::Usage("--holders names a node twice: name each once".to_owned()));
+        }
+        if let Some(unknown) = holders.iter().find(|holder| !nodes.contains(holder)) {
+            let count = nodes.len();
+            return Err(Failure::Usage(format!(
+                "--holders: there is no node {unknown}; the group has nodes 1 to {count}"
+            )));
+        }
+        let k = self.threshold.unwrap_or_else(|| group.threshold());
+        if k == 0 || usize::from(k) > holders.len() {
+            let n = holders.len();
+            return Err(Failure::Usage(format!(
+                "--threshold {k} with {n} holders: it takes at least 1 and at most all of them; name both --threshold and \
+                 --holders"
+            )));
+        }
+        Ok((k, holders))
+    }
+}
+
+/// The parts of a change beside its operation and key, for those who approve one.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct ChangeArgs {
+    /// What the key will be, for keys.create
+    #[arg(long, value_name = "SUITE", value_parser = suites::parse)]
+    suite: Option<Suite>,
+    #[command(flatten)]
+    holders: HoldersArgs,
+    /// The node whose share is lost, for keys.recover
+    #[arg(long, value_name = "NODE")]
+    node: Option<u16>,
+}
+
+impl ChangeArgs {
+    /// The ceremony that the operation holds, if it holds one.
+    pub(crate) fn change(
+        &self,
+        operation: Operation,
+        key: KeyRef,
+        group: impl FnOnce() -> Result<GroupFile, Failure>,
+    ) -> Result<Option<KeyChange>, Failure> {
+        let missing = |what: &str| Failure::Usage(format!("{operation} needs {what}, as theta keys is given it"));
+        let KeyRef { name: key, version } = key;
+        if version != 0 && matches!(operation, Operation::KeysCreate | Operation::KeysRotate) {
+            return Err(Failure::Usage(format!("{operation} is of a key, not of a version: leave out @{version}")));
+        }
+        Ok(Some(match operation {
+            Operation::KeysCreate => {
+                let suite = self.suite.ok_or_else(|| missing("--suite"))?;
+                let (k, holders) = self.holders.resolve(&group()?)?;
+                KeyChange::Create { key, suite, k, holders }
+            }
+            Operation::KeysRotate => KeyChange::Rotate { key },
+            Operation::KeysRefresh => KeyChange::Refresh { key, version },
+            Operation::KeysReshare => {
+                if !self.holders.is_given() {
+                    return Err(missing("--threshold or --holders"));
+                }
+                let (k, holders) = self.holders.resolve(&group()?)?;
+                KeyChange::Reshare { key, version, k, holders }
+            }
+            Operation::KeysRecover => {
+                KeyChange::Recover { key, version, node: self.node.ok_or_else(|| missing("--node"))? }
+            }
+            _ => return Ok(None),
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_named_with_an_at() {
+        let key: KeyRef = "files@2".parse().unwrap();
+        assert_eq!((key.name.as_str(), key.version, key.to_string().as_str()), ("files", 2, "files@2"));
+        assert_eq!("files".parse::<KeyRef>().unwrap().to_string(), "files");
+        for bad in ["", "files@", "files@0", "files@x", "@1", "../x"] {
+            assert!(bad.parse::<KeyRef>().is_err(), "{bad}");
+        }
+    }
+}

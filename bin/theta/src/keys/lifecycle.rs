@@ -1,0 +1,165 @@
+//! `theta keys create`, `rotate`, `refresh`, `reshare`, `recover`: ceremonies that the nodes hold among themselves.
+
+use clap::Args;
+use theta_client::KeyChange;
+
+use super::{
+    ceremony::{CeremonyArgs, Held, hold, report},
+    change::{HoldersArgs, KeyRef},
+};
+use crate::{
+    exit::Failure,
+    group::plan::{self, KeySpec},
+    output::Output,
+};
+
+/// Options of `theta keys create`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  theta keys create release=frost-ed25519
+  theta keys create vault=sg02-p256 beacon-2=cks05-bls04-min-sig
+  theta keys create board=bls04-bls12381-min-pk --threshold 3 --holders 1,2,4,5
+
+The nodes make the key among themselves (distributed key generation): nobody ever has it whole, not for a moment. A node that \
+cheats is left out and named, with evidence that anybody can check. All holders should be up; it takes more than k of \
+them. theta suites lists what there is; RSA keys take a dealer: theta keys deal.")]
+pub(crate) struct CreateArgs {
+    /// Keys to make, each a SUITE or NAME=SUITE
+    #[arg(value_name = "NAME=SUITE", required = true)]
+    keys: Vec<KeySpec>,
+    #[command(flatten)]
+    holders: HoldersArgs,
+    #[command(flatten)]
+    ceremony: CeremonyArgs,
+}
+
+/// Options of `theta keys rotate`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  theta keys rotate files
+  theta encrypt new.txt --key files            to the new version
+  theta decrypt old.txt.theta                  the old version goes on decrypting what was encrypted to it
+  theta keys disable files@1                   until it is disabled
+
+The next version of the key is made as theta keys create makes one, with the same suite, threshold and holders. It has \
+another public key; older versions sign no more.")]
+pub(crate) struct RotateArgs {
+    /// The key
+    key: KeyRef,
+    #[command(flatten)]
+    ceremony: CeremonyArgs,
+}
+
+/// Options of `theta keys refresh`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  theta keys refresh files
+  theta keys refresh files@1      an older version
+
+The holders get new shares of the same secret and destroy the old ones; the public key stays. Whoever stole fewer than k shares \
+before has nothing after it, and shares in old backups are worthless. Requests go on meanwhile.")]
+pub(crate) struct RefreshArgs {
+    /// The key, or a version of it
+    key: KeyRef,
+    #[command(flatten)]
+    ceremony: CeremonyArgs,
+}
+
+/// Options of `theta keys reshare`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  theta keys reshare files --threshold 3
+  theta keys reshare files --threshold 2 --holders 2,3,4     node 1 leaves
+
+The shares pass to these holders with this threshold; the public key stays. k of the old holders and the new ones take part. Old \
+shares are destroyed: as many as the old threshold of them must not be kept by anybody.")]
+pub(crate) struct ReshareArgs {
+    /// The key, or a version of it
+    key: KeyRef,
+    #[command(flatten)]
+    holders: HoldersArgs,
+    #[command(flatten)]
+    ceremony: CeremonyArgs,
+}
+
+/// Options of `theta keys recover`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  theta keys recover files --node 3
+
+The others give the node its share back, which it alone learns; theirs stay as they are.")]
+pub(crate) struct RecoverArgs {
+    /// The key, or a version of it
+    key: KeyRef,
+    /// The node that lost its share
+    #[arg(long, value_name = "NODE")]
+    node: u16,
+    #[command(flatten)]
+    ceremony: CeremonyArgs,
+}
+
+/// `theta keys create`.
+pub(super) fn create(args: &CreateArgs, output: Output) -> Result<(), Failure> {
+    plan::check_names(&args.keys)?;
+    let session = args.ceremony.open()?;
+    let (k, holders) = args.holders.resolve(session.client().group())?;
+    let mut made: Vec<Held> = Vec::new();
+    for key in &args.keys {
+        let (name, suite, holders) = (key.key_name().clone(), key.suite(), holders.clone());
+        let change = KeyChange::Create { key: name, suite, k, holders };
+        match hold(&args.ceremony, &session, change) {
+            Ok(held) => made.push(held),
+            Err(failure) => {
+                // What was made before stays made.
+                report(&made, output)?;
+                return Err(failure);
+            }
+        }
+    }
+    report(&made, output)
+}
+
+/// `theta keys rotate`.
+pub(super) fn rotate(args: &RotateArgs, output: Output) -> Result<(), Failure> {
+    let KeyRef { name: key, version } = args.key.clone();
+    if version != 0 {
+        return Err(Failure::Usage(format!("a key is rotated, not a version of it: leave out @{version}")));
+    }
+    single(&args.ceremony, KeyChange::Rotate { key }, output)
+}
+
+/// `theta keys refresh`.
+pub(super) fn refresh(args: &RefreshArgs, output: Output) -> Result<(), Failure> {
+    let KeyRef { name: key, version } = args.key.clone();
+    single(&args.ceremony, KeyChange::Refresh { key, version }, output)
+}
+
+/// `theta keys reshare`.
+pub(super) fn reshare(args: &ReshareArgs, output: Output) -> Result<(), Failure> {
+    if !args.holders.is_given() {
+        return Err(Failure::Usage(
+            "say what is to change: --threshold, --holders or both; theta keys refresh changes the shares alone"
+                .to_owned(),
+        ));
+    }
+    let session = args.ceremony.open()?;
+    let (k, holders) = args.holders.resolve(session.client().group())?;
+    let KeyRef { name: key, version } = args.key.clone();
+    report(&[hold(&args.ceremony, &session, KeyChange::Reshare { key, version, k, holders })?], output)
+}
+
+/// `theta keys recover`.
+pub(super) fn recover(args: &RecoverArgs, output: Output) -> Result<(), Failure> {
+    let KeyRef { name: key, version } = args.key.clone();
+    single(&args.ceremony, KeyChange::Recover { key, version, node: args.node }, output)
+}
+
+fn single(args: &CeremonyArgs, change: KeyChange, output: Output) -> Result<(), Failure> {
+    let session = args.open()?;
+    report(&[hold(args, &session, change)?], output)
+}

@@ -1,0 +1,98 @@
+//! The keys as the nodes have them now: versions, states, epochs, holders.
+
+use serde::Serialize;
+use theta_client::ListedKey;
+use theta_network::PeerId;
+
+use crate::{
+    connect::{self, ClientArgs},
+    exit::{self, Failure},
+    output::{self, Output, Table},
+};
+
+/// One version of a key, as some nodes describe it.
+#[derive(Serialize)]
+struct LiveKey {
+    name: String,
+    version: u32,
+    state: String,
+    primary: bool,
+    epoch: u64,
+    suite: String,
+    purpose: String,
+    threshold: u32,
+    holders: Vec<u32>,
+    key_id: String,
+    public_key: String,
+    /// Who says so.
+    nodes: Vec<u16>,
+    /// Who of them has its share.
+    shares_at: Vec<u16>,
+}
+
+impl From<ListedKey> for LiveKey {
+    fn from(ListedKey { info, nodes, held }: ListedKey) -> Self {
+        let numbers = |nodes: &[PeerId]| nodes.iter().map(|node| node.get()).collect();
+        Self {
+            name: info.name,
+            version: info.version,
+            state: info.state,
+            primary: info.primary,
+            epoch: info.epoch,
+            suite: info.suite,
+            purpose: info.purpose,
+            threshold: info.threshold,
+            holders: info.holders,
+            key_id: hex::encode(&info.key_id),
+            public_key: hex::encode(&info.public_key),
+            nodes: numbers(&nodes),
+            shares_at: numbers(&held),
+        }
+    }
+}
+
+impl LiveKey {
+    fn cells(&self) -> [String; 8] {
+        let holders: Vec<String> = self.holders.iter().map(ToString::to_string).collect();
+        let mark = if self.primary { "" } else { " (older)" };
+        [
+            format!("{}@{}{mark}", self.name, self.version),
+            self.state.clone(),
+            self.epoch.to_string(),
+            self.suite.clone(),
+            format!("{} of {}", self.threshold, self.holders.len()),
+            holders.join(", "),
+            self.key_id.get(..8).unwrap_or_default().to_owned(),
+            connect::nodes(&self.nodes),
+        ]
+    }
+}
+
+/// Asks the nodes for their keys, or for the versions of one.
+pub(super) fn show(args: &ClientArgs, name: Option<&str>, output: Output) -> Result<(), Failure> {
+    let session = args.open()?;
+    let (listed, problems) = session.block_on(session.client().list_keys());
+    for problem in &problems {
+        output::diagnostic("warning", &exit::tidy(&problem.to_string()));
+    }
+    if problems.len() == session.client().group().nodes().len() {
+        return Err(Failure::NoAnswer("no node lists its keys; theta status shows who is up".to_owned()));
+    }
+    let mut keys: Vec<LiveKey> = listed.into_iter().map(LiveKey::from).collect();
+    if let Some(name) = name {
+        let known: Vec<String> = keys.iter().filter(|key| key.primary).map(|key| key.name.clone()).collect();
+        keys.retain(|key| key.name == name);
+        if keys.is_empty() {
+            return Err(Failure::Usage(format!("the nodes have no key {name:?}; they have: {}", known.join(", "))));
+        }
+    }
+    keys.sort_by(|a, b| (&a.name, a.version, &a.nodes).cmp(&(&b.name, b.version, &b.nodes)));
+    output.result(&keys, |out| {
+        let mut table =
+            Table::new(&["key", "state", "epoch", "suite", "takes", "holders", "key id", "according to"], &[2]);
+        for key in &keys {
+            table.row(key.cells());
+        }
+        table.write(out)
+    })
+}

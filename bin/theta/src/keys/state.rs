@@ -1,0 +1,112 @@
+//! `theta keys enable`, `disable`, `destroy`.
+
+use std::{
+    io::{self, BufRead, IsTerminal},
+    path::Path,
+};
+
+use clap::Args;
+use serde::Serialize;
+use theta_client::State;
+
+use super::change::KeyRef;
+use crate::{
+    access::ApprovalFiles,
+    connect::{self, ClientArgs},
+    exit::Failure,
+    output::{self, GOOD, Output},
+};
+
+/// Options of `theta keys enable` and `theta keys disable`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  theta keys disable release        nobody signs with it until it is enabled again
+  theta keys disable files@1        one version
+  theta keys enable release")]
+pub(crate) struct StateArgs {
+    /// The key, or a version of it
+    key: KeyRef,
+    #[command(flatten)]
+    approvals: ApprovalFiles,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+/// Options of `theta keys destroy`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  theta keys destroy old-release
+  theta keys destroy files@1 --yes
+
+Every node that is asked destroys its shares, and keeps the public part as a tombstone; the name is never used again. It \
+cannot be undone, and a node that is down keeps its share until it is asked again: this says which. Shares in backups stay \
+where they are: destroy those, too.")]
+pub(crate) struct DestroyArgs {
+    #[command(flatten)]
+    state: StateArgs,
+    /// Destroy without being asked
+    #[arg(long)]
+    yes: bool,
+}
+
+#[derive(Serialize)]
+struct Changed {
+    key: String,
+    state: &'static str,
+    nodes: Vec<u16>,
+    missing: Vec<u16>,
+}
+
+/// `theta keys enable`.
+pub(super) fn enable(args: &StateArgs, output: Output) -> Result<(), Failure> {
+    change(args, State::Active, output)
+}
+
+/// `theta keys disable`.
+pub(super) fn disable(args: &StateArgs, output: Output) -> Result<(), Failure> {
+    change(args, State::Disabled, output)
+}
+
+/// `theta keys destroy`.
+pub(super) fn destroy(args: &DestroyArgs, output: Output) -> Result<(), Failure> {
+    if !args.yes {
+        confirm(&args.state.key)?;
+    }
+    change(&args.state, State::Destroyed, output)
+}
+
+/// Nobody destroys a key by accident: a person types its name, a program says so.
+fn confirm(key: &KeyRef) -> Result<(), Failure> {
+    if !io::stdin().is_terminal() {
+        return Err(Failure::Usage(format!("{key} would be destroyed for ever: add --yes if this is meant")));
+    }
+    output::note(format_args!("{key} will be destroyed for ever. Type its name to go on:"));
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer).map_err(|error| Failure::reading(Path::new("standard input"), &error))?;
+    if answer.trim() == key.to_string() { Ok(()) } else { Err(Failure::Failed(format!("{key} is left as it is"))) }
+}
+
+fn change(args: &StateArgs, state: State, output: Output) -> Result<(), Failure> {
+    let session = args.client.open_signed(&args.approvals, args.client.timeout())?;
+    let KeyRef { name, version } = &args.key;
+    let changed = session.block_on(session.client().change_state(name.as_str(), *version, state))?;
+    for problem in &changed.problems {
+        output::diagnostic("warning", &crate::exit::tidy(&problem.to_string()));
+    }
+    let report = Changed {
+        key: args.key.to_string(),
+        state: state.name(),
+        nodes: changed.nodes.iter().map(|node| node.get()).collect(),
+        missing: changed.problems.iter().map(|problem| problem.node.get()).collect(),
+    };
+    output.result(&report, |out| {
+        let (key, state, nodes) = (&report.key, report.state, connect::nodes(&report.nodes));
+        writeln!(out, "{GOOD}ok{GOOD:#} {key} is {state} at {nodes}")?;
+        if report.missing.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "ask again when {} can be reached", connect::nodes(&report.missing))
+    })
+}

@@ -1,0 +1,113 @@
+//! `theta policy`: what a policy file says, before a node is asked.
+
+mod explain;
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use theta_policy::{Digest, Policy};
+
+use crate::{
+    exit::Failure,
+    files::Source,
+    output::{BAD, GOOD, Output},
+};
+
+/// See [`crate::cli`].
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyCommand {
+    /// Check policy files, and whether they are the same
+    Check(CheckArgs),
+    /// Say how a policy would decide about a request, and what each rule says to it
+    Explain(Box<explain::ExplainArgs>),
+}
+
+/// Options of `theta policy check`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  theta policy check theta-group/node-1/policy.toml
+  theta policy check theta-group/node-*/policy.toml     every node decides by its own copy: are they the same?
+
+Exit code 0 if all files are policies, 2 if one is not: the message names the line and what to write instead.
+A running node takes a changed file by itself within a second or two; one with a mistake leaves the old policy in force.")]
+pub(crate) struct CheckArgs {
+    /// Policy files
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+}
+
+#[derive(Serialize)]
+struct Checked {
+    file: PathBuf,
+    digest: Digest,
+    rules: Vec<String>,
+    signing_rules: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Verdict {
+    same: bool,
+    files: Vec<Checked>,
+}
+
+impl PolicyCommand {
+    /// Does it.
+    pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
+        match self {
+            Self::Check(args) => check(&args, output),
+            Self::Explain(args) => explain::explain(&args, output),
+        }
+    }
+}
+
+/// Reads a policy file.
+pub(crate) fn read(path: &Path) -> Result<Policy, Failure> {
+    let source = Source::open(path)?;
+    let name = source.name.display().to_string();
+    let bytes = source.read_all(theta_policy::MOST_FILE, "this is not a policy")?;
+    let text = String::from_utf8(bytes).map_err(|_| Failure::Usage(format!("{name} is not a text file")))?;
+    Policy::parse(&text, &name).map_err(|error| Failure::Usage(error.to_string()))
+}
+
+fn check(args: &CheckArgs, output: Output) -> Result<(), Failure> {
+    let names = |names: &mut dyn Iterator<Item = &theta_policy::Name>| names.map(ToString::to_string).collect();
+    let checked = args.files.iter().map(|file| {
+        let policy = read(file)?;
+        let (rules, signing_rules) = (names(&mut policy.rules()), names(&mut policy.signing_rules()));
+        Ok(Checked { file: file.clone(), digest: policy.digest(), rules, signing_rules })
+    });
+    let files = checked.collect::<Result<Vec<_>, Failure>>()?;
+    let same = files.iter().zip(files.iter().skip(1)).all(|(one, next)| one.digest == next.digest);
+    let verdict = Verdict { same, files };
+    output.result(&verdict, |out| {
+        for Checked { file, digest, rules, signing_rules } in &verdict.files {
+            let file = file.display();
+            writeln!(
+                out,
+                "{GOOD}ok{GOOD:#} {file}: {}, {}",
+                count(rules, "rule"),
+                count(signing_rules, "signing rule")
+            )?;
+            writeln!(out, "   sha256 {digest}")?;
+            if rules.is_empty() {
+                writeln!(out, "   {BAD}it allows nothing{BAD:#}: add an [[rule]]")?;
+            }
+        }
+        match verdict.files.len() {
+            1 => Ok(()),
+            many if verdict.same => writeln!(out, "all {many} are the same"),
+            _ => {
+                writeln!(out, "{BAD}they differ{BAD:#}: nodes that decide differently may refuse what the others allow")
+            }
+        }
+    })
+}
+
+fn count(names: &[String], what: &str) -> String {
+    match names.len() {
+        1 => format!("1 {what}"),
+        many => format!("{many} {what}s"),
+    }
+}

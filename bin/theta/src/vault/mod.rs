@@ -1,0 +1,115 @@
+//! The store of a stopped node: its keys, its audit log, its backups.
+
+mod backup;
+mod check;
+mod confirm;
+mod restore;
+mod sealing;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use rand_core::Rng;
+use theta_groups::Secret;
+use theta_service::{
+    NodeConfig,
+    config::{Sealing, StoreOpenError},
+};
+use theta_store::{Store, StoreError};
+
+pub(crate) use self::{
+    backup::{BackupArgs, backup},
+    check::{CheckArgs, check},
+    confirm::{ConfirmArgs, confirm},
+    restore::{RestoreArgs, restore},
+    sealing::{SEALING_HELP, SealWord},
+};
+use crate::{exit::Failure, files::write_new};
+
+/// A node that does not run.
+#[derive(Debug, Args)]
+pub(crate) struct StoppedNode {
+    /// The directory of a node that does not run, with node.toml in it
+    #[arg(long, value_name = "DIR")]
+    dir: PathBuf,
+}
+
+impl StoppedNode {
+    /// Its configuration.
+    pub(crate) fn config(&self) -> Result<NodeConfig, Failure> {
+        config(&self.dir)
+    }
+
+    /// Its store, which only one process may have open.
+    pub(crate) fn open(&self) -> Result<Store, Failure> {
+        open(&self.config()?)
+    }
+}
+
+/// The configuration in a node's directory.
+pub(crate) fn config(dir: &std::path::Path) -> Result<NodeConfig, Failure> {
+    let file = dir.join("node.toml");
+    if !file.is_file() {
+        return Err(Failure::Usage(format!(
+            "cannot read {}: no such file; name the directory of one node, such as theta-group/node-1",
+            file.display()
+        )));
+    }
+    NodeConfig::load(&file).map_err(|error| Failure::Usage(error.to_string()))
+}
+
+/// Opens the store that the configuration names.
+pub(crate) fn open(config: &NodeConfig) -> Result<Store, Failure> {
+    config.store.open().map_err(Failure::from)
+}
+
+/// Makes a new store where the configuration says, and the key file that seals it if that is missing.
+pub(crate) fn create(config: &NodeConfig) -> Result<Store, Failure> {
+    make_key_file(&config.store.sealing)?;
+    config.store.create().map_err(Failure::from)
+}
+
+/// Makes the key file of a sealing that names one which is not there.
+fn make_key_file(sealing: &Sealing) -> Result<(), Failure> {
+    let Sealing::File(path) = sealing else { return Ok(()) };
+    if path.exists() {
+        return Ok(());
+    }
+    let mut key = Secret::new([0_u8; 32]);
+    crate::random::generator()?.fill_bytes(key.expose_mut());
+    let mut text = Secret::new([b'\n'; 65]);
+    if let Some((_, digits)) = text.expose_mut().split_last_mut() {
+        hex::encode_to_slice(key.expose(), digits).map_err(Failure::internal)?;
+    }
+    write_new(path, text.expose(), true)
+}
+
+impl From<StoreOpenError> for Failure {
+    fn from(error: StoreOpenError) -> Self {
+        match error {
+            StoreOpenError::Store(error) => error.into(),
+            error => Self::Usage(error.to_string()),
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let text = error.to_string();
+        match error {
+            StoreError::Locked(_) => {
+                Self::Usage(format!("{text}: stop the node first, or ask it while it runs with --node"))
+            }
+            StoreError::Missing(_)
+            | StoreError::Exists(_)
+            | StoreError::Unfinished(_)
+            | StoreError::NotAStore(_)
+            | StoreError::FileMode { .. }
+            | StoreError::FolderMode { .. }
+            | StoreError::Format { .. }
+            | StoreError::WrongKey(_)
+            | StoreError::OtherKind { .. } => Self::Usage(text),
+            _ => Self::Failed(text),
+        }
+    }
+}

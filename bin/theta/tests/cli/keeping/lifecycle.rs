@@ -1,0 +1,188 @@
+//! The life of keys at real nodes: made without a dealer, renewed, moved, recovered, switched off, destroyed.
+
+use std::{fs, thread, time::Duration};
+
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+use theta_custody::{DealtKey, import_dealt};
+use theta_rounds::PartyId;
+use theta_schemes::{
+    Suite,
+    keys::{KeyName, deal_any},
+};
+use theta_sharing::Threshold;
+use theta_store::{SealingKey, Store};
+
+use crate::harness::{Group, theta_with_stdin};
+
+const TEXT: &[u8] = b"The secret of a key that nobody ever held.\n";
+
+fn sealed(group: &Group, key: &str) -> Vec<u8> {
+    theta_with_stdin(group.path(), &["encrypt", "-", "--key", key], TEXT).ok().stdout
+}
+
+#[track_caller]
+fn opens(group: &Group, sealed: &[u8]) {
+    assert_eq!(theta_with_stdin(group.path(), &["decrypt", "-"], sealed).ok().stdout, TEXT);
+}
+
+#[test]
+fn a_key_lives_and_dies() {
+    let mut group = Group::made_with(&["--no-keys"]);
+    group.start_all();
+    group.theta(&["encrypt", "x", "--key", "vault"]).fails(2, &["no key named \"vault\""]);
+    let made = group.theta(&["keys", "create", "vault=sg02-ristretto255", "seal=frost-ed25519", "--json"]).ok().json();
+    assert_eq!((&made[0]["aim"], &made[0]["version"], &made[0]["epoch"]), (&"create".into(), &1.into(), &0.into()));
+    assert!(made[0]["agreed"].as_array().unwrap().len() >= 2 && made[1]["key"] == "seal", "{made}");
+    group.theta(&["keys", "create", "vault=sg02-ristretto255"]).fails(1, &["vault", "exist"]);
+
+    let old = sealed(&group, "vault");
+    opens(&group, &old);
+    let public = group.read("theta-group/client/keys/vault.pub");
+    let refreshed = group.theta(&["keys", "refresh", "vault", "--json"]).ok().json();
+    assert_eq!((&refreshed[0]["aim"], &refreshed[0]["epoch"]), (&"refresh".into(), &1.into()));
+    opens(&group, &old);
+    let text = group.theta(&["keys", "list", "--live"]).ok().text();
+    assert!(text.contains("vault") && text.contains("active") && text.contains("1, 2, 3, 4"), "{text}");
+
+    let rotated = group.theta(&["keys", "rotate", "vault", "--json"]).ok().json();
+    assert_eq!((&rotated[0]["version"], &rotated[0]["epoch"]), (&2.into(), &0.into()));
+    assert_ne!(group.read("theta-group/client/keys/vault.pub"), public, "a new version is a new public key");
+    let new = sealed(&group, "vault");
+    opens(&group, &new);
+    opens(&group, &old);
+
+    let moved =
+        group.theta(&["keys", "reshare", "vault", "--threshold", "3", "--holders", "2,3,4", "--json"]).ok().json();
+    assert_eq!((&moved[0]["aim"], &moved[0]["version"]), (&"reshare".into(), &2.into()));
+    group.kill(1);
+    opens(&group, &new);
+    group.start(1);
+    group.await_up(1);
+
+    group.theta(&["keys", "disable", "vault"]).ok();
+    let file = group.file("new.theta", &new);
+    group.theta(&["decrypt", &file, "-o", "-"]).fails(1, &["disabled", "enable"]);
+    group.theta(&["keys", "enable", "vault"]).ok();
+    opens(&group, &new);
+    group.theta(&["keys", "destroy", "vault"]).fails(2, &["for ever", "--yes"]);
+    let gone = group.theta(&["keys", "destroy", "vault", "--yes", "--json"]).ok().json();
+    assert_eq!((&gone["state"], gone["nodes"].as_array().unwrap().len()), (&"destroyed".into(), 4));
+    group.theta(&["decrypt", &file, "-o", "-"]).fails(1, &["destroyed"]);
+    group.theta(&["keys", "create", "vault=sg02-ristretto255"]).fails(1, &["vault", "exist"]);
+    let name = group.file("message", "the other key lives");
+    group.theta(&["sign", &name, "--key", "seal"]).ok();
+    group.theta(&["verify", &name, "message.sig", "--key", "seal"]).ok();
+}
+
+/// Deals a key of which one node has lost its share, into the stores of nodes that do not run.
+fn deal_with_a_loss(group: &Group, name: &str, lost: u16) {
+    let name: KeyName = name.parse().unwrap();
+    let mut rng = ChaCha20Rng::from_seed([7; 32]);
+    let (public, shares) = deal_any(Suite::Sg02Ristretto255, Threshold::new(2, 4).unwrap(), &mut rng);
+    let holders: Vec<PartyId> = (1..=4).map(|node| PartyId::try_from(node).unwrap()).collect();
+    for (node, share) in (1..).zip(&shares) {
+        let dir = group.node_dir(node);
+        let key = SealingKey::from_file(&dir.join("store.key")).unwrap();
+        let store = Store::open(&dir.join("theta.redb"), &key).unwrap();
+        let share = Some(share).filter(|_| node != lost);
+        import_dealt(&store, &DealtKey { name: &name, public: &public, share, holders: &holders, created: 0 }).unwrap();
+    }
+    let file = group.path().join(format!("theta-group/client/keys/{name}.pub"));
+    fs::write(file, public.to_text(&name)).unwrap();
+}
+
+#[test]
+fn a_lost_share_is_recovered() {
+    let mut group = Group::made_with(&["--no-keys"]);
+    deal_with_a_loss(&group, "vault", 3);
+    group.start_all();
+    let sealed = sealed(&group, "vault");
+    opens(&group, &sealed);
+    let recovered = group.theta(&["keys", "recover", "vault", "--node", "3", "--json"]).ok().json();
+    assert_eq!((&recovered[0]["aim"], &recovered[0]["epoch"]), (&"recover".into(), &0.into()));
+    // Now node 3 is one of two.
+    group.kill(1);
+    group.kill(2);
+    opens(&group, &sealed);
+}
+
+#[test]
+fn a_node_that_is_killed_in_a_ceremony_comes_back_and_takes_part() {
+    let mut group = Group::made_with(&["--no-keys", "--nodes", "5", "--threshold", "2"]);
+    group.start_all();
+    let path = group.path().to_owned();
+    let ceremony = thread::spawn(move || {
+        crate::harness::theta_in(&path, &["keys", "create", "vault=sg02-ristretto255", "--json", "--timeout", "60s"])
+    });
+    thread::sleep(Duration::from_millis(40));
+    group.kill(2);
+    thread::sleep(Duration::from_millis(300));
+    group.start(2);
+    group.await_up(2);
+    ceremony.join().unwrap().ok();
+    let sealed = sealed(&group, "vault");
+    opens(&group, &sealed);
+    // Whatever it missed it hears from the others.
+    for node in [1, 3, 4] {
+        group.kill(node);
+    }
+    let file = group.file("x.theta", &sealed);
+    let mut last = String::new();
+    for _ in 0..60 {
+        let run = group.theta(&["decrypt", &file, "-o", "x.out", "--timeout", "2s"]);
+        if run.code == 0 {
+            return assert_eq!(group.read("x.out"), TEXT);
+        }
+        last = run.stderr;
+        thread::sleep(Duration::from_millis(500));
+    }
+    panic!("node 2 never got its share: {last}\n{}", group.log(2));
+}
+
+#[test]
+fn a_backup_is_checked_restored_and_works() {
+    let mut group = Group::made();
+    group.file("backup.key", "0a".repeat(32));
+    group
+        .theta(&["keys", "backup", "--dir", "theta-group/node-1", "--seal", "file:backup.key", "-o", "b"])
+        .fails(2, &["backup.key", "chmod 600"]);
+    private(&group, "backup.key");
+    let backup = ["keys", "backup", "--dir", "theta-group/node-1", "--seal", "file:backup.key", "-o", "b", "--json"];
+    assert_eq!(group.theta(&backup).ok().json()["keys"], 7);
+    let check = |file: &str, seal: &str| group.theta(&["keys", "check-backup", file, "--seal", seal]);
+    let text = check("b", "file:backup.key").ok().text();
+    assert!(text.contains("7 shares fit their keys") && text.contains("frost-ed25519"), "{text}");
+    group.file("other.key", "0b".repeat(32));
+    private(&group, "other.key");
+    check("b", "file:other.key").fails(2, &["does not open"]);
+    let mut bad = group.read("b");
+    let middle = bad.len() / 2;
+    bad[middle] ^= 1;
+    group.file("bad", bad);
+    check("bad", "file:backup.key").fails(1, &[]);
+
+    let old = group.node_dir(1).join("theta.redb");
+    let restore = |more: &[&str]| {
+        let fixed = ["keys", "restore", "b", "--dir", "theta-group/node-1", "--seal", "file:backup.key"];
+        group.theta(&[&fixed[..], more].concat())
+    };
+    restore(&[]).fails(2, &["--refuse-days-before", "--refuse-other-slots", "since the backup"]);
+    let floors = ["--refuse-days-before", "tomorrow", "--refuse-slots", "sign/heights=7", "--refuse-other-slots", "0"];
+    restore(&floors).fails(2, &["theta.redb", "exists already"]);
+    fs::remove_file(&old).unwrap();
+    let restored = restore(&[&floors[..], &["--json"]].concat()).ok().json();
+    assert!(restored["keys"] == 7 && restored["restored_from"] != restored["id"], "{restored}");
+
+    group.start_all();
+    group.kill(3);
+    group.kill(4);
+    let file = group.file("message", "by node 2 and the restored node 1");
+    group.theta(&["sign", &file]).ok();
+    group.theta(&["verify", &file, "message.sig"]).ok();
+}
+
+fn private(group: &Group, name: &str) {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(group.path().join(name), fs::Permissions::from_mode(0o600)).unwrap();
+}

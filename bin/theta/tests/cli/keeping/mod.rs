@@ -1,0 +1,6 @@
+//! Keeping keys: their lives, who may use them, what seals them, what is on record.
+
+mod lifecycle;
+mod policy;
+mod rules;
+mod sealing;

@@ -1,0 +1,143 @@
+//! Policies at real nodes: what they refuse, and how that is said; approvals; audit logs.
+
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
+
+use crate::harness::{Group, Run};
+
+/// Rules that come before those of the group's own policy.
+fn begin_policy_with(group: &Group, rules: &str) {
+    for node in 1..=4 {
+        let file = group.node_dir(node).join("policy.toml");
+        let text = fs::read_to_string(&file).unwrap();
+        let (head, rest) = text.split_once("[[rule]]").unwrap();
+        fs::write(&file, format!("{head}{rules}\n[[rule]]{rest}")).unwrap();
+    }
+}
+
+/// Repeats a command until it ends with this code: running nodes take a changed policy within a second or two.
+fn until(code: i32, command: impl Fn() -> Run) -> Run {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        let run = command();
+        if run.code == code {
+            return run;
+        }
+        assert!(Instant::now() < deadline, "{run:?}");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+#[test]
+fn a_refusal_names_the_rule_and_a_changed_policy_is_taken_while_nodes_run() {
+    let group = Group::started();
+    let name = group.file("message", "x");
+    let sign = || group.theta(&["sign", &name, "-o", "message.sig"]);
+    sign().ok();
+    begin_policy_with(
+        &group,
+        "[[rule]]\nname = \"freeze\"\neffect = \"deny\"\nclients = [\"*\"]\nkeys = [\"sign\"]\noperations = [\"sign\"]\n",
+    );
+    until(1, sign).fails(1, &["freeze"]);
+    group.theta(&["sign", &name, "--key", "sign-ed25519", "-o", "other.sig"]).ok();
+    // A file with a mistake leaves the rules as they are.
+    for node in 1..=4 {
+        fs::write(group.node_dir(node).join("policy.toml"), "format = 1\n[[rule]]\n").unwrap();
+    }
+    std::thread::sleep(Duration::from_secs(3));
+    sign().fails(1, &["freeze"]);
+    group.theta(&["sign", &name, "--key", "sign-ed25519", "-o", "other.sig"]).ok();
+}
+
+#[test]
+fn approvals_open_what_takes_two() {
+    let group = Group::made();
+    let approvers: String =
+        ["ann", "ben"].map(|name| group.theta(&["approver", "new", "--name", name]).ok().text()).concat();
+    begin_policy_with(
+        &group,
+        &format!(
+            "{approvers}\n[[rule]]\nname = \"takes-two\"\neffect = \"allow\"\nclients = [\"client\"]\nkeys = [\"*\"]\n\
+             operations = [\"sign\", \"keys.refresh\"]\napprovals = {{ of = [\"ann\", \"ben\"], need = 2 }}\n"
+        ),
+    );
+    let mut group = group;
+    group.start_all();
+    let name = group.file("message", "it takes two");
+    group.theta(&["sign", &name]).fails(1, &["takes-two", "2 approvals"]);
+    for who in ["ann", "ben"] {
+        let key = format!("{who}.key");
+        let to = format!("{who}.approval");
+        let approve = ["approve", "--as", &key, "--operation", "sign", "--key", "sign", "--message", &name, "--yes"];
+        group.theta(&[&approve[..], &["-o", &to]].concat()).ok();
+        let to = format!("{who}.refresh");
+        let approve = ["approve", "--as", &key, "--operation", "keys.refresh", "--key", "files", "--yes", "-o", &to];
+        group.theta(&approve).ok();
+    }
+    group.theta(&["sign", &name, "--approval", "ann.approval"]).fails(1, &["takes-two", "ann"]);
+    group.theta(&["sign", &name, "--approval", "ann.approval", "--approval", "ben.approval"]).ok();
+    group.theta(&["verify", &name, "message.sig"]).ok();
+    let other = group.file("other", "not approved");
+    group.theta(&["sign", &other, "--approval", "ann.approval", "--approval", "ben.approval"]).fails(1, &["takes-two"]);
+    group.theta(&["keys", "refresh", "files"]).fails(1, &["takes-two"]);
+    group.theta(&["keys", "refresh", "files", "--approval", "ann.refresh", "--approval", "ben.refresh"]).ok();
+}
+
+#[test]
+fn a_token_is_a_client() {
+    let group = Group::made();
+    let lines = group.theta(&["token", "new", "--name", "watcher"]).ok().text();
+    let rule = "[[rule]]\nname = \"watching\"\neffect = \"allow\"\nclients = [\"watcher\"]\nkeys = [\"*\"]\n\
+                operations = [\"status\", \"keys.list\"]\n";
+    begin_policy_with(&group, &format!("{lines}\n{rule}"));
+    let mut group = group;
+    group.start_all();
+    // A client directory with nothing but the group file and public keys.
+    let client = group.path().join("theta-group/client");
+    for file in ["client.crt", "client.key", "request.key"] {
+        fs::remove_file(client.join(file)).unwrap();
+    }
+    group.theta(&["status", "--token-file", "watcher.token"]).ok();
+    let name = group.file("message", "x");
+    group.theta(&["sign", &name, "--token-file", "watcher.token"]).fails(1, &["watcher may not sign", "no rule"]);
+    group.theta(&["sign", &name]).fails(1, &[]);
+}
+
+#[test]
+fn the_audit_log_is_whole_and_a_flipped_byte_is_found() {
+    let mut group = Group::started();
+    let name = group.file("message", "x");
+    group.theta(&["sign", &name]).ok();
+    group.theta(&["coin", "heads"]).ok();
+    let verdict = group.theta(&["audit", "verify", "--node", "1", "--json"]).ok().json();
+    assert!(verdict["whole"] == true && verdict["records"].as_u64().unwrap() >= 2, "{verdict}");
+    let checkpoint = verdict["checkpoint"].as_str().unwrap().to_owned();
+    let shown = group.theta(&["audit", "show", "--node", "1", "--operation", "sign"]).ok().text();
+    assert!(shown.contains("client-uses-keys") && shown.contains("allowed"), "{shown}");
+    group.theta(&["coin", "tails"]).ok();
+    group.theta(&["audit", "export", "--dir", "theta-group/node-1", "-o", "log"]).fails(2, &["in use", "--node"]);
+
+    group.kill(1);
+    group.theta(&["audit", "export", "--dir", "theta-group/node-1", "-o", "log"]).ok();
+    group.theta(&["audit", "verify", "log", "--checkpoint", &checkpoint]).ok();
+    let log = String::from_utf8(group.read("log")).unwrap();
+    let lines: Vec<&str> = log.lines().collect();
+    let cut = lines[..1].join("\n");
+    group.file("cut", cut);
+    group.theta(&["audit", "verify", "cut", "--checkpoint", &checkpoint]).fails(1, &["cut off"]);
+    group.file("gap", [lines[0], lines[2]].join("\n"));
+    group.theta(&["audit", "verify", "gap"]).fails(1, &["record 1", "missing"]);
+    group.file("altered", log.replacen("\"allowed\":true", "\"allowed\":false", 1));
+    let broken = group.theta(&["audit", "verify", "altered", "--json"]);
+    assert_eq!((broken.code, &broken.json()["whole"]), (1, &false.into()));
+    broken.fails(1, &["it was altered"]);
+
+    // In the store itself: nothing of it is believed.
+    let store = group.node_dir(1).join("theta.redb");
+    let mut bad = fs::read(&store).unwrap();
+    bad.iter_mut().skip(4096).step_by(509).filter(|byte| **byte != 0).for_each(|byte| *byte ^= 1);
+    fs::write(&store, bad).unwrap();
+    group.theta(&["audit", "verify", "--dir", "theta-group/node-1"]).fails(1, &[]);
+}

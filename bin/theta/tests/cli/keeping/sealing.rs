@@ -1,0 +1,52 @@
+//! What opens a node's store, and what does not.
+
+use std::fs;
+
+use crate::harness::{command, theta_in};
+
+#[test]
+fn a_store_opens_with_its_passphrase_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let init = |more: &[&str]| {
+        let fixed = ["group", "init", "--nodes", "2", "--threshold", "1", "--keys", "sign=frost-ed25519"];
+        theta_in(dir.path(), &[&fixed[..], more].concat())
+    };
+    fs::write(dir.path().join("passphrase"), "correct horse battery staple\n").unwrap();
+    init(&["--dir", "x", "--seal", "passphrase-file:none"]).fails(2, &["cannot read none"]);
+    init(&["--dir", "x", "--seal", "hsm:1"]).fails(2, &["hsm:1", "file:PATH"]);
+    private(dir.path(), "passphrase");
+    init(&["--seal", "passphrase-file:passphrase"]).ok();
+    let node = dir.path().join("theta-group/node-1");
+    assert!(!node.join("store.key").exists());
+    let show = || theta_in(dir.path(), &["audit", "verify", "--dir", "theta-group/node-1"]);
+    show().ok();
+    fs::write(dir.path().join("passphrase"), "another horse\n").unwrap();
+    show().fails(2, &["theta.redb", "does not open"]);
+    theta_in(dir.path(), &["node", "run", "--dir", "theta-group/node-1"]).fails(2, &["theta.redb", "does not open"]);
+}
+
+#[test]
+fn a_passphrase_may_come_from_the_environment() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = |passphrase: Option<&str>, arguments: &[&str]| {
+        let mut command = command();
+        command.args(arguments).current_dir(dir.path());
+        if let Some(passphrase) = passphrase {
+            command.env("THETA_TEST_SEAL", passphrase);
+        }
+        crate::harness::Run::from(command.output().unwrap())
+    };
+    let init = ["group", "init", "--nodes", "1", "--threshold", "1", "--keys", "coin=cks05-ristretto255", "--seal"];
+    let init = [&init[..], &["env:THETA_TEST_SEAL"]].concat();
+    run(None, &init).fails(2, &["THETA_TEST_SEAL", "not set"]);
+    run(Some("horse"), &init).ok();
+    let verify = ["audit", "verify", "--dir", "theta-group/node-1"];
+    run(Some("horse"), &verify).ok();
+    run(Some("mule"), &verify).fails(2, &["does not open"]);
+    run(None, &verify).fails(2, &["THETA_TEST_SEAL"]);
+}
+
+fn private(dir: &std::path::Path, file: &str) {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(dir.join(file), fs::Permissions::from_mode(0o600)).unwrap();
+}

@@ -1,0 +1,137 @@
+//! What a client shows besides the certificate of its connections: a token, its signature, other people's consents.
+
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use bytes::Bytes;
+use theta_policy::{Approval, Ask, Operation, RequestTerms, SignedRequest, SigningKey, Token, UnixTime, Validity};
+use theta_schemes::keys::KeyName;
+use tonic::{
+    Request,
+    metadata::{Ascii, MetadataValue},
+};
+
+use crate::{Client, ClientError};
+
+/// Clocks differ: a signed request was valid this long before it was made, in milliseconds.
+const BEFORE: u64 = 60_000;
+/// How long a signed request is valid, in milliseconds: long enough for nodes that are late.
+const AFTER: u64 = 300_000;
+/// What stands between a key's name and its version.
+const VERSION_MARK: char = '@';
+/// Stands before the version among the parameters of a request; the nodes have the same.
+const VERSION_DOMAIN: &[u8] = b"theta/version/v1\0";
+
+/// What goes with every request of a client, besides the certificate of its connections.
+#[derive(Debug, Default)]
+pub struct Credentials {
+    /// Sent to the nodes, over connections that nobody else can read.
+    pub token: Option<Token>,
+    /// Signs what is asked, request by request. It is then this key's owner who asks, whoever carries the request.
+    pub signer: Option<SigningKey>,
+    /// Consents to what is asked. Those that are for something else do no harm.
+    pub approvals: Vec<Approval>,
+}
+
+/// What goes with one request, the same to all nodes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Enclosed {
+    token: Option<MetadataValue<Ascii>>,
+    pub(crate) signed_request: Bytes,
+    pub(crate) approvals: Vec<Bytes>,
+}
+
+impl Enclosed {
+    /// A request to one node.
+    pub(crate) fn request<R>(&self, message: R, patience: Duration) -> Request<R> {
+        let mut request = Request::new(message);
+        request.set_timeout(patience);
+        if let Some(token) = &self.token {
+            request.metadata_mut().insert("authorization", token.clone());
+        }
+        request
+    }
+}
+
+/// A key as the caller names it: `NAME`, or `NAME@VERSION`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KeyRef {
+    pub(crate) name: KeyName,
+    version: Option<u32>,
+}
+
+impl KeyRef {
+    pub(crate) fn parse(text: &str) -> Result<Self, ClientError> {
+        let Some((name, digits)) = text.split_once(VERSION_MARK) else {
+            return Ok(Self { name: text.parse()?, version: None });
+        };
+        let version = digits.parse().ok().filter(|version: &u32| *version > 0 && version.to_string() == digits);
+        let version = version.ok_or_else(|| ClientError::KeyVersion(digits.chars().take(20).collect()))?;
+        Ok(Self { name: name.parse()?, version: Some(version) })
+    }
+
+    pub(crate) fn qualified(&self) -> String {
+        self.version.map_or_else(|| self.name.to_string(), |version| format!("{}{VERSION_MARK}{version}", self.name))
+    }
+
+    /// What besides the statement changes the result.
+    pub(crate) fn parameters(&self, seed: &[u8]) -> Vec<u8> {
+        self.version.map_or_else(|| seed.to_vec(), |version| [VERSION_DOMAIN, &version.to_be_bytes(), seed].concat())
+    }
+}
+
+impl Client {
+    /// The same client with other credentials. It shares the connections.
+    #[must_use]
+    pub fn with_credentials(mut self, credentials: Credentials) -> Self {
+        self.credentials = Arc::new(credentials);
+        self
+    }
+
+    /// An operation of this client's group about this statement, for whoever approves or signs it elsewhere.
+    #[must_use]
+    pub fn ask_for<'a>(&'a self, operation: Operation, key: Option<&'a str>, statement: &'a [u8]) -> Ask<'a> {
+        Ask { key, statement, ..Ask::new(self.group().name(), operation) }
+    }
+
+    /// What goes with a request that cannot be signed, because it changes nothing.
+    pub(crate) fn enclose_token(&self) -> Enclosed {
+        let token = self.credentials.token.as_ref().and_then(|token| {
+            // A token is plain ASCII.
+            let mut value = MetadataValue::try_from(format!("Bearer {}", token.to_text().expose())).ok()?;
+            value.set_sensitive(true);
+            Some(value)
+        });
+        Enclosed { token, ..Enclosed::default() }
+    }
+
+    /// What goes with this ask.
+    pub(crate) fn enclose(&self, ask: &Ask<'_>) -> Result<Enclosed, ClientError> {
+        let signed_request = match &self.credentials.signer {
+            None => Bytes::new(),
+            Some(signer) => {
+                let now = now();
+                let validity = Validity { from: UnixTime(now.0.saturating_sub(BEFORE)), until: now.plus(AFTER) };
+                let terms = RequestTerms::of(ask, validity, random()?)
+                    .map_err(|error| ClientError::Unsigned(error.to_string()))?;
+                SignedRequest::sign(terms, signer).encode().into()
+            }
+        };
+        let approvals = self.credentials.approvals.iter().map(|approval| approval.encode().into()).collect();
+        Ok(Enclosed { signed_request, approvals, ..self.enclose_token() })
+    }
+}
+
+/// Bytes that nobody can foresee.
+pub(crate) fn random<const N: usize>() -> Result<[u8; N], ClientError> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|error| ClientError::Unsigned(format!("no randomness: {error}")))?;
+    Ok(bytes)
+}
+
+fn now() -> UnixTime {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    UnixTime(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,82 @@
+//! What one node decided, and how it would decide. It is that node's word.
+
+use theta_network::PeerId;
+use theta_policy::{
+    Digest,
+    audit::{AuditRecord, LogEntry},
+};
+use theta_wire::v1;
+use tonic::Status;
+
+use crate::{Client, ClientError, Connection, NodeProblem, Problem};
+
+impl Client {
+    /// Records of a node's audit log, from number `from` on, at most `count`; 0 for all that there are. They are as the node
+    /// sent them: [`theta_policy::audit::verify`] says whether they hold together.
+    ///
+    /// # Errors
+    /// [`ClientError::NoAnswer`] with what the node did instead; [`ClientError::UnknownNode`].
+    pub async fn audit(&self, node: PeerId, from: u64, count: u64) -> Result<Vec<LogEntry>, ClientError> {
+        const OPERATION: &str = "read the audit log";
+        let connection = self.connection(node)?;
+        let request = self.enclose_token().request(v1::ReadAuditRequest { from, count }, self.shared.options.timeout);
+        let failed = |status: &Status| {
+            self.failed(OPERATION, connection, Problem::from_status(status, self.shared.options.timeout))
+        };
+        let mut stream =
+            connection.governance().read_audit(request).await.map_err(|status| failed(&status))?.into_inner();
+        let mut entries = Vec::new();
+        while let Some(entry) = stream.message().await.map_err(|status| failed(&status))? {
+            let entry = log_entry(&entry)
+                .ok_or_else(|| self.failed(OPERATION, connection, Problem::FalseAnswer("not a record".to_owned())))?;
+            entries.push(entry);
+        }
+        Ok(entries)
+    }
+
+    /// How a node's policy would decide about a request, rule by rule.
+    ///
+    /// # Errors
+    /// As [`Client::audit`].
+    pub async fn explain(
+        &self,
+        node: PeerId,
+        question: v1::ExplainPolicyRequest,
+    ) -> Result<v1::ExplainPolicyResponse, ClientError> {
+        let (connection, patience) = (self.connection(node)?, self.shared.options.timeout);
+        let request = self.enclose_token().request(question, patience);
+        let answer = connection.governance().explain_policy(request).await;
+        let failed = |status| self.failed("explain the policy", connection, Problem::from_status(&status, patience));
+        answer.map(tonic::Response::into_inner).map_err(failed)
+    }
+
+    /// Which policy is in force at a node: nodes with the same file have the same digest.
+    ///
+    /// # Errors
+    /// As [`Client::audit`].
+    pub async fn policy(&self, node: PeerId) -> Result<v1::GetPolicyResponse, ClientError> {
+        let (connection, patience) = (self.connection(node)?, self.shared.options.timeout);
+        let request = self.enclose_token().request(v1::GetPolicyRequest {}, patience);
+        let answer = connection.governance().get_policy(request).await;
+        let failed = |status| self.failed("read the policy", connection, Problem::from_status(&status, patience));
+        answer.map(tonic::Response::into_inner).map_err(failed)
+    }
+
+    fn failed(&self, operation: &'static str, connection: &Connection, problem: Problem) -> ClientError {
+        if let Problem::Denied { rule, reason, message } = problem {
+            return ClientError::Denied { operation, rule, reason, message };
+        }
+        let problem = NodeProblem { node: connection.node, address: connection.address.to_string(), problem };
+        ClientError::NoAnswer { operation, nodes: vec![problem] }
+    }
+}
+
+fn log_entry(entry: &v1::AuditEntry) -> Option<LogEntry> {
+    let digest = |bytes: &[u8]| bytes.try_into().ok().map(Digest);
+    Some(LogEntry {
+        sequence: entry.sequence,
+        previous: digest(&entry.previous)?,
+        hash: digest(&entry.hash)?,
+        record: AuditRecord::decode(&entry.record).ok()?,
+    })
+}

@@ -1,0 +1,170 @@
+//! Keys made, renewed, moved, recovered and destroyed by a real client of real nodes.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "a test that fails panics"
+)]
+
+#[path = "../../service/tests/group/mod.rs"]
+mod group;
+
+use std::{fs, time::Duration};
+
+use group::{SIGNER, TestGroup};
+use theta_client::{
+    CeremonyEnd, CeremonyOutcome, Client, ClientError, ClientOptions, Credentials, KeyChange, SigningKey, State,
+};
+use theta_network::PeerId;
+use theta_schemes::{Suite, groups::Secret, keys::AnyPublicKey};
+use theta_wire::v1;
+
+fn open(group: &TestGroup) -> Client {
+    let options = ClientOptions {
+        timeout: Duration::from_secs(20),
+        ceremony_timeout: Duration::from_secs(90),
+        ..ClientOptions::default()
+    };
+    Client::open_with(&group.client_folder(), options).unwrap()
+}
+
+async fn hold(client: &Client, change: KeyChange) -> CeremonyOutcome {
+    let mut heard = 0;
+    let outcome = client.hold(change, |_| heard += 1).await.unwrap();
+    assert!(heard >= 2, "progress was reported");
+    assert!(outcome.evidence.is_empty(), "{:?}", outcome.evidence);
+    outcome
+}
+
+fn create(name: &str, holders: &[u16]) -> KeyChange {
+    KeyChange::Create { key: name.parse().unwrap(), suite: Suite::Bls04MinPk, k: 2, holders: holders.to_vec() }
+}
+
+fn key_file(group: &TestGroup, name: &str) -> AnyPublicKey {
+    let text = fs::read_to_string(group.client_folder().join(format!("keys/{name}.pub"))).unwrap();
+    AnyPublicKey::from_text(&text).unwrap().1
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_is_made_renewed_moved_and_destroyed_while_it_serves() {
+    let group = TestGroup::new().await;
+    let client = open(&group);
+    let made = hold(&client, create("made", &[1, 2, 3])).await;
+    let CeremonyEnd::Activated { key_id, .. } = made.end else { panic!("{made:?}") };
+    assert_eq!((made.aim.as_str(), made.version, made.epoch), ("create", 1, 0));
+    let public = key_file(&group, "made");
+    assert_eq!(public.key_id().as_bytes(), &key_id, "the client's folder has the new key");
+    let signed = client.sign("made", "one".into()).await.unwrap();
+    public.verify(b"one", &signed.result, &[]).unwrap();
+
+    let refresh = KeyChange::Refresh { key: "made".parse().unwrap(), version: 0 };
+    let refreshed = hold(&client, refresh).await;
+    assert!(matches!(refreshed.end, CeremonyEnd::Activated { key_id: id, .. } if id == key_id));
+    assert_eq!(refreshed.epoch, 1);
+    let reshare = KeyChange::Reshare { key: "made".parse().unwrap(), version: 0, k: 2, holders: vec![2, 3, 4] };
+    let moved = hold(&client, reshare).await;
+    assert!(matches!(moved.end, CeremonyEnd::Activated { key_id: id, .. } if id == key_id));
+    let signed = client.sign("made", "two".into()).await.unwrap();
+    public.verify(b"two", &signed.result, &[]).unwrap();
+    let (keys, _) = client.list_keys().await;
+    let listed = keys.iter().find(|key| key.info.name == "made" && key.nodes.len() >= 3).unwrap();
+    assert_eq!(
+        (listed.info.holders.as_slice(), listed.info.epoch, listed.info.state.as_str()),
+        (&[2, 3, 4][..], 2, "active")
+    );
+
+    let rotated = hold(&client, KeyChange::Rotate { key: "made".parse().unwrap() }).await;
+    assert_eq!((rotated.version, rotated.aim.as_str()), (2, "rotate"));
+    let next = key_file(&group, "made");
+    assert_ne!(next.key_id(), public.key_id());
+    let signed = client.sign("made", "three".into()).await.unwrap();
+    next.verify(b"three", &signed.result, &[]).unwrap();
+    let old = client.sign("made@1", "no more".into()).await.unwrap_err();
+    assert!(matches!(old, ClientError::Refused { .. } | ClientError::NoAnswer { .. }), "{old}");
+
+    let (ceremonies, problems) = client.ceremonies().await;
+    assert!(problems.is_empty() && ceremonies.iter().any(|(_, held)| held.iter().any(|one| one.aim == "rotate")));
+
+    client.change_state("made", 0, State::Disabled).await.unwrap();
+    assert!(client.sign("made", "four".into()).await.is_err());
+    client.change_state("made", 0, State::Active).await.unwrap();
+    client.sign("made", "four".into()).await.unwrap();
+    client.change_state("made", 0, State::Destroyed).await.unwrap();
+    assert!(client.sign("made", "five".into()).await.is_err());
+    assert!(client.change_state("made", 0, State::Active).await.is_err(), "nothing leads back");
+    client.sign(SIGNER, "other keys serve".into()).await.unwrap();
+    group.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_signed_request_holds_one_ceremony_and_not_another() {
+    let group = TestGroup::new().await;
+    let signer = || SigningKey::from_seed(Secret::new([7; 32])).unwrap();
+    let policy = format!(
+        "{}\n[[client]]\nname = \"officer\"\nsigning_keys = [\"{}\"]\n[[rule]]\nname = \"officer-makes\"\neffect = \"allow\"\n\
+         clients = [\"officer\"]\nkeys = [\"made-*\"]\noperations = [\"keys.create\"]\n",
+        fs::read_to_string(group.folder.path().join("node-1/policy.toml"))
+            .unwrap()
+            .replace("operations = [\"*\"]", "operations = [\"keys.list\", \"sign\"]"),
+        signer().verifying_key()
+    );
+    group.set_policies(&policy).await;
+    let plain = open(&group);
+    let officer = plain.clone().with_credentials(Credentials { signer: Some(signer()), ..Credentials::default() });
+    for (client, change) in [
+        (&plain, create("made-1", &[1, 2, 3, 4])),
+        (&officer, create("other", &[1, 2, 3, 4])),
+        (&officer, KeyChange::Rotate { key: SIGNER.parse().unwrap() }),
+    ] {
+        let refused = client.hold(change, |_| {}).await.unwrap_err();
+        assert!(matches!(&refused, ClientError::Denied { reason, .. } if reason == "no-rule"), "{refused}");
+    }
+    hold(&officer, create("made-1", &[1, 2, 3, 4])).await;
+    plain.sign("made-1", "made by leave".into()).await.unwrap();
+
+    // The nonce of a ceremony that nobody signed is drawn by the client; it must be one.
+    let mut keys = tonic_keys(&group).await;
+    let change = create("made-2", &[1, 2, 3, 4]).encode();
+    let short = v1::HoldCeremonyRequest { change: change.into(), nonce: vec![1; 31].into(), ..Default::default() };
+    group.set_policies(&policy.replace("\"keys.list\", \"sign\"", "\"*\"")).await;
+    assert_eq!(keys.hold_ceremony(short).await.unwrap_err().code(), tonic::Code::InvalidArgument);
+    let garbage = v1::HoldCeremonyRequest { change: vec![9; 40].into(), ..Default::default() };
+    assert_eq!(keys.hold_ceremony(garbage).await.unwrap_err().code(), tonic::Code::InvalidArgument);
+    let unknown = v1::WatchCeremonyRequest { id: vec![1; 32].into() };
+    assert_eq!(keys.watch_ceremony(unknown).await.unwrap_err().code(), tonic::Code::NotFound);
+    let exists = plain.hold(create(SIGNER, &[1, 2, 3, 4]), |_| {}).await.unwrap_err();
+    assert!(exists.to_string().contains("exists or existed"), "{exists}");
+    group.shutdown().await;
+}
+
+async fn tonic_keys(group: &TestGroup) -> v1::threshold_keys_client::ThresholdKeysClient<tonic::transport::Channel> {
+    v1::threshold_keys_client::ThresholdKeysClient::new(group.channel(1).await)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_was_down_is_asked_again_and_keeps_what_was_made() {
+    let mut group = TestGroup::new().await;
+    let client = open(&group);
+    group.nodes[3].take().unwrap().shutdown().await;
+    let change = create("made", &[1, 2, 3, 4]);
+    let ceremony = tokio::spawn({
+        let client = client.clone();
+        async move { client.hold(change, |_| {}).await }
+    });
+    tokio::time::sleep(Duration::from_millis(800)).await;
+    let config = theta_service::NodeConfig::load(&group.folder.path().join("node-4/node.toml")).unwrap();
+    group.nodes[3] = Some(theta_service::Node::start(config).await.unwrap());
+    let outcome = ceremony.await.unwrap().unwrap();
+    assert!(matches!(outcome.end, CeremonyEnd::Activated { .. }), "{outcome:?}");
+    client.sign("made", "by all".into()).await.unwrap();
+    for id in 1..=4 {
+        group.restart(id).await;
+    }
+    let client = open(&group);
+    let signed = client.sign("made", "after a restart".into()).await.unwrap();
+    key_file(&group, "made").verify(b"after a restart", &signed.result, &[]).unwrap();
+    let asked = client.hold(KeyChange::Recover { key: "made".parse().unwrap(), version: 0, node: 9 }, |_| {}).await;
+    assert!(asked.is_err(), "the group has no node {}", PeerId::try_from(9).unwrap());
+    group.shutdown().await;
+}

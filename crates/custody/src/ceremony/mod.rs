@@ -1,0 +1,9 @@
+//! Ceremonies of whatever suite, as a custodian runs them.
+
+mod evidence;
+mod runner;
+mod subject;
+
+pub use evidence::{EvidenceError, ProvenLie, check_evidence};
+pub(crate) use runner::{Ending, Run, begin, has_ceremonies, id_of};
+pub(crate) use subject::{SourceKey, Subject, bundle};

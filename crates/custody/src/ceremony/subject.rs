@@ -1,0 +1,168 @@
+//! What a ceremony is about, so that a node that was not asked can join, and a third party can judge.
+
+use std::sync::Arc;
+
+use theta_groups::{Group, Transcript};
+use theta_protocols::ceremony::{Aim, CeremonyPlan, PlanParts, Source};
+use theta_rounds::{Malformed, PartyId};
+use theta_schemes::Suite;
+use theta_schemes::keys::{AnyPublicKey, PublicKeySet};
+use theta_sharing::ShareIndex;
+
+use crate::codec::{Reader, Writer, parties};
+use crate::{CeremonyError, CeremonyRequest, KeyChange, Roster};
+
+/// The version of the encoding.
+const FORMAT: u8 = 1;
+/// Ticks after which a node that sees no decision wants to call a ceremony off.
+const PATIENCE: u32 = 240;
+
+/// A key that is there, and the nodes that hold it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SourceKey {
+    pub(crate) public: AnyPublicKey,
+    pub(crate) holders: Vec<u16>,
+}
+
+/// A request with all that follows from the keys that there are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Subject {
+    pub(crate) request: CeremonyRequest,
+    pub(crate) version: u32,
+    /// Of the sharing that comes out, or whose share is recovered.
+    pub(crate) epoch: u32,
+    pub(crate) suite: Suite,
+    /// Of the holders afterwards.
+    pub(crate) k: u16,
+    pub(crate) holders: Vec<u16>,
+    pub(crate) source: Option<SourceKey>,
+}
+
+impl Subject {
+    /// Whether the nodes of the source keep their sharing.
+    pub(crate) const fn is_recovery(&self) -> bool {
+        matches!(self.request.change, KeyChange::Recover { .. })
+    }
+
+    /// All nodes that take part.
+    pub(crate) fn nodes(&self) -> Vec<PartyId> {
+        let before = self.source.as_ref().map_or(&[][..], |source| &source.holders);
+        let mut nodes = parties(&[&self.holders, before].concat());
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes
+    }
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let key = self.request.change.key();
+        Writer::new(FORMAT)
+            .raw(&self.request.nonce)
+            .bytes(&self.request.change.encode())
+            .u32(self.version)
+            .u32(self.epoch)
+            .word(self.suite.name())
+            .u16(self.k)
+            .nodes(&self.holders)
+            .option(self.source.as_ref(), |writer, source| {
+                writer.nodes(&source.holders).bytes(source.public.to_text(key).as_bytes())
+            })
+            .finish()
+    }
+
+    /// Reads what [`Subject::encode`] wrote, and checks that all follows from the request that can.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(bytes);
+        if reader.u8()? != FORMAT {
+            return Err(Malformed("a ceremony in a format of another release"));
+        }
+        let nonce = reader.array()?;
+        let change = KeyChange::decode(reader.bytes()?)?;
+        let (version, epoch) = (reader.u32()?, reader.u32()?);
+        let suite = reader.word()?.parse().map_err(|_| Malformed("a suite is not known"))?;
+        let (k, holders) = (reader.u16()?, reader.nodes()?);
+        let source = reader.option(|reader| {
+            let holders = reader.nodes()?;
+            let text = core::str::from_utf8(reader.bytes()?).map_err(|_| Malformed("not text"))?;
+            let (name, public) = AnyPublicKey::from_text(text).map_err(|_| Malformed("not a public key"))?;
+            if name == *change.key() { Ok(SourceKey { public, holders }) } else { Err(Malformed("another key")) }
+        })?;
+        let request = CeremonyRequest { nonce, change };
+        let subject = reader.end(Self { request, version, epoch, suite, k, holders, source })?;
+        if subject.is_consistent() { Ok(subject) } else { Err(Malformed("it does not follow from the request")) }
+    }
+
+    fn is_consistent(&self) -> bool {
+        let Self { version, epoch, suite, k, holders, source, .. } = self;
+        let change = &self.request.change;
+        let kept = |source: &SourceKey| *k == source.public.threshold().k() && *holders == source.holders;
+        let of_change = match (change, source) {
+            (KeyChange::Create { suite: s, k: asked, holders: listed, .. }, None) => {
+                suite == s && k == asked && holders == listed && (*version, *epoch) == (1, 0)
+            }
+            (KeyChange::Rotate { .. }, None) => *version > 1 && *epoch == 0,
+            (KeyChange::Refresh { .. }, Some(source)) => kept(source) && *epoch > 0,
+            (KeyChange::Reshare { k: asked, holders: listed, .. }, Some(_)) => {
+                k == asked && holders == listed && *epoch > 0
+            }
+            (KeyChange::Recover { node, .. }, Some(source)) => kept(source) && holders.contains(node),
+            _ => false,
+        };
+        let of_version = change.version() == 0 || change.version() == *version;
+        of_change && of_version && *version > 0 && source.as_ref().is_none_or(|source| source.public.suite() == *suite)
+    }
+
+    /// What all parties agree on beforehand. Its id is a hash of the whole subject and of the identities.
+    pub(crate) fn plan<G: Group>(
+        &self,
+        source: Option<Arc<PublicKeySet<G>>>,
+        group: &Roster,
+    ) -> Result<CeremonyPlan<G>, CeremonyError> {
+        let change = &self.request.change;
+        let source = source.zip(self.source.as_ref()).map(|(public, source)| {
+            let holders = parties(&source.holders);
+            Source { public, holders }
+        });
+        let aim = match (change, source) {
+            (KeyChange::Recover { node, .. }, Some(source)) => {
+                let place = self.holders.iter().position(|holder| holder == node);
+                let index = place.and_then(|place| ShareIndex::try_from(u16::try_from(place + 1).ok()?).ok());
+                let lost = CeremonyError::NotHolder { node: *node, name: change.key().to_string() };
+                Aim::Recover(source, index.ok_or(lost)?)
+            }
+            (_, Some(source)) => Aim::Reshare(source),
+            (_, None) => Aim::Generate,
+        };
+        let identity = |node: PartyId| group.member(node).cloned().ok_or(CeremonyError::NoCeremonyKey(node));
+        let nonce = Transcript::new("theta/custody/ceremony/v1")
+            .with("group", group.name.as_bytes())
+            .with("request", &self.request.digest())
+            .with("version", &self.version.to_be_bytes())
+            .finish32();
+        let parts = PlanParts {
+            suite: self.suite,
+            nonce,
+            epoch: self.epoch,
+            aim,
+            k: self.k,
+            members: parties(&self.holders),
+            roster: self.nodes().into_iter().map(identity).collect::<Result<_, _>>()?,
+            patience: PATIENCE,
+        };
+        Ok(CeremonyPlan::new(parts)?)
+    }
+}
+
+/// A subject, and what was proven in its ceremony.
+pub(crate) fn bundle(subject: &[u8], evidence: &[u8]) -> Vec<u8> {
+    Writer::new(FORMAT).bytes(subject).bytes(evidence).finish()
+}
+
+/// The parts of [`bundle`].
+pub(crate) fn unbundle(bytes: &[u8]) -> Result<(Subject, &[u8]), Malformed> {
+    let mut reader = Reader::new(bytes);
+    if reader.u8()? != FORMAT {
+        return Err(Malformed("evidence in a format of another release"));
+    }
+    let (subject, evidence) = (Subject::decode(reader.bytes()?)?, reader.bytes()?);
+    reader.end((subject, evidence))
+}

@@ -1,0 +1,252 @@
+//! The life of a ceremony at this node: begun, fed, ended.
+
+use theta_protocols::ceremony::Memory;
+use theta_rounds::{Abort, Input};
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName};
+use theta_store::{Ceremony, State};
+
+use super::ended::{Ended, MOST_ENDED};
+use super::message::Id;
+use super::open::encode_subject;
+use super::running::{GIVE_UP, Running, seed_of};
+use super::work::{KeyWrite, Record, Work};
+use super::{Custodian, CustodyEffect};
+use crate::ceremony::{Ending, Subject, begin};
+use crate::codec::parties;
+use crate::keys::epoch_of;
+use crate::request::{CeremonyReport, CeremonyState};
+use crate::{CeremonyError, CeremonyRequest};
+
+impl Custodian {
+    /// Holds a ceremony that a client has asked for: begins it here, or tells how it stands if it was begun before. All nodes that
+    /// take part must be asked, or `Roster::k` of them, who bring the others in.
+    ///
+    /// # Errors
+    /// [`CeremonyError`] with the reason, and what would help.
+    pub fn hold(
+        &mut self,
+        request: CeremonyRequest,
+        effects: &mut Vec<CustodyEffect>,
+    ) -> Result<CeremonyReport, CeremonyError> {
+        if let Some(why) = &self.failed {
+            return Err(CeremonyError::StoreFailed(why.clone()));
+        }
+        let digest = request.digest();
+        if let Some(running) = self.running.values().find(|running| running.subject.request.digest() == digest) {
+            return Ok(running.report());
+        }
+        if let Some(ended) = self.ended.values().find(|ended| ended.request == digest) {
+            return Ok(ended.report.clone());
+        }
+        let subject = self.subject_of(request)?;
+        if let Some(rival) = self.rival(&subject) {
+            return Err(CeremonyError::Busy { id: rival.id, aim: rival.subject.request.change.aim() });
+        }
+        let mut work = Work::default();
+        let launched = self.launch(subject, None, &mut work)?;
+        effects.append(&mut self.settle(work));
+        match &self.failed {
+            Some(why) => Err(CeremonyError::StoreFailed(why.clone())),
+            None => self.report(&launched).ok_or(CeremonyError::StoreFailed("the ceremony vanished".to_owned())),
+        }
+    }
+
+    /// Begins a ceremony. Without a `memory` it is for the peers to say whether it is new.
+    pub(super) fn launch(
+        &mut self,
+        subject: Subject,
+        memory: Option<Memory>,
+        work: &mut Work,
+    ) -> Result<Id, CeremonyError> {
+        let keys = self.keys.clone().ok_or(CeremonyError::NoIdentity)?;
+        if self.group.member(self.local).is_none() {
+            return Err(CeremonyError::NoCeremonyKey(self.local));
+        }
+        let share = self.share_for(&subject);
+        let id = crate::ceremony::id_of(&subject, &self.group)?;
+        let memory = memory.unwrap_or_else(|| self.memory_of(&id));
+        let begun = begin(&subject, &self.group, &keys, share.as_deref(), memory)?;
+        if self.ended.remove(&id).is_some() {
+            work.records.push(Record::Forget(id));
+        }
+        let seed = seed_of(&keys, &id);
+        let mut running = Running::new(begun, subject, self.local, &seed);
+        running.started = self.now;
+        let subject = encode_subject(memory, &running.subject);
+        work.records.push(Record::Begin { id, subject, seed, started: self.now });
+        self.running.insert(id, running);
+        self.feed(&id, Input::Start, work);
+        for (from, early) in self.early.take(&id) {
+            let Some(running) = self.running.get_mut(&id) else { break };
+            let ending = running.receive(from, early.part, early.payload, work);
+            self.end_if(&id, ending, work);
+        }
+        if let Some(running) = self.running.get_mut(&id) {
+            running.tell(work);
+        }
+        Ok(id)
+    }
+
+    fn feed(&mut self, id: &Id, input: Input, work: &mut Work) {
+        let Some(running) = self.running.get_mut(id) else { return };
+        let ending = running.feed(input, work);
+        self.end_if(id, ending, work);
+    }
+
+    pub(super) fn end_if(&mut self, id: &Id, ending: Option<Result<Ending, Abort>>, work: &mut Work) {
+        match ending {
+            None => {
+                if let Some(running) = self.running.get_mut(id) {
+                    running.tell(work);
+                }
+            }
+            Some(ending) => self.finish(id, ending, work),
+        }
+    }
+
+    pub(super) fn tick_ceremonies(&mut self, work: &mut Work) {
+        let ids: Vec<Id> = self.running.keys().copied().collect();
+        for id in ids {
+            let Some(running) = self.running.get_mut(&id) else { continue };
+            let ending = running.tick(work);
+            let hopeless = ending.is_none() && running.is_hopeless();
+            self.end_if(&id, ending, work);
+            if hopeless {
+                let why =
+                    format!("nothing was agreed on in {GIVE_UP} ticks: too few nodes take part, or can be reached");
+                self.close(&id, CeremonyState::Failed(why), Vec::new(), work);
+            }
+        }
+    }
+
+    /// What came of it becomes what serves.
+    pub(super) fn finish(&mut self, id: &Id, ending: Result<Ending, Abort>, work: &mut Work) {
+        let Some(running) = self.running.get_mut(id) else { return };
+        let epilogue = if ending.is_ok() { running.epilogue() } else { Vec::new() };
+        let subject = running.subject.clone();
+        let (state, written) = match ending {
+            Err(abort) => (CeremonyState::Failed(abort.to_string()), None),
+            Ok(Ending::CalledOff) => (CeremonyState::CalledOff, None),
+            Ok(Ending::Recovered { share }) => {
+                let public = subject.source.as_ref().map(|source| source.public.clone());
+                let found = share.zip(public).filter(|_| self.share_for(&subject).is_none());
+                (CeremonyState::Recovered, found.map(|(share, public)| (public, Some(share), Vec::new())))
+            }
+            Ok(Ending::Activated { public, share, certificate }) => {
+                let state = CeremonyState::Activated { key_id: *public.key_id(), certificate: certificate.clone() };
+                (state, Some((public, share, certificate)))
+            }
+        };
+        match (written, self.admits(&subject)) {
+            (None, _) => self.close(id, state, epilogue, work),
+            (Some(parts), Ok(true)) => {
+                self.write_key(&subject, parts, work);
+                self.close(id, state, epilogue, work);
+            }
+            (Some(_), Ok(false)) => {
+                let why = "the key was changed while it ran: what came of it is not used here";
+                self.close(id, CeremonyState::Failed(why.to_owned()), Vec::new(), work);
+            }
+            (Some(_), Err(error)) => {
+                self.close(id, CeremonyState::Failed(error.to_string()), Vec::new(), work);
+            }
+        }
+    }
+
+    fn write_key(
+        &mut self,
+        subject: &Subject,
+        (public, share, certificate): (AnyPublicKey, Option<AnyKeyShare>, Vec<u8>),
+        work: &mut Work,
+    ) {
+        let (name, version) = (subject.request.change.key().clone(), subject.version);
+        let epoch =
+            epoch_of(u64::from(subject.epoch), &name, &public, &parties(&subject.holders), certificate, self.now);
+        // From what is left of the ceremonies before, the old share follows.
+        if !subject.is_recovery() {
+            self.forget_epilogues_of(&name, Some(version), work);
+        }
+        let write = KeyWrite { name: name.clone(), suite: subject.suite, version, epoch, share };
+        work.records.push(Record::Key(Box::new(write)));
+        work.effects.push(CustodyEffect::KeyChanged { name, version });
+    }
+
+    /// Ends a ceremony with this state.
+    pub(super) fn close(&mut self, id: &Id, state: CeremonyState, epilogue: Vec<bytes::Bytes>, work: &mut Work) {
+        let Some(mut running) = self.running.remove(id) else { return };
+        running.look_who_is_silent();
+        let report = running.report_as(state);
+        let ended = Ended::new(report, running.subject.request.digest(), running.started, !epilogue.is_empty());
+        self.bury(*id, ended, epilogue, work);
+    }
+
+    /// Ends a ceremony whose journal cannot be replayed.
+    pub(super) fn close_unresumed(
+        &mut self,
+        ceremony: &Ceremony,
+        subject: &Subject,
+        state: CeremonyState,
+        work: &mut Work,
+    ) {
+        let change = &subject.request.change;
+        let report = CeremonyReport {
+            id: ceremony.id,
+            key: change.key().clone(),
+            version: subject.version,
+            epoch: u64::from(subject.epoch),
+            aim: change.aim(),
+            state,
+            evidence: Vec::new(),
+            silent: Vec::new(),
+        };
+        let ended = Ended::new(report, subject.request.digest(), ceremony.started, false);
+        self.bury(ceremony.id, ended, Vec::new(), work);
+    }
+
+    fn bury(&mut self, id: Id, ended: Ended, epilogue: Vec<bytes::Bytes>, work: &mut Work) {
+        let (key, version) = (ended.report.key.clone(), ended.report.version);
+        work.records.push(Record::End { id, outcome: ended.report.encode(), epilogue });
+        work.effects.push(CustodyEffect::Report(ended.report.clone()));
+        // The oldest make room.
+        let mut older: Vec<(u64, Id)> = self
+            .ended
+            .iter()
+            .filter(|(_, other)| other.is_of(&key, Some(version)))
+            .map(|(other_id, other)| (other.started, *other_id))
+            .collect();
+        older.sort_unstable();
+        let surplus = (older.len() + 1).saturating_sub(MOST_ENDED);
+        for (_, other) in older.into_iter().take(surplus) {
+            self.ended.remove(&other);
+            work.records.push(Record::Forget(other));
+        }
+        self.ended.insert(id, ended);
+    }
+
+    fn forget_epilogues_of(&mut self, key: &KeyName, version: Option<u32>, work: &mut Work) {
+        for (id, ended) in self.ended.iter_mut().filter(|(_, ended)| ended.epilogue && ended.is_of(key, version)) {
+            ended.epilogue = false;
+            work.records.push(Record::ForgetEpilogue(*id));
+        }
+    }
+
+    /// Ends the ceremonies of a key, or of one version, and forgets from what ended ones its shares follow.
+    pub(super) fn forget_ceremonies_of(&mut self, key: &KeyName, version: Option<u32>, work: &mut Work) {
+        let of_key = |running: &&Running| {
+            running.subject.request.change.key() == key
+                && version.is_none_or(|version| version == running.subject.version)
+        };
+        let ids: Vec<Id> = self.running.values().filter(of_key).map(|running| running.id).collect();
+        for id in ids {
+            self.close(&id, CeremonyState::Failed("the key was destroyed".to_owned()), Vec::new(), work);
+        }
+        self.forget_epilogues_of(key, version, work);
+    }
+
+    /// The same for all that is destroyed, should the node have died between.
+    pub(super) fn forget_ceremonies_of_destroyed(&mut self, work: &mut Work) {
+        for entry in self.table.iter().filter(|entry| entry.state == State::Destroyed) {
+            self.forget_ceremonies_of(&entry.name, Some(entry.version), work);
+        }
+    }
+}

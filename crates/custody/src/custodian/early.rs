@@ -1,0 +1,96 @@
+//! Messages of ceremonies that this node has not heard of: it is about to, as a rule.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::Bytes;
+use theta_rounds::PartyId;
+
+use super::message::{Id, Part};
+
+/// Of one peer.
+const MOST_MESSAGES: usize = 64;
+const MOST_BYTES: usize = 4 << 20;
+/// Ticks that one is kept.
+const TICKS: u64 = 240;
+
+pub(super) struct Kept {
+    pub(super) id: Id,
+    pub(super) part: Part,
+    pub(super) payload: Bytes,
+    since: u64,
+}
+
+/// What came early, by peer, the oldest first.
+#[derive(Default)]
+pub(super) struct Early(BTreeMap<PartyId, VecDeque<Kept>>);
+
+impl Early {
+    /// Keeps a message; the oldest of that peer make room for it.
+    pub(super) fn keep(&mut self, from: PartyId, (id, part, payload): (Id, Part, Bytes), since: u64) {
+        if payload.len() > MOST_BYTES {
+            return;
+        }
+        let queue = self.0.entry(from).or_default();
+        queue.push_back(Kept { id, part, payload, since });
+        let mut bytes: usize = queue.iter().map(|kept| kept.payload.len()).sum();
+        while queue.len() > MOST_MESSAGES || bytes > MOST_BYTES {
+            bytes -= queue.pop_front().map_or(0, |kept| kept.payload.len());
+        }
+    }
+
+    /// All that was kept of a ceremony, in the order of each peer.
+    pub(super) fn take(&mut self, id: &Id) -> Vec<(PartyId, Kept)> {
+        let mut taken = Vec::new();
+        for (peer, queue) in &mut self.0 {
+            let (wanted, rest): (VecDeque<_>, VecDeque<_>) =
+                core::mem::take(queue).into_iter().partition(|kept| kept.id == *id);
+            *queue = rest;
+            taken.extend(wanted.into_iter().map(|kept| (*peer, kept)));
+        }
+        taken
+    }
+
+    pub(super) fn forget_old(&mut self, now: u64) {
+        for queue in self.0.values_mut() {
+            queue.retain(|kept| now.saturating_sub(kept.since) < TICKS);
+        }
+        self.0.retain(|_, queue| !queue.is_empty());
+    }
+
+    #[cfg(test)]
+    fn len(&self) -> (usize, usize) {
+        let all = || self.0.values().flatten();
+        (all().count(), all().map(|kept| kept.payload.len()).sum())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn party(number: u16) -> PartyId {
+        PartyId::try_from(number).unwrap()
+    }
+
+    #[test]
+    fn each_peer_has_so_much_room_and_no_more() {
+        let mut early = Early::default();
+        for number in 0..300_u16 {
+            let id = [u8::try_from(number % 7).unwrap(); 32];
+            early.keep(party(1 + number % 2), (id, Part::Items, Bytes::from_static(b"x")), 1);
+        }
+        assert_eq!(early.len(), (2 * MOST_MESSAGES, 2 * MOST_MESSAGES));
+        for _ in 0..10 {
+            early.keep(party(3), ([9; 32], Part::Items, vec![0; MOST_BYTES / 2].into()), 1);
+        }
+        early.keep(party(3), ([9; 32], Part::Items, vec![0; MOST_BYTES + 1].into()), 1);
+        assert_eq!(early.len(), (2 * MOST_MESSAGES + 2, 2 * MOST_MESSAGES + MOST_BYTES));
+        assert_eq!(early.take(&[9; 32]).len(), 2);
+        let of_one = early.take(&[3; 32]);
+        assert!(!of_one.is_empty() && of_one.iter().all(|(_, kept)| kept.id == [3; 32]));
+        early.forget_old(TICKS);
+        assert!(early.len().0 > 0);
+        early.forget_old(TICKS + 1);
+        assert_eq!(early.len(), (0, 0));
+    }
+}

@@ -1,0 +1,50 @@
+//! Ceremonies that ended here.
+
+use std::collections::BTreeMap;
+
+use theta_rounds::PartyId;
+use theta_schemes::keys::KeyName;
+
+use super::message::Id;
+use crate::request::CeremonyReport;
+
+/// Reports of one key's version that are kept.
+pub(super) const MOST_ENDED: usize = 16;
+/// Ticks between two answers to the same peer.
+const TICKS: u64 = 4;
+/// Answers to one peer.
+const MOST_ANSWERS: u8 = 16;
+
+/// What is left of a ceremony.
+pub(super) struct Ended {
+    pub(super) report: CeremonyReport,
+    /// The digest of the request that it was held for.
+    pub(super) request: Id,
+    /// When it began here, in seconds since 1970.
+    pub(super) started: u64,
+    /// Whether the store still has what newcomers need.
+    pub(super) epilogue: bool,
+    answered: BTreeMap<PartyId, (u8, u64)>,
+}
+
+impl Ended {
+    pub(super) const fn new(report: CeremonyReport, request: Id, started: u64, epilogue: bool) -> Self {
+        Self { report, request, started, epilogue, answered: BTreeMap::new() }
+    }
+
+    /// Whether it was about this key, and this version if there is one.
+    pub(super) fn is_of(&self, key: &KeyName, version: Option<u32>) -> bool {
+        self.report.key == *key && version.is_none_or(|version| version == self.report.version)
+    }
+
+    /// Whether a peer that asks is to be answered now: seldom and not for ever.
+    pub(super) fn may_answer(&mut self, peer: PartyId, now: u64) -> bool {
+        let (count, last) = self.answered.entry(peer).or_insert((0, 0));
+        let due = *count == 0 || now >= last.saturating_add(TICKS);
+        if !due || *count >= MOST_ANSWERS {
+            return false;
+        }
+        (*count, *last) = (*count + 1, now);
+        true
+    }
+}

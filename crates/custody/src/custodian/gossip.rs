@@ -1,0 +1,278 @@
+//! What nodes tell each other beside ceremonies: which they hold, what they are about, and what they remember of each other.
+//!
+//! A node that was not asked joins a ceremony when k nodes have it (`Roster::k`, one more than may do what they like): one of
+//! these is honest, and has decided on it by its own rules. A ceremony's id is a hash of all that it is about, so that these k
+//! say the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use theta_protocols::ceremony::Memory;
+use theta_rounds::PartyId;
+use theta_store::Rollback;
+
+use super::message::{Hello, Id, MOST_TOLD, Message, Part};
+use super::work::{Record, Work};
+use super::{Custodian, CustodyEffect};
+use crate::ceremony::{Subject, id_of};
+use crate::request::{CeremonyState, To};
+use crate::{CeremonyError, CustodyError};
+
+/// Ticks between greetings.
+const GREET: u64 = 8;
+/// Ticks between writing down how far the stores of peers are.
+const WRITE_SEEN: u64 = 40;
+/// Ticks after which what a peer has told counts no more.
+const TICKS: u64 = 240;
+/// Ceremonies of one peer that this node does not have.
+const MOST_LISTED: usize = 64;
+/// Ceremonies that this node has looked at and left alone.
+const MOST_REFUSED: usize = 1024;
+
+/// What peers have told of ceremonies that this node does not have.
+pub(super) struct Gossip {
+    /// By peer: whether it ended there, and when it was told.
+    listed: BTreeMap<PartyId, BTreeMap<Id, (bool, u64)>>,
+    /// Whom this node has asked what a ceremony is about, and when. Nobody else is listened to.
+    asked: BTreeMap<(PartyId, Id), u64>,
+    /// Not for this node.
+    refused: BTreeSet<Id>,
+    /// Whether the store was restored from a backup, so that the node may have been in what it does not know.
+    restored: bool,
+    /// Where the list of ended ceremonies goes on.
+    next: Option<Id>,
+}
+
+impl Gossip {
+    pub(super) const fn new(restored: bool) -> Self {
+        Self { listed: BTreeMap::new(), asked: BTreeMap::new(), refused: BTreeSet::new(), restored, next: None }
+    }
+
+    fn note(&mut self, peer: PartyId, id: Id, over: bool, now: u64) {
+        let listed = self.listed.entry(peer).or_default();
+        if self.refused.contains(&id) || (listed.len() >= MOST_LISTED && !listed.contains_key(&id)) {
+            return;
+        }
+        let known = listed.get(&id).is_some_and(|(over, _)| *over);
+        listed.insert(id, (over || known, now));
+    }
+
+    fn tellers(&self, id: &Id, over: bool) -> impl Iterator<Item = PartyId> {
+        let of_peer = move |(peer, listed): (&PartyId, &BTreeMap<Id, (bool, u64)>)| {
+            listed.get(id).is_some_and(|(ended, _)| *ended || !over).then_some(*peer)
+        };
+        self.listed.iter().filter_map(of_peer)
+    }
+
+    fn forget(&mut self, id: &Id) {
+        self.listed.values_mut().for_each(|listed| {
+            listed.remove(id);
+        });
+    }
+
+    fn refuse(&mut self, id: Id) {
+        self.forget(&id);
+        if self.refused.len() >= MOST_REFUSED {
+            self.refused.pop_first();
+        }
+        self.refused.insert(id);
+    }
+}
+
+impl Custodian {
+    /// Whether this node can have said something in a ceremony that it does not remember.
+    pub(super) fn memory_of(&self, id: &Id) -> Memory {
+        let forgetful = self.gossip.restored || self.witnesses.is_contradicted();
+        if forgetful && self.gossip.tellers(id, false).next().is_some() { Memory::Lost } else { Memory::Kept }
+    }
+
+    pub(super) fn receive(&mut self, from: PartyId, bytes: &Bytes, work: &mut Work) -> Result<(), CustodyError> {
+        if from == self.local || !self.group.nodes.contains(&from) {
+            return Ok(());
+        }
+        // Who sends what cannot be read harms nobody but itself.
+        match Message::decode(bytes) {
+            Err(_) => Ok(()),
+            Ok(Message::Ceremony { id, part, payload }) => self.hear(from, id, part, payload, work),
+            Ok(Message::Hello(hello)) => self.meet(from, &hello, work),
+            Ok(Message::Ask(id)) => self.present(from, &id, work),
+            Ok(Message::Present(id, subject)) if self.gossip.asked.remove(&(from, id)).is_some() => {
+                self.consider(&id, &subject, work)
+            }
+            Ok(Message::Present(..)) => Ok(()),
+        }
+    }
+
+    fn hear(&mut self, from: PartyId, id: Id, part: Part, payload: Bytes, work: &mut Work) -> Result<(), CustodyError> {
+        if let Some(running) = self.running.get_mut(&id) {
+            let ending = running.receive(from, part, payload, work);
+            self.end_if(&id, ending, work);
+            return Ok(());
+        }
+        if self.ended.contains_key(&id) {
+            return if part == Part::Summary { self.answer(from, &id, work) } else { Ok(()) };
+        }
+        self.gossip.note(from, id, false, self.ticks);
+        self.early.keep(from, (id, part, payload), self.ticks);
+        self.inquire(&id, work);
+        Ok(())
+    }
+
+    /// Tells one who is late how a ceremony ended.
+    fn answer(&mut self, to: PartyId, id: &Id, work: &mut Work) -> Result<(), CustodyError> {
+        let Some(ended) = self.ended.get_mut(id) else { return Ok(()) };
+        if !ended.epilogue || !ended.may_answer(to, self.ticks) {
+            return Ok(());
+        }
+        for part in self.store.ceremony_inputs(id)? {
+            let payload = Bytes::copy_from_slice(part.expose());
+            work.send(To::One(to), &Message::Ceremony { id: *id, part: Part::Items, payload });
+        }
+        Ok(())
+    }
+
+    fn present(&self, to: PartyId, id: &Id, work: &mut Work) -> Result<(), CustodyError> {
+        let subject = match self.running.get(id) {
+            Some(running) => Some(running.subject.encode()),
+            // The journal has it behind the byte for the memory.
+            None if self.ended.contains_key(id) => {
+                let ceremony = self.store.ceremony(id)?;
+                ceremony.and_then(|ceremony| ceremony.subject.split_first().map(|(_, subject)| subject.to_vec()))
+            }
+            None => None,
+        };
+        if let Some(subject) = subject {
+            work.send(To::One(to), &Message::Present(*id, subject));
+        }
+        Ok(())
+    }
+
+    /// Greets a peer: with what it needs to see whether one of the two stores went back.
+    pub(super) fn greet(&mut self, peer: PartyId, work: &mut Work) {
+        let (incarnation, remembered) = (self.store.incarnation(), self.witnesses.of(peer));
+        let running = self.running.keys().take(MOST_TOLD).map(|id| (*id, false));
+        let mut ceremonies: Vec<_> = running.collect();
+        let ended = |(id, ended): (&Id, &super::Ended)| ended.epilogue.then_some((*id, true));
+        let after: Vec<_> = match self.gossip.next {
+            Some(next) => self.ended.range(next..).filter_map(ended).collect(),
+            None => self.ended.iter().filter_map(ended).collect(),
+        };
+        ceremonies.extend(after.into_iter().take(MOST_TOLD.saturating_sub(ceremonies.len())));
+        work.send(To::One(peer), &Message::Hello(Hello { incarnation, remembered, ceremonies }));
+    }
+
+    pub(super) fn tick_gossip(&mut self, work: &mut Work) {
+        self.write_down_seen(self.ticks.is_multiple_of(WRITE_SEEN), work);
+        if !self.ticks.is_multiple_of(GREET) {
+            return;
+        }
+        let now = self.ticks;
+        for listed in self.gossip.listed.values_mut() {
+            listed.retain(|_, (_, told)| now.saturating_sub(*told) < TICKS);
+        }
+        self.gossip.asked.retain(|_, asked| now.saturating_sub(*asked) < TICKS);
+        self.others().collect::<Vec<_>>().into_iter().for_each(|peer| self.greet(peer, work));
+        // Where there are more than can be told at once, the next greeting tells of others.
+        let room = MOST_TOLD.saturating_sub(self.running.len());
+        let from = self.gossip.next.unwrap_or_default();
+        self.gossip.next = self.ended.range(from..).filter(|(_, ended)| ended.epilogue).nth(room).map(|(id, _)| *id);
+    }
+
+    fn meet(&mut self, from: PartyId, hello: &Hello, work: &mut Work) -> Result<(), CustodyError> {
+        self.witness(from, hello, work)?;
+        for (id, over) in &hello.ceremonies {
+            let given_up = |ended: &super::Ended| *over && matches!(ended.report.state, CeremonyState::Failed(_));
+            let wanted = !self.running.contains_key(id) && self.ended.get(id).is_none_or(given_up);
+            if wanted {
+                self.gossip.note(from, *id, *over, self.ticks);
+                self.inquire(id, work);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes down what was seen of peers: openings at once, how far they are now and then.
+    pub(super) fn write_down_seen(&mut self, all: bool, work: &mut Work) {
+        let seen = self.witnesses.unwritten(all);
+        work.records.extend(seen.into_iter().map(|(peer, seen)| Record::Seen(peer.get(), seen)));
+    }
+
+    fn witness(&mut self, from: PartyId, hello: &Hello, work: &mut Work) -> Result<(), CustodyError> {
+        match self.witnesses.observe(from, &hello.incarnation) {
+            Ok(()) | Err(None) => {}
+            Err(Some(text)) => work.effects.push(CustodyEffect::RolledBack { node: from, text }),
+        }
+        let mut check = Ok(());
+        if let Some(remembered) = &hello.remembered {
+            check = self.store.check_remembered(remembered)?;
+            // A restored store has floors that a person named for all that the one before may have done.
+            if let Err(Rollback::OtherStore { remembered, .. }) = check
+                && self.store.restored_from()? == Some(remembered)
+            {
+                check = Ok(());
+            }
+        }
+        if let Some(text) = self.witnesses.answered(from, check) {
+            work.effects.push(CustodyEffect::RolledBack { node: self.local, text });
+        }
+        Ok(())
+    }
+
+    /// Asks what a ceremony is about if enough nodes have it.
+    fn inquire(&mut self, id: &Id, work: &mut Work) {
+        if self.may_join(id).is_none() {
+            return;
+        }
+        for peer in self.gossip.tellers(id, false).collect::<Vec<_>>() {
+            let last = self.gossip.asked.get(&(peer, *id));
+            if last.is_none_or(|last| self.ticks >= last.saturating_add(GREET)) {
+                self.gossip.asked.insert((peer, *id), self.ticks);
+                work.send(To::One(peer), &Message::Ask(*id));
+            }
+        }
+    }
+
+    /// Whether enough nodes have it, and what this node remembers of it then.
+    fn may_join(&self, id: &Id) -> Option<Memory> {
+        let k = usize::from(self.group.k);
+        if self.running.contains_key(id) {
+            return None;
+        }
+        let Some(ended) = self.ended.get(id) else {
+            return (self.gossip.tellers(id, false).count() >= k).then(|| self.memory_of(id));
+        };
+        // What was given up here came about elsewhere.
+        let given_up = matches!(ended.report.state, CeremonyState::Failed(_));
+        (given_up && self.gossip.tellers(id, true).count() >= k).then_some(Memory::Lost)
+    }
+
+    /// Joins what is presented if enough nodes have it.
+    fn consider(&mut self, id: &Id, subject: &[u8], work: &mut Work) -> Result<(), CustodyError> {
+        let Some(memory) = self.may_join(id) else { return Ok(()) };
+        let Ok(subject) = Subject::decode(subject) else { return Ok(()) };
+        if id_of(&subject, &self.group).as_ref() != Ok(id) {
+            return Ok(());
+        }
+        if !subject.nodes().contains(&self.local) || !self.admits(&subject)? {
+            self.gossip.refuse(*id);
+            self.early.take(id);
+            return Ok(());
+        }
+        if let Some(rival) = self.rival(&subject) {
+            // That k nodes have a sharing of this epoch to begin from says that the one before came about.
+            let overtaken = subject.epoch > rival.subject.epoch;
+            if !overtaken {
+                return Ok(());
+            }
+            let why = CeremonyState::Failed("others have come further: this node joins them there".to_owned());
+            let rival = rival.id;
+            self.close(&rival, why, Vec::new(), work);
+        }
+        match self.launch(subject, Some(memory), work) {
+            Ok(_) => self.gossip.forget(id),
+            Err(CeremonyError::StoreFailed(_)) => {}
+            Err(_) => self.gossip.refuse(*id),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,146 @@
+//! What custodians say to each other.
+
+use bytes::Bytes;
+use theta_rounds::Malformed;
+use theta_store::Incarnation;
+
+use crate::codec::{Reader, Writer};
+
+/// The name of a ceremony.
+pub(super) type Id = [u8; 32];
+
+/// The version of the encoding.
+const FORMAT: u8 = 1;
+/// Ceremonies that are told of at once.
+pub(super) const MOST_TOLD: usize = 64;
+
+/// Which of a ceremony's two kinds of messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Items,
+    Summary,
+}
+
+/// A message between two custodians.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Message {
+    /// Of a ceremony.
+    Ceremony { id: Id, part: Part, payload: Bytes },
+    /// Who is here.
+    Hello(Hello),
+    /// What is this ceremony about?
+    Ask(Id),
+    /// This is what it is about.
+    Present(Id, Vec<u8>),
+}
+
+/// What a node tells a peer now and then.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Hello {
+    /// Of the sender's store.
+    pub(super) incarnation: Incarnation,
+    /// What the sender remembers of the receiver's.
+    pub(super) remembered: Option<Incarnation>,
+    /// Ceremonies that run at the sender (`false`) or ended there (`true`), some of them if there are many.
+    pub(super) ceremonies: Vec<(Id, bool)>,
+}
+
+impl Message {
+    pub(super) fn encode(&self) -> Bytes {
+        let writer = Writer::new(FORMAT);
+        let writer = match self {
+            Self::Ceremony { id, part, payload } => {
+                writer.u8(if *part == Part::Items { 1 } else { 2 }).raw(id).raw(payload)
+            }
+            Self::Hello(Hello { incarnation, remembered, ceremonies }) => {
+                let writer = writer.u8(3).raw(&incarnation.encode());
+                let writer = writer.option(remembered.as_ref(), |writer, seen| writer.raw(&seen.encode()));
+                ceremonies.iter().fold(writer, |writer, (id, over)| writer.raw(id).u8(u8::from(*over)))
+            }
+            Self::Ask(id) => writer.u8(4).raw(id),
+            Self::Present(id, subject) => writer.u8(5).raw(id).raw(subject),
+        };
+        writer.finish().into()
+    }
+
+    pub(super) fn decode(bytes: &Bytes) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(bytes);
+        if reader.u8()? != FORMAT {
+            return Err(Malformed("a message of another release"));
+        }
+        let message = match reader.u8()? {
+            tag @ (1 | 2) => {
+                let (id, rest) = (reader.array()?, reader.rest());
+                let part = if tag == 1 { Part::Items } else { Part::Summary };
+                Self::Ceremony { id, part, payload: bytes.slice_ref(rest) }
+            }
+            3 => {
+                let now = incarnation(&mut reader)?;
+                let remembered = reader.option(incarnation)?;
+                let mut ceremonies = Vec::new();
+                while !reader.is_empty() {
+                    let (id, over) = (reader.array()?, reader.u8()?);
+                    if over > 1 || ceremonies.len() == MOST_TOLD {
+                        return Err(Malformed("not a list of ceremonies"));
+                    }
+                    ceremonies.push((id, over == 1));
+                }
+                Self::Hello(Hello { incarnation: now, remembered, ceremonies })
+            }
+            4 => Self::Ask(reader.array()?),
+            5 => Self::Present(reader.array()?, reader.rest().to_vec()),
+            _ => return Err(Malformed("no such message")),
+        };
+        reader.end(message)
+    }
+}
+
+fn incarnation(reader: &mut Reader<'_>) -> Result<Incarnation, Malformed> {
+    Incarnation::decode(reader.take(Incarnation::ENCODED_LEN)?).ok_or(Malformed("not an incarnation"))
+}
+
+#[cfg(test)]
+mod tests {
+    use theta_store::{Opening, StoreId};
+
+    use super::*;
+
+    fn messages() -> Vec<Message> {
+        let opening = Opening { generation: 3, session: [7; 16], opened_at: 20 };
+        let incarnation = Incarnation { store_id: StoreId([1; 16]), opening, sequence: 25 };
+        let hello = |remembered, ceremonies| Message::Hello(Hello { incarnation, remembered, ceremonies });
+        vec![
+            Message::Ceremony { id: [2; 32], part: Part::Items, payload: Bytes::from_static(b"items") },
+            Message::Ceremony { id: [2; 32], part: Part::Summary, payload: Bytes::new() },
+            hello(None, Vec::new()),
+            hello(Some(incarnation), vec![([1; 32], false), ([2; 32], true)]),
+            Message::Ask([5; 32]),
+            Message::Present([6; 32], b"subject".to_vec()),
+        ]
+    }
+
+    #[test]
+    fn what_is_read_is_what_was_written() {
+        for message in messages() {
+            assert_eq!(Message::decode(&message.encode()).as_ref(), Ok(&message));
+        }
+    }
+
+    #[test]
+    fn garbage_is_refused() {
+        for message in messages() {
+            let bytes = message.encode();
+            for len in 0..bytes.len() {
+                if let Ok(other) = Message::decode(&bytes.slice(..len)) {
+                    assert_eq!(other.encode(), bytes.slice(..len));
+                }
+            }
+        }
+        for wrong in [&[][..], &[0, 4], &[2, 4], &[1, 0], &[1, 9], &[1, 4, 1], &[1, 3, 1]] {
+            assert!(Message::decode(&Bytes::copy_from_slice(wrong)).is_err(), "{wrong:?}");
+        }
+        let many = messages().remove(2).encode();
+        let long = [&many[..], &[0; 33].repeat(MOST_TOLD + 1)].concat();
+        assert!(Message::decode(&long.into()).is_err());
+    }
+}

@@ -1,0 +1,221 @@
+//! The custodian of one node.
+
+mod ceremonies;
+mod early;
+mod ended;
+mod gossip;
+mod message;
+mod open;
+mod running;
+mod subjects;
+mod witness;
+mod work;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use theta_protocols::ceremony::CeremonyKeys;
+use theta_rounds::PartyId;
+use theta_schemes::keys::KeyName;
+use theta_store::{State, Store};
+
+use crate::keys::{entries, stored_name};
+use crate::request::{CeremonyReport, CustodyEffect, CustodyInput, StateChange};
+use crate::{ChangeError, CustodyError, KeyTable, Roster};
+use early::Early;
+use ended::Ended;
+use gossip::Gossip;
+use message::Id;
+use running::Running;
+use witness::Witnesses;
+use work::Work;
+
+/// Keeps a node's keys: its live table, its ceremonies, and the record of both in the store. One for each node.
+///
+/// A pure machine but for the store: inputs go in one after the other, effects come out, and everything that an effect
+/// depends on is durable before it comes out. Ticks are its only time. Killed at any moment and opened again, it goes on
+/// where it was.
+pub struct Custodian {
+    store: Arc<Store>,
+    local: PartyId,
+    group: Roster,
+    keys: Option<Arc<CeremonyKeys>>,
+    table: Arc<KeyTable>,
+    running: BTreeMap<Id, Running>,
+    ended: BTreeMap<Id, Ended>,
+    early: Early,
+    gossip: Gossip,
+    witnesses: Witnesses,
+    /// Seconds since 1970, as the last tick said.
+    now: u64,
+    ticks: u64,
+    /// Why nothing can be done any more.
+    failed: Option<String>,
+}
+
+impl core::fmt::Debug for Custodian {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "Custodian(node {}, {} keys, {} ceremonies)", self.local, self.table.len(), self.running.len())
+    }
+}
+
+impl Custodian {
+    /// The keys as they serve; the table lives on while it changes.
+    #[must_use]
+    pub const fn keys(&self) -> &Arc<KeyTable> {
+        &self.table
+    }
+
+    /// The group.
+    #[must_use]
+    pub const fn group(&self) -> &Roster {
+        &self.group
+    }
+
+    /// The store.
+    #[must_use]
+    pub const fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    /// Takes one input.
+    pub fn handle(&mut self, input: CustodyInput) -> Vec<CustodyEffect> {
+        self.handle_all([input])
+    }
+
+    /// Takes several inputs in their order, with one commit of the store for all of them. If the store fails, the only effect is
+    /// [`CustodyEffect::StoreFailed`], and from then on there is none.
+    pub fn handle_all(&mut self, inputs: impl IntoIterator<Item = CustodyInput>) -> Vec<CustodyEffect> {
+        let mut work = Work::default();
+        if self.failed.is_some() {
+            return work.effects;
+        }
+        for input in inputs {
+            let taken = match input {
+                CustodyInput::Message { from, bytes } => self.receive(from, &bytes, &mut work),
+                CustodyInput::Tick(now) => {
+                    self.tick(now, &mut work);
+                    Ok(())
+                }
+                CustodyInput::Connected(peer) => {
+                    self.greet(peer, &mut work);
+                    Ok(())
+                }
+            };
+            if let Err(error) = taken {
+                return self.fail(&error);
+            }
+        }
+        self.settle(work)
+    }
+
+    fn tick(&mut self, now: u64, work: &mut Work) {
+        self.now = now;
+        self.ticks += 1;
+        self.tick_ceremonies(work);
+        self.early.forget_old(self.ticks);
+        self.tick_gossip(work);
+    }
+
+    /// Makes the changes durable, then the table what the store is, and lets the effects out.
+    fn settle(&mut self, mut work: Work) -> Vec<CustodyEffect> {
+        if !work.records.is_empty() {
+            // It costs no commit of its own.
+            self.write_down_seen(true, &mut work);
+        }
+        let done = self.commit(&work).and_then(|()| work.changed().try_for_each(|name| self.reload(name)));
+        match done {
+            Ok(()) => work.effects,
+            Err(error) => self.fail(&error),
+        }
+    }
+
+    fn commit(&self, work: &Work) -> Result<(), CustodyError> {
+        if work.records.is_empty() {
+            return Ok(());
+        }
+        self.store.write(|transaction| work.records.iter().try_for_each(|record| record.apply(transaction)))
+    }
+
+    fn fail(&mut self, error: &CustodyError) -> Vec<CustodyEffect> {
+        let text = error.to_string();
+        self.failed = Some(text.clone());
+        vec![CustodyEffect::StoreFailed(text)]
+    }
+
+    /// Puts what the store has of a key into the table.
+    fn reload(&self, name: &KeyName) -> Result<(), CustodyError> {
+        let Some(record) = self.store.key(&stored_name(name)?)? else { return Ok(()) };
+        let entries = entries(&self.store, &record, self.local, &self.table.versions(name.as_str()))?;
+        self.table.check(&entries)?;
+        self.table.put(name, entries);
+        Ok(())
+    }
+
+    /// Changes the state of a key or of a version of it, at this node, durably. What destroys ends the key's ceremonies, too,
+    /// and forgets all from which a share follows.
+    ///
+    /// # Errors
+    /// [`ChangeError`]: there is no such key or version, or that state does not follow.
+    pub fn change(&mut self, change: &StateChange, effects: &mut Vec<CustodyEffect>) -> Result<(), ChangeError> {
+        let StateChange { key, version, state } = change;
+        let name = stored_name(key)?;
+        self.store.write(|transaction| match version {
+            None => transaction.set_key_state(&name, *state),
+            Some(version) => transaction.set_version_state(&name, *version, *state),
+        })?;
+        let before = self.table.versions(key.as_str());
+        self.reload(key)?;
+        let same =
+            |entry: &crate::KeyEntry| before.iter().any(|old| (old.version, old.state) == (entry.version, entry.state));
+        let versions = self.table.versions(key.as_str());
+        let changed = versions.iter().filter(|entry| !same(entry));
+        effects.extend(changed.map(|entry| CustodyEffect::KeyChanged { name: key.clone(), version: entry.version }));
+        if *state == State::Destroyed {
+            let mut work = Work::default();
+            self.forget_ceremonies_of(key, *version, &mut work);
+            effects.append(&mut self.settle(work));
+        }
+        Ok(())
+    }
+
+    /// How a ceremony stands or ended here.
+    #[must_use]
+    pub fn report(&self, id: &Id) -> Option<CeremonyReport> {
+        let running = self.running.get(id).map(Running::report);
+        running.or_else(|| self.ended.get(id).map(|ended| ended.report.clone()))
+    }
+
+    /// All ceremonies that run, and the last ones that ended.
+    #[must_use]
+    pub fn reports(&self) -> Vec<CeremonyReport> {
+        let ended = self.ended.values().map(|ended| ended.report.clone());
+        self.running.values().map(Running::report).chain(ended).collect()
+    }
+
+    /// Whether enough peers have told what they remember of this node's store, and all of them less than it knows. Until then,
+    /// what must not happen twice must not happen.
+    #[must_use]
+    pub fn is_trusted(&self) -> bool {
+        self.failed.is_none() && self.witnesses.is_trusted(usize::from(self.group.k).saturating_sub(1))
+    }
+
+    /// A person says that a node's store is another than before on purpose: this node forgets what it has seen of it. For this
+    /// node itself, it disregards the peers that have contradicted.
+    ///
+    /// # Errors
+    /// [`CustodyError::Store`].
+    pub fn confirm_store(&mut self, node: PartyId) -> Result<(), CustodyError> {
+        if node == self.local {
+            self.witnesses.overrule();
+            return Ok(());
+        }
+        self.store.write(|transaction| transaction.forget_peer(node.get()))?;
+        self.witnesses.forget(node);
+        Ok(())
+    }
+
+    fn others(&self) -> impl Iterator<Item = PartyId> {
+        self.group.nodes.iter().copied().filter(|node| *node != self.local)
+    }
+}

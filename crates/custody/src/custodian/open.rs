@@ -1,0 +1,117 @@
+//! Beginning, or going on after a crash.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use theta_protocols::ceremony::{CeremonyKeys, Memory};
+use theta_rounds::{Malformed, PartyId};
+use theta_store::{Ceremony, Store};
+
+use super::early::Early;
+use super::ended::Ended;
+use super::gossip::Gossip;
+use super::running::{Running, seed_of};
+use super::witness::Witnesses;
+use super::work::Work;
+use super::{Custodian, CustodyEffect};
+use crate::ceremony::{Subject, begin};
+use crate::keys::read_keys;
+use crate::request::{CeremonyReport, CeremonyState};
+use crate::{CustodyError, Roster};
+
+impl Custodian {
+    /// Takes charge of a store: reads the keys, and replays the ceremonies that ran when the node stopped.
+    ///
+    /// # Errors
+    /// [`CustodyError`]: the store cannot be read, what is in it does not go together, or its identity is not the one that the
+    /// group knows.
+    pub fn open(store: Arc<Store>, local: PartyId, group: Roster) -> Result<Self, CustodyError> {
+        let keys = store.identity()?.map(|secret| Arc::new(CeremonyKeys::new(local, secret)));
+        if let (Some(keys), Some(member)) = (&keys, group.member(local))
+            && keys.member() != member
+        {
+            return Err(CustodyError::OtherIdentity(local));
+        }
+        let seen = store.seen_of_peers()?;
+        let seen = seen.into_iter().filter_map(|(peer, seen)| Some((PartyId::try_from(peer).ok()?, seen)));
+        let table = Arc::new(read_keys(&store, local)?);
+        let mut custodian = Self {
+            witnesses: Witnesses::new(seen),
+            gossip: Gossip::new(store.restored_from()?.is_some()),
+            store,
+            local,
+            group,
+            keys,
+            table,
+            running: BTreeMap::new(),
+            ended: BTreeMap::new(),
+            early: Early::default(),
+            now: 0,
+            ticks: 0,
+            failed: None,
+        };
+        let mut work = Work::default();
+        for ceremony in custodian.store.ceremonies()? {
+            custodian.resume(&ceremony, &mut work)?;
+        }
+        custodian.forget_ceremonies_of_destroyed(&mut work);
+        let effects = custodian.settle(work);
+        match effects.into_iter().find_map(store_failure) {
+            Some(text) => Err(CustodyError::Unusable(text)),
+            None => Ok(custodian),
+        }
+    }
+
+    fn resume(&mut self, ceremony: &Ceremony, work: &mut Work) -> Result<(), CustodyError> {
+        let (memory, subject) = decode_subject(&ceremony.subject).map_err(CustodyError::Malformed)?;
+        self.now = self.now.max(ceremony.started);
+        if let Some(outcome) = &ceremony.outcome {
+            let report = CeremonyReport::decode(outcome).map_err(CustodyError::Malformed)?;
+            let epilogue = ceremony.inputs() > 0;
+            let ended = Ended::new(report, subject.request.digest(), ceremony.started, epilogue);
+            self.ended.insert(ceremony.id, ended);
+            return Ok(());
+        }
+        let begun = self.keys.clone().and_then(|keys| {
+            let begun = begin(&subject, &self.group, &keys, self.share_for(&subject).as_deref(), memory).ok()?;
+            (begun.0 == ceremony.id).then(|| (begun, seed_of(&keys, &ceremony.id)))
+        });
+        let Some((begun, seed)) = begun else {
+            // The identities in the group file are others now, or this node's is: nothing more can be said in it.
+            let why = CeremonyState::Failed("the group or its identities changed while it ran".to_owned());
+            self.close_unresumed(ceremony, &subject, why, work);
+            return Ok(());
+        };
+        let mut running = Running::new(begun, subject, self.local, &seed);
+        let mut ending = None;
+        for input in self.store.ceremony_inputs(&ceremony.id)? {
+            ending = running.replay(input.expose()).map_err(CustodyError::Malformed)?.or(ending);
+        }
+        running.started = ceremony.started;
+        self.running.insert(ceremony.id, running);
+        if let Some(ending) = ending {
+            self.finish(&ceremony.id, ending, work);
+        }
+        Ok(())
+    }
+}
+
+fn store_failure(effect: CustodyEffect) -> Option<String> {
+    if let CustodyEffect::StoreFailed(text) = effect { Some(text) } else { None }
+}
+
+/// What the journal says that a ceremony is about: whether this node remembers what it said before, and the subject.
+pub(super) fn encode_subject(memory: Memory, subject: &Subject) -> Vec<u8> {
+    let mut bytes = vec![u8::from(memory == Memory::Lost)];
+    bytes.extend_from_slice(&subject.encode());
+    bytes
+}
+
+fn decode_subject(bytes: &[u8]) -> Result<(Memory, Subject), Malformed> {
+    let (memory, subject) = match bytes.split_first() {
+        Some((0, subject)) => (Memory::Kept, subject),
+        Some((1, subject)) => (Memory::Lost, subject),
+        _ => return Err(Malformed("a ceremony in the journal of another release")),
+    };
+    Ok((memory, Subject::decode(subject)?))
+}

@@ -1,0 +1,233 @@
+//! A ceremony that runs at this node.
+
+use bytes::Bytes;
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+use theta_groups::{Secret, Transcript};
+use theta_protocols::ceremony::{CeremonyKeys, ITEMS, Kind, SUMMARY, rewrite};
+use theta_rounds::{Abort, Channel, Effect, Evidence, Input, Malformed, PartyId, Recipient};
+
+use super::message::{Id, Message, Part};
+use super::work::{Record, Work};
+use crate::ceremony::{Ending, Run, Subject, bundle};
+use crate::codec::{Reader, Writer};
+use crate::request::{CeremonyReport, CeremonyState, CustodyEffect, EvidenceReport, To};
+
+/// Ticks after which a node that has signed for nothing gives a ceremony up.
+pub(super) const GIVE_UP: u32 = 960;
+/// Ticks after which time passes more slowly, and by how much: each tick is an entry in the journal.
+const SLOW_AFTER: u32 = 480;
+const SLOWER: u32 = 40;
+
+pub(super) struct Running {
+    pub(super) id: Id,
+    pub(super) subject: Subject,
+    /// When it began here, in seconds since 1970.
+    pub(super) started: u64,
+    run: Box<dyn Run>,
+    rng: ChaCha20Rng,
+    local: PartyId,
+    /// Entries in the journal.
+    inputs: u32,
+    /// Ticks that the node has seen since it began.
+    age: u32,
+    /// Whether this node has signed for the outcome: it must not give up any more.
+    signed: bool,
+    progress: (u32, u32),
+    silent: Vec<u16>,
+    told: Option<(u32, u32, usize, usize)>,
+}
+
+/// Where the machine's randomness comes from.
+pub(super) fn seed_of(keys: &CeremonyKeys, id: &Id) -> Secret<[u8; 32]> {
+    let transcript = Transcript::new("theta/custody/seed/v1").with("master", keys.master().expose());
+    Secret::new(transcript.with("ceremony", id).finish32())
+}
+
+impl Running {
+    pub(super) fn new(
+        (id, run): (Id, Box<dyn Run>),
+        subject: Subject,
+        local: PartyId,
+        seed: &Secret<[u8; 32]>,
+    ) -> Self {
+        let rng = ChaCha20Rng::from_seed(*seed.expose());
+        let silent = Vec::new();
+        Self {
+            id,
+            subject,
+            started: 0,
+            run,
+            rng,
+            local,
+            inputs: 0,
+            age: 0,
+            signed: false,
+            progress: (0, 0),
+            silent,
+            told: None,
+        }
+    }
+
+    /// Takes an input; what changes the machine goes into the journal.
+    pub(super) fn feed(&mut self, input: Input, work: &mut Work) -> Option<Result<Ending, Abort>> {
+        let revision = self.run.revision();
+        let entry = encode_input(&input);
+        let effects = self.run.handle(input, &mut self.rng);
+        if self.run.revision() != revision {
+            work.records.push(Record::Input { id: self.id, index: self.inputs, input: entry });
+            self.inputs = self.inputs.saturating_add(1);
+        }
+        let mut ending = None;
+        for effect in effects {
+            match effect {
+                Effect::Send { to, slot, payload, .. } => {
+                    let part = if slot == SUMMARY { Part::Summary } else { Part::Items };
+                    self.note_signature(part, &payload);
+                    self.send(to, part, payload, work);
+                }
+                Effect::Blame(blame) => work.effects.push(CustodyEffect::Culprit {
+                    node: blame.party,
+                    misbehaviour: blame.offence.to_string(),
+                    ceremony: self.id,
+                }),
+                Effect::Finished(result) => ending = Some(result),
+            }
+        }
+        let (done, of) = self.run.contributions();
+        let number = |count| u32::try_from(count).unwrap_or(u32::MAX);
+        self.progress = (self.progress.0.max(number(done)), self.progress.1.max(number(of)));
+        ending
+    }
+
+    /// Replays an entry of the journal; what it says was said.
+    pub(super) fn replay(&mut self, input: &[u8]) -> Result<Option<Result<Ending, Abort>>, Malformed> {
+        let input = decode_input(input)?;
+        self.age += u32::from(matches!(input, Input::Tick));
+        Ok(self.feed(input, &mut Work::default()))
+    }
+
+    pub(super) fn receive(
+        &mut self,
+        from: PartyId,
+        part: Part,
+        payload: Bytes,
+        work: &mut Work,
+    ) -> Option<Result<Ending, Abort>> {
+        let slot = if part == Part::Items { ITEMS } else { SUMMARY };
+        self.feed(Input::Message { from, slot, channel: Channel::Broadcast, payload }, work)
+    }
+
+    pub(super) fn tick(&mut self, work: &mut Work) -> Option<Result<Ending, Abort>> {
+        self.age = self.age.saturating_add(1);
+        if self.age > SLOW_AFTER && !self.age.is_multiple_of(SLOWER) {
+            return None;
+        }
+        let ending = self.feed(Input::Tick, work);
+        self.look_who_is_silent();
+        ending
+    }
+
+    pub(super) fn look_who_is_silent(&mut self) {
+        self.silent =
+            self.run.silent().into_iter().map(PartyId::get).filter(|node| *node != self.local.get()).collect();
+    }
+
+    /// Whether nothing has come of it for so long that nothing will.
+    pub(super) const fn is_hopeless(&self) -> bool {
+        self.age >= GIVE_UP && !self.signed
+    }
+
+    fn note_signature(&mut self, part: Part, payload: &Bytes) {
+        if self.signed || part != Part::Items {
+            return;
+        }
+        let mut signed = false;
+        rewrite(payload, |statement| {
+            signed |= statement.author() == self.local && statement.slot().kind == Kind::Activation;
+            Vec::new()
+        });
+        self.signed = signed;
+    }
+
+    fn send(&self, to: Recipient, part: Part, payload: Bytes, work: &mut Work) {
+        let message = Message::Ceremony { id: self.id, part, payload };
+        match to {
+            Recipient::Party(party) => work.send(To::One(party), &message),
+            Recipient::OnRequest => {}
+            Recipient::All => {
+                let bytes = message.encode();
+                let others = self.subject.nodes().into_iter().filter(|node| *node != self.local);
+                work.effects.extend(others.map(|node| CustodyEffect::Send { to: To::One(node), bytes: bytes.clone() }));
+            }
+        }
+    }
+
+    /// What a newcomer needs to end alike.
+    pub(super) fn epilogue(&mut self) -> Vec<Bytes> {
+        self.run.epilogue(&mut self.rng)
+    }
+
+    /// How it stands.
+    pub(super) fn report(&self) -> CeremonyReport {
+        let (done, of) = self.progress;
+        self.report_as(CeremonyState::Running { done, of })
+    }
+
+    pub(super) fn report_as(&self, state: CeremonyState) -> CeremonyReport {
+        let change = &self.subject.request.change;
+        let subject = if self.run.evidence().is_empty() { Vec::new() } else { self.subject.encode() };
+        let evidence = self.run.evidence().iter().map(|evidence| EvidenceReport {
+            node: evidence.culprit().get(),
+            misbehaviour: format!("{} ({})", evidence, evidence.name()),
+            evidence: bundle(&subject, &evidence.encode()),
+        });
+        CeremonyReport {
+            id: self.id,
+            key: change.key().clone(),
+            version: self.subject.version,
+            epoch: u64::from(self.subject.epoch),
+            aim: change.aim(),
+            state,
+            evidence: evidence.collect(),
+            silent: self.silent.clone(),
+        }
+    }
+
+    /// Tells of it if there is something new to tell.
+    pub(super) fn tell(&mut self, work: &mut Work) {
+        let (done, of) = self.progress;
+        let now = (done, of, self.run.evidence().len(), self.silent.len());
+        if self.told != Some(now) {
+            self.told = Some(now);
+            work.effects.push(CustodyEffect::Report(self.report()));
+        }
+    }
+}
+
+/// 0: start. 1: tick. 2 or 3, sender (2), payload: items or a summary.
+fn encode_input(input: &Input) -> Vec<u8> {
+    match input {
+        Input::Start => vec![0],
+        Input::Tick => vec![1],
+        Input::Message { from, slot, payload, .. } => {
+            Writer::new(if *slot == SUMMARY { 3 } else { 2 }).u16(from.get()).raw(payload).finish()
+        }
+    }
+}
+
+fn decode_input(bytes: &[u8]) -> Result<Input, Malformed> {
+    let mut reader = Reader::new(bytes);
+    let input = match reader.u8()? {
+        0 => Input::Start,
+        1 => Input::Tick,
+        tag @ (2 | 3) => {
+            let from = PartyId::try_from(reader.node()?).map_err(|_| Malformed("there is no node 0"))?;
+            let slot = if tag == 3 { SUMMARY } else { ITEMS };
+            let payload = Bytes::copy_from_slice(reader.rest());
+            Input::Message { from, slot, channel: Channel::Broadcast, payload }
+        }
+        _ => return Err(Malformed("no such input")),
+    };
+    reader.end(input)
+}

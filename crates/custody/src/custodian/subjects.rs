@@ -1,0 +1,152 @@
+//! From a request to what follows from the keys that this node has.
+
+use std::sync::Arc;
+
+use theta_schemes::Suite;
+use theta_schemes::keys::{AnyKeyShare, KeyName};
+use theta_store::State;
+
+use super::Custodian;
+use crate::ceremony::{SourceKey, Subject};
+use crate::codec::numbers;
+use crate::keys::stored_name;
+use crate::{CeremonyError, CeremonyRequest, CustodyError, KeyChange, KeyEntry};
+
+impl Custodian {
+    /// What a request comes to here.
+    pub(super) fn subject_of(&self, request: CeremonyRequest) -> Result<Subject, CeremonyError> {
+        let subject = match &request.change {
+            KeyChange::Create { key, suite, k, holders } => {
+                self.check_new(key, *suite, holders)?;
+                let (suite, k, holders) = (*suite, *k, holders.clone());
+                Subject { request, version: 1, epoch: 0, suite, k, holders, source: None }
+            }
+            KeyChange::Rotate { key } => self.rotation(&request, key)?,
+            KeyChange::Refresh { key, version } => {
+                let entry = self.source(key, *version, &[])?;
+                let (k, holders) = (entry.public.threshold().k(), numbers(&entry.holders));
+                renewal(request, &entry, k, holders)?
+            }
+            KeyChange::Reshare { key, version, k, holders } => {
+                let entry = self.source(key, *version, holders)?;
+                self.check_nodes(holders)?;
+                let (k, holders) = (*k, holders.clone());
+                renewal(request, &entry, k, holders)?
+            }
+            KeyChange::Recover { key, version, node } => self.recovery(&request, key, *version, *node)?,
+        };
+        if subject.nodes().contains(&self.local) { Ok(subject) } else { Err(CeremonyError::NotParty(self.local)) }
+    }
+
+    fn check_new(&self, key: &KeyName, suite: Suite, holders: &[u16]) -> Result<(), CeremonyError> {
+        let stored = stored_name(key).and_then(|name| Ok(self.store.key(&name)?));
+        if stored.map_err(|error| CeremonyError::StoreFailed(error.to_string()))?.is_some() {
+            return Err(CeremonyError::Exists(key.clone()));
+        }
+        takes_no_dealer(suite)?;
+        self.check_nodes(holders)
+    }
+
+    fn check_nodes(&self, nodes: &[u16]) -> Result<(), CeremonyError> {
+        let known = |node: &u16| self.group.nodes.iter().any(|other| other.get() == *node);
+        nodes.iter().find(|node| !known(node)).map_or(Ok(()), |node| Err(CeremonyError::NoNode(*node)))
+    }
+
+    /// The version of the key that a request is about. `holders` are those afterwards, which need not know it yet.
+    fn source(&self, key: &KeyName, version: u32, holders: &[u16]) -> Result<Arc<KeyEntry>, CeremonyError> {
+        let name = if version == 0 { key.to_string() } else { format!("{key}@{version}") };
+        let Some(entry) = self.table.get(&name) else {
+            return Err(if holders.contains(&self.local.get()) {
+                CeremonyError::NotHereYet(key.clone(), self.group.k)
+            } else {
+                CeremonyError::UnknownKey { name, known: self.table.known() }
+            });
+        };
+        takes_no_dealer(entry.suite)?;
+        match entry.state {
+            State::Destroyed => Err(CeremonyError::State {
+                name,
+                state: entry.state.name(),
+                help: "its shares are gone for ever; make a new key",
+            }),
+            State::Pending | State::Active | State::Retired | State::Disabled => Ok(entry),
+        }
+    }
+
+    fn rotation(&self, request: &CeremonyRequest, key: &KeyName) -> Result<Subject, CeremonyError> {
+        let entry = self.source(key, 0, &[])?;
+        if entry.state != State::Active {
+            let help = "enable it before it is rotated";
+            return Err(CeremonyError::State { name: key.to_string(), state: entry.state.name(), help });
+        }
+        let stored = stored_name(key).and_then(|name| Ok(self.store.key(&name)?));
+        let record = stored.map_err(|error| CeremonyError::StoreFailed(error.to_string()))?;
+        let version = record.map_or(0, |record| record.next_version());
+        let (k, holders, suite) = (entry.public.threshold().k(), numbers(&entry.holders), entry.suite);
+        Ok(Subject { request: request.clone(), version, epoch: 0, suite, k, holders, source: None })
+    }
+
+    fn recovery(
+        &self,
+        request: &CeremonyRequest,
+        key: &KeyName,
+        version: u32,
+        node: u16,
+    ) -> Result<Subject, CeremonyError> {
+        let entry = self.source(key, version, &[node])?;
+        let holders = numbers(&entry.holders);
+        if !holders.contains(&node) {
+            return Err(CeremonyError::NotHolder { node, name: entry.qualified_name() });
+        }
+        if node == self.local.get() && entry.share.is_some() {
+            return Err(CeremonyError::HasShare(self.local));
+        }
+        let (k, suite, epoch) = (entry.public.threshold().k(), entry.suite, small(entry.epoch)?);
+        let source = Some(SourceKey { public: entry.public.clone(), holders: holders.clone() });
+        Ok(Subject { request: request.clone(), version: entry.version, epoch, suite, k, holders, source })
+    }
+
+    /// This node's share of what a ceremony begins with, if it has it.
+    pub(super) fn share_for(&self, subject: &Subject) -> Option<Arc<AnyKeyShare>> {
+        let source = subject.source.as_ref()?;
+        let versions = self.table.versions(subject.request.change.key().as_str());
+        let entry = versions.into_iter().find(|entry| entry.version == subject.version)?;
+        let same = entry.public == source.public && numbers(&entry.holders) == source.holders;
+        entry.share.clone().filter(|_| same)
+    }
+
+    /// Whether what comes of the ceremony could still serve here.
+    pub(super) fn admits(&self, subject: &Subject) -> Result<bool, CustodyError> {
+        let Some(record) = self.store.key(&stored_name(subject.request.change.key())?)? else { return Ok(true) };
+        let Some(version) = record.version(subject.version) else {
+            return Ok(record.state != State::Destroyed && subject.version >= record.next_version());
+        };
+        let epoch = u64::from(subject.epoch);
+        let serving = version.serving.as_ref().map(|serving| serving.number);
+        let newer = serving.is_none_or(|serving| epoch > serving || (subject.is_recovery() && epoch == serving));
+        Ok(newer && record.effective_state(version) != State::Destroyed)
+    }
+
+    /// The ceremony of the same key and version that runs.
+    pub(super) fn rival(&self, subject: &Subject) -> Option<&super::Running> {
+        let key = subject.request.change.key();
+        self.running
+            .values()
+            .find(|running| running.subject.request.change.key() == key && running.subject.version == subject.version)
+    }
+}
+
+fn renewal(request: CeremonyRequest, entry: &KeyEntry, k: u16, holders: Vec<u16>) -> Result<Subject, CeremonyError> {
+    let epoch = small(entry.epoch)?.checked_add(1).ok_or(CeremonyError::TooManyEpochs)?;
+    let source = Some(SourceKey { public: entry.public.clone(), holders: numbers(&entry.holders) });
+    Ok(Subject { request, version: entry.version, epoch, suite: entry.suite, k, holders, source })
+}
+
+fn small(epoch: u64) -> Result<u32, CeremonyError> {
+    u32::try_from(epoch).map_err(|_| CeremonyError::TooManyEpochs)
+}
+
+/// RSA keys are not made or renewed by ceremonies.
+fn takes_no_dealer(suite: Suite) -> Result<(), CeremonyError> {
+    if crate::ceremony::has_ceremonies(suite) { Ok(()) } else { Err(CeremonyError::TakesDealer(suite)) }
+}

@@ -1,0 +1,116 @@
+//! What one turn of a custodian comes to: changes of the store, made in one transaction, and effects that wait for it.
+
+use bytes::Bytes;
+use theta_groups::Secret;
+use theta_schemes::Suite;
+use theta_schemes::keys::{AnyKeyShare, KeyName};
+use theta_store::{Epoch, Incarnation, KeyError, Transaction};
+
+use super::message::{Id, Message};
+use crate::CustodyError;
+use crate::keys::{share_bytes, stored_name, stored_purpose};
+use crate::request::{CustodyEffect, To};
+
+/// Changes and effects.
+#[derive(Default)]
+pub(super) struct Work {
+    pub(super) records: Vec<Record>,
+    pub(super) effects: Vec<CustodyEffect>,
+}
+
+/// One change of the store.
+pub(super) enum Record {
+    Begin {
+        id: Id,
+        subject: Vec<u8>,
+        seed: Secret<[u8; 32]>,
+        started: u64,
+    },
+    Input {
+        id: Id,
+        index: u32,
+        input: Vec<u8>,
+    },
+    End {
+        id: Id,
+        outcome: Vec<u8>,
+        epilogue: Vec<Bytes>,
+    },
+    /// Old shares follow from what is forgotten here.
+    ForgetEpilogue(Id),
+    Forget(Id),
+    Key(Box<KeyWrite>),
+    Seen(u16, Incarnation),
+}
+
+/// A sharing that serves from now on, and takes the place of the one before.
+pub(super) struct KeyWrite {
+    pub(super) name: KeyName,
+    pub(super) suite: Suite,
+    pub(super) version: u32,
+    pub(super) epoch: Epoch,
+    pub(super) share: Option<AnyKeyShare>,
+}
+
+impl Work {
+    pub(super) fn send(&mut self, to: To, message: &Message) {
+        self.effects.push(CustodyEffect::Send { to, bytes: message.encode() });
+    }
+
+    /// The keys that are changed.
+    pub(super) fn changed(&self) -> impl Iterator<Item = &KeyName> {
+        self.records.iter().filter_map(|record| match record {
+            Record::Key(write) => Some(&write.name),
+            _ => None,
+        })
+    }
+}
+
+impl Record {
+    pub(super) fn apply(&self, transaction: &mut Transaction<'_>) -> Result<(), CustodyError> {
+        match self {
+            Self::Begin { id, subject, seed, started } => {
+                Ok(transaction.begin_ceremony(*id, subject, Secret::new(*seed.expose()), *started)?)
+            }
+            Self::Input { id, index, input } => {
+                Ok(transaction.record_input(id, *index, &Secret::new(input.clone()))?)
+            }
+            Self::End { id, outcome, epilogue } => {
+                let epilogue: Vec<_> = epilogue.iter().map(|part| Secret::new(part.to_vec())).collect();
+                Ok(transaction.end_ceremony(id, outcome, &epilogue)?)
+            }
+            Self::ForgetEpilogue(id) => Ok(transaction.forget_epilogue(id)?),
+            Self::Forget(id) => Ok(transaction.forget_ceremony(id)?),
+            Self::Key(write) => write.apply(transaction),
+            Self::Seen(peer, incarnation) => Ok(transaction.remember_peer(*peer, incarnation)?),
+        }
+    }
+}
+
+impl KeyWrite {
+    fn apply(&self, transaction: &mut Transaction<'_>) -> Result<(), CustodyError> {
+        let Self { name, suite, version, epoch, share } = self;
+        let stored = stored_name(name)?;
+        let share = share.as_ref().map(|share| share_bytes(name, share));
+        let record = match transaction.key(&stored) {
+            Ok(record) => Some(record),
+            Err(KeyError::Unknown(_)) => None,
+            Err(error) => return Err(error.into()),
+        };
+        if record.is_none() {
+            transaction.create_key(&stored, stored_purpose(suite.purpose()), None)?;
+        }
+        let known = record.as_ref().and_then(|record| record.version(*version));
+        let number = epoch.number;
+        match (known, share) {
+            (Some(known), Some(share)) if known.serving.as_ref().is_some_and(|epoch| epoch.number == number) => {
+                return Ok(transaction.recover_share(&stored, *version, number, share)?);
+            }
+            (Some(_), share) => transaction.stage_epoch(&stored, *version, epoch.clone(), share)?,
+            (None, share) => {
+                transaction.begin_numbered_version(&stored, *version, suite.name(), epoch.clone(), share)?;
+            }
+        }
+        Ok(transaction.certify(&stored, *version, number, &epoch.certificate)?)
+    }
+}

@@ -1,0 +1,154 @@
+//! Why a custodian refuses, each in one line with what would help.
+
+use theta_protocols::ceremony::{JoinError, PlanError};
+use theta_rounds::{Malformed, PartyId};
+use theta_schemes::Suite;
+use theta_schemes::keys::{KeyFileError, KeyName};
+use theta_store::{JournalError, KeyError, NameError, StoreError};
+
+use crate::KeyTableError;
+
+/// Why a custodian cannot begin or go on: the store's doing, or that of whoever filled it.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum CustodyError {
+    /// The disk, the file or the sealing key.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A key cannot be written.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// The journal of a ceremony cannot be written or read.
+    #[error("the journal of a ceremony: {0}")]
+    Journal(#[from] JournalError),
+    /// A key in the store is not one.
+    #[error("version {version} of key {name} in the store: {error}")]
+    Content {
+        /// Which key.
+        name: String,
+        /// Which version.
+        version: u32,
+        /// What is wrong in it.
+        error: Box<KeyFileError>,
+    },
+    /// A name that the store does not take.
+    #[error(transparent)]
+    Name(NameError),
+    /// The keys do not go together.
+    #[error(transparent)]
+    Table(#[from] KeyTableError),
+    /// A share of another node.
+    #[error("version {version} of key {name} in the store: the share is not the one of node {node}")]
+    OtherNode {
+        /// Which key.
+        name: KeyName,
+        /// Which version.
+        version: u32,
+        /// This node.
+        node: PartyId,
+    },
+    /// A ceremony in the journal is not one.
+    #[error("a ceremony in the journal: {0}: the file was changed, or is of another release")]
+    Malformed(#[from] Malformed),
+    /// The store failed while ceremonies were resumed.
+    #[error("the store failed: {0}")]
+    Unusable(String),
+    /// The identity in the store is not the one that the group knows.
+    #[error(
+        "the group file has another ceremony key for node {0} than its store: take the one that its store was made with"
+    )]
+    OtherIdentity(PartyId),
+}
+
+/// Why a ceremony is not held here.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CeremonyError {
+    /// The store has no identity.
+    #[error("this node has no ceremony key: it cannot take part in ceremonies; give it one with `theta group`")]
+    NoIdentity,
+    /// The group file has no identity for a node.
+    #[error("node {0} has no ceremony_key in the group file: it cannot take part in ceremonies")]
+    NoCeremonyKey(PartyId),
+    /// RSA.
+    #[error(
+        "keys of suite {0} take a trusted dealer: RSA keys are not made or renewed by ceremonies; use `theta keys deal`"
+    )]
+    TakesDealer(Suite),
+    /// There is no such key.
+    #[error("there is no key {name} here; the known ones are: {known}")]
+    UnknownKey {
+        /// What was asked for.
+        name: String,
+        /// Those that there are.
+        known: String,
+    },
+    /// This node is to become a holder, or was one, and does not have the key's public part.
+    #[error("this node does not know key {0} yet: it joins when {1} nodes hold this ceremony; ask again then")]
+    NotHereYet(KeyName, u16),
+    /// The name was given before.
+    #[error("a key {0} exists or existed: choose another name")]
+    Exists(KeyName),
+    /// Destroyed, or disabled where that matters.
+    #[error("key {name} is {state}: {help}")]
+    State {
+        /// Which key.
+        name: String,
+        /// Its state.
+        state: &'static str,
+        /// What would help.
+        help: &'static str,
+    },
+    /// Neither a holder before nor one afterwards.
+    #[error("node {0} takes no part in this ceremony: it is no holder of the key, before or afterwards")]
+    NotParty(PartyId),
+    /// The node to recover is no holder.
+    #[error("node {node} is no holder of key {name}: there is no share to recover")]
+    NotHolder {
+        /// Which node.
+        node: u16,
+        /// Which key.
+        name: String,
+    },
+    /// Nothing is lost.
+    #[error("node {0} has its share of this key: nothing is to be recovered")]
+    HasShare(PartyId),
+    /// Another ceremony of this key and version runs.
+    #[error("a ceremony of this key runs here, its aim is {aim}, its id {id}: wait for its end", id = hex::encode(id))]
+    Busy {
+        /// Its id.
+        id: [u8; 32],
+        /// Its aim.
+        aim: &'static str,
+    },
+    /// A threshold or list of holders that makes no sense.
+    #[error("{0}")]
+    Plan(#[from] PlanError),
+    /// A holder that the group does not have.
+    #[error("the group has no node {0}")]
+    NoNode(u16),
+    /// This node's identity or share does not fit.
+    #[error("{0}")]
+    Join(#[from] JoinError),
+    /// The custodian has failed before.
+    #[error("the store failed, and this node must be started again: {0}")]
+    StoreFailed(String),
+    /// A number is out of its range.
+    #[error("the key has been renewed as often as can be")]
+    TooManyEpochs,
+}
+
+/// Why a key's state is not changed.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum ChangeError {
+    /// The store refuses.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// What is stored cannot be read back, or an earlier failure of the store.
+    #[error(transparent)]
+    Custody(#[from] CustodyError),
+}
+
+impl From<StoreError> for ChangeError {
+    fn from(error: StoreError) -> Self {
+        Self::Key(KeyError::Store(error))
+    }
+}

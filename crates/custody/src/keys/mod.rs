@@ -1,0 +1,13 @@
+//! The keys of this node as they serve.
+
+mod entry;
+mod error;
+mod stored;
+mod table;
+
+pub use entry::KeyEntry;
+pub(crate) use entry::stored_purpose;
+pub use error::{KeyTableError, ResolveError};
+pub use stored::{DealtKey, import_dealt, read_keys};
+pub(crate) use stored::{entries, epoch_of, share_bytes, stored_name};
+pub use table::KeyTable;

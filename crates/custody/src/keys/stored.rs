@@ -1,0 +1,159 @@
+//! Keys between the store and the table.
+
+use std::sync::Arc;
+
+use theta_groups::Secret;
+use theta_protocols::frost::NoncePool;
+use theta_rounds::PartyId;
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyFileError, KeyName};
+use theta_store::{Epoch, KeyRecord, Name, State, Store, VersionRecord};
+
+use super::entry::stored_purpose;
+use super::{KeyEntry, KeyTable};
+use crate::CustodyError;
+use crate::codec::{numbers, parties};
+
+/// A key as a dealer made it, for one node.
+#[derive(Clone, Copy, Debug)]
+pub struct DealtKey<'a> {
+    /// What people call it.
+    pub name: &'a KeyName,
+    /// What everybody may know of it.
+    pub public: &'a AnyPublicKey,
+    /// The node's share; `None` for a node that holds none.
+    pub share: Option<&'a AnyKeyShare>,
+    /// The nodes that hold the shares: that of share index i at place i - 1.
+    pub holders: &'a [PartyId],
+    /// When it was made, in seconds since 1970.
+    pub created: u64,
+}
+
+/// Puts a dealt key into the store of a node that does not run: as version 1 of a new key, or as the next version of one that
+/// is there. Gives the version's number.
+///
+/// # Errors
+/// [`CustodyError`]: the parts do not belong together, the name is that of a destroyed key, or the store fails.
+pub fn import_dealt(store: &Store, key: &DealtKey<'_>) -> Result<u32, CustodyError> {
+    let DealtKey { name, public, share, holders, created } = *key;
+    if let Some(share) = share {
+        let (text, stored) = (share.to_text(name), name.clone());
+        // Whoever mixes up files learns it now, and not when the node starts.
+        AnyKeyShare::from_text(text.expose(), public).map_err(|error| content(&stored, 0, error))?;
+    }
+    let epoch = epoch_of(0, name, public, holders, Vec::new(), created);
+    let share = share.map(|share| share_bytes(name, share));
+    let stored = stored_name(name)?;
+    store.write(|transaction| {
+        let known = store.key(&stored)?.is_some();
+        if !known {
+            transaction.create_key(&stored, stored_purpose(public.suite().purpose()), None)?;
+        }
+        Ok(transaction.import_version(&stored, public.suite().name(), epoch, share)?)
+    })
+}
+
+/// The table of a store whose node does not run: that of a running one is [`crate::Custodian::keys`].
+///
+/// # Errors
+/// [`CustodyError`] if the store cannot be read, or what is in it does not go together.
+pub fn read_keys(store: &Store, local: PartyId) -> Result<KeyTable, CustodyError> {
+    let table = KeyTable::of_node(local);
+    for record in store.keys()? {
+        let entries = entries(store, &record, local, &[])?;
+        let Some(name) = entries.first().map(|entry| entry.name.clone()) else { continue };
+        table.check(&entries)?;
+        table.put(&name, entries);
+    }
+    Ok(table)
+}
+
+/// The versions of a key that have public material, ascending. What was made in advance for the shares of `before` is kept
+/// where the shares are.
+pub(crate) fn entries(
+    store: &Store,
+    record: &KeyRecord,
+    local: PartyId,
+    before: &[Arc<KeyEntry>],
+) -> Result<Vec<Arc<KeyEntry>>, CustodyError> {
+    let name: KeyName =
+        record.name.as_str().parse().map_err(|error| content(&record.name, 0, KeyFileError::Name(error)))?;
+    let newest = || record.versions().iter().rev().find(|version| version.serving.is_some());
+    let primary = record.primary().or_else(newest).map(|version| version.version);
+    let mut entries = Vec::new();
+    for version in record.versions() {
+        let Some(epoch) = version.serving.as_ref().or(version.pending.as_ref()) else { continue };
+        let (public, share) = parts(store, record, version, epoch)?;
+        let holders = parties(&epoch.holders);
+        let known = before.iter().find(|entry| entry.version == version.version && entry.epoch == epoch.number);
+        let nonces = known.map_or_else(|| Arc::new(NoncePool::new(&public)), |entry| Arc::clone(&entry.nonces));
+        let entry = KeyEntry {
+            name: name.clone(),
+            version: version.version,
+            epoch: epoch.number,
+            state: record.effective_state(version),
+            primary: primary == Some(version.version),
+            share: share.map(Arc::new),
+            key_id: *public.key_id(),
+            suite: public.suite(),
+            holders,
+            nonces,
+            public,
+        };
+        let index = |share: &Arc<AnyKeyShare>| PartyId::try_from(share.index().get()).ok();
+        if entry.share.as_ref().is_some_and(|share| index(share) != entry.index_of(local)) {
+            return Err(CustodyError::OtherNode { name, version: version.version, node: local });
+        }
+        entries.push(Arc::new(entry));
+    }
+    Ok(entries)
+}
+
+/// Public key and share of one epoch, checked against each other.
+fn parts(
+    store: &Store,
+    record: &KeyRecord,
+    version: &VersionRecord,
+    epoch: &Epoch,
+) -> Result<(AnyPublicKey, Option<AnyKeyShare>), CustodyError> {
+    let wrong = |error| content(&record.name, version.version, error);
+    let text = |bytes: &[u8]| core::str::from_utf8(bytes).map(str::to_owned).map_err(|_| wrong(not_text()));
+    let (_, public) = AnyPublicKey::from_text(&text(&epoch.public)?).map_err(wrong)?;
+    if record.effective_state(version) == State::Destroyed {
+        return Ok((public, None));
+    }
+    let Some(share) = store.share(&record.name, version.version, epoch.number)? else { return Ok((public, None)) };
+    let share = core::str::from_utf8(share.expose()).map_err(|_| wrong(not_text()))?;
+    let (_, share) = AnyKeyShare::from_text(share, &public).map_err(wrong)?;
+    Ok((public, Some(share)))
+}
+
+fn not_text() -> KeyFileError {
+    KeyFileError::Syntax { line: 1, problem: "not text".to_owned() }
+}
+
+fn content(name: &impl ToString, version: u32, error: KeyFileError) -> CustodyError {
+    CustodyError::Content { name: name.to_string(), version, error: Box::new(error) }
+}
+
+/// The store's word for a name: both have the same rules.
+pub(crate) fn stored_name(name: &KeyName) -> Result<Name, CustodyError> {
+    name.as_str().parse().map_err(CustodyError::Name)
+}
+
+/// The store's record of a sharing.
+pub(crate) fn epoch_of(
+    number: u64,
+    name: &KeyName,
+    public: &AnyPublicKey,
+    holders: &[PartyId],
+    certificate: Vec<u8>,
+    created: u64,
+) -> Epoch {
+    let (threshold, public) = (public.threshold(), public.to_text(name).into_bytes());
+    Epoch { number, k: threshold.k(), n: threshold.n(), holders: numbers(holders), public, certificate, created }
+}
+
+/// A share as the store has it.
+pub(crate) fn share_bytes(name: &KeyName, share: &AnyKeyShare) -> Secret<Vec<u8>> {
+    Secret::new(share.to_text(name).expose().as_bytes().to_vec())
+}

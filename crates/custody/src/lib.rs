@@ -1,0 +1,23 @@
+//! What a node keeps: its live key table and its ceremonies.
+//!
+//! - [`KeyTable`]: the keys as they serve, replaced entry by entry while others read.
+//!
+//! Pure and synchronous: no threads, no sockets, no clock; the store is the disk.
+
+mod ceremony;
+mod codec;
+mod custodian;
+mod error;
+mod keys;
+mod request;
+mod roster;
+
+pub use ceremony::{EvidenceError, ProvenLie, check_evidence};
+pub use custodian::Custodian;
+pub use error::{CeremonyError, ChangeError, CustodyError};
+pub use keys::{DealtKey, KeyEntry, KeyTable, KeyTableError, ResolveError, import_dealt, read_keys};
+pub use request::{
+    CeremonyReport, CeremonyRequest, CeremonyState, CustodyEffect, CustodyInput, EvidenceReport, KeyChange,
+    StateChange, To,
+};
+pub use roster::Roster;

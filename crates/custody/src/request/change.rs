@@ -1,0 +1,271 @@
+//! Changes of keys: the words of policies, approvals and signed requests.
+
+use theta_groups::Transcript;
+use theta_rounds::Malformed;
+use theta_schemes::Suite;
+use theta_schemes::keys::KeyName;
+use theta_store::State;
+
+use crate::codec::{Reader, Writer};
+
+/// The version of the encoding.
+const FORMAT: u8 = 1;
+
+/// What a ceremony is to do with a key.
+///
+/// [`KeyChange::encode`] is the statement that policies decide on, approvals consent to and clients sign. It does not name the
+/// group: whoever signs it has to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum KeyChange {
+    /// A new key under a name that never was one.
+    Create {
+        /// Its name.
+        key: KeyName,
+        /// The scheme and group.
+        suite: Suite,
+        /// How many shares it takes.
+        k: u16,
+        /// The numbers of the nodes that will hold the shares: that of share index i at place i - 1.
+        holders: Vec<u16>,
+    },
+    /// The next version: another key under the same name, with suite, k and holders of the primary one.
+    Rotate {
+        /// Which key.
+        key: KeyName,
+    },
+    /// New shares of the same key for the same holders.
+    Refresh {
+        /// Which key.
+        key: KeyName,
+        /// Which version; 0 is the primary one.
+        version: u32,
+    },
+    /// New shares of the same key for these holders, with this k.
+    Reshare {
+        /// Which key.
+        key: KeyName,
+        /// Which version; 0 is the primary one.
+        version: u32,
+        /// How many shares it takes afterwards.
+        k: u16,
+        /// The holders afterwards.
+        holders: Vec<u16>,
+    },
+    /// One holder's lost share.
+    Recover {
+        /// Which key.
+        key: KeyName,
+        /// Which version; 0 is the primary one.
+        version: u32,
+        /// The number of the node that lost it.
+        node: u16,
+    },
+}
+
+impl KeyChange {
+    /// Which key it is about.
+    #[must_use]
+    pub const fn key(&self) -> &KeyName {
+        match self {
+            Self::Create { key, .. }
+            | Self::Rotate { key }
+            | Self::Refresh { key, .. }
+            | Self::Reshare { key, .. }
+            | Self::Recover { key, .. } => key,
+        }
+    }
+
+    /// The version that it names; 0 is the primary one, or the next if it makes one.
+    #[must_use]
+    pub const fn version(&self) -> u32 {
+        match self {
+            Self::Create { .. } | Self::Rotate { .. } => 0,
+            Self::Refresh { version, .. } | Self::Reshare { version, .. } | Self::Recover { version, .. } => *version,
+        }
+    }
+
+    /// `create`, `rotate`, `refresh`, `reshare` or `recover`.
+    #[must_use]
+    pub const fn aim(&self) -> &'static str {
+        match self {
+            Self::Create { .. } => "create",
+            Self::Rotate { .. } => "rotate",
+            Self::Refresh { .. } => "refresh",
+            Self::Reshare { .. } => "reshare",
+            Self::Recover { .. } => "recover",
+        }
+    }
+
+    /// Format (1), tag (1), then the fields in their order: words behind a length of one byte, lists of nodes behind a number
+    /// of two.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let writer = Writer::new(FORMAT);
+        match self {
+            Self::Create { key, suite, k, holders } => {
+                writer.u8(1).word(key.as_str()).word(suite.name()).u16(*k).nodes(holders)
+            }
+            Self::Rotate { key } => writer.u8(2).word(key.as_str()),
+            Self::Refresh { key, version } => writer.u8(3).word(key.as_str()).u32(*version),
+            Self::Reshare { key, version, k, holders } => {
+                writer.u8(4).word(key.as_str()).u32(*version).u16(*k).nodes(holders)
+            }
+            Self::Recover { key, version, node } => writer.u8(5).word(key.as_str()).u32(*version).u16(*node),
+        }
+        .finish()
+    }
+
+    /// Reads what [`KeyChange::encode`] wrote; nothing else is accepted.
+    ///
+    /// # Errors
+    /// [`Malformed`] with the first thing that is wrong.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(bytes);
+        if reader.u8()? != FORMAT {
+            return Err(Malformed("a change of a key in a format of another release"));
+        }
+        let (tag, key) = (reader.u8()?, reader.name()?);
+        let change = match tag {
+            1 => {
+                let suite = reader.word()?.parse().map_err(|_| Malformed("a suite is not known"))?;
+                Self::Create { key, suite, k: reader.u16()?, holders: reader.nodes()? }
+            }
+            2 => Self::Rotate { key },
+            3 => Self::Refresh { key, version: reader.u32()? },
+            4 => Self::Reshare { key, version: reader.u32()?, k: reader.u16()?, holders: reader.nodes()? },
+            5 => Self::Recover { key, version: reader.u32()?, node: reader.node()? },
+            _ => return Err(Malformed("no such change of a key")),
+        };
+        reader.end(change)
+    }
+}
+
+/// A change and what makes it one of its kind.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CeremonyRequest {
+    /// Never used twice: the digest of the client's signed request, or 32 random bytes of the client's.
+    pub nonce: [u8; 32],
+    /// What to do.
+    pub change: KeyChange,
+}
+
+impl CeremonyRequest {
+    /// What stands for the request.
+    #[must_use]
+    pub fn digest(&self) -> [u8; 32] {
+        let transcript = Transcript::new("theta/custody/request/v1").with("nonce", &self.nonce);
+        transcript.with("change", &self.change.encode()).finish32()
+    }
+}
+
+/// A change of state that each node makes for itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateChange {
+    /// Which key.
+    pub key: KeyName,
+    /// Which version; `None` is the key as a whole.
+    pub version: Option<u32>,
+    /// What it is to be: [`State::Disabled`], [`State::Active`] (enables), [`State::Retired`] or [`State::Destroyed`].
+    pub state: State,
+}
+
+impl StateChange {
+    /// The statement that policies, approvals and signatures are about: format (1), tag (1, other than any change of a key by a
+    /// ceremony), key, version (4; 0 for the key as a whole), state.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let version = self.version.unwrap_or_default();
+        Writer::new(FORMAT).u8(16).word(self.key.as_str()).u32(version).word(self.state.name()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changes() -> Vec<KeyChange> {
+        let key: KeyName = "zone.example".parse().unwrap();
+        vec![
+            KeyChange::Create { key: key.clone(), suite: Suite::FrostEd25519, k: 2, holders: vec![1, 2, 7] },
+            KeyChange::Rotate { key: key.clone() },
+            KeyChange::Refresh { key: key.clone(), version: 0 },
+            KeyChange::Reshare { key: key.clone(), version: 3, k: 3, holders: vec![4, 5, 6, 65_535] },
+            KeyChange::Recover { key, version: 1, node: 9 },
+        ]
+    }
+
+    #[test]
+    fn what_is_read_is_what_was_written() {
+        for change in changes() {
+            let bytes = change.encode();
+            assert_eq!(KeyChange::decode(&bytes).as_ref(), Ok(&change));
+            for len in 0..bytes.len() {
+                assert!(KeyChange::decode(&bytes[..len]).is_err(), "{change:?} cut to {len}");
+            }
+            assert!(KeyChange::decode(&[&bytes[..], &[0]].concat()).is_err());
+        }
+    }
+
+    /// Signatures and approvals are about these bytes.
+    #[test]
+    fn the_encoding_stands() {
+        let expected = [
+            "01010c7a6f6e652e6578616d706c650d66726f73742d6564323535313900020003000100020007",
+            "01020c7a6f6e652e6578616d706c65",
+            "01030c7a6f6e652e6578616d706c6500000000",
+            "01040c7a6f6e652e6578616d706c65000000030003000400040005 0006ffff",
+            "01050c7a6f6e652e6578616d706c65000000010009",
+        ];
+        for (change, expected) in changes().iter().zip(expected) {
+            assert_eq!(hex::encode(change.encode()), expected.replace(' ', ""));
+        }
+    }
+
+    #[test]
+    fn a_changed_byte_is_another_change_or_none() {
+        for change in changes() {
+            let bytes = change.encode();
+            for place in 0..bytes.len() {
+                for bit in 0..8 {
+                    let mut other = bytes.clone();
+                    other[place] ^= 1 << bit;
+                    if let Ok(read) = KeyChange::decode(&other) {
+                        assert_ne!(read, change);
+                        assert_eq!(read.encode(), other);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_nobody_may_ask_is_not_read() {
+        let bytes = |hexadecimal: &str| hex::decode(hexadecimal).unwrap();
+        for (wrong, why) in [
+            ("", "nothing"),
+            ("02020161", "another format"),
+            ("01000161", "no such tag"),
+            ("01060161", "no such tag"),
+            ("01020141", "not a name"),
+            ("010200", "no name"),
+            ("010501610000000100 00", "node 0"),
+            ("0104016100000001000200010000", "holder 0"),
+            ("01010161017800020001 0001", "no such suite"),
+            ("0104016100000001 0002ffff0001", "more holders than bytes"),
+        ] {
+            assert!(KeyChange::decode(&bytes(&wrong.replace(' ', ""))).is_err(), "{why}");
+        }
+    }
+
+    #[test]
+    fn digests_tell_requests_apart() {
+        let mut digests: Vec<_> = (0..3)
+            .flat_map(|nonce| changes().into_iter().map(move |change| CeremonyRequest { nonce: [nonce; 32], change }))
+            .map(|request| request.digest())
+            .collect();
+        let count = digests.len();
+        digests.sort_unstable();
+        digests.dedup();
+        assert_eq!(digests.len(), count);
+    }
+}

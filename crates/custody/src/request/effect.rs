@@ -1,0 +1,71 @@
+//! What goes into a custodian, and what comes out.
+
+use bytes::Bytes;
+use theta_rounds::PartyId;
+use theta_schemes::keys::KeyName;
+
+use super::CeremonyReport;
+
+/// What happens to a custodian.
+#[derive(Clone, Debug)]
+pub enum CustodyInput {
+    /// A message of another node's custodian.
+    Message {
+        /// Its sender, as the transport authenticated it.
+        from: PartyId,
+        /// Its bytes, of any content.
+        bytes: Bytes,
+    },
+    /// Time passes, regularly; in seconds since 1970.
+    Tick(u64),
+    /// A connection to this node stands.
+    Connected(PartyId),
+}
+
+/// To whom a message goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum To {
+    /// All other nodes of the group.
+    All,
+    /// One of them.
+    One(PartyId),
+}
+
+/// What a custodian wants done, in this order. Everything that it says has been made durable before.
+#[derive(Clone, Debug)]
+pub enum CustodyEffect {
+    /// Send a message; a lost one costs time only.
+    Send {
+        /// To whom.
+        to: To,
+        /// Its bytes.
+        bytes: Bytes,
+    },
+    /// The table has another entry for this version: what runs on the old one is to be started again, or dropped.
+    KeyChanged {
+        /// Which key.
+        name: KeyName,
+        /// Which version.
+        version: u32,
+    },
+    /// A ceremony went on, or ended.
+    Report(CeremonyReport),
+    /// A node was caught in a ceremony.
+    Culprit {
+        /// Who.
+        node: PartyId,
+        /// What it did, for people.
+        misbehaviour: String,
+        /// In which ceremony.
+        ceremony: [u8; 32],
+    },
+    /// A node's store is not the continuation of what was seen of it.
+    RolledBack {
+        /// Whose; it may be this node's own, which is not to be trusted then: see `Custodian::is_trusted`.
+        node: PartyId,
+        /// What was seen, for people.
+        text: String,
+    },
+    /// The store failed: what this input did is undone or unknown. The node is to be stopped.
+    StoreFailed(String),
+}

@@ -1,0 +1,163 @@
+//! How a ceremony stands.
+
+use theta_rounds::Malformed;
+use theta_schemes::keys::{KeyId, KeyName};
+
+use crate::codec::{Reader, Writer};
+
+/// The version of the encoding in the store.
+const FORMAT: u8 = 1;
+
+/// How a ceremony stands at this node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CeremonyReport {
+    /// Its name: a hash of all that it is about.
+    pub id: [u8; 32],
+    /// Which key.
+    pub key: KeyName,
+    /// Which version.
+    pub version: u32,
+    /// The sharing that it makes, or whose share it recovers.
+    pub epoch: u64,
+    /// `create`, `rotate`, `refresh`, `reshare` or `recover`.
+    pub aim: &'static str,
+    /// How far it is.
+    pub state: CeremonyState,
+    /// Who lied, with what convinces anyone of it.
+    pub evidence: Vec<EvidenceReport>,
+    /// The numbers of the nodes that have not said what is due. They may be slow, cut off, or unwilling.
+    pub silent: Vec<u16>,
+}
+
+/// How far a ceremony is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CeremonyState {
+    /// It runs.
+    Running {
+        /// Steps done; they never become fewer.
+        done: u32,
+        /// Steps that there are.
+        of: u32,
+    },
+    /// A key, or new shares of it, serve.
+    Activated {
+        /// The key's id.
+        key_id: KeyId,
+        /// What a quorum signed.
+        certificate: Vec<u8>,
+    },
+    /// The lost share was found.
+    Recovered,
+    /// A quorum agreed to call it off.
+    CalledOff,
+    /// Nothing came of it at this node, and why.
+    Failed(String),
+}
+
+impl CeremonyState {
+    /// Whether it is over.
+    #[must_use]
+    pub const fn is_over(&self) -> bool {
+        !matches!(self, Self::Running { .. })
+    }
+}
+
+/// A lie and its proof.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EvidenceReport {
+    /// The culprit's number.
+    pub node: u16,
+    /// What it did, for people.
+    pub misbehaviour: String,
+    /// Proof that needs the group's roster and nothing else: see [`crate::check_evidence`].
+    pub evidence: Vec<u8>,
+}
+
+/// The words of `aim`.
+pub(crate) const AIMS: [&str; 5] = ["create", "rotate", "refresh", "reshare", "recover"];
+
+impl CeremonyReport {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let writer = Writer::new(FORMAT).raw(&self.id).word(self.key.as_str()).u32(self.version).u64(self.epoch);
+        let writer = writer.word(self.aim);
+        let writer = match &self.state {
+            CeremonyState::Running { done, of } => writer.u8(0).u32(*done).u32(*of),
+            CeremonyState::Activated { key_id, certificate } => writer.u8(1).raw(key_id.as_bytes()).bytes(certificate),
+            CeremonyState::Recovered => writer.u8(2),
+            CeremonyState::CalledOff => writer.u8(3),
+            CeremonyState::Failed(why) => writer.u8(4).bytes(why.as_bytes()),
+        };
+        let mut writer = writer.nodes(&self.silent);
+        for EvidenceReport { node, misbehaviour, evidence } in &self.evidence {
+            writer = writer.u16(*node).word(misbehaviour).bytes(evidence);
+        }
+        writer.finish()
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(bytes);
+        if reader.u8()? != FORMAT {
+            return Err(Malformed("a report of another release"));
+        }
+        let (id, key, version, epoch) = (reader.array()?, reader.name()?, reader.u32()?, reader.u64()?);
+        let word = reader.word()?;
+        let aim = AIMS.into_iter().find(|aim| *aim == word).ok_or(Malformed("no such aim"))?;
+        let state = match reader.u8()? {
+            0 => CeremonyState::Running { done: reader.u32()?, of: reader.u32()? },
+            1 => CeremonyState::Activated {
+                key_id: KeyId::from_bytes(reader.array()?),
+                certificate: reader.bytes()?.to_vec(),
+            },
+            2 => CeremonyState::Recovered,
+            3 => CeremonyState::CalledOff,
+            4 => {
+                let why = core::str::from_utf8(reader.bytes()?).map_err(|_| Malformed("not text"))?;
+                CeremonyState::Failed(why.to_owned())
+            }
+            _ => return Err(Malformed("no such state")),
+        };
+        let silent = reader.nodes()?;
+        let mut evidence = Vec::new();
+        while !reader.is_empty() {
+            let (node, misbehaviour) = (reader.node()?, reader.word()?.to_owned());
+            evidence.push(EvidenceReport { node, misbehaviour, evidence: reader.bytes()?.to_vec() });
+        }
+        Ok(Self { id, key, version, epoch, aim, state, evidence, silent })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_are_kept_as_they_are() {
+        let states = [
+            CeremonyState::Running { done: 3, of: 7 },
+            CeremonyState::Activated { key_id: KeyId::from_bytes([4; 32]), certificate: vec![1, 2, 3] },
+            CeremonyState::Recovered,
+            CeremonyState::CalledOff,
+            CeremonyState::Failed("nobody came".to_owned()),
+        ];
+        for (state, aim) in states.into_iter().zip(AIMS) {
+            let evidence = [2, 3].map(|node| EvidenceReport {
+                node,
+                misbehaviour: "a lie".to_owned(),
+                evidence: vec![0; usize::from(node)],
+            });
+            let report = CeremonyReport {
+                id: [9; 32],
+                key: "a".parse().unwrap(),
+                version: 2,
+                epoch: 5,
+                aim,
+                state,
+                evidence: evidence.to_vec(),
+                silent: vec![1, 4],
+            };
+            let bytes = report.encode();
+            assert_eq!(CeremonyReport::decode(&bytes).as_ref(), Ok(&report));
+            assert!(CeremonyReport::decode(&bytes[..bytes.len() - 1]).is_err());
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Nodes that were not there.
+
+use theta_custody::{CeremonyState, CustodyEffect, KeyChange};
+use theta_schemes::Suite;
+
+use crate::net::{Net, name};
+use crate::use_keys::{check_coin, check_decryption, encrypt};
+
+const SG02: Suite = Suite::Sg02Ristretto255;
+const COIN: Suite = Suite::Cks05Ristretto255;
+
+/// Everybody whom nobody asked learns of it from those who were asked.
+#[test]
+fn who_was_not_asked_joins_when_enough_have_it() {
+    let mut net = Net::new(2, 4, 1);
+    let change = KeyChange::Create { key: name("zone"), suite: COIN, k: 2, holders: vec![1, 2, 3, 4] };
+    let request = net.request(change);
+    // One node alone brings nobody in.
+    let id = net.ask([1], &request);
+    assert!(!net.until(20, |net| (2..=4).any(|node| net.custodian(node).report(&id).is_some())));
+    net.ask([3], &request);
+    assert!(net.until(40, |net| (1..=4).all(|node| net.state(node, &id).is_over())));
+    check_coin(&net, &[2, 4], "zone");
+}
+
+#[test]
+fn who_was_down_for_the_whole_ceremony_catches_up() {
+    let mut net = Net::new(2, 4, 2);
+    net.create("files", SG02, 2, &[1, 2, 3, 4]);
+    let ciphertext = encrypt(&net.entry(1, "files").public);
+    net.kill(4);
+    let id = net.run(1..=3, KeyChange::Refresh { key: name("files"), version: 0 });
+    // The others have forgotten what it takes to run it, and keep what it takes to be told.
+    for node in 1..=3 {
+        net.kill(node);
+        net.start(node);
+    }
+    net.start(4);
+    assert_eq!(net.epoch(4, "files"), Some(0));
+    net.connect();
+    assert!(net.until(40, |net| net.epoch(4, "files") == Some(1)));
+    assert!(matches!(net.state(4, &id), CeremonyState::Activated { .. }));
+    check_decryption(&net, &[4, 2], "files", &ciphertext);
+}
+
+#[test]
+fn who_missed_several_ceremonies_joins_the_last() {
+    let mut net = Net::new(2, 4, 3);
+    net.create("files", SG02, 2, &[1, 2, 3, 4]);
+    let ciphertext = encrypt(&net.entry(1, "files").public);
+    net.kill(2);
+    for _ in 0..6 {
+        net.run([1, 3, 4], KeyChange::Refresh { key: name("files"), version: 0 });
+    }
+    net.create("new", COIN, 2, &[1, 3, 4]);
+    net.start(2);
+    net.connect();
+    assert!(net.until(40, |net| net.epoch(2, "files") == Some(6)));
+    check_decryption(&net, &[2, 1], "files", &ciphertext);
+    // It is no holder of the other key, and knows nothing of it.
+    assert!(net.custodian(2).keys().get("new").is_none());
+}
+
+/// A node that was made to hold shares and was down.
+#[test]
+fn a_new_holder_may_come_late() {
+    let mut net = Net::new(2, 5, 4);
+    net.create("files", SG02, 2, &[1, 2, 3, 4]);
+    let ciphertext = encrypt(&net.entry(1, "files").public);
+    net.kill(5);
+    let change = KeyChange::Reshare { key: name("files"), version: 0, k: 2, holders: vec![2, 3, 4, 5] };
+    net.run(1..=4, change);
+    net.start(5);
+    net.connect();
+    assert!(net.until(40, |net| net.epoch(5, "files") == Some(1)));
+    check_decryption(&net, &[5, 3], "files", &ciphertext);
+}
+
+/// Too few take part: after a while the node gives up, and the key is free for another ceremony.
+#[test]
+fn what_nobody_joins_is_given_up() {
+    let mut net = Net::new(2, 4, 5);
+    net.create("files", SG02, 2, &[1, 2, 3, 4]);
+    let request = net.request(KeyChange::Refresh { key: name("files"), version: 0 });
+    let id = net.ask([1], &request);
+    assert!(net.until(1000, |net| net.state(1, &id).is_over()));
+    let CeremonyState::Failed(why) = net.state(1, &id) else { panic!() };
+    assert!(why.contains("too few nodes"), "{why}");
+    assert_eq!(net.epoch(1, "files"), Some(0));
+    net.run(1..=4, KeyChange::Refresh { key: name("files"), version: 0 });
+}
+
+/// Who gave up too early gets what the others agreed on after all.
+#[test]
+fn who_gave_up_gets_what_came_about() {
+    let mut net = Net::new(2, 4, 6);
+    net.create("files", SG02, 2, &[1, 2, 3, 4]);
+    let ciphertext = encrypt(&net.entry(1, "files").public);
+    let request = net.request(KeyChange::Refresh { key: name("files"), version: 0 });
+    let id = net.ask([1], &request);
+    assert!(net.until(1000, |net| net.state(1, &id).is_over()));
+    net.ask([2, 3, 4], &request);
+    assert!(net.until(60, |net| (1..=4).all(|node| net.epoch(node, "files") == Some(1))));
+    assert!(matches!(net.state(1, &id), CeremonyState::Activated { .. }));
+    check_decryption(&net, &[1, 4], "files", &ciphertext);
+}
+
+/// Nodes that stay away are listed, without evidence.
+#[test]
+fn silence_is_told() {
+    let mut net = Net::new(2, 4, 7);
+    net.kill(3);
+    let request = net.request(KeyChange::Create { key: name("other"), suite: COIN, k: 2, holders: vec![1, 2, 3, 4] });
+    let id = net.ask([1, 2, 4], &request);
+    let over = |net: &Net| [1, 2, 4].iter().all(|node| net.state(*node, &id).is_over());
+    assert!(net.until(40, over));
+    for node in [1, 2, 4] {
+        let report = net.custodian(node).report(&id).unwrap();
+        assert!(report.silent.contains(&3) && report.evidence.is_empty(), "{report:?}");
+        let blamed = |effect: &CustodyEffect| matches!(effect, CustodyEffect::Culprit { .. });
+        assert!(!net.nodes[&node].told.iter().any(blamed));
+    }
+}

@@ -1,0 +1,165 @@
+//! The life of keys: made, rotated, renewed, moved, found again.
+
+use std::sync::Arc;
+
+use theta_custody::{CeremonyState, CustodyEffect, KeyChange, ResolveError};
+use theta_schemes::ciphers::payload::split_ciphertext;
+use theta_schemes::{Statement, Suite};
+use theta_store::State;
+
+use crate::net::{Net, name, party};
+use crate::use_keys::{check_decryption, check_signature, combine, combine_shares, encrypt};
+
+const BLS: Suite = Suite::Bls04MinPk;
+const SG02: Suite = Suite::Sg02Ristretto255;
+
+fn changed(net: &mut Net, node: u16) -> Vec<(String, u32)> {
+    let told = std::mem::take(&mut net.node(node).told);
+    let changed = told.into_iter().filter_map(|effect| match effect {
+        CustodyEffect::KeyChanged { name, version } => Some((name.to_string(), version)),
+        _ => None,
+    });
+    changed.collect()
+}
+
+#[test]
+fn a_key_is_made_by_all_and_serves() {
+    let mut net = Net::new(2, 4, 1);
+    let id = net.create("zone", BLS, 2, &[3, 1, 4, 2]);
+    let entry = net.entry(1, "zone");
+    assert_eq!((entry.version, entry.epoch, entry.state), (1, 0, State::Active));
+    assert_eq!(entry.holders, [3, 1, 4, 2].map(party));
+    // Node 1 has share 2: numbers of nodes are not indices of shares.
+    assert_eq!((entry.index_of(party(1)), entry.node_of(party(1))), (Some(party(2)), Some(party(3))));
+    assert_eq!(entry.share.as_ref().unwrap().index().get(), 2);
+    check_signature(&net, &[1, 2], "zone", &entry.public);
+    check_signature(&net, &[4, 3], "zone", &entry.public);
+    for node in 1..=4 {
+        let CeremonyState::Activated { key_id, certificate } = net.state(node, &id) else { panic!() };
+        assert_eq!(key_id, entry.key_id);
+        assert!(!certificate.is_empty());
+        assert_eq!(net.entry(node, "zone").public, entry.public);
+        assert_eq!(changed(&mut net, node), [("zone".to_owned(), 1)]);
+    }
+}
+
+#[test]
+fn every_suite_on_a_curve() {
+    let curves = Suite::ALL.into_iter().filter(|suite| suite.group() != "RSA");
+    let mut net = Net::new(2, 4, 2);
+    let mut count = 0;
+    for suite in curves {
+        let key = suite.name().replace('_', "-");
+        net.create(&key, suite, 2, &[1, 2, 3, 4]);
+        let entry = net.entry(2, &key);
+        assert_eq!((entry.suite, entry.public.threshold().n()), (suite, 4));
+        count += 1;
+    }
+    assert_eq!(count, net.custodian(1).keys().len());
+    assert!(count > 20);
+}
+
+#[test]
+fn new_versions_sign_and_old_ones_still_decrypt() {
+    let mut net = Net::new(2, 4, 3);
+    net.create("zone", BLS, 2, &[1, 2, 3, 4]);
+    net.create("files", SG02, 2, &[1, 2, 3, 4]);
+    let old = net.entry(1, "files");
+    let ciphertext = encrypt(&old.public);
+    for key in ["zone", "files"] {
+        net.run(1..=4, KeyChange::Rotate { key: name(key) });
+        assert_eq!((net.entry(1, key).version, net.custodian(1).keys().versions(key).len()), (2, 2));
+    }
+    let table = Arc::clone(net.custodian(1).keys());
+    assert_eq!(table.resolve("zone", None).unwrap().version, 2);
+    assert!(matches!(table.resolve("zone@1", None), Err(ResolveError::Retired { .. })));
+    assert_ne!(net.entry(1, "files").key_id, old.key_id);
+    // The ciphertext names the version that it was made for.
+    let found = table.resolve("files", Some(&old.key_id)).unwrap();
+    assert_eq!((found.version, found.state, found.qualified_name()), (1, State::Retired, "files@1".to_owned()));
+    assert_eq!(table.resolve("files", None).unwrap().version, 2);
+    check_decryption(&net, &[2, 4], "files@1", &ciphertext);
+}
+
+#[test]
+fn refreshed_shares_work_and_do_not_mix_with_old_ones() {
+    let mut net = Net::new(2, 4, 4);
+    net.create("zone", BLS, 2, &[1, 2, 3, 4]);
+    let before: Vec<_> = (1..=4).map(|node| net.entry(node, "zone")).collect();
+    for epoch in 1..=3 {
+        net.run(1..=4, KeyChange::Refresh { key: name("zone"), version: 0 });
+        assert_eq!(net.entry(3, "zone").epoch, epoch);
+    }
+    let after: Vec<_> = (1..=4).map(|node| net.entry(node, "zone")).collect();
+    assert_eq!(before[0].public.public_key_bytes(), after[0].public.public_key_bytes());
+    assert_ne!(before[0].public, after[0].public);
+    check_signature(&net, &[1, 2], "zone", &before[0].public);
+    // One old share and one new one are nothing.
+    let mixed = [before[0].share.as_ref().unwrap().as_ref(), after[1].share.as_ref().unwrap().as_ref()];
+    for public in [&before[0].public, &after[0].public] {
+        assert!(combine_shares(public, &mixed, Statement::Sign(b"message")).is_err());
+    }
+    // The old shares are gone from the store.
+    for node in 1..=4 {
+        let store = Arc::clone(net.custodian(node).store());
+        let zone = "zone".parse().unwrap();
+        let epochs: Vec<u64> = (0..9).filter(|epoch| store.share(&zone, 1, *epoch).unwrap().is_some()).collect();
+        assert_eq!(epochs, [3], "node {node}");
+    }
+}
+
+#[test]
+fn shares_move_to_others_with_another_k() {
+    let mut net = Net::new(2, 7, 5);
+    net.create("files", SG02, 2, &[1, 2, 3, 4]);
+    let before = net.entry(1, "files");
+    let ciphertext = encrypt(&before.public);
+    // Nodes 5, 6 and 7 have never heard of the key: they join when two others have the ceremony.
+    let change = KeyChange::Reshare { key: name("files"), version: 0, k: 3, holders: vec![7, 5, 4, 6] };
+    let request = net.request(change);
+    let id = net.ask(1..=4, &request);
+    assert!(net.hold(5, &request).is_err());
+    let over = |net: &Net| (1..=7).all(|node| net.state(node, &id).is_over());
+    assert!(net.until(60, over), "{:?}", (1..=7).map(|node| net.state(node, &id)).collect::<Vec<_>>());
+    for nodes in [[4, 5, 6], [5, 6, 7]] {
+        check_decryption(&net, &nodes, "files", &ciphertext);
+    }
+    let (header, _) = split_ciphertext(&ciphertext).unwrap();
+    assert!(combine(&net, &[4, 5], "files", Statement::Decapsulate(header)).is_err());
+    let after = net.entry(5, "files");
+    assert_eq!((after.epoch, after.public.threshold().k(), after.key_id), (1, 3, before.key_id));
+    assert_eq!(after.holders, [7, 5, 4, 6].map(party));
+    for node in 1..=3 {
+        assert!(net.entry(node, "files").share.is_none());
+        let store = net.custodian(node).store();
+        assert!((0..3).all(|epoch| store.share(&"files".parse().unwrap(), 1, epoch).unwrap().is_none()));
+        let refused = net.custodian(node).keys().resolve("files", None).unwrap_err();
+        assert!(matches!(refused, ResolveError::NotHolder { .. }), "{refused}");
+    }
+    // And back to a node that gave its share up, from nodes some of which are new.
+    net.run([4, 5, 6, 7, 1], KeyChange::Reshare { key: name("files"), version: 1, k: 2, holders: vec![1, 5, 6, 7] });
+    check_decryption(&net, &[1, 7], "files", &ciphertext);
+}
+
+#[test]
+fn a_lost_share_is_found_again() {
+    let mut net = Net::new(2, 4, 6);
+    net.create("zone", BLS, 2, &[4, 3, 2, 1]);
+    net.run(1..=4, KeyChange::Refresh { key: name("zone"), version: 0 });
+    let share = net.entry(3, "zone").share.clone().unwrap();
+    let text = share.to_text(&name("zone"));
+    net.lose_everything(3);
+    assert!(net.custodian(3).keys().is_empty());
+    let change = KeyChange::Recover { key: name("zone"), version: 0, node: 3 };
+    let request = net.request(change);
+    let id = net.ask([1, 2, 4], &request);
+    let over = |net: &Net| (1..=4).all(|node| net.state(node, &id) == CeremonyState::Recovered);
+    assert!(net.until(60, over), "{:?}", (1..=4).map(|node| net.state(node, &id)).collect::<Vec<_>>());
+    let entry = net.entry(3, "zone");
+    assert_eq!((entry.epoch, entry.version), (1, 1));
+    assert_eq!(entry.share.as_ref().unwrap().to_text(&name("zone")).expose(), text.expose());
+    check_signature(&net, &[3, 1], "zone", &entry.public);
+    // Nothing is lost any more.
+    let again = net.request(KeyChange::Recover { key: name("zone"), version: 0, node: 3 });
+    assert!(net.hold(3, &again).is_err());
+}

@@ -1,0 +1,19 @@
+//! Groups of custodians on simulated disks.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests fail by panicking, in their helpers too"
+)]
+
+mod crash;
+mod late;
+mod lies;
+mod life;
+mod net;
+mod offline;
+mod refusals;
+mod states;
+mod stores;
+mod use_keys;

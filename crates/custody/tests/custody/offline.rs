@@ -1,0 +1,137 @@
+//! Keys that a dealer made, in stores and in memory.
+
+use std::sync::Arc;
+
+use theta_custody::{
+    Custodian, CustodyError, DealtKey, KeyChange, KeyTable, KeyTableError, ResolveError, import_dealt, read_keys,
+};
+use theta_rounds::PartyId;
+use theta_schemes::Suite;
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, deal_any, import_any};
+use theta_sharing::Threshold;
+use theta_store::{Options, Store, disk::SimulatedDisk};
+
+use crate::net::{Net, name, party, roster, sealing_key, seeded};
+use crate::use_keys::check_signature;
+
+fn deal(suite: Suite, seed: u64) -> (AnyPublicKey, Vec<AnyKeyShare>) {
+    deal_any(suite, Threshold::new(2, 4).unwrap(), &mut seeded(seed))
+}
+
+fn store() -> Store {
+    let options = Options::default().with_rng(seeded(1));
+    Store::create_on(SimulatedDisk::default().backend(), &sealing_key(), options).unwrap()
+}
+
+fn import(
+    store: &Store,
+    key: &str,
+    public: &AnyPublicKey,
+    share: Option<&AnyKeyShare>,
+    holders: &[PartyId],
+) -> Result<u32, CustodyError> {
+    import_dealt(store, &DealtKey { name: &name(key), public, share, holders, created: 1_795_000_000 })
+}
+
+#[test]
+fn a_dealt_key_serves_and_is_renewed_by_its_holders() {
+    let mut net = Net::new(2, 4, 1);
+    let (public, shares) = deal(Suite::Bls04MinPk, 1);
+    // Share 1 goes to node 4, and so on.
+    let holders = [4, 3, 2, 1].map(party);
+    for (share, node) in shares.iter().zip([4, 3, 2, 1]) {
+        let store = Arc::clone(net.custodian(node).store());
+        net.node(node).custodian = None;
+        assert_eq!(import(&store, "zone", &public, Some(share), &holders).unwrap(), 1);
+        drop(store);
+        net.start(node);
+    }
+    net.connect();
+    check_signature(&net, &[1, 2], "zone", &public);
+    net.run(1..=4, KeyChange::Refresh { key: name("zone"), version: 0 });
+    assert_eq!(net.entry(2, "zone").epoch, 1);
+    check_signature(&net, &[3, 4], "zone", &public);
+}
+
+#[test]
+fn what_does_not_belong_together_is_not_imported() {
+    let (store, holders) = (store(), [1, 2, 3, 4].map(party));
+    let (public, shares) = deal(Suite::Sg02P256, 2);
+    let (other, _) = deal(Suite::Sg02P256, 3);
+    let (of_other_suite, _) = deal(Suite::Cks05P256, 3);
+    for wrong in [&other, &of_other_suite] {
+        let error = import(&store, "files", wrong, Some(&shares[0]), &holders).unwrap_err();
+        assert!(matches!(error, CustodyError::Content { .. }), "{error}");
+    }
+    for wrong in [&holders[..3], &[1, 2, 3, 3].map(party)] {
+        assert!(import(&store, "files", &public, Some(&shares[0]), wrong).is_err());
+    }
+    assert_eq!(store.keys().unwrap().len(), 0);
+    assert_eq!(import(&store, "files", &public, Some(&shares[0]), &holders).unwrap(), 1);
+    assert_eq!(import(&store, "files", &other, None, &holders).unwrap(), 2);
+    let table = read_keys(&store, party(1)).unwrap();
+    assert_eq!((table.len(), table.iter().count(), table.get("files").unwrap().version), (1, 2, 2));
+    assert!(matches!(table.resolve("files", None), Err(ResolveError::ShareLost { .. })));
+    assert!(table.resolve("files@1", None).is_ok());
+    // Node 2 does not hold share 1.
+    let error = Custodian::open(Arc::new(store), party(2), roster(2, 4)).unwrap_err();
+    assert!(matches!(error, CustodyError::OtherNode { .. }), "{error}");
+}
+
+#[test]
+fn a_node_that_holds_no_share_says_who_does() {
+    let (store, (public, _)) = (store(), deal(Suite::Sg02P256, 4));
+    import(&store, "files", &public, None, &[2, 3, 4, 5].map(party)).unwrap();
+    let refused = read_keys(&store, party(1)).unwrap().resolve("files", None).unwrap_err();
+    assert_eq!(refused.to_string(), "node 1 holds no share of key files: ask one of the nodes 2, 3, 4, 5");
+}
+
+fn table(keys: Vec<(&str, &AnyPublicKey, AnyKeyShare)>) -> Result<KeyTable, KeyTableError> {
+    KeyTable::new(keys.into_iter().map(|(key, public, share)| (name(key), public.clone(), share)))
+}
+
+fn take(shares: &mut Vec<AnyKeyShare>, place: usize) -> AnyKeyShare {
+    shares.swap_remove(place)
+}
+
+#[test]
+fn keys_that_must_not_be_together_are_refused() {
+    let (public, mut shares) = deal(Suite::Sg02P256, 5);
+    let (other, mut other_shares) = deal(Suite::Sg02P256, 6);
+    let mixed = table(vec![("a", &public, take(&mut shares, 0)), ("b", &other, take(&mut other_shares, 1))]);
+    assert!(matches!(mixed, Err(KeyTableError::MixedNodes { .. })));
+    let foreign = table(vec![("a", &public, take(&mut other_shares, 1))]);
+    assert!(matches!(foreign, Err(KeyTableError::OtherKey(_))));
+    let mut again = deal(Suite::Sg02P256, 5).1;
+    let same = table(vec![("a", &public, take(&mut again, 1)), ("b", &public, take(&mut shares, 1))]);
+    assert!(matches!(same, Err(KeyTableError::SameKey { .. })));
+    let (public, mut first) = deal(Suite::Sg02P256, 7);
+    let (other, mut second) = deal(Suite::Sg02P256, 8);
+    let same = table(vec![("a", &public, take(&mut first, 0)), ("a", &other, take(&mut second, 0))]);
+    assert!(matches!(same, Err(KeyTableError::SameName(_))));
+    // One secret that decrypts and draws coins.
+    let secret = theta_groups::Secret::new([&[0; 31][..], &[9]].concat());
+    let threshold = Threshold::new(2, 4).unwrap();
+    let (cipher, mut first) = import_any(Suite::Sg02P256, threshold, &secret, &mut seeded(9)).unwrap();
+    let (coin, mut second) = import_any(Suite::Cks05P256, threshold, &secret, &mut seeded(9)).unwrap();
+    let abused = table(vec![("a", &cipher, take(&mut first, 0)), ("b", &coin, take(&mut second, 0))]);
+    assert!(matches!(abused, Err(KeyTableError::SameSecret { .. })));
+}
+
+#[test]
+fn names_lead_to_versions() {
+    let (public, mut shares) = deal(Suite::Sg02P256, 10);
+    let keys = table(vec![("files", &public, take(&mut shares, 0))]).unwrap();
+    assert_eq!((keys.known(), keys.local(), keys.generation()), ("files".to_owned(), Some(party(1)), 0));
+    for good in ["files", "files@1"] {
+        assert_eq!(keys.resolve(good, None).unwrap().qualified_name(), "files");
+    }
+    assert_eq!(keys.get_by_id(public.key_id()).unwrap().name, name("files"));
+    for bad in ["", "file", "files@", "files@0", "files@01", "files@+1", "files@2", "files@1@1", "@1", "FILES"] {
+        assert!(keys.get(bad).is_none() && keys.resolve(bad, None).is_err(), "{bad:?}");
+    }
+    let unknown = keys.resolve("file", None).unwrap_err().to_string();
+    assert_eq!(unknown, "there is no key \"file\" here; the known ones are: files");
+    assert!(KeyTable::default().is_empty());
+    assert_eq!(KeyTable::default().known(), "none");
+}

@@ -1,0 +1,126 @@
+//! What a custodian does not do.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use theta_custody::{CeremonyError, CeremonyRequest, Custodian, CustodyInput, KeyChange};
+use theta_schemes::Suite;
+use theta_store::{Options, Store, disk::SimulatedDisk};
+
+use crate::net::{Net, name, party, roster, sealing_key, seeded};
+
+const SG02: Suite = Suite::Sg02Ristretto255;
+
+fn create(key: &str, suite: Suite, k: u16, holders: &[u16]) -> KeyChange {
+    KeyChange::Create { key: name(key), suite, k, holders: holders.to_vec() }
+}
+
+fn refused(net: &mut Net, node: u16, change: KeyChange) -> CeremonyError {
+    let request = net.request(change);
+    net.hold(node, &request).unwrap_err()
+}
+
+#[test]
+fn one_ceremony_of_a_key_at_a_time() {
+    let mut net = Net::new(2, 4, 1);
+    net.create("files", SG02, 2, &[1, 2, 3, 4]);
+    let request = net.request(KeyChange::Refresh { key: name("files"), version: 0 });
+    let id = net.ask([1, 2], &request);
+    // The same request is the same ceremony.
+    assert_eq!(net.hold(1, &request).unwrap().id, id);
+    for change in [
+        KeyChange::Refresh { key: name("files"), version: 1 },
+        KeyChange::Reshare { key: name("files"), version: 0, k: 3, holders: vec![1, 2, 3, 4] },
+        KeyChange::Recover { key: name("files"), version: 0, node: 3 },
+    ] {
+        let busy = refused(&mut net, 1, change);
+        assert_eq!(busy, CeremonyError::Busy { id, aim: "refresh" });
+        assert!(busy.to_string().contains(&hex::encode(id)), "{busy}");
+    }
+    // Another key is another matter.
+    net.create("other", SG02, 2, &[1, 2, 3, 4]);
+    assert!(net.until(40, |net| (1..=4).all(|node| net.epoch(node, "files") == Some(1))));
+    // And so is the same key afterwards; the first request is answered with what came of it.
+    assert!(net.hold(1, &request).unwrap().state.is_over());
+    net.run(1..=4, KeyChange::Refresh { key: name("files"), version: 1 });
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_in_words() {
+    let mut net = Net::new(2, 4, 2);
+    net.create("files", SG02, 2, &[1, 2, 3]);
+    let refresh = |key: &str, version| KeyChange::Refresh { key: name(key), version };
+    for (node, change, words) in [
+        (1, create("files", SG02, 2, &[1, 2]), "choose another name"),
+        (1, create("rsa", Suite::Sh00PssSha256, 2, &[1, 2]), "take a trusted dealer"),
+        (1, create("new", SG02, 3, &[1, 2]), "at most the number of parties"),
+        (1, create("new", SG02, 0, &[1, 2]), "makes no sense"),
+        (1, create("new", SG02, 1, &[]), "takes no part"),
+        (1, create("new", SG02, 2, &[1, 2, 2]), "listed twice"),
+        (1, create("new", SG02, 2, &[1, 9]), "no node 9"),
+        (4, create("new", SG02, 2, &[1, 2, 3]), "node 4 takes no part"),
+        (1, refresh("none", 0), "known ones are: files"),
+        (1, refresh("files", 2), "no key files@2"),
+        (4, refresh("files", 0), "no key files"),
+        (4, KeyChange::Reshare { key: name("files"), version: 0, k: 2, holders: vec![1, 2, 4] }, "ask again"),
+        (1, KeyChange::Rotate { key: name("none") }, "no key none"),
+        (1, KeyChange::Recover { key: name("files"), version: 0, node: 1 }, "nothing is to be recovered"),
+        (1, KeyChange::Recover { key: name("files"), version: 0, node: 4 }, "no holder"),
+    ] {
+        let error = refused(&mut net, node, change.clone()).to_string();
+        assert!(error.contains(words), "{change:?}: {error}");
+    }
+    // Nothing of it was begun.
+    assert!(net.custodian(1).reports().iter().all(|report| report.state.is_over()));
+}
+
+#[test]
+fn without_an_identity_there_are_no_ceremonies() {
+    let disk = SimulatedDisk::default();
+    let store = Store::create_on(disk.backend(), &sealing_key(), Options::default().with_rng(seeded(1))).unwrap();
+    let mut without = Custodian::open(Arc::new(store), party(1), roster(2, 4)).unwrap();
+    let request = CeremonyRequest { nonce: [1; 32], change: create("new", SG02, 2, &[1, 2, 3]) };
+    assert_eq!(without.hold(request.clone(), &mut Vec::new()), Err(CeremonyError::NoIdentity));
+    // And none with nodes that have none in the group file.
+    let mut net = Net::new(2, 4, 3);
+    net.roster.members.retain(|member| member.party() != party(3));
+    net.kill(1);
+    net.start(1);
+    assert_eq!(net.hold(1, &request), Err(CeremonyError::NoCeremonyKey(party(3))));
+    // An identity that the group file does not know is refused at the start.
+    let mut other = roster(2, 4);
+    other.members.rotate_left(1);
+    let store = Arc::clone(net.custodian(1).store());
+    net.node(1).custodian = None;
+    let members = other.members.iter().map(|member| {
+        let mut bytes = member.encode();
+        bytes[..2].copy_from_slice(&(member.party().get() % 4 + 1).to_be_bytes());
+        theta_protocols::ceremony::CeremonyMember::decode(&bytes).unwrap()
+    });
+    other.members = members.collect();
+    assert!(Custodian::open(store, party(1), other).unwrap_err().to_string().contains("another ceremony key"));
+}
+
+#[test]
+fn strangers_and_unknown_ceremonies_take_no_room_and_no_answer() {
+    let mut net = Net::new(2, 4, 4);
+    net.drain();
+    let message = |id: u8, part: u8| Bytes::from([&[1, part][..], &[id; 32], &[0; 100]].concat());
+    let custodian = net.node(1).custodian.as_mut().unwrap();
+    let sequence = custodian.store().incarnation().sequence;
+    for number in 0..2000_u16 {
+        let id = u8::try_from(number % 251).unwrap();
+        for from in [1, 2, 5, 77] {
+            let bytes = message(id, 1 + u8::try_from(number % 2).unwrap());
+            // One of the group is not enough for this node to ask what it is about.
+            let effects = custodian.handle(CustodyInput::Message { from: party(from), bytes });
+            assert!(effects.is_empty(), "{effects:?}");
+        }
+    }
+    // Two are; they have no answer, and nothing is written for that.
+    let asked = custodian.handle(CustodyInput::Message { from: party(3), bytes: message(250, 1) });
+    assert!(asked.len() <= 2);
+    assert_eq!(custodian.store().incarnation().sequence, sequence);
+    net.packets.clear();
+    net.create("files", SG02, 2, &[1, 2, 3, 4]);
+}

@@ -1,0 +1,95 @@
+//! Disabling, enabling, destroying.
+
+use std::sync::Arc;
+
+use theta_custody::{CeremonyState, ChangeError, CustodyEffect, KeyChange, ResolveError, StateChange};
+use theta_schemes::Suite;
+use theta_store::State;
+
+use crate::net::{Net, name};
+use crate::use_keys::{check_decryption, encrypt};
+
+const SG02: Suite = Suite::Sg02Ristretto255;
+
+fn change(net: &mut Net, node: u16, version: Option<u32>, state: State) -> Result<Vec<u32>, ChangeError> {
+    let mut effects = Vec::new();
+    let change = StateChange { key: name("files"), version, state };
+    net.node(node).custodian.as_mut().unwrap().change(&change, &mut effects)?;
+    let versions = effects.into_iter().filter_map(|effect| match effect {
+        CustodyEffect::KeyChanged { version, .. } => Some(version),
+        _ => None,
+    });
+    Ok(versions.collect())
+}
+
+#[test]
+fn a_disabled_key_serves_again_when_it_is_enabled() {
+    let mut net = Net::new(2, 4, 1);
+    net.create("files", SG02, 2, &[1, 2, 3, 4]);
+    net.run(1..=4, KeyChange::Rotate { key: name("files") });
+    let table = Arc::clone(net.custodian(1).keys());
+    let generation = table.generation();
+    assert_eq!(change(&mut net, 1, None, State::Disabled).unwrap(), [1, 2]);
+    assert!(table.generation() > generation);
+    let refused = table.resolve("files", None).unwrap_err();
+    assert!(matches!(&refused, ResolveError::Disabled(key) if key == "files"), "{refused}");
+    // It is so after a restart.
+    net.kill(1);
+    net.start(1);
+    assert!(net.custodian(1).keys().resolve("files@1", None).is_err());
+    assert_eq!(change(&mut net, 1, None, State::Active).unwrap(), [1, 2]);
+    assert_eq!(net.custodian(1).keys().resolve("files", None).unwrap().version, 2);
+    assert_eq!(change(&mut net, 1, Some(1), State::Disabled).unwrap(), [1]);
+    assert!(change(&mut net, 1, Some(1), State::Active).is_err());
+    assert!(change(&mut net, 1, Some(7), State::Disabled).is_err());
+    // A key that is disabled may be renewed: that may be why it is.
+    net.connect();
+    net.run(1..=4, KeyChange::Refresh { key: name("files"), version: 1 });
+    assert_eq!(net.entry(1, "files@1").state, State::Disabled);
+    assert_eq!(net.entry(1, "files@1").epoch, 1);
+}
+
+#[test]
+fn of_a_destroyed_key_nothing_is_left_that_a_share_follows_from() {
+    let mut net = Net::new(2, 4, 2);
+    let made = net.create("files", SG02, 2, &[1, 2, 3, 4]);
+    let ciphertext = encrypt(&net.entry(2, "files").public);
+    let request = net.request(KeyChange::Refresh { key: name("files"), version: 0 });
+    let id = net.ask([1, 2, 3], &request);
+    assert!(!net.custodian(1).store().ceremony_inputs(&made).unwrap().is_empty());
+    assert_eq!(change(&mut net, 1, None, State::Destroyed).unwrap(), [1]);
+    let CeremonyState::Failed(why) = net.state(1, &id) else { panic!("{:?}", net.state(1, &id)) };
+    assert!(why.contains("destroyed"));
+    net.until(60, |_| false);
+    let store = net.custodian(1).store();
+    assert!((0..3).all(|epoch| store.share(&"files".parse().unwrap(), 1, epoch).unwrap().is_none()));
+    for id in [made, id] {
+        assert!(store.ceremony_inputs(&id).unwrap().is_empty());
+    }
+    let refused = net.custodian(1).keys().resolve("files", None).unwrap_err();
+    assert!(matches!(refused, ResolveError::Destroyed(_)), "{refused}");
+    // The other three are enough to go on; the one that destroyed it stays out of it.
+    assert!(net.until(60, |net| [2, 3, 4].iter().all(|node| net.epoch(*node, "files") == Some(1))));
+    check_decryption(&net, &[2, 4], "files", &ciphertext);
+    assert_eq!(net.epoch(1, "files"), None);
+    let again = KeyChange::Create { key: name("files"), suite: SG02, k: 2, holders: vec![1, 2, 3, 4] };
+    let again = net.request(again);
+    assert!(net.hold(1, &again).is_err());
+}
+
+/// What is left of the ceremony of an epoch is gone when the next one serves: the old share follows from it.
+#[test]
+fn the_remains_of_old_epochs_go_with_their_shares() {
+    let mut net = Net::new(2, 4, 3);
+    let mut ids = vec![net.create("files", SG02, 2, &[1, 2, 3, 4])];
+    for _ in 0..3 {
+        ids.push(net.run(1..=4, KeyChange::Refresh { key: name("files"), version: 0 }));
+    }
+    for node in 1..=4 {
+        let store = net.custodian(node).store();
+        let left: Vec<bool> = ids.iter().map(|id| !store.ceremony_inputs(id).unwrap().is_empty()).collect();
+        assert_eq!(left, [false, false, false, true], "node {node}");
+        // How they ended is known.
+        assert!(ids.iter().all(|id| net.state(node, id).is_over()));
+    }
+}

@@ -1,0 +1,82 @@
+//! From a request to what a shard is told.
+
+use std::{sync::Arc, time};
+
+use theta_custody::KeyEntry;
+use theta_schemes::{RequestError, signatures::frost::check_seed};
+use tokio::sync::oneshot;
+
+use super::{
+    asked::Asked,
+    command::{Reply, Submission, Taken},
+    shared::Shared,
+};
+use crate::{InstanceId, Request, Stage, SubmitError, quota::Permit, quota::Quota};
+
+/// Statements longer than this are hashed on the CPU threads rather than on the caller's.
+const LONG_STATEMENT: usize = 32 << 10;
+
+/// A request that this node can answer and has room for.
+pub(crate) struct Admitted {
+    key: Arc<KeyEntry>,
+    generation: u64,
+    asked: Asked,
+    submitted: time::Instant,
+    queued: Permit,
+    bytes: Permit,
+}
+
+/// What a shard answers to a submission.
+pub(crate) type Answer = oneshot::Receiver<Result<Taken, SubmitError>>;
+
+impl Admitted {
+    /// Whether to hash it is work for a CPU thread.
+    pub(crate) fn is_long(&self) -> bool {
+        self.asked.len() > LONG_STATEMENT
+    }
+
+    /// Computes the instance's id, anywhere.
+    pub(crate) fn identification(&self) -> impl FnOnce() -> InstanceId + Send + 'static {
+        let (key, epoch) = (self.key.key_id, self.key.epoch);
+        let (statement, seed) = (self.asked.statement.clone(), self.asked.seed.clone());
+        move || InstanceId::with_seed(&key, epoch, &statement, seed.as_deref())
+    }
+
+    /// What the instance's shard is told, and where its answer comes.
+    pub(crate) fn into_submission(self, id: InstanceId, waits: bool) -> (Box<Submission>, Answer) {
+        let Self { key, generation, asked, submitted, queued, bytes } = self;
+        let (reply, answer): (Reply, Answer) = oneshot::channel();
+        (Box::new(Submission { id, key, generation, asked, submitted, queued, bytes, waits, reply }), answer)
+    }
+}
+
+impl Shared {
+    /// Lets a request in: finds its key, checks what costs nothing to check, and takes its part of the limits.
+    pub(crate) fn admit(&self, request: Request) -> Result<Admitted, SubmitError> {
+        let submitted = time::Instant::now();
+        if let Some(text) = self.failure.get() {
+            return Err(SubmitError::Store(text.clone()));
+        }
+        let asked = Asked::from(request);
+        // Read first: a table that changes after it is looked at again by the shard.
+        let generation = self.keys.generation();
+        let key = asked.resolve(&self.keys)?;
+        let (purpose, suited) = (asked.statement.as_statement().purpose(), key.suite.purpose());
+        if purpose != suited {
+            return Err(RequestError::Purpose { key: suited, asked: purpose }.into());
+        }
+        if let Some(seed) = &asked.seed {
+            check_seed(key.suite, seed.expose().len())?;
+        }
+        self.metrics.suite(key.suite).stage(Stage::KeyFound, None, submitted.elapsed());
+        let take = |quota: &Arc<Quota>, amount, label, text| {
+            quota.take(amount).ok_or_else(|| {
+                self.metrics.overloaded(label);
+                SubmitError::Overloaded(text)
+            })
+        };
+        let queued = take(&self.queued, 1, "queued", "waiting requests")?;
+        let bytes = take(&self.statements, asked.len(), "statement_bytes", "memory for requests")?;
+        Ok(Admitted { key, generation, asked, submitted, queued, bytes })
+    }
+}

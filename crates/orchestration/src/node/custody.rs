@@ -1,0 +1,280 @@
+//! The custodian of a node's keys among the node's other parts.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        atomic::Ordering::{Acquire, Relaxed},
+    },
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use core::time::Duration;
+
+use bytes::Bytes;
+use theta_custody::{
+    CeremonyError, CeremonyReport, CeremonyRequest, CeremonyState, ChangeError, Custodian, CustodyEffect, CustodyInput,
+    StateChange, To,
+};
+use theta_network::{PeerId, PeerState};
+use theta_rounds::PartyId;
+use theta_schemes::keys::KeyName;
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    time::{MissedTickBehavior, interval},
+};
+use tracing::{error, info, warn};
+
+use super::router::Inboxes;
+use crate::{
+    Culprit, InstanceId,
+    instances::{Command, Content, Shared},
+};
+
+/// Orders that are taken from the inbox at once.
+const BATCH: usize = 64;
+
+/// What a custodian is told or asked.
+pub(crate) enum Order {
+    /// A message of a peer's custodian.
+    Message {
+        from: PartyId,
+        bytes: Bytes,
+    },
+    /// The time, in seconds since 1970.
+    Tick(u64),
+    Hold(CeremonyRequest, oneshot::Sender<Result<CeremonyReport, CeremonyError>>),
+    Change(StateChange, oneshot::Sender<Result<(), ChangeError>>),
+    Report([u8; 32], oneshot::Sender<Option<CeremonyReport>>),
+    Reports(oneshot::Sender<Vec<CeremonyReport>>),
+    Watch([u8; 32], oneshot::Sender<Option<watch::Receiver<CeremonyReport>>>),
+    Stop,
+}
+
+/// A node's custodian and those who watch its ceremonies.
+pub(crate) struct Custody {
+    custodian: Box<Custodian>,
+    shared: Arc<Shared>,
+    /// The peers that a connection stands to.
+    connected: BTreeSet<PeerId>,
+    /// The ceremonies that this node knows: whether they are over, and who watches.
+    ceremonies: BTreeMap<[u8; 32], Watched>,
+}
+
+struct Watched {
+    over: bool,
+    watch: Option<watch::Sender<CeremonyReport>>,
+}
+
+impl Custody {
+    pub(crate) fn new(custodian: Box<Custodian>, shared: Arc<Shared>) -> Self {
+        shared.trusted.store(custodian.is_trusted(), Relaxed);
+        let known = |report: CeremonyReport| (report.id, Watched { over: report.state.is_over(), watch: None });
+        let ceremonies = custodian.reports().into_iter().map(known).collect();
+        Self { custodian, shared, connected: BTreeSet::new(), ceremonies }
+    }
+
+    pub(crate) const fn custodian(&self) -> &Custodian {
+        &self.custodian
+    }
+
+    /// Does what it is told, in order and as much at once as can be; returns the keys whose entries have changed.
+    pub(crate) fn obey(&mut self, orders: impl Iterator<Item = Order>) -> Vec<KeyName> {
+        let (mut inputs, mut changed) = (Vec::new(), Vec::new());
+        for order in orders {
+            match order {
+                Order::Message { from, bytes } => inputs.push(CustodyInput::Message { from, bytes }),
+                Order::Tick(unix) => inputs.extend(self.time(unix)),
+                other => {
+                    changed.append(&mut self.tell(core::mem::take(&mut inputs)));
+                    changed.append(&mut self.answer(other));
+                }
+            }
+        }
+        changed.append(&mut self.tell(inputs));
+        changed.sort_unstable();
+        changed.dedup();
+        changed
+    }
+
+    /// Tells the custodian several things at once, which makes them durable at once.
+    pub(crate) fn tell(&mut self, inputs: Vec<CustodyInput>) -> Vec<KeyName> {
+        if inputs.is_empty() {
+            return Vec::new();
+        }
+        let effects = self.custodian.handle_all(inputs);
+        self.carry_out(effects)
+    }
+
+    /// The time, and who has been connected since it was last told.
+    pub(crate) fn time(&mut self, unix: u64) -> Vec<CustodyInput> {
+        let status = self.shared.transport.status().into_iter();
+        let now: BTreeSet<PeerId> =
+            status.filter(|status| status.state == PeerState::Connected).map(|status| status.peer).collect();
+        let new = now.difference(&self.connected).filter_map(|peer| PartyId::try_from(peer.get()).ok());
+        let inputs = new.map(CustodyInput::Connected).chain([CustodyInput::Tick(unix)]).collect();
+        self.connected = now;
+        inputs
+    }
+
+    /// Answers one who asks. Those who went away need no answer: failures to reply are not errors.
+    fn answer(&mut self, order: Order) -> Vec<KeyName> {
+        match order {
+            Order::Hold(request, reply) => {
+                let (answer, changed) = self.hold(request);
+                drop(reply.send(answer));
+                return changed;
+            }
+            Order::Change(change, reply) => {
+                let (answer, changed) = self.change(&change);
+                drop(reply.send(answer));
+                return changed;
+            }
+            Order::Report(id, reply) => drop(reply.send(self.custodian.report(&id))),
+            Order::Reports(reply) => drop(reply.send(self.custodian.reports())),
+            Order::Watch(id, reply) => drop(reply.send(self.watch(&id))),
+            Order::Message { .. } | Order::Tick(_) | Order::Stop => {}
+        }
+        Vec::new()
+    }
+
+    /// Begins a ceremony or joins the one of this request.
+    pub(crate) fn hold(&mut self, request: CeremonyRequest) -> (Result<CeremonyReport, CeremonyError>, Vec<KeyName>) {
+        let mut effects = Vec::new();
+        let answer = self.custodian.hold(request, &mut effects);
+        (answer, self.carry_out(effects))
+    }
+
+    pub(crate) fn change(&mut self, change: &StateChange) -> (Result<(), ChangeError>, Vec<KeyName>) {
+        let mut effects = Vec::new();
+        let answer = self.custodian.change(change, &mut effects);
+        (answer, self.carry_out(effects))
+    }
+
+    /// Follows a ceremony; `None` if it is not known here.
+    pub(crate) fn watch(&mut self, id: &[u8; 32]) -> Option<watch::Receiver<CeremonyReport>> {
+        let report = self.custodian.report(id)?;
+        let over = report.state.is_over();
+        let watched = self.ceremonies.entry(*id).or_insert(Watched { over, watch: None });
+        match &watched.watch {
+            Some(sender) => Some(sender.subscribe()),
+            None => {
+                let (sender, receiver) = watch::channel(report);
+                // Of one that is over there is no more to see.
+                watched.watch = (!over).then_some(sender);
+                Some(receiver)
+            }
+        }
+    }
+
+    fn carry_out(&mut self, effects: Vec<CustodyEffect>) -> Vec<KeyName> {
+        let mut changed = Vec::new();
+        for effect in effects {
+            match effect {
+                CustodyEffect::Send { to, bytes } => self.send(to, bytes),
+                CustodyEffect::KeyChanged { name, version } => {
+                    info!(key = name.as_str(), version, "a key has changed");
+                    changed.push(name);
+                }
+                CustodyEffect::Report(report) => self.report(report),
+                CustodyEffect::Culprit { node, misbehaviour, ceremony } => {
+                    let culprit = Culprit { party: node, misbehaviour, instance: InstanceId(ceremony) };
+                    self.shared.blame(culprit, "ceremony");
+                }
+                CustodyEffect::RolledBack { node, text } => {
+                    warn!(node = node.get(), text, "a node's store is older than what was seen of it");
+                }
+                CustodyEffect::StoreFailed(text) => {
+                    error!(
+                        text,
+                        "the store failed: this node answers no more requests; repair the disk and restart it"
+                    );
+                    drop(self.shared.failure.set(text));
+                }
+            }
+        }
+        self.shared.trusted.store(self.custodian.is_trusted(), Relaxed);
+        changed
+    }
+
+    fn send(&self, to: To, payload: Bytes) {
+        let bytes = Content::Custody { payload }.encode();
+        match to {
+            To::All => self.shared.send_to_all(bytes),
+            To::One(node) => {
+                if let Some(peer) = self.shared.peer_of(node) {
+                    self.shared.send_to(peer, bytes);
+                }
+            }
+        }
+    }
+
+    fn report(&mut self, report: CeremonyReport) {
+        let over = report.state.is_over();
+        let watched = self.ceremonies.entry(report.id).or_insert(Watched { over: false, watch: None });
+        if over && !watched.over {
+            let outcome = outcome(&report.state);
+            self.shared.metrics.ceremony(outcome);
+            let (key, version, epoch) = (report.key.as_str(), report.version, report.epoch);
+            info!(key, version, epoch, aim = report.aim, outcome, "a ceremony has ended");
+        }
+        watched.over = over;
+        let id = report.id;
+        if let Some(watch) = &watched.watch {
+            watch.send_replace(report);
+        }
+        if over {
+            watched.watch = None;
+            // What the custodian has forgotten is forgotten here.
+            let custodian = &self.custodian;
+            self.ceremonies.retain(|known, _| *known == id || custodian.report(known).is_some());
+        }
+    }
+}
+
+const fn outcome(state: &CeremonyState) -> &'static str {
+    match state {
+        CeremonyState::Running { .. } => "running",
+        CeremonyState::Activated { .. } => "activated",
+        CeremonyState::Recovered => "recovered",
+        CeremonyState::CalledOff => "called_off",
+        CeremonyState::Failed(_) => "failed",
+    }
+}
+
+/// What the custodian's thread does until it is told to stop.
+pub(crate) fn keep(custody: Custody, inbox: mpsc::Receiver<Order>, shards: &Inboxes) {
+    let shared = Arc::clone(&custody.shared);
+    if catch_unwind(AssertUnwindSafe(|| work(custody, inbox, shards))).is_err() {
+        // What is durable is whole, and what comes next is up to people.
+        error!("bug: the custodian panicked; please report it, and restart this node");
+        drop(shared.failure.set("bug: the custodian panicked".to_owned()));
+    }
+}
+
+fn work(mut custody: Custody, mut inbox: mpsc::Receiver<Order>, shards: &Inboxes) {
+    let mut batch = Vec::with_capacity(BATCH);
+    while !custody.shared.stopping.load(Acquire) && inbox.blocking_recv_many(&mut batch, BATCH) > 0 {
+        for name in custody.obey(batch.drain(..)) {
+            for shard in shards.iter() {
+                // A shard that is gone holds no shares.
+                drop(shard.blocking_send(Command::KeyChanged(name.clone())));
+            }
+        }
+    }
+}
+
+/// Tells the custodian the time. One that is behind gets fewer ticks, not more.
+pub(crate) async fn tick(inbox: mpsc::Sender<Order>, period: Duration) {
+    let mut interval = interval(period);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        interval.tick().await;
+        // A clock before 1970 is as good as one that stands still.
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        if inbox.send(Order::Tick(unix)).await.is_err() {
+            return;
+        }
+    }
+}

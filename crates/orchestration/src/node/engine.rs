@@ -1,0 +1,207 @@
+//! One node without threads, tasks or clocks.
+
+use std::sync::Arc;
+
+use prometheus_client::registry::Registry;
+use theta_custody::{CeremonyReport, CeremonyRequest, Custodian, KeyTable, StateChange};
+use theta_network::{Inbound, Transport};
+use theta_rounds::Bug;
+use theta_schemes::keys::KeyName;
+use tokio::{sync::watch, time::Instant};
+
+use super::{
+    ChangeKeyError, HoldError, Keys, NoCustodian, StartError,
+    custody::{Custody, Order},
+    router::{Sorted, place_of, sort},
+};
+use crate::{
+    CulpritRecord, Finished, InstanceError, InstanceId, InstanceSnapshot, Load, OrchestratorConfig, Request,
+    SubmitError,
+    instances::{Command, Ending, Shard, Shared},
+};
+
+/// All of one node's orchestration, driven by hand: every call does all that it makes possible, and has sent what there
+/// is to send when it returns.
+///
+/// [`Orchestrator`](crate::Orchestrator) is threads and tasks around the same parts. An engine has no thread, no clock and
+/// no randomness of its own: given the same seed, keys (with their store), configuration and ordered calls it hands the same bytes in the same
+/// order to its transport. That makes it the core of simulations of whole groups. (Times in metrics, and those of
+/// culprits, are of the real clock: they decide nothing.)
+pub struct Engine {
+    shared: Arc<Shared>,
+    shards: Vec<Shard>,
+    custody: Option<Custody>,
+    /// When the custodian is told the time next.
+    custody_due: Instant,
+}
+
+/// A request that was taken.
+#[derive(Clone, Debug)]
+pub struct Pending {
+    id: InstanceId,
+    ending: Ending,
+}
+
+impl Pending {
+    /// The id that its instance has or had at first.
+    #[must_use]
+    pub const fn id(&self) -> InstanceId {
+        self.id
+    }
+
+    /// How it ended; `None` as long as it runs. Stays, even when the engine has forgotten the instance.
+    #[must_use]
+    pub fn outcome(&self) -> Option<Result<Arc<Finished>, InstanceError>> {
+        self.ending.get()
+    }
+}
+
+impl Engine {
+    /// Sets up a node at the time `now`. All that is random follows from `seed`: it must be unpredictable, and never used
+    /// twice, where secrets matter.
+    ///
+    /// # Errors
+    /// [`StartError`]: limits that cannot work, or keys of another node.
+    pub fn new(
+        config: OrchestratorConfig,
+        keys: impl Into<Keys>,
+        transport: Arc<dyn Transport>,
+        registry: &mut Registry,
+        seed: [u8; 32],
+        now: Instant,
+    ) -> Result<Self, StartError> {
+        let keys = keys.into();
+        let shared = super::share(config, Arc::clone(keys.table()), transport, registry)?;
+        let shards = Shard::all(&shared, seed, now);
+        let custody = match keys {
+            Keys::Fixed(_) => None,
+            Keys::Kept(custodian) => Some(Custody::new(custodian, Arc::clone(&shared))),
+        };
+        Ok(Self { shared, shards, custody, custody_due: now })
+    }
+
+    /// Starts an instance for a request, or joins the one that runs or has a result.
+    ///
+    /// # Errors
+    /// [`SubmitError`]; a request that is not valid leaves no trace.
+    pub fn submit(&mut self, request: Request) -> Result<Pending, SubmitError> {
+        let admitted = self.shared.admit(request)?;
+        let id = admitted.identification()();
+        let (submission, mut answer) = admitted.into_submission(id, false);
+        self.tell(&id, Command::Submit(submission));
+        let answer = answer.try_recv().map_err(|_| SubmitError::Bug(Bug("a shard that does not answer")))?;
+        let (id, ending) = answer?;
+        Ok(Pending { id, ending })
+    }
+
+    /// Takes a message of a peer.
+    pub fn receive(&mut self, inbound: Inbound) {
+        match sort(inbound, &self.shared) {
+            Some(Sorted::Shard(id, command)) => self.tell(&id, command),
+            Some(Sorted::Custodian { from, bytes }) => {
+                let orders = core::iter::once(Order::Message { from, bytes });
+                let changed = self.custody.as_mut().map(|custody| custody.obey(orders));
+                self.keys_changed(changed.unwrap_or_default());
+            }
+            None => {}
+        }
+    }
+
+    /// Tells the time, which never runs backwards: asks silent peers again, ends what ran out of time, forgets what is
+    /// old. Meant to come every [`OrchestratorConfig::tick`]. `unix` is the same in seconds since 1970, for the custodian,
+    /// which is told every [`OrchestratorConfig::custody_tick`].
+    pub fn tick(&mut self, now: Instant, unix: u64) {
+        if let Some(custody) = self.custody.as_mut().filter(|_| now >= self.custody_due) {
+            self.custody_due = now + self.shared.config.custody_tick;
+            let changed = custody.obey(core::iter::once(Order::Tick(unix)));
+            self.keys_changed(changed);
+        }
+        for shard in &mut self.shards {
+            shard.handle(Command::Tick(now));
+            shard.report(0);
+        }
+    }
+
+    /// Where an instance stands; `None` if it is not known here.
+    #[must_use]
+    pub fn status(&self, id: InstanceId) -> Option<InstanceSnapshot> {
+        self.shard(&id)?.status(&id)
+    }
+
+    /// Follows an instance; `None` if it is not known here.
+    pub fn watch(&mut self, id: InstanceId) -> Option<watch::Receiver<InstanceSnapshot>> {
+        let place = place_of(&id, self.shards.len())?;
+        self.shards.get_mut(place)?.watch(&id)
+    }
+
+    /// As [`Orchestrator::hold`](crate::Orchestrator::hold).
+    ///
+    /// # Errors
+    /// [`HoldError`].
+    pub fn hold(&mut self, request: CeremonyRequest) -> Result<CeremonyReport, HoldError> {
+        let (answer, changed) = self.custody.as_mut().ok_or(NoCustodian::Fixed)?.hold(request);
+        self.keys_changed(changed);
+        Ok(answer?)
+    }
+
+    /// As [`Orchestrator::change_key`](crate::Orchestrator::change_key).
+    ///
+    /// # Errors
+    /// [`ChangeKeyError`].
+    pub fn change_key(&mut self, change: &StateChange) -> Result<(), ChangeKeyError> {
+        let (answer, changed) = self.custody.as_mut().ok_or(NoCustodian::Fixed)?.change(change);
+        self.keys_changed(changed);
+        Ok(answer?)
+    }
+
+    /// The custodian, to look at.
+    #[must_use]
+    pub fn custodian(&self) -> Option<&Custodian> {
+        self.custody.as_ref().map(Custody::custodian)
+    }
+
+    /// The keys of this node.
+    #[must_use]
+    pub fn keys(&self) -> &Arc<KeyTable> {
+        &self.shared.keys
+    }
+
+    /// How busy this node is.
+    #[must_use]
+    pub fn load(&self) -> Load {
+        self.shared.load()
+    }
+
+    /// The nodes that were caught lately, oldest first.
+    #[must_use]
+    pub fn culprits(&self) -> Vec<CulpritRecord> {
+        self.shared.culprits.list()
+    }
+
+    fn keys_changed(&mut self, names: Vec<KeyName>) {
+        for name in names {
+            for shard in &mut self.shards {
+                shard.handle(Command::KeyChanged(name.clone()));
+                shard.report(0);
+            }
+        }
+    }
+
+    fn shard(&self, id: &InstanceId) -> Option<&Shard> {
+        self.shards.get(place_of(id, self.shards.len())?)
+    }
+
+    fn tell(&mut self, id: &InstanceId, command: Command) {
+        let place = place_of(id, self.shards.len());
+        if let Some(shard) = place.and_then(|place| self.shards.get_mut(place)) {
+            shard.handle(command);
+            shard.report(0);
+        }
+    }
+}
+
+impl core::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Engine").field("local", &self.shared.local).field("load", &self.load()).finish()
+    }
+}

@@ -1,0 +1,78 @@
+//! Why an orchestrator cannot start, and why something is not done.
+
+use std::io;
+
+use theta_custody::{CeremonyError, ChangeError};
+
+use crate::ConfigError;
+
+/// Why an orchestrator cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// A limit that cannot work.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Keys of another node.
+    #[error(
+        "the key shares are those of node {keys}, this is node {local}: take the keys that were dealt to node {local}"
+    )]
+    WrongNode {
+        /// Whose shares they are.
+        keys: u16,
+        /// Who this is.
+        local: u16,
+    },
+    /// The operating system gives no randomness.
+    #[error("the operating system gives no randomness: {0}")]
+    Entropy(String),
+    /// The operating system gives no thread.
+    #[error("cannot start a CPU thread: {0}")]
+    Thread(io::Error),
+}
+
+/// Why a computation did not run to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ComputeError {
+    /// Too many wait already.
+    #[error("this node is at its limit of {0}: try again later or ask another node")]
+    Overloaded(&'static str),
+    /// The node is stopping.
+    #[error("this node is shutting down")]
+    ShuttingDown,
+    /// Our own mistake.
+    #[error("bug: the computation panicked; please report it")]
+    Panicked,
+}
+
+/// Why no ceremony is held here.
+#[derive(Debug, thiserror::Error)]
+pub enum HoldError {
+    /// The custodian will not.
+    #[error(transparent)]
+    Ceremony(#[from] CeremonyError),
+    /// There is no custodian.
+    #[error(transparent)]
+    NoCustodian(#[from] NoCustodian),
+}
+
+/// Why a key's state stays as it is.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeKeyError {
+    /// The custodian will not.
+    #[error(transparent)]
+    Change(#[from] ChangeError),
+    /// There is no custodian.
+    #[error(transparent)]
+    NoCustodian(#[from] NoCustodian),
+}
+
+/// Nobody to ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoCustodian {
+    /// The node has no store.
+    #[error("this node's keys are fixed: it keeps no store to change them in")]
+    Fixed,
+    /// The node is stopping.
+    #[error("this node is shutting down")]
+    ShuttingDown,
+}

@@ -1,0 +1,57 @@
+//! What one asks of a node about its keys: ceremonies, states, trust.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use theta_custody::{CeremonyReport, CeremonyRequest, StateChange};
+use tokio::sync::watch;
+
+use super::{ChangeKeyError, HoldError, Orchestrator, custody::Order};
+
+impl Orchestrator {
+    /// Begins a ceremony at this node, or joins the one of this request; returns how it stands. Who may ask is for the caller
+    /// to decide. Nodes that were not asked join when enough others hold it.
+    ///
+    /// # Errors
+    /// [`HoldError`]: the custodian says why not, or there is none.
+    pub async fn hold(&self, request: CeremonyRequest) -> Result<CeremonyReport, HoldError> {
+        Ok(self.ask_custodian(|reply| Order::Hold(request, reply)).await??)
+    }
+
+    /// How a ceremony stands, by its id; `None` if it is not known here.
+    pub async fn ceremony(&self, id: [u8; 32]) -> Option<CeremonyReport> {
+        self.ask_custodian(|reply| Order::Report(id, reply)).await.ok().flatten()
+    }
+
+    /// The ceremonies that run here, and those that ended lately.
+    pub async fn ceremonies(&self) -> Vec<CeremonyReport> {
+        self.ask_custodian(Order::Reports).await.unwrap_or_default()
+    }
+
+    /// Follows a ceremony; `None` if it is not known here. The last value that the receiver sees is of a ceremony that is over,
+    /// unless the node stops; after it the channel is closed.
+    pub async fn watch_ceremony(&self, id: [u8; 32]) -> Option<watch::Receiver<CeremonyReport>> {
+        self.ask_custodian(|reply| Order::Watch(id, reply)).await.ok().flatten()
+    }
+
+    /// Changes the state of a key or of one version of it, at this node alone. Requests that run and whose key serves no more
+    /// end with [`InstanceError::Key`](crate::InstanceError::Key).
+    ///
+    /// # Errors
+    /// [`ChangeKeyError`]: the custodian says why not, or there is none.
+    pub async fn change_key(&self, change: StateChange) -> Result<(), ChangeKeyError> {
+        Ok(self.ask_custodian(|reply| Order::Change(change, reply)).await??)
+    }
+
+    /// Whether enough peers have confirmed that this node's store is the one that they know, and not an old copy. A node with
+    /// fixed keys has nothing to confirm.
+    #[must_use]
+    pub fn is_trusted(&self) -> bool {
+        self.shared().trusted.load(Relaxed)
+    }
+
+    /// Why the store failed, if it did: then this node refuses all requests, and must be stopped.
+    #[must_use]
+    pub fn store_failure(&self) -> Option<&str> {
+        self.shared().failure.get().map(String::as_str)
+    }
+}

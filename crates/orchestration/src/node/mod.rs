@@ -1,0 +1,66 @@
+//! One node: its instances, and the threads and tasks that drive them.
+
+mod custody;
+mod engine;
+mod error;
+mod keeping;
+mod keys;
+mod orchestrator;
+mod router;
+
+use std::sync::{Arc, OnceLock, atomic::AtomicBool};
+
+use prometheus_client::registry::Registry;
+use theta_network::Transport;
+use theta_rounds::PartyId;
+
+pub use engine::{Engine, Pending};
+pub use error::{ChangeKeyError, ComputeError, HoldError, NoCustodian, StartError};
+pub use keys::Keys;
+pub use orchestrator::Orchestrator;
+
+use theta_custody::KeyTable;
+
+use crate::{
+    OrchestratorConfig,
+    culprits::Culprits,
+    instances::{ShardLoad, Shared},
+    metrics::Metrics,
+    quota::Quota,
+};
+
+/// Checks what a node is started with and makes what all its parts share.
+fn share(
+    config: OrchestratorConfig,
+    keys: Arc<KeyTable>,
+    transport: Arc<dyn Transport>,
+    registry: &mut Registry,
+) -> Result<Arc<Shared>, StartError> {
+    config.check()?;
+    let local = transport.local().get();
+    if let Some(node) = keys.local().filter(|node| node.get() != local) {
+        return Err(StartError::WrongNode { keys: node.get(), local });
+    }
+    let party = |id: u16| PartyId::try_from(id).map_err(|_| StartError::WrongNode { keys: 0, local });
+    let mut peers = Vec::new();
+    for peer in transport.peers() {
+        peers.push((peer, party(peer.get())?));
+    }
+    Ok(Arc::new(Shared {
+        local: party(local)?,
+        peers,
+        metrics: Metrics::new(registry),
+        culprits: Culprits::default(),
+        running: Quota::new(config.max_instances),
+        queued: Quota::new(config.max_queued_requests),
+        statements: Quota::new(config.max_statement_bytes),
+        computations: Quota::new(config.max_computations),
+        shards: (0..config.thread_count()).map(|_| ShardLoad::default()).collect(),
+        stopping: AtomicBool::new(false),
+        trusted: AtomicBool::new(true),
+        failure: OnceLock::new(),
+        config,
+        keys,
+        transport,
+    }))
+}

@@ -1,0 +1,6 @@
+//! Nodes whose keys are kept by custodians, who make and renew them.
+
+pub(crate) mod cluster;
+mod epochs;
+pub(crate) mod members;
+pub(crate) mod threads;

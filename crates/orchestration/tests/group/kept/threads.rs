@@ -1,0 +1,238 @@
+//! Threads, custodians and a wire: keys are made, renewed and moved while requests run.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use prometheus_client::{encoding::text::encode, registry::Registry};
+use theta_custody::{CeremonyError, CeremonyReport, CeremonyRequest, CeremonyState, KeyChange, StateChange};
+use theta_orchestration::{ChangeKeyError, HoldError, NoCustodian, Orchestrator, OrchestratorConfig};
+use theta_schemes::Suite;
+use theta_store::State;
+use theta_wire::peer::{Envelope, VERSION};
+
+use super::members::{Member, Question, ceremony, create, name};
+use crate::{
+    group::{Group, PATIENCE, config, eventually},
+    wire::{Wire, seal},
+};
+
+/// Limits for nodes with custodians.
+pub(crate) fn limits() -> OrchestratorConfig {
+    OrchestratorConfig {
+        custody_tick: Duration::from_millis(20),
+        resend_after: Duration::from_millis(100),
+        resend_interval: Duration::from_millis(50),
+        ..config()
+    }
+}
+
+/// Follows a ceremony to its end.
+pub(crate) async fn end(node: &Orchestrator, id: [u8; 32]) -> CeremonyReport {
+    let ends = async {
+        loop {
+            // It may not know the ceremony yet, or not any more by the time we ask.
+            if let Some(mut watch) = node.watch_ceremony(id).await
+                && let Ok(report) = watch.wait_for(|report| report.state.is_over()).await
+            {
+                return report.clone();
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, ends).await.expect("the ceremony ends")
+}
+
+/// Asks these nodes for a ceremony, which has to end well at all of them; returns its id.
+pub(crate) async fn hold(nodes: &[&Arc<Orchestrator>], request: &CeremonyRequest) -> [u8; 32] {
+    let id = begin(nodes, request).await;
+    for node in nodes {
+        let report = end(node, id).await;
+        assert!(matches!(report.state, CeremonyState::Activated { .. }), "{report:?}");
+    }
+    id
+}
+
+pub(crate) async fn begin(nodes: &[&Arc<Orchestrator>], request: &CeremonyRequest) -> [u8; 32] {
+    let mut ids = Vec::new();
+    for node in nodes {
+        ids.push(node.hold(request.clone()).await.unwrap().id);
+    }
+    assert!(ids.windows(2).all(|pair| pair[0] == pair[1]));
+    ids[0]
+}
+
+/// Asks these nodes at once; returns when all have the right answer.
+pub(crate) async fn answers(nodes: &[&Arc<Orchestrator>], text: &str) {
+    let question = Question::new(&nodes[0].keys().get("key").unwrap(), text);
+    let ask = |node: &&Arc<Orchestrator>| {
+        let (node, request) = (Arc::clone(node), question.request.clone());
+        tokio::spawn(async move { node.run(request).await.unwrap().1.unwrap() })
+    };
+    for task in nodes.iter().map(ask).collect::<Vec<_>>() {
+        question.check(&tokio::time::timeout(PATIENCE, task).await.expect("an answer in time").unwrap());
+    }
+}
+
+struct Kept {
+    wire: Arc<Wire>,
+    members: Vec<Member>,
+    nodes: BTreeMap<u16, (Arc<Orchestrator>, Registry)>,
+}
+
+impl Kept {
+    fn new(k: u16, n: u16) -> Self {
+        let mut group = Self { wire: Wire::new(n), members: Member::group(k, n), nodes: BTreeMap::new() };
+        (1..=n).for_each(|id| group.start(id));
+        group
+    }
+
+    fn start(&mut self, id: u16) {
+        static SEED: AtomicU64 = AtomicU64::new(1);
+        let custodian = self.members[usize::from(id) - 1].custodian(SEED.fetch_add(1, Relaxed));
+        let (port, inbound) = self.wire.attach(id);
+        let mut registry = Registry::default();
+        let node = Orchestrator::start(limits(), custodian, port, inbound, &mut registry).unwrap();
+        self.nodes.insert(id, (node, registry));
+    }
+
+    /// The node's machine loses its power.
+    fn kill(&mut self, id: u16) {
+        self.wire.detach(id);
+        let (node, _) = self.nodes.remove(&id).unwrap();
+        node.shutdown();
+        drop(node);
+        self.members[usize::from(id) - 1].fail_power(7);
+    }
+
+    fn node(&self, id: u16) -> &Arc<Orchestrator> {
+        &self.nodes[&id].0
+    }
+
+    fn all(&self) -> Vec<&Arc<Orchestrator>> {
+        self.nodes.values().map(|(node, _)| node).collect()
+    }
+
+    fn metrics(&self, id: u16) -> String {
+        let mut text = String::new();
+        encode(&mut text, &self.nodes[&id].1).unwrap();
+        text
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_is_made_and_refreshed_under_load_with_a_node_killed_on_the_way() {
+    let mut group = Kept::new(2, 4);
+    hold(&group.all(), &ceremony(1, create("key", Suite::Sg02Ristretto255, 2, &[4, 2, 3, 1]))).await;
+    answers(&group.all(), "all four").await;
+    let old = Arc::downgrade(&group.node(1).keys().get("key").unwrap());
+
+    // Nodes 1, 2 and 4 are asked all the time.
+    let stop = Arc::new(AtomicBool::new(false));
+    let load: Vec<_> = (0..4)
+        .map(|task| {
+            let nodes: Vec<_> = [1, 2, 4].map(|id| Arc::clone(group.node(id))).into();
+            let stop = Arc::clone(&stop);
+            tokio::spawn(async move {
+                let mut count = 0;
+                while !stop.load(Relaxed) {
+                    answers(&nodes.iter().collect::<Vec<_>>(), &format!("{task} {count}")).await;
+                    count += 1;
+                }
+                count
+            })
+        })
+        .collect();
+    let refresh = ceremony(2, KeyChange::Refresh { key: name("key"), version: 0 });
+    let id = begin(&group.all(), &refresh).await;
+    group.kill(3);
+    for node in [1, 2, 4] {
+        let report = end(group.node(node), id).await;
+        assert!(matches!(report.state, CeremonyState::Activated { .. }), "{report:?}");
+    }
+    // It hears of the end of the ceremony that it was in.
+    group.start(3);
+    eventually("node 3 has the new shares", || {
+        group.node(3).keys().get("key").is_some_and(|key| key.epoch == 1 && key.share.is_some())
+    })
+    .await;
+    stop.store(true, Relaxed);
+    let mut count = 0;
+    for task in load {
+        count += tokio::time::timeout(PATIENCE, task).await.unwrap().unwrap();
+    }
+    assert!(count > 0);
+    answers(&group.all(), "all four again").await;
+    eventually("the old shares are gone", || old.strong_count() == 0).await;
+    assert!(group.all().iter().all(|node| node.culprits().is_empty()));
+    let metric = "theta_ceremonies_total{outcome=\"activated\"} 2";
+    assert!(group.metrics(1).contains(metric), "{}", group.metrics(1));
+    let known = group.node(1).ceremonies().await;
+    assert!(known.iter().any(|report| report.id == id && report.aim == "refresh"));
+    assert_eq!(group.node(1).ceremony(id).await.unwrap().id, id);
+    eventually("peers trust its store", || group.node(3).is_trusted()).await;
+    assert_eq!(group.node(3).store_failure(), None);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_nobody_asked_joins_a_ceremony_that_enough_others_hold() {
+    let group = Kept::new(2, 4);
+    let request = ceremony(1, create("key", Suite::Bls04MinPk, 2, &[1, 2, 3, 4]));
+    let id = hold(&[group.node(1), group.node(2), group.node(3)], &request).await;
+    let report = end(group.node(4), id).await;
+    assert!(matches!(report.state, CeremonyState::Activated { .. }), "{report:?}");
+    answers(&group.all(), "the fourth too").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn states_change_and_questions_are_answered() {
+    let group = Kept::new(2, 3);
+    hold(&group.all(), &ceremony(1, create("key", Suite::Bls04MinPk, 2, &[1, 2, 3]))).await;
+    let node = group.node(1);
+    let change = StateChange { key: name("key"), version: None, state: State::Disabled };
+    node.change_key(change.clone()).await.unwrap();
+    let question = Question::new(&node.keys().get("key").unwrap(), "disabled");
+    let refused = node.submit(question.request).await.unwrap_err().to_string();
+    assert_eq!(refused, "key key is disabled: enable it to use it again");
+    let unknown = node.change_key(StateChange { key: name("nokey"), ..change.clone() }).await.unwrap_err();
+    assert!(matches!(unknown, ChangeKeyError::Change(_)), "{unknown}");
+    node.change_key(StateChange { state: State::Active, ..change.clone() }).await.unwrap();
+    answers(&group.all(), "enabled").await;
+    let again = node.hold(ceremony(2, create("key", Suite::Bls04MinPk, 2, &[1, 2, 3]))).await.unwrap_err();
+    assert!(matches!(again, HoldError::Ceremony(CeremonyError::Exists(_))), "{again}");
+    assert!(node.ceremony([9; 32]).await.is_none());
+    assert!(node.watch_ceremony([9; 32]).await.is_none());
+
+    let fixed = Group::of_four(&[Suite::Bls04MinPk]);
+    let refused = fixed.node(1).hold(ceremony(1, KeyChange::Rotate { key: name("key") })).await.unwrap_err();
+    assert!(matches!(refused, HoldError::NoCustodian(NoCustodian::Fixed)), "{refused}");
+    assert!(fixed.node(1).change_key(change).await.is_err());
+    assert!(fixed.node(1).ceremonies().await.is_empty() && fixed.node(1).is_trusted());
+    node.shutdown();
+    let gone = node.hold(ceremony(3, KeyChange::Rotate { key: name("key") })).await.unwrap_err();
+    assert!(matches!(gone, HoldError::NoCustodian(NoCustodian::ShuttingDown)), "{gone}");
+}
+
+/// Floods and garbage in the custodians' stream hold up neither requests nor ceremonies.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn noise_among_custodians_hurts_nobody() {
+    let group = Kept::new(2, 4);
+    hold(&group.all(), &ceremony(1, create("key", Suite::Cks05Ristretto255, 2, &[1, 2, 3, 4]))).await;
+    let noise = |byte: u8, len| {
+        let payload = vec![byte; len].into();
+        seal(&Envelope { version: VERSION, stream: 1, payload, ..Envelope::default() })
+    };
+    for i in 0..2_000_u16 {
+        let len = usize::from(i % 300);
+        group.wire.inject(4, 1, noise(i.to_le_bytes()[0], len)).await;
+    }
+    answers(&[group.node(1), group.node(2), group.node(3)], "through the noise").await;
+    let refresh = ceremony(2, KeyChange::Refresh { key: name("key"), version: 0 });
+    hold(&[group.node(1), group.node(2), group.node(3)], &refresh).await;
+    answers(&[group.node(1), group.node(2), group.node(3)], "and after it").await;
+}

@@ -1,0 +1,148 @@
+//! What a request asks and brings along, as it came: owned, so that the decision can wait for the disk on another thread.
+
+use bytes::Bytes;
+use theta_network::Fingerprint;
+use theta_policy::{
+    Approval, Ask, MOST_APPROVALS, Operation, Policy, Request, SignedRequest, Token, TokenError, Unidentified, UnixTime,
+};
+use tonic::Status;
+
+use crate::grpc::{Caller, refusal};
+
+/// Statements up to this length are digested on the threads that move bytes.
+const SHORT_STATEMENT: usize = 64 << 10;
+/// What stands before a token in the `authorization` header (RFC 6750, section 2.1).
+const BEARER: &str = "Bearer ";
+
+/// What says who asks, besides a signature over the request.
+#[derive(Debug, Default)]
+pub(crate) struct Presented {
+    certificate: Option<Fingerprint>,
+    token: Option<Result<Token, TokenError>>,
+}
+
+impl Presented {
+    /// The certificate of the request's connection and the token in its metadata.
+    pub(crate) fn of<T>(request: &tonic::Request<T>) -> Self {
+        let header = request.metadata().get("authorization");
+        let token = |text: &str| text.strip_prefix(BEARER).ok_or(TokenError)?.parse();
+        Self {
+            certificate: request.extensions().get::<Caller>().and_then(|caller| caller.certificate),
+            token: header.map(|header| header.to_str().map_or(Err(TokenError), token)),
+        }
+    }
+
+    /// The asker of `ask`: a signature over it beats a token, which beats the certificate of the connection, for who relays
+    /// a request has a certificate of its own. What is presented and wrong is never passed over.
+    pub(super) fn asks<'a>(
+        &self,
+        policy: &Policy,
+        signed: Option<&SignedRequest>,
+        ask: Ask<'a>,
+        now: UnixTime,
+    ) -> Result<Request<'a>, Unidentified> {
+        match (signed, &self.token, self.certificate) {
+            (Some(signed), ..) => policy.signed_request(signed, ask, now),
+            (None, Some(Ok(token)), _) => Ok(policy.caller_by_token(token)?.asks(ask)),
+            (None, Some(Err(TokenError)), _) => Err(Unidentified::Token),
+            (None, None, Some(certificate)) => Ok(policy.caller_by_certificate(*certificate.as_bytes())?.asks(ask)),
+            (None, None, None) => Err(Unidentified::Nothing),
+        }
+    }
+}
+
+/// What is asked.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    /// The key's name, without its version.
+    pub(crate) key: Option<String>,
+    pub(crate) operation: Operation,
+    pub(crate) label: Bytes,
+    pub(crate) statement: Bytes,
+    pub(crate) parameters: Bytes,
+    pub(crate) slot: Option<u64>,
+    /// Encoded approvals.
+    pub(crate) approvals: Vec<Bytes>,
+    /// An encoded signed request, or nothing.
+    pub(crate) signed_request: Bytes,
+    /// Whether the decision must be in the log before it is acted on.
+    pub(crate) recorded_first: bool,
+}
+
+/// What came with a request, decoded.
+pub(super) struct Enclosed {
+    pub(super) approvals: Vec<Approval>,
+    pub(super) signed: Option<SignedRequest>,
+}
+
+impl Asked {
+    /// An operation about nothing yet.
+    pub(crate) const fn new(operation: Operation) -> Self {
+        Self {
+            key: None,
+            operation,
+            label: Bytes::new(),
+            statement: Bytes::new(),
+            parameters: Bytes::new(),
+            slot: None,
+            approvals: Vec::new(),
+            signed_request: Bytes::new(),
+            recorded_first: false,
+        }
+    }
+
+    /// With what came along.
+    pub(crate) fn with(mut self, signed_request: &Bytes, approvals: &[Bytes]) -> Self {
+        self.signed_request = signed_request.clone();
+        self.approvals = approvals.to_vec();
+        self
+    }
+
+    /// For a slot.
+    pub(crate) fn at(mut self, slot: Option<u64>) -> Self {
+        self.slot = slot;
+        self
+    }
+
+    /// Whether deciding may take longer than the threads that move bytes can spare: it verifies signatures, waits for the
+    /// disk or digests much.
+    pub(super) fn takes_long(&self, policy: &Policy) -> bool {
+        self.recorded_first
+            || !self.approvals.is_empty()
+            || !self.signed_request.is_empty()
+            || self.statement.len() > SHORT_STATEMENT
+            || policy.takes_slot(self.key.as_deref(), self.operation)
+    }
+
+    pub(super) fn enclosed(&self) -> Result<Enclosed, Status> {
+        if self.approvals.len() > MOST_APPROVALS {
+            let count = self.approvals.len();
+            return Err(refusal::invalid(format!("{count} approvals, a request carries {MOST_APPROVALS} at most")));
+        }
+        let approval = |(place, bytes): (usize, &Bytes)| {
+            let wrong = |error| refusal::invalid(format!("approval {} is none: {error}", place.saturating_add(1)));
+            Approval::decode(bytes).map_err(wrong)
+        };
+        let signed = match self.signed_request.as_ref() {
+            [] => None,
+            bytes => Some(
+                SignedRequest::decode(bytes)
+                    .map_err(|error| refusal::invalid(format!("the signed request is none: {error}")))?,
+            ),
+        };
+        Ok(Enclosed { approvals: self.approvals.iter().enumerate().map(approval).collect::<Result<_, _>>()?, signed })
+    }
+
+    pub(super) fn ask<'a>(&'a self, group: &'a str, approvals: &'a [Approval]) -> Ask<'a> {
+        Ask {
+            group,
+            key: self.key.as_deref(),
+            operation: self.operation,
+            label: &self.label,
+            statement: &self.statement,
+            parameters: &self.parameters,
+            slot: self.slot,
+            approvals,
+        }
+    }
+}

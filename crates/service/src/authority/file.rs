@@ -1,0 +1,147 @@
+//! The policy file: read at the start, and again whenever it changes.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read},
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, SystemTime},
+};
+
+use theta_policy::{MOST_FILE, Policy, PolicyFileError};
+
+/// What stands for a file that does not exist: it names nobody, so everything is refused.
+const NOTHING: &str = "format = 1\n";
+/// A file that was changed so recently may change again without a difference in its time.
+const RECENT: Duration = Duration::from_secs(2);
+
+/// Why a policy file was not put in force.
+#[derive(Debug, thiserror::Error)]
+pub enum PolicyLoadError {
+    /// The file cannot be read.
+    #[error("cannot read the policy file {}: {source}", path.display())]
+    Read {
+        /// Which file.
+        path: PathBuf,
+        /// The system's words.
+        source: io::Error,
+    },
+    /// The file is wrong.
+    #[error(transparent)]
+    File(#[from] PolicyFileError),
+}
+
+/// Reads and checks a policy file as a node does: one that does not exist allows nobody anything.
+///
+/// # Errors
+/// [`PolicyLoadError`].
+pub fn load_policy(path: &Path) -> Result<Policy, PolicyLoadError> {
+    let text = read(path)?.unwrap_or_else(|| NOTHING.to_owned());
+    Ok(Policy::parse(&text, &path.display().to_string())?)
+}
+
+/// The text of the file, if there is one.
+fn read(path: &Path) -> Result<Option<String>, PolicyLoadError> {
+    let failed = |source| PolicyLoadError::Read { path: path.to_owned(), source };
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
+    let mut text = String::new();
+    // One byte more than is allowed, to see whether there is more: that is for the parser to say.
+    let most = u64::try_from(MOST_FILE).unwrap_or(u64::MAX).saturating_add(1);
+    file.take(most).read_to_string(&mut text).map_err(failed)?;
+    Ok(Some(text))
+}
+
+/// The file as it was when it was last looked at.
+#[derive(Debug)]
+pub(crate) struct PolicyFile {
+    path: PathBuf,
+    seen: Mutex<Option<Stamp>>,
+    reading: Mutex<()>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    modified: SystemTime,
+    len: u64,
+    /// Looked at so soon after its last change that the time may hide another one.
+    recent: bool,
+}
+
+impl PolicyFile {
+    pub(crate) fn new(path: &Path) -> Self {
+        Self { path: path.to_owned(), seen: Mutex::new(stamp(path)), reading: Mutex::new(()) }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether the file may have changed since this was asked last. A file that is gone has not: the policy that was read
+    /// from it stays in force.
+    pub(crate) fn may_have_changed(&self) -> bool {
+        let now = stamp(&self.path);
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *seen, now);
+        now.is_some() && (before != now || before.is_some_and(|before| before.recent))
+    }
+
+    /// To be held from reading the file until its policy is in force: or an older reading could come last.
+    pub(crate) fn turn(&self) -> MutexGuard<'_, ()> {
+        self.reading.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The text of the file, which must be there.
+    pub(crate) fn text(&self) -> Result<String, PolicyLoadError> {
+        let gone = || io::Error::new(io::ErrorKind::NotFound, "it is gone");
+        read(&self.path)?.ok_or_else(|| PolicyLoadError::Read { path: self.path.clone(), source: gone() })
+    }
+}
+
+fn stamp(path: &Path) -> Option<Stamp> {
+    let metadata = fs::metadata(path).ok()?;
+    let modified = metadata.modified().ok()?;
+    // A time in the future is as good as now.
+    let recent = modified.elapsed().map_or(true, |age| age < RECENT);
+    Some(Stamp { modified, len: metadata.len(), recent })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_does_not_exist_allows_nothing_and_a_broken_one_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("policy.toml");
+        assert!(load_policy(&path).unwrap().is_empty());
+        fs::write(&path, "format = 1\n[[rule]]\n").unwrap();
+        let error = load_policy(&path).unwrap_err().to_string();
+        assert!(error.contains("policy.toml:2: missing field"), "{error}");
+        fs::write(&path, vec![b' '; MOST_FILE + 5]).unwrap();
+        assert!(matches!(load_policy(&path), Err(PolicyLoadError::File(_))));
+        assert!(matches!(load_policy(folder.path()), Err(PolicyLoadError::Read { .. })));
+    }
+
+    #[test]
+    fn changes_are_seen_and_a_file_that_is_gone_changes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("policy.toml");
+        let file = PolicyFile::new(&path);
+        assert!(!file.may_have_changed(), "there is none");
+        fs::write(&path, "format = 1").unwrap();
+        assert!(file.may_have_changed());
+        let old = SystemTime::now() - Duration::from_secs(100);
+        File::options().write(true).open(&path).unwrap().set_modified(old).unwrap();
+        assert!(file.may_have_changed());
+        assert!(!file.may_have_changed());
+        fs::write(&path, "format =  1").unwrap();
+        assert!(file.may_have_changed());
+        fs::remove_file(&path).unwrap();
+        assert!(!file.may_have_changed());
+        assert!(file.text().unwrap_err().to_string().contains("it is gone"));
+    }
+}

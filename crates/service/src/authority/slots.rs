@@ -1,0 +1,44 @@
+//! Signing rules' slots, kept in the node's store.
+
+use std::sync::Arc;
+
+use theta_policy::{Digest, SlotDecision, SlotOrder, SlotScope, SlotState, SlotStateError};
+use theta_store::{Name, SlotRule, Store};
+
+/// The slots that this node has decided for: durable before they are answered, so asking blocks.
+#[derive(Debug)]
+pub(crate) struct StoreSlots(Arc<Store>);
+
+impl StoreSlots {
+    pub(crate) const fn new(store: Arc<Store>) -> Self {
+        Self(store)
+    }
+}
+
+impl SlotState for StoreSlots {
+    fn decide(
+        &self,
+        scope: SlotScope<'_>,
+        slot: u64,
+        digest: Digest,
+        order: SlotOrder,
+    ) -> Result<SlotDecision, SlotStateError> {
+        let order = match order {
+            SlotOrder::Any => theta_store::SlotOrder::Any,
+            SlotOrder::Increasing => theta_store::SlotOrder::Increasing,
+        };
+        let rule = SlotRule { key: name(scope.key)?, rule: name(scope.rule)? };
+        match self.0.decide(rule, slot, digest.0, order) {
+            Ok(theta_store::SlotDecision::Allowed) => Ok(SlotDecision::Allowed),
+            Ok(theta_store::SlotDecision::Same) => Ok(SlotDecision::Same),
+            Ok(theta_store::SlotDecision::Conflict { .. }) => Ok(SlotDecision::Conflict),
+            Ok(theta_store::SlotDecision::Below { mark }) => Ok(SlotDecision::Below { mark }),
+            Err(error) => Err(SlotStateError(error.to_string())),
+        }
+    }
+}
+
+/// Names of keys and signing rules are in lower case, as the store wants them.
+fn name(name: &str) -> Result<Name, SlotStateError> {
+    name.parse().map_err(|error: theta_store::NameError| SlotStateError(error.to_string()))
+}

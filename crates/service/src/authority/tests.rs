@@ -1,0 +1,158 @@
+//! The authority on a real store, and on a disk that fails.
+
+use std::{fs, path::Path, sync::Arc};
+
+use bytes::Bytes;
+use prometheus_client::registry::Registry;
+use theta_network::{Fingerprint, Identity};
+use theta_policy::{
+    Digest, Operation, SlotDecision, SlotOrder, SlotScope, SlotState,
+    audit::{AuditRecord, Checkpoint, LogEntry, verify},
+};
+use theta_schemes::groups::Secret;
+use theta_store::{Options, SealingKey, Store, disk::SimulatedDisk};
+use tonic::Code;
+
+use super::{Asked, Authority, Presented, audit::AuditLog, slots::StoreSlots};
+use crate::grpc::Caller;
+
+fn sealing() -> SealingKey {
+    SealingKey::key(Secret::new([5; 32]))
+}
+
+fn simulated(disk: &SimulatedDisk) -> Arc<Store> {
+    Arc::new(Store::create_on(disk.backend(), &sealing(), Options::default()).unwrap())
+}
+
+fn policy(certificate: &Fingerprint) -> String {
+    format!(
+        "format = 1\n[[client]]\nname = \"c\"\ncertificates = [\"{certificate}\"]\n[[rule]]\nname = \"r\"\neffect = \"allow\"\n\
+         clients = [\"c\"]\nkeys = [\"chain\"]\noperations = [\"sign\"]\n[[signing]]\nname = \"s\"\nkeys = [\"chain\"]\n\
+         slot = \"claimed\"\n"
+    )
+}
+
+fn certificate() -> Fingerprint {
+    Identity::generate("c").unwrap().fingerprint
+}
+
+fn open(folder: &Path, text: &str, store: Arc<Store>) -> Arc<Authority> {
+    let file = folder.join("policy.toml");
+    fs::write(&file, text).unwrap();
+    Authority::open("g", 3, &file, store, &mut Registry::default()).unwrap()
+}
+
+fn from(certificate: Option<Fingerprint>) -> Presented {
+    let mut request = tonic::Request::new(());
+    request.extensions_mut().insert(Caller { certificate });
+    Presented::of(&request)
+}
+
+fn sign(message: &'static str, slot: u64) -> Asked {
+    let statement = Bytes::from_static(message.as_bytes());
+    Asked { key: Some("chain".to_owned()), statement, ..Asked::new(Operation::Sign) }.at(Some(slot))
+}
+
+fn log(store: &Store) -> Vec<LogEntry> {
+    let records = store.audit(0, usize::MAX).unwrap();
+    let entry = |record: theta_store::AuditRecord| LogEntry {
+        sequence: record.index,
+        previous: Digest(record.previous),
+        hash: Digest(record.hash),
+        record: AuditRecord::decode(&record.body).unwrap(),
+    };
+    records.into_iter().map(entry).collect()
+}
+
+#[test]
+fn the_stores_slots_keep_the_promise_over_a_restart() {
+    let disk = SimulatedDisk::default();
+    let scope = SlotScope { key: "chain", rule: "s" };
+    let slots = StoreSlots::new(simulated(&disk));
+    let decide = |slots: &StoreSlots, slot, digest, order| slots.decide(scope, slot, Digest([digest; 32]), order);
+    assert_eq!(decide(&slots, 7, 1, SlotOrder::Any), Ok(SlotDecision::Allowed));
+    drop(slots);
+    let store = Store::open_on(disk.backend(), &sealing(), Options::default()).unwrap();
+    let slots = StoreSlots::new(Arc::new(store));
+    assert_eq!(decide(&slots, 7, 1, SlotOrder::Any), Ok(SlotDecision::Same));
+    assert_eq!(decide(&slots, 7, 2, SlotOrder::Any), Ok(SlotDecision::Conflict));
+    assert_eq!(decide(&slots, 9, 2, SlotOrder::Increasing), Ok(SlotDecision::Allowed));
+    assert_eq!(decide(&slots, 7, 1, SlotOrder::Any), Ok(SlotDecision::Below { mark: 8 }));
+    assert!(slots.decide(SlotScope { key: "", rule: "s" }, 1, Digest([1; 32]), SlotOrder::Any).is_err());
+}
+
+#[tokio::test]
+async fn decisions_are_made_recorded_and_chained() {
+    let (folder, certificate) = (tempfile::tempdir().unwrap(), certificate());
+    let store = simulated(&SimulatedDisk::default());
+    let authority = open(folder.path(), &policy(&certificate), Arc::clone(&store));
+    authority.decide(from(Some(certificate)), sign("a", 1)).await.unwrap();
+    let refused = authority.decide(from(Some(certificate)), sign("b", 1)).await.unwrap_err();
+    assert_eq!(
+        (refused.code(), refused.metadata().get("theta-rule").unwrap().as_bytes()),
+        (Code::PermissionDenied, &b"r"[..])
+    );
+    let status = authority.decide(from(Some(certificate)), Asked::new(Operation::Status)).await.unwrap_err();
+    assert_eq!(status.metadata().get("theta-reason").unwrap(), "no-rule");
+    for stranger in [None, Some(Fingerprint::from([1; 32]))] {
+        assert_eq!(authority.decide(from(stranger), sign("a", 1)).await.unwrap_err().code(), Code::Unauthenticated);
+    }
+    let recorded = Asked { recorded_first: true, ..sign("a", 1) };
+    authority.decide(from(Some(certificate)), recorded).await.unwrap();
+    let entries = log(&store);
+    let checkpoint = verify(&entries, Checkpoint::START, None).unwrap();
+    assert_eq!(checkpoint.count, 6, "the last was to be recorded first, and with it all before");
+    let reasons: Vec<&str> = entries.iter().map(|entry| entry.record.reason.as_str()).collect();
+    assert_eq!(reasons, ["allowed", "slot-taken", "no-rule", "unidentified", "unidentified", "allowed"]);
+    authority.close();
+    let closed = authority.decide(from(Some(certificate)), sign("a", 1)).await.unwrap_err();
+    assert_eq!(closed.code(), Code::Unavailable, "what cannot be recorded is not done");
+}
+
+#[tokio::test]
+async fn a_log_that_cannot_be_written_stops_everything() {
+    let (folder, certificate) = (tempfile::tempdir().unwrap(), certificate());
+    let disk = SimulatedDisk::default();
+    let authority = open(folder.path(), &policy(&certificate), simulated(&disk));
+    let asked = || Asked { recorded_first: true, ..sign("a", 1) };
+    authority.decide(from(Some(certificate)), asked()).await.unwrap();
+    disk.fail_after(0);
+    for _ in 0..3 {
+        let refused = authority.decide(from(Some(certificate)), asked()).await.unwrap_err();
+        assert_eq!(refused.code(), Code::Unavailable, "{refused}");
+    }
+    let quick = authority.decide(from(Some(certificate)), Asked::new(Operation::Status)).await.unwrap_err();
+    assert!(quick.message().contains("cannot write its audit log"), "{quick}");
+}
+
+#[test]
+fn records_wait_for_each_other_and_are_all_written_at_the_end() {
+    let store = simulated(&SimulatedDisk::default());
+    let audit = AuditLog::start(Arc::clone(&store)).unwrap();
+    let before = store.incarnation().sequence;
+    let record = |number: u64| AuditRecord {
+        time: theta_policy::UnixTime(number),
+        node: 1,
+        client: None,
+        recognised_by: None,
+        key: None,
+        operation: "status".to_owned(),
+        statement: Digest([0; 32]),
+        slot: None,
+        allowed: false,
+        rule: None,
+        reason: "no-rule".to_owned(),
+        detail: String::new(),
+        approvers: Vec::new(),
+        policy: Digest([0; 32]),
+    };
+    for number in 0..2_000 {
+        audit.check().unwrap();
+        audit.append(record(number));
+    }
+    audit.close();
+    let entries = log(&store);
+    assert_eq!(verify(&entries, Checkpoint::START, None).unwrap().count, 2_000);
+    assert!(entries.iter().zip(0..).all(|(entry, number)| entry.record.time.0 == number), "in their order");
+    assert!(store.incarnation().sequence - before < 200, "many share a commit");
+}

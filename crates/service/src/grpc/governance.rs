@@ -1,0 +1,151 @@
+//! What the node decided, and how it would decide.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use theta_policy::{Answer, Approval, Ask, Operation, UnixTime};
+use theta_store::{AuditRecord, Store};
+use theta_wire::v1;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Request, Response, Status};
+
+use super::{gate::Arrival, refusal, state::NodeState};
+use crate::authority::{Asked, now};
+
+/// Records read from the store at a time.
+const CHUNK: usize = 256;
+
+/// Serves `theta.v1.Governance`.
+pub(crate) struct Governance {
+    node: Arc<NodeState>,
+}
+
+impl Governance {
+    pub(crate) const fn new(node: Arc<NodeState>) -> Self {
+        Self { node }
+    }
+
+    async fn decide<T>(&self, request: &Request<T>, operation: Operation) -> Result<(), Status> {
+        self.node.decide(request, Asked::new(operation)).await.map(|_| ())
+    }
+}
+
+#[tonic::async_trait]
+impl v1::governance_server::Governance for Governance {
+    type ReadAuditStream = ReceiverStream<Result<v1::AuditEntry, Status>>;
+
+    async fn read_audit(
+        &self,
+        request: Request<v1::ReadAuditRequest>,
+    ) -> Result<Response<Self::ReadAuditStream>, Status> {
+        self.decide(&request, Operation::AuditRead).await?;
+        let v1::ReadAuditRequest { from, count } = *request.get_ref();
+        // The request keeps its place under the node's bounds for as long as its records are read.
+        let place = request.extensions().get::<Arrival>().cloned();
+        let authority = Arc::clone(&self.node.authority);
+        let (entries, stream) = mpsc::channel(CHUNK);
+        tokio::task::spawn_blocking(move || {
+            let most = if count == 0 { u64::MAX } else { count };
+            let sent = authority.flush().and_then(|()| send(authority.store(), from, most, &entries));
+            if let Err(refusal) = sent {
+                // Fails only if the client is gone.
+                let _ = entries.blocking_send(Err(refusal));
+            }
+            drop(place);
+        });
+        Ok(Response::new(ReceiverStream::new(stream)))
+    }
+
+    async fn explain_policy(
+        &self,
+        request: Request<v1::ExplainPolicyRequest>,
+    ) -> Result<Response<v1::ExplainPolicyResponse>, Status> {
+        self.decide(&request, Operation::PolicyRead).await?;
+        let v1::ExplainPolicyRequest { client, operation, key, label, statement, slot, approvals, at } =
+            request.into_inner();
+        let operation: Operation =
+            operation.parse().map_err(|error: theta_policy::OperationError| refusal::invalid(error.to_string()))?;
+        let approvals = approvals
+            .iter()
+            .take(theta_policy::MOST_APPROVALS)
+            .map(|bytes| Approval::decode(bytes))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| refusal::invalid(format!("not an approval: {error}")))?;
+        let authority = &self.node.authority;
+        let policy = authority.policy();
+        let ask = Ask {
+            key: Some(key.as_str()).filter(|key| !key.is_empty()),
+            label: &label,
+            statement: &statement,
+            slot,
+            approvals: &approvals,
+            ..Ask::new(authority.group(), operation)
+        };
+        let at = if at == 0 { now() } else { UnixTime(at.min(UnixTime::LAST.0)) };
+        let explanation = policy.explain(&client, &ask, at);
+        let json = serde_json::to_string(&explanation)
+            .map_err(|error| Status::internal(format!("bug: an explanation is no JSON: {error}")))?;
+        let answer = match explanation.answer {
+            Answer::Allow => "allow",
+            Answer::Deny => "deny",
+            Answer::Depends => "depends",
+        };
+        Ok(Response::new(v1::ExplainPolicyResponse {
+            text: explanation.to_string(),
+            json,
+            answer: answer.to_owned(),
+            policy: Bytes::copy_from_slice(&policy.digest().0),
+        }))
+    }
+
+    async fn get_policy(
+        &self,
+        request: Request<v1::GetPolicyRequest>,
+    ) -> Result<Response<v1::GetPolicyResponse>, Status> {
+        self.decide(&request, Operation::PolicyRead).await?;
+        let policy = self.node.authority.policy();
+        Ok(Response::new(v1::GetPolicyResponse {
+            digest: Bytes::copy_from_slice(&policy.digest().0),
+            rules: policy.rules().map(ToString::to_string).collect(),
+            signing_rules: policy.signing_rules().map(ToString::to_string).collect(),
+        }))
+    }
+}
+
+/// Sends records until there are no more, enough were sent, or nobody wants them. Blocks.
+fn send(
+    store: &Store,
+    from: u64,
+    most: u64,
+    entries: &mpsc::Sender<Result<v1::AuditEntry, Status>>,
+) -> Result<(), Status> {
+    let (mut next, mut left) = (from, most);
+    while left > 0 {
+        let chunk = usize::try_from(left).unwrap_or(CHUNK).min(CHUNK);
+        let records = store.audit(next, chunk).map_err(|error| {
+            tracing::error!(%error, "the audit log cannot be read");
+            Status::unavailable("the audit log of this node cannot be read: see the node's log")
+        })?;
+        if records.is_empty() {
+            return Ok(());
+        }
+        for record in records {
+            (next, left) = (record.index.saturating_add(1), left.saturating_sub(1));
+            if entries.blocking_send(Ok(entry(record))).is_err() {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn entry(record: AuditRecord) -> v1::AuditEntry {
+    let AuditRecord { index, previous, hash, body } = record;
+    v1::AuditEntry {
+        sequence: index,
+        previous: Bytes::copy_from_slice(&previous),
+        hash: Bytes::copy_from_slice(&hash),
+        record: body.into(),
+    }
+}

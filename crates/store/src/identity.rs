@@ -1,0 +1,48 @@
+//! Who this node is in ceremonies.
+
+use theta_groups::Secret;
+
+use crate::codec::{Decoder, Encoder};
+use crate::database::{Rows, Table};
+use crate::{Store, StoreError, Transaction};
+
+const CEREMONIES: &[u8] = b"ceremonies";
+
+impl Store {
+    /// The 32 secret bytes from which the node's keys for ceremonies follow; `None` if it never got any.
+    ///
+    /// # Errors
+    /// [`StoreError`] if it cannot be read.
+    pub fn identity(&self) -> Result<Option<Secret<[u8; 32]>>, StoreError> {
+        let record = self.snapshot()?.row(Table::Identity, CEREMONIES)?;
+        record.map(|record| decode_identity(CEREMONIES, record.expose())).transpose()
+    }
+
+    /// Keeps the secret from which the node's keys for ceremonies follow, in place of one that is there. It is in backups.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn set_identity(&self, secret: &Secret<[u8; 32]>) -> Result<(), StoreError> {
+        self.write(|transaction| transaction.set_identity(secret))
+    }
+}
+
+impl Transaction<'_> {
+    /// As [`Store::set_identity`].
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn set_identity(&mut self, secret: &Secret<[u8; 32]>) -> Result<(), StoreError> {
+        self.rows.put(Table::Identity, CEREMONIES, Encoder::new(32).raw(secret.expose()).finish())
+    }
+}
+
+pub(crate) fn decode_identity(key: &[u8], record: &[u8]) -> Result<Secret<[u8; 32]>, StoreError> {
+    let mut decoder = Decoder::new(Table::Identity.name(), record)?;
+    if key != CEREMONIES {
+        return Err(decoder.error("an identity for nothing that is known"));
+    }
+    let mut secret = Secret::new([0; 32]);
+    secret.expose_mut().copy_from_slice(decoder.take(32)?);
+    decoder.finish(secret)
+}

@@ -1,0 +1,40 @@
+//! What travels in ceremonies and what convinces others afterwards: statements, certificates, identities, evidence. What is
+//! read encodes to the same bytes, and convicts nobody but who was convicted when the seeds were made.
+
+#![no_main]
+
+use std::sync::LazyLock;
+
+use libfuzzer_sys::fuzz_target;
+use theta_fuzz::ceremony::{Recording, party};
+use theta_fuzz::plant;
+use theta_protocols::ceremony::{CeremonyEvidence, CeremonyMember, QuorumCertificate, rewrite};
+
+static RECORDINGS: LazyLock<Vec<Recording>> = LazyLock::new(Recording::all);
+
+fuzz_target!(init: plant("ceremony_bytes", seeds()), |bytes: &[u8]| {
+    if let Some(same) = rewrite(bytes, |statement| vec![statement]) {
+        assert_eq!(same, bytes);
+    }
+    if let Ok(member) = CeremonyMember::decode(bytes) {
+        assert_eq!(member.encode(), bytes);
+    }
+    if let Ok(certificate) = QuorumCertificate::decode(bytes) {
+        assert_eq!(certificate.encode(), bytes);
+        for recording in &*RECORDINGS {
+            // Only what the honest signed is theirs.
+            let known = recording.certificates.contains(&certificate.body().to_vec());
+            assert!(known || !recording.is_certified(&certificate));
+        }
+    }
+    if let Ok(evidence) = CeremonyEvidence::decode(bytes) {
+        assert_eq!(evidence.encode(), bytes);
+        for recording in &*RECORDINGS {
+            assert!(evidence.culprit() == party(4) || !recording.is_proven(&evidence));
+        }
+    }
+});
+
+fn seeds() -> Vec<Vec<u8>> {
+    RECORDINGS.iter().flat_map(Recording::seeds).collect()
+}

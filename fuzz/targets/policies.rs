@@ -1,0 +1,110 @@
+//! Policy files, and what clients and approvers sign: what is read is written the same, and errors are one line for people.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use theta_fuzz::plant;
+use theta_groups::Secret;
+use theta_policy::audit::{AuditRecord, Chain, Checkpoint, LogEntry, from_line, to_line, verify};
+use theta_policy::{
+    Approval, ApprovalTerms, Ask, MemorySlots, Operation, Policy, RequestTerms, SignedRequest, SigningKey, State,
+    UnixTime, Validity,
+};
+
+const NOW: UnixTime = UnixTime(1_800_000_000_000);
+const CERTIFICATE: [u8; 32] = [0xaa; 32];
+
+fuzz_target!(init: plant("policies", seeds()), |bytes: &[u8]| {
+    if let Ok(request) = SignedRequest::decode(bytes) {
+        assert_eq!(request.encode(), bytes);
+        assert_eq!(SignedRequest::from_text(&request.to_text()).expect("our own text"), request);
+        // Valid is what was signed here, and nothing else.
+        assert!(request.verify(&ask(), NOW).is_err() || request == signed_request());
+    }
+    if let Ok(approval) = Approval::decode(bytes) {
+        assert_eq!(approval.encode(), bytes);
+        assert_eq!(Approval::all_from_text(&approval.to_text()).expect("our own text"), [approval]);
+    }
+    if let Ok(record) = AuditRecord::decode(bytes) {
+        assert_eq!(record.encode(), bytes);
+    }
+    let Ok(text) = core::str::from_utf8(bytes) else { return };
+    match Policy::parse(text, "policy.toml") {
+        Ok(policy) => decide(&policy),
+        Err(error) => assert_eq!(error.to_string().lines().count(), 1, "{error}"),
+    }
+    if let Ok(request) = SignedRequest::from_text(text) {
+        assert_eq!(SignedRequest::decode(&request.encode()).expect("our own bytes"), request);
+    }
+    for approval in Approval::all_from_text(text).into_iter().flatten() {
+        assert_eq!(Approval::decode(&approval.encode()).expect("our own bytes"), approval);
+    }
+    if let Ok(entry) = from_line(text) {
+        let line = to_line(&entry).expect("what was read");
+        assert_eq!(from_line(&line).expect("our own line"), entry);
+    }
+    let entries: Vec<_> = text.lines().map_while(|line| from_line(line).ok()).collect();
+    if let Ok(checkpoint) = verify(&entries, Checkpoint::START, None) {
+        assert_eq!(checkpoint.to_string().parse::<Checkpoint>().expect("our own text"), checkpoint);
+    }
+});
+
+/// Any policy that can be read decides every operation, explains it, and allows nothing without a rule.
+fn decide(policy: &Policy) {
+    let state = State::new(MemorySlots::default());
+    let Ok(caller) = policy.caller_by_certificate(CERTIFICATE) else { return };
+    for operation in Operation::ALL {
+        let ask = Ask { key: Some("mail"), statement: &[0; 40], slot: Some(0), ..Ask::new("demo", operation) };
+        let decision = policy.decide(&caller.asks(ask), NOW, &state);
+        assert!(!decision.allowed || decision.rule.is_some(), "allowed without a rule");
+        let explained = policy.explain("gateway", &ask, NOW);
+        assert_eq!(explained.operation, operation);
+    }
+}
+
+fn ask() -> Ask<'static> {
+    Ask { key: Some("mail"), statement: b"statement", ..Ask::new("demo", Operation::Decapsulate) }
+}
+
+fn validity() -> Validity {
+    Validity { from: NOW, until: NOW.plus(60_000) }
+}
+
+fn signing_key() -> SigningKey {
+    SigningKey::from_seed(Secret::new([7; 32])).expect("a key")
+}
+
+fn signed_request() -> SignedRequest {
+    SignedRequest::sign(RequestTerms::of(&ask(), validity(), [9; 16]).expect("names"), &signing_key())
+}
+
+fn policy() -> String {
+    let certificate = hex::encode(CERTIFICATE);
+    let key = signing_key().verifying_key();
+    format!(
+        "format = 1\n[[client]]\nname = \"gateway\"\ncertificates = [\"{certificate}\"]\nsigning_keys = [\"{key}\"]\n\
+         [[approver]]\nname = \"x\"\nkey = \"{key}\"\n\
+         [[rule]]\nname = \"r\"\neffect = \"allow\"\nclients = [\"gateway\"]\nkeys = [\"mail*\"]\noperations = [\"*\"]\n"
+    )
+}
+
+/// The log of one decision.
+fn log() -> LogEntry {
+    let policy = Policy::parse(&policy(), "policy.toml").expect("a policy");
+    let request = policy.caller_by_certificate(CERTIFICATE).expect("a client").asks(ask());
+    let decision = policy.decide(&request, NOW, &State::new(MemorySlots::default()));
+    Chain::default().append(AuditRecord::of(3, NOW, &request, &decision, policy.digest()))
+}
+
+fn seeds() -> Vec<Vec<u8>> {
+    let request = signed_request();
+    let approval = Approval::sign(ApprovalTerms::of(&ask(), validity()).expect("names"), &signing_key());
+    let spec = include_str!("../../spec/policy.md");
+    let example = spec.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap_or_default();
+    let entry = log();
+    let mut seeds = vec![request.encode(), request.to_text().into_bytes(), approval.encode(), entry.record.encode()];
+    seeds.push([approval.to_text(), approval.to_text()].concat().into_bytes());
+    seeds.push(to_line(&entry).expect("a record").into_bytes());
+    seeds.extend([example.to_owned().into_bytes(), policy().into_bytes()]);
+    seeds
+}

@@ -1,0 +1,101 @@
+//! Lies in ceremonies: with signatures, which only a member can make.
+
+use bytes::Bytes;
+use rand_chacha::rand_core::Rng;
+use theta_protocols::ceremony::{CeremonyId, CeremonyKeys, Kind, Statement, rewrite};
+use theta_wire::peer::Envelope;
+
+use crate::scenario::below;
+
+/// The stream of custodians' messages.
+const CUSTODY: u32 = 1;
+/// What comes before the statements in a custodian's message: format, tag, the ceremony's id.
+const HEAD: usize = 34;
+/// The tag of statements.
+const ITEMS: u8 = 1;
+
+const KINDS: [Kind; 13] = [
+    Kind::Dealing,
+    Kind::Dealing,
+    Kind::Complaint,
+    Kind::LateComplaint,
+    Kind::Release,
+    Kind::Proposal,
+    Kind::Prevote,
+    Kind::Precommit,
+    Kind::Key,
+    Kind::Possession,
+    Kind::Activation,
+    Kind::Checked,
+    Kind::Answer,
+];
+
+/// What is said in the place of a true statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// Nothing.
+    Withheld,
+    /// One byte is another, that many from the end.
+    Changed(u16),
+    /// It ends too early.
+    Cut(u16),
+    /// An empty vote, proposal or list.
+    Emptied,
+}
+
+/// What is said falsely, and to whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CeremonyLie {
+    kind: Kind,
+    form: Form,
+    /// The others hear the truth.
+    to_odd_nodes_only: bool,
+}
+
+impl CeremonyLie {
+    pub(crate) fn draw(rng: &mut impl Rng) -> Self {
+        let number = 1 + u16::try_from(below(rng, 100)).unwrap_or(0);
+        let kind = usize::try_from(below(rng, KINDS.len() as u64)).unwrap_or(0);
+        let form = match below(rng, 6) {
+            0 => Form::Withheld,
+            1 => Form::Cut(number),
+            2 => Form::Emptied,
+            _ => Form::Changed(number),
+        };
+        let kind = KINDS.get(kind).copied().unwrap_or(Kind::Dealing);
+        Self { kind, form, to_odd_nodes_only: below(rng, 2) == 0 }
+    }
+
+    pub(super) fn tell(self, keys: &CeremonyKeys, to: u16, envelope: Envelope) -> Envelope {
+        let spared = self.to_odd_nodes_only && to.is_multiple_of(2);
+        let forged = if envelope.stream == CUSTODY && !spared { self.forge(keys, &envelope.payload) } else { None };
+        Envelope { payload: forged.unwrap_or_else(|| envelope.payload.clone()), ..envelope }
+    }
+
+    /// The message with the lie in it; `None` if it is no message of statements.
+    fn forge(self, keys: &CeremonyKeys, payload: &Bytes) -> Option<Bytes> {
+        let (head, items) = payload.split_at_checked(HEAD)?;
+        let [_, ITEMS, id @ ..] = head else { return None };
+        let id = CeremonyId::from_bytes(id.try_into().ok()?);
+        let forged = rewrite(items, |statement| {
+            if statement.author() != keys.member().party() || statement.slot().kind != self.kind {
+                return vec![statement];
+            }
+            let mut body = statement.body().to_vec();
+            match self.form {
+                Form::Withheld => return Vec::new(),
+                Form::Emptied => body.clear(),
+                Form::Cut(by) => body.truncate(body.len().saturating_sub(usize::from(by))),
+                Form::Changed(from_end) => {
+                    if let Some(at) = usize::from(from_end).checked_rem(body.len())
+                        && let Some(byte) = body.iter_mut().nth_back(at)
+                    {
+                        *byte ^= 1;
+                    }
+                }
+            }
+            vec![Statement::sign(&id, keys, statement.slot(), body)]
+        })?;
+        Some([head, &forged].concat().into())
+    }
+}

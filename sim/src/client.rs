@@ -1,0 +1,106 @@
+//! What clients ask for, and what they take for an answer.
+
+use bytes::Bytes;
+use theta_custody::{CeremonyRequest, KeyChange};
+use theta_orchestration::{Finished, InstanceId, Operation, Request};
+use theta_policy::{Ask, Operation as Permission};
+use theta_schemes::ciphers::payload::{Aead, PayloadKey, open_bytes, split_ciphertext};
+use theta_schemes::keys::AnyPublicKey;
+use theta_schemes::{Purpose, StatementBytes};
+
+use crate::scenario::{Aim, Asked, Planned};
+use crate::setup::{Failed, GROUP, Setup, seeded};
+
+/// A request as a client has it.
+pub(crate) struct Wanted {
+    pub(crate) request: Request,
+    pub(crate) statement: StatementBytes,
+    pub(crate) asked: Asked,
+    pub(crate) scheme: &'static str,
+    ciphertext: Vec<u8>,
+}
+
+impl Wanted {
+    pub(crate) fn new(asked: &Asked, setup: &Setup, seed: u64) -> Result<Self, Failed> {
+        let (name, public, held) = setup.key(asked.key)?;
+        let text = Bytes::copy_from_slice(asked.text.as_bytes());
+        let mut ciphertext = Vec::new();
+        let (operation, statement) = match held.suite.purpose() {
+            Purpose::Sign => (Operation::Sign(text.clone()), StatementBytes::Sign(text)),
+            Purpose::Coin => (Operation::FlipCoin(text.clone()), StatementBytes::FlipCoin(text)),
+            Purpose::Decrypt => {
+                let sealed = public.encrypt(&text, b"label", Aead::default(), &mut seeded(seed, asked.at));
+                ciphertext = sealed.map_err(|error| error.to_string())?;
+                let (header, _) = split_ciphertext(&ciphertext).map_err(|error| error.to_string())?;
+                let header = Bytes::copy_from_slice(header);
+                (Operation::Decapsulate(header.clone()), StatementBytes::Decapsulate(header))
+            }
+        };
+        let request = Request { key: name.as_str().to_owned(), operation };
+        let scheme = held.suite.scheme();
+        Ok(Self { request, statement, asked: asked.clone(), scheme, ciphertext })
+    }
+
+    pub(crate) fn is_frost(&self) -> bool {
+        self.scheme == "FROST"
+    }
+
+    /// What a node asks its policy.
+    pub(crate) fn ask(&self) -> Ask<'_> {
+        let (operation, statement) = match &self.statement {
+            StatementBytes::Decapsulate(bytes) => (Permission::Decapsulate, bytes),
+            StatementBytes::Sign(bytes) => (Permission::Sign, bytes),
+            StatementBytes::FlipCoin(bytes) => (Permission::FlipCoin, bytes),
+        };
+        Ask { key: Some(&self.request.key), statement, slot: self.asked.slot, ..Ask::new(GROUP, operation) }
+    }
+
+    /// The instances that the request may have under a key, whose epoch may rise meanwhile.
+    pub(crate) fn instances(&self, public: &AnyPublicKey, epoch: u64) -> impl Iterator<Item = (u64, InstanceId)> {
+        (0..=epoch + 4).map(|epoch| (epoch, InstanceId::new(public.key_id(), epoch, &self.statement)))
+    }
+
+    /// The place of the key under which a result is right; the first, if any opens it.
+    pub(crate) fn right_under(&self, finished: &Finished, keys: &[AnyPublicKey]) -> Option<usize> {
+        let result = finished.result.expose();
+        if let StatementBytes::Decapsulate(_) = self.statement {
+            let key = PayloadKey::from_bytes(result).ok()?;
+            let text = open_bytes(&key, &self.ciphertext).ok()?;
+            return (text.expose().as_slice() == self.asked.text.as_bytes()).then_some(0);
+        }
+        let right = |key: &AnyPublicKey| key.verify(self.asked.text.as_bytes(), result, &finished.proof).is_ok();
+        keys.iter().position(right)
+    }
+}
+
+/// A ceremony as a client asks for it.
+pub(crate) fn ceremony(planned: &Planned, place: u8, setup: &Setup) -> Result<CeremonyRequest, Failed> {
+    let name = |key: usize| setup.key(key).map(|(name, ..)| name.clone());
+    let nodes = || setup.roster.nodes.iter().map(|node| node.get()).collect();
+    let change = match &planned.aim {
+        Aim::Create(suite) => KeyChange::Create {
+            key: format!("made-{place}").parse().map_err(|error| format!("{error}"))?,
+            suite: *suite,
+            k: setup.roster.k,
+            holders: nodes(),
+        },
+        Aim::Rotate(key) => KeyChange::Rotate { key: name(*key)? },
+        Aim::Refresh(key) => KeyChange::Refresh { key: name(*key)?, version: 0 },
+        Aim::Reshare(key, k, holders) => {
+            KeyChange::Reshare { key: name(*key)?, version: 0, k: *k, holders: holders.clone() }
+        }
+        Aim::Recover(key, node) => KeyChange::Recover { key: name(*key)?, version: 0, node: *node },
+    };
+    Ok(CeremonyRequest { nonce: [place; 32], change })
+}
+
+/// What a node asks its policy about a ceremony.
+pub(crate) const fn permission(change: &KeyChange) -> Permission {
+    match change {
+        KeyChange::Create { .. } => Permission::KeysCreate,
+        KeyChange::Rotate { .. } => Permission::KeysRotate,
+        KeyChange::Refresh { .. } => Permission::KeysRefresh,
+        KeyChange::Reshare { .. } => Permission::KeysReshare,
+        KeyChange::Recover { .. } => Permission::KeysRecover,
+    }
+}

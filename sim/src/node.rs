@@ -1,0 +1,194 @@
+//! One node: the real one, on an imagined disk, with an outbox in the place of a network.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use prometheus_client::registry::Registry;
+use theta_custody::Custodian;
+use theta_network::{PeerId, PeerState, PeerStatus, SendError, Transport};
+use theta_orchestration::{Engine, Keys, Pending};
+use theta_policy::{Digest, MemorySlots, SlotDecision, SlotOrder, SlotScope, SlotState, SlotStateError, State};
+use theta_store::{Name, Options, SlotRule, Store, disk::SimulatedDisk};
+use tokio::time::Instant;
+
+use crate::byzantine::Liar;
+use crate::scenario::Sabotage;
+use crate::setup::{Failed, Setup, party, sealing_key, seeded};
+
+/// Keeps what its node sends until the network takes it.
+pub(crate) struct Outbox {
+    local: PeerId,
+    peers: Vec<PeerId>,
+    sent: Mutex<Vec<(u16, Bytes)>>,
+    /// The nodes that a connection stands to.
+    pub(crate) reached: Mutex<BTreeSet<PeerId>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Outbox {
+    pub(crate) fn take(&self) -> Vec<(u16, Bytes)> {
+        core::mem::take(&mut lock(&self.sent))
+    }
+
+    pub(crate) fn reach(&self, nodes: impl Iterator<Item = u16>) {
+        *lock(&self.reached) = nodes.filter_map(|node| PeerId::try_from(node).ok()).collect();
+    }
+}
+
+impl Transport for Outbox {
+    fn local(&self) -> PeerId {
+        self.local
+    }
+
+    fn peers(&self) -> Vec<PeerId> {
+        self.peers.clone()
+    }
+
+    fn send(&self, to: PeerId, message: Bytes) -> Result<(), SendError> {
+        if !self.peers.contains(&to) {
+            return Err(SendError::UnknownPeer(to));
+        }
+        lock(&self.sent).push((to.get(), message));
+        Ok(())
+    }
+
+    fn status(&self) -> Vec<PeerStatus> {
+        let reached = lock(&self.reached).clone();
+        let status = |peer: &PeerId| PeerStatus {
+            peer: *peer,
+            address: "simulated".to_owned(),
+            state: if reached.contains(peer) { PeerState::Connected } else { PeerState::Connecting },
+            last_error: None,
+            queued: 0,
+        };
+        self.peers.iter().map(status).collect()
+    }
+}
+
+/// The slots that a node has decided for, in its store.
+pub(crate) enum Slots {
+    Stored(Arc<Store>),
+    /// A bug, to be caught.
+    Forgotten(MemorySlots),
+}
+
+impl SlotState for Slots {
+    fn decide(
+        &self,
+        scope: SlotScope<'_>,
+        slot: u64,
+        digest: Digest,
+        order: SlotOrder,
+    ) -> Result<SlotDecision, SlotStateError> {
+        let store = match self {
+            Self::Forgotten(slots) => return slots.decide(scope, slot, digest, order),
+            Self::Stored(store) => store,
+        };
+        let order = match order {
+            SlotOrder::Any => theta_store::SlotOrder::Any,
+            SlotOrder::Increasing => theta_store::SlotOrder::Increasing,
+        };
+        let name = |text: &str| text.parse::<Name>().map_err(|error| SlotStateError(error.to_string()));
+        let rule = SlotRule { key: name(scope.key)?, rule: name(scope.rule)? };
+        Ok(match store.decide(rule, slot, digest.0, order).map_err(|error| SlotStateError(error.to_string()))? {
+            theta_store::SlotDecision::Allowed => SlotDecision::Allowed,
+            theta_store::SlotDecision::Same => SlotDecision::Same,
+            theta_store::SlotDecision::Conflict { .. } => SlotDecision::Conflict,
+            theta_store::SlotDecision::Below { mark } => SlotDecision::Below { mark },
+        })
+    }
+}
+
+/// What is gone after a crash.
+pub(crate) struct Life {
+    pub(crate) engine: Engine,
+    pub(crate) state: State<Slots>,
+    /// Requests that were taken, by their place in the scenario.
+    pub(crate) pending: Vec<(usize, Pending)>,
+    /// Of its keys, when it was last looked at what is permitted.
+    pub(crate) generation: u64,
+}
+
+/// A node, running or not.
+pub(crate) struct Node {
+    pub(crate) number: u16,
+    pub(crate) disk: SimulatedDisk,
+    pub(crate) life: Option<Life>,
+    pub(crate) outbox: Arc<Outbox>,
+    pub(crate) liar: Option<Liar>,
+    pub(crate) lives: u64,
+    /// How far its wall clock is off, in seconds.
+    pub(crate) wall: i64,
+    /// Until when it stands still.
+    pub(crate) paused: u64,
+}
+
+impl Node {
+    pub(crate) fn new(number: u16, setup: &Setup, n: u16, liar: Option<Liar>) -> Result<Self, Failed> {
+        let peer = |node: u16| PeerId::try_from(node).map_err(|_| "node 0".to_owned());
+        let peers = (1..=n).filter(|node| *node != number).map(peer).collect::<Result<Vec<_>, _>>()?;
+        let outbox =
+            Outbox { local: peer(number)?, peers, sent: Mutex::default(), reached: Mutex::new(BTreeSet::new()) };
+        let (disk, outbox) = (setup.disk(number)?, Arc::new(outbox));
+        Ok(Self { number, disk, life: None, outbox, liar, lives: 0, wall: 0, paused: 0 })
+    }
+
+    /// Starts it as its process would.
+    pub(crate) fn start(
+        &mut self,
+        (seed, kept): (u64, bool),
+        setup: &Setup,
+        now: Instant,
+        sabotage: Option<Sabotage>,
+    ) -> Result<(), Failed> {
+        let drawn = if sabotage == Some(Sabotage::SameNonces) { 1 } else { self.lives };
+        let stream = (u64::from(self.number) << 32) | drawn;
+        self.lives += 1;
+        let options = Options::default().with_rng(seeded(seed ^ 1, stream | (1 << 48)));
+        let store = Store::open_on(self.disk.backend(), &sealing_key(), options).map_err(|error| error.to_string())?;
+        let store = Arc::new(store);
+        let keys: Keys = if kept {
+            let custodian = Custodian::open(Arc::clone(&store), party(self.number)?, setup.roster.clone());
+            custodian.map_err(|error| error.to_string())?.into()
+        } else {
+            setup.table(self.number)?.into()
+        };
+        let mut engine_seed = [0; 32];
+        rand_chacha::rand_core::Rng::fill_bytes(&mut seeded(seed, stream), &mut engine_seed);
+        let mut config = setup.config.clone();
+        if sabotage == Some(Sabotage::NoLimits) {
+            (config.max_instances, config.backlog_messages_per_peer) = (10_000, 10_000);
+        }
+        let transport = Arc::clone(&self.outbox) as Arc<dyn Transport>;
+        let engine = Engine::new(config, keys, transport, &mut Registry::default(), engine_seed, now);
+        let slots = match sabotage {
+            Some(Sabotage::ForgetsSlots) => Slots::Forgotten(MemorySlots::default()),
+            _ => Slots::Stored(store),
+        };
+        let engine = engine.map_err(|error| error.to_string())?;
+        self.life = Some(Life { engine, state: State::new(slots), pending: Vec::new(), generation: 0 });
+        Ok(())
+    }
+
+    /// Its power fails.
+    pub(crate) fn crash(&mut self, rng: &mut impl rand_chacha::rand_core::Rng) {
+        self.life = None;
+        self.outbox.take();
+        self.disk.fail_power(rng);
+    }
+
+    /// The time as the node's wall clock shows it, in seconds since 1970.
+    pub(crate) fn wall_clock(&self, now: u64) -> u64 {
+        (crate::setup::EPOCH + now / 1_000).saturating_add_signed(self.wall)
+    }
+}
+
+/// The moment that is so many milliseconds after another.
+pub(crate) fn after(base: Instant, now: u64) -> Instant {
+    base + Duration::from_millis(now)
+}

@@ -1,0 +1,179 @@
+//! The group as it was before a run: identities, dealt keys, stores, policies.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::Duration;
+
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::SeedableRng;
+use theta_custody::{DealtKey, KeyTable, Roster, import_dealt};
+use theta_groups::Secret;
+use theta_orchestration::OrchestratorConfig;
+use theta_policy::Policy;
+use theta_protocols::ceremony::CeremonyKeys;
+use theta_rounds::PartyId;
+use theta_schemes::Suite;
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName, deal_any};
+use theta_sharing::Threshold;
+use theta_store::{Options, SealingKey, Store, disk::SimulatedDisk};
+
+use crate::scenario::{HeldKey, Scenario};
+
+/// What went wrong before anything happened: a mistake in here.
+pub(crate) type Failed = String;
+
+/// The group's name, as policies and requests have it.
+pub(crate) const GROUP: &str = "simulated";
+/// The certificate of the only client.
+pub(crate) const CERTIFICATE: [u8; 32] = [0xaa; 32];
+/// When runs begin, in seconds since 1970.
+pub(crate) const EPOCH: u64 = 1_795_000_000;
+
+/// A key and its shares' files: shares cannot be cloned.
+type Dealt = Arc<(AnyPublicKey, Vec<Secret<String>>)>;
+
+/// Keys are dealt once a process: the same in every run.
+static DEALT: LazyLock<Mutex<BTreeMap<(&'static str, u16, u16), Dealt>>> = LazyLock::new(Mutex::default);
+
+pub(crate) fn seeded(seed: u64, stream: u64) -> ChaCha20Rng {
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
+    rng.set_stream(stream);
+    rng
+}
+
+pub(crate) fn party(node: u16) -> Result<PartyId, Failed> {
+    PartyId::try_from(node).map_err(|_| "node 0".to_owned())
+}
+
+pub(crate) fn identity(node: u16) -> Result<CeremonyKeys, Failed> {
+    Ok(CeremonyKeys::new(party(node)?, secret_of(node)))
+}
+
+const fn secret_of(node: u16) -> Secret<[u8; 32]> {
+    let [high, low] = node.to_be_bytes();
+    let mut secret = [0x5a; 32];
+    secret[0] = high;
+    secret[1] = low;
+    Secret::new(secret)
+}
+
+pub(crate) fn sealing_key() -> SealingKey {
+    SealingKey::key(Secret::new([7; 32]))
+}
+
+fn name_of(suite: Suite) -> Result<KeyName, Failed> {
+    suite.name().parse().map_err(|error| format!("{error}"))
+}
+
+fn dealt(suite: Suite, k: u16, n: u16) -> Result<Dealt, Failed> {
+    let mut all = DEALT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(dealt) = all.get(&(suite.name(), k, n)) {
+        return Ok(Arc::clone(dealt));
+    }
+    let threshold = Threshold::new(k, n).map_err(|error| error.to_string())?;
+    let name = name_of(suite)?;
+    // Each suite has a key of its own: one secret has one purpose.
+    let mut rng = seeded(1, u64::from(n));
+    let place = Suite::ALL.iter().position(|other| *other == suite).unwrap_or(0);
+    rng.set_stream((u64::from(n) << 32) | place as u64);
+    let (public, shares) = deal_any(suite, threshold, &mut rng);
+    let dealt = Arc::new((public, shares.iter().map(|share| share.to_text(&name)).collect()));
+    all.insert((suite.name(), k, n), Arc::clone(&dealt));
+    Ok(dealt)
+}
+
+/// All of it.
+pub(crate) struct Setup {
+    pub(crate) config: OrchestratorConfig,
+    pub(crate) roster: Roster,
+    keys: Vec<(KeyName, HeldKey, Dealt)>,
+    kept: bool,
+}
+
+impl Setup {
+    pub(crate) fn new(scenario: &Scenario) -> Result<Self, Failed> {
+        let (k, n) = (scenario.k, scenario.n);
+        let nodes = (1..=n).map(party).collect::<Result<Vec<_>, _>>()?;
+        let members = (1..=n).map(|node| Ok(identity(node)?.member().clone())).collect::<Result<Vec<_>, Failed>>()?;
+        let key = |held: &HeldKey| Ok((name_of(held.suite)?, held.clone(), dealt(held.suite, k, n)?));
+        let keys = scenario.keys.iter().map(key).collect::<Result<_, Failed>>()?;
+        // Small, so that what floods meets them.
+        let config = OrchestratorConfig {
+            threads: 2,
+            max_instances: 16,
+            results_count: 16,
+            nonces_per_peer: 4,
+            backlog_messages_per_peer: 64,
+            backlog_bytes_per_peer: 64 << 10,
+            tick: Duration::from_millis(100),
+            instance_ttl: Duration::from_secs(20),
+            ..OrchestratorConfig::default()
+        };
+        Ok(Self { config, roster: Roster { name: GROUP.to_owned(), nodes, members, k }, keys, kept: scenario.kept })
+    }
+
+    pub(crate) fn key(&self, place: usize) -> Result<(&KeyName, &AnyPublicKey, &HeldKey), Failed> {
+        let (name, held, dealt) = self.keys.get(place).ok_or("no such key")?;
+        Ok((name, &dealt.0, held))
+    }
+
+    fn share(node: u16, held: &HeldKey, dealt: &Dealt) -> Option<AnyKeyShare> {
+        let text = dealt.1.get(usize::from(node) - 1).filter(|_| held.lost_by != Some(node))?;
+        AnyKeyShare::from_text(text.expose(), &dealt.0).ok().map(|(_, share)| share)
+    }
+
+    /// The keys of a node without a custodian.
+    pub(crate) fn table(&self, node: u16) -> Result<KeyTable, Failed> {
+        let keys = self
+            .keys
+            .iter()
+            .filter_map(|(name, held, dealt)| Some((name.clone(), dealt.0.clone(), Self::share(node, held, dealt)?)));
+        KeyTable::new(keys).map_err(|error| error.to_string())
+    }
+
+    /// A node's disk with its store.
+    pub(crate) fn disk(&self, node: u16) -> Result<SimulatedDisk, Failed> {
+        let disk = SimulatedDisk::default();
+        let options = Options::default().with_rng(seeded(2, u64::from(node)));
+        let store = Store::create_on(disk.backend(), &sealing_key(), options).map_err(|error| error.to_string())?;
+        if self.kept {
+            store.set_identity(&secret_of(node)).map_err(|error| error.to_string())?;
+            for (name, held, dealt) in &self.keys {
+                let share = Self::share(node, held, dealt);
+                let key = DealtKey {
+                    name,
+                    public: &dealt.0,
+                    share: share.as_ref(),
+                    holders: &self.roster.nodes,
+                    created: EPOCH - 1,
+                };
+                import_dealt(&store, &key).map_err(|error| error.to_string())?;
+            }
+        }
+        drop(store);
+        Ok(disk)
+    }
+
+    /// A node's policy file, read.
+    pub(crate) fn policy(&self, node: u16) -> Result<Policy, Failed> {
+        let mut text = format!(
+            "format = 1\n[[client]]\nname = \"app\"\ncertificates = [\"{}\"]\n[[rule]]\nname = \"all\"\n\
+             effect = \"allow\"\nclients = [\"app\"]\nkeys = [\"*\"]\noperations = [\"*\"]\n",
+            hex::encode(CERTIFICATE)
+        );
+        for (name, held, _) in &self.keys {
+            if held.refused_by.contains(&node) {
+                text += &format!(
+                    "[[rule]]\nname = \"not-{name}\"\neffect = \"deny\"\nclients = [\"*\"]\nkeys = [\"{name}\"]\n\
+                     operations = [\"*\"]\n"
+                );
+            }
+            if held.slots {
+                text += &format!(
+                    "[[signing]]\nname = \"slots-{name}\"\nkeys = [\"{name}\"]\nslot = \"claimed\"\norder = \"any\"\n"
+                );
+            }
+        }
+        Policy::parse(&text, "policy.toml").map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,43 @@
+//! What happened, in order: as a hash always, as text on demand.
+
+/// The last lines that are kept for a violation.
+const KEPT: usize = 400;
+
+/// FNV-1a, 64 bit, over every event, and their text.
+pub(crate) struct Trace {
+    hash: u64,
+    verbose: bool,
+    lines: std::collections::VecDeque<String>,
+    most: usize,
+}
+
+impl Trace {
+    pub(crate) fn new(verbose: bool) -> Self {
+        let most = if verbose { usize::MAX } else { KEPT };
+        Self { hash: 0xcbf2_9ce4_8422_2325, verbose, lines: Default::default(), most }
+    }
+
+    pub(crate) fn absorb(&mut self, parts: &[&[u8]]) {
+        for byte in parts.iter().copied().flatten() {
+            self.hash = (self.hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    /// Adds a line if anybody wants to read it.
+    pub(crate) fn tell(&mut self, line: impl FnOnce() -> String) {
+        if self.verbose {
+            if self.lines.len() >= self.most {
+                self.lines.pop_front();
+            }
+            self.lines.push_back(line());
+        }
+    }
+
+    pub(crate) const fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    pub(crate) fn into_lines(self) -> Vec<String> {
+        self.lines.into()
+    }
+}

@@ -1,0 +1,182 @@
+//! What must hold in every run.
+
+use core::fmt;
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use prost::Message as _;
+use theta_orchestration::{InstanceId, Load, OrchestratorConfig};
+use theta_wire::peer::Envelope;
+
+/// The `kind` with which a node asks for what it lacks: no share.
+const RESEND: u32 = u32::MAX;
+/// Rounds of FROST, as in `spec/frost.md`: who signs with which commitments, and a signer's share.
+const PACKAGE: u32 = 2;
+const SHARE: u32 = 3;
+/// Of a package: how many commitments are wanted and a number; then the entries.
+const PACKAGE_HEAD: usize = 9;
+/// An entry of a package in the suites that are simulated: index and two elements of 32 bytes.
+const ENTRY: usize = 66;
+
+/// What must hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Invariant {
+    /// One instance has one result, and it is right.
+    OneResult,
+    /// A commitment to nonces is used for one message.
+    NonceOnce,
+    /// Nothing about an instance leaves a node whose policy did not permit it.
+    Permitted,
+    /// A node lets one message at most be signed for a slot.
+    OneMessagePerSlot,
+    /// What k honest nodes that are connected permit comes to its end.
+    Ends,
+    /// All honest nodes agree on what became of a ceremony, and on the keys.
+    Agreement,
+    /// Nothing grows beyond its limit.
+    Bounded,
+    /// No honest node is accused by an honest one.
+    NoFalseBlame,
+    /// Nodes start again after every crash; nothing fails for no reason.
+    Works,
+}
+
+/// What did not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// When, in milliseconds.
+    pub at: u64,
+    /// Which of those that must hold.
+    pub invariant: Invariant,
+    /// What happened.
+    pub text: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} violated at {} ms: {}", self.invariant, self.at, self.text)
+    }
+}
+
+/// Watches everything that honest nodes do.
+#[derive(Default)]
+pub(crate) struct Watch {
+    pub(crate) now: u64,
+    /// What each node's policy has permitted.
+    permitted: BTreeSet<(u16, InstanceId)>,
+    /// Instances that are FROST's, with the index that each node's share has in them.
+    frost: BTreeMap<(u16, InstanceId), u16>,
+    /// Packages that reached a node in this life: by node, coordinator, instance, session.
+    packages: BTreeMap<(u16, u16, InstanceId, u32), Bytes>,
+    /// What each node's commitments were used for.
+    used: BTreeMap<(u16, Vec<u8>), (InstanceId, Bytes)>,
+    /// Results by request and public key.
+    results: BTreeMap<(usize, Vec<u8>), Vec<u8>>,
+    slots: BTreeMap<(u16, usize, u64), String>,
+}
+
+impl Watch {
+    pub(crate) fn violated<T>(&self, invariant: Invariant, text: impl Into<String>) -> Result<T, Violation> {
+        Err(Violation { at: self.now, invariant, text: text.into() })
+    }
+
+    /// A node's policy permitted an instance, in which its share has an index; `None` if that does not matter.
+    pub(crate) fn permit(&mut self, node: u16, id: InstanceId, index: Option<u16>) {
+        self.permitted.insert((node, id));
+        if let Some(index) = index {
+            self.frost.insert((node, id), index);
+        }
+    }
+
+    /// A node's policy let a message be signed for a slot.
+    pub(crate) fn slot(&mut self, node: u16, key: usize, slot: u64, text: &str) -> Result<(), Violation> {
+        let first = self.slots.entry((node, key, slot)).or_insert_with(|| text.to_owned());
+        if first == text {
+            return Ok(());
+        }
+        let text = format!("node {node} lets {first:?} and {text:?} be signed for slot {slot}");
+        self.violated(Invariant::OneMessagePerSlot, text)
+    }
+
+    /// A node forgot what it had in memory.
+    pub(crate) fn crashed(&mut self, node: u16) {
+        self.packages.retain(|(at, ..), _| *at != node);
+    }
+
+    /// A message reaches an honest node.
+    pub(crate) fn delivered(&mut self, node: u16, from: u16, bytes: &Bytes) {
+        let Some((id, envelope)) = instance_of(bytes) else { return };
+        if envelope.round == PACKAGE {
+            self.packages.entry((node, from, id, envelope.kind)).or_insert(envelope.payload);
+        }
+    }
+
+    /// A message leaves an honest node.
+    pub(crate) fn sent(&mut self, node: u16, to: u16, bytes: &Bytes) -> Result<(), Violation> {
+        let Some((id, envelope)) = instance_of(bytes) else { return Ok(()) };
+        if envelope.kind == RESEND {
+            return Ok(());
+        }
+        if !self.permitted.contains(&(node, id)) {
+            return self.violated(Invariant::Permitted, format!("node {node} takes part in {id}, unasked"));
+        }
+        match self.frost.get(&(node, id)) {
+            Some(index) if envelope.round == SHARE => self.signed((node, *index), to, id, envelope.kind),
+            _ => Ok(()),
+        }
+    }
+
+    /// A node sends its share of a signature to a coordinator.
+    fn signed(&mut self, (node, index): (u16, u16), to: u16, id: InstanceId, session: u32) -> Result<(), Violation> {
+        let Some(package) = self.packages.get(&(node, to, id, session)).cloned() else {
+            return self.violated(Invariant::NonceOnce, format!("node {node} signs in {id} without a package"));
+        };
+        let entries = package.get(PACKAGE_HEAD..).unwrap_or_default();
+        let own = entries.chunks_exact(ENTRY).find(|entry| entry.starts_with(&index.to_be_bytes()));
+        let Some(own) = own else {
+            return self.violated(Invariant::NonceOnce, format!("node {node} signs in {id} with nothing of its own"));
+        };
+        let for_what = (id, package.slice(PACKAGE_HEAD..));
+        let own = own.get(2..).unwrap_or_default();
+        let first = self.used.entry((node, own.to_vec())).or_insert_with(|| for_what.clone());
+        if *first == for_what {
+            return Ok(());
+        }
+        let text = format!("node {node} uses a commitment in {} and in {id}", first.0);
+        self.violated(Invariant::NonceOnce, text)
+    }
+
+    /// A node has a result of a request under a public key, of a scheme that gives the same one always: all but FROST, where two
+    /// coordinators may both get a signature.
+    pub(crate) fn finished(&mut self, node: u16, of: (usize, Vec<u8>), result: &[u8]) -> Result<(), Violation> {
+        let request = of.0;
+        let first = self.results.entry(of).or_insert_with(|| result.to_vec());
+        if first == result {
+            return Ok(());
+        }
+        self.violated(Invariant::OneResult, format!("node {node} has another result of request {request} than others"))
+    }
+
+    /// How full a node is.
+    pub(crate) fn load(&self, node: u16, load: &Load, limits: &OrchestratorConfig, n: u16) -> Result<(), Violation> {
+        let backlog = limits.backlog_messages_per_peer * usize::from(n);
+        let bounds = [
+            ("instances", load.running, limits.max_instances),
+            ("results", load.results, limits.results_count),
+            ("early messages", load.backlog, backlog),
+        ];
+        match bounds.into_iter().find(|(_, got, most)| got > most) {
+            None => Ok(()),
+            Some((what, got, most)) => {
+                self.violated(Invariant::Bounded, format!("node {node} has {got} {what}, at most {most} are allowed"))
+            }
+        }
+    }
+}
+
+/// The envelope of an instance's message.
+fn instance_of(bytes: &Bytes) -> Option<(InstanceId, Envelope)> {
+    let envelope = Envelope::decode(bytes.clone()).ok().filter(|envelope| envelope.stream == 0)?;
+    let id = envelope.instance_id.as_ref().try_into().ok()?;
+    Some((InstanceId(id), envelope))
+}

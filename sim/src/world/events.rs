@@ -1,0 +1,314 @@
+//! What happens at each event.
+
+use bytes::Bytes;
+use theta_network::{Inbound, PeerId};
+use theta_orchestration::{InstanceError, Pending, SubmitError};
+use theta_policy::UnixTime;
+
+use super::{Event, ROUND, TICK, World};
+use crate::client::permission;
+use crate::node::{Node, after};
+use crate::scenario::{Aim, Sabotage, below};
+use crate::setup::{CERTIFICATE, GROUP};
+use crate::watch::{Invariant, Violation};
+
+impl World<'_> {
+    pub(super) fn step(&mut self, event: Event) -> Result<(), Violation> {
+        let now = self.now;
+        self.trace.absorb(&[&now.to_be_bytes()]);
+        if !matches!(event, Event::Tick(_)) {
+            self.trace.tell(|| format!("{now:>6} {}", said(&event)));
+        }
+        match event {
+            Event::Deliver { from, to, bytes } => self.deliver(from, to, bytes),
+            Event::Tick(node) => self.tick(node),
+            Event::Round => {
+                self.round();
+                Ok(())
+            }
+            Event::Ask { node, request } => self.ask(node, request),
+            Event::Hold { node, ceremony } => self.hold(node, ceremony),
+            Event::Doom { node, writes } => {
+                if let Some(node) = self.nodes.get(&node).filter(|node| node.life.is_some()) {
+                    node.disk.fail_after(writes);
+                }
+                Ok(())
+            }
+            Event::Crash(node) => {
+                self.watch.crashed(node);
+                if let Some(node) = self.nodes.get_mut(&node) {
+                    node.crash(&mut self.rng);
+                }
+                Ok(())
+            }
+            Event::Start(node) => self.start(node),
+            Event::Part(side) => {
+                self.side = side;
+                Ok(())
+            }
+            Event::Heal => {
+                self.side.clear();
+                Ok(())
+            }
+            Event::Jump { node, seconds, pause } => {
+                if let Some(node) = self.nodes.get_mut(&node) {
+                    node.wall = node.wall.saturating_add(seconds);
+                    node.paused = now + pause;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn start(&mut self, number: u16) -> Result<(), Violation> {
+        let (run, sabotage) = ((self.scenario.seed, self.scenario.kept), self.bug(number));
+        let moment = after(self.base, self.now);
+        let Some(node) = self.nodes.get_mut(&number).filter(|node| node.life.is_none()) else { return Ok(()) };
+        match node.start(run, &self.setup, moment, sabotage) {
+            Ok(()) => self.drain(number),
+            Err(text) => self.watch.violated(Invariant::Works, format!("node {number} does not start: {text}")),
+        }
+    }
+
+    /// A node that runs and does not stand still.
+    fn awake(&mut self, number: u16) -> Option<&mut Node> {
+        let now = self.now;
+        self.nodes.get_mut(&number).filter(|node| node.life.is_some() && node.paused <= now)
+    }
+
+    fn deliver(&mut self, from: u16, to: u16, bytes: Bytes) -> Result<(), Violation> {
+        let deaf = self.bug(to) == Some(Sabotage::Deaf) && self.now > 500;
+        if deaf || self.apart(from, to) {
+            return Ok(());
+        }
+        let Ok(peer) = PeerId::try_from(from) else { return Ok(()) };
+        if self.is_honest(to) {
+            if self.awake(to).is_none() {
+                return Ok(());
+            }
+            self.watch.delivered(to, from, &bytes);
+        }
+        let Some(node) = self.awake(to) else { return Ok(()) };
+        let copied = node.liar.as_mut().and_then(|liar| liar.hear(&bytes));
+        if let Some(life) = &mut node.life {
+            life.engine.receive(Inbound { from: peer, bytes });
+        }
+        if let Some(copied) = copied {
+            let others: Vec<u16> = self.nodes.keys().copied().filter(|other| *other != to).collect();
+            others.into_iter().for_each(|other| self.post(to, other, 0, &copied));
+        }
+        self.look(to)
+    }
+
+    fn tick(&mut self, number: u16) -> Result<(), Violation> {
+        self.at(self.now + TICK, Event::Tick(number));
+        let (now, moment) = (self.now, after(self.base, self.now));
+        let up = |node: &&u16| self.nodes.get(*node).is_some_and(|node| node.life.is_some());
+        let reached: Vec<u16> = self.nodes.keys().filter(up).copied().collect();
+        let reached: Vec<u16> = reached.into_iter().filter(|peer| !self.apart(number, *peer)).collect();
+        let Some(node) = self.awake(number) else { return Ok(()) };
+        node.outbox.reach(reached.into_iter());
+        let wall = node.wall_clock(now);
+        if let Some(life) = &mut node.life {
+            life.engine.tick(moment, wall);
+        }
+        self.look(number)
+    }
+
+    /// Carries away what a node sends, and notes what came to its end there.
+    fn look(&mut self, number: u16) -> Result<(), Violation> {
+        self.drain(number)?;
+        if !self.is_honest(number) {
+            return Ok(());
+        }
+        let Some(life) = self.nodes.get_mut(&number).and_then(|node| node.life.as_mut()) else { return Ok(()) };
+        self.watch.load(number, &life.engine.load(), &self.setup.config, self.scenario.n)?;
+        let over = |(_, pending): &mut (usize, Pending)| pending.outcome().is_some();
+        let ended: Vec<_> = life.pending.extract_if(.., over).collect();
+        for (request, pending) in ended {
+            match pending.outcome() {
+                Some(Ok(finished)) => self.finished(number, request, &finished)?,
+                Some(Err(InstanceError::Aborted(abort))) => {
+                    let text = format!("request {request} at node {number}: {abort}");
+                    return self.watch.violated(Invariant::Ends, text);
+                }
+                // It is asked again.
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn finished(
+        &mut self,
+        number: u16,
+        request: usize,
+        finished: &theta_orchestration::Finished,
+    ) -> Result<(), Violation> {
+        let Some(wanted) = self.wanted.get(request) else { return Ok(()) };
+        // Of all epochs: the proof of a coin names the shares that it was drawn with.
+        let keys = self.known.get(&wanted.request.key).map_or(&[][..], |keys| &keys[..]);
+        let Some(place) = wanted.right_under(finished, keys) else {
+            let text = format!("node {number} has a false result of request {request}");
+            return self.watch.violated(Invariant::OneResult, text);
+        };
+        let mut result = finished.result.expose().clone();
+        if self.bug(number) == Some(Sabotage::OtherResult) {
+            result.push(0);
+        }
+        let now = self.now;
+        self.trace.absorb(&[&result]);
+        self.trace.tell(|| format!("{now:>6} node {number} has the result of request {request}"));
+        let key = keys.get(place).map_or(&[][..], |key| key.public_key_bytes());
+        if !wanted.is_frost() {
+            self.watch.finished(number, (request, key.to_vec()), &result)?;
+        }
+        self.served.insert((request, number));
+        Ok(())
+    }
+
+    /// Clients ask all nodes for all that they lack.
+    fn round(&mut self) {
+        self.at(self.now + ROUND, Event::Round);
+        let late = self.scenario.weather.delay;
+        let mut asks = Vec::new();
+        for (request, wanted) in self.wanted.iter().enumerate().filter(|(_, wanted)| wanted.asked.at <= self.now) {
+            // A node that was started again has forgotten the result that others still lack.
+            let all_served = self.nodes.keys().all(|node| self.served.contains(&(request, *node)));
+            for node in self.nodes.keys().filter(|_| !all_served) {
+                let held_back = wanted.asked.later_at.contains(node) && self.now < wanted.asked.at + 2_000;
+                asks.extend((!held_back).then_some(Event::Ask { node: *node, request }));
+            }
+        }
+        for (ceremony, planned) in self.scenario.ceremonies.iter().enumerate() {
+            let due = |node: &&u16| planned.at <= self.now && !self.ended.contains_key(&(ceremony, **node));
+            asks.extend(self.nodes.keys().filter(due).map(|node| Event::Hold { node: *node, ceremony }));
+        }
+        for ask in asks {
+            let time = self.now + 1 + below(&mut self.rng, late);
+            self.at(time, ask);
+        }
+    }
+
+    /// A client asks a node, which asks its policy.
+    fn ask(&mut self, number: u16, request: usize) -> Result<(), Violation> {
+        let now = UnixTime(1_000 * self.nodes.get(&number).map_or(0, |node| node.wall_clock(self.now)));
+        let (bug, honest) = (self.bug(number), self.is_honest(number));
+        if self.awake(number).is_none() {
+            return Ok(());
+        }
+        let (Some(wanted), Some(policy)) = (self.wanted.get(request), self.policies.get(&number)) else {
+            return Ok(());
+        };
+        let Some(life) = self.nodes.get_mut(&number).and_then(|node| node.life.as_mut()) else { return Ok(()) };
+        if life.pending.iter().any(|(other, _)| *other == request) {
+            return Ok(());
+        }
+        if honest {
+            let Ok(caller) = policy.caller_by_certificate(CERTIFICATE) else { return Ok(()) };
+            if !policy.decide(&caller.asks(wanted.ask()), now, &life.state).allowed {
+                if bug != Some(Sabotage::NoPolicy) {
+                    return Ok(());
+                }
+            } else {
+                if let Some(slot) = wanted.asked.slot {
+                    self.watch.slot(number, wanted.asked.key, slot, &wanted.asked.text)?;
+                }
+                self.permitted.insert((request, number));
+                self.permit(number);
+            }
+        }
+        let Some(wanted) = self.wanted.get(request) else { return Ok(()) };
+        let Some(life) = self.nodes.get_mut(&number).and_then(|node| node.life.as_mut()) else { return Ok(()) };
+        match life.engine.submit(wanted.request.clone()) {
+            Ok(pending) => life.pending.push((request, pending)),
+            Err(SubmitError::Request(error)) => {
+                let text = format!("node {number} refuses request {request}: {error}");
+                return self.watch.violated(Invariant::Works, text);
+            }
+            Err(_) => {}
+        }
+        self.look(number)
+    }
+
+    /// Tells the watch all instances that a node's policy has permitted, under the keys as they are now: a key that changes
+    /// takes its requests along.
+    pub(super) fn permit(&mut self, number: u16) {
+        let Some(life) = self.nodes.get_mut(&number).and_then(|node| node.life.as_mut()) else { return };
+        life.generation = life.engine.keys().generation();
+        for (request, wanted) in self.wanted.iter().enumerate() {
+            if !self.permitted.contains(&(request, number)) {
+                continue;
+            }
+            for entry in life.engine.keys().versions(&wanted.request.key) {
+                let known = self.known.entry(wanted.request.key.clone()).or_default();
+                if !known.contains(&entry.public) {
+                    known.push(entry.public.clone());
+                }
+                for (epoch, id) in wanted.instances(&entry.public, entry.epoch) {
+                    let index = if epoch == 0 { number } else { index(&self.scenario.ceremonies, number) };
+                    self.watch.permit(number, id, wanted.is_frost().then_some(index));
+                }
+            }
+        }
+    }
+
+    /// A client asks a node to hold a ceremony, which asks its policy.
+    fn hold(&mut self, number: u16, ceremony: usize) -> Result<(), Violation> {
+        let now = UnixTime(1_000 * self.nodes.get(&number).map_or(0, |node| node.wall_clock(self.now)));
+        if self.awake(number).is_none() {
+            return Ok(());
+        }
+        let (Some(request), Some(policy)) = (self.ceremonies.get(ceremony), self.policies.get(&number)) else {
+            return Ok(());
+        };
+        let Some(life) = self.nodes.get_mut(&number).and_then(|node| node.life.as_mut()) else { return Ok(()) };
+        let (key, statement) = (request.change.key().as_str().to_owned(), request.change.encode());
+        let ask = theta_policy::Ask::new(GROUP, permission(&request.change));
+        let ask = theta_policy::Ask { key: Some(&key), statement: &statement, ..ask };
+        let Ok(caller) = policy.caller_by_certificate(CERTIFICATE) else { return Ok(()) };
+        if !policy.decide(&caller.asks(ask), now, &life.state).allowed {
+            return Ok(());
+        }
+        let answer = life.engine.hold(request.clone());
+        let now = self.now;
+        self.trace.tell(|| {
+            format!(
+                "{now:>6} node {number} is asked for ceremony {ceremony}: {}",
+                match &answer {
+                    Ok(report) => format!("{:?}", report.state),
+                    Err(error) => error.to_string(),
+                }
+            )
+        });
+        if let Ok(report) = answer {
+            self.names.insert(ceremony, report.id);
+            self.held.insert((ceremony, number));
+        }
+        self.look(number)
+    }
+}
+
+/// The index of a node's share after the first ceremony.
+fn index(ceremonies: &[crate::scenario::Planned], node: u16) -> u16 {
+    let moved = ceremonies.iter().find_map(|planned| match &planned.aim {
+        Aim::Reshare(_, _, holders) => holders.iter().position(|holder| *holder == node),
+        _ => None,
+    });
+    moved.and_then(|place| u16::try_from(place + 1).ok()).unwrap_or(node)
+}
+
+fn said(event: &Event) -> String {
+    match event {
+        Event::Deliver { from, to, bytes } => {
+            use prost::Message as _;
+            let Ok(envelope) = theta_wire::peer::Envelope::decode(bytes.clone()) else {
+                return format!("{from} -> {to}: {} bytes of garbage", bytes.len());
+            };
+            let id = hex::encode(envelope.instance_id.get(..4).unwrap_or_default());
+            let (round, kind, len) = (envelope.round, envelope.kind, envelope.payload.len());
+            format!("{from} -> {to}: stream {} {id} round {round} kind {kind} {len} bytes", envelope.stream)
+        }
+        other => format!("{other:?}"),
+    }
+}

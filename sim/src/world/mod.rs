@@ -1,0 +1,264 @@
+//! The run: events in the order of their times, and what follows from each.
+
+mod ends;
+mod events;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+use theta_custody::CeremonyRequest;
+use theta_policy::Policy;
+use theta_schemes::keys::AnyPublicKey;
+use tokio::time::Instant;
+
+use crate::byzantine::Liar;
+use crate::client::{Wanted, ceremony};
+use crate::node::{Life, Node};
+use crate::scenario::{Fault, Sabotage, Scenario, below};
+use crate::setup::{Failed, Setup, identity};
+use crate::trace::Trace;
+use crate::watch::{Invariant, Violation, Watch};
+
+/// How often a node is told the time, in milliseconds.
+const TICK: u64 = 100;
+/// How often clients ask again.
+const ROUND: u64 = 1_000;
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Outcome {
+    /// A hash of all that happened: equal for equal runs.
+    pub trace: u64,
+    /// What happened, if it was asked for.
+    pub lines: Vec<String>,
+    /// Events.
+    pub events: u64,
+    /// Results that honest nodes gave.
+    pub results: usize,
+    /// Ceremonies that ended with a key or a share.
+    pub ceremonies: usize,
+    /// What did not hold.
+    pub violation: Option<Violation>,
+}
+
+/// What happens.
+#[derive(Debug)]
+enum Event {
+    Deliver { from: u16, to: u16, bytes: Bytes },
+    Tick(u16),
+    Round,
+    Ask { node: u16, request: usize },
+    Hold { node: u16, ceremony: usize },
+    Doom { node: u16, writes: u64 },
+    Crash(u16),
+    Start(u16),
+    Part(BTreeSet<u16>),
+    Heal,
+    Jump { node: u16, seconds: i64, pause: u64 },
+}
+
+struct World<'a> {
+    scenario: &'a Scenario,
+    setup: Setup,
+    policies: BTreeMap<u16, Policy>,
+    wanted: Vec<Wanted>,
+    ceremonies: Vec<CeremonyRequest>,
+    nodes: BTreeMap<u16, Node>,
+    rng: ChaCha8Rng,
+    base: Instant,
+    now: u64,
+    queue: BTreeMap<(u64, u64), Event>,
+    events: u64,
+    side: BTreeSet<u16>,
+    watch: Watch,
+    trace: Trace,
+    /// Which nodes permitted a request and which have its result, by request.
+    permitted: BTreeSet<(usize, u16)>,
+    served: BTreeSet<(usize, u16)>,
+    /// The ends of ceremonies, by node.
+    ended: BTreeMap<(usize, u16), String>,
+    names: BTreeMap<usize, [u8; 32]>,
+    /// The public keys that honest nodes have had, by name.
+    known: BTreeMap<String, Vec<AnyPublicKey>>,
+    /// Which nodes took a ceremony from a client.
+    held: BTreeSet<(usize, u16)>,
+    saboteur: u16,
+}
+
+/// Lets a scenario happen. With `verbose` the outcome says in words what did.
+#[must_use]
+pub fn run(scenario: &Scenario, verbose: bool) -> Outcome {
+    match World::new(scenario, verbose) {
+        Ok(world) => world.run(),
+        Err(text) => Outcome {
+            trace: 0,
+            lines: Vec::new(),
+            events: 0,
+            results: 0,
+            ceremonies: 0,
+            violation: Some(Violation { at: 0, invariant: Invariant::Works, text }),
+        },
+    }
+}
+
+impl<'a> World<'a> {
+    fn new(scenario: &'a Scenario, verbose: bool) -> Result<Self, Failed> {
+        let setup = Setup::new(scenario)?;
+        let (mut policies, mut nodes) = (BTreeMap::new(), BTreeMap::new());
+        for number in 1..=scenario.n {
+            policies.insert(number, setup.policy(number)?);
+            let liar = match scenario.liars.get(&number) {
+                None => None,
+                Some(behaviour) => {
+                    let mut rng = ChaCha8Rng::seed_from_u64(scenario.seed);
+                    rng.set_stream(u64::from(number));
+                    Some(Liar::new(*behaviour, identity(number)?, rng))
+                }
+            };
+            nodes.insert(number, Node::new(number, &setup, scenario.n, liar)?);
+        }
+        let wanted = scenario.requests.iter().map(|asked| Wanted::new(asked, &setup, scenario.seed));
+        let wanted = wanted.collect::<Result<_, _>>()?;
+        let ceremonies = (1..).zip(&scenario.ceremonies).map(|(place, planned)| ceremony(planned, place, &setup));
+        let ceremonies = ceremonies.collect::<Result<_, _>>()?;
+        let mut world = Self {
+            scenario,
+            setup,
+            policies,
+            wanted,
+            ceremonies,
+            nodes,
+            rng: ChaCha8Rng::seed_from_u64(scenario.seed ^ 0x7468_6574_61),
+            base: Instant::now(),
+            now: 0,
+            queue: BTreeMap::new(),
+            events: 0,
+            side: BTreeSet::new(),
+            watch: Watch::default(),
+            trace: Trace::new(verbose),
+            permitted: BTreeSet::new(),
+            served: BTreeSet::new(),
+            ended: BTreeMap::new(),
+            names: BTreeMap::new(),
+            known: BTreeMap::new(),
+            held: BTreeSet::new(),
+            saboteur: scenario.honest().next().unwrap_or(1),
+        };
+        world.plan();
+        Ok(world)
+    }
+
+    /// Puts what the scenario says on its time.
+    fn plan(&mut self) {
+        for number in 1..=self.scenario.n {
+            self.at(0, Event::Start(number));
+            let first = 1 + below(&mut self.rng, TICK);
+            self.at(first, Event::Tick(number));
+        }
+        self.at(1, Event::Round);
+        for fault in &self.scenario.faults {
+            match fault {
+                Fault::Partition { at, until, side } => {
+                    self.at(*at, Event::Part(side.clone()));
+                    self.at(*until, Event::Heal);
+                }
+                Fault::Crash { at, until, node, writes } => {
+                    self.at(at.saturating_sub(500), Event::Doom { node: *node, writes: *writes });
+                    self.at(*at, Event::Crash(*node));
+                    self.at(*until, Event::Start(*node));
+                }
+                Fault::Jump { at, node, seconds, pause } => {
+                    self.at(*at, Event::Jump { node: *node, seconds: *seconds, pause: *pause });
+                }
+            }
+        }
+    }
+
+    fn at(&mut self, time: u64, event: Event) {
+        self.events += 1;
+        self.queue.insert((time, self.events), event);
+    }
+
+    fn run(mut self) -> Outcome {
+        let violation = self.happen().err();
+        if let Some(violation) = &violation {
+            self.trace.tell(|| violation.to_string());
+        }
+        let ceremonies = self.ended.values().filter(|end| end.starts_with("activated") || *end == "recovered").count();
+        Outcome {
+            trace: self.trace.hash(),
+            lines: self.trace.into_lines(),
+            events: self.events,
+            results: self.served.len(),
+            ceremonies,
+            violation,
+        }
+    }
+
+    fn happen(&mut self) -> Result<(), Violation> {
+        while let Some(((time, _), event)) = self.queue.pop_first() {
+            (self.now, self.watch.now) = (time, time);
+            let is_round = matches!(event, Event::Round);
+            self.step(event)?;
+            if is_round && time >= self.scenario.calm && self.is_done() {
+                break;
+            }
+            if time >= self.scenario.end {
+                self.nothing_waits()?;
+                break;
+            }
+        }
+        self.all_agree()
+    }
+
+    fn is_honest(&self, node: u16) -> bool {
+        !self.scenario.liars.contains_key(&node)
+    }
+
+    /// The bug of a node, if it is that node's.
+    fn bug(&self, node: u16) -> Option<Sabotage> {
+        self.scenario.sabotage.filter(|_| node == self.saboteur)
+    }
+
+    fn apart(&self, a: u16, b: u16) -> bool {
+        !self.side.is_empty() && self.side.contains(&a) != self.side.contains(&b)
+    }
+
+    /// Carries away what a node has to send.
+    fn drain(&mut self, number: u16) -> Result<(), Violation> {
+        let changed = |life: &Life| life.engine.keys().generation() != life.generation;
+        if self.nodes.get(&number).and_then(|node| node.life.as_ref()).is_some_and(changed) {
+            self.permit(number);
+        }
+        let Some(node) = self.nodes.get_mut(&number) else { return Ok(()) };
+        for (to, bytes) in node.outbox.take() {
+            self.trace.absorb(&[&number.to_be_bytes(), &to.to_be_bytes(), &bytes]);
+            let Some(node) = self.nodes.get_mut(&number) else { break };
+            if let Some(liar) = &mut node.liar {
+                for (late, bytes) in liar.send(to, bytes) {
+                    self.post(number, to, late, &bytes);
+                }
+            } else {
+                self.watch.sent(number, to, &bytes)?;
+                self.post(number, to, 0, &bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a message on the network.
+    fn post(&mut self, from: u16, to: u16, late: u64, bytes: &Bytes) {
+        let calm = self.now >= self.scenario.calm;
+        let weather = self.scenario.weather;
+        if !calm && below(&mut self.rng, 1_000) < weather.loss {
+            return;
+        }
+        let copies = if below(&mut self.rng, 1_000) < weather.duplicates { 2 } else { 1 };
+        for _ in 0..copies {
+            let time = self.now + 1 + late + below(&mut self.rng, weather.delay);
+            self.at(time, Event::Deliver { from, to, bytes: bytes.clone() });
+        }
+    }
+}

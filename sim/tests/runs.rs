@@ -1,0 +1,165 @@
+//! Some thousands of seeds in which all must hold, and bugs that must be caught.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking, in their helpers too")]
+
+use std::env;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use theta_schemes::Suite;
+use theta_sim::{Asked, HeldKey, Invariant, Outcome, Sabotage, Scenario, Weather, run};
+
+/// How long all seeds together may take; on a slow machine fewer of them run.
+const MOST: Duration = Duration::from_secs(40);
+/// Fewer seeds than these are no test.
+const LEAST: u64 = 50;
+
+fn usual() -> u64 {
+    env::var("THETA_SEEDS").ok().and_then(|number| number.parse().ok()).unwrap_or(3_000)
+}
+
+/// Runs seeds on all cores; returns how many, and the failures.
+#[test]
+fn all_holds_in_thousands_of_runs() {
+    let (next, done, failures) = (AtomicU64::new(0), AtomicU64::new(0), Mutex::new(Vec::new()));
+    let (began, jobs) = (Instant::now(), thread::available_parallelism().unwrap().get());
+    thread::scope(|scope| {
+        for _ in 0..jobs {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= usual() || (began.elapsed() > MOST && seed >= LEAST) {
+                        return;
+                    }
+                    if let Some(violation) = run(&Scenario::of(seed), false).violation {
+                        failures.lock().unwrap().push(format!("seed {seed}: {violation}"));
+                    }
+                    done.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    let failures = failures.into_inner().unwrap();
+    assert!(failures.is_empty(), "{failures:#?}\nreplay with: cargo run -p theta-sim -- --trace --seed SEED");
+    assert!(done.into_inner() >= LEAST);
+}
+
+#[test]
+fn a_seed_replays_exactly() {
+    for seed in [0, 1, 5, 8, 13] {
+        let scenario = Scenario::of(seed);
+        let [first, second] = [false, true].map(|verbose| run(&scenario, verbose));
+        assert_eq!((first.trace, first.events), (second.trace, second.events), "seed {seed}");
+        assert!(first.lines.is_empty() && !second.lines.is_empty());
+        assert_eq!(second.lines, run(&scenario, true).lines);
+    }
+    let [one, other] = [1, 2].map(|seed| run(&Scenario::of(seed), false).trace);
+    assert_ne!(one, other);
+}
+
+/// Four nodes in good weather, two of which it takes, and a few requests.
+fn quiet(seed: u64, suite: Suite) -> Scenario {
+    let key = HeldKey { suite, refused_by: Default::default(), slots: false, lost_by: None };
+    let asked = |number: u64| Asked {
+        at: 100 + 400 * number,
+        key: 0,
+        text: format!("text {number}"),
+        slot: None,
+        later_at: Default::default(),
+    };
+    Scenario {
+        n: 4,
+        k: 2,
+        kept: false,
+        keys: vec![key],
+        requests: (0..3).map(asked).collect(),
+        ceremonies: Vec::new(),
+        weather: Weather { delay: 20, loss: 0, duplicates: 0 },
+        faults: Vec::new(),
+        liars: Default::default(),
+        calm: 4_000,
+        end: 30_000,
+        sabotage: None,
+        ..Scenario::of(seed)
+    }
+}
+
+fn invariant(outcome: &Outcome) -> Option<Invariant> {
+    outcome.violation.as_ref().map(|violation| violation.invariant)
+}
+
+/// The scenario is fine, and is not with the bug.
+fn catches(scenario: &Scenario, sabotage: Sabotage, expected: Invariant) {
+    let sound = run(scenario, false);
+    assert_eq!(sound.violation, None, "without {sabotage:?}");
+    let broken = run(&Scenario { sabotage: Some(sabotage), ..scenario.clone() }, false);
+    assert_eq!(invariant(&broken), Some(expected), "{sabotage:?}: {:?}", broken.violation);
+}
+
+#[test]
+fn a_node_without_policy_is_caught() {
+    let mut scenario = quiet(1, Suite::Sg02Ristretto255);
+    scenario.keys[0].refused_by = [1].into();
+    catches(&scenario, Sabotage::NoPolicy, Invariant::Permitted);
+}
+
+#[test]
+fn a_node_that_forgets_its_slots_is_caught() {
+    let mut scenario = quiet(1, Suite::Bls04MinPk);
+    scenario.keys[0].slots = true;
+    scenario.requests.iter_mut().for_each(|asked| asked.slot = Some(7));
+    // The second message comes when the node has been started again.
+    scenario.requests[1].at = 2_500;
+    scenario.faults = vec![theta_sim::Fault::Crash { at: 2_000, until: 2_200, node: 1, writes: 1_000 }];
+    catches(&scenario, Sabotage::ForgetsSlots, Invariant::OneMessagePerSlot);
+}
+
+/// Whether the same nonces come to be used for two messages takes some luck: one seed of many shows it.
+#[test]
+fn a_node_that_draws_its_nonces_again_is_caught() {
+    let caught = (1..60).find(|seed| {
+        let mut scenario = quiet(*seed, Suite::FrostEd25519);
+        scenario.requests.truncate(2);
+        scenario.requests[1].at = 2_500;
+        scenario.faults = vec![theta_sim::Fault::Crash { at: 2_000, until: 2_200, node: 1, writes: 1_000 }];
+        assert_eq!(run(&scenario, false).violation, None);
+        let broken = run(&Scenario { sabotage: Some(Sabotage::SameNonces), ..scenario }, false);
+        assert!(broken.violation.is_none() || invariant(&broken) == Some(Invariant::NonceOnce), "{broken:?}");
+        broken.violation.is_some()
+    });
+    assert!(caught.is_some());
+}
+
+#[test]
+fn another_result_is_caught() {
+    catches(&quiet(1, Suite::Cks05Ristretto255), Sabotage::OtherResult, Invariant::OneResult);
+}
+
+#[test]
+fn a_node_that_never_answers_is_caught() {
+    let mut scenario = quiet(1, Suite::Cks05Ristretto255);
+    scenario.requests[0].at = 2_000;
+    catches(&scenario, Sabotage::Deaf, Invariant::Ends);
+}
+
+#[test]
+fn disagreement_about_a_ceremony_is_caught() {
+    let mut scenario = quiet(1, Suite::Cks05Ristretto255);
+    scenario.kept = true;
+    scenario.ceremonies = vec![theta_sim::Planned { at: 100, aim: theta_sim::Aim::Refresh(0) }];
+    let outcome = run(&scenario, false);
+    assert_eq!(outcome.ceremonies, 4, "{:?}", outcome.violation);
+    catches(&scenario, Sabotage::OtherOutcome, Invariant::Agreement);
+}
+
+#[test]
+fn a_node_without_limits_is_caught() {
+    let mut scenario = quiet(1, Suite::Cks05Ristretto255);
+    let first = scenario.requests[0].clone();
+    // Only the saboteur and a silent majority: nothing ends, all of it is kept.
+    scenario.requests = (0..40).map(|number| Asked { text: format!("text {number}"), ..first.clone() }).collect();
+    scenario.requests.iter_mut().for_each(|asked| asked.later_at = [2, 3, 4].into());
+    catches(&scenario, Sabotage::NoLimits, Invariant::Bounded);
+}
