@@ -32,8 +32,11 @@ pub(crate) const EPOCH: u64 = 1_795_000_000;
 /// A key and its shares' files: shares cannot be cloned.
 type Dealt = Arc<(AnyPublicKey, Vec<Secret<String>>)>;
 
+/// What a dealt key is: its suite, k and n.
+type Kind = (&'static str, u16, u16);
+
 /// Keys are dealt once a process: the same in every run.
-static DEALT: LazyLock<Mutex<BTreeMap<(&'static str, u16, u16), Dealt>>> = LazyLock::new(Mutex::default);
+static DEALT: LazyLock<Mutex<BTreeMap<Kind, Dealt>>> = LazyLock::new(Mutex::default);
 
 pub(crate) fn seeded(seed: u64, stream: u64) -> ChaCha20Rng {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);

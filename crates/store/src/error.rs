@@ -28,6 +28,9 @@ pub enum StoreError {
     /// Not a file of ours.
     #[error("{0}: is not a store")]
     NotAStore(String),
+    /// The database below cannot make sense of the file.
+    #[error("{0}: is damaged: restore a backup")]
+    Damaged(String),
     /// Another process has it open.
     #[error("{0}: is in use by another process: a store belongs to one process at a time")]
     Locked(String),

@@ -77,7 +77,8 @@ impl Behaviour {
             Self::CopyOthers,
             Self::StopAfter(number),
         ];
-        all[usize::try_from(below(rng, all.len() as u64)).unwrap_or(0) % all.len()]
+        let drawn = usize::try_from(below(rng, all.len() as u64)).unwrap_or(0);
+        all.get(drawn).copied().unwrap_or(Self::Flood)
     }
 }
 

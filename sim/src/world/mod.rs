@@ -130,7 +130,7 @@ impl<'a> World<'a> {
             wanted,
             ceremonies,
             nodes,
-            rng: ChaCha8Rng::seed_from_u64(scenario.seed ^ 0x7468_6574_61),
+            rng: ChaCha8Rng::seed_from_u64(scenario.seed ^ 0x0074_6865_7461),
             base: Instant::now(),
             now: 0,
             queue: BTreeMap::new(),

@@ -83,6 +83,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-schemes",
             "theta-sharing",
             "theta-groups",
+            "theta-rounds",
             "theta-wire",
         ],
     ),

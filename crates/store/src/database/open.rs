@@ -1,6 +1,11 @@
 //! Creating and opening.
 
-use std::{fs, path::Path, sync::atomic::AtomicU64};
+use std::{
+    fs,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
+    sync::atomic::AtomicU64,
+};
 
 use rand_core::CryptoRng;
 use redb::{Builder, Database, DatabaseError, ReadableDatabase, StorageBackend, StorageError, backends::FileBackend};
@@ -156,6 +161,13 @@ impl Store {
     /// # Errors
     /// As [`Store::open`].
     pub fn open_on(backend: impl StorageBackend, key: &SealingKey, options: Options) -> Result<Self, StoreError> {
+        let damaged = StoreError::Damaged(options.place.clone());
+        // The database trusts the file's own bookkeeping, and panics where that contradicts itself.
+        let opened = catch_unwind(AssertUnwindSafe(|| Self::open_undamaged(backend, key, options)));
+        opened.unwrap_or(Err(damaged))
+    }
+
+    fn open_undamaged(backend: impl StorageBackend, key: &SealingKey, options: Options) -> Result<Self, StoreError> {
         let Options { chance, place } = options;
         if backend.len().map_err(|error| StoreError::io(place.as_str(), error))? == 0 {
             return Err(StoreError::Unfinished(place));

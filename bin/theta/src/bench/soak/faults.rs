@@ -83,7 +83,7 @@ impl Faults {
         }
         let victims = u32::from(self.nodes.saturating_sub(self.spare)).max(1);
         let victim = u16::try_from(self.rng.next_u32() % victims).map_err(Failure::internal)? + self.spare + 1;
-        let fault = if self.count % 2 == 0 { Fault::Killed(victim) } else { Fault::Frozen(victim) };
+        let fault = if self.count.is_multiple_of(2) { Fault::Killed(victim) } else { Fault::Frozen(victim) };
         self.count += 1;
         self.due += self.down;
         self.current = Some(fault);
