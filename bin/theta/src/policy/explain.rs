@@ -30,7 +30,7 @@ pub(crate) struct ExplainArgs {
     /// The policy file
     #[arg(long, value_name = "FILE", default_value = "policy.toml")]
     policy: PathBuf,
-    /// Who would ask: a [[client]] of the file
+    /// Who would ask: a `[[client]]` of the file
     #[arg(long, value_name = "NAME")]
     client: String,
     #[command(flatten)]

@@ -12,7 +12,12 @@ use theta_rounds::{Abort, Bug};
 use theta_schemes::keys::KeyName;
 use tracing::{debug, warn};
 
-use super::{ending::Audience, instance::Instance, results::Record, shard::Shard};
+use super::{
+    ending::{Audience, Ending},
+    instance::Instance,
+    results::Record,
+    shard::Shard,
+};
 use crate::{InstanceError, InstanceId, metrics::Ended};
 
 impl Shard {
@@ -125,7 +130,7 @@ impl Shard {
         let Some(former) = self.heirs.get(id) else { return };
         let Some(record) = self.results.get(former).filter(|record| record.next == Some(*id)) else { return };
         let Some(asked) = record.asked.clone() else { return };
-        let ending = record.ending.clone();
+        let ending = if record.holds_in_every_epoch() { record.ending.clone() } else { Ending::default() };
         let shared = &self.worker.shared;
         let Ok(key) = asked.resolve(&shared.keys) else { return };
         // If there is no room now, the peer will ask again.
@@ -150,8 +155,9 @@ impl Shard {
         current
     }
 
-    /// The record of an instance, or of the one whose request it would answer again.
+    /// The record of an instance, or of the one whose request it would answer again with the same result.
     pub(super) fn record(&self, id: &InstanceId) -> Option<&Record> {
-        self.results.get(id).or_else(|| self.results.get(self.heirs.get(id)?))
+        let former = || self.results.get(self.heirs.get(id)?).filter(|record| record.holds_in_every_epoch());
+        self.results.get(id).or_else(former)
     }
 }

@@ -78,6 +78,11 @@ impl Record {
         matches!(self.ending.get(), Some(Ok(_)))
     }
 
+    /// Whether it has a result that is as good under every epoch of its key. A coin's proof is about the shares of one.
+    pub(crate) fn holds_in_every_epoch(&self) -> bool {
+        matches!(self.ending.get(), Some(Ok(finished)) if finished.proof.is_empty())
+    }
+
     /// Goes on with this entry of the key, whose shares are the same.
     pub(crate) fn use_entry(&mut self, key: &Arc<KeyEntry>) {
         for instance in [&mut self.expired, &mut self.lingering].into_iter().flatten() {

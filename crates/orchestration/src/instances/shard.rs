@@ -165,6 +165,7 @@ impl Shard {
         };
         metrics.stage(Stage::Validated, Some(&id), began.elapsed());
         let audience = Audience::new(id, waits, reply);
+        self.heirs.remove(&id);
         let instance = self.instance(id, asked, key, machine, audience, (permit, bytes));
         self.launch(Instance { submitted, ..instance });
     }
