@@ -61,22 +61,22 @@ where
     receiver
 }
 
-/// Takes the first reply that `check` accepts. Gives up when all nodes have failed, or when `quorum` nodes, one of them
+/// Takes the first reply that `check` accepts; its latency counts from `asked`. Gives up when all nodes have failed, or when `quorum` nodes, one of them
 /// honest therefore, blame the request itself.
 pub(crate) async fn first_good<A, T>(
     operation: &'static str,
     connections: &[Connection],
     quorum: usize,
+    asked: Instant,
     mut replies: mpsc::Receiver<Reply<A>>,
     check: impl Fn(A) -> Result<T, String>,
 ) -> Result<Chosen<T>, ClientError> {
-    let started = Instant::now();
     let mut problems = Problems::new(connections);
     while let Some((node, reply)) = replies.recv().await {
         let problem = match reply.map(&check) {
             Ok(Ok(value)) => {
                 let false_answers = problems.false_answers();
-                return Ok(Chosen { node, value, latency: started.elapsed(), false_answers });
+                return Ok(Chosen { node, value, latency: asked.elapsed(), false_answers });
             }
             Ok(Err(reason)) => {
                 tracing::warn!(%node, operation, reason, "a node gave a false answer");

@@ -10,6 +10,7 @@ use theta_schemes::{
     signatures::frost::{check_seed, randomized_key, verify_with_key},
 };
 use theta_wire::v1;
+use tokio::time::Instant;
 use tonic::{Request, Status};
 
 use crate::{
@@ -207,6 +208,8 @@ impl Client {
         F: Future<Output = Result<Unchecked, Status>> + Send + 'static,
     {
         let patience = self.shared.options.timeout;
+        // Before anything leaves: the answers may be here before this task runs again.
+        let asked = Instant::now();
         let replies = fan_out::ask_all(&self.shared.connections, patience, |connection| {
             call(connection, enclosed.request(message.clone(), patience))
         });
@@ -215,7 +218,8 @@ impl Client {
                 .map_err(|_| "the instance id has not 32 bytes".to_owned())?;
             Ok((check(&answer.outcome)?, instance_id, answer.outcome))
         };
-        let chosen = fan_out::first_good(operation, &self.shared.connections, self.quorum(), replies, check).await?;
+        let chosen =
+            fan_out::first_good(operation, &self.shared.connections, self.quorum(), asked, replies, check).await?;
         let (result, instance_id, outcome) = chosen.value;
         Ok(Answer {
             result,

@@ -26,8 +26,11 @@ pub(super) fn create(path: &Path) -> Result<File, StoreError> {
 
 /// Opens the file of a store that is there.
 pub(super) fn open(path: &Path) -> Result<File, StoreError> {
-    check_folder(path)?;
     let place = || path.display().to_string();
+    check_folder(path).map_err(|error| match error {
+        StoreError::Io { error, .. } if error.kind() == io::ErrorKind::NotFound => StoreError::Missing(place()),
+        other => other,
+    })?;
     let file = OpenOptions::new().read(true).write(true).open(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => StoreError::Missing(place()),
         _ => StoreError::io(place(), error),
