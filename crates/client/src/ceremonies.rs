@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fs, future::Future, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use theta_custody::{KeyChange, StateChange};
+use theta_custody::{KeyChange, KeyRef, StateChange};
 use theta_network::PeerId;
 use theta_policy::{Operation, SignedRequest};
 use theta_schemes::keys::KeyName;
@@ -18,7 +18,7 @@ use tonic::Code;
 use crate::{
     Client, ClientError, Connection, NodeProblem, Problem,
     answer::node,
-    credentials::{Enclosed, KeyRef, random},
+    credentials::{Enclosed, random},
     fan_out::{self, Problems},
 };
 
@@ -204,10 +204,7 @@ impl Client {
 
     /// The public part of a key that changed, for this client and for its folder.
     async fn keep_public_key(&self, name: &KeyName) {
-        let key = match KeyRef::parse(name.as_ref()) {
-            Ok(key) => key,
-            Err(error) => return tracing::warn!(%name, %error, "no public key"),
-        };
+        let key = KeyRef { name: name.clone(), version: None };
         let text = match self.renew_public_key(&key).await {
             Ok(public) => public.to_text(name),
             Err(error) => return tracing::warn!(%name, %error, "the public key was not renewed"),

@@ -7,7 +7,6 @@ use std::{
 
 use bytes::Bytes;
 use theta_policy::{Approval, Ask, Operation, RequestTerms, SignedRequest, SigningKey, Token, UnixTime, Validity};
-use theta_schemes::keys::KeyName;
 use tonic::{
     Request,
     metadata::{Ascii, MetadataValue},
@@ -19,10 +18,6 @@ use crate::{Client, ClientError};
 const BEFORE: u64 = 60_000;
 /// How long a signed request is valid, in milliseconds: long enough for nodes that are late.
 const AFTER: u64 = 300_000;
-/// What stands between a key's name and its version.
-const VERSION_MARK: char = '@';
-/// Stands before the version among the parameters of a request; the nodes have the same.
-const VERSION_DOMAIN: &[u8] = b"theta/version/v1\0";
 
 /// What goes with every request of a client, besides the certificate of its connections.
 #[derive(Debug, Default)]
@@ -52,33 +47,6 @@ impl Enclosed {
             request.metadata_mut().insert("authorization", token.clone());
         }
         request
-    }
-}
-
-/// A key as the caller names it: `NAME`, or `NAME@VERSION`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct KeyRef {
-    pub(crate) name: KeyName,
-    version: Option<u32>,
-}
-
-impl KeyRef {
-    pub(crate) fn parse(text: &str) -> Result<Self, ClientError> {
-        let Some((name, digits)) = text.split_once(VERSION_MARK) else {
-            return Ok(Self { name: text.parse()?, version: None });
-        };
-        let version = digits.parse().ok().filter(|version: &u32| *version > 0 && version.to_string() == digits);
-        let version = version.ok_or_else(|| ClientError::KeyVersion(digits.chars().take(20).collect()))?;
-        Ok(Self { name: name.parse()?, version: Some(version) })
-    }
-
-    pub(crate) fn qualified(&self) -> String {
-        self.version.map_or_else(|| self.name.to_string(), |version| format!("{}{VERSION_MARK}{version}", self.name))
-    }
-
-    /// What besides the statement changes the result.
-    pub(crate) fn parameters(&self, seed: &[u8]) -> Vec<u8> {
-        self.version.map_or_else(|| seed.to_vec(), |version| [VERSION_DOMAIN, &version.to_be_bytes(), seed].concat())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::{fmt, path::PathBuf, time::Duration};
 
+use theta_custody::KeyRefError;
 use theta_network::{IdentityError, PeerId, group::GroupFileError, tls::UnpinnedCertificate};
 use theta_schemes::{
     RequestError,
@@ -45,6 +46,15 @@ pub enum OpenError {
         /// The address.
         address: String,
     },
+}
+
+impl From<KeyRefError> for ClientError {
+    fn from(error: KeyRefError) -> Self {
+        match error {
+            KeyRefError::Name(error) => Self::KeyName(error),
+            KeyRefError::Version(text) => Self::KeyVersion(text),
+        }
+    }
 }
 
 /// Why an operation has no result.

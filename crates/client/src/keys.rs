@@ -5,13 +5,13 @@ use std::{
     sync::{PoisonError, RwLock},
 };
 
+use theta_custody::KeyRef;
 use theta_network::PeerId;
 use theta_schemes::keys::{AnyPublicKey, KeyName};
 use theta_wire::v1;
 
 use crate::{
     Client, ClientError, Problem,
-    credentials::KeyRef,
     fan_out::{self, Problems},
 };
 
@@ -60,8 +60,8 @@ impl Client {
     /// # Errors
     /// [`ClientError::Refused`] if there is no such key, [`ClientError::KeyDisagreement`] if too few nodes agree.
     pub async fn public_key(&self, name: &str) -> Result<AnyPublicKey, ClientError> {
-        let key = KeyRef::parse(name)?;
-        if let Some(key) = self.shared.keys.get(&key.qualified()) {
+        let key: KeyRef = name.parse()?;
+        if let Some(key) = self.shared.keys.get(&key.to_string()) {
             return Ok(key);
         }
         self.renew_public_key(&key).await
@@ -72,21 +72,21 @@ impl Client {
     /// # Errors
     /// As [`Client::public_key`].
     pub async fn public_key_file(&self, name: &str) -> Result<String, ClientError> {
-        let key = KeyRef::parse(name)?;
+        let key: KeyRef = name.parse()?;
         Ok(self.renew_public_key(&key).await?.to_text(&key.name))
     }
 
     /// Asks the nodes, and believes them from now on if k agree.
     pub(crate) async fn renew_public_key(&self, key: &KeyRef) -> Result<AnyPublicKey, ClientError> {
         let public = self.ask_public_key(key).await?;
-        self.shared.keys.insert(key.qualified(), public.clone());
+        self.shared.keys.insert(key.to_string(), public.clone());
         Ok(public)
     }
 
     async fn ask_public_key(&self, key: &KeyRef) -> Result<AnyPublicKey, ClientError> {
         let (patience, enclosed, name) = (self.shared.options.timeout, self.enclose_token(), &key.name);
         let mut replies = fan_out::ask_all(&self.shared.connections, patience, |connection| {
-            let request = enclosed.request(v1::GetPublicKeyRequest { key: key.qualified() }, patience);
+            let request = enclosed.request(v1::GetPublicKeyRequest { key: key.to_string() }, patience);
             async move { Ok(connection.protocol().get_public_key(request).await?.into_inner().public_key_file) }
         });
         let mut problems = Problems::new(&self.shared.connections);
@@ -116,7 +116,7 @@ impl Client {
             supporters.into_iter().for_each(|node| problems.add(node, false_answer(id.clone())));
         }
         let needed = self.shared.group.threshold();
-        Err(ClientError::KeyDisagreement { name: key.qualified(), needed, nodes: problems.all() })
+        Err(ClientError::KeyDisagreement { name: key.to_string(), needed, nodes: problems.all() })
     }
 
     /// The versions of keys that the nodes know, by name and version, each with the nodes that list it; more than one entry of a version means that

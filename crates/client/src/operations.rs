@@ -3,6 +3,7 @@
 use std::future::Future;
 
 use bytes::Bytes;
+use theta_custody::KeyRef;
 use theta_policy::{Ask, Operation};
 use theta_schemes::{
     ciphers::payload::{Header, PayloadKey, open_bytes, split_ciphertext},
@@ -16,7 +17,7 @@ use tonic::{Request, Status};
 use crate::{
     Answer, Client, ClientError, Connection,
     answer::{culprits, nodes},
-    credentials::{Enclosed, KeyRef},
+    credentials::Enclosed,
     fan_out::{self, incomplete},
 };
 
@@ -54,7 +55,7 @@ impl Client {
     pub async fn decapsulate(&self, key: &str, header: Bytes) -> Result<Answer<PayloadKey>, ClientError> {
         let bytes = header.clone();
         let parsed = Header::parse(&bytes)?;
-        let key = KeyRef::parse(key)?;
+        let key: KeyRef = key.parse()?;
         let parameters = key.parameters(&[]);
         let ask = Ask {
             label: parsed.label(),
@@ -63,7 +64,7 @@ impl Client {
         };
         let enclosed = self.enclose(&ask)?;
         let request = v1::DecapsulateRequest {
-            key: key.qualified(),
+            key: key.to_string(),
             header,
             wait: v1::Wait::Done.into(),
             signed_request: enclosed.signed_request.clone(),
@@ -122,12 +123,12 @@ impl Client {
         seed: &[u8],
         slot: Option<u64>,
     ) -> Result<(Enclosed, v1::SignRequest), ClientError> {
-        let key = KeyRef::parse(key)?;
+        let key: KeyRef = key.parse()?;
         let parameters = key.parameters(seed);
         let ask = self.ask_for(Operation::Sign, Some(key.name.as_ref()), &message);
         let enclosed = self.enclose(&Ask { parameters: &parameters, slot, ..ask })?;
         let request = v1::SignRequest {
-            key: key.qualified(),
+            key: key.to_string(),
             message,
             wait: v1::Wait::Done.into(),
             randomizer: Bytes::copy_from_slice(seed),
@@ -172,12 +173,12 @@ impl Client {
     pub async fn flip_coin(&self, key: &str, name: Bytes) -> Result<Answer<Coin>, ClientError> {
         let public = self.public_key(key).await?;
         let drawn = name.clone();
-        let key = KeyRef::parse(key)?;
+        let key: KeyRef = key.parse()?;
         let parameters = key.parameters(&[]);
         let ask = self.ask_for(Operation::FlipCoin, Some(key.name.as_ref()), &name);
         let enclosed = self.enclose(&Ask { parameters: &parameters, ..ask })?;
         let request = v1::FlipCoinRequest {
-            key: key.qualified(),
+            key: key.to_string(),
             name,
             wait: v1::Wait::Done.into(),
             signed_request: enclosed.signed_request.clone(),

@@ -15,7 +15,9 @@ mod roster;
 pub use ceremony::{EvidenceError, ProvenLie, check_evidence};
 pub use custodian::Custodian;
 pub use error::{CeremonyError, ChangeError, CustodyError};
-pub use keys::{DealtKey, KeyEntry, KeyTable, KeyTableError, ResolveError, import_dealt, read_keys};
+pub use keys::{
+    DealtKey, KeyEntry, KeyRef, KeyRefError, KeyTable, KeyTableError, ResolveError, import_dealt, read_keys,
+};
 pub use request::{
     CeremonyReport, CeremonyRequest, CeremonyState, CustodyEffect, CustodyInput, EvidenceReport, KeyChange,
     StateChange, To,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use theta_client::{State, state_statement};
+use theta_client::{KeyRef, State, state_statement};
 use theta_network::group::GroupFile;
 use theta_policy::{Ask, Operation};
 use theta_schemes::{
@@ -11,11 +11,7 @@ use theta_schemes::{
     ciphers::payload::{self, Header},
 };
 
-use crate::{
-    exit::Failure,
-    files::Source,
-    keys::change::{ChangeArgs, KeyRef},
-};
+use crate::{exit::Failure, files::Source, keys::change::ChangeArgs};
 
 /// What would be asked.
 #[derive(Debug, Args)]
@@ -135,7 +131,7 @@ impl SubjectArgs {
         };
         let (bytes, about) = match state {
             Some(state) => {
-                let bytes = state_statement(&key.name, key.version, state);
+                let bytes = state_statement(&key.name, key.version_or_zero(), state);
                 (bytes, format!("{key} becomes {state}"))
             }
             None => match self.change.change(self.operation, key.clone(), group)? {

@@ -1,47 +1,12 @@
 //! Changes of keys as they are written on the command line, the same for those who ask for them and those who approve them.
 
-use std::{fmt, str::FromStr};
-
 use clap::Args;
-use theta_client::KeyChange;
+use theta_client::{KeyChange, KeyRef};
 use theta_network::group::GroupFile;
 use theta_policy::Operation;
-use theta_schemes::{Suite, keys::KeyName};
+use theta_schemes::Suite;
 
 use crate::{exit::Failure, suites};
-
-/// A key, or one version of it: `files` or `files@2`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct KeyRef {
-    /// The key.
-    pub(crate) name: KeyName,
-    /// The version; 0 for the primary one, or for the key as a whole.
-    pub(crate) version: u32,
-}
-
-impl FromStr for KeyRef {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (name, version) = match text.split_once('@') {
-            None => (text, 0),
-            Some((name, version)) => {
-                let number = version.parse().ok().filter(|version| *version > 0);
-                (name, number.ok_or_else(|| format!("{version:?} is not a version: write for example {name}@2"))?)
-            }
-        };
-        Ok(Self { name: name.parse().map_err(|error| format!("{error}"))?, version })
-    }
-}
-
-impl fmt::Display for KeyRef {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.version {
-            0 => fmt::Display::fmt(&self.name, f),
-            version => write!(f, "{}@{version}", self.name),
-        }
-    }
-}
 
 /// Who is to hold a key's shares.
 #[derive(Clone, Debug, Default, Args)]
@@ -108,7 +73,7 @@ impl ChangeArgs {
         group: impl FnOnce() -> Result<GroupFile, Failure>,
     ) -> Result<Option<KeyChange>, Failure> {
         let missing = |what: &str| Failure::Usage(format!("{operation} needs {what}, as theta keys is given it"));
-        let KeyRef { name: key, version } = key;
+        let (version, key) = (key.version_or_zero(), key.name);
         if version != 0 && matches!(operation, Operation::KeysCreate | Operation::KeysRotate) {
             return Err(Failure::Usage(format!("{operation} is of a key, not of a version: leave out @{version}")));
         }
@@ -132,20 +97,5 @@ impl ChangeArgs {
             }
             _ => return Ok(None),
         }))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_are_named_with_an_at() {
-        let key: KeyRef = "files@2".parse().unwrap();
-        assert_eq!((key.name.as_str(), key.version, key.to_string().as_str()), ("files", 2, "files@2"));
-        assert_eq!("files".parse::<KeyRef>().unwrap().to_string(), "files");
-        for bad in ["", "files@", "files@0", "files@x", "@1", "../x"] {
-            assert!(bad.parse::<KeyRef>().is_err(), "{bad}");
-        }
     }
 }

@@ -1,11 +1,11 @@
 //! `theta keys create`, `rotate`, `refresh`, `reshare`, `recover`: ceremonies that the nodes hold among themselves.
 
 use clap::Args;
-use theta_client::KeyChange;
+use theta_client::{KeyChange, KeyRef};
 
 use super::{
     ceremony::{CeremonyArgs, Held, hold, report},
-    change::{HoldersArgs, KeyRef},
+    change::HoldersArgs,
 };
 use crate::{
     exit::Failure,
@@ -127,7 +127,7 @@ pub(super) fn create(args: &CreateArgs, output: Output) -> Result<(), Failure> {
 /// `theta keys rotate`.
 pub(super) fn rotate(args: &RotateArgs, output: Output) -> Result<(), Failure> {
     let KeyRef { name: key, version } = args.key.clone();
-    if version != 0 {
+    if let Some(version) = version {
         return Err(Failure::Usage(format!("a key is rotated, not a version of it: leave out @{version}")));
     }
     single(&args.ceremony, KeyChange::Rotate { key }, output)
@@ -135,7 +135,7 @@ pub(super) fn rotate(args: &RotateArgs, output: Output) -> Result<(), Failure> {
 
 /// `theta keys refresh`.
 pub(super) fn refresh(args: &RefreshArgs, output: Output) -> Result<(), Failure> {
-    let KeyRef { name: key, version } = args.key.clone();
+    let (key, version) = (args.key.name.clone(), args.key.version_or_zero());
     single(&args.ceremony, KeyChange::Refresh { key, version }, output)
 }
 
@@ -149,13 +149,13 @@ pub(super) fn reshare(args: &ReshareArgs, output: Output) -> Result<(), Failure>
     }
     let session = args.ceremony.open()?;
     let (k, holders) = args.holders.resolve(session.client().group())?;
-    let KeyRef { name: key, version } = args.key.clone();
+    let (key, version) = (args.key.name.clone(), args.key.version_or_zero());
     report(&[hold(&args.ceremony, &session, KeyChange::Reshare { key, version, k, holders })?], output)
 }
 
 /// `theta keys recover`.
 pub(super) fn recover(args: &RecoverArgs, output: Output) -> Result<(), Failure> {
-    let KeyRef { name: key, version } = args.key.clone();
+    let (key, version) = (args.key.name.clone(), args.key.version_or_zero());
     single(&args.ceremony, KeyChange::Recover { key, version, node: args.node }, output)
 }
 

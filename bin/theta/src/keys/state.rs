@@ -7,9 +7,8 @@ use std::{
 
 use clap::Args;
 use serde::Serialize;
-use theta_client::State;
+use theta_client::{KeyRef, State};
 
-use super::change::KeyRef;
 use crate::{
     access::ApprovalFiles,
     connect::{self, ClientArgs},
@@ -90,8 +89,8 @@ fn confirm(key: &KeyRef) -> Result<(), Failure> {
 
 fn change(args: &StateArgs, state: State, output: Output) -> Result<(), Failure> {
     let session = args.client.open_signed(&args.approvals, args.client.timeout())?;
-    let KeyRef { name, version } = &args.key;
-    let changed = session.block_on(session.client().change_state(name.as_str(), *version, state))?;
+    let (name, version) = (args.key.name.as_str(), args.key.version_or_zero());
+    let changed = session.block_on(session.client().change_state(name, version, state))?;
     for problem in &changed.problems {
         output::diagnostic("warning", &crate::exit::tidy(&problem.to_string()));
     }

@@ -8,7 +8,7 @@ use theta_rounds::PartyId;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyId, KeyName};
 use theta_store::State;
 
-use super::{KeyEntry, KeyTableError, ResolveError};
+use super::{KeyEntry, KeyRef, KeyTableError, ResolveError};
 
 /// The keys of one node. Reading takes a lock for as long as it takes to clone an [`Arc`]; what was read stays as it was when
 /// the table changes.
@@ -114,23 +114,22 @@ impl KeyTable {
     /// still found, as the last that did.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Arc<KeyEntry>> {
-        self.find(name).ok()
+        self.find(name).ok().map(|(_, entry)| entry)
     }
 
-    fn find(&self, asked: &str) -> Result<Arc<KeyEntry>, ResolveError> {
+    fn find(&self, asked: &str) -> Result<(KeyRef, Arc<KeyEntry>), ResolveError> {
         let content = self.content();
         let unknown = || ResolveError::Unknown { name: asked.chars().take(80).collect(), known: known(&content) };
-        let (name, version) = split_name(asked).ok_or_else(unknown)?;
-        let versions = content.keys.get(&name).filter(|versions| !versions.is_empty()).ok_or_else(unknown)?;
-        let Some(version) = version else {
-            let primary = versions.iter().find(|entry| entry.primary).or_else(|| versions.last());
-            return primary.cloned().ok_or_else(unknown);
+        let key: KeyRef = asked.parse().map_err(|_| unknown())?;
+        let versions = content.keys.get(&key.name).filter(|versions| !versions.is_empty()).ok_or_else(unknown)?;
+        let entry = match key.version {
+            None => versions.iter().find(|entry| entry.primary).or_else(|| versions.last()).ok_or_else(unknown)?,
+            Some(version) => versions.iter().find(|entry| entry.version == version).ok_or_else(|| {
+                let known = list(versions.iter().map(|entry| entry.version));
+                ResolveError::NoVersion { name: key.name.clone(), version, known }
+            })?,
         };
-        versions.iter().find(|entry| entry.version == version).cloned().ok_or_else(|| ResolveError::NoVersion {
-            known: list(versions.iter().map(|entry| entry.version)),
-            name,
-            version,
-        })
+        Ok((key, Arc::clone(entry)))
     }
 
     /// What serves a request that names `name`. With a key id (that of a ciphertext), the version of this name that has it,
@@ -139,10 +138,10 @@ impl KeyTable {
     /// # Errors
     /// [`ResolveError`] with the reason, and what would help. A version that is not served has no share here that may be used.
     pub fn resolve(&self, name: &str, id: Option<&KeyId>) -> Result<Arc<KeyEntry>, ResolveError> {
-        let named = self.find(name)?;
+        let (asked, named) = self.find(name)?;
         let by_id = || self.versions(named.name.as_str()).into_iter().find(|entry| Some(&entry.key_id) == id);
         // A version that is named is meant; of a bare name, the ciphertext knows better.
-        let entry = if name.contains('@') { None } else { by_id() }.unwrap_or(named);
+        let entry = if asked.version.is_some() { None } else { by_id() }.unwrap_or(named);
         let qualified = || entry.qualified_name();
         match entry.state {
             State::Disabled => return Err(ResolveError::Disabled(qualified())),
@@ -237,17 +236,6 @@ fn fixed_entry(name: KeyName, public: AnyPublicKey, share: AnyKeyShare) -> KeyEn
         nonces: Arc::new(NoncePool::new(&public)),
         name,
         public,
-    }
-}
-
-/// `files` or `files@2`.
-pub(crate) fn split_name(name: &str) -> Option<(KeyName, Option<u32>)> {
-    match name.split_once('@') {
-        None => Some((name.parse().ok()?, None)),
-        Some((name, version)) => {
-            let plain = !version.starts_with(['0', '+']);
-            Some((name.parse().ok()?, Some(version.parse().ok().filter(|_| plain)?)))
-        }
     }
 }
 

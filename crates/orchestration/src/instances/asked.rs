@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use theta_custody::{KeyEntry, KeyTable, ResolveError};
+use theta_custody::{KeyEntry, KeyRef, KeyTable, ResolveError};
 use theta_schemes::{
     StatementBytes,
     ciphers::payload::Header,
@@ -56,16 +56,11 @@ impl Asked {
 
     /// Whether it is for this key, of whatever version.
     pub(crate) fn is_for(&self, name: &KeyName) -> bool {
-        is_for(&self.key, name)
+        KeyRef::is_for(&self.key, name)
     }
 
     /// How long its statement is.
     pub(crate) fn len(&self) -> usize {
         self.statement.as_statement().bytes().len()
     }
-}
-
-/// Whether `asked`, with a version or without, names this key.
-pub(crate) fn is_for(asked: &str, name: &KeyName) -> bool {
-    asked.split('@').next() == Some(name.as_str())
 }

@@ -6,13 +6,13 @@ use std::{
     sync::Arc,
 };
 
-use theta_custody::KeyEntry;
+use theta_custody::{KeyEntry, KeyRef};
 use theta_schemes::keys::KeyName;
 
 use tokio::time::Instant;
 
 use super::{
-    asked::{Asked, is_for},
+    asked::Asked,
     backlog::Early,
     ending::Ending,
     instance::{Instance, Sent, Worker},
@@ -149,7 +149,7 @@ impl Results {
         name: &'a KeyName,
     ) -> impl Iterator<Item = (InstanceId, &'a mut Record)> + 'a {
         let records = self.records.iter_mut().map(|(id, (_, record))| (*id, record));
-        records.filter(|(_, record)| is_for(&record.key, name))
+        records.filter(|(_, record)| KeyRef::is_for(&record.key, name))
     }
 
     pub(crate) fn get_mut(&mut self, id: &InstanceId) -> Option<&mut Record> {

@@ -1,10 +1,12 @@
 //! What a request asks and brings along, as it came: owned, so that the decision can wait for the disk on another thread.
 
 use bytes::Bytes;
+use theta_custody::{KeyRef, KeyRefError};
 use theta_network::Fingerprint;
 use theta_policy::{
     Approval, Ask, MOST_APPROVALS, Operation, Policy, Request, SignedRequest, Token, TokenError, Unidentified, UnixTime,
 };
+use theta_schemes::ciphers::payload::Header;
 use tonic::Status;
 
 use crate::grpc::{Caller, refusal};
@@ -91,6 +93,21 @@ impl Asked {
         }
     }
 
+    /// An operation with this key. `seed`: that of a re-randomised key, or nothing.
+    pub(crate) fn of(key: &KeyRef, operation: Operation, statement: Bytes, seed: &[u8]) -> Self {
+        let parameters = key.parameters(seed).into();
+        Self { key: Some(key.name.to_string()), statement, parameters, ..Self::new(operation) }
+    }
+
+    /// The opening of a ciphertext with this header.
+    ///
+    /// # Errors
+    /// It is no header.
+    pub(crate) fn to_open(key: &KeyRef, operation: Operation, header: &Bytes) -> Result<Self, Status> {
+        let label = Header::parse(header).map_err(|error| refusal::request(&error))?.label();
+        Ok(Self { label: header.slice_ref(label), ..Self::of(key, operation, header.clone(), &[]) })
+    }
+
     /// With what came along.
     pub(crate) fn with(mut self, signed_request: &Bytes, approvals: &[Bytes]) -> Self {
         self.signed_request = signed_request.clone();
@@ -145,4 +162,12 @@ impl Asked {
             approvals,
         }
     }
+}
+
+/// The key that a request names.
+///
+/// # Errors
+/// The caller's mistake.
+pub(crate) fn key_ref(text: &str) -> Result<KeyRef, Status> {
+    text.parse().map_err(|error: KeyRefError| refusal::invalid(error.to_string()))
 }

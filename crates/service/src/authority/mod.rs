@@ -7,7 +7,6 @@ mod asked;
 mod audit;
 mod file;
 mod grants;
-mod key_ref;
 mod metrics;
 mod refusal;
 mod slots;
@@ -33,8 +32,7 @@ use tonic::Status;
 
 pub use self::file::{PolicyLoadError, load_policy};
 pub(crate) use self::{
-    asked::{Asked, Presented},
-    key_ref::KeyRef,
+    asked::{Asked, Presented, key_ref},
     watch::watch,
 };
 use self::{

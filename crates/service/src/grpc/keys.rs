@@ -7,7 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use theta_custody::{CeremonyError, CeremonyReport, CeremonyRequest, KeyChange, StateChange};
+use theta_custody::{CeremonyError, CeremonyReport, CeremonyRequest, KeyChange, KeyRef, StateChange};
 use theta_orchestration::{ChangeKeyError, HoldError, NoCustodian};
 use theta_policy::Operation;
 use theta_store::State;
@@ -16,7 +16,7 @@ use tokio_stream::{Stream, wrappers::WatchStream};
 use tonic::{Request, Response, Status};
 
 use super::{answer, gate::Arrival, refusal, state::NodeState};
-use crate::authority::{Asked, Grant, KeyRef};
+use crate::authority::{Asked, Grant, key_ref};
 
 /// Serves `theta.v1.ThresholdKeys`.
 pub(crate) struct Keys {
@@ -79,7 +79,7 @@ impl v1::threshold_keys_server::ThresholdKeys for Keys {
         request: Request<v1::ChangeKeyStateRequest>,
     ) -> Result<Response<v1::ChangeKeyStateResponse>, Status> {
         let v1::ChangeKeyStateRequest { key, version, state, signed_request, approvals } = request.get_ref();
-        let key = KeyRef { version: None, ..KeyRef::parse(key)? };
+        let key = KeyRef { version: None, ..key_ref(key)? };
         let (operation, state) = state_of(state)?;
         let change =
             StateChange { key: key.name.clone(), version: Some(*version).filter(|version| *version > 0), state };

@@ -7,6 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use theta_custody::KeyRef;
 use theta_orchestration::{Finished, InstanceId, Operation, Request as Submission, Seed};
 use theta_policy::Operation as Asks;
 use theta_schemes::groups::Secret;
@@ -21,7 +22,7 @@ use super::{
     refusal,
     state::{NodeState, header_of},
 };
-use crate::authority::{Asked, KeyRef, Presented};
+use crate::authority::{Asked, Presented, key_ref};
 
 /// Serves `theta.v1.ThresholdProtocol`.
 pub(crate) struct Protocol {
@@ -49,7 +50,7 @@ impl Protocol {
         let authority = &self.node.authority;
         let grant = self.node.decide(request, asked).await?;
         let entry = self.node.serving_entry(key, header_to_open(&operation))?;
-        let key = key.qualified();
+        let key = key.to_string();
         self.node.decoded(request, entry.suite);
         let orchestrator = &self.node.orchestrator;
         let submission = Submission { key, operation: operation.clone() };
@@ -90,8 +91,8 @@ fn header_to_open(operation: &Operation) -> Option<&Bytes> {
 impl v1::threshold_protocol_server::ThresholdProtocol for Protocol {
     async fn decrypt(&self, request: Request<v1::DecryptRequest>) -> Result<Response<v1::DecryptResponse>, Status> {
         let v1::DecryptRequest { key, ciphertext, wait, signed_request, approvals } = request.get_ref();
-        let (key, header) = (KeyRef::parse(key)?, header_of(ciphertext)?);
-        let asked = key.asked_to_open(Asks::Decrypt, &header)?.with(signed_request, approvals);
+        let (key, header) = (key_ref(key)?, header_of(ciphertext)?);
+        let asked = Asked::to_open(&key, Asks::Decrypt, &header)?.with(signed_request, approvals);
         let operation = Operation::Decapsulate(header);
         let (id, finished) = self.perform(&request, &key, asked, operation, *wait).await?;
         let outcome = match finished {
@@ -109,8 +110,8 @@ impl v1::threshold_protocol_server::ThresholdProtocol for Protocol {
         request: Request<v1::DecapsulateRequest>,
     ) -> Result<Response<v1::DecapsulateResponse>, Status> {
         let v1::DecapsulateRequest { key, header, wait, signed_request, approvals } = request.get_ref();
-        let key = KeyRef::parse(key)?;
-        let asked = key.asked_to_open(Asks::Decapsulate, header)?.with(signed_request, approvals);
+        let key = key_ref(key)?;
+        let asked = Asked::to_open(&key, Asks::Decapsulate, header)?.with(signed_request, approvals);
         let operation = Operation::Decapsulate(header.clone());
         let (id, finished) = self.perform(&request, &key, asked, operation, *wait).await?;
         let outcome = finished.as_deref().map(answer::whole_outcome);
@@ -119,8 +120,8 @@ impl v1::threshold_protocol_server::ThresholdProtocol for Protocol {
 
     async fn sign(&self, request: Request<v1::SignRequest>) -> Result<Response<v1::SignResponse>, Status> {
         let v1::SignRequest { key, message, wait, randomizer, signed_request, approvals, slot } = request.get_ref();
-        let (key, message) = (KeyRef::parse(key)?, message.clone());
-        let asked = key.asked(Asks::Sign, message.clone(), randomizer).with(signed_request, approvals).at(*slot);
+        let (key, message) = (key_ref(key)?, message.clone());
+        let asked = Asked::of(&key, Asks::Sign, message.clone(), randomizer).with(signed_request, approvals).at(*slot);
         if randomizer.is_empty() {
             let (id, finished) = self.perform(&request, &key, asked, Operation::Sign(message), *wait).await?;
             let (instance_id, outcome) = (answer::id(id), finished.as_deref().map(answer::whole_outcome));
@@ -139,8 +140,8 @@ impl v1::threshold_protocol_server::ThresholdProtocol for Protocol {
 
     async fn flip_coin(&self, request: Request<v1::FlipCoinRequest>) -> Result<Response<v1::FlipCoinResponse>, Status> {
         let v1::FlipCoinRequest { key, name, wait, signed_request, approvals, slot } = request.get_ref();
-        let key = KeyRef::parse(key)?;
-        let asked = key.asked(Asks::FlipCoin, name.clone(), &Bytes::new()).with(signed_request, approvals).at(*slot);
+        let key = key_ref(key)?;
+        let asked = Asked::of(&key, Asks::FlipCoin, name.clone(), &[]).with(signed_request, approvals).at(*slot);
         let (id, finished) = self.perform(&request, &key, asked, Operation::FlipCoin(name.clone()), *wait).await?;
         let outcome = finished.as_deref().map(answer::whole_outcome);
         Ok(Response::new(v1::FlipCoinResponse { instance_id: answer::id(id), outcome }))
@@ -172,8 +173,8 @@ impl v1::threshold_protocol_server::ThresholdProtocol for Protocol {
         &self,
         request: Request<v1::GetPublicKeyRequest>,
     ) -> Result<Response<v1::GetPublicKeyResponse>, Status> {
-        let key = KeyRef::parse(&request.get_ref().key)?;
-        self.node.decide(&request, key.asked(Asks::KeysList, Bytes::new(), &Bytes::new())).await?;
+        let key = key_ref(&request.get_ref().key)?;
+        self.node.decide(&request, Asked::of(&key, Asks::KeysList, Bytes::new(), &[])).await?;
         let entry = self.node.key_entry(&key)?;
         Ok(Response::new(v1::GetPublicKeyResponse {
             info: Some(answer::key_info(&entry)),

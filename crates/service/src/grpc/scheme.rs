@@ -15,7 +15,7 @@ use theta_wire::v1::{self, statement};
 use tonic::{Request, Response, Status};
 
 use super::{refusal, state::NodeState};
-use crate::authority::KeyRef;
+use crate::authority::{Asked, key_ref};
 
 /// Serves `theta.v1.ThresholdScheme`.
 pub(crate) struct Scheme {
@@ -29,8 +29,8 @@ impl Scheme {
 
     /// The public part of a key, for arithmetic that anybody can do who may see it.
     async fn public_key<T>(&self, request: &Request<T>, key: &str) -> Result<AnyPublicKey, Status> {
-        let key = KeyRef::parse(key)?;
-        let asked = key.asked(Operation::KeysList, Bytes::new(), &Bytes::new());
+        let key = key_ref(key)?;
+        let asked = Asked::of(&key, Operation::KeysList, Bytes::new(), &[]);
         self.node.decide(request, asked).await?;
         Ok(self.node.key_entry(&key)?.public.clone())
     }
@@ -74,11 +74,11 @@ impl v1::threshold_scheme_server::ThresholdScheme for Scheme {
         request: Request<v1::CreateShareRequest>,
     ) -> Result<Response<v1::CreateShareResponse>, Status> {
         let v1::CreateShareRequest { key, statement, signed_request, approvals, slot } = request.get_ref();
-        let (key, statement) = (KeyRef::parse(key)?, parse_statement(statement.clone())?);
+        let (key, statement) = (key_ref(key)?, parse_statement(statement.clone())?);
         let asked = match &statement {
-            StatementBytes::Decapsulate(header) => key.asked_to_open(Operation::Decapsulate, header)?,
-            StatementBytes::Sign(message) => key.asked(Operation::Sign, message.clone(), &Bytes::new()),
-            StatementBytes::FlipCoin(name) => key.asked(Operation::FlipCoin, name.clone(), &Bytes::new()),
+            StatementBytes::Decapsulate(header) => Asked::to_open(&key, Operation::Decapsulate, header)?,
+            StatementBytes::Sign(message) => Asked::of(&key, Operation::Sign, message.clone(), &[]),
+            StatementBytes::FlipCoin(name) => Asked::of(&key, Operation::FlipCoin, name.clone(), &[]),
         };
         let asked = asked.with(signed_request, approvals).at(*slot);
         self.node.decide(&request, asked).await?;

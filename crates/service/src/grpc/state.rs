@@ -4,6 +4,7 @@ use std::{mem, sync::Arc, time::Instant};
 
 use bytes::Bytes;
 use rand_core::CryptoRng;
+use theta_custody::KeyRef;
 use theta_network::{PeerState, Transport};
 use theta_orchestration::{Finished, InstanceId, KeyEntry, Orchestrator, Seed, Stage};
 use theta_schemes::{
@@ -15,7 +16,7 @@ use theta_wire::v1;
 use tonic::{Request, Status};
 
 use super::{answer, gate::Arrival, refusal};
-use crate::authority::{Asked, Authority, Grant, KeyRef, Presented};
+use crate::authority::{Asked, Authority, Grant, Presented};
 
 /// The most culprits that a status lists.
 const MAX_CULPRITS: usize = 100;
@@ -50,7 +51,7 @@ impl NodeState {
     /// A key of this node, whatever its state.
     pub(crate) fn key_entry(&self, key: &KeyRef) -> Result<Arc<KeyEntry>, Status> {
         let keys = self.orchestrator.keys();
-        let name = key.qualified();
+        let name = key.to_string();
         keys.get(&name).ok_or_else(|| {
             refusal::not_found(format!("no key named \"{name}\" on this node; it has: {}", keys.known()))
         })
@@ -59,7 +60,7 @@ impl NodeState {
     /// The version of a key that would serve a request; `header`: of the ciphertext to open.
     pub(crate) fn serving_entry(&self, key: &KeyRef, header: Option<&Bytes>) -> Result<Arc<KeyEntry>, Status> {
         let id = header.and_then(|header| Header::parse(header).ok()).map(|header| *header.key_id());
-        self.orchestrator.keys().resolve(&key.qualified(), id.as_ref()).map_err(|error| refusal::key(&error))
+        self.orchestrator.keys().resolve(&key.to_string(), id.as_ref()).map_err(|error| refusal::key(&error))
     }
 
     /// All versions of all keys, by name.

@@ -1,0 +1,111 @@
+//! How people and requests name a key, or one version of it.
+
+use core::{fmt, str::FromStr};
+
+use theta_schemes::keys::{KeyName, KeyNameError};
+
+/// What stands between a key's name and its version.
+const MARK: char = '@';
+/// Stands before the version among the parameters of a request.
+const DOMAIN: &[u8] = b"theta/version/v1\0";
+
+/// A key, or one version of it: `files` or `files@2`. There is one text for each version: no signs, no leading zeros.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyRef {
+    /// The key.
+    pub name: KeyName,
+    /// The version, from 1, if one is named.
+    pub version: Option<u32>,
+}
+
+/// Not the name of a key or version.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyRefError {
+    /// What stands before the @.
+    #[error(transparent)]
+    Name(#[from] KeyNameError),
+    /// What stands behind it, at most 20 characters of it.
+    #[error("{0:?} is not a version: the version behind the @ of a key is a number from 1, as in files@2")]
+    Version(String),
+}
+
+impl KeyRef {
+    /// The version as changes of keys have it: 0 is the primary one, or the key as a whole.
+    #[must_use]
+    pub fn version_or_zero(&self) -> u32 {
+        self.version.unwrap_or(0)
+    }
+
+    /// What changes the result of a request besides its statement, as policies, approvals and signatures have it: the version
+    /// that is named, and the seed of a re-randomised key, if there is one.
+    #[must_use]
+    pub fn parameters(&self, seed: &[u8]) -> Vec<u8> {
+        self.version.map_or_else(|| seed.to_vec(), |version| [DOMAIN, &version.to_be_bytes(), seed].concat())
+    }
+
+    /// Whether `asked`, with a version or without, names this key.
+    #[must_use]
+    pub fn is_for(asked: &str, name: &KeyName) -> bool {
+        asked.split(MARK).next() == Some(name.as_str())
+    }
+}
+
+impl FromStr for KeyRef {
+    type Err = KeyRefError;
+
+    fn from_str(text: &str) -> Result<Self, KeyRefError> {
+        let Some((name, digits)) = text.split_once(MARK) else {
+            return Ok(Self { name: text.parse()?, version: None });
+        };
+        let version = digits.parse().ok().filter(|version: &u32| *version > 0 && version.to_string() == digits);
+        let version = version.ok_or_else(|| KeyRefError::Version(digits.chars().take(20).collect()))?;
+        Ok(Self { name: name.parse()?, version: Some(version) })
+    }
+}
+
+impl fmt::Display for KeyRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.version {
+            None => fmt::Display::fmt(&self.name, f),
+            Some(version) => write!(f, "{}{MARK}{version}", self.name),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_may_name_their_version_in_one_way() {
+        let key: KeyRef = "files@12".parse().unwrap();
+        assert_eq!((key.name.as_ref(), key.version, key.to_string().as_str()), ("files", Some(12), "files@12"));
+        assert_eq!("files".parse::<KeyRef>().unwrap().to_string(), "files");
+        for bad in [
+            "",
+            "@1",
+            "files@",
+            "files@0",
+            "files@01",
+            "files@+1",
+            "files@x",
+            "files@1@2",
+            "Files",
+            "files@4294967296",
+            "../x",
+        ] {
+            assert!(bad.parse::<KeyRef>().is_err(), "{bad}");
+        }
+        let files = "files".parse().unwrap();
+        assert!(["files", "files@2"].iter().all(|asked| KeyRef::is_for(asked, &files)));
+        assert!(["file", "files2", "other@2"].iter().all(|asked| !KeyRef::is_for(asked, &files)));
+    }
+
+    #[test]
+    fn a_version_is_part_of_what_a_client_signs() {
+        let parameters = |key: &str, seed: &[u8]| key.parse::<KeyRef>().unwrap().parameters(seed);
+        assert_eq!(parameters("files", b""), b"");
+        assert_eq!(parameters("files", b"seed"), b"seed");
+        assert_eq!(parameters("files@2", b"seed"), b"theta/version/v1\0\0\0\0\x02seed");
+    }
+}
