@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use prometheus_client::registry::Registry;
-use theta_custody::Custodian;
+use theta_custody::{Custodian, StoreSlots};
 use theta_network::{PeerId, PeerState, PeerStatus, SendError, Transport};
 use theta_orchestration::{Engine, Keys, Pending};
 use theta_policy::{Digest, MemorySlots, SlotDecision, SlotOrder, SlotScope, SlotState, SlotStateError, State};
-use theta_store::{Name, Options, SlotRule, Store, disk::SimulatedDisk};
+use theta_store::{Options, Store, disk::SimulatedDisk};
 use tokio::time::Instant;
 
 use crate::byzantine::Liar;
@@ -72,7 +72,7 @@ impl Transport for Outbox {
 
 /// The slots that a node has decided for, in its store.
 pub(crate) enum Slots {
-    Stored(Arc<Store>),
+    Stored(StoreSlots),
     /// A bug, to be caught.
     Forgotten(MemorySlots),
 }
@@ -85,22 +85,10 @@ impl SlotState for Slots {
         digest: Digest,
         order: SlotOrder,
     ) -> Result<SlotDecision, SlotStateError> {
-        let store = match self {
-            Self::Forgotten(slots) => return slots.decide(scope, slot, digest, order),
-            Self::Stored(store) => store,
-        };
-        let order = match order {
-            SlotOrder::Any => theta_store::SlotOrder::Any,
-            SlotOrder::Increasing => theta_store::SlotOrder::Increasing,
-        };
-        let name = |text: &str| text.parse::<Name>().map_err(|error| SlotStateError(error.to_string()));
-        let rule = SlotRule { key: name(scope.key)?, rule: name(scope.rule)? };
-        Ok(match store.decide(rule, slot, digest.0, order).map_err(|error| SlotStateError(error.to_string()))? {
-            theta_store::SlotDecision::Allowed => SlotDecision::Allowed,
-            theta_store::SlotDecision::Same => SlotDecision::Same,
-            theta_store::SlotDecision::Conflict { .. } => SlotDecision::Conflict,
-            theta_store::SlotDecision::Below { mark } => SlotDecision::Below { mark },
-        })
+        match self {
+            Self::Forgotten(slots) => slots.decide(scope, slot, digest, order),
+            Self::Stored(slots) => slots.decide(scope, slot, digest, order),
+        }
     }
 }
 
@@ -168,7 +156,7 @@ impl Node {
         let engine = Engine::new(config, keys, transport, &mut Registry::default(), engine_seed, now);
         let slots = match sabotage {
             Some(Sabotage::ForgetsSlots) => Slots::Forgotten(MemorySlots::default()),
-            _ => Slots::Stored(store),
+            _ => Slots::Stored(StoreSlots::new(store)),
         };
         let engine = engine.map_err(|error| error.to_string())?;
         self.life = Some(Life { engine, state: State::new(slots), pending: Vec::new(), generation: 0 });

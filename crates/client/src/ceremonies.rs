@@ -172,7 +172,7 @@ impl Client {
     /// Follows a ceremony at every node at once; the receiver ends when all are done with it.
     fn follow_all(&self, change: &KeyChange) -> Result<mpsc::Receiver<(PeerId, News)>, ClientError> {
         let (key, statement) = (change.key(), change.encode());
-        let ask = self.ask_for(operation_of(change), Some(key.as_ref()), &statement);
+        let ask = self.ask_for(change.operation(), Some(key.as_ref()), &statement);
         let enclosed = Arc::new(self.enclose(&ask)?);
         // A signed request names its ceremony by itself.
         let nonce = if enclosed.signed_request.is_empty() {
@@ -279,16 +279,6 @@ impl Client {
         }
         let hopeless = problems.hopeless(OPERATION, self.quorum());
         Err(hopeless.unwrap_or_else(|| ClientError::NoAnswer { operation: OPERATION, nodes: problems.all() }))
-    }
-}
-
-const fn operation_of(change: &KeyChange) -> Operation {
-    match change {
-        KeyChange::Create { .. } => Operation::KeysCreate,
-        KeyChange::Rotate { .. } => Operation::KeysRotate,
-        KeyChange::Refresh { .. } => Operation::KeysRefresh,
-        KeyChange::Reshare { .. } => Operation::KeysReshare,
-        KeyChange::Recover { .. } => Operation::KeysRecover,
     }
 }
 

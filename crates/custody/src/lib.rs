@@ -11,6 +11,7 @@ mod error;
 mod keys;
 mod request;
 mod roster;
+mod slots;
 
 pub use ceremony::{EvidenceError, ProvenLie, check_evidence};
 pub use custodian::Custodian;
@@ -23,3 +24,4 @@ pub use request::{
     StateChange, To,
 };
 pub use roster::Roster;
+pub use slots::StoreSlots;

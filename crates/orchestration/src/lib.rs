@@ -3,7 +3,7 @@
 //! [`Orchestrator`] takes requests and messages from peers, brings them together in instances of protocols, and keeps the
 //! results for a while. Its rooms:
 //!
-//! - [`Keys`]: where the keys of this node are; [`load_keys`] reads those that are in files.
+//! - [`Keys`]: where the keys of this node are.
 //! - `instances`: shards that each own a part of the instances without locks; the backlog of messages that came before
 //!   their request; the results that leave by age and by size. No threads.
 //! - `node`: the CPU threads of [`Orchestrator`], one for each shard, and the task that routes from the network; [`Engine`],
@@ -16,7 +16,6 @@
 mod config;
 mod culprits;
 mod instances;
-mod keys;
 mod metrics;
 mod node;
 mod quota;
@@ -25,7 +24,6 @@ mod request;
 pub use config::{ConfigError, OrchestratorConfig};
 pub use culprits::CulpritRecord;
 pub use instances::Load;
-pub use keys::{KeyFilesError, load_keys};
 pub use metrics::Stage;
 pub use node::{ChangeKeyError, ComputeError, Engine, HoldError, Keys, NoCustodian, Orchestrator, Pending, StartError};
 pub use request::{

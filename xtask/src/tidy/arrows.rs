@@ -18,6 +18,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "theta-custody",
         &[
             "theta-store",
+            "theta-policy",
             "theta-protocols",
             "theta-schemes",
             "theta-sharing",

@@ -118,6 +118,7 @@ impl Pool {
 }
 
 /// One request.
+#[derive(Clone)]
 pub(crate) struct Job {
     operation: Operation,
     key: String,
@@ -131,30 +132,20 @@ impl Job {
         Ok(make_batch(operation, key, size, count)?.into_iter().map(job).collect())
     }
 
-    /// The same request once more.
-    pub(crate) fn again(&self) -> Self {
-        Self { operation: self.operation, key: self.key.clone(), request: self.request.clone() }
-    }
-
     /// Sends it to all nodes and gives the first good answer, where it is public and always the same.
     pub(crate) async fn result(self, client: &Client) -> Result<Option<Bytes>, ClientError> {
         let Self { operation, key, request } = self;
         match operation {
             Operation::Sign => client.sign(&key, request).await.map(|answer| Some(answer.result)),
             Operation::Coin => client.flip_coin(&key, request).await.map(|answer| Some(answer.result.value)),
-            _ => Self { operation, key, request }.perform(client).await.map(|()| None),
+            Operation::Decapsulate => client.decapsulate(&key, request).await.map(|_| None),
+            Operation::Decrypt => client.decrypt(&key, request).await.map(|_| None),
         }
     }
 
     /// Sends it to all nodes and waits for the first good answer.
     pub(crate) async fn perform(self, client: &Client) -> Result<(), ClientError> {
-        let Self { operation, key, request } = self;
-        match operation {
-            Operation::Decapsulate => client.decapsulate(&key, request).await.map(drop),
-            Operation::Decrypt => client.decrypt(&key, request).await.map(drop),
-            Operation::Sign => client.sign(&key, request).await.map(drop),
-            Operation::Coin => client.flip_coin(&key, request).await.map(drop),
-        }
+        self.result(client).await.map(drop)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Changes of keys: the words of policies, approvals and signed requests.
 
 use theta_groups::Transcript;
+use theta_policy::Operation;
 use theta_rounds::Malformed;
 use theta_schemes::Suite;
 use theta_schemes::keys::KeyName;
@@ -93,6 +94,18 @@ impl KeyChange {
             Self::Refresh { .. } => "refresh",
             Self::Reshare { .. } => "reshare",
             Self::Recover { .. } => "recover",
+        }
+    }
+
+    /// What the policy calls it.
+    #[must_use]
+    pub const fn operation(&self) -> Operation {
+        match self {
+            Self::Create { .. } => Operation::KeysCreate,
+            Self::Rotate { .. } => Operation::KeysRotate,
+            Self::Refresh { .. } => Operation::KeysRefresh,
+            Self::Reshare { .. } => Operation::KeysReshare,
+            Self::Recover { .. } => Operation::KeysRecover,
         }
     }
 

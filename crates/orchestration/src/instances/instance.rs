@@ -92,15 +92,17 @@ impl Sent {
 
     /// Sends everything that is kept for `party`, which asks for it.
     pub(crate) fn answer(&self, peer: PeerId, party: PartyId, shared: &Shared) {
-        self.repeat(peer, party, true, shared, || shared.metrics.resent.inc());
+        shared.metrics.resent.inc_by(self.repeat(peer, party, true, shared));
     }
 
     /// Sends what `party` should have had by itself.
     fn remind(&self, peer: PeerId, party: PartyId, shared: &Shared) {
-        self.repeat(peer, party, false, shared, || shared.metrics.reminded.inc());
+        shared.metrics.reminded.inc_by(self.repeat(peer, party, false, shared));
     }
 
-    fn repeat(&self, peer: PeerId, party: PartyId, asks: bool, shared: &Shared, count: impl Fn() -> u64) {
+    /// Returns how many messages that were.
+    fn repeat(&self, peer: PeerId, party: PartyId, asks: bool, shared: &Shared) -> u64 {
+        let mut sent = 0;
         for (to, bytes) in &self.messages {
             let meant = match to {
                 Recipient::All => true,
@@ -109,9 +111,10 @@ impl Sent {
             };
             if meant {
                 shared.send_to(peer, bytes.clone());
-                count();
+                sent += 1;
             }
         }
+        sent
     }
 }
 

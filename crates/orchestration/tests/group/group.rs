@@ -89,10 +89,6 @@ impl Key {
         let text = self.shares[usize::from(node) - 1].expose();
         AnyKeyShare::from_text(text, &self.public).unwrap().1
     }
-
-    pub(crate) fn share_text(&self, node: u16) -> &str {
-        self.shares[usize::from(node) - 1].expose()
-    }
 }
 
 impl Group {

@@ -15,7 +15,6 @@ mod faults;
 mod frost;
 mod group;
 mod kept;
-mod key_files;
 mod lifecycle;
 mod mesh;
 mod suites;

@@ -9,7 +9,6 @@ mod file;
 mod grants;
 mod metrics;
 mod refusal;
-mod slots;
 mod strangers;
 #[cfg(test)]
 mod tests;
@@ -22,6 +21,7 @@ use std::{
 };
 
 use prometheus_client::registry::Registry;
+use theta_custody::StoreSlots;
 use theta_network::Fingerprint;
 use theta_orchestration::InstanceId;
 use theta_policy::{
@@ -40,7 +40,6 @@ use self::{
     file::PolicyFile,
     grants::{Granted, Grants},
     metrics::AuthorityMetrics,
-    slots::StoreSlots,
     strangers::Strangers,
 };
 use crate::grpc::refusal::unknown_instance;

@@ -4,6 +4,7 @@ use std::{fs, path::Path, sync::Arc};
 
 use bytes::Bytes;
 use prometheus_client::registry::Registry;
+use theta_custody::StoreSlots;
 use theta_network::{Fingerprint, Identity};
 use theta_policy::{
     Digest, Operation, SlotDecision, SlotOrder, SlotScope, SlotState,
@@ -13,7 +14,7 @@ use theta_schemes::groups::Secret;
 use theta_store::{Options, SealingKey, Store, disk::SimulatedDisk};
 use tonic::Code;
 
-use super::{Asked, Authority, Presented, audit::AuditLog, slots::StoreSlots};
+use super::{Asked, Authority, Presented, audit::AuditLog};
 use crate::grpc::Caller;
 
 fn sealing() -> SealingKey {

@@ -42,7 +42,7 @@ impl v1::threshold_keys_server::ThresholdKeys for Keys {
             key: Some(asks.key().to_string()),
             statement: change.clone(),
             recorded_first: true,
-            ..Asked::new(operation_of(&asks))
+            ..Asked::new(asks.operation())
         };
         let grant = self.node.decide(&request, asked.with(signed_request, approvals)).await?;
         let request = CeremonyRequest { nonce: nonce_of(&grant, nonce)?, change: asks };
@@ -94,16 +94,6 @@ impl v1::threshold_keys_server::ThresholdKeys for Keys {
         let versions = self.node.orchestrator.keys().versions(key.name.as_ref());
         let versions = versions.iter().map(|entry| answer::key_info(entry)).collect();
         Ok(Response::new(v1::ChangeKeyStateResponse { versions }))
-    }
-}
-
-const fn operation_of(change: &KeyChange) -> Operation {
-    match change {
-        KeyChange::Create { .. } => Operation::KeysCreate,
-        KeyChange::Rotate { .. } => Operation::KeysRotate,
-        KeyChange::Refresh { .. } => Operation::KeysRefresh,
-        KeyChange::Reshare { .. } => Operation::KeysReshare,
-        KeyChange::Recover { .. } => Operation::KeysRecover,
     }
 }
 

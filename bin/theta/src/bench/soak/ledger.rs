@@ -102,7 +102,7 @@ impl Ledger {
         self.surge.is_some_and(|(begin, end)| due >= begin && end.is_none_or(|end| due < end + RECOVERY))
     }
 
-    pub(super) fn take(&mut self, sample: Sample) -> Result<(), Failure> {
+    pub(super) fn take(&mut self, sample: Sample) {
         let in_surge = self.was_in_surge(sample.due);
         let sum = if in_surge { &mut self.in_surge } else { &mut self.counts };
         for counts in [sum, &mut self.interval.0] {
@@ -127,7 +127,6 @@ impl Ledger {
             }
             End::Contradiction | End::NotSent => {}
         }
-        Ok(())
     }
 
     pub(super) fn close_interval(&mut self, memory: impl Iterator<Item = (u16, Option<u64>)>) -> Result<&Row, Failure> {
@@ -174,9 +173,9 @@ impl Ledger {
         Some(SparedMemory { node, early_bytes: early, late_bytes: late })
     }
 
-    pub(super) fn sum_up(&self) -> Result<Summary, Failure> {
+    pub(super) fn sum_up(&self) -> Summary {
         let surge = self.surge.map(|_| self.in_surge);
-        Ok(Summary {
+        Summary {
             rate: self.rate,
             seconds: self.begin.elapsed().as_secs(),
             requests: self.counts,
@@ -186,7 +185,7 @@ impl Ledger {
             freezes: self.freezes,
             memory: (1..=self.spare).filter_map(|node| self.memory_of(node)).collect(),
             errors: self.errors.clone(),
-        })
+        }
     }
 }
 

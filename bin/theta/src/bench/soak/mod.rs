@@ -122,7 +122,7 @@ pub(crate) fn run(args: &SoakArgs, output: Output) -> Result<(), Failure> {
     if let Some(path) = &args.csv {
         ledger.write_csv(path)?;
     }
-    let summary = ledger.sum_up()?;
+    let summary = ledger.sum_up();
     output.result(&summary, |out| summary.write(out))?;
     summary.verdict()
 }
@@ -162,7 +162,7 @@ async fn soak(
     let mut calm = None;
     loop {
         tokio::select! {
-            sample = traffic.next() => ledger.take(sample?)?,
+            sample = traffic.next() => ledger.take(sample?),
             _ = interval.tick() => {
                 let memory = cluster.pids().into_iter().map(|(node, pid)| (node, process::memory(pid)));
                 let row = ledger.close_interval(memory)?;
@@ -194,7 +194,7 @@ async fn soak(
     // Whoever is frozen wakes up, and the last requests are answered.
     faults.end_all(cluster)?;
     for sample in traffic.stop().await? {
-        ledger.take(sample)?;
+        ledger.take(sample);
     }
     Ok(ledger)
 }

@@ -170,7 +170,7 @@ async fn send(
 }
 
 async fn perform(client: &Client, job: Job, expected: Option<Bytes>, keep: Option<mpsc::Sender<Kept>>) -> End {
-    let again = keep.map(|keep| (keep, job.again()));
+    let again = keep.map(|keep| (keep, job.clone()));
     match (job.result(client).await, expected) {
         (Err(error), _) => End::Failed(error.to_string().replace('\n', ";")),
         (Ok(Some(answer)), Some(expected)) if answer != expected => End::Contradiction,

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use theta_policy::{Digest, SlotDecision, SlotOrder, SlotScope, SlotState, SlotStateError};
 use theta_store::{Name, SlotRule, Store};
 
-/// The slots that this node has decided for: durable before they are answered, so asking blocks.
-#[derive(Debug)]
-pub(crate) struct StoreSlots(Arc<Store>);
+/// The slots that a node has decided for: durable before they are answered, so asking blocks.
+#[derive(Clone, Debug)]
+pub struct StoreSlots(Arc<Store>);
 
 impl StoreSlots {
-    pub(crate) const fn new(store: Arc<Store>) -> Self {
+    /// Those of this store.
+    #[must_use]
+    pub const fn new(store: Arc<Store>) -> Self {
         Self(store)
     }
 }
