@@ -1,8 +1,9 @@
 //! What one node decided, and how it would decide. It is that node's word.
 
+use bytes::Bytes;
 use theta_network::PeerId;
 use theta_policy::{
-    Digest,
+    Ask, Digest, UnixTime,
     audit::{AuditRecord, LogEntry},
 };
 use theta_wire::v1;
@@ -68,6 +69,21 @@ impl Client {
         }
         let problem = NodeProblem { node: connection.node, address: connection.address.to_string(), problem };
         ClientError::NoAnswer { operation, nodes: vec![problem] }
+    }
+}
+
+/// The question of [`Client::explain`]: how would it be decided if `client` asked this, at this time or now?
+#[must_use]
+pub fn explain_request(client: &str, ask: &Ask<'_>, at: Option<UnixTime>) -> v1::ExplainPolicyRequest {
+    v1::ExplainPolicyRequest {
+        client: client.to_owned(),
+        operation: ask.operation.to_string(),
+        key: ask.key.unwrap_or_default().to_owned(),
+        label: Bytes::copy_from_slice(ask.label),
+        statement: Bytes::copy_from_slice(ask.statement),
+        slot: ask.slot,
+        approvals: ask.approvals.iter().map(|approval| approval.encode().into()).collect(),
+        at: at.map_or(0, |at| at.0),
     }
 }
 

@@ -45,6 +45,7 @@ pub use self::{
     ceremonies::{CeremonyEnd, CeremonyOutcome, CeremonyProgress, Evidence, StateChanged, state_statement},
     credentials::Credentials,
     error::{ClientError, NodeProblem, OpenError, Problem},
+    governance::explain_request,
     keys::ListedKey,
     operations::{Coin, RandomizedSignature},
     status::NodeStatus,

@@ -94,6 +94,9 @@ pub trait Scalar:
     fn decode(bytes: &[u8]) -> Result<Self, DecodeError>;
 }
 
+/// What multiplies one element by scalars in constant time, from a table of its multiples: see [`Group::table`].
+pub type Table<G> = Box<dyn Fn(&<G as Group>::Scalar) -> <G as Group>::Element + Send + Sync>;
+
 /// A group of prime order q in which discrete logarithms are hard.
 ///
 /// Operators and methods are constant-time unless their name begins with `vartime_`; those take public data only.
@@ -117,6 +120,11 @@ pub trait Group: Copy + Debug + Eq + Send + Sync + 'static {
     /// A fixed-size byte array; made from a slice of exactly its length, without a look at the contents.
     type Encoding: AsRef<[u8]> + for<'a> TryFrom<&'a [u8]> + Copy + Debug + Eq + Send + Sync + 'static;
 
+    /// Whether the curve has points outside the group, so that decoding takes a check of membership that costs about as
+    /// much as a multiplication.
+    const HAS_COFACTOR: bool;
+    /// How many multiplications take about as long as making a table.
+    const TABLE_COST: u32;
     /// The name that people type and files carry, such as `ristretto255`.
     const NAME: &'static str;
     /// Length of an encoded element in bytes.
@@ -128,6 +136,9 @@ pub trait Group: Copy + Debug + Eq + Send + Sync + 'static {
     fn generator() -> Self::Element;
     /// g * scalar, from precomputed tables where they pay.
     fn mul_base(scalar: &Self::Scalar) -> Self::Element;
+    /// Multiples of a public element other than the identity, 8 to 30 KiB, from which its products with secret scalars
+    /// are two to three times as fast. [`crate::FixedBase`] decides when that pays.
+    fn table(element: &Self::Element) -> Table<Self>;
     /// Sum of points\[i\] * scalars\[i\], for public data. Extra entries of the longer slice are ignored.
     fn vartime_msm(scalars: &[Self::Scalar], points: &[Self::Element]) -> Self::Element;
     /// The same with scalars of at most 128 bits: about half the cost, and less for shorter ones.

@@ -8,9 +8,11 @@
 
 pub mod bls12_381;
 pub mod bn254;
+mod comb;
 mod ed25519;
 mod ed448;
 mod expand;
+mod fixed_base;
 mod group;
 pub mod modular;
 mod msm;
@@ -23,7 +25,8 @@ mod weierstrass;
 
 pub use ed448::{Ed448, Ed448Element, Ed448Scalar};
 pub use ed25519::{Ed25519, Ed25519Element, Ed25519Scalar};
-pub use group::{DecodeError, Group, PairOf, Pairing, Scalar};
+pub use fixed_base::FixedBase;
+pub use group::{DecodeError, Group, PairOf, Pairing, Scalar, Table};
 pub use p256::{P256, P256Element, P256Scalar};
 pub use ristretto::{Ristretto255, RistrettoElement, RistrettoScalar};
 pub use secp256k1::{Secp256k1, Secp256k1Element, Secp256k1Scalar};

@@ -1,10 +1,11 @@
 //! P-256 (secp256r1 of SEC2, FIPS 186-5): hashing by the suite `P256_XMD:SHA-256_SSWU_RO_`.
 
+use crate::comb::{self, Comb, CombPoint, ENTRIES};
 use crate::msm;
 use crate::weierstrass::jacobian::{self, Jacobian};
 use crate::weierstrass::sswu::{Sswu, hash_to_field};
 use crate::weierstrass::{field, group};
-use crate::{DecodeError, Group, Scalar, hex_debug};
+use crate::{DecodeError, Group, Scalar, Table, hex_debug};
 use core::fmt;
 use core::iter::Sum;
 use core::ops::{Add, AddAssign, Mul, Neg, Sub};

@@ -1,12 +1,12 @@
 //! ristretto255 (RFC 9496): the prime-order group behind Ed25519, without its cofactor.
 
 use crate::expand::expand_message_xmd;
-use crate::{DecodeError, Group, Scalar, bit_length, hex_debug};
+use crate::{DecodeError, Group, Scalar, Table, bit_length, hex_debug};
 use core::fmt;
 use core::iter::Sum;
 use core::ops::{Add, AddAssign, Mul, Neg, Sub};
 use curve25519_dalek::constants::RISTRETTO_BASEPOINT_POINT;
-use curve25519_dalek::ristretto::{CompressedRistretto, RistrettoPoint};
+use curve25519_dalek::ristretto::{CompressedRistretto, RistrettoBasepointTable, RistrettoPoint};
 use curve25519_dalek::scalar::Scalar as DalekScalar;
 use curve25519_dalek::traits::{Identity, VartimeMultiscalarMul};
 use rand_core::CryptoRng;
@@ -220,6 +220,9 @@ impl Group for Ristretto255 {
     type Element = RistrettoElement;
     type Encoding = [u8; 32];
 
+    const HAS_COFACTOR: bool = false;
+    // The library inverts a field element for each of 256 entries.
+    const TABLE_COST: u32 = 32;
     const NAME: &'static str = "ristretto255";
     const ENCODED_LEN: usize = 32;
 
@@ -233,6 +236,11 @@ impl Group for Ristretto255 {
 
     fn mul_base(scalar: &RistrettoScalar) -> RistrettoElement {
         RistrettoElement(RistrettoPoint::mul_base(&scalar.0))
+    }
+
+    fn table(element: &RistrettoElement) -> Table<Self> {
+        let table = Box::new(RistrettoBasepointTable::create(&element.0));
+        Box::new(move |scalar| RistrettoElement(&*table * &scalar.0))
     }
 
     fn vartime_msm(scalars: &[RistrettoScalar], points: &[RistrettoElement]) -> RistrettoElement {

@@ -69,8 +69,6 @@ impl InterpolationSet {
     /// without the inversion.
     #[must_use]
     pub fn coefficient_at_zero<S: Scalar>(&self, index: ShareIndex) -> S {
-        // Of more, an integer of 128 bits hardly ever holds the product, and trying costs more than the inversion.
-        const FEW: usize = 16;
         let fraction = if self.0.len() <= FEW { reduced_fraction(self, index) } else { None };
         let magnitude = match fraction {
             Some((numerator, 1)) => S::from_u128(numerator),
@@ -160,15 +158,48 @@ struct SmallFractions {
 }
 
 impl SmallFractions {
-    /// `None` when they do not fit 128 bits, which shows at the first few indices when there are many parties.
+    /// `None` when they do not fit 128 bits, or hardly ever would: trying costs more than it wins.
     fn of(set: &InterpolationSet) -> Option<Self> {
+        let highest = set.0.iter().map(|index| usize::from(index.get())).max()?;
+        let gaps = highest.saturating_sub(set.0.len());
+        if gaps == 0 {
+            return Self::binomials(set);
+        }
+        if set.0.len() > FEW && gaps > FEW_GAPS {
+            return None;
+        }
         let fractions: Vec<(u128, u128)> =
             set.0.iter().map(|&index| reduced_fraction(set, index)).collect::<Option<_>>()?;
-        let denominator = fractions.iter().try_fold(1, |lcm: u128, (_, d)| (lcm / gcd(lcm, *d)).checked_mul(*d))?;
-        let numerators = fractions.iter().map(|(n, d)| n.checked_mul(denominator / d)).collect::<Option<_>>()?;
+        let denominator = fractions.iter().try_fold(1, |lcm: u128, (_, d)| match d {
+            1 => Some(lcm),
+            _ => (lcm / gcd(lcm, *d)).checked_mul(*d),
+        })?;
+        let numerators = match denominator {
+            1 => fractions.into_iter().map(|(n, _)| n).collect(),
+            _ => fractions.iter().map(|(n, d)| n.checked_mul(denominator / d)).collect::<Option<_>>()?,
+        };
         Some(Self { numerators, denominator })
     }
+
+    /// Of the indices 1 to k, in whatever order: k over i.
+    fn binomials(set: &InterpolationSet) -> Option<Self> {
+        let k = u128::try_from(set.0.len()).ok()?;
+        let mut binomial = 1_u128;
+        let all: Vec<u128> = (1..=k)
+            .map(|i| {
+                binomial = binomial.checked_mul(k + 1 - i)? / i;
+                Some(binomial)
+            })
+            .collect::<Option<_>>()?;
+        let numerators = set.0.iter().map(|index| all.get(index.position()).copied()).collect::<Option<_>>()?;
+        Some(Self { numerators, denominator: 1 })
+    }
 }
+
+/// Of more indices, an integer of 128 bits hardly ever holds a product.
+const FEW: usize = 16;
+/// Unless they are consecutive but for so many.
+const FEW_GAPS: usize = 4;
 
 /// |lambda| of one index in lowest terms.
 fn reduced_fraction(set: &InterpolationSet, index: ShareIndex) -> Option<(u128, u128)> {
@@ -182,6 +213,10 @@ fn reduced_fraction(set: &InterpolationSet, index: ShareIndex) -> Option<(u128, 
             let common = gcd(numerator, denominator);
             multiplied(numerator / common, denominator / common, factors)?
         };
+    }
+    // Consecutive indices from 1 have binomial coefficients, and one division is cheaper than the gcd.
+    if numerator.is_multiple_of(denominator) {
+        return Some((numerator / denominator, 1));
     }
     let common = gcd(numerator, denominator);
     Some((numerator / common, denominator / common))

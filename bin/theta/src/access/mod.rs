@@ -17,7 +17,7 @@ use theta_policy::{Approval, MOST_APPROVALS, SigningKey, UnixTime};
 pub(crate) use self::{
     approve::{ApproveArgs, approve},
     client::{Credentials, REQUEST_KEY},
-    subject::SubjectArgs,
+    subject::{Subject, SubjectArgs},
 };
 use crate::{
     exit::Failure,

@@ -1,13 +1,19 @@
 //! `theta policy explain`.
 
-use std::path::{Path, PathBuf};
+use std::{
+    num::NonZeroU16,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use clap::Args;
+use theta_client::explain_request;
 use theta_network::group::GroupFile;
-use theta_policy::{Explanation, UnixTime};
+use theta_policy::{Approval, Ask, Explanation, UnixTime};
 
 use crate::{
-    access::{ApprovalFiles, SubjectArgs, now},
+    access::{ApprovalFiles, Subject, SubjectArgs, now},
+    connect::Session,
     exit::Failure,
     files,
     output::Output,
@@ -22,14 +28,21 @@ Examples:
   theta policy explain --policy policy.toml --client validator --operation sign --key chain --slot 7 --message vote
   theta policy explain --policy policy.toml --client operator --operation keys.destroy --key old --time 2026-12-01T00:00:00Z
   theta policy explain --policy policy.toml --client release --operation sign --key release --message app.tar --approval ann.approval
+  theta policy explain --node 1 --client gateway --operation sign --key release     the policy in force at a running node
 
 First comes the answer with the rule that decides, then that rule's conditions, then every rule of the file with the \
-reason why it is not about the request. DEPENDS means: on what the node remembers, of rates and slots. Nothing is asked of a \
-node and nothing is counted.")]
+reason why it is not about the request. DEPENDS means: on what the node remembers, of rates and slots. Nothing is counted, and \
+no node is asked but the one that --node names.")]
 pub(crate) struct ExplainArgs {
     /// The policy file
-    #[arg(long, value_name = "FILE", default_value = "policy.toml")]
+    #[arg(long, value_name = "FILE", default_value = "policy.toml", conflicts_with = "node")]
     policy: PathBuf,
+    /// Ask this running node for its policy's answer, instead of a file
+    #[arg(long, value_name = "NODE")]
+    node: Option<NonZeroU16>,
+    /// The client directory to ask the node with
+    #[arg(long, value_name = "DIR", env = "THETA_CLIENT", default_value = "theta-group/client")]
+    client_dir: PathBuf,
     /// Who would ask: a `[[client]]` of the file
     #[arg(long, value_name = "NAME")]
     client: String,
@@ -51,10 +64,48 @@ pub(crate) struct ExplainArgs {
     group: Option<String>,
 }
 
+impl ExplainArgs {
+    fn subject(&self, group: impl FnOnce() -> Result<GroupFile, Failure>) -> Result<Subject, Failure> {
+        let mut subject = self.subject.read(group)?;
+        if let Some(label) = &self.label {
+            subject.label = label.clone().into_bytes();
+        }
+        Ok(subject)
+    }
+}
+
+/// How long a node may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// `theta policy explain`.
 pub(super) fn explain(args: &ExplainArgs, output: Output) -> Result<(), Failure> {
-    let policy = super::read(&args.policy)?;
     let approvals = args.approvals.read()?;
+    match args.node {
+        Some(node) => by_node(args, node, &approvals, output),
+        None => by_file(args, &approvals, output),
+    }
+}
+
+fn by_node(args: &ExplainArgs, node: NonZeroU16, approvals: &[Approval], output: Output) -> Result<(), Failure> {
+    let session = Session::open(&args.client_dir, PATIENCE)?;
+    let group = session.client().group().clone();
+    let name = group.name().to_owned();
+    let subject = args.subject(|| Ok(group))?;
+    let ask = Ask { slot: args.slot, approvals, ..subject.ask(&name) };
+    let question = explain_request(&args.client, &ask, args.time);
+    let answer = session.block_on(session.client().explain(node.into(), question))?;
+    let value: serde_json::Value = serde_json::from_str(&answer.json)
+        .map_err(|error| Failure::Failed(format!("node {node} gave an explanation that is no JSON: {error}")))?;
+    output.result(&value, |out| write!(out, "{}", printable(&answer.text)))
+}
+
+/// A node's words, which must not command the terminal.
+fn printable(text: &str) -> String {
+    text.chars().filter(|character| *character == '\n' || !character.is_control()).collect()
+}
+
+fn by_file(args: &ExplainArgs, approvals: &[Approval], output: Output) -> Result<(), Failure> {
+    let policy = super::read(&args.policy)?;
     let group = match &args.group {
         Some(name) => name.clone(),
         None if approvals.is_empty() => String::new(),
@@ -62,12 +113,8 @@ pub(super) fn explain(args: &ExplainArgs, output: Output) -> Result<(), Failure>
             .map(|group| group.name().to_owned())
             .map_err(|error| Failure::Usage(format!("approvals are for one group: name it with --group ({error})")))?,
     };
-    let mut subject = args.subject.read(|| group_file_beside(&args.policy))?;
-    if let Some(label) = &args.label {
-        subject.label = label.clone().into_bytes();
-    }
-    let mut ask = subject.ask(&group);
-    (ask.slot, ask.approvals) = (args.slot, &approvals);
+    let subject = args.subject(|| group_file_beside(&args.policy))?;
+    let ask = Ask { slot: args.slot, approvals, ..subject.ask(&group) };
     let explanation: Explanation = policy.explain(&args.client, &ask, args.time.unwrap_or_else(now));
     output.result(&explanation, |out| write!(out, "{explanation}"))
 }

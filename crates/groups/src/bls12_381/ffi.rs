@@ -93,7 +93,7 @@ pub(super) mod fr {
 
 /// Which of blst's two multi-scalar multiplications to use.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Method {
+pub(crate) enum Method {
     /// Tables of 2^(window-1) multiples of every point, then interleaved windows.
     Windowed(usize),
     /// Buckets; blst chooses their number.
@@ -103,7 +103,7 @@ pub(super) enum Method {
 /// A point in Jacobian coordinates on the curve or its twist; blst's functions on it, made safe.
 ///
 /// All but the names beginning with `vartime_` are constant-time.
-pub(super) trait RawPoint: Copy + Default + Eq + fmt::Debug + Send + Sync + 'static {
+pub(crate) trait RawPoint: Copy + Default + Eq + fmt::Debug + Send + Sync + 'static {
     /// The same in affine coordinates; all zeros for infinity.
     type Affine: Copy + Default + Send + Sync + 'static;
     /// From how many points on buckets beat tables: for scalars of more than 128 bits, and for shorter ones.
@@ -112,6 +112,7 @@ pub(super) trait RawPoint: Copy + Default + Eq + fmt::Debug + Send + Sync + 'sta
     type Bytes: AsRef<[u8]> + Copy + Eq + fmt::Debug + Send + Sync + 'static;
 
     fn generator() -> Self;
+    fn double(&self) -> Self;
     fn add(&self, other: &Self) -> Self;
     fn add_affine(&self, other: &Self::Affine) -> Self;
     fn negate(&self) -> Self;
@@ -140,8 +141,8 @@ pub(super) trait RawPoint: Copy + Default + Eq + fmt::Debug + Send + Sync + 'sta
 macro_rules! raw_point {
     (
         $point:ty, $affine:ty, $len:literal, buckets: $buckets:expr, wipe: |$wiped:ident| $wipe:block,
-        limbs: |$affine_point:ident| $limbs:expr, $add_affine:ident, $cneg_coordinate:ident,
-        $in_subgroup:ident, $generator:ident, $add:ident, $cneg:ident, $mult:ident, $is_inf:ident, $from_affine:ident,
+        limbs: $(($($limbs:tt)+))+, $add_affine:ident, $cneg_coordinate:ident,
+        $in_subgroup:ident, $double:ident, $generator:ident, $add:ident, $cneg:ident, $mult:ident, $is_inf:ident, $from_affine:ident,
         $to_affine:ident, $to_affines:ident, $compress:ident, $uncompress:ident, $hash:ident, $wbits_sizeof:ident,
         $wbits_precompute:ident, $wbits_scratch:ident, $wbits_mult:ident, $pippenger_scratch:ident, $pippenger:ident
     ) => {
@@ -153,6 +154,13 @@ macro_rules! raw_point {
             fn generator() -> Self {
                 // SAFETY: blst returns a pointer to a static constant of this type.
                 unsafe { *blst::$generator() }
+            }
+
+            fn double(&self) -> Self {
+                let mut out = Self::default();
+                // SAFETY: whole.
+                unsafe { blst::$double(&raw mut out, self) };
+                out
             }
 
             fn add(&self, other: &Self) -> Self {
@@ -185,15 +193,9 @@ macro_rules! raw_point {
 
             fn copy_if(infinity: &mut Self::Affine, affine: &Self::Affine, choice: Choice) {
                 let mask = u64::from(choice.unwrap_u8()).wrapping_neg();
-                let mut from = *affine;
-                let $affine_point = &mut from;
-                let from = $limbs;
-                let $affine_point = infinity;
-                for (to, from) in $limbs.into_iter().zip(from) {
-                    for (to, from) in to.l.iter_mut().zip(&from.l) {
-                        *to |= from & mask;
-                    }
-                }
+                $(for (to, from) in infinity.$($limbs)+.l.iter_mut().zip(&affine.$($limbs)+.l) {
+                    *to |= from & mask;
+                })+
             }
 
             fn mul(&self, scalar: &blst_scalar) -> Self {
@@ -331,8 +333,8 @@ macro_rules! raw_point {
 raw_point!(
     blst_p1, blst_p1_affine, 48, buckets: (32, 32),
     wipe: |point| { for coordinate in [&mut point.x, &mut point.y, &mut point.z] { coordinate.l.zeroize(); } },
-    limbs: |affine| [&mut affine.x, &mut affine.y], blst_p1_add_or_double_affine, blst_fp_cneg,
-    blst_p1_in_g1, blst_p1_generator, blst_p1_add_or_double, blst_p1_cneg, blst_p1_mult, blst_p1_is_inf,
+    limbs: (x) (y), blst_p1_add_or_double_affine, blst_fp_cneg,
+    blst_p1_in_g1, blst_p1_double, blst_p1_generator, blst_p1_add_or_double, blst_p1_cneg, blst_p1_mult, blst_p1_is_inf,
     blst_p1_from_affine, blst_p1_to_affine, blst_p1s_to_affine, blst_p1_affine_compress, blst_p1_uncompress,
     blst_hash_to_g1, blst_p1s_mult_wbits_precompute_sizeof, blst_p1s_mult_wbits_precompute,
     blst_p1s_mult_wbits_scratch_sizeof, blst_p1s_mult_wbits, blst_p1s_mult_pippenger_scratch_sizeof,
@@ -348,8 +350,8 @@ raw_point!(
             }
         }
     },
-    limbs: |affine| [&mut affine.x.fp, &mut affine.y.fp].into_iter().flatten(), blst_p2_add_or_double_affine, blst_fp2_cneg,
-    blst_p2_in_g2, blst_p2_generator, blst_p2_add_or_double, blst_p2_cneg, blst_p2_mult, blst_p2_is_inf,
+    limbs: (x.fp[0]) (x.fp[1]) (y.fp[0]) (y.fp[1]), blst_p2_add_or_double_affine, blst_fp2_cneg,
+    blst_p2_in_g2, blst_p2_double, blst_p2_generator, blst_p2_add_or_double, blst_p2_cneg, blst_p2_mult, blst_p2_is_inf,
     blst_p2_from_affine, blst_p2_to_affine, blst_p2s_to_affine, blst_p2_affine_compress, blst_p2_uncompress,
     blst_hash_to_g2, blst_p2s_mult_wbits_precompute_sizeof, blst_p2s_mult_wbits_precompute,
     blst_p2s_mult_wbits_scratch_sizeof, blst_p2s_mult_wbits, blst_p2s_mult_pippenger_scratch_sizeof,

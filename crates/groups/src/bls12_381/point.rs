@@ -1,9 +1,9 @@
 //! The groups G1 and G2.
 
 use super::BlsScalar;
-use super::comb::Comb;
 use super::ffi::{Method, ORDER_BITS, RawPoint};
-use crate::{DecodeError, Group, bit_length, hex_debug};
+use crate::comb::{Comb, Size};
+use crate::{DecodeError, Group, Table, bit_length, hex_debug};
 use blst::{blst_p1, blst_p2};
 use core::fmt;
 use core::iter::Sum;
@@ -138,6 +138,8 @@ macro_rules! group {
             type Element = $element;
             type Encoding = [u8; $len];
 
+            const HAS_COFACTOR: bool = true;
+            const TABLE_COST: u32 = 3;
             const NAME: &'static str = $name;
             const ENCODED_LEN: usize = $len;
 
@@ -152,7 +154,12 @@ macro_rules! group {
 
             fn mul_base(scalar: &BlsScalar) -> $element {
                 static COMB: OnceLock<Comb<$raw>> = OnceLock::new();
-                $element(COMB.get_or_init(|| Comb::new(&RawPoint::generator())).multiply(scalar))
+                $element(COMB.get_or_init(|| Comb::new(&RawPoint::generator(), Size::Large)).multiply(scalar))
+            }
+
+            fn table(element: &$element) -> Table<Self> {
+                let comb = Comb::new(&element.0, Size::Small);
+                Box::new(move |scalar| $element(comb.multiply(scalar)))
             }
 
             fn vartime_msm(scalars: &[BlsScalar], points: &[$element]) -> $element {

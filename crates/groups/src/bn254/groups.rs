@@ -5,9 +5,10 @@ use super::curve::{Affine, Curve, Point};
 use super::encoding::{compress, uncompress, write_uncompressed};
 use super::field::Field;
 use super::hash::Svdw;
-use super::mul::{self, Comb};
+use super::mul;
+use crate::comb::{Comb, Size};
 use crate::expand::expand_message_xmd;
-use crate::{DecodeError, Group, msm};
+use crate::{DecodeError, Group, Table, msm};
 use halo2curves::bn256::{Fq, Fq2};
 use sha2::Sha256;
 use std::sync::OnceLock;
@@ -134,12 +135,14 @@ impl G2 {
 }
 
 macro_rules! group {
-    ($group:ident, $element:ident, $len:literal, $uniform:literal, $name:literal, $clear:expr, $in_subgroup:expr) => {
+    ($group:ident, $element:ident, $len:literal, $uniform:literal, $name:literal, cofactor: $cofactor:literal, $clear:expr, $in_subgroup:expr) => {
         impl Group for $group {
             type Scalar = Bn254Scalar;
             type Element = $element;
             type Encoding = [u8; $len];
 
+            const HAS_COFACTOR: bool = $cofactor;
+            const TABLE_COST: u32 = 3;
             const NAME: &'static str = $name;
             const ENCODED_LEN: usize = $len;
 
@@ -152,8 +155,13 @@ macro_rules! group {
             }
 
             fn mul_base(scalar: &Bn254Scalar) -> $element {
-                static COMB: OnceLock<Comb<$group>> = OnceLock::new();
-                COMB.get_or_init(|| Comb::new(&Point::GENERATOR)).multiply(scalar)
+                static COMB: OnceLock<Comb<$element>> = OnceLock::new();
+                COMB.get_or_init(|| Comb::new(&Point::GENERATOR, Size::Large)).multiply(scalar)
+            }
+
+            fn table(element: &$element) -> Table<Self> {
+                let comb = Comb::new(element, Size::Small);
+                Box::new(move |scalar| comb.multiply(scalar))
             }
 
             fn vartime_msm(scalars: &[Bn254Scalar], points: &[$element]) -> $element {
@@ -207,5 +215,5 @@ macro_rules! group {
     };
 }
 
-group!(G1, G1Element, 32, 96, "bn254-g1", |point: &G1Element| *point, |_: &G1Element| true);
-group!(G2, G2Element, 64, 192, "bn254-g2", clear_cofactor, is_in_g2);
+group!(G1, G1Element, 32, 96, "bn254-g1", cofactor: false, |point: &G1Element| *point, |_: &G1Element| true);
+group!(G2, G2Element, 64, 192, "bn254-g2", cofactor: true, clear_cofactor, is_in_g2);

@@ -4,8 +4,9 @@ use super::curve::{Affine, Curve, Point};
 use super::field::Field;
 use super::scalar::Bn254Scalar;
 use crate::Scalar;
+use crate::comb::{CombPoint, ENTRIES, choices};
 use crate::msm::{VartimePoint, vartime_msm_affine};
-use subtle::{Choice, ConditionallySelectable, ConstantTimeEq, ConstantTimeGreater};
+use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroize;
 
 /// A cube root of unity modulo the order: what the endomorphism (x, y) -> (beta x, y) multiplies by.
@@ -131,42 +132,47 @@ pub(super) fn multiply<C: Curve>(point: &Point<C>, scalar: Bn254Scalar) -> Point
     sum
 }
 
-/// Multiples of a point for a fixed-base multiplication: `1..=8` times 16^i, for every i.
-pub(super) struct Comb<C: Curve>(Vec<[Affine<C>; 8]>);
+impl<C: Curve> CombPoint for Point<C> {
+    type Scalar = Bn254Scalar;
+    type Entry = Affine<C>;
+    const ORDER_BITS: usize = 254;
 
-impl<C: Curve> Comb<C> {
-    pub(super) fn new(point: &Point<C>) -> Self {
-        let mut base = *point;
-        let rows: Vec<Point<C>> = (0..64)
-            .flat_map(|_| {
-                let mut multiple = Point::IDENTITY;
-                let row = [(); 8].map(|()| {
-                    multiple = multiple + base;
-                    multiple
-                });
-                base = multiple.double();
-                row
-            })
-            .collect();
-        Self(Point::batch_to_affine(&rows).as_chunks().0.to_vec())
+    fn identity() -> Self {
+        Self::IDENTITY
     }
 
-    /// The product in constant time.
-    pub(super) fn multiply(&self, scalar: &Bn254Scalar) -> Point<C> {
-        let mut bytes = scalar.to_little_endian();
-        let digits = digits::<64>(&bytes);
-        bytes.zeroize();
-        self.0.iter().zip(digits).fold(Point::IDENTITY, |sum, (row, digit)| {
-            let first = Affine::<C> { x: C::Coordinate::ZERO, y: C::Coordinate::ONE };
-            let multiple = (1_u8..).zip(row).fold(first, |found, (magnitude, multiple)| {
-                let choice = magnitude.ct_eq(&digit.magnitude);
-                Affine { x: found.x.select(multiple.x, choice), y: found.y.select(multiple.y, choice) }
-            });
-            let y = multiple.y.select(-multiple.y, Choice::from(digit.negative));
-            // For a zero the addition is done with a point that is none, and its result dropped.
-            let added = sum.plus_affine(&Affine { x: multiple.x, y });
-            sum.select(&added, digit.magnitude.ct_gt(&0))
-        })
+    fn double(&self) -> Self {
+        Self::double(self)
+    }
+
+    fn plus(&self, other: &Self) -> Self {
+        *self + *other
+    }
+
+    fn negated(&self) -> Self {
+        -*self
+    }
+
+    fn to_entries(points: &[Self]) -> Vec<Affine<C>> {
+        Self::batch_to_affine(points)
+    }
+
+    fn select(row: &[Affine<C>; ENTRIES], index: u8, negative: Choice) -> Affine<C> {
+        let first = Affine::<C> { x: C::Coordinate::ZERO, y: C::Coordinate::ONE };
+        let selected = row.iter().zip(choices(index)).fold(first, |selected: Affine<C>, (entry, choice)| Affine {
+            x: selected.x.select(entry.x, choice),
+            y: selected.y.select(entry.y, choice),
+        });
+        Affine { x: selected.x, y: selected.y.select(-selected.y, negative) }
+    }
+
+    /// No entry is the identity.
+    fn plus_entry(&self, entry: &Affine<C>) -> Self {
+        self.plus_affine(entry)
+    }
+
+    fn little_endian(scalar: &Bn254Scalar) -> [u8; 32] {
+        scalar.to_little_endian()
     }
 }
 
@@ -194,6 +200,7 @@ pub(super) fn vartime_msm<C: Curve>(scalars: &[Bn254Scalar], points: &[Point<C>]
 mod tests {
     use super::*;
     use crate::bn254::{G1, G2};
+    use crate::comb::{Comb, Size};
     use rand_chacha::ChaCha20Rng;
     use rand_core::SeedableRng;
 
@@ -222,7 +229,7 @@ mod tests {
     fn endomorphism<C: Curve>() {
         let g = Point::<C>::GENERATOR;
         let image = Point { x: g.x.scale(C::BETA), ..g };
-        assert_eq!(image, Comb::new(&g).multiply(&LAMBDA));
+        assert_eq!(image, Comb::new(&g, Size::Large).multiply(&LAMBDA));
         assert_eq!(image, multiply(&g, LAMBDA));
         let mut naive = Point::IDENTITY;
         for byte in LAMBDA.encode() {

@@ -8,8 +8,9 @@ mod scalar;
 
 pub use scalar::Ed448Scalar;
 
+use crate::comb::{self, Comb, CombPoint, ENTRIES};
 use crate::msm::{self, Costs, VartimePoint};
-use crate::{DecodeError, Group, Scalar, hex_debug};
+use crate::{DecodeError, Group, Scalar, Table, hex_debug};
 use core::fmt;
 use core::iter::Sum;
 use core::ops::{Add, Mul, Neg, Sub};
@@ -123,6 +124,49 @@ impl VartimePoint for Ed448Element {
     }
 }
 
+impl CombPoint for Ed448Element {
+    type Scalar = Ed448Scalar;
+    type Entry = Self;
+    const ORDER_BITS: usize = 446;
+
+    fn identity() -> Self {
+        Self(Point::NEUTRAL)
+    }
+
+    fn double(&self) -> Self {
+        Self(self.0.double())
+    }
+
+    fn plus(&self, other: &Self) -> Self {
+        *self + *other
+    }
+
+    fn negated(&self) -> Self {
+        -*self
+    }
+
+    fn to_entries(points: &[Self]) -> Vec<Self> {
+        points.to_vec()
+    }
+
+    fn select(row: &[Self; ENTRIES], index: u8, negative: Choice) -> Self {
+        let mut selected = Point::NEUTRAL;
+        for (entry, choice) in row.iter().zip(comb::choices(index)) {
+            selected.set_cond(&entry.0, u32::from(choice.unwrap_u8()).wrapping_neg());
+        }
+        selected.set_condneg(u32::from(negative.unwrap_u8()).wrapping_neg());
+        Self(selected)
+    }
+
+    fn plus_entry(&self, entry: &Self) -> Self {
+        *self + *entry
+    }
+
+    fn little_endian(scalar: &Ed448Scalar) -> [u8; 57] {
+        scalar.encode()
+    }
+}
+
 /// Parses any point of the curve as RFC 8032, section 5.2.3, does: y below p, no stray bits, no negative zero.
 fn decompress(bytes: &[u8]) -> Result<Ed448Element, DecodeError> {
     if bytes.len() != Ed448::ENCODED_LEN {
@@ -136,6 +180,8 @@ impl Group for Ed448 {
     type Element = Ed448Element;
     type Encoding = [u8; 57];
 
+    const HAS_COFACTOR: bool = true;
+    const TABLE_COST: u32 = 3;
     const NAME: &'static str = "ed448";
     const ENCODED_LEN: usize = 57;
 
@@ -149,6 +195,11 @@ impl Group for Ed448 {
 
     fn mul_base(scalar: &Ed448Scalar) -> Ed448Element {
         Ed448Element(Point::mulgen(&scalar.0))
+    }
+
+    fn table(element: &Ed448Element) -> Table<Self> {
+        let comb = Comb::new(element, comb::Size::Small);
+        Box::new(move |scalar| comb.multiply(scalar))
     }
 
     fn vartime_msm(scalars: &[Ed448Scalar], points: &[Ed448Element]) -> Ed448Element {

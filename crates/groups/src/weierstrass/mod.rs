@@ -301,11 +301,57 @@ macro_rules! group {
             $element(Point::from_projective(x, y, z).unwrap_or(Point::NEUTRAL))
         }
 
+        impl CombPoint for $element {
+            type Scalar = $scalar;
+            type Entry = Self;
+            const ORDER_BITS: usize = 256;
+
+            fn identity() -> Self {
+                Self(Point::NEUTRAL)
+            }
+
+            fn double(&self) -> Self {
+                Self(self.0.double())
+            }
+
+            fn plus(&self, other: &Self) -> Self {
+                *self + *other
+            }
+
+            fn negated(&self) -> Self {
+                -*self
+            }
+
+            /// The library's mixed additions are its own secret, and save little.
+            fn to_entries(points: &[Self]) -> Vec<Self> {
+                points.to_vec()
+            }
+
+            fn select(row: &[Self; ENTRIES], index: u8, negative: Choice) -> Self {
+                let mut selected = Point::NEUTRAL;
+                for (entry, choice) in row.iter().zip(comb::choices(index)) {
+                    selected.set_cond(&entry.0, u32::from(choice.unwrap_u8()).wrapping_neg());
+                }
+                selected.set_condneg(u32::from(negative.unwrap_u8()).wrapping_neg());
+                Self(selected)
+            }
+
+            fn plus_entry(&self, entry: &Self) -> Self {
+                *self + *entry
+            }
+
+            fn little_endian(scalar: &$scalar) -> [u8; 32] {
+                scalar.0.encode()
+            }
+        }
+
         impl Group for $group {
             type Scalar = $scalar;
             type Element = $element;
             type Encoding = [u8; 33];
 
+            const HAS_COFACTOR: bool = false;
+            const TABLE_COST: u32 = 3;
             const NAME: &'static str = $name;
             const ENCODED_LEN: usize = 33;
 
@@ -319,6 +365,11 @@ macro_rules! group {
 
             fn mul_base(scalar: &$scalar) -> $element {
                 $element(Point::mulgen(&scalar.0))
+            }
+
+            fn table(element: &$element) -> Table<Self> {
+                let comb = Comb::new(element, comb::Size::Small);
+                Box::new(move |scalar| comb.multiply(scalar))
             }
 
             fn vartime_msm(scalars: &[$scalar], points: &[$element]) -> $element {

@@ -2,7 +2,7 @@
 
 use core::mem;
 
-use theta_groups::Secret;
+use theta_groups::{Secret, Transcript};
 
 use super::payload::PayloadKey;
 use crate::keys::KeyId;
@@ -12,6 +12,8 @@ use crate::{CombineError, RequestError, Suite};
 pub(super) struct Wrap {
     key: [u8; 32],
     commitment: [u8; 32],
+    /// The commitment's hash, begun.
+    begun: Transcript,
 }
 
 impl Wrap {
@@ -30,19 +32,19 @@ impl Wrap {
     }
 
     /// Reads what begins a capsule.
-    pub(super) fn read(capsule: &mut &[u8]) -> Result<Self, RequestError> {
-        Ok(Self { key: array(capsule)?, commitment: array(capsule)? })
+    pub(super) fn read(capsule: &mut &[u8], suite: Suite, key_id: &KeyId) -> Result<Self, RequestError> {
+        let (key, commitment) = (array(capsule)?, array(capsule)?);
+        Ok(Self { key, commitment, begun: PayloadKey::begin_commitment(suite, key_id) })
     }
 
     /// The key, if it is the one that was committed to.
-    pub(super) fn open(
-        &self,
-        mask: &Secret<[u8; 32]>,
-        suite: Suite,
-        key_id: &KeyId,
-    ) -> Result<PayloadKey, CombineError> {
+    pub(super) fn open(&self, mask: &Secret<[u8; 32]>) -> Result<PayloadKey, CombineError> {
         let key = PayloadKey::wrapped(self.key).xor(mask.expose());
-        if key.commitment(suite, key_id) == self.commitment { Ok(key) } else { Err(CombineError::ResultInvalid) }
+        if key.finish_commitment(self.begun.clone()) == self.commitment {
+            Ok(key)
+        } else {
+            Err(CombineError::ResultInvalid)
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use theta_groups::{Group, Transcript};
+use theta_groups::{FixedBase, Group, Transcript};
 use theta_sharing::{Encoded, ShareIndex, Threshold, dleq::Generator};
 
 use super::{CurveScheme, KeyName, KeyShare, PublicKeyError, PublicMaterial, consistency, public_file};
@@ -63,6 +63,8 @@ pub struct PublicKeySet<G: Group> {
     threshold: Threshold,
     generator: Generator<G>,
     public_key: Encoded<G>,
+    /// h once more, with what makes encryption cheaper after the first few.
+    fixed: FixedBase<G>,
     verification_keys: Vec<Encoded<G>>,
     key_id: KeyId,
     possession: Option<Vec<u8>>,
@@ -106,7 +108,8 @@ impl<G: Group> PublicKeySet<G> {
         }
         let key_id = KeyId::new(S::SUITE, public_key.bytes());
         let generator = Generator::new();
-        Ok(Self { suite: S::SUITE, threshold, generator, public_key, verification_keys, key_id, possession })
+        let fixed = FixedBase::new(*public_key.element());
+        Ok(Self { suite: S::SUITE, threshold, generator, public_key, fixed, verification_keys, key_id, possession })
     }
 
     /// What the key is for.
@@ -136,6 +139,11 @@ impl<G: Group> PublicKeySet<G> {
     #[must_use]
     pub const fn public_key(&self) -> &G::Element {
         self.public_key.element()
+    }
+
+    /// h * scalar, in constant time: what encryptors compute.
+    pub(crate) fn public_key_times(&self, scalar: &G::Scalar) -> G::Element {
+        self.fixed.mul(scalar)
     }
 
     /// The canonical encoding of h.

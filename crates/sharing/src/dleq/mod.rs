@@ -171,9 +171,9 @@ pub fn vartime_verify<G: Group>(bases: &Bases<G>, claim: &DleqClaim<'_, G>) -> b
     }
     let proof = claim.proof;
     let statement = bases.statement(claim.context, &claim.image_g, &claim.image);
-    let scalars = [proof.response, -challenge::<G>(statement, &proof.commitment_g, &proof.commitment)];
+    let (response, minus_e) = (proof.response, -challenge::<G>(statement, &proof.commitment_g, &proof.commitment));
     // Computing what the commitments must have been and comparing the encodings spares decoding them.
     let commitments =
-        [G::vartime_msm(&scalars, &[G::generator(), *image_g]), G::vartime_msm(&scalars, &[*base, *image])];
+        [G::vartime_double_mul(&response, image_g, &minus_e), G::vartime_msm(&[response, minus_e], &[*base, *image])];
     !commitments.iter().any(G::is_identity) && G::encode_batch(&commitments) == [proof.commitment_g, proof.commitment]
 }

@@ -162,9 +162,10 @@ pub(super) fn csv(rows: &[Row]) -> String {
 }
 
 /// The operations that the short table shows; the first of each name that a suite has.
-const ONE_ROUND: [Operation; 6] = [
+const ONE_ROUND: [Operation; 7] = [
     Operation::Encrypt,
     Operation::CheckRequest,
+    Operation::BareShare,
     Operation::CreateShare,
     Operation::VerifyShare,
     Operation::VerifyShares,
@@ -201,7 +202,7 @@ pub(super) fn write_tables(rows: &[Row], out: &mut dyn Write) -> io::Result<()> 
 fn write_table(rows: &[&Row], operations: &[Operation], out: &mut dyn Write) -> io::Result<()> {
     let mut headers = vec!["median us", "group", "k/n"];
     headers.extend(operations.iter().map(|operation| operation.name()));
-    let mut table = Table::new(&headers, &[3, 4, 5, 6, 7, 8]);
+    let mut table = Table::new(&headers, &[3, 4, 5, 6, 7, 8, 9]);
     let mut keys: Vec<(&str, &str, usize, usize)> = Vec::new();
     for row in rows {
         let key = (row.suite.as_str(), row.group.as_str(), row.k, row.n);

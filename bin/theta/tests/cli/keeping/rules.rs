@@ -42,6 +42,16 @@ fn a_refusal_names_the_rule_and_a_changed_policy_is_taken_while_nodes_run() {
     );
     until(1, sign).fails(1, &["freeze"]);
     group.theta(&["sign", &name, "--key", "sign-ed25519", "-o", "other.sig"]).ok();
+    let explain = |node: &str, key: &str| {
+        let asks = ["--client", "client", "--operation", "sign", "--key", key, "--message", &name];
+        group.theta(&[&["policy", "explain", "--node", node], &asks[..], &["--json"]].concat()).ok().json()
+    };
+    let frozen = explain("3", "sign");
+    assert_eq!((&frozen["answer"], &frozen["rule"]), (&"deny".into(), &"freeze".into()));
+    assert_eq!(explain("3", "sign-ed25519")["rule"], "client-uses-keys");
+    let text = group.theta(&["policy", "explain", "--node", "2", "--client", "mallory", "--operation", "status"]).ok();
+    assert!(text.text().contains("no client \"mallory\""), "{text:?}");
+    group.theta(&["policy", "explain", "--node", "9", "--client", "client", "--operation", "status"]).fails(2, &["9"]);
     // A file with a mistake leaves the rules as they are.
     for node in 1..=4 {
         fs::write(group.node_dir(node).join("policy.toml"), "format = 1\n[[rule]]\n").unwrap();
@@ -83,6 +93,44 @@ fn approvals_open_what_takes_two() {
     group.theta(&["sign", &other, "--approval", "ann.approval", "--approval", "ben.approval"]).fails(1, &["takes-two"]);
     group.theta(&["keys", "refresh", "files"]).fails(1, &["takes-two"]);
     group.theta(&["keys", "refresh", "files", "--approval", "ann.refresh", "--approval", "ben.refresh"]).ok();
+}
+
+/// A node that comes back with an older copy of its store may have forgotten what it signed.
+#[test]
+fn an_older_store_is_noticed_until_a_person_confirms_it() {
+    let group = Group::made();
+    begin_policy_with(&group, "[[signing]]\nname = \"heights\"\nkeys = [\"sign\"]\nslot = \"claimed\"\nfirst = 1\n");
+    let mut group = group;
+    let (store, copy) = (group.node_dir(1).join("theta.redb"), group.path().join("copy"));
+    fs::copy(&store, &copy).unwrap();
+    group.start_all();
+    let (one, other) = (group.file("one", "block one"), group.file("other", "another block one"));
+    let sign = |group: &Group, file: &str, slot: &str| {
+        group.theta(&["sign", file, "--key", "sign", "--slot", slot, "--timeout", "3s", "-o", "x.sig"])
+    };
+    sign(&group, &one, "1").ok();
+    sign(&group, &other, "1").fails(1, &["slot"]);
+    group.kill(1);
+    fs::rename(&copy, &store).unwrap();
+    for node in [3, 4] {
+        group.kill(node);
+    }
+    group.start(1);
+    group.await_up(1);
+    // Node 2 takes no part with another message, and node 1, which would, is told by node 2 that it is not what it was.
+    sign(&group, &one, "2").fails(1, &["node 1"]);
+    let peer = ["keys", "confirm-restore", "--dir", "theta-group/node-2", "--node", "1", "--json"];
+    group.theta(&peer).fails(2, &["stop the node first"]);
+    for node in [1, 2] {
+        group.kill(node);
+    }
+    assert!(group.theta(&peer).ok().json()["remembered"].is_string());
+    group.theta(&["keys", "confirm-restore", "--dir", "theta-group/node-1", "--node", "1"]).fails(2, &["peers"]);
+    for node in [1, 2] {
+        group.start(node);
+        group.await_up(node);
+    }
+    until(0, || sign(&group, &one, "3"));
 }
 
 #[test]

@@ -51,7 +51,7 @@ pub(super) fn encapsulate<P: CipherPairing>(
 ) -> Vec<u8> {
     let r = Secret::new(P::Scalar::random(rng));
     let u = P::G1::mul_base(r.expose());
-    let mut shared = *public.public_key() * *r.expose();
+    let mut shared = public.public_key_times(r.expose());
     let mask = mask::<P>(public.key_id(), &u, &shared);
     shared.zeroize();
     let mut header = envelope;
@@ -74,13 +74,17 @@ pub(super) struct ValidCapsule<P: Pairing> {
 /// Parses the capsule of a header and checks that u, u' and w are the same multiple of g, g' and the header's hash: two
 /// equations of pairings, e(u, g') = e(g, u') and e(w, g') = e(hash, u'), the first weighted with a 128-bit number that
 /// is a hash of the whole header, so that two pairings check both.
-pub(super) fn check<P: CipherPairing>(header: &[u8], capsule: &[u8]) -> Result<ValidCapsule<P>, RequestError> {
+pub(super) fn check<P: CipherPairing>(
+    key_id: &KeyId,
+    header: &[u8],
+    capsule: &[u8],
+) -> Result<ValidCapsule<P>, RequestError> {
     if capsule.len() != len::<P>() {
         return Err(RequestError::Header("its parts do not have the lengths that the suite gives them"));
     }
     let invalid = |_| RequestError::InvalidCiphertext;
     let mut rest = capsule;
-    let wrap = Wrap::read(&mut rest)?;
+    let wrap = Wrap::read(&mut rest, P::SUITE, key_id)?;
     let u = P::G1::decode(take(&mut rest, P::G1::ENCODED_LEN)?).map_err(invalid)?;
     let u_second = P::G2::decode(take(&mut rest, P::G2::ENCODED_LEN)?).map_err(invalid)?;
     let w = P::G1::decode(rest).map_err(invalid)?;

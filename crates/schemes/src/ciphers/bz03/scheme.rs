@@ -45,7 +45,7 @@ impl<P: CipherPairing> ThresholdScheme for Bz03<P> {
 
     fn parse_request(public: &Self::PublicKey, statement: &Statement<'_>) -> Result<Self::Request, RequestError> {
         let (header, bytes) = Header::of_statement(statement, P::SUITE, public.key_id())?;
-        Ok(DecapsulationRequest(capsule::check(bytes, header.capsule())?))
+        Ok(DecapsulationRequest(capsule::check(public.key_id(), bytes, header.capsule())?))
     }
 
     fn create_share(
@@ -110,7 +110,7 @@ impl<P: CipherPairing> ThresholdScheme for Bz03<P> {
             selection::vartime_interpolate::<P::G1, _>(public.threshold(), shares, |share| (share.index, share.point))?;
         let mask = capsule::mask::<P>(public.key_id(), &request.0.u, &shared);
         shared.zeroize();
-        request.0.wrap.open(&mask, P::SUITE, public.key_id())
+        request.0.wrap.open(&mask)
     }
 
     fn encode_output(output: &Self::Output) -> (Secret<Vec<u8>>, Vec<u8>) {

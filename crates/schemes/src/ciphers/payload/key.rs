@@ -43,11 +43,19 @@ impl PayloadKey {
     /// hash says nothing about it; and nobody finds two keys with one commitment.
     #[must_use]
     pub fn commitment(&self, suite: Suite, key_id: &KeyId) -> [u8; 32] {
+        self.finish_commitment(Self::begin_commitment(suite, key_id))
+    }
+
+    /// What of the commitment's hash can be computed before there is a payload key.
+    pub(crate) fn begin_commitment(suite: Suite, key_id: &KeyId) -> Transcript {
         Transcript::new("theta/payload-key-commitment/v1")
             .with("suite", suite.name().as_bytes())
             .with("key id", key_id.as_bytes())
-            .with("payload key", self.0.expose())
-            .finish32()
+    }
+
+    /// The rest.
+    pub(crate) fn finish_commitment(&self, begun: Transcript) -> [u8; 32] {
+        begun.with("payload key", self.0.expose()).finish32()
     }
 
     /// A key under a mask, about to be unwrapped.

@@ -12,17 +12,18 @@ use crate::ciphers::wrap::{Wrap, take};
 use crate::derived_rng::DerivedRng;
 use crate::keys::{KeyId, PublicKeySet};
 
-/// H1 of the paper: the mask of the key, which only those who know `u * x` can compute.
-pub(super) fn mask<G: CipherGroup>(key_id: &KeyId, u: &[u8], shared: &G::Element) -> Secret<[u8; 32]> {
+/// H1 of the paper, the mask of the key, as far as everyone can compute it.
+pub(super) fn begin_mask<G: CipherGroup>(key_id: &KeyId, u: &[u8]) -> Transcript {
+    Transcript::new("theta/sg02/wrap/v1")
+        .with("suite", G::SUITE.name().as_bytes())
+        .with("key id", key_id.as_bytes())
+        .with("u", u)
+}
+
+/// The rest, which takes `u * x`.
+pub(super) fn finish_mask<G: CipherGroup>(begun: Transcript, shared: &G::Element) -> Secret<[u8; 32]> {
     let encoding = Secret::new(G::encode(shared).as_ref().to_vec());
-    Secret::new(
-        Transcript::new("theta/sg02/wrap/v1")
-            .with("suite", G::SUITE.name().as_bytes())
-            .with("key id", key_id.as_bytes())
-            .with("u", u)
-            .with("shared", encoding.expose())
-            .finish32(),
-    )
+    Secret::new(begun.with("shared", encoding.expose()).finish32())
 }
 
 /// H2 of the paper: all of the header but the response is bound.
@@ -48,16 +49,16 @@ pub(super) fn encapsulate<G: CipherGroup>(
     let mut header = envelope;
     let r = Secret::new(G::Scalar::random(rng));
     let s = Secret::new(G::Scalar::random(rng));
-    let second = *G::second_generator();
+    let second = G::second_base();
     let encodings = G::encode_batch(&[
         G::mul_base(r.expose()),
-        second * *r.expose(),
+        second.mul(r.expose()),
         G::mul_base(s.expose()),
-        second * *s.expose(),
+        second.mul(s.expose()),
     ]);
     let u = encodings.first().map_or(&[][..], AsRef::as_ref);
-    let mut shared = *public.public_key() * *r.expose();
-    let mask = mask::<G>(public.key_id(), u, &shared);
+    let mut shared = public.public_key_times(r.expose());
+    let mask = finish_mask::<G>(begin_mask::<G>(public.key_id(), u), &shared);
     shared.zeroize();
     header.extend_from_slice(&Wrap::seal(key, &mask, G::SUITE, public.key_id()));
     for encoding in &encodings {
@@ -74,13 +75,14 @@ pub(super) struct ValidCapsule<G: CipherGroup> {
     /// c of the paper.
     pub(super) wrap: Wrap,
     pub(super) u: Encoded<G>,
+    /// The hash of the mask, begun.
+    pub(super) mask: Transcript,
     /// What shares are bound to.
     pub(super) context: Transcript,
 }
 
 /// Parses the capsule of a header and checks its proof: that log_g u = log_g' u' and that the prover knew the
-/// logarithm when the header was made. One multi-scalar multiplication checks both equations, the second with a
-/// 128-bit weight that is a hash of the whole header.
+/// logarithm when the header was made.
 pub(super) fn check<G: CipherGroup>(
     key_id: &KeyId,
     header: &[u8],
@@ -90,23 +92,23 @@ pub(super) fn check<G: CipherGroup>(
         return Err(RequestError::Header("its parts do not have the lengths that the suite gives them"));
     }
     let mut rest = capsule;
-    let wrap = Wrap::read(&mut rest)?;
+    let wrap = Wrap::read(&mut rest, G::SUITE, key_id)?;
     let element = |bytes: &[u8]| G::decode(bytes).map_err(|_| RequestError::InvalidCiphertext);
     let u = Encoded::decode(take(&mut rest, G::ENCODED_LEN)?).map_err(|_| RequestError::InvalidCiphertext)?;
     let u_second = element(take(&mut rest, G::ENCODED_LEN)?)?;
-    let w = element(take(&mut rest, G::ENCODED_LEN)?)?;
-    let w_second = element(take(&mut rest, G::ENCODED_LEN)?)?;
+    let commitments = [take(&mut rest, G::ENCODED_LEN)?, take(&mut rest, G::ENCODED_LEN)?];
     let response = G::Scalar::decode(rest).map_err(|_| RequestError::InvalidCiphertext)?;
 
     let statement = statement_hash::<G>(header.split_at(header.len().saturating_sub(rest.len())).0);
     let challenge = G::Scalar::from_uniform_bytes(&statement);
-    let weights = Transcript::new("theta/sg02/weight/v1").with("statement", &statement).with("response", rest);
-    let weight = G::Scalar::from_u128(DerivedRng::new(weights).next_u128());
-    let difference = G::vartime_msm(
-        &[response, response * weight, -challenge, -(challenge * weight), -G::Scalar::ONE, -weight],
-        &[G::generator(), *G::second_generator(), *u.element(), u_second, w, w_second],
-    );
-    if !G::is_identity(&difference) {
+    let equations = Equations::<G> { u: *u.element(), u_second, commitments, challenge, response };
+    let hold = if G::HAS_COFACTOR {
+        equations.vartime_hold_one_by_one()
+    } else {
+        let weights = Transcript::new("theta/sg02/weight/v1").with("statement", &statement).with("response", rest);
+        equations.vartime_hold_weighted(DerivedRng::new(weights).next_u128())?
+    };
+    if !hold {
         return Err(RequestError::InvalidCiphertext);
     }
     let context = Transcript::new("theta/sg02/share/v1")
@@ -114,7 +116,46 @@ pub(super) fn check<G: CipherGroup>(
         .with("key id", key_id.as_bytes())
         .with("statement", &statement)
         .with("response", rest);
-    Ok(ValidCapsule { wrap, u, context })
+    let mask = begin_mask::<G>(key_id, u.bytes());
+    Ok(ValidCapsule { wrap, u, mask, context })
+}
+
+/// The proof of a header: w = g^f u^-e and w' = g'^f u'^-e for its commitments w and w', none of them the identity.
+struct Equations<'a, G: CipherGroup> {
+    u: G::Element,
+    u_second: G::Element,
+    /// w and w', encoded.
+    commitments: [&'a [u8]; 2],
+    challenge: G::Scalar,
+    response: G::Scalar,
+}
+
+impl<G: CipherGroup> Equations<'_, G> {
+    /// Both at once, the second times a weight that is a hash of the whole header: in groups whose elements are cheap to
+    /// decode.
+    fn vartime_hold_weighted(&self, weight: u128) -> Result<bool, RequestError> {
+        let element = |bytes: &[u8]| G::decode(bytes).map_err(|_| RequestError::InvalidCiphertext);
+        let [w, w_second] = self.commitments;
+        let (w, w_second) = (element(w)?, element(w_second)?);
+        let (response, challenge, weight) = (self.response, self.challenge, G::Scalar::from_u128(weight));
+        let difference = G::vartime_msm(
+            &[response, response * weight, -challenge, -(challenge * weight), -G::Scalar::ONE, -weight],
+            &[G::generator(), *G::second_generator(), self.u, self.u_second, w, w_second],
+        );
+        Ok(G::is_identity(&difference))
+    }
+
+    /// One after the other, by encoding what w and w' must be, which spares two checks of membership in the subgroup,
+    /// dearer than what the weighted sum saves. Nothing slips through: u and u' have been checked, so that both right
+    /// sides are in the subgroup, and the only bytes that equal a canonical encoding are the encoding of that element.
+    fn vartime_hold_one_by_one(&self) -> bool {
+        let commitments = [
+            G::vartime_double_mul(&self.response, &self.u, &-self.challenge),
+            G::vartime_msm(&[self.response, -self.challenge], &[*G::second_generator(), self.u_second]),
+        ];
+        !commitments.iter().any(G::is_identity)
+            && G::encode_batch(&commitments).iter().map(AsRef::as_ref).eq(self.commitments)
+    }
 }
 
 /// A header with a proof that is honest about the logarithms and a wrap that is whatever the caller says.

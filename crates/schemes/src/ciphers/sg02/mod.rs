@@ -10,7 +10,7 @@ mod scheme;
 use core::marker::PhantomData;
 use std::sync::OnceLock;
 
-use theta_groups::{Ed25519, Group, P256, Ristretto255, Secp256k1, bls12_381, bn254};
+use theta_groups::{Ed25519, FixedBase, Group, P256, Ristretto255, Secp256k1, bls12_381, bn254};
 
 use crate::Suite;
 
@@ -26,7 +26,12 @@ pub trait CipherGroup: Group {
     const SUITE: Suite;
 
     /// The second generator, of which nobody knows the logarithm to the first: a hash to the group.
-    fn second_generator() -> &'static Self::Element;
+    fn second_generator() -> &'static Self::Element {
+        Self::second_base().element()
+    }
+
+    /// The same with the table of its multiples, which all keys share.
+    fn second_base() -> &'static FixedBase<Self>;
 }
 
 /// The cipher's suites, each with the domain of the hash that makes its second generator.
@@ -35,9 +40,9 @@ macro_rules! cipher_groups {
         $(impl CipherGroup for $group {
             const SUITE: Suite = Suite::$suite;
 
-            fn second_generator() -> &'static Self::Element {
-                static ELEMENT: OnceLock<<$group as Group>::Element> = OnceLock::new();
-                ELEMENT.get_or_init(|| Self::hash_to_group($dst, &[SECOND_GENERATOR]))
+            fn second_base() -> &'static FixedBase<Self> {
+                static BASE: OnceLock<FixedBase<$group>> = OnceLock::new();
+                BASE.get_or_init(|| FixedBase::new(Self::hash_to_group($dst, &[SECOND_GENERATOR])))
             }
         })*
     };

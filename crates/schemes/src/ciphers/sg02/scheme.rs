@@ -18,6 +18,8 @@ pub struct DecapsulationRequest<G: CipherGroup> {
     /// g and u.
     bases: Bases<G>,
     wrap: Wrap,
+    /// The hash of the mask, begun.
+    mask: Transcript,
     context: Transcript,
 }
 
@@ -41,7 +43,8 @@ impl<G: CipherGroup> ThresholdScheme for Sg02<G> {
     fn parse_request(public: &Self::PublicKey, statement: &Statement<'_>) -> Result<Self::Request, RequestError> {
         let (header, bytes) = Header::of_statement(statement, G::SUITE, public.key_id())?;
         let valid = capsule::check::<G>(public.key_id(), bytes, header.capsule())?;
-        Ok(DecapsulationRequest { bases: public.generator().with(valid.u), wrap: valid.wrap, context: valid.context })
+        let capsule::ValidCapsule { wrap, u, mask, context } = valid;
+        Ok(DecapsulationRequest { bases: public.generator().with(u), wrap, mask, context })
     }
 
     fn create_share(
@@ -94,9 +97,9 @@ impl<G: CipherGroup> ThresholdScheme for Sg02<G> {
         shares: &[Self::Share],
     ) -> Result<Self::Output, CombineError> {
         let mut shared = DleqShare::interpolate(public, shares)?;
-        let mask = capsule::mask::<G>(public.key_id(), request.bases.base().bytes(), &shared);
+        let mask = capsule::finish_mask::<G>(request.mask.clone(), &shared);
         shared.zeroize();
-        request.wrap.open(&mask, G::SUITE, public.key_id())
+        request.wrap.open(&mask)
     }
 
     fn encode_output(output: &Self::Output) -> (Secret<Vec<u8>>, Vec<u8>) {

@@ -61,6 +61,7 @@ fn dleq<G: Group>(raw: &mut Raw, operation: Operation, sizes: Sizes) -> Option<f
     let k = sizes.k;
     Some(match operation {
         Operation::KeyGeneration => dealt::<G>(raw, sizes),
+        Operation::BareShare => raw.of::<G>(R::Mul) + raw.of::<G>(R::Encode),
         Operation::CreateShare => raw.of::<G>(R::MulBase) + 2.0 * raw.of::<G>(R::Mul) + raw.of_many::<G>(R::Encode, 3),
         Operation::DecodeShare => raw.of::<G>(R::DecodeUnchecked),
         Operation::VerifyShare => {
@@ -87,9 +88,15 @@ impl<G: CipherGroup> Limits for Sg02<G> {
         match operation {
             Operation::Encrypt => Some(
                 2.0 * raw.of::<G>(R::MulBase)
-                    + 3.0 * raw.of::<G>(R::Mul)
+                    + 3.0 * raw.of::<G>(R::MulTable)
                     + raw.of_many::<G>(R::Encode, 4)
                     + raw.of::<G>(R::Encode),
+            ),
+            Operation::CheckRequest if G::HAS_COFACTOR => Some(
+                2.0 * raw.of::<G>(R::Decode)
+                    + raw.of::<G>(R::DoubleMul)
+                    + raw.of_many::<G>(R::Msm, 2)
+                    + raw.of_many::<G>(R::Encode, 2),
             ),
             Operation::CheckRequest => Some(4.0 * raw.of::<G>(R::Decode) + raw.of_many::<G>(R::Msm, 6)),
             other => dleq::<G>(raw, other, sizes),
@@ -120,7 +127,8 @@ impl<P: CipherPairing> Limits for Bz03<P> {
             Operation::KeyGeneration => dealt::<P::G1>(raw, sizes),
             Operation::Encrypt => {
                 raw.of::<P::G1>(R::MulBase)
-                    + 2.0 * raw.of::<P::G1>(R::Mul)
+                    + raw.of::<P::G1>(R::MulTable)
+                    + raw.of::<P::G1>(R::Mul)
                     + raw.of::<P::G1>(R::Hash)
                     + raw.of_many::<P::G1>(R::Encode, 3)
                     + raw.of::<P::G2>(R::MulBase)

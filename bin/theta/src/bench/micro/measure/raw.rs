@@ -18,6 +18,8 @@ pub(in crate::bench::micro) enum RawOperation {
     MulBase,
     /// element * scalar.
     Mul,
+    /// element * scalar, from the element's table.
+    MulTable,
     /// g * scalar + element * scalar, for public data.
     DoubleMul,
     /// Sum of so many products with full scalars.
@@ -55,6 +57,7 @@ impl RawOperation {
         match self {
             Self::MulBase => "mul base",
             Self::Mul => "mul",
+            Self::MulTable => "mul table",
             Self::DoubleMul => "double mul",
             Self::Msm => "msm",
             Self::MsmShort => "msm 128-bit",
@@ -149,6 +152,10 @@ fn time<G: Group>(clock: Clock, rng: &mut ChaCha20Rng, operation: RawOperation, 
     match operation {
         RawOperation::MulBase => clock.repeat(|| G::mul_base(&scalar)),
         RawOperation::Mul => clock.repeat(|| element * scalar),
+        RawOperation::MulTable => {
+            let table = G::table(&element);
+            clock.repeat(|| table(&scalar))
+        }
         RawOperation::DoubleMul => clock.repeat(|| G::vartime_double_mul(&scalar, &element, &scalar)),
         RawOperation::Msm => clock.repeat(|| G::vartime_msm(&scalars, &elements)),
         RawOperation::MsmShort => {

@@ -1,0 +1,187 @@
+//! Multiplication of a fixed point in constant time, by a comb with signed teeth (Lim and Lee, CRYPTO 1994; in the signed
+//! form of Hamburg, "Fast and compact elliptic-curve cryptography", 2012, section 3.3).
+//!
+//! The small table of a point takes about as long to make as two or three multiplications, and a few KiB.
+
+use crate::Scalar;
+use subtle::{Choice, ConstantTimeEq};
+use zeroize::Zeroize;
+
+/// Bits of the scalar that choose one entry.
+const TEETH: usize = 6;
+/// Entries of a row: the highest tooth is always positive, since the others are as often negated together with it.
+pub(crate) const ENTRIES: usize = 1 << (TEETH - 1);
+
+/// A point of prime order as a comb sees it. Everything here is constant-time.
+pub(crate) trait CombPoint: Copy + Send + Sync + 'static {
+    /// Integers modulo the order.
+    type Scalar: Scalar;
+    /// The form of a point in which adding it is cheapest.
+    type Entry: Copy + Send + Sync + 'static;
+    /// Bits of the order.
+    const ORDER_BITS: usize;
+
+    fn identity() -> Self;
+    fn double(&self) -> Self;
+    fn plus(&self, other: &Self) -> Self;
+    fn negated(&self) -> Self;
+    /// Converts multiples of a public point, none of them the identity.
+    fn to_entries(points: &[Self]) -> Vec<Self::Entry>;
+    /// The entry at `index`, negated if told. Reads all of the row.
+    fn select(row: &[Self::Entry; ENTRIES], index: u8, negative: Choice) -> Self::Entry;
+    fn plus_entry(&self, entry: &Self::Entry) -> Self;
+    /// The canonical integer, little-endian.
+    fn little_endian(scalar: &Self::Scalar) -> <Self::Scalar as Scalar>::Encoding;
+}
+
+/// How many entries are added for one doubling.
+#[derive(Clone, Copy)]
+pub(crate) enum Size {
+    /// Few: a table as quickly made as two or three multiplications.
+    Small = 4,
+    /// As many as pay at all, for points that are multiplied for as long as the program runs.
+    Large = 11,
+}
+
+/// The odd multiples of a point that a comb adds up.
+///
+/// A scalar k becomes the digits +1 and -1 of sum of `(2 c_i - 1) 2^i` for i below D, the c_i being the bits of
+/// (k + 2^D - 1) / 2 modulo the order: no digit is zero, so that every step does the same. Bit `i` is bit `i mod d` of tooth
+/// `i / d`, d being the number of doublings; entry v of a row is the sum of the row's teeth, those with a zero in v
+/// negated. As an odd multiple of less than 2^(6 d) times a power of two, no entry is the identity.
+pub(crate) struct Comb<P: CombPoint> {
+    rows: Vec<[P::Entry; ENTRIES]>,
+    /// d: bits of a tooth.
+    spacing: usize,
+    /// 1/2.
+    half: P::Scalar,
+    /// (2^D - 1) / 2.
+    offset: P::Scalar,
+}
+
+impl<P: CombPoint> Comb<P> {
+    pub(crate) fn new(point: &P, size: Size) -> Self {
+        let rows = size as usize;
+        let spacing = P::ORDER_BITS.div_ceil(TEETH * rows);
+        let mut next = *point;
+        let mut multiples = Vec::with_capacity(rows * ENTRIES);
+        for _ in 0..rows {
+            let teeth = [(); TEETH].map(|()| {
+                let tooth = next;
+                for _ in 0..spacing {
+                    next = next.double();
+                }
+                tooth
+            });
+            append_row(&teeth, &mut multiples);
+        }
+        let half = P::Scalar::from_u64(2).invert();
+        let power = (0..spacing * TEETH * rows).fold(P::Scalar::ONE, |power, _| power + power);
+        let rows = P::to_entries(&multiples).as_chunks().0.to_vec();
+        Self { rows, spacing, half, offset: (power - P::Scalar::ONE) * half }
+    }
+
+    /// The product in constant time.
+    pub(crate) fn multiply(&self, scalar: &P::Scalar) -> P {
+        let mut recoded = *scalar * self.half + self.offset;
+        let mut bits = P::little_endian(&recoded);
+        recoded.zeroize();
+        let mut sum = P::identity();
+        for position in (0..self.spacing).rev() {
+            sum = sum.double();
+            for (number, row) in self.rows.iter().enumerate() {
+                let tooth = |tooth| bit(bits.as_ref(), (number * TEETH + tooth) * self.spacing + position);
+                let digits = (0..TEETH - 1).rev().fold(0, |digits, i| digits << 1 | tooth(i));
+                // 0 if the highest tooth is positive, else 1: then all others turn around as well.
+                let negative = 1 - tooth(TEETH - 1);
+                let index = (digits ^ negative.wrapping_neg()) & ENTRIES_MASK;
+                sum = sum.plus_entry(&P::select(row, index, Choice::from(negative)));
+            }
+        }
+        bits.zeroize();
+        sum
+    }
+}
+
+/// The highest index of an entry.
+const ENTRIES_MASK: u8 = 31;
+
+/// A bit of a little-endian integer; which one is public.
+fn bit(bytes: &[u8], position: usize) -> u8 {
+    bytes.get(position / 8).copied().unwrap_or(0) >> (position % 8) & 1
+}
+
+/// The entries of a row: the highest tooth and, by the bits of the index, plus or minus each other.
+fn append_row<P: CombPoint>(teeth: &[P; TEETH], multiples: &mut Vec<P>) {
+    let [others @ .., highest] = teeth;
+    let start = multiples.len();
+    multiples.push(others.iter().fold(*highest, |sum, tooth| sum.plus(&tooth.negated())));
+    for tooth in others {
+        let twice = tooth.double();
+        let more: Vec<P> = multiples.iter().skip(start).map(|entry| entry.plus(&twice)).collect();
+        multiples.extend(more);
+    }
+}
+
+/// Which of a row's entries is at the index, in order: at most one.
+pub(crate) fn choices(index: u8) -> impl Iterator<Item = Choice> {
+    (0..=ENTRIES_MASK).map(move |entry| entry.ct_eq(&index))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Comb, Size};
+    use crate::{Ed448, P256, Secp256k1, bls12_381, bn254};
+    use crate::{Group, Scalar};
+    use rand_chacha::ChaCha20Rng;
+    use rand_core::SeedableRng;
+
+    /// Scalars with every digit in every place, long runs of equal bits, and the smallest and largest ones.
+    fn scalars<S: Scalar>() -> Vec<S> {
+        let mut rng = ChaCha20Rng::seed_from_u64(1);
+        let mut scalars = vec![S::ZERO, S::ONE, -S::ONE, S::from_u64(2).invert(), -S::from_u64(2)];
+        let mut power = S::ONE;
+        for _ in 0..470 {
+            power = power + power;
+            scalars.extend([power, power - S::ONE, -power]);
+        }
+        scalars.extend((0..100).map(|_| S::random(&mut rng)));
+        scalars
+    }
+
+    fn products_are_those_of_the_group<G: Group>() {
+        let mut rng = ChaCha20Rng::seed_from_u64(2);
+        for element in [G::generator(), G::generator() * G::Scalar::random(&mut rng)] {
+            let table = G::table(&element);
+            for scalar in scalars::<G::Scalar>() {
+                assert_eq!(table(&scalar), element * scalar, "{scalar:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn both_sizes_give_the_same() {
+        let (g, mut rng) = (bn254::G1::generator(), ChaCha20Rng::seed_from_u64(3));
+        let [small, large] = [Size::Small, Size::Large].map(|size| Comb::new(&g, size));
+        for scalar in scalars().into_iter().chain([Scalar::random(&mut rng)]) {
+            assert_eq!(small.multiply(&scalar), large.multiply(&scalar));
+            assert_eq!(large.multiply(&scalar), g * scalar);
+        }
+    }
+
+    macro_rules! each {
+        ($($name:ident: $group:ty,)*) => { $(#[test] fn $name() { products_are_those_of_the_group::<$group>(); })* };
+    }
+
+    each! {
+        p256: P256,
+        secp256k1: Secp256k1,
+        ed448: Ed448,
+        ed25519: crate::Ed25519,
+        ristretto255: crate::Ristretto255,
+        bls12_381_g1: bls12_381::G1,
+        bls12_381_g2: bls12_381::G2,
+        bn254_g1: bn254::G1,
+        bn254_g2: bn254::G2,
+    }
+}

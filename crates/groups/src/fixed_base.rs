@@ -1,0 +1,99 @@
+//! Elements that are multiplied again and again.
+
+use crate::{Group, Table};
+use core::fmt;
+use core::sync::atomic::{AtomicU32, Ordering};
+use std::sync::OnceLock;
+
+/// A public element, such as a key or a second generator, that is multiplied by secret scalars. After as many
+/// multiplications as take the time of making a table it makes one, once for all who share it: whoever multiplies once does
+/// not pay for a table, and nobody pays more than twice what knowing the future would have cost.
+pub struct FixedBase<G: Group> {
+    element: G::Element,
+    uses: AtomicU32,
+    table: OnceLock<Table<G>>,
+}
+
+impl<G: Group> FixedBase<G> {
+    /// The element, without a table yet.
+    #[must_use]
+    pub const fn new(element: G::Element) -> Self {
+        Self { element, uses: AtomicU32::new(0), table: OnceLock::new() }
+    }
+
+    /// The element.
+    #[must_use]
+    pub const fn element(&self) -> &G::Element {
+        &self.element
+    }
+
+    /// The product, in constant time: what it takes depends on how many products there were before, not on the scalar.
+    #[must_use]
+    pub fn mul(&self, scalar: &G::Scalar) -> G::Element {
+        if let Some(table) = self.table.get() {
+            return table(scalar);
+        }
+        // The identity, which nobody should multiply, has no table.
+        if self.uses.fetch_add(1, Ordering::Relaxed) < G::TABLE_COST || G::is_identity(&self.element) {
+            return self.element * *scalar;
+        }
+        self.table.get_or_init(|| G::table(&self.element))(scalar)
+    }
+}
+
+/// A copy makes its own table when it has been used enough.
+impl<G: Group> Clone for FixedBase<G> {
+    fn clone(&self) -> Self {
+        Self::new(self.element)
+    }
+}
+
+impl<G: Group> PartialEq for FixedBase<G> {
+    fn eq(&self, other: &Self) -> bool {
+        self.element == other.element
+    }
+}
+
+impl<G: Group> Eq for FixedBase<G> {}
+
+impl<G: Group> fmt::Debug for FixedBase<G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.element.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Ed25519, Ed25519Scalar, P256, P256Scalar, Scalar, bn254};
+
+    #[test]
+    fn before_and_after_the_table_products_are_the_same() {
+        let base = FixedBase::<P256>::new(P256::mul_base(&P256Scalar::from_u64(7)));
+        for i in 0..3 * u64::from(P256::TABLE_COST) {
+            assert_eq!(base.mul(&P256Scalar::from_u64(i)), P256::mul_base(&P256Scalar::from_u64(7 * i)));
+            assert_eq!(base.table.get().is_some(), i >= P256::TABLE_COST.into());
+        }
+        let copy = base.clone();
+        assert!(copy.table.get().is_none());
+        assert_eq!(copy, base);
+        let nothing = FixedBase::<bn254::G1>::new(bn254::G1::identity());
+        (0..10).for_each(|i| assert!(bn254::G1::is_identity(&nothing.mul(&Scalar::from_u64(i)))));
+    }
+
+    #[test]
+    fn threads_share_one_table() {
+        let base = FixedBase::<Ed25519>::new(Ed25519::generator());
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for i in 0..u64::from(Ed25519::TABLE_COST) {
+                        let scalar = Ed25519Scalar::from_u64(i);
+                        assert_eq!(base.mul(&scalar), Ed25519::mul_base(&scalar));
+                    }
+                });
+            }
+        });
+        assert!(base.table.get().is_some());
+    }
+}
