@@ -28,18 +28,18 @@ Examples:
   theta policy explain --policy policy.toml --client validator --operation sign --key chain --slot 7 --message vote
   theta policy explain --policy policy.toml --client operator --operation keys.destroy --key old --time 2026-12-01T00:00:00Z
   theta policy explain --policy policy.toml --client release --operation sign --key release --message app.tar --approval ann.approval
-  theta policy explain --node 1 --client gateway --operation sign --key release     the policy in force at a running node
+  theta policy explain --ask 1 --client gateway --operation sign --key release     the policy in force at a running node
 
 First comes the answer with the rule that decides, then that rule's conditions, then every rule of the file with the \
 reason why it is not about the request. DEPENDS means: on what the node remembers, of rates and slots. Nothing is counted, and \
-no node is asked but the one that --node names.")]
+no node is asked but the one that --ask names.")]
 pub(crate) struct ExplainArgs {
     /// The policy file
-    #[arg(long, value_name = "FILE", default_value = "policy.toml", conflicts_with = "node")]
+    #[arg(long, value_name = "FILE", default_value = "policy.toml", conflicts_with = "ask")]
     policy: PathBuf,
     /// Ask this running node for its policy's answer, instead of a file
     #[arg(long, value_name = "NODE")]
-    node: Option<NonZeroU16>,
+    ask: Option<NonZeroU16>,
     /// The client directory to ask the node with
     #[arg(long, value_name = "DIR", env = "THETA_CLIENT", default_value = "theta-group/client")]
     client_dir: PathBuf,
@@ -80,7 +80,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// `theta policy explain`.
 pub(super) fn explain(args: &ExplainArgs, output: Output) -> Result<(), Failure> {
     let approvals = args.approvals.read()?;
-    match args.node {
+    match args.ask {
         Some(node) => by_node(args, node, &approvals, output),
         None => by_file(args, &approvals, output),
     }
