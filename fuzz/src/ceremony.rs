@@ -1,6 +1,6 @@
 //! Ceremonies that were held once, to be held again with a liar among the honest.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use theta_protocols::ceremony::{
 };
 use theta_rounds::{Channel, Effect, Input, PartyId, Recipient, Slot};
 use theta_schemes::coins::cks05::Cks05;
-use theta_schemes::keys::{CurveScheme, KeyShare, deal};
+use theta_schemes::keys::{KeyScheme, KeyShare, deal};
 use theta_sharing::{ShareIndex, Threshold};
 
 use crate::rng;
@@ -23,22 +23,10 @@ type Share = Arc<KeyShare<Ristretto255>>;
 
 const K: u16 = 2;
 const N: u16 = 4;
-const KINDS: [Kind; 14] = [
-    Kind::Dealing,
-    Kind::Complaint,
-    Kind::LateComplaint,
-    Kind::Release,
-    Kind::Proposal,
-    Kind::Prevote,
-    Kind::Precommit,
-    Kind::Key,
-    Kind::Possession,
-    Kind::Activation,
-    Kind::Checked,
-    Kind::Request,
-    Kind::Answer,
-    Kind::Done,
-];
+/// Where the liar's statements are changed, from the end; in each of these it is something that proves the lie.
+const SPOILT: usize = 5;
+/// So many times a party that came late was not reached.
+const DEAF: usize = 3;
 
 /// The party of that number, which is not zero.
 pub fn party(number: u16) -> PartyId {
@@ -92,41 +80,76 @@ impl Party {
     }
 }
 
-/// What the parties of a ceremony said when all were honest, and what came of one with a liar.
+/// How a ceremony went that is played again.
+#[derive(Clone, Copy, PartialEq)]
+enum Course {
+    /// All were honest, and heard everything at once.
+    Smooth,
+    /// Party 1 heard nothing at first, and was told by the others what it lacked.
+    Late,
+    /// What party 4 said of this kind was false.
+    Lie(Kind),
+}
+
+const COURSES: [Course; 7] = [
+    Course::Smooth,
+    Course::Late,
+    Course::Lie(Kind::Dealing),
+    Course::Lie(Kind::Key),
+    Course::Lie(Kind::Possession),
+    Course::Lie(Kind::Answer),
+    Course::Lie(Kind::Activation),
+];
+
+/// Whose signatures are under the same words of the same slot.
+type Signed = BTreeMap<Vec<u8>, BTreeMap<PartyId, Vec<u8>>>;
+
+/// What was said in a ceremony once.
 pub struct Recording {
     plan: Arc<CeremonyPlan<Ristretto255>>,
     shares: BTreeMap<PartyId, Share>,
     /// What reached party 1.
     heard: Vec<(PartyId, Slot, Bytes)>,
     evidence: Vec<CeremonyEvidence>,
-    /// What quorums signed.
-    pub certificates: BTreeSet<Vec<u8>>,
+    /// What quorums signed, with their signatures.
+    certificates: BTreeMap<Vec<u8>, QuorumCertificate>,
 }
 
 impl Recording {
-    /// A generation, a reshare, a recovery by party 1, and one by party 2 with the help of party 1.
+    /// A generation, a reshare, a recovery by party 1, and one by party 2 with the help of party 1; each in every course that
+    /// makes a difference.
     pub fn all() -> Vec<Self> {
         let dealt = deal::<Coin>(Threshold::new(K, N).expect("2 of 4"), &mut rng());
         let holders: Vec<_> = (1..=N).map(party).collect();
         let source = Source { public: dealt.public, holders: holders.clone() };
         let shares: BTreeMap<_, _> = holders.into_iter().zip(dealt.shares.into_iter().map(Arc::new)).collect();
         let lost = |number| ShareIndex::try_from(number).expect("not zero");
-        vec![
-            Self::of(Aim::Generate, BTreeMap::new()),
-            Self::of(Aim::Reshare(source.clone()), shares.clone()),
-            Self::of(Aim::Recover(source.clone(), lost(1)), shares.clone()),
-            Self::of(Aim::Recover(source, lost(2)), shares),
-        ]
+        let aims = [
+            (Aim::Generate, BTreeMap::new()),
+            (Aim::Reshare(source.clone()), shares.clone()),
+            (Aim::Recover(source.clone(), lost(1)), shares.clone()),
+            (Aim::Recover(source, lost(2)), shares),
+        ];
+        let courses = aims.iter().flat_map(|(aim, shares)| COURSES.map(|course| (aim.clone(), shares.clone(), course)));
+        // An honest party says one thing only in a ceremony: no two of these have the same name.
+        let numbered = (0_u8..).zip(courses);
+        numbered.filter_map(|(number, (aim, shares, course))| Self::of([number; 32], aim, shares, course)).collect()
     }
 
-    fn of(aim: Aim<Ristretto255>, mut shares: BTreeMap<PartyId, Share>) -> Self {
+    /// Holds a ceremony; `None` if the liar had nothing to lie about in it.
+    fn of(
+        nonce: [u8; 32],
+        aim: Aim<Ristretto255>,
+        mut shares: BTreeMap<PartyId, Share>,
+        course: Course,
+    ) -> Option<Self> {
         if let Aim::Recover(_, lost) = &aim {
             shares.remove(&party(lost.get()));
         }
         let members: Vec<_> = (1..=N).map(party).collect();
         let plan = CeremonyPlan::new(PlanParts {
             suite: Coin::SUITE,
-            nonce: [9; 32],
+            nonce,
             epoch: u32::from(!matches!(aim, Aim::Generate)),
             aim,
             k: K,
@@ -136,32 +159,19 @@ impl Recording {
         });
         let plan = Arc::new(plan.expect("a sound plan"));
         let mut recording =
-            Self { plan, shares, heard: Vec::new(), evidence: Vec::new(), certificates: BTreeSet::new() };
-        recording.heard = recording.hold(&|payload| payload).0;
-        let flip = |at: usize, kinds: &'static [Kind]| {
-            let id = *recording.plan.id();
-            move |payload: Bytes| {
-                let forge = |statement: Statement| {
-                    if statement.author() != party(N) || !kinds.contains(&statement.slot().kind) {
-                        return vec![statement];
-                    }
-                    let mut body = statement.body().to_vec();
-                    let at = body.len() - at;
-                    body[at] ^= 1;
-                    vec![Statement::sign(&id, &keys(party(N)), statement.slot(), body)]
-                };
-                rewrite(&payload, forge).map_or(payload, Bytes::from)
-            }
-        };
-        let lies = [
-            flip(5, &[Kind::Dealing]),
-            flip(5, &[Kind::Key]),
-            flip(5, &[Kind::Answer]),
-            flip(5, &[Kind::Activation]),
-        ];
-        let evidence: Vec<_> = lies.iter().flat_map(|lie| recording.hold(lie).1).collect();
-        recording.evidence = evidence;
-        recording
+            Self { plan, shares, heard: Vec::new(), evidence: Vec::new(), certificates: BTreeMap::new() };
+        let signed = recording.hold(course);
+        let certificates = signed.into_iter().filter_map(|(said, signatures)| {
+            let signers =
+                signatures.iter().flat_map(|(party, signature)| [&party.get().to_be_bytes()[..], signature].concat());
+            let bytes = said.iter().copied().chain(signers).collect::<Vec<_>>();
+            let certificate = QuorumCertificate::decode(&bytes).expect("what certificates look like");
+            recording.is_certified(&certificate).then_some((said, certificate))
+        });
+        recording.certificates = certificates.collect();
+        let is_lie = matches!(course, Course::Lie(_));
+        assert!(is_lie || recording.evidence.is_empty(), "evidence against the honest");
+        (!is_lie || !recording.evidence.is_empty()).then_some(recording)
     }
 
     fn join(&self, who: PartyId) -> Party {
@@ -176,21 +186,23 @@ impl Recording {
         }
     }
 
-    /// Holds the ceremony, with `lie` between party 4 and the others. Gives what reached party 1, and all evidence.
-    #[allow(clippy::type_complexity, reason = "used twice, here")]
-    fn hold(&self, lie: &dyn Fn(Bytes) -> Bytes) -> (Vec<(PartyId, Slot, Bytes)>, Vec<CeremonyEvidence>) {
+    /// Holds the ceremony, and keeps what reached party 1 and all evidence.
+    fn hold(&mut self, course: Course) -> Signed {
         let everyone: Vec<_> = (1..=N).map(party).collect();
         let mut parties: BTreeMap<_, _> = everyone.iter().map(|id| (*id, self.join(*id))).collect();
-        let mut heard = Vec::new();
+        let mut signed = Signed::new();
         let mut queue: VecDeque<_> = everyone.iter().map(|id| (*id, Input::Start)).collect();
-        for _ in 0..8 {
+        for time in 0..8 {
             while let Some((to, input)) = queue.pop_front() {
                 if let (1, Input::Message { from, slot, payload, .. }) = (to.get(), &input) {
-                    heard.push((*from, *slot, payload.clone()));
+                    if course == Course::Late && time < DEAF {
+                        continue;
+                    }
+                    self.heard.push((*from, *slot, payload.clone()));
                 }
                 let (sent, _) = parties.get_mut(&to).expect("a member").handle(input);
                 for (recipient, slot, payload) in sent {
-                    let payload = if to == party(N) && slot == ITEMS { lie(payload) } else { payload };
+                    let payload = if slot == ITEMS { self.say(to, &payload, course, &mut signed) } else { payload };
                     for peer in everyone.iter().filter(|peer| **peer != to) {
                         if recipient == Recipient::All || recipient == Recipient::Party(*peer) {
                             queue.push_back((*peer, message(to, slot, payload.clone())));
@@ -200,7 +212,26 @@ impl Recording {
             }
             queue.extend(everyone.iter().map(|id| (*id, Input::Tick)));
         }
-        (heard, parties.values().flat_map(|party| party.evidence().to_vec()).collect())
+        self.evidence = parties.values().flat_map(|party| party.evidence().to_vec()).collect();
+        signed
+    }
+
+    /// What becomes of a message on its way out: the liar's statements are exchanged for lies, and all signatures kept.
+    fn say(&self, from: PartyId, payload: &Bytes, course: Course, signed: &mut Signed) -> Bytes {
+        let pass = |statement: Statement| {
+            let mut statement = statement;
+            let is_own = from == party(N) && statement.author() == from;
+            if is_own && course == Course::Lie(statement.slot().kind) {
+                let mut body = statement.body().to_vec();
+                let at = body.len() - SPOILT;
+                body[at] ^= 1;
+                statement = Statement::sign(self.plan.id(), &keys(from), statement.slot(), body);
+            }
+            let signatures = signed.entry(said(&statement)).or_default();
+            signatures.insert(statement.author(), statement.signature().to_vec());
+            vec![statement]
+        };
+        rewrite(payload, pass).expect("our own message").into()
     }
 
     /// Whether a quorum of this ceremony signed it.
@@ -208,32 +239,47 @@ impl Recording {
         certificate.is_valid(&self.plan)
     }
 
+    /// Whether a quorum said it when the ceremony was held.
+    pub fn was_agreed(&self, certificate: &QuorumCertificate) -> bool {
+        let bytes = certificate.encode();
+        self.certificates.keys().any(|said| bytes.starts_with(said))
+    }
+
     /// Whether it convicts its culprit in this ceremony.
     pub fn is_proven(&self, evidence: &CeremonyEvidence) -> bool {
         evidence.verify::<Coin>(&self.plan)
     }
 
-    /// Messages and evidence as bytes.
+    /// Messages, identities, certificates and evidence as bytes.
     pub fn seeds(&self) -> Vec<Vec<u8>> {
         let messages = self.heard.iter().map(|(_, _, payload)| payload.to_vec());
-        messages.chain(self.evidence.iter().map(CeremonyEvidence::encode)).collect()
+        let certificates = self.certificates.values().map(QuorumCertificate::encode);
+        let evidence = self.evidence.iter().map(CeremonyEvidence::encode);
+        messages.chain([keys(party(1)).member().encode()]).chain(certificates).chain(evidence).collect()
     }
 
-    /// Scripts for [`play`]: all that was heard; and the same with one message of the liar's changed in different ways.
-    pub fn scripts(&self) -> impl Iterator<Item = Vec<u8>> {
-        let numbers: Vec<u8> = (0_u8..).take(self.heard.len()).collect();
-        let all: Vec<u8> = numbers.iter().flat_map(|number| [0, *number]).collect();
-        let number = numbers.len();
-        let changed = numbers.into_iter().step_by(3).flat_map(move |changed| {
-            [[1, changed, 0, 60, 1, 0], [1, changed, 0, 5, 1, 0]].map(|op| (usize::from(changed), op))
+    /// Scripts for [`play`]: all that was heard, with time passing and a death in the middle; and the same with one message of the
+    /// liar's changed, before it is signed or afterwards.
+    pub fn scripts(&self) -> Vec<Vec<u8>> {
+        let heard: Vec<_> = (0_u8..u8::MAX).zip(&self.heard).collect();
+        let all: Vec<u8> = heard.iter().flat_map(|(number, _)| [0, *number]).collect();
+        let with = |at: usize, deeds: &[u8]| [&all[..2 * at], deeds, &all[2 * at..]].concat();
+        let lies = heard.iter().filter(|(_, (from, ..))| from.get() == N).flat_map(|(number, _)| {
+            [[1, *number, 0, 60, 1], [1, *number, 0, 4, 1], [6, *number, 0, 4, 1]]
+                .map(|lie| with((*number).into(), &lie))
         });
-        let spoilt = {
-            let all = all.clone();
-            move |(at, op): (usize, [u8; 6])| [&all[..2 * at], &op[..5], &all[2 * at..2 * number]].concat()
-        };
-        let late = [&all[..all.len() / 2], &[4, 5, 4, 4], &all[all.len() / 2..]].concat();
-        [all.clone(), late].into_iter().chain(changed.map(spoilt))
+        [all.clone(), with(heard.len() / 2, &[4, 5, 4, 4])].into_iter().chain(lies).collect()
     }
+}
+
+/// The bytes with one of them changed, counted from the end.
+fn changed(bytes: &[u8], at: u16, with: u8) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    if let Some(place) = usize::from(at).checked_rem(bytes.len()) {
+        let place = bytes.len() - 1 - place;
+        bytes[place] ^= with;
+    }
+    bytes
 }
 
 fn message(from: PartyId, slot: Slot, payload: Bytes) -> Input {
@@ -277,14 +323,16 @@ impl Stage<'_> {
         }
     }
 
-    /// One of the liar's messages with a statement in it changed, or a statement of its own, signed.
-    fn lie(&mut self, statement: Statement, at: u16, with: u8) {
-        let mut body = statement.body().to_vec();
-        if let Some(place) = usize::from(at).checked_rem(body.len()) {
-            let place = body.len() - 1 - place;
-            body[place] ^= with;
+    /// The liar's own statements in one of its messages, each changed and signed.
+    fn lie(&mut self, payload: &[u8], at: u16, with: u8) {
+        let mut statements = Vec::new();
+        rewrite(payload, |statement| {
+            statements.push(statement);
+            Vec::new()
+        });
+        for statement in statements.into_iter().filter(|statement| statement.author() == party(N)) {
+            self.say(statement.slot(), changed(statement.body(), at, with));
         }
-        self.say(statement.slot(), body);
     }
 
     fn say(&mut self, place: Place, body: Vec<u8>) {
@@ -293,16 +341,18 @@ impl Stage<'_> {
     }
 }
 
-/// A message of one statement.
-fn item(statement: &Statement) -> Vec<u8> {
-    let mut bytes = vec![1];
-    bytes.extend_from_slice(&statement.author().get().to_be_bytes());
-    bytes.push(statement.slot().kind as u8);
+/// Slot and body of a statement, as certificates begin with them.
+fn said(statement: &Statement) -> Vec<u8> {
+    let mut bytes = vec![statement.slot().kind as u8];
     bytes.extend_from_slice(&statement.slot().number.to_be_bytes());
     bytes.extend_from_slice(&u32::try_from(statement.body().len()).expect("short").to_be_bytes());
     bytes.extend_from_slice(statement.body());
-    bytes.extend_from_slice(statement.signature());
     bytes
+}
+
+/// A message of one statement.
+fn item(statement: &Statement) -> Vec<u8> {
+    [&[1][..], &statement.author().get().to_be_bytes(), &said(statement), statement.signature()].concat()
 }
 
 /// Bytes of a script, one after the other; zeros at its end.
@@ -316,14 +366,15 @@ impl Script<'_> {
     }
 
     fn some(&mut self) -> Vec<u8> {
-        let (taken, rest) = self.0.split_at(usize::from(self.byte()).min(self.0.len()));
+        let len = usize::from(self.byte()).min(self.0.len());
+        let (taken, rest) = self.0.split_at(len);
         self.0 = rest;
         taken.to_vec()
     }
 }
 
-/// Plays a ceremony to party 1: what was recorded, in any order; what the liar makes of its own statements; what it invents; raw
-/// bytes; time; and death.
+/// Plays a ceremony to party 1: what was recorded, in any order; what the liar makes of its own statements and messages; what it
+/// invents; raw bytes; time; and death.
 pub fn play(recording: &Recording, script: &[u8]) {
     let party_1 = recording.join(party(1));
     let mut stage = Stage { recording, party: party_1, journal: Vec::new(), said: BTreeMap::new() };
@@ -333,27 +384,25 @@ pub fn play(recording: &Recording, script: &[u8]) {
         if script.0.is_empty() {
             break;
         }
-        match script.byte() % 6 {
+        match script.byte() % 7 {
             0 => {
                 if let Some((from, slot, payload)) = recording.heard.get(usize::from(script.byte())) {
                     stage.give(message(*from, *slot, payload.clone()));
                 }
             }
-            1 => {
+            way @ (1 | 6) => {
                 let heard = recording.heard.get(usize::from(script.byte())).filter(|(from, ..)| from.get() == N);
                 let (at, with) = (u16::from_be_bytes([script.byte(), script.byte()]), script.byte());
-                let mut statements = Vec::new();
-                if let Some((_, _, payload)) = heard {
-                    rewrite(payload, |statement| {
-                        statements.push(statement);
-                        Vec::new()
-                    });
+                match heard {
+                    Some((_, _, payload)) if way == 1 => stage.lie(payload, at, with),
+                    Some((from, slot, payload)) => {
+                        stage.give(message(*from, *slot, Bytes::from(changed(payload, at, with))));
+                    }
+                    None => {}
                 }
-                let own = statements.into_iter().filter(|statement| statement.author() == party(N));
-                own.collect::<Vec<_>>().into_iter().for_each(|statement| stage.lie(statement, at, with));
             }
             2 => {
-                let kind = KINDS[usize::from(script.byte()) % KINDS.len()];
+                let kind = Kind::ALL[usize::from(script.byte()) % Kind::ALL.len()];
                 let number = u32::from(script.byte());
                 let body = script.some();
                 stage.say(Place::new(kind, number), body);

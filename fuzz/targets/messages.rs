@@ -48,6 +48,19 @@ fuzz_target!(init: plant("messages", seeds()), |input: &[u8]| {
     round_trip::<v1::VerifyShareResponse>(input);
     round_trip::<v1::CombineResponse>(input);
     round_trip::<v1::VerifyResponse>(input);
+    round_trip::<v1::AuditEntry>(input);
+    round_trip::<v1::CeremonyStatus>(input);
+    round_trip::<v1::ChangeKeyStateRequest>(input);
+    round_trip::<v1::ChangeKeyStateResponse>(input);
+    round_trip::<v1::ExplainPolicyRequest>(input);
+    round_trip::<v1::ExplainPolicyResponse>(input);
+    round_trip::<v1::GetPolicyRequest>(input);
+    round_trip::<v1::GetPolicyResponse>(input);
+    round_trip::<v1::HoldCeremonyRequest>(input);
+    round_trip::<v1::ListCeremoniesRequest>(input);
+    round_trip::<v1::ListCeremoniesResponse>(input);
+    round_trip::<v1::ReadAuditRequest>(input);
+    round_trip::<v1::WatchCeremonyRequest>(input);
 });
 
 /// Protocol Buffers have many encodings of one message; what is written is read back as the same message.
@@ -66,8 +79,12 @@ fn seeds() -> Vec<Vec<u8>> {
         kind,
         payload: Bytes::from_static(b"share"),
         channel: 0,
+        stream: 0,
     };
+    let payload = Bytes::from_static(b"order");
+    let custody = peer::Envelope { version: peer::VERSION, stream: 1, payload, ..Default::default() };
     vec![
+        custody.encode_to_vec(),
         message(1, 1).encode_to_vec(),
         message(0, u32::MAX).encode_to_vec(),
         v1::SignRequest { key: "name".into(), message: Bytes::from_static(b"m"), ..Default::default() }.encode_to_vec(),

@@ -2,13 +2,15 @@
 
 #![no_main]
 
+use std::sync::LazyLock;
+
 use libfuzzer_sys::fuzz_target;
 use theta_fuzz::plant;
 use theta_groups::Secret;
 use theta_policy::audit::{AuditRecord, Chain, Checkpoint, LogEntry, from_line, to_line, verify};
 use theta_policy::{
-    Approval, ApprovalTerms, Ask, MemorySlots, Operation, Policy, RequestTerms, SignedRequest, SigningKey, State,
-    UnixTime, Validity,
+    Answer, Approval, ApprovalTerms, Ask, MemorySlots, Operation, Policy, RequestTerms, SignedRequest, SigningKey,
+    State, UnixTime, Validity,
 };
 
 const NOW: UnixTime = UnixTime(1_800_000_000_000);
@@ -49,18 +51,38 @@ fuzz_target!(init: plant("policies", seeds()), |bytes: &[u8]| {
     }
 });
 
-/// Any policy that can be read decides every operation, explains it, and allows nothing without a rule.
+/// Any policy that can be read decides every operation as it explains it, and allows nothing without a rule.
 fn decide(policy: &Policy) {
     let state = State::new(MemorySlots::default());
+    if let Ok(request) = policy.signed_request(&signed_request(), ask(), NOW) {
+        let decision = policy.decide(&request, NOW, &state);
+        assert!(!decision.allowed || decision.rule.is_some(), "allowed without a rule");
+    }
     let Ok(caller) = policy.caller_by_certificate(CERTIFICATE) else { return };
-    for operation in Operation::ALL {
-        let ask = Ask { key: Some("mail"), statement: &[0; 40], slot: Some(0), ..Ask::new("demo", operation) };
+    for (operation, approval) in Operation::ALL.into_iter().zip(&*APPROVALS) {
+        let slot = Some(7);
+        let ask = Ask { operation, label: b"inbox/1", slot, approvals: core::slice::from_ref(approval), ..ask() };
+        let explained = policy.explain(caller.client().as_str(), &ask, NOW);
         let decision = policy.decide(&caller.asks(ask), NOW, &state);
         assert!(!decision.allowed || decision.rule.is_some(), "allowed without a rule");
-        let explained = policy.explain("gateway", &ask, NOW);
-        assert_eq!(explained.operation, operation);
+        assert_eq!(decision.rule, explained.rule);
+        let expected = match explained.answer {
+            Answer::Allow => true,
+            Answer::Deny => false,
+            Answer::Depends => decision.allowed,
+        };
+        assert_eq!(decision.allowed, expected, "{operation}: {}", explained.reason);
     }
 }
+
+/// One approval of each operation.
+static APPROVALS: LazyLock<Vec<Approval>> = LazyLock::new(|| {
+    let approve = |operation| {
+        let terms = ApprovalTerms::of(&Ask { operation, ..ask() }, validity()).expect("names");
+        Approval::sign(terms, &approving_key())
+    };
+    Operation::ALL.into_iter().map(approve).collect()
+});
 
 fn ask() -> Ask<'static> {
     Ask { key: Some("mail"), statement: b"statement", ..Ask::new("demo", Operation::Decapsulate) }
@@ -74,17 +96,27 @@ fn signing_key() -> SigningKey {
     SigningKey::from_seed(Secret::new([7; 32])).expect("a key")
 }
 
+fn approving_key() -> SigningKey {
+    SigningKey::from_seed(Secret::new([8; 32])).expect("a key")
+}
+
 fn signed_request() -> SignedRequest {
     SignedRequest::sign(RequestTerms::of(&ask(), validity(), [9; 16]).expect("names"), &signing_key())
 }
 
 fn policy() -> String {
     let certificate = hex::encode(CERTIFICATE);
-    let key = signing_key().verifying_key();
+    let (key, approving) = (signing_key().verifying_key(), approving_key().verifying_key());
     format!(
         "format = 1\n[[client]]\nname = \"gateway\"\ncertificates = [\"{certificate}\"]\nsigning_keys = [\"{key}\"]\n\
-         [[approver]]\nname = \"x\"\nkey = \"{key}\"\n\
-         [[rule]]\nname = \"r\"\neffect = \"allow\"\nclients = [\"gateway\"]\nkeys = [\"mail*\"]\noperations = [\"*\"]\n"
+         [[approver]]\nname = \"x\"\nkey = \"{approving}\"\n\
+         [[rule]]\nname = \"no\"\neffect = \"deny\"\nclients = [\"*\"]\nkeys = [\"*\"]\noperations = [\"keys.backup\"]\n\
+         until = 2026-12-01T00:00:00Z\n\
+         [[rule]]\nname = \"two\"\neffect = \"allow\"\nclients = [\"*\"]\nkeys = [\"*\"]\noperations = [\"keys.destroy\"]\n\
+         approvals = {{ of = [\"x\"], need = 1 }}\n\
+         [[rule]]\nname = \"r\"\neffect = \"allow\"\nclients = [\"gateway\"]\nkeys = [\"mail*\"]\noperations = [\"*\"]\n\
+         labels = [\"inbox/\"]\nrate = \"100/min\"\nburst = 20\n\
+         [[signing]]\nname = \"s\"\nkeys = [\"mail\"]\nslot = \"claimed\"\norder = \"increasing\"\nfirst = 1\n"
     )
 }
 
@@ -98,7 +130,7 @@ fn log() -> LogEntry {
 
 fn seeds() -> Vec<Vec<u8>> {
     let request = signed_request();
-    let approval = Approval::sign(ApprovalTerms::of(&ask(), validity()).expect("names"), &signing_key());
+    let approval = &APPROVALS[0];
     let spec = include_str!("../../spec/policy.md");
     let example = spec.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap_or_default();
     let entry = log();

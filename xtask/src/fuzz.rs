@@ -71,6 +71,10 @@ pub(crate) fn fuzz(root: &Path, options: &Options) -> Result<(), String> {
 fn run_target(root: &Path, tool: &str, target: &str, seconds: u32) -> Result<Option<String>, String> {
     let mut command = command(tool, "run", target);
     command.args(["--", &format!("-max_total_time={seconds}"), "-print_final_stats=1", "-timeout=10"]);
+    if target == "stores" {
+        // A damaged file can make the database reserve pages of gigabytes, most of which it never touches.
+        command.args(["-malloc_limit_mb=8192", "-rss_limit_mb=4096"]);
+    }
     let output = command.current_dir(root).output().map_err(|error| format!("cargo-fuzz did not start: {error}"))?;
     let told = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
@@ -88,19 +92,22 @@ fn command(tool: &str, verb: &str, target: &str) -> Command {
     command
 }
 
-/// The names of all targets.
+/// The names of all targets, which are the programs of the folder's manifest.
 fn targets(root: &Path) -> Result<Vec<String>, String> {
-    let folder = root.join("fuzz/targets");
-    let entries = fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let mut targets: Vec<_> =
-        entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.strip_suffix(".rs").map(str::to_owned)).collect();
+    let path = root.join("fuzz/Cargo.toml");
+    let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let manifest: toml::Table = text.parse().map_err(|error| format!("{}: {error}", path.display()))?;
+    let programs = manifest.get("bin").and_then(toml::Value::as_array).into_iter().flatten();
+    let mut targets: Vec<_> = programs.filter_map(|program| program.get("name")?.as_str().map(str::to_owned)).collect();
     targets.sort();
     Ok(targets)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Options;
+    use std::{collections::BTreeSet, fs, path::Path};
+
+    use super::{Options, targets};
 
     fn parse(line: &str) -> Result<(u32, Option<String>), String> {
         Options::parse(line.split_whitespace().map(str::to_owned)).map(|options| (options.seconds, options.target))
@@ -113,5 +120,22 @@ mod tests {
         for wrong in ["--seconds", "--seconds 0", "--seconds x", "--fast", "shares results"] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
+    }
+
+    /// The names of the source files in a folder and those below it.
+    fn sources(folder: &Path) -> BTreeSet<String> {
+        let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        paths
+            .flat_map(|path| {
+                let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+                if path.is_dir() { sources(&path) } else { BTreeSet::from([name]) }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn every_source_is_a_target() {
+        let root = crate::root();
+        assert_eq!(BTreeSet::from_iter(targets(&root).unwrap()), sources(&root.join("fuzz/targets")));
     }
 }

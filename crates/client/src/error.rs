@@ -216,7 +216,11 @@ impl Problem {
         matches!(
             self,
             Self::Refused {
-                code: Code::InvalidArgument | Code::NotFound | Code::OutOfRange | Code::FailedPrecondition,
+                code: Code::InvalidArgument
+                    | Code::NotFound
+                    | Code::AlreadyExists
+                    | Code::OutOfRange
+                    | Code::FailedPrecondition,
                 ..
             }
         )

@@ -20,5 +20,7 @@ fuzz_target!(init: plant("ceremonies", seeds()), |bytes: &[u8]| {
 
 fn seeds() -> Vec<Vec<u8>> {
     let numbered = (0_u8..).zip(RECORDINGS.iter());
-    numbered.flat_map(|(number, recording)| recording.scripts().map(move |script| [&[number], &*script].concat())).collect()
+    let scripts =
+        numbered.flat_map(|(number, recording)| recording.scripts().into_iter().map(move |script| (number, script)));
+    scripts.map(|(number, script)| [&[number], &*script].concat()).collect()
 }

@@ -2,7 +2,10 @@
 
 #![no_main]
 
-use std::sync::LazyLock;
+use std::backtrace::Backtrace;
+use std::panic::{self, AssertUnwindSafe, Location};
+use std::process;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use libfuzzer_sys::fuzz_target;
 use theta_fuzz::{plant, rng};
@@ -11,33 +14,83 @@ use theta_store::{
     BurnId, Epoch, Name, Options, Purpose, RestoreFloors, SealingKey, Store, check_backup, disk::SimulatedDisk,
 };
 
-/// A store's file and its backup.
-static WRITTEN: LazyLock<(Vec<u8>, Vec<u8>)> = LazyLock::new(write);
+/// What is burnt before anything is damaged.
+const ID: BurnId = BurnId { day: 1, id: [3; 32] };
+/// So many bytes are used or empty together.
+const BLOCK: usize = 64;
 
-fuzz_target!(init: plant("stores", seeds()), |bytes: &[u8]| {
+/// A file, and where it is not empty.
+struct Written {
+    bytes: Vec<u8>,
+    used: Vec<usize>,
+}
+
+/// A store's file and its backup.
+static WRITTEN: LazyLock<(Written, Written)> = LazyLock::new(write);
+
+/// The last panic of the database, and where it was.
+static PANIC: Mutex<Option<(String, Backtrace)>> = Mutex::new(None);
+
+fuzz_target!(init: start(), |bytes: &[u8]| {
     let Some((first, rest)) = bytes.split_first() else { return };
     let (file, backup) = &*WRITTEN;
-    match first % 4 {
+    let read = || match first % 4 {
         0 => restore(rest),
-        1 => restore(&damaged(backup, rest)),
+        1 => restore(&backup.damaged(rest)),
         2 => open(rest.to_vec()),
-        _ => open(damaged(file, rest)),
+        _ => open(file.damaged(rest)),
+    };
+    if panic::catch_unwind(AssertUnwindSafe(read)).is_err() {
+        if let Some((panic, place)) = &*PANIC.lock().unwrap_or_else(PoisonError::into_inner) {
+            eprintln!("nobody caught this: {panic}\n{place}");
+        }
+        process::abort();
     }
 });
 
-/// Bytes with others here and there: three say where, one what to change, over and over.
-fn damaged(bytes: &[u8], script: &[u8]) -> Vec<u8> {
-    let mut bytes = bytes.to_vec();
-    for change in script.as_chunks::<4>().0 {
-        let [a, b, c, with] = *change;
-        let at = usize::try_from(u32::from_be_bytes([0, a, b, c])).expect("few");
-        if with == 0 {
-            bytes.truncate(at);
-        } else if let Some(byte) = bytes.get_mut(at) {
-            *byte ^= with;
+/// Lets the database panic, which trusts the file's own bookkeeping: the store has to catch that. The hook that is there aborts
+/// at every panic, and remains for all others.
+fn start() {
+    let abort = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        if panic.location().map(Location::file).is_some_and(|file| file.contains("/redb-")) {
+            let told = (panic.to_string(), Backtrace::force_capture());
+            *PANIC.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
+        } else {
+            abort(panic);
         }
+    }));
+    plant("stores", seeds());
+}
+
+/// Asked for by the leak detector. Where the database panics as it is closed, what was about to be returned is leaked: that is
+/// no finding.
+#[unsafe(no_mangle)]
+extern "C" fn __lsan_is_turned_off() -> core::ffi::c_int {
+    1
+}
+
+impl Written {
+    fn new(bytes: Vec<u8>) -> Self {
+        let blocks = bytes.chunks(BLOCK).enumerate().filter(|(_, block)| block.iter().any(|byte| *byte != 0));
+        Self { used: blocks.map(|(number, _)| number * BLOCK).collect(), bytes }
     }
-    bytes
+
+    /// The bytes with others here and there, where they are not empty: three say where, one what to change, over and over.
+    fn damaged(&self, script: &[u8]) -> Vec<u8> {
+        let mut bytes = self.bytes.clone();
+        for change in script.as_chunks::<4>().0 {
+            let [a, b, c, with] = *change;
+            let place = usize::try_from(u32::from_be_bytes([0, a, b, c])).expect("few");
+            let at = self.used[place / BLOCK % self.used.len()] + place % BLOCK;
+            if with == 0 {
+                bytes.truncate(at);
+            } else if let Some(byte) = bytes.get_mut(at) {
+                *byte ^= with;
+            }
+        }
+        bytes
+    }
 }
 
 fn key() -> SealingKey {
@@ -52,22 +105,30 @@ fn name() -> Name {
     "mail".parse().expect("a name")
 }
 
-fn write() -> (Vec<u8>, Vec<u8>) {
+fn write() -> (Written, Written) {
     let disk = SimulatedDisk::default();
     let store = Store::create_on(disk.backend(), &key(), seeded()).expect("an empty disk");
-    let epoch = Epoch { number: 0, k: 2, n: 3, holders: vec![1, 2, 3], public: vec![1; 64], certificate: Vec::new(), created: 1 };
+    let epoch = Epoch {
+        number: 0,
+        k: 2,
+        n: 3,
+        holders: vec![1, 2, 3],
+        public: vec![1; 64],
+        certificate: Vec::new(),
+        created: 1,
+    };
     let share = Secret::new(vec![2; 32]);
     let filled: Result<_, theta_store::KeyError> = store.write(|tx| {
         tx.create_key(&name(), Purpose::Sign, None)?;
-        tx.import_version(&name(), "suite", epoch, share).map(drop)
+        tx.import_version(&name(), "suite", epoch, Some(share)).map(drop)
     });
     filled.expect("room");
-    store.burn(BurnId { day: 1, id: [3; 32] }).expect("fresh");
+    store.burn(ID).expect("fresh");
     store.append_audit(vec![4; 100]).expect("room");
     let mut backup = Vec::new();
     store.backup(&mut backup, &key()).expect("room");
     drop(store);
-    (disk.content(), backup)
+    (Written::new(disk.content()), Written::new(backup))
 }
 
 /// What a store that opens may tell: nothing that was not written into it.
@@ -82,6 +143,7 @@ fn is_what_was_written(store: &Store) {
         assert_eq!(record.body, [4; 100]);
     }
     let _ = store.check_audit();
+    assert!(store.burn(ID).is_err(), "burnt twice");
 }
 
 fn open(content: Vec<u8>) {
@@ -98,16 +160,21 @@ fn restore(backup: &[u8]) {
     let restored = Store::restore_on(backup, &key(), disk.backend(), &key(), &floors, seeded());
     assert_eq!(checked.is_ok(), restored.is_ok());
     if let (Ok(report), Ok(store)) = (checked, restored) {
-        assert_eq!(backup, WRITTEN.1, "a backup of nobody's");
+        assert_eq!(backup, WRITTEN.1.bytes, "a backup of nobody's");
         assert!(report.unfit.is_empty());
         is_what_was_written(&store);
     }
 }
 
+/// Both whole, and damaged at places all over.
 fn seeds() -> Vec<Vec<u8>> {
-    let (_, backup) = &*WRITTEN;
-    let whole = [&[0], &**backup].concat();
-    let places = [[0, 0, 0, 1], [0, 0, 40, 1], [0, 1, 0, 0], [0, 16, 0, 1], [1, 0, 5, 128], [2, 0, 0, 0]];
-    let damage = places.iter().flat_map(|place| [[&[1], &place[..]].concat(), [&[3], &place[..]].concat()]);
-    [whole, vec![1], vec![3]].into_iter().chain(damage).collect()
+    let (file, backup) = &*WRITTEN;
+    let damage = |way: u8, written: &Written| -> Vec<Vec<u8>> {
+        let places =
+            (0..written.used.len()).step_by(written.used.len().div_ceil(50)).map(|block| block * BLOCK + block % BLOCK);
+        let at = |place: usize| u32::try_from(place).expect("short").to_be_bytes();
+        places.flat_map(|place| [1, 128, 0].map(|with| [&[way], &at(place)[1..], &[with]].concat())).collect()
+    };
+    let whole = [[&[0], &*backup.bytes].concat(), vec![1], vec![3]];
+    whole.into_iter().chain(damage(1, backup)).chain(damage(3, file)).collect()
 }

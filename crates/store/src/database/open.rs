@@ -113,8 +113,8 @@ impl Store {
     /// Opens a store.
     ///
     /// # Errors
-    /// [`StoreError`]: there is none, others may use it, another process has it open, the sealing key is not its own, or it
-    /// is of another release.
+    /// [`StoreError`]: there is none, others may use it, another process has it open, the sealing key is not its own, it is
+    /// of another release, or it is damaged.
     pub fn open(path: &Path, key: &SealingKey) -> Result<Self, StoreError> {
         let file = files::open(path)?;
         let backend = FileBackend::new(file).map_err(StoreError::database)?;
@@ -156,7 +156,7 @@ impl Store {
         Ok(Self { database, sealer, chance, place, id, opening, sequence, group: GroupCommit::default() })
     }
 
-    /// Opens the store on any storage.
+    /// Opens the store on any storage. All of it is read and compared with its checksums.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -172,7 +172,16 @@ impl Store {
         if backend.len().map_err(|error| StoreError::io(place.as_str(), error))? == 0 {
             return Err(StoreError::Unfinished(place));
         }
-        let database = database(backend, &place)?;
+        let mut database = database(backend, &place)?;
+        // A file that was closed well is trusted, and its checksums are not looked at. A page that rotted since then could hide
+        // a burnt id, or make the database panic later on.
+        match database.check_integrity() {
+            Ok(true) => {}
+            Ok(false) | Err(DatabaseError::Storage(StorageError::Corrupted(_))) => {
+                return Err(StoreError::Damaged(place));
+            }
+            Err(error) => return Err(StoreError::database(error)),
+        }
         let head = read_head(&database, &place)?;
         let store_key = head.wrapped.unwrap(key, Table::Head.name(), &head.id.0, &place)?;
         let sealer = Sealer::new(store_key);

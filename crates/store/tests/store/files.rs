@@ -9,7 +9,7 @@ use std::{
 use theta_groups::Secret;
 use theta_store::{Argon2Cost, Options, Purpose, SealingKey, Store, StoreError, disk::SimulatedDisk};
 
-use crate::{burn_id, epoch, key, name, secret};
+use crate::{burn_id, create, epoch, key, name, secret};
 
 fn folder() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
@@ -204,4 +204,29 @@ fn a_store_of_a_later_release_is_refused_not_misread() {
         error.to_string(),
         "x.store: format 9 is not known to this build, which reads format 2: use the release that wrote it"
     );
+}
+
+#[test]
+fn a_file_that_rotted_is_refused_or_whole() {
+    let disk = SimulatedDisk::default();
+    let store = create(&disk);
+    store.write(|tx| tx.create_key(&name("k"), Purpose::Sign, None)).unwrap();
+    let burnt = store.burn_all((0..50).map(|id| burn_id(5, id)).collect()).unwrap();
+    assert!(burnt.iter().all(Result::is_ok));
+    drop(store);
+    let content = disk.content();
+    let written: Vec<_> = (0..content.len()).filter(|place| content[*place] != 0).collect();
+    let mut refused = 0;
+    for place in written.iter().step_by(written.len() / 200) {
+        let mut rotted = content.clone();
+        rotted[*place] ^= 0x10;
+        let disk = SimulatedDisk::with_content(rotted);
+        let Ok(store) = Store::open_on(disk.backend(), &key(), Options::default()) else {
+            refused += 1;
+            continue;
+        };
+        assert_eq!(store.keys().unwrap().len(), 1, "byte {place}");
+        assert!((0..50).all(|id| store.burn(burn_id(5, id)).is_err()), "byte {place}");
+    }
+    assert!(refused > 10, "{refused}");
 }

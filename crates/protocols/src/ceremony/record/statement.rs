@@ -44,7 +44,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 14] = [
+    /// Every kind, by rising number.
+    pub const ALL: [Self; 14] = [
         Self::Dealing,
         Self::Complaint,
         Self::LateComplaint,
