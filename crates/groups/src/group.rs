@@ -51,6 +51,16 @@ pub trait Scalar:
 {
     /// A fixed-size byte array, little- or big-endian as the curve's standard has it.
     type Encoding: AsRef<[u8]> + Copy + Send + Sync + Zeroize;
+    /// The form in which long sums are cheapest: the scalar itself, unless its crate takes long to add. Constant-time as well.
+    type Addend: Copy
+        + AddAssign
+        + Sub<Output = Self::Addend>
+        + From<Self>
+        + Into<Self>
+        + Zeroize
+        + Send
+        + Sync
+        + 'static;
     /// Length of the canonical encoding in bytes.
     const ENCODED_LEN: usize;
     /// The neutral element of addition.

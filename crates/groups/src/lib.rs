@@ -6,6 +6,7 @@
 //! A group is implemented by wrapping the best-kept crate for its curve; nothing above this crate names such a crate,
 //! so that choice stays reversible (see `docs/adr/`).
 
+mod addend;
 pub mod bls12_381;
 pub mod bn254;
 mod comb;
@@ -23,6 +24,7 @@ mod secret;
 mod transcript;
 mod weierstrass;
 
+pub use addend::RistrettoAddend;
 pub use ed448::{Ed448, Ed448Element, Ed448Scalar};
 pub use ed25519::{Ed25519, Ed25519Element, Ed25519Scalar};
 pub use fixed_base::FixedBase;

@@ -1,5 +1,6 @@
 //! ristretto255 (RFC 9496): the prime-order group behind Ed25519, without its cofactor.
 
+use crate::addend::RistrettoAddend;
 use crate::expand::expand_message_xmd;
 use crate::{DecodeError, Group, Scalar, Table, bit_length, hex_debug};
 use core::fmt;
@@ -116,6 +117,7 @@ impl Sum for RistrettoScalar {
 
 impl Scalar for RistrettoScalar {
     type Encoding = [u8; 32];
+    type Addend = RistrettoAddend;
     const ENCODED_LEN: usize = 32;
     const ZERO: Self = Self(DalekScalar::ZERO);
     const ONE: Self = Self(DalekScalar::ONE);

@@ -10,12 +10,12 @@ use theta_groups::{Scalar, Secret};
 /// `differences[t - j]` is the j-th difference, so the value is the last entry. Walking one step takes t additions and no
 /// multiplication, a tenth of the time of Horner's rule at every point.
 struct Walk<S: Scalar> {
-    differences: Secret<Vec<S>>,
+    differences: Secret<Vec<S::Addend>>,
 }
 
 impl<S: Scalar> Walk<S> {
     /// The polynomial of degree at most t with these values at 0 to t, standing at t.
-    fn at_last(values: Secret<Vec<S>>) -> Self {
+    fn at_last(values: Secret<Vec<S::Addend>>) -> Self {
         let mut differences = values;
         let entries = differences.expose_mut();
         for order in 1..entries.len() {
@@ -31,12 +31,12 @@ impl<S: Scalar> Walk<S> {
 
     /// Steps to the next integer and returns the value there.
     fn step(&mut self) -> Secret<S> {
-        let mut sum = Secret::new(S::ZERO);
+        let mut sum = Secret::new(S::Addend::from(S::ZERO));
         for difference in self.differences.expose_mut() {
             *difference += *sum.expose();
             *sum.expose_mut() = *difference;
         }
-        sum
+        Secret::new((*sum.expose()).into())
     }
 }
 
@@ -52,14 +52,14 @@ pub fn split<S: Scalar>(
 ) -> Vec<Secret<S>> {
     // Sized beforehand: a vector that grows leaves copies of its old contents behind.
     let mut values = Secret::new(Vec::with_capacity(usize::from(threshold.k())));
-    values.expose_mut().push(*secret.expose());
+    values.expose_mut().push(S::Addend::from(*secret.expose()));
     let mut shares = Vec::with_capacity(usize::from(threshold.n()));
     for _ in 0..threshold.t() {
         let share = Secret::new(S::random(rng));
-        values.expose_mut().push(*share.expose());
+        values.expose_mut().push((*share.expose()).into());
         shares.push(share);
     }
-    let mut walk = Walk::at_last(values);
+    let mut walk = Walk::<S>::at_last(values);
     shares.extend((threshold.t()..threshold.n()).map(|_| walk.step()));
     shares
 }

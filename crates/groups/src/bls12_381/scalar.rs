@@ -92,6 +92,7 @@ impl Sum for BlsScalar {
 
 impl Scalar for BlsScalar {
     type Encoding = [u8; 32];
+    type Addend = Self;
     const ENCODED_LEN: usize = 32;
     const ZERO: Self = Self(blst_fr { l: [0; 4] });
     // 2^256 modulo the order: one in Montgomery form.

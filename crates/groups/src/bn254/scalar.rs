@@ -101,6 +101,7 @@ impl Sum for Bn254Scalar {
 
 impl Scalar for Bn254Scalar {
     type Encoding = [u8; 32];
+    type Addend = Self;
     const ENCODED_LEN: usize = 32;
     const ZERO: Self = Self(Fr::zero());
     const ONE: Self = Self(Fr::one());

@@ -85,6 +85,7 @@ impl Sum for Ed448Scalar {
 
 impl Scalar for Ed448Scalar {
     type Encoding = [u8; 57];
+    type Addend = Self;
     const ENCODED_LEN: usize = 57;
     const ZERO: Self = Self(CrrlScalar::ZERO);
     const ONE: Self = Self(CrrlScalar::ONE);

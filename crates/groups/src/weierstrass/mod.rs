@@ -207,6 +207,7 @@ macro_rules! group {
 
         impl Scalar for $scalar {
             type Encoding = [u8; 32];
+            type Addend = Self;
             const ENCODED_LEN: usize = 32;
             const ZERO: Self = Self(CrrlScalar::ZERO);
             const ONE: Self = Self(CrrlScalar::ONE);
