@@ -41,7 +41,7 @@ pub(crate) trait Run: Send {
     /// How far it is, and of how much.
     fn contributions(&self) -> (usize, usize);
     /// What one who comes late needs to end alike: public messages, of which nothing follows without that one's identity.
-    fn epilogue(&mut self, rng: &mut dyn CryptoRng) -> Vec<Bytes>;
+    fn epilogue(&self, rng: &mut dyn CryptoRng) -> Vec<Bytes>;
 }
 
 /// The constructors of a suite's public key and share.
@@ -87,7 +87,7 @@ struct Runner<S: CurveScheme> {
     any: Constructors<S>,
     plan: Arc<CeremonyPlan<S::KeyGroup>>,
     keys: Arc<CeremonyKeys>,
-    /// Another party, in whose name this one's own machine can be asked.
+    /// Another party, in whose name a newcomer can be told what this one knows.
     other: Option<PartyId>,
 }
 
@@ -107,8 +107,9 @@ impl<S: CurveScheme> Runner<S> {
         Ending::Recovered { share: outcome.share.map(|share| (self.any.1)(Arc::new(share))) }
     }
 
-    /// All that a party that knows nothing needs to end as this one did: it is tried with one.
-    fn what_newcomers_need(&mut self, rng: &mut dyn CryptoRng) -> Option<Vec<Bytes>> {
+    /// All that a party that knows nothing needs to end as this one did: it is tried with one. Nobody else has a say in it: a
+    /// peer that was ignored, or has asked too often, leaves nothing out.
+    fn what_newcomers_need(&self, rng: &mut dyn CryptoRng) -> Option<Vec<Bytes>> {
         let recovery = matches!(self.inner, Inner::Recovery(_));
         let mut newcomer = Inner::<S>::new(&self.plan, &self.keys, None, Memory::Lost, recovery).ok()?;
         let other = self.other?;
@@ -116,10 +117,7 @@ impl<S: CurveScheme> Runner<S> {
         let mut parts = each!(&mut newcomer, machine => payloads(machine.handle(Input::Start, rng), true));
         for _ in 0..MOST_QUESTIONS {
             let question = each!(&mut newcomer, machine => payloads(machine.handle(Input::Tick, rng), false)).pop()?;
-            let question =
-                Input::Message { from: other, slot: SUMMARY, channel: Channel::Broadcast, payload: question };
-            let answers = each!(&mut self.inner, machine => payloads(machine.handle(question, rng), true));
-            for payload in answers {
+            for payload in each!(&self.inner, machine => machine.answer(&question)) {
                 let input =
                     Input::Message { from: other, slot: ITEMS, channel: Channel::Broadcast, payload: payload.clone() };
                 each!(&mut newcomer, machine => drop(machine.handle(input, rng)));
@@ -182,7 +180,7 @@ impl<S: CurveScheme> Run for Runner<S> {
         each!(&self.inner, machine => machine.contributions())
     }
 
-    fn epilogue(&mut self, rng: &mut dyn CryptoRng) -> Vec<Bytes> {
+    fn epilogue(&self, rng: &mut dyn CryptoRng) -> Vec<Bytes> {
         let parts = self.what_newcomers_need(rng).unwrap_or_default();
         if matches!(self.inner, Inner::Key(_)) {
             return parts;

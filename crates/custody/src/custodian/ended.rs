@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 use theta_rounds::PartyId;
 use theta_schemes::keys::KeyName;
 
-use super::message::Id;
+use super::message::{Id, Part};
 use crate::request::CeremonyReport;
 
 /// Reports of one key's version that are kept.
 pub(super) const MOST_ENDED: usize = 16;
-/// Ticks between two answers to the same peer.
+/// Ticks between two answers to the same peer: to the first of them, and to the others.
 const TICKS: u64 = 4;
-/// Answers to one peer.
-const MOST_ANSWERS: u8 = 16;
+const LATER_TICKS: u64 = 240;
+/// Answers to one peer that are soon repeated.
+const SOON: u8 = 16;
 
 /// What is left of a ceremony.
 pub(super) struct Ended {
@@ -24,7 +25,7 @@ pub(super) struct Ended {
     pub(super) started: u64,
     /// Whether the store still has what newcomers need.
     pub(super) epilogue: bool,
-    answered: BTreeMap<PartyId, (u8, u64)>,
+    answered: BTreeMap<(PartyId, Part), (u8, u64)>,
 }
 
 impl Ended {
@@ -37,14 +38,14 @@ impl Ended {
         self.report.key == *key && version.is_none_or(|version| version == self.report.version)
     }
 
-    /// Whether a peer that asks is to be answered now: seldom and not for ever.
-    pub(super) fn may_answer(&mut self, peer: PartyId, now: u64) -> bool {
-        let (count, last) = self.answered.entry(peer).or_insert((0, 0));
-        let due = *count == 0 || now >= last.saturating_add(TICKS);
-        if !due || *count >= MOST_ANSWERS {
-            return false;
+    /// Whether a peer that asks is to be answered now: seldom, and as long as it asks.
+    pub(super) fn may_answer(&mut self, peer: PartyId, part: Part, now: u64) -> bool {
+        let (count, last) = self.answered.entry((peer, part)).or_insert((0, 0));
+        let ticks = if *count < SOON { TICKS } else { LATER_TICKS };
+        let due = *count == 0 || now >= last.saturating_add(ticks);
+        if due {
+            (*count, *last) = (count.saturating_add(1), now);
         }
-        (*count, *last) = (*count + 1, now);
-        true
+        due
     }
 }

@@ -80,9 +80,12 @@ impl Gossip {
 }
 
 impl Custodian {
-    /// Whether this node can have said something in a ceremony that it does not remember.
+    /// Whether this node can have said something in a ceremony that it does not remember. Fewer than k peers are not believed:
+    /// they could keep whoever they like from voting, and so the others from a quorum. If they are right, the machine sees it
+    /// from this node's own statements.
     pub(super) fn memory_of(&self, id: &Id) -> Memory {
-        let forgetful = self.gossip.restored || self.witnesses.is_contradicted();
+        let contradicted = self.witnesses.contradicting() >= usize::from(self.group.k);
+        let forgetful = self.gossip.restored || contradicted;
         if forgetful && self.gossip.tellers(id, false).next().is_some() { Memory::Lost } else { Memory::Kept }
     }
 
@@ -110,24 +113,11 @@ impl Custodian {
             return Ok(());
         }
         if self.ended.contains_key(&id) {
-            return if part == Part::Summary { self.answer(from, &id, work) } else { Ok(()) };
+            return self.help(from, &id, part, payload, work);
         }
         self.gossip.note(from, id, false, self.ticks);
         self.early.keep(from, (id, part, payload), self.ticks);
         self.inquire(&id, work);
-        Ok(())
-    }
-
-    /// Tells one who is late how a ceremony ended.
-    fn answer(&mut self, to: PartyId, id: &Id, work: &mut Work) -> Result<(), CustodyError> {
-        let Some(ended) = self.ended.get_mut(id) else { return Ok(()) };
-        if !ended.epilogue || !ended.may_answer(to, self.ticks) {
-            return Ok(());
-        }
-        for part in self.store.ceremony_inputs(id)? {
-            let payload = Bytes::copy_from_slice(part.expose());
-            work.send(To::One(to), &Message::Ceremony { id: *id, part: Part::Items, payload });
-        }
         Ok(())
     }
 

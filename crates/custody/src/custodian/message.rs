@@ -15,7 +15,7 @@ const FORMAT: u8 = 1;
 pub(super) const MOST_TOLD: usize = 64;
 
 /// Which of a ceremony's two kinds of messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Part {
     Items,
     Summary,

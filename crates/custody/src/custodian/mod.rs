@@ -4,6 +4,7 @@ mod ceremonies;
 mod early;
 mod ended;
 mod gossip;
+mod helping;
 mod message;
 mod open;
 mod running;

@@ -107,7 +107,8 @@ pub(super) fn encode_subject(memory: Memory, subject: &Subject) -> Vec<u8> {
     bytes
 }
 
-fn decode_subject(bytes: &[u8]) -> Result<(Memory, Subject), Malformed> {
+/// The parts of [`encode_subject`].
+pub(super) fn decode_subject(bytes: &[u8]) -> Result<(Memory, Subject), Malformed> {
     let (memory, subject) = match bytes.split_first() {
         Some((0, subject)) => (Memory::Kept, subject),
         Some((1, subject)) => (Memory::Lost, subject),

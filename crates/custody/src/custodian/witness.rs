@@ -75,9 +75,9 @@ impl Witnesses {
         self.contradict.is_empty() && self.agree.len() >= peers
     }
 
-    /// Whether a peer remembers more of this store than it knows.
-    pub(super) fn is_contradicted(&self) -> bool {
-        !self.contradict.is_empty()
+    /// How many peers remember more of this store than it knows, or say so.
+    pub(super) fn contradicting(&self) -> usize {
+        self.contradict.len()
     }
 
     /// Disregards the peers that contradict.

@@ -14,7 +14,7 @@ use crate::net::{Liar, Net, keys_of, name, party, roster};
 use crate::use_keys::check_signature;
 
 /// The plan that a request for a new key comes to, put together by hand from what `spec/ceremonies.md` says of it.
-fn plan(net: &mut Net, holders: &[u16]) -> (CeremonyPlan<G1>, theta_custody::CeremonyRequest) {
+pub(crate) fn plan(net: &mut Net, holders: &[u16]) -> (CeremonyPlan<G1>, theta_custody::CeremonyRequest) {
     let change = KeyChange::Create { key: name("zone"), suite: Suite::Bls04MinPk, k: 2, holders: holders.to_vec() };
     let request = net.request(change);
     let nonce = Transcript::new("theta/custody/ceremony/v1")
@@ -36,10 +36,10 @@ fn plan(net: &mut Net, holders: &[u16]) -> (CeremonyPlan<G1>, theta_custody::Cer
 }
 
 /// Format, tag of items, id; then the items.
-const HEAD: usize = 2 + 32;
+pub(crate) const HEAD: usize = 2 + 32;
 
 /// Exchanges its own statements of a kind for others.
-fn liar(id: CeremonyId, node: u16, kind: Kind, forge: impl Fn(u16, Vec<u8>) -> Vec<u8> + 'static) -> Liar {
+pub(crate) fn liar(id: CeremonyId, node: u16, kind: Kind, forge: impl Fn(u16, Vec<u8>) -> Vec<u8> + 'static) -> Liar {
     Box::new(move |to, bytes: Bytes| {
         if bytes[1] != 1 || bytes[2..HEAD] != *id.as_bytes() {
             return vec![bytes];

@@ -16,4 +16,5 @@ mod offline;
 mod refusals;
 mod states;
 mod stores;
+mod stragglers;
 mod use_keys;

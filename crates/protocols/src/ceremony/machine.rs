@@ -81,6 +81,8 @@ pub(super) trait Logic: Send + 'static {
     fn take_certificate(&mut self, certificate: QuorumCertificate) -> bool;
     /// Takes the value behind a digest; says whether it was wanted.
     fn take_value(&mut self, value: &[u8]) -> bool;
+    /// This party has said what it does not remember: it must not say anything more that it could contradict.
+    fn lose_memory(&mut self);
     /// Logical time passes.
     fn tick(&mut self);
     /// Does what can be done. Asked again as long as it says something new.
@@ -135,6 +137,13 @@ macro_rules! face {
             #[must_use]
             pub fn silent(&self) -> Vec<::theta_rounds::PartyId> {
                 self.0.silent()
+            }
+
+            /// What the author of a summary lacks, whoever that is and however often it has asked; nothing for bytes that
+            /// are no summary.
+            #[must_use]
+            pub fn answer(&self, summary: &[u8]) -> Vec<::bytes::Bytes> {
+                self.0.answer(summary)
             }
         }
 
@@ -212,7 +221,12 @@ impl<L: Logic> Ceremony<L> {
             self.revision += u64::from(self.logic.note(author, slot));
             return;
         }
-        match self.board.post(statement) {
+        let posted = self.board.post(statement);
+        if author == self.keys.party() && !matches!(posted, Posted::Known) {
+            // Nobody else can have signed it, and all that was said since the last start is on the board.
+            self.logic.lose_memory();
+        }
+        match posted {
             Posted::Known => {}
             Posted::New => {
                 self.revision += 1;
@@ -239,7 +253,7 @@ impl<L: Logic> Ceremony<L> {
 
     fn receive(&mut self, from: PartyId, slot: Envelope, channel: Channel, payload: &[u8], out: &mut Effects<L>) {
         let stranger = from == self.keys.party() || self.plan.member(from).is_none();
-        // Whoever is ignored may still ask: what late ones need is asked for in anybody's name.
+        // Whoever is ignored may still ask.
         if stranger || (self.ignored.contains(&from) && slot != SUMMARY) {
             return;
         }
@@ -274,14 +288,22 @@ impl<L: Logic> Ceremony<L> {
         let replies = self.replies.entry(to).or_insert(REPLIES);
         let Some(rest) = replies.checked_sub(1) else { return };
         *replies = rest;
+        send(Recipient::Party(to), &self.lacking(summary), out);
+    }
+
+    pub(super) fn answer(&self, summary: &[u8]) -> Vec<Bytes> {
+        let items = Summary::decode(summary).map(|summary| self.lacking(&summary)).unwrap_or_default();
+        messages(&items)
+    }
+
+    fn lacking(&self, summary: &Summary) -> Vec<Item> {
         let [decision, activation] = self.logic.certificates();
         let decision = decision.filter(|_| !summary.decided);
         let activation = activation.filter(|_| !summary.activated);
         let certificates = decision.into_iter().chain(activation).cloned().map(Item::Certificate);
         let wanted = summary.wants.iter().filter_map(|digest| self.logic.supply(digest));
         let missing = self.board.missing(summary).cloned().map(Item::Statement);
-        let items: Vec<Item> = certificates.chain(wanted).chain(missing).collect();
-        send(Recipient::Party(to), &items, out);
+        certificates.chain(wanted).chain(missing).collect()
     }
 
     fn tick(&mut self, out: &mut Effects<L>) {
@@ -310,6 +332,8 @@ impl<L: Logic> Ceremony<L> {
             if said.is_empty() {
                 break;
             }
+            // Whatever made this party say something is replayed to it, so that it never meets its own words as news.
+            self.revision += 1;
             send(Recipient::All, &said, out);
         }
         if !self.finished
@@ -340,20 +364,26 @@ fn effect<O>(to: Recipient, slot: Envelope, payload: Vec<u8>) -> Effect<O> {
     Effect::Send { to, slot, channel: Channel::Broadcast, payload: Bytes::from(payload) }
 }
 
-/// Sends items, few enough in each message.
 fn send<O>(to: Recipient, items: &[Item], out: &mut Vec<Effect<O>>) {
-    let mut payload = Vec::new();
+    let sent = messages(items).into_iter();
+    out.extend(sent.map(|payload| Effect::Send { to, slot: ITEMS, channel: Channel::Broadcast, payload }));
+}
+
+/// Items in messages, few enough in each.
+fn messages(items: &[Item]) -> Vec<Bytes> {
+    let (mut messages, mut payload) = (Vec::new(), Vec::new());
     for item in items {
         let len = payload.len();
         item.encode_into(&mut payload);
         if payload.len() > MESSAGE_BYTES && len > 0 {
             let rest = payload.split_off(len);
-            out.push(effect(to, ITEMS, core::mem::replace(&mut payload, rest)));
+            messages.push(Bytes::from(core::mem::replace(&mut payload, rest)));
         }
     }
     if !payload.is_empty() {
-        out.push(effect(to, ITEMS, payload));
+        messages.push(Bytes::from(payload));
     }
+    messages
 }
 
 impl<L: Logic> Machine for Ceremony<L> {

@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use theta_groups::Ristretto255;
-use theta_protocols::ceremony::{Conclusion, JoinError, KeyCeremony, KeyOutcome, Memory, public_digest};
-use theta_rounds::{Input, PartyId};
+use theta_protocols::ceremony::{
+    Conclusion, ITEMS, JoinError, KeyCeremony, KeyOutcome, Kind, Memory, Slot, public_digest, rewrite,
+};
+use theta_rounds::{Channel, Input, PartyId};
 use theta_schemes::coins::cks05::Cks05;
 
 use crate::net::{Net, Subject, die_at_every_step, die_at_random, replay};
@@ -101,6 +104,41 @@ fn who_forgot_everything_is_told() {
     net.forget(party(1), Memory::Lost);
     net.step(party(1), Input::Start);
     net.finish();
+}
+
+/// The votes of a party that are on their way.
+fn votes(net: &Net<Setting<Coin>>, author: PartyId) -> BTreeMap<Slot, Bytes> {
+    let mut votes = BTreeMap::new();
+    for (.., payload) in net.packets.iter().filter(|(_, _, slot, _)| *slot == ITEMS) {
+        rewrite(payload, |statement| {
+            if statement.author() == author && matches!(statement.slot().kind, Kind::Prevote | Kind::Precommit) {
+                votes.insert(statement.slot(), payload.clone());
+            }
+            Vec::new()
+        });
+    }
+    votes
+}
+
+/// Its store went back, and nobody says so but its own signature: it votes no more, since it could contradict itself.
+#[test]
+fn who_is_shown_its_own_forgotten_vote_votes_no_more() {
+    for seed in 400..410 {
+        let mut net = generate(2, 4, seed);
+        while votes(&net, party(1)).is_empty() {
+            assert!(net.turn());
+        }
+        let (slot, payload) = votes(&net, party(1)).pop_first().unwrap();
+        net.forget(party(1), Memory::Kept);
+        net.packets.retain(|(from, ..)| *from != party(1));
+        net.step(party(1), Input::Start);
+        let shown = Input::Message { from: party(2), slot: ITEMS, channel: Channel::Broadcast, payload };
+        net.step(party(1), shown);
+        while net.turn() {
+            assert!(votes(&net, party(1)).keys().all(|said| *said == slot), "seed {seed}");
+        }
+        net.finish();
+    }
 }
 
 #[test]

@@ -11,7 +11,8 @@ use super::error;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitsConfig {
-    /// API requests being answered at one time; more are refused with `RESOURCE_EXHAUSTED`. Default 4,096.
+    /// API requests being answered at one time; more are refused with `RESOURCE_EXHAUSTED`. Default 1,024: of a group of seven
+    /// on two cores that is a queue of about eight seconds, behind which nobody should have to wait.
     #[serde(deserialize_with = "error::positive")]
     pub max_in_flight: NonZeroUsize,
     /// Bytes of all API requests being answered at one time. Default 256 MiB.
@@ -48,7 +49,7 @@ pub struct LimitsConfig {
 impl Default for LimitsConfig {
     fn default() -> Self {
         Self {
-            max_in_flight: size(4096),
+            max_in_flight: size(1024),
             max_in_flight_bytes: size(256 << 20),
             max_message_bytes: size(32 << 20),
             max_connections: size(1024),

@@ -21,8 +21,8 @@ use crate::seal::{Chance, Sealer, SealingKey, Wrapped};
 /// The format of stores that this build writes and reads.
 const FORMAT: u8 = crate::codec::RECORD_VERSION;
 const HEAD_KEY: &[u8] = b"store";
-/// The database's pages held in memory.
-const CACHE_LEN: usize = 32 << 20;
+/// The database's pages held in memory: what is read again and again is small, and most of a store is a log.
+const CACHE_LEN: usize = 8 << 20;
 
 /// How a store is opened.
 pub struct Options {

@@ -49,8 +49,8 @@ Examples:
 Ciphertexts, signatures and coins are asked for in turn, each another one, at a fixed rate: by default 70 % of what the \
 group answers at most, which is measured first. At each --every a node drawn at random is killed with SIGKILL, or frozen with \
 SIGSTOP every other time, and comes back after --down; the first --spare nodes are left alone, so that their memory can \
-be followed for the whole time. In the middle the rate rises by the factor --surge for 30 s, which must be refused cleanly \
-and pass. Every answer is checked; one in a hundred signatures and coins is asked for again a minute later and must be \
+be followed for the whole time. After an eighth of the time the rate rises by the factor --surge for 30 s, which must be refused \
+cleanly and pass. Every answer is checked; one in a hundred signatures and coins is asked for again a minute later and must be \
 the same. Ends with code 1 if a request outside the surge was lost, if an answer was wrong, or if memory grew.")]
 pub(crate) struct SoakArgs {
     /// How many nodes
@@ -74,7 +74,7 @@ pub(crate) struct SoakArgs {
     /// How many nodes are left alone
     #[arg(long, value_name = "N", default_value_t = 1)]
     spare: u16,
-    /// By what the rate is multiplied for 30 s in the middle; 1: not at all
+    /// By what the rate is multiplied for 30 s after an eighth of the time; 1: not at all
     #[arg(long, value_name = "FACTOR", default_value_t = 4)]
     surge: u32,
     /// Write the figures of every ten seconds
@@ -153,7 +153,8 @@ async fn soak(
 ) -> Result<Ledger, Failure> {
     let begin = Instant::now();
     let end = begin + args.duration;
-    let surge_begins = begin + args.duration / 2;
+    // Early, so that the memory that it took is in both quarters that are compared.
+    let surge_begins = begin + args.duration / 8;
     let mut ledger = Ledger::new(rate, begin, args.spare)?;
     let mut faults = Faults::new(args, begin)?;
     let mut traffic = Traffic::start(session.client(), keys, rate)?;

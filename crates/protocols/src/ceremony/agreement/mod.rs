@@ -118,6 +118,11 @@ impl Agreement {
         }
     }
 
+    /// From now on this member looks on: it may have voted what it does not remember.
+    pub(super) const fn abstain(&mut self) {
+        self.voter = None;
+    }
+
     pub(super) const fn view(&self) -> u32 {
         self.view
     }

@@ -82,6 +82,11 @@ impl<S: CurveScheme> Logic for KeyLogic<S> {
         self.agreement.take_value(value)
     }
 
+    fn lose_memory(&mut self) {
+        self.memory = Memory::Lost;
+        self.agreement.abstain();
+    }
+
     fn tick(&mut self) {
         self.ticks = self.ticks.saturating_add(1);
         self.agreement.tick();

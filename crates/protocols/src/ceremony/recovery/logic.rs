@@ -22,7 +22,8 @@ use crate::ceremony::{CeremonyKeys, check};
 
 /// How often the owner asks anew: each attempt that a liar spoils names it, or leaves it out.
 const MOST_ATTEMPTS: u32 = 64;
-/// Ticks that an attempt may take; later ones take longer.
+/// Ticks that an attempt may take. Later ones take longer, and so does each step of them: however slow the network is, in the
+/// end there is time enough for all masks to reach all helpers, and for all lists to reach the owner.
 const TICKS: u32 = 3;
 const DONE: Slot = Slot::new(Kind::Done, 0);
 
@@ -36,6 +37,8 @@ pub(super) struct RecoveryLogic<S: CurveScheme> {
     dealings: Dealings<S::KeyGroup>,
     attempt: u32,
     ticks: u32,
+    /// Helpers that were asked and did not answer in time.
+    spoilers: BTreeSet<PartyId>,
     seen: BTreeSet<(Slot, PartyId)>,
     answers: BTreeMap<ShareIndex, Secret<<S::KeyGroup as Group>::Scalar>>,
     found: Option<Secret<<S::KeyGroup as Group>::Scalar>>,
@@ -58,6 +61,7 @@ impl<S: CurveScheme> RecoveryLogic<S> {
             share,
             attempt: 0,
             ticks: 0,
+            spoilers: BTreeSet::new(),
             seen: BTreeSet::new(),
             answers: BTreeMap::new(),
             found: None,
@@ -94,7 +98,7 @@ impl<S: CurveScheme> RecoveryLogic<S> {
             let mut rng = self.keys.rng(self.plan.id(), "mask", &self.attempt.to_be_bytes());
             Dealing::deal(&self.plan, &self.keys, dealing, None, &mut rng)
         });
-        if board.of_slot(dealing).count() == self.helpers().count() || self.ticks > 0 {
+        if board.of_slot(dealing).count() == self.helpers().count() || self.ticks > self.attempt / 2 {
             let mut rng = self.keys.rng(self.plan.id(), "weights", &self.attempt.to_be_bytes());
             self.dealings.check(&mut rng);
             self.dealings.complain(deeds);
@@ -132,6 +136,7 @@ impl<S: CurveScheme> RecoveryLogic<S> {
             return;
         }
         if self.ticks >= TICKS + self.attempt && self.attempt < MOST_ATTEMPTS {
+            self.note_spoilers(board);
             (self.attempt, self.ticks) = (self.attempt + 1, 0);
             self.answers.clear();
         }
@@ -140,30 +145,53 @@ impl<S: CurveScheme> RecoveryLogic<S> {
         if let Some(request) = board.get(self.owner, slot).cloned() {
             return self.gather(&request, board, deeds);
         }
-        let agreeing = self.agreeing(board);
-        let all = self.helpers().filter(|helper| !self.dealings.is_convicted(*helper)).count();
-        if agreeing.len() >= self.k() && (agreeing.len() == all || self.ticks > 0) {
+        let agreeing = self.chosen(board);
+        let due = |helper: &PartyId| !self.dealings.is_convicted(*helper) && !self.spoilers.contains(helper);
+        let all = self.helpers().filter(due).count();
+        if agreeing.len() >= self.k() && (agreeing.len() == all || self.ticks > self.attempt * 3 / 4) {
             deeds.say(slot, || Some(encode_masks(&agreeing)));
         }
     }
 
-    /// Helpers of which each found all others' masks right: those that find least agreement are left out.
-    fn agreeing(&self, board: &Board) -> Masks {
+    /// Remembers who was asked in this attempt and has not answered.
+    fn note_spoilers(&mut self, board: &Board) {
+        let Some(request) = board.get(self.owner, self.slot(Kind::Request)) else { return };
+        let answered = |helper| self.plan.index_of(helper).is_some_and(|index| self.answers.contains_key(&index));
+        let asked = read_masks(request.body()).unwrap_or_default().into_iter().map(|(helper, _)| helper);
+        self.spoilers.extend(asked.filter(|helper| !answered(*helper)));
+    }
+
+    /// Whom to ask: helpers that agree with each other and have spoiled no attempt, if there are enough. Else all are given
+    /// another chance, since the honest ones may have been slow.
+    fn chosen(&mut self, board: &Board) -> Masks {
+        let faithful = self.agreeing(board, &self.spoilers);
+        if faithful.len() >= self.k() || self.spoilers.is_empty() || self.ticks <= self.attempt * 3 / 4 {
+            return faithful;
+        }
+        self.spoilers.clear();
+        self.agreeing(board, &self.spoilers)
+    }
+
+    /// Helpers of which each found all others' masks right: those that find least agreement are left out, of equals another one
+    /// in each attempt.
+    fn agreeing(&self, board: &Board, without: &BTreeSet<PartyId>) -> Masks {
         let mut masks: BTreeMap<PartyId, Digest> = self.dealings.good(self.slot(Kind::Dealing)).collect();
         let lists: BTreeMap<PartyId, BTreeSet<Digest>> = board
             .of_slot(self.slot(Kind::Checked))
             .filter_map(|checked| Some((checked.author(), read_masks(checked.body()).ok()?)))
             .map(|(helper, list)| (helper, list.into_iter().map(|(_, digest)| digest).collect()))
             .collect();
-        masks.retain(|helper, _| lists.contains_key(helper));
+        masks.retain(|helper, _| lists.contains_key(helper) && !without.contains(helper));
+        let members = u32::from(self.plan.threshold().n());
+        let turn = |helper: PartyId| (u32::from(helper.get()) + self.attempt).checked_rem(members);
         let trusts = |a: PartyId, mask: &Digest| lists.get(&a).is_some_and(|list| list.contains(mask));
         loop {
             let discord = |(helper, mask): (&PartyId, &Digest)| {
                 let with = |(other, others): &(&PartyId, &Digest)| !trusts(**other, mask) || !trusts(*helper, others);
-                (masks.iter().filter(with).count(), *helper)
+                (masks.iter().filter(with).count(), turn(*helper), *helper)
             };
             match masks.iter().map(discord).max() {
-                Some((1.., worst)) => masks.remove(&worst),
+                Some((1.., _, worst)) => masks.remove(&worst),
                 _ => return masks.into_iter().collect(),
             };
         }
@@ -188,6 +216,7 @@ impl<S: CurveScheme> RecoveryLogic<S> {
             if let Some(value) = right {
                 self.answers.insert(index, value);
             } else {
+                self.spoilers.insert(statement.author());
                 deeds.faults.push(CeremonyEvidence::FalseAnswer {
                     request: request.clone(),
                     masks: entries.iter().map(|entry| entry.statement.clone()).collect(),
@@ -243,6 +272,11 @@ impl<S: CurveScheme> Logic for RecoveryLogic<S> {
 
     fn take_value(&mut self, _value: &[u8]) -> bool {
         false
+    }
+
+    fn lose_memory(&mut self) {
+        // Two answers to one request would say too much of the share.
+        self.share = None;
     }
 
     fn tick(&mut self) {
