@@ -12,4 +12,4 @@ mod metrics;
 mod node;
 
 pub use config::{ConfigError, NodeConfig};
-pub use node::{Listeners, Node, NodeBuilder, StartError};
+pub use node::{Listeners, Node, NodeBuilder, StartError, roster};

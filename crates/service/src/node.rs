@@ -327,7 +327,10 @@ async fn open_store(config: &NodeConfig, group: &GroupFile) -> Result<Opened, St
 }
 
 /// The group as ceremonies know it.
-fn roster(group: &GroupFile) -> Result<Roster, StartError> {
+///
+/// # Errors
+/// [`StartError::CeremonyKey`]: one that is no point.
+pub fn roster(group: &GroupFile) -> Result<Roster, StartError> {
     let member = |node: &GroupNode| {
         let key = node.ceremony_key?;
         let encoded = [&node.id.get().to_be_bytes(), key.as_bytes().as_slice()].concat();

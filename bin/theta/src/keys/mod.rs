@@ -3,6 +3,7 @@
 mod add;
 mod ceremony;
 pub(crate) mod change;
+mod evidence;
 mod export;
 mod lifecycle;
 mod live;
@@ -188,6 +189,8 @@ pub(crate) enum KeysCommand {
     Reshare(lifecycle::ReshareArgs),
     /// Give a node the share back that it lost
     Recover(lifecycle::RecoverArgs),
+    /// Check evidence that a node lied in a ceremony; it takes the group file and nobody's word
+    CheckEvidence(evidence::EvidenceArgs),
     /// Let a disabled key serve again
     Enable(state::StateArgs),
     /// Let a key serve nobody, until it is enabled
@@ -220,6 +223,7 @@ impl KeysCommand {
             Self::Refresh(args) => lifecycle::refresh(&args, output),
             Self::Reshare(args) => lifecycle::reshare(&args, output),
             Self::Recover(args) => lifecycle::recover(&args, output),
+            Self::CheckEvidence(args) => evidence::check(&args, output),
             Self::Enable(args) => state::enable(&args, output),
             Self::Disable(args) => state::disable(&args, output),
             Self::Destroy(args) => state::destroy(&args, output),

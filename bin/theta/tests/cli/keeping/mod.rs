@@ -1,5 +1,6 @@
 //! Keeping keys: their lives, who may use them, what seals them, what is on record.
 
+mod evidence;
 mod lifecycle;
 mod policy;
 mod rules;
