@@ -9,7 +9,7 @@ use theta_groups::{Ristretto255, Secret};
 use theta_protocols::Machine;
 use theta_protocols::ceremony::{
     Aim, CeremonyEvidence, CeremonyKeys, CeremonyPlan, ITEMS, KeyCeremony, Kind, Memory, PlanParts, QuorumCertificate,
-    Recovery, SUMMARY, Slot as Place, Source, Statement, rewrite,
+    Recovery, SUMMARY, Slot as Place, Source, Statement, rewrite, statements_of,
 };
 use theta_rounds::{Channel, Effect, Input, PartyId, Recipient, Slot};
 use theta_schemes::coins::cks05::Cks05;
@@ -325,12 +325,7 @@ impl Stage<'_> {
 
     /// The liar's own statements in one of its messages, each changed and signed.
     fn lie(&mut self, payload: &[u8], at: u16, with: u8) {
-        let mut statements = Vec::new();
-        rewrite(payload, |statement| {
-            statements.push(statement);
-            Vec::new()
-        });
-        for statement in statements.into_iter().filter(|statement| statement.author() == party(N)) {
+        for statement in statements_of(payload).filter(|statement| statement.author() == party(N)) {
             self.say(statement.slot(), changed(statement.body(), at, with));
         }
     }

@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
-use theta_protocols::ceremony::{ITEMS, Kind, Memory, SUMMARY, rewrite, summary_of};
+use theta_protocols::ceremony::{ITEMS, Kind, Memory, SUMMARY, statements_of, summary_of};
 use theta_rounds::{Channel, Effect, Input, PartyId};
 
 use super::Custodian;
@@ -69,10 +69,7 @@ impl Custodian {
 
 /// Whether there is a complaint of a peer's in a message.
 fn complains(payload: &[u8], peer: PartyId) -> bool {
-    let mut found = false;
-    let _ = rewrite(payload, |statement| {
-        found |= statement.author() == peer && matches!(statement.slot().kind, Kind::Complaint | Kind::LateComplaint);
-        Vec::new()
-    });
-    found
+    statements_of(payload).any(|statement| {
+        statement.author() == peer && matches!(statement.slot().kind, Kind::Complaint | Kind::LateComplaint)
+    })
 }

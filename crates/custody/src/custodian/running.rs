@@ -4,7 +4,7 @@ use bytes::Bytes;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use theta_groups::{Secret, Transcript};
-use theta_protocols::ceremony::{CeremonyKeys, ITEMS, Kind, SUMMARY, rewrite};
+use theta_protocols::ceremony::{CeremonyKeys, ITEMS, Kind, SUMMARY, statements_of};
 use theta_rounds::{Abort, Channel, Effect, Evidence, Input, Malformed, PartyId, Recipient};
 
 use super::message::{Id, Message, Part};
@@ -142,12 +142,9 @@ impl Running {
         if self.signed || part != Part::Items {
             return;
         }
-        let mut signed = false;
-        rewrite(payload, |statement| {
-            signed |= statement.author() == self.local && statement.slot().kind == Kind::Activation;
-            Vec::new()
-        });
-        self.signed = signed;
+        let local = self.local;
+        self.signed = statements_of(payload)
+            .any(|statement| statement.author() == local && statement.slot().kind == Kind::Activation);
     }
 
     fn send(&self, to: Recipient, part: Part, payload: Bytes, work: &mut Work) {

@@ -23,7 +23,7 @@ use dealing::dealings;
 use identity::{schnorr, sealed};
 use record::{board, certificate, codec, statement};
 
-pub use board::{rewrite, summary_of};
+pub use board::{rewrite, statements_of, summary_of};
 pub use certificate::QuorumCertificate;
 pub use evidence::CeremonyEvidence;
 pub use identity::{CeremonyKeys, CeremonyMember};

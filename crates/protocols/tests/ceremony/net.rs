@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use theta_protocols::Machine;
-use theta_protocols::ceremony::{ITEMS, Memory, Slot as Statements, rewrite};
+use theta_protocols::ceremony::{ITEMS, Memory, Slot as Statements, statements_of};
 use theta_rounds::simulator::{SimRng, below};
 use theta_rounds::{Channel, Effect, Input, PartyId, Recipient, Slot};
 
@@ -110,13 +110,10 @@ impl<C: Subject> Net<C> {
             return Some(Bytes::from(forged)).filter(|forged| !forged.is_empty());
         }
         if slot == ITEMS {
-            rewrite(&payload, |statement| {
-                if statement.author() == id {
-                    let first = node.said.entry(statement.slot()).or_insert_with(|| statement.body().clone());
-                    assert_eq!(first, statement.body(), "{id} contradicts itself in {:?}", statement.slot());
-                }
-                Vec::new()
-            });
+            for statement in statements_of(&payload).filter(|statement| statement.author() == id) {
+                let first = node.said.entry(statement.slot()).or_insert_with(|| statement.body().clone());
+                assert_eq!(first, statement.body(), "{id} contradicts itself in {:?}", statement.slot());
+            }
         }
         Some(payload)
     }

@@ -8,6 +8,7 @@ use theta_groups::bls12_381::G1;
 use theta_groups::{Ed448, Ristretto255};
 use theta_protocols::ceremony::{
     Aim, CeremonyPlan, ITEMS, Kind, Memory, PlanParts, Recovery, RecoveryOutcome, Source, Statement, rewrite,
+    statements_of,
 };
 use theta_rounds::simulator::{Adversary, Behaviour, Conditions, SimRng, Simulator, Tamper, below, for_each_seed};
 use theta_rounds::{PartyId, Slot};
@@ -188,10 +189,8 @@ fn helpers_answer_once_and_never_unmasked() {
     let count = Arc::clone(&answered);
     let watch = Tamper(move |_: &mut SimRng, _: PartyId, slot: Slot, payload: Bytes| {
         if slot == ITEMS {
-            rewrite(&payload, |statement| {
-                *count.lock().unwrap() += usize::from(statement.slot().kind == Kind::Answer);
-                vec![statement]
-            });
+            let answers = statements_of(&payload).filter(|statement| statement.slot().kind == Kind::Answer);
+            *count.lock().unwrap() += answers.count();
         }
         vec![(slot, payload)]
     });

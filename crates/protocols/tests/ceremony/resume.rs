@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use theta_groups::Ristretto255;
 use theta_protocols::ceremony::{
-    Conclusion, ITEMS, JoinError, KeyCeremony, KeyOutcome, Kind, Memory, Slot, public_digest, rewrite,
+    Conclusion, ITEMS, JoinError, KeyCeremony, KeyOutcome, Kind, Memory, Slot, public_digest, statements_of,
 };
 use theta_rounds::{Channel, Input, PartyId};
 use theta_schemes::coins::cks05::Cks05;
@@ -110,12 +110,11 @@ fn who_forgot_everything_is_told() {
 fn votes(net: &Net<Setting<Coin>>, author: PartyId) -> BTreeMap<Slot, Bytes> {
     let mut votes = BTreeMap::new();
     for (.., payload) in net.packets.iter().filter(|(_, _, slot, _)| *slot == ITEMS) {
-        rewrite(payload, |statement| {
-            if statement.author() == author && matches!(statement.slot().kind, Kind::Prevote | Kind::Precommit) {
+        for statement in statements_of(payload).filter(|statement| statement.author() == author) {
+            if matches!(statement.slot().kind, Kind::Prevote | Kind::Precommit) {
                 votes.insert(statement.slot(), payload.clone());
             }
-            Vec::new()
-        });
+        }
     }
     votes
 }

@@ -171,20 +171,24 @@ impl Item {
     }
 }
 
+/// The statements in a message of [`ITEMS`](crate::ceremony::ITEMS), in order; none for bytes that are no such message.
+pub fn statements_of(payload: &[u8]) -> impl Iterator<Item = Statement> + use<> {
+    let items = Item::decode_all(payload).unwrap_or_default().into_iter();
+    items.filter_map(|item| match item {
+        Item::Statement(statement) => Some(statement),
+        Item::Certificate(_) | Item::Value(_) => None,
+    })
+}
+
 /// The summary of a party that is done and has these messages' statements: whoever is not done answers it with what else it has
 /// said. Messages that cannot be read count as empty.
 pub fn summary_of(payloads: &[impl AsRef<[u8]>]) -> Vec<u8> {
-    let items = payloads.iter().filter_map(|payload| Item::decode_all(payload.as_ref()).ok()).flatten();
-    let place = |item| match item {
-        Item::Statement(statement) => Some((statement.slot(), statement.author())),
-        Item::Certificate(_) | Item::Value(_) => None,
-    };
-    let has = items.filter_map(place).collect();
+    let statements = payloads.iter().flat_map(|payload| statements_of(payload.as_ref()));
+    let has = statements.map(|statement| (statement.slot(), statement.author())).collect();
     Summary { decided: true, activated: true, view: u32::MAX, wants: Vec::new(), has }.encode()
 }
 
-/// A message of [`ITEMS`](crate::ceremony::ITEMS) with each statement in it replaced by others: for tools that look into messages and for
-/// simulated liars. `None` for bytes that are no such message.
+/// A message of [`ITEMS`](crate::ceremony::ITEMS) with each statement in it replaced by others, or left out. `None` for bytes that are no such message.
 pub fn rewrite(payload: &[u8], mut replace: impl FnMut(Statement) -> Vec<Statement>) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     for item in Item::decode_all(payload).ok()? {
