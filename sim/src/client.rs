@@ -3,11 +3,12 @@
 use bytes::Bytes;
 use theta_custody::{CeremonyRequest, KeyChange};
 use theta_orchestration::{Finished, InstanceId, Operation, Request};
-use theta_policy::{Ask, Operation as Permission};
+use theta_policy::{Approval, Ask, Operation as Permission};
 use theta_schemes::ciphers::payload::{Aead, PayloadKey, open_bytes, split_ciphertext};
 use theta_schemes::keys::AnyPublicKey;
-use theta_schemes::{Purpose, StatementBytes};
+use theta_schemes::{Purpose, StatementBytes, Suite};
 
+use crate::permission::approval;
 use crate::scenario::{Aim, Asked, Planned};
 use crate::setup::{Failed, GROUP, Setup, seeded};
 
@@ -16,8 +17,9 @@ pub(crate) struct Wanted {
     pub(crate) request: Request,
     pub(crate) statement: StatementBytes,
     pub(crate) asked: Asked,
-    pub(crate) scheme: &'static str,
+    suite: Suite,
     ciphertext: Vec<u8>,
+    approvals: Vec<Approval>,
 }
 
 impl Wanted {
@@ -37,22 +39,36 @@ impl Wanted {
             }
         };
         let request = Request { key: name.as_str().to_owned(), operation };
-        let scheme = held.suite.scheme();
-        Ok(Self { request, statement, asked: asked.clone(), scheme, ciphertext })
+        let (asked, suite, approvals) = (asked.clone(), held.suite, Vec::new());
+        let mut wanted = Self { request, statement, asked, suite, ciphertext, approvals };
+        let approvals = wanted.asked.consents.iter().map(|consent| approval(*consent, &wanted.ask(0)));
+        wanted.approvals = approvals.collect::<Result<_, _>>()?;
+        Ok(wanted)
     }
 
     pub(crate) fn is_frost(&self) -> bool {
-        self.scheme == "FROST"
+        self.suite.scheme() == "FROST"
+    }
+
+    /// How long an element of the suite's group is in FROST's messages.
+    pub(crate) fn element_len(&self) -> usize {
+        match self.suite.group() {
+            "ed448" => 57,
+            "p256" | "secp256k1" => 33,
+            _ => 32,
+        }
     }
 
     /// What a node asks its policy.
-    pub(crate) fn ask(&self) -> Ask<'_> {
+    pub(crate) fn ask(&self, node: u16) -> Ask<'_> {
         let (operation, statement) = match &self.statement {
             StatementBytes::Decapsulate(bytes) => (Permission::Decapsulate, bytes),
             StatementBytes::Sign(bytes) => (Permission::Sign, bytes),
             StatementBytes::FlipCoin(bytes) => (Permission::FlipCoin, bytes),
         };
-        Ask { key: Some(&self.request.key), statement, slot: self.asked.slot, ..Ask::new(GROUP, operation) }
+        let approvals = if self.asked.bare_at.contains(&node) { &[][..] } else { &self.approvals };
+        let ask = Ask::new(GROUP, operation);
+        Ask { key: Some(&self.request.key), statement, slot: self.asked.slot, approvals, ..ask }
     }
 
     /// The instances that the request may have under a key, whose epoch may rise meanwhile.
@@ -92,15 +108,4 @@ pub(crate) fn ceremony(planned: &Planned, place: u8, setup: &Setup) -> Result<Ce
         Aim::Recover(key, node) => KeyChange::Recover { key: name(*key)?, version: 0, node: *node },
     };
     Ok(CeremonyRequest { nonce: [place; 32], change })
-}
-
-/// What a node asks its policy about a ceremony.
-pub(crate) const fn permission(change: &KeyChange) -> Permission {
-    match change {
-        KeyChange::Create { .. } => Permission::KeysCreate,
-        KeyChange::Rotate { .. } => Permission::KeysRotate,
-        KeyChange::Refresh { .. } => Permission::KeysRefresh,
-        KeyChange::Reshare { .. } => Permission::KeysReshare,
-        KeyChange::Recover { .. } => Permission::KeysRecover,
-    }
 }

@@ -16,6 +16,7 @@
 mod byzantine;
 mod client;
 mod node;
+mod permission;
 mod scenario;
 mod setup;
 mod trace;
@@ -23,6 +24,6 @@ mod watch;
 mod world;
 
 pub use byzantine::{Behaviour, CeremonyLie};
-pub use scenario::{Aim, Asked, Fault, HeldKey, Planned, Sabotage, Scenario, Weather};
+pub use scenario::{Aim, Asked, Consent, ConsentFault, Fault, HeldKey, Planned, Sabotage, Scenario, Weather};
 pub use watch::{Invariant, Violation};
 pub use world::{Outcome, run};

@@ -7,17 +7,19 @@ use std::time::Duration;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use theta_custody::{DealtKey, KeyTable, Roster, import_dealt};
-use theta_groups::Secret;
+use theta_groups::{Secret, modular::Integer};
 use theta_orchestration::OrchestratorConfig;
 use theta_policy::Policy;
 use theta_protocols::ceremony::CeremonyKeys;
 use theta_rounds::PartyId;
 use theta_schemes::Suite;
-use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName, deal_any};
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName, deal_any, deal_rsa_primes};
+use theta_schemes::signatures::sh00::RsaPrimes;
 use theta_sharing::Threshold;
 use theta_store::{Options, SealingKey, Store, disk::SimulatedDisk};
 
-use crate::scenario::{HeldKey, Scenario};
+use crate::permission;
+use crate::scenario::{HeldKey, Sabotage, Scenario};
 
 /// What went wrong before anything happened: a mistake in here.
 pub(crate) type Failed = String;
@@ -28,6 +30,19 @@ pub(crate) const GROUP: &str = "simulated";
 pub(crate) const CERTIFICATE: [u8; 32] = [0xaa; 32];
 /// When runs begin, in seconds since 1970.
 pub(crate) const EPOCH: u64 = 1_795_000_000;
+
+/// Safe primes: the search for others would take longer than all runs.
+const PRIMES: &str = include_str!("../../vectors/sh00/safe_primes.json");
+
+fn rsa_primes() -> Result<RsaPrimes, Failed> {
+    let stored: serde_json::Value = serde_json::from_str(PRIMES).map_err(|error| error.to_string())?;
+    let prime = |name: &str| {
+        let digits = stored.pointer(&format!("/primes/2048/{name}")).and_then(serde_json::Value::as_str);
+        let bytes = digits.and_then(|digits| hex::decode(digits).ok()).ok_or("a prime is missing")?;
+        Ok::<_, Failed>(Secret::new(Integer::from_be_bytes(&bytes)))
+    };
+    RsaPrimes::new(prime("p")?, prime("q")?).map_err(|error| error.to_string())
+}
 
 /// A key and its shares' files: shares cannot be cloned.
 type Dealt = Arc<(AnyPublicKey, Vec<Secret<String>>)>;
@@ -79,7 +94,11 @@ fn dealt(suite: Suite, k: u16, n: u16) -> Result<Dealt, Failed> {
     let mut rng = seeded(1, u64::from(n));
     let place = Suite::ALL.iter().position(|other| *other == suite).unwrap_or(0);
     rng.set_stream((u64::from(n) << 32) | place as u64);
-    let (public, shares) = deal_any(suite, threshold, &mut rng);
+    let (public, shares) = if suite.group() == "RSA" {
+        deal_rsa_primes(suite, &rsa_primes()?, threshold, &mut rng).map_err(|error| error.to_string())?
+    } else {
+        deal_any(suite, threshold, &mut rng)
+    };
     let dealt = Arc::new((public, shares.iter().map(|share| share.to_text(&name)).collect()));
     all.insert((suite.name(), k, n), Arc::clone(&dealt));
     Ok(dealt)
@@ -158,25 +177,8 @@ impl Setup {
     }
 
     /// A node's policy file, read.
-    pub(crate) fn policy(&self, node: u16) -> Result<Policy, Failed> {
-        let mut text = format!(
-            "format = 1\n[[client]]\nname = \"app\"\ncertificates = [\"{}\"]\n[[rule]]\nname = \"all\"\n\
-             effect = \"allow\"\nclients = [\"app\"]\nkeys = [\"*\"]\noperations = [\"*\"]\n",
-            hex::encode(CERTIFICATE)
-        );
-        for (name, held, _) in &self.keys {
-            if held.refused_by.contains(&node) {
-                text += &format!(
-                    "[[rule]]\nname = \"not-{name}\"\neffect = \"deny\"\nclients = [\"*\"]\nkeys = [\"{name}\"]\n\
-                     operations = [\"*\"]\n"
-                );
-            }
-            if held.slots {
-                text += &format!(
-                    "[[signing]]\nname = \"slots-{name}\"\nkeys = [\"{name}\"]\nslot = \"claimed\"\norder = \"any\"\n"
-                );
-            }
-        }
-        Policy::parse(&text, "policy.toml").map_err(|error| error.to_string())
+    pub(crate) fn policy(&self, node: u16, bug: Option<Sabotage>) -> Result<Policy, Failed> {
+        let keys: Vec<_> = self.keys.iter().map(|(name, held, _)| (name, held)).collect();
+        permission::policy(node, &keys, bug)
     }
 }

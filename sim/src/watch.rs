@@ -8,6 +8,8 @@ use prost::Message as _;
 use theta_orchestration::{InstanceId, Load, OrchestratorConfig};
 use theta_wire::peer::Envelope;
 
+use crate::scenario::{BURST, PER_SECOND};
+
 /// The `kind` with which a node asks for what it lacks: no share.
 const RESEND: u32 = u32::MAX;
 /// Rounds of FROST, as in `spec/frost.md`: who signs with which commitments, and a signer's share.
@@ -15,8 +17,8 @@ const PACKAGE: u32 = 2;
 const SHARE: u32 = 3;
 /// Of a package: how many commitments are wanted and a number; then the entries.
 const PACKAGE_HEAD: usize = 9;
-/// An entry of a package in the suites that are simulated: index and two elements of 32 bytes.
-const ENTRY: usize = 66;
+/// Of an entry of a package: the index; then two elements.
+const INDEX_LEN: usize = 2;
 
 /// What must hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,7 +27,8 @@ pub enum Invariant {
     OneResult,
     /// A commitment to nonces is used for one message.
     NonceOnce,
-    /// Nothing about an instance leaves a node whose policy did not permit it.
+    /// A node permits nothing without the consents that it takes, or more often than its rate allows, and nothing about an
+    /// instance leaves a node that did not permit it.
     Permitted,
     /// A node lets one message at most be signed for a slot.
     OneMessagePerSlot,
@@ -64,8 +67,8 @@ pub(crate) struct Watch {
     pub(crate) now: u64,
     /// What each node's policy has permitted.
     permitted: BTreeSet<(u16, InstanceId)>,
-    /// Instances that are FROST's, with the index that each node's share has in them.
-    frost: BTreeMap<(u16, InstanceId), u16>,
+    /// Instances that are FROST's, with each node's place in them.
+    frost: BTreeMap<(u16, InstanceId), Signer>,
     /// Packages that reached a node in this life: by node, coordinator, instance, session.
     packages: BTreeMap<(u16, u16, InstanceId, u32), Bytes>,
     /// What each node's commitments were used for.
@@ -73,6 +76,24 @@ pub(crate) struct Watch {
     /// Results by request and public key.
     results: BTreeMap<(usize, Vec<u8>), Vec<u8>>,
     slots: BTreeMap<(u16, usize, u64), String>,
+    /// What each node has let pass of each rated key, in this life.
+    uses: BTreeMap<(u16, usize), Uses>,
+}
+
+/// A node's place in an instance of FROST.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Signer {
+    pub(crate) index: u16,
+    /// The length of an element of the suite's group.
+    pub(crate) element_len: usize,
+}
+
+/// How often a node has let a key be used, in how many seconds of its own clock. Seconds by which the clock was put back are
+/// none.
+struct Uses {
+    count: u64,
+    seconds: u64,
+    last: u64,
 }
 
 impl Watch {
@@ -80,12 +101,26 @@ impl Watch {
         Err(Violation { at: self.now, invariant, text: text.into() })
     }
 
-    /// A node's policy permitted an instance, in which its share has an index; `None` if that does not matter.
-    pub(crate) fn permit(&mut self, node: u16, id: InstanceId, index: Option<u16>) {
+    /// A node's policy permitted an instance; its place in it, if it is FROST's.
+    pub(crate) fn permit(&mut self, node: u16, id: InstanceId, signer: Option<Signer>) {
         self.permitted.insert((node, id));
-        if let Some(index) = index {
-            self.frost.insert((node, id), index);
+        if let Some(signer) = signer {
+            self.frost.insert((node, id), signer);
         }
+    }
+
+    /// A node was asked for a use of a rated key when its clock showed so many seconds, and let it pass or not.
+    pub(crate) fn rated(&mut self, (node, key): (u16, usize), clock: u64, passed: bool) -> Result<(), Violation> {
+        let uses = self.uses.entry((node, key)).or_insert(Uses { count: 0, seconds: 0, last: clock });
+        uses.seconds += clock.saturating_sub(uses.last);
+        uses.last = clock;
+        uses.count += u64::from(passed);
+        let most = BURST + PER_SECOND.saturating_mul(uses.seconds);
+        if uses.count <= most {
+            return Ok(());
+        }
+        let text = format!("node {node} lets key {key} be used {} times in {} s", uses.count, uses.seconds);
+        self.violated(Invariant::Permitted, text)
     }
 
     /// A node's policy let a message be signed for a slot.
@@ -101,6 +136,7 @@ impl Watch {
     /// A node forgot what it had in memory.
     pub(crate) fn crashed(&mut self, node: u16) {
         self.packages.retain(|(at, ..), _| *at != node);
+        self.uses.retain(|(at, _), _| *at != node);
     }
 
     /// A message reaches an honest node.
@@ -121,23 +157,30 @@ impl Watch {
             return self.violated(Invariant::Permitted, format!("node {node} takes part in {id}, unasked"));
         }
         match self.frost.get(&(node, id)) {
-            Some(index) if envelope.round == SHARE => self.signed((node, *index), to, id, envelope.kind),
+            Some(signer) if envelope.round == SHARE => self.signed((node, *signer), to, id, envelope.kind),
             _ => Ok(()),
         }
     }
 
     /// A node sends its share of a signature to a coordinator.
-    fn signed(&mut self, (node, index): (u16, u16), to: u16, id: InstanceId, session: u32) -> Result<(), Violation> {
+    fn signed(
+        &mut self,
+        (node, signer): (u16, Signer),
+        to: u16,
+        id: InstanceId,
+        session: u32,
+    ) -> Result<(), Violation> {
         let Some(package) = self.packages.get(&(node, to, id, session)).cloned() else {
             return self.violated(Invariant::NonceOnce, format!("node {node} signs in {id} without a package"));
         };
         let entries = package.get(PACKAGE_HEAD..).unwrap_or_default();
-        let own = entries.chunks_exact(ENTRY).find(|entry| entry.starts_with(&index.to_be_bytes()));
+        let entry_len = INDEX_LEN + 2 * signer.element_len;
+        let own = entries.chunks_exact(entry_len).find(|entry| entry.starts_with(&signer.index.to_be_bytes()));
         let Some(own) = own else {
             return self.violated(Invariant::NonceOnce, format!("node {node} signs in {id} with nothing of its own"));
         };
         let for_what = (id, package.slice(PACKAGE_HEAD..));
-        let own = own.get(2..).unwrap_or_default();
+        let own = own.get(INDEX_LEN..).unwrap_or_default();
         let first = self.used.entry((node, own.to_vec())).or_insert_with(|| for_what.clone());
         if *first == for_what {
             return Ok(());

@@ -61,13 +61,16 @@ fn a_seed_replays_exactly() {
 
 /// Four nodes in good weather, two of which it takes, and a few requests.
 fn quiet(seed: u64, suite: Suite) -> Scenario {
-    let key = HeldKey { suite, refused_by: Default::default(), slots: false, lost_by: None };
+    let key =
+        HeldKey { suite, refused_by: Default::default(), slots: false, consents: false, rated: false, lost_by: None };
     let asked = |number: u64| Asked {
         at: 100 + 400 * number,
         key: 0,
         text: format!("text {number}"),
         slot: None,
         later_at: Default::default(),
+        consents: Vec::new(),
+        bare_at: Default::default(),
     };
     Scenario {
         n: 4,
@@ -103,6 +106,42 @@ fn a_node_without_policy_is_caught() {
     let mut scenario = quiet(1, Suite::Sg02Ristretto255);
     scenario.keys[0].refused_by = [1].into();
     catches(&scenario, Sabotage::NoPolicy, Invariant::Permitted);
+}
+
+#[test]
+fn a_node_that_asks_for_no_consents_is_caught() {
+    let mut scenario = quiet(1, Suite::Bls04MinSig);
+    scenario.keys[0].consents = true;
+    let consent = |approver| theta_sim::Consent { approver, fault: None };
+    scenario.requests[0].consents = vec![consent(0), consent(2)];
+    // One approver counts once.
+    scenario.requests[1].consents = vec![consent(1), consent(1)];
+    let sound = run(&scenario, false);
+    assert_eq!((sound.results, sound.violation), (4, None));
+    catches(&scenario, Sabotage::NoConsents, Invariant::Permitted);
+}
+
+#[test]
+fn a_node_without_rates_is_caught() {
+    let mut scenario = quiet(1, Suite::Sg02P256);
+    scenario.keys[0].rated = true;
+    scenario.calm = 10_000;
+    let first = scenario.requests[0].clone();
+    scenario.requests = (0..6).map(|number| Asked { text: format!("text {number}"), ..first.clone() }).collect();
+    let sound = run(&scenario, false);
+    assert_eq!((sound.results, sound.violation), (24, None));
+    catches(&scenario, Sabotage::NoRates, Invariant::Permitted);
+}
+
+/// Each suite, in good weather, with a node that says what belongs to other requests.
+#[test]
+fn every_suite_is_served() {
+    for suite in Suite::ALL {
+        let mut scenario = quiet(1, suite);
+        scenario.liars.insert(3, theta_sim::Behaviour::Replay);
+        let outcome = run(&scenario, false);
+        assert_eq!((outcome.results, outcome.violation), (9, None), "{suite}");
+    }
 }
 
 #[test]

@@ -6,11 +6,10 @@ use theta_orchestration::{InstanceError, Pending, SubmitError};
 use theta_policy::UnixTime;
 
 use super::{Event, ROUND, TICK, World};
-use crate::client::permission;
 use crate::node::{Node, after};
 use crate::scenario::{Aim, Sabotage, below};
 use crate::setup::{CERTIFICATE, GROUP};
-use crate::watch::{Invariant, Violation};
+use crate::watch::{Invariant, Signer, Violation};
 
 impl World<'_> {
     pub(super) fn step(&mut self, event: Event) -> Result<(), Violation> {
@@ -146,8 +145,8 @@ impl World<'_> {
         finished: &theta_orchestration::Finished,
     ) -> Result<(), Violation> {
         let Some(wanted) = self.wanted.get(request) else { return Ok(()) };
-        // Of all epochs: the proof of a coin names the shares that it was drawn with.
-        let keys = self.known.get(&wanted.request.key).map_or(&[][..], |keys| &keys[..]);
+        // Of all epochs that this node has had: the proof of a coin names the shares that it was drawn with.
+        let keys = self.known.get(&(number, wanted.asked.key)).map_or(&[][..], |keys| &keys[..]);
         let Some(place) = wanted.right_under(finished, keys) else {
             let text = format!("node {number} has a false result of request {request}");
             return self.watch.violated(Invariant::OneResult, text);
@@ -206,16 +205,13 @@ impl World<'_> {
         }
         if honest {
             let Ok(caller) = policy.caller_by_certificate(CERTIFICATE) else { return Ok(()) };
-            if !policy.decide(&caller.asks(wanted.ask()), now, &life.state).allowed {
-                if bug != Some(Sabotage::NoPolicy) {
-                    return Ok(());
-                }
-            } else {
-                if let Some(slot) = wanted.asked.slot {
-                    self.watch.slot(number, wanted.asked.key, slot, &wanted.asked.text)?;
-                }
+            let decision = policy.decide(&caller.asks(wanted.ask(number)), now, &life.state);
+            self.decided(number, request, now.0 / 1_000, decision.allowed)?;
+            if decision.allowed {
                 self.permitted.insert((request, number));
                 self.permit(number);
+            } else if bug != Some(Sabotage::NoPolicy) {
+                return Ok(());
             }
         }
         let Some(wanted) = self.wanted.get(request) else { return Ok(()) };
@@ -231,6 +227,26 @@ impl World<'_> {
         self.look(number)
     }
 
+    /// Whether a node's policy decided as it should when its clock showed so many seconds.
+    fn decided(&mut self, number: u16, request: usize, clock: u64, allowed: bool) -> Result<(), Violation> {
+        let Some(asked) = self.scenario.requests.get(request) else { return Ok(()) };
+        let Some(held) = self.scenario.keys.get(asked.key) else { return Ok(()) };
+        if held.rated {
+            self.watch.rated((number, asked.key), clock, allowed)?;
+        }
+        let may = !held.refused_by.contains(&number) && (!held.consents || asked.is_consented(number));
+        if allowed && !may {
+            return self.watch.violated(Invariant::Permitted, format!("node {number} permits request {request}"));
+        }
+        if !allowed && may && !held.rated && !held.slots {
+            return self.watch.violated(Invariant::Works, format!("the policy of {number} refuses request {request}"));
+        }
+        match asked.slot.filter(|_| allowed) {
+            Some(slot) => self.watch.slot(number, asked.key, slot, &asked.text),
+            None => Ok(()),
+        }
+    }
+
     /// Tells the watch all instances that a node's policy has permitted, under the keys as they are now: a key that changes
     /// takes its requests along.
     pub(super) fn permit(&mut self, number: u16) {
@@ -241,13 +257,14 @@ impl World<'_> {
                 continue;
             }
             for entry in life.engine.keys().versions(&wanted.request.key) {
-                let known = self.known.entry(wanted.request.key.clone()).or_default();
+                let known = self.known.entry((number, wanted.asked.key)).or_default();
                 if !known.contains(&entry.public) {
                     known.push(entry.public.clone());
                 }
                 for (epoch, id) in wanted.instances(&entry.public, entry.epoch) {
                     let index = if epoch == 0 { number } else { index(&self.scenario.ceremonies, number) };
-                    self.watch.permit(number, id, wanted.is_frost().then_some(index));
+                    let signer = Signer { index, element_len: wanted.element_len() };
+                    self.watch.permit(number, id, wanted.is_frost().then_some(signer));
                 }
             }
         }
@@ -264,7 +281,7 @@ impl World<'_> {
         };
         let Some(life) = self.nodes.get_mut(&number).and_then(|node| node.life.as_mut()) else { return Ok(()) };
         let (key, statement) = (request.change.key().as_str().to_owned(), request.change.encode());
-        let ask = theta_policy::Ask::new(GROUP, permission(&request.change));
+        let ask = theta_policy::Ask::new(GROUP, request.change.operation());
         let ask = theta_policy::Ask { key: Some(&key), statement: &statement, ..ask };
         let Ok(caller) = policy.caller_by_certificate(CERTIFICATE) else { return Ok(()) };
         if !policy.decide(&caller.asks(ask), now, &life.state).allowed {

@@ -80,8 +80,8 @@ struct World<'a> {
     /// The ends of ceremonies, by node.
     ended: BTreeMap<(usize, u16), String>,
     names: BTreeMap<usize, [u8; 32]>,
-    /// The public keys that honest nodes have had, by name.
-    known: BTreeMap<String, Vec<AnyPublicKey>>,
+    /// The public keys that honest nodes have had, by node and place in the scenario.
+    known: BTreeMap<(u16, usize), Vec<AnyPublicKey>>,
     /// Which nodes took a ceremony from a client.
     held: BTreeSet<(usize, u16)>,
     saboteur: u16,
@@ -107,8 +107,9 @@ impl<'a> World<'a> {
     fn new(scenario: &'a Scenario, verbose: bool) -> Result<Self, Failed> {
         let setup = Setup::new(scenario)?;
         let (mut policies, mut nodes) = (BTreeMap::new(), BTreeMap::new());
+        let saboteur = scenario.honest().next().unwrap_or(1);
         for number in 1..=scenario.n {
-            policies.insert(number, setup.policy(number)?);
+            policies.insert(number, setup.policy(number, scenario.sabotage.filter(|_| number == saboteur))?);
             let liar = match scenario.liars.get(&number) {
                 None => None,
                 Some(behaviour) => {
@@ -144,7 +145,7 @@ impl<'a> World<'a> {
             names: BTreeMap::new(),
             known: BTreeMap::new(),
             held: BTreeSet::new(),
-            saboteur: scenario.honest().next().unwrap_or(1),
+            saboteur,
         };
         world.plan();
         Ok(world)

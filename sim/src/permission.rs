@@ -1,0 +1,80 @@
+//! Who may have what, and who consents to it.
+
+use theta_groups::Secret;
+use theta_policy::{
+    Approval, ApprovalTerms, Ask, MOST_APPROVAL_LIFETIME, Operation, Policy, SigningKey, UnixTime, Validity,
+};
+use theta_schemes::keys::KeyName;
+
+use crate::scenario::{APPROVERS, BURST, Consent, ConsentFault, HeldKey, NEEDED, PER_SECOND, Sabotage};
+use crate::setup::{CERTIFICATE, EPOCH, Failed};
+
+/// Milliseconds. Far more than any clock is set by.
+const DAYS: u64 = 86_400_000;
+
+fn approver(number: u8) -> Result<SigningKey, Failed> {
+    SigningKey::from_seed(Secret::new([0xa0 | number; 32])).map_err(|error| error.to_string())
+}
+
+/// A node's policy file, read.
+pub(crate) fn policy(node: u16, keys: &[(&KeyName, &HeldKey)], bug: Option<Sabotage>) -> Result<Policy, Failed> {
+    let mut text =
+        format!("format = 1\n[[client]]\nname = \"app\"\ncertificates = [\"{}\"]\n", hex::encode(CERTIFICATE));
+    for number in 0..APPROVERS {
+        let key = approver(number)?.verifying_key();
+        text += &format!("[[approver]]\nname = \"approver-{number}\"\nkey = \"{key}\"\n");
+    }
+    for (name, held) in keys {
+        if held.refused_by.contains(&node) {
+            text += &format!(
+                "[[rule]]\nname = \"not-{name}\"\neffect = \"deny\"\nclients = [\"*\"]\nkeys = [\"{name}\"]\n\
+                 operations = [\"*\"]\n"
+            );
+        }
+        if held.slots {
+            text += &format!(
+                "[[signing]]\nname = \"slots-{name}\"\nkeys = [\"{name}\"]\nslot = \"claimed\"\norder = \"any\"\n"
+            );
+        }
+        text += &format!(
+            "[[rule]]\nname = \"use-{name}\"\neffect = \"allow\"\nclients = [\"app\"]\nkeys = [\"{name}\"]\n\
+             operations = [\"decapsulate\", \"sign\", \"flip-coin\"]\n"
+        );
+        if held.consents && bug != Some(Sabotage::NoConsents) {
+            let names: Vec<String> = (0..APPROVERS).map(|number| format!("\"approver-{number}\"")).collect();
+            text += &format!("approvals = {{ of = [{}], need = {NEEDED} }}\n", names.join(", "));
+        }
+        if held.rated && bug != Some(Sabotage::NoRates) {
+            text += &format!("rate = \"{PER_SECOND}/s\"\nburst = {BURST}\n");
+        }
+    }
+    text += "[[rule]]\nname = \"ceremonies\"\neffect = \"allow\"\nclients = [\"app\"]\nkeys = [\"*\"]\noperations = [\"keys.*\"]\n";
+    Policy::parse(&text, "policy.toml").map_err(|error| error.to_string())
+}
+
+/// The consent, or what is in its place, to what is asked.
+pub(crate) fn approval(consent: Consent, ask: &Ask<'_>) -> Result<Approval, Failed> {
+    let now = UnixTime(1_000 * EPOCH);
+    let (from, until) = (UnixTime(now.0 - 10 * DAYS), now.plus(10 * DAYS));
+    let (mut ask, mut validity) = (*ask, Validity { from, until });
+    match consent.fault {
+        Some(ConsentFault::OtherMessage) => ask.statement = b"another message",
+        Some(ConsentFault::OtherKey) => ask.key = Some("another-key"),
+        Some(ConsentFault::OtherOperation) => ask.operation = Operation::KeysDestroy,
+        Some(ConsentFault::OtherGroup) => ask.group = "another-group",
+        Some(ConsentFault::Expired) => validity.until = UnixTime(now.0 - 5 * DAYS),
+        Some(ConsentFault::Early) => validity.from = now.plus(5 * DAYS),
+        Some(ConsentFault::TooLong) => validity.until = from.plus(MOST_APPROVAL_LIFETIME + 1),
+        Some(ConsentFault::Forged) | None => {}
+    }
+    let terms = ApprovalTerms::of(&ask, validity).map_err(|error| error.to_string())?;
+    let approval = Approval::sign(terms, &approver(consent.approver)?);
+    if consent.fault != Some(ConsentFault::Forged) {
+        return Ok(approval);
+    }
+    let mut bytes = approval.encode();
+    if let Some(last) = bytes.last_mut() {
+        *last ^= 1;
+    }
+    Approval::decode(&bytes).map_err(|error| error.to_string())
+}

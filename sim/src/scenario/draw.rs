@@ -1,0 +1,194 @@
+//! The scenario of a seed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use theta_schemes::{Purpose, Suite};
+
+use super::{APPROVERS, Aim, Asked, Consent, ConsentFault, Fault, HeldKey, Planned, Scenario, Weather};
+use crate::byzantine::Behaviour;
+
+/// A number below `bound`, 0 for 0.
+pub(crate) fn below(rng: &mut impl Rng, bound: u64) -> u64 {
+    rng.next_u64().checked_rem(bound).unwrap_or(0)
+}
+
+fn one_of<T: Clone>(rng: &mut impl Rng, list: &[T]) -> Option<T> {
+    list.get(usize::try_from(below(rng, list.len() as u64)).ok()?).cloned()
+}
+
+fn node(rng: &mut impl Rng, n: u16) -> u16 {
+    1 + u16::try_from(below(rng, u64::from(n))).unwrap_or(0)
+}
+
+fn some_nodes(rng: &mut impl Rng, n: u16, most: u64) -> BTreeSet<u16> {
+    (0..below(rng, most + 1)).map(|_| node(rng, n)).collect()
+}
+
+/// The quickest, one of each protocol that there is: half of the keys are of these, the others of any suite.
+const QUICK: [Suite; 4] =
+    [Suite::Sg02Ristretto255, Suite::FrostEd25519, Suite::Cks05Ristretto255, Suite::FrostRistretto255];
+const FAULTS: [ConsentFault; 8] = [
+    ConsentFault::OtherMessage,
+    ConsentFault::OtherKey,
+    ConsentFault::OtherOperation,
+    ConsentFault::OtherGroup,
+    ConsentFault::Expired,
+    ConsentFault::Early,
+    ConsentFault::TooLong,
+    ConsentFault::Forged,
+];
+/// (t, n); k = t + 1.
+const GROUPS: [(u16, u16); 6] = [(1, 3), (1, 4), (1, 4), (2, 5), (1, 5), (2, 7)];
+const CEREMONY_GROUPS: [(u16, u16); 4] = [(1, 4), (1, 4), (1, 5), (2, 7)];
+
+impl Scenario {
+    /// The scenario of a seed: one in eight has ceremonies.
+    #[must_use]
+    pub fn of(seed: u64) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let kept = seed.is_multiple_of(8);
+        let groups = if kept { &CEREMONY_GROUPS[..] } else { &GROUPS[..] };
+        let (t, n) = one_of(&mut rng, groups).unwrap_or((1, 4));
+        let mut keys = vec![key(&mut rng, n, t)];
+        if below(&mut rng, 3) == 0 {
+            let other = key(&mut rng, n, t);
+            // One secret has one purpose, and there are primes for one RSA key.
+            let alike = |a: Suite, b: Suite| a == b || (is_rsa(a) && is_rsa(b));
+            keys.extend(Some(other).filter(|other| !keys.iter().any(|key| alike(key.suite, other.suite))));
+        }
+        let mut scenario = Self {
+            seed,
+            n,
+            k: t + 1,
+            kept,
+            keys,
+            requests: Vec::new(),
+            ceremonies: Vec::new(),
+            weather: Weather {
+                delay: 1 + below(&mut rng, 300),
+                loss: below(&mut rng, 4) * below(&mut rng, 100),
+                duplicates: below(&mut rng, 100),
+            },
+            faults: Vec::new(),
+            liars: BTreeMap::new(),
+            calm: 8_000,
+            end: 90_000,
+            sabotage: None,
+        };
+        scenario.draw_liars(&mut rng, t);
+        scenario.draw_faults(&mut rng);
+        scenario.draw_requests(&mut rng);
+        if kept {
+            scenario.draw_ceremonies(&mut rng);
+        }
+        scenario
+    }
+
+    fn draw_liars(&mut self, rng: &mut impl Rng, t: u16) {
+        for _ in 0..below(rng, u64::from(t) + 1) {
+            self.liars.insert(node(rng, self.n), Behaviour::draw(rng, self.kept));
+        }
+    }
+
+    fn draw_faults(&mut self, rng: &mut impl Rng) {
+        for _ in 0..below(rng, 4) {
+            let at = below(rng, 6_000);
+            let (node, until) = (node(rng, self.n), at + 200 + below(rng, 1_500));
+            self.faults.push(match below(rng, 4) {
+                0 => Fault::Partition { at, until, side: some_nodes(rng, self.n, 4) },
+                1 => Fault::Jump {
+                    at,
+                    node,
+                    seconds: i64::try_from(below(rng, 200_000)).unwrap_or(0) - 100_000,
+                    pause: below(rng, 3) * below(rng, 2_000),
+                },
+                _ => Fault::Crash { at, until, node, writes: below(rng, 60) },
+            });
+        }
+    }
+
+    fn draw_requests(&mut self, rng: &mut impl Rng) {
+        for number in 0..1 + below(rng, 5) {
+            let key = usize::try_from(below(rng, self.keys.len() as u64)).unwrap_or(0);
+            let slots = self.keys.get(key).is_some_and(|key| key.slots);
+            self.requests.push(Asked {
+                at: below(rng, 5_000),
+                key,
+                text: format!("request {number} of {}", self.seed),
+                slot: slots.then(|| below(rng, 2)),
+                later_at: some_nodes(rng, self.n, 3),
+                consents: consents(rng),
+                bare_at: if below(rng, 4) == 0 { some_nodes(rng, self.n, 2) } else { BTreeSet::new() },
+            });
+        }
+    }
+
+    fn draw_ceremonies(&mut self, rng: &mut impl Rng) {
+        let at = below(rng, 3_000);
+        let all: Vec<u16> = (1..=self.n).collect();
+        let lost = node(rng, self.n);
+        let lost = (1..=self.n).cycle().skip(usize::from(lost)).find(|node| !self.liars.contains_key(node));
+        // Only a dealer makes RSA keys, and no ceremony changes them.
+        let fixed = self.keys.first().is_some_and(|key| is_rsa(key.suite));
+        let aim = match if fixed { 0 } else { below(rng, 5) } {
+            0 => Aim::Create(Some(suite(rng)).filter(|suite| !is_rsa(*suite)).unwrap_or(Suite::FrostEd25519)),
+            1 => Aim::Rotate(0),
+            2 => {
+                // The holders in another order; in the groups here, all of them are needed for as many liars.
+                let mut holders = all;
+                holders.rotate_left(usize::from(node(rng, self.n)) - 1);
+                Aim::Reshare(0, self.k, holders)
+            }
+            3 => match (lost, self.keys.first_mut()) {
+                (Some(node), Some(key)) => {
+                    key.lost_by = Some(node);
+                    Aim::Recover(0, node)
+                }
+                _ => Aim::Refresh(0),
+            },
+            _ => Aim::Refresh(0),
+        };
+        self.ceremonies.push(Planned { at, aim });
+        if below(rng, 4) == 0 {
+            self.ceremonies.push(Planned { at: below(rng, 6_000), aim: Aim::Create(Suite::Cks05P256) });
+        }
+    }
+}
+
+fn is_rsa(suite: Suite) -> bool {
+    suite.group() == "RSA"
+}
+
+fn suite(rng: &mut impl Rng) -> Suite {
+    let suites = if below(rng, 2) == 0 { &QUICK[..] } else { &Suite::ALL[..] };
+    one_of(rng, suites).unwrap_or(Suite::FrostEd25519)
+}
+
+fn key(rng: &mut impl Rng, n: u16, t: u16) -> HeldKey {
+    let suite = suite(rng);
+    let most = if below(rng, 4) == 0 { u64::from(n) } else { u64::from(n - 2 * t) / 2 };
+    HeldKey {
+        suite,
+        refused_by: some_nodes(rng, n, most),
+        slots: suite.purpose() == Purpose::Sign && below(rng, 2) == 0,
+        consents: below(rng, 4) == 0,
+        rated: below(rng, 4) == 0,
+        lost_by: None,
+    }
+}
+
+/// Mostly those of two approvers; now and then some of them are none.
+fn consents(rng: &mut impl Rng) -> Vec<Consent> {
+    let count = if below(rng, 4) == 0 { below(rng, 4) } else { 2 };
+    let first = below(rng, u64::from(APPROVERS));
+    let mut consents = Vec::new();
+    for place in 0..count {
+        // Of another approver each; now and then of one who has consented already, or of nobody.
+        let approver = if below(rng, 8) == 0 { below(rng, 5) } else { (first + place) % u64::from(APPROVERS) };
+        let fault = if below(rng, 8) == 0 { one_of(rng, &FAULTS) } else { None };
+        consents.push(Consent { approver: u8::try_from(approver).unwrap_or(0), fault });
+    }
+    consents
+}
