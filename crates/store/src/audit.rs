@@ -1,10 +1,10 @@
-//! The audit log: a chain of hashes over records that only grows.
+//! The audit log: a chain of hashes over records that only grows, until somebody who has kept its beginning elsewhere removes it.
 //!
 //! Record i has the hash of its index, the hash before it, and its body (BLAKE3 under a context of its own), so the last
 //! hash stands for the whole log: whoever keeps a copy of it elsewhere sees any later change, and a log that was cut.
 
 use crate::codec::{Decoder, Encoder};
-use crate::database::{Rows, Table};
+use crate::database::{Rows, Settings, Table};
 use crate::{Store, StoreError, Transaction};
 
 const TABLE: &str = Table::Audit.name();
@@ -45,13 +45,23 @@ impl Default for AuditChain {
 }
 
 impl AuditChain {
+    /// Before this record, whatever came before it.
+    #[must_use]
+    pub const fn before(record: &AuditRecord) -> Self {
+        Self { next: record.index, head: record.previous }
+    }
+
+    pub(crate) const fn new(next: u64, head: [u8; 32]) -> Self {
+        Self { next, head }
+    }
+
     /// The hash that stands for all records so far.
     #[must_use]
     pub const fn head(&self) -> &[u8; 32] {
         &self.head
     }
 
-    /// How many records there were.
+    /// How many records there were, removed ones included.
     #[must_use]
     pub const fn len(&self) -> u64 {
         self.next
@@ -119,17 +129,26 @@ impl Store {
         Ok(records)
     }
 
-    /// Checks the whole log.
+    /// Checks the whole log, from its first record that was not removed.
     ///
     /// # Errors
     /// `Ok(Err(broken))` says where it is not whole; [`StoreError`] if it cannot be read.
     pub fn check_audit(&self) -> Result<Result<AuditChain, BrokenChain>, StoreError> {
-        let (mut chain, mut broken) = (AuditChain::default(), None);
-        self.snapshot()?.visit(Table::Audit, b"", b"", &mut |key, record| {
+        let snapshot = self.snapshot()?;
+        let (mut chain, mut broken) = (Settings::audit_start(&snapshot)?, None);
+        snapshot.visit(Table::Audit, b"", b"", &mut |key, record| {
             broken = chain.check(&AuditRecord::decode(key, record.expose())?).err();
             Ok(broken.is_none())
         })?;
         Ok(broken.map_or(Ok(chain), Err))
+    }
+
+    /// Where the log begins: after all that was removed.
+    ///
+    /// # Errors
+    /// [`StoreError`] if it cannot be read.
+    pub fn audit_start(&self) -> Result<AuditChain, StoreError> {
+        Settings::audit_start(&self.snapshot()?)
     }
 }
 
@@ -149,5 +168,17 @@ impl Transaction<'_> {
         let encoded = Encoder::new(72 + body.len()).raw(&previous).raw(&hash).bytes(&body).finish();
         self.rows.put(Table::Audit, &index.to_be_bytes(), encoded)?;
         Ok(AuditRecord { index, previous, hash, body })
+    }
+    /// Removes the records before this one, but never the last of all, which the next one follows. Says how many.
+    ///
+    /// # Errors
+    /// [`StoreError`] if they cannot be read or written.
+    pub fn prune_audit(&mut self, before: u64) -> Result<u64, StoreError> {
+        let Some((last, _)) = self.rows.last(Table::Audit)? else { return Ok(0) };
+        let first = before.to_be_bytes().as_slice().min(last.as_slice()).to_vec();
+        let Some(record) = self.rows.row(Table::Audit, &first)? else { return Ok(0) };
+        let start = AuditChain::before(&AuditRecord::decode(&first, record.expose())?);
+        Settings::set_audit_start(&mut self.rows, &start)?;
+        self.rows.retain(Table::Audit, |key, _| key >= first.as_slice())
     }
 }

@@ -1,6 +1,7 @@
 //! `theta audit`: what a node decided, and whether its log is whole.
 
 mod log;
+mod prune;
 mod show;
 
 use std::{
@@ -28,6 +29,8 @@ pub(crate) enum AuditCommand {
     Verify(VerifyArgs),
     /// Write a log as JSON lines, for other programs and for verification elsewhere
     Export(ExportArgs),
+    /// Remove what was exported from the log of a stopped node
+    Prune(prune::PruneArgs),
 }
 
 /// Options of `theta audit verify`.
@@ -37,6 +40,7 @@ Examples:
   theta audit verify --node 1                                 a running node
   theta audit verify --dir theta-group/node-1                 a stopped one
   theta audit verify audit.jsonl --checkpoint theta-audit:1042:6f1c...
+  theta audit verify --node 1 --after theta-audit:1042:6f1c...     after theta audit prune
 
 Each record's hash covers the one before it, so the last hash stands for the whole log. Keep the checkpoint that this \
 prints somewhere else: whoever gives it back later sees any change to the past and a log that was cut. Exit code 1, and the \
@@ -47,6 +51,9 @@ pub(crate) struct VerifyArgs {
     /// A checkpoint that was kept elsewhere: the log must agree with it
     #[arg(long, value_name = "CHECKPOINT")]
     checkpoint: Option<Checkpoint>,
+    /// The checkpoint after which this log begins, if what came before was pruned or is in another file
+    #[arg(long, value_name = "CHECKPOINT")]
+    after: Option<Checkpoint>,
 }
 
 /// Options of `theta audit export`.
@@ -89,15 +96,16 @@ impl AuditCommand {
             Self::Show(args) => show::show(&args, output),
             Self::Verify(args) => verify(&args, output),
             Self::Export(args) => export(&args, output),
+            Self::Prune(args) => prune::prune(&args, output),
         }
     }
 }
 
 fn verify(args: &VerifyArgs, output: Output) -> Result<(), Failure> {
-    let mut reached = Checkpoint::START;
+    let mut reached = args.after.unwrap_or(Checkpoint::START);
     let mut broken = None;
     let kept = args.checkpoint;
-    args.log.pages(0, &mut |page| {
+    args.log.pages(reached.count, &mut |page| {
         let end = reached.count.saturating_add(u64::try_from(page.len()).unwrap_or(u64::MAX));
         // A page is asked only for a checkpoint within it; whether the log reaches it is seen at the end.
         let within = kept.filter(|kept| (reached.count..=end).contains(&kept.count));
@@ -122,7 +130,14 @@ fn verify(args: &VerifyArgs, output: Output) -> Result<(), Failure> {
         }
         Ok(())
     })?;
-    broken.map_or(Ok(()), |broken| Err(Failure::Failed(broken.to_string())))
+    let Some(broken) = broken else { return Ok(()) };
+    let pruned = match broken.fault {
+        audit::Fault::Missing(first) if broken.sequence == 0 && args.after.is_none() => {
+            format!("; if the first {first} records were pruned, give the checkpoint of then with --after")
+        }
+        _ => String::new(),
+    };
+    Err(Failure::Failed(format!("{broken}{pruned}")))
 }
 
 fn export(args: &ExportArgs, output: Output) -> Result<(), Failure> {

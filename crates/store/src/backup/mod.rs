@@ -48,7 +48,7 @@ pub struct BackupReport {
     pub shares: usize,
     /// Versions and epochs whose share does not fit the public data.
     pub unfit: Vec<(Name, u32, u64)>,
-    /// How many records the audit log has; it is whole.
+    /// How many records the audit log has, those included that were removed before; what is there is whole.
     pub audit_records: u64,
 }
 
@@ -121,6 +121,9 @@ fn fill<R: Read>(rows: &mut Writes<'_>, opened: Opened<R>, floors: &RestoreFloor
         }
         rows.put(table, &key, record)
     })?;
+    if let Some(log) = &check.log {
+        Settings::set_audit_start(rows, &log.start)?;
+    }
     let inherited = origin.slot_floor.unwrap_or(0);
     for (rule, mark) in &mut rules {
         let floor = floors.slots.get(rule).copied().unwrap_or(floors.other_slots);
@@ -147,9 +150,9 @@ pub fn check_backup(reader: impl Read, key: &SealingKey, fits: &mut Fits<'_>) ->
     let mut check = Check::default();
     let origin =
         contents::read(Opened::new(reader, key)?, &mut |table, key, record| check.row(table, &key, &record, fits))?;
-    let Check { keys, shares, unfit, chain } = check;
-    let keys = keys.into_values().collect();
-    Ok(BackupReport { origin: origin.incarnation, keys, shares, unfit, audit_records: chain.len() })
+    let Check { keys, shares, unfit, log } = check;
+    let (keys, audit_records) = (keys.into_values().collect(), log.map_or(0, |log| log.end.len()));
+    Ok(BackupReport { origin: origin.incarnation, keys, shares, unfit, audit_records })
 }
 
 /// What was read so far. Keys come before shares.
@@ -158,7 +161,13 @@ struct Check {
     keys: BTreeMap<Name, KeyRecord>,
     shares: usize,
     unfit: Vec<(Name, u32, u64)>,
-    chain: AuditChain,
+    log: Option<Log>,
+}
+
+/// The audit log from its first record, which need not be the first that there ever was, to the last that was read.
+struct Log {
+    start: AuditChain,
+    end: AuditChain,
 }
 
 /// Whether a share fits the public data of its key, version and epoch.
@@ -187,7 +196,9 @@ impl Check {
             }
             Table::Audit => {
                 let broken = StoreError::Record { table: table.name(), problem: "the log is not whole" };
-                self.chain.check(&AuditRecord::decode(key, record)?).map_err(|_| broken)?;
+                let record = AuditRecord::decode(key, record)?;
+                let start = AuditChain::before(&record);
+                self.log.get_or_insert(Log { start, end: start }).end.check(&record).map_err(|_| broken)?;
             }
             Table::Identity => {
                 decode_identity(key, record)?;

@@ -4,6 +4,7 @@ use theta_groups::Secret;
 
 use super::{Rows, Table, Writes};
 use crate::StoreError;
+use crate::audit::AuditChain;
 use crate::codec::{Decoder, Encoder};
 use crate::incarnation::{Opening, StoreId};
 
@@ -19,6 +20,7 @@ impl Settings {
     const RESTORED_FROM: &'static [u8] = b"restored-from";
     const SLOT_FLOOR: &'static [u8] = b"slot-floor";
     const WATERMARK: &'static [u8] = b"watermark";
+    const AUDIT_START: &'static [u8] = b"audit-start";
 
     /// How many commits were made; 0 in a store that is only being created.
     pub(crate) fn sequence(rows: &impl Rows) -> Result<u64, StoreError> {
@@ -58,6 +60,19 @@ impl Settings {
 
     pub(crate) fn set_restored_from(rows: &mut Writes<'_>, id: StoreId) -> Result<(), StoreError> {
         rows.put(Table::Settings, Self::RESTORED_FROM, Encoder::new(16).raw(&id.0).finish())
+    }
+
+    /// Before the first record of the audit log that was not removed.
+    pub(crate) fn audit_start(rows: &impl Rows) -> Result<AuditChain, StoreError> {
+        let Some(record) = rows.row(Table::Settings, Self::AUDIT_START)? else { return Ok(AuditChain::default()) };
+        let mut decoder = Decoder::new(TABLE, record.expose())?;
+        let start = AuditChain::new(decoder.u64()?, decoder.array()?);
+        decoder.finish(start)
+    }
+
+    pub(crate) fn set_audit_start(rows: &mut Writes<'_>, start: &AuditChain) -> Result<(), StoreError> {
+        let record = Encoder::new(40).u64(start.len()).raw(start.head()).finish();
+        rows.put(Table::Settings, Self::AUDIT_START, record)
     }
 
     fn number(rows: &impl Rows, key: &[u8]) -> Result<Option<u64>, StoreError> {

@@ -95,6 +95,18 @@ fn a_restored_store_has_the_keys_and_repeats_nothing() {
 }
 
 #[test]
+fn a_pruned_log_is_backed_up_as_it_is() {
+    let store = filled();
+    assert_eq!(store.write(|tx| tx.prune_audit(2)).unwrap(), 2);
+    let backup = backup(&store);
+    let report = check_backup(&*backup, &other_key(), &mut |_, _, _, _| true).unwrap();
+    assert_eq!(report.audit_records, 3);
+    let restored = restore(&backup).unwrap();
+    assert_eq!(restored.audit_start().unwrap(), store.audit_start().unwrap());
+    assert_eq!(restored.check_audit().unwrap().unwrap().len(), 3);
+}
+
+#[test]
 fn floors_survive_a_second_backup() {
     let restored = restore(&backup(&filled())).unwrap();
     let low = RestoreFloors { burn_day: 0, slots: BTreeMap::new(), other_slots: 0 };

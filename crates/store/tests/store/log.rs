@@ -106,6 +106,34 @@ fn the_audit_log_is_one_chain() {
 }
 
 #[test]
+fn a_pruned_log_goes_on_from_where_it_was_cut() {
+    let disk = SimulatedDisk::default();
+    let store = create(&disk);
+    assert_eq!(store.write(|tx| tx.prune_audit(3)).unwrap(), 0);
+    for index in 0..20_u8 {
+        store.append_audit(vec![index; 10]).unwrap();
+    }
+    let all = store.audit(0, 100).unwrap();
+    let whole = store.check_audit().unwrap().unwrap();
+    assert_eq!(store.write(|tx| tx.prune_audit(5)).unwrap(), 5);
+    assert_eq!(store.write(|tx| tx.prune_audit(2)).unwrap(), 0);
+    drop(store);
+    let mut store = open(&disk);
+    store.compact().unwrap();
+    assert_eq!(store.audit(0, 100).unwrap(), all[5..]);
+    assert_eq!(store.check_audit().unwrap(), Ok(whole));
+    assert_eq!((store.audit_start().unwrap().len(), *store.audit_start().unwrap().head()), (5, all[4].hash));
+
+    // However much is asked for, the last one stays and the next one follows it.
+    assert_eq!(store.write(|tx| tx.prune_audit(1_000)).unwrap(), 14);
+    assert_eq!(store.append_audit(b"next".to_vec()).unwrap().previous, all[19].hash);
+    assert_eq!(store.check_audit().unwrap().unwrap().len(), 21);
+
+    // What is missing without having been pruned is missed.
+    assert_ne!(AuditChain::default().check(&store.audit(0, 1).unwrap()[0]), Ok(()));
+}
+
+#[test]
 fn an_exported_log_that_was_changed_is_found_out() {
     let store = create(&SimulatedDisk::default());
     for index in 0..6_u8 {
