@@ -19,5 +19,5 @@ pub use dealing::{Polynomial, coefficients_at, interpolate_at};
 pub use encoded::Encoded;
 pub use feldman::{Commitments, CommittedShare, vartime_false_shares};
 pub use interpolation::{InterpolationError, InterpolationSet, coefficients_at_zero, vartime_interpolate_at_zero};
-pub use shamir::split;
+pub use shamir::{split, split_lazily};
 pub use threshold::{ShareIndex, Threshold, ThresholdError};

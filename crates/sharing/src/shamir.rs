@@ -1,5 +1,7 @@
 //! Shamir's secret sharing (Shamir 1979): the secret is f(0), party i holds f(i), f random of degree k - 1.
 
+use core::iter;
+
 use crate::Threshold;
 use rand_core::CryptoRng;
 use theta_groups::{Scalar, Secret};
@@ -29,16 +31,22 @@ impl<S: Scalar> Walk<S> {
         Self { differences }
     }
 
-    /// Steps to the next integer and returns the value there.
-    fn step(&mut self) -> Secret<S> {
-        let mut sum = Secret::new(S::Addend::from(S::ZERO));
+    /// Steps to the next integers and returns the values there. Several steps in one pass, each a little behind the one before: one
+    /// alone would wait for every addition to end before the next can begin.
+    fn steps(&mut self) -> [Secret<S>; AT_ONCE] {
+        let mut sums = Secret::new([S::Addend::from(S::ZERO); AT_ONCE]);
         for difference in self.differences.expose_mut() {
-            *difference += *sum.expose();
-            *sum.expose_mut() = *difference;
+            for sum in sums.expose_mut() {
+                *sum += *difference;
+                *difference = *sum;
+            }
         }
-        Secret::new((*sum.expose()).into())
+        sums.expose().map(|sum| Secret::new(sum.into()))
     }
 }
+
+/// Steps in one pass: as many as a processor finds independent work for.
+const AT_ONCE: usize = 4;
 
 /// Shares a secret: `shares[i]` belongs to index i + 1. Any k of them determine it; k - 1 are independent of it.
 ///
@@ -50,18 +58,29 @@ pub fn split<S: Scalar>(
     threshold: Threshold,
     rng: &mut (impl CryptoRng + ?Sized),
 ) -> Vec<Secret<S>> {
+    let mut shares = Vec::with_capacity(usize::from(threshold.n()));
+    shares.extend(split_lazily(secret, threshold, rng));
+    shares
+}
+
+/// As [`split`], but each share is computed when it is asked for: others can work with the first ones meanwhile.
+pub fn split_lazily<S: Scalar, R: CryptoRng + ?Sized>(
+    secret: &Secret<S>,
+    threshold: Threshold,
+    rng: &mut R,
+) -> impl Iterator<Item = Secret<S>> + use<S, R> {
     // Sized beforehand: a vector that grows leaves copies of its old contents behind.
     let mut values = Secret::new(Vec::with_capacity(usize::from(threshold.k())));
     values.expose_mut().push(S::Addend::from(*secret.expose()));
-    let mut shares = Vec::with_capacity(usize::from(threshold.n()));
+    let mut drawn = Vec::with_capacity(usize::from(threshold.t()));
     for _ in 0..threshold.t() {
         let share = Secret::new(S::random(rng));
         values.expose_mut().push((*share.expose()).into());
-        shares.push(share);
+        drawn.push(share);
     }
     let mut walk = Walk::<S>::at_last(values);
-    shares.extend((threshold.t()..threshold.n()).map(|_| walk.step()));
-    shares
+    let walked = iter::from_fn(move || Some(walk.steps())).flatten();
+    drawn.into_iter().chain(walked).take(threshold.n().into())
 }
 
 #[cfg(test)]

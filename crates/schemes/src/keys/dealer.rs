@@ -1,12 +1,15 @@
 //! The trusted dealer.
 
+use core::iter;
 use core::num::NonZeroUsize;
-use std::sync::Arc;
+use std::panic::resume_unwind;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use rand_core::CryptoRng;
 use theta_groups::{DecodeError, Group, Scalar, Secret};
-use theta_sharing::{Encoded, Threshold, split};
+use theta_sharing::{Encoded, Threshold, split_lazily};
 
 use super::{CurveScheme, KeyShare, PublicKeySet};
 
@@ -59,8 +62,8 @@ pub fn deal_secret<S: CurveScheme>(
     let possession = S::prove_possession(secret, &public_key);
     let public_key = Encoded::new(public_key);
     loop {
-        let secrets = split(secret, threshold, rng);
-        let verification_keys = verification_keys::<S::KeyGroup>(&secrets);
+        let secrets = split_lazily(secret, threshold, rng);
+        let (secrets, verification_keys) = with_verification_keys::<S::KeyGroup>(secrets, threshold.n());
         // Refused if the polynomial has a root at one of the indices, which has probability n / q.
         let Ok(public) = PublicKeySet::assemble::<S>(threshold, public_key, verification_keys, possession.clone())
         else {
@@ -73,24 +76,61 @@ pub fn deal_secret<S: CurveScheme>(
     }
 }
 
-/// g * x_i for all shares, on as many threads as the machine has where there are enough of them to pay.
-fn verification_keys<G: Group>(secrets: &[Secret<G::Scalar>]) -> Vec<Encoded<G>> {
+/// Some of the shares, their place, and g * x_i for each.
+struct Part<G: Group> {
+    place: usize,
+    secrets: Vec<Secret<G::Scalar>>,
+    keys: Vec<Encoded<G>>,
+}
+
+impl<G: Group> Part<G> {
+    fn new(place: usize, secrets: Vec<Secret<G::Scalar>>) -> Self {
+        let elements: Vec<_> = secrets.iter().map(|share| G::mul_base(share.expose())).collect();
+        Self { place, secrets, keys: Encoded::<G>::batch(&elements) }
+    }
+}
+
+/// The n shares and g * x_i for all of them. Where there are enough of them to pay, the machine's other threads multiply while
+/// this one computes shares.
+fn with_verification_keys<G: Group>(
+    mut secrets: impl Iterator<Item = Secret<G::Scalar>>,
+    n: u16,
+) -> (Vec<Secret<G::Scalar>>, Vec<Encoded<G>>) {
     /// What takes longer than starting a thread.
     const SHARES_PER_THREAD: usize = 128;
-    let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get).min(secrets.len() / SHARES_PER_THREAD);
-    let of_some = |secrets: &[Secret<G::Scalar>]| {
-        let elements: Vec<_> = secrets.iter().map(|share| G::mul_base(share.expose())).collect();
-        Encoded::<G>::batch(&elements)
-    };
+    /// What threads take at a time: the conversion of so many elements costs little more than one.
+    const AT_ONCE: usize = 64;
+    let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get).min(usize::from(n) / SHARES_PER_THREAD);
     if threads < 2 {
-        return of_some(secrets);
+        let Part { secrets, keys, .. } = Part::new(0, secrets.collect());
+        return (secrets, keys);
     }
-    thread::scope(|scope| {
-        let workers: Vec<_> = secrets
-            .chunks(secrets.len().div_ceil(threads))
-            .map(|chunk| (chunk, scope.spawn(move || of_some(chunk))))
-            .collect();
-        // A thread that could not do its part leaves it to this one.
-        workers.into_iter().flat_map(|(chunk, worker)| worker.join().unwrap_or_else(|_| of_some(chunk))).collect()
-    })
+    let (pass, passed) = channel::<(usize, Vec<_>)>();
+    let passed = Mutex::new(passed);
+    // The lock is held while waiting: whoever has it takes what comes next, and the others wait for the lock instead.
+    let next = || passed.lock().unwrap_or_else(PoisonError::into_inner).recv().ok();
+    let multiply = || iter::from_fn(next).map(|(place, secrets)| Part::<G>::new(place, secrets)).collect::<Vec<_>>();
+    let mut parts = thread::scope(|scope| {
+        let workers: Vec<_> = (1..threads).map(|_| scope.spawn(multiply)).collect();
+        for place in 0.. {
+            let some: Vec<_> = secrets.by_ref().take(AT_ONCE).collect();
+            // It is received as long as the receiver is there, which outlives this.
+            if some.is_empty() || pass.send((place, some)).is_err() {
+                break;
+            }
+        }
+        drop(pass);
+        let mut parts = multiply();
+        for worker in workers {
+            parts.extend(worker.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        }
+        parts
+    });
+    parts.sort_unstable_by_key(|part| part.place);
+    let (mut secrets, mut keys) = (Vec::with_capacity(n.into()), Vec::with_capacity(n.into()));
+    for part in parts {
+        secrets.extend(part.secrets);
+        keys.extend(part.keys);
+    }
+    (secrets, keys)
 }
