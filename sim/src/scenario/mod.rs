@@ -52,7 +52,7 @@ pub struct HeldKey {
     pub slots: bool,
     /// Whether two of three approvers must consent to each use.
     pub consents: bool,
-    /// Whether a node lets it be used [`BURST`] times at once and [`PER_SECOND`] times a second, and no more often.
+    /// Whether a node lets it be used twice at once and twice a second, and no more often.
     pub rated: bool,
     /// A node that has lost its share.
     pub lost_by: Option<u16>,

@@ -105,6 +105,12 @@ fn verify(args: &VerifyArgs, output: Output) -> Result<(), Failure> {
     let mut reached = args.after.unwrap_or(Checkpoint::START);
     let mut broken = None;
     let kept = args.checkpoint;
+    if let Some(kept) = kept.filter(|kept| kept.count < reached.count) {
+        return Err(Failure::Usage(format!(
+            "the checkpoint is of the first {} records and the log begins after {}: verify the export that has them",
+            kept.count, reached.count
+        )));
+    }
     args.log.pages(reached.count, &mut |page| {
         let end = reached.count.saturating_add(u64::try_from(page.len()).unwrap_or(u64::MAX));
         // A page is asked only for a checkpoint within it; whether the log reaches it is seen at the end.

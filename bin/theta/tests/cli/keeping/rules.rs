@@ -216,6 +216,10 @@ fn the_audit_log_is_whole_and_a_flipped_byte_is_found() {
     let verify = ["audit", "verify", "--dir", "theta-group/node-1"];
     group.theta(&verify).fails(1, &["pruned", "--after"]);
     group.theta(&[&verify[..], &["--after", &other]].concat()).fails(1, &["replaced"]);
+    let earlier = format!("theta-audit:1:{}", "0".repeat(64));
+    group
+        .theta(&[&verify[..], &["--after", &checkpoint, "--checkpoint", &earlier]].concat())
+        .fails(2, &["begins after"]);
     let rest = group.theta(&[&verify[..], &["--after", &checkpoint, "--json"]].concat()).ok().json();
     assert_eq!(rest["records"].as_u64(), u64::try_from(lines.len()).ok());
     group.theta(&["audit", "show", "--dir", "theta-group/node-1"]).ok();
