@@ -171,7 +171,10 @@ impl World<'_> {
         self.at(self.now + ROUND, Event::Round);
         let late = self.scenario.weather.delay;
         let mut asks = Vec::new();
-        for (request, wanted) in self.wanted.iter().enumerate().filter(|(_, wanted)| wanted.asked.at <= self.now) {
+        // Another one first in each round: where a rate lets few of them pass, the last would never be among these.
+        let first = usize::try_from(self.now / ROUND).unwrap_or(0).checked_rem(self.wanted.len()).unwrap_or(0);
+        let in_turn = self.wanted.iter().enumerate().cycle().skip(first).take(self.wanted.len());
+        for (request, wanted) in in_turn.filter(|(_, wanted)| wanted.asked.at <= self.now) {
             // A node that was started again has forgotten the result that others still lack.
             let all_served = self.nodes.keys().all(|node| self.served.contains(&(request, *node)));
             for node in self.nodes.keys().filter(|_| !all_served) {
