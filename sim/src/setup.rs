@@ -19,7 +19,7 @@ use theta_sharing::Threshold;
 use theta_store::{Options, SealingKey, Store, disk::SimulatedDisk};
 
 use crate::permission;
-use crate::scenario::{HeldKey, Sabotage, Scenario};
+use crate::scenario::{HeldKey, Sabotage, Scenario, is_rsa};
 
 /// What went wrong before anything happened: a mistake in here.
 pub(crate) type Failed = String;
@@ -94,7 +94,7 @@ fn dealt(suite: Suite, k: u16, n: u16) -> Result<Dealt, Failed> {
     let mut rng = seeded(1, u64::from(n));
     let place = Suite::ALL.iter().position(|other| *other == suite).unwrap_or(0);
     rng.set_stream((u64::from(n) << 32) | place as u64);
-    let (public, shares) = if suite.group() == "RSA" {
+    let (public, shares) = if is_rsa(suite) {
         deal_rsa_primes(suite, &rsa_primes()?, threshold, &mut rng).map_err(|error| error.to_string())?
     } else {
         deal_any(suite, threshold, &mut rng)

@@ -72,15 +72,17 @@ pub fn split_lazily<S: Scalar, R: CryptoRng + ?Sized>(
     // Sized beforehand: a vector that grows leaves copies of its old contents behind.
     let mut values = Secret::new(Vec::with_capacity(usize::from(threshold.k())));
     values.expose_mut().push(S::Addend::from(*secret.expose()));
-    let mut drawn = Vec::with_capacity(usize::from(threshold.t()));
+    let mut drawn = Secret::new(Vec::with_capacity(usize::from(threshold.t())));
     for _ in 0..threshold.t() {
         let share = Secret::new(S::random(rng));
         values.expose_mut().push((*share.expose()).into());
-        drawn.push(share);
+        drawn.expose_mut().push(*share.expose());
     }
     let mut walk = Walk::<S>::at_last(values);
     let walked = iter::from_fn(move || Some(walk.steps())).flatten();
-    drawn.into_iter().chain(walked).take(threshold.n().into())
+    // Not moved out, which would leave them behind in memory that nobody wipes.
+    let drawn = (0..).map_while(move |i: usize| drawn.expose().get(i).map(|share| Secret::new(*share)));
+    drawn.chain(walked).take(threshold.n().into())
 }
 
 #[cfg(test)]

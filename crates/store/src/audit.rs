@@ -169,6 +169,7 @@ impl Transaction<'_> {
         self.rows.put(Table::Audit, &index.to_be_bytes(), encoded)?;
         Ok(AuditRecord { index, previous, hash, body })
     }
+
     /// Removes the records before this one, but never the last of all, which the next one follows. Says how many.
     ///
     /// # Errors

@@ -157,7 +157,8 @@ impl Scenario {
     }
 }
 
-fn is_rsa(suite: Suite) -> bool {
+/// Whether only a dealer makes its keys.
+pub(crate) fn is_rsa(suite: Suite) -> bool {
     suite.group() == "RSA"
 }
 

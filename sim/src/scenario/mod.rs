@@ -8,7 +8,7 @@ use theta_schemes::Suite;
 
 use crate::byzantine::Behaviour;
 
-pub(crate) use draw::below;
+pub(crate) use draw::{below, is_rsa};
 
 /// A whole run but for what its generator decides on the way: times in milliseconds, nodes by number.
 #[derive(Clone, Debug)]

@@ -70,22 +70,23 @@ pub fn deal_secret<S: CurveScheme>(
             continue;
         };
         let key_id = *public.key_id();
-        let shares =
-            threshold.indices().zip(secrets).map(|(index, share)| KeyShare::new(key_id, index, share)).collect();
+        let share = |(index, share): (_, &_)| KeyShare::new(key_id, index, Secret::new(*share));
+        let shares = threshold.indices().zip(secrets.expose()).map(share).collect();
         return Ok(Dealt { public: Arc::new(public), shares });
     }
 }
 
-/// Some of the shares, their place, and g * x_i for each.
+/// Some of the shares, their place, and g * x_i for each. The shares of a part lie in one secret: it is wiped as a whole, which
+/// what was moved out of a vector is not.
 struct Part<G: Group> {
     place: usize,
-    secrets: Vec<Secret<G::Scalar>>,
+    secrets: Secret<Vec<G::Scalar>>,
     keys: Vec<Encoded<G>>,
 }
 
 impl<G: Group> Part<G> {
-    fn new(place: usize, secrets: Vec<Secret<G::Scalar>>) -> Self {
-        let elements: Vec<_> = secrets.iter().map(|share| G::mul_base(share.expose())).collect();
+    fn new(place: usize, secrets: Secret<Vec<G::Scalar>>) -> Self {
+        let elements: Vec<_> = secrets.expose().iter().map(G::mul_base).collect();
         Self { place, secrets, keys: Encoded::<G>::batch(&elements) }
     }
 }
@@ -95,17 +96,24 @@ impl<G: Group> Part<G> {
 fn with_verification_keys<G: Group>(
     mut secrets: impl Iterator<Item = Secret<G::Scalar>>,
     n: u16,
-) -> (Vec<Secret<G::Scalar>>, Vec<Encoded<G>>) {
+) -> (Secret<Vec<G::Scalar>>, Vec<Encoded<G>>) {
     /// What takes longer than starting a thread.
     const SHARES_PER_THREAD: usize = 128;
     /// What threads take at a time: the conversion of so many elements costs little more than one.
     const AT_ONCE: usize = 64;
-    let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get).min(usize::from(n) / SHARES_PER_THREAD);
+    let n = usize::from(n);
+    // Sized beforehand: a vector that grows leaves copies of its old contents behind.
+    let mut next_shares = |count| {
+        let mut some = Secret::new(Vec::with_capacity(count));
+        some.expose_mut().extend(secrets.by_ref().take(count).map(|share| *share.expose()));
+        some
+    };
+    let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get).min(n / SHARES_PER_THREAD);
     if threads < 2 {
-        let Part { secrets, keys, .. } = Part::new(0, secrets.collect());
+        let Part { secrets, keys, .. } = Part::new(0, next_shares(n));
         return (secrets, keys);
     }
-    let (pass, passed) = channel::<(usize, Vec<_>)>();
+    let (pass, passed) = channel::<(usize, Secret<Vec<_>>)>();
     let passed = Mutex::new(passed);
     // The lock is held while waiting: whoever has it takes what comes next, and the others wait for the lock instead.
     let next = || passed.lock().unwrap_or_else(PoisonError::into_inner).recv().ok();
@@ -113,9 +121,9 @@ fn with_verification_keys<G: Group>(
     let mut parts = thread::scope(|scope| {
         let workers: Vec<_> = (1..threads).map(|_| scope.spawn(multiply)).collect();
         for place in 0.. {
-            let some: Vec<_> = secrets.by_ref().take(AT_ONCE).collect();
+            let some = next_shares(AT_ONCE);
             // It is received as long as the receiver is there, which outlives this.
-            if some.is_empty() || pass.send((place, some)).is_err() {
+            if some.expose().is_empty() || pass.send((place, some)).is_err() {
                 break;
             }
         }
@@ -127,9 +135,9 @@ fn with_verification_keys<G: Group>(
         parts
     });
     parts.sort_unstable_by_key(|part| part.place);
-    let (mut secrets, mut keys) = (Vec::with_capacity(n.into()), Vec::with_capacity(n.into()));
+    let (mut secrets, mut keys) = (Secret::new(Vec::with_capacity(n)), Vec::with_capacity(n));
     for part in parts {
-        secrets.extend(part.secrets);
+        secrets.expose_mut().extend_from_slice(part.secrets.expose());
         keys.extend(part.keys);
     }
     (secrets, keys)
