@@ -1,19 +1,29 @@
-//! Scalars of ristretto255 and Ed25519 in the form in which they are added fastest.
+//! Scalars of crates that take long to add them, in the form in which they are added fastest.
 
+use core::marker::PhantomData;
 use core::ops::{AddAssign, Sub};
 
-use curve25519_dalek::scalar::Scalar as DalekScalar;
 use zeroize::Zeroize;
 
-use crate::RistrettoScalar;
+/// A scalar of which the crate's own form, or another, is a number below the order in four words, the lowest first, so that sums of
+/// scalars are sums of these numbers modulo the order.
+pub trait Words: Copy {
+    /// The order, below 2^255.
+    const ORDER: [u64; 4];
 
-/// The order, 2^252 + 27742317777372353535851937790883648493, as four words, the lowest first.
-const ORDER: [u64; 4] = [0x5812_631a_5cf5_d3ed, 0x14de_f9de_a2f7_9cd6, 0, 0x1000_0000_0000_0000];
+    /// The number.
+    fn to_words(self) -> [u64; 4];
+    /// The scalar of a number below the order.
+    fn from_words(words: [u64; 4]) -> Self;
+}
 
-/// A canonical integer modulo the order as four words, the lowest first: it is added in a tenth of the time that the library takes, which
-/// converts at each addition. All operations are constant-time.
-#[derive(Clone, Copy, PartialEq, Eq, Zeroize)]
-pub struct RistrettoAddend([u64; 4]);
+/// A scalar as four words. It is added in as little as a tenth of the time that its crate takes, which converts at each addition or
+/// calls foreign code. All operations are constant-time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Addend<S> {
+    words: [u64; 4],
+    scalar: PhantomData<S>,
+}
 
 /// a + b + carry, and the carry.
 fn add(a: [u64; 4], b: [u64; 4]) -> ([u64; 4], bool) {
@@ -36,47 +46,50 @@ fn sub(a: [u64; 4], b: [u64; 4]) -> ([u64; 4], bool) {
 }
 
 /// The order if told, else zero, without a branch.
-fn order_if(choice: bool) -> [u64; 4] {
+fn order_if<S: Words>(choice: bool) -> [u64; 4] {
     let mask = core::hint::black_box(u64::from(choice)).wrapping_neg();
-    ORDER.map(|word| word & mask)
+    S::ORDER.map(|word| word & mask)
 }
 
-impl AddAssign for RistrettoAddend {
-    fn add_assign(&mut self, other: Self) {
-        // Less than twice the order, which has 253 bits.
-        let (sum, _) = add(self.0, other.0);
-        let (reduced, below) = sub(sum, ORDER);
-        self.0 = add(reduced, order_if(below)).0;
+impl<S> Addend<S> {
+    const fn new(words: [u64; 4]) -> Self {
+        Self { words, scalar: PhantomData }
     }
 }
 
-impl Sub for RistrettoAddend {
+impl<S: Words> Addend<S> {
+    /// The scalar again.
+    pub(crate) fn to_scalar(self) -> S {
+        S::from_words(self.words)
+    }
+}
+
+impl<S> Zeroize for Addend<S> {
+    fn zeroize(&mut self) {
+        self.words.zeroize();
+    }
+}
+
+impl<S: Words> AddAssign for Addend<S> {
+    fn add_assign(&mut self, other: Self) {
+        // Less than twice the order, which leaves a bit free.
+        let (sum, _) = add(self.words, other.words);
+        let (reduced, below) = sub(sum, S::ORDER);
+        self.words = add(reduced, order_if::<S>(below)).0;
+    }
+}
+
+impl<S: Words> Sub for Addend<S> {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
-        let (difference, below) = sub(self.0, other.0);
-        Self(add(difference, order_if(below)).0)
+        let (difference, below) = sub(self.words, other.words);
+        Self::new(add(difference, order_if::<S>(below)).0)
     }
 }
 
-impl From<RistrettoScalar> for RistrettoAddend {
-    fn from(scalar: RistrettoScalar) -> Self {
-        let mut words = [0; 4];
-        for (word, bytes) in words.iter_mut().zip(scalar.0.as_bytes().as_chunks().0) {
-            *word = u64::from_le_bytes(*bytes);
-        }
-        Self(words)
-    }
-}
-
-impl From<RistrettoAddend> for RistrettoScalar {
-    fn from(addend: RistrettoAddend) -> Self {
-        let mut bytes = [0; 32];
-        for (bytes, word) in bytes.as_chunks_mut().0.iter_mut().zip(addend.0) {
-            *bytes = word.to_le_bytes();
-        }
-        let scalar = Self(DalekScalar::from_bytes_mod_order(bytes));
-        bytes.zeroize();
-        scalar
+impl<S: Words> From<S> for Addend<S> {
+    fn from(scalar: S) -> Self {
+        Self::new(scalar.to_words())
     }
 }
 
@@ -86,27 +99,38 @@ mod tests {
     use rand_core::SeedableRng;
 
     use super::*;
-    use crate::Scalar;
+    use crate::bls12_381::BlsScalar;
+    use crate::{RistrettoScalar, Scalar};
 
-    #[test]
-    fn sums_and_differences_are_the_library_s() {
+    fn sums_and_differences_are_the_library_s<S: Scalar<Addend = Addend<S>> + Words>() {
         let mut rng = ChaCha20Rng::seed_from_u64(1);
-        let [one, two] = [1, 2].map(RistrettoScalar::from_u64);
-        let mut scalars = vec![RistrettoScalar::ZERO, one, two, -one, -two, two.invert(), -two.invert()];
+        let [one, two] = [1, 2].map(S::from_u64);
+        let mut scalars = vec![S::ZERO, one, two, -one, -two, two.invert(), -two.invert()];
         let mut power = one;
-        for _ in 0..253 {
+        for _ in 0..256 {
             power += power;
             scalars.extend([power, -power, power - one]);
         }
-        scalars.extend((0..50).map(|_| RistrettoScalar::random(&mut rng)));
+        scalars.extend((0..50).map(|_| S::random(&mut rng)));
         for a in &scalars {
+            assert_eq!(Addend::from(*a).to_scalar(), *a);
             for b in &scalars {
-                let (x, y) = (RistrettoAddend::from(*a), RistrettoAddend::from(*b));
+                let (x, y) = (Addend::from(*a), Addend::from(*b));
                 let mut sum = x;
                 sum += y;
-                assert!(sum == RistrettoAddend::from(*a + *b), "{a:?} + {b:?}");
-                assert_eq!(RistrettoScalar::from(x - y), *a - *b, "{a:?} - {b:?}");
+                assert!(sum.words == Addend::from(*a + *b).words, "{a:?} + {b:?}");
+                assert_eq!((x - y).to_scalar(), *a - *b, "{a:?} - {b:?}");
             }
         }
+    }
+
+    #[test]
+    fn ristretto255() {
+        sums_and_differences_are_the_library_s::<RistrettoScalar>();
+    }
+
+    #[test]
+    fn bls12_381() {
+        sums_and_differences_are_the_library_s::<BlsScalar>();
     }
 }

@@ -146,6 +146,13 @@ pub trait Group: Copy + Debug + Eq + Send + Sync + 'static {
     fn generator() -> Self::Element;
     /// g * scalar, from precomputed tables where they pay.
     fn mul_base(scalar: &Self::Scalar) -> Self::Element;
+    /// The same for many scalars, in less time than one by one where additions can share their inversions.
+    ///
+    /// Constant-time for scalars that are random or secret, as keys and nonces are; a batch with a scalar that somebody chose to be an
+    /// exception of the formulas, such as zero, may take longer.
+    fn mul_base_batch(scalars: &[Self::Scalar]) -> Vec<Self::Element> {
+        scalars.iter().map(Self::mul_base).collect()
+    }
     /// Multiples of a public element other than the identity, 8 to 30 KiB, from which its products with secret scalars
     /// are two to three times as fast. [`crate::FixedBase`] decides when that pays.
     fn table(element: &Self::Element) -> Table<Self>;

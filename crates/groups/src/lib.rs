@@ -24,7 +24,7 @@ mod secret;
 mod transcript;
 mod weierstrass;
 
-pub use addend::RistrettoAddend;
+pub use addend::Addend;
 pub use ed448::{Ed448, Ed448Element, Ed448Scalar};
 pub use ed25519::{Ed25519, Ed25519Element, Ed25519Scalar};
 pub use fixed_base::FixedBase;

@@ -1,6 +1,6 @@
 //! ristretto255 (RFC 9496): the prime-order group behind Ed25519, without its cofactor.
 
-use crate::addend::RistrettoAddend;
+use crate::addend::{Addend, Words};
 use crate::expand::expand_message_xmd;
 use crate::{DecodeError, Group, Scalar, Table, bit_length, hex_debug};
 use core::fmt;
@@ -115,9 +115,39 @@ impl Sum for RistrettoScalar {
     }
 }
 
+/// The canonical integer.
+impl Words for RistrettoScalar {
+    /// 2^252 + 27742317777372353535851937790883648493.
+    const ORDER: [u64; 4] = [0x5812_631a_5cf5_d3ed, 0x14de_f9de_a2f7_9cd6, 0, 0x1000_0000_0000_0000];
+
+    fn to_words(self) -> [u64; 4] {
+        let mut words = [0; 4];
+        for (word, bytes) in words.iter_mut().zip(self.0.as_bytes().as_chunks().0) {
+            *word = u64::from_le_bytes(*bytes);
+        }
+        words
+    }
+
+    fn from_words(words: [u64; 4]) -> Self {
+        let mut bytes = [0; 32];
+        for (bytes, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
+            *bytes = word.to_le_bytes();
+        }
+        let scalar = Self(DalekScalar::from_bytes_mod_order(bytes));
+        bytes.zeroize();
+        scalar
+    }
+}
+
+impl From<Addend<Self>> for RistrettoScalar {
+    fn from(addend: Addend<Self>) -> Self {
+        addend.to_scalar()
+    }
+}
+
 impl Scalar for RistrettoScalar {
     type Encoding = [u8; 32];
-    type Addend = RistrettoAddend;
+    type Addend = Addend<Self>;
     const ENCODED_LEN: usize = 32;
     const ZERO: Self = Self(DalekScalar::ZERO);
     const ONE: Self = Self(DalekScalar::ONE);

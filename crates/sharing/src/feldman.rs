@@ -23,7 +23,7 @@ impl<G: Group> Commitments<G> {
     /// Feldman's commitments to a polynomial: g * a_j.
     #[must_use]
     pub fn feldman(polynomial: &Polynomial<G::Scalar>) -> Self {
-        Self(polynomial.coefficients().expose().iter().map(G::mul_base).collect())
+        Self(G::mul_base_batch(polynomial.coefficients().expose()))
     }
 
     /// Of the polynomial (X - root) q(X), where these are of q: a polynomial that vanishes at `root` by construction.

@@ -2,7 +2,7 @@
 
 use super::BlsScalar;
 use super::ffi::{ORDER_BITS, RawPoint};
-use crate::comb::{CombPoint, ENTRIES, choices};
+use crate::comb::{Affine, CombPoint, CoordinatePoint, ENTRIES, masks};
 use subtle::Choice;
 
 impl<P: RawPoint> CombPoint for P {
@@ -31,11 +31,7 @@ impl<P: RawPoint> CombPoint for P {
     }
 
     fn select(row: &[P::Affine; ENTRIES], index: u8, negative: Choice) -> P::Affine {
-        let mut selected = P::Affine::default();
-        for (entry, choice) in row.iter().zip(choices(index)) {
-            P::copy_if(&mut selected, entry, choice);
-        }
-        P::negate_affine_if(&selected, negative)
+        P::negate_affine_if(&P::select(row, &masks(index)), negative)
     }
 
     fn plus_entry(&self, entry: &P::Affine) -> Self {
@@ -45,5 +41,17 @@ impl<P: RawPoint> CombPoint for P {
     fn little_endian(scalar: &BlsScalar) -> [u8; 32] {
         // The library's integer wipes itself.
         scalar.to_little_endian().b
+    }
+}
+
+impl<P: RawPoint> CoordinatePoint for P {
+    type Coordinate = P::Coordinate;
+
+    fn coordinates(entry: &P::Affine) -> Affine<P::Coordinate> {
+        P::coordinates(entry)
+    }
+
+    fn from_coordinates(point: &Affine<P::Coordinate>) -> Self {
+        P::from_coordinates(point)
     }
 }

@@ -9,9 +9,12 @@
 #![allow(unsafe_code, reason = "the one door to the C library; reviewed as a whole")]
 
 use crate::DecodeError;
-use blst::{BLST_ERROR, blst_fp12, blst_fr, blst_p1, blst_p1_affine, blst_p2, blst_p2_affine, blst_scalar};
+use crate::comb::{self, Coordinate, ENTRIES};
+use blst::{
+    BLST_ERROR, blst_fp, blst_fp2, blst_fp12, blst_fr, blst_p1, blst_p1_affine, blst_p2, blst_p2_affine, blst_scalar,
+};
 use core::{fmt, ptr};
-use subtle::Choice;
+use subtle::{Choice, ConstantTimeEq};
 use zeroize::Zeroize;
 
 /// Bits of the group order.
@@ -91,6 +94,84 @@ pub(super) mod fr {
     }
 }
 
+macro_rules! coordinate {
+    (
+        $field:ty, zero: $zero:expr, one: $one:expr, limbs: $(($($limbs:tt)+))+,
+        $add:ident, $sub:ident, $mul:ident, $sqr:ident, $inverse:ident
+    ) => {
+        impl Coordinate for $field {
+            const ZERO: Self = $zero;
+            const ONE: Self = $one;
+
+            fn plus(&self, other: &Self) -> Self {
+                let mut out = Self::default();
+                // SAFETY: whole.
+                unsafe { blst::$add(&raw mut out, self, other) };
+                out
+            }
+
+            fn minus(&self, other: &Self) -> Self {
+                let mut out = Self::default();
+                // SAFETY: whole.
+                unsafe { blst::$sub(&raw mut out, self, other) };
+                out
+            }
+
+            fn times(&self, other: &Self) -> Self {
+                let mut out = Self::default();
+                // SAFETY: whole.
+                unsafe { blst::$mul(&raw mut out, self, other) };
+                out
+            }
+
+            fn squared(&self) -> Self {
+                let mut out = Self::default();
+                // SAFETY: whole.
+                unsafe { blst::$sqr(&raw mut out, self) };
+                out
+            }
+
+            fn inverse(&self) -> Self {
+                let mut out = Self::default();
+                // SAFETY: whole.
+                unsafe { blst::$inverse(&raw mut out, self) };
+                out
+            }
+
+            fn vanishes(&self) -> Choice {
+                let mut all = 0;
+                $(for limb in &self.$($limbs)+ {
+                    all |= limb;
+                })+
+                all.ct_eq(&0)
+            }
+        }
+    };
+}
+
+const ZERO: blst_fp = blst_fp { l: [0; 6] };
+/// 2^384 modulo p: what one is in Montgomery form.
+const ONE: blst_fp = blst_fp {
+    l: [
+        0x7609_0000_0002_fffd,
+        0xebf4_000b_c40c_0002,
+        0x5f48_9857_53c7_58ba,
+        0x77ce_5853_7052_5745,
+        0x5c07_1a97_a256_ec6d,
+        0x15f6_5ec3_fa80_e493,
+    ],
+};
+
+coordinate!(
+    blst_fp, zero: ZERO, one: ONE, limbs: (l),
+    blst_fp_add, blst_fp_sub, blst_fp_mul, blst_fp_sqr, blst_fp_inverse
+);
+
+coordinate!(
+    blst_fp2, zero: blst_fp2 { fp: [ZERO; 2] }, one: blst_fp2 { fp: [ONE, ZERO] }, limbs: (fp[0].l) (fp[1].l),
+    blst_fp2_add, blst_fp2_sub, blst_fp2_mul, blst_fp2_sqr, blst_fp2_inverse
+);
+
 /// Which of blst's two multi-scalar multiplications to use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Method {
@@ -106,6 +187,8 @@ pub(crate) enum Method {
 pub(crate) trait RawPoint: Copy + Default + Eq + fmt::Debug + Send + Sync + 'static {
     /// The same in affine coordinates; all zeros for infinity.
     type Affine: Copy + Default + Send + Sync + 'static;
+    /// The field of the coordinates.
+    type Coordinate: Coordinate;
     /// From how many points on buckets beat tables: for scalars of more than 128 bits, and for shorter ones.
     const BUCKETS_FROM: (usize, usize);
     /// The compressed encoding.
@@ -117,14 +200,17 @@ pub(crate) trait RawPoint: Copy + Default + Eq + fmt::Debug + Send + Sync + 'sta
     fn add_affine(&self, other: &Self::Affine) -> Self;
     fn negate(&self) -> Self;
     fn negate_affine_if(affine: &Self::Affine, choice: Choice) -> Self::Affine;
-    /// Copies a point onto infinity, or leaves it that.
-    fn copy_if(infinity: &mut Self::Affine, affine: &Self::Affine, choice: Choice);
+    /// The entry that has the mask.
+    fn select(row: &[Self::Affine; ENTRIES], masks: &[u64; ENTRIES]) -> Self::Affine;
     /// Only for points in the prime-order subgroup: uses the curve's endomorphism.
     fn mul(&self, scalar: &blst_scalar) -> Self;
     fn is_infinity(&self) -> bool;
     fn is_in_subgroup(&self) -> bool;
     fn wipe(&mut self);
     fn from_affine(affine: &Self::Affine) -> Self;
+    fn coordinates(affine: &Self::Affine) -> comb::Affine<Self::Coordinate>;
+    /// Of a point on the curve.
+    fn from_coordinates(affine: &comb::Affine<Self::Coordinate>) -> Self;
     fn to_affine(&self) -> Self::Affine;
     /// One field inversion for all.
     fn batch_to_affine(points: &[Self]) -> Vec<Self::Affine>;
@@ -140,7 +226,7 @@ pub(crate) trait RawPoint: Copy + Default + Eq + fmt::Debug + Send + Sync + 'sta
 
 macro_rules! raw_point {
     (
-        $point:ty, $affine:ty, $len:literal, buckets: $buckets:expr, wipe: |$wiped:ident| $wipe:block,
+        $point:ty, $affine:ident, $coordinate:ty, $len:literal, buckets: $buckets:expr, wipe: |$wiped:ident| $wipe:block,
         limbs: $(($($limbs:tt)+))+, $add_affine:ident, $cneg_coordinate:ident,
         $in_subgroup:ident, $double:ident, $generator:ident, $add:ident, $cneg:ident, $mult:ident, $is_inf:ident, $from_affine:ident,
         $to_affine:ident, $to_affines:ident, $compress:ident, $uncompress:ident, $hash:ident, $wbits_sizeof:ident,
@@ -148,6 +234,7 @@ macro_rules! raw_point {
     ) => {
         impl RawPoint for $point {
             type Affine = $affine;
+            type Coordinate = $coordinate;
             type Bytes = [u8; $len];
             const BUCKETS_FROM: (usize, usize) = $buckets;
 
@@ -191,11 +278,10 @@ macro_rules! raw_point {
                 out
             }
 
-            fn copy_if(infinity: &mut Self::Affine, affine: &Self::Affine, choice: Choice) {
-                let mask = u64::from(choice.unwrap_u8()).wrapping_neg();
-                $(for (to, from) in infinity.$($limbs)+.l.iter_mut().zip(&affine.$($limbs)+.l) {
-                    *to |= from & mask;
-                })+
+            fn select(row: &[Self::Affine; ENTRIES], masks: &[u64; ENTRIES]) -> Self::Affine {
+                let mut selected = Self::Affine::default();
+                $(selected.$($limbs)+.l = comb::select_words(row, masks, |entry| &entry.$($limbs)+.l);)+
+                selected
             }
 
             fn mul(&self, scalar: &blst_scalar) -> Self {
@@ -225,6 +311,14 @@ macro_rules! raw_point {
                 // SAFETY: whole.
                 unsafe { blst::$from_affine(&raw mut out, affine) };
                 out
+            }
+
+            fn coordinates(affine: &Self::Affine) -> comb::Affine<$coordinate> {
+                comb::Affine { x: affine.x, y: affine.y }
+            }
+
+            fn from_coordinates(affine: &comb::Affine<$coordinate>) -> Self {
+                Self::from_affine(&$affine { x: affine.x, y: affine.y })
             }
 
             fn to_affine(&self) -> Self::Affine {
@@ -331,7 +425,7 @@ macro_rules! raw_point {
 }
 
 raw_point!(
-    blst_p1, blst_p1_affine, 48, buckets: (32, 32),
+    blst_p1, blst_p1_affine, blst_fp, 48, buckets: (32, 32),
     wipe: |point| { for coordinate in [&mut point.x, &mut point.y, &mut point.z] { coordinate.l.zeroize(); } },
     limbs: (x) (y), blst_p1_add_or_double_affine, blst_fp_cneg,
     blst_p1_in_g1, blst_p1_double, blst_p1_generator, blst_p1_add_or_double, blst_p1_cneg, blst_p1_mult, blst_p1_is_inf,
@@ -342,7 +436,7 @@ raw_point!(
 );
 
 raw_point!(
-    blst_p2, blst_p2_affine, 96, buckets: (80, 36),
+    blst_p2, blst_p2_affine, blst_fp2, 96, buckets: (80, 36),
     wipe: |point| {
         for coordinate in [&mut point.x, &mut point.y, &mut point.z] {
             for part in &mut coordinate.fp {

@@ -2,7 +2,7 @@
 
 use super::BlsScalar;
 use super::ffi::{Method, ORDER_BITS, RawPoint};
-use crate::comb::{Comb, Size};
+use crate::comb::{BATCH_FROM, Comb, Size};
 use crate::{DecodeError, Group, Table, bit_length, hex_debug};
 use blst::{blst_p1, blst_p2};
 use core::fmt;
@@ -75,7 +75,7 @@ fn decode<P: RawPoint>(bytes: &[u8]) -> Result<P, DecodeError> {
 macro_rules! group {
     ($group:ident, $element:ident, $raw:ty, $len:literal, $name:literal) => {
         impl $element {
-            pub(super) const fn raw(&self) -> $raw {
+            pub(crate) const fn raw(&self) -> $raw {
                 self.0
             }
         }
@@ -155,6 +155,15 @@ macro_rules! group {
             fn mul_base(scalar: &BlsScalar) -> $element {
                 static COMB: OnceLock<Comb<$raw>> = OnceLock::new();
                 $element(COMB.get_or_init(|| Comb::new(&RawPoint::generator(), Size::Large)).multiply(scalar))
+            }
+
+            fn mul_base_batch(scalars: &[BlsScalar]) -> Vec<$element> {
+                static COMB: OnceLock<Comb<$raw>> = OnceLock::new();
+                if scalars.len() < BATCH_FROM {
+                    return scalars.iter().map(Self::mul_base).collect();
+                }
+                let comb = COMB.get_or_init(|| Comb::new(&RawPoint::generator(), Size::Batch));
+                comb.multiply_all(scalars).into_iter().map($element).collect()
             }
 
             fn table(element: &$element) -> Table<Self> {

@@ -1,6 +1,7 @@
 //! The field of scalars that both groups share.
 
 use super::ffi::fr;
+use crate::addend::{Addend, Words};
 use crate::{DecodeError, Scalar, hex_debug};
 use blst::{blst_fr, blst_scalar};
 use core::fmt;
@@ -90,9 +91,29 @@ impl Sum for BlsScalar {
     }
 }
 
+/// blst's own form, Montgomery residues.
+impl Words for BlsScalar {
+    const ORDER: [u64; 4] =
+        [0xffff_ffff_0000_0001, 0x53bd_a402_fffe_5bfe, 0x3339_d808_09a1_d805, 0x73ed_a753_299d_7d48];
+
+    fn to_words(self) -> [u64; 4] {
+        self.0.l
+    }
+
+    fn from_words(words: [u64; 4]) -> Self {
+        Self(blst_fr { l: words })
+    }
+}
+
+impl From<Addend<Self>> for BlsScalar {
+    fn from(addend: Addend<Self>) -> Self {
+        addend.to_scalar()
+    }
+}
+
 impl Scalar for BlsScalar {
     type Encoding = [u8; 32];
-    type Addend = Self;
+    type Addend = Addend<Self>;
     const ENCODED_LEN: usize = 32;
     const ZERO: Self = Self(blst_fr { l: [0; 4] });
     // 2^256 modulo the order: one in Montgomery form.

@@ -1,5 +1,6 @@
 //! What points need of the fields that their coordinates are in, in constant time.
 
+use crate::comb::{ENTRIES, select_words};
 use core::ops::{Add, Mul, Neg, Sub};
 use halo2curves::bn256::{Fq, Fq2};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
@@ -32,6 +33,8 @@ pub trait Field:
     fn equal(self, other: Self) -> Choice;
     /// `other` if `choice`, otherwise `self`.
     fn select(self, other: Self, choice: Choice) -> Self;
+    /// What the entry with the mask has.
+    fn select_from<E>(row: &[E; ENTRIES], masks: &[u64; ENTRIES], part: impl Fn(&E) -> &Self) -> Self;
     /// Big-endian, the highest coefficient first. `out` takes [`Field::ENCODED_LEN`] bytes.
     fn write(self, out: &mut [u8]);
     /// `None` unless every coefficient is reduced.
@@ -146,6 +149,10 @@ impl Field for Fq {
         Self([select(a, e), select(b, f), select(c, g), select(d, h)])
     }
 
+    fn select_from<E>(row: &[E; ENTRIES], masks: &[u64; ENTRIES], part: impl Fn(&E) -> &Self) -> Self {
+        Self(select_words(row, masks, |entry| &part(entry).0))
+    }
+
     fn write(self, out: &mut [u8]) {
         for (to, from) in out.iter_mut().zip(self.to_bytes().iter().rev()) {
             *to = *from;
@@ -223,6 +230,11 @@ impl Field for Fq2 {
 
     fn select(self, other: Self, choice: Choice) -> Self {
         Self::new(self.c0().select(*other.c0(), choice), self.c1().select(*other.c1(), choice))
+    }
+
+    fn select_from<E>(row: &[E; ENTRIES], masks: &[u64; ENTRIES], part: impl Fn(&E) -> &Self) -> Self {
+        let c0 = Fq::select_from(row, masks, |entry| part(entry).c0());
+        Self::new(c0, Fq::select_from(row, masks, |entry| part(entry).c1()))
     }
 
     fn write(self, out: &mut [u8]) {

@@ -6,7 +6,7 @@ use super::encoding::{compress, uncompress, write_uncompressed};
 use super::field::Field;
 use super::hash::Svdw;
 use super::mul;
-use crate::comb::{Comb, Size};
+use crate::comb::{BATCH_FROM, Comb, Size};
 use crate::expand::expand_message_xmd;
 use crate::{DecodeError, Group, Table, msm};
 use halo2curves::bn256::{Fq, Fq2};
@@ -157,6 +157,14 @@ macro_rules! group {
             fn mul_base(scalar: &Bn254Scalar) -> $element {
                 static COMB: OnceLock<Comb<$element>> = OnceLock::new();
                 COMB.get_or_init(|| Comb::new(&Point::GENERATOR, Size::Large)).multiply(scalar)
+            }
+
+            fn mul_base_batch(scalars: &[Bn254Scalar]) -> Vec<$element> {
+                static COMB: OnceLock<Comb<$element>> = OnceLock::new();
+                if scalars.len() < BATCH_FROM {
+                    return scalars.iter().map(Self::mul_base).collect();
+                }
+                COMB.get_or_init(|| Comb::new(&Point::GENERATOR, Size::Batch)).multiply_all(scalars)
             }
 
             fn table(element: &$element) -> Table<Self> {

@@ -4,7 +4,7 @@ use super::curve::{Affine, Curve, Point};
 use super::field::Field;
 use super::scalar::Bn254Scalar;
 use crate::Scalar;
-use crate::comb::{CombPoint, ENTRIES, choices};
+use crate::comb::{self, CombPoint, CoordinatePoint, ENTRIES, masks};
 use crate::msm::{VartimePoint, vartime_msm_affine};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroize;
@@ -158,12 +158,10 @@ impl<C: Curve> CombPoint for Point<C> {
     }
 
     fn select(row: &[Affine<C>; ENTRIES], index: u8, negative: Choice) -> Affine<C> {
-        let first = Affine::<C> { x: C::Coordinate::ZERO, y: C::Coordinate::ONE };
-        let selected = row.iter().zip(choices(index)).fold(first, |selected: Affine<C>, (entry, choice)| Affine {
-            x: selected.x.select(entry.x, choice),
-            y: selected.y.select(entry.y, choice),
-        });
-        Affine { x: selected.x, y: selected.y.select(-selected.y, negative) }
+        let masks = masks(index);
+        let x = C::Coordinate::select_from(row, &masks, |entry| &entry.x);
+        let y = C::Coordinate::select_from(row, &masks, |entry| &entry.y);
+        Affine { x, y: y.select(-y, negative) }
     }
 
     /// No entry is the identity.
@@ -173,6 +171,47 @@ impl<C: Curve> CombPoint for Point<C> {
 
     fn little_endian(scalar: &Bn254Scalar) -> [u8; 32] {
         scalar.to_little_endian()
+    }
+}
+
+impl<C: Curve> CoordinatePoint for Point<C> {
+    type Coordinate = C::Coordinate;
+
+    fn coordinates(entry: &Affine<C>) -> comb::Affine<C::Coordinate> {
+        comb::Affine { x: entry.x, y: entry.y }
+    }
+
+    fn from_coordinates(point: &comb::Affine<C::Coordinate>) -> Self {
+        Self { x: point.x, y: point.y, z: C::Coordinate::ONE }
+    }
+}
+
+impl<F: Field> comb::Coordinate for F {
+    const ZERO: Self = F::ZERO;
+    const ONE: Self = F::ONE;
+
+    fn plus(&self, other: &Self) -> Self {
+        *self + *other
+    }
+
+    fn minus(&self, other: &Self) -> Self {
+        *self - *other
+    }
+
+    fn times(&self, other: &Self) -> Self {
+        *self * *other
+    }
+
+    fn squared(&self) -> Self {
+        self.square()
+    }
+
+    fn inverse(&self) -> Self {
+        self.invert()
+    }
+
+    fn vanishes(&self) -> Choice {
+        self.is_zero()
     }
 }
 

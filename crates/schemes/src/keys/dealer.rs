@@ -86,7 +86,7 @@ struct Part<G: Group> {
 
 impl<G: Group> Part<G> {
     fn new(place: usize, secrets: Secret<Vec<G::Scalar>>) -> Self {
-        let elements: Vec<_> = secrets.expose().iter().map(G::mul_base).collect();
+        let elements = G::mul_base_batch(secrets.expose());
         Self { place, secrets, keys: Encoded::<G>::batch(&elements) }
     }
 }

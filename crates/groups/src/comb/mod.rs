@@ -3,7 +3,12 @@
 //!
 //! The small table of a point takes about as long to make as two or three multiplications, and a few KiB.
 
+mod batch;
+
+pub(crate) use batch::{Affine, BATCH_FROM, Coordinate, CoordinatePoint};
+
 use crate::Scalar;
+use core::hint::black_box;
 use subtle::{Choice, ConstantTimeEq};
 use zeroize::Zeroize;
 
@@ -38,9 +43,22 @@ pub(crate) trait CombPoint: Copy + Send + Sync + 'static {
 #[derive(Clone, Copy)]
 pub(crate) enum Size {
     /// Few: a table as quickly made as two or three multiplications.
-    Small = 4,
+    Small,
     /// As many as pay at all, for points that are multiplied for as long as the program runs.
-    Large = 11,
+    Large,
+    /// So many that nothing is ever doubled: only many products at once, which share each look at a row, gain by it.
+    Batch,
+}
+
+impl Size {
+    /// Rows of entries.
+    const fn rows(self, order_bits: usize) -> usize {
+        match self {
+            Self::Small => 4,
+            Self::Large => 11,
+            Self::Batch => order_bits.div_ceil(TEETH),
+        }
+    }
 }
 
 /// The odd multiples of a point that a comb adds up.
@@ -61,7 +79,7 @@ pub(crate) struct Comb<P: CombPoint> {
 
 impl<P: CombPoint> Comb<P> {
     pub(crate) fn new(point: &P, size: Size) -> Self {
-        let rows = size as usize;
+        let rows = size.rows(P::ORDER_BITS);
         let spacing = P::ORDER_BITS.div_ceil(TEETH * rows);
         let mut next = *point;
         let mut multiples = Vec::with_capacity(rows * ENTRIES);
@@ -83,23 +101,34 @@ impl<P: CombPoint> Comb<P> {
 
     /// The product in constant time.
     pub(crate) fn multiply(&self, scalar: &P::Scalar) -> P {
-        let mut recoded = *scalar * self.half + self.offset;
-        let mut bits = P::little_endian(&recoded);
-        recoded.zeroize();
+        let mut bits = self.recode(scalar);
         let mut sum = P::identity();
         for position in (0..self.spacing).rev() {
             sum = sum.double();
-            for (number, row) in self.rows.iter().enumerate() {
-                let tooth = |tooth| bit(bits.as_ref(), (number * TEETH + tooth) * self.spacing + position);
-                let digits = (0..TEETH - 1).rev().fold(0, |digits, i| digits << 1 | tooth(i));
-                // 0 if the highest tooth is positive, else 1: then all others turn around as well.
-                let negative = 1 - tooth(TEETH - 1);
-                let index = (digits ^ negative.wrapping_neg()) & ENTRIES_MASK;
-                sum = sum.plus_entry(&P::select(row, index, Choice::from(negative)));
+            for row in self.rows.iter().enumerate() {
+                sum = sum.plus_entry(&self.entry(row, position, bits.as_ref()));
             }
         }
         bits.zeroize();
         sum
+    }
+
+    /// The bits c_i of a scalar.
+    fn recode(&self, scalar: &P::Scalar) -> <P::Scalar as Scalar>::Encoding {
+        let mut recoded = *scalar * self.half + self.offset;
+        let bits = P::little_endian(&recoded);
+        recoded.zeroize();
+        bits
+    }
+
+    /// What one row adds at one position of its teeth. Which row and which position is public, the bits are not.
+    fn entry(&self, (number, row): (usize, &[P::Entry; ENTRIES]), position: usize, bits: &[u8]) -> P::Entry {
+        let tooth = |tooth| bit(bits, (number * TEETH + tooth) * self.spacing + position);
+        let digits = (0..TEETH - 1).rev().fold(0, |digits, i| digits << 1 | tooth(i));
+        // 0 if the highest tooth is positive, else 1: then all others turn around as well.
+        let negative = 1 - tooth(TEETH - 1);
+        let index = (digits ^ negative.wrapping_neg()) & ENTRIES_MASK;
+        P::select(row, index, Choice::from(negative))
     }
 }
 
@@ -121,6 +150,32 @@ fn append_row<P: CombPoint>(teeth: &[P; TEETH], multiples: &mut Vec<P>) {
         let more: Vec<P> = multiples.iter().skip(start).map(|entry| entry.plus(&twice)).collect();
         multiples.extend(more);
     }
+}
+
+/// For each entry of a row all ones if it is at the index, else zero; the compiler does not know that it is one of both.
+pub(crate) fn masks(index: u8) -> [u64; ENTRIES] {
+    let mut entry = 0;
+    black_box([(); ENTRIES].map(|()| {
+        // Only zero has a borrow.
+        let mask = (u64::from(index ^ entry).wrapping_sub(1) >> 63).wrapping_neg();
+        entry += 1;
+        mask
+    }))
+}
+
+/// The words of the entry that has the mask, in constant time.
+pub(crate) fn select_words<E, const N: usize>(
+    row: &[E; ENTRIES],
+    masks: &[u64; ENTRIES],
+    words: impl Fn(&E) -> &[u64; N],
+) -> [u64; N] {
+    let mut selected = [0; N];
+    for (entry, mask) in row.iter().zip(masks) {
+        for (to, from) in selected.iter_mut().zip(words(entry)) {
+            *to |= from & mask;
+        }
+    }
+    selected
 }
 
 /// Which of a row's entries is at the index, in order: at most one.
@@ -151,6 +206,10 @@ mod tests {
 
     fn products_are_those_of_the_group<G: Group>() {
         let mut rng = ChaCha20Rng::seed_from_u64(2);
+        let products = G::mul_base_batch(&scalars());
+        for (scalar, product) in scalars::<G::Scalar>().iter().zip(products) {
+            assert_eq!(product, G::generator() * *scalar, "{scalar:?}");
+        }
         for element in [G::generator(), G::generator() * G::Scalar::random(&mut rng)] {
             let table = G::table(&element);
             for scalar in scalars::<G::Scalar>() {
@@ -160,11 +219,12 @@ mod tests {
     }
 
     #[test]
-    fn both_sizes_give_the_same() {
+    fn all_sizes_give_the_same() {
         let (g, mut rng) = (bn254::G1::generator(), ChaCha20Rng::seed_from_u64(3));
-        let [small, large] = [Size::Small, Size::Large].map(|size| Comb::new(&g, size));
+        let [small, large, batch] = [Size::Small, Size::Large, Size::Batch].map(|size| Comb::new(&g, size));
         for scalar in scalars().into_iter().chain([Scalar::random(&mut rng)]) {
             assert_eq!(small.multiply(&scalar), large.multiply(&scalar));
+            assert_eq!(batch.multiply(&scalar), large.multiply(&scalar));
             assert_eq!(large.multiply(&scalar), g * scalar);
         }
     }

@@ -1,0 +1,197 @@
+//! Products of one fixed point with many scalars: sums stay affine, and additions of all scalars share one inversion
+//! (Montgomery's trick), which makes one five multiplications and a square instead of eleven multiplications and more.
+
+use super::{Comb, CombPoint};
+use subtle::Choice;
+use zeroize::{Zeroizing, optimization_barrier};
+
+/// From how many products on it pays to share: an inversion takes as long as fifty multiplications.
+pub(crate) const BATCH_FROM: usize = 16;
+
+/// The field of the coordinates of a curve, in constant time.
+pub(crate) trait Coordinate: Copy + 'static {
+    const ZERO: Self;
+    const ONE: Self;
+    fn plus(&self, other: &Self) -> Self;
+    fn minus(&self, other: &Self) -> Self;
+    fn times(&self, other: &Self) -> Self;
+    fn squared(&self) -> Self;
+    /// The inverse; zero maps to zero.
+    fn inverse(&self) -> Self;
+    fn vanishes(&self) -> Choice;
+}
+
+/// A point on a curve y^2 = x^3 + b of which the coordinates can be computed with.
+pub(crate) trait CoordinatePoint: CombPoint {
+    type Coordinate: Coordinate;
+
+    fn coordinates(entry: &Self::Entry) -> Affine<Self::Coordinate>;
+    fn from_coordinates(point: &Affine<Self::Coordinate>) -> Self;
+}
+
+/// A point (x, y) other than the identity.
+#[derive(Clone, Copy)]
+pub(crate) struct Affine<F> {
+    pub(crate) x: F,
+    pub(crate) y: F,
+}
+
+impl<F: Coordinate> Affine<F> {
+    const NOTHING: Self = Self { x: F::ZERO, y: F::ZERO };
+
+    /// The third point of the line through this one and one at `x`, mirrored: what addition and doubling end with.
+    fn along(&self, slope: &F, x: &F) -> Self {
+        let third = slope.squared().minus(&self.x).minus(x);
+        Self { x: third, y: slope.times(&self.x.minus(&third)).minus(&self.y) }
+    }
+}
+
+/// Two equal points, two opposite ones, or a point of order two, which take other formulas.
+struct Exception;
+
+/// The sums for each scalar so far, what is added to them, and room for the inversion. All of it is secret.
+struct Sums<F: Coordinate> {
+    sums: Vec<Affine<F>>,
+    addends: Vec<Affine<F>>,
+    prefixes: Vec<F>,
+}
+
+impl<F: Coordinate> Drop for Sums<F> {
+    fn drop(&mut self) {
+        self.sums.fill(Affine::NOTHING);
+        self.addends.fill(Affine::NOTHING);
+        self.prefixes.fill(F::ZERO);
+        optimization_barrier(&self.sums);
+        optimization_barrier(&self.addends);
+        optimization_barrier(&self.prefixes);
+    }
+}
+
+impl<F: Coordinate> Sums<F> {
+    fn new(first: impl ExactSizeIterator<Item = Affine<F>>) -> Self {
+        let count = first.len();
+        // Sized beforehand: a vector that grows leaves copies of its old contents behind.
+        let mut sums = Vec::with_capacity(count);
+        sums.extend(first);
+        Self { sums, addends: vec![Affine::NOTHING; count], prefixes: vec![F::ZERO; count] }
+    }
+
+    /// Inverts the denominators of all slopes at once, then gives each sum and its addend their inverse.
+    fn each(
+        &mut self,
+        denominator: impl Fn(&Affine<F>, &Affine<F>) -> F,
+        slope: impl Fn(&Affine<F>, &Affine<F>, &F) -> F,
+    ) -> Result<(), Exception> {
+        let mut product = F::ONE;
+        for ((sum, addend), prefix) in self.sums.iter().zip(&self.addends).zip(&mut self.prefixes) {
+            *prefix = product;
+            product = product.times(&denominator(sum, addend));
+        }
+        // Random scalars have the probability of guessing one to end here; nothing else depends on a condition.
+        if bool::from(product.vanishes()) {
+            return Err(Exception);
+        }
+        let mut inverse = product.inverse();
+        for ((sum, addend), prefix) in self.sums.iter_mut().zip(&self.addends).zip(&self.prefixes).rev() {
+            let own = inverse.times(prefix);
+            inverse = inverse.times(&denominator(sum, addend));
+            *sum = sum.along(&slope(sum, addend, &own), &addend.x);
+        }
+        Ok(())
+    }
+
+    fn double(&mut self) -> Result<(), Exception> {
+        self.addends.copy_from_slice(&self.sums);
+        self.each(
+            |sum, _| sum.y.plus(&sum.y),
+            |sum, _, inverse| {
+                let square = sum.x.squared();
+                square.plus(&square).plus(&square).times(inverse)
+            },
+        )
+    }
+
+    fn add(&mut self, addends: impl Iterator<Item = Affine<F>>) -> Result<(), Exception> {
+        self.addends.iter_mut().zip(addends).for_each(|(to, from)| *to = from);
+        self.each(|sum, addend| addend.x.minus(&sum.x), |sum, addend, inverse| addend.y.minus(&sum.y).times(inverse))
+    }
+}
+
+impl<P: CoordinatePoint> Comb<P> {
+    /// The products with all scalars, in two thirds of the time that each alone takes, or less.
+    ///
+    /// Constant-time for scalars that are random or cannot be chosen by others: the formulas have exceptions, which one scalar in
+    /// 2^240 meets, zero among them; then all products are computed one by one, which takes longer.
+    pub(crate) fn multiply_all(&self, scalars: &[P::Scalar]) -> Vec<P> {
+        /// As many as make the inversion cheap and fit a processor's fastest memory.
+        const AT_ONCE: usize = 64;
+        let together = |some: &[P::Scalar]| {
+            self.multiply_together(some).unwrap_or_else(|Exception| some.iter().map(|one| self.multiply(one)).collect())
+        };
+        let parts = scalars.len().div_ceil(AT_ONCE).max(1);
+        scalars.chunks(scalars.len().div_ceil(parts).max(1)).flat_map(together).collect()
+    }
+
+    fn multiply_together(&self, scalars: &[P::Scalar]) -> Result<Vec<P>, Exception> {
+        let mut bits = Zeroizing::new(Vec::with_capacity(scalars.len()));
+        bits.extend(scalars.iter().map(|scalar| self.recode(scalar)));
+        let entries =
+            |row, position| bits.iter().map(move |bits| P::coordinates(&self.entry(row, position, bits.as_ref())));
+        let positions = (0..self.spacing).rev();
+        let mut steps = positions.flat_map(|position| self.rows.iter().enumerate().map(move |row| (row, position)));
+        // A sum cannot begin with the identity, which is on no line.
+        let Some((row, position)) = steps.next() else { return Err(Exception) };
+        let mut sums = Sums::new(entries(row, position));
+        for (row, position) in steps {
+            if row.0 == 0 {
+                sums.double()?;
+            }
+            sums.add(entries(row, position))?;
+        }
+        Ok(sums.sums.iter().map(P::from_coordinates).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Comb, Size};
+    use super::{CoordinatePoint, Exception};
+    use crate::bls12_381::{self, BlsScalar};
+    use crate::bn254::{self, Bn254Scalar};
+    use crate::{Group, Scalar};
+    use blst::{blst_p1, blst_p2};
+    use core::fmt::Debug;
+    use rand_chacha::ChaCha20Rng;
+    use rand_core::SeedableRng;
+
+    /// All sizes share inversions; zero, and what is an exception on the way, is noticed and gives the right products by other means.
+    fn products_of_many<P: CoordinatePoint<Scalar = S> + PartialEq + Debug, S: Scalar>(generator: &P) {
+        let mut rng = ChaCha20Rng::seed_from_u64(1);
+        for size in [Size::Small, Size::Large, Size::Batch] {
+            let comb = Comb::new(generator, size);
+            let one_by_one = |scalars: &[S]| scalars.iter().map(|scalar| comb.multiply(scalar)).collect::<Vec<P>>();
+            for count in [1, 2, 63, 64, 65, 130] {
+                let mut scalars: Vec<S> = (0..count).map(|_| S::random(&mut rng)).collect();
+                assert_eq!(comb.multiply_all(&scalars), one_by_one(&scalars));
+                let Ok(together) = comb.multiply_together(&scalars) else { panic!("random scalars are no exception") };
+                assert_eq!(together, one_by_one(&scalars));
+                scalars[count / 2] = S::ZERO;
+                assert!(matches!(comb.multiply_together(&scalars), Err(Exception)));
+                assert_eq!(comb.multiply_all(&scalars), one_by_one(&scalars));
+            }
+            assert!(comb.multiply_all(&[]).is_empty());
+        }
+    }
+
+    #[test]
+    fn bls12_381() {
+        products_of_many::<blst_p1, BlsScalar>(&bls12_381::G1::generator().raw());
+        products_of_many::<blst_p2, BlsScalar>(&bls12_381::G2::generator().raw());
+    }
+
+    #[test]
+    fn bn254() {
+        products_of_many::<_, Bn254Scalar>(&bn254::G1::generator());
+        products_of_many::<_, Bn254Scalar>(&bn254::G2::generator());
+    }
+}
