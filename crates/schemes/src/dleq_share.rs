@@ -121,8 +121,6 @@ impl<G: Group> DleqShare<G> {
 
     /// `base * x` from the first k shares, whose truth is not checked here.
     pub(crate) fn interpolate(public: &PublicKeySet<G>, shares: &[Self]) -> Result<G::Element, CombineError> {
-        selection::vartime_interpolate::<G, _>(public.threshold(), shares, |share| {
-            (share.index, *share.image.element())
-        })
+        selection::vartime_interpolate::<G, _>(public.threshold(), shares, Self::index, |share| *share.image.element())
     }
 }

@@ -24,15 +24,36 @@ impl InterpolationSet {
     /// # Errors
     /// Any [`InterpolationError`].
     pub fn new(indices: Vec<ShareIndex>) -> Result<Self, InterpolationError> {
-        let mut sorted = indices.clone();
-        sorted.sort_unstable();
-        if sorted.is_empty() {
+        if indices.is_empty() {
             return Err(InterpolationError::Empty);
         }
+        // Those who answer mostly come in order, which takes no copy to sort.
+        if indices.is_sorted_by(|a, b| a < b) {
+            return Ok(Self(indices));
+        }
+        let mut sorted = indices.clone();
+        sorted.sort_unstable();
         match sorted.iter().zip(sorted.iter().skip(1)).find(|(a, b)| a == b) {
             Some((index, _)) => Err(InterpolationError::Duplicate(*index)),
             None => Ok(Self(indices)),
         }
+    }
+
+    /// g * f(0) from the elements g * f(x_i), in the order of the indices: the sum of lambda_i * element_i. Public data only; an
+    /// element too many is ignored.
+    ///
+    /// For a few parties the coefficients are fractions of small integers: then the sum is taken over integers, negative
+    /// ones by negated points, and divided once by the common denominator. Consecutive indices from 1 need no division at
+    /// all.
+    #[must_use]
+    pub fn vartime_interpolate_at_zero<G: Group>(&self, elements: impl Iterator<Item = G::Element>) -> G::Element {
+        let Some(fractions) = SmallFractions::of(self) else {
+            return G::vartime_msm(&self.coefficients_at_zero(), &elements.collect::<Vec<_>>());
+        };
+        let signed = |(element, &index): (G::Element, _)| if self.is_negative(index) { -element } else { element };
+        let signed: Vec<G::Element> = elements.zip(&self.0).map(signed).collect();
+        let sum = G::vartime_msm_short(&fractions.numerators, &signed);
+        if fractions.denominator == 1 { sum } else { sum * G::Scalar::from_u128(fractions.denominator).invert() }
     }
 
     /// lambda_i = prod over j != i of x_j / (x_j - x_i), in the order of the indices, so that f(0) = sum of lambda_i
@@ -129,11 +150,7 @@ pub fn coefficients_at_zero<S: Scalar>(indices: &[ShareIndex]) -> Result<Vec<S>,
     Ok(InterpolationSet::new(indices.to_vec())?.coefficients_at_zero())
 }
 
-/// g * f(0) from shares g * f(x_i): the sum of lambda_i * share_i. Public data only.
-///
-/// For a few parties the coefficients are fractions of small integers: then the sum is taken over integers, negative
-/// ones by negated points, and divided once by the common denominator. Consecutive indices from 1 need no division at
-/// all.
+/// g * f(0) from shares g * f(x_i): see [`InterpolationSet::vartime_interpolate_at_zero`].
 ///
 /// # Errors
 /// Any [`InterpolationError`].
@@ -141,14 +158,7 @@ pub fn vartime_interpolate_at_zero<G: Group>(
     shares: &[(ShareIndex, G::Element)],
 ) -> Result<G::Element, InterpolationError> {
     let set = InterpolationSet::new(shares.iter().map(|(index, _)| *index).collect())?;
-    let elements = shares.iter().map(|(_, element)| *element);
-    let Some(fractions) = SmallFractions::of(&set) else {
-        return Ok(G::vartime_msm(&set.coefficients_at_zero(), &elements.collect::<Vec<_>>()));
-    };
-    let signed: Vec<G::Element> =
-        elements.zip(&set.0).map(|(element, &index)| if set.is_negative(index) { -element } else { element }).collect();
-    let sum = G::vartime_msm_short(&fractions.numerators, &signed);
-    Ok(if fractions.denominator == 1 { sum } else { sum * G::Scalar::from_u128(fractions.denominator).invert() })
+    Ok(set.vartime_interpolate_at_zero::<G>(shares.iter().map(|(_, element)| *element)))
 }
 
 /// |lambda_i| = numerators\[i\] / denominator.
@@ -191,7 +201,11 @@ impl SmallFractions {
                 Some(binomial)
             })
             .collect::<Option<_>>()?;
-        let numerators = set.0.iter().map(|index| all.get(index.position()).copied()).collect::<Option<_>>()?;
+        let numerators = if set.0.is_sorted() {
+            all
+        } else {
+            set.0.iter().map(|index| all.get(index.position()).copied()).collect::<Option<_>>()?
+        };
         Some(Self { numerators, denominator: 1 })
     }
 }

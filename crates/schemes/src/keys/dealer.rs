@@ -108,7 +108,9 @@ fn with_verification_keys<G: Group>(
         some.expose_mut().extend(secrets.by_ref().take(count).map(|share| *share.expose()));
         some
     };
-    let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get).min(n / SHARES_PER_THREAD);
+    // The number of processors is asked for only if it matters: the answer takes as long as sharing a small key.
+    let most = n / SHARES_PER_THREAD;
+    let threads = if most < 2 { 1 } else { thread::available_parallelism().map_or(1, NonZeroUsize::get).min(most) };
     if threads < 2 {
         let Part { secrets, keys, .. } = Part::new(0, next_shares(n));
         return (secrets, keys);

@@ -238,9 +238,12 @@ impl<F: Form> ThresholdScheme for Bls04<F> {
         request: &Self::Request,
         shares: &[Self::Share],
     ) -> Result<Self::Output, CombineError> {
-        let signature = selection::vartime_interpolate::<F::Signatures, _>(public.threshold(), shares, |share| {
-            (share.index, share.point)
-        })?;
+        let signature = selection::vartime_interpolate::<F::Signatures, _>(
+            public.threshold(),
+            shares,
+            |share| share.index,
+            |share| share.point,
+        )?;
         let sound = !F::Signatures::is_identity(&signature)
             && F::Signatures::is_in_subgroup(&signature)
             && is_power::<F>(public.public_key(), &request.point, &signature);

@@ -60,10 +60,10 @@ impl Subject<'_> {
         self.public.suite()
     }
 
-    /// What costs depend on.
+    /// What costs depend on, apart from a message.
     pub(super) fn sizes(&self) -> Sizes {
         let threshold = self.public.threshold();
-        Sizes { k: threshold.k().into(), n: threshold.n().into(), bits: self.bits.unwrap_or(0) }
+        Sizes { k: threshold.k().into(), n: threshold.n().into(), bits: self.bits.unwrap_or(0), message: 0 }
     }
 }
 
@@ -96,7 +96,8 @@ impl Bench {
         output_bytes: usize,
         timing: Timing,
     ) {
-        let sizes = subject.sizes();
+        let message = message_bytes.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0);
+        let sizes = Sizes { message, ..subject.sizes() };
         let short = message_bytes.is_none_or(|bytes| bytes <= SHORT_MESSAGE);
         let raw_us = if short { S::limit(&mut self.raw, operation, sizes) } else { None };
         self.rows.push(Row {
@@ -115,7 +116,7 @@ impl Bench {
         });
     }
 
-    /// All measurements, the raw operations last. For those, k is how many elements went in.
+    /// All measurements, the raw operations last. For those, k is how many elements went in, or how many bytes were hashed.
     pub(super) fn into_rows(mut self) -> Vec<Row> {
         let raw = self.raw.known().iter().map(|((group, operation, size), timing)| Row {
             experiment: "raw".to_owned(),

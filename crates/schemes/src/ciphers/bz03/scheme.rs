@@ -106,8 +106,12 @@ impl<P: CipherPairing> ThresholdScheme for Bz03<P> {
         request: &Self::Request,
         shares: &[Self::Share],
     ) -> Result<Self::Output, CombineError> {
-        let mut shared =
-            selection::vartime_interpolate::<P::G1, _>(public.threshold(), shares, |share| (share.index, share.point))?;
+        let mut shared = selection::vartime_interpolate::<P::G1, _>(
+            public.threshold(),
+            shares,
+            |share| share.index,
+            |share| share.point,
+        )?;
         let mask = capsule::mask::<P>(public.key_id(), &request.0.u, &shared);
         shared.zeroize();
         request.0.wrap.open(&mask)

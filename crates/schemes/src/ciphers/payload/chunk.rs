@@ -1,6 +1,7 @@
 //! One chunk of a payload.
 
 use core::{fmt, str::FromStr};
+use std::sync::Arc;
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::error::Unspecified;
@@ -80,11 +81,13 @@ impl FromStr for Aead {
 
 /// Seals or opens the chunks of one payload in order.
 pub(super) struct ChunkCipher {
-    key: LessSafeKey,
+    key: Arc<LessSafeKey>,
     prefix: [u8; 7],
     associated_data: [u8; 32],
-    /// The next chunk; `None` after 2^32 of them.
-    counter: Option<u32>,
+    /// The next chunk.
+    next: u64,
+    /// The first that this one may not touch: 2^32, or where another part begins.
+    end: u64,
 }
 
 impl ChunkCipher {
@@ -103,14 +106,26 @@ impl ChunkCipher {
             .with("aead", aead.name().as_bytes())
             .with("label", label)
             .finish32();
-        let key = LessSafeKey::new(UnboundKey::new(aead.algorithm(), sealing_key)?);
-        Ok(Self { key, prefix, associated_data, counter: Some(0) })
+        let key = Arc::new(LessSafeKey::new(UnboundKey::new(aead.algorithm(), sealing_key)?));
+        Ok(Self { key, prefix, associated_data, next: 0, end: 1 << 32 })
+    }
+
+    /// The cipher of the next `chunks` chunks and no others, which this one skips: so parts of a payload can be sealed at the same
+    /// time, and no nonce comes twice.
+    pub(super) fn part(&mut self, chunks: usize) -> Self {
+        let next = self.next;
+        self.next = next.saturating_add(chunks as u64);
+        let end = self.next.min(self.end);
+        Self { key: Arc::clone(&self.key), prefix: self.prefix, associated_data: self.associated_data, next, end }
     }
 
     /// prefix || counter || last: never the same twice under a key.
     fn next_nonce(&mut self, last: bool) -> Result<Nonce, Unspecified> {
-        let counter = self.counter.ok_or(Unspecified)?;
-        self.counter = counter.checked_add(1);
+        if self.next >= self.end {
+            return Err(Unspecified);
+        }
+        let counter = u32::try_from(self.next).map_err(|_| Unspecified)?;
+        self.next += 1;
         let mut nonce = [0; 12];
         let (prefix, rest) = nonce.split_at_mut(7);
         prefix.copy_from_slice(&self.prefix);

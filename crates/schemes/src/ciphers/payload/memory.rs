@@ -1,17 +1,18 @@
-//! Sealing and opening what is in memory: from where it is to where it goes, without buffers between.
+//! Sealing and opening what is in memory: from where it is to where it goes, without buffers between, on all processors.
 
 use std::io;
-use std::sync::mpsc::channel;
-use std::thread::{self, Builder};
 
 use theta_groups::Secret;
 
 use super::chunk::ChunkCipher;
-use super::stream::{BATCH, SEALED_CHUNK_LEN, chunk_count};
+use super::parallel::in_order;
+use super::stream::{SEALED_CHUNK_LEN, chunk_count, hash_on};
 use super::{Aead, CHUNK_LEN, Header, OpenError, PayloadDigest, PayloadKey, sealed_len};
 
-/// What is longer is hashed on a thread of its own; under this length the thread would cost more than it saves.
+/// What is longer is worked on by several threads; under this length they would cost more than they save.
 const ALONE: usize = 256 << 10;
+/// How many chunks a thread takes at a time.
+const PART: usize = 4;
 
 /// Seals into room of exactly [`sealed_len`] bytes. The key must be new.
 ///
@@ -30,37 +31,36 @@ pub(super) fn seal_into(
     }
     let mut cipher = ChunkCipher::new(key, aead, label).map_err(|_| io::Error::other("the AEAD refused its key"))?;
     let mut hasher = blake3::Hasher::new();
-    let mut sealed_chunks = 0;
-    let mut seal = |batch: &mut [u8], plain: &[u8]| {
-        // An empty payload has one empty chunk.
-        let mut chunks = plain.chunks(CHUNK_LEN);
-        for room in batch.chunks_mut(SEALED_CHUNK_LEN) {
-            sealed_chunks += 1;
-            let chunk = chunks.next().unwrap_or_default();
-            let too_large = |_| io::Error::new(io::ErrorKind::FileTooLarge, "over 2^48 bytes: encrypt it in parts");
-            cipher.seal_into(chunk, room, sealed_chunks == chunk_count(len)).map_err(too_large)?;
-        }
-        Ok::<(), io::Error>(())
-    };
     if plaintext.len() <= ALONE {
-        seal(room, plaintext)?;
-        hasher.update(room);
+        seal_part(&mut cipher, plaintext, room, true)?;
+        hash_on(&mut hasher, room);
     } else {
-        thread::scope(|scope| {
-            let (pass, passed) = channel::<&[u8]>();
-            let hasher = &mut hasher;
-            let hash = move || passed.into_iter().for_each(|batch| _ = hasher.update(batch));
-            Builder::new().spawn_scoped(scope, hash)?;
-            for (room, plain) in room.chunks_mut(BATCH * SEALED_CHUNK_LEN).zip(plaintext.chunks(BATCH * CHUNK_LEN)) {
-                seal(room, plain)?;
-                // It takes all until the end.
-                let _ = pass.send(room);
-            }
-            drop(pass);
-            Ok::<(), io::Error>(())
-        })?;
+        let parts = plaintext.len().div_ceil(PART * CHUNK_LEN);
+        let plain = plaintext.chunks(PART * CHUNK_LEN);
+        let jobs = plain.zip(room.chunks_mut(PART * SEALED_CHUNK_LEN)).zip(1..);
+        let seal = |((plain, room), number)| ((cipher.part(PART), number == parts), plain, room);
+        in_order(
+            jobs.map(seal),
+            |((mut cipher, ends), plain, room): ((ChunkCipher, bool), &[u8], &mut [u8])| {
+                seal_part(&mut cipher, plain, room, ends)?;
+                Ok::<&[u8], io::Error>(room)
+            },
+            |sealed| hash_on(&mut hasher, sealed),
+        )?;
     }
     Ok(PayloadDigest { hash: *hasher.finalize().as_bytes(), len })
+}
+
+/// Seals chunks one after the other; the payload may end with them.
+fn seal_part(cipher: &mut ChunkCipher, plain: &[u8], room: &mut [u8], ends: bool) -> io::Result<()> {
+    let too_large = |_| io::Error::new(io::ErrorKind::FileTooLarge, "over 2^48 bytes: encrypt it in parts");
+    // An empty payload has one empty chunk.
+    let (mut chunks, count) = (plain.chunks(CHUNK_LEN), room.len().div_ceil(SEALED_CHUNK_LEN));
+    for (room, number) in room.chunks_mut(SEALED_CHUNK_LEN).zip(1..) {
+        let chunk = chunks.next().unwrap_or_default();
+        cipher.seal_into(chunk, room, ends && number == count).map_err(too_large)?;
+    }
+    Ok(())
 }
 
 /// Opens a payload that is all there. The plaintext is wiped when dropped, or when it turns out to be false.
@@ -81,26 +81,39 @@ pub(super) fn open(key: &PayloadKey, header: &Header<'_>, payload: &[u8]) -> Res
     let mut cipher =
         ChunkCipher::new(key, header.aead, header.label).map_err(|_| OpenError::NotAuthentic { chunk: 1, chunks })?;
     let room = plaintext.expose_mut();
-    let mut open = || {
-        let mut room = room.chunks_mut(CHUNK_LEN);
-        for (number, sealed) in (1..).zip(payload.chunks(SEALED_CHUNK_LEN)) {
-            let forged = |_| OpenError::NotAuthentic { chunk: number, chunks };
-            cipher.open_into(sealed, room.next().unwrap_or_default(), number == chunks).map_err(forged)?;
-        }
-        Ok::<(), OpenError>(())
-    };
-    let hash = if payload.len() <= ALONE {
-        open()?;
-        blake3::hash(payload)
+    let mut hasher = blake3::Hasher::new();
+    if payload.len() <= ALONE {
+        open_part(&mut cipher, payload, room, 1, chunks)?;
+        hash_on(&mut hasher, payload);
     } else {
-        thread::scope(|scope| {
-            let hashing = Builder::new().spawn_scoped(scope, || blake3::hash(payload))?;
-            open()?;
-            let ended = |_| io::Error::other("the thread that hashes the payload ended early");
-            Ok::<_, OpenError>(hashing.join().map_err(ended)?)
-        })?
-    };
-    if hash == header.digest.hash { Ok(plaintext) } else { Err(OpenError::OtherPayload) }
+        let sealed = payload.chunks(PART * SEALED_CHUNK_LEN);
+        let jobs = sealed.zip(room.chunks_mut(PART * CHUNK_LEN)).zip((1..).step_by(PART));
+        in_order(
+            jobs.map(|((sealed, room), first)| ((cipher.part(PART), first), sealed, room)),
+            |((mut cipher, first), sealed, room): ((ChunkCipher, u64), &[u8], &mut [u8])| {
+                open_part(&mut cipher, sealed, room, first, chunks)?;
+                Ok::<&[u8], OpenError>(sealed)
+            },
+            |sealed| hash_on(&mut hasher, sealed),
+        )?;
+    }
+    if hasher.finalize() == header.digest.hash { Ok(plaintext) } else { Err(OpenError::OtherPayload) }
+}
+
+/// Opens chunks one after the other, the first of which is number `first` of `chunks`.
+fn open_part(
+    cipher: &mut ChunkCipher,
+    sealed: &[u8],
+    room: &mut [u8],
+    first: u64,
+    chunks: u64,
+) -> Result<(), OpenError> {
+    let mut room = room.chunks_mut(CHUNK_LEN);
+    for (chunk, sealed) in (first..).zip(sealed.chunks(SEALED_CHUNK_LEN)) {
+        let forged = |_| OpenError::NotAuthentic { chunk, chunks };
+        cipher.open_into(sealed, room.next().unwrap_or_default(), chunk == chunks).map_err(forged)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

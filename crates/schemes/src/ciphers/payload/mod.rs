@@ -9,6 +9,7 @@ mod ciphertext;
 mod header;
 mod key;
 mod memory;
+mod parallel;
 mod pipeline;
 mod stream;
 

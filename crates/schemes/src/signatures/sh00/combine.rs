@@ -18,7 +18,7 @@ pub(crate) fn combine(
     request: &RsaRequest,
     shares: &[RsaShare],
 ) -> Result<RsaSignature, CombineError> {
-    let chosen = selection::first_k(public.threshold(), shares, RsaShare::index)?;
+    let (chosen, _) = selection::first_k(public.threshold(), shares, RsaShare::index)?;
     let modulus = public.modulus();
     let values: Vec<Residue> = chosen
         .iter()

@@ -1,8 +1,8 @@
 //! What no implementation of a scheme can go below: for each operation the raw group operations that its definition
 //! names, in the form in which batching makes them cheapest.
 //!
-//! Hashing, arithmetic of scalars (but for the dealer's), encoding of scalars and memory are not counted: they are the
-//! overhead that is to be small. Products with the first k parties' Lagrange coefficients are taken with these short
+//! Hashing (but for that of a message to the group), arithmetic of scalars (but for the dealer's), encoding of scalars and memory are
+//! not counted: they are the overhead that is to be small. Products with the first k parties' Lagrange coefficients are taken with these short
 //! numbers, those of parties spread over 1 to n with full scalars.
 
 use theta_groups::Group;
@@ -37,6 +37,8 @@ pub(in crate::bench::micro) struct Sizes {
     pub(in crate::bench::micro) n: usize,
     /// Bits of an RSA modulus, else 0.
     pub(in crate::bench::micro) bits: u32,
+    /// Bytes of the message, or 0 if there is none.
+    pub(in crate::bench::micro) message: usize,
 }
 
 /// A scheme whose unavoidable operations are known.
@@ -166,7 +168,7 @@ fn bls<F: Form>(raw: &mut Raw, operation: Operation, sizes: Sizes) -> Option<f64
                 raw.of::<F::Signatures>(R::Hash) + raw.of::<F::Signatures>(R::Mul) + raw.of::<F::Signatures>(R::Encode);
             dealt::<F::Keys>(raw, sizes) + possession
         }
-        Operation::CheckRequest => raw.of::<F::Signatures>(R::Hash),
+        Operation::CheckRequest => raw.of_many::<F::Signatures>(R::Hash, sizes.message),
         Operation::CreateShare => raw.of::<F::Signatures>(R::Mul) + raw.of::<F::Signatures>(R::Encode),
         Operation::DecodeShare => raw.of::<F::Signatures>(R::DecodeUnchecked),
         Operation::VerifyShare => subgroup + check,
@@ -178,7 +180,9 @@ fn bls<F: Form>(raw: &mut Raw, operation: Operation, sizes: Sizes) -> Option<f64
         }
         Operation::Combine => raw.of_many::<F::Signatures>(R::MsmBinomials, sizes.k) + subgroup + check,
         Operation::CombineSpread => raw.of_many::<F::Signatures>(R::Msm, sizes.k) + subgroup + check,
-        Operation::VerifyResult => raw.of::<F::Signatures>(R::Decode) + raw.of::<F::Signatures>(R::Hash) + check,
+        Operation::VerifyResult => {
+            raw.of::<F::Signatures>(R::Decode) + raw.of_many::<F::Signatures>(R::Hash, sizes.message) + check
+        }
         _ => return None,
     })
 }
@@ -196,7 +200,7 @@ impl<F: Form> Limits for Cks05Bls<F> {
 }
 
 /// RSA signatures. Nonces of proofs are 256 bits longer than N, responses are weighted with 128 bits more.
-fn rsa(raw: &mut Raw, operation: Operation, Sizes { k, n, bits }: Sizes) -> Option<f64> {
+fn rsa(raw: &mut Raw, operation: Operation, Sizes { k, n, bits, .. }: Sizes) -> Option<f64> {
     let length = usize::try_from(bits).ok()?;
     let check = raw.modular(bits, R::PublicPower, 17);
     Some(match operation {

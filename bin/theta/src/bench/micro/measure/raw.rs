@@ -38,7 +38,7 @@ pub(in crate::bench::micro) enum RawOperation {
     DecodeUnchecked,
     /// That check alone.
     SubgroupCheck,
-    /// Of a short message.
+    /// Of a message of so many bytes, or 32 if that is fewer.
     Hash,
     /// Sum of so many scalars.
     AddScalars,
@@ -144,7 +144,9 @@ impl Raw {
 }
 
 fn time<G: Group>(clock: Clock, rng: &mut ChaCha20Rng, operation: RawOperation, size: usize) -> Timing {
-    let scalars: Vec<G::Scalar> = (0..size.max(1)).map(|_| G::Scalar::random(rng)).collect();
+    // What hashing has more than one of are bytes.
+    let elements = if operation == RawOperation::Hash { 1 } else { size.max(1) };
+    let scalars: Vec<G::Scalar> = (0..elements).map(|_| G::Scalar::random(rng)).collect();
     let elements: Vec<G::Element> = scalars.iter().map(G::mul_base).collect();
     let scalar = scalars.first().copied().unwrap_or(G::Scalar::ONE);
     let element = elements.first().copied().unwrap_or_else(G::generator) + G::generator();
@@ -173,7 +175,10 @@ fn time<G: Group>(clock: Clock, rng: &mut ChaCha20Rng, operation: RawOperation, 
         RawOperation::Decode => clock.repeat(|| G::decode(encoding.as_ref())),
         RawOperation::DecodeUnchecked => clock.repeat(|| G::decode_unchecked_subgroup(encoding.as_ref())),
         RawOperation::SubgroupCheck => clock.repeat(|| G::is_in_subgroup(&element)),
-        RawOperation::Hash => clock.repeat(|| G::hash_to_group(b"theta bench micro", &[&[7; 32]])),
+        RawOperation::Hash => {
+            let message = vec![7; size.max(32)];
+            clock.repeat(|| G::hash_to_group(b"theta bench micro", &[&message]))
+        }
         // The others are no operations of such a group.
         _ => clock.repeat(|| scalars.iter().copied().sum::<G::Scalar>()),
     }
