@@ -163,7 +163,7 @@ impl<P: VartimePoint> Groups<P> {
 
 /// The non-adjacent form of `width` bits, lowest digit first: digits are zero or odd, below 2^(width-1) in absolute
 /// value, and of `width` successive ones at most one is not zero.
-fn non_adjacent_form(scalar: &[u8], bits: usize, width: usize) -> Vec<i8> {
+pub(crate) fn non_adjacent_form(scalar: &[u8], bits: usize, width: usize) -> Vec<i8> {
     let mut digits = vec![0; bits + 1];
     let (mut carry, mut position) = (0, 0);
     while position <= bits {

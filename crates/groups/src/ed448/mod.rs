@@ -3,18 +3,29 @@
 //! The curve has four times as many points as the group. Those outside the group are refused when they are decoded, so
 //! that no scheme above has to think of them.
 
+mod encoding;
 mod hash;
+mod mul;
+#[cfg(test)]
+mod oracle;
+mod point;
 mod scalar;
+mod subgroup;
+mod table;
+mod twisted;
+mod vartime;
 
 pub use scalar::Ed448Scalar;
 
-use crate::comb::{self, Comb, CombPoint, ENTRIES};
-use crate::msm::{self, Costs, VartimePoint};
+use self::encoding::ENCODED_LEN;
+use self::point::Point;
+use self::twisted::FixedPoint;
+use crate::comb::Size;
+use crate::msm;
 use crate::{DecodeError, Group, Scalar, Table, hex_debug};
 use core::fmt;
 use core::iter::Sum;
 use core::ops::{Add, Mul, Neg, Sub};
-use crrl::ed448::Point;
 use subtle::{Choice, ConstantTimeEq};
 use zeroize::DefaultIsZeroes;
 
@@ -28,13 +39,13 @@ pub struct Ed448Element(Point);
 
 impl fmt::Debug for Ed448Element {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        hex_debug(f, "Ed448Element", &self.0.encode())
+        hex_debug(f, "Ed448Element", &encoding::encode(&self.0))
     }
 }
 
 impl ConstantTimeEq for Ed448Element {
     fn ct_eq(&self, other: &Self) -> Choice {
-        self.0.equals(other.0).ct_eq(&u32::MAX)
+        self.0.ct_eq(&other.0)
     }
 }
 
@@ -57,162 +68,84 @@ impl DefaultIsZeroes for Ed448Element {}
 
 impl Add for Ed448Element {
     type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self(self.0 + other.0)
+    fn add(mut self, other: Self) -> Self {
+        self.0.add_assign(&other.0);
+        self
     }
 }
 
 impl Sub for Ed448Element {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
-        Self(self.0 - other.0)
+        self + -other
     }
 }
 
 impl Neg for Ed448Element {
     type Output = Self;
     fn neg(self) -> Self {
-        Self(-self.0)
+        Self(self.0.negate())
     }
 }
 
 impl Mul<Ed448Scalar> for Ed448Element {
     type Output = Self;
     fn mul(self, scalar: Ed448Scalar) -> Self {
-        Self(self.0 * scalar.0)
+        Self(mul::mul(&self.0, &scalar))
     }
 }
 
 impl Sum for Ed448Element {
     fn sum<I: Iterator<Item = Self>>(iter: I) -> Self {
-        iter.fold(Self(Point::NEUTRAL), Add::add)
+        let mut sum = Point::NEUTRAL;
+        iter.for_each(|element| sum.add_assign(&element.0));
+        Self(sum)
     }
 }
 
-/// The library has projective coordinates only, so that nothing is gained by a conversion.
-impl VartimePoint for Ed448Element {
-    type Affine = Self;
-    // Measured.
-    const COSTS: Costs = Costs { in_batch: 10, double: 5, add: 10, entry: 10 };
-
-    fn identity() -> Self {
-        Self(Point::NEUTRAL)
-    }
-
-    fn double(&self) -> Self {
-        Self(self.0.double())
-    }
-
-    fn add(&self, other: &Self) -> Self {
-        *self + *other
-    }
-
-    fn add_affine(&self, other: &Self) -> Self {
-        *self + *other
-    }
-
-    fn negate_affine(point: &Self) -> Self {
-        -*point
-    }
-
-    fn batch_to_affine(points: &[Self]) -> Vec<Self> {
-        points.to_vec()
-    }
-
-    fn batch_add(left: &[Self], right: &[Self]) -> Vec<Self> {
-        left.iter().zip(right).map(|(left, right)| *left + *right).collect()
-    }
-}
-
-impl CombPoint for Ed448Element {
-    type Scalar = Ed448Scalar;
-    type Entry = Self;
-    const ORDER_BITS: usize = 446;
-
-    fn identity() -> Self {
-        Self(Point::NEUTRAL)
-    }
-
-    fn double(&self) -> Self {
-        Self(self.0.double())
-    }
-
-    fn plus(&self, other: &Self) -> Self {
-        *self + *other
-    }
-
-    fn negated(&self) -> Self {
-        -*self
-    }
-
-    fn to_entries(points: &[Self]) -> Vec<Self> {
-        points.to_vec()
-    }
-
-    fn select(row: &[Self; ENTRIES], index: u8, negative: Choice) -> Self {
-        let mut selected = Point::NEUTRAL;
-        for (entry, choice) in row.iter().zip(comb::choices(index)) {
-            selected.set_cond(&entry.0, u32::from(choice.unwrap_u8()).wrapping_neg());
-        }
-        selected.set_condneg(u32::from(negative.unwrap_u8()).wrapping_neg());
-        Self(selected)
-    }
-
-    fn plus_entry(&self, entry: &Self) -> Self {
-        *self + *entry
-    }
-
-    fn little_endian(scalar: &Ed448Scalar) -> [u8; 57] {
-        scalar.encode()
-    }
-}
-
-/// Parses any point of the curve as RFC 8032, section 5.2.3, does: y below p, no stray bits, no negative zero.
-fn decompress(bytes: &[u8]) -> Result<Ed448Element, DecodeError> {
-    if bytes.len() != Ed448::ENCODED_LEN {
-        return Err(DecodeError::Length { expected: Ed448::ENCODED_LEN, got: bytes.len() });
-    }
-    Point::decode(bytes).map(Ed448Element).ok_or(DecodeError::NotCanonical)
+/// The coordinates of elements.
+fn points(elements: &[Ed448Element]) -> Vec<Point> {
+    elements.iter().map(|element| element.0).collect()
 }
 
 impl Group for Ed448 {
     type Scalar = Ed448Scalar;
     type Element = Ed448Element;
-    type Encoding = [u8; 57];
+    type Encoding = [u8; ENCODED_LEN];
 
     const HAS_COFACTOR: bool = true;
-    const TABLE_COST: u32 = 3;
+    const TABLE_COST: u32 = 2;
     const NAME: &'static str = "ed448";
-    const ENCODED_LEN: usize = 57;
+    const ENCODED_LEN: usize = ENCODED_LEN;
 
     fn identity() -> Ed448Element {
         Ed448Element(Point::NEUTRAL)
     }
 
     fn generator() -> Ed448Element {
-        Ed448Element(Point::BASE)
+        Ed448Element(Point::GENERATOR)
     }
 
     fn mul_base(scalar: &Ed448Scalar) -> Ed448Element {
-        Ed448Element(Point::mulgen(&scalar.0))
+        Ed448Element(mul::mul_generator(scalar))
     }
 
     fn table(element: &Ed448Element) -> Table<Self> {
-        let comb = Comb::new(element, comb::Size::Small);
-        Box::new(move |scalar| comb.multiply(scalar))
+        let point = FixedPoint::new(&element.0, Size::Small);
+        Box::new(move |scalar| Ed448Element(point.multiply(scalar)))
     }
 
-    fn vartime_msm(scalars: &[Ed448Scalar], points: &[Ed448Element]) -> Ed448Element {
+    fn vartime_msm(scalars: &[Ed448Scalar], elements: &[Ed448Element]) -> Ed448Element {
         let scalars: Vec<[u8; 57]> = scalars.iter().map(Scalar::encode).collect();
-        msm::vartime_msm(&scalars, points)
+        Ed448Element(msm::vartime_msm(&scalars, &points(elements)))
     }
 
-    fn vartime_msm_short(scalars: &[u128], points: &[Ed448Element]) -> Ed448Element {
-        msm::vartime_msm_short(scalars, points)
+    fn vartime_msm_short(scalars: &[u128], elements: &[Ed448Element]) -> Ed448Element {
+        Ed448Element(msm::vartime_msm_short(scalars, &points(elements)))
     }
 
     fn vartime_double_mul(base_scalar: &Ed448Scalar, element: &Ed448Element, scalar: &Ed448Scalar) -> Ed448Element {
-        Ed448Element(element.0.mul_add_mulgen_vartime(&scalar.0, &base_scalar.0))
+        Ed448Element(vartime::double_mul(base_scalar, &element.0, scalar))
     }
 
     /// The suite edwards448_XOF:SHAKE256_ELL2_RO_ of RFC 9380.
@@ -220,26 +153,29 @@ impl Group for Ed448 {
         Ed448Element(hash::hash_to_curve(dst, message))
     }
 
-    fn encode(element: &Ed448Element) -> [u8; 57] {
-        element.0.encode()
+    fn encode(element: &Ed448Element) -> [u8; ENCODED_LEN] {
+        encoding::encode(&element.0)
     }
 
-    /// One by one: the library shows no coordinates, so that no inversion can be shared.
-    fn encode_batch(elements: &[Ed448Element]) -> Vec<[u8; 57]> {
-        elements.iter().map(Self::encode).collect()
+    fn encode_batch(elements: &[Ed448Element]) -> Vec<[u8; ENCODED_LEN]> {
+        encoding::encode_batch(&points(elements))
     }
 
     fn decode_allowing_identity(bytes: &[u8]) -> Result<Ed448Element, DecodeError> {
-        let element = decompress(bytes)?;
+        let element = Ed448Element(encoding::decode(bytes)?);
         if Self::is_in_subgroup(&element) { Ok(element) } else { Err(DecodeError::Subgroup) }
     }
 
     fn decode_unchecked_subgroup(bytes: &[u8]) -> Result<Ed448Element, DecodeError> {
-        let element = decompress(bytes)?;
+        let element = Ed448Element(encoding::decode(bytes)?);
         if Self::is_identity(&element) { Err(DecodeError::Identity) } else { Ok(element) }
     }
 
     fn is_in_subgroup(element: &Ed448Element) -> bool {
-        element.0.is_in_subgroup() == u32::MAX
+        subgroup::is_in_subgroup(&element.0).into()
+    }
+
+    fn is_identity(element: &Ed448Element) -> bool {
+        element.0.is_neutral().into()
     }
 }

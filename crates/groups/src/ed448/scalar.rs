@@ -14,6 +14,11 @@ use zeroize::{DefaultIsZeroes, Zeroizing};
 #[derive(Clone, Copy)]
 pub struct Ed448Scalar(pub(super) CrrlScalar);
 
+impl Ed448Scalar {
+    /// Bits of the order.
+    pub(super) const BITS: usize = 446;
+}
+
 impl fmt::Debug for Ed448Scalar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         hex_debug(f, "Ed448Scalar", &self.encode())
