@@ -224,7 +224,7 @@ fn windows<P: VartimePoint>(scalars: &[&[u8]], points: &[P::Affine], bits: &[usi
         .collect();
     let positions: Vec<usize> = (0..digits.iter().map(Vec::len).max().unwrap_or(0)).rev().collect();
     // Of the digits one in four or fewer is not zero.
-    positions.chunks(4 * at_once(points.len())).fold(P::identity(), |sum, positions| {
+    positions.chunks(4 * at_once::<P>(points.len())).fold(P::identity(), |sum, positions| {
         let mut groups = Groups::<P>::new();
         for position in positions {
             let before = groups.points.len();
@@ -248,7 +248,7 @@ fn buckets<P: VartimePoint>(scalars: &[&[u8]], points: &[P::Affine], bits: &[usi
     let digits: Vec<Vec<i32>> = scalars.iter().map(|scalar| signed_digits(scalar, windows, window)).collect();
     let buckets = 1 << (window - 1);
     let positions: Vec<usize> = (0..windows).rev().collect();
-    positions.chunks(at_once(points.len())).fold(P::identity(), |sum, positions| {
+    positions.chunks(at_once::<P>(points.len())).fold(P::identity(), |sum, positions| {
         let mut groups = Groups::<P>::new();
         for position in positions {
             let digits = digits.iter().map(|digits| digits.get(*position).copied().unwrap_or(0));
@@ -264,9 +264,10 @@ fn buckets<P: VartimePoint>(scalars: &[&[u8]], points: &[P::Affine], bits: &[usi
 }
 
 /// How many windows to prepare together for so many points: many additions share an inversion, but all the points must
-/// fit into the processor's cache.
-fn at_once(points: usize) -> usize {
-    (8192 / points.max(1)).max(1)
+/// fit into the processor's cache. Without batches, the fewer the better.
+fn at_once<P: VartimePoint>(points: usize) -> usize {
+    let places = if P::BATCH_FROM == usize::MAX { 128 } else { 8192 };
+    (places / points.max(1)).max(1)
 }
 
 /// Appends a group for each absolute value of a digit, from `buckets` down to one, of the points with that digit.
