@@ -154,13 +154,16 @@ fn append_row<P: CombPoint>(teeth: &[P; TEETH], multiples: &mut Vec<P>) {
 
 /// For each entry of a row all ones if it is at the index, else zero; the compiler does not know that it is one of both.
 pub(crate) fn masks(index: u8) -> [u64; ENTRIES] {
-    let mut entry = 0;
-    black_box([(); ENTRIES].map(|()| {
-        // Only zero has a borrow.
-        let mask = (u64::from(index ^ entry).wrapping_sub(1) >> 63).wrapping_neg();
-        entry += 1;
-        mask
-    }))
+    let mut masks = [0; ENTRIES];
+    masks.iter_mut().zip(0..).for_each(|(mask, entry)| *mask = mask_if_equal(entry, index));
+    black_box(masks)
+}
+
+/// All ones if both are equal, else zero. The caller hides from the compiler that it is one of both. (The library for such things
+/// does so by a call for each mask that takes more time than the selection.)
+pub(crate) fn mask_if_equal(a: u8, b: u8) -> u64 {
+    // Of the difference, zero alone has a highest bit when one is subtracted.
+    (u64::from(a ^ b).wrapping_sub(1) >> 63).wrapping_neg()
 }
 
 /// The words of the entry that has the mask, in constant time.

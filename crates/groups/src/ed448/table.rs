@@ -1,5 +1,6 @@
 //! Tables from which an entry is taken without a trace of which one.
 
+use crate::comb::mask_if_equal;
 use core::hint::black_box;
 use crrl::field::GF448;
 use subtle::Choice;
@@ -30,7 +31,7 @@ impl<const N: usize> Entry<N> {
     pub(super) fn select(entries: &[Self], index: u8) -> Self {
         let mut selected = [[0; 7]; N];
         for (entry, place) in entries.iter().zip(0..) {
-            let mask = equality_mask(place, index.into());
+            let mask = black_box(mask_if_equal(place, index));
             for (to, from) in selected.as_flattened_mut().iter_mut().zip(entry.0.as_flattened()) {
                 *to |= from & mask;
             }
@@ -59,13 +60,6 @@ pub(super) fn negate_if(element: &mut Limbs, condition: Choice) {
         let (difference, below) = (*limb ^ mask).overflowing_sub(borrow);
         (*limb, borrow) = (difference, below.into());
     }
-}
-
-/// All ones if both are equal, else zero. (The library for such things hides its masks from the compiler by a call that
-/// takes more time than the selection.)
-fn equality_mask(a: u32, b: u32) -> u64 {
-    // Of the difference, zero alone has a highest bit when one is subtracted.
-    black_box((u64::from(a ^ b).wrapping_sub(1) >> 63).wrapping_neg())
 }
 
 #[cfg(test)]
