@@ -6,7 +6,7 @@ use super::encoding::{compress, uncompress, write_uncompressed};
 use super::field::Field;
 use super::hash::Svdw;
 use super::mul;
-use crate::comb::{BATCH_FROM, Comb, Size};
+use crate::comb::{Comb, Size};
 use crate::expand::expand_message_xmd;
 use crate::{DecodeError, Group, Table, msm};
 use halo2curves::bn256::{Fq, Fq2};
@@ -26,6 +26,9 @@ pub type G1Element = Point<G1>;
 
 /// An element of [`G2`].
 pub type G2Element = Point<G2>;
+
+/// From how many products on it pays to share inversions, which here take as long as 400 multiplications.
+const BATCH_FROM: usize = 48;
 
 /// The integer x from which the curve is made: its order is 36 x^4 + 36 x^3 + 18 x^2 + 6 x + 1.
 const SEED: u64 = 4_965_661_367_192_848_881;

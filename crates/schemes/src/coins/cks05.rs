@@ -56,6 +56,8 @@ pub struct Cks05<G>(PhantomData<G>);
 pub struct CoinRequest<G: Group> {
     bases: Bases<G>,
     context: Transcript,
+    /// All that the coin's value is a hash of but the power.
+    value: Transcript,
 }
 
 /// A drawn coin: 32 uniform bytes and the shares that prove them.
@@ -87,17 +89,17 @@ impl<G: CoinGroup> CoinRequest<G> {
             .with("suite", G::SUITE.name().as_bytes())
             .with("key id", public.key_id().as_bytes())
             .with("name", name);
-        Self { bases: public.generator().with(Encoded::new(base)), context }
+        let base = Encoded::new(base);
+        let value = Transcript::new("theta/cks05/value/v1")
+            .with("suite", G::SUITE.name().as_bytes())
+            .with("key id", public.key_id().as_bytes())
+            .with("base", base.bytes());
+        Self { bases: public.generator().with(base), context, value }
     }
 
     /// The hash of `H(name) * x`.
-    fn value(&self, public: &PublicKeySet<G>, power: &G::Element) -> [u8; 32] {
-        Transcript::new("theta/cks05/value/v1")
-            .with("suite", G::SUITE.name().as_bytes())
-            .with("key id", public.key_id().as_bytes())
-            .with("base", self.bases.base().bytes())
-            .with("power", G::encode(power).as_ref())
-            .finish32()
+    fn value(&self, power: &G::Element) -> [u8; 32] {
+        self.value.clone().with("power", G::encode(power).as_ref()).finish32()
     }
 }
 
@@ -165,7 +167,7 @@ impl<G: CoinGroup> ThresholdScheme for Cks05<G> {
             proof.extend_from_slice(&share.index().get().to_be_bytes());
             share.encode_into(&mut proof);
         }
-        Ok(Coin { value: request.value(public, &power), proof })
+        Ok(Coin { value: request.value(&power), proof })
     }
 
     fn encode_output(output: &Self::Output) -> (Secret<Vec<u8>>, Vec<u8>) {
@@ -184,7 +186,7 @@ impl<G: CoinGroup> ThresholdCoin for Cks05<G> {
         let shares = decode_proof(public, proof)?;
         let request = CoinRequest::new(public, name);
         let power = DleqShare::interpolate(public, &shares).map_err(|_| VerifyError::Invalid)?;
-        if request.value(public, &power) != value {
+        if request.value(&power) != value {
             return Err(VerifyError::Invalid);
         }
         let mut weights = DerivedRng::new(request.context.clone().with("purpose", b"weights").with("proof", proof));
