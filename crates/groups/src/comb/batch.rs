@@ -118,7 +118,7 @@ impl<F: Coordinate> Sums<F> {
 }
 
 impl<P: CoordinatePoint> Comb<P> {
-    /// The products with all scalars, in two thirds of the time that each alone takes, or less.
+    /// The products with all scalars, in as little as half the time that each takes alone.
     ///
     /// Constant-time for scalars that are random or cannot be chosen by others: the formulas have exceptions, which one scalar in
     /// 2^240 meets, zero among them; then all products are computed one by one, which takes longer.
