@@ -2,7 +2,7 @@
 
 use super::BlsScalar;
 use super::ffi::{Method, ORDER_BITS, RawPoint};
-use crate::comb::{BATCH_FROM, Comb, Size};
+use crate::comb::{Comb, Size};
 use crate::{DecodeError, Group, Table, bit_length, hex_debug};
 use blst::{blst_p1, blst_p2};
 use core::fmt;
@@ -27,6 +27,9 @@ pub struct G1Element(blst_p1);
 /// An element of [`G2`], in Jacobian coordinates.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct G2Element(blst_p2);
+
+/// From how many products on it pays to share inversions, which take as long as fifty multiplications.
+const BATCH_FROM: usize = 16;
 
 /// How to sum `n` products with scalars of `bits` bits fastest; found by measurement, see `docs/adr/0001-groups.md`.
 const fn msm_method<P: RawPoint>(n: usize, bits: usize) -> Method {

@@ -5,9 +5,6 @@ use super::{Comb, CombPoint};
 use subtle::Choice;
 use zeroize::{Zeroizing, optimization_barrier};
 
-/// From how many products on it pays to share: an inversion takes as long as fifty multiplications.
-pub(crate) const BATCH_FROM: usize = 16;
-
 /// The field of the coordinates of a curve, in constant time.
 pub(crate) trait Coordinate: Copy + 'static {
     const ZERO: Self;

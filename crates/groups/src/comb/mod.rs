@@ -5,11 +5,11 @@
 
 mod batch;
 
-pub(crate) use batch::{Affine, BATCH_FROM, Coordinate, CoordinatePoint};
+pub(crate) use batch::{Affine, Coordinate, CoordinatePoint};
 
 use crate::Scalar;
 use core::hint::black_box;
-use subtle::{Choice, ConstantTimeEq};
+use subtle::Choice;
 use zeroize::Zeroize;
 
 /// Bits of the scalar that choose one entry.
@@ -179,11 +179,6 @@ pub(crate) fn select_words<E, const N: usize>(
         }
     }
     selected
-}
-
-/// Which of a row's entries is at the index, in order: at most one.
-pub(crate) fn choices(index: u8) -> impl Iterator<Item = Choice> {
-    (0..=ENTRIES_MASK).map(move |entry| entry.ct_eq(&index))
 }
 
 #[cfg(test)]

@@ -330,8 +330,9 @@ macro_rules! group {
 
             fn select(row: &[Self; ENTRIES], index: u8, negative: Choice) -> Self {
                 let mut selected = Point::NEUTRAL;
-                for (entry, choice) in row.iter().zip(comb::choices(index)) {
-                    selected.set_cond(&entry.0, u32::from(choice.unwrap_u8()).wrapping_neg());
+                for (entry, mask) in row.iter().zip(comb::masks(index)) {
+                    // The library's masks are half as long.
+                    selected.set_cond(&entry.0, u32::try_from(mask >> 32).unwrap_or(0));
                 }
                 selected.set_condneg(u32::from(negative.unwrap_u8()).wrapping_neg());
                 Self(selected)
