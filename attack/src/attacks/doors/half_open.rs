@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use theta_client::NodeStatus;
 use theta_wire::v1::PeerState;
-use tokio::{net::TcpStream, time};
+use tokio::{io::AsyncReadExt, net::TcpStream, time};
 
 use crate::{
     attack::{Attack, Effort, Field, Happened, Trouble, Who},
@@ -32,6 +32,8 @@ pub(super) const MESH: Attack = Attack {
 /// More than a node takes connections.
 const API_SOCKETS: usize = 1_100;
 const MESH_SOCKETS: usize = 100;
+/// Before a socket that was closed is opened again.
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// Opens sockets and sends nothing; who is refused tries again, as long as this value lives.
 struct Sockets {
@@ -43,13 +45,11 @@ impl Sockets {
         let tasks = addresses.iter().flat_map(|address| std::iter::repeat_n(address.clone(), each)).map(|address| {
             tokio::spawn(async move {
                 loop {
-                    if let Ok(socket) = TcpStream::connect(&address).await {
-                        let mut byte = [0];
+                    if let Ok(mut socket) = TcpStream::connect(&address).await {
                         // Returns when the node closes it.
-                        let _ = socket.readable().await;
-                        let _ = socket.try_read(&mut byte);
+                        let _ = socket.read(&mut [0]).await;
                     }
-                    time::sleep(Duration::from_millis(100)).await;
+                    time::sleep(PAUSE).await;
                 }
             })
         });
