@@ -1,4 +1,5 @@
-//! The project's chores: `cargo xtask test`, `cargo xtask tidy`, `cargo xtask bench`, `cargo xtask fuzz`, `cargo xtask sim`.
+//! The project's chores: `cargo xtask test`, `cargo xtask tidy`, `cargo xtask bench`, `cargo xtask fuzz`, `cargo xtask sim`,
+//! `cargo xtask attack`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
@@ -21,6 +22,8 @@ Commands:
   bench   The benchmarks of bench/ (minutes); figures are kept in bench/RESULTS.md
   fuzz    The fuzz targets of fuzz/, 20 seconds each; with --seconds N another time, with TARGET that one alone
   sim     Runs of whole simulated groups: --seeds N of them (default: 10,000), the first being --from S (default: 0)
+  attack  Groups of real nodes (release build) attacked one way after another, and a table of what held; with --short the
+          dev build and small loads (a minute), with --only NAME one attack, with --list what there is, with --json for programs
   help    This text
 
 Environment for `test`:
@@ -52,12 +55,13 @@ fn main() -> ExitCode {
                 return ExitCode::from(2);
             }
         },
+        Some("attack") => steps::attack(&root, &arguments.collect::<Vec<_>>()),
         Some("help" | "--help" | "-h") | None => {
             print!("{HELP}");
             return ExitCode::SUCCESS;
         }
         Some(other) => {
-            eprintln!("error: no command {other:?}; the commands are test, tidy, bench, fuzz, sim, help");
+            eprintln!("error: no command {other:?}; the commands are test, tidy, bench, fuzz, sim, attack, help");
             return ExitCode::from(2);
         }
     };

@@ -26,6 +26,7 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
         run(root, doc)
     })?;
     log.step("known answers by a second implementation", || tools::oracle(root))?;
+    log.step("attacks on a running group, in short", || attack(root, &["--short".to_owned()]))?;
     log.step("tests", || cargo(root, &["test", "--workspace", "--no-fail-fast"]))?;
     log.summary();
     Ok(())
@@ -39,6 +40,16 @@ pub(crate) fn tidy(root: &Path) -> Result<(), String> {
 /// The benchmarks.
 pub(crate) fn bench(root: &Path) -> Result<(), String> {
     cargo(root, &["bench", "--package", "theta-bench"])
+}
+
+/// Attacks on groups of real nodes; `--short` is for this function as for the program: the dev build and small loads.
+pub(crate) fn attack(root: &Path, arguments: &[String]) -> Result<(), String> {
+    let quick = arguments.iter().any(|argument| argument == "--short");
+    let release: &[&str] = if quick { &[] } else { &["--release"] };
+    cargo(root, &[&["build", "--quiet", "--package", "theta"], release].concat())?;
+    let mut command = Command::new("cargo");
+    command.args(["run", "--quiet", "--package", "theta-attack"]).args(release).arg("--").args(arguments);
+    run(root, command)
 }
 
 fn cargo(root: &Path, args: &[&str]) -> Result<(), String> {

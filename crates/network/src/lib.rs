@@ -2,8 +2,10 @@
 //!
 //! - [`Transport`] is the one trait behind which every transport stands; [`mesh`] is the default one.
 //! - [`Identity`], [`Fingerprint`] and [`tls`] are shared by the mesh, the node's API and its clients.
+//! - [`doorway`] is where connections wait, briefly, until they have shown who they are.
 //! - [`group`] is the file that names the members of a group and pins their certificates.
 
+pub mod doorway;
 mod fingerprint;
 pub mod group;
 mod identity;

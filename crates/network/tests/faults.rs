@@ -275,3 +275,31 @@ async fn strangers_without_tls_do_not_keep_peers_out() {
     assert_eq!(next(&mut inbound).await.from, id(2));
     until("the silent ones are dropped", || node.counters().handshake_failures.get() >= 20).await;
 }
+
+/// Issue: with every place of the handshake held by sockets that say nothing, or half a greeting, a peer that came back was
+/// refused until they ended.
+#[tokio::test]
+async fn unfinished_handshakes_do_not_keep_peers_out_however_long_they_wait() {
+    let mut group = Group::new(2);
+    let limits = MeshLimits { handshakes: 8, handshake_timeout: Duration::from_secs(3600), ..quick() };
+    let (node, mut inbound) = group.start(1, limits);
+    let mut strangers = Vec::new();
+    for number in 0..200 {
+        let mut stranger = TcpStream::connect(&group.peers[0].address).await.unwrap();
+        if number % 2 == 0 {
+            // The beginning of a ClientHello that never ends.
+            stranger.write_all(&[22, 3, 1, 2, 0, 1]).await.unwrap();
+        }
+        strangers.push(stranger);
+    }
+    until("the oldest are shed", || node.counters().handshakes_shed.get() >= 190).await;
+    for round in 1..=3 {
+        let (peer, _unread) = group.start(2, quick());
+        send(&peer, 1, numbered(round, 8)).await;
+        let message = next(&mut inbound).await;
+        assert_eq!((message.from, number_of(&message.bytes)), (id(2), round));
+        peer.shutdown();
+        peer.stopped().await;
+    }
+    assert!(node.counters().handshake_failures.get() < 210, "those that fit in wait on");
+}

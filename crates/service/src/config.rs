@@ -16,7 +16,6 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::limits::seconds;
 pub use self::{
     error::ConfigError,
     limits::LimitsConfig,
@@ -188,7 +187,7 @@ impl NodeConfig {
 }
 
 /// What `node.toml` says about its settings.
-const DESCRIPTIONS: [(&str, &str); 32] = [
+const DESCRIPTIONS: &[(&str, &str)] = &[
     ("id", "This node's number in the group file."),
     ("group", "The group file, the same at every node."),
     ("certificate", "The certificate that the group file pins for this node."),
@@ -209,10 +208,25 @@ const DESCRIPTIONS: [(&str, &str); 32] = [
     ("peer", "For the other nodes."),
     ("api", "For clients: gRPC over mutually authenticated TLS."),
     ("metrics", "For monitoring: /metrics, /healthz, /readyz over plain HTTP, loopback only; absent: not served."),
-    ("max_in_flight", "API requests being answered at one time; more are refused with RESOURCE_EXHAUSTED."),
-    ("max_in_flight_bytes", "Bytes of all API requests being answered at one time."),
+    ("max_in_flight", "Clients' API requests being answered at one time; more are refused with RESOURCE_EXHAUSTED."),
+    ("max_in_flight_bytes", "Bytes of these requests, and of answers that have not been taken."),
+    ("max_client_requests", "Of these requests, those of one client."),
+    ("max_client_bytes", "Of these bytes, those of one client."),
+    ("reserved_requests", "Requests that each client may have whatever others do."),
+    ("reserved_bytes", "Bytes of requests and answers that each client may have whatever others do."),
+    ("max_stranger_requests", "Requests of all callers together whom neither certificate nor token makes known."),
+    ("max_stranger_bytes", "Bytes of these requests and of their answers."),
+    ("body_seconds", "Time for the body of a request."),
+    ("body_bytes_per_second", "What a body must bring in each second that it takes longer."),
+    ("response_seconds", "How long an answer waits for its receiver to take any of it."),
     ("max_message_bytes", "Bytes of one API message."),
     ("max_connections", "API connections at one time."),
+    ("max_client_connections", "Of these, those of one client; its oldest makes room for a new one."),
+    ("max_stranger_connections", "Of these, those of strangers; the oldest makes room for a new one."),
+    ("max_connection_streams", "Requests at one time on one API connection."),
+    ("idle_seconds", "How long a client's connection stays without a request."),
+    ("stranger_idle_seconds", "How long a stranger's connection stays without a request."),
+    ("max_handshakes", "New API connections in their TLS handshake at one time; the oldest makes room for a new one."),
     ("handshake_seconds", "Time for a new API connection's TLS handshake."),
     ("max_instances", "Instances running at one time."),
     ("instance_seconds", "How long an instance waits for shares before it fails."),

@@ -1,11 +1,10 @@
 //! The gRPC API over mutually authenticated TLS.
 
-mod admission;
 mod answer;
 mod deadline;
+mod door;
 mod gate;
 mod governance;
-mod incoming;
 mod keys;
 mod protocol;
 pub(crate) mod refusal;
@@ -14,8 +13,7 @@ mod server;
 mod state;
 
 pub(crate) use self::{
-    admission::Admission,
-    incoming::Caller,
+    door::{Admission, Bounds, Caller, ConnectionBounds, Connections},
     server::{ApiError, ApiServer, Serving},
     state::NodeState,
 };

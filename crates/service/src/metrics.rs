@@ -1,6 +1,7 @@
 //! What the monitoring system sees: `GET /metrics`, `/healthz` and `/readyz` over plain HTTP on a loopback address.
 
 mod api;
+mod doors;
 mod mesh;
 mod process;
 
@@ -15,11 +16,7 @@ use tokio::{
     time,
 };
 
-pub(crate) use self::{
-    api::ApiMetrics,
-    mesh::{AdmissionCollector, MeshCollector},
-    process::ProcessCollector,
-};
+pub(crate) use self::{api::ApiMetrics, doors::DoorCollector, mesh::MeshCollector, process::ProcessCollector};
 
 /// Whether the node can take requests; the text says why not.
 pub(crate) type Readiness = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;

@@ -16,6 +16,7 @@ use prometheus_client::registry::Registry;
 use theta_custody::{Custodian, Roster};
 use theta_network::{
     Identity, Inbound, PeerId, PeerState, Transport,
+    doorway::Doorway,
     group::{GroupFile, GroupNode},
     mesh::{Listen, Mesh, MeshConfig, MeshLimits},
 };
@@ -34,8 +35,8 @@ pub use self::error::StartError;
 use crate::{
     authority::{self, Authority, PolicyLoadError},
     config::NodeConfig,
-    grpc::{Admission, ApiServer, NodeState, Serving},
-    metrics::{self, AdmissionCollector, ApiMetrics, MeshCollector, ProcessCollector, Readiness},
+    grpc::{Admission, ApiServer, Connections, NodeState, Serving},
+    metrics::{self, ApiMetrics, DoorCollector, MeshCollector, ProcessCollector, Readiness},
 };
 
 /// How long requests may still run when the node stops.
@@ -241,11 +242,17 @@ impl NodeBuilder {
             Orchestrator::start(orchestration, custodian, Arc::clone(&transport), inbound, &mut registry)
                 .inspect_err(|_| mesh.shutdown())?;
 
-        let admission = Admission::new(config.limits.max_in_flight.get(), config.limits.max_in_flight_bytes.get());
+        let admission = Admission::new(config.limits.admission());
+        let connections = Connections::new(config.limits.connections());
+        let doorway = Doorway::new(config.limits.doorway());
         let api_metrics = ApiMetrics::register(&mut registry);
         registry.register_collector(Box::new(ProcessCollector));
         registry.register_collector(Box::new(MeshCollector(Arc::clone(&mesh))));
-        registry.register_collector(Box::new(AdmissionCollector(Arc::clone(&admission))));
+        registry.register_collector(Box::new(DoorCollector {
+            admission: Arc::clone(&admission),
+            connections: Arc::clone(&connections),
+            doorway: Arc::clone(&doorway),
+        }));
 
         let stopping = Arc::new(AtomicBool::new(false));
         let ready = readiness(&transport, group.threshold(), &stopping);
@@ -273,6 +280,8 @@ impl NodeBuilder {
             limits: &config.limits,
             metrics: api_metrics,
             admission,
+            connections,
+            doorway,
             state: Arc::new(state),
         };
         node.serving = Some(server.start().await?);

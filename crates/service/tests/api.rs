@@ -309,7 +309,12 @@ async fn metrics_and_readiness_over_http() {
     assert!(get("/healthz").await.starts_with("HTTP/1.1 200"));
     assert!(get("/readyz").await.starts_with("HTTP/1.1 200"));
     assert!(get("/nothing").await.starts_with("HTTP/1.1 404"));
-    let metrics = get("/metrics").await;
+    // A request's place is given back when the last byte of its answer has left, which its caller may see first.
+    let mut metrics = get("/metrics").await;
+    let patience = tokio::time::Instant::now() + Duration::from_secs(30);
+    while !metrics.contains("theta_api_in_flight_requests 0") && tokio::time::Instant::now() < patience {
+        metrics = get("/metrics").await;
+    }
     for expected in [
         "theta_api_requests_total{method=\"Sign\",code=\"OK\"} 1",
         "theta_api_request_duration_seconds_bucket",
@@ -318,6 +323,9 @@ async fn metrics_and_readiness_over_http() {
         "process_resident_memory_bytes ",
         "process_cpu_seconds_total ",
         "theta_api_in_flight_requests 0",
+        "theta_api_in_flight_bytes 0",
+        "theta_api_connections 1",
+        "theta_api_shed_requests_total 0",
         "theta_stage_seconds",
         "# EOF",
     ] {

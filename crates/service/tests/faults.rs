@@ -106,6 +106,8 @@ async fn a_flood_is_refused_and_passes() {
     let bound = |_, config: &mut theta_service::NodeConfig| {
         config.limits.max_in_flight = NonZeroUsize::new(PLACES).unwrap();
         config.limits.max_in_flight_bytes = NonZeroUsize::new(100_000).unwrap();
+        config.limits.reserved_requests = 0;
+        config.limits.reserved_bytes = 0;
     };
     let group = Prepared::new(2, 4).start(bound, |_, node| node).await;
     let client = Protocol::new(group.channel(1).await);

@@ -105,6 +105,8 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-wire",
         ],
     ),
+    // Stands outside: what a client, a member or a stranger has, and nothing of a node.
+    ("theta-attack", &["theta-client", "theta-network", "theta-policy", "theta-wire"]),
     ("theta-bench", &[]),
     ("theta-interop", &[]),
     // Reads the decoders of every floor.

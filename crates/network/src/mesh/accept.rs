@@ -1,20 +1,15 @@
 //! Takes connections from peers.
 
 use core::time::Duration;
-use std::{
-    io,
-    net::SocketAddr,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{io, net::SocketAddr, sync::Arc};
 
 use tokio::{
     io::split,
     net::{TcpListener, TcpStream},
-    sync::{Semaphore, mpsc, watch},
-    time::{Instant, sleep, timeout},
+    sync::{mpsc, watch},
+    time::sleep,
 };
 use tokio_rustls::TlsAcceptor;
-use tracing::warn;
 
 use super::{
     counters::MeshCounters,
@@ -24,6 +19,7 @@ use super::{
 };
 use crate::{
     Inbound,
+    doorway::{Doorway, Ended, Handshake, Occasionally},
     tls::{Pinned, Pins, UnpinnedCertificate},
 };
 
@@ -35,8 +31,7 @@ pub(super) struct Reception {
     pub(super) links: Vec<Arc<Link>>,
     pub(super) counters: Arc<MeshCounters>,
     pub(super) inbox: mpsc::Sender<Inbound>,
-    pub(super) handshake_timeout: Duration,
-    pub(super) handshakes: Semaphore,
+    pub(super) doorway: Arc<Doorway>,
     pub(super) warnings: Occasionally,
 }
 
@@ -49,10 +44,8 @@ enum RefusedConnection {
     Handshake(io::Error),
     #[error("its certificate is not a peer's")]
     NotAPeer,
-    #[error("no greeting within {0:?}")]
-    Timeout(Duration),
-    #[error("too many connections are in the handshake")]
-    Shed,
+    #[error("{0}")]
+    Ended(#[from] Ended),
     #[error("TCP: {0}")]
     Tcp(io::Error),
 }
@@ -66,11 +59,15 @@ pub(super) async fn run(listener: TcpListener, reception: Arc<Reception>, mut st
         };
         match accepted {
             Ok((tcp, from)) => {
+                // In the order in which they came: who is shed is the oldest.
+                let address = from.ip().to_canonical();
+                let familiar = reception.links.iter().any(|link| link.is_at(address));
+                let handshake = reception.doorway.enter(address, familiar);
                 let (reception, mut stop) = (Arc::clone(&reception), stop.clone());
                 tokio::spawn(async move {
                     tokio::select! {
                         () = stopped(&mut stop) => {}
-                        () = serve(&reception, tcp, from) => {}
+                        () = serve(&reception, handshake, tcp, from) => {}
                     }
                 });
             }
@@ -83,12 +80,12 @@ pub(super) async fn run(listener: TcpListener, reception: Arc<Reception>, mut st
     }
 }
 
-async fn serve(reception: &Reception, tcp: TcpStream, from: SocketAddr) {
-    let (link, greeted) = match admit(reception, tcp).await {
+async fn serve(reception: &Reception, handshake: Handshake, tcp: TcpStream, from: SocketAddr) {
+    let (link, greeted) = match admit(reception, handshake, tcp).await {
         Ok(admitted) => admitted,
         Err(refused) => {
             reception.counters.handshake_failures.increment();
-            if matches!(refused, RefusedConnection::Shed) {
+            if matches!(refused, RefusedConnection::Ended(Ended::Shed)) {
                 reception.counters.handshakes_shed.increment();
             }
             reception.warnings.warn(format_args!("refused a connection from {from}: {refused}"));
@@ -99,16 +96,16 @@ async fn serve(reception: &Reception, tcp: TcpStream, from: SocketAddr) {
         Ok(greeted) => inbound::receive(link, greeted, &reception.inbox).await,
         Err(error) => error,
     };
-    inbound::log_end(link, &ended);
+    inbound::log_end(link, &ended, &reception.warnings);
 }
 
 /// Finds out who it is. The inner result is of a connection that is a peer's beyond doubt.
 async fn admit(
     reception: &Reception,
+    handshake: Handshake,
     tcp: TcpStream,
 ) -> Result<(&Link, Result<Greeted, InboundError>), RefusedConnection> {
-    let Ok(_place) = reception.handshakes.try_acquire() else { return Err(RefusedConnection::Shed) };
-    timeout(reception.handshake_timeout, async {
+    let admission = |tcp: TcpStream| async {
         tcp.set_nodelay(true).map_err(RefusedConnection::Tcp)?;
         let stream = reception.tls.accept(tcp).await.map_err(explain)?;
         let Some(Pinned::Node(peer)) = reception.pins.peer(stream.get_ref().1) else {
@@ -118,28 +115,10 @@ async fn admit(
         let link = link.and_then(|position| reception.links.get(position)).ok_or(RefusedConnection::NotAPeer)?;
         let (reader, writer) = split(stream);
         Ok((&**link, inbound::greet(reader, writer).await))
-    })
-    .await
-    .unwrap_or(Err(RefusedConnection::Timeout(reception.handshake_timeout)))
+    };
+    handshake.run(tcp, admission).await?
 }
 
 fn explain(error: io::Error) -> RefusedConnection {
     UnpinnedCertificate::cause(&error).map_or(RefusedConnection::Handshake(error), RefusedConnection::Unpinned)
-}
-
-/// Warnings that strangers can provoke: at most one a second, so that they cannot flood the log.
-#[derive(Debug, Default)]
-pub(super) struct Occasionally(Mutex<(Option<Instant>, u64)>);
-
-impl Occasionally {
-    fn warn(&self, message: core::fmt::Arguments<'_>) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (last, suppressed) = &mut *state;
-        if last.is_some_and(|last| last.elapsed() < Duration::from_secs(1)) {
-            *suppressed = suppressed.saturating_add(1);
-        } else {
-            warn!(suppressed = *suppressed, "{message}");
-            *state = (Some(Instant::now()), 0);
-        }
-    }
 }

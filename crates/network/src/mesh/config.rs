@@ -56,7 +56,7 @@ pub struct MeshLimits {
     pub inbound_messages: usize,
     /// Bytes of received messages over 64 KiB, per peer, that the application has not dropped yet.
     pub inbound_large_bytes: usize,
-    /// Connections that may be in the handshake at once.
+    /// Incoming connections that may be in the handshake at once; at the bound the oldest is ended ([`crate::doorway`]).
     pub handshakes: usize,
     /// Time to connect and greet.
     pub handshake_timeout: Duration,
@@ -78,7 +78,7 @@ impl Default for MeshLimits {
             queue_bytes: 64 * MIB,
             inbound_messages: 4096,
             inbound_large_bytes: 64 * MIB,
-            handshakes: 64,
+            handshakes: 256,
             handshake_timeout: Duration::from_secs(5),
             keepalive: Duration::from_millis(2500),
             dead_after: Duration::from_secs(10),

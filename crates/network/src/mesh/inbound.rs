@@ -17,7 +17,7 @@ use super::{
     frame::{self, BootId, CONTROL_FRAME_BYTES, DATA_HEADER_BYTES, Frame, FrameError, VERSION},
     link::{Link, Received},
 };
-use crate::Inbound;
+use crate::{Inbound, doorway::Occasionally};
 
 /// An acknowledgement is due after this many messages,
 const ACK_MESSAGES: u64 = 64;
@@ -282,11 +282,11 @@ async fn write(writer: &mut WriteHalf<TlsStream<TcpStream>>, frame: &Frame) -> i
     writer.flush().await
 }
 
-/// Logs the end of a connection where it deserves it.
-pub(super) fn log_end(link: &Link, reason: &InboundError) {
+/// Logs the end of a connection where it deserves it. A peer that breaks the protocol again and again does not fill the log.
+pub(super) fn log_end(link: &Link, reason: &InboundError, warnings: &Occasionally) {
     if reason.is_violation() {
         link.counters.protocol_errors.increment();
-        tracing::warn!(peer = %link.peer.id, %reason, "peer broke the protocol; its connection is closed");
+        warnings.warn(format_args!("peer {} broke the protocol; its connection is closed: {reason}", link.peer.id));
     } else {
         debug!(peer = %link.peer.id, %reason, "connection from peer ended");
     }

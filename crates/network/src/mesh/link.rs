@@ -3,15 +3,22 @@
 use core::time::Duration;
 use std::{
     io,
+    net::{IpAddr, SocketAddr},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use rustls::crypto::SecureRandom;
-use tokio::sync::{Semaphore, watch};
+use tokio::{
+    net::lookup_host,
+    sync::{Semaphore, watch},
+};
 use tracing::{debug, info, warn};
 
 use super::{MeshLimits, MeshPeer, counters::PeerCounters, frame::BootId, queue::SendQueue};
 use crate::{PeerState, PeerStatus};
+
+/// A name that resolves to more addresses than this is not looked at further.
+const MOST_PLACES: usize = 16;
 
 #[derive(Debug)]
 pub(super) struct Link {
@@ -28,6 +35,8 @@ pub(super) struct Link {
     /// Room for large messages that the application has not dropped yet, in bytes.
     pub(super) large_bytes: Arc<Semaphore>,
     health: Mutex<Health>,
+    /// The addresses at which the peer was found last: what its name resolved to, or the address itself.
+    places: Mutex<Vec<IpAddr>>,
 }
 
 /// How far the peer's messages were delivered.
@@ -67,8 +76,27 @@ impl Link {
             newest: watch::Sender::new(0),
             large_bytes: Arc::new(Semaphore::new(limits.inbound_large_bytes)),
             health: Mutex::default(),
+            places: Mutex::new(
+                peer.address.parse().map(|address: SocketAddr| address.ip().to_canonical()).into_iter().collect(),
+            ),
             peer,
         }
+    }
+
+    /// Whether the peer was found at this address when it was last looked for.
+    pub(super) fn is_at(&self, address: IpAddr) -> bool {
+        self.places().contains(&address)
+    }
+
+    /// Looks up where the peer is; each lookup replaces what the one before found.
+    pub(super) async fn resolve(&self) -> io::Result<Vec<SocketAddr>> {
+        let found: Vec<SocketAddr> = lookup_host(&self.peer.address).await?.take(MOST_PLACES).collect();
+        *self.places() = found.iter().map(|found| found.ip().to_canonical()).collect();
+        Ok(found)
+    }
+
+    fn places(&self) -> MutexGuard<'_, Vec<IpAddr>> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The dialled connection is up.

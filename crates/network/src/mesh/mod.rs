@@ -31,22 +31,21 @@ use std::{
     collections::HashSet,
     io,
     net::{SocketAddr, TcpListener},
+    num::NonZeroUsize,
     sync::Arc,
 };
 
 use bytes::Bytes;
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 pub use config::{Listen, MeshConfig, MeshError, MeshLimits, MeshPeer};
 pub use counters::{Counter, MeshCounters, PeerCounters};
 
-use self::{
-    accept::{Occasionally, Reception},
-    link::Link,
-};
+use self::{accept::Reception, link::Link};
 use crate::{
     Identity, Inbound, PeerId, PeerStatus, SendError, Transport,
+    doorway::{Doorway, DoorwayLimits, Occasionally},
     tls::{self, Pinned, Pins},
 };
 
@@ -94,6 +93,8 @@ impl Mesh {
             handshakes_shed: Counter::default(),
             peers: links.iter().map(|link| Arc::clone(&link.counters)).collect(),
         });
+        let handshakes = NonZeroUsize::new(limits.handshakes).unwrap_or(NonZeroUsize::MIN);
+        let doorway = Doorway::new(DoorwayLimits::of(handshakes, limits.handshake_timeout));
         let (inbox, inbound) = mpsc::channel(limits.inbound_messages);
         let reception = Arc::new(Reception {
             tls: acceptor,
@@ -101,8 +102,7 @@ impl Mesh {
             links: links.clone(),
             counters: Arc::clone(&counters),
             inbox,
-            handshake_timeout: limits.handshake_timeout,
-            handshakes: Semaphore::new(limits.handshakes),
+            doorway,
             warnings: Occasionally::default(),
         });
         let (stop, stopping) = watch::channel(false);

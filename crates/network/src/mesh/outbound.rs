@@ -89,7 +89,8 @@ async fn keep_connected(link: &Link, tls: &TlsConnector) {
 }
 
 async fn connect(link: &Link, tls: &TlsConnector) -> Result<Connection, OutboundError> {
-    let tcp = TcpStream::connect(&link.peer.address).await.map_err(OutboundError::Connect)?;
+    let places = link.resolve().await.map_err(OutboundError::Connect)?;
+    let tcp = TcpStream::connect(&*places).await.map_err(OutboundError::Connect)?;
     tcp.set_nodelay(true).map_err(OutboundError::Connect)?;
     let mut stream = tls.connect(tls::server_name(), tcp).await.map_err(explain)?;
     stream.get_mut().1.set_buffer_limit(Some(TLS_BUFFER_BYTES));

@@ -1,10 +1,12 @@
 //! What a request asks and brings along, as it came: owned, so that the decision can wait for the disk on another thread.
 
 use bytes::Bytes;
+use hyper::HeaderMap;
 use theta_custody::{KeyRef, KeyRefError};
 use theta_network::Fingerprint;
 use theta_policy::{
-    Approval, Ask, MOST_APPROVALS, Operation, Policy, Request, SignedRequest, Token, TokenError, Unidentified, UnixTime,
+    Approval, Ask, MOST_APPROVALS, Name, Operation, Policy, Request, SignedRequest, Token, TokenError, Unidentified,
+    UnixTime,
 };
 use theta_schemes::ciphers::payload::Header;
 use tonic::Status;
@@ -15,6 +17,10 @@ use crate::grpc::{Caller, refusal};
 const SHORT_STATEMENT: usize = 64 << 10;
 /// What stands before a token in the `authorization` header (RFC 6750, section 2.1).
 const BEARER: &str = "Bearer ";
+
+fn bearer(text: &str) -> Result<Token, TokenError> {
+    text.strip_prefix(BEARER).ok_or(TokenError)?.parse()
+}
 
 /// What says who asks, besides a signature over the request.
 #[derive(Debug, Default)]
@@ -27,11 +33,21 @@ impl Presented {
     /// The certificate of the request's connection and the token in its metadata.
     pub(crate) fn of<T>(request: &tonic::Request<T>) -> Self {
         let header = request.metadata().get("authorization");
-        let token = |text: &str| text.strip_prefix(BEARER).ok_or(TokenError)?.parse();
-        Self {
-            certificate: request.extensions().get::<Caller>().and_then(|caller| caller.certificate),
-            token: header.map(|header| header.to_str().map_or(Err(TokenError), token)),
-        }
+        let certificate = request.extensions().get::<Caller>().and_then(|caller| caller.certificate);
+        Self { certificate, token: header.map(|header| header.to_str().map_or(Err(TokenError), bearer)) }
+    }
+
+    /// The same, before the request is decoded.
+    pub(crate) fn in_headers(certificate: Option<Fingerprint>, headers: &HeaderMap) -> Self {
+        let header = headers.get("authorization");
+        Self { certificate, token: header.map(|header| header.to_str().map_or(Err(TokenError), bearer)) }
+    }
+
+    /// The client whom this shows without any signature, as far as the policy knows one.
+    pub(super) fn client(&self, policy: &Policy) -> Option<Name> {
+        let ask = Ask::new("", Operation::Status);
+        // Time matters to signatures alone.
+        self.asks(policy, None, ask, UnixTime(0)).ok().map(|request| request.client().clone())
     }
 
     /// The asker of `ask`: a signature over it beats a token, which beats the certificate of the connection, for who relays

@@ -25,7 +25,7 @@ use theta_custody::StoreSlots;
 use theta_network::Fingerprint;
 use theta_orchestration::InstanceId;
 use theta_policy::{
-    Ask, Digest, Operation, Policy, PolicyHandle, Reload, Request, Unidentified, UnixTime, audit::AuditRecord,
+    Ask, Digest, Name, Operation, Policy, PolicyHandle, Reload, Request, Unidentified, UnixTime, audit::AuditRecord,
 };
 use theta_store::Store;
 use tonic::Status;
@@ -73,6 +73,13 @@ pub(crate) enum AuthorityError {
     Policy(#[from] PolicyLoadError),
     #[error("the thread of the audit log cannot be started: {0}")]
     Thread(#[from] std::io::Error),
+}
+
+impl Grant {
+    /// Who was allowed it.
+    pub(crate) const fn client(&self) -> &Name {
+        &self.granted.client
+    }
 }
 
 impl Authority {
@@ -239,9 +246,16 @@ impl Authority {
         refusal::unidentified(error, policy.is_empty().then(|| self.file.path()))
     }
 
-    /// Whether the policy names a client of this certificate.
-    pub(crate) fn knows_certificate(&self, certificate: &Fingerprint) -> bool {
-        self.policy.current().caller_by_certificate(*certificate.as_bytes()).is_ok()
+    /// The client whom the policy names by this certificate.
+    pub(crate) fn client_of(&self, certificate: &Fingerprint) -> Option<Name> {
+        let caller = self.policy.current().caller_by_certificate(*certificate.as_bytes()).ok()?;
+        Some(caller.asks(Ask::new("", Operation::Status)).client().clone())
+    }
+
+    /// The client whom this shows before anything of the request is read. `None`: a stranger, or somebody whose signature is
+    /// still to come.
+    pub(crate) fn recognise(&self, presented: &Presented) -> Option<Name> {
+        presented.client(&self.policy.current())
     }
 
     /// Whether somebody without a certificate may connect.

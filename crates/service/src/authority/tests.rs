@@ -15,7 +15,10 @@ use theta_store::{Options, SealingKey, Store, disk::SimulatedDisk};
 use tonic::Code;
 
 use super::{Asked, Authority, Presented, audit::AuditLog};
-use crate::grpc::Caller;
+use crate::{
+    config::LimitsConfig,
+    grpc::{Caller, Connections},
+};
 
 fn sealing() -> SealingKey {
     SealingKey::key(Secret::new([5; 32]))
@@ -44,8 +47,10 @@ fn open(folder: &Path, text: &str, store: Arc<Store>) -> Arc<Authority> {
 }
 
 fn from(certificate: Option<Fingerprint>) -> Presented {
+    let bounds = LimitsConfig::default().connections();
+    let here = Connections::new(bounds).enter(None, std::net::Ipv4Addr::LOCALHOST.into()).unwrap();
     let mut request = tonic::Request::new(());
-    request.extensions_mut().insert(Caller { certificate });
+    request.extensions_mut().insert(Caller { certificate, connection: Arc::clone(&here.connection) });
     Presented::of(&request)
 }
 

@@ -3,28 +3,78 @@
 use std::{num::NonZeroUsize, time::Duration};
 
 use serde::{Deserialize, Serialize};
+use theta_network::doorway::DoorwayLimits;
 use theta_orchestration::OrchestratorConfig;
 
 use super::error;
+use crate::grpc::{Bounds, ConnectionBounds};
 
 /// Bounds on what a node takes on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitsConfig {
-    /// API requests being answered at one time; more are refused with `RESOURCE_EXHAUSTED`. Default 1,024: of a group of seven
-    /// on two cores that is a queue of about eight seconds, behind which nobody should have to wait.
+    /// API requests of clients being answered at one time, besides those that are reserved for each; more are refused with
+    /// `RESOURCE_EXHAUSTED`. Default 1,024: of a group of seven on two cores that is a queue of about eight seconds, behind
+    /// which nobody should have to wait.
     #[serde(deserialize_with = "error::positive")]
     pub max_in_flight: NonZeroUsize,
-    /// Bytes of all API requests being answered at one time. Default 256 MiB.
+    /// Bytes of all clients' API requests being answered at one time, and of answers that have not been taken. Default 256 MiB.
     #[serde(deserialize_with = "error::positive")]
     pub max_in_flight_bytes: NonZeroUsize,
+    /// Of these requests, those of one client. Default 512.
+    #[serde(deserialize_with = "error::positive")]
+    pub max_client_requests: NonZeroUsize,
+    /// Of these bytes, those of one client. Default 128 MiB.
+    #[serde(deserialize_with = "error::positive")]
+    pub max_client_bytes: NonZeroUsize,
+    /// Requests that each client may have whatever others do. Default 8.
+    pub reserved_requests: usize,
+    /// Bytes of requests and answers that each client may have whatever others do. Default 1 MiB.
+    pub reserved_bytes: usize,
+    /// Requests, at one time, of all callers whom nothing has made known yet: no certificate or token that the policy names. Requests
+    /// that are signed are among them until they are read, unless who carries them is known. Default 64; three quarters of them
+    /// from one address.
+    #[serde(deserialize_with = "error::positive")]
+    pub max_stranger_requests: NonZeroUsize,
+    /// Bytes of these requests and of their answers. Default 32 MiB.
+    #[serde(deserialize_with = "error::positive")]
+    pub max_stranger_bytes: NonZeroUsize,
+    /// Seconds that the body of a request may take. Default 10.
+    #[serde(deserialize_with = "error::positive")]
+    pub body_seconds: NonZeroUsize,
+    /// Bytes that a body must bring in each second that it takes longer. Default 65,536.
+    #[serde(deserialize_with = "error::positive")]
+    pub body_bytes_per_second: NonZeroUsize,
+    /// Seconds that an answer waits for its receiver to take any of it; then the connection is closed. Default 30.
+    #[serde(deserialize_with = "error::positive")]
+    pub response_seconds: NonZeroUsize,
     /// Bytes of one API message. Default 32 MiB.
     #[serde(deserialize_with = "error::positive")]
     pub max_message_bytes: NonZeroUsize,
     /// API connections at one time. Default 1,024.
     #[serde(deserialize_with = "error::positive")]
     pub max_connections: NonZeroUsize,
-    /// Seconds that a new API connection has to complete its TLS handshake. Default 10.
+    /// Of these, those of one client; its oldest makes room for a new one. Default 64.
+    #[serde(deserialize_with = "error::positive")]
+    pub max_client_connections: NonZeroUsize,
+    /// Of these, those that nothing has made known yet; the oldest makes room for a new one. Default 128; three quarters of them
+    /// from one address.
+    #[serde(deserialize_with = "error::positive")]
+    pub max_stranger_connections: NonZeroUsize,
+    /// Requests at one time on one API connection; callers wait for their turn. Default 256.
+    #[serde(deserialize_with = "error::positive")]
+    pub max_connection_streams: NonZeroUsize,
+    /// Seconds that a client's connection stays without a request. Default 600.
+    #[serde(deserialize_with = "error::positive")]
+    pub idle_seconds: NonZeroUsize,
+    /// Seconds that a connection stays without a request, that nothing has made known yet. Default 10.
+    #[serde(deserialize_with = "error::positive")]
+    pub stranger_idle_seconds: NonZeroUsize,
+    /// New API connections in their TLS handshake at one time; the oldest makes room for a new one. Default 256; three
+    /// quarters of them from one address.
+    #[serde(deserialize_with = "error::positive")]
+    pub max_handshakes: NonZeroUsize,
+    /// Seconds that a new API connection has to complete its TLS handshake. Default 5.
     #[serde(deserialize_with = "error::positive")]
     pub handshake_seconds: NonZeroUsize,
     /// Instances running at one time. Default 10,000.
@@ -51,9 +101,24 @@ impl Default for LimitsConfig {
         Self {
             max_in_flight: size(1024),
             max_in_flight_bytes: size(256 << 20),
+            max_client_requests: size(512),
+            max_client_bytes: size(128 << 20),
+            reserved_requests: 8,
+            reserved_bytes: 1 << 20,
+            max_stranger_requests: size(64),
+            max_stranger_bytes: size(32 << 20),
+            body_seconds: size(10),
+            body_bytes_per_second: size(64 << 10),
+            response_seconds: size(30),
             max_message_bytes: size(32 << 20),
             max_connections: size(1024),
-            handshake_seconds: size(10),
+            max_client_connections: size(64),
+            max_stranger_connections: size(128),
+            max_connection_streams: size(256),
+            idle_seconds: size(600),
+            stranger_idle_seconds: size(10),
+            max_handshakes: size(256),
+            handshake_seconds: size(5),
             max_instances: size(10_000),
             instance_seconds: size(60),
             max_results: size(16_384),
@@ -65,6 +130,39 @@ impl Default for LimitsConfig {
 }
 
 impl LimitsConfig {
+    /// What of these bounds requests.
+    pub(crate) fn admission(&self) -> Bounds {
+        Bounds {
+            requests: self.max_in_flight.get(),
+            bytes: self.max_in_flight_bytes.get(),
+            client_requests: self.max_client_requests.get(),
+            client_bytes: self.max_client_bytes.get(),
+            reserved_requests: self.reserved_requests,
+            reserved_bytes: self.reserved_bytes,
+            stranger_requests: self.max_stranger_requests.get(),
+            stranger_bytes: self.max_stranger_bytes.get(),
+            body: seconds(self.body_seconds),
+            body_rate: self.body_bytes_per_second.get(),
+            response: seconds(self.response_seconds),
+        }
+    }
+
+    /// What of these bounds connections.
+    pub(crate) fn connections(&self) -> ConnectionBounds {
+        ConnectionBounds {
+            all: self.max_connections.get(),
+            client: self.max_client_connections.get(),
+            strangers: self.max_stranger_connections.get(),
+            idle: seconds(self.idle_seconds),
+            stranger_idle: seconds(self.stranger_idle_seconds),
+        }
+    }
+
+    /// What of these bounds handshakes.
+    pub(crate) fn doorway(&self) -> DoorwayLimits {
+        DoorwayLimits::of(self.max_handshakes, seconds(self.handshake_seconds))
+    }
+
     /// What of these is the orchestrator's to keep.
     pub(crate) fn orchestration(&self, cpu_threads: Option<NonZeroUsize>) -> OrchestratorConfig {
         OrchestratorConfig {

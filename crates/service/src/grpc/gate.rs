@@ -1,7 +1,9 @@
 //! The way into the node: every request passes here before any of it is decoded.
 //!
-//! The gate finds the service, takes a place under the node's bounds or refuses, and counts the answer. Who asks, and whether
-//! the policy allows it, is decided when the request is decoded: health checks and reflection alone need no leave.
+//! The gate recognises who asks by what comes before the body (the connection's certificate, a token), takes a place among
+//! that caller's or refuses, finds the service, and counts the answer. A request that says it in its body, by a signature, has
+//! a stranger's or its carrier's place until it is decoded. Whether the policy allows it is decided then: health checks and
+//! reflection alone need no leave.
 
 use std::{
     convert::Infallible,
@@ -10,11 +12,12 @@ use std::{
     time::Instant,
 };
 
-use hyper::{Request, Response};
+use hyper::{Request, Response, body::Body as _};
 use theta_wire::v1::{
     governance_server::GovernanceServer, threshold_keys_server::ThresholdKeysServer,
     threshold_protocol_server::ThresholdProtocolServer, threshold_scheme_server::ThresholdSchemeServer,
 };
+use tokio::sync::oneshot;
 use tonic::{
     Code, Status,
     body::Body,
@@ -24,16 +27,19 @@ use tonic::{
 use tracing::{Instrument, field};
 
 use super::{
-    admission::{Admission, Admitted, CountedBody},
+    door::{Admission, Caller, Connections, Place, RequestBody, ResponseBody},
     governance::Governance,
     keys::Keys,
     protocol::Protocol,
     scheme::Scheme,
 };
-use crate::metrics::ApiMetrics;
+use crate::{
+    authority::{Authority, Presented},
+    metrics::ApiMetrics,
+};
 
 /// What the gate hands to the services with a request: its place, kept as long as anybody holds it.
-pub(crate) type Arrival = Arc<Admitted>;
+pub(crate) type Arrival = Arc<Place>;
 
 /// All services behind one door.
 pub(crate) struct Gate<H, R, A>(Arc<Services<H, R, A>>);
@@ -47,7 +53,9 @@ pub(crate) struct Services<H, R, A> {
     pub(crate) reflection: R,
     /// The same under its older name, which most tools still ask for.
     pub(crate) reflection_v1alpha: A,
+    pub(crate) authority: Arc<Authority>,
     pub(crate) admission: Arc<Admission>,
+    pub(crate) connections: Arc<Connections>,
     pub(crate) metrics: ApiMetrics,
 }
 
@@ -107,11 +115,11 @@ impl<H: GrpcService, R: GrpcService, A: GrpcService> Service<Request<Body>> for 
         } else if service == GovernanceServer::<Governance>::NAME {
             self.admitted(services.governance.clone(), known_method(method), request)
         } else if service == H::NAME {
-            services.health.clone().call(request)
+            self.admitted(services.health.clone(), known_method(method), request)
         } else if service == R::NAME {
-            services.reflection.clone().call(request)
+            self.admitted(services.reflection.clone(), known_method(method), request)
         } else if service == A::NAME {
-            services.reflection_v1alpha.clone().call(request)
+            self.admitted(services.reflection_v1alpha.clone(), known_method(method), request)
         } else {
             refuse(Status::unimplemented("no such service: ask the reflection service for those there are"))
         }
@@ -122,16 +130,16 @@ impl<H, R, A> Gate<H, R, A> {
     fn admitted<S: GrpcService>(&self, mut service: S, method: &'static str, mut request: Request<Body>) -> Answer {
         let at = Instant::now();
         let metrics = self.0.metrics.clone();
-        let admitted = match self.0.admission.admit() {
-            Ok(admitted) => Arc::new(admitted),
+        let (place, shed) = match self.place(&request) {
+            Ok((place, shed)) => (Arc::new(place), shed),
             Err(refusal) => {
                 metrics.answered(method, refusal.code(), at.elapsed());
                 return refuse(refusal);
             }
         };
         let span = tracing::info_span!("request", method, client = field::Empty);
-        request.extensions_mut().insert::<Arrival>(Arc::clone(&admitted));
-        let request = request.map(|body| Body::new(CountedBody::new(body, Arc::clone(&admitted))));
+        request.extensions_mut().insert::<Arrival>(Arc::clone(&place));
+        let request = request.map(|body| Body::new(RequestBody::new(body, Arc::clone(&place), shed)));
         let answer = service.call(request);
         let future = async move {
             let answer = answer.await.map(blame_caller_for_garbage);
@@ -140,10 +148,26 @@ impl<H, R, A> Gate<H, R, A> {
                 metrics.answered(method, code, took);
                 tracing::debug!(?code, ?took, "answered");
             }
-            drop(admitted);
-            answer
+            // A refusal is all in the headers: it has no body to wait for.
+            answer.map(|response| match response.body().is_end_stream() {
+                true => response,
+                false => response.map(|body| Body::new(ResponseBody::new(body, place))),
+            })
         };
         Box::pin(future.instrument(span))
+    }
+}
+
+impl<H, R, A> Gate<H, R, A> {
+    /// Recognises the caller and takes a place.
+    fn place(&self, request: &Request<Body>) -> Result<(Place, oneshot::Receiver<()>), Status> {
+        let caller = request.extensions().get::<Caller>();
+        let caller = caller.ok_or_else(|| Status::internal("bug: a request without a connection; please report it"))?;
+        let client = self.0.authority.recognise(&Presented::in_headers(caller.certificate, request.headers()));
+        if let Some(client) = &client {
+            self.0.connections.recognise(&caller.connection, client);
+        }
+        self.0.admission.admit(client.as_ref(), &caller.connection)
     }
 }
 

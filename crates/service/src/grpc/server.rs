@@ -4,9 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use theta_network::{
     Fingerprint, Identity,
+    doorway::Doorway,
     group::GroupFile,
     tls::{self, Admits, Pinned},
 };
+use theta_policy::Name;
 use theta_wire::v1::{
     governance_server::GovernanceServer, threshold_keys_server::ThresholdKeysServer,
     threshold_protocol_server::ThresholdProtocolServer, threshold_scheme_server::ThresholdSchemeServer,
@@ -24,22 +26,18 @@ use tonic_health::server::HealthReporter;
 
 use super::{
     NodeState,
-    admission::Admission,
+    door::{Admission, ConnectionLimits, Connections, Entrance, accept, patrol},
     gate::{Gate, Services},
     governance::Governance,
-    incoming::{self, ConnectionLimits},
     keys::Keys,
     protocol::Protocol,
     scheme::Scheme,
 };
-use crate::{
-    authority::Authority,
-    config::{LimitsConfig, seconds},
-    metrics::ApiMetrics,
-};
+use crate::{authority::Authority, config::LimitsConfig, metrics::ApiMetrics};
 
 /// Windows that let a message of 32 MiB flow without waiting for the other side's leave at every 64 KiB.
-const STREAM_WINDOW: u32 = 8 << 20;
+/// A stream whose body nobody reads yet holds so much of the node, too: strangers have a bounded number of them.
+const STREAM_WINDOW: u32 = 2 << 20;
 const CONNECTION_WINDOW: u32 = 16 << 20;
 /// Connections authenticated and not yet taken by the server.
 const ACCEPTED_QUEUE: usize = 16;
@@ -52,6 +50,9 @@ pub(crate) struct ApiServer<'a> {
     pub(crate) limits: &'a LimitsConfig,
     pub(crate) metrics: ApiMetrics,
     pub(crate) admission: Arc<Admission>,
+    pub(crate) connections: Arc<Connections>,
+    /// Where connections wait until their handshake is done.
+    pub(crate) doorway: Arc<Doorway>,
     pub(crate) state: Arc<NodeState>,
 }
 
@@ -61,6 +62,7 @@ pub(crate) struct Serving {
     stop: Option<oneshot::Sender<()>>,
     server: JoinHandle<()>,
     acceptor: JoinHandle<()>,
+    patrol: JoinHandle<()>,
 }
 
 /// Why the API cannot be served.
@@ -81,11 +83,17 @@ struct Door {
 
 impl Admits for Door {
     fn admits(&self, certificate: &Fingerprint) -> bool {
-        self.clients.admits(certificate) || self.authority.knows_certificate(certificate)
+        self.clients.admits(certificate) || self.authority.client_of(certificate).is_some()
     }
 
     fn admits_anonymous(&self) -> bool {
         self.authority.has_tokens()
+    }
+}
+
+impl Entrance for Door {
+    fn client(&self, certificate: &Fingerprint) -> Option<Name> {
+        self.authority.client_of(certificate)
     }
 }
 
@@ -96,8 +104,9 @@ impl ApiServer<'_> {
         let clients = self.group.clients().iter();
         let clients =
             clients.map(|client| (client.certificate, Pinned::Client(Arc::from(client.name.as_str())))).collect();
-        let door: Arc<dyn Admits> = Arc::new(Door { clients, authority: Arc::clone(&self.state.authority) });
-        let acceptor = TlsAcceptor::from(tls::server_config_admitting(self.identity, Arc::clone(&door), &[b"h2"])?);
+        let door = Arc::new(Door { clients, authority: Arc::clone(&self.state.authority) });
+        let admits: Arc<dyn Admits> = Arc::<Door>::clone(&door);
+        let acceptor = TlsAcceptor::from(tls::server_config_admitting(self.identity, admits, &[b"h2"])?);
 
         let reflection = || {
             tonic_reflection::server::Builder::configure()
@@ -127,23 +136,22 @@ impl ApiServer<'_> {
             health: health_server,
             reflection: reflection().build_v1()?,
             reflection_v1alpha: reflection().build_v1alpha()?,
-            admission: self.admission,
+            authority: Arc::clone(&self.state.authority),
+            admission: Arc::clone(&self.admission),
+            connections: Arc::clone(&self.connections),
             metrics: self.metrics,
         });
 
         let (accepted, connections) = mpsc::channel(ACCEPTED_QUEUE);
-        let limits = ConnectionLimits {
-            connections: self.limits.max_connections.get(),
-            handshake: seconds(self.limits.handshake_seconds),
-        };
-        let acceptor = tokio::spawn(incoming::accept(self.listener, acceptor, door, limits, accepted));
+        let patrol = tokio::spawn(patrol(self.admission, Arc::clone(&self.connections)));
+        let limits = ConnectionLimits { doorway: self.doorway, connections: self.connections };
+        let acceptor = tokio::spawn(accept(self.listener, acceptor, door, limits, accepted));
         let (stop, stopped) = oneshot::channel::<()>();
-        // More streams than places, so that a flood is told to go away instead of waiting in silence.
-        let streams = u32::try_from(self.limits.max_in_flight.get().saturating_mul(2)).unwrap_or(u32::MAX);
+        let streams = u32::try_from(self.limits.max_connection_streams.get()).unwrap_or(u32::MAX);
         let serve = Server::builder()
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
-            .max_concurrent_streams(streams.max(128))
+            .max_concurrent_streams(streams)
             .http2_keepalive_interval(Some(Duration::from_secs(20)))
             .http2_keepalive_timeout(Some(Duration::from_secs(10)))
             .serve_with_incoming_shutdown(gate, ReceiverStream::new(connections), async {
@@ -154,7 +162,7 @@ impl ApiServer<'_> {
                 tracing::error!(%error, "the API server stopped");
             }
         });
-        Ok(Serving { health, stop: Some(stop), server, acceptor })
+        Ok(Serving { health, stop: Some(stop), server, acceptor, patrol })
     }
 }
 
@@ -185,6 +193,7 @@ impl Serving {
 impl Drop for Serving {
     fn drop(&mut self) {
         self.acceptor.abort();
+        self.patrol.abort();
         // The connections hear of it, take no more requests and end with those that they have.
         self.server.abort();
     }

@@ -45,7 +45,12 @@ impl NodeState {
                  again in a moment or ask another node",
             ));
         }
-        self.authority.decide(Presented::of(request), asked).await
+        let grant = self.authority.decide(Presented::of(request), asked).await?;
+        // Who was recognised by a signature has had a place among strangers, or its carrier's.
+        if let Some(arrival) = request.extensions().get::<Arrival>() {
+            arrival.recognised(grant.client())?;
+        }
+        Ok(grant)
     }
 
     /// A key of this node, whatever its state.

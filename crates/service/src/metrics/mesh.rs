@@ -1,4 +1,4 @@
-//! The connections to the other nodes, and what is in flight, as they are at each scrape.
+//! The connections to the other nodes, as they are at each scrape.
 
 use std::{fmt, sync::Arc};
 
@@ -12,14 +12,8 @@ use theta_network::{
     mesh::{Mesh, PeerCounters},
 };
 
-use crate::grpc::Admission;
-
 /// Gauges and counters for each peer.
 pub(crate) struct MeshCollector(pub(crate) Arc<Mesh>);
-
-/// API requests being answered.
-#[derive(Debug)]
-pub(crate) struct AdmissionCollector(pub(crate) Arc<Admission>);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct PeerLabel {
@@ -80,21 +74,11 @@ impl Collector for MeshCollector {
         let failures = ConstCounter::new(counters.handshake_failures.get());
         let help = "Incoming connections that did not prove to be a peer's";
         let metric = encoder.encode_descriptor("theta_mesh_handshake_failures", help, None, failures.metric_type())?;
-        failures.encode(metric)
-    }
-}
-
-impl Collector for AdmissionCollector {
-    fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
-        let figures = [
-            ("theta_api_in_flight_requests", "API requests being answered", self.0.requests()),
-            ("theta_api_in_flight_bytes", "Bytes of the API requests being answered", self.0.bytes()),
-        ];
-        for (name, help, value) in figures {
-            let gauge = ConstGauge::new(integer(value));
-            gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)?;
-        }
-        Ok(())
+        failures.encode(metric)?;
+        let shed = ConstCounter::new(counters.handshakes_shed.get());
+        let help = "Of these, those that made room for newer ones before their handshake was done";
+        let metric = encoder.encode_descriptor("theta_mesh_handshakes_shed", help, None, shed.metric_type())?;
+        shed.encode(metric)
     }
 }
 

@@ -1,0 +1,121 @@
+//! What an attack is, and what it may use.
+
+use core::{fmt, future::Future, pin::Pin};
+use std::io;
+
+use serde::Serialize;
+
+use crate::group::Group;
+
+/// Who attacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Who {
+    /// Somebody who knows the addresses and has no certificate, token or key.
+    Stranger,
+    /// Somebody whom the policy names.
+    Client,
+    /// A node of the group, or whoever has its certificate.
+    #[allow(dead_code, reason = "attacks by members come with the promises that they test")]
+    Member,
+}
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Stranger => "stranger",
+            Self::Client => "client",
+            Self::Member => "member",
+        })
+    }
+}
+
+/// An attack that can be committed.
+pub(crate) struct Attack {
+    /// A word or three with hyphens.
+    pub(crate) name: &'static str,
+    /// The sentence of SECURITY.md that it tries to break.
+    pub(crate) promise: &'static str,
+    pub(crate) who: Who,
+    /// Whether it is part of the short form.
+    pub(crate) short: bool,
+    /// Commits it. The honest client's answers are judged by the caller ([`crate::report::commit`]).
+    pub(crate) commit: for<'a> fn(&'a mut Field) -> Committing<'a>,
+}
+
+/// An attack under way.
+pub(crate) type Committing<'a> = Pin<Box<dyn Future<Output = Result<Happened, Trouble>> + Send + 'a>>;
+
+/// What an attack found.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Happened {
+    /// Whether the promise was kept, as far as the attack itself can tell. Honest requests without an answer break it, too.
+    pub(crate) kept: bool,
+    /// What happened, in words.
+    pub(crate) words: String,
+    pub(crate) effort: Effort,
+}
+
+/// What an attack took.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(crate) struct Effort {
+    pub(crate) connections: usize,
+    /// Bytes that the attacker sent, above TLS.
+    pub(crate) bytes: usize,
+}
+
+/// The group under attack.
+pub(crate) struct Field {
+    group: Group,
+    short: bool,
+}
+
+impl Field {
+    pub(crate) const fn new(group: Group, short: bool) -> Self {
+        Self { group, short }
+    }
+
+    pub(crate) const fn group(&self) -> &Group {
+        &self.group
+    }
+
+    /// To kill and restart nodes.
+    #[allow(dead_code, reason = "for attacks on nodes that restart")]
+    pub(crate) const fn group_mut(&mut self) -> &mut Group {
+        &mut self.group
+    }
+
+    /// One of two sizes: of the whole attack, and of its short form.
+    pub(crate) fn size<T>(&self, long: T, short: T) -> T {
+        if self.short { short } else { long }
+    }
+}
+
+/// Why an attack could not be committed: no word about the promise.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Trouble(String);
+
+impl Trouble {
+    pub(crate) fn new(problem: impl Into<String>) -> Self {
+        Self(problem.into())
+    }
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<theta_client::OpenError> for Trouble {
+    fn from(error: theta_client::OpenError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<h2::Error> for Trouble {
+    fn from(error: h2::Error) -> Self {
+        Self(error.to_string())
+    }
+}

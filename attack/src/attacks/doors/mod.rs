@@ -1,0 +1,11 @@
+//! What can be done at a node's doors, mostly without being let in.
+
+mod half_open;
+mod headers_only;
+mod unread;
+
+use crate::attack::Attack;
+
+pub(super) fn all() -> Vec<Attack> {
+    vec![headers_only::ATTACK, half_open::API, half_open::MESH, unread::ATTACK]
+}

@@ -1,0 +1,240 @@
+//! A group of real node processes on loopback ports, made with the product's own commands.
+
+use std::{
+    fs::{self, OpenOptions},
+    net::{Ipv4Addr, TcpListener},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use tempfile::TempDir;
+use theta_client::{Client, ClientOptions};
+use theta_network::{
+    Identity, PeerId,
+    group::{GroupFile, GroupNode},
+};
+
+use crate::{attack::Trouble, process};
+
+/// n and k of every group that is attacked.
+pub(crate) const NODES: u16 = 4;
+/// See [`NODES`].
+pub(crate) const THRESHOLD: u16 = 2;
+/// A key of the group that signs without a nonce (BLS).
+pub(crate) const SIGNER: &str = "sign";
+/// A client that the policy knows by a token and gives no rights; with it in the policy, connections without certificates are
+/// taken, as they are wherever tokens are used.
+const ROBOT: &str = "robot";
+/// How long an honest client waits for one answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Node processes and their directory. Dropping it kills them all.
+pub(crate) struct Group {
+    theta: PathBuf,
+    dir: PathBuf,
+    /// Removed with it, unless the directory is kept.
+    _temporary: Option<TempDir>,
+    file: GroupFile,
+    children: Vec<(u16, Child)>,
+}
+
+impl Group {
+    /// Makes a group and starts its nodes; returns when they serve.
+    pub(crate) async fn create(theta: &Path, keep: Option<&Path>, name: &str) -> Result<Self, Trouble> {
+        let (parent, temporary) = match keep {
+            Some(keep) => {
+                fs::create_dir_all(keep)?;
+                (keep.to_owned(), None)
+            }
+            None => {
+                let temporary = tempfile::Builder::new().prefix("theta-attack-").tempdir()?;
+                (temporary.path().to_owned(), Some(temporary))
+            }
+        };
+        let dir = parent.join(name);
+        let base = free_base()?;
+        let (nodes, threshold, base) = (NODES.to_string(), THRESHOLD.to_string(), base.to_string());
+        let mut init = Command::new(theta);
+        init.args(["group", "init", "--nodes", &nodes, "--threshold", &threshold, "--base-port", &base]);
+        run(init.arg("--dir").arg(&dir))?;
+        let mut token = Command::new(theta);
+        token.args(["token", "new", "--name", ROBOT, "--output"]).arg(dir.join("robot.token"));
+        let lines = run(&mut token)?;
+        let file = GroupFile::load(&dir.join("group.toml")).map_err(|error| Trouble::new(error.to_string()))?;
+        for node in 1..=NODES {
+            let policy = dir.join(format!("node-{node}/policy.toml"));
+            let text = fs::read_to_string(&policy)?;
+            fs::write(&policy, format!("{text}\n{lines}"))?;
+        }
+        let mut group = Self { theta: theta.to_owned(), dir, _temporary: temporary, file, children: Vec::new() };
+        for node in 1..=NODES {
+            group.start(node)?;
+        }
+        group.serves().await?;
+        Ok(group)
+    }
+
+    /// Starts a node that is not running.
+    pub(crate) fn start(&mut self, node: u16) -> Result<(), Trouble> {
+        let log = OpenOptions::new().create(true).append(true).open(self.log(node))?;
+        let child = Command::new(&self.theta)
+            .args(["node", "run", "--stop-on-eof", "--dir"])
+            .arg(self.node_dir(node))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()?;
+        self.children.push((node, child));
+        Ok(())
+    }
+
+    /// Ends a node as a power failure would.
+    #[allow(dead_code, reason = "for attacks on nodes that restart")]
+    pub(crate) fn kill(&mut self, node: u16) -> Result<(), Trouble> {
+        let Some(place) = self.children.iter().position(|(number, _)| *number == node) else { return Ok(()) };
+        let (_, mut child) = self.children.swap_remove(place);
+        child.kill()?;
+        child.wait()?;
+        Ok(())
+    }
+
+    /// Waits until the group signs.
+    pub(crate) async fn serves(&self) -> Result<(), Trouble> {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let client = self.client()?;
+        loop {
+            match client.sign(SIGNER, "is anybody there?".into()).await {
+                Ok(_) => return Ok(()),
+                Err(error) if Instant::now() > deadline => {
+                    return Err(Trouble::new(format!("the group does not come up: {error}")));
+                }
+                Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+            }
+        }
+    }
+
+    /// An honest client with connections of its own.
+    pub(crate) fn client(&self) -> Result<Client, Trouble> {
+        self.client_maker()()
+    }
+
+    /// Makes honest clients.
+    pub(crate) fn client_maker(&self) -> impl Fn() -> Result<Client, Trouble> + Send + Sync + 'static {
+        let folder = self.dir.join("client");
+        move || {
+            let options = ClientOptions { timeout: PATIENCE, connect_timeout: PATIENCE, ..ClientOptions::default() };
+            Ok(Client::open_with(&folder, options)?)
+        }
+    }
+
+    /// The certificate of the client that may do everything.
+    pub(crate) fn client_identity(&self) -> Result<Identity, Trouble> {
+        let folder = self.dir.join("client");
+        identity(&folder.join("client.crt"), &folder.join("client.key"))
+    }
+
+    /// The certificate of a member.
+    #[allow(dead_code, reason = "for attacks by members")]
+    pub(crate) fn member_identity(&self, node: u16) -> Result<Identity, Trouble> {
+        let folder = self.node_dir(node);
+        identity(&folder.join("node.crt"), &folder.join("node.key"))
+    }
+
+    /// The group file.
+    #[allow(dead_code, reason = "for attacks by members")]
+    pub(crate) const fn file(&self) -> &GroupFile {
+        &self.file
+    }
+
+    /// Where a node listens, and its certificate.
+    #[allow(dead_code, reason = "for attacks on one node")]
+    pub(crate) fn node(&self, node: u16) -> Result<&GroupNode, Trouble> {
+        let found = PeerId::try_from(node).ok().and_then(|id| self.file.node(id));
+        found.ok_or_else(|| Trouble::new(format!("there is no node {node}")))
+    }
+
+    /// All nodes.
+    pub(crate) fn nodes(&self) -> &[GroupNode] {
+        self.file.nodes()
+    }
+
+    /// Everything on a node's disk.
+    pub(crate) fn node_dir(&self, node: u16) -> PathBuf {
+        self.dir.join(format!("node-{node}"))
+    }
+
+    /// Where a node writes what it has to say.
+    pub(crate) fn log(&self, node: u16) -> PathBuf {
+        self.dir.join(format!("node-{node}.log"))
+    }
+
+    /// Bytes of all logs.
+    pub(crate) fn log_bytes(&self) -> u64 {
+        (1..=NODES).filter_map(|node| fs::metadata(self.log(node)).ok()).map(|log| log.len()).sum()
+    }
+
+    /// CPU time of all running nodes.
+    pub(crate) fn cpu_time(&self) -> Duration {
+        self.children.iter().map(|(_, child)| process::cpu_time(child.id())).sum()
+    }
+
+    /// Resident bytes of all running nodes.
+    pub(crate) fn memory(&self) -> u64 {
+        self.children.iter().map(|(_, child)| process::memory(child.id())).sum()
+    }
+
+    /// The process of a running node.
+    pub(crate) fn pid(&self, node: u16) -> Result<u32, Trouble> {
+        let child = self.children.iter().find(|(number, _)| *number == node);
+        child.map(|(_, child)| child.id()).ok_or_else(|| Trouble::new(format!("node {node} does not run")))
+    }
+
+    /// Nodes that ended by themselves.
+    pub(crate) fn ended(&mut self) -> Vec<u16> {
+        let ended = |child: &mut Child| matches!(child.try_wait(), Ok(Some(_)));
+        self.children.iter_mut().filter_map(|(node, child)| ended(child).then_some(*node)).collect()
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // All at once, then collect them: nothing can be done about one that has ended by itself.
+        for (_, child) in &mut self.children {
+            let _ = child.kill();
+        }
+        for (_, child) in &mut self.children {
+            let _ = child.wait();
+        }
+    }
+}
+
+fn identity(certificate: &Path, key: &Path) -> Result<Identity, Trouble> {
+    Identity::load(certificate, key).map_err(|error| Trouble::new(error.to_string()))
+}
+
+/// Runs one of the product's commands to its end; its standard output.
+fn run(command: &mut Command) -> Result<String, Trouble> {
+    let output = command.stdin(Stdio::null()).output()?;
+    if !output.status.success() {
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        return Err(Trouble::new(format!("{command:?} failed: {}", words.trim())));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// A port from which the rule of `--base-port` finds free ones. Below the range that systems take the ports of outgoing
+/// connections from, so that they are still free when the nodes bind them a moment later.
+fn free_base() -> Result<u16, Trouble> {
+    const ATTEMPTS: usize = 200;
+    const STEP: u16 = 10 * (NODES + 1);
+    for _ in 0..ATTEMPTS {
+        let random = getrandom::u32().map_err(|error| Trouble::new(error.to_string()))?;
+        let base = 12_000 + u16::try_from(random % 380).unwrap_or_default() * STEP;
+        let mut ports = (1..=NODES).flat_map(|node| (0..3).map(move |offset| base + 10 * node + offset));
+        if ports.all(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()) {
+            return Ok(base);
+        }
+    }
+    Err(Trouble::new("no free loopback ports found between 12000 and 31000"))
+}

@@ -1,0 +1,109 @@
+//! `theta-attack`: real groups of node processes, attacked one way after another, while an honest client goes on.
+//!
+//! Each attack has a file under `attacks/` and tests one promise of SECURITY.md. A run gives each attack a fresh group, watches
+//! what it costs the group, and ends with a table. Everything listens on loopback, every load is bounded and ends by itself,
+//! and nothing is ended but the processes started here.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
+
+mod attack;
+mod attacks;
+mod door;
+mod group;
+mod honest;
+mod process;
+mod report;
+
+use std::{path::PathBuf, process::ExitCode};
+
+use clap::Parser;
+
+use crate::{
+    attack::{Attack, Field, Trouble},
+    group::Group,
+    honest::Honest,
+    report::Report,
+};
+
+/// Attacks groups of nodes on this machine and prints which promises were kept.
+#[derive(Debug, Parser)]
+#[command(after_help = "Exit status: 0 all promises were kept, 1 one was broken, 2 an attack could not be committed.")]
+struct Arguments {
+    /// Smaller attacks: about a minute for all
+    #[arg(long)]
+    short: bool,
+    /// Commits only attacks whose name contains this; may be given more than once
+    #[arg(long, value_name = "NAME")]
+    only: Vec<String>,
+    /// Prints one JSON document
+    #[arg(long)]
+    json: bool,
+    /// Lists the attacks
+    #[arg(long)]
+    list: bool,
+    /// The program to attack [default: theta beside this program]
+    #[arg(long, value_name = "FILE")]
+    theta: Option<PathBuf>,
+    /// Keeps the groups' directories, with the nodes' logs, in this directory
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let chosen: Vec<Attack> = attacks::all()
+        .into_iter()
+        .filter(|attack| arguments.only.is_empty() || arguments.only.iter().any(|part| attack.name.contains(part)))
+        .filter(|attack| !arguments.short || attack.short || !arguments.only.is_empty())
+        .collect();
+    if arguments.list {
+        chosen.iter().for_each(|attack| println!("{:<28} {:<8} {}", attack.name, attack.who, attack.promise));
+        return ExitCode::SUCCESS;
+    }
+    if chosen.is_empty() {
+        eprintln!("error: no attack is called so: see --list");
+        return ExitCode::from(2);
+    }
+    let committed = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(Trouble::from)
+        .and_then(|runtime| runtime.block_on(commit_all(&arguments, &chosen)));
+    match committed {
+        Ok(report) => {
+            println!("{}", if arguments.json { report.json() } else { report.table() });
+            if report.all_kept() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        Err(trouble) => {
+            eprintln!("error: {trouble}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+async fn commit_all(arguments: &Arguments, chosen: &[Attack]) -> Result<Report, Trouble> {
+    let theta = match &arguments.theta {
+        Some(theta) => theta.clone(),
+        None => std::env::current_exe()?.with_file_name("theta"),
+    };
+    if !theta.is_file() {
+        return Err(Trouble::new(format!("there is no {}: build it, or name it with --theta", theta.display())));
+    }
+    let mut report = Report::default();
+    for attack in chosen {
+        if !arguments.json {
+            eprintln!("== {}: {}", attack.name, attack.promise);
+        }
+        let group = Group::create(&theta, arguments.keep.as_deref(), attack.name).await?;
+        let mut field = Field::new(group, arguments.short);
+        let honest = Honest::start(field.group())?;
+        let row = report::commit(attack, &mut field, honest)
+            .await
+            .map_err(|trouble| Trouble::new(format!("{}: {trouble}", attack.name)))?;
+        if !arguments.json {
+            eprintln!("   {}", row.in_a_line());
+        }
+        report.add(row);
+    }
+    Ok(report)
+}

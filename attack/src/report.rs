@@ -1,0 +1,191 @@
+//! Commits an attack, watches what it costs, and writes the table.
+
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use tokio::time;
+
+use crate::{
+    attack::{Attack, Effort, Field, Happened, Trouble, Who},
+    honest::{Answers, Honest},
+};
+
+/// One attack and what came of it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Row {
+    attack: &'static str,
+    promise: &'static str,
+    who: Who,
+    kept: bool,
+    words: String,
+    effort: Effort,
+    /// How long the attack took.
+    seconds: f64,
+    before: Answers,
+    during: Answers,
+    after: Answers,
+    /// Growth of the memory of all nodes during the attack, in MiB.
+    memory_mib: i64,
+    /// CPU seconds that all nodes used during the attack; `cpu_rest` of them in as much time without it.
+    cpu_seconds: f64,
+    cpu_rest: f64,
+    /// What all nodes wrote into their logs during the attack, in bytes.
+    log_bytes: u64,
+}
+
+/// All rows.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Report {
+    attacks: Vec<Row>,
+}
+
+/// Commits one attack while honest clients go on.
+pub(crate) async fn commit(attack: &Attack, field: &mut Field, honest: Honest) -> Result<Row, Trouble> {
+    let calm = field.size(Duration::from_secs(5), Duration::from_secs(2));
+    let start = Moment::now(field);
+    time::sleep(calm).await;
+    let begun = Moment::now(field);
+    let happened = (attack.commit)(field).await?;
+    let ended = Moment::now(field);
+    time::sleep(calm).await;
+    let end = Instant::now();
+    let record = honest.stop().await?;
+    let [before, during, after] =
+        [(start.at, begun.at), (begun.at, ended.at), (ended.at, end)].map(|(from, to)| record.between(from, to));
+    let Happened { mut kept, mut words, effort } = happened;
+    if !(during.nearly_all() && after.nearly_all()) {
+        kept = false;
+        words.push_str("; honest clients were stopped");
+    }
+    for node in field.group_mut().ended() {
+        kept = false;
+        words.push_str(&format!("; node {node} ended"));
+    }
+    let seconds = (ended.at - begun.at).as_secs_f64();
+    let rest = begun.cpu.saturating_sub(start.cpu).as_secs_f64() / (begun.at - start.at).as_secs_f64().max(0.001);
+    Ok(Row {
+        attack: attack.name,
+        promise: attack.promise,
+        who: attack.who,
+        kept,
+        words,
+        effort,
+        seconds,
+        before,
+        during,
+        after,
+        memory_mib: mib(ended.memory) - mib(begun.memory),
+        cpu_seconds: ended.cpu.saturating_sub(begun.cpu).as_secs_f64(),
+        cpu_rest: rest * seconds,
+        log_bytes: ended.log_bytes.saturating_sub(begun.log_bytes),
+    })
+}
+
+/// What the nodes have used at one time.
+#[derive(Clone, Copy)]
+struct Moment {
+    at: Instant,
+    cpu: Duration,
+    memory: u64,
+    log_bytes: u64,
+}
+
+impl Moment {
+    fn now(field: &Field) -> Self {
+        let group = field.group();
+        Self { at: Instant::now(), cpu: group.cpu_time(), memory: group.memory(), log_bytes: group.log_bytes() }
+    }
+}
+
+fn mib(bytes: u64) -> i64 {
+    i64::try_from(bytes >> 20).unwrap_or(i64::MAX)
+}
+
+impl Row {
+    /// What happened, in a line.
+    pub(crate) fn in_a_line(&self) -> String {
+        format!("{}: {}", verdict(self.kept), self.words)
+    }
+}
+
+const fn verdict(kept: bool) -> &'static str {
+    if kept { "kept" } else { "BROKEN" }
+}
+
+impl Report {
+    pub(crate) fn add(&mut self, row: Row) {
+        self.attacks.push(row);
+    }
+
+    /// Whether every promise was kept.
+    pub(crate) fn all_kept(&self) -> bool {
+        self.attacks.iter().all(|row| row.kept)
+    }
+
+    /// For programs.
+    pub(crate) fn json(&self) -> String {
+        // Numbers and strings alone: serialising them does not fail.
+        serde_json::to_string_pretty(self).unwrap_or_default()
+    }
+
+    /// For people.
+    pub(crate) fn table(&self) -> String {
+        let titles = [
+            "attack",
+            "who",
+            "conns",
+            "sent KiB",
+            "s",
+            "promise",
+            "honest answers before",
+            "during",
+            "after",
+            "MiB",
+            "CPU s",
+            "log KiB",
+        ];
+        let mut rows = vec![titles.map(str::to_owned)];
+        rows.extend(self.attacks.iter().map(cells));
+        let widths: Vec<usize> = (0..titles.len())
+            .map(|column| {
+                rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+            })
+            .collect();
+        let mut text = String::new();
+        for row in &rows {
+            let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+            text.push_str(cells.join("  ").trim_end());
+            text.push('\n');
+        }
+        text.push_str("\nhonest answers: answered/asked, median and 95th percentile in ms; CPU s: above what the nodes use anyway\n");
+        for row in &self.attacks {
+            text.push_str(&format!(
+                "\n{} ({}): {}\n  promise: {}\n",
+                row.attack,
+                verdict(row.kept),
+                row.words,
+                row.promise
+            ));
+        }
+        text
+    }
+}
+
+fn cells(row: &Row) -> [String; 12] {
+    let answers =
+        |answers: &Answers| format!("{}/{} {}/{}", answers.answered, answers.asked, answers.p50_ms, answers.p95_ms);
+    [
+        row.attack.to_owned(),
+        row.who.to_string(),
+        row.effort.connections.to_string(),
+        (row.effort.bytes >> 10).to_string(),
+        format!("{:.1}", row.seconds),
+        verdict(row.kept).to_owned(),
+        answers(&row.before),
+        answers(&row.during),
+        answers(&row.after),
+        row.memory_mib.to_string(),
+        format!("{:.1}", (row.cpu_seconds - row.cpu_rest).max(0.0)),
+        (row.log_bytes >> 10).to_string(),
+    ]
+}

@@ -1,0 +1,182 @@
+//! How many requests, and how many bytes of requests and answers, a node holds at one time, and for whom.
+
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use theta_policy::Name;
+use tokio::sync::oneshot;
+use tonic::Status;
+
+use super::{
+    book::{Book, Bounds, Owner, Refused},
+    connections::Connection,
+};
+
+/// Counts what is in flight, against its bounds.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    book: Mutex<Book>,
+    bounds: Bounds,
+}
+
+/// One admitted request; dropping it gives its place and bytes back.
+#[derive(Debug)]
+pub(crate) struct Place {
+    admission: Arc<Admission>,
+    number: u64,
+    since: Instant,
+    /// Microseconds from `since` to the body's last byte so far.
+    received: AtomicU64,
+}
+
+impl Admission {
+    pub(crate) fn new(bounds: Bounds) -> Arc<Self> {
+        Arc::new(Self { book: Mutex::new(Book::new(bounds)), bounds })
+    }
+
+    /// Takes a place for a request of this client, or of a stranger, or says why there is none. The receiver fires when the
+    /// place is taken away.
+    pub(crate) fn admit(
+        self: &Arc<Self>,
+        client: Option<&Name>,
+        connection: &Arc<Connection>,
+    ) -> Result<(Place, oneshot::Receiver<()>), Status> {
+        let now = Instant::now();
+        let owner = client.map_or(Owner::Stranger, |name| Owner::Client(name.clone()));
+        let (number, shed) =
+            self.book().enter(owner, connection, now).map_err(|refused| refused.status(&self.bounds))?;
+        let place = Place { admission: Arc::clone(self), number, since: now, received: AtomicU64::new(0) };
+        Ok((place, shed))
+    }
+
+    /// Ends what does not move.
+    pub(super) fn patrol(&self, now: Instant) {
+        self.book().patrol(now);
+    }
+
+    /// Requests being answered.
+    pub(crate) fn requests(&self) -> usize {
+        self.book().requests()
+    }
+
+    /// Their bytes, and those of their answers.
+    pub(crate) fn bytes(&self) -> usize {
+        self.book().bytes()
+    }
+
+    /// Requests that were ended to make room for others, or because they did not move.
+    pub(crate) fn shed(&self) -> u64 {
+        self.book().shed()
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place {
+    /// When the request's headers were there.
+    pub(crate) const fn since(&self) -> Instant {
+        self.since
+    }
+
+    /// How long its body took to arrive.
+    pub(crate) fn receiving(&self) -> Duration {
+        Duration::from_micros(self.received.load(Ordering::Relaxed))
+    }
+
+    /// It is this client who asks, though the connection did not say so.
+    ///
+    /// # Errors
+    /// The client has no room for it.
+    pub(crate) fn recognised(&self, name: &Name) -> Result<(), Status> {
+        self.book().recognise(self.number, name).map_err(|refused| self.status(refused))
+    }
+
+    pub(super) fn receive(&self, bytes: usize) -> Result<(), Status> {
+        let elapsed = u64::try_from(self.since.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.received.store(elapsed, Ordering::Relaxed);
+        self.book().receive(self.number, bytes).map_err(|refused| self.status(refused))
+    }
+
+    pub(super) fn body_due(&self) -> Option<Instant> {
+        self.book().body_due(self.number)
+    }
+
+    /// The body is complete.
+    ///
+    /// # Errors
+    /// The place was taken away before.
+    pub(super) fn arrived(&self) -> Result<(), Status> {
+        if self.book().arrived(self.number) { Ok(()) } else { Err(self.shed()) }
+    }
+
+    pub(super) fn answered(&self) {
+        self.book().answered(self.number, Instant::now());
+    }
+
+    pub(super) fn hold(&self, bytes: usize) -> Result<(), Status> {
+        self.book().hold(self.number, bytes).map_err(|refused| self.status(refused))
+    }
+
+    pub(super) fn release(&self, bytes: usize) {
+        self.book().release(self.number, bytes);
+    }
+
+    pub(super) fn offered(&self) {
+        self.book().offered(self.number, Instant::now());
+    }
+
+    pub(super) fn taken(&self) {
+        self.book().taken(self.number, Instant::now());
+    }
+
+    /// What a caller is told whose place was taken away.
+    pub(super) fn shed(&self) -> Status {
+        self.status(Refused::Shed)
+    }
+
+    /// What a caller is told whose body did not come.
+    pub(super) fn late(&self) -> Status {
+        Status::deadline_exceeded(format!(
+            "the request did not arrive: a body has {:?}, and longer while it brings {} bytes a second",
+            self.admission.bounds.body, self.admission.bounds.body_rate
+        ))
+    }
+
+    fn status(&self, refused: Refused) -> Status {
+        refused.status(&self.admission.bounds)
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.admission.book()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.book().leave(self.number, Instant::now());
+    }
+}
+
+impl Refused {
+    fn status(self, bounds: &Bounds) -> Status {
+        const THEN: &str = "try again in a moment or ask another node";
+        Status::resource_exhausted(match self {
+            Self::Requests => format!("this node is answering {} requests, its limit: {THEN}", bounds.requests),
+            Self::OwnRequests => format!("this node is answering as many requests of this caller as it will: {THEN}"),
+            Self::Bytes => {
+                format!("this node holds {} bytes of requests and answers, its limit: {THEN}", bounds.bytes)
+            }
+            Self::OwnBytes => {
+                format!("this node holds as many bytes of this caller's requests and answers as it will: {THEN}")
+            }
+            Self::Shed => format!("the request was late, and made room for others: {THEN}"),
+        })
+    }
+}
