@@ -84,8 +84,8 @@ enum Phase<P: RoundProtocol> {
 
 /// Runs one instance of a [`RoundProtocol`] at one party.
 ///
-/// It refuses what does not come from another member, bans whoever offends (and tells the protocol to forget them), keeps
-/// one payload a party and slot so as to tell duplicates from equivocation, holds messages of future rounds back until
+/// It refuses what does not come from another member or is longer than anything honest, bans whoever offends (and tells the
+/// protocol to forget them), keeps one payload a party and slot so as to tell duplicates from equivocation, holds messages of future rounds back until
 /// their round, and after every event goes on until the protocol waits.
 ///
 /// Memory is bounded by what the protocol itself accepts: payloads stay only if they decode, or are early and within
@@ -131,14 +131,24 @@ impl<P: RoundProtocol> Driver<P> {
         };
     }
 
+    /// The longest payload of a slot, if there is one any more.
+    fn longest(&self, slot: Slot) -> Option<usize> {
+        match &self.phase {
+            Phase::AwaitingStart(protocol) | Phase::Running(protocol) => Some(protocol.longest(slot)),
+            Phase::Finished { .. } => None,
+        }
+    }
+
     /// Sorts one message in: ignored, blamed, held back or delivered.
     fn receive(&mut self, from: PartyId, slot: Slot, channel: Channel, payload: Bytes, out: &mut Effects<P>) {
         if from == self.local || !self.members.contains(&from) || self.banned.contains(&from) {
             return;
         }
+        let Some(most) = self.longest(slot) else { return };
         let offence = match P::Message::channel(slot) {
             None => Offence::UnknownSlot,
             Some(expected) if expected != channel => Offence::WrongChannel { expected, got: channel },
+            Some(_) if payload.len() > most => Offence::TooLong { len: payload.len(), most },
             Some(_) => {
                 let early = self.running().is_none_or(|protocol| slot.round > protocol.round());
                 match self.mailboxes.store(from, slot, payload, early) {
@@ -239,7 +249,12 @@ fn next_round<P: RoundProtocol>(protocol: &mut P, rng: &mut dyn CryptoRng, out: 
         if channel == Channel::Private && !matches!(to, Recipient::Party(_)) {
             return Err(Bug("a private message to all"));
         }
-        out.push(Effect::Send { to, slot, channel, payload: message.encode() });
+        let payload = message.encode();
+        // The others would not read it.
+        if payload.len() > protocol.longest(slot) {
+            return Err(Bug("a message that is longer than its slot allows"));
+        }
+        out.push(Effect::Send { to, slot, channel, payload });
     }
     // Otherwise a protocol that forgets to advance would spin here for ever.
     if protocol.round() > before || protocol.progress() != Progress::NextRound {

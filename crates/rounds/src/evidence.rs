@@ -30,6 +30,14 @@ pub enum Offence {
         /// How this one came.
         got: Channel,
     },
+    /// A message that is longer than any that an honest party sends there. Nothing of it is kept or read.
+    #[error("message of {len} bytes where {most} are the most")]
+    TooLong {
+        /// Its length.
+        len: usize,
+        /// The longest of its slot.
+        most: usize,
+    },
     /// Two different messages in one slot. Both are kept: with the transport's signatures they convince anyone.
     #[error("two different messages where one is due")]
     Equivocation {
@@ -62,6 +70,7 @@ impl Offence {
             Self::Malformed(_) => "malformed_message",
             Self::UnknownSlot => "unknown_slot",
             Self::WrongChannel { .. } => "wrong_channel",
+            Self::TooLong { .. } => "too_long",
             Self::Equivocation { .. } => "equivocation",
             Self::Protocol { name, .. } => name,
         }

@@ -167,6 +167,10 @@ pub trait RoundProtocol: Send + 'static {
     /// The current round.
     fn round(&self) -> Round;
 
+    /// The longest payload, in bytes, that an honest party sends in a slot. The driver refuses longer ones before it keeps or
+    /// decodes anything of them: with as many slots as a party can fill, it bounds what one party costs an instance.
+    fn longest(&self, slot: Slot) -> usize;
+
     /// Does the local work of the next round and says what to send.
     ///
     /// # Errors

@@ -11,11 +11,11 @@ use crate::{Store, StoreError, Transaction};
 
 const TABLE: &str = Table::Ceremonies.name();
 /// Of one input, in bytes.
-const MOST_INPUT: usize = 4 << 20;
+pub const MOST_INPUT: usize = 4 << 20;
 /// Inputs of one ceremony.
-const MOST_INPUTS: u32 = 1 << 16;
+pub const MOST_INPUTS: u32 = 1 << 18;
 /// Of all inputs of one ceremony, in bytes.
-const MOST_BYTES: u64 = 256 << 20;
+pub const MOST_BYTES: u64 = 256 << 20;
 /// Of an outcome or of what the ceremony is about, in bytes.
 const MOST_TEXT: usize = 64 << 20;
 
@@ -198,6 +198,23 @@ impl Transaction<'_> {
         if index != ceremony.inputs {
             return Err(JournalError::Gap { found: index, next: ceremony.inputs });
         }
+        self.append(&mut ceremony, input)?;
+        Ok(self.rows.put(Table::Ceremonies, id, ceremony.encode())?)
+    }
+
+    /// Puts another input in the place of the last: what only counts, such as time, takes one record however long it lasts.
+    ///
+    /// # Errors
+    /// [`JournalError::Gap`] unless `index` is that of the last input; [`JournalError::Ended`], [`JournalError::TooMuch`].
+    pub fn amend_input(&mut self, id: &CeremonyId, index: u32, input: &Secret<Vec<u8>>) -> Result<(), JournalError> {
+        let mut ceremony = self.running(id)?;
+        let last = ceremony.inputs.checked_sub(1).filter(|last| *last == index);
+        let Some(last) = last else { return Err(JournalError::Gap { found: index, next: ceremony.inputs }) };
+        let table = Table::Inputs.name();
+        let missing = StoreError::Record { table, problem: "an input of a ceremony is missing" };
+        let before = self.rows.row(Table::Inputs, &input_key(id, last))?.ok_or(missing)?;
+        let before = Decoder::new(table, before.expose())?.rest().len();
+        (ceremony.inputs, ceremony.bytes) = (last, ceremony.bytes.saturating_sub(before as u64));
         self.append(&mut ceremony, input)?;
         Ok(self.rows.put(Table::Ceremonies, id, ceremony.encode())?)
     }

@@ -35,7 +35,10 @@ pub use burnt::{BurnError, BurnId, Fresh};
 pub use database::{Options, Store, Transaction};
 pub use error::StoreError;
 pub use incarnation::{Incarnation, Opening, Rollback, StoreId, Witness};
-pub use journal::{Ceremony, CeremonyId, JournalError};
+pub use journal::{
+    Ceremony, CeremonyId, JournalError, MOST_BYTES as JOURNAL_BYTES, MOST_INPUT as JOURNAL_INPUT_BYTES,
+    MOST_INPUTS as JOURNAL_INPUTS,
+};
 pub use key::{Epoch, KeyError, KeyRecord, Purpose, State, VersionRecord};
 pub use name::{Name, NameError};
 pub use seal::{Argon2Cost, SealingKey, SealingKeyError};

@@ -1,9 +1,11 @@
 //! Ceremonies of whatever suite, as a custodian runs them.
 
 mod evidence;
+mod journal;
 mod runner;
 mod subject;
 
 pub use evidence::{EvidenceError, ProvenLie, check_evidence};
+pub(crate) use journal::{Entry, Page, Pages, fit};
 pub(crate) use runner::{Ending, Run, begin, has_ceremonies, id_of};
-pub(crate) use subject::{SourceKey, Subject, bundle};
+pub(crate) use subject::{SourceKey, Subject, bundle, longest};

@@ -34,6 +34,8 @@ pub(crate) trait Run: Send {
     fn handle(&mut self, input: Input, rng: &mut dyn CryptoRng) -> Vec<Effect<Ending>>;
     /// Rises with every input that must be in the journal.
     fn revision(&self) -> u64;
+    /// Of the last message, what changed what the machine knows: what must be in the journal.
+    fn accepted(&self) -> &[u8];
     /// Who was caught, with proof.
     fn evidence(&self) -> &[CeremonyEvidence];
     /// Whose statements are awaited.
@@ -166,6 +168,10 @@ impl<S: CurveScheme> Run for Runner<S> {
 
     fn revision(&self) -> u64 {
         each!(&self.inner, machine => machine.revision())
+    }
+
+    fn accepted(&self) -> &[u8] {
+        each!(&self.inner, machine => machine.accepted())
     }
 
     fn evidence(&self) -> &[CeremonyEvidence] {

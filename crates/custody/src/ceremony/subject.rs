@@ -152,6 +152,12 @@ impl Subject {
     }
 }
 
+/// The longest subject in a group of so many nodes, in bytes: two lists of holders in the request and two beside it, and the
+/// text of a public key with a verification key for each holder.
+pub(crate) const fn longest(nodes: usize) -> usize {
+    4096 + nodes * (4 * 2 + 512)
+}
+
 /// A subject, and what was proven in its ceremony.
 pub(crate) fn bundle(subject: &[u8], evidence: &[u8]) -> Vec<u8> {
     Writer::new(FORMAT).bytes(subject).bytes(evidence).finish()

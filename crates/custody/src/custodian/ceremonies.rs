@@ -11,7 +11,7 @@ use super::open::encode_subject;
 use super::running::{GIVE_UP, Running, seed_of};
 use super::work::{KeyWrite, Record, Work};
 use super::{Custodian, CustodyEffect};
-use crate::ceremony::{Ending, Subject, begin};
+use crate::ceremony::{Ending, Subject, begin, fit};
 use crate::codec::parties;
 use crate::keys::epoch_of;
 use crate::request::{CeremonyReport, CeremonyState};
@@ -123,6 +123,7 @@ impl Custodian {
     pub(super) fn finish(&mut self, id: &Id, ending: Result<Ending, Abort>, work: &mut Work) {
         let Some(running) = self.running.get_mut(id) else { return };
         let epilogue = if ending.is_ok() { running.epilogue() } else { Vec::new() };
+        let epilogue = if fit(&epilogue) { epilogue } else { Vec::new() };
         let subject = running.subject.clone();
         let (state, written) = match ending {
             Err(abort) => (CeremonyState::Failed(abort.to_string()), None),

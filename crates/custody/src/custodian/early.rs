@@ -31,6 +31,8 @@ impl Early {
             return;
         }
         let queue = self.0.entry(from).or_default();
+        // A copy of its own: a view would keep a whole buffer of the network's alive.
+        let payload = Bytes::copy_from_slice(&payload);
         queue.push_back(Kept { id, part, payload, since });
         let mut bytes: usize = queue.iter().map(|kept| kept.payload.len()).sum();
         while queue.len() > MOST_MESSAGES || bytes > MOST_BYTES {

@@ -14,7 +14,7 @@ use theta_store::Rollback;
 use super::message::{Hello, Id, MOST_TOLD, Message, Part};
 use super::work::{Record, Work};
 use super::{Custodian, CustodyEffect};
-use crate::ceremony::{Subject, id_of};
+use crate::ceremony::{Subject, id_of, longest};
 use crate::request::{CeremonyState, To};
 use crate::{CeremonyError, CustodyError};
 
@@ -26,6 +26,8 @@ const WRITE_SEEN: u64 = 40;
 const TICKS: u64 = 240;
 /// Ceremonies of one peer that this node does not have.
 const MOST_LISTED: usize = 64;
+/// Questions of one peer that are answered between two greetings: twice what it can be told of in one.
+const MOST_ANSWERS: usize = 2 * MOST_TOLD;
 /// Ceremonies that this node has looked at and left alone.
 const MOST_REFUSED: usize = 1024;
 
@@ -35,6 +37,8 @@ pub(super) struct Gossip {
     listed: BTreeMap<PartyId, BTreeMap<Id, (bool, u64)>>,
     /// Whom this node has asked what a ceremony is about, and when. Nobody else is listened to.
     asked: BTreeMap<(PartyId, Id), u64>,
+    /// How many questions of a peer were answered since the last greetings.
+    answered: BTreeMap<PartyId, usize>,
     /// Not for this node.
     refused: BTreeSet<Id>,
     /// Whether the store was restored from a backup, so that the node may have been in what it does not know.
@@ -45,7 +49,14 @@ pub(super) struct Gossip {
 
 impl Gossip {
     pub(super) const fn new(restored: bool) -> Self {
-        Self { listed: BTreeMap::new(), asked: BTreeMap::new(), refused: BTreeSet::new(), restored, next: None }
+        Self {
+            listed: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            answered: BTreeMap::new(),
+            refused: BTreeSet::new(),
+            restored,
+            next: None,
+        }
     }
 
     fn note(&mut self, peer: PartyId, id: Id, over: bool, now: u64) {
@@ -62,6 +73,20 @@ impl Gossip {
             listed.get(id).is_some_and(|(ended, _)| *ended || !over).then_some(*peer)
         };
         self.listed.iter().filter_map(of_peer)
+    }
+
+    /// Whether one more question of a peer is to be answered.
+    fn may_answer(&mut self, peer: PartyId) -> bool {
+        let answered = self.answered.entry(peer).or_default();
+        *answered += 1;
+        *answered <= MOST_ANSWERS
+    }
+
+    /// A peer does not tell what a ceremony is about that it says it has: its word counts no more.
+    fn disbelieve(&mut self, peer: PartyId, id: &Id) {
+        if let Some(listed) = self.listed.get_mut(&peer) {
+            listed.remove(id);
+        }
     }
 
     fn forget(&mut self, id: &Id) {
@@ -98,9 +123,11 @@ impl Custodian {
             Err(_) => Ok(()),
             Ok(Message::Ceremony { id, part, payload }) => self.hear(from, id, part, payload, work),
             Ok(Message::Hello(hello)) => self.meet(from, &hello, work),
-            Ok(Message::Ask(id)) => self.present(from, &id, work),
+            Ok(Message::Ask(id)) if self.gossip.may_answer(from) => self.present(from, &id, work),
+            Ok(Message::Ask(_)) => Ok(()),
+            // Nothing is read that was not asked for, or is longer than any subject.
             Ok(Message::Present(id, subject)) if self.gossip.asked.remove(&(from, id)).is_some() => {
-                self.consider(&id, &subject, work)
+                self.consider(from, &id, &subject, work)
             }
             Ok(Message::Present(..)) => Ok(()),
         }
@@ -132,7 +159,7 @@ impl Custodian {
             None => None,
         };
         if let Some(subject) = subject {
-            work.send(To::One(to), &Message::Present(*id, subject));
+            work.send(To::One(to), &Message::Present(*id, subject.into()));
         }
         Ok(())
     }
@@ -157,6 +184,7 @@ impl Custodian {
             return;
         }
         let now = self.ticks;
+        self.gossip.answered.clear();
         for listed in self.gossip.listed.values_mut() {
             listed.retain(|_, (_, told)| now.saturating_sub(*told) < TICKS);
         }
@@ -237,12 +265,15 @@ impl Custodian {
     }
 
     /// Joins what is presented if enough nodes have it.
-    fn consider(&mut self, id: &Id, subject: &[u8], work: &mut Work) -> Result<(), CustodyError> {
+    fn consider(&mut self, from: PartyId, id: &Id, subject: &[u8], work: &mut Work) -> Result<(), CustodyError> {
         let Some(memory) = self.may_join(id) else { return Ok(()) };
-        let Ok(subject) = Subject::decode(subject) else { return Ok(()) };
-        if id_of(&subject, &self.group).as_ref() != Ok(id) {
+        let short = subject.len() <= longest(self.group.nodes.len());
+        let subject = if short { Subject::decode(subject).ok() } else { None };
+        let same = |subject: &Subject| id_of(subject, &self.group).as_ref() == Ok(id);
+        let Some(subject) = subject.filter(same) else {
+            self.gossip.disbelieve(from, id);
             return Ok(());
-        }
+        };
         if !subject.nodes().contains(&self.local) || !self.admits(&subject)? {
             self.gossip.refuse(*id);
             self.early.take(id);

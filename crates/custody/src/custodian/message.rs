@@ -31,7 +31,7 @@ pub(super) enum Message {
     /// What is this ceremony about?
     Ask(Id),
     /// This is what it is about.
-    Present(Id, Vec<u8>),
+    Present(Id, Bytes),
 }
 
 /// What a node tells a peer now and then.
@@ -88,7 +88,10 @@ impl Message {
                 Self::Hello(Hello { incarnation: now, remembered, ceremonies })
             }
             4 => Self::Ask(reader.array()?),
-            5 => Self::Present(reader.array()?, reader.rest().to_vec()),
+            5 => {
+                let (id, rest) = (reader.array()?, reader.rest());
+                Self::Present(id, bytes.slice_ref(rest))
+            }
             _ => return Err(Malformed("no such message")),
         };
         reader.end(message)
@@ -115,7 +118,7 @@ mod tests {
             hello(None, Vec::new()),
             hello(Some(incarnation), vec![([1; 32], false), ([2; 32], true)]),
             Message::Ask([5; 32]),
-            Message::Present([6; 32], b"subject".to_vec()),
+            Message::Present([6; 32], Bytes::from_static(b"subject")),
         ]
     }
 

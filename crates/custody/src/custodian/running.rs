@@ -9,13 +9,12 @@ use theta_rounds::{Abort, Channel, Effect, Evidence, Input, Malformed, PartyId, 
 
 use super::message::{Id, Message, Part};
 use super::work::{Record, Work};
-use crate::ceremony::{Ending, Run, Subject, bundle};
-use crate::codec::{Reader, Writer};
+use crate::ceremony::{Ending, Entry, Page, Pages, Run, Subject, bundle};
 use crate::request::{CeremonyReport, CeremonyState, CustodyEffect, EvidenceReport, To};
 
 /// Ticks after which a node that has signed for nothing gives a ceremony up.
 pub(super) const GIVE_UP: u32 = 960;
-/// Ticks after which time passes more slowly, and by how much: each tick is an entry in the journal.
+/// Ticks after which time passes more slowly, and by how much: each tick is a commit of the store.
 const SLOW_AFTER: u32 = 480;
 const SLOWER: u32 = 40;
 
@@ -27,8 +26,8 @@ pub(super) struct Running {
     run: Box<dyn Run>,
     rng: ChaCha20Rng,
     local: PartyId,
-    /// Entries in the journal.
-    inputs: u32,
+    /// What it has in the journal.
+    pages: Pages,
     /// Ticks that the node has seen since it began.
     age: u32,
     /// Whether this node has signed for the outcome: it must not give up any more.
@@ -37,6 +36,9 @@ pub(super) struct Running {
     silent: Vec<u16>,
     told: Option<(u32, u32, usize, usize)>,
 }
+
+/// Why a ceremony ends that would take more than the journal holds.
+const FULL: &str = "its part of the journal is full: ask for it again, without those that are named below";
 
 /// Where the machine's randomness comes from.
 pub(super) fn seed_of(keys: &CeremonyKeys, id: &Id) -> Secret<[u8; 32]> {
@@ -60,7 +62,7 @@ impl Running {
             run,
             rng,
             local,
-            inputs: 0,
+            pages: Pages::default(),
             age: 0,
             signed: false,
             progress: (0, 0),
@@ -69,15 +71,26 @@ impl Running {
         }
     }
 
-    /// Takes an input; what changes the machine goes into the journal.
+    /// Takes an input; what changes the machine goes into the journal, and nothing else does. Where there is no more room for it,
+    /// the ceremony ends.
     pub(super) fn feed(&mut self, input: Input, work: &mut Work) -> Option<Result<Ending, Abort>> {
         let revision = self.run.revision();
-        let entry = encode_input(&input);
+        let entry = Entry::of(&input);
         let effects = self.run.handle(input, &mut self.rng);
         if self.run.revision() != revision {
-            work.records.push(Record::Input { id: self.id, index: self.inputs, input: entry });
-            self.inputs = self.inputs.saturating_add(1);
+            let Some(Page { index, input, amends }) = self.pages.write(entry, self.run.accepted(), self.signed) else {
+                // What is not in the journal must not be said.
+                let caught = effects.into_iter().filter(|effect| matches!(effect, Effect::Blame(_))).collect();
+                return self.carry_out(caught, work).or(Some(Err(Abort::Input(FULL))));
+            };
+            let id = self.id;
+            let record = if amends { Record::Amend { id, index, input } } else { Record::Input { id, index, input } };
+            work.records.push(record);
         }
+        self.carry_out(effects, work)
+    }
+
+    fn carry_out(&mut self, effects: Vec<Effect<Ending>>, work: &mut Work) -> Option<Result<Ending, Abort>> {
         let mut ending = None;
         for effect in effects {
             match effect {
@@ -101,10 +114,17 @@ impl Running {
     }
 
     /// Replays an entry of the journal; what it says was said.
-    pub(super) fn replay(&mut self, input: &[u8]) -> Result<Option<Result<Ending, Abort>>, Malformed> {
-        let input = decode_input(input)?;
-        self.age += u32::from(matches!(input, Input::Tick));
-        Ok(self.feed(input, &mut Work::default()))
+    pub(super) fn replay(&mut self, bytes: &[u8]) -> Result<Option<Result<Ending, Abort>>, Malformed> {
+        let (input, times) = self.pages.read(bytes)?;
+        let mut ending = None;
+        for _ in 0..times {
+            if matches!(input, Input::Tick) {
+                self.age = self.age.saturating_add(if self.age < SLOW_AFTER { 1 } else { SLOWER });
+            }
+            let effects = self.run.handle(input.clone(), &mut self.rng);
+            ending = self.carry_out(effects, &mut Work::default()).or(ending);
+        }
+        Ok(ending)
     }
 
     pub(super) fn receive(
@@ -200,31 +220,4 @@ impl Running {
             work.effects.push(CustodyEffect::Report(self.report()));
         }
     }
-}
-
-/// 0: start. 1: tick. 2 or 3, sender (2), payload: items or a summary.
-fn encode_input(input: &Input) -> Vec<u8> {
-    match input {
-        Input::Start => vec![0],
-        Input::Tick => vec![1],
-        Input::Message { from, slot, payload, .. } => {
-            Writer::new(if *slot == SUMMARY { 3 } else { 2 }).u16(from.get()).raw(payload).finish()
-        }
-    }
-}
-
-fn decode_input(bytes: &[u8]) -> Result<Input, Malformed> {
-    let mut reader = Reader::new(bytes);
-    let input = match reader.u8()? {
-        0 => Input::Start,
-        1 => Input::Tick,
-        tag @ (2 | 3) => {
-            let from = PartyId::try_from(reader.node()?).map_err(|_| Malformed("there is no node 0"))?;
-            let slot = if tag == 3 { SUMMARY } else { ITEMS };
-            let payload = Bytes::copy_from_slice(reader.rest());
-            Input::Message { from, slot, channel: Channel::Broadcast, payload }
-        }
-        _ => return Err(Malformed("no such input")),
-    };
-    reader.end(input)
 }

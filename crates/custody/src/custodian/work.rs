@@ -31,6 +31,12 @@ pub(super) enum Record {
         index: u32,
         input: Vec<u8>,
     },
+    /// In the place of the last input.
+    Amend {
+        id: Id,
+        index: u32,
+        input: Vec<u8>,
+    },
     End {
         id: Id,
         outcome: Vec<u8>,
@@ -75,6 +81,7 @@ impl Record {
             Self::Input { id, index, input } => {
                 Ok(transaction.record_input(id, *index, &Secret::new(input.clone()))?)
             }
+            Self::Amend { id, index, input } => Ok(transaction.amend_input(id, *index, &Secret::new(input.clone()))?),
             Self::End { id, outcome, epilogue } => {
                 let epilogue: Vec<_> = epilogue.iter().map(|part| Secret::new(part.to_vec())).collect();
                 Ok(transaction.end_ceremony(id, outcome, &epilogue)?)

@@ -7,6 +7,7 @@
     reason = "tests fail by panicking, in their helpers too"
 )]
 
+mod bounds;
 mod crash;
 mod late;
 mod lies;

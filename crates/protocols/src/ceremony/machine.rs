@@ -18,7 +18,7 @@ use super::certificate::QuorumCertificate;
 use super::evidence::CeremonyEvidence;
 use super::plan::CeremonyPlan;
 use super::statement::{Digest, Slot, Statement};
-use super::{CeremonyKeys, longest_body};
+use super::{CeremonyKeys, longest_body, longest_items, longest_summary};
 
 /// Statements, certificates and values.
 pub const ITEMS: Envelope = Envelope { round: Round(1), kind: 1 };
@@ -26,7 +26,7 @@ pub const ITEMS: Envelope = Envelope { round: Round(1), kind: 1 };
 pub const SUMMARY: Envelope = Envelope { round: Round(1), kind: 2 };
 
 /// Bytes of items that travel in one message, but for a single item that is longer.
-const MESSAGE_BYTES: usize = 1 << 18;
+pub(super) const MESSAGE_BYTES: usize = 1 << 18;
 /// Summaries of one party that are answered, and what each tick adds.
 const REPLIES: u32 = 64;
 const REPLIES_PER_TICK: u32 = 4;
@@ -71,14 +71,18 @@ pub(super) trait Logic: Send + 'static {
 
     /// Whether a statement of that author and slot can be of use. Must bound what is kept.
     fn admission(&self, author: PartyId, slot: Slot) -> Admission;
-    /// A statement exists that is not kept; says whether that is news.
-    fn note(&mut self, author: PartyId, slot: Slot) -> bool;
+    /// Whether it is news that a statement exists which is not kept. Must bound how often it is.
+    fn is_news(&self, author: PartyId, slot: Slot) -> bool;
+    /// A statement exists that is not kept.
+    fn note(&mut self, author: PartyId, slot: Slot);
     /// Takes a new statement.
     fn take(&mut self, statement: &Statement) -> Result<(), Malformed>;
+    /// Whether a statement that contradicts another of its author's is of use all the same.
+    fn is_wanted(&self, statement: &Statement) -> bool;
     /// Takes one that contradicts another, if it is wanted.
     fn take_other(&mut self, statement: &Statement);
-    /// Takes a certificate, whether it is valid or not; says whether it was news.
-    fn take_certificate(&mut self, certificate: QuorumCertificate) -> bool;
+    /// Takes a certificate; says whether it was news. Nobody honest passes a false one on.
+    fn take_certificate(&mut self, certificate: &QuorumCertificate) -> Result<bool, Malformed>;
     /// Takes the value behind a digest; says whether it was wanted.
     fn take_value(&mut self, value: &[u8]) -> bool;
     /// This party has said what it does not remember: it must not say anything more that it could contradict.
@@ -112,6 +116,12 @@ pub(super) struct Ceremony<L: Logic> {
     started: bool,
     finished: bool,
     revision: u64,
+    /// Items of the last input that changed what this party knows.
+    accepted: Vec<u8>,
+    /// Who has contradicted itself, and which contradictions were looked at all the same: the sets that were proposed or
+    /// decided named them.
+    contradicted: BTreeSet<PartyId>,
+    others: BTreeSet<Digest>,
     ignored: BTreeSet<PartyId>,
     replies: BTreeMap<PartyId, u32>,
     evidence: Vec<CeremonyEvidence>,
@@ -125,6 +135,13 @@ macro_rules! face {
             #[must_use]
             pub const fn revision(&self) -> u64 {
                 self.0.revision()
+            }
+
+            /// Of the last message, what changed what this party knows: a message of its own, which takes the place of the
+            /// whole one when it is replayed. Empty if nothing did, and after inputs of other kinds.
+            #[must_use]
+            pub fn accepted(&self) -> &[u8] {
+                self.0.accepted()
             }
 
             /// Who was caught so far, with proof.
@@ -190,6 +207,9 @@ impl<L: Logic> Ceremony<L> {
             started: false,
             finished: false,
             revision: 0,
+            accepted: Vec::new(),
+            contradicted: BTreeSet::new(),
+            others: BTreeSet::new(),
             ignored: BTreeSet::new(),
             replies: BTreeMap::new(),
             evidence: Vec::new(),
@@ -200,6 +220,10 @@ impl<L: Logic> Ceremony<L> {
         self.revision
     }
 
+    pub(super) fn accepted(&self) -> &[u8] {
+        &self.accepted
+    }
+
     pub(super) fn evidence(&self) -> &[CeremonyEvidence] {
         &self.evidence
     }
@@ -208,18 +232,30 @@ impl<L: Logic> Ceremony<L> {
         self.logic.silent(&self.board)
     }
 
-    /// Takes one statement of whoever's.
-    fn hear(&mut self, statement: &Statement, out: &mut Effects<L>) {
+    /// Takes one statement of whoever's; says whether it changed anything. Signatures are looked at last, and only of what
+    /// could change something.
+    ///
+    /// # Errors
+    /// [`Malformed`]: whoever passed it on cannot have checked it, as every honest party does.
+    fn hear(&mut self, statement: &Statement, out: &mut Effects<L>) -> Result<bool, Malformed> {
         let (author, slot) = (statement.author(), statement.slot());
-        let admission = self.logic.admission(author, slot);
-        let known = self.board.get(author, slot).is_some_and(|first| first.body() == statement.body());
-        let too_long = statement.body().len() > longest_body(&self.plan, slot.kind);
-        if known || too_long || admission == Admission::Drop || !statement.is_signed(&self.plan) {
-            return;
+        if statement.body().len() > longest_body(&self.plan, slot.kind) {
+            return Err(Malformed("a statement that is longer than any honest party's"));
         }
-        if admission == Admission::Note {
-            self.revision += u64::from(self.logic.note(author, slot));
-            return;
+        let useful = match self.logic.admission(author, slot) {
+            Admission::Drop => false,
+            Admission::Note => self.logic.is_news(author, slot),
+            Admission::Keep => self.is_open_to(statement),
+        };
+        if !useful {
+            return Ok(false);
+        }
+        if !statement.is_signed(&self.plan) {
+            return Err(Malformed("a statement with a false signature"));
+        }
+        if self.logic.admission(author, slot) == Admission::Note {
+            self.logic.note(author, slot);
+            return Ok(true);
         }
         let posted = self.board.post(statement);
         if author == self.keys.party() && !matches!(posted, Posted::Known) {
@@ -227,18 +263,31 @@ impl<L: Logic> Ceremony<L> {
             self.logic.lose_memory();
         }
         match posted {
-            Posted::Known => {}
+            Posted::Known => return Ok(false),
             Posted::New => {
-                self.revision += 1;
                 if self.logic.take(statement).is_err() {
                     self.convict(CeremonyEvidence::Malformed(statement.clone()), out);
                 }
             }
             Posted::Conflict(first) => {
-                self.revision += 1;
+                self.contradicted.insert(author);
+                self.others.insert(statement.digest());
                 self.logic.take_other(statement);
                 self.convict(CeremonyEvidence::Equivocation(first, statement.clone()), out);
             }
+        }
+        Ok(true)
+    }
+
+    /// Whether there is still something to learn from a statement: its author has not filled the slot, or has never been seen
+    /// to contradict itself before, or what it says here stands in a set that was proposed or decided. So each author costs
+    /// one contradiction, whatever it signs.
+    fn is_open_to(&self, statement: &Statement) -> bool {
+        match self.board.get(statement.author(), statement.slot()) {
+            None => true,
+            Some(first) if first.body() == statement.body() => false,
+            Some(_) if !self.contradicted.contains(&statement.author()) => true,
+            Some(_) => self.logic.is_wanted(statement) && !self.others.contains(&statement.digest()),
         }
     }
 
@@ -257,15 +306,18 @@ impl<L: Logic> Ceremony<L> {
         if stranger || (self.ignored.contains(&from) && slot != SUMMARY) {
             return;
         }
+        let longest = if slot == SUMMARY { longest_summary(&self.plan) } else { longest_items(&self.plan) };
         let offence = match (channel_of(slot), slot) {
             (None, _) => Offence::UnknownSlot,
             (Some(expected), _) if expected != channel => Offence::WrongChannel { expected, got: channel },
-            (_, SUMMARY) => match Summary::decode(payload) {
-                Ok(summary) => return self.reply(from, &summary, out),
+            // Nothing is read of it.
+            _ if payload.len() > longest => Offence::TooLong { len: payload.len(), most: longest },
+            (_, SUMMARY) => match self.reply(from, payload, out) {
+                Ok(()) => return,
                 Err(malformed) => Offence::Malformed(malformed),
             },
-            _ => match Item::decode_all(payload) {
-                Ok(items) => return items.into_iter().for_each(|item| self.take(item, out)),
+            _ => match Item::decode_all(payload).and_then(|items| self.take_all(items, out)) {
+                Ok(()) => return,
                 Err(malformed) => Offence::Malformed(malformed),
             },
         };
@@ -275,20 +327,29 @@ impl<L: Logic> Ceremony<L> {
         }
     }
 
-    fn take(&mut self, item: Item, out: &mut Effects<L>) {
-        match item {
-            Item::Statement(statement) => self.hear(&statement, out),
-            Item::Certificate(certificate) => self.revision += u64::from(self.logic.take_certificate(certificate)),
-            Item::Value(value) => self.revision += u64::from(self.logic.take_value(&value)),
+    /// Takes items as far as whoever passed them on has checked them. So one false signature is all that a party costs.
+    fn take_all(&mut self, items: Vec<Item>, out: &mut Effects<L>) -> Result<(), Malformed> {
+        for item in items {
+            let news = match &item {
+                Item::Statement(statement) => self.hear(statement, out)?,
+                Item::Certificate(certificate) => self.logic.take_certificate(certificate)?,
+                Item::Value(value) => self.logic.take_value(value),
+            };
+            if news {
+                self.revision += 1;
+                item.encode_into(&mut self.accepted);
+            }
         }
+        Ok(())
     }
 
     /// Sends what a party lacks.
-    fn reply(&mut self, to: PartyId, summary: &Summary, out: &mut Effects<L>) {
+    fn reply(&mut self, to: PartyId, summary: &[u8], out: &mut Effects<L>) -> Result<(), Malformed> {
         let replies = self.replies.entry(to).or_insert(REPLIES);
-        let Some(rest) = replies.checked_sub(1) else { return };
+        let Some(rest) = replies.checked_sub(1) else { return Ok(()) };
         *replies = rest;
-        send(Recipient::Party(to), &self.lacking(summary), out);
+        send(Recipient::Party(to), &self.lacking(&Summary::decode(summary)?), out);
+        Ok(())
     }
 
     pub(super) fn answer(&self, summary: &[u8]) -> Vec<Bytes> {
@@ -301,7 +362,9 @@ impl<L: Logic> Ceremony<L> {
         let decision = decision.filter(|_| !summary.decided);
         let activation = activation.filter(|_| !summary.activated);
         let certificates = decision.into_iter().chain(activation).cloned().map(Item::Certificate);
-        let wanted = summary.wants.iter().filter_map(|digest| self.logic.supply(digest));
+        // Each once, however often it is asked for.
+        let wants: BTreeSet<&Digest> = summary.wants.iter().collect();
+        let wanted = wants.into_iter().filter_map(|digest| self.logic.supply(digest));
         let missing = self.board.missing(summary).cloned().map(Item::Statement);
         certificates.chain(wanted).chain(missing).collect()
     }
@@ -392,6 +455,8 @@ impl<L: Logic> Machine for Ceremony<L> {
     /// The generator is not used: see [`CeremonyKeys`].
     fn handle(&mut self, input: Input, _rng: &mut dyn CryptoRng) -> Vec<Effect<L::Output>> {
         let mut out = Vec::new();
+        let before = self.revision;
+        self.accepted.clear();
         match input {
             Input::Start => {
                 self.revision += u64::from(!self.started);
@@ -401,7 +466,8 @@ impl<L: Logic> Machine for Ceremony<L> {
             Input::Tick if self.started && !self.finished => self.tick(&mut out),
             Input::Tick => {}
         }
-        if self.started {
+        // What changes nothing makes nothing possible: repeating a message costs reading it, and no more.
+        if self.started && self.revision != before {
             self.settle(&mut out);
         }
         out

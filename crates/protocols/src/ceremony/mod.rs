@@ -33,7 +33,7 @@ pub use plan::{Aim, CeremonyId, CeremonyPlan, PlanError, PlanParts, Source, publ
 pub use recovery::{Recovery, RecoveryOutcome};
 pub use statement::{Digest, Kind, Slot, Statement};
 
-use wellformed::{check, longest_body};
+use wellformed::{LONGEST_CERTIFIED, check, longest_body, longest_items, longest_summary};
 
 /// Whether a party remembers what it has said in a ceremony.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@ use theta_rounds::Malformed;
 use super::agreement::Agreement;
 use super::dealing::Dealing;
 use super::key::read_key;
+use super::machine::MESSAGE_BYTES;
 use super::plan::CeremonyPlan;
 use super::recovery::{Answer, read_masks};
 use super::statement::{Kind, Statement};
@@ -37,3 +38,24 @@ pub(super) fn longest_body<G: Group>(plan: &CeremonyPlan<G>, kind: Kind) -> usiz
         _ => 512,
     }
 }
+
+/// The longest payload of statements, certificates and values that an honest party sends: as many as fit into one message, or
+/// one that is longer than that.
+pub(super) fn longest_items<G: Group>(plan: &CeremonyPlan<G>) -> usize {
+    let (n, dealers) = (plan.members().len(), plan.dealers().len());
+    let body = Kind::ALL.into_iter().map(|kind| longest_body(plan, kind)).max().unwrap_or(0);
+    // Tag, author, slot, length, signature; tag, length, slot, length, body, signers; tag, length, dealers.
+    let (statement, certificate, value) = (76 + body, 14 + LONGEST_CERTIFIED + 66 * n, 5 + 34 * dealers);
+    MESSAGE_BYTES.max(statement).max(certificate).max(value)
+}
+
+/// The longest summary: every slot that every party can fill, and every digest that can be lacking.
+pub(super) fn longest_summary<G: Group>(plan: &CeremonyPlan<G>) -> usize {
+    let parties = plan.parties().count();
+    // Complaints of two kinds and a release about each party; votes of 21 views, or what 65 attempts take.
+    let slots = parties * (3 * parties + 256);
+    10 + 32 * (2 * parties + 2) + 7 * slots
+}
+
+/// The longest body that is certified: an epoch and a digest.
+pub(super) const LONGEST_CERTIFIED: usize = 36;

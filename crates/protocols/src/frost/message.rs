@@ -225,6 +225,22 @@ impl<C: FrostSuite> FrostMessage<C> {
     }
 }
 
+/// The longest payload of a slot, of a key with n shares.
+pub(super) fn longest<C: FrostSuite>(n: u16, slot: Slot) -> usize {
+    let (signers, pair) = (usize::from(n), 2 * C::Group::ENCODED_LEN);
+    let scalar = <C::Group as Group>::Scalar::ENCODED_LEN;
+    let offer = 1 + (MOST_POOLED + 1) * (NUMBER_LEN + pair);
+    match slot.round {
+        COMMITMENTS => offer,
+        PACKAGE => 1 + NUMBER_LEN + signers * (INDEX_LEN + pair),
+        SHARE => scalar + offer,
+        // Under a re-randomised key the signers' commitments follow, each behind an identifier as long as a scalar.
+        SIGNATURE => C::STANDARD_LEN + scalar + INDEX_LEN + signers * (INDEX_LEN + scalar + pair),
+        REQUEST => 1,
+        _ => 0,
+    }
+}
+
 impl<C: FrostSuite> RoundMessage for FrostMessage<C> {
     fn slot(&self) -> Slot {
         let (round, kind) = match self {

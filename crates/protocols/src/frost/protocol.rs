@@ -6,14 +6,14 @@ use std::collections::BTreeSet;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
 use theta_groups::Secret;
-use theta_rounds::{Abort, Bug, Outgoing, PartyId, Progress, Recipient, Round, RoundProtocol};
+use theta_rounds::{Abort, Bug, Outgoing, PartyId, Progress, Recipient, Round, RoundProtocol, Slot};
 use theta_schemes::signatures::frost::{FrostSuite, SignatureShare};
 
 use super::Misbehaviour;
 use super::coordinator::{Coordinator, Spoiled};
 use super::message::{
     CommitmentsMessage, FrostMessage, Offer, PackageMessage, REQUEST, RequestMessage, ShareMessage, SignatureMessage,
-    Signed,
+    Signed, longest,
 };
 use super::setting::Setting;
 use super::signer::{Answer, Signer};
@@ -263,6 +263,10 @@ impl<C: FrostSuite> RoundProtocol for RobustFrost<C> {
             State::AwaitingStart => Round(0),
             _ => REQUEST,
         }
+    }
+
+    fn longest(&self, slot: Slot) -> usize {
+        longest::<C>(self.setting.threshold.n(), slot)
     }
 
     fn do_round(&mut self, rng: &mut dyn CryptoRng) -> Result<Vec<Outgoing<Self::Message>>, Bug> {

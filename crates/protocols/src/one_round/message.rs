@@ -15,6 +15,10 @@ pub const PROOF_REQUEST: Slot = Slot { round: Round(2), kind: 0 };
 /// The answer: the same share with its proof.
 pub const PROVEN_SHARE: Slot = Slot { round: Round(2), kind: 1 };
 
+/// The longest share of any scheme, with its proof, in bytes: three numbers of the size of an RSA modulus of 4096 bits, twice.
+/// The driver holds every share that is sent against it.
+pub(super) const LONGEST_SHARE: usize = 3 << 10;
+
 /// A message of the family. The payload of a share is [`ThresholdScheme::encode_share`]; whose share it is follows from
 /// who sent it and is not repeated, so nobody can send a share under another's name.
 pub enum ShareMessage<S: ThresholdScheme> {

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
 use theta_groups::{DecodeError, Secret};
-use theta_rounds::{Abort, Bug, Epilogue, Outgoing, PartyId, Progress, Recipient, Round, RoundProtocol};
+use theta_rounds::{Abort, Bug, Epilogue, Outgoing, PartyId, Progress, Recipient, Round, RoundProtocol, Slot};
 use theta_schemes::{CombineError, Purpose, ThresholdScheme};
 use theta_sharing::Threshold;
 
-use super::message::{PROOF_REQUEST, ShareMessage, index_of, party_of};
+use super::message::{LONGEST_SHARE, PROOF_REQUEST, ShareMessage, index_of, party_of};
 use super::{Misbehaviour, late_proofs::LateProofs, shares::Shares};
 use crate::Outcome;
 
@@ -235,6 +235,10 @@ impl<S: ThresholdScheme> RoundProtocol for OneRound<S> {
             // Some may ask for proofs while others have yet to send their shares.
             _ => PROOF_REQUEST.round,
         }
+    }
+
+    fn longest(&self, slot: Slot) -> usize {
+        if slot == PROOF_REQUEST { 0 } else { LONGEST_SHARE }
     }
 
     fn do_round(&mut self, rng: &mut dyn CryptoRng) -> Result<Vec<Outgoing<Self::Message>>, Bug> {

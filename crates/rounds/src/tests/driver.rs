@@ -70,6 +70,17 @@ fn garbage_is_blamed() {
     assert_eq!(blame.to_string(), "party 2: malformed message: not 8 bytes");
 }
 
+/// Before the start as after it, and whatever it says: nothing of it is kept.
+#[test]
+fn what_is_longer_than_its_slot_allows_is_blamed_unread() {
+    let effects = One::started().mask(2, &[0; 65]);
+    assert_eq!(only_blame(&effects).offence, Offence::TooLong { len: 65, most: 64 });
+    let mut one = One::new();
+    let effects = one.mask(2, &vec![0; 16 << 20]);
+    assert!(matches!(effects.as_slice(), [Effect::Blame(Blame { offence: Offence::TooLong { .. }, .. })]));
+    assert!(one.mask(2, &[0; 8]).is_empty(), "the banned stay banned");
+}
+
 #[test]
 fn a_slot_that_does_not_exist_is_blamed() {
     let slot = Slot { round: Round(1), kind: 9 };

@@ -127,6 +127,10 @@ impl RoundProtocol for MaskedSum {
         self.round
     }
 
+    fn longest(&self, _slot: Slot) -> usize {
+        64
+    }
+
     fn do_round(&mut self, rng: &mut dyn CryptoRng) -> Result<Vec<Outgoing<Message>>, Bug> {
         self.round.0 += 1;
         let message = match self.round {

@@ -48,6 +48,29 @@ fn inputs_follow_each_other() {
     assert_eq!(store.ceremony_inputs(&ID).unwrap().len(), 1);
 }
 
+/// A run of ticks is one record that is rewritten, with a count in it.
+#[test]
+fn the_last_input_can_be_exchanged_and_no_other() {
+    let disk = SimulatedDisk::default();
+    let store = created(&disk, 1);
+    store.write(|tx| tx.begin_ceremony(ID, b"subject", Secret::new([1; 32]), 1)).unwrap();
+    let amend = |index, bytes: Vec<u8>| store.write(|tx| tx.amend_input(&ID, index, &Secret::new(bytes)));
+    assert!(matches!(amend(0, vec![1]), Err(JournalError::Gap { .. })));
+    store.record_input(ID, 0, input(0)).unwrap();
+    store.record_input(ID, 1, input(1)).unwrap();
+    for count in 0..100 {
+        amend(1, vec![count; 5]).unwrap();
+    }
+    for index in [0, 2] {
+        assert!(matches!(amend(index, vec![1]), Err(JournalError::Gap { .. })));
+    }
+    assert!(matches!(amend(1, vec![0; (4 << 20) + 1]), Err(JournalError::TooMuch { .. })));
+    let inputs = store.ceremony_inputs(&ID).unwrap();
+    let inputs: Vec<&[u8]> = inputs.iter().map(|input| &input.expose()[..]).collect();
+    assert_eq!(inputs, [&input(0).expose()[..], &[99; 5]]);
+    assert_eq!(store.ceremony(&ID).unwrap().unwrap().inputs(), 2);
+}
+
 #[test]
 fn what_has_ended_keeps_its_outcome_and_forgets_its_seed() {
     let store = create(&SimulatedDisk::default());

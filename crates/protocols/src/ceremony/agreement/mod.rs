@@ -165,9 +165,17 @@ impl Agreement {
         near && due && self.members.contains(&author) && self.decision.is_none()
     }
 
-    /// Notes that an author has come to a view; says whether that is news.
-    pub(super) fn note(&mut self, author: PartyId, view: u32) -> bool {
-        self.members.contains(&author) && view <= LAST_VIEW && self.tally.note(author, view)
+    /// Whether it is news that an author has come to a view that is too far ahead. It is once for as many views as are kept ahead,
+    /// so that an author who counts views up one by one is listened to 625 times at most. That is enough: whoever is at view v
+    /// is believed to be at v - 15 at least, so that t + 1 of them bring this member to a view from which v is kept.
+    pub(super) fn is_news(&self, author: PartyId, view: u32) -> bool {
+        let step = self.tally.latest(author).saturating_add(VIEWS_AHEAD);
+        self.members.contains(&author) && view <= LAST_VIEW && view >= step
+    }
+
+    /// Notes that an author has come to a view.
+    pub(super) fn note(&mut self, author: PartyId, view: u32) {
+        self.tally.note(author, view);
     }
 
     /// Whether the body of a vote or proposal is well-formed.
@@ -185,7 +193,7 @@ impl Agreement {
     /// Takes a statement that is admitted and checked.
     pub(super) fn take(&mut self, statement: &Statement) {
         let (author, slot) = (statement.author(), statement.slot());
-        let _ = self.tally.note(author, slot.number);
+        self.tally.note(author, slot.number);
         if slot.kind != Kind::Proposal {
             return self.tally.vote(statement);
         }

@@ -63,12 +63,15 @@ impl Tally {
         self.values.get(digest).map(Vec::as_slice)
     }
 
-    /// Notes the latest view that an author has reached; says whether that is news.
-    pub(super) fn note(&mut self, author: PartyId, view: u32) -> bool {
+    /// Notes a view that an author has reached.
+    pub(super) fn note(&mut self, author: PartyId, view: u32) {
         let latest = self.latest.entry(author).or_default();
-        let news = view > *latest;
         *latest = view.max(*latest);
-        news
+    }
+
+    /// The latest view that an author is known to have reached.
+    pub(super) fn latest(&self, author: PartyId) -> u32 {
+        self.latest.get(&author).copied().unwrap_or(0)
     }
 
     /// The latest view that more than `faulty` members have reached.

@@ -13,7 +13,7 @@ use crate::ceremony::evidence::CeremonyEvidence;
 use crate::ceremony::machine::{Admission, Deeds, Logic};
 use crate::ceremony::plan::Aim;
 use crate::ceremony::statement::{Digest, Kind, Slot, Statement};
-use crate::ceremony::{Memory, check};
+use crate::ceremony::{LONGEST_CERTIFIED, Memory, check};
 
 impl<S: CurveScheme> Logic for KeyLogic<S> {
     type Group = S::KeyGroup;
@@ -39,8 +39,12 @@ impl<S: CurveScheme> Logic for KeyLogic<S> {
         if keep { Admission::Keep } else { Admission::Drop }
     }
 
-    fn note(&mut self, author: PartyId, slot: Slot) -> bool {
-        self.agreement.note(author, slot.number)
+    fn is_news(&self, author: PartyId, slot: Slot) -> bool {
+        self.agreement.is_news(author, slot.number)
+    }
+
+    fn note(&mut self, author: PartyId, slot: Slot) {
+        self.agreement.note(author, slot.number);
     }
 
     fn take(&mut self, statement: &Statement) -> Result<(), Malformed> {
@@ -55,27 +59,39 @@ impl<S: CurveScheme> Logic for KeyLogic<S> {
         }
     }
 
+    fn is_wanted(&self, statement: &Statement) -> bool {
+        statement.slot() == DEALING && self.wants().contains(&statement.digest())
+    }
+
     fn take_other(&mut self, statement: &Statement) {
         self.dealings.convict(statement.author());
-        if statement.slot() == DEALING && self.wants().contains(&statement.digest()) {
+        if self.is_wanted(statement) {
             // Should it be malformed, it is as good as not there.
             let _ = self.dealings.take(statement);
         }
     }
 
-    fn take_certificate(&mut self, certificate: QuorumCertificate) -> bool {
+    fn take_certificate(&mut self, certificate: &QuorumCertificate) -> Result<bool, Malformed> {
         let [decided, activated] = self.certificates().map(|certificate| certificate.is_some());
-        match certificate.kind() {
-            Kind::Precommit if !decided && digest_of(&certificate).is_some() && certificate.is_valid(&self.plan) => {
-                self.agreement.decide(certificate);
-                true
-            }
-            Kind::Activation if !activated && certificate.is_valid(&self.plan) => {
-                self.activation = Some(certificate);
-                true
-            }
-            _ => false,
+        let known = match certificate.kind() {
+            Kind::Precommit => decided,
+            Kind::Activation => activated,
+            _ => return Err(Malformed("there is no such certificate")),
+        };
+        if known {
+            return Ok(false);
         }
+        let decision = certificate.kind() == Kind::Precommit;
+        let short = certificate.body().len() <= LONGEST_CERTIFIED;
+        if !short || (decision && digest_of(certificate).is_none()) || !certificate.is_valid(&self.plan) {
+            return Err(Malformed("a certificate that is false"));
+        }
+        if decision {
+            self.agreement.decide(certificate.clone());
+        } else {
+            self.activation = Some(certificate.clone());
+        }
+        Ok(true)
     }
 
     fn take_value(&mut self, value: &[u8]) -> bool {

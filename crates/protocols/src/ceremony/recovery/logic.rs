@@ -251,9 +251,11 @@ impl<S: CurveScheme> Logic for RecoveryLogic<S> {
         if keep { Admission::Keep } else { Admission::Drop }
     }
 
-    fn note(&mut self, _author: PartyId, _slot: Slot) -> bool {
+    fn is_news(&self, _author: PartyId, _slot: Slot) -> bool {
         false
     }
+
+    fn note(&mut self, _author: PartyId, _slot: Slot) {}
 
     fn take(&mut self, statement: &Statement) -> Result<(), Malformed> {
         match statement.slot().kind {
@@ -262,12 +264,16 @@ impl<S: CurveScheme> Logic for RecoveryLogic<S> {
         }
     }
 
+    fn is_wanted(&self, _statement: &Statement) -> bool {
+        false
+    }
+
     fn take_other(&mut self, statement: &Statement) {
         self.dealings.convict(statement.author());
     }
 
-    fn take_certificate(&mut self, _certificate: QuorumCertificate) -> bool {
-        false
+    fn take_certificate(&mut self, _certificate: &QuorumCertificate) -> Result<bool, Malformed> {
+        Err(Malformed("a recovery has no certificates"))
     }
 
     fn take_value(&mut self, _value: &[u8]) -> bool {

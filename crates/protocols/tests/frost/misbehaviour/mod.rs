@@ -6,4 +6,5 @@ mod false_signature;
 mod floods;
 mod garbage;
 mod lying_coordinator;
+mod overlong;
 mod silent;

@@ -1,0 +1,263 @@
+//! One member that sends too much: what it costs the others, and that it stops nobody.
+
+use bytes::Bytes;
+use theta_custody::{CustodyEffect, CustodyInput, KeyChange};
+use theta_groups::Transcript;
+use theta_protocols::ceremony::{CeremonyId, Kind, Slot, Statement, rewrite};
+use theta_schemes::Suite;
+
+use crate::lies::{HEAD, liar, plan};
+use crate::net::{Net, keys_of, name, party};
+use crate::use_keys::check_signature;
+
+/// Items of a ceremony, as its liars send them.
+fn items(id: &CeremonyId, items: &[u8]) -> Bytes {
+    [&[1, 1][..], id.as_bytes(), items].concat().into()
+}
+
+fn statement_item(statement: &Statement) -> Vec<u8> {
+    let Slot { kind, number } = statement.slot();
+    let mut item = vec![1];
+    item.extend_from_slice(&statement.author().get().to_be_bytes());
+    item.push(kind as u8);
+    item.extend_from_slice(&number.to_be_bytes());
+    item.extend_from_slice(&u32::try_from(statement.body().len()).unwrap().to_be_bytes());
+    item.extend_from_slice(statement.body());
+    item.extend_from_slice(statement.signature());
+    item
+}
+
+fn value_item(len: usize) -> Vec<u8> {
+    let mut item = vec![3];
+    item.extend_from_slice(&u32::try_from(len).unwrap().to_be_bytes());
+    item.resize(5 + len, 0xee);
+    item
+}
+
+/// Entries and bytes that a node has in its journal for a ceremony.
+fn journal(net: &Net, node: u16, id: &CeremonyId) -> (usize, usize) {
+    let inputs = net.custodian(node).store().ceremony_inputs(id.as_bytes()).unwrap();
+    (inputs.len(), inputs.iter().map(|input| input.expose().len()).sum())
+}
+
+fn assert_serves(net: &mut Net, nodes: &[u16], key: &str) {
+    for node in nodes {
+        let failed = |effect: &CustodyEffect| matches!(effect, CustodyEffect::StoreFailed(_));
+        assert!(!net.nodes[node].told.iter().any(failed), "the store of node {node} failed");
+    }
+    let change = KeyChange::Create { key: name(key), suite: Suite::Cks05Ristretto255, k: 2, holders: nodes.to_vec() };
+    net.run(nodes.to_vec(), change);
+}
+
+/// Its true statements, each with five megabytes of nothing behind it: what is new in the message was journalled with all of
+/// it, beyond the journal's bound.
+#[test]
+fn an_oversized_item_stops_no_node() {
+    for len in [5 << 20, 1 << 17] {
+        let mut net = Net::new(2, 4, 31);
+        let (plan, request) = plan(&mut net, &[1, 2, 3, 4]);
+        let id = *plan.id();
+        let padding = value_item(len);
+        net.liars.insert(
+            2,
+            Box::new(move |_, bytes: Bytes| {
+                let ours = bytes.len() > HEAD && bytes[1] == 1 && bytes[2..HEAD] == *id.as_bytes();
+                vec![if ours { [&bytes[..], &padding].concat().into() } else { bytes }]
+            }),
+        );
+        net.ask(1..=4, &request);
+        let mut most = (0, 0);
+        let honest = [1, 3, 4];
+        for _ in 0..60 {
+            net.drain();
+            for node in honest {
+                let (entries, bytes) = journal(&net, node, &id);
+                most = (most.0.max(entries), most.1.max(bytes));
+            }
+            net.tick();
+        }
+        assert!(honest.iter().all(|node| net.state(*node, id.as_bytes()).is_over()));
+        assert!(most.1 < 1 << 16, "{most:?}");
+        check_signature(&net, &[1, 3], "zone", &net.entry(4, "zone").public);
+        assert_serves(&mut net, &honest, "next");
+    }
+}
+
+/// Thousands of dealings of one dealer, all signed, all different.
+#[test]
+fn of_contradictions_one_is_kept() {
+    let mut net = Net::new(2, 4, 32);
+    let (plan, request) = plan(&mut net, &[1, 2, 3, 4]);
+    let id = *plan.id();
+    net.ask([1, 3, 4], &request);
+    net.packets.retain(|(_, to, _)| *to != 2);
+    let start = journal(&net, 1, &id);
+    let keys = keys_of(2);
+    for number in 0..3000_u32 {
+        let mut body = vec![0x11; 300];
+        body[..4].copy_from_slice(&number.to_be_bytes());
+        let statement = Statement::sign(&id, &keys, Slot::new(Kind::Dealing, 0), body);
+        let bytes = items(&id, &statement_item(&statement));
+        net.step(1, CustodyInput::Message { from: party(2), bytes });
+    }
+    let (entries, bytes) = journal(&net, 1, &id);
+    assert!(entries <= start.0 + 2 && bytes <= start.1 + 1000, "{start:?}, then {entries} entries and {bytes} bytes");
+    net.nodes.get_mut(&2).unwrap().custodian = None;
+    assert!(net.until(60, |net| [1, 3, 4].iter().all(|node| net.state(*node, id.as_bytes()).is_over())));
+    let report = net.custodian(1).report(id.as_bytes()).unwrap();
+    assert!(report.evidence.iter().any(|told| told.node == 2), "{report:?}");
+    assert_serves(&mut net, &[1, 3, 4], "next");
+}
+
+/// Views are counted up by one who votes in all of them at once: what is too far ahead is kept as a number, and seldom.
+#[test]
+fn votes_of_ten_thousand_views_fill_nothing() {
+    let mut net = Net::new(2, 4, 33);
+    let (plan, request) = plan(&mut net, &[1, 2, 3, 4]);
+    let id = *plan.id();
+    net.ask([1], &request);
+    net.packets.clear();
+    let keys = keys_of(2);
+    for view in 1..=10_001 {
+        let statement = Statement::sign(&id, &keys, Slot::new(Kind::Prevote, view), Vec::new());
+        let bytes = items(&id, &statement_item(&statement));
+        net.step(1, CustodyInput::Message { from: party(2), bytes });
+    }
+    let (entries, bytes) = journal(&net, 1, &id);
+    assert!(entries <= 700 && bytes <= 100_000, "{entries} entries, {bytes} bytes");
+}
+
+/// A ceremony that never ends: everybody has signed for the outcome, and nobody hears it from the others.
+#[test]
+fn ticks_do_not_fill_the_journal() {
+    let mut net = Net::new(2, 4, 34);
+    let (plan, request) = plan(&mut net, &[1, 2, 3, 4]);
+    let id = *plan.id();
+    for node in 1..=4 {
+        net.liars.insert(
+            node,
+            Box::new(move |_, bytes: Bytes| {
+                if bytes[1] != 1 || bytes[2..HEAD] != *id.as_bytes() {
+                    return vec![bytes];
+                }
+                let kept = rewrite(&bytes[HEAD..], |statement| {
+                    if statement.slot().kind == Kind::Activation { Vec::new() } else { vec![statement] }
+                });
+                vec![[&bytes[..HEAD], &kept.unwrap()].concat().into()]
+            }),
+        );
+    }
+    net.ask(1..=4, &request);
+    for _ in 0..1500 {
+        net.drain();
+        net.tick();
+    }
+    assert!((1..=4).all(|node| !net.state(node, id.as_bytes()).is_over()));
+    let before = journal(&net, 1, &id);
+    assert!(before.0 < 200, "{before:?}");
+    for _ in 0..1000 {
+        net.tick();
+        net.packets.clear();
+    }
+    assert!(journal(&net, 1, &id).0 <= before.0 + 1);
+    // What is counted is replayed: after a crash it goes on, and comes to its end when the others can be heard.
+    net.kill(1);
+    net.start(1);
+    net.liars.clear();
+    assert!(net.until(200, |net| (1..=4).all(|node| net.state(node, id.as_bytes()).is_over())));
+    check_signature(&net, &[1, 3], "zone", &net.entry(4, "zone").public);
+}
+
+/// Statements with false signatures cost whoever sends them its say, after the first.
+#[test]
+fn who_sends_false_signatures_is_named_and_heard_no_more() {
+    let mut net = Net::new(2, 4, 35);
+    let (plan, request) = plan(&mut net, &[1, 2, 3, 4]);
+    let id = *plan.id();
+    net.ask([1, 3, 4], &request);
+    let keys = keys_of(2);
+    let mut forged = statement_item(&Statement::sign(&id, &keys, Slot::new(Kind::Prevote, 1), Vec::new()));
+    *forged.last_mut().unwrap() ^= 1;
+    let culprits = |net: &Net| {
+        let of_two =
+            |effect: &&CustodyEffect| matches!(effect, CustodyEffect::Culprit { node, .. } if *node == party(2));
+        net.nodes[&1].told.iter().filter(of_two).count()
+    };
+    net.step(1, CustodyInput::Message { from: party(2), bytes: items(&id, &forged.repeat(1000)) });
+    assert_eq!(culprits(&net), 1);
+    let before = journal(&net, 1, &id);
+    let right = statement_item(&Statement::sign(&id, &keys, Slot::new(Kind::Prevote, 2), Vec::new()));
+    net.step(1, CustodyInput::Message { from: party(2), bytes: items(&id, &right) });
+    assert_eq!((culprits(&net), journal(&net, 1, &id)), (1, before));
+    // Whoever passes on what node 2 signed is heard.
+    net.step(1, CustodyInput::Message { from: party(3), bytes: items(&id, &right) });
+    assert!(journal(&net, 1, &id).0 > before.0);
+    net.nodes.get_mut(&2).unwrap().custodian = None;
+    assert!(net.until(60, |net| [1, 3, 4].iter().all(|node| net.state(*node, id.as_bytes()).is_over())));
+}
+
+/// A subject of sixteen megabytes, asked for or not, is not read; and who does not tell what a ceremony is about has not said
+/// that there is one.
+#[test]
+fn a_subject_is_looked_at_before_it_is_read() {
+    let mut net = Net::new(2, 4, 36);
+    let id = Transcript::new("test").finish32();
+    let hello = |net: &mut Net, from: u16| {
+        let custodian = net.custodian(from);
+        let incarnation = custodian.store().incarnation().encode();
+        let bytes = [&[1, 3][..], &incarnation, &[0], &id, &[0]].concat();
+        net.step(1, CustodyInput::Message { from: party(from), bytes: bytes.into() });
+    };
+    let asked = |net: &Net, of: u16| {
+        net.packets.iter().filter(|(from, to, bytes)| (*from, *to, bytes[1]) == (1, of, 4)).count()
+    };
+    net.packets.clear();
+    hello(&mut net, 2);
+    hello(&mut net, 3);
+    assert_eq!((asked(&net, 2), asked(&net, 3)), (1, 1));
+    let long = Bytes::from([&[1, 5][..], &id, &vec![1; 16 << 20]].concat());
+    for _ in 0..20 {
+        net.step(1, CustodyInput::Message { from: party(2), bytes: long.clone() });
+    }
+    // Node 2's word counts no more, so that there are not k any more who have it.
+    for _ in 0..20 {
+        net.tick();
+    }
+    assert_eq!((asked(&net, 2), asked(&net, 3)), (1, 1));
+}
+
+/// Questions are answered as often as an honest peer asks.
+#[test]
+fn questions_without_end_are_not_answered() {
+    let mut net = Net::new(2, 4, 37);
+    let id = net.create("zone", Suite::Cks05Ristretto255, 2, &[1, 2, 3, 4]);
+    net.packets.clear();
+    let question = Bytes::from([&[1, 4][..], &id].concat());
+    for _ in 0..10_000 {
+        net.step(1, CustodyInput::Message { from: party(2), bytes: question.clone() });
+    }
+    assert_eq!(net.packets.len(), 128);
+    net.packets.clear();
+    for _ in 0..8 {
+        net.tick();
+    }
+    net.packets.clear();
+    net.step(1, CustodyInput::Message { from: party(2), bytes: question });
+    assert_eq!(net.packets.len(), 1);
+}
+
+/// The same as an attack that is signed throughout: a liar whose statements are as long as it likes.
+#[test]
+fn a_statement_beyond_the_plan_is_refused_unread() {
+    let mut net = Net::new(2, 4, 38);
+    let (plan, request) = plan(&mut net, &[1, 2, 3, 4]);
+    let id = *plan.id();
+    net.liars.insert(2, liar(id, 2, Kind::Key, |_, _| vec![7; 3 << 20]));
+    net.ask(1..=4, &request);
+    let honest = [1, 3, 4];
+    assert!(net.until(60, |net| honest.iter().all(|node| net.state(*node, id.as_bytes()).is_over())));
+    // Who has ended before it hears the lie does not notice it.
+    let named = |effect: &CustodyEffect| matches!(effect, CustodyEffect::Culprit { node, .. } if *node == party(2));
+    assert!(honest.iter().any(|node| net.nodes[node].told.iter().any(named)));
+    assert_serves(&mut net, &honest, "next");
+}
