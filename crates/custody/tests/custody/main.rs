@@ -18,3 +18,4 @@ mod states;
 mod stores;
 mod stragglers;
 mod use_keys;
+mod vouchers;
