@@ -41,11 +41,15 @@ pub enum Kind {
     Answer = 13,
     /// That the lost share is found.
     Done = 14,
+    /// The one request that a helper accepts in an attempt.
+    Accepted = 15,
+    /// What all who are listed in a request signed to accept it.
+    Acceptances = 16,
 }
 
 impl Kind {
     /// Every kind, by rising number.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::Dealing,
         Self::Complaint,
         Self::LateComplaint,
@@ -60,6 +64,8 @@ impl Kind {
         Self::Request,
         Self::Answer,
         Self::Done,
+        Self::Accepted,
+        Self::Acceptances,
     ];
 
     fn read(byte: u8) -> Result<Self, Malformed> {
@@ -132,6 +138,12 @@ impl Statement {
     pub fn sign(ceremony: &CeremonyId, keys: &CeremonyKeys, slot: Slot, body: Vec<u8>) -> Self {
         let signature = keys.sign(&signed_message(ceremony, keys.party(), slot, &body));
         Self { author: keys.party(), slot, body: body.into(), signature }
+    }
+
+    /// The statement to which a signature belongs that was seen elsewhere. Whether it is the author's is for
+    /// [`Statement::is_signed`].
+    pub(in crate::ceremony) const fn of(author: PartyId, slot: Slot, body: Bytes, signature: Signature) -> Self {
+        Self { author, slot, body, signature }
     }
 
     /// Whose it is.

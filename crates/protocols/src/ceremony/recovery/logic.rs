@@ -9,6 +9,7 @@ use theta_schemes::keys::{CurveScheme, KeyShare};
 use theta_sharing::{Commitments, ShareIndex, interpolate_at};
 
 use super::RecoveryOutcome;
+use super::acceptance::{Acceptances, acceptances_of, lacking, read_acceptances};
 use super::answer::{Answer, Masks, answer_body, encode_masks, expected, read_masks};
 use crate::ceremony::board::{Board, Item};
 use crate::ceremony::certificate::QuorumCertificate;
@@ -23,8 +24,8 @@ use crate::ceremony::{CeremonyKeys, check};
 /// How often the owner asks anew: each attempt that a liar spoils names it, or leaves it out.
 const MOST_ATTEMPTS: u32 = 64;
 /// Ticks that an attempt may take. Later ones take longer, and so does each step of them: however slow the network is, in the
-/// end there is time enough for all masks to reach all helpers, and for all lists to reach the owner.
-const TICKS: u32 = 3;
+/// end there is time enough for all masks to reach all helpers, and for all lists and acceptances to reach the owner.
+const TICKS: u32 = 4;
 const DONE: Slot = Slot::new(Kind::Done, 0);
 
 /// One party's state.
@@ -37,8 +38,9 @@ pub(super) struct RecoveryLogic<S: CurveScheme> {
     dealings: Dealings<S::KeyGroup>,
     attempt: u32,
     ticks: u32,
-    /// Helpers that were asked and did not answer in time.
+    /// Helpers that were asked and did not accept, or did not answer, in time.
     spoilers: BTreeSet<PartyId>,
+    acceptances: Acceptances,
     seen: BTreeSet<(Slot, PartyId)>,
     answers: BTreeMap<ShareIndex, Secret<<S::KeyGroup as Group>::Scalar>>,
     found: Option<Secret<<S::KeyGroup as Group>::Scalar>>,
@@ -62,6 +64,7 @@ impl<S: CurveScheme> RecoveryLogic<S> {
             attempt: 0,
             ticks: 0,
             spoilers: BTreeSet::new(),
+            acceptances: Acceptances::default(),
             seen: BTreeSet::new(),
             answers: BTreeMap::new(),
             found: None,
@@ -84,7 +87,7 @@ impl<S: CurveScheme> RecoveryLogic<S> {
         Slot::new(kind, self.attempt)
     }
 
-    /// A helper's part: a mask when the owner calls, a list of right masks, an answer.
+    /// A helper's part: a mask when the owner calls, a list of right masks, the acceptance of a request, an answer.
     fn help(&mut self, board: &Board, deeds: &mut Deeds) {
         let Some(share) = self.share.clone() else { return };
         // The owner's list, which is empty, calls an attempt.
@@ -105,13 +108,35 @@ impl<S: CurveScheme> RecoveryLogic<S> {
             let right = || encode_masks(&self.dealings.good(dealing).collect::<Masks>());
             deeds.say(self.slot(Kind::Checked), || Some(right()));
         }
-        if let Some(request) = board.get(self.owner, self.slot(Kind::Request)) {
-            deeds.say(self.slot(Kind::Answer), || self.answer(request, &share));
+        let Some(request) = board.get(self.owner, self.slot(Kind::Request)) else { return };
+        deeds.say(self.slot(Kind::Accepted), || {
+            let in_order = self.masked(request, &share).is_some();
+            in_order.then(|| request.digest().to_vec())
+        });
+        deeds.faults.extend(self.acceptances.equivocations(self.attempt, board));
+        if self.is_accepted_by_all(request, board) {
+            deeds.say(self.slot(Kind::Answer), || {
+                let masked = self.masked(request, &share)?;
+                answer_body(&self.plan, &self.keys, request, &masked)
+            });
         }
     }
 
-    /// x_j and the masks' values. One's own mask must be among them: it alone hides the share from the owner.
-    fn answer(&self, request: &Statement, share: &KeyShare<S::KeyGroup>) -> Option<Vec<u8>> {
+    /// Whether this helper and all others that a request lists have accepted this request of its attempt, and so, if they are honest,
+    /// no other: no honest helper's mask hides answers to two requests.
+    fn is_accepted_by_all(&self, request: &Statement, board: &Board) -> bool {
+        let own = board.get(self.keys.party(), self.slot(Kind::Accepted));
+        let accepted = own.is_some_and(|own| own.body()[..] == request.digest());
+        accepted && read_masks(request.body()).is_ok_and(|listed| self.acceptances.cover(request, &listed))
+    }
+
+    /// x_j and the masks' values, if a request is in order. One's own mask must be among them: with others that are honest it
+    /// hides the share from the owner.
+    fn masked(
+        &self,
+        request: &Statement,
+        share: &KeyShare<S::KeyGroup>,
+    ) -> Option<Secret<<S::KeyGroup as Group>::Scalar>> {
         let masks = read_masks(request.body()).ok()?;
         let own = masks.iter().any(|(helper, digest)| {
             let mask = self.dealings.get(digest);
@@ -127,7 +152,7 @@ impl<S: CurveScheme> RecoveryLogic<S> {
             let due = mask.statement.author() == *helper && mask.statement.slot() == self.slot(Kind::Dealing);
             sum.add(one, mask.mine().filter(|_| due)?);
         }
-        answer_body(&self.plan, &self.keys, request, &sum.value)
+        Some(sum.value)
     }
 
     /// The owner's part: calls, asks a set of helpers that agree with each other, and interpolates.
@@ -143,6 +168,7 @@ impl<S: CurveScheme> RecoveryLogic<S> {
         deeds.say(self.slot(Kind::Checked), || Some(Vec::new()));
         let slot = self.slot(Kind::Request);
         if let Some(request) = board.get(self.owner, slot).cloned() {
+            deeds.say(self.slot(Kind::Acceptances), || acceptances_of(&request, board));
             return self.gather(&request, board, deeds);
         }
         let agreeing = self.chosen(board);
@@ -153,9 +179,13 @@ impl<S: CurveScheme> RecoveryLogic<S> {
         }
     }
 
-    /// Remembers who was asked in this attempt and has not answered.
+    /// Remembers who was asked in this attempt and has not accepted; if all have, who has not answered.
     fn note_spoilers(&mut self, board: &Board) {
         let Some(request) = board.get(self.owner, self.slot(Kind::Request)) else { return };
+        let refused = lacking(request, board);
+        if !refused.is_empty() {
+            return self.spoilers.extend(refused);
+        }
         let answered = |helper| self.plan.index_of(helper).is_some_and(|index| self.answers.contains_key(&index));
         let asked = read_masks(request.body()).unwrap_or_default().into_iter().map(|(helper, _)| helper);
         self.spoilers.extend(asked.filter(|helper| !answered(*helper)));
@@ -203,6 +233,7 @@ impl<S: CurveScheme> RecoveryLogic<S> {
         let entries: Option<Vec<_>> = list.iter().map(|(_, digest)| self.dealings.get(digest)).collect();
         let Some(entries) = entries else { return };
         let masks = Commitments::sum(entries.iter().map(|entry| &entry.dealing.commitments));
+        let mut liars = Vec::new();
         for statement in board.of_slot(self.slot(Kind::Answer)) {
             let Some(index) = self.plan.index_of(statement.author()) else { continue };
             let Ok(answer) = Answer::read(&self.plan, statement) else { continue };
@@ -216,7 +247,7 @@ impl<S: CurveScheme> RecoveryLogic<S> {
             if let Some(value) = right {
                 self.answers.insert(index, value);
             } else {
-                self.spoilers.insert(statement.author());
+                liars.push(statement.author());
                 deeds.faults.push(CeremonyEvidence::FalseAnswer {
                     request: request.clone(),
                     masks: entries.iter().map(|entry| entry.statement.clone()).collect(),
@@ -225,6 +256,7 @@ impl<S: CurveScheme> RecoveryLogic<S> {
                 });
             }
         }
+        liars.into_iter().for_each(|liar| self.dealings.convict(liar));
         let chosen: Vec<_> = self.answers.iter().take(self.k()).map(|(index, value)| (*index, value)).collect();
         if chosen.len() == self.k() {
             self.found = interpolate_at(&chosen, self.lost).ok();
@@ -241,9 +273,9 @@ impl<S: CurveScheme> Logic for RecoveryLogic<S> {
         let owner = author == self.owner;
         let of_attempt = slot.number <= MOST_ATTEMPTS;
         let keep = match slot.kind {
-            Kind::Dealing | Kind::Answer => !owner && of_attempt,
+            Kind::Dealing | Kind::Accepted | Kind::Answer => !owner && of_attempt,
             Kind::Checked => of_attempt,
-            Kind::Request => owner && of_attempt,
+            Kind::Request | Kind::Acceptances => owner && of_attempt,
             Kind::Complaint => !owner && slot.party().is_some_and(|about| self.plan.index_of(about).is_some()),
             Kind::Done => owner && slot == DONE,
             _ => false,
@@ -260,6 +292,10 @@ impl<S: CurveScheme> Logic for RecoveryLogic<S> {
     fn take(&mut self, statement: &Statement) -> Result<(), Malformed> {
         match statement.slot().kind {
             Kind::Dealing => self.dealings.take(statement),
+            Kind::Acceptances => {
+                self.acceptances.keep(read_acceptances(&self.plan, statement)?);
+                Ok(())
+            }
             _ => check(&self.plan, statement),
         }
     }
@@ -281,7 +317,7 @@ impl<S: CurveScheme> Logic for RecoveryLogic<S> {
     }
 
     fn lose_memory(&mut self) {
-        // Two answers to one request would say too much of the share.
+        // Answers to two requests would say too much of the share, and so do acceptances of two requests to those who answer.
         self.share = None;
     }
 
@@ -290,6 +326,9 @@ impl<S: CurveScheme> Logic for RecoveryLogic<S> {
     }
 
     fn advance(&mut self, board: &mut Board, deeds: &mut Deeds) {
+        if self.acceptances.has_forgotten(self.keys.party(), board) {
+            self.lose_memory();
+        }
         self.help(board, deeds);
         if self.is_owner() {
             let mut rng = self.keys.rng(self.plan.id(), "weights", &self.ticks.to_be_bytes());
@@ -337,7 +376,10 @@ impl<S: CurveScheme> Logic for RecoveryLogic<S> {
     }
 
     fn silent(&self, board: &Board) -> Vec<PartyId> {
-        let silent = |helper: &PartyId| board.get(*helper, self.slot(Kind::Checked)).is_none();
+        let silent = |helper: &PartyId| {
+            let spoilt = self.spoilers.contains(helper) && !self.dealings.is_convicted(*helper);
+            spoilt || board.get(*helper, self.slot(Kind::Checked)).is_none()
+        };
         self.helpers().filter(silent).collect()
     }
 }
