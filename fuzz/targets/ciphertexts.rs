@@ -42,7 +42,7 @@ fn check_header(parsed: &Header<'_>, header: &[u8]) {
     let four = |len: usize| u32::try_from(len).expect("short").to_be_bytes();
     let aead = if parsed.aead() == Aead::default() { 1 } else { 2 };
     let envelope = [
-        b"theta\x01",
+        b"theta\x02",
         &four(header.len())[..],
         &[header[10], aead],
         parsed.key_id().as_bytes(),

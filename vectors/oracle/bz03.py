@@ -4,7 +4,7 @@ import sealing
 from hash_to_curve import hash_to_curve
 from keys import Key
 from pairing import BLS12_381, BN254
-from sg02 import check_payload
+from sg02 import check_payload, coin
 from transcript import H
 
 # Code of the suite, pairing, domain of the hash that makes a header whole.
@@ -38,5 +38,7 @@ def check(vector):
     assert pairing.product_is_one((shares[0], g2.generator), (party, minus_u_second)), "the first share"
     shared = key.combine(shares)
     mask = H("theta/bz03/wrap/v1", *key.parts(), ("u", g1.encode(u)), ("shared", g1.encode(shared)))[:32]
-    check_payload(key, vector, capsule, mask)
+    payload_key = check_payload(key, vector, capsule, mask)
+    r = coin(key, head[: -len(capsule)], payload_key, "encryption")
+    assert u == g1.base(r) and shared == g1.multiply(r, key.public_key), "r follows from the payload key"
     return f"key, header, {key.n} shares, payload key, plaintext"

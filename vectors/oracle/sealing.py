@@ -12,7 +12,7 @@ def header(data):
     magic, version, length, suite, aead, key_id, plaintext_length, digest, label_length = struct.unpack(
         ">5sBIBB32sQ32sI", data[:88]
     )
-    assert (magic, version, length) == (b"theta", 1, len(data))
+    assert (magic, version, length) == (b"theta", 2, len(data))
     assert label_length <= 65536 and 88 + label_length <= length
     label, capsule = data[88 : 88 + label_length], data[88 + label_length :]
     return suite, aead, key_id, plaintext_length, digest, label, capsule

@@ -23,7 +23,13 @@ def check(vector):
     shared = key.combine(images)
     assert shared == group.multiply(key.secret, u)
     mask = H("theta/sg02/wrap/v1", *key.parts(), ("u", group.encode(u)), ("shared", group.encode(shared)))[:32]
-    check_payload(key, vector, capsule, mask)
+    payload_key = check_payload(key, vector, capsule, mask)
+    envelope = head[: -len(capsule)]
+    r, s = (coin(key, envelope, payload_key, purpose) for purpose in ("encryption", "proof"))
+    assert u == group.base(r) and shared == group.multiply(r, key.public_key), "r follows from the payload key"
+    statement = H("theta/sg02/validity/v1", ("suite", suite.encode()), ("header", head[: -group.scalar_length]))
+    response = (s + r * scalar(group, statement)) % group.order
+    assert head[-group.scalar_length :] == group.encode_scalar(response), "s follows from the payload key"
     return f"key, header, {key.n} shares, payload key, plaintext"
 
 
@@ -45,8 +51,14 @@ def check_capsule(key, hash_suite, head, capsule):
     return u, context
 
 
+def coin(key, envelope, payload_key, purpose):
+    """The randomness of an encryption for one purpose."""
+    parts = (("envelope", envelope), ("payload key", payload_key), ("purpose", purpose.encode()))
+    return scalar(key.group, H("theta/cipher/coins/v1", *key.parts(), *parts))
+
+
 def check_payload(key, vector, capsule, mask):
-    """Unwraps the payload key, compares it with the commitment and opens the ciphertext."""
+    """Unwraps the payload key, compares it with the commitment and opens the ciphertext. Returns the key."""
     head, ciphertext = bytes.fromhex(vector["statement"]), bytes.fromhex(vector["ciphertext"])
     assert ciphertext.startswith(head)
     payload_key = bytes(a ^ b for a, b in zip(capsule[:32], mask))
@@ -56,3 +68,4 @@ def check_payload(key, vector, capsule, mask):
     plaintext = sealing.open_payload(payload_key, head, ciphertext[len(head) :])
     assert plaintext == vector["plaintext"].encode(), "the plaintext"
     assert vector["proof"] == ""
+    return payload_key

@@ -1,13 +1,13 @@
 //! Public keys: from files, or from the nodes if k of them agree.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::{PoisonError, RwLock},
 };
 
 use theta_custody::KeyRef;
 use theta_network::PeerId;
-use theta_schemes::keys::{AnyPublicKey, KeyName};
+use theta_schemes::keys::{AnyPublicKey, KeyId, KeyName};
 use theta_wire::v1;
 
 use crate::{
@@ -15,21 +15,46 @@ use crate::{
     fan_out::{self, Problems},
 };
 
+/// Names whose nodes did not tell their public keys, and are not asked again for a ciphertext's sake.
+const MOST_UNTOLD: usize = 1024;
+
 /// Keys that are trusted already.
 #[derive(Debug)]
-pub(crate) struct Cache(RwLock<HashMap<String, AnyPublicKey>>);
+pub(crate) struct Cache {
+    keys: RwLock<HashMap<String, AnyPublicKey>>,
+    untold: RwLock<HashSet<String>>,
+}
 
 impl Cache {
     pub(crate) fn new(keys: impl IntoIterator<Item = (KeyName, AnyPublicKey)>) -> Self {
-        Self(RwLock::new(keys.into_iter().map(|(name, key)| (name.to_string(), key)).collect()))
+        let keys = keys.into_iter().map(|(name, key)| (name.to_string(), key)).collect();
+        Self { keys: RwLock::new(keys), untold: RwLock::default() }
     }
 
     fn get(&self, name: &str) -> Option<AnyPublicKey> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+        self.keys.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
+    fn of_id(&self, id: &KeyId) -> Option<AnyPublicKey> {
+        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
+        keys.values().find(|key| key.key_id() == id).cloned()
     }
 
     fn insert(&self, name: String, key: AnyPublicKey) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(name, key);
+        self.untold.write().unwrap_or_else(PoisonError::into_inner).remove(&name);
+        self.keys.write().unwrap_or_else(PoisonError::into_inner).insert(name, key);
+    }
+
+    fn is_untold(&self, name: &str) -> bool {
+        self.untold.read().unwrap_or_else(PoisonError::into_inner).contains(name)
+    }
+
+    fn note_untold(&self, name: String) {
+        let mut untold = self.untold.write().unwrap_or_else(PoisonError::into_inner);
+        if untold.len() >= MOST_UNTOLD {
+            untold.clear();
+        }
+        untold.insert(name);
     }
 }
 
@@ -65,6 +90,24 @@ impl Client {
             return Ok(key);
         }
         self.renew_public_key(&key).await
+    }
+
+    /// The key of this id, if it is known, or the nodes tell it under this name. An id is a digest of the public key, so that
+    /// it does not matter who told it.
+    pub(crate) async fn key_of_ciphertext(&self, name: &KeyRef, id: &KeyId) -> Option<AnyPublicKey> {
+        let known = &self.shared.keys;
+        if let Some(key) = known.of_id(id) {
+            return Some(key);
+        }
+        let text = name.to_string();
+        if known.get(&text).is_some() || known.is_untold(&text) {
+            return None;
+        }
+        if let Err(error) = self.renew_public_key(name).await {
+            tracing::debug!(key = %text, %error, "the nodes do not tell the public key");
+            known.note_untold(text);
+        }
+        known.of_id(id)
     }
 
     /// The text of the `.pub` file that k nodes agree on, whatever the client's folder has.

@@ -8,6 +8,7 @@ use theta_policy::{Ask, Operation};
 use theta_schemes::{
     ciphers::payload::{Header, PayloadKey, open_bytes, split_ciphertext},
     groups::Secret,
+    keys::AnyPublicKey,
     signatures::frost::{check_seed, randomized_key, verify_with_key},
 };
 use theta_wire::v1;
@@ -48,7 +49,9 @@ struct Unchecked {
 impl Client {
     /// Unwraps the payload key of a ciphertext, given its header. Nodes see the header alone.
     ///
-    /// The first key that the header's commitment fits is the right one, whichever node it came from.
+    /// The first key of which the header is an honest encryption is the right one, whichever node it came from. A client that
+    /// has no public key of that id, and may not ask for it (`keys.list`), takes the first that the header's commitment fits:
+    /// then an encryptor and a node together can tell it a key that the others have not.
     ///
     /// # Errors
     /// [`ClientError`]: the request is wrong, or too few nodes answered well, each named with the reason.
@@ -74,7 +77,9 @@ impl Client {
             let answer = connection.protocol().decapsulate(request).await?.into_inner();
             unchecked(answer.instance_id, answer.outcome)
         };
-        self.operate("decapsulate", &enclosed, request, call, |outcome| unwrapped(&parsed, outcome)).await
+        let public = self.key_of_ciphertext(&key, parsed.key_id()).await;
+        let check = |outcome: &v1::Outcome| unwrapped(public.as_ref(), &bytes, &parsed, outcome);
+        self.operate("decapsulate", &enclosed, request, call, check).await
     }
 
     /// Decrypts a ciphertext that fits in memory: the nodes unwrap its payload key, the payload is opened here.
@@ -239,13 +244,22 @@ async fn ask_to_sign(connection: Connection, request: Request<v1::SignRequest>) 
     unchecked(answer.instance_id, answer.outcome)
 }
 
-/// The payload key, if it is the one that the header commits to.
-fn unwrapped(header: &Header<'_>, outcome: &v1::Outcome) -> Result<PayloadKey, String> {
+/// The payload key, if the header is an honest encryption of it; without a public key, if the header commits to it.
+fn unwrapped(
+    public: Option<&AnyPublicKey>,
+    bytes: &[u8],
+    header: &Header<'_>,
+    outcome: &v1::Outcome,
+) -> Result<PayloadKey, String> {
     let key = PayloadKey::from_bytes(&outcome.result).map_err(|error| error.to_string())?;
-    if header.is_for(&key) {
-        Ok(key)
-    } else {
-        Err("the payload key is not the one that the header commits to".to_owned())
+    if !header.is_for(&key) {
+        return Err("the payload key is not the one that the header commits to".to_owned());
+    }
+    match public {
+        Some(public) if !public.encapsulates(bytes, &key) => {
+            Err("the ciphertext is no honest encryption of the payload key that the node gave".to_owned())
+        }
+        _ => Ok(key),
     }
 }
 

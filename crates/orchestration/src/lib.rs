@@ -15,6 +15,7 @@
 
 mod config;
 mod culprits;
+mod entropy;
 mod instances;
 mod metrics;
 mod node;

@@ -95,13 +95,9 @@ pub trait ThresholdCipher: ThresholdScheme {
     const CAPSULE_LEN: usize;
 
     /// Completes a header: wraps `key` under the public key and proves that everything in the header, from its first
-    /// byte, was made together. Returns the whole header.
-    fn encapsulate(
-        public: &Self::PublicKey,
-        envelope: Vec<u8>,
-        key: PayloadKey,
-        rng: &mut (impl CryptoRng + ?Sized),
-    ) -> Vec<u8>;
+    /// byte, was made together. Returns the whole header. All randomness follows from `key`, the public key and the
+    /// envelope, so that whoever unwraps the key can check that the header was made like this.
+    fn encapsulate(public: &Self::PublicKey, envelope: Vec<u8>, key: &PayloadKey) -> Vec<u8>;
 }
 
 /// A signature scheme whose signatures take k parties and verify as ordinary ones, in however many rounds they are made.

@@ -57,10 +57,10 @@ impl Shared {
         if let Some(text) = self.failure.get() {
             return Err(SubmitError::Store(text.clone()));
         }
-        let asked = Asked::from(request);
+        let mut asked = Asked::from(request);
         // Read first: a table that changes after it is looked at again by the shard.
         let generation = self.keys.generation();
-        let key = asked.resolve(&self.keys)?;
+        let key = asked.pin(&self.keys)?;
         let (purpose, suited) = (asked.statement.as_statement().purpose(), key.suite.purpose());
         if purpose != suited {
             return Err(RequestError::Purpose { key: suited, asked: purpose }.into());

@@ -19,18 +19,32 @@ pub(crate) struct Asked {
     pub(crate) key: String,
     pub(crate) statement: StatementBytes,
     pub(crate) seed: Option<Seed>,
+    /// The version that answered when the request was let in. No other version answers it later: that would be another
+    /// public key, and nobody's policy was asked about that.
+    pub(crate) version: Option<u32>,
 }
 
 impl From<Request> for Asked {
     fn from(request: Request) -> Self {
         let (statement, seed) = request.operation.into_parts();
-        Self { key: request.key, statement, seed }
+        Self { key: request.key, statement, seed, version: None }
     }
 }
 
 impl Asked {
-    /// The key as it answers now: for a ciphertext the version that it is encrypted to, else the one that is named.
+    /// Finds the version that answers, and stays with it.
+    pub(crate) fn pin(&mut self, keys: &KeyTable) -> Result<Arc<KeyEntry>, ResolveError> {
+        let key = self.resolve(keys)?;
+        self.version = Some(key.version);
+        Ok(key)
+    }
+
+    /// The key as it answers now: the version that answered when the request was let in; at first, for a ciphertext the
+    /// version that it is encrypted to, else the one that is named.
     pub(crate) fn resolve(&self, keys: &KeyTable) -> Result<Arc<KeyEntry>, ResolveError> {
+        if let (Some(version), Ok(KeyRef { name, .. })) = (self.version, self.key.parse::<KeyRef>()) {
+            return keys.resolve(&format!("{name}@{version}"), None);
+        }
         let id = match &self.statement {
             // Bytes that are no header are refused later, with the reason.
             StatementBytes::Decapsulate(bytes) => Header::parse(bytes).ok().map(|header| *header.key_id()),
@@ -51,7 +65,7 @@ impl Asked {
             StatementBytes::Sign(bytes) => StatementBytes::Sign(Bytes::copy_from_slice(bytes)),
             StatementBytes::FlipCoin(bytes) => StatementBytes::FlipCoin(Bytes::copy_from_slice(bytes)),
         };
-        Self { key: self.key.clone(), statement, seed: self.seed.clone() }
+        Self { key: self.key.clone(), statement, seed: self.seed.clone(), version: self.version }
     }
 
     /// Whether it is for this key, of whatever version.

@@ -8,7 +8,6 @@ use std::{
 };
 
 use bytes::Bytes;
-use rand_chacha::ChaCha20Rng;
 use theta_custody::KeyEntry;
 use theta_network::PeerId;
 use theta_protocols::Outcome;
@@ -16,12 +15,12 @@ use theta_rounds::{Abort, Bug, Channel, Effect, Input, Machine, PartyId, Recipie
 use tokio::{sync::watch, time::Instant};
 
 use super::{asked::Asked, backlog::Early, ending::Audience, envelope::Content, shared::Shared};
-use crate::{Culprit, InstanceId, InstanceSnapshot, InstanceState, metrics::SuiteMetrics, quota::Permit, request};
+use crate::{Culprit, entropy::Entropy, InstanceId, InstanceSnapshot, InstanceState, metrics::SuiteMetrics, quota::Permit, request};
 
 /// What an instance's work needs from its thread.
 pub(crate) struct Worker {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) rng: ChaCha20Rng,
+    pub(crate) rng: Entropy,
 }
 
 /// A protocol that runs for one request. The machine knows parties of the key's protocols, by their share indices; all else

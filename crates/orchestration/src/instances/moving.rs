@@ -1,7 +1,9 @@
 //! Requests that go on when their key has other shares.
 //!
 //! A share of one epoch is of no use with those of another, so an instance belongs to one epoch. When the epoch changes,
-//! what runs starts again under the new one, for the same callers and until the same deadline. What has ended may still be
+//! what runs starts again under the new one, for the same callers and until the same deadline. It stays with the version of
+//! its key that answered when the policy was asked: when that is rotated out, what would sign or draw ends, and whoever still
+//! wants the answer asks again, and the policy with it. What has ended may still be
 //! needed: a node that had no result yet starts again too, and the others, which have theirs, would not hear of it. They
 //! therefore remember which instances their answered requests would be now, and join one when a peer speaks of it. Their own
 //! clients asked for nothing less.

@@ -8,8 +8,6 @@ use std::{
     time,
 };
 
-use rand_chacha::ChaCha20Rng;
-use rand_core::SeedableRng;
 use theta_custody::KeyEntry;
 use theta_protocols::{
     AnyMachine, Outcome,
@@ -30,6 +28,7 @@ use super::{
 };
 use crate::{
     Finished, InstanceError, InstanceId, InstanceSnapshot, SubmitError,
+    entropy::Entropy,
     metrics::{Ended, Stage, SuiteMetrics},
     quota::Permit,
 };
@@ -56,12 +55,11 @@ pub(crate) struct Shard {
 }
 
 impl Shard {
-    /// All shards of a node, none of which shares randomness with another.
-    pub(crate) fn all(shared: &Arc<Shared>, seed: [u8; 32], now: Instant) -> Vec<Self> {
+    /// All shards of a node, each with the randomness that `entropy` gives for its number.
+    pub(crate) fn all(shared: &Arc<Shared>, entropy: impl Fn(u64) -> Entropy, now: Instant) -> Vec<Self> {
         let shard = |(index, stream)| {
-            let mut rng = ChaCha20Rng::from_seed(seed);
-            rng.set_stream(stream);
-            Self::new(index, Worker { shared: Arc::clone(shared), rng }, now)
+            let worker = Worker { shared: Arc::clone(shared), rng: entropy(stream) };
+            Self::new(index, worker, now)
         };
         (0..shared.config.thread_count()).zip(0..).map(shard).collect()
     }

@@ -17,6 +17,7 @@ use super::{
 use crate::{
     CulpritRecord, Finished, InstanceError, InstanceId, InstanceSnapshot, Load, OrchestratorConfig, Request,
     SubmitError,
+    entropy::Entropy,
     instances::{Command, Ending, Shard, Shared},
 };
 
@@ -72,7 +73,7 @@ impl Engine {
     ) -> Result<Self, StartError> {
         let keys = keys.into();
         let shared = super::share(config, Arc::clone(keys.table()), transport, registry)?;
-        let shards = Shard::all(&shared, seed, now);
+        let shards = Shard::all(&shared, |stream| Entropy::seeded(seed, stream), now);
         let custody = match keys {
             Keys::Fixed(_) => None,
             Keys::Kept(custodian) => Some(Custody::new(custodian, Arc::clone(&shared))),

@@ -34,6 +34,7 @@ use super::{
 use crate::{
     CulpritRecord, Finished, InstanceError, InstanceId, InstanceSnapshot, Load, OrchestratorConfig, Request, Stage,
     SubmitError,
+    entropy::Entropy,
     instances::{Command, Computing, Ending, Shard, ShardLoad, Shared},
 };
 
@@ -74,7 +75,9 @@ impl Orchestrator {
         let config = &shared.config;
         let mut senders = Vec::new();
         let mut threads = Vec::new();
-        for (index, shard) in Shard::all(&shared, *seed()?, Instant::now()).into_iter().enumerate() {
+        let seed = seed()?;
+        let shards = Shard::all(&shared, |stream| Entropy::fresh(*seed, stream), Instant::now());
+        for (index, shard) in shards.into_iter().enumerate() {
             let (sender, inbox) = mpsc::channel(config.inbox);
             let thread = thread::Builder::new().name(format!("theta-cpu-{index}")).spawn(move || work(shard, inbox));
             // On failure the senders go, and with them the threads that did start.

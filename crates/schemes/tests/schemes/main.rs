@@ -6,6 +6,8 @@
 mod fixture;
 
 #[cfg(test)]
+mod accomplice;
+#[cfg(test)]
 mod attacks;
 #[cfg(test)]
 mod every_suite;

@@ -1,13 +1,14 @@
 //! What the cipher puts into a header: the wrapped key and the point that proves the header whole.
 
+#[cfg(test)]
 use rand_core::CryptoRng;
 use theta_groups::{Group, Pairing, Scalar, Secret, Transcript};
 use zeroize::Zeroize;
 
 use super::CipherPairing;
-use crate::RequestError;
+use crate::{CombineError, RequestError};
 use crate::ciphers::payload::PayloadKey;
-use crate::ciphers::wrap::{Wrap, take};
+use crate::ciphers::wrap::{Coins, Wrap, take};
 use crate::derived_rng::DerivedRng;
 use crate::keys::{KeyId, PublicKeySet};
 
@@ -42,14 +43,18 @@ pub(super) const fn len<P: Pairing>() -> usize {
     Wrap::ENCODED_LEN + 2 * P::G1::ENCODED_LEN + P::G2::ENCODED_LEN
 }
 
+/// r of an honest encryption of `key`.
+fn exponent<P: CipherPairing>(coins: &Coins, key: &PayloadKey) -> Secret<P::Scalar> {
+    coins.scalar(key, "encryption")
+}
+
 /// Wraps `key`: see [`ThresholdCipher::encapsulate`](crate::ThresholdCipher::encapsulate).
 pub(super) fn encapsulate<P: CipherPairing>(
     public: &PublicKeySet<P::G1>,
     envelope: Vec<u8>,
-    key: PayloadKey,
-    rng: &mut (impl CryptoRng + ?Sized),
+    key: &PayloadKey,
 ) -> Vec<u8> {
-    let r = Secret::new(P::Scalar::random(rng));
+    let r = exponent::<P>(&Coins::begin(P::SUITE, public.key_id(), &envelope), key);
     let u = P::G1::mul_base(r.expose());
     let mut shared = public.public_key_times(r.expose());
     let mask = mask::<P>(public.key_id(), &u, &shared);
@@ -66,9 +71,25 @@ pub(super) fn encapsulate<P: CipherPairing>(
 /// A capsule that is whole.
 pub(super) struct ValidCapsule<P: Pairing> {
     /// V of the paper.
-    pub(super) wrap: Wrap,
+    wrap: Wrap,
+    coins: Coins,
     pub(super) u: First<P>,
     pub(super) u_second: Second<P>,
+}
+
+impl<P: CipherPairing> ValidCapsule<P> {
+    /// The payload key, if `shared` is u x and the capsule is what an honest encryption of that key makes: otherwise
+    /// nothing, whatever `shared` is. So all who get a key from one header get the same, and where shares that are true
+    /// give none, no others do.
+    ///
+    /// Both multiplications are needed, unlike in `sg02`, whose header has a scalar that binds r: who knows the false
+    /// share of an accomplice beforehand can make either equation true without the other.
+    pub(super) fn open(&self, public: &PublicKeySet<P::G1>, shared: &First<P>) -> Result<PayloadKey, CombineError> {
+        let key = self.wrap.open(&mask::<P>(public.key_id(), &self.u, shared))?;
+        let r = exponent::<P>(&self.coins, &key);
+        let expected = Secret::new([P::G1::mul_base(r.expose()), public.public_key_times(r.expose())]);
+        if *expected.expose() == [self.u, *shared] { Ok(key) } else { Err(CombineError::ResultInvalid) }
+    }
 }
 
 /// Parses the capsule of a header and checks that u, u' and w are the same multiple of g, g' and the header's hash: two
@@ -97,7 +118,8 @@ pub(super) fn check<P: CipherPairing>(
     if !P::vartime_product_is_one(&[(left, P::G2::generator()), (-right, u_second)]) {
         return Err(RequestError::InvalidCiphertext);
     }
-    Ok(ValidCapsule { wrap, u, u_second })
+    let (envelope, _) = header.split_at(header.len().saturating_sub(capsule.len()));
+    Ok(ValidCapsule { wrap, coins: Coins::begin(P::SUITE, key_id, envelope), u, u_second })
 }
 
 /// A header whose wrap is whatever the caller says and whose u, u' and w are moved away from the one logarithm by

@@ -100,7 +100,8 @@ impl<P: CipherPairing> ThresholdScheme for Bz03<P> {
         culprits
     }
 
-    /// A result that is not valid although every share is, was made so by the encryptor.
+    /// A result that is not valid although every share is, was made so by the encryptor: then it is not valid whichever
+    /// shares, true or false, are combined.
     fn combine(
         public: &Self::PublicKey,
         request: &Self::Request,
@@ -112,9 +113,9 @@ impl<P: CipherPairing> ThresholdScheme for Bz03<P> {
             |share| share.index,
             |share| share.point,
         )?;
-        let mask = capsule::mask::<P>(public.key_id(), &request.0.u, &shared);
+        let key = request.0.open(public, &shared);
         shared.zeroize();
-        request.0.wrap.open(&mask)
+        key
     }
 
     fn encode_output(output: &Self::Output) -> (Secret<Vec<u8>>, Vec<u8>) {
@@ -125,13 +126,8 @@ impl<P: CipherPairing> ThresholdScheme for Bz03<P> {
 impl<P: CipherPairing> ThresholdCipher for Bz03<P> {
     const CAPSULE_LEN: usize = capsule::len::<P>();
 
-    fn encapsulate(
-        public: &Self::PublicKey,
-        envelope: Vec<u8>,
-        key: PayloadKey,
-        rng: &mut (impl CryptoRng + ?Sized),
-    ) -> Vec<u8> {
-        capsule::encapsulate::<P>(public, envelope, key, rng)
+    fn encapsulate(public: &Self::PublicKey, envelope: Vec<u8>, key: &PayloadKey) -> Vec<u8> {
+        capsule::encapsulate::<P>(public, envelope, key)
     }
 }
 

@@ -46,7 +46,7 @@ pub fn encrypt_stream(
     let digest = seal_stream(reader, &mut writer, &key, aead, label, progress)?;
     let end = writer.stream_position()?;
     let envelope = write_envelope(public.suite(), aead, public.key_id(), &digest, label, capsule_len)?;
-    let header = encapsulate(public, envelope, key, rng)?;
+    let header = encapsulate(public, envelope, &key)?;
     writer.seek(SeekFrom::Start(start))?;
     writer.write_all(&header)?;
     writer.seek(SeekFrom::Start(end))?;
@@ -73,7 +73,7 @@ pub fn encrypt_bytes(
     let key = PayloadKey::random(rng);
     let digest = memory::seal_into(plaintext, payload, &key, aead, label)?;
     let envelope = write_envelope(public.suite(), aead, public.key_id(), &digest, label, capsule_len)?;
-    header.write_all(&encapsulate(public, envelope, key, rng)?)?;
+    header.write_all(&encapsulate(public, envelope, &key)?)?;
     Ok(ciphertext)
 }
 
@@ -117,14 +117,25 @@ fn capsule_len(public: &AnyPublicKey) -> Result<usize, RequestError> {
 fn encapsulate(
     public: &AnyPublicKey,
     envelope: Vec<u8>,
-    payload_key: PayloadKey,
-    rng: &mut (impl CryptoRng + ?Sized),
+    payload_key: &PayloadKey,
 ) -> Result<Vec<u8>, RequestError> {
     with_key!(public, |key: S| if cipher {
-        Ok(S::encapsulate(key, envelope, payload_key, rng))
+        Ok(S::encapsulate(key, envelope, payload_key))
     } else {
         Err(not_a_cipher(public))
     })
+}
+
+impl AnyPublicKey {
+    /// Whether `header` is what an honest encryption of `payload_key` to this key makes, byte for byte: then k true shares
+    /// unwrap that key and nothing else does. Whoever is told a payload key checks this before believing it: a commitment
+    /// that fits says less, since the encryptor may have committed to a key that no shares unwrap.
+    #[must_use]
+    pub fn encapsulates(&self, header: &[u8], payload_key: &PayloadKey) -> bool {
+        let Ok(capsule_len) = capsule_len(self) else { return false };
+        let Some((envelope, _)) = header.split_at_checked(header.len().saturating_sub(capsule_len)) else { return false };
+        encapsulate(self, envelope.to_vec(), payload_key).is_ok_and(|honest| honest == header)
+    }
 }
 
 fn not_a_cipher(public: &AnyPublicKey) -> RequestError {

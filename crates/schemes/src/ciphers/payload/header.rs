@@ -11,7 +11,7 @@ pub const MAX_HEADER_LEN: usize = MAX_LABEL_LEN + 1024;
 /// The first bytes of every ciphertext.
 const MAGIC: [u8; 5] = *b"theta";
 /// The format that this build writes and reads.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// Magic, version and the header's length in four bytes: enough to know how much to read.
 pub(super) const PREAMBLE_LEN: usize = MAGIC.len() + 1 + 4;
 /// What follows the preamble and has a fixed length: suite, AEAD, key id, payload length, digest, length of the label.
@@ -100,7 +100,8 @@ impl<'a> Header<'a> {
         &self.digest
     }
 
-    /// Whether this is the payload key that the header commits to: what a client checks when nodes have answered.
+    /// Whether this is the payload key that the header commits to. Whoever has the public key checks more:
+    /// [`AnyPublicKey::encapsulates`](crate::keys::AnyPublicKey::encapsulates).
     #[must_use]
     pub fn is_for(&self, key: &PayloadKey) -> bool {
         // The wrapped key comes first in every capsule, then the commitment.

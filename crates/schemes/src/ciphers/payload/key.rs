@@ -58,16 +58,21 @@ impl PayloadKey {
         begun.with("payload key", self.0.expose()).finish32()
     }
 
-    /// A key under a mask, about to be unwrapped.
-    pub(crate) const fn wrapped(bytes: [u8; 32]) -> Self {
-        Self(Secret::new(bytes))
+    /// The key under a mask.
+    pub(crate) fn wrap(&self, mask: &[u8; 32]) -> [u8; 32] {
+        let mut wrapped = *mask;
+        for (byte, key) in wrapped.iter_mut().zip(self.0.expose()) {
+            *byte ^= key;
+        }
+        wrapped
     }
 
-    /// The same key combined with a mask, in place: wraps and unwraps.
-    pub(crate) fn xor(mut self, mask: &[u8; 32]) -> Self {
-        for (byte, mask) in self.0.expose_mut().iter_mut().zip(mask) {
+    /// The key that is under a mask.
+    pub(crate) fn unwrap_from(wrapped: &[u8; 32], mask: &[u8; 32]) -> Self {
+        let mut key = Secret::new(*wrapped);
+        for (byte, mask) in key.expose_mut().iter_mut().zip(mask) {
             *byte ^= mask;
         }
-        self
+        Self(key)
     }
 }

@@ -1,14 +1,15 @@
 //! What the cipher puts into a header: the wrapped key and the proof that the header is whole.
 
+#[cfg(test)]
 use rand_core::CryptoRng;
 use theta_groups::{Scalar, Secret, Transcript};
 use theta_sharing::Encoded;
 use zeroize::Zeroize;
 
 use super::CipherGroup;
-use crate::RequestError;
+use crate::{CombineError, RequestError};
 use crate::ciphers::payload::PayloadKey;
-use crate::ciphers::wrap::{Wrap, take};
+use crate::ciphers::wrap::{Coins, Wrap, take};
 use crate::derived_rng::DerivedRng;
 use crate::keys::{KeyId, PublicKeySet};
 
@@ -39,16 +40,19 @@ pub(super) const fn len<G: CipherGroup>() -> usize {
     Wrap::ENCODED_LEN + 4 * G::ENCODED_LEN + G::Scalar::ENCODED_LEN
 }
 
+/// r and s of an honest encryption of `key`.
+fn exponents<G: CipherGroup>(coins: &Coins, key: &PayloadKey) -> [Secret<G::Scalar>; 2] {
+    ["encryption", "proof"].map(|purpose| coins.scalar(key, purpose))
+}
+
 /// Wraps `key`: see [`ThresholdCipher::encapsulate`](crate::ThresholdCipher::encapsulate).
 pub(super) fn encapsulate<G: CipherGroup>(
     public: &PublicKeySet<G>,
     envelope: Vec<u8>,
-    key: PayloadKey,
-    rng: &mut (impl CryptoRng + ?Sized),
+    key: &PayloadKey,
 ) -> Vec<u8> {
     let mut header = envelope;
-    let r = Secret::new(G::Scalar::random(rng));
-    let s = Secret::new(G::Scalar::random(rng));
+    let [r, s] = exponents::<G>(&Coins::begin(G::SUITE, public.key_id(), &header), key);
     let second = G::second_base();
     let encodings = G::encode_batch(&[
         G::mul_base(r.expose()),
@@ -72,13 +76,42 @@ pub(super) fn encapsulate<G: CipherGroup>(
 
 /// A capsule whose proof holds.
 pub(super) struct ValidCapsule<G: CipherGroup> {
-    /// c of the paper.
-    pub(super) wrap: Wrap,
     pub(super) u: Encoded<G>,
-    /// The hash of the mask, begun.
-    pub(super) mask: Transcript,
     /// What shares are bound to.
     pub(super) context: Transcript,
+    pub(super) sealed: Sealed<G>,
+}
+
+/// What it takes to open a capsule, once shares are combined.
+pub(super) struct Sealed<G: CipherGroup> {
+    /// c of the paper.
+    wrap: Wrap,
+    /// The hash of the mask, begun.
+    mask: Transcript,
+    coins: Coins,
+    /// e and f of the proof, which holds.
+    challenge: G::Scalar,
+    response: G::Scalar,
+}
+
+impl<G: CipherGroup> Sealed<G> {
+    /// The payload key, if `shared` is u x and the capsule is what an honest encryption of that key makes: otherwise
+    /// nothing, whatever `shared` is. So all who get a key from one header get the same, and where shares that are true
+    /// give none, no others do.
+    ///
+    /// The commitment, which is hashed into e, fixes the key, and the key r and s. The proof says that u = g a and w = g b
+    /// with f = b + a e; if (a, b) were not (r, s), only one e would make f = s + r e true. So u = g r, without computing
+    /// a multiple of g, and then u x is h r.
+    pub(super) fn open(&self, public: &PublicKeySet<G>, shared: &G::Element) -> Result<PayloadKey, CombineError> {
+        let key = self.wrap.open(&finish_mask::<G>(self.mask.clone(), shared))?;
+        let [r, s] = exponents::<G>(&self.coins, &key);
+        let response = Secret::new(*s.expose() + *r.expose() * self.challenge);
+        if *response.expose() != self.response {
+            return Err(CombineError::ResultInvalid);
+        }
+        let expected = Secret::new(public.public_key_times(r.expose()));
+        if expected.expose() == shared { Ok(key) } else { Err(CombineError::ResultInvalid) }
+    }
 }
 
 /// Parses the capsule of a header and checks its proof: that log_g u = log_g' u' and that the prover knew the
@@ -116,8 +149,9 @@ pub(super) fn check<G: CipherGroup>(
         .with("key id", key_id.as_bytes())
         .with("statement", &statement)
         .with("response", rest);
-    let mask = begin_mask::<G>(key_id, u.bytes());
-    Ok(ValidCapsule { wrap, u, mask, context })
+    let (envelope, _) = header.split_at(header.len().saturating_sub(capsule.len()));
+    let (mask, coins) = (begin_mask::<G>(key_id, u.bytes()), Coins::begin(G::SUITE, key_id, envelope));
+    Ok(ValidCapsule { u, context, sealed: Sealed { wrap, mask, coins, challenge, response } })
 }
 
 /// The proof of a header: w = g^f u^-e and w' = g'^f u'^-e for its commitments w and w', none of them the identity.

@@ -5,10 +5,9 @@ use theta_groups::{DecodeError, Secret, Transcript};
 use theta_sharing::{ShareIndex, dleq::Bases};
 use zeroize::Zeroize;
 
-use super::capsule;
+use super::capsule::{self, Sealed};
 use super::{CipherGroup, Sg02};
 use crate::ciphers::payload::{Header, PayloadKey};
-use crate::ciphers::wrap::Wrap;
 use crate::dleq_share::DleqShare;
 use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
 use crate::{CombineError, RequestError, Statement, Suite, ThresholdCipher, ThresholdScheme};
@@ -17,9 +16,7 @@ use crate::{CombineError, RequestError, Statement, Suite, ThresholdCipher, Thres
 pub struct DecapsulationRequest<G: CipherGroup> {
     /// g and u.
     bases: Bases<G>,
-    wrap: Wrap,
-    /// The hash of the mask, begun.
-    mask: Transcript,
+    sealed: Sealed<G>,
     context: Transcript,
 }
 
@@ -43,8 +40,8 @@ impl<G: CipherGroup> ThresholdScheme for Sg02<G> {
     fn parse_request(public: &Self::PublicKey, statement: &Statement<'_>) -> Result<Self::Request, RequestError> {
         let (header, bytes) = Header::of_statement(statement, G::SUITE, public.key_id())?;
         let valid = capsule::check::<G>(public.key_id(), bytes, header.capsule())?;
-        let capsule::ValidCapsule { wrap, u, mask, context } = valid;
-        Ok(DecapsulationRequest { bases: public.generator().with(u), wrap, mask, context })
+        let capsule::ValidCapsule { u, context, sealed } = valid;
+        Ok(DecapsulationRequest { bases: public.generator().with(u), sealed, context })
     }
 
     fn create_share(
@@ -90,16 +87,17 @@ impl<G: CipherGroup> ThresholdScheme for Sg02<G> {
         DleqShare::false_among(public, &request.bases, &request.context, shares, rng)
     }
 
-    /// A result that is not valid although every share is, was made so by the encryptor.
+    /// A result that is not valid although every share is, was made so by the encryptor: then it is not valid whichever
+    /// shares, true or false, are combined.
     fn combine(
         public: &Self::PublicKey,
         request: &Self::Request,
         shares: &[Self::Share],
     ) -> Result<Self::Output, CombineError> {
         let mut shared = DleqShare::interpolate(public, shares)?;
-        let mask = capsule::finish_mask::<G>(request.mask.clone(), &shared);
+        let key = request.sealed.open(public, &shared);
         shared.zeroize();
-        request.wrap.open(&mask)
+        key
     }
 
     fn encode_output(output: &Self::Output) -> (Secret<Vec<u8>>, Vec<u8>) {
@@ -110,13 +108,8 @@ impl<G: CipherGroup> ThresholdScheme for Sg02<G> {
 impl<G: CipherGroup> ThresholdCipher for Sg02<G> {
     const CAPSULE_LEN: usize = capsule::len::<G>();
 
-    fn encapsulate(
-        public: &Self::PublicKey,
-        envelope: Vec<u8>,
-        key: PayloadKey,
-        rng: &mut (impl CryptoRng + ?Sized),
-    ) -> Vec<u8> {
-        capsule::encapsulate(public, envelope, key, rng)
+    fn encapsulate(public: &Self::PublicKey, envelope: Vec<u8>, key: &PayloadKey) -> Vec<u8> {
+        capsule::encapsulate(public, envelope, key)
     }
 }
 
