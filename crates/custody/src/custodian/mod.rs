@@ -7,6 +7,7 @@ mod gossip;
 mod helping;
 mod message;
 mod open;
+mod recovery;
 mod running;
 mod subjects;
 mod witness;
@@ -50,7 +51,7 @@ pub struct Custodian {
     /// Seconds since 1970, as the last tick said.
     now: u64,
     ticks: u64,
-    /// Why nothing can be done any more.
+    /// Why nothing can be done until the store has recovered.
     failed: Option<String>,
 }
 
@@ -85,11 +86,12 @@ impl Custodian {
     }
 
     /// Takes several inputs in their order, with one commit of the store for all of them. If the store fails, the only effect is
-    /// [`CustodyEffect::StoreFailed`], and from then on there is none.
+    /// [`CustodyEffect::StoreFailed`], and from then on there is none until the store has recovered, which it is made to try on
+    /// every fourth tick; then everything goes on as after a restart.
     pub fn handle_all(&mut self, inputs: impl IntoIterator<Item = CustodyInput>) -> Vec<CustodyEffect> {
         let mut work = Work::default();
         if self.failed.is_some() {
-            return work.effects;
+            return self.recover(inputs);
         }
         for input in inputs {
             let taken = match input {

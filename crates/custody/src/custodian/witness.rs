@@ -53,6 +53,11 @@ impl Witnesses {
         due
     }
 
+    /// Forgets what the store has of it: the last that was written may not be there.
+    pub(super) fn write_again(&mut self) {
+        self.written.clear();
+    }
+
     /// A peer has said what it remembers of this node's store, and this is what came of the check.
     pub(super) fn answered(&mut self, peer: PartyId, check: Result<(), Rollback>) -> Option<String> {
         match check {

@@ -186,11 +186,12 @@ impl Custody {
                     warn!(node = node.get(), text, "a node's store is older than what was seen of it");
                 }
                 CustodyEffect::StoreFailed(text) => {
-                    error!(
-                        text,
-                        "the store failed: this node answers no more requests; repair the disk and restart it"
-                    );
-                    drop(self.shared.failure.set(text));
+                    error!(text, "the store failed: this node answers no requests until its disk works again");
+                    self.shared.failure.set(text);
+                }
+                CustodyEffect::StoreRecovered => {
+                    warn!("the store works again: this node goes on");
+                    self.shared.failure.clear();
                 }
             }
         }
@@ -249,7 +250,7 @@ pub(crate) fn keep(custody: Custody, inbox: mpsc::Receiver<Order>, shards: &Inbo
     if catch_unwind(AssertUnwindSafe(|| work(custody, inbox, shards))).is_err() {
         // What is durable is whole, and what comes next is up to people.
         error!("bug: the custodian panicked; please report it, and restart this node");
-        drop(shared.failure.set("bug: the custodian panicked".to_owned()));
+        shared.failure.set("bug: the custodian panicked".to_owned());
     }
 }
 

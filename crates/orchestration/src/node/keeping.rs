@@ -49,9 +49,9 @@ impl Orchestrator {
         self.shared().trusted.load(Relaxed)
     }
 
-    /// Why the store failed, if it did: then this node refuses all requests, and must be stopped.
+    /// Why the store failed, if it did: then this node refuses all requests until it has recovered, which it tries by itself.
     #[must_use]
-    pub fn store_failure(&self) -> Option<&str> {
-        self.shared().failure.get().map(String::as_str)
+    pub fn store_failure(&self) -> Option<String> {
+        self.shared().failure.get()
     }
 }

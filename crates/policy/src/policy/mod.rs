@@ -11,7 +11,7 @@ use std::collections::HashMap;
 pub use decide::{Decision, State};
 pub use explain::{Answer, ConditionReport, Explanation, RuleReport};
 pub use reason::Reason;
-pub use rule::Effect;
+pub use rule::{Effect, Recording};
 pub(crate) use rule::{Clients, Quorum, Rule};
 pub(crate) use signing::{SigningRule, SlotSource};
 

@@ -1,9 +1,13 @@
 //! The open store.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{
+    PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+    atomic::{AtomicU64, Ordering},
+};
 
 use redb::{Database, ReadableDatabase};
 
+use super::ground::Ground;
 use super::group_commit::{GroupCommit, Job, Turn};
 use super::{Settings, Snapshot, Writes};
 use crate::StoreError;
@@ -13,7 +17,9 @@ use crate::seal::{Chance, Sealer};
 /// The store of one node. All methods block until what they did is on the disk; call them from a thread that may wait.
 #[derive(Debug)]
 pub struct Store {
-    pub(super) database: Database,
+    /// Absent between an error of the disk and a recovery that succeeds.
+    pub(super) database: RwLock<Option<Database>>,
+    pub(super) ground: Ground,
     pub(super) sealer: Sealer,
     pub(super) chance: Chance,
     /// The file, for errors.
@@ -43,7 +49,7 @@ impl Store {
     ///
     /// # Errors
     /// That of `change`, and [`StoreError`] if the commit fails: then nothing is known of the changes until the store is
-    /// opened again.
+    /// opened again, or [recovers](Store::recover).
     pub fn write<T, E: From<StoreError>>(
         &self,
         change: impl FnOnce(&mut Transaction<'_>) -> Result<T, E>,
@@ -82,7 +88,7 @@ impl Store {
     }
 
     fn begin(&self) -> Result<Transaction<'_>, StoreError> {
-        let transaction = self.database.begin_write().map_err(StoreError::database)?;
+        let transaction = self.with_database(|database| database.begin_write().map_err(StoreError::database))?;
         let rows = Writes { transaction, sealer: &self.sealer, chance: &self.chance, changed: false, broken: false };
         let sequence = self.sequence.load(Ordering::Acquire).saturating_add(1);
         Ok(Transaction { rows, incarnation: Incarnation { sequence, ..self.incarnation() } })
@@ -105,7 +111,7 @@ impl Store {
 
     /// The state of the store now; what is committed later is not in it.
     pub(crate) fn snapshot(&self) -> Result<Snapshot<'_>, StoreError> {
-        let transaction = self.database.begin_read().map_err(StoreError::database)?;
+        let transaction = self.with_database(|database| database.begin_read().map_err(StoreError::database))?;
         Ok(Snapshot { transaction, sealer: &self.sealer })
     }
 
@@ -154,6 +160,23 @@ impl Store {
     /// # Errors
     /// [`StoreError::Database`].
     pub fn compact(&mut self) -> Result<(), StoreError> {
-        self.database.compact().map(drop).map_err(StoreError::database)
+        match self.database_mut().as_mut() {
+            Some(database) => database.compact().map(drop).map_err(StoreError::database),
+            None => Err(StoreError::Failed),
+        }
+    }
+
+    /// What the database answers; the transactions that it begins outlive this call.
+    pub(super) fn with_database<T>(
+        &self,
+        ask: impl FnOnce(&Database) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        // Exchanged as a whole: whoever panicked with it left it whole.
+        let database: RwLockReadGuard<'_, _> = self.database.read().unwrap_or_else(PoisonError::into_inner);
+        database.as_ref().map_or(Err(StoreError::Failed), ask)
+    }
+
+    pub(super) fn database_mut(&self) -> RwLockWriteGuard<'_, Option<Database>> {
+        self.database.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
