@@ -7,7 +7,6 @@ mod gossip;
 mod helping;
 mod message;
 mod open;
-mod recovery;
 mod running;
 mod subjects;
 mod witness;
@@ -31,6 +30,8 @@ use message::Id;
 use running::Running;
 use witness::Witnesses;
 use work::Work;
+
+pub use witness::announcement;
 
 /// Keeps a node's keys: its live table, its ceremonies, and the record of both in the store. One for each node.
 ///
@@ -196,11 +197,12 @@ impl Custodian {
         self.running.values().map(Running::report).chain(ended).collect()
     }
 
-    /// Whether enough peers have told what they remember of this node's store, and all of them less than it knows. Until then,
-    /// what must not happen twice must not happen.
+    /// Whether enough peers have told what they remember of this node's store and it is no more than the store knows, and not
+    /// enough of them remember more; enough are so many that one of them is honest. Until then, what must not happen twice
+    /// must not happen.
     #[must_use]
     pub fn is_trusted(&self) -> bool {
-        self.failed.is_none() && self.witnesses.is_trusted(usize::from(self.group.k).saturating_sub(1))
+        self.failed.is_none() && self.witnesses.is_trusted(self.needed())
     }
 
     /// A person says that a node's store is another than before on purpose: this node forgets what it has seen of it. For this
@@ -210,6 +212,12 @@ impl Custodian {
     /// [`CustodyError::Store`].
     pub fn confirm_store(&mut self, node: PartyId) -> Result<(), CustodyError> {
         if node == self.local {
+            // What is still to be written is overruled, too.
+            let mut work = Work::default();
+            self.write_down_seen(true, &mut work);
+            self.commit(&work)?;
+            let generation = self.store.incarnation().opening.generation;
+            self.store.write(|transaction| transaction.trust_opening(generation))?;
             self.witnesses.overrule();
             return Ok(());
         }

@@ -66,6 +66,11 @@ pub enum CustodyEffect {
         /// What was seen, for people.
         text: String,
     },
+    /// The operator of a node has said that its store is meant, although it is not the continuation of what was seen of it.
+    StoreConfirmed {
+        /// Whose store.
+        node: PartyId,
+    },
     /// The store failed: what this input did is undone or unknown. Nothing more is done until it has recovered.
     StoreFailed(String),
     /// It has: everything goes on as after a restart.

@@ -185,6 +185,12 @@ impl Custody {
                 CustodyEffect::RolledBack { node, text } => {
                     warn!(node = node.get(), text, "a node's store is older than what was seen of it");
                 }
+                CustodyEffect::StoreConfirmed { node } => {
+                    warn!(
+                        node = node.get(),
+                        "a node's operator has confirmed its store: it is taken in place of the one seen before"
+                    );
+                }
                 CustodyEffect::StoreFailed(text) => {
                     error!(text, "the store failed: this node answers no requests until its disk works again");
                     self.shared.failure.set(text);

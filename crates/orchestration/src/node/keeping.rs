@@ -2,10 +2,12 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use bytes::Bytes;
 use theta_custody::{CeremonyReport, CeremonyRequest, StateChange};
 use tokio::sync::watch;
 
 use super::{ChangeKeyError, HoldError, Orchestrator, custody::Order};
+use crate::instances::Content;
 
 impl Orchestrator {
     /// Begins a ceremony at this node, or joins the one of this request; returns how it stands. Who may ask is for the caller
@@ -40,6 +42,14 @@ impl Orchestrator {
     /// [`ChangeKeyError`]: the custodian says why not, or there is none.
     pub async fn change_key(&self, change: StateChange) -> Result<(), ChangeKeyError> {
         Ok(self.ask_custodian(|reply| Order::Change(change, reply)).await??)
+    }
+
+    /// Tells all peers how far this node's store is. To be called when something was decided once and for all, before anything
+    /// comes of it: what is sent to a peer arrives in order, so whoever sees what came of it knows that the store was so far.
+    /// `announcement` is what [`theta_custody::announcement`] gives.
+    pub fn announce(&self, announcement: Bytes) {
+        let payload = announcement;
+        self.shared().send_to_all(Content::Custody { payload }.encode());
     }
 
     /// Whether enough peers have confirmed that this node's store is the one that they know, and not an old copy. A node with

@@ -75,7 +75,8 @@ impl AuditLog {
     /// The system's, if it gives no thread.
     pub(crate) fn start(store: Arc<Store>) -> io::Result<Self> {
         let (over, _) = watch::channel(());
-        let shared = Arc::new(Shared { queue: Mutex::default(), changed: Condvar::new(), over, recorded: Counter::default() });
+        let shared =
+            Arc::new(Shared { queue: Mutex::default(), changed: Condvar::new(), over, recorded: Counter::default() });
         let of_writer = Arc::clone(&shared);
         let writer =
             thread::Builder::new().name("theta-audit".to_owned()).spawn(move || of_writer.write_all(&store))?;

@@ -20,11 +20,7 @@ pub(crate) struct Disk {
 
 impl Disk {
     pub(crate) fn register(registry: &mut Registry) -> Self {
-        let disk = Self {
-            free: AtomicU64::new(UNKNOWN),
-            free_bytes: Gauge::default(),
-            failed: Gauge::default(),
-        };
+        let disk = Self { free: AtomicU64::new(UNKNOWN), free_bytes: Gauge::default(), failed: Gauge::default() };
         let store = registry.sub_registry_with_prefix("theta_store");
         store.register("free_bytes", "Bytes that are free for the store on its file system", disk.free_bytes.clone());
         store.register("failed", "1 while the disk does not work and all requests are refused", disk.failed.clone());
@@ -49,9 +45,8 @@ impl Disk {
 }
 
 fn low(free: u64) -> Option<String> {
-    (free < LOW).then(|| {
-        format!("{} MiB are left for its store: make room, or it will refuse all requests", free >> 20)
-    })
+    (free < LOW)
+        .then(|| format!("{} MiB are left for its store: make room, or it will refuse all requests", free >> 20))
 }
 
 #[cfg(test)]

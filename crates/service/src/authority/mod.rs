@@ -26,7 +26,8 @@ use theta_custody::StoreSlots;
 use theta_network::Fingerprint;
 use theta_orchestration::InstanceId;
 use theta_policy::{
-    Ask, Digest, Name, Operation, Policy, PolicyHandle, Recording, Reload, Request, Unidentified, UnixTime, audit::AuditRecord,
+    Ask, Digest, Name, Operation, Policy, PolicyHandle, Recording, Reload, Request, Unidentified, UnixTime,
+    audit::AuditRecord,
 };
 use theta_store::Store;
 use tonic::Status;

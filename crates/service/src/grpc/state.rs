@@ -4,7 +4,7 @@ use std::{mem, sync::Arc, time::Instant};
 
 use bytes::Bytes;
 use rand_core::CryptoRng;
-use theta_custody::KeyRef;
+use theta_custody::{KeyRef, announcement};
 use theta_network::{PeerState, Transport};
 use theta_orchestration::{Finished, InstanceId, KeyEntry, Orchestrator, Seed, Stage};
 use theta_schemes::{
@@ -38,14 +38,19 @@ impl NodeState {
     /// The refusal.
     pub(crate) async fn decide<T>(&self, request: &Request<T>, asked: Asked) -> Result<Grant, Status> {
         // An old copy of the store does not know which slots are taken.
-        if !self.orchestrator.is_trusted() && self.authority.policy().takes_slot(asked.key.as_deref(), asked.operation)
-        {
+        let takes_slot = self.authority.policy().takes_slot(asked.key.as_deref(), asked.operation);
+        if takes_slot && !self.orchestrator.is_trusted() {
             return Err(Status::unavailable(
                 "a signing rule covers this key, and too few nodes have confirmed yet that this node's store is its latest: try \
                  again in a moment or ask another node",
             ));
         }
-        self.authority.decide(Presented::of(request), asked).await
+        let grant = self.authority.decide(Presented::of(request), asked).await?;
+        if takes_slot {
+            // Before the share: were this node's store set back, whoever has seen the share could tell.
+            self.orchestrator.announce(announcement(&self.authority.store().incarnation()));
+        }
+        Ok(grant)
     }
 
     /// A key of this node, whatever its state.

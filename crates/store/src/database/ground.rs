@@ -5,8 +5,7 @@
 //! no other process and no other file can come in between.
 
 use std::{
-    fmt,
-    io,
+    fmt, io,
     ops::Bound,
     path::{Path, PathBuf},
     sync::{
@@ -76,7 +75,10 @@ impl Ground {
     /// that succeeds says nothing about them. So after a failed sync everything is written once more.
     pub(super) fn restore(&self) -> io::Result<()> {
         if let Some(free) = self.free_space().filter(|free| *free < ROOM) {
-            return Err(io::Error::new(io::ErrorKind::StorageFull, format!("{free} bytes are free on its file system")));
+            return Err(io::Error::new(
+                io::ErrorKind::StorageFull,
+                format!("{free} bytes are free on its file system"),
+            ));
         }
         if self.0.unsynced.load(Acquire) {
             let (len, mut place, mut chunk) = (self.0.storage.len()?, 0, vec![0; CHUNK]);

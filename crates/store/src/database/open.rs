@@ -153,7 +153,7 @@ impl Store {
         let (id, store_key) = (StoreId(chance.array()?), chance.secret()?);
         let wrapped = Wrapped::wrap(&store_key, key, Table::Head.name(), &id.0, &chance)?;
         let sealer = Sealer::new(store_key);
-        let opening = Opening { generation: 1, session: chance.array()?, opened_at: 1 };
+        let opening = Opening::first(&id, chance.array()?);
         let transaction = database.begin_write().map_err(StoreError::database)?;
         let mut rows = Writes { transaction, sealer: &sealer, chance: &chance, changed: false, broken: false };
         rows.put(Table::Head, HEAD_KEY, Head { id, wrapped }.encode())?;
@@ -192,8 +192,7 @@ impl Store {
         let lost = || StoreError::Record { table: Table::Openings.name(), problem: "the last opening is missing" };
         let last = Settings::last_opening(&rows)?.ok_or_else(lost)?;
         let opened_at = Settings::sequence(&rows)?.saturating_add(1);
-        let generation = last.generation.saturating_add(1);
-        let opening = Opening { generation, session: chance.array()?, opened_at };
+        let opening = last.next(&head.id, chance.array()?, opened_at);
         Settings::add_opening(&mut rows, &opening)?;
         Settings::set_sequence(&mut rows, opened_at)?;
         rows.transaction.commit().map_err(StoreError::database)?;
@@ -232,7 +231,9 @@ pub(super) fn whole_database(ground: Ground, place: &str) -> Result<Database, St
     // a burnt id, or make the database panic later on.
     match database.check_integrity() {
         Ok(true) => Ok(database),
-        Ok(false) | Err(DatabaseError::Storage(StorageError::Corrupted(_))) => Err(StoreError::Damaged(place.to_owned())),
+        Ok(false) | Err(DatabaseError::Storage(StorageError::Corrupted(_))) => {
+            Err(StoreError::Damaged(place.to_owned()))
+        }
         Err(error) => Err(StoreError::database(error)),
     }
 }

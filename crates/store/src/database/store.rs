@@ -11,7 +11,7 @@ use super::ground::Ground;
 use super::group_commit::{GroupCommit, Job, Turn};
 use super::{Settings, Snapshot, Writes};
 use crate::StoreError;
-use crate::incarnation::{self, Incarnation, Opening, Rollback, StoreId};
+use crate::incarnation::{self, Incarnation, Lineage, Opening, Rollback, StoreId};
 use crate::seal::{Chance, Sealer};
 
 /// The store of one node. All methods block until what they did is on the disk; call them from a thread that may wait.
@@ -145,14 +145,29 @@ impl Store {
         Settings::restored_from(&self.snapshot()?)
     }
 
-    /// Checks what a peer remembers of this store against its history. To be asked of k peers at least before anything is
-    /// done that must not be done twice.
+    /// Checks what a peer remembers of this store against its history. To be asked of so many peers that one of them is honest
+    /// before anything is done that must not be done twice.
     ///
     /// # Errors
     /// `Ok(Err(rollback))` if this is not the continuation of what the peer saw; [`StoreError`] if it cannot be read.
     pub fn check_remembered(&self, remembered: &Incarnation) -> Result<Result<(), Rollback>, StoreError> {
-        let openings = Settings::openings(&self.snapshot()?, remembered.opening.generation)?;
+        let openings = Settings::openings(&self.snapshot()?, remembered.opening.generation, 2)?;
         Ok(incarnation::check_remembered(remembered, &openings, &self.incarnation()))
+    }
+
+    /// What shows a peer that remembers this how the store came from there to its present opening; `None` if it remembers
+    /// the present one, or another store.
+    ///
+    /// # Errors
+    /// [`StoreError`] if it cannot be read.
+    pub fn lineage(&self, remembered: &Incarnation) -> Result<Option<Lineage>, StoreError> {
+        let claim = remembered.opening;
+        if remembered.store_id != self.id || claim == self.opening {
+            return Ok(None);
+        }
+        let from = claim.generation.min(self.opening.generation);
+        let openings = Settings::openings(&self.snapshot()?, from, usize::MAX)?;
+        Ok(Lineage::of(claim.link, &openings, self.incarnation()))
     }
 
     /// Gives unused space back to the file system. Nobody else may use the store meanwhile.

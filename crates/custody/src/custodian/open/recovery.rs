@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
-use super::{Custodian, CustodyEffect, CustodyInput};
-use crate::CustodyError;
+use crate::request::{CustodyEffect, CustodyInput};
+use crate::{Custodian, CustodyError};
 
 /// Ticks between two attempts.
 const RETRY: u64 = 4;
 
 impl Custodian {
     /// Looks at the time alone, and tries now and then whether the disk works again.
-    pub(super) fn recover(&mut self, inputs: impl IntoIterator<Item = CustodyInput>) -> Vec<CustodyEffect> {
+    pub(in crate::custodian) fn recover(
+        &mut self,
+        inputs: impl IntoIterator<Item = CustodyInput>,
+    ) -> Vec<CustodyEffect> {
         let mut due = false;
         for input in inputs {
             if let CustodyInput::Tick(now) = input {
@@ -37,12 +40,15 @@ impl Custodian {
             let before = self.table.versions(name.as_str());
             self.reload(name)?;
             let known = |entry: &crate::KeyEntry| {
-                let same = |old: &crate::KeyEntry| (old.version, old.epoch, old.state) == (entry.version, entry.epoch, entry.state);
+                let same = |old: &crate::KeyEntry| {
+                    (old.version, old.epoch, old.state) == (entry.version, entry.epoch, entry.state)
+                };
                 before.iter().any(|old| same(old))
             };
             let versions = self.table.versions(name.as_str());
             let changed = versions.iter().filter(|entry| !known(entry));
-            effects.extend(changed.map(|entry| CustodyEffect::KeyChanged { name: name.clone(), version: entry.version }));
+            effects
+                .extend(changed.map(|entry| CustodyEffect::KeyChanged { name: name.clone(), version: entry.version }));
         }
         fresh.table = Arc::clone(&self.table);
         fresh.witnesses = core::mem::take(&mut self.witnesses);
