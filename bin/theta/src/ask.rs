@@ -255,7 +255,7 @@ impl From<&NodeStatus> for NodeView {
                     node,
                     address,
                     up: true,
-                    problem: None,
+                    problem: (!response.warnings.is_empty()).then(|| exit::tidy(&response.warnings.join("; "))),
                     version: Some(response.version.clone()),
                     uptime_seconds: Some(response.uptime_seconds),
                     peers_connected: Some(response.peers.iter().filter(connected).count()),

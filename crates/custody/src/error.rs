@@ -131,7 +131,7 @@ pub enum CeremonyError {
     #[error("{0}")]
     Join(#[from] JoinError),
     /// The custodian has failed before.
-    #[error("the store failed, and this node must be started again: {0}")]
+    #[error("the store failed, and this node waits for its disk to work again: {0}")]
     StoreFailed(String),
     /// A number is out of its range.
     #[error("the key has been renewed as often as can be")]

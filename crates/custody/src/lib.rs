@@ -14,7 +14,7 @@ mod roster;
 mod slots;
 
 pub use ceremony::{EvidenceError, ProvenLie, check_evidence};
-pub use custodian::Custodian;
+pub use custodian::{Custodian, announcement};
 pub use error::{CeremonyError, ChangeError, CustodyError};
 pub use keys::{
     DealtKey, KeyEntry, KeyRef, KeyRefError, KeyTable, KeyTableError, ResolveError, import_dealt, read_keys,

@@ -18,8 +18,8 @@ use tokio::{
 
 pub(crate) use self::{api::ApiMetrics, doors::DoorCollector, mesh::MeshCollector, process::ProcessCollector};
 
-/// Whether the node can take requests; the text says why not.
-pub(crate) type Readiness = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+/// Whether the node can take requests: what the operator should look at all the same, or why not.
+pub(crate) type Readiness = Arc<dyn Fn() -> Result<Option<String>, String> + Send + Sync>;
 
 /// Scrapes come one at a time; more connections than this at once are somebody's mistake.
 const MAX_CONNECTIONS: usize = 32;
@@ -65,7 +65,8 @@ fn answer(request: &Request<Incoming>, registry: &Registry, ready: &Readiness) -
         "/metrics" => scrape(registry),
         "/healthz" => text(StatusCode::OK, "ok\n".to_owned()),
         "/readyz" => match ready() {
-            Ok(()) => text(StatusCode::OK, "ready\n".to_owned()),
+            Ok(None) => text(StatusCode::OK, "ready\n".to_owned()),
+            Ok(Some(warning)) => text(StatusCode::OK, format!("ready\nwarning: {warning}\n")),
             Err(reason) => text(StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {reason}\n")),
         },
         _ => text(StatusCode::NOT_FOUND, "there is /metrics, /healthz and /readyz\n".to_owned()),

@@ -255,7 +255,7 @@ impl NodeBuilder {
         }));
 
         let stopping = Arc::new(AtomicBool::new(false));
-        let ready = readiness(&transport, group.threshold(), &stopping);
+        let ready = readiness(&transport, group.threshold(), &stopping, (&authority, &orchestrator));
         let addresses = Addresses {
             peer: mesh.local_addr(),
             api: local_address(&api)?,
@@ -364,18 +364,31 @@ fn local_address(listener: &TcpListener) -> Result<SocketAddr, StartError> {
     listener.local_addr().map_err(StartError::System)
 }
 
-/// Ready: not stopping, and enough peers connected for an operation to finish.
-fn readiness(transport: &Arc<dyn Transport>, threshold: u16, stopping: &Arc<AtomicBool>) -> Readiness {
+/// Ready: not stopping, the store can be written, and enough peers are connected for an operation to finish.
+fn readiness(
+    transport: &Arc<dyn Transport>,
+    threshold: u16,
+    stopping: &Arc<AtomicBool>,
+    (authority, orchestrator): (&Arc<Authority>, &Arc<Orchestrator>),
+) -> Readiness {
     let (transport, stopping) = (Arc::clone(transport), Arc::clone(stopping));
+    let (authority, orchestrator) = (Arc::downgrade(authority), Arc::downgrade(orchestrator));
     Arc::new(move || {
         if stopping.load(Ordering::Relaxed) {
             return Err("the node is stopping".to_owned());
+        }
+        let (Some(authority), Some(orchestrator)) = (authority.upgrade(), orchestrator.upgrade()) else {
+            return Err("the node is stopping".to_owned());
+        };
+        let warning = authority.standing()?;
+        if let Some(why) = orchestrator.store_failure() {
+            return Err(format!("its store failed: {why}"));
         }
         let peers = transport.status();
         let connected = peers.iter().filter(|peer| peer.state == PeerState::Connected).count();
         if connected + 1 < usize::from(threshold) {
             return Err(format!("{connected} peers are connected, it takes {}", threshold.saturating_sub(1)));
         }
-        Ok(())
+        Ok(warning)
     })
 }

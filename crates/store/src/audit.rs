@@ -170,6 +170,16 @@ impl Transaction<'_> {
         Ok(AuditRecord { index, previous, hash, body })
     }
 
+    /// How many records there were, removed ones included: the index of the next.
+    ///
+    /// # Errors
+    /// [`StoreError`] if they cannot be read.
+    pub fn audit_len(&self) -> Result<u64, StoreError> {
+        let last = self.rows.last(Table::Audit)?;
+        let last = last.map(|(key, record)| AuditRecord::decode(&key, record.expose())).transpose()?;
+        Ok(last.map_or(0, |last| last.index.saturating_add(1)))
+    }
+
     /// Removes the records before this one, but never the last of all, which the next one follows. Says how many.
     ///
     /// # Errors

@@ -50,6 +50,10 @@ struct State {
     until_failure: Option<u64>,
     /// How many changes and syncs there were.
     operations: u64,
+    /// Changes until there is no more room; then they fail, and what is there can be read and synced.
+    until_full: Option<u64>,
+    /// Whether syncs fail, and forget what was to be synced: the system shows it all the same.
+    syncs_fail: bool,
     /// Counts the power failures: backends of before see only errors.
     life: u64,
 }
@@ -88,6 +92,14 @@ impl SimulatedDisk {
         self.state().seen.clone()
     }
 
+    /// Puts another file in its place, durably, under whoever has it open.
+    pub fn replace(&self, content: Vec<u8>) {
+        let mut state = self.state();
+        state.durable.clone_from(&content);
+        state.seen = content;
+        state.unsynced.clear();
+    }
+
     /// How many writes, changes of length and syncs there were.
     #[must_use]
     pub fn operations(&self) -> u64 {
@@ -97,6 +109,22 @@ impl SimulatedDisk {
     /// Lets all fail after so many more writes, changes of length and syncs.
     pub fn fail_after(&self, operations: u64) {
         self.state().until_failure = Some(operations);
+    }
+
+    /// Lets the disk be full after so many more writes and changes of length: these fail, reads and syncs do not.
+    pub fn fill_after(&self, changes: u64) {
+        self.state().until_full = Some(changes);
+    }
+
+    /// Makes room again.
+    pub fn make_room(&self) {
+        self.state().until_full = None;
+    }
+
+    /// Lets syncs fail, or not. A sync that fails forgets what was written since the last one, and the running system does not
+    /// notice: as Linux, which marks pages clean that it could not write.
+    pub fn fail_syncs(&self, fail: bool) {
+        self.state().syncs_fail = fail;
     }
 
     /// Fails the power, and turns it on again. Backends of before see only errors.
@@ -113,6 +141,8 @@ impl SimulatedDisk {
         state.durable.clone_from(&content);
         state.seen = content;
         state.until_failure = None;
+        state.until_full = None;
+        state.syncs_fail = false;
         state.life += 1;
     }
 }
@@ -151,6 +181,11 @@ impl Attached {
 
     fn change(&self, change: Change) -> io::Result<()> {
         let mut state = self.step()?;
+        match &mut state.until_full {
+            Some(0) => return Err(io::ErrorKind::StorageFull.into()),
+            Some(left) => *left -= 1,
+            None => {}
+        }
         change.apply(&mut state.seen);
         state.unsynced.push(change);
         Ok(())
@@ -184,8 +219,12 @@ impl StorageBackend for Attached {
 
     fn sync_data(&self) -> io::Result<()> {
         let mut state = self.step()?;
-        state.durable = state.seen.clone();
-        state.unsynced.clear();
+        if state.syncs_fail {
+            state.unsynced.clear();
+            return Err(io::Error::other("the disk does not sync"));
+        }
+        let State { durable, unsynced, .. } = &mut *state;
+        unsynced.drain(..).for_each(|change| change.apply(durable));
         Ok(())
     }
 

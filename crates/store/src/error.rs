@@ -107,6 +107,12 @@ pub enum StoreError {
     /// The database failed; after an I/O error it must be opened again.
     #[error("the database: {0}")]
     Database(Arc<redb::Error>),
+    /// The disk failed, and the database could not be opened again yet.
+    #[error("the disk failed, and the store waits for it to work again: make room on it, or repair it")]
+    Failed,
+    /// What is found after a failure of the disk is not what this process wrote.
+    #[error("{0}: after a failure of the disk it is not the store that this process had opened: stop this node")]
+    NotContinued(String),
     /// Work that waited for another thread's commit was lost when that thread died.
     #[error("the thread that was to commit this died; nothing is known of it: open the store again")]
     Lost,

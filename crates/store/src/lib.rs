@@ -6,7 +6,7 @@
 //! - [`Store::burn`]: what must never happen twice. [`Store::decide`]: at most one message for a slot.
 //! - [`Ceremony`]: the journal, from which a killed node resumes. [`AuditRecord`]: the log that only grows.
 //! - [`Store::identity`]: who the node is in ceremonies.
-//! - [`Incarnation`], [`Witness`], [`Store::seen_of_peers`]: how peers notice that an old copy of the file was put in its place.
+//! - [`Incarnation`], [`Witness`], [`Store::seen_of_peers`], [`Contradiction`]: how peers notice that an old copy of the file was put in its place.
 //! - [`Store::backup`], [`Store::restore`], [`check_backup`].
 //! - [`disk::SimulatedDisk`]: a disk that loses power, for tests and the simulator.
 //!
@@ -34,12 +34,13 @@ pub use backup::{BackupReport, Fits, RestoreFloors, check_backup};
 pub use burnt::{BurnError, BurnId, Fresh};
 pub use database::{Options, Store, Transaction};
 pub use error::StoreError;
-pub use incarnation::{Incarnation, Opening, Rollback, StoreId, Witness};
+pub use incarnation::{Incarnation, Lineage, Opening, Rollback, Seen, StoreId, Witness};
 pub use journal::{
     Ceremony, CeremonyId, JournalError, MOST_BYTES as JOURNAL_BYTES, MOST_INPUT as JOURNAL_INPUT_BYTES,
     MOST_INPUTS as JOURNAL_INPUTS,
 };
 pub use key::{Epoch, KeyError, KeyRecord, Purpose, State, VersionRecord};
 pub use name::{Name, NameError};
+pub use peers::Contradiction;
 pub use seal::{Argon2Cost, SealingKey, SealingKeyError};
 pub use slots::{SlotDecision, SlotOrder, SlotRule};

@@ -1,28 +1,58 @@
-//! What this node has seen of its peers' stores, so that it can tell after a restart of its own that one of them went back.
+//! What this node has seen of its peers' stores, and what they have seen of its own that it does not know: so that it can tell
+//! after a restart of its own that one of them went back, and remembers that it did itself.
 
 use crate::codec::{Decoder, Encoder};
-use crate::database::{Rows, Table};
-use crate::{Incarnation, Store, StoreError, Transaction};
+use crate::database::{Rows, Settings, Table};
+use crate::{Incarnation, Store, StoreError, Transaction, Witness};
+
+/// A peer remembers something of this node's store that is not in its history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Contradiction {
+    /// Which peer.
+    pub peer: u16,
+    /// What it remembers.
+    pub claim: Incarnation,
+    /// Whether a person has said that the store is to be trusted all the same.
+    pub overruled: bool,
+}
 
 impl Store {
-    /// The highest incarnations that were remembered of peers, by number of the peer.
+    /// What was remembered of peers' stores, by number of the peer.
     ///
     /// # Errors
-    /// [`StoreError`] if they cannot be read.
-    pub fn seen_of_peers(&self) -> Result<Vec<(u16, Incarnation)>, StoreError> {
+    /// [`StoreError`] if it cannot be read.
+    pub fn seen_of_peers(&self) -> Result<Vec<(u16, Witness)>, StoreError> {
         let rows = self.snapshot()?.all(Table::Peers, b"")?;
         rows.iter().map(|(key, record)| decode(key, record.expose())).collect()
+    }
+
+    /// What peers have said of this store that it does not know, in order of their numbers.
+    ///
+    /// # Errors
+    /// [`StoreError`] if it cannot be read.
+    pub fn contradictions(&self) -> Result<Vec<Contradiction>, StoreError> {
+        contradictions(&self.snapshot()?, b"")
+    }
+
+    /// Whether a person has said that this opening is to be trusted before peers have confirmed it.
+    ///
+    /// # Errors
+    /// [`StoreError`] if it cannot be read.
+    pub fn is_opening_trusted(&self) -> Result<bool, StoreError> {
+        Ok(Settings::trusted_opening(&self.snapshot()?)? == Some(self.incarnation().opening.generation))
     }
 }
 
 impl Transaction<'_> {
-    /// Remembers a peer's incarnation in place of the one before. Whether it follows is for the caller to have checked:
-    /// [`crate::Witness`].
+    /// Remembers what was seen of a peer's store in place of what was before. Whether it follows is for the witness to have
+    /// checked. Nothing is written of one that has seen nothing.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub fn remember_peer(&mut self, peer: u16, seen: &Incarnation) -> Result<(), StoreError> {
-        let record = Encoder::new(Incarnation::ENCODED_LEN).raw(&seen.encode()).finish();
+    pub fn remember_peer(&mut self, peer: u16, witness: &Witness) -> Result<(), StoreError> {
+        let Some(seen) = witness.remembered() else { return Ok(()) };
+        let record = Encoder::new(2 * Incarnation::ENCODED_LEN + 1).raw(&seen.encode());
+        let record = record.option(witness.fork(), |record, fork| record.raw(&fork.encode())).finish();
         self.rows.put(Table::Peers, &peer.to_be_bytes(), record)
     }
 
@@ -33,12 +63,71 @@ impl Transaction<'_> {
     pub fn forget_peer(&mut self, peer: u16) -> Result<(), StoreError> {
         self.rows.remove(Table::Peers, &peer.to_be_bytes())
     }
+
+    /// Remembers what a peer contradicts this store with, in place of what it did before; `None`: it agrees. What a person has
+    /// overruled stays overruled.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn remember_contradiction(&mut self, peer: u16, claim: Option<&Incarnation>) -> Result<(), StoreError> {
+        for old in contradictions(&self.rows, &peer.to_be_bytes())? {
+            if !old.overruled {
+                self.rows.remove(Table::Contradictions, &contradiction_key(peer, &old.claim))?;
+            }
+        }
+        claim.map_or(Ok(()), |claim| self.put_contradiction(&Contradiction { peer, claim: *claim, overruled: false }))
+    }
+
+    /// A person says that this store is to be trusted: disregards all that peers have contradicted it with so far, and
+    /// trusts the opening of this generation before they have confirmed it. Gives what was disregarded.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn trust_opening(&mut self, generation: u64) -> Result<Vec<Contradiction>, StoreError> {
+        Settings::set_trusted_opening(&mut self.rows, generation)?;
+        let standing: Vec<_> =
+            contradictions(&self.rows, b"")?.into_iter().filter(|contradiction| !contradiction.overruled).collect();
+        for contradiction in &standing {
+            self.put_contradiction(&Contradiction { overruled: true, ..*contradiction })?;
+        }
+        Ok(standing)
+    }
+
+    fn put_contradiction(&mut self, contradiction: &Contradiction) -> Result<(), StoreError> {
+        let Contradiction { peer, claim, overruled } = contradiction;
+        let record = Encoder::new(Incarnation::ENCODED_LEN + 1).raw(&claim.encode()).u8(u8::from(*overruled)).finish();
+        self.rows.put(Table::Contradictions, &contradiction_key(*peer, claim), record)
+    }
 }
 
-fn decode(key: &[u8], record: &[u8]) -> Result<(u16, Incarnation), StoreError> {
+fn contradiction_key(peer: u16, claim: &Incarnation) -> Vec<u8> {
+    [&peer.to_be_bytes()[..], &claim.opening.link].concat()
+}
+
+fn contradictions(rows: &impl Rows, prefix: &[u8]) -> Result<Vec<Contradiction>, StoreError> {
+    let decode = |(key, record): &(Vec<u8>, theta_groups::Secret<Vec<u8>>)| {
+        let mut decoder = Decoder::new(Table::Contradictions.name(), record.expose())?;
+        let (peer, _) = key.split_first_chunk().ok_or_else(|| decoder.error("a key is not a peer and a link"))?;
+        let claim = incarnation(&mut decoder)?;
+        let overruled = match decoder.u8()? {
+            0 => false,
+            1 => true,
+            _ => return Err(decoder.error("a flag is neither 0 nor 1")),
+        };
+        decoder.finish(Contradiction { peer: u16::from_be_bytes(*peer), claim, overruled })
+    };
+    rows.all(Table::Contradictions, prefix)?.iter().map(decode).collect()
+}
+
+fn incarnation(decoder: &mut Decoder<'_>) -> Result<Incarnation, StoreError> {
+    let seen = decoder.take(Incarnation::ENCODED_LEN)?;
+    Incarnation::decode(seen).ok_or_else(|| decoder.error("not an incarnation"))
+}
+
+fn decode(key: &[u8], record: &[u8]) -> Result<(u16, Witness), StoreError> {
     let mut decoder = Decoder::new(Table::Peers.name(), record)?;
     let peer = key.try_into().map(u16::from_be_bytes).map_err(|_| decoder.error("a key is not a peer"))?;
-    let seen = decoder.take(Incarnation::ENCODED_LEN)?;
-    let seen = Incarnation::decode(seen).ok_or_else(|| decoder.error("not an incarnation"))?;
-    decoder.finish((peer, seen))
+    let seen = incarnation(&mut decoder)?;
+    let fork = decoder.option(incarnation)?;
+    decoder.finish((peer, Witness::new(Some(seen), fork)))
 }

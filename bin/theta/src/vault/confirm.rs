@@ -37,11 +37,13 @@ pub(crate) fn confirm(args: &ConfirmArgs, output: Output) -> Result<(), Failure>
     let config = args.peer_of.config()?;
     let node = args.node;
     if config.id == node {
-        return Err(Failure::Usage(format!("--dir is the directory of node {node} itself: name those of its peers")));
+        return Err(Failure::Usage(format!(
+            "--dir is the directory of node {node} itself: name those of its peers, or use theta keys trust-store"
+        )));
     }
     let store = super::open(&config)?;
     let seen = store.seen_of_peers()?.into_iter().find(|(peer, _)| *peer == node.get());
-    let remembered = seen.map(|(_, incarnation)| incarnation.store_id.to_string());
+    let remembered = seen.and_then(|(_, witness)| witness.remembered().map(|seen| seen.store_id.to_string()));
     store.write(|transaction| transaction.forget_peer(node.get()))?;
     let summary = match &remembered {
         Some(store) => {

@@ -5,6 +5,7 @@ mod check;
 mod confirm;
 mod restore;
 mod sealing;
+mod trust;
 
 use std::path::PathBuf;
 
@@ -23,6 +24,7 @@ pub(crate) use self::{
     confirm::{ConfirmArgs, confirm},
     restore::{RestoreArgs, restore},
     sealing::{SEALING_HELP, SealWord},
+    trust::{TrustArgs, trust},
 };
 use crate::{exit::Failure, files::write_new};
 

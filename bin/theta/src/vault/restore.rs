@@ -135,7 +135,7 @@ pub(crate) fn restore(args: &RestoreArgs, output: Output) -> Result<(), Failure>
     output.remark(&restored, &summary)?;
     if !output.json() {
         output::note(
-            "Its peers will notice that this is another store than they knew: theta keys confirm-restore tells them.",
+            "Its peers will notice that this is another store than they knew, and hear from it in whose place it stands.",
         );
     }
     Ok(())

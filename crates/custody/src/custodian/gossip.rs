@@ -9,7 +9,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use theta_protocols::ceremony::Memory;
 use theta_rounds::PartyId;
-use theta_store::Rollback;
 
 use super::message::{Hello, Id, MOST_TOLD, Message, Part};
 use super::work::{Record, Work};
@@ -19,7 +18,7 @@ use crate::request::{CeremonyState, To};
 use crate::{CeremonyError, CustodyError};
 
 /// Ticks between greetings.
-const GREET: u64 = 8;
+pub(super) const GREET: u64 = 8;
 /// Ticks between writing down how far the stores of peers are.
 const WRITE_SEEN: u64 = 40;
 /// Ticks after which what a peer has told counts no more.
@@ -135,6 +134,24 @@ impl Custodian {
                 self.consider(from, &id, &subject, work)
             }
             Ok(Message::Present(..)) => Ok(()),
+            Ok(Message::Lineage(lineage)) => {
+                let proved = self.witnesses.prove(from, &lineage);
+                Self::tell_of(from, proved.err().flatten(), work);
+                Ok(())
+            }
+            Ok(Message::Meant { claim, now }) => {
+                if self.witnesses.confirmed(from, &claim, &now) {
+                    work.effects.push(CustodyEffect::StoreConfirmed { node: from });
+                    self.greet(from, work);
+                }
+                Ok(())
+            }
+            Ok(Message::Now(now)) => {
+                let seen = self.witnesses.observe(from, &now);
+                self.witnesses.hasten();
+                Self::tell_of(from, seen.err().flatten(), work);
+                Ok(())
+            }
         }
     }
 
@@ -171,7 +188,7 @@ impl Custodian {
 
     /// Greets a peer: with what it needs to see whether one of the two stores went back.
     pub(super) fn greet(&mut self, peer: PartyId, work: &mut Work) {
-        let (incarnation, remembered) = (self.store.incarnation(), self.witnesses.of(peer));
+        let (incarnation, (remembered, fork)) = (self.store.incarnation(), self.witnesses.of(peer));
         let running = self.running.keys().take(MOST_TOLD).map(|id| (*id, false));
         let mut ceremonies: Vec<_> = running.collect();
         let ended = |(id, ended): (&Id, &super::Ended)| ended.epilogue.then_some((*id, true));
@@ -180,7 +197,7 @@ impl Custodian {
             None => self.ended.iter().filter_map(ended).collect(),
         };
         ceremonies.extend(after.into_iter().take(MOST_TOLD.saturating_sub(ceremonies.len())));
-        work.send(To::One(peer), &Message::Hello(Hello { incarnation, remembered, ceremonies }));
+        work.send(To::One(peer), &Message::Hello(Hello { incarnation, remembered, fork, ceremonies }));
     }
 
     pub(super) fn tick_gossip(&mut self, work: &mut Work) {
@@ -218,27 +235,8 @@ impl Custodian {
     pub(super) fn write_down_seen(&mut self, all: bool, work: &mut Work) {
         let seen = self.witnesses.unwritten(all);
         work.records.extend(seen.into_iter().map(|(peer, seen)| Record::Seen(peer.get(), seen)));
-    }
-
-    fn witness(&mut self, from: PartyId, hello: &Hello, work: &mut Work) -> Result<(), CustodyError> {
-        match self.witnesses.observe(from, &hello.incarnation) {
-            Ok(()) | Err(None) => {}
-            Err(Some(text)) => work.effects.push(CustodyEffect::RolledBack { node: from, text }),
-        }
-        let mut check = Ok(());
-        if let Some(remembered) = &hello.remembered {
-            check = self.store.check_remembered(remembered)?;
-            // A restored store has floors that a person named for all that the one before may have done.
-            if let Err(Rollback::OtherStore { remembered, .. }) = check
-                && self.store.restored_from()? == Some(remembered)
-            {
-                check = Ok(());
-            }
-        }
-        if let Some(text) = self.witnesses.answered(from, check) {
-            work.effects.push(CustodyEffect::RolledBack { node: self.local, text });
-        }
-        Ok(())
+        let contradictions = self.witnesses.unwritten_contradictions().into_iter();
+        work.records.extend(contradictions.map(|(peer, claim)| Record::Contradicted(peer.get(), claim)));
     }
 
     /// Asks what a ceremony is about if enough nodes have it.

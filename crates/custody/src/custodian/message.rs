@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use theta_rounds::Malformed;
-use theta_store::Incarnation;
+use theta_store::{Incarnation, Lineage};
 
 use crate::codec::{Reader, Writer};
 
@@ -32,6 +32,12 @@ pub(super) enum Message {
     Ask(Id),
     /// This is what it is about.
     Present(Id, Bytes),
+    /// How the sender's store came from what the receiver remembers to its present opening.
+    Lineage(Lineage),
+    /// The sender's operator says that its store is meant, in place of what the receiver remembers or has seen.
+    Meant { claim: Incarnation, now: Incarnation },
+    /// How far the sender's store is.
+    Now(Incarnation),
 }
 
 /// What a node tells a peer now and then.
@@ -41,6 +47,8 @@ pub(super) struct Hello {
     pub(super) incarnation: Incarnation,
     /// What the sender remembers of the receiver's.
     pub(super) remembered: Option<Incarnation>,
+    /// What the sender has seen of the receiver's that does not go with that.
+    pub(super) fork: Option<Incarnation>,
     /// Ceremonies that run at the sender (`false`) or ended there (`true`), some of them if there are many.
     pub(super) ceremonies: Vec<(Id, bool)>,
 }
@@ -52,13 +60,17 @@ impl Message {
             Self::Ceremony { id, part, payload } => {
                 writer.u8(if *part == Part::Items { 1 } else { 2 }).raw(id).raw(payload)
             }
-            Self::Hello(Hello { incarnation, remembered, ceremonies }) => {
+            Self::Hello(Hello { incarnation, remembered, fork, ceremonies }) => {
                 let writer = writer.u8(3).raw(&incarnation.encode());
                 let writer = writer.option(remembered.as_ref(), |writer, seen| writer.raw(&seen.encode()));
+                let writer = writer.option(fork.as_ref(), |writer, seen| writer.raw(&seen.encode()));
                 ceremonies.iter().fold(writer, |writer, (id, over)| writer.raw(id).u8(u8::from(*over)))
             }
             Self::Ask(id) => writer.u8(4).raw(id),
             Self::Present(id, subject) => writer.u8(5).raw(id).raw(subject),
+            Self::Lineage(lineage) => writer.u8(6).raw(&lineage.encode()),
+            Self::Meant { claim, now } => writer.u8(7).raw(&claim.encode()).raw(&now.encode()),
+            Self::Now(now) => writer.u8(8).raw(&now.encode()),
         };
         writer.finish().into()
     }
@@ -76,7 +88,7 @@ impl Message {
             }
             3 => {
                 let now = incarnation(&mut reader)?;
-                let remembered = reader.option(incarnation)?;
+                let (remembered, fork) = (reader.option(incarnation)?, reader.option(incarnation)?);
                 let mut ceremonies = Vec::new();
                 while !reader.is_empty() {
                     let (id, over) = (reader.array()?, reader.u8()?);
@@ -85,13 +97,16 @@ impl Message {
                     }
                     ceremonies.push((id, over == 1));
                 }
-                Self::Hello(Hello { incarnation: now, remembered, ceremonies })
+                Self::Hello(Hello { incarnation: now, remembered, fork, ceremonies })
             }
             4 => Self::Ask(reader.array()?),
             5 => {
                 let (id, rest) = (reader.array()?, reader.rest());
                 Self::Present(id, bytes.slice_ref(rest))
             }
+            6 => Self::Lineage(Lineage::decode(reader.rest()).ok_or(Malformed("no lineage"))?),
+            7 => Self::Meant { claim: incarnation(&mut reader)?, now: incarnation(&mut reader)? },
+            8 => Self::Now(incarnation(&mut reader)?),
             _ => return Err(Malformed("no such message")),
         };
         reader.end(message)
@@ -109,9 +124,10 @@ mod tests {
     use super::*;
 
     fn messages() -> Vec<Message> {
-        let opening = Opening { generation: 3, session: [7; 16], opened_at: 20 };
+        let opening = Opening { generation: 3, session: [7; 16], opened_at: 20, link: [8; 32] };
         let incarnation = Incarnation { store_id: StoreId([1; 16]), opening, sequence: 25 };
-        let hello = |remembered, ceremonies| Message::Hello(Hello { incarnation, remembered, ceremonies });
+        let hello =
+            |remembered, ceremonies| Message::Hello(Hello { incarnation, remembered, fork: remembered, ceremonies });
         vec![
             Message::Ceremony { id: [2; 32], part: Part::Items, payload: Bytes::from_static(b"items") },
             Message::Ceremony { id: [2; 32], part: Part::Summary, payload: Bytes::new() },
@@ -119,6 +135,9 @@ mod tests {
             hello(Some(incarnation), vec![([1; 32], false), ([2; 32], true)]),
             Message::Ask([5; 32]),
             Message::Present([6; 32], Bytes::from_static(b"subject")),
+            Message::Lineage(Lineage::decode(&[7; 32 + 88 + 8 + 32 + 24]).unwrap()),
+            Message::Meant { claim: incarnation, now: incarnation },
+            Message::Now(incarnation),
         ]
     }
 

@@ -32,6 +32,8 @@ use running::Running;
 use witness::Witnesses;
 use work::Work;
 
+pub use witness::announcement;
+
 /// Keeps a node's keys: its live table, its ceremonies, and the record of both in the store. One for each node.
 ///
 /// A pure machine but for the store: inputs go in one after the other, effects come out, and everything that an effect
@@ -51,7 +53,7 @@ pub struct Custodian {
     /// Seconds since 1970, as the last tick said.
     now: u64,
     ticks: u64,
-    /// Why nothing can be done any more.
+    /// Why nothing can be done until the store has recovered.
     failed: Option<String>,
 }
 
@@ -86,11 +88,12 @@ impl Custodian {
     }
 
     /// Takes several inputs in their order, with one commit of the store for all of them. If the store fails, the only effect is
-    /// [`CustodyEffect::StoreFailed`], and from then on there is none.
+    /// [`CustodyEffect::StoreFailed`], and from then on there is none until the store has recovered, which it is made to try on
+    /// every fourth tick; then everything goes on as after a restart.
     pub fn handle_all(&mut self, inputs: impl IntoIterator<Item = CustodyInput>) -> Vec<CustodyEffect> {
         let mut work = Work::default();
         if self.failed.is_some() {
-            return work.effects;
+            return self.recover(inputs);
         }
         for input in inputs {
             let taken = match input {
@@ -195,11 +198,12 @@ impl Custodian {
         self.running.values().map(Running::report).chain(ended).collect()
     }
 
-    /// Whether enough peers have told what they remember of this node's store, and all of them less than it knows. Until then,
-    /// what must not happen twice must not happen.
+    /// Whether enough peers have told what they remember of this node's store and it is no more than the store knows, and not
+    /// enough of them remember more; enough are so many that one of them is honest. Until then, what must not happen twice
+    /// must not happen.
     #[must_use]
     pub fn is_trusted(&self) -> bool {
-        self.failed.is_none() && self.witnesses.is_trusted(usize::from(self.group.k).saturating_sub(1))
+        self.failed.is_none() && self.witnesses.is_trusted(self.needed())
     }
 
     /// A person says that a node's store is another than before on purpose: this node forgets what it has seen of it. For this
@@ -209,6 +213,12 @@ impl Custodian {
     /// [`CustodyError::Store`].
     pub fn confirm_store(&mut self, node: PartyId) -> Result<(), CustodyError> {
         if node == self.local {
+            // What is still to be written is overruled, too.
+            let mut work = Work::default();
+            self.write_down_seen(true, &mut work);
+            self.commit(&work)?;
+            let generation = self.store.incarnation().opening.generation;
+            self.store.write(|transaction| transaction.trust_opening(generation))?;
             self.witnesses.overrule();
             return Ok(());
         }

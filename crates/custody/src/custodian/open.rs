@@ -1,5 +1,7 @@
 //! Beginning, or going on after a crash.
 
+mod recovery;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -36,7 +38,7 @@ impl Custodian {
         let seen = seen.into_iter().filter_map(|(peer, seen)| Some((PartyId::try_from(peer).ok()?, seen)));
         let table = Arc::new(read_keys(&store, local)?);
         let mut custodian = Self {
-            witnesses: Witnesses::new(seen),
+            witnesses: Witnesses::new(seen, store.contradictions()?, store.is_opening_trusted()?),
             gossip: Gossip::new(store.restored_from()?.is_some()),
             store,
             local,

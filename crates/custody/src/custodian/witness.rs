@@ -1,78 +1,176 @@
 //! Who has seen what of whose store.
+//!
+//! With n nodes, t = k - 1 of which may lie, this node has p = n - 1 peers. Its store is distrusted when min(k, p) of them
+//! contradict it, and trusted when min(k, p) agree: of k peers one is honest. Where k > p (k = n), all peers have to agree
+//! or to contradict: all of them may lie then, and nobody can be asked who does not.
+
+mod sight;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use theta_rounds::PartyId;
-use theta_store::{Incarnation, Rollback, Witness};
+use theta_store::{Contradiction, Incarnation, Lineage, Rollback, Seen, Witness};
+
+pub use sight::announcement;
 
 /// What this node has seen of its peers' stores, and what they have said of its own.
 #[derive(Default)]
 pub(super) struct Witnesses {
     seen: BTreeMap<PartyId, Witness>,
     /// What the store has of it.
-    written: BTreeMap<PartyId, Incarnation>,
+    written: BTreeMap<PartyId, (Option<Incarnation>, Option<Incarnation>)>,
     /// Peers that remember nothing that this store does not know.
     agree: BTreeSet<PartyId>,
-    /// Peers that remember more than this store knows.
-    contradict: BTreeSet<PartyId>,
-    /// Those that a person has overruled.
-    overruled: BTreeSet<PartyId>,
+    /// Peers that remember more than this store knows, and what. It is what the store has, too, but for the last seconds.
+    contradict: BTreeMap<PartyId, Incarnation>,
+    unwritten: BTreeSet<PartyId>,
+    /// Claims that a person has overruled, and no others.
+    overruled: Vec<(PartyId, Incarnation)>,
+    /// Whether a person trusts this opening before peers have confirmed it.
+    vouched: bool,
     /// What was told already: of a peer's store, or by a peer of this node's.
     told: BTreeSet<(PartyId, bool)>,
+    /// When a peer was last shown how this store came to its present opening.
+    shown: BTreeMap<PartyId, u64>,
+    /// Whether a peer has decided something once and for all, so that how far its store is goes to the disk with the next tick.
+    hasty: bool,
+}
+
+/// What a peer says that it remembers, and what this store's history says to it.
+pub(super) type Judged = Result<(), (Incarnation, Rollback)>;
+
+fn state(witness: &Witness) -> (Option<Incarnation>, Option<Incarnation>) {
+    (witness.remembered().copied(), witness.fork().copied())
 }
 
 impl Witnesses {
-    pub(super) fn new(seen: impl IntoIterator<Item = (PartyId, Incarnation)>) -> Self {
-        let written: BTreeMap<_, _> = seen.into_iter().collect();
-        let seen = written.iter().map(|(peer, seen)| (*peer, Witness::new(Some(*seen)))).collect();
-        Self { seen, written, ..Self::default() }
+    pub(super) fn new(
+        seen: impl IntoIterator<Item = (PartyId, Witness)>,
+        contradictions: impl IntoIterator<Item = Contradiction>,
+        vouched: bool,
+    ) -> Self {
+        let seen: BTreeMap<_, _> = seen.into_iter().collect();
+        let written = seen.iter().map(|(peer, witness)| (*peer, state(witness))).collect();
+        let mut witnesses = Self { seen, written, vouched, ..Self::default() };
+        for Contradiction { peer, claim, overruled } in contradictions {
+            let Ok(peer) = PartyId::try_from(peer) else { continue };
+            if overruled {
+                witnesses.overruled.push((peer, claim));
+            } else {
+                witnesses.contradict.insert(peer, claim);
+            }
+        }
+        witnesses
     }
 
-    /// What is remembered of a peer's store.
-    pub(super) fn of(&self, peer: PartyId) -> Option<Incarnation> {
-        self.seen.get(&peer).and_then(Witness::remembered).copied()
+    /// What is remembered of a peer's store, and what was seen of it that does not go with that.
+    pub(super) fn of(&self, peer: PartyId) -> (Option<Incarnation>, Option<Incarnation>) {
+        self.seen.get(&peer).map(state).unwrap_or_default()
     }
 
     /// A peer says what its store is. The error is what is new to tell.
-    pub(super) fn observe(&mut self, peer: PartyId, now: &Incarnation) -> Result<(), Option<String>> {
-        let news = |rollback: Rollback| self.told.insert((peer, false)).then(|| rollback.to_string());
-        self.seen.entry(peer).or_default().observe(now).map_err(news)
+    pub(super) fn observe(&mut self, peer: PartyId, now: &Incarnation) -> Result<Seen, Option<String>> {
+        let observed = self.seen.entry(peer).or_default().observe(now);
+        observed.map_err(|rollback| self.news(peer, &rollback))
     }
 
-    /// What the store lacks of what was seen: openings that it has not heard of, or all.
-    pub(super) fn unwritten(&mut self, all: bool) -> Vec<(PartyId, Incarnation)> {
+    /// Lets what was seen be written down soon.
+    pub(super) const fn hasten(&mut self) {
+        self.hasty = true;
+    }
+
+    /// A peer shows how its store came to its present opening.
+    pub(super) fn prove(&mut self, peer: PartyId, lineage: &Lineage) -> Result<(), Option<String>> {
+        let Some(witness) = self.seen.get_mut(&peer) else { return Ok(()) };
+        let proved = witness.prove(lineage);
+        proved.map(|_| ()).map_err(|rollback| self.news(peer, &rollback))
+    }
+
+    fn news(&mut self, peer: PartyId, rollback: &Rollback) -> Option<String> {
+        self.told.insert((peer, false)).then(|| rollback.to_string())
+    }
+
+    /// The operator of a peer says that its store is meant as it is. Whether that answers what is remembered here.
+    pub(super) fn confirmed(&mut self, peer: PartyId, claim: &Incarnation, now: &Incarnation) -> bool {
+        let known = self.seen.get_mut(&peer).is_some_and(|witness| witness.overrule(claim, now));
+        if known {
+            self.told.remove(&(peer, false));
+        }
+        known
+    }
+
+    /// What the store lacks of what was seen: openings and forks that it has not heard of, or all.
+    pub(super) fn unwritten(&mut self, all: bool) -> Vec<(PartyId, Witness)> {
+        let all = all | core::mem::take(&mut self.hasty);
         let mut due = Vec::new();
-        for (peer, seen) in &self.seen {
-            let Some(seen) = seen.remembered() else { continue };
+        for (peer, witness) in &self.seen {
+            let now = state(witness);
             let written = self.written.get(peer);
-            if written.is_none_or(|written| written.opening != seen.opening || (all && written != seen)) {
-                self.written.insert(*peer, *seen);
-                due.push((*peer, *seen));
+            let opening =
+                |state: &(Option<Incarnation>, Option<Incarnation>)| (state.0.map(|seen| seen.opening), state.1);
+            if written.is_none_or(|written| opening(written) != opening(&now) || (all && *written != now)) {
+                self.written.insert(*peer, now);
+                due.push((*peer, witness.clone()));
             }
         }
         due
     }
 
-    /// A peer has said what it remembers of this node's store, and this is what came of the check.
-    pub(super) fn answered(&mut self, peer: PartyId, check: Result<(), Rollback>) -> Option<String> {
-        match check {
-            Ok(()) => {
-                self.contradict.remove(&peer);
+    /// The peers whose word on this node's store has changed since it was written, and what they say now.
+    pub(super) fn unwritten_contradictions(&mut self) -> Vec<(PartyId, Option<Incarnation>)> {
+        let peers = core::mem::take(&mut self.unwritten).into_iter();
+        peers.map(|peer| (peer, self.contradict.get(&peer).copied())).collect()
+    }
+
+    /// Forgets what the store has of it: the last that was written may not be there.
+    pub(super) fn write_again(&mut self) {
+        self.written.clear();
+        self.unwritten.extend(self.contradict.keys().chain(&self.agree));
+    }
+
+    /// A peer has said what it remembers of this node's store, and this is what came of the check; `None` if nobody can tell.
+    pub(super) fn answered(&mut self, peer: PartyId, judged: Option<Judged>) -> Option<String> {
+        match judged {
+            None => {
+                self.agree.remove(&peer);
+                None
+            }
+            Some(Ok(())) => {
+                if self.contradict.remove(&peer).is_some() {
+                    self.unwritten.insert(peer);
+                }
                 self.agree.insert(peer);
                 None
             }
-            Err(_) if self.overruled.contains(&peer) => None,
-            Err(rollback) => {
+            Some(Err((claim, rollback))) => {
                 self.agree.remove(&peer);
-                self.contradict.insert(peer);
+                if self.contradict.insert(peer, claim) != Some(claim) {
+                    self.unwritten.insert(peer);
+                }
                 let news = self.told.insert((peer, true));
                 news.then(|| format!("node {peer} remembers more of it than it knows: {rollback}"))
             }
         }
     }
 
-    pub(super) fn is_trusted(&self, peers: usize) -> bool {
-        self.contradict.is_empty() && self.agree.len() >= peers
+    /// Whether a person has overruled this.
+    pub(super) fn is_overruled(&self, peer: PartyId, claim: &Incarnation) -> bool {
+        self.overruled.contains(&(peer, *claim))
+    }
+
+    /// Whether this peer may be shown the links now.
+    pub(super) fn may_show(&mut self, peer: PartyId, now: u64, every: u64) -> bool {
+        let due = self.shown.get(&peer).is_none_or(|last| now >= last.saturating_add(every));
+        if due {
+            self.shown.insert(peer, now);
+        }
+        due
+    }
+
+    /// Whether this store may decide what must not be decided twice: `needed` as in the head of this file.
+    pub(super) fn is_trusted(&self, needed: usize) -> bool {
+        let distrusted = !self.contradict.is_empty() && self.contradict.len() >= needed;
+        !distrusted && (self.vouched || self.agree.len() >= needed)
     }
 
     /// How many peers remember more of this store than it knows, or say so.
@@ -80,11 +178,11 @@ impl Witnesses {
         self.contradict.len()
     }
 
-    /// Disregards the peers that contradict.
+    /// A person disregards what peers have said so far.
     pub(super) fn overrule(&mut self) {
-        let contradict = core::mem::take(&mut self.contradict);
-        self.agree.extend(&contradict);
-        self.overruled.extend(contradict);
+        self.unwritten.clear();
+        self.overruled.extend(core::mem::take(&mut self.contradict));
+        self.vouched = true;
     }
 
     pub(super) fn forget(&mut self, peer: PartyId) {

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use theta_groups::Secret;
 use theta_schemes::Suite;
 use theta_schemes::keys::{AnyKeyShare, KeyName};
-use theta_store::{Epoch, Incarnation, KeyError, Transaction};
+use theta_store::{Epoch, Incarnation, KeyError, Transaction, Witness};
 
 use super::message::{Id, Message};
 use crate::CustodyError;
@@ -46,7 +46,9 @@ pub(super) enum Record {
     ForgetEpilogue(Id),
     Forget(Id),
     Key(Box<KeyWrite>),
-    Seen(u16, Incarnation),
+    Seen(u16, Witness),
+    /// What a peer contradicts this store with.
+    Contradicted(u16, Option<Incarnation>),
 }
 
 /// A sharing that serves from now on, and takes the place of the one before.
@@ -89,7 +91,8 @@ impl Record {
             Self::ForgetEpilogue(id) => Ok(transaction.forget_epilogue(id)?),
             Self::Forget(id) => Ok(transaction.forget_ceremony(id)?),
             Self::Key(write) => write.apply(transaction),
-            Self::Seen(peer, incarnation) => Ok(transaction.remember_peer(*peer, incarnation)?),
+            Self::Seen(peer, witness) => Ok(transaction.remember_peer(*peer, witness)?),
+            Self::Contradicted(peer, claim) => Ok(transaction.remember_contradiction(*peer, claim.as_ref())?),
         }
     }
 }

@@ -66,6 +66,13 @@ pub enum CustodyEffect {
         /// What was seen, for people.
         text: String,
     },
-    /// The store failed: what this input did is undone or unknown. The node is to be stopped.
+    /// The operator of a node has said that its store is meant, although it is not the continuation of what was seen of it.
+    StoreConfirmed {
+        /// Whose store.
+        node: PartyId,
+    },
+    /// The store failed: what this input did is undone or unknown. Nothing more is done until it has recovered.
     StoreFailed(String),
+    /// It has: everything goes on as after a restart.
+    StoreRecovered,
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use theta_custody::{Custodian, CustodyEffect, KeyChange};
+use bytes::Bytes;
+use theta_custody::{Custodian, CustodyEffect, CustodyInput, KeyChange, announcement};
 use theta_schemes::Suite;
 use theta_store::{Options, Store, disk::SimulatedDisk};
 
@@ -45,12 +46,188 @@ fn a_node_is_trusted_when_its_peers_have_answered() {
     }
     net.connect();
     net.drain();
-    // One peer is not enough where two may do what they like.
+    // Two may do what they like: one peer is not enough, and neither are two.
     assert!(!net.custodian(2).is_trusted());
     net.start(3);
     net.connect();
     net.drain();
+    assert!(!net.custodian(2).is_trusted());
+    net.start(4);
+    net.connect();
+    net.drain();
     assert!(net.custodian(2).is_trusted());
+}
+
+/// The attack: one greeting that says that the node's store was further than it is.
+#[test]
+fn one_liar_stops_nobody_and_two_have_an_honest_one_among_them() {
+    let mut net = Net::new(2, 4, 5);
+    net.drain();
+    assert!((1..=4).all(|node| net.custodian(node).is_trusted()));
+    let lie = |net: &Net, about: u16| {
+        let now = net.custodian(about).store().incarnation();
+        let remembered = theta_store::Incarnation { sequence: now.sequence + 1_000, ..now };
+        // Format, greeting, the sender's store, what it remembers of the receiver's, no fork.
+        let sender = net.custodian(1).store().incarnation();
+        Bytes::from([&[1, 3][..], &sender.encode(), &[1], &remembered.encode(), &[0]].concat())
+    };
+    let greeting = lie(&net, 3);
+    for _ in 0..50 {
+        net.step(3, CustodyInput::Message { from: party(1), bytes: greeting.clone() });
+    }
+    assert!(net.custodian(3).is_trusted(), "one of t = 1 liars is not believed");
+    assert!(rollbacks(&net, 3).iter().any(|(_, text)| text.starts_with("node 1 remembers more")), "but named");
+    // Nor after a restart, while the liar goes on.
+    net.liars.insert(1, Box::new(move |to, bytes| if to == 3 { vec![greeting.clone()] } else { vec![bytes] }));
+    net.kill(3);
+    net.start(3);
+    net.connect();
+    net.until(9, |_| false);
+    assert!(net.custodian(3).is_trusted());
+    // Two of them, of whom one is honest, are believed: here a second one lies, which makes no difference to node 3.
+    let again = lie(&net, 3);
+    net.step(3, CustodyInput::Message { from: party(2), bytes: again });
+    assert!(!net.custodian(3).is_trusted());
+}
+
+/// Two of two and two of three: all peers are asked where there are no more than k.
+#[test]
+fn in_small_groups_as_many_are_asked_as_there_are() {
+    for (k, n) in [(2, 2), (2, 3), (3, 3), (2, 4), (1, 1), (1, 2), (1, 3)] {
+        let mut net = Net::new(k, n, 6);
+        net.drain();
+        assert!((1..=n).all(|node| net.custodian(node).is_trusted()), "{k} of {n}");
+        net.kill(1);
+        net.start(1);
+        assert_eq!(net.custodian(1).is_trusted(), n == 1, "{k} of {n}: nobody has answered");
+        if n > 1 {
+            net.kill(n);
+            net.connect();
+            net.drain();
+            // Where a peer is away, the others are enough if they are as many as k.
+            assert_eq!(net.custodian(1).is_trusted(), n >= k + 2, "{k} of {n} without one");
+            net.start(n);
+            net.connect();
+            net.drain();
+            assert!(net.custodian(1).is_trusted(), "{k} of {n}");
+        }
+    }
+}
+
+/// The attacks on stores that are set back: opened again and again until its counters have passed all that was seen; the original
+/// put back after its copy was seen.
+#[test]
+fn a_copy_is_not_trusted_after_any_number_of_restarts_until_a_person_says_so() {
+    let mut net = Net::new(2, 4, 7);
+    net.create("zone", COIN, 2, &[1, 2, 3, 4]);
+    net.until(9, |_| false);
+    let old = net.node(3).disk.content();
+    net.run(1..=4, KeyChange::Refresh { key: name("zone"), version: 0 });
+    net.until(50, |_| false);
+    let original = net.node(3).disk.content();
+    exchange(&mut net, 3, old);
+    for _ in 0..8 {
+        // Work that takes its commits beyond those of the original.
+        for number in 0..30_u8 {
+            net.custodian(3).store().append_audit(vec![number]).unwrap();
+        }
+        net.connect();
+        net.until(50, |_| false);
+        assert!(!net.custodian(3).is_trusted());
+        for peer in [1, 2, 4] {
+            assert!(net.custodian(peer).is_trusted());
+        }
+        let copy = net.node(3).disk.content();
+        exchange(&mut net, 3, copy);
+        assert_eq!(net.custodian(3).store().contradictions().unwrap().len(), 3, "it remembers what it was told");
+    }
+    // The original comes back: what its copy did meanwhile it does not know.
+    let copy = net.node(3).disk.content();
+    exchange(&mut net, 3, original);
+    net.connect();
+    net.until(9, |_| false);
+    assert!(!net.custodian(3).is_trusted());
+    // A person decides for the copy, on the disk of the node alone: it is trusted at once, and its peers follow.
+    exchange(&mut net, 3, copy);
+    net.connect();
+    net.until(9, |_| false);
+    let store = Arc::clone(net.custodian(3).store());
+    let next = store.incarnation().opening.generation + 1;
+    assert!(!store.write(|tx| tx.trust_opening(next)).unwrap().is_empty());
+    drop(store);
+    let copy = net.node(3).disk.content();
+    exchange(&mut net, 3, copy);
+    assert!(net.custodian(3).is_trusted());
+    net.connect();
+    net.until(50, |_| false);
+    assert!(net.custodian(3).is_trusted());
+    let confirmed =
+        |effect: &CustodyEffect| matches!(effect, CustodyEffect::StoreConfirmed { node } if node.get() == 3);
+    assert!([1, 2, 4].iter().all(|peer| net.nodes[peer].told.iter().any(confirmed)));
+    net.kill(3);
+    net.start(3);
+    net.connect();
+    net.until(50, |_| false);
+    assert!(net.custodian(3).is_trusted() && rollbacks(&net, 3).is_empty(), "{:?}", rollbacks(&net, 3));
+}
+
+/// A rollback within the interval of greetings: what a decision lets out is announced before.
+#[test]
+fn what_was_announced_is_missed_by_a_copy_of_a_moment_before() {
+    for restarted in [false, true] {
+        let mut net = Net::new(2, 4, 8);
+        net.drain();
+        let old = net.node(3).disk.content();
+        let rule = theta_store::SlotRule { key: "zone".parse().unwrap(), rule: "heights".parse().unwrap() };
+        let decided = net.custodian(3).store().decide(rule, 7, [1; 32], theta_store::SlotOrder::Any).unwrap();
+        assert_eq!(decided, theta_store::SlotDecision::Allowed);
+        // As the node does before its share leaves; no greeting is due.
+        let announcement = announcement(&net.custodian(3).store().incarnation());
+        for peer in [1, 2, 4] {
+            net.step(peer, CustodyInput::Message { from: party(3), bytes: announcement.clone() });
+        }
+        if restarted {
+            // A tick later it is on the disks of the peers.
+            net.tick();
+            net.packets.clear();
+            for peer in [1, 2, 4] {
+                net.kill(peer);
+                net.start(peer);
+            }
+        }
+        exchange(&mut net, 3, old);
+        net.connect();
+        net.until(3, |_| false);
+        assert!(!net.custodian(3).is_trusted());
+        assert!(rollbacks(&net, 3).iter().any(|(node, _)| *node == 3));
+    }
+}
+
+/// A disk that is full for a while costs a node its part in what happens meanwhile, and nothing after.
+#[test]
+fn a_full_disk_is_recovered_from_without_a_restart() {
+    for changes in [0, 1, 2, 5, 9] {
+        let mut net = Net::new(2, 4, 9);
+        net.create("zone", COIN, 2, &[1, 2, 3, 4]);
+        net.until(9, |_| false);
+        net.node(3).disk.fill_after(changes);
+        let request = net.request(KeyChange::Refresh { key: name("zone"), version: 0 });
+        for node in [1, 2, 4] {
+            net.hold(node, &request).unwrap();
+        }
+        let failed =
+            |net: &Net| net.nodes[&3].told.iter().any(|effect| matches!(effect, CustodyEffect::StoreFailed(_)));
+        assert!(net.until(60, failed), "after {changes} changes");
+        assert!(!net.custodian(3).is_trusted());
+        assert!(net.hold(3, &request).is_err(), "it takes nothing on");
+        assert!(net.until(60, |net| [1, 2, 4].iter().all(|node| net.epoch(*node, "zone") == Some(1))));
+        net.node(3).disk.make_room();
+        let recovered =
+            |net: &Net| net.nodes[&3].told.iter().any(|effect| matches!(effect, CustodyEffect::StoreRecovered));
+        assert!(net.until(12, recovered), "after {changes} changes");
+        assert!(net.until(200, |net| net.epoch(3, "zone") == Some(1)), "after {changes} changes");
+        assert!(net.until(40, |net| net.custodian(3).is_trusted()));
+    }
 }
 
 #[test]

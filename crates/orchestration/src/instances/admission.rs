@@ -55,7 +55,7 @@ impl Shared {
     pub(crate) fn admit(&self, request: Request) -> Result<Admitted, SubmitError> {
         let submitted = time::Instant::now();
         if let Some(text) = self.failure.get() {
-            return Err(SubmitError::Store(text.clone()));
+            return Err(SubmitError::Store(text));
         }
         let mut asked = Asked::from(request);
         // Read first: a table that changes after it is looked at again by the shard.

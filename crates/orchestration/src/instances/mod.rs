@@ -18,4 +18,4 @@ pub(crate) use ending::Ending;
 pub(crate) use envelope::Content;
 pub(crate) use shard::Shard;
 pub use shared::Load;
-pub(crate) use shared::{Computing, ShardLoad, Shared};
+pub(crate) use shared::{Computing, Failure, ShardLoad, Shared};

@@ -1,8 +1,8 @@
 //! What all threads of an orchestrator share.
 
 use std::sync::{
-    Arc, OnceLock,
-    atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release},
 };
 
 use bytes::Bytes;
@@ -51,8 +51,31 @@ pub(crate) struct Shared {
     pub(crate) stopping: AtomicBool,
     /// Whether peers have confirmed that this node's store is not an old copy; true without a store.
     pub(crate) trusted: AtomicBool,
-    /// Why the store failed, once it has.
-    pub(crate) failure: OnceLock<String>,
+    /// Why the store failed, as long as it has not recovered.
+    pub(crate) failure: Failure,
+}
+
+/// A failure that may pass. To see that there is none takes no lock.
+#[derive(Debug, Default)]
+pub(crate) struct Failure {
+    is: AtomicBool,
+    why: Mutex<String>,
+}
+
+impl Failure {
+    pub(crate) fn get(&self) -> Option<String> {
+        let why = || self.why.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        self.is.load(Acquire).then(why)
+    }
+
+    pub(crate) fn set(&self, text: String) {
+        *self.why.lock().unwrap_or_else(PoisonError::into_inner) = text;
+        self.is.store(true, Release);
+    }
+
+    pub(crate) fn clear(&self) {
+        self.is.store(false, Release);
+    }
 }
 
 /// What one shard holds, for those who ask how busy the node is.

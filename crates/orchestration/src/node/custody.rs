@@ -185,12 +185,19 @@ impl Custody {
                 CustodyEffect::RolledBack { node, text } => {
                     warn!(node = node.get(), text, "a node's store is older than what was seen of it");
                 }
-                CustodyEffect::StoreFailed(text) => {
-                    error!(
-                        text,
-                        "the store failed: this node answers no more requests; repair the disk and restart it"
+                CustodyEffect::StoreConfirmed { node } => {
+                    warn!(
+                        node = node.get(),
+                        "a node's operator has confirmed its store: it is taken in place of the one seen before"
                     );
-                    drop(self.shared.failure.set(text));
+                }
+                CustodyEffect::StoreFailed(text) => {
+                    error!(text, "the store failed: this node answers no requests until its disk works again");
+                    self.shared.failure.set(text);
+                }
+                CustodyEffect::StoreRecovered => {
+                    warn!("the store works again: this node goes on");
+                    self.shared.failure.clear();
                 }
             }
         }
@@ -249,7 +256,7 @@ pub(crate) fn keep(custody: Custody, inbox: mpsc::Receiver<Order>, shards: &Inbo
     if catch_unwind(AssertUnwindSafe(|| work(custody, inbox, shards))).is_err() {
         // What is durable is whole, and what comes next is up to people.
         error!("bug: the custodian panicked; please report it, and restart this node");
-        drop(shared.failure.set("bug: the custodian panicked".to_owned()));
+        shared.failure.set("bug: the custodian panicked".to_owned());
     }
 }
 

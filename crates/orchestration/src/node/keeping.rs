@@ -2,10 +2,12 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use bytes::Bytes;
 use theta_custody::{CeremonyReport, CeremonyRequest, StateChange};
 use tokio::sync::watch;
 
 use super::{ChangeKeyError, HoldError, Orchestrator, custody::Order};
+use crate::instances::Content;
 
 impl Orchestrator {
     /// Begins a ceremony at this node, or joins the one of this request; returns how it stands. Who may ask is for the caller
@@ -42,6 +44,14 @@ impl Orchestrator {
         Ok(self.ask_custodian(|reply| Order::Change(change, reply)).await??)
     }
 
+    /// Tells all peers how far this node's store is. To be called when something was decided once and for all, before anything
+    /// comes of it: what is sent to a peer arrives in order, so whoever sees what came of it knows that the store was so far.
+    /// `announcement` is what [`theta_custody::announcement`] gives.
+    pub fn announce(&self, announcement: Bytes) {
+        let payload = announcement;
+        self.shared().send_to_all(Content::Custody { payload }.encode());
+    }
+
     /// Whether enough peers have confirmed that this node's store is the one that they know, and not an old copy. A node with
     /// fixed keys has nothing to confirm.
     #[must_use]
@@ -49,9 +59,9 @@ impl Orchestrator {
         self.shared().trusted.load(Relaxed)
     }
 
-    /// Why the store failed, if it did: then this node refuses all requests, and must be stopped.
+    /// Why the store failed, if it did: then this node refuses all requests until it has recovered, which it tries by itself.
     #[must_use]
-    pub fn store_failure(&self) -> Option<&str> {
-        self.shared().failure.get().map(String::as_str)
+    pub fn store_failure(&self) -> Option<String> {
+        self.shared().failure.get()
     }
 }

@@ -8,7 +8,7 @@ mod keys;
 mod orchestrator;
 mod router;
 
-use std::sync::{Arc, OnceLock, atomic::AtomicBool};
+use std::sync::{Arc, atomic::AtomicBool};
 
 use prometheus_client::registry::Registry;
 use theta_network::Transport;
@@ -24,7 +24,7 @@ use theta_custody::KeyTable;
 use crate::{
     OrchestratorConfig,
     culprits::Culprits,
-    instances::{ShardLoad, Shared},
+    instances::{Failure, ShardLoad, Shared},
     metrics::Metrics,
     quota::Quota,
 };
@@ -58,7 +58,7 @@ fn share(
         shards: (0..config.thread_count()).map(|_| ShardLoad::default()).collect(),
         stopping: AtomicBool::new(false),
         trusted: AtomicBool::new(true),
-        failure: OnceLock::new(),
+        failure: Failure::default(),
         config,
         keys,
         transport,

@@ -144,6 +144,11 @@ pub enum PolicyProblem {
     /// A deny rule with a condition.
     #[error("a deny rule has no {0}: it refuses whatever it is about; take the line out")]
     DenyCondition(&'static str),
+    /// Another word for when a decision is recorded.
+    #[error(
+        "record = {0:?} is neither \"first\" (on the disk before anything leaves) nor \"soon\" (a crash may lose the last records)"
+    )]
+    Record(String),
     /// Consents that cannot be had, or need not.
     #[error("need = {need} of {of} approvers is not possible; write a number from 1 to {of}")]
     Need {

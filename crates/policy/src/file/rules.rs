@@ -8,7 +8,7 @@ use super::error::line_of;
 use super::text::{ApprovalsText, ListText, RuleText, SigningText};
 use crate::name::KeyPattern;
 use crate::operation::OperationSet;
-use crate::policy::{Clients, Effect, Quorum, Rule, SigningRule, SlotSource};
+use crate::policy::{Clients, Effect, Quorum, Recording, Rule, SigningRule, SlotSource};
 use crate::rate::Rate;
 use crate::slots::SlotOrder;
 use crate::{Operation, UnixTime, Validity};
@@ -40,7 +40,14 @@ pub(super) fn rule(raw: Spanned<RuleText>, text: &str, people: &People, names: &
         validity: validity(raw.from.as_ref(), raw.until.as_ref())?,
         rate: rate(raw.rate.as_ref(), raw.burst.as_ref())?,
         approvals: raw.approvals.map(|approvals| quorum(approvals.into_inner(), people)).transpose()?,
+        recording: raw.record.as_ref().map_or(Ok(Recording::First), recording)?,
     })
+}
+
+fn recording(raw: &Spanned<String>) -> Result<Recording, Fault> {
+    let all = [Recording::First, Recording::Soon].into_iter();
+    let found = all.into_iter().find(|recording| recording.name() == raw.get_ref());
+    found.map_or_else(|| fault(raw, PolicyProblem::Record(raw.get_ref().clone())), Ok)
 }
 
 fn no_condition(raw: &RuleText) -> Result<(), Fault> {
@@ -49,6 +56,9 @@ fn no_condition(raw: &RuleText) -> Result<(), Fault> {
     }
     if let Some(burst) = &raw.burst {
         return fault(burst, PolicyProblem::DenyCondition("burst"));
+    }
+    if let Some(record) = &raw.record {
+        return fault(record, PolicyProblem::DenyCondition("record"));
     }
     match &raw.approvals {
         Some(approvals) => fault(approvals, PolicyProblem::DenyCondition("approvals")),

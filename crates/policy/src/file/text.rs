@@ -50,6 +50,7 @@ pub(super) struct RuleText {
     pub(super) rate: Option<Spanned<String>>,
     pub(super) burst: Option<Spanned<i64>>,
     pub(super) approvals: Option<Spanned<ApprovalsText>>,
+    pub(super) record: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize)]

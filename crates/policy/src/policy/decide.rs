@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::rule::Mismatch;
-use super::{Effect, Policy, Reason, Rule};
+use super::{Effect, Policy, Reason, Recording, Rule};
 use crate::approval::{Consents, count};
 use crate::rate::{Rate, RateAnswer, RateLimiter};
 use crate::slots::SlotState;
@@ -53,11 +53,13 @@ pub struct Decision {
     pub reason: Reason,
     /// Whose consents the rule counted.
     pub approvers: Vec<Name>,
+    /// When its record has to be on the disk; refusals let nothing out, and theirs may come soon.
+    pub recording: Recording,
 }
 
 impl Decision {
     const fn refused(rule: Option<Name>, reason: Reason) -> Self {
-        Self { allowed: false, rule, reason, approvers: Vec::new() }
+        Self { allowed: false, rule, reason, approvers: Vec::new(), recording: Recording::Soon }
     }
 }
 
@@ -81,9 +83,11 @@ impl Policy {
             Ok(rule) => rule,
             Err(refused) => return refused,
         };
-        let decided_by = Some(rule.name.clone());
+        let (decided_by, recording) = (Some(rule.name.clone()), rule.recording);
         match self.check_conditions(rule, request, now, state) {
-            Ok(approvers) => Decision { allowed: true, rule: decided_by, reason: Reason::Allowed, approvers },
+            Ok(approvers) => {
+                Decision { allowed: true, rule: decided_by, reason: Reason::Allowed, approvers, recording }
+            }
             Err(reason) => Decision::refused(decided_by, reason),
         }
     }
@@ -93,8 +97,8 @@ impl Policy {
     pub fn still_allows(&self, request: &Request<'_>, now: UnixTime) -> Decision {
         match self.deciding_rule(request, now) {
             Ok(rule) => {
-                let rule = Some(rule.name.clone());
-                Decision { allowed: true, rule, reason: Reason::Allowed, approvers: Vec::new() }
+                let (rule, recording) = (Some(rule.name.clone()), rule.recording);
+                Decision { allowed: true, rule, reason: Reason::Allowed, approvers: Vec::new(), recording }
             }
             Err(refused) => refused,
         }

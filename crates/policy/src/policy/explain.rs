@@ -5,7 +5,7 @@ use core::fmt;
 use serde::Serialize;
 
 use super::decide::Verdict;
-use super::{Effect, Policy, Rule};
+use super::{Effect, Policy, Recording, Rule};
 use crate::approval::count;
 use crate::{Ask, Digest, Name, Operation, UnixTime};
 
@@ -121,6 +121,10 @@ impl Policy {
                 holds: Some(consents.approvers.len() >= quorum.need),
                 detail: format!("has {}: {consents}", consents.approvers.len()),
             });
+        }
+        if rule.recording == Recording::Soon {
+            let detail = "a crash may lose the last records of what has left already".to_owned();
+            conditions.push(ConditionReport { condition: "recorded soon".to_owned(), holds: Some(true), detail });
         }
         for signing in self.signing.iter().filter(|signing| signing.covers(ask)) {
             let (holds, detail) = match signing.slot_of(ask) {

@@ -11,8 +11,8 @@ use std::collections::HashMap;
 pub use decide::{Decision, State};
 pub use explain::{Answer, ConditionReport, Explanation, RuleReport};
 pub use reason::Reason;
-pub use rule::Effect;
 pub(crate) use rule::{Clients, Quorum, Rule};
+pub use rule::{Effect, Recording};
 pub(crate) use signing::{SigningRule, SlotSource};
 
 use crate::request::Credential;

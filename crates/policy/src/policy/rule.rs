@@ -32,6 +32,28 @@ impl fmt::Display for Effect {
     }
 }
 
+/// When the record of what a rule allows is on the disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Recording {
+    /// Before anything that it allows leaves the node: no crash takes it back.
+    #[default]
+    First,
+    /// Soon after: a crash may lose the last records of what has left already.
+    Soon,
+}
+
+impl Recording {
+    /// The word in policy files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::First => "first",
+            Self::Soon => "soon",
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Rule {
     pub(crate) name: Name,
@@ -46,6 +68,7 @@ pub(crate) struct Rule {
     pub(crate) validity: Validity,
     pub(crate) rate: Option<Rate>,
     pub(crate) approvals: Option<Quorum>,
+    pub(crate) recording: Recording,
 }
 
 #[derive(Clone, Debug)]

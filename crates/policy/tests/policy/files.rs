@@ -61,6 +61,8 @@ fn every_mistake_in_rules_is_explained() {
     for (from, to, expected) in [
         ("effect = \"allow\"", "effect = \"maybe\"", "effect = \"maybe\" is not known; write \"allow\" or \"deny\""),
         ("effect = \"allow\"\n", "", "missing field `effect`"),
+        ("effect = \"allow\"", "effect = \"allow\"\nrecord = \"later\"", "record = \"later\" is neither \"first\""),
+        ("effect = \"allow\"", "effect = \"deny\"\nrecord = \"soon\"", "a deny rule has no record"),
         (
             "clients = [\"alice\"]",
             "clients = [\"alicia\"]",

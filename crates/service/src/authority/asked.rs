@@ -83,7 +83,7 @@ pub(crate) struct Asked {
     pub(crate) approvals: Vec<Bytes>,
     /// An encoded signed request, or nothing.
     pub(crate) signed_request: Bytes,
-    /// Whether the decision must be in the log before it is acted on.
+    /// Whether the decision must be in the log before it is acted on, whatever its rule says.
     pub(crate) recorded_first: bool,
 }
 
@@ -137,11 +137,16 @@ impl Asked {
         self
     }
 
+    /// Whether something leaves the node that no later record could take back: a share, a result, a key's change.
+    pub(super) const fn lets_out(&self) -> bool {
+        use Operation::{AuditRead, KeysList, PolicyRead, Status};
+        !matches!(self.operation, KeysList | Status | PolicyRead | AuditRead)
+    }
+
     /// Whether deciding may take longer than the threads that move bytes can spare: it verifies signatures, waits for the
-    /// disk or digests much.
+    /// disk to take a slot, or digests much.
     pub(super) fn takes_long(&self, policy: &Policy) -> bool {
-        self.recorded_first
-            || !self.approvals.is_empty()
+        !self.approvals.is_empty()
             || !self.signed_request.is_empty()
             || self.statement.len() > SHORT_STATEMENT
             || policy.takes_slot(self.key.as_deref(), self.operation)

@@ -1,8 +1,9 @@
 //! The audit log's writer: decisions wait in a bounded queue, one thread chains them into the store in batches.
 //!
-//! A record is durable [`GATHER`] and one commit after its decision at most, and before the decision is acted on where
-//! somebody waits for it ([`AuditLog::wait`]). When the log cannot be written, [`AuditLog::check`] says so and the node
-//! refuses requests: what is not recorded does not happen.
+//! Whoever lets something out waits for its record first ([`AuditLog::durable`]). The writer commits what there is as soon as
+//! somebody waits and it is idle, so that all who came during one commit share the next. Records that nobody waits for,
+//! those of refusals above all, are written [`GATHER`] and one commit later at most. When the log cannot be written,
+//! [`AuditLog::check`] says so and the node refuses requests: what is not recorded does not happen.
 
 use std::{
     io,
@@ -14,6 +15,7 @@ use std::{
 use prometheus_client::metrics::counter::Counter;
 use theta_policy::audit::AuditRecord;
 use theta_store::{Store, StoreError};
+use tokio::sync::watch;
 
 /// How long a record may wait for others to share its commit.
 const GATHER: Duration = Duration::from_millis(40);
@@ -46,10 +48,12 @@ pub(crate) struct AuditLog {
     writer: Mutex<Option<JoinHandle<()>>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Shared {
     queue: Mutex<Queue>,
     changed: Condvar,
+    /// Told when a commit is over, for those who wait without a thread.
+    over: watch::Sender<()>,
     recorded: Counter,
 }
 
@@ -70,7 +74,9 @@ impl AuditLog {
     /// # Errors
     /// The system's, if it gives no thread.
     pub(crate) fn start(store: Arc<Store>) -> io::Result<Self> {
-        let shared = Arc::new(Shared::default());
+        let (over, _) = watch::channel(());
+        let shared =
+            Arc::new(Shared { queue: Mutex::default(), changed: Condvar::new(), over, recorded: Counter::default() });
         let of_writer = Arc::clone(&shared);
         let writer =
             thread::Builder::new().name("theta-audit".to_owned()).spawn(move || of_writer.write_all(&store))?;
@@ -109,30 +115,37 @@ impl AuditLog {
         ticket
     }
 
-    /// Blocks until a record is durable.
+    /// Waits until a record is durable, and holds no thread meanwhile.
     ///
     /// # Errors
     /// [`AuditUnavailable`]: it may never be.
-    pub(crate) fn wait(&self, Ticket(place): Ticket) -> Result<(), AuditUnavailable> {
+    pub(crate) async fn durable(&self, ticket: Ticket) -> Result<(), AuditUnavailable> {
+        // From before the first look: what happens after it is not missed.
+        let mut over = self.shared.over.subscribe();
+        loop {
+            if let Some(outcome) = self.shared.hurry(&mut self.shared.lock(), ticket) {
+                return outcome;
+            }
+            // The sender lives as long as this log.
+            let _ = over.changed().await;
+        }
+    }
+
+    /// Blocks until a record is durable.
+    fn wait(&self, ticket: Ticket) -> Result<(), AuditUnavailable> {
         let mut queue = self.shared.lock();
-        while queue.written < place {
-            if let Some(failure) = &queue.failure {
-                return Err(AuditUnavailable::Broken(failure.clone()));
+        loop {
+            if let Some(outcome) = self.shared.hurry(&mut queue, ticket) {
+                return outcome;
             }
-            if queue.closed {
-                return Err(AuditUnavailable::Closed);
-            }
-            queue.urgent = true;
-            self.shared.changed.notify_all();
             queue = self.shared.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
-        Ok(())
     }
 
     /// Blocks until all records so far are durable.
     ///
     /// # Errors
-    /// As [`AuditLog::wait`].
+    /// As [`AuditLog::durable`].
     pub(crate) fn flush(&self) -> Result<(), AuditUnavailable> {
         let last = Ticket(self.shared.lock().appended);
         self.wait(last)
@@ -141,11 +154,27 @@ impl AuditLog {
     /// Writes what waits and ends the writer.
     pub(crate) fn close(&self) {
         self.shared.lock().closed = true;
-        self.shared.changed.notify_all();
+        self.shared.tell();
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
         // It ends by itself; had it panicked, there would be nothing left to do.
         let _ = writer.map(JoinHandle::join);
     }
+}
+
+/// Writes a batch. After a failure nobody knows what of it is there until the store has recovered: `begins` is the index of its
+/// first record then, and what is there is not written twice.
+fn write(store: &Store, batch: &[AuditRecord], begins: &mut Option<u64>) -> Result<(), StoreError> {
+    store.recover()?;
+    let written = store.write(|transaction| {
+        let len = transaction.audit_len()?;
+        let there = len.saturating_sub(*begins.get_or_insert(len));
+        let rest = batch.iter().skip(usize::try_from(there).unwrap_or(usize::MAX));
+        rest.into_iter().try_for_each(|record| transaction.append_audit(record.encode()).map(|_| ()))
+    });
+    if written.is_ok() {
+        *begins = None;
+    }
+    written
 }
 
 impl Drop for AuditLog {
@@ -159,11 +188,32 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn tell(&self) {
+        self.changed.notify_all();
+        self.over.send_replace(());
+    }
+
+    /// What became of a record; `None` as long as nobody knows, and then the writer is told that somebody waits.
+    fn hurry(&self, queue: &mut Queue, Ticket(place): Ticket) -> Option<Result<(), AuditUnavailable>> {
+        if queue.written >= place {
+            return Some(Ok(()));
+        }
+        if let Some(failure) = &queue.failure {
+            return Some(Err(AuditUnavailable::Broken(failure.clone())));
+        }
+        if queue.closed {
+            return Some(Err(AuditUnavailable::Closed));
+        }
+        if !std::mem::replace(&mut queue.urgent, true) {
+            self.changed.notify_all();
+        }
+        None
+    }
+
     fn write_all(&self, store: &Store) {
+        let mut begins = None;
         while let Some(batch) = self.next_batch() {
-            let written = store.write(|transaction| {
-                batch.iter().try_for_each(|record| transaction.append_audit(record.encode()).map(|_| ()))
-            });
+            let written = write(store, &batch, &mut begins);
             if !self.finish(batch, written) {
                 return;
             }
@@ -203,14 +253,18 @@ impl Shared {
                     tracing::warn!("the audit log can be written again");
                 }
                 self.recorded.inc_by(count);
-                self.changed.notify_all();
+                self.tell();
             }
             Err(error) => {
-                tracing::error!(%error, "the audit log cannot be written: all requests are refused until it can");
-                queue.failure = Some(error.to_string());
+                let failure = Some(error.to_string());
+                // Told once, not at each attempt: the log may be on the same full disk.
+                if queue.failure != failure {
+                    tracing::error!(%error, "the audit log cannot be written: all requests are refused until it can");
+                }
+                queue.failure = failure;
                 batch.append(&mut queue.waiting);
                 queue.waiting = batch;
-                self.changed.notify_all();
+                self.tell();
                 let deadline = Instant::now() + RETRY;
                 while !queue.closed && Instant::now() < deadline {
                     let left = deadline.saturating_duration_since(Instant::now());

@@ -5,11 +5,12 @@
 
 mod asked;
 mod audit;
+mod disk;
 mod file;
 mod grants;
 mod metrics;
 mod refusal;
-mod strangers;
+mod refused;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -25,7 +26,8 @@ use theta_custody::StoreSlots;
 use theta_network::Fingerprint;
 use theta_orchestration::InstanceId;
 use theta_policy::{
-    Ask, Digest, Name, Operation, Policy, PolicyHandle, Reload, Request, Unidentified, UnixTime, audit::AuditRecord,
+    Ask, Digest, Name, Operation, Policy, PolicyHandle, Recording, Reload, Request, Unidentified, UnixTime,
+    audit::AuditRecord,
 };
 use theta_store::Store;
 use tonic::Status;
@@ -36,11 +38,12 @@ pub(crate) use self::{
     watch::watch,
 };
 use self::{
-    audit::{AuditLog, Ticket},
+    audit::{AuditLog, AuditUnavailable, Ticket},
+    disk::Disk,
     file::PolicyFile,
     grants::{Granted, Grants},
     metrics::AuthorityMetrics,
-    strangers::Strangers,
+    refused::Refused,
 };
 use crate::grpc::refusal::unknown_instance;
 
@@ -54,8 +57,9 @@ pub(crate) struct Authority {
     store: Arc<Store>,
     audit: AuditLog,
     grants: Grants,
-    strangers: Strangers,
+    refused: Refused,
     metrics: AuthorityMetrics,
+    disk: Disk,
 }
 
 /// An allowed request.
@@ -65,6 +69,9 @@ pub(crate) struct Grant {
     /// The name of the signed request, if the client was recognised by one.
     pub(crate) request_id: Option<Digest>,
 }
+
+/// What is allowed, and the record that has to be on the disk before anything comes of it.
+type Decided = (Grant, Option<Ticket>);
 
 /// Why there is no authority.
 #[derive(Debug, thiserror::Error)]
@@ -102,6 +109,8 @@ impl Authority {
         tracing::info!(file = %file.display(), digest = %policy.digest(), rules = policy.rules().count(), "policy in force");
         let audit = AuditLog::start(Arc::clone(&store))?;
         let metrics = AuthorityMetrics::register(registry, audit.recorded());
+        let disk = Disk::register(registry);
+        disk.look(&store);
         Ok(Arc::new(Self {
             group: group.to_owned(),
             node,
@@ -110,8 +119,9 @@ impl Authority {
             store,
             audit,
             grants: Grants::default(),
-            strangers: Strangers::default(),
+            refused: Refused::default(),
             metrics,
+            disk,
         }))
     }
 
@@ -135,12 +145,22 @@ impl Authority {
         &self.store
     }
 
-    /// Decides about a request, and records what it decided.
+    /// Decides about a request, and records what it decided: durably before this returns where the request lets something
+    /// out, unless the rule that allows it says `record = "soon"`.
     ///
     /// # Errors
     /// The refusal, for the client: which rule, and what would help.
     pub(crate) async fn decide(self: &Arc<Self>, presented: Presented, asked: Asked) -> Result<Grant, Status> {
-        let decided = if asked.takes_long(&self.policy.current()) {
+        let (grant, ticket) = self.decided(presented, asked).await?;
+        if let Some(ticket) = ticket {
+            self.audit.durable(ticket).await.map_err(|error| refusal::unrecorded(&error))?;
+        }
+        tracing::Span::current().record("client", grant.granted.client.as_str());
+        Ok(grant)
+    }
+
+    async fn decided(self: &Arc<Self>, presented: Presented, asked: Asked) -> Result<Decided, Status> {
+        if asked.takes_long(&self.policy.current()) {
             let this = Arc::clone(self);
             tokio::task::spawn_blocking(move || this.decide_now(&presented, &asked)).await.unwrap_or_else(|error| {
                 tracing::error!(%error, "a decision panicked");
@@ -148,15 +168,11 @@ impl Authority {
             })
         } else {
             self.decide_now(&presented, &asked)
-        };
-        if let Ok(grant) = &decided {
-            tracing::Span::current().record("client", grant.granted.client.as_str());
         }
-        decided
     }
 
-    /// May block: on the disk, for slots and for what must be recorded first.
-    fn decide_now(&self, presented: &Presented, asked: &Asked) -> Result<Grant, Status> {
+    /// May block: on the disk, for slots.
+    fn decide_now(&self, presented: &Presented, asked: &Asked) -> Result<Decided, Status> {
         self.audit.check().map_err(|error| refusal::unrecorded(&error))?;
         let (policy, now) = (self.policy.current(), now());
         let enclosed = asked.enclosed()?;
@@ -170,16 +186,14 @@ impl Authority {
         if !decision.allowed {
             return Err(refusal::denied(&request, &decision));
         }
-        if asked.recorded_first {
-            self.audit.wait(ticket).map_err(|error| refusal::unrecorded(&error))?;
-        }
+        let first = asked.recorded_first || (asked.lets_out() && decision.recording == Recording::First);
         let granted = Granted {
             client: request.client().clone(),
             key: asked.key.clone(),
             operation: asked.operation,
             label: asked.label.clone(),
         };
-        Ok(Grant { granted, request_id: signed.map(theta_policy::SignedRequest::id) })
+        Ok((Grant { granted, request_id: signed.map(theta_policy::SignedRequest::id) }, ticket.filter(|_| first)))
     }
 
     /// Remembers whose instance it is.
@@ -188,11 +202,18 @@ impl Authority {
     }
 
     /// Decides whether a client may have the result of an instance: who was allowed the operation that made it, if the policy
-    /// would still have it so.
+    /// would still have it so. As [`Authority::decide`], it returns when that is on record.
     ///
     /// # Errors
     /// The refusal.
-    pub(crate) fn decide_result(&self, presented: &Presented, instance: InstanceId) -> Result<(), Status> {
+    pub(crate) async fn decide_result(&self, presented: &Presented, instance: InstanceId) -> Result<(), Status> {
+        match self.decide_result_now(presented, instance)? {
+            Some(ticket) => self.audit.durable(ticket).await.map_err(|error| refusal::unrecorded(&error)),
+            None => Ok(()),
+        }
+    }
+
+    fn decide_result_now(&self, presented: &Presented, instance: InstanceId) -> Result<Option<Ticket>, Status> {
         self.audit.check().map_err(|error| refusal::unrecorded(&error))?;
         let (policy, now) = (self.policy.current(), now());
         let stranger = Asked { statement: instance.0.to_vec().into(), ..Asked::new(Operation::Status) };
@@ -219,8 +240,11 @@ impl Authority {
             .asks(&policy, None, ask, now)
             .map_err(|error| self.refuse_stranger(&policy, &ask, now, &error))?;
         let decision = policy.still_allows(&request, now);
-        self.record(&policy, &request, now, &decision);
-        if decision.allowed { Ok(()) } else { Err(refusal::denied(&request, &decision)) }
+        let ticket = self.record(&policy, &request, now, &decision);
+        if !decision.allowed {
+            return Err(refusal::denied(&request, &decision));
+        }
+        Ok(ticket.filter(|_| decision.recording == Recording::First))
     }
 
     fn record(
@@ -229,20 +253,27 @@ impl Authority {
         request: &Request<'_>,
         now: UnixTime,
         decision: &theta_policy::Decision,
-    ) -> Ticket {
+    ) -> Option<Ticket> {
         self.metrics.decided(decision.allowed, decision.reason.code());
-        self.audit.append(AuditRecord::of(self.node, now, request, decision, policy.digest()))
+        let record = AuditRecord::of(self.node, now, request, decision, policy.digest());
+        if decision.allowed {
+            return Some(self.audit.append(record));
+        }
+        self.record_refusal(Some(request.client()), record);
+        None
+    }
+
+    /// What is refused goes into the log at a bounded rate for each client, and for all strangers together.
+    fn record_refusal(&self, client: Option<&Name>, record: AuditRecord) {
+        if let Some(record) = self.refused.take(client, record) {
+            self.audit.append(record);
+        }
     }
 
     fn refuse_stranger(&self, policy: &Policy, ask: &Ask<'_>, now: UnixTime, error: &Unidentified) -> Status {
         self.metrics.decided(false, "unidentified");
-        if let Some(unrecorded) = self.strangers.may_be_recorded(now) {
-            let mut record = AuditRecord::of_stranger(self.node, now, ask.operation, ask.key, error, policy.digest());
-            if unrecorded > 0 {
-                record.detail.push_str(&format!("; {unrecorded} more like it before were not recorded"));
-            }
-            self.audit.append(record);
-        }
+        let record = AuditRecord::of_stranger(self.node, now, ask.operation, ask.key, error, policy.digest());
+        self.record_refusal(None, record);
         refusal::unidentified(error, policy.is_empty().then(|| self.file.path()))
     }
 
@@ -294,6 +325,30 @@ impl Authority {
         if self.file.may_have_changed() {
             // What is wrong with it was logged.
             let _ = self.reload();
+        }
+    }
+
+    /// Looks after what changes without a request. Blocks.
+    pub(crate) fn look_after(&self) {
+        self.reload_if_changed();
+        self.disk.look(&self.store);
+        for record in self.refused.left_over(now()) {
+            self.audit.append(record);
+        }
+    }
+
+    /// Whether requests can be decided and recorded; if so, what the operator should look at all the same.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(crate) fn standing(&self) -> Result<Option<String>, String> {
+        match self.audit.check() {
+            Err(AuditUnavailable::Full) | Ok(()) if self.store.has_failed() => {
+                Err("the disk of its store does not work: see the node's log".to_owned())
+            }
+            Err(AuditUnavailable::Full) | Ok(()) => Ok(self.disk.warning()),
+            // The disk's words are for the operator alone, but so is this.
+            Err(error) => Err(error.to_string()),
         }
     }
 

@@ -1,9 +1,15 @@
 //! The authority on a real store, and on a disk that fails.
 
-use std::{fs, path::Path, sync::Arc};
+use std::{
+    fs,
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use prometheus_client::registry::Registry;
+use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use theta_custody::StoreSlots;
 use theta_network::{Fingerprint, Identity};
 use theta_policy::{
@@ -28,12 +34,18 @@ fn simulated(disk: &SimulatedDisk) -> Arc<Store> {
     Arc::new(Store::create_on(disk.backend(), &sealing(), Options::default()).unwrap())
 }
 
-fn policy(certificate: &Fingerprint) -> String {
-    format!(
+/// The rule, whose table is the last, and the signing rule of its key.
+fn policy(certificate: &Fingerprint) -> (String, String) {
+    let rules = format!(
         "format = 1\n[[client]]\nname = \"c\"\ncertificates = [\"{certificate}\"]\n[[rule]]\nname = \"r\"\neffect = \"allow\"\n\
-         clients = [\"c\"]\nkeys = [\"chain\"]\noperations = [\"sign\"]\n[[signing]]\nname = \"s\"\nkeys = [\"chain\"]\n\
-         slot = \"claimed\"\n"
-    )
+         clients = [\"c\"]\nkeys = [\"chain\"]\noperations = [\"sign\"]\n"
+    );
+    (rules, "[[signing]]\nname = \"s\"\nkeys = [\"chain\"]\nslot = \"claimed\"\n".to_owned())
+}
+
+fn with_slots(certificate: &Fingerprint) -> String {
+    let (rules, signing) = policy(certificate);
+    rules + &signing
 }
 
 fn certificate() -> Fingerprint {
@@ -91,7 +103,7 @@ fn the_stores_slots_keep_the_promise_over_a_restart() {
 async fn decisions_are_made_recorded_and_chained() {
     let (folder, certificate) = (tempfile::tempdir().unwrap(), certificate());
     let store = simulated(&SimulatedDisk::default());
-    let authority = open(folder.path(), &policy(&certificate), Arc::clone(&store));
+    let authority = open(folder.path(), &with_slots(&certificate), Arc::clone(&store));
     authority.decide(from(Some(certificate)), sign("a", 1)).await.unwrap();
     let refused = authority.decide(from(Some(certificate)), sign("b", 1)).await.unwrap_err();
     assert_eq!(
@@ -115,11 +127,55 @@ async fn decisions_are_made_recorded_and_chained() {
     assert_eq!(closed.code(), Code::Unavailable, "what cannot be recorded is not done");
 }
 
+/// The power fails at the moment when a request was allowed: whether its record is there afterwards.
+async fn is_on_record_after_a_crash(word: &str) -> bool {
+    let (folder, certificate, disk) = (tempfile::tempdir().unwrap(), certificate(), SimulatedDisk::default());
+    let (rules, _) = policy(&certificate);
+    let authority = open(folder.path(), &format!("{rules}{word}"), simulated(&disk));
+    authority.decide(from(Some(certificate)), sign("a", 1)).await.unwrap();
+    disk.fail_power(&mut ChaCha20Rng::seed_from_u64(1));
+    let store = Store::open_on(disk.backend(), &sealing(), Options::default()).unwrap();
+    let entries = log(&store);
+    verify(&entries, Checkpoint::START, None).unwrap();
+    entries.iter().any(|entry| entry.record.allowed)
+}
+
+#[tokio::test]
+async fn what_was_allowed_is_on_record_when_the_power_fails() {
+    for _ in 0..20 {
+        assert!(is_on_record_after_a_crash("").await);
+        assert!(is_on_record_after_a_crash("record = \"first\"\n").await);
+    }
+    // What the weaker word costs: had the default no effect, neither would this.
+    let mut lost = 0;
+    for _ in 0..20 {
+        lost += usize::from(!is_on_record_after_a_crash("record = \"soon\"\n").await);
+    }
+    assert!(lost > 0, "no record was ever lost by the way that may lose them");
+}
+
+#[tokio::test]
+async fn many_who_wait_share_the_commits() {
+    let (folder, certificate) = (tempfile::tempdir().unwrap(), certificate());
+    let store = simulated(&SimulatedDisk::default());
+    let authority = open(folder.path(), &policy(&certificate).0, Arc::clone(&store));
+    let before = store.incarnation().sequence;
+    let ask = |authority: Arc<Authority>| async move { authority.decide(from(Some(certificate)), sign("a", 1)).await };
+    let asked: Vec<_> = (0..256).map(|_| tokio::spawn(ask(Arc::clone(&authority)))).collect();
+    for granted in asked {
+        granted.await.unwrap().unwrap();
+    }
+    assert_eq!(log(&store).len(), 256);
+    assert!(store.incarnation().sequence - before < 64, "{} commits", store.incarnation().sequence - before);
+    let status = Asked::new(Operation::Status);
+    assert!(!status.lets_out() && sign("a", 1).lets_out());
+}
+
 #[tokio::test]
 async fn a_log_that_cannot_be_written_stops_everything() {
     let (folder, certificate) = (tempfile::tempdir().unwrap(), certificate());
     let disk = SimulatedDisk::default();
-    let authority = open(folder.path(), &policy(&certificate), simulated(&disk));
+    let authority = open(folder.path(), &with_slots(&certificate), simulated(&disk));
     let asked = || Asked { recorded_first: true, ..sign("a", 1) };
     authority.decide(from(Some(certificate)), asked()).await.unwrap();
     disk.fail_after(0);
@@ -161,4 +217,61 @@ fn records_wait_for_each_other_and_are_all_written_at_the_end() {
     assert_eq!(verify(&entries, Checkpoint::START, None).unwrap().count, 2_000);
     assert!(entries.iter().zip(0..).all(|(entry, number)| entry.record.time.0 == number), "in their order");
     assert!(store.incarnation().sequence - before < 200, "many share a commit");
+}
+
+/// What a full disk costs: refusals that say why, and nothing any more when there is room again.
+#[tokio::test]
+async fn a_full_disk_is_refused_and_recovered_from_without_a_restart() {
+    for changes in [0, 1, 3, 7] {
+        let (folder, certificate, disk) = (tempfile::tempdir().unwrap(), certificate(), SimulatedDisk::default());
+        let store = simulated(&disk);
+        let authority = open(folder.path(), &policy(&certificate).0, Arc::clone(&store));
+        let ask = || authority.decide(from(Some(certificate)), sign("a", 1));
+        ask().await.unwrap();
+        assert_eq!(authority.standing(), Ok(None));
+        disk.fill_after(changes);
+        let mut allowed = 1;
+        let refused = loop {
+            match ask().await {
+                Ok(_) => allowed += 1,
+                Err(refused) => break refused,
+            }
+        };
+        assert_eq!(refused.code(), Code::Unavailable);
+        assert!(refused.message().contains("cannot write its audit log"), "{refused}");
+        assert!(authority.standing().unwrap_err().contains("cannot be written"));
+        disk.make_room();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while ask().await.is_err() {
+            assert!(Instant::now() < deadline, "it never recovers");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        assert_eq!(authority.standing(), Ok(None));
+        let entries = log(&store);
+        verify(&entries, Checkpoint::START, None).unwrap();
+        // Those that were answered, the one whose commit failed, and the last: none of them twice.
+        assert_eq!(entries.len(), allowed + 2, "after {changes} changes");
+    }
+}
+
+#[tokio::test]
+async fn a_known_client_without_rights_does_not_fill_the_log() {
+    let (folder, certificate) = (tempfile::tempdir().unwrap(), certificate());
+    let store = simulated(&SimulatedDisk::default());
+    let authority = open(folder.path(), &policy(&certificate).0, Arc::clone(&store));
+    for _ in 0..3_000 {
+        authority.decide(from(Some(certificate)), Asked::new(Operation::Status)).await.unwrap_err();
+    }
+    for _ in 0..5 {
+        authority.decide(from(Some(certificate)), sign("a", 1)).await.unwrap();
+    }
+    authority.look_after();
+    authority.flush().unwrap();
+    let entries = log(&store);
+    let refused: Vec<_> = entries.iter().filter(|entry| !entry.record.allowed).collect();
+    // Twenty in each second that it took.
+    assert!(refused.len() < 1_000, "{} refusals are in the log", refused.len());
+    let last = &refused.last().unwrap().record.detail;
+    assert!(last.contains("more refusals of the same second were not recorded"), "{last}");
+    assert_eq!(entries.len() - refused.len(), 5, "what is allowed is always recorded");
 }

@@ -16,7 +16,7 @@ pub(crate) async fn watch(authority: Weak<Authority>) {
     loop {
         ticks.tick().await;
         let Some(authority) = authority.upgrade() else { return };
-        if tokio::task::spawn_blocking(move || authority.reload_if_changed()).await.is_err() {
+        if tokio::task::spawn_blocking(move || authority.look_after()).await.is_err() {
             tracing::error!("reading the policy file panicked: it is not looked at any more");
             return;
         }

@@ -149,7 +149,7 @@ impl v1::threshold_protocol_server::ThresholdProtocol for Protocol {
 
     async fn get_result(&self, request: Request<v1::GetResultRequest>) -> Result<Response<v1::InstanceStatus>, Status> {
         let id = instance_id(&request.get_ref().instance_id)?;
-        self.node.authority.decide_result(&Presented::of(&request), id)?;
+        self.node.authority.decide_result(&Presented::of(&request), id).await?;
         let snapshot = self.node.orchestrator.status(id).await.ok_or_else(|| refusal::unknown_instance(id))?;
         Ok(Response::new(answer::status(id, &snapshot)))
     }
@@ -158,7 +158,7 @@ impl v1::threshold_protocol_server::ThresholdProtocol for Protocol {
 
     async fn watch_instance(&self, request: Request<v1::WatchInstanceRequest>) -> Result<Response<Watching>, Status> {
         let id = instance_id(&request.get_ref().instance_id)?;
-        self.node.authority.decide_result(&Presented::of(&request), id)?;
+        self.node.authority.decide_result(&Presented::of(&request), id).await?;
         let changes = self.node.orchestrator.watch(id).await.ok_or_else(|| refusal::unknown_instance(id))?;
         let arrival = request.extensions().get::<Arrival>().cloned();
         Ok(Response::new(Watching { id, changes: WatchStream::new(changes), ended: false, _place: arrival }))

@@ -4,7 +4,7 @@ use std::{mem, sync::Arc, time::Instant};
 
 use bytes::Bytes;
 use rand_core::CryptoRng;
-use theta_custody::KeyRef;
+use theta_custody::{KeyRef, announcement};
 use theta_network::{PeerState, Transport};
 use theta_orchestration::{Finished, InstanceId, KeyEntry, Orchestrator, Seed, Stage};
 use theta_schemes::{
@@ -38,8 +38,8 @@ impl NodeState {
     /// The refusal.
     pub(crate) async fn decide<T>(&self, request: &Request<T>, asked: Asked) -> Result<Grant, Status> {
         // An old copy of the store does not know which slots are taken.
-        if !self.orchestrator.is_trusted() && self.authority.policy().takes_slot(asked.key.as_deref(), asked.operation)
-        {
+        let takes_slot = self.authority.policy().takes_slot(asked.key.as_deref(), asked.operation);
+        if takes_slot && !self.orchestrator.is_trusted() {
             return Err(Status::unavailable(
                 "a signing rule covers this key, and too few nodes have confirmed yet that this node's store is its latest: try \
                  again in a moment or ask another node",
@@ -49,6 +49,10 @@ impl NodeState {
         // Who was recognised by a signature has had a place among strangers, or its carrier's.
         if let Some(arrival) = request.extensions().get::<Arrival>() {
             arrival.recognised(grant.client())?;
+        }
+        if takes_slot {
+            // Before the share: were this node's store set back, whoever has seen the share could tell.
+            self.orchestrator.announce(announcement(&self.authority.store().incarnation()));
         }
         Ok(grant)
     }
@@ -137,6 +141,7 @@ impl NodeState {
             instances_running: u64::try_from(load.running).unwrap_or(u64::MAX),
             results_cached: u64::try_from(load.results).unwrap_or(u64::MAX),
             uptime_seconds: self.started.elapsed().as_secs(),
+            warnings: self.authority.standing().unwrap_or_else(|why| Some(why)).into_iter().collect(),
             culprits: culprits.iter().rev().take(MAX_CULPRITS).map(|record| answer::culprit(&record.culprit)).collect(),
         }
     }

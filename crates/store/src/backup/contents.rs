@@ -50,11 +50,12 @@ impl Origin {
 
     fn encode(&self) -> Secret<Vec<u8>> {
         let Incarnation { store_id, opening, sequence } = self.incarnation;
-        Encoder::new(80)
+        Encoder::new(112)
             .raw(&store_id.0)
             .u64(opening.generation)
             .raw(&opening.session)
             .u64(opening.opened_at)
+            .raw(&opening.link)
             .u64(sequence)
             .u32(self.next_day)
             .option(self.slot_floor, Encoder::u64)
@@ -64,7 +65,8 @@ impl Origin {
     fn decode(record: &[u8]) -> Result<Self, StoreError> {
         let mut decoder = Decoder::new(TABLE, record)?;
         let store_id = StoreId(decoder.array()?);
-        let opening = Opening { generation: decoder.u64()?, session: decoder.array()?, opened_at: decoder.u64()? };
+        let (generation, session, opened_at) = (decoder.u64()?, decoder.array()?, decoder.u64()?);
+        let opening = Opening { generation, session, opened_at, link: decoder.array()? };
         let incarnation = Incarnation { store_id, opening, sequence: decoder.u64()? };
         let (next_day, slot_floor) = (decoder.u32()?, decoder.option(Decoder::u64)?);
         decoder.finish(Self { incarnation, next_day, slot_floor })

@@ -1,8 +1,10 @@
 //! The store: a redb database whose records are sealed.
 
 pub(crate) mod files;
+mod ground;
 mod group_commit;
 mod open;
+mod recovery;
 mod rows;
 mod settings;
 mod store;

@@ -3,14 +3,15 @@
 use std::{
     fs,
     panic::{AssertUnwindSafe, catch_unwind},
-    path::Path,
-    sync::atomic::AtomicU64,
+    path::{Path, PathBuf},
+    sync::{RwLock, atomic::AtomicU64},
 };
 
 use rand_core::CryptoRng;
 use redb::{Builder, Database, DatabaseError, ReadableDatabase, StorageBackend, StorageError, backends::FileBackend};
 use theta_groups::Secret;
 
+use super::ground::Ground;
 use super::group_commit::GroupCommit;
 use super::{Rows, Settings, Snapshot, Store, Table, Writes, files};
 use crate::StoreError;
@@ -28,11 +29,12 @@ const CACHE_LEN: usize = 8 << 20;
 pub struct Options {
     chance: Chance,
     place: String,
+    path: Option<PathBuf>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { chance: Chance::System, place: "the store".to_owned() }
+        Self { chance: Chance::System, place: "the store".to_owned(), path: None }
     }
 }
 
@@ -55,6 +57,12 @@ impl Options {
     pub fn named(mut self, place: &str) -> Self {
         place.clone_into(&mut self.place);
         self
+    }
+}
+
+impl Options {
+    fn of_file(path: &Path) -> Self {
+        Self { place: path.display().to_string(), path: Some(path.to_owned()), ..Self::default() }
     }
 }
 
@@ -98,7 +106,7 @@ impl Store {
         fill: impl FnOnce(&mut Writes<'_>) -> Result<(), StoreError>,
     ) -> Result<Self, StoreError> {
         let file = files::create(path)?;
-        let options = Options::default().named(&path.display().to_string());
+        let options = Options::of_file(path);
         let created = FileBackend::new(file)
             .map_err(StoreError::database)
             .and_then(|backend| Self::create_with(backend, key, options, fill))
@@ -118,7 +126,7 @@ impl Store {
     pub fn open(path: &Path, key: &SealingKey) -> Result<Self, StoreError> {
         let file = files::open(path)?;
         let backend = FileBackend::new(file).map_err(StoreError::database)?;
-        Self::open_on(backend, key, Options::default().named(&path.display().to_string()))
+        Self::open_on(backend, key, Options::of_file(path))
     }
 
     /// Makes a new store on any storage, which must be empty.
@@ -136,15 +144,16 @@ impl Store {
         options: Options,
         fill: impl FnOnce(&mut Writes<'_>) -> Result<(), StoreError>,
     ) -> Result<Self, StoreError> {
-        let Options { chance, place } = options;
+        let Options { chance, place, path } = options;
         if backend.len().map_err(|error| StoreError::io(place.as_str(), error))? != 0 {
             return Err(StoreError::Exists(place));
         }
-        let database = database(backend, &place)?;
+        let ground = Ground::new(backend, path);
+        let database = database(ground.clone(), &place)?;
         let (id, store_key) = (StoreId(chance.array()?), chance.secret()?);
         let wrapped = Wrapped::wrap(&store_key, key, Table::Head.name(), &id.0, &chance)?;
         let sealer = Sealer::new(store_key);
-        let opening = Opening { generation: 1, session: chance.array()?, opened_at: 1 };
+        let opening = Opening::first(&id, chance.array()?);
         let transaction = database.begin_write().map_err(StoreError::database)?;
         let mut rows = Writes { transaction, sealer: &sealer, chance: &chance, changed: false, broken: false };
         rows.put(Table::Head, HEAD_KEY, Head { id, wrapped }.encode())?;
@@ -153,7 +162,8 @@ impl Store {
         fill(&mut rows)?;
         rows.transaction.commit().map_err(StoreError::database)?;
         let sequence = AtomicU64::new(opening.opened_at);
-        Ok(Self { database, sealer, chance, place, id, opening, sequence, group: GroupCommit::default() })
+        let (database, group) = (RwLock::new(Some(database)), GroupCommit::default());
+        Ok(Self { database, ground, sealer, chance, place, id, opening, sequence, group })
     }
 
     /// Opens the store on any storage. All of it is read and compared with its checksums.
@@ -168,20 +178,12 @@ impl Store {
     }
 
     fn open_undamaged(backend: impl StorageBackend, key: &SealingKey, options: Options) -> Result<Self, StoreError> {
-        let Options { chance, place } = options;
+        let Options { chance, place, path } = options;
         if backend.len().map_err(|error| StoreError::io(place.as_str(), error))? == 0 {
             return Err(StoreError::Unfinished(place));
         }
-        let mut database = database(backend, &place)?;
-        // A file that was closed well is trusted, and its checksums are not looked at. A page that rotted since then could hide
-        // a burnt id, or make the database panic later on.
-        match database.check_integrity() {
-            Ok(true) => {}
-            Ok(false) | Err(DatabaseError::Storage(StorageError::Corrupted(_))) => {
-                return Err(StoreError::Damaged(place));
-            }
-            Err(error) => return Err(StoreError::database(error)),
-        }
+        let ground = Ground::new(backend, path);
+        let database = whole_database(ground.clone(), &place)?;
         let head = read_head(&database, &place)?;
         let store_key = head.wrapped.unwrap(key, Table::Head.name(), &head.id.0, &place)?;
         let sealer = Sealer::new(store_key);
@@ -190,13 +192,13 @@ impl Store {
         let lost = || StoreError::Record { table: Table::Openings.name(), problem: "the last opening is missing" };
         let last = Settings::last_opening(&rows)?.ok_or_else(lost)?;
         let opened_at = Settings::sequence(&rows)?.saturating_add(1);
-        let generation = last.generation.saturating_add(1);
-        let opening = Opening { generation, session: chance.array()?, opened_at };
+        let opening = last.next(&head.id, chance.array()?, opened_at);
         Settings::add_opening(&mut rows, &opening)?;
         Settings::set_sequence(&mut rows, opened_at)?;
         rows.transaction.commit().map_err(StoreError::database)?;
         let sequence = AtomicU64::new(opened_at);
-        Ok(Self { database, sealer, chance, place, id: head.id, opening, sequence, group: GroupCommit::default() })
+        let (database, group) = (RwLock::new(Some(database)), GroupCommit::default());
+        Ok(Self { database, ground, sealer, chance, place, id: head.id, opening, sequence, group })
     }
 
     /// Wraps the store key under another sealing key; no record is sealed again. Whoever knew the old sealing key and keeps
@@ -206,7 +208,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::WrongKey`] if `old` does not open the store.
     pub fn rewrap(&self, old: &SealingKey, new: &SealingKey) -> Result<(), StoreError> {
-        let head = read_head(&self.database, &self.place)?;
+        let head = self.with_database(|database| read_head(database, &self.place))?;
         let store_key = head.wrapped.unwrap(old, Table::Head.name(), &head.id.0, &self.place)?;
         let wrapped = Wrapped::wrap(&store_key, new, Table::Head.name(), &head.id.0, &self.chance)?;
         let head = Head { id: head.id, wrapped };
@@ -220,6 +222,20 @@ fn read_head(database: &Database, place: &str) -> Result<Head, StoreError> {
     let snapshot = Snapshot { transaction: database.begin_read().map_err(StoreError::database)?, sealer: &nobody };
     let record = snapshot.row(Table::Head, HEAD_KEY)?.ok_or_else(|| StoreError::Unfinished(place.to_owned()))?;
     Head::decode(record.expose(), place)
+}
+
+/// The database on its storage, all of it read and compared with its checksums.
+pub(super) fn whole_database(ground: Ground, place: &str) -> Result<Database, StoreError> {
+    let mut database = database(ground, place)?;
+    // A file that was closed well is trusted, and its checksums are not looked at. A page that rotted since then could hide
+    // a burnt id, or make the database panic later on.
+    match database.check_integrity() {
+        Ok(true) => Ok(database),
+        Ok(false) | Err(DatabaseError::Storage(StorageError::Corrupted(_))) => {
+            Err(StoreError::Damaged(place.to_owned()))
+        }
+        Err(error) => Err(StoreError::database(error)),
+    }
 }
 
 fn database(backend: impl StorageBackend, place: &str) -> Result<Database, StoreError> {

@@ -21,6 +21,7 @@ impl Settings {
     const SLOT_FLOOR: &'static [u8] = b"slot-floor";
     const WATERMARK: &'static [u8] = b"watermark";
     const AUDIT_START: &'static [u8] = b"audit-start";
+    const TRUSTED_OPENING: &'static [u8] = b"trusted-opening";
 
     /// How many commits were made; 0 in a store that is only being created.
     pub(crate) fn sequence(rows: &impl Rows) -> Result<u64, StoreError> {
@@ -75,6 +76,15 @@ impl Settings {
         rows.put(Table::Settings, Self::AUDIT_START, record)
     }
 
+    /// The generation of the opening that a person trusts whatever peers say or do not say.
+    pub(crate) fn trusted_opening(rows: &impl Rows) -> Result<Option<u64>, StoreError> {
+        Self::number(rows, Self::TRUSTED_OPENING)
+    }
+
+    pub(crate) fn set_trusted_opening(rows: &mut Writes<'_>, generation: u64) -> Result<(), StoreError> {
+        rows.put(Table::Settings, Self::TRUSTED_OPENING, number_record(generation))
+    }
+
     fn number(rows: &impl Rows, key: &[u8]) -> Result<Option<u64>, StoreError> {
         let Some(record) = rows.row(Table::Settings, key)? else { return Ok(None) };
         let mut decoder = Decoder::new(TABLE, record.expose())?;
@@ -87,12 +97,12 @@ impl Settings {
         rows.last(Table::Openings)?.map(|(key, record)| decode_opening(&key, record.expose())).transpose()
     }
 
-    /// The openings from this generation on.
-    pub(crate) fn openings(rows: &impl Rows, generation: u64) -> Result<Vec<Opening>, StoreError> {
+    /// The openings from this generation on, so many at most.
+    pub(crate) fn openings(rows: &impl Rows, generation: u64, most: usize) -> Result<Vec<Opening>, StoreError> {
         let mut openings = Vec::new();
         rows.visit(Table::Openings, b"", &generation.to_be_bytes(), &mut |key, record| {
             openings.push(decode_opening(key, record.expose())?);
-            Ok(true)
+            Ok(openings.len() < most)
         })?;
         Ok(openings)
     }
@@ -101,7 +111,7 @@ impl Settings {
         if let Some(forgotten) = opening.generation.checked_sub(MOST_OPENINGS) {
             rows.remove(Table::Openings, &forgotten.to_be_bytes())?;
         }
-        let record = Encoder::new(24).raw(&opening.session).u64(opening.opened_at).finish();
+        let record = Encoder::new(56).raw(&opening.session).u64(opening.opened_at).raw(&opening.link).finish();
         rows.put(Table::Openings, &opening.generation.to_be_bytes(), record)
     }
 }
@@ -113,6 +123,6 @@ fn number_record(number: u64) -> Secret<Vec<u8>> {
 fn decode_opening(key: &[u8], record: &[u8]) -> Result<Opening, StoreError> {
     let mut decoder = Decoder::new(Table::Openings.name(), record)?;
     let generation = key.try_into().map(u64::from_be_bytes).map_err(|_| decoder.error("a key is not a generation"))?;
-    let (session, opened_at) = (decoder.array()?, decoder.u64()?);
-    decoder.finish(Opening { generation, session, opened_at })
+    let (session, opened_at, link) = (decoder.array()?, decoder.u64()?, decoder.array()?);
+    decoder.finish(Opening { generation, session, opened_at, link })
 }

@@ -1,19 +1,25 @@
 //! The open store.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{
+    PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+    atomic::{AtomicU64, Ordering},
+};
 
 use redb::{Database, ReadableDatabase};
 
+use super::ground::Ground;
 use super::group_commit::{GroupCommit, Job, Turn};
 use super::{Settings, Snapshot, Writes};
 use crate::StoreError;
-use crate::incarnation::{self, Incarnation, Opening, Rollback, StoreId};
+use crate::incarnation::{self, Incarnation, Lineage, Opening, Rollback, StoreId};
 use crate::seal::{Chance, Sealer};
 
 /// The store of one node. All methods block until what they did is on the disk; call them from a thread that may wait.
 #[derive(Debug)]
 pub struct Store {
-    pub(super) database: Database,
+    /// Absent between an error of the disk and a recovery that succeeds.
+    pub(super) database: RwLock<Option<Database>>,
+    pub(super) ground: Ground,
     pub(super) sealer: Sealer,
     pub(super) chance: Chance,
     /// The file, for errors.
@@ -43,7 +49,7 @@ impl Store {
     ///
     /// # Errors
     /// That of `change`, and [`StoreError`] if the commit fails: then nothing is known of the changes until the store is
-    /// opened again.
+    /// opened again, or [recovers](Store::recover).
     pub fn write<T, E: From<StoreError>>(
         &self,
         change: impl FnOnce(&mut Transaction<'_>) -> Result<T, E>,
@@ -82,7 +88,7 @@ impl Store {
     }
 
     fn begin(&self) -> Result<Transaction<'_>, StoreError> {
-        let transaction = self.database.begin_write().map_err(StoreError::database)?;
+        let transaction = self.with_database(|database| database.begin_write().map_err(StoreError::database))?;
         let rows = Writes { transaction, sealer: &self.sealer, chance: &self.chance, changed: false, broken: false };
         let sequence = self.sequence.load(Ordering::Acquire).saturating_add(1);
         Ok(Transaction { rows, incarnation: Incarnation { sequence, ..self.incarnation() } })
@@ -105,7 +111,7 @@ impl Store {
 
     /// The state of the store now; what is committed later is not in it.
     pub(crate) fn snapshot(&self) -> Result<Snapshot<'_>, StoreError> {
-        let transaction = self.database.begin_read().map_err(StoreError::database)?;
+        let transaction = self.with_database(|database| database.begin_read().map_err(StoreError::database))?;
         Ok(Snapshot { transaction, sealer: &self.sealer })
     }
 
@@ -139,14 +145,29 @@ impl Store {
         Settings::restored_from(&self.snapshot()?)
     }
 
-    /// Checks what a peer remembers of this store against its history. To be asked of k peers at least before anything is
-    /// done that must not be done twice.
+    /// Checks what a peer remembers of this store against its history. To be asked of so many peers that one of them is honest
+    /// before anything is done that must not be done twice.
     ///
     /// # Errors
     /// `Ok(Err(rollback))` if this is not the continuation of what the peer saw; [`StoreError`] if it cannot be read.
     pub fn check_remembered(&self, remembered: &Incarnation) -> Result<Result<(), Rollback>, StoreError> {
-        let openings = Settings::openings(&self.snapshot()?, remembered.opening.generation)?;
+        let openings = Settings::openings(&self.snapshot()?, remembered.opening.generation, 2)?;
         Ok(incarnation::check_remembered(remembered, &openings, &self.incarnation()))
+    }
+
+    /// What shows a peer that remembers this how the store came from there to its present opening; `None` if it remembers
+    /// the present one, or another store.
+    ///
+    /// # Errors
+    /// [`StoreError`] if it cannot be read.
+    pub fn lineage(&self, remembered: &Incarnation) -> Result<Option<Lineage>, StoreError> {
+        let claim = remembered.opening;
+        if remembered.store_id != self.id || claim == self.opening {
+            return Ok(None);
+        }
+        let from = claim.generation.min(self.opening.generation);
+        let openings = Settings::openings(&self.snapshot()?, from, usize::MAX)?;
+        Ok(Lineage::of(claim.link, &openings, self.incarnation()))
     }
 
     /// Gives unused space back to the file system. Nobody else may use the store meanwhile.
@@ -154,6 +175,23 @@ impl Store {
     /// # Errors
     /// [`StoreError::Database`].
     pub fn compact(&mut self) -> Result<(), StoreError> {
-        self.database.compact().map(drop).map_err(StoreError::database)
+        match self.database_mut().as_mut() {
+            Some(database) => database.compact().map(drop).map_err(StoreError::database),
+            None => Err(StoreError::Failed),
+        }
+    }
+
+    /// What the database answers; the transactions that it begins outlive this call.
+    pub(super) fn with_database<T>(
+        &self,
+        ask: impl FnOnce(&Database) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        // Exchanged as a whole: whoever panicked with it left it whole.
+        let database: RwLockReadGuard<'_, _> = self.database.read().unwrap_or_else(PoisonError::into_inner);
+        database.as_ref().map_or(Err(StoreError::Failed), ask)
+    }
+
+    pub(super) fn database_mut(&self) -> RwLockWriteGuard<'_, Option<Database>> {
+        self.database.write().unwrap_or_else(PoisonError::into_inner)
     }
 }

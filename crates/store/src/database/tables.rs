@@ -19,6 +19,8 @@ pub(crate) enum Table {
     Identity,
     /// What was seen of peers' stores, by number of the peer.
     Peers,
+    /// What peers remember of this node's store and it does not, by number of the peer and link of the claim.
+    Contradictions,
     /// Ceremonies by id.
     Ceremonies,
     /// The inputs of ceremonies by id and index.
@@ -43,6 +45,7 @@ impl Table {
             Self::Shares => "shares",
             Self::Identity => "identity",
             Self::Peers => "peers",
+            Self::Contradictions => "contradictions",
             Self::Ceremonies => "ceremonies",
             Self::Inputs => "inputs",
             Self::Burnt => "burnt",

@@ -30,7 +30,8 @@ fn filled() -> Store {
         store.write(|tx| tx.import_version(&name(key), "suite", epoch(4), share)).unwrap();
     }
     store.set_identity(&Secret::new([6; 32])).unwrap();
-    store.write(|tx| tx.remember_peer(2, &store.incarnation())).unwrap();
+    let seen = theta_store::Witness::new(Some(store.incarnation()), None);
+    store.write(|tx| tx.remember_peer(2, &seen)).unwrap();
     store.burn(burn_id(100, 1)).unwrap();
     for slot in [10, 11, 90] {
         assert_eq!(decide(&store, "serial", slot, 1), SlotDecision::Allowed);
@@ -90,8 +91,8 @@ fn a_restored_store_has_the_keys_and_repeats_nothing() {
     assert_eq!(decide(&restored, "votes", 1001, 2), SlotDecision::Allowed);
     assert!(restored.ceremonies().unwrap().is_empty());
     assert_eq!(restored.check_audit().unwrap().unwrap(), store.check_audit().unwrap().unwrap());
-    let witness = Witness::new(Some(store.incarnation()));
-    assert!(matches!(witness.check(&restored.incarnation()), Err(Rollback::OtherStore { .. })));
+    let mut witness = Witness::new(Some(store.incarnation()), None);
+    assert!(matches!(witness.observe(&restored.incarnation()), Err(Rollback::OtherStore { .. })));
 }
 
 #[test]

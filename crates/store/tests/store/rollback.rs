@@ -1,7 +1,7 @@
 //! Copies of the file, put back: nothing that a peer ever saw happens again.
 
 use rand_chacha::rand_core::Rng;
-use theta_store::{BurnError, BurnId, Rollback, Store, Witness, disk::SimulatedDisk};
+use theta_store::{BurnError, BurnId, Rollback, Seen, Store, Witness, disk::SimulatedDisk};
 
 use crate::{burn_id, key, rng, seeded};
 
@@ -29,14 +29,14 @@ fn live(seed: u64) -> Life {
             0 => {
                 drop(store);
                 store = open(&disk, seed.wrapping_mul(1000) + step);
-                witness.observe(&store.incarnation()).unwrap();
+                assert_eq!(witness.observe(&store.incarnation()), Ok(Seen::Continues));
             }
             1 => copies.push((disk.content(), burnt.len())),
             _ => {
                 let id = burn_id(20_000 + u32::try_from(step / 10).unwrap(), u64::from(rng.next_u32()));
                 let fresh = store.burn(id).unwrap();
                 // The peer sees the id, and with it the incarnation.
-                witness.observe(fresh.incarnation()).unwrap();
+                assert_eq!(witness.observe(fresh.incarnation()), Ok(Seen::Continues));
                 burnt.push(id);
             }
         }
@@ -84,9 +84,11 @@ fn the_peer_sees_a_restored_copy_at_first_sight() {
     let life = live(3);
     let disk = SimulatedDisk::with_content(life.copies[0].0.clone());
     let now = open(&disk, 5).incarnation();
-    assert!(matches!(life.witness.check(&now), Err(Rollback::Older { .. } | Rollback::Forked { .. })));
+    let sight = life.witness.clone().observe(&now);
+    assert!(matches!(sight, Err(Rollback::Older { .. } | Rollback::Forked { .. })), "{sight:?}");
     // The one that was never copied is believed.
-    life.witness.check(&open(&life.disk, 6).incarnation()).unwrap();
+    // (It was opened for the next time, which follows by itself.)
+    assert_eq!(life.witness.clone().observe(&open(&life.disk, 6).incarnation()), Ok(Seen::Continues));
 }
 
 #[test]
@@ -96,8 +98,8 @@ fn two_copies_that_run_at_once_are_told_apart() {
     let copy = SimulatedDisk::with_content(disk.content());
     let (one, two) = (open(&disk, 2), open(&copy, 3));
     let mut witness = Witness::default();
-    witness.observe(&one.incarnation()).unwrap();
-    assert_eq!(witness.check(&two.incarnation()), Err(Rollback::Forked { generation: 2 }));
+    assert_eq!(witness.observe(&one.incarnation()), Ok(Seen::Continues));
+    assert_eq!(witness.observe(&two.incarnation()), Err(Rollback::Forked { generation: 2 }));
     assert_eq!(two.check_remembered(&one.incarnation()).unwrap(), Err(Rollback::Forked { generation: 2 }));
 }
 
@@ -121,4 +123,67 @@ fn sealing_repeats_nothing_after_a_rollback() {
     assert_eq!(one.len(), two.len());
     assert_ne!(one[1..33], two[1..33]);
     assert_ne!(one[33..], two[33..]);
+}
+
+/// The attack: a copy is put back, and opened until its counters have passed all that was ever seen.
+#[test]
+fn a_copy_is_not_trusted_after_any_number_of_restarts() {
+    for seed in 0..10 {
+        let life = live(seed);
+        let remembered = *life.witness.remembered().unwrap();
+        for (copy, burnt_by_then) in &life.copies {
+            let disk = SimulatedDisk::with_content(copy.clone());
+            let mut witness = life.witness.clone();
+            for round in 0..12 {
+                let store = open(&disk, 1_000 + round);
+                for id in 0..20 {
+                    store.burn(burn_id(40_000, 100 * round + id)).unwrap();
+                }
+                let now = store.incarnation();
+                let sight = witness.observe(&now);
+                let shown = match store.lineage(&remembered).unwrap() {
+                    Some(lineage) if sight == Ok(Seen::Unproven) => {
+                        witness.prove(&lineage).map(|proven| assert!(proven))
+                    }
+                    _ => sight.map(|_| ()),
+                };
+                let forgot = life.burnt.len() > *burnt_by_then;
+                // What forgot nothing that the peer saw may go on, and is the one that is remembered from then on.
+                if shown.is_ok() {
+                    assert!(!forgot, "seed {seed}, round {round}: a copy that forgot ids was believed");
+                    break;
+                }
+                assert_eq!(witness.remembered(), Some(&remembered), "what was seen is not overwritten");
+                assert!(store.check_remembered(&remembered).unwrap().is_err());
+            }
+        }
+    }
+}
+
+#[test]
+fn contradictions_and_a_person_s_word_survive() {
+    let disk = SimulatedDisk::default();
+    let store = Store::create_on(disk.backend(), &key(), seeded(1)).unwrap();
+    let claim = |sequence| theta_store::Incarnation { sequence, ..store.incarnation() };
+    let (one, two) = (claim(100), claim(200));
+    let standing = |store: &Store| -> Vec<_> {
+        let all = store.contradictions().unwrap().into_iter();
+        all.map(|known| (known.peer, known.claim.sequence, known.overruled)).collect()
+    };
+    store.write(|tx| tx.remember_contradiction(2, Some(&one))).unwrap();
+    store.write(|tx| tx.remember_contradiction(3, Some(&one))).unwrap();
+    store.write(|tx| tx.remember_contradiction(2, Some(&two))).unwrap();
+    drop(store);
+    let store = open(&disk, 2);
+    assert_eq!(standing(&store), [(2, 200, false), (3, 100, false)]);
+    store.write(|tx| tx.remember_contradiction(3, None)).unwrap();
+    let overruled = store.write(|tx| tx.trust_opening(3)).unwrap();
+    assert_eq!(overruled.len(), 1);
+    assert!(!store.is_opening_trusted().unwrap());
+    drop(store);
+    let store = open(&disk, 3);
+    assert_eq!(standing(&store), [(2, 200, true)]);
+    assert!(store.is_opening_trusted().unwrap(), "the next opening");
+    drop(store);
+    assert!(!open(&disk, 4).is_opening_trusted().unwrap(), "and no other");
 }

@@ -1,5 +1,5 @@
-//! The stored format, as `vectors/store/v2` has it: today's code reads it, and writes the same bytes. That of version 1 is
-//! refused by its number, never misread.
+//! The stored format, as `vectors/store/v3` has it: today's code reads it, and writes the same bytes. Those of versions 1 and 2
+//! are refused by their numbers, never misread.
 
 use std::{fs, path::Path};
 
@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use theta_groups::Secret;
 use theta_store::{
     Argon2Cost, BurnError, Incarnation, KeyError, Opening, Purpose, SealingKey, SlotDecision, SlotOrder, SlotRule,
-    State, Store, StoreError, StoreId, check_backup, disk::SimulatedDisk,
+    State, Store, StoreError, StoreId, Witness, check_backup, disk::SimulatedDisk,
 };
 
 use crate::{burn_id, epoch, name, secret, seeded};
 
 const SEED: u64 = 2026;
-const TODAY: u8 = 2;
+const TODAY: u8 = 3;
 
 fn passphrase() -> SealingKey {
     let cost = Argon2Cost { memory: 64, passes: 2, lanes: 2 };
@@ -25,9 +25,13 @@ fn rule() -> SlotRule {
     SlotRule { key: name("zone"), rule: name("serial") }
 }
 
-fn seen_of_peer() -> Incarnation {
-    let opening = Opening { generation: 5, session: [0xb1; 16], opened_at: 600 };
+fn incarnation(session: u8) -> Incarnation {
+    let opening = Opening { generation: 5, session: [session; 16], opened_at: 600, link: [session + 1; 32] };
     Incarnation { store_id: StoreId([0xb2; 16]), opening, sequence: 700 }
+}
+
+fn seen_of_peer() -> Witness {
+    Witness::new(Some(incarnation(0xb1)), Some(incarnation(0xc1)))
 }
 
 /// One of everything.
@@ -49,6 +53,9 @@ fn fill(store: &Store) {
     store.write(|tx| tx.end_ceremony(&[2; 32], b"certified", &[epilogue])).unwrap();
     store.set_identity(&Secret::new([0xa7; 32])).unwrap();
     store.write(|tx| tx.remember_peer(3, &seen_of_peer())).unwrap();
+    store.write(|tx| tx.remember_contradiction(4, Some(&incarnation(0xb5)))).unwrap();
+    store.write(|tx| tx.trust_opening(7)).unwrap();
+    store.write(|tx| tx.remember_contradiction(4, Some(&incarnation(0xb7)))).unwrap();
     store.burn(burn_id(20_778, 1)).unwrap();
     store.write(|tx| tx.raise_burn_watermark(20_000)).unwrap();
     let decided = store.decide(rule(), 42, [0xd1; 32], SlotOrder::Increasing).unwrap();
@@ -131,6 +138,10 @@ fn today_s_code_reads_today_s_format() {
     assert_eq!(store.ceremony_inputs(&[2; 32]).unwrap()[0].expose(), b"what newcomers need");
     assert_eq!(store.identity().unwrap().unwrap().expose(), &[0xa7; 32]);
     assert_eq!(store.seen_of_peers().unwrap(), [(3, seen_of_peer())]);
+    let contradictions = store.contradictions().unwrap().into_iter();
+    let contradictions: Vec<_> = contradictions.map(|known| (known.peer, known.claim, known.overruled)).collect();
+    assert_eq!(contradictions, [(4, incarnation(0xb5), true), (4, incarnation(0xb7), false)]);
+    assert!(!store.is_opening_trusted().unwrap());
     assert!(matches!(store.burn(burn_id(20_778, 1)), Err(BurnError::AlreadyBurnt)));
     assert_eq!(store.burn_watermark().unwrap(), 20_000);
     let decided = store.decide(rule(), 42, [0; 32], SlotOrder::Increasing).unwrap();
@@ -173,25 +184,27 @@ fn a_head_or_record_of_a_later_version_is_refused() {
             {
                 let mut rows = write.open_table(definition).unwrap();
                 let mut value = rows.get(key).unwrap().unwrap().value().to_vec();
-                value[0] = 3;
+                value[0] = 4;
                 rows.insert(key, value.as_slice()).unwrap();
             }
             write.commit().unwrap();
         })
     };
     let error = open(&later("head", b"store")).unwrap_err();
-    assert!(matches!(error, StoreError::Format { found: 3, known: 2, .. }), "{error}");
+    assert!(matches!(error, StoreError::Format { found: 4, known: 3, .. }), "{error}");
     let store = open(&later("keys", b"zone")).unwrap();
     let error = store.key(&name("zone")).unwrap_err();
-    assert!(matches!(error, StoreError::RecordVersion { table: "keys", found: 3 }), "{error}");
+    assert!(matches!(error, StoreError::RecordVersion { table: "keys", found: 4 }), "{error}");
 }
 
-/// Version 1 was read by development builds only, and is not carried over.
+/// Versions 1 and 2 were read by development builds only, and are not carried over.
 #[test]
-fn the_format_before_is_refused_by_its_number() {
-    let error = open(&disk_of(1, |_| {})).unwrap_err();
-    assert!(matches!(error, StoreError::Format { found: 1, known: 2, .. }), "{error}");
-    let backup = hex::decode(vector(1)["backup"].as_str().unwrap()).unwrap();
-    let error = check_backup(backup.as_slice(), &passphrase(), &mut |_, _, _, _| true).unwrap_err();
-    assert!(matches!(error, StoreError::Format { found: 1, known: 2, .. }), "{error}");
+fn the_formats_before_are_refused_by_their_numbers() {
+    for version in [1, 2] {
+        let error = open(&disk_of(version, |_| {})).unwrap_err();
+        assert!(matches!(error, StoreError::Format { found, known: 3, .. } if found == version), "{error}");
+        let backup = hex::decode(vector(version)["backup"].as_str().unwrap()).unwrap();
+        let error = check_backup(backup.as_slice(), &passphrase(), &mut |_, _, _, _| true).unwrap_err();
+        assert!(matches!(error, StoreError::Format { found, known: 3, .. } if found == version), "{error}");
+    }
 }

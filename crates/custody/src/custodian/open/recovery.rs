@@ -1,0 +1,61 @@
+//! Going on after the store failed, as after a restart but in place.
+
+use std::sync::Arc;
+
+use crate::request::{CustodyEffect, CustodyInput};
+use crate::{Custodian, CustodyError};
+
+/// Ticks between two attempts.
+const RETRY: u64 = 4;
+
+impl Custodian {
+    /// Looks at the time alone, and tries now and then whether the disk works again.
+    pub(in crate::custodian) fn recover(
+        &mut self,
+        inputs: impl IntoIterator<Item = CustodyInput>,
+    ) -> Vec<CustodyEffect> {
+        let mut due = false;
+        for input in inputs {
+            if let CustodyInput::Tick(now) = input {
+                self.now = now;
+                self.ticks += 1;
+                due |= self.ticks.is_multiple_of(RETRY);
+            }
+        }
+        if !due {
+            return Vec::new();
+        }
+        // What is still wrong was told when it failed.
+        self.reopen().unwrap_or_default()
+    }
+
+    /// What was done in memory and did not become durable never happened: nothing of it has left. So everything is read again;
+    /// but this node's store is in the opening that its peers have confirmed, and it keeps that they have.
+    fn reopen(&mut self) -> Result<Vec<CustodyEffect>, CustodyError> {
+        self.store.recover()?;
+        let mut fresh = Self::open(Arc::clone(&self.store), self.local, self.group.clone())?;
+        let names: Vec<_> = fresh.table.iter().map(|entry| entry.name.clone()).collect();
+        let mut effects = vec![CustodyEffect::StoreRecovered];
+        for name in &names {
+            let before = self.table.versions(name.as_str());
+            self.reload(name)?;
+            let known = |entry: &crate::KeyEntry| {
+                let same = |old: &crate::KeyEntry| {
+                    (old.version, old.epoch, old.state) == (entry.version, entry.epoch, entry.state)
+                };
+                before.iter().any(|old| same(old))
+            };
+            let versions = self.table.versions(name.as_str());
+            let changed = versions.iter().filter(|entry| !known(entry));
+            effects
+                .extend(changed.map(|entry| CustodyEffect::KeyChanged { name: name.clone(), version: entry.version }));
+        }
+        fresh.table = Arc::clone(&self.table);
+        fresh.witnesses = core::mem::take(&mut self.witnesses);
+        fresh.witnesses.write_again();
+        (fresh.now, fresh.ticks) = (self.now, self.ticks);
+        effects.extend(fresh.reports().into_iter().map(CustodyEffect::Report));
+        *self = fresh;
+        Ok(effects)
+    }
+}

@@ -1,0 +1,103 @@
+//! What peers say of this node's store, and it of theirs: greetings, judged.
+
+use theta_rounds::PartyId;
+use theta_store::{Incarnation, Rollback};
+
+use super::Judged;
+use crate::custodian::gossip::GREET;
+use crate::custodian::message::{Hello, Message};
+use crate::custodian::work::Work;
+use crate::request::{CustodyEffect, To};
+use crate::{Custodian, CustodyError};
+
+/// The message with which a node says how far its store is, right after it decided something once and for all and before
+/// anything comes of it: so whoever sees what came of it has seen this.
+#[must_use]
+pub fn announcement(now: &Incarnation) -> bytes::Bytes {
+    Message::Now(*now).encode()
+}
+
+impl Custodian {
+    /// How many peers it takes to trust this node's store, and to distrust it: so many that one of them is honest, or all.
+    pub(in crate::custodian) fn needed(&self) -> usize {
+        usize::from(self.group.k).min(self.others().count())
+    }
+
+    /// Looks at a peer's greeting.
+    pub(in crate::custodian) fn witness(
+        &mut self,
+        from: PartyId,
+        hello: &Hello,
+        work: &mut Work,
+    ) -> Result<(), CustodyError> {
+        let seen = self.witnesses.observe(from, &hello.incarnation);
+        Self::tell_of(from, seen.err().flatten(), work);
+        let judged = match self.judge(from, hello.remembered.as_ref(), work)? {
+            Some(Ok(())) => self.judge_fork(from, hello.fork.as_ref(), work)?,
+            judged => judged,
+        };
+        if let Some(text) = self.witnesses.answered(from, judged) {
+            work.effects.push(CustodyEffect::RolledBack { node: self.local, text });
+        }
+        Ok(())
+    }
+
+    pub(in crate::custodian) fn tell_of(node: PartyId, news: Option<String>, work: &mut Work) {
+        if let Some(text) = news {
+            work.effects.push(CustodyEffect::RolledBack { node, text });
+        }
+    }
+
+    /// What a peer remembers of this store, against its history; `None` if the history does not reach back so far.
+    fn judge(
+        &mut self,
+        from: PartyId,
+        remembered: Option<&Incarnation>,
+        work: &mut Work,
+    ) -> Result<Option<Judged>, CustodyError> {
+        let Some(remembered) = remembered else { return Ok(Some(Ok(()))) };
+        let checked = self.store.check_remembered(remembered)?;
+        if checked.is_err() && self.is_meant(from, remembered)? {
+            self.say_meant(from, remembered, work);
+            return Ok(Some(Ok(())));
+        }
+        // The peer learns how this store came here; if it is none that goes on from there, that, too.
+        if remembered.opening != self.store.incarnation().opening
+            && self.witnesses.may_show(from, self.ticks, GREET)
+            && let Some(lineage) = self.store.lineage(remembered)?
+        {
+            work.send(To::One(from), &Message::Lineage(lineage));
+        }
+        Ok(match checked {
+            Err(Rollback::Forgotten { .. }) => None,
+            checked => Some(checked.map_err(|rollback| (*remembered, rollback))),
+        })
+    }
+
+    /// What a peer has seen of this store beside what it remembers.
+    fn judge_fork(
+        &mut self,
+        from: PartyId,
+        fork: Option<&Incarnation>,
+        work: &mut Work,
+    ) -> Result<Option<Judged>, CustodyError> {
+        let Some(fork) = fork else { return Ok(Some(Ok(()))) };
+        if self.is_meant(from, fork)? {
+            self.say_meant(from, fork, work);
+            return Ok(Some(Ok(())));
+        }
+        let checked = self.store.check_remembered(fork)?;
+        Ok(Some(checked.map_err(|rollback| (*fork, rollback))))
+    }
+
+    /// Whether a person has said that this store is to be taken in place of that: by a command, or by restoring it, with floors
+    /// for all that the one before may have done.
+    fn is_meant(&self, from: PartyId, claim: &Incarnation) -> Result<bool, CustodyError> {
+        Ok(self.witnesses.is_overruled(from, claim) || self.store.restored_from()? == Some(claim.store_id))
+    }
+
+    fn say_meant(&self, to: PartyId, claim: &Incarnation, work: &mut Work) {
+        let now = self.store.incarnation();
+        work.send(To::One(to), &Message::Meant { claim: *claim, now });
+    }
+}

@@ -1,0 +1,134 @@
+//! How many refusals go into the log: the disk is not for the refused to fill, known or unknown.
+//!
+//! What is allowed is always recorded. Of what is refused, so many in a second for each client, and so many for all strangers
+//! together; the others are counted, and the last of them is recorded with their number when the log is looked after, once
+//! a second. So each of these streams costs [`MOST_A_SECOND`] + 1 records a second, whatever is sent.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use theta_policy::{Name, UnixTime, audit::AuditRecord};
+
+/// So many in a second are recorded one by one.
+const MOST_A_SECOND: u32 = 20;
+/// Clients that are counted at a time, in each second; those of a policy file are fewer, but files change.
+const MOST_CLIENTS: usize = 16_384;
+
+/// Counts them.
+#[derive(Debug, Default)]
+pub(crate) struct Refused(Mutex<HashMap<Option<Name>, Window>>);
+
+/// One client's second; `None` are the strangers.
+#[derive(Debug, Default)]
+struct Window {
+    second: u64,
+    recorded: u32,
+    left_out: u64,
+    /// The last that was left out.
+    last: Option<AuditRecord>,
+}
+
+impl Window {
+    /// What stands for those that were left out.
+    fn left_over(&mut self) -> Option<AuditRecord> {
+        let more = std::mem::take(&mut self.left_out).saturating_sub(1);
+        let mut record = self.last.take()?;
+        if more > 0 {
+            record.detail.push_str(&format!("; {more} more refusals of the same second were not recorded"));
+        }
+        Some(record)
+    }
+}
+
+impl Refused {
+    fn windows(&self) -> MutexGuard<'_, HashMap<Option<Name>, Window>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives a refusal back if it is to be recorded.
+    pub(crate) fn take(&self, client: Option<&Name>, record: AuditRecord) -> Option<AuditRecord> {
+        let second = record.time.0 / 1_000;
+        let mut windows = self.windows();
+        if windows.len() >= MOST_CLIENTS && !windows.contains_key(&client.cloned()) {
+            return None;
+        }
+        let window = windows.entry(client.cloned()).or_insert_with(|| Window { second, ..Window::default() });
+        if window.second != second {
+            (window.second, window.recorded) = (second, 0);
+        }
+        if window.recorded < MOST_A_SECOND {
+            window.recorded = window.recorded.saturating_add(1);
+            return Some(record);
+        }
+        window.left_out = window.left_out.saturating_add(1);
+        window.last = Some(record);
+        None
+    }
+
+    /// To be asked once a second: what stands for those that were left out before, and a new second for everybody.
+    pub(crate) fn left_over(&self, now: UnixTime) -> Vec<AuditRecord> {
+        let second = now.0 / 1_000;
+        let mut records = Vec::new();
+        self.windows().retain(|_, window| {
+            records.extend(window.left_over());
+            window.second == second
+        });
+        records
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use theta_policy::Digest;
+
+    use super::*;
+
+    fn refusal(time: u64, client: Option<&Name>) -> AuditRecord {
+        AuditRecord {
+            time: UnixTime(time),
+            node: 1,
+            client: client.map(ToString::to_string),
+            recognised_by: None,
+            key: None,
+            operation: "sign".to_owned(),
+            statement: Digest([0; 32]),
+            slot: None,
+            allowed: false,
+            rule: None,
+            reason: "no-rule".to_owned(),
+            detail: "no rule allows it".to_owned(),
+            approvers: Vec::new(),
+            policy: Digest([0; 32]),
+        }
+    }
+
+    #[test]
+    fn a_flood_is_counted_for_each_client_alone() {
+        let refused = Refused::default();
+        let (one, two): (Name, Name) = ("one".parse().unwrap(), "two".parse().unwrap());
+        for client in [None, Some(&one)] {
+            let recorded = (0..1_000).filter_map(|_| refused.take(client, refusal(5_000, client))).count();
+            assert_eq!(recorded, 20);
+        }
+        assert!(refused.take(Some(&two), refusal(5_000, Some(&two))).is_some(), "another's flood is not its own");
+        let left: Vec<_> = refused.left_over(UnixTime(6_000)).into_iter().map(|record| record.detail).collect();
+        assert_eq!(left.len(), 2);
+        assert!(left.iter().all(|detail| detail.ends_with("; 979 more refusals of the same second were not recorded")));
+        assert_eq!(refused.left_over(UnixTime(9_000)), []);
+        assert!(refused.take(None, refusal(9_000, None)).is_some());
+    }
+
+    #[test]
+    fn what_is_remembered_of_clients_is_bounded() {
+        let refused = Refused::default();
+        for number in 0..MOST_CLIENTS + 100 {
+            let name: Name = format!("c{number}").parse().unwrap();
+            let _ = refused.take(Some(&name), refusal(1_000, Some(&name)));
+        }
+        assert_eq!(refused.windows().len(), MOST_CLIENTS);
+        assert_eq!(refused.left_over(UnixTime(2_000)), []);
+        assert_eq!(refused.windows().len(), 0);
+    }
+}

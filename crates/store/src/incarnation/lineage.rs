@@ -1,0 +1,132 @@
+//! The links from one opening to another.
+
+use super::{Incarnation, Opening, Rollback, StoreId};
+
+/// No more links than this are shown at a time: all that a store keeps.
+const MOST_LINKS: usize = 4096;
+/// One link: session and commit.
+const LINK_LEN: usize = 16 + 8;
+/// Claim, incarnation, generation and link of the base.
+const FIXED_LEN: usize = 32 + Incarnation::ENCODED_LEN + 8 + 32;
+
+/// What a node shows to a peer that remembers another opening than its present one: its own opening of that generation, and the
+/// links from there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lineage {
+    /// The link that the peer remembers, which this answers.
+    claim: [u8; 32],
+    /// What the store is now.
+    now: Incarnation,
+    /// Generation and link of the opening that the links begin after.
+    base: (u64, [u8; 32]),
+    /// Session and commit of each opening since, ascending.
+    links: Vec<([u8; 16], u64)>,
+}
+
+impl Lineage {
+    /// From `openings`, ascending, the first of them the one to begin after and the last of them the present one; `None` if
+    /// there are none.
+    pub(crate) fn of(claim: [u8; 32], openings: &[Opening], now: Incarnation) -> Option<Self> {
+        let (base, since) = openings.split_first()?;
+        let links = since.iter().map(|opening| (opening.session, opening.opened_at)).collect();
+        Some(Self { claim, now, base: (base.generation, base.link), links })
+    }
+
+    /// The link that it answers.
+    #[must_use]
+    pub const fn claim(&self) -> &[u8; 32] {
+        &self.claim
+    }
+
+    /// What the store is now.
+    #[must_use]
+    pub const fn now(&self) -> &Incarnation {
+        &self.now
+    }
+
+    pub(super) const fn base(&self) -> &(u64, [u8; 32]) {
+        &self.base
+    }
+
+    /// The openings since the base if they lead to the present one.
+    pub(super) fn openings(&self, store: &StoreId) -> Option<Vec<Opening>> {
+        let (mut before, mut link) = self.base;
+        let mut openings = Vec::with_capacity(self.links.len());
+        for (session, opened_at) in &self.links {
+            let opening = Opening::after(store, (before, &link), *session, *opened_at);
+            (before, link) = (opening.generation, opening.link);
+            openings.push(opening);
+        }
+        let leads = (before, link) == (self.now.opening.generation, self.now.opening.link);
+        // The link covers the rest of the opening, but only here does it meet what the node says of it.
+        let told = openings.last().is_none_or(|last| *last == self.now.opening);
+        (leads && told).then_some(openings)
+    }
+
+    /// Claim, incarnation, generation and link of the base, then session and commit of each opening.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let Self { claim, now, base: (generation, link), links } = self;
+        let mut bytes = [&claim[..], &now.encode(), &generation.to_be_bytes(), link].concat();
+        for (session, opened_at) in links {
+            bytes.extend_from_slice(session);
+            bytes.extend_from_slice(&opened_at.to_be_bytes());
+        }
+        bytes
+    }
+
+    /// Reads what [`Lineage::encode`] wrote; `None` for anything else, and for more than 4096 links.
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let (fixed, rest) = bytes.split_at_checked(FIXED_LEN)?;
+        let (claim, fixed) = fixed.split_first_chunk()?;
+        let (now, fixed) = fixed.split_at_checked(Incarnation::ENCODED_LEN)?;
+        let (generation, link) = fixed.split_first_chunk()?;
+        let base = (u64::from_be_bytes(*generation), link.try_into().ok()?);
+        let (links, []) = rest.as_chunks::<LINK_LEN>() else { return None };
+        if links.len() > MOST_LINKS {
+            return None;
+        }
+        let link = |bytes: &[u8; LINK_LEN]| {
+            let (session, opened_at) = bytes.split_first_chunk()?;
+            Some((*session, u64::from_be_bytes(opened_at.try_into().ok()?)))
+        };
+        let links = links.iter().map(link).collect::<Option<_>>()?;
+        Some(Self { claim: *claim, now: Incarnation::decode(now)?, base, links })
+    }
+}
+
+/// Checks what a peer remembers of us against our own history: `openings` are those from the remembered generation on, as far as
+/// they are kept, ascending; `now` is what we are.
+///
+/// # Errors
+/// [`Rollback`] if a copy of us did something that is not in our history, or our history does not reach back so far.
+pub(crate) fn check_remembered(
+    remembered: &Incarnation,
+    openings: &[Opening],
+    now: &Incarnation,
+) -> Result<(), Rollback> {
+    if remembered.store_id != now.store_id {
+        return Err(Rollback::OtherStore { remembered: remembered.store_id, now: now.store_id });
+    }
+    let generation = remembered.opening.generation;
+    if generation > now.opening.generation {
+        return Err(Rollback::Older { remembered: remembered.sequence, now: now.sequence });
+    }
+    match openings.first() {
+        // The link stands for all openings before, too.
+        Some(opening) if opening.generation == generation => {
+            if *opening != remembered.opening {
+                return Err(Rollback::Forked { generation });
+            }
+        }
+        _ => return Err(Rollback::Forgotten { generation }),
+    }
+    // What came next has to have known all that was seen.
+    let known = openings.get(1).map_or(now.sequence, |next| next.opened_at.saturating_sub(1));
+    if known >= remembered.sequence {
+        Ok(())
+    } else {
+        Err(Rollback::Older { remembered: remembered.sequence, now: known })
+    }
+}
