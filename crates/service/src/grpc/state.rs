@@ -141,7 +141,7 @@ impl NodeState {
             instances_running: u64::try_from(load.running).unwrap_or(u64::MAX),
             results_cached: u64::try_from(load.results).unwrap_or(u64::MAX),
             uptime_seconds: self.started.elapsed().as_secs(),
-            warnings: self.authority.standing().unwrap_or_else(|why| Some(why)).into_iter().collect(),
+            warnings: self.authority.standing().unwrap_or_else(Some).into_iter().collect(),
             culprits: culprits.iter().rev().take(MAX_CULPRITS).map(|record| answer::culprit(&record.culprit)).collect(),
         }
     }

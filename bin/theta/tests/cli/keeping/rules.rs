@@ -175,6 +175,25 @@ fn a_token_is_a_client() {
     group.theta(&["sign", &name]).fails(1, &[]);
 }
 
+/// The attack: nodes are used, and killed before they have written down that they were.
+#[test]
+fn what_left_before_a_kill_is_on_record() {
+    let mut group = Group::started();
+    let mut used = [0; 5];
+    for round in 0..4 {
+        let drawn = group.theta(&["coin", &format!("coin {round}"), "--json"]).ok().json();
+        (1..=4).for_each(|node| group.kill(node));
+        for node in drawn["contributors"].as_array().unwrap().iter().map(|node| node.as_u64().unwrap()) {
+            used[usize::try_from(node).unwrap()] += 1;
+            let log = group.theta(&["audit", "export", "--dir", &format!("theta-group/node-{node}")]).ok().text();
+            let flips = |line: &&str| line.contains("\"flip-coin\"") && line.contains("\"allowed\":true");
+            let recorded = log.lines().filter(flips).count();
+            assert!(recorded >= used[usize::try_from(node).unwrap()], "round {round}: node {node} has {recorded}");
+        }
+        group.start_all();
+    }
+}
+
 #[test]
 fn the_audit_log_is_whole_and_a_flipped_byte_is_found() {
     let mut group = Group::started();
