@@ -14,6 +14,7 @@ mod life;
 mod net;
 mod offline;
 mod refusals;
+mod slots;
 mod states;
 mod stores;
 mod stragglers;
