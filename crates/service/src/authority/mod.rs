@@ -9,6 +9,7 @@ mod file;
 mod grants;
 mod metrics;
 mod refusal;
+mod slots;
 mod strangers;
 #[cfg(test)]
 mod tests;
@@ -23,9 +24,9 @@ use std::{
 use prometheus_client::registry::Registry;
 use theta_custody::StoreSlots;
 use theta_network::Fingerprint;
-use theta_orchestration::InstanceId;
+use theta_orchestration::{InstanceId, SlotClaim, SlotRefusal};
 use theta_policy::{
-    Ask, Digest, Operation, Policy, PolicyHandle, Reload, Request, Unidentified, UnixTime, audit::AuditRecord,
+    Ask, Digest, Name, Operation, Policy, PolicyHandle, Reload, Request, Unidentified, UnixTime, audit::AuditRecord,
 };
 use theta_store::Store;
 use tonic::Status;
@@ -64,6 +65,17 @@ pub(crate) struct Grant {
     granted: Granted,
     /// The name of the signed request, if the client was recognised by one.
     pub(crate) request_id: Option<Digest>,
+    /// What must be certified before anything that hangs on a secret leaves for it.
+    pub(crate) slots: Vec<SlotClaim>,
+    /// The rule that allowed it.
+    rule: Option<Name>,
+}
+
+impl Grant {
+    /// Why nothing is signed although the policy allowed it.
+    pub(crate) fn uncertified(&self, slots: &SlotRefusal, in_time: bool) -> Status {
+        refusal::uncertified(&self.granted, self.rule.as_ref(), slots, in_time)
+    }
 }
 
 /// Why there is no authority.
@@ -172,7 +184,8 @@ impl Authority {
             operation: asked.operation,
             label: asked.label.clone(),
         };
-        Ok(Grant { granted, request_id: signed.map(theta_policy::SignedRequest::id) })
+        let request_id = signed.map(theta_policy::SignedRequest::id);
+        Ok(Grant { granted, request_id, slots: decision.slots, rule: decision.rule })
     }
 
     /// Remembers whose instance it is.
