@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use prometheus_client::registry::Registry;
-use theta_custody::{Custodian, StoreSlots};
+use theta_custody::{Certifier, Custodian, StoreSlots};
 use theta_network::{PeerId, PeerState, PeerStatus, SendError, Transport};
 use theta_orchestration::{Engine, Keys, Pending};
 use theta_policy::{Digest, MemorySlots, SlotDecision, SlotOrder, SlotScope, SlotState, SlotStateError, State};
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use crate::byzantine::Liar;
 use crate::scenario::Sabotage;
-use crate::setup::{Failed, Setup, party, sealing_key, seeded};
+use crate::setup::{Failed, Setup, identity, party, sealing_key, seeded};
 
 /// Keeps what its node sends until the network takes it.
 pub(crate) struct Outbox {
@@ -90,6 +90,13 @@ impl SlotState for Slots {
             Self::Stored(slots) => slots.decide(scope, slot, digest, order),
         }
     }
+
+    fn decided(&self, scope: SlotScope<'_>, slot: u64) -> Result<Option<Digest>, SlotStateError> {
+        match self {
+            Self::Forgotten(slots) => slots.decided(scope, slot),
+            Self::Stored(slots) => slots.decided(scope, slot),
+        }
+    }
 }
 
 /// What is gone after a crash.
@@ -144,7 +151,10 @@ impl Node {
             let custodian = Custodian::open(Arc::clone(&store), party(self.number)?, setup.roster.clone());
             custodian.map_err(|error| error.to_string())?.into()
         } else {
-            setup.table(self.number)?.into()
+            let (group, local, identity) = (setup.roster.clone(), party(self.number)?, identity(self.number)?);
+            let memory = Box::new(StoreSlots::new(Arc::clone(&store)));
+            let certifier = Certifier::new(group, local, Some(Arc::new(identity)), memory);
+            Keys::Guarded(Arc::new(setup.table(self.number)?), Box::new(certifier))
         };
         let mut engine_seed = [0; 32];
         rand_chacha::rand_core::Rng::fill_bytes(&mut seeded(seed, stream), &mut engine_seed);

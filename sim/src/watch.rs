@@ -30,7 +30,7 @@ pub enum Invariant {
     /// A node permits nothing without the consents that it takes, or more often than its rate allows, and nothing about an
     /// instance leaves a node that did not permit it.
     Permitted,
-    /// A node lets one message at most be signed for a slot.
+    /// A node gives a slot to one message at most, and of all messages for a slot honest nodes help to sign one at most.
     OneMessagePerSlot,
     /// What k honest nodes that are connected permit comes to its end.
     Ends,
@@ -75,7 +75,12 @@ pub(crate) struct Watch {
     used: BTreeMap<(u16, Vec<u8>), (InstanceId, Bytes)>,
     /// Results by request and public key.
     results: BTreeMap<(usize, Vec<u8>), Vec<u8>>,
+    /// What each node gave each slot of a key to.
     slots: BTreeMap<(u16, usize, u64), String>,
+    /// Which slot of a key and which message an instance is about,
+    about: BTreeMap<InstanceId, (usize, u64, String)>,
+    /// and for which message something of an honest node has left.
+    helped: BTreeMap<(usize, u64), String>,
     /// What each node has let pass of each rated key, in this life.
     uses: BTreeMap<(u16, usize), Uses>,
 }
@@ -133,6 +138,23 @@ impl Watch {
         self.violated(Invariant::OneMessagePerSlot, text)
     }
 
+    /// An instance is about a slot.
+    pub(crate) fn about(&mut self, id: InstanceId, key: usize, slot: u64, text: &str) {
+        self.about.entry(id).or_insert_with(|| (key, slot, text.to_owned()));
+    }
+
+    /// An honest node helps to sign a message for a slot.
+    fn helps(&mut self, node: u16, id: InstanceId) -> Result<(), Violation> {
+        let Some((key, slot, text)) = self.about.get(&id).cloned() else { return Ok(()) };
+        let first = self.helped.entry((key, slot)).or_insert_with(|| text.clone());
+        if *first == text {
+            return Ok(());
+        }
+        let text =
+            format!("node {node} helps to sign {text:?} for slot {slot} of key {key}, for which {first:?} was signed");
+        self.violated(Invariant::OneMessagePerSlot, text)
+    }
+
     /// A node forgot what it had in memory.
     pub(crate) fn crashed(&mut self, node: u16) {
         self.packages.retain(|(at, ..), _| *at != node);
@@ -156,6 +178,7 @@ impl Watch {
         if !self.permitted.contains(&(node, id)) {
             return self.violated(Invariant::Permitted, format!("node {node} takes part in {id}, unasked"));
         }
+        self.helps(node, id)?;
         match self.frost.get(&(node, id)) {
             Some(signer) if envelope.round == SHARE => self.signed((node, *signer), to, id, envelope.kind),
             _ => Ok(()),

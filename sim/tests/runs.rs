@@ -155,6 +155,76 @@ fn a_node_that_forgets_its_slots_is_caught() {
     catches(&scenario, Sabotage::ForgetsSlots, Invariant::OneMessagePerSlot);
 }
 
+/// Different messages for one slot, each to some nodes first: whatever comes of it, one of them at most is signed.
+fn raced(seed: u64, suite: Suite, texts: &[&[u16]]) -> Scenario {
+    let mut scenario = quiet(seed, suite);
+    scenario.keys[0].slots = true;
+    let first = scenario.requests[0].clone();
+    let asked = |(number, to): (usize, &&[u16])| Asked {
+        text: format!("message {number}"),
+        slot: Some(7),
+        later_at: (1..=4).filter(|node| !to.contains(node)).collect(),
+        ..first.clone()
+    };
+    scenario.requests = texts.iter().enumerate().map(asked).collect();
+    scenario.end = 60_000;
+    scenario
+}
+
+/// Two messages, each to two of four nodes of which any two sign: both were signed once, ten times of ten.
+#[test]
+fn two_messages_for_one_slot_are_never_both_signed() {
+    for seed in 0..10 {
+        let split = run(&raced(seed, Suite::Bls04MinPk, &[&[1, 2], &[3, 4]]), false);
+        assert_eq!((split.results, split.violation), (0, None), "seed {seed}: void");
+        let won = run(&raced(seed, Suite::FrostEd25519, &[&[1, 2, 3], &[4]]), false);
+        assert_eq!((won.results, won.violation), (4, None), "seed {seed}: three of four, and the fourth follows");
+    }
+    let (mut none, mut all) = (0, 0);
+    for seed in 0..60 {
+        let outcome = run(&raced(seed, Suite::Bls04MinPk, &[&[1, 2, 3, 4], &[1, 2, 3, 4]]), false);
+        assert_eq!(outcome.violation, None, "seed {seed}");
+        assert!([0, 4].contains(&outcome.results), "seed {seed}: {}", outcome.results);
+        if outcome.results == 0 { none += 1 } else { all += 1 }
+    }
+    assert!(none > 0 && all > 0, "{none} void, {all} signed");
+}
+
+#[test]
+fn liars_who_promise_twice_get_no_second_message() {
+    use theta_sim::Behaviour::{PromiseAsLiked, PromiseTwice, Silent};
+    for behaviour in [PromiseTwice, PromiseAsLiked, Silent] {
+        for seed in 0..15 {
+            for texts in
+                [&[&[1, 2, 4][..], &[3, 4][..]][..], &[&[1, 4], &[2, 4], &[3, 4]], &[&[1, 2, 3, 4], &[1, 2, 3, 4]]]
+            {
+                let mut scenario = raced(seed, Suite::Bls04MinSig, texts);
+                scenario.liars.insert(4, behaviour);
+                assert_eq!(run(&scenario, false).violation, None, "{behaviour:?} {seed} {texts:?}");
+            }
+        }
+    }
+}
+
+/// Any two of four sign: one that does not wait helps with what was never certified.
+#[test]
+fn a_node_that_waits_for_no_certificate_is_caught() {
+    let scenario = raced(1, Suite::Bls04MinPk, &[&[2, 3, 4], &[1]]);
+    catches(&scenario, Sabotage::NoCertificates, Invariant::OneMessagePerSlot);
+}
+
+/// Power fails between a promise and its share, and the other message comes first when it is back.
+#[test]
+fn a_crash_between_promise_and_share_changes_nothing() {
+    for seed in 0..20 {
+        let mut scenario = raced(seed, Suite::Bls04MinPk, &[&[1, 2], &[3, 4]]);
+        let crash = |node| theta_sim::Fault::Crash { at: 1_002 + 3 * seed, until: 1_900, node, writes: 1_000 };
+        scenario.faults = vec![crash(1), crash(3)];
+        let outcome = run(&scenario, false);
+        assert_eq!(outcome.violation, None, "seed {seed}");
+    }
+}
+
 /// Whether the same nonces come to be used for two messages takes some luck: one seed of many shows it.
 #[test]
 fn a_node_that_draws_its_nonces_again_is_caught() {

@@ -17,6 +17,7 @@ import cks05
 import rfc
 import sg02
 import sh00
+import slots
 
 VECTORS = Path(__file__).resolve().parent.parent
 # Folder: what checks a file of it.
@@ -31,6 +32,7 @@ TOPICS = {
     "cks05": cks05.check,
     "bls04": bls04.check,
     "sh00": sh00.check,
+    "slots": slots.check,
 }
 
 

@@ -233,6 +233,92 @@ async fn a_slot_is_one_messages_at_every_node_also_after_a_restart() {
     group.shutdown().await;
 }
 
+/// A request for a slot at one node alone.
+async fn sign_at(
+    client: Client,
+    id: u16,
+    message: String,
+    slot: u64,
+    timeout: Duration,
+) -> Result<Bytes, tonic::Status> {
+    let request =
+        v1::SignRequest { key: SIGNER.to_owned(), message: message.into(), slot: Some(slot), ..Default::default() };
+    let mut request = Request::new(request);
+    request.set_timeout(timeout);
+    let answer = client.protocol(node(id)).unwrap().sign(request).await?;
+    Ok(answer.into_inner().outcome.unwrap().result)
+}
+
+fn reason(status: &tonic::Status) -> &str {
+    status.metadata().get("theta-reason").map_or("", |reason| reason.to_str().unwrap())
+}
+
+/// Any two of four nodes sign: A goes to nodes 1 and 2, B to nodes 3 and 4. Both were signed, ten times of ten.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn any_two_of_four_sign_and_yet_a_slot_never_has_two_messages() {
+    let group = TestGroup::new().await;
+    let signing = "[[signing]]\nname = \"heights\"\nkeys = [\"release\"]\nslot = \"claimed\"\n";
+    let rules = people(&group) + &allow("all", "tester", "*", "\"*\"", "");
+    group.set_policies(&(rules.clone() + signing)).await;
+    group.trusted().await;
+    let client = tester(&group);
+    let long = Duration::from_secs(20);
+    for slot in 0..10 {
+        let sent = [(1, "a"), (2, "a"), (3, "b"), (4, "b")];
+        let asked =
+            sent.map(|(id, text)| tokio::spawn(sign_at(client.clone(), id, format!("{text} {slot}"), slot, long)));
+        for asked in asked {
+            let refused = asked.await.unwrap().unwrap_err();
+            assert_eq!((refused.code(), reason(&refused)), (Code::PermissionDenied, "slot-void"), "{refused}");
+            assert!(refused.message().contains("split 2 : 2"), "{refused}");
+        }
+    }
+    // Raced to all: one message at most, and every request ends.
+    for slot in 100..130 {
+        let all = (1..=4).flat_map(|id| [(id, "a"), (id, "b")]);
+        let ask = |(id, text): (u16, &'static str)| {
+            let asked = sign_at(client.clone(), id, format!("{text} {slot}"), slot, long);
+            tokio::spawn(async move { (text, asked.await) })
+        };
+        let asked: Vec<_> = all.map(ask).collect();
+        let mut signed = std::collections::BTreeSet::new();
+        for asked in asked {
+            match asked.await.unwrap() {
+                (text, Ok(_)) => drop(signed.insert(text)),
+                (_, Err(refused)) => {
+                    assert!(["slot-void", "slot-taken"].contains(&reason(&refused)), "slot {slot}: {refused}");
+                }
+            }
+        }
+        assert!(signed.len() <= 1, "slot {slot}: {signed:?}");
+    }
+    // Three promise: the fourth, asked first for another, follows; a share on its own is no way around.
+    let short = Duration::from_millis(500);
+    let late = sign_at(client.clone(), 4, "b".to_owned(), 500, short).await.unwrap_err();
+    assert_eq!((late.code(), reason(&late)), (Code::DeadlineExceeded, "slot-undecided"), "{late}");
+    assert!(late.message().contains("no promise by nodes 1, 2, 3"), "{late}");
+    let statement = Some(v1::Statement { statement: Some(v1::statement::Statement::Message("b".into())) });
+    let share = v1::CreateShareRequest { key: SIGNER.to_owned(), statement, slot: Some(500), ..Default::default() };
+    let mut share = Request::new(share);
+    share.set_timeout(short);
+    let refused = client.scheme(node(4)).unwrap().create_share(share).await.unwrap_err();
+    assert_eq!(reason(&refused), "slot-undecided", "{refused}");
+    client.sign_for_slot(SIGNER, "a".into(), 500).await.unwrap();
+    assert!(!sign_at(client.clone(), 4, "a".to_owned(), 500, long).await.unwrap().is_empty());
+    let refused = sign_at(client.clone(), 4, "b".to_owned(), 500, long).await.unwrap_err();
+    assert_eq!(reason(&refused), "slot-taken", "{refused}");
+    // Node 4 lacks the rule: it helps with what it likes, and still no second message is signed.
+    group.set_policy(4, &rules).await;
+    let sent = [(1, "a"), (2, "a"), (3, "b"), (4, "b"), (4, "a")];
+    let asked = sent.map(|(id, text)| tokio::spawn(sign_at(client.clone(), id, text.to_owned(), 600, short)));
+    for (asked, (id, text)) in asked.into_iter().zip(sent) {
+        let refused = asked.await.unwrap().unwrap_err();
+        assert!(id == 4 || reason(&refused) == "slot-undecided", "node {id}, {text}: {refused}");
+    }
+    assert!(group.node(1).orchestrator().culprits().is_empty());
+    group.shutdown().await;
+}
+
 fn approval(group: &TestGroup, approver: u8, operation: Operation, message: &[u8], validity: Validity) -> Approval {
     let ask = Ask { key: Some(SIGNER), statement: message, ..Ask::new(group.group.name(), operation) };
     Approval::sign(ApprovalTerms::of(&ask, validity).unwrap(), &key(approver))

@@ -5,6 +5,7 @@
 //! Pure and synchronous: no threads, no sockets, no clock; the store is the disk.
 
 mod ceremony;
+mod certify;
 mod codec;
 mod custodian;
 mod error;
@@ -14,6 +15,10 @@ mod roster;
 mod slots;
 
 pub use ceremony::{EvidenceError, ProvenLie, check_evidence};
+pub use certify::{
+    Certifier, CertifierEffect, CertifierLimits, Equivocation, Promise, SlotRefusal, Subject, Ticket, encode_promises,
+    promises_of,
+};
 pub use custodian::{Custodian, announcement};
 pub use error::{CeremonyError, ChangeError, CustodyError};
 pub use keys::{
@@ -25,3 +30,4 @@ pub use request::{
 };
 pub use roster::Roster;
 pub use slots::StoreSlots;
+pub use theta_policy::{SlotClaim, SlotQuorum, SlotStanding};

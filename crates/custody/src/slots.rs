@@ -33,10 +33,18 @@ impl SlotState for StoreSlots {
         match self.0.decide(rule, slot, digest.0, order) {
             Ok(theta_store::SlotDecision::Allowed) => Ok(SlotDecision::Allowed),
             Ok(theta_store::SlotDecision::Same) => Ok(SlotDecision::Same),
-            Ok(theta_store::SlotDecision::Conflict { .. }) => Ok(SlotDecision::Conflict),
+            Ok(theta_store::SlotDecision::Conflict { previous }) => {
+                Ok(SlotDecision::Conflict { previous: Digest(previous) })
+            }
             Ok(theta_store::SlotDecision::Below { mark }) => Ok(SlotDecision::Below { mark }),
             Err(error) => Err(SlotStateError(error.to_string())),
         }
+    }
+
+    fn decided(&self, scope: SlotScope<'_>, slot: u64) -> Result<Option<Digest>, SlotStateError> {
+        let rule = SlotRule { key: name(scope.key)?, rule: name(scope.rule)? };
+        let digest = self.0.slot_digest(&rule, slot).map_err(|error| SlotStateError(error.to_string()))?;
+        Ok(digest.map(Digest))
     }
 }
 

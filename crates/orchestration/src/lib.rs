@@ -31,4 +31,4 @@ pub use request::{
     Culprit, Finished, InstanceError, InstanceId, InstanceSnapshot, InstanceState, Operation, Request, Seed,
     SubmitError,
 };
-pub use theta_custody::{KeyEntry, KeyTable, ResolveError};
+pub use theta_custody::{KeyEntry, KeyTable, ResolveError, SlotClaim, SlotRefusal};

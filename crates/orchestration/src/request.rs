@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use sha2::{Digest, Sha512};
-use theta_custody::ResolveError;
+use theta_custody::{ResolveError, SlotRefusal};
 use theta_groups::{Secret, Transcript};
 use theta_rounds::{Abort, PartyId};
 use theta_schemes::{StatementBytes, keys::KeyId, signatures::frost::SeedError};
@@ -214,6 +214,9 @@ pub enum InstanceError {
     /// Its time ran out; the text says what was missing.
     #[error("{0}")]
     Expired(String),
+    /// Its slot is not certified for it.
+    #[error(transparent)]
+    Slot(#[from] SlotRefusal),
     /// Its key went away while it ran.
     #[error("the key went away meanwhile: {0}")]
     Key(#[from] ResolveError),

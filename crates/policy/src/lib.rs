@@ -69,6 +69,8 @@ pub use request::{
     SignedRequestTextError, Unidentified,
 };
 pub use signing::{FalseSignature, Signature, SigningKey, SigningKeyError, VerifyingKey, VerifyingKeyError};
-pub use slots::{MemorySlots, SlotDecision, SlotOrder, SlotScope, SlotState, SlotStateError};
+pub use slots::{
+    MemorySlots, SlotClaim, SlotDecision, SlotOrder, SlotQuorum, SlotScope, SlotStanding, SlotState, SlotStateError,
+};
 pub use time::{Invalid, TimeError, UnixTime, Validity};
 pub use token::{Token, TokenError, TokenHash, TokenHashError};

@@ -220,6 +220,7 @@ impl NodeBuilder {
         let Self { config, listeners, wrap } = self;
         let (group, identity) = membership(&config)?;
         let (authority, custodian, mut registry) = open_store(&config, &group).await?;
+        authority.warn_of_slots(&custodian);
         // All addresses before any thread: what cannot be bound is told at once, and nothing has to be undone.
         let api = listen(listeners.api, config.listen.api, "api")?;
         let metrics = match (listeners.metrics, config.listen.metrics) {

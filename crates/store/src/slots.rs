@@ -86,6 +86,15 @@ impl Store {
         self.write_grouped(move |transaction| transaction.decide(&rule, slot, digest, order))?
     }
 
+    /// The digest that a slot was decided for; `None` if there is none, or it was forgotten when the slot was over.
+    ///
+    /// # Errors
+    /// [`StoreError`] if it cannot be read.
+    pub fn slot_digest(&self, rule: &SlotRule, slot: u64) -> Result<Option<[u8; 32]>, StoreError> {
+        let record = self.snapshot()?.row(Table::Slots, &rule.slot_key(slot))?;
+        record.map(|record| decode_digest(record.expose())).transpose()
+    }
+
     /// The highest slot that the rule refuses as over.
     ///
     /// # Errors

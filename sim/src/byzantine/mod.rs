@@ -2,17 +2,23 @@
 
 mod ceremony;
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use prost::Message as _;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
+use theta_custody::{Promise, encode_promises, promises_of};
 use theta_protocols::ceremony::CeremonyKeys;
 use theta_wire::peer::Envelope;
 
 pub use ceremony::CeremonyLie;
 
 use crate::scenario::below;
+use crate::setup::GROUP;
 
+/// The stream of promises for slots.
+const SLOTS: u32 = 2;
 /// The most messages that a liar remembers.
 const MEMORY: usize = 64;
 
@@ -50,6 +56,10 @@ pub enum Behaviour {
     CopyOthers,
     /// Behaves, until it falls silent in the middle of something.
     StopAfter(u16),
+    /// Promises each slot to every message that it hears of, to all.
+    PromiseTwice,
+    /// Promises each slot to every message that it hears of, to those alone who told it of that message.
+    PromiseAsLiked,
     /// Lies in ceremonies, with its signature.
     Ceremony(CeremonyLie),
 }
@@ -75,6 +85,10 @@ impl Behaviour {
             Self::Late,
             Self::Flood,
             Self::CopyOthers,
+            Self::PromiseTwice,
+            Self::PromiseAsLiked,
+            Self::PromiseTwice,
+            Self::PromiseAsLiked,
             Self::StopAfter(number),
         ];
         let drawn = usize::try_from(below(rng, all.len() as u64)).unwrap_or(0);
@@ -131,9 +145,27 @@ impl Liar {
         }
     }
 
-    /// What goes out to all because of what it hears.
-    pub(crate) fn hear(&mut self, bytes: &Bytes) -> Option<Bytes> {
-        (self.behaviour == Behaviour::CopyOthers && below(&mut self.rng, 2) == 0).then(|| bytes.clone())
+    /// What goes out because of what it hears, and whether to all or only to the one whom it heard.
+    pub(crate) fn hear(&mut self, bytes: &Bytes) -> Option<(Bytes, bool)> {
+        match self.behaviour {
+            Behaviour::CopyOthers if below(&mut self.rng, 2) == 0 => Some((bytes.clone(), true)),
+            Behaviour::PromiseTwice => Some((self.promise(bytes)?, true)),
+            Behaviour::PromiseAsLiked => Some((self.promise(bytes)?, false)),
+            _ => None,
+        }
+    }
+
+    /// Its own promises to all messages for a slot that it is told of.
+    fn promise(&self, bytes: &Bytes) -> Option<Bytes> {
+        let envelope = Envelope::decode(bytes.clone()).ok().filter(|envelope| envelope.stream == SLOTS)?;
+        let (subject, promises) = promises_of(&envelope.payload)?;
+        let own = self.keys.member().party();
+        let others = promises.into_iter().filter(|promise| promise.node != own);
+        let digests: BTreeSet<_> = others.map(|promise| promise.digest).collect();
+        let promise = |digest| Promise::sign(GROUP, &self.keys, &subject, digest);
+        let promises: Vec<Promise> = digests.into_iter().map(promise).collect();
+        let payload = (!promises.is_empty()).then(|| encode_promises(&subject, promises))?;
+        Some(Envelope { payload, ..envelope }.encode_to_vec().into())
     }
 
     fn garbage(&mut self, len: usize) -> Bytes {

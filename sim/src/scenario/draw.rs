@@ -110,11 +110,14 @@ impl Scenario {
     }
 
     fn draw_requests(&mut self, rng: &mut impl Rng) {
+        // Half of the time all come at once, and race for their slots.
+        let raced = below(rng, 2) == 0;
+        let together = below(rng, 5_000);
         for number in 0..1 + below(rng, 5) {
             let key = usize::try_from(below(rng, self.keys.len() as u64)).unwrap_or(0);
             let slots = self.keys.get(key).is_some_and(|key| key.slots);
             self.requests.push(Asked {
-                at: below(rng, 5_000),
+                at: if raced && slots { together } else { below(rng, 5_000) },
                 key,
                 text: format!("request {number} of {}", self.seed),
                 slot: slots.then(|| below(rng, 2)),

@@ -204,6 +204,8 @@ pub enum Sabotage {
     NoPolicy,
     /// A node forgets its slots when it starts again.
     ForgetsSlots,
+    /// A node gives its share of a signature without waiting for the certificate of its slot.
+    NoCertificates,
     /// A node draws the same nonces in each life.
     SameNonces,
     /// A node tells its clients something else than the others.

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use theta_custody::CeremonyState;
+use theta_custody::{CeremonyState, SlotQuorum};
 
 use super::World;
-use crate::scenario::Sabotage;
+use crate::scenario::{Asked, Sabotage};
 use crate::watch::{Invariant, Violation};
 
 impl World<'_> {
@@ -20,7 +20,24 @@ impl World<'_> {
         if able.len() < usize::from(self.scenario.k) {
             return Vec::new();
         }
-        able.into_iter().filter(|node| !self.served.contains(&(request, *node))).collect()
+        // A refusal for want of a certificate is an end, too: but not where nothing stands against one.
+        let is_certain = key.is_some_and(|key| key.slots) && self.must_be_certified(request);
+        let ended = |node: &u16| {
+            let refused = self.refused.contains_key(&(request, *node)) && !is_certain;
+            refused || self.served.contains(&(request, *node))
+        };
+        able.into_iter().filter(|node| !ended(node)).collect()
+    }
+
+    /// Whether a request's slot must come to be certified for it: no other message asks for the slot, and as many honest nodes
+    /// permit it as it takes.
+    fn must_be_certified(&self, request: usize) -> bool {
+        let Some(asked) = self.scenario.requests.get(request) else { return false };
+        let of_slot = |other: &&Asked| (other.key, other.slot) == (asked.key, asked.slot);
+        let alone = self.scenario.requests.iter().filter(of_slot).count() == 1;
+        let promised = self.scenario.honest().filter(|node| self.permitted.contains(&(request, *node))).count();
+        let quorum = SlotQuorum { n: self.scenario.n, t: self.scenario.k - 1 };
+        alone && promised >= usize::from(quorum.need())
     }
 
     /// Notes how ceremonies stand; says whether all requests and ceremonies are over.

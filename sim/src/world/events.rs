@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use theta_network::{Inbound, PeerId};
 use theta_orchestration::{InstanceError, Pending, SubmitError};
-use theta_policy::UnixTime;
+use theta_policy::{SlotStanding, UnixTime};
 
 use super::{Event, ROUND, TICK, World};
 use crate::node::{Node, after};
@@ -92,8 +92,9 @@ impl World<'_> {
         if let Some(life) = &mut node.life {
             life.engine.receive(Inbound { from: peer, bytes });
         }
-        if let Some(copied) = copied {
-            let others: Vec<u16> = self.nodes.keys().copied().filter(|other| *other != to).collect();
+        if let Some((copied, to_all)) = copied {
+            let told = |other: &u16| *other != to && (to_all || *other == from);
+            let others: Vec<u16> = self.nodes.keys().copied().filter(told).collect();
             others.into_iter().for_each(|other| self.post(to, other, 0, &copied));
         }
         self.look(to)
@@ -130,6 +131,11 @@ impl World<'_> {
                 Some(Err(InstanceError::Aborted(abort))) => {
                     let text = format!("request {request} at node {number}: {abort}");
                     return self.watch.violated(Invariant::Ends, text);
+                }
+                Some(Err(InstanceError::Slot(refusal))) => {
+                    let now = self.now;
+                    self.trace.tell(|| format!("{now:>6} node {number} refuses request {request}: {refusal}"));
+                    self.refused.insert((request, number), refusal.is_final());
                 }
                 // It is asked again.
                 _ => {}
@@ -177,7 +183,8 @@ impl World<'_> {
         for (request, wanted) in in_turn.filter(|(_, wanted)| wanted.asked.at <= self.now) {
             // A node that was started again has forgotten the result that others still lack.
             let all_served = self.nodes.keys().all(|node| self.served.contains(&(request, *node)));
-            for node in self.nodes.keys().filter(|_| !all_served) {
+            let refused = |node: &u16| self.refused.get(&(request, *node)) == Some(&true);
+            for node in self.nodes.keys().filter(|node| !all_served && !refused(node)) {
                 let held_back = wanted.asked.later_at.contains(node) && self.now < wanted.asked.at + 2_000;
                 asks.extend((!held_back).then_some(Event::Ask { node: *node, request }));
             }
@@ -206,10 +213,15 @@ impl World<'_> {
         if life.pending.iter().any(|(other, _)| *other == request) {
             return Ok(());
         }
+        let mut claims = Vec::new();
         if honest {
             let Ok(caller) = policy.caller_by_certificate(CERTIFICATE) else { return Ok(()) };
             let decision = policy.decide(&caller.asks(wanted.ask(number)), now, &life.state);
-            self.decided(number, request, now.0 / 1_000, decision.allowed)?;
+            let taken = decision.slots.iter().all(|claim| claim.standing == SlotStanding::Taken);
+            self.decided(number, request, now.0 / 1_000, (decision.allowed, taken))?;
+            if bug != Some(Sabotage::NoCertificates) {
+                claims = decision.slots;
+            }
             if decision.allowed {
                 self.permitted.insert((request, number));
                 self.permit(number);
@@ -219,7 +231,7 @@ impl World<'_> {
         }
         let Some(wanted) = self.wanted.get(request) else { return Ok(()) };
         let Some(life) = self.nodes.get_mut(&number).and_then(|node| node.life.as_mut()) else { return Ok(()) };
-        match life.engine.submit(wanted.request.clone()) {
+        match life.engine.submit_for_slots(wanted.request.clone(), claims) {
             Ok(pending) => life.pending.push((request, pending)),
             Err(SubmitError::Request(error)) => {
                 let text = format!("node {number} refuses request {request}: {error}");
@@ -231,7 +243,13 @@ impl World<'_> {
     }
 
     /// Whether a node's policy decided as it should when its clock showed so many seconds.
-    fn decided(&mut self, number: u16, request: usize, clock: u64, allowed: bool) -> Result<(), Violation> {
+    fn decided(
+        &mut self,
+        number: u16,
+        request: usize,
+        clock: u64,
+        (allowed, taken): (bool, bool),
+    ) -> Result<(), Violation> {
         let Some(asked) = self.scenario.requests.get(request) else { return Ok(()) };
         let Some(held) = self.scenario.keys.get(asked.key) else { return Ok(()) };
         if held.rated {
@@ -244,7 +262,7 @@ impl World<'_> {
         if !allowed && may && !held.rated && !held.slots {
             return self.watch.violated(Invariant::Works, format!("the policy of {number} refuses request {request}"));
         }
-        match asked.slot.filter(|_| allowed) {
+        match asked.slot.filter(|_| held.slots && allowed && taken) {
             Some(slot) => self.watch.slot(number, asked.key, slot, &asked.text),
             None => Ok(()),
         }
@@ -264,7 +282,11 @@ impl World<'_> {
                 if !known.contains(&entry.public) {
                     known.push(entry.public.clone());
                 }
+                let has_slots = self.scenario.keys.get(wanted.asked.key).is_some_and(|key| key.slots);
                 for (epoch, id) in wanted.instances(&entry.public, entry.epoch) {
+                    if let Some(slot) = wanted.asked.slot.filter(|_| has_slots) {
+                        self.watch.about(id, wanted.asked.key, slot, &wanted.asked.text);
+                    }
                     let index = if epoch == 0 { number } else { index(&self.scenario.ceremonies, number) };
                     let signer = Signer { index, element_len: wanted.element_len() };
                     self.watch.permit(number, id, wanted.is_frost().then_some(signer));

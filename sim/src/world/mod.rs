@@ -77,6 +77,8 @@ struct World<'a> {
     /// Which nodes permitted a request and which have its result, by request.
     permitted: BTreeSet<(usize, u16)>,
     served: BTreeSet<(usize, u16)>,
+    /// Which nodes said that a request's slot is not certified for it, and whether for good.
+    refused: BTreeMap<(usize, u16), bool>,
     /// The ends of ceremonies, by node.
     ended: BTreeMap<(usize, u16), String>,
     names: BTreeMap<usize, [u8; 32]>,
@@ -141,6 +143,7 @@ impl<'a> World<'a> {
             trace: Trace::new(verbose),
             permitted: BTreeSet::new(),
             served: BTreeSet::new(),
+            refused: BTreeMap::new(),
             ended: BTreeMap::new(),
             names: BTreeMap::new(),
             known: BTreeMap::new(),

@@ -2,6 +2,8 @@
 
 use clap::Args;
 use theta_client::{KeyChange, KeyRef};
+use theta_policy::SlotQuorum;
+use theta_schemes::Purpose;
 
 use super::{
     ceremony::{CeremonyArgs, Held, hold, report},
@@ -10,7 +12,7 @@ use super::{
 use crate::{
     exit::Failure,
     group::plan::{self, KeySpec},
-    output::Output,
+    output::{Output, diagnostic},
 };
 
 /// Options of `theta keys create`.
@@ -108,6 +110,13 @@ pub(super) fn create(args: &CreateArgs, output: Output) -> Result<(), Failure> {
     plan::check_names(&args.keys)?;
     let session = args.ceremony.open()?;
     let (k, holders) = args.holders.resolve(session.client().group())?;
+    let group = session.client().group();
+    let n = u16::try_from(group.nodes().len()).unwrap_or(u16::MAX);
+    let quorum = SlotQuorum { n, t: k.max(group.threshold()).saturating_sub(1) };
+    let takes_slots = |key: &KeySpec| key.suite().purpose() != Purpose::Decrypt;
+    if let Some(warning) = quorum.warning().filter(|_| args.keys.iter().any(takes_slots)) {
+        diagnostic("warning", &format!("for keys that signing rules cover, {warning}"));
+    }
     let mut made: Vec<Held> = Vec::new();
     for key in &args.keys {
         let (name, suite, holders) = (key.key_name().clone(), key.suite(), holders.clone());

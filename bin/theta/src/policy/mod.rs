@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use theta_policy::{Digest, Policy};
+use theta_network::group::GroupFile;
+use theta_policy::{Digest, Policy, SlotQuorum};
 
 use crate::{
     exit::Failure,
-    files::Source,
+    files::{Source, parent},
     output::{BAD, GOOD, Output},
 };
 
@@ -30,6 +31,7 @@ Examples:
   theta policy check theta-group/node-1/policy.toml
   theta policy check theta-group/node-*/policy.toml     every node decides by its own copy: are they the same?
 
+Where a policy has signing rules and a group.toml lies beside it, it says when requests for slots stop because nodes are away.
 Exit code 0 if all files are policies, 2 if one is not: the message names the line and what to write instead.
 A running node takes a changed file by itself within a second or two; one with a mistake leaves the old policy in force.")]
 pub(crate) struct CheckArgs {
@@ -44,6 +46,8 @@ struct Checked {
     digest: Digest,
     rules: Vec<String>,
     signing_rules: Vec<String>,
+    /// When requests for slots stop, if that is soon.
+    slots: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -72,17 +76,19 @@ pub(crate) fn read(path: &Path) -> Result<Policy, Failure> {
 }
 
 fn check(args: &CheckArgs, output: Output) -> Result<(), Failure> {
-    let names = |names: &mut dyn Iterator<Item = &theta_policy::Name>| names.map(ToString::to_string).collect();
+    let names =
+        |names: &mut dyn Iterator<Item = &theta_policy::Name>| names.map(ToString::to_string).collect::<Vec<_>>();
     let checked = args.files.iter().map(|file| {
         let policy = read(file)?;
         let (rules, signing_rules) = (names(&mut policy.rules()), names(&mut policy.signing_rules()));
-        Ok(Checked { file: file.clone(), digest: policy.digest(), rules, signing_rules })
+        let slots = slots(file, &signing_rules);
+        Ok(Checked { file: file.clone(), digest: policy.digest(), rules, signing_rules, slots })
     });
     let files = checked.collect::<Result<Vec<_>, Failure>>()?;
     let same = files.iter().zip(files.iter().skip(1)).all(|(one, next)| one.digest == next.digest);
     let verdict = Verdict { same, files };
     output.result(&verdict, |out| {
-        for Checked { file, digest, rules, signing_rules } in &verdict.files {
+        for Checked { file, digest, rules, signing_rules, slots } in &verdict.files {
             let file = file.display();
             writeln!(
                 out,
@@ -91,6 +97,9 @@ fn check(args: &CheckArgs, output: Output) -> Result<(), Failure> {
                 count(signing_rules, "signing rule")
             )?;
             writeln!(out, "   sha256 {digest}")?;
+            if let Some(slots) = slots {
+                writeln!(out, "   {BAD}{slots}{BAD:#}")?;
+            }
             if rules.is_empty() {
                 writeln!(out, "   {BAD}it allows nothing{BAD:#}: add an [[rule]]")?;
             }
@@ -103,6 +112,13 @@ fn check(args: &CheckArgs, output: Output) -> Result<(), Failure> {
             }
         }
     })
+}
+
+/// When requests for slots stop in the group of the file beside a policy, for keys that take no more shares than the group.
+fn slots(policy: &Path, signing_rules: &[String]) -> Option<String> {
+    let group = GroupFile::load(&parent(policy).join("group.toml")).ok().filter(|_| !signing_rules.is_empty())?;
+    let n = u16::try_from(group.nodes().len()).unwrap_or(u16::MAX);
+    SlotQuorum { n, t: group.threshold().saturating_sub(1) }.warning()
 }
 
 fn count(names: &[String], what: &str) -> String {

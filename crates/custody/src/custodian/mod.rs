@@ -23,7 +23,7 @@ use theta_store::{State, Store};
 
 use crate::keys::{entries, stored_name};
 use crate::request::{CeremonyReport, CustodyEffect, CustodyInput, StateChange};
-use crate::{ChangeError, CustodyError, KeyTable, Roster};
+use crate::{Certifier, ChangeError, CustodyError, KeyTable, Roster, StoreSlots};
 use early::Early;
 use ended::Ended;
 use gossip::Gossip;
@@ -74,6 +74,13 @@ impl Custodian {
     #[must_use]
     pub const fn group(&self) -> &Roster {
         &self.group
+    }
+
+    /// What certifies the slots of this node's requests: with its identity, and the slots in its store.
+    #[must_use]
+    pub fn certifier(&self) -> Certifier {
+        let memory = Box::new(StoreSlots::new(Arc::clone(&self.store)));
+        Certifier::new(self.group.clone(), self.local, self.keys.clone(), memory)
     }
 
     /// The store.

@@ -15,6 +15,7 @@ mod life;
 mod net;
 mod offline;
 mod refusals;
+mod slots;
 mod states;
 mod stores;
 mod stragglers;

@@ -2,7 +2,7 @@
 //!
 //! One kind of message belongs to orchestration itself, told by a reserved value of `kind`, with round 0 and an empty
 //! payload: [`RESEND`] asks the receiver to send again what it sent to all, or to the asker, in this instance. What
-//! custodians say to each other travels in a stream of its own, unread.
+//! custodians say to each other travels in a stream of its own, unread, and so do promises for slots.
 
 use bytes::Bytes;
 use prost::Message as _;
@@ -23,6 +23,8 @@ const PRIVATE: u32 = 1;
 const INSTANCES: u32 = 0;
 /// The `stream` of custodians' messages.
 const CUSTODY: u32 = 1;
+/// The `stream` of promises for slots.
+const SLOTS: u32 = 2;
 
 /// What a peer says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +35,8 @@ pub(crate) enum Content {
     Resend { instance: InstanceId },
     /// For the custodian of this node's keys.
     Custody { payload: Bytes },
+    /// For the certifier of this node's slots.
+    Slots { payload: Bytes },
 }
 
 /// Why bytes are not an envelope; the sender is to blame.
@@ -70,12 +74,13 @@ impl Content {
         }
         match envelope.stream {
             INSTANCES => Self::of_instance(envelope),
-            CUSTODY => {
-                let bare = Envelope { payload: Bytes::new(), ..envelope.clone() };
-                if bare != (Envelope { version: VERSION, stream: CUSTODY, ..Envelope::default() }) {
-                    return Err(EnvelopeError::Malformed("a custodian's message has a payload and nothing else"));
+            CUSTODY | SLOTS => {
+                let (stream, bare) = (envelope.stream, Envelope { payload: Bytes::new(), ..envelope.clone() });
+                if bare != (Envelope { version: VERSION, stream, ..Envelope::default() }) {
+                    return Err(EnvelopeError::Malformed("a message of this stream has a payload and nothing else"));
                 }
-                Ok(Self::Custody { payload: envelope.payload })
+                let payload = envelope.payload;
+                Ok(if stream == SLOTS { Self::Slots { payload } } else { Self::Custody { payload } })
             }
             _ => Err(EnvelopeError::Malformed("no stream has this number")),
         }
@@ -118,6 +123,7 @@ impl Content {
                 Envelope { version: VERSION, instance_id: id(instance), kind: RESEND, ..Envelope::default() }
             }
             Self::Custody { payload } => Envelope { version: VERSION, stream: CUSTODY, payload, ..Envelope::default() },
+            Self::Slots { payload } => Envelope { version: VERSION, stream: SLOTS, payload, ..Envelope::default() },
         };
         envelope.encode_to_vec().into()
     }
@@ -134,7 +140,9 @@ mod tests {
         let payload = Bytes::from_static(b"share");
         let message = |channel| Content::Message { instance, slot, channel, payload: payload.clone() };
         let custody = Content::Custody { payload: payload.clone() };
-        for content in [message(Channel::Broadcast), message(Channel::Private), Content::Resend { instance }, custody] {
+        let slots = Content::Slots { payload: payload.clone() };
+        let messages = [message(Channel::Broadcast), message(Channel::Private)];
+        for content in messages.into_iter().chain([Content::Resend { instance }, custody, slots]) {
             assert_eq!(Content::decode(content.clone().encode()), Ok(content));
         }
     }
@@ -164,7 +172,8 @@ mod tests {
             Envelope { round: 0, ..good.clone() },
             Envelope { kind: 65_536, ..good.clone() },
             Envelope { channel: 2, ..good.clone() },
-            Envelope { stream: 2, ..good.clone() },
+            Envelope { stream: 3, ..good.clone() },
+            Envelope { stream: SLOTS, ..good.clone() },
             Envelope { stream: CUSTODY, ..good },
             Envelope { round: 1, ..custody.clone() },
             Envelope { kind: RESEND, ..custody.clone() },

@@ -1,18 +1,22 @@
 //! One node without threads, tasks or clocks.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use prometheus_client::registry::Registry;
-use theta_custody::{CeremonyReport, CeremonyRequest, Custodian, KeyTable, StateChange};
+use theta_custody::{CeremonyReport, CeremonyRequest, Custodian, KeyTable, SlotClaim, SlotRefusal, StateChange};
 use theta_network::{Inbound, Transport};
 use theta_rounds::Bug;
 use theta_schemes::keys::KeyName;
-use tokio::{sync::watch, time::Instant};
+use tokio::{
+    sync::{oneshot, oneshot::error::TryRecvError, watch},
+    time::Instant,
+};
 
 use super::{
     ChangeKeyError, HoldError, Keys, NoCustodian, StartError,
     custody::{Custody, Order},
     router::{Sorted, place_of, sort},
+    slots::{SlotOrder, Slots},
 };
 use crate::{
     CulpritRecord, Finished, InstanceError, InstanceId, InstanceSnapshot, Load, OrchestratorConfig, Request,
@@ -32,15 +36,28 @@ pub struct Engine {
     shared: Arc<Shared>,
     shards: Vec<Shard>,
     custody: Option<Custody>,
+    slots: Option<Slots>,
+    /// Requests that wait for the certificates of their slots.
+    held: Vec<Held>,
     /// When the custodian is told the time next.
     custody_due: Instant,
 }
+
+/// A request that waits for the certificates of its slots.
+struct Held {
+    request: Request,
+    certified: oneshot::Receiver<Result<(), SlotRefusal>>,
+    gate: Gate,
+}
+
+/// How a request goes on that waits: with an instance, or not at all.
+type Gate = Arc<OnceLock<Result<Ending, InstanceError>>>;
 
 /// A request that was taken.
 #[derive(Clone, Debug)]
 pub struct Pending {
     id: InstanceId,
-    ending: Ending,
+    gate: Gate,
 }
 
 impl Pending {
@@ -53,7 +70,10 @@ impl Pending {
     /// How it ended; `None` as long as it runs. Stays, even when the engine has forgotten the instance.
     #[must_use]
     pub fn outcome(&self) -> Option<Result<Arc<Finished>, InstanceError>> {
-        self.ending.get()
+        match self.gate.get()? {
+            Ok(ending) => ending.get(),
+            Err(error) => Some(Err(error.clone())),
+        }
     }
 }
 
@@ -74,11 +94,10 @@ impl Engine {
         let keys = keys.into();
         let shared = super::share(config, Arc::clone(keys.table()), transport, registry)?;
         let shards = Shard::all(&shared, |stream| Entropy::seeded(seed, stream), now);
-        let custody = match keys {
-            Keys::Fixed(_) => None,
-            Keys::Kept(custodian) => Some(Custody::new(custodian, Arc::clone(&shared))),
-        };
-        Ok(Self { shared, shards, custody, custody_due: now })
+        let (custodian, certifier) = keys.into_parts();
+        let custody = custodian.map(|custodian| Custody::new(custodian, Arc::clone(&shared)));
+        let slots = certifier.map(|certifier| Slots::new(certifier, Arc::clone(&shared), now));
+        Ok(Self { shared, shards, custody, slots, held: Vec::new(), custody_due: now })
     }
 
     /// Starts an instance for a request, or joins the one that runs or has a result.
@@ -92,7 +111,65 @@ impl Engine {
         self.tell(&id, Command::Submit(submission));
         let answer = answer.try_recv().map_err(|_| SubmitError::Bug(Bug("a shard that does not answer")))?;
         let (id, ending) = answer?;
-        Ok(Pending { id, ending })
+        Ok(Pending { id, gate: Arc::new(Ok(ending).into()) })
+    }
+
+    /// As [`Engine::submit`], for a request whose slots must be certified before anything is done for it: it ends with
+    /// [`InstanceError::Slot`] if they are not.
+    ///
+    /// # Errors
+    /// As [`Engine::submit`].
+    pub fn submit_for_slots(&mut self, request: Request, claims: Vec<SlotClaim>) -> Result<Pending, SubmitError> {
+        if claims.is_empty() {
+            return self.submit(request);
+        }
+        let id = match self.shared.admit(request.clone()) {
+            Ok(admitted) => admitted.identification()(),
+            Err(error) => {
+                // Its promise counts, whether it takes part or not.
+                self.certify(SlotOrder::Announce(claims));
+                return Err(error);
+            }
+        };
+        let (gate, (reply, certified)) = (Gate::default(), oneshot::channel());
+        self.held.push(Held { request, certified, gate: Arc::clone(&gate) });
+        match self.slots {
+            Some(_) => self.certify(SlotOrder::Certify(claims, reply)),
+            None => {
+                drop(reply.send(Err(SlotRefusal::NoIdentity)));
+                self.release();
+            }
+        }
+        Ok(Pending { id, gate })
+    }
+
+    fn certify(&mut self, order: SlotOrder) {
+        if let Some(slots) = &mut self.slots {
+            slots.obey(order);
+            self.release();
+        }
+    }
+
+    /// Goes on with the requests that are certified, and ends those that will not be.
+    fn release(&mut self) {
+        let held = core::mem::take(&mut self.held);
+        for mut held in held {
+            let end = match held.certified.try_recv() {
+                Err(TryRecvError::Empty) => {
+                    self.held.push(held);
+                    continue;
+                }
+                Err(TryRecvError::Closed) => Err(InstanceError::ShuttingDown),
+                Ok(Err(refusal)) => Err(InstanceError::Slot(refusal)),
+                Ok(Ok(())) => match self.submit(held.request) {
+                    Ok(pending) => pending.gate.get().cloned().unwrap_or(Err(InstanceError::ShuttingDown)),
+                    // It was taken before; now there is no room, or its key is gone. Its slot is still its own.
+                    Err(error) => Err(InstanceError::Expired(error.to_string())),
+                },
+            };
+            // It is set here alone.
+            let _ = held.gate.set(end);
+        }
     }
 
     /// Takes a message of a peer.
@@ -103,6 +180,9 @@ impl Engine {
                 let orders = core::iter::once(Order::Message { from, bytes });
                 let changed = self.custody.as_mut().map(|custody| custody.obey(orders));
                 self.keys_changed(changed.unwrap_or_default());
+            }
+            Some(Sorted::Slots { from, bytes }) => {
+                self.certify(SlotOrder::Message { from, bytes, _place: None });
             }
             None => {}
         }
@@ -117,6 +197,7 @@ impl Engine {
             let changed = custody.obey(core::iter::once(Order::Tick(unix)));
             self.keys_changed(changed);
         }
+        self.certify(SlotOrder::Tick(now));
         for shard in &mut self.shards {
             shard.handle(Command::Tick(now));
             shard.report(0);

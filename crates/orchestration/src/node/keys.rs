@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use theta_custody::{Custodian, KeyTable};
+use theta_custody::{Certifier, Custodian, KeyTable};
 
 /// Where a node's keys are.
 pub enum Keys {
     /// In memory, as they are for as long as the node runs.
     Fixed(Arc<KeyTable>),
+    /// As fixed, with what certifies slots.
+    Guarded(Arc<KeyTable>, Box<Certifier>),
     /// With a custodian, who makes and renews them.
     Kept(Box<Custodian>),
 }
@@ -15,8 +17,20 @@ pub enum Keys {
 impl Keys {
     pub(crate) fn table(&self) -> &Arc<KeyTable> {
         match self {
-            Self::Fixed(table) => table,
+            Self::Fixed(table) | Self::Guarded(table, _) => table,
             Self::Kept(custodian) => custodian.keys(),
+        }
+    }
+
+    /// Who keeps the keys, and what certifies their slots.
+    pub(crate) fn into_parts(self) -> (Option<Box<Custodian>>, Option<Certifier>) {
+        match self {
+            Self::Fixed(_) => (None, None),
+            Self::Guarded(_, certifier) => (None, Some(*certifier)),
+            Self::Kept(custodian) => {
+                let certifier = custodian.certifier();
+                (Some(custodian), Some(certifier))
+            }
         }
     }
 }
@@ -37,6 +51,7 @@ impl core::fmt::Debug for Keys {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
             Self::Fixed(_) => "Keys::Fixed",
+            Self::Guarded(..) => "Keys::Guarded",
             Self::Kept(_) => "Keys::Kept",
         })
     }

@@ -7,6 +7,7 @@ mod keeping;
 mod keys;
 mod orchestrator;
 mod router;
+mod slots;
 
 use std::sync::{Arc, atomic::AtomicBool};
 

@@ -30,6 +30,7 @@ use super::{
     ComputeError, Keys, NoCustodian, StartError,
     custody::{self, Custody, Order},
     router::{self, Inboxes, inbox_of},
+    slots::{self, Slots, SlotsInbox},
 };
 use crate::{
     CulpritRecord, Finished, InstanceError, InstanceId, InstanceSnapshot, Load, OrchestratorConfig, Request, Stage,
@@ -48,6 +49,8 @@ pub struct Orchestrator {
     inboxes: Inboxes,
     /// The custodian's inbox, if the node has one.
     custodian: Option<mpsc::Sender<Order>>,
+    /// The certifier's, if it has one.
+    slots: Option<SlotsInbox>,
     threads: Mutex<Vec<thread::JoinHandle<()>>>,
     tasks: Vec<AbortHandle>,
     next: AtomicUsize,
@@ -85,14 +88,22 @@ impl Orchestrator {
             senders.push(sender);
         }
         let inboxes = Inboxes::from(senders);
-        let custodian = match keys {
-            Keys::Fixed(_) => None,
-            Keys::Kept(custodian) => {
+        let (custodian, certifier) = keys.into_parts();
+        let custodian = match custodian {
+            None => None,
+            Some(custodian) => {
                 let (sender, inbox) = mpsc::channel(config.custody_inbox);
                 let (custody, shards) = (Custody::new(custodian, Arc::clone(&shared)), Arc::clone(&inboxes));
-                let thread = thread::Builder::new().name("theta-custody".to_owned());
-                let thread = thread.spawn(move || custody::keep(custody, inbox, &shards));
-                threads.push(thread.map_err(StartError::Thread)?);
+                threads.push(spawn("theta-custody", move || custody::keep(custody, inbox, &shards))?);
+                Some(sender)
+            }
+        };
+        let slots = match certifier {
+            None => None,
+            Some(certifier) => {
+                let (sender, inbox) = SlotsInbox::new(&shared);
+                let slots = Slots::new(certifier, Arc::clone(&shared), Instant::now());
+                threads.push(spawn("theta-slots", move || slots::keep(slots, inbox))?);
                 Some(sender)
             }
         };
@@ -101,12 +112,16 @@ impl Orchestrator {
         if let Some(custodian) = &custodian {
             tasks.push(tokio::spawn(custody::tick(custodian.clone(), config.custody_tick)).abort_handle());
         }
-        let route = router::route(inbound, Arc::clone(&inboxes), custodian.clone(), Arc::clone(&shared));
+        if let Some(slots) = &slots {
+            tasks.push(tokio::spawn(slots::tick(slots.clone(), config.tick)).abort_handle());
+        }
+        let route = router::route(inbound, Arc::clone(&inboxes), custodian.clone(), slots.clone(), Arc::clone(&shared));
         tasks.push(tokio::spawn(route).abort_handle());
         Ok(Arc::new(Self {
             shared,
             inboxes,
             custodian,
+            slots,
             threads: Mutex::new(threads),
             tasks,
             next: AtomicUsize::new(0),
@@ -220,6 +235,9 @@ impl Orchestrator {
         if let Some(custodian) = &self.custodian {
             drop(custodian.try_send(Order::Stop));
         }
+        if let Some(slots) = &self.slots {
+            slots.stop();
+        }
         let threads = core::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in threads {
             // The last owner may be a computation on one of these very threads.
@@ -238,6 +256,10 @@ impl Orchestrator {
         let (reply, answer) = oneshot::channel();
         custodian.send(question(reply)).await.map_err(|_| NoCustodian::ShuttingDown)?;
         answer.await.map_err(|_| NoCustodian::ShuttingDown)
+    }
+
+    pub(super) const fn slots(&self) -> Option<&SlotsInbox> {
+        self.slots.as_ref()
     }
 
     pub(super) fn shared(&self) -> &Shared {
@@ -297,6 +319,10 @@ impl core::fmt::Debug for Orchestrator {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Orchestrator").field("local", &self.shared.local).field("load", &self.load()).finish()
     }
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<thread::JoinHandle<()>, StartError> {
+    thread::Builder::new().name(name.to_owned()).spawn(work).map_err(StartError::Thread)
 }
 
 /// Tells a shard the time. A shard that is behind gets fewer ticks, not more.

@@ -7,7 +7,7 @@ use theta_network::Inbound;
 use theta_rounds::PartyId;
 use tokio::sync::mpsc;
 
-use super::custody::Order;
+use super::{custody::Order, slots::SlotsInbox};
 use crate::{
     Culprit, InstanceId,
     instances::{Command, Content, Early, Shared},
@@ -25,6 +25,8 @@ pub(crate) enum Sorted {
     Shard(InstanceId, Command),
     /// The custodian.
     Custodian { from: PartyId, bytes: Bytes },
+    /// The certifier.
+    Slots { from: PartyId, bytes: Bytes },
 }
 
 /// The place of the shard that an instance belongs to, among so many.
@@ -48,6 +50,7 @@ pub(crate) fn sort(inbound: Inbound, shared: &Shared) -> Option<Sorted> {
         }
         Ok(Content::Resend { instance }) => Some(Sorted::Shard(instance, Command::Resend { from, instance })),
         Ok(Content::Custody { payload }) => Some(Sorted::Custodian { from, bytes: payload }),
+        Ok(Content::Slots { payload }) => Some(Sorted::Slots { from, bytes: payload }),
         Err(error) => {
             let culprit = Culprit { party: from, misbehaviour: error.to_string(), instance: InstanceId::NONE };
             shared.blame(culprit, error.name());
@@ -57,12 +60,13 @@ pub(crate) fn sort(inbound: Inbound, shared: &Shared) -> Option<Sorted> {
 }
 
 /// Brings every message to its shard. When a shard's inbox is full it waits, and so, through the transport, do the senders.
-/// A custodian whose inbox is full hears the same again later: ceremonies do not hold requests up. Ends with the network or
+/// A custodian or certifier whose inbox is full hears the same again later: they do not hold requests up. Ends with the network or
 /// with the shards.
 pub(crate) async fn route(
     mut inbound: mpsc::Receiver<Inbound>,
     inboxes: Inboxes,
     custodian: Option<mpsc::Sender<Order>>,
+    slots: Option<SlotsInbox>,
     shared: Arc<Shared>,
 ) {
     let mut batch = Vec::with_capacity(BATCH);
@@ -80,6 +84,11 @@ pub(crate) async fn route(
                         && custodian.try_send(Order::Message { from, bytes }).is_err()
                     {
                         shared.metrics.custody_dropped.inc();
+                    }
+                }
+                Some(Sorted::Slots { from, bytes }) => {
+                    if slots.as_ref().is_some_and(|slots| !slots.post(from, bytes)) {
+                        shared.metrics.slots_dropped.inc();
                     }
                 }
                 None => {}

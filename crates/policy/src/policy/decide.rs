@@ -3,10 +3,10 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::rule::Mismatch;
-use super::{Effect, Policy, Reason, Recording, Rule};
+use super::{Effect, Policy, Reason, Recording, Rule, SigningRule};
 use crate::approval::{Consents, count};
 use crate::rate::{Rate, RateAnswer, RateLimiter};
-use crate::slots::SlotState;
+use crate::slots::{SlotClaim, SlotStanding, SlotState};
 use crate::{Ask, Name, Request, UnixTime};
 
 /// What a node remembers between decisions: rates in memory, slots for ever. It outlives policies.
@@ -55,11 +55,15 @@ pub struct Decision {
     pub approvers: Vec<Name>,
     /// When its record has to be on the disk; refusals let nothing out, and theirs may come soon.
     pub recording: Recording,
+    /// What an allowed request holds of slots. It is allowed for the rest alone: nothing that hangs on a secret may leave for it
+    /// before all of these are certified.
+    pub slots: Vec<SlotClaim>,
 }
 
 impl Decision {
     const fn refused(rule: Option<Name>, reason: Reason) -> Self {
-        Self { allowed: false, rule, reason, approvers: Vec::new(), recording: Recording::Soon }
+        let recording = Recording::Soon;
+        Self { allowed: false, rule, reason, approvers: Vec::new(), recording, slots: Vec::new() }
     }
 }
 
@@ -77,7 +81,8 @@ impl Policy {
     ///
     /// Conditions are looked at in this order: rate, approvals, signing rules. Those that hold before one that does not have
     /// taken what they take: a request that is refused for lack of approvals counts for its rate. Slots come last; they may
-    /// wait for the disk.
+    /// wait for the disk. A slot that another message has here does not refuse the request: it is allowed if a certificate says
+    /// that the slot is its own, as [`Decision::slots`] tells.
     pub fn decide<S: SlotState>(&self, request: &Request<'_>, now: UnixTime, state: &State<S>) -> Decision {
         let rule = match self.deciding_rule(request, now) {
             Ok(rule) => rule,
@@ -85,8 +90,9 @@ impl Policy {
         };
         let (decided_by, recording) = (Some(rule.name.clone()), rule.recording);
         match self.check_conditions(rule, request, now, state) {
-            Ok(approvers) => {
-                Decision { allowed: true, rule: decided_by, reason: Reason::Allowed, approvers, recording }
+            Ok((approvers, slots)) => {
+                let reason = slots.iter().find_map(conditional).unwrap_or(Reason::Allowed);
+                Decision { allowed: true, rule: decided_by, reason, approvers, recording, slots }
             }
             Err(reason) => Decision::refused(decided_by, reason),
         }
@@ -98,7 +104,8 @@ impl Policy {
         match self.deciding_rule(request, now) {
             Ok(rule) => {
                 let (rule, recording) = (Some(rule.name.clone()), rule.recording);
-                Decision { allowed: true, rule, reason: Reason::Allowed, approvers: Vec::new(), recording }
+                let (approvers, slots) = (Vec::new(), Vec::new());
+                Decision { allowed: true, rule, reason: Reason::Allowed, approvers, recording, slots }
             }
             Err(refused) => refused,
         }
@@ -138,7 +145,7 @@ impl Policy {
         request: &Request<'_>,
         now: UnixTime,
         state: &State<S>,
-    ) -> Result<Vec<Name>, Reason> {
+    ) -> Result<(Vec<Name>, Vec<SlotClaim>), Reason> {
         if let Some(rate) = rule.rate {
             state.take(&rule.name, request.client(), rate, now)?;
         }
@@ -152,10 +159,23 @@ impl Policy {
                 consents
             }
         };
-        self.signing
-            .iter()
-            .filter(|signing| signing.covers(request.ask()))
-            .try_for_each(|signing| signing.take(request.ask(), request.statement(), &state.slots))?;
-        Ok(consents.approvers)
+        // All slots are looked at before one is taken: what one rule refuses takes no slot of another.
+        let covering = self.signing.iter().filter(|signing| signing.covers(request.ask()));
+        let found =
+            covering.map(|signing| Ok((signing, signing.slot_of(request.ask())?))).collect::<Result<Vec<_>, _>>()?;
+        let take =
+            |(signing, slot): (&SigningRule, u64)| signing.take(request.ask(), request.statement(), slot, &state.slots);
+        let slots = found.into_iter().map(take).collect::<Result<_, _>>()?;
+        Ok((consents.approvers, slots))
+    }
+}
+
+/// Why a request is allowed only if a certificate turns up.
+fn conditional(claim: &SlotClaim) -> Option<Reason> {
+    let (signing, slot) = (claim.rule.clone(), claim.slot);
+    match claim.standing {
+        SlotStanding::Taken => None,
+        SlotStanding::Contested { .. } => Some(Reason::SlotContested { signing, slot }),
+        SlotStanding::Over { mark } => Some(Reason::SlotOver { signing, slot, mark }),
     }
 }

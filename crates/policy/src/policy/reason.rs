@@ -72,16 +72,16 @@ pub enum Reason {
         /// The last allowed.
         last: u64,
     },
-    /// Another message has the slot.
-    #[error("another message was allowed for slot {slot} before, and signing rule {signing} allows one")]
-    SlotTaken {
+    /// A rule allows it, and another message has the slot here: it is signed only if the slot is certified for it.
+    #[error("allowed if slot {slot} is certified for it: signing rule {signing} gave it to another message here")]
+    SlotContested {
         /// The signing rule.
         signing: Name,
         /// The slot.
         slot: u64,
     },
-    /// The slot is over.
-    #[error("slot {slot} is over: signing rule {signing} refuses all up to {mark}")]
+    /// A rule allows it, and the slot is over here: it is signed only if the slot is certified for it.
+    #[error("allowed if slot {slot} is certified for it: signing rule {signing} has ended all slots up to {mark} here")]
     SlotOver {
         /// The signing rule.
         signing: Name,
@@ -117,7 +117,7 @@ impl Reason {
             Self::SlotUnreadable { .. } => "slot-unreadable",
             Self::SlotDiffers { .. } => "slot-differs",
             Self::SlotOutside { .. } => "slot-outside",
-            Self::SlotTaken { .. } => "slot-taken",
+            Self::SlotContested { .. } => "slot-contested",
             Self::SlotOver { .. } => "slot-over",
             Self::SlotsUnavailable { .. } => "slots-unavailable",
         }

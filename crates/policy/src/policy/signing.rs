@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::name::KeyPattern;
 use crate::operation::OperationSet;
-use crate::slots::{SlotDecision, SlotOrder, SlotScope, SlotState};
+use crate::slots::{SlotClaim, SlotDecision, SlotOrder, SlotScope, SlotStanding, SlotState};
 use crate::{Ask, Digest, Name, Reason};
 
 const DOMAIN: &str = "theta/slot/v1";
@@ -84,19 +84,29 @@ impl SigningRule {
         }
     }
 
-    /// Takes the slot for this message, or says why not.
-    pub(crate) fn take(&self, ask: &Ask<'_>, statement: Digest, state: &impl SlotState) -> Result<(), Reason> {
-        let slot = self.slot_of(ask)?;
-        let signing = self.name.clone();
-        let scope = SlotScope { key: ask.key.unwrap_or_default(), rule: signing.as_str() };
+    /// Takes the slot for this message, or says how it stands.
+    pub(crate) fn take(
+        &self,
+        ask: &Ask<'_>,
+        statement: Digest,
+        slot: u64,
+        state: &impl SlotState,
+    ) -> Result<SlotClaim, Reason> {
+        let key = ask.key.unwrap_or_default();
+        let scope = SlotScope { key, rule: self.name.as_str() };
         // The operation, too: a message to sign and a coin of the same bytes are two.
         let mut decided = vec![ask.operation.code()];
         decided.extend_from_slice(&statement.0);
-        match state.decide(scope, slot, Digest::in_domain(DOMAIN, &decided), self.order) {
-            Ok(SlotDecision::Allowed | SlotDecision::Same) => Ok(()),
-            Ok(SlotDecision::Conflict) => Err(Reason::SlotTaken { signing, slot }),
-            Ok(SlotDecision::Below { mark }) => Err(Reason::SlotOver { signing, slot, mark }),
-            Err(error) => Err(Reason::SlotsUnavailable { signing, problem: error.to_string() }),
-        }
+        let digest = Digest::in_domain(DOMAIN, &decided);
+        let standing = match state.decide(scope, slot, digest, self.order) {
+            Ok(SlotDecision::Allowed | SlotDecision::Same) => SlotStanding::Taken,
+            Ok(SlotDecision::Conflict { previous }) => SlotStanding::Contested { previous },
+            Ok(SlotDecision::Below { mark }) => SlotStanding::Over { mark },
+            Err(error) => {
+                let (signing, problem) = (self.name.clone(), error.to_string());
+                return Err(Reason::SlotsUnavailable { signing, problem });
+            }
+        };
+        Ok(SlotClaim { key: key.to_owned(), rule: self.name.clone(), slot, digest, standing })
     }
 }

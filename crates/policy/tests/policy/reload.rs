@@ -41,5 +41,5 @@ fn slots_outlive_the_rules_that_count_them() {
     assert_eq!(ask(b"m"), Reason::Allowed);
     assert_eq!(handle.reload(&open, "p").unwrap().signing_rules_gone, ["heights".parse().unwrap()]);
     assert_eq!(handle.reload(&(open + SIGNING), "p").unwrap().signing_rules_gone, []);
-    assert_eq!(ask(b"n").code(), "slot-taken");
+    assert_eq!(ask(b"n").code(), "slot-contested");
 }

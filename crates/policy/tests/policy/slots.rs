@@ -4,7 +4,8 @@ use std::{collections::HashMap, sync::Arc, thread};
 
 use proptest::prelude::*;
 use theta_policy::{
-    Ask, Digest, MemorySlots, Operation, Reason, SlotDecision, SlotOrder, SlotScope, SlotState, SlotStateError, State,
+    Ask, Decision, Digest, MemorySlots, Operation, Reason, SlotDecision, SlotOrder, SlotScope, SlotStanding, SlotState,
+    SlotStateError, State,
 };
 
 use crate::support::{NOW, alice, allow, policy, rule, sign, state};
@@ -16,6 +17,12 @@ fn with_signing(more: &str) -> theta_policy::Policy {
 
 fn at(slot: u64, message: &[u8]) -> Ask<'_> {
     Ask { slot: Some(slot), ..sign(message) }
+}
+
+/// Whether this node gives the slot to the message.
+fn taken(decision: &Decision) -> bool {
+    assert!(decision.allowed && decision.slots.len() == 1);
+    decision.slots[0].standing == SlotStanding::Taken
 }
 
 fn heights() -> theta_policy::Name {
@@ -30,9 +37,9 @@ fn one_message_a_slot_by_whichever_rule_and_client() {
         policy.decide(&caller.asks(ask), NOW, &state)
     };
     assert!(asks(1, at(5, b"m")).allowed && asks(1, at(5, b"m")).allowed && asks(2, at(5, b"m")).allowed);
-    assert_eq!(asks(1, at(5, b"n")).reason, Reason::SlotTaken { signing: heights(), slot: 5 });
+    assert_eq!(asks(1, at(5, b"n")).reason, Reason::SlotContested { signing: heights(), slot: 5 });
     let other = asks(2, at(5, b"n"));
-    assert_eq!(other.reason.code(), "slot-taken", "bob has another allow rule and the same slots");
+    assert_eq!(other.reason.code(), "slot-contested", "bob has another allow rule and the same slots");
     assert!(asks(1, at(4, b"n")).allowed, "any order");
     assert!(asks(1, Ask { key: Some("leaf"), ..at(5, b"n") }).allowed, "another key");
     assert!(asks(2, Ask { operation: Operation::FlipCoin, ..at(5, b"n") }).allowed, "not an operation of the rule");
@@ -47,7 +54,7 @@ fn upwards_only_ends_lower_slots() {
     assert_eq!(asks(at(4, b"m")), Reason::SlotOver { signing: heights(), slot: 4, mark: 4 });
     assert_eq!(asks(at(9, b"m")), Reason::Allowed);
     assert_eq!(asks(at(5, b"m")).code(), "slot-over", "even the same message");
-    assert_eq!(asks(at(9, b"n")).code(), "slot-taken");
+    assert_eq!(asks(at(9, b"n")).code(), "slot-contested");
     assert_eq!(asks(at(0, b"n")).code(), "slot-over");
 }
 
@@ -82,7 +89,7 @@ fn a_message_and_a_coin_of_the_same_bytes_are_two() {
     let (policy, state) = (with_signing("slot = \"claimed\"\noperations = [\"sign\", \"flip-coin\"]"), state());
     let asks = |ask| policy.decide(&alice(&policy).asks(ask), NOW, &state).reason.code();
     assert_eq!(asks(at(5, b"m")), "allowed");
-    assert_eq!(asks(Ask { operation: Operation::FlipCoin, ..at(5, b"m") }), "slot-taken");
+    assert_eq!(asks(Ask { operation: Operation::FlipCoin, ..at(5, b"m") }), "slot-contested");
 }
 
 #[test]
@@ -107,6 +114,10 @@ fn a_state_that_fails_is_a_refusal() {
         fn decide(&self, _: SlotScope<'_>, _: u64, _: Digest, _: SlotOrder) -> Result<SlotDecision, SlotStateError> {
             Err(SlotStateError("the disk is full".to_owned()))
         }
+
+        fn decided(&self, _: SlotScope<'_>, _: u64) -> Result<Option<Digest>, SlotStateError> {
+            Err(SlotStateError("the disk is full".to_owned()))
+        }
     }
     let policy = with_signing("slot = \"claimed\"");
     let decision = policy.decide(&alice(&policy).asks(at(5, b"m")), NOW, &State::new(Broken));
@@ -122,8 +133,8 @@ fn threads_that_race_for_a_slot_get_one_message() {
             let (policy, state) = (Arc::clone(&policy), Arc::clone(&state));
             thread::spawn(move || {
                 let message = [thread % 4];
-                let allowed = |slot| policy.decide(&alice(&policy).asks(at(slot, &message)), NOW, &state).allowed;
-                (0..50).filter(|slot| allowed(*slot)).map(|slot| (slot, message)).collect::<Vec<_>>()
+                let taken = |slot| taken(&policy.decide(&alice(&policy).asks(at(slot, &message)), NOW, &state));
+                (0..50).filter(|slot| taken(*slot)).map(|slot| (slot, message)).collect::<Vec<_>>()
             })
         })
         .collect();
@@ -150,7 +161,7 @@ proptest! {
             if chance == 0 {
                 state = State::new(MemorySlots::clone(state.slots()));
             }
-            if policy.decide(&alice(&policy).asks(at(slot, &[message])), NOW, &state).allowed {
+            if taken(&policy.decide(&alice(&policy).asks(at(slot, &[message])), NOW, &state)) {
                 prop_assert_eq!(*signed.entry(slot).or_insert(message), message);
                 prop_assert!(!increasing || slot >= highest);
                 highest = highest.max(slot);

@@ -11,6 +11,7 @@ mod grants;
 mod metrics;
 mod refusal;
 mod refused;
+mod slots;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -24,7 +25,7 @@ use std::{
 use prometheus_client::registry::Registry;
 use theta_custody::StoreSlots;
 use theta_network::Fingerprint;
-use theta_orchestration::InstanceId;
+use theta_orchestration::{InstanceId, SlotClaim, SlotRefusal};
 use theta_policy::{
     Ask, Digest, Name, Operation, Policy, PolicyHandle, Recording, Reload, Request, Unidentified, UnixTime,
     audit::AuditRecord,
@@ -68,6 +69,17 @@ pub(crate) struct Grant {
     granted: Granted,
     /// The name of the signed request, if the client was recognised by one.
     pub(crate) request_id: Option<Digest>,
+    /// What must be certified before anything that hangs on a secret leaves for it.
+    pub(crate) slots: Vec<SlotClaim>,
+    /// The rule that allowed it.
+    rule: Option<Name>,
+}
+
+impl Grant {
+    /// Why nothing is signed although the policy allowed it.
+    pub(crate) fn uncertified(&self, slots: &SlotRefusal, in_time: bool) -> Status {
+        refusal::uncertified(&self.granted, self.rule.as_ref(), slots, in_time)
+    }
 }
 
 /// What is allowed, and the record that has to be on the disk before anything comes of it.
@@ -193,7 +205,9 @@ impl Authority {
             operation: asked.operation,
             label: asked.label.clone(),
         };
-        Ok((Grant { granted, request_id: signed.map(theta_policy::SignedRequest::id) }, ticket.filter(|_| first)))
+        let request_id = signed.map(theta_policy::SignedRequest::id);
+        let grant = Grant { granted, request_id, slots: decision.slots, rule: decision.rule };
+        Ok((grant, ticket.filter(|_| first)))
     }
 
     /// Remembers whose instance it is.

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use theta_policy::{Decision, Reason, Request, Unidentified};
+use theta_orchestration::SlotRefusal;
+use theta_policy::{Decision, Name, Reason, Request, Unidentified};
 use tonic::{Code, Status, metadata::MetadataValue};
 
-use super::audit::AuditUnavailable;
+use super::{audit::AuditUnavailable, grants::Granted};
 use crate::grpc::refusal::short;
 
 /// Metadata with the reason's name, which never changes, and the rule's.
@@ -38,6 +39,24 @@ pub(super) fn denied(request: &Request<'_>, decision: &Decision) -> Status {
     let mut status = Status::new(code, short(text));
     note(&mut status, REASON, decision.reason.code());
     if let Some(rule) = &decision.rule {
+        note(&mut status, RULE, rule.as_str());
+    }
+    status
+}
+
+/// The policy allows it, and its slot is not certified for it. `in_time`: whether that was found before the caller's deadline.
+pub(super) fn uncertified(granted: &Granted, rule: Option<&Name>, slots: &SlotRefusal, in_time: bool) -> Status {
+    let code = match slots {
+        SlotRefusal::Taken { .. } | SlotRefusal::Void { .. } | SlotRefusal::Over { .. } => Code::PermissionDenied,
+        SlotRefusal::Undecided(_) if !in_time => Code::DeadlineExceeded,
+        SlotRefusal::Undecided(_) | SlotRefusal::ShuttingDown => Code::Unavailable,
+        SlotRefusal::NoIdentity => Code::FailedPrecondition,
+        SlotRefusal::Overloaded => Code::ResourceExhausted,
+    };
+    let (client, operation) = (&granted.client, granted.operation);
+    let mut status = Status::new(code, short(format!("client {client} may not {operation}: {slots}")));
+    note(&mut status, REASON, slots.code());
+    if let Some(rule) = rule {
         note(&mut status, RULE, rule.as_str());
     }
     status

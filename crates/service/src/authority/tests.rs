@@ -10,10 +10,10 @@ use std::{
 use bytes::Bytes;
 use prometheus_client::registry::Registry;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
-use theta_custody::StoreSlots;
+use theta_custody::{SlotRefusal, StoreSlots};
 use theta_network::{Fingerprint, Identity};
 use theta_policy::{
-    Digest, Operation, SlotDecision, SlotOrder, SlotScope, SlotState,
+    Digest, Operation, SlotDecision, SlotOrder, SlotScope, SlotStanding, SlotState,
     audit::{AuditRecord, Checkpoint, LogEntry, verify},
 };
 use theta_schemes::groups::Secret;
@@ -93,7 +93,7 @@ fn the_stores_slots_keep_the_promise_over_a_restart() {
     let store = Store::open_on(disk.backend(), &sealing(), Options::default()).unwrap();
     let slots = StoreSlots::new(Arc::new(store));
     assert_eq!(decide(&slots, 7, 1, SlotOrder::Any), Ok(SlotDecision::Same));
-    assert_eq!(decide(&slots, 7, 2, SlotOrder::Any), Ok(SlotDecision::Conflict));
+    assert_eq!(decide(&slots, 7, 2, SlotOrder::Any), Ok(SlotDecision::Conflict { previous: Digest([1; 32]) }));
     assert_eq!(decide(&slots, 9, 2, SlotOrder::Increasing), Ok(SlotDecision::Allowed));
     assert_eq!(decide(&slots, 7, 1, SlotOrder::Any), Ok(SlotDecision::Below { mark: 8 }));
     assert!(slots.decide(SlotScope { key: "", rule: "s" }, 1, Digest([1; 32]), SlotOrder::Any).is_err());
@@ -105,7 +105,11 @@ async fn decisions_are_made_recorded_and_chained() {
     let store = simulated(&SimulatedDisk::default());
     let authority = open(folder.path(), &with_slots(&certificate), Arc::clone(&store));
     authority.decide(from(Some(certificate)), sign("a", 1)).await.unwrap();
-    let refused = authority.decide(from(Some(certificate)), sign("b", 1)).await.unwrap_err();
+    let contested = authority.decide(from(Some(certificate)), sign("b", 1)).await.unwrap();
+    let standing = contested.slots.first().unwrap().standing;
+    assert!(matches!(standing, SlotStanding::Contested { .. }), "{contested:?}");
+    let (key, rule, slot) = ("chain".to_owned(), "s".to_owned(), 1);
+    let refused = contested.uncertified(&SlotRefusal::Taken { key, rule, slot }, true);
     assert_eq!(
         (refused.code(), refused.metadata().get("theta-rule").unwrap().as_bytes()),
         (Code::PermissionDenied, &b"r"[..])
@@ -121,7 +125,7 @@ async fn decisions_are_made_recorded_and_chained() {
     let checkpoint = verify(&entries, Checkpoint::START, None).unwrap();
     assert_eq!(checkpoint.count, 6, "the last was to be recorded first, and with it all before");
     let reasons: Vec<&str> = entries.iter().map(|entry| entry.record.reason.as_str()).collect();
-    assert_eq!(reasons, ["allowed", "slot-taken", "no-rule", "unidentified", "unidentified", "allowed"]);
+    assert_eq!(reasons, ["allowed", "slot-contested", "no-rule", "unidentified", "unidentified", "allowed"]);
     authority.close();
     let closed = authority.decide(from(Some(certificate)), sign("a", 1)).await.unwrap_err();
     assert_eq!(closed.code(), Code::Unavailable, "what cannot be recorded is not done");

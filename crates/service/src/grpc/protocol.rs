@@ -4,6 +4,7 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
+    time::Instant,
 };
 
 use bytes::Bytes;
@@ -49,7 +50,9 @@ impl Protocol {
         let wait = v1::Wait::try_from(wait).map_err(|_| refusal::invalid("wait is WAIT_DONE or WAIT_STARTED"))?;
         let authority = &self.node.authority;
         let grant = self.node.decide(request, asked).await?;
-        let entry = self.node.serving_entry(key, header_to_open(&operation))?;
+        let began = Instant::now();
+        let left = || Some(deadline::patience(request.metadata())?.saturating_sub(began.elapsed()));
+        let entry = self.node.certified_entry(key, header_to_open(&operation), &grant, left()).await?;
         let key = key.to_string();
         self.node.decoded(request, entry.suite);
         let orchestrator = &self.node.orchestrator;
@@ -60,7 +63,7 @@ impl Protocol {
             return Ok((id, None));
         }
         let run = orchestrator.run(submission);
-        let ran = match deadline::patience(request.metadata()) {
+        let ran = match left() {
             None => run.await,
             Some(patience) => match time::timeout(patience, run).await {
                 Ok(ran) => ran,

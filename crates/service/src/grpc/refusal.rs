@@ -78,6 +78,7 @@ pub(crate) fn instance(error: &InstanceError) -> Status {
     match error {
         InstanceError::Unknown(_) => Status::not_found(message),
         InstanceError::Key(error) => key(error),
+        InstanceError::Slot(_) => Status::permission_denied(message),
         // The request was well-formed and still there is no answer to it, whoever is asked.
         InstanceError::Aborted(Abort::Input(_)) => Status::failed_precondition(message),
         InstanceError::Aborted(Abort::Bug(_)) => Status::internal(message),

@@ -14,7 +14,7 @@ use theta_sharing::ShareIndex;
 use theta_wire::v1::{self, statement};
 use tonic::{Request, Response, Status};
 
-use super::{refusal, state::NodeState};
+use super::{deadline, refusal, state::NodeState};
 use crate::authority::{Asked, key_ref};
 
 /// Serves `theta.v1.ThresholdScheme`.
@@ -81,8 +81,9 @@ impl v1::threshold_scheme_server::ThresholdScheme for Scheme {
             StatementBytes::FlipCoin(name) => Asked::of(&key, Operation::FlipCoin, name.clone(), &[]),
         };
         let asked = asked.with(signed_request, approvals).at(*slot);
-        self.node.decide(&request, asked).await?;
-        let entry = self.node.serving_entry(&key, statement_header(&statement))?;
+        let grant = self.node.decide(&request, asked).await?;
+        let (header, patience) = (statement_header(&statement), deadline::patience(request.metadata()));
+        let entry = self.node.certified_entry(&key, header, &grant, patience).await?;
         let share = entry.share.clone().ok_or_else(|| refusal::no_share(&entry))?;
         let node = u32::from(share.index().get());
         let create = move |rng: &mut dyn rand_core::CryptoRng| entry.public.create_share(&share, &statement, rng);

@@ -1,18 +1,23 @@
 //! What all handlers share.
 
-use std::{mem, sync::Arc, time::Instant};
+use std::{
+    mem,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use rand_core::CryptoRng;
 use theta_custody::{KeyRef, announcement};
 use theta_network::{PeerState, Transport};
-use theta_orchestration::{Finished, InstanceId, KeyEntry, Orchestrator, Seed, Stage};
+use theta_orchestration::{Finished, InstanceId, KeyEntry, Orchestrator, Seed, SlotRefusal, Stage};
 use theta_schemes::{
     Suite,
     ciphers::payload::{Header, PayloadKey, open_bytes, split_ciphertext},
     signatures::frost::randomized_key,
 };
 use theta_wire::v1;
+use tokio::time;
 use tonic::{Request, Status};
 
 use super::{answer, gate::Arrival, refusal};
@@ -55,6 +60,51 @@ impl NodeState {
             self.orchestrator.announce(announcement(&self.authority.store().incarnation()));
         }
         Ok(grant)
+    }
+
+    /// Waits until the slots of an allowed request are certified for it: before that, nothing may be done for it that hangs on a
+    /// share. At most as long as the caller waits.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub(crate) async fn certify(&self, grant: &Grant, patience: Option<Duration>) -> Result<(), Status> {
+        if grant.slots.is_empty() {
+            return Ok(());
+        }
+        let certified = self.orchestrator.certify(grant.slots.clone());
+        let verdict = match patience {
+            None => certified.await,
+            Some(patience) => match time::timeout(patience, certified).await {
+                Ok(verdict) => verdict,
+                Err(_) => {
+                    let standing = self.orchestrator.slot_standing(grant.slots.clone()).await;
+                    let late = || SlotRefusal::Undecided("the slot was not decided before the deadline".to_owned());
+                    return Err(grant.uncertified(&standing.unwrap_or_else(late), false));
+                }
+            },
+        };
+        verdict.map_err(|refusal| grant.uncertified(&refusal, true))
+    }
+
+    /// A version of a key that would serve an allowed request, whose slots are certified for it; `header`: of the ciphertext to
+    /// open.
+    ///
+    /// # Errors
+    /// The refusal. What this node promised is said to the others all the same: it counts, whoever holds shares.
+    pub(crate) async fn certified_entry(
+        &self,
+        key: &KeyRef,
+        header: Option<&Bytes>,
+        grant: &Grant,
+        patience: Option<Duration>,
+    ) -> Result<Arc<KeyEntry>, Status> {
+        if let Err(status) = self.serving_entry(key, header) {
+            self.orchestrator.announce_slots(grant.slots.clone()).await;
+            return Err(status);
+        }
+        self.certify(grant, patience).await?;
+        // Looked up again: it may have changed meanwhile.
+        self.serving_entry(key, header)
     }
 
     /// A key of this node, whatever its state.

@@ -52,7 +52,7 @@ fn inputs_follow_each_other() {
 #[test]
 fn the_last_input_can_be_exchanged_and_no_other() {
     let disk = SimulatedDisk::default();
-    let store = created(&disk, 1);
+    let store = create(&disk);
     store.write(|tx| tx.begin_ceremony(ID, b"subject", Secret::new([1; 32]), 1)).unwrap();
     let amend = |index, bytes: Vec<u8>| store.write(|tx| tx.amend_input(&ID, index, &Secret::new(bytes)));
     assert!(matches!(amend(0, vec![1]), Err(JournalError::Gap { .. })));

@@ -98,8 +98,8 @@ fn approvals_open_what_takes_two() {
 /// A node that comes back with an older copy of its store may have forgotten what it signed.
 #[test]
 fn an_older_store_is_noticed_until_a_person_confirms_it() {
-    // Any three of four have two in common with any other three: what a slot was given to, it keeps.
-    let mut group = Group::made_with(&["--threshold", "3"]);
+    // Any two of four sign, and any three promise a slot.
+    let mut group = Group::made_with(&["--threshold", "2"]);
     begin_policy_with(&group, "[[signing]]\nname = \"heights\"\nkeys = [\"sign\"]\nslot = \"claimed\"\nfirst = 1\n");
     let (store, copy) = (group.node_dir(1).join("theta.redb"), group.path().join("copy"));
     fs::copy(&store, &copy).unwrap();
@@ -122,7 +122,7 @@ fn an_older_store_is_noticed_until_a_person_confirms_it() {
     group.kill(4);
     group.start(1);
     group.await_up(1);
-    // It takes all three. Node 1 is told by the others that it is not what it was, and signs nothing that has a slot.
+    // A slot takes all three. Node 1 is told by the others that it is not what it was, and signs nothing that has a slot.
     let two = group.file("two", "block two");
     for _ in 0..3 {
         sign(&group, &two, "2").fails(3, &["node 1", "a signing rule covers this key"]);

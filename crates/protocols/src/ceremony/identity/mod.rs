@@ -2,6 +2,7 @@
 
 pub(in crate::ceremony) mod schnorr;
 pub(in crate::ceremony) mod sealed;
+mod statements;
 
 use core::fmt;
 

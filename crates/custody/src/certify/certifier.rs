@@ -1,0 +1,499 @@
+//! All slots of a node.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use theta_policy::{Digest, SlotClaim, SlotQuorum, SlotScope, SlotStanding, SlotState};
+use theta_protocols::ceremony::CeremonyKeys;
+use theta_rounds::PartyId;
+
+use super::early::Early;
+use super::entry::{Entry, Want};
+use super::message::Known;
+use super::promise::{Equivocation, Promise, Subject};
+use super::refusal::SlotRefusal;
+use crate::Roster;
+use crate::request::To;
+
+/// Slots that are asked for at one tick: a node that is behind must not add to its peers' load.
+const ASKS_PER_TICK: usize = 256;
+/// Promises of one node in one message.
+const MOST_PROMISES_OF_ONE: usize = 4;
+/// For how long a node that said something false is not listened to, in milliseconds: twice as long each time.
+const FIRST_SILENCE: u64 = 1_000;
+const LONGEST_SILENCE: u64 = 64_000;
+
+/// How much a certifier keeps, and how patient it is. Times are milliseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct CertifierLimits {
+    /// Requests that may wait.
+    pub waiting: usize,
+    /// Slots that one peer may promise before they are asked for here,
+    pub early: usize,
+    /// and how long they are kept.
+    pub early_age: u64,
+    /// Slots that are kept for those who ask again,
+    pub kept: usize,
+    /// and their bytes.
+    pub kept_bytes: usize,
+    /// After how long without a decision all are asked for what they know; twice as long each further time.
+    pub ask_after: u64,
+}
+
+impl Default for CertifierLimits {
+    fn default() -> Self {
+        Self { waiting: 10_000, early: 1_024, early_age: 10_000, kept: 16_384, kept_bytes: 32 << 20, ask_after: 250 }
+    }
+}
+
+/// A request that waits, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Ticket(u64);
+
+/// What a certifier wants done, in this order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CertifierEffect {
+    /// Send a message; a lost one costs time only.
+    Send {
+        /// To whom.
+        to: To,
+        /// Its bytes.
+        bytes: Bytes,
+    },
+    /// A request has all its certificates, or will never have them.
+    Decided {
+        /// Which.
+        ticket: Ticket,
+        /// Why not, if not.
+        verdict: Result<(), SlotRefusal>,
+    },
+    /// A peer said what no honest node says.
+    Culprit {
+        /// Who.
+        node: PartyId,
+        /// What, for people.
+        misbehaviour: String,
+    },
+    /// A node promised one slot to two messages.
+    Equivocation(Box<Equivocation>),
+}
+
+type Effects = Vec<CertifierEffect>;
+
+/// Brings the promises of all nodes together, for the requests of this one.
+///
+/// Pure but for the slots that it looks up: inputs go in one after the other with the time in milliseconds, which never runs
+/// backwards; effects come out. It promises what [`SlotClaim`]s say that the node's durable memory holds, and nothing else.
+pub struct Certifier {
+    group: Roster,
+    local: PartyId,
+    keys: Option<Arc<CeremonyKeys>>,
+    memory: Box<dyn SlotState + Send>,
+    limits: CertifierLimits,
+    entries: BTreeMap<Subject, Entry>,
+    /// What each request still waits for, and until when.
+    waiting: BTreeMap<u64, (BTreeSet<Subject>, u64)>,
+    next: u64,
+    deadlines: BTreeSet<(u64, u64)>,
+    asks: BTreeSet<(u64, Subject)>,
+    early: Early,
+    kept: VecDeque<Subject>,
+    kept_bytes: usize,
+    /// Until when a peer is not listened to, and how long it was not.
+    silenced: BTreeMap<PartyId, (u64, u64)>,
+}
+
+impl core::fmt::Debug for Certifier {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "Certifier(node {}, {} slots, {} wait)", self.local, self.entries.len(), self.waiting.len())
+    }
+}
+
+impl Certifier {
+    /// A node's. `keys`: its identity, as the group knows it; without one it promises nothing and certifies nothing. `memory`:
+    /// where its policy keeps slots.
+    #[must_use]
+    pub fn new(
+        group: Roster,
+        local: PartyId,
+        keys: Option<Arc<CeremonyKeys>>,
+        memory: Box<dyn SlotState + Send>,
+    ) -> Self {
+        let limits = CertifierLimits::default();
+        let early = Early::new(limits.early, limits.early_age);
+        Self {
+            group,
+            local,
+            keys,
+            memory,
+            limits,
+            entries: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            next: 0,
+            deadlines: BTreeSet::new(),
+            asks: BTreeSet::new(),
+            early,
+            kept: VecDeque::new(),
+            kept_bytes: 0,
+            silenced: BTreeMap::new(),
+        }
+    }
+
+    /// With these limits; for one that has heard nothing yet.
+    #[must_use]
+    pub fn with_limits(mut self, limits: CertifierLimits) -> Self {
+        self.early = Early::new(limits.early, limits.early_age);
+        Self { limits, ..self }
+    }
+
+    /// How many nodes it takes for a key of which any k shares suffice: of all nodes of the group, fewer than k may lie, and
+    /// fewer than the group's own k.
+    #[must_use]
+    pub fn quorum(&self, k: u16) -> SlotQuorum {
+        let n = u16::try_from(self.group.nodes.len()).unwrap_or(u16::MAX);
+        SlotQuorum { n, t: k.max(self.group.k).saturating_sub(1) }
+    }
+
+    /// Whether it has the identity that the group knows: without it, it promises nothing.
+    #[must_use]
+    pub fn is_able(&self) -> bool {
+        self.identity().is_some()
+    }
+
+    /// How many requests wait, and how many slots are remembered.
+    #[must_use]
+    pub fn load(&self) -> (usize, usize) {
+        (self.waiting.len(), self.entries.len())
+    }
+
+    /// Asks for the certificates of a request with a key of which any k shares suffice; gives up at `deadline`. The answer is
+    /// a [`CertifierEffect::Decided`], perhaps at once.
+    pub fn claim(&mut self, now: u64, k: u16, claims: &[SlotClaim], deadline: u64, effects: &mut Effects) -> Ticket {
+        let ticket = self.next;
+        self.next = self.next.wrapping_add(1);
+        let refused = if self.identity().is_none() {
+            Some(SlotRefusal::NoIdentity)
+        } else if self.waiting.len() >= self.limits.waiting {
+            Some(SlotRefusal::Overloaded)
+        } else {
+            None
+        };
+        if let Some(refusal) = refused {
+            effects.push(CertifierEffect::Decided { ticket: Ticket(ticket), verdict: Err(refusal) });
+            return Ticket(ticket);
+        }
+        let is_over = claims.iter().any(|claim| matches!(claim.standing, SlotStanding::Over { .. }));
+        // What is over here is over soon, or certified: those who know of a certificate answer at once.
+        let grace = now.saturating_add(self.limits.ask_after.saturating_mul(4));
+        let deadline = if is_over { deadline.min(grace) } else { deadline };
+        let open: BTreeSet<Subject> = claims.iter().map(Subject::of).collect();
+        self.waiting.insert(ticket, (open, deadline));
+        self.deadlines.insert((deadline, ticket));
+        let quorum = self.quorum(k);
+        for claim in claims {
+            let want = Want { ticket, digest: claim.digest, quorum, standing: claim.standing };
+            self.open(now, claim, Some(want), effects);
+        }
+        if claims.is_empty() {
+            self.close(ticket, Ok(()), effects);
+        }
+        Ticket(ticket)
+    }
+
+    /// Tells the others what this node has promised, for a request that it cannot go on with itself.
+    pub fn announce(&mut self, now: u64, claims: &[SlotClaim], effects: &mut Effects) {
+        if self.identity().is_some() {
+            claims.iter().for_each(|claim| self.open(now, claim, None, effects));
+        }
+    }
+
+    /// Nobody waits for this request any more. What was promised stays promised.
+    pub fn withdraw(&mut self, ticket: Ticket) {
+        self.forget(ticket.0);
+    }
+
+    /// How the slots of a request stand, for people; `None` if they are certified for it.
+    #[must_use]
+    pub fn standing(&self, k: u16, claims: &[SlotClaim]) -> Option<SlotRefusal> {
+        let quorum = self.quorum(k);
+        claims.iter().find_map(|claim| {
+            let subject = Subject::of(claim);
+            let want = Want { ticket: 0, digest: claim.digest, quorum, standing: claim.standing };
+            let entry = self.entries.get(&subject)?;
+            let certified = entry.tally.supporters(&want.digest).len() >= usize::from(quorum.need());
+            let others = || self.early.under_other_rules(&subject);
+            (!certified).then(|| entry.refusal(&subject, &want, &self.group.nodes, &others()))
+        })
+    }
+
+    /// Takes a message of a peer's certifier.
+    pub fn receive(&mut self, now: u64, from: PartyId, bytes: &[u8], effects: &mut Effects) {
+        if self.silenced.get(&from).is_some_and(|(until, _)| now < *until) {
+            return;
+        }
+        let most = self.group.nodes.len().saturating_mul(MOST_PROMISES_OF_ONE);
+        let known = match Known::decode(bytes, most) {
+            Ok(known) => known,
+            Err(malformed) => return self.silence(now, from, format!("malformed promises: {malformed}"), effects),
+        };
+        let Known { asks, subject, promises } = known;
+        if !self.entries.contains_key(&subject) && !(asks && self.recall(&subject)) {
+            self.early.push(from, &subject, promises, now);
+            if asks {
+                self.send(To::One(from), &subject, false, Vec::new(), effects);
+            }
+            return;
+        }
+        if let Some(entry) = self.entries.get_mut(&subject) {
+            entry.heard.insert(from);
+        }
+        let shown: BTreeSet<(PartyId, Digest)> =
+            promises.iter().map(|promise| (promise.node, promise.digest)).collect();
+        self.merge(now, from, &subject, promises, effects);
+        self.settle(&subject, effects);
+        self.answer(now, from, &subject, (asks, &shown), effects);
+    }
+
+    /// Time passes: asks for what is missing, gives up what took too long, forgets what is old.
+    pub fn tick(&mut self, now: u64, effects: &mut Effects) {
+        for _ in 0..ASKS_PER_TICK {
+            let due = self.asks.first().filter(|(at, _)| *at <= now).cloned();
+            let Some(due) = due else { break };
+            self.asks.remove(&due);
+            self.ask(now, &due.1, effects);
+        }
+        while let Some((_, ticket)) = self.deadlines.first().copied().filter(|(deadline, _)| *deadline <= now) {
+            let refusal = self.expired(ticket);
+            self.close(ticket, Err(refusal), effects);
+        }
+        self.early.expire(now);
+    }
+
+    fn identity(&self) -> Option<&Arc<CeremonyKeys>> {
+        self.keys.as_ref().filter(|keys| self.group.member(self.local) == Some(keys.member()))
+    }
+
+    /// Makes sure that a slot is known here: with what this node has promised of it, and with what others said before.
+    fn open(&mut self, now: u64, claim: &SlotClaim, want: Option<Want>, effects: &mut Effects) {
+        let subject = Subject::of(claim);
+        let is_new = !self.entries.contains_key(&subject);
+        let has_own = self.entries.get(&subject).is_some_and(|entry| entry.has_own);
+        match claim.standing {
+            _ if has_own => {}
+            SlotStanding::Taken => self.promise(&subject, claim.digest),
+            SlotStanding::Contested { previous } => self.promise(&subject, previous),
+            // What this node may have promised is forgotten.
+            SlotStanding::Over { .. } => {}
+        }
+        // This node may know nothing of what the others have come to: it asks.
+        let asks = claim.standing != SlotStanding::Taken;
+        let ask_after = self.limits.ask_after;
+        let entry = self.entries.entry(subject.clone()).or_default();
+        if let Some(want) = want {
+            entry.wants.push(want);
+            entry.patience = ask_after;
+        }
+        if is_new {
+            for (from, promises) in self.early.take(&subject) {
+                if let Some(entry) = self.entries.get_mut(&subject) {
+                    entry.heard.insert(from);
+                }
+                self.merge(now, from, &subject, promises, effects);
+            }
+        }
+        self.settle(&subject, effects);
+        let Some(entry) = self.entries.get_mut(&subject) else { return };
+        let waits = !entry.wants.is_empty();
+        if !has_own || waits {
+            entry.said = Some(now);
+            let promises = entry.tally.promises(None);
+            let at = now.saturating_add(entry.patience);
+            if waits && entry.ask_at.is_none() {
+                entry.ask_at = Some(at);
+                self.asks.insert((at, subject.clone()));
+            }
+            if waits || !promises.is_empty() {
+                self.send(To::All, &subject, asks && waits, promises, effects);
+            }
+        }
+    }
+
+    /// Signs what this node's durable memory holds of a slot, once.
+    fn promise(&mut self, subject: &Subject, digest: Digest) {
+        let Some(keys) = self.identity().cloned() else { return };
+        let promise = Promise::sign(&self.group.name, &keys, subject, digest);
+        let entry = self.entries.entry(subject.clone()).or_default();
+        entry.has_own = true;
+        if !entry.tally.has(&promise) {
+            // It is the only one of this node: its memory has one digest for a slot.
+            let _ = entry.tally.add(subject, promise);
+        }
+    }
+
+    /// Looks up a slot that nobody has asked this process for; says whether it was promised before.
+    fn recall(&mut self, subject: &Subject) -> bool {
+        let scope = SlotScope { key: &subject.key, rule: &subject.rule };
+        // A memory that fails knows nothing, and refuses its own requests with the reason.
+        let Ok(Some(digest)) = self.memory.decided(scope, subject.slot) else { return false };
+        self.promise(subject, digest);
+        self.keep(subject);
+        self.entries.contains_key(subject)
+    }
+
+    /// Adds promises that are true.
+    fn merge(&mut self, now: u64, from: PartyId, subject: &Subject, promises: Vec<Promise>, effects: &mut Effects) {
+        for promise in promises {
+            let Some(entry) = self.entries.get_mut(subject) else { return };
+            if entry.tally.has(&promise) || !entry.tally.has_room(&promise, entry.is_wanted(&promise.digest)) {
+                continue;
+            }
+            let member = self.group.member(promise.node);
+            if !member.is_some_and(|member| promise.vartime_verify(&self.group.name, subject, member)) {
+                return self.silence(now, from, format!("a false promise of node {}", promise.node), effects);
+            }
+            let node = promise.node;
+            if let Some(lie) = entry.tally.add(subject, promise)
+                && entry.named.insert(node)
+            {
+                effects.push(CertifierEffect::Equivocation(Box::new(lie)));
+            }
+        }
+    }
+
+    /// Tells the requests that are decided.
+    fn settle(&mut self, subject: &Subject, effects: &mut Effects) {
+        let others = self.group.nodes.len().saturating_sub(1);
+        let Some(entry) = self.entries.get_mut(subject) else { return };
+        for (ticket, verdict) in entry.decide(subject, others) {
+            match verdict {
+                Err(_) => self.close(ticket, verdict, effects),
+                Ok(()) => {
+                    let open = self.waiting.get_mut(&ticket).map(|(open, _)| open);
+                    let is_last = open.is_none_or(|open| {
+                        open.remove(subject);
+                        open.is_empty()
+                    });
+                    if is_last {
+                        self.close(ticket, Ok(()), effects);
+                    }
+                }
+            }
+        }
+        self.rest(subject);
+    }
+
+    /// Answers a peer: one that asks, or one that lacks what this node told all long ago.
+    fn answer(
+        &mut self,
+        now: u64,
+        to: PartyId,
+        subject: &Subject,
+        (asks, shown): (bool, &BTreeSet<(PartyId, Digest)>),
+        effects: &mut Effects,
+    ) {
+        let ask_after = self.limits.ask_after;
+        let need = self.quorum(0).need();
+        let Some(entry) = self.entries.get_mut(subject) else { return };
+        let passed = |since: Option<u64>, least: u64| since.is_none_or(|since| now.saturating_sub(since) >= least);
+        let known = entry.tally.promises(entry.tally.certified(need));
+        let lacks = known.iter().any(|promise| !shown.contains(&(promise.node, promise.digest)));
+        let is_due = asks || (lacks && passed(entry.said, ask_after));
+        if is_due && passed(entry.answered.get(&to).copied(), ask_after / 2) {
+            entry.answered.insert(to, now);
+            self.send(To::One(to), subject, false, known, effects);
+        }
+    }
+
+    /// Asks all for what they know of a slot that is waited for.
+    fn ask(&mut self, now: u64, subject: &Subject, effects: &mut Effects) {
+        let longest = self.limits.ask_after.saturating_mul(16);
+        let Some(entry) = self.entries.get_mut(subject) else { return };
+        entry.ask_at = None;
+        if entry.wants.is_empty() {
+            return;
+        }
+        entry.patience = entry.patience.saturating_mul(2).clamp(1, longest.max(1));
+        let at = now.saturating_add(entry.patience);
+        (entry.ask_at, entry.said) = (Some(at), Some(now));
+        let promises = entry.tally.promises(None);
+        self.asks.insert((at, subject.clone()));
+        self.send(To::All, subject, true, promises, effects);
+    }
+
+    fn send(&self, to: To, subject: &Subject, asks: bool, mut promises: Vec<Promise>, effects: &mut Effects) {
+        // What others take in one message.
+        promises.truncate(self.group.nodes.len().saturating_mul(MOST_PROMISES_OF_ONE));
+        let bytes = Known { asks, subject: subject.clone(), promises }.encode().into();
+        effects.push(CertifierEffect::Send { to, bytes });
+    }
+
+    fn silence(&mut self, now: u64, from: PartyId, misbehaviour: String, effects: &mut Effects) {
+        let (until, last) = self.silenced.entry(from).or_insert((0, 0));
+        *last = last.saturating_mul(2).clamp(FIRST_SILENCE, LONGEST_SILENCE);
+        *until = now.saturating_add(*last);
+        effects.push(CertifierEffect::Culprit { node: from, misbehaviour });
+    }
+
+    fn expired(&self, ticket: u64) -> SlotRefusal {
+        let open = self.waiting.get(&ticket).map(|(open, _)| open).into_iter().flatten();
+        let refusal = |subject: &Subject| {
+            let entry = self.entries.get(subject)?;
+            let want = entry.wants.iter().find(|want| want.ticket == ticket)?;
+            let other_rules = self.early.under_other_rules(subject);
+            Some(entry.refusal(subject, want, &self.group.nodes, &other_rules))
+        };
+        let mut open = open.filter_map(refusal);
+        open.next().unwrap_or_else(|| SlotRefusal::Undecided("the slot was not decided in time".to_owned()))
+    }
+
+    fn close(&mut self, ticket: u64, verdict: Result<(), SlotRefusal>, effects: &mut Effects) {
+        if self.forget(ticket) {
+            effects.push(CertifierEffect::Decided { ticket: Ticket(ticket), verdict });
+        }
+    }
+
+    /// Says whether it was there.
+    fn forget(&mut self, ticket: u64) -> bool {
+        let Some((open, deadline)) = self.waiting.remove(&ticket) else { return false };
+        self.deadlines.remove(&(deadline, ticket));
+        for subject in open {
+            if let Some(entry) = self.entries.get_mut(&subject) {
+                entry.wants.retain(|want| want.ticket != ticket);
+            }
+            self.rest(&subject);
+        }
+        true
+    }
+
+    /// Keeps a slot that nobody waits for any more for those who ask again.
+    fn rest(&mut self, subject: &Subject) {
+        let Some(entry) = self.entries.get_mut(subject).filter(|entry| entry.wants.is_empty()) else { return };
+        if let Some(at) = entry.ask_at.take() {
+            self.asks.remove(&(at, subject.clone()));
+        }
+        self.keep(subject);
+    }
+
+    fn keep(&mut self, subject: &Subject) {
+        let Some(entry) = self.entries.get_mut(subject) else { return };
+        let weight = entry.weight();
+        match entry.kept.replace(weight) {
+            Some(before) => self.kept_bytes = self.kept_bytes.saturating_sub(before),
+            None => self.kept.push_back(subject.clone()),
+        }
+        self.kept_bytes = self.kept_bytes.saturating_add(weight);
+        // Once round at most: slots that are waited for are passed over.
+        for _ in 0..self.kept.len() {
+            if self.kept.len() <= self.limits.kept && self.kept_bytes <= self.limits.kept_bytes {
+                return;
+            }
+            let Some(oldest) = self.kept.pop_front() else { return };
+            let Some(entry) = self.entries.get_mut(&oldest) else { continue };
+            self.kept_bytes = self.kept_bytes.saturating_sub(entry.kept.take().unwrap_or(0));
+            if entry.wants.is_empty() {
+                self.entries.remove(&oldest);
+            }
+        }
+    }
+}

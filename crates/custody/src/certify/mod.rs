@@ -1,0 +1,37 @@
+//! Slot certificates: at most one message for a slot over all nodes, whatever k is.
+//!
+//! Each node promises a slot to one message, durably and for ever. A message that has the promises of more than (n + t) / 2 of
+//! the group's n nodes is *certified*: two such sets have more than t nodes in common, and an honest one promises once. A share
+//! leaves only for a certified message. See `spec/policy.md`, "Slots", and `docs/adr/0018-slot-certificates.md`.
+//!
+//! - [`Promise`]: what a node signs, and the evidence if it signs two.
+//! - `tally`: what the promises for one slot come to: a certificate, a void slot, or neither yet.
+//! - `entry`: one slot: its promises and those who wait for it.
+//! - [`Certifier`]: all slots of a node, bounded; no clock, no thread, no socket.
+
+mod certifier;
+mod early;
+mod entry;
+mod message;
+mod promise;
+mod refusal;
+mod tally;
+
+pub use certifier::{Certifier, CertifierEffect, CertifierLimits, Ticket};
+pub use promise::{Equivocation, Promise, Subject};
+pub use refusal::SlotRefusal;
+
+use bytes::Bytes;
+
+/// A message that tells these promises, for whoever speaks without a certifier: simulated liars, and tests.
+#[must_use]
+pub fn encode_promises(subject: &Subject, promises: Vec<Promise>) -> Bytes {
+    message::Known { asks: false, subject: subject.clone(), promises }.encode().into()
+}
+
+/// The slot and the promises of a certifier's message, unverified; `None` if it is none.
+#[must_use]
+pub fn promises_of(bytes: &[u8]) -> Option<(Subject, Vec<Promise>)> {
+    let known = message::Known::decode(bytes, usize::from(u16::MAX)).ok()?;
+    Some((known.subject, known.promises))
+}

@@ -1,0 +1,131 @@
+//! What a node signs about a slot.
+
+use theta_groups::Transcript;
+use theta_policy::{Digest, SlotClaim};
+use theta_protocols::ceremony::{CeremonyKeys, CeremonyMember};
+use theta_rounds::{Malformed, PartyId};
+
+use crate::codec::{Reader, Writer};
+
+const DOMAIN: &str = "theta/slot/promise/v1";
+/// Names of keys and signing rules have 1 to 64 characters.
+const MOST_NAME: usize = 64;
+
+/// A slot of a signing rule of a key. The key goes by its name: its versions and epochs share their slots.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Subject {
+    /// The key's name, without a version.
+    pub key: String,
+    /// The slot.
+    pub slot: u64,
+    /// The signing rule's name.
+    pub rule: String,
+}
+
+impl Subject {
+    pub(super) fn of(claim: &SlotClaim) -> Self {
+        Self { key: claim.key.clone(), slot: claim.slot, rule: claim.rule.as_str().to_owned() }
+    }
+
+    pub(super) fn write(&self, writer: Writer) -> Writer {
+        writer.word(&self.key).word(&self.rule).u64(self.slot)
+    }
+
+    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let mut name = || {
+            let text = reader.word()?;
+            if text.len() > MOST_NAME { Err(Malformed("a name that is too long")) } else { Ok(text.to_owned()) }
+        };
+        let (key, rule) = (name()?, name()?);
+        Ok(Self { key, rule, slot: reader.u64()? })
+    }
+}
+
+/// "I give this slot to this message and never to another": signed by a node's identity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Promise {
+    /// Who promises.
+    pub node: PartyId,
+    /// To which message: the digest of operation and message that policies decide by.
+    pub digest: Digest,
+    /// Over group, node, subject and digest.
+    pub signature: [u8; 64],
+}
+
+impl Promise {
+    /// What is signed.
+    fn transcript(group: &str, node: PartyId, subject: &Subject, digest: &Digest) -> Transcript {
+        Transcript::new(DOMAIN)
+            .with("group", group.as_bytes())
+            .with("node", &node.get().to_be_bytes())
+            .with("key", subject.key.as_bytes())
+            .with("rule", subject.rule.as_bytes())
+            .with("slot", &subject.slot.to_be_bytes())
+            .with("digest", &digest.0)
+    }
+
+    /// Signs. The caller has made sure that the slot is this message's in its durable memory: a node that signs two is named
+    /// as one that lies.
+    #[must_use]
+    pub fn sign(group: &str, keys: &CeremonyKeys, subject: &Subject, digest: Digest) -> Self {
+        let node = keys.member().party();
+        let signature = keys.sign_transcript(&Self::transcript(group, node, subject, &digest));
+        Self { node, digest, signature }
+    }
+
+    /// Whether this member of the group made it.
+    #[must_use]
+    pub fn vartime_verify(&self, group: &str, subject: &Subject, member: &CeremonyMember) -> bool {
+        let transcript = Self::transcript(group, self.node, subject, &self.digest);
+        member.party() == self.node && member.vartime_verify_transcript(&transcript, &self.signature)
+    }
+
+    pub(super) fn write(&self, writer: Writer) -> Writer {
+        writer.u16(self.node.get()).raw(&self.digest.0).raw(&self.signature)
+    }
+
+    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let node = PartyId::try_from(reader.u16()?).map_err(|_| Malformed("there is no node 0"))?;
+        Ok(Self { node, digest: Digest(reader.array()?), signature: reader.array()? })
+    }
+}
+
+/// Two promises of one node for one slot: proof, for everybody who has the group file, that it lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Equivocation {
+    /// Of which slot.
+    pub subject: Subject,
+    /// One promise,
+    pub first: Promise,
+    /// and another one of the same node, for another message.
+    pub second: Promise,
+}
+
+impl Equivocation {
+    /// The proof for others: format 1, key, rule (each behind its length in one byte), slot, both promises.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        self.second.write(self.first.write(self.subject.write(Writer::new(1)))).finish()
+    }
+
+    /// Reads what [`Equivocation::encode`] wrote.
+    ///
+    /// # Errors
+    /// [`Malformed`].
+    pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(bytes);
+        if reader.u8()? != 1 {
+            return Err(Malformed("another format"));
+        }
+        let subject = Subject::read(&mut reader)?;
+        let (first, second) = (Promise::read(&mut reader)?, Promise::read(&mut reader)?);
+        reader.end(Self { subject, first, second })
+    }
+
+    /// Whether it proves that this member lied.
+    #[must_use]
+    pub fn vartime_proves(&self, group: &str, member: &CeremonyMember) -> bool {
+        let signed = |promise: &Promise| promise.vartime_verify(group, &self.subject, member);
+        self.first.digest != self.second.digest && signed(&self.first) && signed(&self.second)
+    }
+}

@@ -1,0 +1,253 @@
+//! The certifier of a node's slots among the node's other parts.
+
+use std::{
+    collections::BTreeMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, atomic::Ordering::Acquire},
+};
+
+use core::time::Duration;
+
+use bytes::Bytes;
+use theta_custody::{Certifier, CertifierEffect, CertifierLimits, SlotClaim, SlotRefusal, Ticket, To};
+use theta_rounds::PartyId;
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::{Instant, MissedTickBehavior, interval},
+};
+use tracing::{debug, error, warn};
+
+use super::Orchestrator;
+use crate::{
+    Culprit, InstanceId, OrchestratorConfig,
+    instances::{Content, Shared},
+    quota::{Permit, Quota},
+};
+
+/// Orders that are taken from the inbox at once.
+const BATCH: usize = 64;
+/// Messages of one peer that may wait for the certifier: each costs a few signatures to check.
+const MOST_OF_PEER: usize = 64;
+/// Questions of this node that may wait.
+const QUESTIONS: usize = 1_024;
+
+type Verdict = Result<(), SlotRefusal>;
+
+/// What a certifier is told or asked.
+pub(crate) enum SlotOrder {
+    /// A message of a peer's certifier, and its place among those of this peer.
+    Message {
+        from: PartyId,
+        bytes: Bytes,
+        _place: Option<Permit>,
+    },
+    /// The time.
+    Tick(Instant),
+    Certify(Vec<SlotClaim>, oneshot::Sender<Verdict>),
+    Announce(Vec<SlotClaim>),
+    Standing(Vec<SlotClaim>, oneshot::Sender<Option<SlotRefusal>>),
+    Stop,
+}
+
+/// The way to the certifier. Each peer has places of its own, so that none can fill it alone.
+#[derive(Clone)]
+pub(crate) struct SlotsInbox {
+    sender: mpsc::Sender<SlotOrder>,
+    peers: Arc<BTreeMap<PartyId, Arc<Quota>>>,
+}
+
+impl SlotsInbox {
+    pub(crate) fn new(shared: &Shared) -> (Self, mpsc::Receiver<SlotOrder>) {
+        let peers: BTreeMap<_, _> = shared.peers.iter().map(|(_, node)| (*node, Quota::new(MOST_OF_PEER))).collect();
+        let places = peers.len().saturating_mul(MOST_OF_PEER).saturating_add(QUESTIONS);
+        let (sender, inbox) = mpsc::channel(places);
+        (Self { sender, peers: Arc::new(peers) }, inbox)
+    }
+
+    /// Leaves a peer's message, unless too many of its wait; then it will be said again.
+    pub(crate) fn post(&self, from: PartyId, bytes: Bytes) -> bool {
+        let Some(place) = self.peers.get(&from).and_then(|quota| quota.take(1)) else { return false };
+        self.sender.try_send(SlotOrder::Message { from, bytes, _place: Some(place) }).is_ok()
+    }
+
+    /// Wakes it to stop; a full inbox needs no waking.
+    pub(crate) fn stop(&self) {
+        drop(self.sender.try_send(SlotOrder::Stop));
+    }
+}
+
+/// A node's certifier and those who wait for it.
+pub(crate) struct Slots {
+    certifier: Certifier,
+    shared: Arc<Shared>,
+    waiting: BTreeMap<Ticket, oneshot::Sender<Verdict>>,
+    began: Instant,
+    now: Instant,
+}
+
+impl Slots {
+    pub(crate) fn new(certifier: Certifier, shared: Arc<Shared>, now: Instant) -> Self {
+        let certifier = certifier.with_limits(limits(&shared.config));
+        Self { certifier, shared, waiting: BTreeMap::new(), began: now, now }
+    }
+
+    pub(crate) fn obey(&mut self, order: SlotOrder) {
+        let (now, mut effects) = (self.millis(), Vec::new());
+        match order {
+            SlotOrder::Message { from, bytes, .. } => self.certifier.receive(now, from, &bytes, &mut effects),
+            SlotOrder::Tick(to) => {
+                self.now = self.now.max(to);
+                self.forget_those_who_left();
+                self.certifier.tick(self.millis(), &mut effects);
+            }
+            SlotOrder::Certify(claims, reply) => {
+                let deadline = now.saturating_add(millis(self.shared.config.instance_ttl));
+                let k = self.k_of(&claims);
+                let ticket = self.certifier.claim(now, k, &claims, deadline, &mut effects);
+                self.waiting.insert(ticket, reply);
+            }
+            SlotOrder::Announce(claims) => self.certifier.announce(now, &claims, &mut effects),
+            // Those who went away need no answer.
+            SlotOrder::Standing(claims, reply) => {
+                drop(reply.send(self.certifier.standing(self.k_of(&claims), &claims)));
+            }
+            SlotOrder::Stop => {}
+        }
+        self.carry_out(effects);
+    }
+
+    fn carry_out(&mut self, effects: Vec<CertifierEffect>) {
+        for effect in effects {
+            match effect {
+                CertifierEffect::Send { to, bytes } => {
+                    let bytes = Content::Slots { payload: bytes }.encode();
+                    match to {
+                        To::All => self.shared.send_to_all(bytes),
+                        To::One(node) => {
+                            if let Some(peer) = self.shared.peer_of(node) {
+                                self.shared.send_to(peer, bytes);
+                            }
+                        }
+                    }
+                }
+                CertifierEffect::Decided { ticket, verdict } => {
+                    if let Err(refusal) = &verdict {
+                        debug!(%refusal, "nothing is signed for a slot");
+                    }
+                    if let Some(reply) = self.waiting.remove(&ticket) {
+                        drop(reply.send(verdict));
+                    }
+                }
+                CertifierEffect::Culprit { node, misbehaviour } => self.blame(node, misbehaviour, "promise"),
+                CertifierEffect::Equivocation(lie) => {
+                    let (node, subject) = (lie.first.node, &lie.subject);
+                    let evidence = hex::encode(lie.encode());
+                    warn!(node = node.get(), evidence, "a node promised one slot to two messages: this proves it");
+                    let (slot, key, rule) = (subject.slot, &subject.key, &subject.rule);
+                    let misbehaviour = format!("promised slot {slot} of key {key} (rule {rule}) to two messages");
+                    self.blame(node, misbehaviour, "slot_equivocation");
+                }
+            }
+        }
+    }
+
+    fn blame(&self, party: PartyId, misbehaviour: String, name: &'static str) {
+        self.shared.blame(Culprit { party, misbehaviour, instance: InstanceId::NONE }, name);
+    }
+
+    /// Of how many shares of the key a result is made, by the version that takes most.
+    fn k_of(&self, claims: &[SlotClaim]) -> u16 {
+        let versions = claims.iter().flat_map(|claim| self.shared.keys.versions(&claim.key));
+        versions.map(|entry| entry.public.threshold().k()).max().unwrap_or(0)
+    }
+
+    fn forget_those_who_left(&mut self) {
+        let certifier = &mut self.certifier;
+        self.waiting.retain(|ticket, reply| {
+            if reply.is_closed() {
+                certifier.withdraw(*ticket);
+            }
+            !reply.is_closed()
+        });
+    }
+
+    fn millis(&self) -> u64 {
+        millis(self.now.saturating_duration_since(self.began))
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The limits of the rest of the node, for slots.
+fn limits(config: &OrchestratorConfig) -> CertifierLimits {
+    CertifierLimits {
+        waiting: config.max_instances,
+        early: config.backlog_messages_per_peer.min(CertifierLimits::default().early),
+        early_age: millis(config.backlog_age),
+        kept: config.results_count,
+        kept_bytes: config.results_bytes,
+        ask_after: millis(config.resend_after).max(1),
+    }
+}
+
+/// What the certifier's thread does until it is told to stop.
+pub(crate) fn keep(mut slots: Slots, mut inbox: mpsc::Receiver<SlotOrder>) {
+    let shared = Arc::clone(&slots.shared);
+    let work = || {
+        let mut batch = Vec::with_capacity(BATCH);
+        while !shared.stopping.load(Acquire) && inbox.blocking_recv_many(&mut batch, BATCH) > 0 {
+            batch.drain(..).for_each(|order| slots.obey(order));
+        }
+    };
+    if catch_unwind(AssertUnwindSafe(work)).is_err() {
+        // From now on nothing is certified here, so nothing is signed for a slot.
+        error!("bug: the certifier of slots panicked; please report it, and restart this node");
+    }
+}
+
+/// Tells the certifier the time.
+pub(crate) async fn tick(inbox: SlotsInbox, period: Duration) {
+    let mut interval = interval(period);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        interval.tick().await;
+        if inbox.sender.send(SlotOrder::Tick(Instant::now())).await.is_err() {
+            return;
+        }
+    }
+}
+
+impl Orchestrator {
+    /// Waits until the slots of an allowed request are certified for its message: before that, nothing that hangs on a secret
+    /// may be done for it. What this node promises is said to the others meanwhile. To give up, drop the future.
+    ///
+    /// # Errors
+    /// [`SlotRefusal`]: nothing may be done for the request.
+    pub async fn certify(&self, claims: Vec<SlotClaim>) -> Result<(), SlotRefusal> {
+        if claims.is_empty() {
+            return Ok(());
+        }
+        let Some(slots) = self.slots() else { return Err(SlotRefusal::NoIdentity) };
+        let (reply, answer) = oneshot::channel();
+        let order = SlotOrder::Certify(claims, reply);
+        slots.sender.send(order).await.map_err(|_| SlotRefusal::ShuttingDown)?;
+        answer.await.unwrap_or(Err(SlotRefusal::ShuttingDown))
+    }
+
+    /// Tells the others what this node promises for an allowed request that it does not take part in: it holds no share.
+    pub async fn announce_slots(&self, claims: Vec<SlotClaim>) {
+        if let Some(slots) = self.slots().filter(|_| !claims.is_empty()) {
+            // A node that stops promises nothing more.
+            drop(slots.sender.send(SlotOrder::Announce(claims)).await);
+        }
+    }
+
+    /// How the slots of a request stand that was not decided in time; `None` if they are certified for it, or nothing is known.
+    pub async fn slot_standing(&self, claims: Vec<SlotClaim>) -> Option<SlotRefusal> {
+        let (reply, answer) = oneshot::channel();
+        self.slots()?.sender.send(SlotOrder::Standing(claims, reply)).await.ok()?;
+        answer.await.ok().flatten()
+    }
+}

@@ -1,0 +1,22 @@
+//! What a party's identity signs outside of ceremonies: transcripts under domains of their own.
+
+use theta_groups::Transcript;
+
+use super::{CeremonyKeys, CeremonyMember, schnorr};
+
+impl CeremonyKeys {
+    /// Signs a transcript, whose domain must be that of no statement of a ceremony. The same transcript gives the same
+    /// signature: 64 bytes, R || s of a Schnorr signature over ristretto255.
+    #[must_use]
+    pub fn sign_transcript(&self, transcript: &Transcript) -> [u8; 64] {
+        self.sign(transcript)
+    }
+}
+
+impl CeremonyMember {
+    /// Whether this party signed the transcript. In variable time: all of it is public.
+    #[must_use]
+    pub fn vartime_verify_transcript(&self, transcript: &Transcript, signature: &[u8; 64]) -> bool {
+        schnorr::vartime_verify(self.verifying_key(), transcript, signature)
+    }
+}
