@@ -40,7 +40,7 @@ pub(crate) struct Attack {
     /// Whether it is part of the short form.
     pub(crate) short: bool,
     /// Commits it. The honest client's answers are judged by the caller ([`crate::report::commit`]).
-    pub(crate) commit: for<'a> fn(&'a mut Field) -> Committing<'a>,
+    pub(crate) commit: fn(&mut Field) -> Committing<'_>,
 }
 
 /// An attack under way.

@@ -1,7 +1,5 @@
 //! Connections made by hand: TCP, TLS and HTTP/2 as an attacker would use them.
 
-use std::sync::Arc;
-
 use bytes::{Bytes, BytesMut};
 use h2::client::SendRequest;
 use http::{Method, Request};
@@ -49,7 +47,7 @@ pub(crate) async fn connect(node: &GroupNode, shown: &Shown<'_>) -> Result<TlsSt
     let config = config.map_err(|error| Trouble::new(error.to_string()))?;
     let tcp = TcpStream::connect(&node.api_address).await?;
     tcp.set_nodelay(true)?;
-    Ok(TlsConnector::from(Arc::clone(&config)).connect(tls::server_name(), tcp).await?)
+    Ok(TlsConnector::from(config).connect(tls::server_name(), tcp).await?)
 }
 
 impl Http {

@@ -34,7 +34,7 @@ use tokio::{
 pub use self::error::StartError;
 use crate::{
     authority::{self, Authority, PolicyLoadError},
-    config::NodeConfig,
+    config::{LimitsConfig, NodeConfig},
     grpc::{Admission, ApiServer, Connections, NodeState, Serving},
     metrics::{self, ApiMetrics, DoorCollector, MeshCollector, ProcessCollector, Readiness},
 };
@@ -243,17 +243,10 @@ impl NodeBuilder {
             Orchestrator::start(orchestration, custodian, Arc::clone(&transport), inbound, &mut registry)
                 .inspect_err(|_| mesh.shutdown())?;
 
-        let admission = Admission::new(config.limits.admission());
-        let connections = Connections::new(config.limits.connections());
-        let doorway = Doorway::new(config.limits.doorway());
+        let (admission, connections, doorway) = doors(&config.limits, &mut registry);
         let api_metrics = ApiMetrics::register(&mut registry);
         registry.register_collector(Box::new(ProcessCollector));
         registry.register_collector(Box::new(MeshCollector(Arc::clone(&mesh))));
-        registry.register_collector(Box::new(DoorCollector {
-            admission: Arc::clone(&admission),
-            connections: Arc::clone(&connections),
-            doorway: Arc::clone(&doorway),
-        }));
 
         let stopping = Arc::new(AtomicBool::new(false));
         let ready = readiness(&transport, group.threshold(), &stopping, (&authority, &orchestrator));
@@ -296,6 +289,19 @@ impl NodeBuilder {
         );
         Ok(node)
     }
+}
+
+/// What bounds the callers of the API, with its metrics.
+fn doors(limits: &LimitsConfig, registry: &mut Registry) -> (Arc<Admission>, Arc<Connections>, Arc<Doorway>) {
+    let admission = Admission::new(limits.admission());
+    let connections = Connections::new(limits.connections());
+    let doorway = Doorway::new(limits.doorway());
+    registry.register_collector(Box::new(DoorCollector {
+        admission: Arc::clone(&admission),
+        connections: Arc::clone(&connections),
+        doorway: Arc::clone(&doorway),
+    }));
+    (admission, connections, doorway)
 }
 
 /// The group, and this node's identity if it is the one that the group knows.

@@ -9,7 +9,7 @@
 
 mod group;
 
-use std::{num::NonZeroUsize, sync::Arc, time::Duration};
+use std::{num::NonZeroUsize, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use group::{CIPHER, Prepared, SIGNER, TestGroup};
@@ -94,7 +94,7 @@ async fn secured(group: &TestGroup, id: u16, identity: Option<&Identity>) -> std
         None => tls::anonymous_client_config(node.certificate, &[b"h2"]).unwrap(),
     };
     let tcp = TcpStream::connect(&node.api_address).await?;
-    TlsConnector::from(Arc::clone(&config)).connect(tls::server_name(), tcp).await
+    TlsConnector::from(config).connect(tls::server_name(), tcp).await
 }
 
 /// An HTTP/2 connection that does as an attacker likes.

@@ -32,6 +32,8 @@ pub(super) const MESH: Attack = Attack {
 /// More than a node takes connections.
 const API_SOCKETS: usize = 1_100;
 const MESH_SOCKETS: usize = 100;
+/// Between a socket and the next at the same node.
+const SPREAD: Duration = Duration::from_millis(1);
 /// Before a socket that was closed is opened again.
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -42,8 +44,11 @@ struct Sockets {
 
 impl Sockets {
     fn open(addresses: &[String], each: usize) -> Self {
-        let tasks = addresses.iter().flat_map(|address| std::iter::repeat_n(address.clone(), each)).map(|address| {
+        let all = addresses.iter().flat_map(|address| (0..each).map(move |number| (address.clone(), number)));
+        let tasks = all.map(|(address, number)| {
             tokio::spawn(async move {
+                // All at once, most would not get past the system's own queue.
+                time::sleep(SPREAD.saturating_mul(u32::try_from(number).unwrap_or(u32::MAX))).await;
                 loop {
                     if let Ok(mut socket) = TcpStream::connect(&address).await {
                         // Returns when the node closes it.
@@ -66,7 +71,7 @@ impl Drop for Sockets {
 async fn api(field: &mut Field) -> Result<Happened, Trouble> {
     let addresses: Vec<String> = field.group().nodes().iter().map(|node| node.api_address.clone()).collect();
     let sockets = Sockets::open(&addresses, API_SOCKETS);
-    time::sleep(field.size(Duration::from_secs(20), Duration::from_secs(6))).await;
+    time::sleep(field.size(Duration::from_secs(30), Duration::from_secs(8))).await;
     drop(sockets);
     let connections = API_SOCKETS * addresses.len();
     Ok(Happened {
