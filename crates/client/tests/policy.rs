@@ -310,7 +310,7 @@ async fn any_two_of_four_sign_and_yet_a_slot_never_has_two_messages() {
     // Node 4 lacks the rule: it helps with what it likes, and still no second message is signed.
     group.set_policy(4, &rules).await;
     let sent = [(1, "a"), (2, "a"), (3, "b"), (4, "b"), (4, "a")];
-    let asked = sent.map(|(id, text)| tokio::spawn(sign_at(client.clone(), id, text.to_owned(), 600, short)));
+    let asked = sent.map(|(id, text)| tokio::spawn(sign_at(client.clone(), id, format!("{text} 600"), 600, short)));
     for (asked, (id, text)) in asked.into_iter().zip(sent) {
         let refused = asked.await.unwrap().unwrap_err();
         assert!(id == 4 || reason(&refused) == "slot-undecided", "node {id}, {text}: {refused}");

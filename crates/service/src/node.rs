@@ -220,7 +220,6 @@ impl NodeBuilder {
         let Self { config, listeners, wrap } = self;
         let (group, identity) = membership(&config)?;
         let (authority, custodian, mut registry) = open_store(&config, &group).await?;
-        authority.warn_of_slots(&custodian);
         // All addresses before any thread: what cannot be bound is told at once, and nothing has to be undone.
         let api = listen(listeners.api, config.listen.api, "api")?;
         let metrics = match (listeners.metrics, config.listen.metrics) {
@@ -337,6 +336,7 @@ async fn open_store(config: &NodeConfig, group: &GroupFile) -> Result<Opened, St
         let store = Arc::new(store.open()?);
         let custodian = Custodian::open(Arc::clone(&store), PartyId::from(id), roster)?;
         let authority = Authority::open(&name, id.get(), &policy, store, &mut registry)?;
+        authority.warn_of_slots(&custodian);
         Ok::<_, StartError>((authority, custodian, registry))
     };
     task::spawn_blocking(open).await.map_err(|error| StartError::System(error.into()))?

@@ -478,7 +478,8 @@ fn nodes_without_an_identity_certify_nothing() {
 /// Promises that the second implementation signed, and the proof that their node lies.
 #[test]
 fn known_answers() {
-    let file: serde_json::Value = serde_json::from_str(include_str!("../../../../vectors/slots/promise.json")).unwrap();
+    let file: serde_json::Value =
+        serde_json::from_str(include_str!("../../../../../vectors/slots/promise.json")).unwrap();
     let text = |name: &str| file[name].as_str().unwrap().to_owned();
     let key = hex::decode(text("verifying_key")).unwrap();
     // The key to encrypt to is of no use here: any point will do.
