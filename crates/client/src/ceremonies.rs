@@ -1,4 +1,4 @@
-//! Keys' ceremonies and states: asked of all nodes, believed when k of them report the same.
+//! Keys' ceremonies and states: asked of all nodes, believed when k of them report the same, the group's k or the key's, whichever is more.
 
 use std::{collections::BTreeMap, fs, future::Future, sync::Arc, time::Duration};
 
@@ -123,7 +123,7 @@ type Verdict = (Bytes, u32, u64, i32, Bytes);
 
 impl Client {
     /// Holds a ceremony: asks all nodes, follows it at each of them, asks those again that could not be reached, and returns when
-    /// k nodes report the same end. `on_progress` hears every report of every node.
+    /// k nodes report the same end: as many as the group's k and the key's. `on_progress` hears every report of every node.
     ///
     /// After a key was made or renewed the client takes its public part from k nodes, and writes it into its folder.
     ///
@@ -137,7 +137,9 @@ impl Client {
     ) -> Result<CeremonyOutcome, ClientError> {
         let (started, patience) = (Instant::now(), self.shared.options.ceremony_timeout);
         let mut news = self.follow_all(&change)?;
-        let mut reports = Reports::new(&self.shared.connections, self.quorum());
+        // They are asked already: what they say meanwhile waits.
+        let k = time::timeout(STRAGGLERS, self.k_of(&change)).await.unwrap_or(0);
+        let mut reports = Reports::new(&self.shared.connections, self.quorum().max(usize::from(k)));
         let mut deadline = started + patience;
         while let Ok(Some((node, event))) = time::timeout_at(deadline, news.recv()).await {
             match event {
@@ -167,6 +169,24 @@ impl Client {
             self.keep_public_key(change.key()).await;
         }
         Ok(outcome)
+    }
+
+    /// How many nodes of those that hold the key, or will, may not be believed, and one: the k before and the k afterwards.
+    async fn k_of(&self, change: &KeyChange) -> u16 {
+        let version = Some(change.version()).filter(|version| *version > 0);
+        let key = KeyRef { name: change.key().clone(), version };
+        let afterwards = match change {
+            KeyChange::Create { k, .. } => return *k,
+            KeyChange::Reshare { k, .. } => *k,
+            KeyChange::Rotate { .. } | KeyChange::Refresh { .. } | KeyChange::Recover { .. } => 0,
+        };
+        let before = match self.public_key(&key.to_string()).await {
+            Ok(public) => public.threshold().k(),
+            Err(ClientError::KeyDisagreement { needed, .. }) => needed,
+            // Who may not look at it, or finds nobody who would answer, has the group's word.
+            Err(_) => 0,
+        };
+        afterwards.max(before)
     }
 
     /// Follows a ceremony at every node at once; the receiver ends when all are done with it.

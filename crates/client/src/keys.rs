@@ -1,14 +1,18 @@
-//! Public keys: from files, or from the nodes if k of them agree.
+//! Public keys: from files, or from the nodes if enough of the key's holders agree.
+
+mod belief;
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{HashMap, HashSet},
     sync::{PoisonError, RwLock},
+    time::Duration,
 };
 
 use theta_custody::KeyRef;
 use theta_network::PeerId;
 use theta_schemes::keys::{AnyPublicKey, KeyId, KeyName};
 use theta_wire::v1;
+use tokio::time::{self, Instant};
 
 use crate::{
     Client, ClientError, Problem,
@@ -17,6 +21,10 @@ use crate::{
 
 /// Names whose nodes did not tell their public keys, and are not asked again for a ciphertext's sake.
 const MOST_UNTOLD: usize = 1024;
+use belief::{Belief, Told};
+
+/// How long the other nodes are given to contradict when enough have told the same key.
+const CONTRADICTIONS: Duration = Duration::from_secs(1);
 
 /// Keys that are trusted already.
 #[derive(Debug)]
@@ -79,8 +87,8 @@ impl ListedKey {
 }
 
 impl Client {
-    /// The public key of this name, or of `NAME@VERSION`: from the client's folder, or else from the nodes, if k of them give
-    /// the same.
+    /// The public key of this name, or of `NAME@VERSION`: from the client's folder, or else from the nodes, if as many of its
+    /// holders give the same as the key's k and the group's, and fewer nodes than the group's k another one.
     ///
     /// # Errors
     /// [`ClientError::Refused`] if there is no such key, [`ClientError::KeyDisagreement`] if too few nodes agree.
@@ -110,7 +118,7 @@ impl Client {
         known.of_id(id)
     }
 
-    /// The text of the `.pub` file that k nodes agree on, whatever the client's folder has.
+    /// The text of the `.pub` file that the key's holders agree on, whatever the client's folder has.
     ///
     /// # Errors
     /// As [`Client::public_key`].
@@ -119,7 +127,7 @@ impl Client {
         Ok(self.renew_public_key(&key).await?.to_text(&key.name))
     }
 
-    /// Asks the nodes, and believes them from now on if k agree.
+    /// Asks the nodes, and believes them from now on if enough agree.
     pub(crate) async fn renew_public_key(&self, key: &KeyRef) -> Result<AnyPublicKey, ClientError> {
         let public = self.ask_public_key(key).await?;
         self.shared.keys.insert(key.to_string(), public.clone());
@@ -128,38 +136,39 @@ impl Client {
 
     async fn ask_public_key(&self, key: &KeyRef) -> Result<AnyPublicKey, ClientError> {
         let (patience, enclosed, name) = (self.shared.options.timeout, self.enclose_token(), &key.name);
+        let known = self.shared.keys.get(&key.to_string());
         let mut replies = fan_out::ask_all(&self.shared.connections, patience, |connection| {
             let request = enclosed.request(v1::GetPublicKeyRequest { key: key.to_string() }, patience);
-            async move { Ok(connection.protocol().get_public_key(request).await?.into_inner().public_key_file) }
+            async move { Ok(connection.protocol().get_public_key(request).await?.into_inner()) }
         });
         let mut problems = Problems::new(&self.shared.connections);
-        let mut votes: BTreeMap<String, Vec<PeerId>> = BTreeMap::new();
-        while let Some((node, reply)) = replies.recv().await {
-            match reply {
-                Ok(text) => {
-                    let supporters = votes.entry(text.clone()).or_default();
-                    supporters.push(node);
-                    if supporters.len() >= self.quorum() {
-                        match AnyPublicKey::from_text(&text) {
-                            Ok((given, key)) if given == *name => return Ok(key),
-                            Ok((given, _)) => problems.add(node, false_answer(format!("the key is named {given}"))),
-                            Err(error) => problems.add(node, false_answer(error.to_string())),
-                        }
-                    }
-                }
+        let (mut told, mut deadline) = (Told::default(), None);
+        loop {
+            // Whoever has been heard is believed when all have been, or have had the time to contradict.
+            let next = match deadline {
+                None => replies.recv().await,
+                Some(deadline) => time::timeout_at(deadline, replies.recv()).await.unwrap_or_default(),
+            };
+            let Some((node, reply)) = next else { break };
+            match reply.map(|answer| told.take(node, name, answer)) {
+                Ok(Ok(())) => {}
+                Ok(Err(wrong)) => problems.add(node, false_answer(wrong)),
                 Err(problem) => problems.add(node, problem),
             }
-            if let Some(error) = problems.hopeless("get public key", self.quorum()) {
+            if let Belief::Key(_) = told.belief(self.quorum(), known.as_ref()) {
+                deadline = deadline.or_else(|| Some(Instant::now() + CONTRADICTIONS));
+            } else if let Some(error) = problems.hopeless("get public key", self.quorum()) {
                 return Err(error);
             }
         }
-        for (text, supporters) in votes {
-            let id = AnyPublicKey::from_text(&text)
-                .map_or_else(|error| error.to_string(), |(_, key)| format!("gives key {}", key.key_id().abbreviated()));
-            supporters.into_iter().for_each(|node| problems.add(node, false_answer(id.clone())));
+        match told.belief(self.quorum(), known.as_ref()) {
+            Belief::Key(public) => Ok(public),
+            Belief::Open(needed) => {
+                told.words().for_each(|(node, words)| problems.add(node, false_answer(words)));
+                let needed = u16::try_from(needed).unwrap_or(u16::MAX);
+                Err(ClientError::KeyDisagreement { name: key.to_string(), needed, nodes: problems.all() })
+            }
         }
-        let needed = self.shared.group.threshold();
-        Err(ClientError::KeyDisagreement { name: key.to_string(), needed, nodes: problems.all() })
     }
 
     /// The versions of keys that the nodes know, by name and version, each with the nodes that list it; more than one entry of a version means that

@@ -4,7 +4,8 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::Args;
 use serde::Serialize;
-use theta_client::{CeremonyEnd, CeremonyOutcome, CeremonyProgress, KeyChange};
+use theta_client::{CeremonyEnd, CeremonyOutcome, CeremonyProgress, ClientError, KeyChange};
+use theta_schemes::keys::KeyName;
 use theta_wire::v1::CeremonyState;
 
 use crate::{
@@ -70,12 +71,18 @@ pub(crate) struct Caught {
 /// Holds a ceremony to its end.
 pub(crate) fn hold(args: &CeremonyArgs, session: &Session, change: KeyChange) -> Result<Held, Failure> {
     let mut bar = CeremonyBar::new(&describe(&change));
+    let recovered = if let KeyChange::Recover { key, node, .. } = &change { Some((key.clone(), *node)) } else { None };
     let held = session.block_on(session.client().hold(change, |progress| {
         if let Some((done, of)) = steps(progress) {
             bar.reached(progress.node.get(), done, of);
         }
     }));
     drop(bar);
+    if let (Some((key, node)), Err(ClientError::Denied { reason, .. })) = (recovered, &held)
+        && matches!(reason.as_str(), "no-rule" | "too-few-approvals")
+    {
+        output::note(format_args!("{}", how_to_approve(&key, node)));
+    }
     let outcome = held?;
     let culprits = keep_evidence(args, &outcome)?;
     for Caught { node, misbehaviour, evidence } in &culprits {
@@ -108,6 +115,17 @@ pub(crate) fn hold(args: &CeremonyArgs, session: &Session, change: KeyChange) ->
         latency: units::human(outcome.latency),
         aim: outcome.aim,
     })
+}
+
+/// What lets a refused recovery happen, command by command.
+fn how_to_approve(key: &KeyName, node: u16) -> String {
+    format!(
+        "a recovery takes an approval by somebody else than this client:
+  theta approver new --name ann       once; the lines that it prints, and the rule recovering-takes-an-approval, go into policy.toml
+                                      at k nodes at least (theta policy check policy.toml; running nodes take it by themselves)
+  theta approve --as ann.key --operation keys.recover --key {key} --node {node} -o ann.approval
+  theta keys recover {key} --node {node} --approval ann.approval"
+    )
 }
 
 fn called_off(outcome: &CeremonyOutcome, silent: &[u16]) -> Failure {

@@ -92,9 +92,13 @@ pub(crate) struct ReshareArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  theta keys recover files --node 3
+  theta approver new --name ann                                 once; its lines and the rule go into policy.toml at k nodes
+  theta approve --as ann.key --operation keys.recover --key files --node 3 -o ann.approval
+  theta keys recover files --node 3 --approval ann.approval
 
-The others give the node its share back, which it alone learns; theirs stay as they are.")]
+The others give the node its share back, which it alone learns; theirs stay as they are. The policy that theta group init writes \
+allows no recovery until it has an approver, and has the rule for that ready: that a node lost its share should be known to \
+somebody besides the client that asks.")]
 pub(crate) struct RecoverArgs {
     /// The key, or a version of it
     key: KeyRef,

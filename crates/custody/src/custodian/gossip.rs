@@ -1,8 +1,10 @@
 //! What nodes tell each other beside ceremonies: which they hold, what they are about, and what they remember of each other.
 //!
-//! A node that was not asked joins a ceremony when enough of the key's holders have it (`vouchers.rs`): one of these is honest, and
+//! A node that was not asked joins a ceremony when enough of the key's holders have it (`gossip/vouchers.rs`): one of these is honest, and
 //! has decided on it by its own rules. A ceremony's id is a hash of all that it is about, so that these say the same. What it is about
 //! is asked for when k nodes of any kind have it (`Roster::k`).
+
+mod vouchers;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -9,7 +9,6 @@ mod message;
 mod open;
 mod running;
 mod subjects;
-mod vouchers;
 mod witness;
 mod work;
 

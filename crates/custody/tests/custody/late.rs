@@ -1,5 +1,7 @@
 //! Nodes that were not there.
 
+mod vouchers;
+
 use theta_custody::{CeremonyState, CustodyEffect, KeyChange};
 use theta_schemes::Suite;
 

@@ -20,4 +20,3 @@ mod states;
 mod stores;
 mod stragglers;
 mod use_keys;
-mod vouchers;

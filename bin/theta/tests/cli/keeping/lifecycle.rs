@@ -92,6 +92,14 @@ fn deal_with_a_loss(group: &Group, name: &str, lost: u16) {
     fs::write(file, public.to_text(&name)).unwrap();
 }
 
+/// What the generated policy says to do: the approver's lines, and the rule without its marks.
+fn with_the_rule_for_recoveries(policy: &str, approver: &str) -> String {
+    let from = policy.find("# [[rule]]\n# name = \"recovering-takes-an-approval\"").unwrap();
+    let to = from + policy[from..].find("\n#\n").unwrap();
+    let rule = policy[from..to].replace("# ", "");
+    format!("{}{rule}{}\n{approver}", &policy[..from], &policy[to..])
+}
+
 #[test]
 fn a_lost_share_is_recovered() {
     let mut group = Group::made_with(&["--no-keys"]);
@@ -99,7 +107,21 @@ fn a_lost_share_is_recovered() {
     group.start_all();
     let sealed = sealed(&group, "vault");
     opens(&group, &sealed);
-    let recovered = group.theta(&["keys", "recover", "vault", "--node", "3", "--json"]).ok().json();
+    // Nobody recovers a share by itself; the refusal says what to do.
+    let recover = ["keys", "recover", "vault", "--node", "3", "--json"];
+    group.theta(&recover).fails(1, &["theta approver new --name ann", "recovering-takes-an-approval", "--approval"]);
+    let approver = group.theta(&["approver", "new", "--name", "ann"]).ok().text();
+    for node in 1..=4 {
+        let file = group.node_dir(node).join("policy.toml");
+        let policy = fs::read_to_string(&file).unwrap();
+        fs::write(&file, with_the_rule_for_recoveries(&policy, &approver)).unwrap();
+    }
+    let approve = ["approve", "--as", "ann.key", "--operation", "keys.recover", "--key", "vault", "--node", "3"];
+    group.theta(&[&approve[..], &["--yes", "-o", "ann.approval"]].concat()).ok();
+    // The nodes look for a changed policy now and then.
+    thread::sleep(Duration::from_secs(3));
+    group.theta(&recover).fails(1, &["recovering-takes-an-approval", "theta approve --as ann.key"]);
+    let recovered = group.theta(&[&recover[..], &["--approval", "ann.approval"]].concat()).ok().json();
     assert_eq!((&recovered[0]["aim"], &recovered[0]["epoch"]), (&"recover".into(), &0.into()));
     // Now node 3 is one of two.
     group.kill(1);

@@ -75,9 +75,8 @@ impl Acceptances {
 
     /// Whether there is a signature of this party's that it does not remember: nobody else can have made it.
     pub(super) fn has_forgotten(&self, party: PartyId, board: &Board) -> bool {
-        let signed = self.0.values().filter(|acceptances| acceptances.signers().any(|signer| signer == party));
+        let mut signed = self.0.values().filter(|acceptances| acceptances.signers().any(|signer| signer == party));
         signed
-            .into_iter()
             .any(|acceptances| board.get(party, acceptances.slot()).is_none_or(|own| own.body() != acceptances.body()))
     }
 

@@ -114,12 +114,13 @@ impl<S: CurveScheme> RecoveryLogic<S> {
             in_order.then(|| request.digest().to_vec())
         });
         deeds.faults.extend(self.acceptances.equivocations(self.attempt, board));
-        if self.is_accepted_by_all(request, board) {
-            deeds.say(self.slot(Kind::Answer), || {
-                let masked = self.masked(request, &share)?;
-                answer_body(&self.plan, &self.keys, request, &masked)
-            });
-        }
+        deeds.say(self.slot(Kind::Answer), || {
+            if !self.is_accepted_by_all(request, board) {
+                return None;
+            }
+            let masked = self.masked(request, &share)?;
+            answer_body(&self.plan, &self.keys, request, &masked)
+        });
     }
 
     /// Whether this helper and all others that a request lists have accepted this request of its attempt, and so, if they are honest,

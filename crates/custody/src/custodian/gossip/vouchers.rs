@@ -9,10 +9,9 @@ use std::collections::BTreeSet;
 
 use theta_rounds::PartyId;
 
-use super::Custodian;
 use crate::ceremony::Subject;
 use crate::codec::{numbers, parties};
-use crate::{KeyChange, KeyEntry};
+use crate::{Custodian, KeyChange, KeyEntry};
 
 /// Of these nodes, so many.
 type Demand = (Vec<PartyId>, u16);

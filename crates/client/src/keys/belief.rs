@@ -1,0 +1,170 @@
+//! Which public key to believe, when nodes tell it.
+//!
+//! Up to the group's k - 1 nodes may say what they like, and of a key's holders up to its own k - 1. So a key is believed on the word
+//! of as many of its holders as either takes. Who lies can say that it holds a key of a small k; so nothing is believed either while
+//! as many nodes as the group's k, one of them honest by the group's own measure, tell another key of the same name.
+
+use std::collections::BTreeMap;
+
+use theta_network::PeerId;
+use theta_schemes::keys::{AnyPublicKey, KeyId, KeyName};
+use theta_wire::v1;
+
+/// What nodes have told of one key.
+#[derive(Debug, Default)]
+pub(crate) struct Told(BTreeMap<PeerId, Claim>);
+
+/// What one node tells.
+#[derive(Debug)]
+struct Claim {
+    text: String,
+    public: AnyPublicKey,
+    /// Whether it is one of the holders that it tells of.
+    holds: bool,
+}
+
+/// What to make of what was told.
+#[derive(Debug)]
+pub(crate) enum Belief {
+    /// This is the key.
+    Key(AnyPublicKey),
+    /// Not yet, or not at all: so many equal words of holders would be needed.
+    Open(usize),
+}
+
+impl Told {
+    /// Takes a node's answer; the error is what is wrong with it.
+    pub(crate) fn take(
+        &mut self,
+        node: PeerId,
+        name: &KeyName,
+        answer: v1::GetPublicKeyResponse,
+    ) -> Result<(), String> {
+        let text = answer.public_key_file;
+        let (given, public) = AnyPublicKey::from_text(&text).map_err(|error| error.to_string())?;
+        if given != *name {
+            return Err(format!("the key is named {given}"));
+        }
+        let holders = answer.info.map(|info| info.holders).unwrap_or_default();
+        // As many as the key has shares, each once: nobody holds two.
+        let mut listed = holders.clone();
+        listed.sort_unstable();
+        listed.dedup();
+        if listed.len() != holders.len() || listed.len() != usize::from(public.threshold().n()) {
+            return Err(format!("the key has {} shares, and {} holders", public.threshold().n(), listed.len()));
+        }
+        let holds = listed.contains(&u32::from(node.get()));
+        self.0.insert(node, Claim { text, public, holds });
+        Ok(())
+    }
+
+    /// What follows, in a group where it takes `k` nodes to be believed, for a client that knew this key, or an older one of the
+    /// same name, before.
+    pub(crate) fn belief(&self, k: usize, known: Option<&AnyPublicKey>) -> Belief {
+        let mut texts: BTreeMap<&str, (&AnyPublicKey, usize)> = BTreeMap::new();
+        let mut keys: BTreeMap<KeyId, usize> = BTreeMap::new();
+        for claim in self.0.values() {
+            texts.entry(&claim.text).or_insert((&claim.public, 0)).1 += usize::from(claim.holds);
+            *keys.entry(*claim.public.key_id()).or_default() += 1;
+        }
+        let mut most = k;
+        for (public, holders) in texts.into_values() {
+            let own = usize::from(public.threshold().k());
+            // A new version takes the word of as many as the version before: liars could give it any k.
+            let before = known.filter(|known| known.key_id() != public.key_id());
+            let needed = k.max(own).max(before.map_or(0, |known| usize::from(known.threshold().k())));
+            let others: usize = keys.iter().filter(|(id, _)| *id != public.key_id()).map(|(_, nodes)| nodes).sum();
+            if holders >= needed && others < k {
+                return Belief::Key(public.clone());
+            }
+            most = most.max(needed);
+        }
+        Belief::Open(most)
+    }
+
+    /// What each node has told, in a few words.
+    pub(crate) fn words(&self) -> impl Iterator<Item = (PeerId, String)> {
+        self.0.iter().map(|(node, claim)| {
+            let public = &claim.public;
+            let (id, threshold) = (public.key_id().abbreviated(), public.threshold());
+            let holder = if claim.holds { "a holder" } else { "no holder" };
+            (*node, format!("as {holder}, gives key {id} of {} of {}", threshold.k(), threshold.n()))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+    use theta_schemes::{Suite, keys::deal_any};
+    use theta_sharing::Threshold;
+
+    use super::*;
+
+    fn key(k: u16, n: u16, seed: u64) -> AnyPublicKey {
+        deal_any(Suite::Bls04MinPk, Threshold::new(k, n).unwrap(), &mut ChaCha20Rng::seed_from_u64(seed)).0
+    }
+
+    fn tell(told: &mut Told, nodes: &[u16], key: &AnyPublicKey, holders: &[u32]) {
+        let name: KeyName = "seal".parse().unwrap();
+        for node in nodes {
+            let info = v1::KeyInfo { holders: holders.to_vec(), ..Default::default() };
+            let answer = v1::GetPublicKeyResponse { info: Some(info), public_key_file: key.to_text(&name) };
+            told.take(PeerId::try_from(*node).unwrap(), &name, answer).unwrap();
+        }
+    }
+
+    fn believes(told: &Told, known: Option<&AnyPublicKey>, key: &AnyPublicKey) -> bool {
+        matches!(told.belief(2, known), Belief::Key(believed) if believed.key_id() == key.key_id())
+    }
+
+    /// Two liars of a group of 2 of 5 tell another public key of a key of 4 of 5: with the same k, or with a small one of their own.
+    #[test]
+    fn two_liars_are_not_believed_about_a_key_of_four() {
+        let (truth, false_one, small) = (key(4, 5, 1), key(4, 5, 2), key(2, 2, 3));
+        let everybody = [1, 2, 3, 4, 5];
+        for (lie, holders) in [(&false_one, &everybody[..]), (&small, &[1, 2])] {
+            let mut told = Told::default();
+            tell(&mut told, &[1, 2], lie, holders);
+            if lie.threshold().k() == 4 {
+                assert!(!believes(&told, None, lie), "two are not four");
+            }
+            // A client that had the key before needs nobody else to see that two are too few for another.
+            assert!(!believes(&told, Some(&truth), lie));
+            tell(&mut told, &[3, 4, 5], &truth, &everybody);
+            assert!(matches!(told.belief(2, None), Belief::Open(4)), "three honest ones contradict, and are not four");
+        }
+    }
+
+    #[test]
+    fn as_many_holders_as_the_key_takes_are_believed_whatever_one_liar_tells() {
+        let (truth, lie) = (key(4, 5, 1), key(2, 2, 3));
+        let mut told = Told::default();
+        tell(&mut told, &[1], &lie, &[1, 2]);
+        tell(&mut told, &[2, 3, 4], &truth, &[1, 2, 3, 4, 5]);
+        assert!(!believes(&told, None, &truth));
+        tell(&mut told, &[5], &truth, &[1, 2, 3, 4, 5]);
+        assert!(believes(&told, None, &truth));
+    }
+
+    #[test]
+    fn who_holds_no_share_is_not_counted() {
+        let truth = key(2, 3, 1);
+        let mut told = Told::default();
+        tell(&mut told, &[4, 5, 1], &truth, &[1, 2, 3]);
+        assert!(!believes(&told, None, &truth));
+        tell(&mut told, &[3], &truth, &[1, 2, 3]);
+        assert!(believes(&told, None, &truth));
+    }
+
+    #[test]
+    fn an_answer_has_as_many_holders_as_shares() {
+        let (name, truth) = ("seal".parse().unwrap(), key(2, 3, 1));
+        let text = truth.to_text(&name);
+        for holders in [vec![], vec![1, 2], vec![1, 1, 2], vec![1, 2, 3, 4]] {
+            let info = Some(v1::KeyInfo { holders, ..Default::default() });
+            let answer = v1::GetPublicKeyResponse { info, public_key_file: text.clone() };
+            assert!(Told::default().take(PeerId::try_from(1).unwrap(), &name, answer).is_err());
+        }
+    }
+}
