@@ -15,7 +15,10 @@ use theta_rounds::{Abort, Bug, Channel, Effect, Input, Machine, PartyId, Recipie
 use tokio::{sync::watch, time::Instant};
 
 use super::{asked::Asked, backlog::Early, ending::Audience, envelope::Content, shared::Shared};
-use crate::{Culprit, entropy::Entropy, InstanceId, InstanceSnapshot, InstanceState, metrics::SuiteMetrics, quota::Permit, request};
+use crate::{
+    Culprit, InstanceId, InstanceSnapshot, InstanceState, entropy::Entropy, metrics::SuiteMetrics, quota::Permit,
+    request,
+};
 
 /// What an instance's work needs from its thread.
 pub(crate) struct Worker {

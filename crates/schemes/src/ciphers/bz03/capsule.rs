@@ -6,11 +6,11 @@ use theta_groups::{Group, Pairing, Scalar, Secret, Transcript};
 use zeroize::Zeroize;
 
 use super::CipherPairing;
-use crate::{CombineError, RequestError};
 use crate::ciphers::payload::PayloadKey;
 use crate::ciphers::wrap::{Coins, Wrap, take};
 use crate::derived_rng::DerivedRng;
 use crate::keys::{KeyId, PublicKeySet};
+use crate::{CombineError, RequestError};
 
 /// An element of G1.
 type First<P> = <<P as Pairing>::G1 as Group>::Element;

@@ -114,11 +114,7 @@ fn capsule_len(public: &AnyPublicKey) -> Result<usize, RequestError> {
     with_key!(public, |key: S| if cipher { Ok(S::CAPSULE_LEN) } else { Err(not_a_cipher(public)) })
 }
 
-fn encapsulate(
-    public: &AnyPublicKey,
-    envelope: Vec<u8>,
-    payload_key: &PayloadKey,
-) -> Result<Vec<u8>, RequestError> {
+fn encapsulate(public: &AnyPublicKey, envelope: Vec<u8>, payload_key: &PayloadKey) -> Result<Vec<u8>, RequestError> {
     with_key!(public, |key: S| if cipher {
         Ok(S::encapsulate(key, envelope, payload_key))
     } else {
@@ -133,7 +129,9 @@ impl AnyPublicKey {
     #[must_use]
     pub fn encapsulates(&self, header: &[u8], payload_key: &PayloadKey) -> bool {
         let Ok(capsule_len) = capsule_len(self) else { return false };
-        let Some((envelope, _)) = header.split_at_checked(header.len().saturating_sub(capsule_len)) else { return false };
+        let Some((envelope, _)) = header.split_at_checked(header.len().saturating_sub(capsule_len)) else {
+            return false;
+        };
         encapsulate(self, envelope.to_vec(), payload_key).is_ok_and(|honest| honest == header)
     }
 }

@@ -7,11 +7,11 @@ use theta_sharing::Encoded;
 use zeroize::Zeroize;
 
 use super::CipherGroup;
-use crate::{CombineError, RequestError};
 use crate::ciphers::payload::PayloadKey;
 use crate::ciphers::wrap::{Coins, Wrap, take};
 use crate::derived_rng::DerivedRng;
 use crate::keys::{KeyId, PublicKeySet};
+use crate::{CombineError, RequestError};
 
 /// H1 of the paper, the mask of the key, as far as everyone can compute it.
 pub(super) fn begin_mask<G: CipherGroup>(key_id: &KeyId, u: &[u8]) -> Transcript {
@@ -46,11 +46,7 @@ fn exponents<G: CipherGroup>(coins: &Coins, key: &PayloadKey) -> [Secret<G::Scal
 }
 
 /// Wraps `key`: see [`ThresholdCipher::encapsulate`](crate::ThresholdCipher::encapsulate).
-pub(super) fn encapsulate<G: CipherGroup>(
-    public: &PublicKeySet<G>,
-    envelope: Vec<u8>,
-    key: &PayloadKey,
-) -> Vec<u8> {
+pub(super) fn encapsulate<G: CipherGroup>(public: &PublicKeySet<G>, envelope: Vec<u8>, key: &PayloadKey) -> Vec<u8> {
     let mut header = envelope;
     let [r, s] = exponents::<G>(&Coins::begin(G::SUITE, public.key_id(), &header), key);
     let second = G::second_base();
