@@ -8,6 +8,7 @@
 )]
 
 mod crash;
+mod forward;
 mod late;
 mod lies;
 mod life;

@@ -5,6 +5,7 @@ use theta_rounds::Malformed;
 
 use super::agreement::Agreement;
 use super::dealing::Dealing;
+use super::encryption::{self, EncryptionKey};
 use super::key::read_key;
 use super::plan::CeremonyPlan;
 use super::recovery::{Answer, read_masks};
@@ -17,6 +18,7 @@ pub(super) fn check<G: Group>(plan: &CeremonyPlan<G>, statement: &Statement) -> 
         Kind::Dealing => Dealing::read(plan, statement).map(drop),
         Kind::Proposal | Kind::Prevote | Kind::Precommit => Agreement::check(plan, statement.slot(), body),
         Kind::Key => read_key::<G>(body).map(drop),
+        Kind::EncryptionKey => encryption::read_key(body).map(drop),
         Kind::Complaint | Kind::LateComplaint | Kind::Release if body.len() < 32 => Err(Malformed("no digest")),
         Kind::Activation if body.len() != 36 => Err(Malformed("an activation is an epoch and a digest")),
         Kind::Checked | Kind::Request => read_masks(body).map(drop),
@@ -30,7 +32,7 @@ pub(super) fn longest_body<G: Group>(plan: &CeremonyPlan<G>, kind: Kind) -> usiz
     let (k, n) = (usize::from(plan.threshold().k()), plan.members().len());
     let (dealers, scalar) = (plan.dealers().len(), <G::Scalar as Scalar>::ENCODED_LEN);
     match kind {
-        Kind::Dealing => k * G::ENCODED_LEN + 96 + n * 2 * scalar,
+        Kind::Dealing => k * G::ENCODED_LEN + 96 + n * (1 + EncryptionKey::ENCODED_LEN + 2 * scalar),
         // A value, and a certificate of a digest.
         Kind::Proposal => 64 + 34 * dealers + 64 + 66 * n,
         Kind::Checked | Kind::Request => 34 * dealers,

@@ -41,11 +41,13 @@ pub enum Kind {
     Answer = 13,
     /// That the lost share is found.
     Done = 14,
+    /// What to encrypt to in this ceremony; of the owner of a lost share numbered by attempt.
+    EncryptionKey = 17,
 }
 
 impl Kind {
     /// Every kind, by rising number.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Dealing,
         Self::Complaint,
         Self::LateComplaint,
@@ -60,6 +62,7 @@ impl Kind {
         Self::Request,
         Self::Answer,
         Self::Done,
+        Self::EncryptionKey,
     ];
 
     fn read(byte: u8) -> Result<Self, Malformed> {
