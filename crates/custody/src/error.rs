@@ -82,7 +82,9 @@ pub enum CeremonyError {
         known: String,
     },
     /// This node is to become a holder, or was one, and does not have the key's public part.
-    #[error("this node does not know key {0} yet: it joins when {1} nodes hold this ceremony; ask again then")]
+    #[error(
+        "this node does not know key {0} yet: it joins when enough of its holders, {1} at least, hold this ceremony; ask again then"
+    )]
     NotHereYet(KeyName, u16),
     /// The name was given before.
     #[error("a key {0} exists or existed: choose another name")]

@@ -1,8 +1,8 @@
 //! What nodes tell each other beside ceremonies: which they hold, what they are about, and what they remember of each other.
 //!
-//! A node that was not asked joins a ceremony when k nodes have it (`Roster::k`, one more than may do what they like): one of
-//! these is honest, and has decided on it by its own rules. A ceremony's id is a hash of all that it is about, so that these k
-//! say the same.
+//! A node that was not asked joins a ceremony when enough of the key's holders have it (`vouchers.rs`): one of these is honest, and
+//! has decided on it by its own rules. A ceremony's id is a hash of all that it is about, so that these say the same. What it is about
+//! is asked for when k nodes of any kind have it (`Roster::k`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,8 +33,8 @@ const MOST_REFUSED: usize = 1024;
 pub(super) struct Gossip {
     /// By peer: whether it ended there, and when it was told.
     listed: BTreeMap<PartyId, BTreeMap<Id, (bool, u64)>>,
-    /// Whom this node has asked what a ceremony is about, and when. Nobody else is listened to.
-    asked: BTreeMap<(PartyId, Id), u64>,
+    /// Whom this node has asked what a ceremony is about, when, and whether the answer is still to come. Nobody else is listened to.
+    asked: BTreeMap<(PartyId, Id), (u64, bool)>,
     /// Not for this node.
     refused: BTreeSet<Id>,
     /// Whether the store was restored from a backup, so that the node may have been in what it does not know.
@@ -62,6 +62,11 @@ impl Gossip {
             listed.get(id).is_some_and(|(ended, _)| *ended || !over).then_some(*peer)
         };
         self.listed.iter().filter_map(of_peer)
+    }
+
+    /// Whether the peer was asked and has not answered; from now on it has.
+    fn takes_answer(&mut self, peer: PartyId, id: Id) -> bool {
+        self.asked.get_mut(&(peer, id)).is_some_and(|(_, waits)| core::mem::take(waits))
     }
 
     fn forget(&mut self, id: &Id) {
@@ -99,7 +104,7 @@ impl Custodian {
             Ok(Message::Ceremony { id, part, payload }) => self.hear(from, id, part, payload, work),
             Ok(Message::Hello(hello)) => self.meet(from, &hello, work),
             Ok(Message::Ask(id)) => self.present(from, &id, work),
-            Ok(Message::Present(id, subject)) if self.gossip.asked.remove(&(from, id)).is_some() => {
+            Ok(Message::Present(id, subject)) if self.gossip.takes_answer(from, id) => {
                 self.consider(&id, &subject, work)
             }
             Ok(Message::Present(..)) => Ok(()),
@@ -160,7 +165,7 @@ impl Custodian {
         for listed in self.gossip.listed.values_mut() {
             listed.retain(|_, (_, told)| now.saturating_sub(*told) < TICKS);
         }
-        self.gossip.asked.retain(|_, asked| now.saturating_sub(*asked) < TICKS);
+        self.gossip.asked.retain(|_, (asked, _)| now.saturating_sub(*asked) < TICKS);
         self.others().collect::<Vec<_>>().into_iter().for_each(|peer| self.greet(peer, work));
         // Where there are more than can be told at once, the next greeting tells of others.
         let room = MOST_TOLD.saturating_sub(self.running.len());
@@ -215,14 +220,14 @@ impl Custodian {
         }
         for peer in self.gossip.tellers(id, false).collect::<Vec<_>>() {
             let last = self.gossip.asked.get(&(peer, *id));
-            if last.is_none_or(|last| self.ticks >= last.saturating_add(GREET)) {
-                self.gossip.asked.insert((peer, *id), self.ticks);
+            if last.is_none_or(|(last, _)| self.ticks >= last.saturating_add(GREET)) {
+                self.gossip.asked.insert((peer, *id), (self.ticks, true));
                 work.send(To::One(peer), &Message::Ask(*id));
             }
         }
     }
 
-    /// Whether enough nodes have it, and what this node remembers of it then.
+    /// Whether enough nodes have it to ask what it is about, and what this node remembers of it then.
     fn may_join(&self, id: &Id) -> Option<Memory> {
         let k = usize::from(self.group.k);
         if self.running.contains_key(id) {
@@ -236,7 +241,7 @@ impl Custodian {
         (given_up && self.gossip.tellers(id, true).count() >= k).then_some(Memory::Lost)
     }
 
-    /// Joins what is presented if enough nodes have it.
+    /// Joins what is presented if enough of those have it whose word counts.
     fn consider(&mut self, id: &Id, subject: &[u8], work: &mut Work) -> Result<(), CustodyError> {
         let Some(memory) = self.may_join(id) else { return Ok(()) };
         let Ok(subject) = Subject::decode(subject) else { return Ok(()) };
@@ -248,8 +253,13 @@ impl Custodian {
             self.early.take(id);
             return Ok(());
         }
+        let given_up = self.ended.contains_key(id);
+        let told: BTreeSet<PartyId> = self.gossip.tellers(id, given_up).collect();
+        if !self.is_vouched_for(&subject, &told) {
+            return Ok(());
+        }
         if let Some(rival) = self.rival(&subject) {
-            // That k nodes have a sharing of this epoch to begin from says that the one before came about.
+            // That so many have a sharing of this epoch to begin from says that the one before came about.
             let overtaken = subject.epoch > rival.subject.epoch;
             if !overtaken {
                 return Ok(());

@@ -9,6 +9,7 @@ mod message;
 mod open;
 mod running;
 mod subjects;
+mod vouchers;
 mod witness;
 mod work;
 

@@ -19,3 +19,4 @@ mod states;
 mod stores;
 mod stragglers;
 mod use_keys;
+mod vouchers;

@@ -8,7 +8,7 @@ use super::dealing::Dealing;
 use super::encryption::{self, EncryptionKey};
 use super::key::read_key;
 use super::plan::CeremonyPlan;
-use super::recovery::{Answer, read_masks};
+use super::recovery::{Answer, read_acceptances, read_masks};
 use super::statement::{Kind, Statement};
 
 /// Reads a statement and forgets it. An honest party's never fails.
@@ -23,6 +23,8 @@ pub(super) fn check<G: Group>(plan: &CeremonyPlan<G>, statement: &Statement) -> 
         Kind::Activation if body.len() != 36 => Err(Malformed("an activation is an epoch and a digest")),
         Kind::Checked | Kind::Request => read_masks(body).map(drop),
         Kind::Answer => Answer::read(plan, statement).map(drop),
+        Kind::Accepted if body.len() != 32 => Err(Malformed("what is accepted is a digest")),
+        Kind::Acceptances => read_acceptances(plan, statement).map(drop),
         _ => Ok(()),
     }
 }
@@ -36,6 +38,8 @@ pub(super) fn longest_body<G: Group>(plan: &CeremonyPlan<G>, kind: Kind) -> usiz
         // A value, and a certificate of a digest.
         Kind::Proposal => 64 + 34 * dealers + 64 + 66 * n,
         Kind::Checked | Kind::Request => 34 * dealers,
+        // A certificate of a digest.
+        Kind::Acceptances => 64 + 66 * n,
         _ => 512,
     }
 }

@@ -5,6 +5,8 @@ mod honest;
 #[cfg(test)]
 mod lies;
 #[cfg(test)]
+mod malicious_owner;
+#[cfg(test)]
 mod mobile;
 #[cfg(test)]
 mod named;

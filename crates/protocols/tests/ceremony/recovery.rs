@@ -84,14 +84,16 @@ impl<S: CurveScheme> Setting<S> {
         if share.secret().expose() != lost.secret().expose() || !self.dealt.public.matches(share) {
             return Err("another share".to_owned());
         }
-        for evidence in &outcome.evidence {
+        let outcomes = report.honest().filter_map(|(_, party)| party.result.as_ref()?.as_ref().ok());
+        let told: Vec<_> = outcomes.flat_map(|outcome| &outcome.evidence).collect();
+        for evidence in &told {
             if !names.contains(&evidence.culprit()) || !evidence.verify::<S>(&self.plan) {
                 return Err(format!("evidence that does not hold: {evidence}"));
             }
             let read = theta_protocols::ceremony::CeremonyEvidence::decode(&evidence.encode());
-            assert_eq!(read.as_ref(), Ok(evidence));
+            assert_eq!(read.as_ref(), Ok(*evidence));
         }
-        Ok(outcome.evidence.iter().map(theta_rounds::Evidence::name).collect())
+        Ok(told.into_iter().map(theta_rounds::Evidence::name).collect())
     }
 }
 
@@ -166,6 +168,48 @@ fn false_answers_and_false_masks_are_named() {
         Ok(())
     });
     checked.unwrap();
+}
+
+/// A helper accepts one request towards some and another one towards others, who are told by the owner what it accepted.
+#[test]
+fn who_accepts_two_requests_is_named() {
+    let mut named = 0;
+    let checked = for_each_seed(20, |seed| {
+        let setting = Setting::<Coin>::new(2, 5, 3, u8::try_from(seed).unwrap());
+        let (id, keys) = (*setting.plan.id(), keys_of(party(1)));
+        let liar = Tamper(move |_: &mut SimRng, to: PartyId, slot: Slot, payload: Bytes| {
+            let twofold = |statement: Statement| {
+                let own = statement.slot().kind == Kind::Accepted && statement.author() == party(1);
+                if !own || to.get() % 2 == 1 {
+                    return vec![statement];
+                }
+                vec![Statement::sign(&id, &keys, statement.slot(), vec![9; 32])]
+            };
+            let forged = if slot == ITEMS { rewrite(&payload, twofold) } else { None };
+            vec![(slot, forged.map_or(payload, Bytes::from))]
+        });
+        let conditions = Conditions { loss_per_mille: 0, ..patient() };
+        let names = setting.run(seed, conditions, vec![(party(1), Box::new(liar))])?;
+        named += usize::from(names.contains(&"equivocation"));
+        if names.iter().all(|name| *name == "equivocation") { Ok(()) } else { Err(format!("{names:?}")) }
+    });
+    checked.unwrap();
+    assert!(named > 10, "{named}");
+}
+
+/// An owner that asks for acceptances and shows one that nobody has signed is proven to lie.
+#[test]
+fn false_acceptances_are_named() {
+    let setting = Setting::<Coin>::new(2, 4, 2, 9);
+    let conditions = Conditions { loss_per_mille: 0, ticks: 20, ..patient() };
+    let mut simulator = Simulator::<RecoveryOutcome<Coin>>::new(1, conditions);
+    simulator.byzantine(party(2), setting.machine(party(2)), forge(&setting, party(2), Kind::Acceptances, 5));
+    parties([1, 3, 4]).into_iter().for_each(|helper| simulator.honest(helper, setting.machine(helper)));
+    let report = simulator.run();
+    report.check_blame().unwrap();
+    for (who, party) in report.honest() {
+        assert!(party.blames.iter().any(|blame| blame.offence.to_string().contains("cannot be read")), "{who}");
+    }
 }
 
 /// An owner that asks different helpers for different things, or everyone for less than hides their shares, gets nothing

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use theta_groups::Ristretto255;
-use theta_protocols::ceremony::{CeremonyEvidence, Kind, Memory, Recovery, RecoveryOutcome};
+use theta_protocols::ceremony::{CeremonyEvidence, Kind, Memory, Recovery, RecoveryOutcome, Statement, rewrite};
 use theta_rounds::{Input, PartyId};
 use theta_schemes::coins::cks05::Cks05;
 
@@ -42,6 +42,14 @@ impl Subject for std::sync::Arc<Setting<Coin>> {
         let found = outcomes[&self.lost].share.as_ref().unwrap();
         assert_eq!(found.secret().expose(), lost.secret().expose());
     }
+}
+
+/// Says nothing of a kind.
+fn without(kind: Kind) -> Lie {
+    Box::new(move |payload| {
+        let kept = |statement: Statement| if statement.slot().kind == kind { Vec::new() } else { vec![statement] };
+        rewrite(payload, kept).unwrap()
+    })
 }
 
 fn silent() -> Lie {
@@ -103,6 +111,27 @@ fn liars_are_named_by_their_owner_after_it_died() {
         }
     }
     assert_eq!(Vec::from_iter(named), ["false_answer", "false_dealing"]);
+}
+
+/// Who accepts and does not answer, and who does not even accept, is left out of the next attempt and listed.
+#[test]
+fn helpers_that_hold_a_recovery_up_are_left_out() {
+    for seed in 0..8 {
+        // Of six helpers three have to answer, and one accepts nothing.
+        let mut net = start(seed, |_| vec![(party(1), without(Kind::Accepted)), (party(4), without(Kind::Answer))]);
+        net.finish();
+        let outcome = net.node(party(2)).outcome.as_ref().unwrap();
+        assert_eq!(outcome.silent, [party(1)]);
+        assert!(outcome.evidence.is_empty());
+    }
+    for seed in 0..8 {
+        // Of four helpers three have to answer.
+        let setting = Setting::<Coin>::new(3, 5, 2, 40 + u8::try_from(seed).unwrap());
+        let liars = vec![(party(4), without(Kind::Answer))];
+        let mut net = Net::with_liars(std::sync::Arc::new(setting), seed, liars);
+        net.finish();
+        assert!(net.node(party(2)).outcome.as_ref().unwrap().evidence.is_empty());
+    }
 }
 
 #[test]

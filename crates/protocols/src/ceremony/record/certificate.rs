@@ -8,13 +8,14 @@ use theta_rounds::{Malformed, PartyId};
 
 use crate::ceremony::codec::{Reader, put_bytes, put_party};
 use crate::ceremony::plan::CeremonyPlan;
-use crate::ceremony::schnorr::{self, SIGNATURE_LEN, Signature};
-use crate::ceremony::statement::{Kind, Slot, signed_message};
+use crate::ceremony::schnorr::{SIGNATURE_LEN, Signature};
+use crate::ceremony::statement::{Kind, Slot, Statement};
 
 /// The same statement, signed by a quorum of the members.
 ///
 /// Of two kinds: a decision (of [`Kind::Precommit`]) says which dealings count; an activation (of [`Kind::Activation`])
-/// says that a quorum holds shares of the key whose digest it carries.
+/// says that a quorum holds shares of the key whose digest it carries. In a recovery, the signatures of all helpers that a request
+/// lists (of [`Kind::Accepted`]), however many these are, are written down in the same form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuorumCertificate {
     slot: Slot,
@@ -38,6 +39,16 @@ impl QuorumCertificate {
         self.slot.number
     }
 
+    /// Where the statements belong.
+    pub(in crate::ceremony) const fn slot(&self) -> Slot {
+        self.slot
+    }
+
+    /// The statements that it stands for.
+    pub(in crate::ceremony) fn statements(&self) -> impl Iterator<Item = Statement> {
+        self.signatures.iter().map(|(party, signature)| Statement::of(*party, self.slot, self.body.clone(), *signature))
+    }
+
     /// What they all say.
     #[must_use]
     pub const fn body(&self) -> &Bytes {
@@ -53,13 +64,9 @@ impl QuorumCertificate {
     #[must_use]
     pub fn is_valid<G: Group>(&self, plan: &CeremonyPlan<G>) -> bool {
         self.signatures.len() >= plan.quorum()
-            && self.signatures.iter().all(|(party, signature)| {
-                let message = signed_message(plan.id(), *party, self.slot, &self.body);
-                plan.index_of(*party).is_some()
-                    && plan
-                        .member(*party)
-                        .is_some_and(|member| schnorr::vartime_verify(member.verifying_key(), &message, signature))
-            })
+            && self
+                .statements()
+                .all(|statement| plan.index_of(statement.author()).is_some() && statement.is_signed(plan))
     }
 
     /// Slot, body, and party and signature of each signer.

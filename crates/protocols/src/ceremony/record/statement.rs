@@ -41,13 +41,17 @@ pub enum Kind {
     Answer = 13,
     /// That the lost share is found.
     Done = 14,
+    /// The one request that a helper accepts in an attempt.
+    Accepted = 15,
+    /// What all who are listed in a request signed to accept it.
+    Acceptances = 16,
     /// What to encrypt to in this ceremony; of the owner of a lost share numbered by attempt.
     EncryptionKey = 17,
 }
 
 impl Kind {
     /// Every kind, by rising number.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::Dealing,
         Self::Complaint,
         Self::LateComplaint,
@@ -62,6 +66,8 @@ impl Kind {
         Self::Request,
         Self::Answer,
         Self::Done,
+        Self::Accepted,
+        Self::Acceptances,
         Self::EncryptionKey,
     ];
 
@@ -135,6 +141,12 @@ impl Statement {
     pub fn sign(ceremony: &CeremonyId, keys: &CeremonyKeys, slot: Slot, body: Vec<u8>) -> Self {
         let signature = keys.sign(&signed_message(ceremony, keys.party(), slot, &body));
         Self { author: keys.party(), slot, body: body.into(), signature }
+    }
+
+    /// The statement to which a signature belongs that was seen elsewhere. Whether it is the author's is for
+    /// [`Statement::is_signed`].
+    pub(in crate::ceremony) const fn of(author: PartyId, slot: Slot, body: Bytes, signature: Signature) -> Self {
+        Self { author, slot, body, signature }
     }
 
     /// Whose it is.

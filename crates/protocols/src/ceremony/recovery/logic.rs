@@ -9,6 +9,7 @@ use theta_schemes::keys::{CurveScheme, KeyShare};
 use theta_sharing::{Commitments, ShareIndex, interpolate_at};
 
 use super::RecoveryOutcome;
+use super::acceptance::{Acceptances, acceptances_of, lacking, read_acceptances};
 use super::answer::{Answer, Masks, answer_body, encode_masks, expected, read_masks};
 use crate::ceremony::board::{Board, Item};
 use crate::ceremony::certificate::QuorumCertificate;
@@ -25,8 +26,8 @@ use crate::ceremony::{Memory, check};
 /// How often the owner asks anew: each attempt that a liar spoils names it, or leaves it out.
 const MOST_ATTEMPTS: u32 = 64;
 /// Ticks that an attempt may take. Later ones take longer, and so does each step of them: however slow the network is, in the
-/// end there is time enough for all keys and masks to reach all helpers, and for all lists to reach the owner.
-const TICKS: u32 = 6;
+/// end there is time enough for all keys and masks to reach all helpers, and for all lists and acceptances to reach the owner.
+const TICKS: u32 = 7;
 /// Ticks for which an owner that forgot listens to what others remember of it.
 const LISTEN_TICKS: u32 = 2;
 const DONE: Slot = Slot::new(Kind::Done, 0);
@@ -43,8 +44,9 @@ pub(super) struct RecoveryLogic<S: CurveScheme> {
     ticks: u32,
     /// That this party has said what it does not remember, and for how many ticks it has listened since.
     listening: Option<u32>,
-    /// Helpers that were asked and did not answer in time.
+    /// Helpers that were asked and did not accept, or did not answer, in time.
     spoilers: BTreeSet<PartyId>,
+    acceptances: Acceptances,
     seen: BTreeSet<(Slot, PartyId)>,
     answers: BTreeMap<ShareIndex, Secret<<S::KeyGroup as Group>::Scalar>>,
     found: Option<Secret<<S::KeyGroup as Group>::Scalar>>,
@@ -70,6 +72,7 @@ impl<S: CurveScheme> RecoveryLogic<S> {
             ticks: 0,
             listening: (memory == Memory::Lost).then_some(0),
             spoilers: BTreeSet::new(),
+            acceptances: Acceptances::default(),
             seen: BTreeSet::new(),
             answers: BTreeMap::new(),
             found: None,
@@ -92,7 +95,8 @@ impl<S: CurveScheme> RecoveryLogic<S> {
         Slot::new(kind, self.attempt)
     }
 
-    /// A helper's part: what to encrypt masks to, a mask when the owner calls, a list of right masks, an answer.
+    /// A helper's part: what to encrypt masks to, a mask when the owner calls, a list of right masks, the acceptance of a request,
+    /// an answer.
     fn help(&mut self, board: &Board, deeds: &mut Deeds) {
         let Some(share) = self.share.clone() else { return };
         deeds.say(ENCRYPTION_KEY, || Some(self.own.encryption_key().bytes().to_vec()));
@@ -114,16 +118,38 @@ impl<S: CurveScheme> RecoveryLogic<S> {
             let right = || encode_masks(&self.dealings.good(dealing..=dealing).collect::<Masks>());
             deeds.say(self.slot(Kind::Checked), || Some(right()));
         }
-        if let Some(request) = board.get(self.owner, self.slot(Kind::Request)) {
-            let key = board.get(self.owner, self.slot(Kind::EncryptionKey)).map(EncryptionKey::of);
-            if let Some(Ok(key)) = key {
-                deeds.say(self.slot(Kind::Answer), || self.answer(request, &key, &share));
-            }
+        let Some(request) = board.get(self.owner, self.slot(Kind::Request)) else { return };
+        deeds.say(self.slot(Kind::Accepted), || {
+            let in_order = self.masked(request, &share).is_some();
+            in_order.then(|| request.digest().to_vec())
+        });
+        deeds.faults.extend(self.acceptances.equivocations(self.attempt, board));
+        let key = board.get(self.owner, self.slot(Kind::EncryptionKey)).map(EncryptionKey::of);
+        if let Some(Ok(key)) = key
+            && self.is_accepted_by_all(request, board)
+        {
+            deeds.say(self.slot(Kind::Answer), || {
+                let masked = self.masked(request, &share)?;
+                Some(answer_body(&self.plan, &self.own, (request, &key), &masked))
+            });
         }
     }
 
-    /// x_j and the masks' values. One's own mask must be among them: it alone hides the share from the owner.
-    fn answer(&self, request: &Statement, key: &EncryptionKey, share: &KeyShare<S::KeyGroup>) -> Option<Vec<u8>> {
+    /// Whether this helper and all others that a request lists have accepted this request of its attempt, and so, if they are honest,
+    /// no other: no honest helper's mask hides answers to two requests.
+    fn is_accepted_by_all(&self, request: &Statement, board: &Board) -> bool {
+        let own = board.get(self.own.party(), self.slot(Kind::Accepted));
+        let accepted = own.is_some_and(|own| own.body()[..] == request.digest());
+        accepted && read_masks(request.body()).is_ok_and(|listed| self.acceptances.cover(request, &listed))
+    }
+
+    /// x_j and the masks' values, if a request is in order. One's own mask must be among them: with others that are honest it
+    /// hides the share from the owner.
+    fn masked(
+        &self,
+        request: &Statement,
+        share: &KeyShare<S::KeyGroup>,
+    ) -> Option<Secret<<S::KeyGroup as Group>::Scalar>> {
         let masks = read_masks(request.body()).ok()?;
         let own = masks.iter().any(|(helper, digest)| {
             let mask = self.dealings.get(digest);
@@ -139,7 +165,7 @@ impl<S: CurveScheme> RecoveryLogic<S> {
             let due = mask.statement.author() == *helper && mask.statement.slot() == self.slot(Kind::Dealing);
             sum.add(one, mask.mine().filter(|_| due)?);
         }
-        Some(answer_body(&self.plan, &self.own, (request, key), &sum.value))
+        Some(sum.value)
     }
 
     /// The owner's part: calls, asks a set of helpers that agree with each other, and interpolates.
@@ -167,6 +193,7 @@ impl<S: CurveScheme> RecoveryLogic<S> {
         deeds.say(self.slot(Kind::Checked), || Some(Vec::new()));
         let slot = self.slot(Kind::Request);
         if let Some(request) = board.get(self.owner, slot).cloned() {
+            deeds.say(self.slot(Kind::Acceptances), || acceptances_of(&request, board));
             return self.gather(&request, board, deeds);
         }
         let agreeing = self.chosen(board);
@@ -177,9 +204,13 @@ impl<S: CurveScheme> RecoveryLogic<S> {
         }
     }
 
-    /// Remembers who was asked in this attempt and has not answered.
+    /// Remembers who was asked in this attempt and has not accepted; if all have, who has not answered.
     fn note_spoilers(&mut self, board: &Board) {
         let Some(request) = board.get(self.owner, self.slot(Kind::Request)) else { return };
+        let refused = lacking(request, board);
+        if !refused.is_empty() {
+            return self.spoilers.extend(refused);
+        }
         let answered = |helper| self.plan.index_of(helper).is_some_and(|index| self.answers.contains_key(&index));
         let asked = read_masks(request.body()).unwrap_or_default().into_iter().map(|(helper, _)| helper);
         self.spoilers.extend(asked.filter(|helper| !answered(*helper)));
@@ -228,6 +259,7 @@ impl<S: CurveScheme> RecoveryLogic<S> {
         let entries: Option<Vec<_>> = list.iter().map(|(_, digest)| self.dealings.get(digest)).collect();
         let Some(entries) = entries else { return };
         let masks = Commitments::sum(entries.iter().map(|entry| &entry.dealing.commitments));
+        let mut liars = Vec::new();
         for statement in board.of_slot(self.slot(Kind::Answer)) {
             let Some(index) = self.plan.index_of(statement.author()) else { continue };
             let Ok(answer) = Answer::read(&self.plan, statement) else { continue };
@@ -241,7 +273,7 @@ impl<S: CurveScheme> RecoveryLogic<S> {
             if let Some(value) = right {
                 self.answers.insert(index, value);
             } else {
-                self.spoilers.insert(statement.author());
+                liars.push(statement.author());
                 deeds.faults.push(CeremonyEvidence::FalseAnswer {
                     request: request.clone(),
                     masks: entries.iter().map(|entry| entry.statement.clone()).collect(),
@@ -250,6 +282,7 @@ impl<S: CurveScheme> RecoveryLogic<S> {
                 });
             }
         }
+        liars.into_iter().for_each(|liar| self.dealings.convict(liar));
         let chosen: Vec<_> = self.answers.iter().take(self.k()).map(|(index, value)| (*index, value)).collect();
         if chosen.len() == self.k() {
             self.found = interpolate_at(&chosen, self.lost).ok();
@@ -268,9 +301,9 @@ impl<S: CurveScheme> Logic for RecoveryLogic<S> {
         let keep = match slot.kind {
             Kind::EncryptionKey if owner => of_attempt,
             Kind::EncryptionKey => slot == ENCRYPTION_KEY && self.plan.index_of(author).is_some(),
-            Kind::Dealing | Kind::Answer => !owner && of_attempt,
+            Kind::Dealing | Kind::Accepted | Kind::Answer => !owner && of_attempt,
             Kind::Checked => of_attempt,
-            Kind::Request => owner && of_attempt,
+            Kind::Request | Kind::Acceptances => owner && of_attempt,
             Kind::Complaint => !owner && slot.party().is_some_and(|about| self.plan.index_of(about).is_some()),
             Kind::Done => owner && slot == DONE,
             _ => false,
@@ -291,6 +324,10 @@ impl<S: CurveScheme> Logic for RecoveryLogic<S> {
                 }
                 Ok(())
             }
+            Kind::Acceptances => {
+                self.acceptances.keep(read_acceptances(&self.plan, statement)?);
+                Ok(())
+            }
             _ => check(&self.plan, statement),
         }
     }
@@ -308,7 +345,7 @@ impl<S: CurveScheme> Logic for RecoveryLogic<S> {
     }
 
     fn lose_memory(&mut self) {
-        // Two answers to one request would say too much of the share.
+        // Answers to two requests would say too much of the share, and so do acceptances of two requests to those who answer.
         self.share = None;
         self.listening = Some(0);
     }
@@ -319,6 +356,9 @@ impl<S: CurveScheme> Logic for RecoveryLogic<S> {
     }
 
     fn advance(&mut self, board: &mut Board, deeds: &mut Deeds) {
+        if self.acceptances.has_forgotten(self.own.party(), board) {
+            self.lose_memory();
+        }
         self.help(board, deeds);
         if self.is_owner() {
             let mut rng = self.own.rng("weights", &self.ticks.to_be_bytes());
@@ -366,7 +406,10 @@ impl<S: CurveScheme> Logic for RecoveryLogic<S> {
     }
 
     fn silent(&self, board: &Board) -> Vec<PartyId> {
-        let silent = |helper: &PartyId| board.get(*helper, self.slot(Kind::Checked)).is_none();
+        let silent = |helper: &PartyId| {
+            let spoilt = self.spoilers.contains(helper) && !self.dealings.is_convicted(*helper);
+            spoilt || board.get(*helper, self.slot(Kind::Checked)).is_none()
+        };
         self.helpers().filter(silent).collect()
     }
 }

@@ -1,0 +1,140 @@
+//! A key whose k is above the group's: what it takes to bring its holders into a ceremony is for its own k to say.
+
+use theta_custody::{CeremonyState, KeyChange};
+use theta_schemes::ciphers::payload::split_ciphertext;
+use theta_schemes::{Statement, Suite};
+
+use crate::net::{Net, name};
+use crate::use_keys::{check_coin, check_decryption, combine_shares, encrypt};
+
+const SG02: Suite = Suite::Sg02Ristretto255;
+const COIN: Suite = Suite::Cks05Ristretto255;
+
+/// A group in which one node may do what it likes, with a key of which three may.
+fn group_with_a_vault(seed: u64) -> Net {
+    let mut net = Net::new(2, 5, seed);
+    net.create("vault", SG02, 4, &[1, 2, 3, 4, 5]);
+    net
+}
+
+fn change(what: &str) -> KeyChange {
+    let (key, version) = (name("vault"), 0);
+    match what {
+        "reshare" => KeyChange::Reshare { key, version, k: 2, holders: vec![1, 2] },
+        "refresh" => KeyChange::Refresh { key, version },
+        "recover" => KeyChange::Recover { key, version, node: 5 },
+        _ => KeyChange::Rotate { key },
+    }
+}
+
+/// Two nodes of a group where two are believed reshare a key of 4 of 5 to themselves alone; or do something else with it.
+#[test]
+fn a_group_s_k_nodes_get_no_key_of_a_greater_k() {
+    for (seed, what) in (1..).zip(["reshare", "refresh", "recover", "rotate"]) {
+        let mut net = group_with_a_vault(seed);
+        let ciphertext = encrypt(&net.entry(1, "vault").public);
+        if what == "recover" {
+            net.kill(5);
+            net.lose_everything(5);
+            net.connect();
+        }
+        let request = net.request(change(what));
+        let id = net.ask([1, 2], &request);
+        net.until(300, |_| false);
+        for node in 3..=5 {
+            assert!(net.custodian(node).report(&id).is_none(), "node {node} was talked into it: {what}");
+        }
+        for node in [1, 2] {
+            let state = net.state(node, &id);
+            assert!(matches!(state, CeremonyState::Running { .. } | CeremonyState::CalledOff), "{what}: {state:?}");
+        }
+        for node in 1..=4 {
+            assert_eq!(net.epoch(node, "vault"), Some(0), "{what}");
+        }
+        check_decryption(&net, &[1, 2, 3, 4], "vault", &ciphertext);
+    }
+}
+
+/// It is not so with as many holders as the key takes: then one of them is honest.
+#[test]
+fn its_own_k_holders_bring_in_the_others() {
+    for (seed, what) in (11..).zip(["refresh", "recover", "rotate"]) {
+        let mut net = group_with_a_vault(seed);
+        if what == "recover" {
+            net.kill(5);
+            net.lose_everything(5);
+            net.connect();
+        }
+        let request = net.request(change(what));
+        let id = net.ask([1, 2, 3], &request);
+        net.until(60, |_| false);
+        assert!([4, 5].iter().all(|node| net.custodian(*node).report(&id).is_none()), "three are not four: {what}");
+        net.ask([4], &request);
+        assert!(net.until(60, |net| (1..=5).all(|node| net.state(node, &id).is_over())), "{what}");
+        assert!((1..=5).all(|node| net.epoch(node, "vault") == Some(u64::from(what == "refresh"))), "{what}");
+    }
+}
+
+/// Others than holders have no say: a holder and a node that is to become one say that a key of 2 of 3 is to be moved.
+#[test]
+fn who_holds_no_share_is_not_counted() {
+    let mut net = Net::new(2, 6, 21);
+    net.create("vault", SG02, 2, &[1, 2, 3]);
+    let to = KeyChange::Reshare { key: name("vault"), version: 0, k: 2, holders: vec![1, 4, 5, 6] };
+    let request = net.request(to);
+    let id = net.ask([1], &request);
+    for _ in 0..20 {
+        // Node 4 says as its own what node 1 says.
+        let of_one = net.packets.iter().filter(|(from, to, _)| *from == 1 && *to != 4);
+        let copied: Vec<_> = of_one.map(|(_, to, bytes)| (4, *to, bytes.clone())).collect();
+        net.packets.extend(copied);
+        net.drain();
+        net.tick();
+    }
+    net.drain();
+    assert!([2, 3, 5, 6].iter().all(|node| net.custodian(*node).report(&id).is_none()));
+    net.ask([2], &request);
+    assert!(net.until(60, |net| (1..=6).all(|node| net.state(node, &id).is_over())));
+    assert_eq!((net.epoch(5, "vault"), net.epoch(2, "vault")), (Some(1), None));
+}
+
+/// Two nodes come from a world in which the key was moved to them and node 5 with a k of 2: in that account they are all that
+/// holds it. Node 5, which knows of four, keeps its share.
+#[test]
+fn a_false_account_takes_no_share_away() {
+    let mut net = group_with_a_vault(31);
+    let before = net.entry(1, "vault");
+    let ciphertext = encrypt(&before.public);
+    let mut other = net.copy(32);
+    other.run(1..=5, KeyChange::Reshare { key: name("vault"), version: 0, k: 2, holders: vec![1, 2, 5] });
+    other.run([1, 2, 5], KeyChange::Refresh { key: name("vault"), version: 0 });
+    for liar in [1, 2] {
+        let node = other.nodes.remove(&liar).unwrap();
+        net.nodes.insert(liar, node);
+    }
+    net.connect();
+    let request = net.request(KeyChange::Refresh { key: name("vault"), version: 0 });
+    net.ask([1, 2], &request);
+    net.until(100, |_| false);
+    for node in 3..=5 {
+        assert_eq!(net.epoch(node, "vault"), Some(0), "node {node} has given its share away");
+        assert_eq!(net.custodian(node).reports().len(), 1);
+    }
+    let shares: Vec<_> =
+        (3..=5).map(|node| net.entry(node, "vault").share.clone().unwrap()).chain(before.share.clone()).collect();
+    let shares: Vec<_> = shares.iter().map(AsRef::as_ref).collect();
+    let (header, _) = split_ciphertext(&ciphertext).unwrap();
+    combine_shares(&before.public, &shares, Statement::Decapsulate(header)).unwrap();
+}
+
+/// A new key of 4 of 5 is not made because two say so.
+#[test]
+fn a_new_key_takes_as_many_as_its_k() {
+    let mut net = Net::new(2, 5, 41);
+    let request = net.request(KeyChange::Create { key: name("dice"), suite: COIN, k: 4, holders: vec![1, 2, 3, 4, 5] });
+    let id = net.ask([1, 2, 3], &request);
+    assert!(!net.until(60, |net| [4, 5].iter().any(|node| net.custodian(*node).report(&id).is_some())));
+    net.ask([4], &request);
+    assert!(net.until(60, |net| (1..=5).all(|node| net.state(node, &id).is_over())));
+    check_coin(&net, &[1, 3, 4, 5], "dice");
+}
