@@ -87,6 +87,13 @@ fn keys(party: PartyId) -> Arc<CeremonyKeys> {
     Arc::new(CeremonyKeys::new(party, Secret::new(master)))
 }
 
+/// What a party draws for a ceremony.
+fn secret(party: PartyId) -> Secret<[u8; 32]> {
+    let mut secret = [2; 32];
+    secret[..2].copy_from_slice(&party.get().to_le_bytes());
+    Secret::new(secret)
+}
+
 /// Runs a ceremony of parties 1 to n without loss, prints what it costs.
 fn measure<S: CurveScheme, M: Machine + 'static>(
     name: &str,
@@ -142,7 +149,7 @@ type Held<S> = (Arc<PublicKeySet<<S as CurveScheme>::KeyGroup>>, Vec<Arc<KeyShar
 fn hold<S: CurveScheme>(name: &str, plan: &Arc<CeremonyPlan<S::KeyGroup>>, old: Option<&Held<S>>) -> Held<S> {
     let report = measure::<S, _>(name, plan, |party| {
         let share = old.map(|(_, shares)| Arc::clone(&shares[usize::from(party.get()) - 1]));
-        KeyCeremony::<S>::new(PhantomData, Arc::clone(plan), keys(party), share, Memory::Kept).unwrap()
+        KeyCeremony::<S>::new(PhantomData, Arc::clone(plan), keys(party), secret(party), share, Memory::Kept).unwrap()
     });
     let mut public = None;
     let mut shares = Vec::new();
@@ -167,7 +174,7 @@ fn suite<S: CurveScheme>() {
         let lost = plan::<S>(k, n, Aim::Recover(source(), ShareIndex::try_from(1).unwrap()));
         let _ = measure::<S, _>("recover", &lost, |party| {
             let share = (party.get() != 1).then(|| Arc::clone(&held.1[usize::from(party.get()) - 1]));
-            Recovery::<S>::new(PhantomData, Arc::clone(&lost), keys(party), share, Memory::Kept).unwrap()
+            Recovery::<S>::new(PhantomData, Arc::clone(&lost), keys(party), secret(party), share, Memory::Kept).unwrap()
         });
     }
 }

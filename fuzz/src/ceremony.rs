@@ -33,6 +33,13 @@ pub fn party(number: u16) -> PartyId {
     PartyId::try_from(number).expect("not zero")
 }
 
+/// What a party draws for a ceremony.
+fn secret(party: PartyId) -> Secret<[u8; 32]> {
+    let mut secret = [2; 32];
+    secret[..2].copy_from_slice(&party.get().to_le_bytes());
+    Secret::new(secret)
+}
+
 fn keys(party: PartyId) -> Arc<CeremonyKeys> {
     let mut master = [7; 32];
     master[..2].copy_from_slice(&party.get().to_le_bytes());
@@ -178,10 +185,10 @@ impl Recording {
         let (plan, share) = (Arc::clone(&self.plan), self.shares.get(&who).cloned());
         let scheme = PhantomData::<Coin>;
         if matches!(self.plan.aim(), Aim::Recover(..)) {
-            let machine = Recovery::new(scheme, plan, keys(who), share, Memory::Kept);
+            let machine = Recovery::new(scheme, plan, keys(who), secret(who), share, Memory::Kept);
             Party::Recovery(Box::new(machine.expect("a member")))
         } else {
-            let machine = KeyCeremony::new(scheme, plan, keys(who), share, Memory::Kept);
+            let machine = KeyCeremony::new(scheme, plan, keys(who), secret(who), share, Memory::Kept);
             Party::Key(Box::new(machine.expect("a member")))
         }
     }

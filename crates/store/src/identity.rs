@@ -9,7 +9,15 @@ use crate::{Store, StoreError, Transaction};
 const CEREMONIES: &[u8] = b"ceremonies";
 
 impl Store {
-    /// The 32 secret bytes from which the node's keys for ceremonies follow; `None` if it never got any.
+    /// 32 fresh secret bytes, from the operating system: for what must follow from nothing else that is kept.
+    ///
+    /// # Errors
+    /// [`StoreError::Randomness`].
+    pub fn draw_secret(&self) -> Result<Secret<[u8; 32]>, StoreError> {
+        self.chance().secret()
+    }
+
+    /// The 32 secret bytes from which the node's signing key for ceremonies follows; `None` if it never got any.
     ///
     /// # Errors
     /// [`StoreError`] if it cannot be read.
@@ -18,7 +26,7 @@ impl Store {
         record.map(|record| decode_identity(CEREMONIES, record.expose())).transpose()
     }
 
-    /// Keeps the secret from which the node's keys for ceremonies follow, in place of one that is there. It is in backups.
+    /// Keeps the secret from which the node's signing key for ceremonies follows, in place of one that is there. It is in backups.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -14,7 +14,7 @@ const HEAD: usize = 34;
 /// The tag of statements.
 const ITEMS: u8 = 1;
 
-const KINDS: [Kind; 13] = [
+const KINDS: [Kind; 14] = [
     Kind::Dealing,
     Kind::Dealing,
     Kind::Complaint,
@@ -28,6 +28,7 @@ const KINDS: [Kind; 13] = [
     Kind::Activation,
     Kind::Checked,
     Kind::Answer,
+    Kind::EncryptionKey,
 ];
 
 /// What is said in the place of a true statement.

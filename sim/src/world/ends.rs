@@ -16,7 +16,8 @@ impl World<'_> {
         let Some(wanted) = self.wanted.get(request) else { return Vec::new() };
         let key = self.scenario.keys.get(wanted.asked.key);
         let lost = key.and_then(|key| key.lost_by);
-        let able: Vec<u16> = permitted.into_iter().filter(|node| Some(*node) != lost).collect();
+        let able: Vec<u16> =
+            permitted.into_iter().filter(|node| Some(*node) != lost && self.holds_shares(*node, request)).collect();
         if able.len() < usize::from(self.scenario.k) {
             return Vec::new();
         }
@@ -38,6 +39,14 @@ impl World<'_> {
         let promised = self.scenario.honest().filter(|node| self.permitted.contains(&(request, *node))).count();
         let quorum = SlotQuorum { n: self.scenario.n, t: self.scenario.k - 1 };
         alone && promised >= usize::from(quorum.need())
+    }
+
+    /// Whether a node has shares of the key of a request: it may have been away when new ones were dealt. Of one that is down
+    /// nothing is known.
+    fn holds_shares(&self, node: u16, request: usize) -> bool {
+        let Some(wanted) = self.wanted.get(request) else { return false };
+        let life = self.nodes.get(&node).and_then(|node| node.life.as_ref());
+        life.is_none_or(|life| life.engine.keys().versions(&wanted.request.key).iter().all(|entry| entry.share.is_some()))
     }
 
     /// Notes how ceremonies stand; says whether all requests and ceremonies are over.

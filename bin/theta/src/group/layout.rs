@@ -68,8 +68,8 @@ impl Member {
     fn ceremony_key(&self) -> Result<CeremonyKey, Failure> {
         // The number comes first; the group file has it already.
         let member = self.ceremonies.member().encode();
-        let keys = member.split_first_chunk::<2>().and_then(|(_, keys)| <[u8; 64]>::try_from(keys).ok());
-        keys.map(CeremonyKey::from).ok_or_else(|| Failure::internal("a ceremony key has another length"))
+        let key = member.split_first_chunk::<2>().and_then(|(_, key)| <[u8; 32]>::try_from(key).ok());
+        key.map(CeremonyKey::from).ok_or_else(|| Failure::internal("a ceremony key has another length"))
     }
 
     fn group_node(&self, addresses: &Addresses) -> Result<GroupNode, Failure> {

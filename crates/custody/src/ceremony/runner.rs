@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use rand_core::CryptoRng;
+use theta_groups::Secret;
 use theta_protocols::Machine;
 use theta_protocols::ceremony::{
     CeremonyEvidence, CeremonyKeys, CeremonyPlan, Conclusion, ITEMS, JoinError, KeyCeremony, KeyOutcome, Kind, Memory,
@@ -42,7 +43,7 @@ pub(crate) trait Run: Send {
     fn silent(&self) -> Vec<PartyId>;
     /// How far it is, and of how much.
     fn contributions(&self) -> (usize, usize);
-    /// What one who comes late needs to end alike: public messages, of which nothing follows without that one's identity.
+    /// What one who comes late needs to end alike: public messages, of which nothing follows once everybody has ended.
     fn epilogue(&self, rng: &mut dyn CryptoRng) -> Vec<Bytes>;
 }
 
@@ -60,16 +61,16 @@ enum Inner<S: CurveScheme> {
 impl<S: CurveScheme> Inner<S> {
     fn new(
         plan: &Arc<CeremonyPlan<S::KeyGroup>>,
-        keys: &Arc<CeremonyKeys>,
+        (keys, secret): (&Arc<CeremonyKeys>, Secret<[u8; 32]>),
         share: Option<Arc<KeyShare<S::KeyGroup>>>,
         memory: Memory,
         recovery: bool,
     ) -> Result<Self, JoinError> {
         let (plan, keys) = (Arc::clone(plan), Arc::clone(keys));
         if recovery {
-            Recovery::new(PhantomData::<S>, plan, keys, share, memory).map(Box::new).map(Self::Recovery)
+            Recovery::new(PhantomData::<S>, plan, keys, secret, share, memory).map(Box::new).map(Self::Recovery)
         } else {
-            KeyCeremony::new(PhantomData::<S>, plan, keys, share, memory).map(Box::new).map(Self::Key)
+            KeyCeremony::new(PhantomData::<S>, plan, keys, secret, share, memory).map(Box::new).map(Self::Key)
         }
     }
 }
@@ -113,12 +114,14 @@ impl<S: CurveScheme> Runner<S> {
     /// peer that was ignored, or has asked too often, leaves nothing out.
     fn what_newcomers_need(&self, rng: &mut dyn CryptoRng) -> Option<Vec<Bytes>> {
         let recovery = matches!(self.inner, Inner::Recovery(_));
-        let mut newcomer = Inner::<S>::new(&self.plan, &self.keys, None, Memory::Lost, recovery).ok()?;
+        // It looks on, and says nothing that follows from a secret.
+        let keys = (&self.keys, Secret::new([0; 32]));
+        let mut newcomer = Inner::<S>::new(&self.plan, keys, None, Memory::Lost, recovery).ok()?;
         let other = self.other?;
-        // What it deals is what this party has dealt.
-        let mut parts = each!(&mut newcomer, machine => payloads(machine.handle(Input::Start, rng), true));
+        let mut parts = Vec::new();
+        each!(&mut newcomer, machine => drop(machine.handle(Input::Start, rng)));
         for _ in 0..MOST_QUESTIONS {
-            let question = each!(&mut newcomer, machine => payloads(machine.handle(Input::Tick, rng), false)).pop()?;
+            let question = each!(&mut newcomer, machine => questions(machine.handle(Input::Tick, rng))).pop()?;
             for payload in each!(&self.inner, machine => machine.answer(&question)) {
                 let input =
                     Input::Message { from: other, slot: ITEMS, channel: Channel::Broadcast, payload: payload.clone() };
@@ -133,11 +136,10 @@ impl<S: CurveScheme> Runner<S> {
     }
 }
 
-/// What is sent: items, or summaries.
-fn payloads<O>(effects: Vec<Effect<O>>, items: bool) -> Vec<Bytes> {
-    let wanted = if items { ITEMS } else { SUMMARY };
+/// The summaries that are sent.
+fn questions<O>(effects: Vec<Effect<O>>) -> Vec<Bytes> {
     let payload = |effect| match effect {
-        Effect::Send { slot, payload, .. } if slot == wanted => Some(payload),
+        Effect::Send { slot: SUMMARY, payload, .. } => Some(payload),
         _ => None,
     };
     effects.into_iter().filter_map(payload).collect()
@@ -239,15 +241,15 @@ pub(crate) fn id_of(subject: &Subject, group: &Roster) -> Result<[u8; 32], Cerem
     })
 }
 
-/// The machine of a ceremony, which starts with [`Input::Start`], and its id. `share` is this node's share of the source, if
-/// it has it.
+/// The machine of a ceremony, which starts with [`Input::Start`], and its id. With the identity goes the secret that was drawn for
+/// this ceremony; `share` is this node's share of the source, if it has it.
 ///
 /// # Errors
 /// [`CeremonyError`] if there can be no such ceremony, or this node has no part in it.
 pub(crate) fn begin(
     subject: &Subject,
     group: &Roster,
-    keys: &Arc<CeremonyKeys>,
+    keys: (&Arc<CeremonyKeys>, Secret<[u8; 32]>),
     share: Option<&AnyKeyShare>,
     memory: Memory,
 ) -> Result<([u8; 32], Box<dyn Run>), CeremonyError> {
@@ -262,13 +264,13 @@ pub(crate) fn begin(
 fn begin_of<S: CurveScheme>(
     subject: &Subject,
     group: &Roster,
-    keys: &Arc<CeremonyKeys>,
+    (keys, secret): (&Arc<CeremonyKeys>, Secret<[u8; 32]>),
     share: Option<Arc<KeyShare<S::KeyGroup>>>,
     memory: Memory,
     any: Constructors<S>,
 ) -> Result<([u8; 32], Box<dyn Run>), CeremonyError> {
     let plan = Arc::new(plan_of::<S>(subject, group)?);
-    let inner = Inner::<S>::new(&plan, keys, share, memory, subject.is_recovery())?;
+    let inner = Inner::<S>::new(&plan, (keys, secret), share, memory, subject.is_recovery())?;
     let other = plan.parties().find(|party| *party != keys.member().party());
     let id = *plan.id().as_bytes();
     Ok((id, Box::new(Runner { inner, any, plan, keys: Arc::clone(keys), other })))

@@ -1,5 +1,6 @@
 //! The life of a ceremony at this node: begun, fed, ended.
 
+use theta_groups::Secret;
 use theta_protocols::ceremony::Memory;
 use theta_rounds::{Abort, Input};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName};
@@ -8,7 +9,7 @@ use theta_store::{Ceremony, State};
 use super::ended::{Ended, MOST_ENDED};
 use super::message::Id;
 use super::open::encode_subject;
-use super::running::{GIVE_UP, Running, seed_of};
+use super::running::{GIVE_UP, Running};
 use super::work::{KeyWrite, Record, Work};
 use super::{Custodian, CustodyEffect};
 use crate::ceremony::{Ending, Subject, begin, fit};
@@ -65,12 +66,14 @@ impl Custodian {
         let share = self.share_for(&subject);
         let id = crate::ceremony::id_of(&subject, &self.group)?;
         let memory = memory.unwrap_or_else(|| self.memory_of(&id));
-        let begun = begin(&subject, &self.group, &keys, share.as_deref(), memory)?;
+        // All that this node hides in the ceremony follows from it. It is in the journal before anything leaves, and nowhere else;
+        // it goes with the journal when the ceremony ends.
+        let seed = self.store.draw_secret().map_err(|error| CeremonyError::StoreFailed(error.to_string()))?;
+        let begun = begin(&subject, &self.group, (&keys, Secret::new(*seed.expose())), share.as_deref(), memory)?;
         if self.ended.remove(&id).is_some() {
             work.records.push(Record::Forget(id));
         }
-        let seed = seed_of(&keys, &id);
-        let mut running = Running::new(begun, subject, self.local, &seed);
+        let mut running = Running::new(begun, subject, self.local);
         running.started = self.now;
         let subject = encode_subject(memory, &running.subject);
         work.records.push(Record::Begin { id, subject, seed, started: self.now });

@@ -5,6 +5,7 @@ mod recovery;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use theta_groups::Secret;
 use theta_protocols::ceremony::{CeremonyKeys, Memory};
 use theta_rounds::{Malformed, PartyId};
 use theta_store::{Ceremony, Store};
@@ -12,7 +13,7 @@ use theta_store::{Ceremony, Store};
 use super::early::Early;
 use super::ended::Ended;
 use super::gossip::Gossip;
-use super::running::{Running, seed_of};
+use super::running::Running;
 use super::witness::Witnesses;
 use super::work::Work;
 use super::{Custodian, CustodyEffect};
@@ -74,17 +75,18 @@ impl Custodian {
             self.ended.insert(ceremony.id, ended);
             return Ok(());
         }
-        let begun = self.keys.clone().and_then(|keys| {
-            let begun = begin(&subject, &self.group, &keys, self.share_for(&subject).as_deref(), memory).ok()?;
-            (begun.0 == ceremony.id).then(|| (begun, seed_of(&keys, &ceremony.id)))
+        let begun = self.keys.as_ref().zip(ceremony.seed.as_ref()).and_then(|(keys, seed)| {
+            let keys = (keys, Secret::new(*seed.expose()));
+            let begun = begin(&subject, &self.group, keys, self.share_for(&subject).as_deref(), memory).ok()?;
+            (begun.0 == ceremony.id).then_some(begun)
         });
-        let Some((begun, seed)) = begun else {
+        let Some(begun) = begun else {
             // The identities in the group file are others now, or this node's is: nothing more can be said in it.
             let why = CeremonyState::Failed("the group or its identities changed while it ran".to_owned());
             self.close_unresumed(ceremony, &subject, why, work);
             return Ok(());
         };
-        let mut running = Running::new(begun, subject, self.local, &seed);
+        let mut running = Running::new(begun, subject, self.local);
         let mut ending = None;
         for input in self.store.ceremony_inputs(&ceremony.id)? {
             ending = running.replay(input.expose()).map_err(CustodyError::Malformed)?.or(ending);

@@ -3,8 +3,7 @@
 use bytes::Bytes;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
-use theta_groups::{Secret, Transcript};
-use theta_protocols::ceremony::{CeremonyKeys, ITEMS, Kind, SUMMARY, statements_of};
+use theta_protocols::ceremony::{ITEMS, Kind, SUMMARY, statements_of};
 use theta_rounds::{Abort, Channel, Effect, Evidence, Input, Malformed, PartyId, Recipient};
 
 use super::message::{Id, Message, Part};
@@ -40,20 +39,14 @@ pub(super) struct Running {
 /// Why a ceremony ends that would take more than the journal holds.
 const FULL: &str = "its part of the journal is full: ask for it again, without those that are named below";
 
-/// Where the machine's randomness comes from.
-pub(super) fn seed_of(keys: &CeremonyKeys, id: &Id) -> Secret<[u8; 32]> {
-    let transcript = Transcript::new("theta/custody/seed/v1").with("master", keys.master().expose());
-    Secret::new(transcript.with("ceremony", id).finish32())
-}
-
 impl Running {
     pub(super) fn new(
         (id, run): (Id, Box<dyn Run>),
         subject: Subject,
         local: PartyId,
-        seed: &Secret<[u8; 32]>,
     ) -> Self {
-        let rng = ChaCha20Rng::from_seed(*seed.expose());
+        // The machines draw nothing from it: what is random in them follows from the ceremony's secret.
+        let rng = ChaCha20Rng::from_seed(id);
         let silent = Vec::new();
         Self {
             id,

@@ -106,7 +106,10 @@ pub enum ResolveError {
         holders: String,
     },
     /// The node is a holder, and has lost its share.
-    #[error("this node's share of key {name} is lost: hold a ceremony that recovers it")]
+    #[error(
+        "this node's share of key {name} is lost, or it was away when shares were dealt: hold a ceremony that recovers it \
+         (theta keys recover)"
+    )]
     ShareLost {
         /// Which version.
         name: String,

@@ -40,7 +40,7 @@ fn who_was_down_for_the_whole_ceremony_catches_up() {
     net.start(4);
     assert_eq!(net.epoch(4, "files"), Some(0));
     net.connect();
-    assert!(net.until(40, |net| net.epoch(4, "files") == Some(1)));
+    net.recovers(4, "files", 1);
     assert!(matches!(net.state(4, &id), CeremonyState::Activated { .. }));
     check_decryption(&net, &[4, 2], "files", &ciphertext);
 }
@@ -57,7 +57,7 @@ fn who_missed_several_ceremonies_joins_the_last() {
     net.create("new", COIN, 2, &[1, 3, 4]);
     net.start(2);
     net.connect();
-    assert!(net.until(40, |net| net.epoch(2, "files") == Some(6)));
+    net.recovers(2, "files", 6);
     check_decryption(&net, &[2, 1], "files", &ciphertext);
     // It is no holder of the other key, and knows nothing of it.
     assert!(net.custodian(2).keys().get("new").is_none());
@@ -74,7 +74,7 @@ fn a_new_holder_may_come_late() {
     net.run(1..=4, change);
     net.start(5);
     net.connect();
-    assert!(net.until(40, |net| net.epoch(5, "files") == Some(1)));
+    net.recovers(5, "files", 1);
     check_decryption(&net, &[5, 3], "files", &ciphertext);
 }
 
@@ -102,7 +102,8 @@ fn who_gave_up_gets_what_came_about() {
     let id = net.ask([1], &request);
     assert!(net.until(1000, |net| net.state(1, &id).is_over()));
     net.ask([2, 3, 4], &request);
-    assert!(net.until(60, |net| (1..=4).all(|node| net.epoch(node, "files") == Some(1))));
+    assert!(net.until(60, |net| (2..=4).all(|node| net.epoch(node, "files") == Some(1))));
+    net.recovers(1, "files", 1);
     assert!(matches!(net.state(1, &id), CeremonyState::Activated { .. }));
     check_decryption(&net, &[1, 4], "files", &ciphertext);
 }

@@ -9,6 +9,7 @@
 
 mod bounds;
 mod crash;
+mod forward;
 mod late;
 mod lies;
 mod life;

@@ -287,6 +287,18 @@ impl Net {
         self.custodian(node).keys().get(key).unwrap_or_else(|| panic!("node {node} has no key {key}"))
     }
 
+    /// Waits until a node has the key at an epoch, as a holder without a share: it was not there when shares were dealt. Then it
+    /// gets it back.
+    pub(crate) fn recovers(&mut self, node: u16, key: &str, epoch: u64) {
+        let knows = |net: &Self| net.custodian(node).keys().get(key).is_some_and(|entry| entry.epoch == epoch);
+        assert!(self.until(60, knows), "node {node} does not hear of epoch {epoch}");
+        assert!(self.entry(node, key).share.is_none());
+        let holders: Vec<u16> = self.entry(node, key).holders.iter().map(|holder| holder.get()).collect();
+        self.until(10, |_| false);
+        self.run(holders, KeyChange::Recover { key: name(key), version: 0, node });
+        assert_eq!(self.epoch(node, key), Some(epoch));
+    }
+
     /// The epoch at which a node has the key, if it has it with a share.
     pub(crate) fn epoch(&self, node: u16, key: &str) -> Option<u64> {
         let entry = self.custodian(node).keys().get(key)?;

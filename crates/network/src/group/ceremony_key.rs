@@ -5,16 +5,15 @@ use core::{fmt, str::FromStr};
 use serde::{Serialize, Serializer};
 
 /// The length of a key in bytes.
-const LEN: usize = 64;
+const LEN: usize = 32;
 
-/// A node's public keys for ceremonies, as they stand in the group file: the key that its statements verify under, then
-/// the key that shares are encrypted to, 32 bytes each. What they mean is for the floors above. Text form: 128 lower-case
-/// hexadecimal digits.
+/// A node's public key for ceremonies, as it stands in the group file: what its statements verify under. Nothing is encrypted to
+/// it. What it means is for the floors above. Text form: 64 lower-case hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CeremonyKey([u8; LEN]);
 
 impl CeremonyKey {
-    /// The two keys.
+    /// The key.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; LEN] {
         &self.0
@@ -22,23 +21,23 @@ impl CeremonyKey {
 }
 
 impl From<[u8; LEN]> for CeremonyKey {
-    fn from(keys: [u8; LEN]) -> Self {
-        Self(keys)
+    fn from(key: [u8; LEN]) -> Self {
+        Self(key)
     }
 }
 
 /// Not a ceremony key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a ceremony key; it is written as 128 hexadecimal digits")]
+#[error("not a ceremony key; it is written as 64 hexadecimal digits")]
 pub struct CeremonyKeyError;
 
 impl FromStr for CeremonyKey {
     type Err = CeremonyKeyError;
 
     fn from_str(text: &str) -> Result<Self, CeremonyKeyError> {
-        let mut keys = [0; LEN];
-        hex::decode_to_slice(text, &mut keys).map_err(|_| CeremonyKeyError)?;
-        Ok(Self(keys))
+        let mut key = [0; LEN];
+        hex::decode_to_slice(text, &mut key).map_err(|_| CeremonyKeyError)?;
+        Ok(Self(key))
     }
 }
 

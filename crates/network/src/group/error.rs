@@ -84,7 +84,7 @@ pub enum GroupProblem {
     #[error("the certificate {0} appears twice; every node and client must have its own")]
     DuplicateCertificate(String),
     /// Not a ceremony key.
-    #[error("ceremony_key = {0:?} is not a ceremony key; it is written as 128 hexadecimal digits")]
+    #[error("ceremony_key = {0:?} is not a ceremony key; it is written as 64 hexadecimal digits")]
     CeremonyKey(String),
     /// One ceremony key for two nodes.
     #[error("the ceremony key {0} appears twice; every node must have its own")]

@@ -118,7 +118,9 @@ impl CeremonyEvidence {
         match self {
             Self::Equivocation(first, second) => {
                 let same = first.author() == second.author() && first.slot() == second.slot();
-                same && first.body() != second.body() && second.is_signed(plan)
+                // Two encryption keys harm their author alone, who may have lost its disk between them.
+                let forbidden = first.slot().kind != Kind::EncryptionKey;
+                same && forbidden && first.body() != second.body() && second.is_signed(plan)
             }
             Self::Malformed(statement) => check(plan, statement).is_err(),
             Self::FalseDealing { dealing, complaint } => judge(plan, dealing, complaint) == Some(Judgement::DealerLies),

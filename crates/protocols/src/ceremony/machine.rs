@@ -17,8 +17,9 @@ use super::board::{Board, Item, Posted, Summary};
 use super::certificate::QuorumCertificate;
 use super::evidence::CeremonyEvidence;
 use super::plan::CeremonyPlan;
-use super::statement::{Digest, Slot, Statement};
-use super::{CeremonyKeys, longest_body, longest_items, longest_summary};
+use super::participant::Participant;
+use super::statement::{Digest, Kind, Slot, Statement};
+use super::{longest_body, longest_items, longest_summary};
 
 /// Statements, certificates and values.
 pub const ITEMS: Envelope = Envelope { round: Round(1), kind: 1 };
@@ -64,7 +65,7 @@ impl Deeds {
     }
 }
 
-/// What a ceremony is about. All of it is deterministic: what is random comes from the party's keys.
+/// What a ceremony is about. All of it is deterministic: what is random comes from the party's secret of this ceremony.
 pub(super) trait Logic: Send + 'static {
     type Group: Group;
     type Output: Send;
@@ -110,7 +111,7 @@ pub(super) trait Logic: Send + 'static {
 /// A ceremony at one party.
 pub(super) struct Ceremony<L: Logic> {
     plan: Arc<CeremonyPlan<L::Group>>,
-    keys: Arc<CeremonyKeys>,
+    own: Arc<Participant>,
     logic: L,
     board: Board,
     started: bool,
@@ -198,10 +199,10 @@ pub(super) use face;
 type Effects<L> = Vec<Effect<<L as Logic>::Output>>;
 
 impl<L: Logic> Ceremony<L> {
-    pub(super) const fn new(plan: Arc<CeremonyPlan<L::Group>>, keys: Arc<CeremonyKeys>, logic: L) -> Self {
+    pub(super) const fn new(plan: Arc<CeremonyPlan<L::Group>>, own: Arc<Participant>, logic: L) -> Self {
         Self {
             plan,
-            keys,
+            own,
             logic,
             board: Board::new(),
             started: false,
@@ -258,7 +259,7 @@ impl<L: Logic> Ceremony<L> {
             return Ok(true);
         }
         let posted = self.board.post(statement);
-        if author == self.keys.party() && !matches!(posted, Posted::Known) {
+        if author == self.own.party() && !matches!(posted, Posted::Known) {
             // Nobody else can have signed it, and all that was said since the last start is on the board.
             self.logic.lose_memory();
         }
@@ -269,6 +270,8 @@ impl<L: Logic> Ceremony<L> {
                     self.convict(CeremonyEvidence::Malformed(statement.clone()), out);
                 }
             }
+            // It harms its author alone; and who lost its disk without knowing it does so honestly.
+            Posted::Conflict(_) if slot.kind == Kind::EncryptionKey => {}
             Posted::Conflict(first) => {
                 self.contradicted.insert(author);
                 self.others.insert(statement.digest());
@@ -294,14 +297,14 @@ impl<L: Logic> Ceremony<L> {
     /// Keeps the first evidence against each party.
     fn convict(&mut self, evidence: CeremonyEvidence, out: &mut Effects<L>) {
         let party = evidence.culprit();
-        if party != self.keys.party() && self.evidence.iter().all(|known| known.culprit() != party) {
+        if party != self.own.party() && self.evidence.iter().all(|known| known.culprit() != party) {
             out.push(Effect::Blame(Blame { party, slot: None, offence: Offence::protocol(&evidence) }));
             self.evidence.push(evidence);
         }
     }
 
     fn receive(&mut self, from: PartyId, slot: Envelope, channel: Channel, payload: &[u8], out: &mut Effects<L>) {
-        let stranger = from == self.keys.party() || self.plan.member(from).is_none();
+        let stranger = from == self.own.party() || self.plan.member(from).is_none();
         // Whoever is ignored may still ask.
         if stranger || (self.ignored.contains(&from) && slot != SUMMARY) {
             return;
@@ -383,12 +386,12 @@ impl<L: Logic> Ceremony<L> {
     /// Goes on until there is nothing more to say.
     fn settle(&mut self, out: &mut Effects<L>) {
         loop {
-            let mut deeds = Deeds::of(&self.board, self.keys.party());
+            let mut deeds = Deeds::of(&self.board, self.own.party());
             self.logic.advance(&mut self.board, &mut deeds);
             deeds.faults.into_iter().for_each(|fault| self.convict(fault, out));
             let mut said = Vec::new();
             for (slot, body) in deeds.say {
-                let statement = Statement::sign(self.plan.id(), &self.keys, slot, body);
+                let statement = self.own.sign(slot, body);
                 self.hear_own(&statement);
                 said.push(Item::Statement(statement));
             }
@@ -452,7 +455,7 @@ fn messages(items: &[Item]) -> Vec<Bytes> {
 impl<L: Logic> Machine for Ceremony<L> {
     type Output = L::Output;
 
-    /// The generator is not used: see [`CeremonyKeys`].
+    /// The generator is not used: see [`Participant`].
     fn handle(&mut self, input: Input, _rng: &mut dyn CryptoRng) -> Vec<Effect<L::Output>> {
         let mut out = Vec::new();
         let before = self.revision;
@@ -478,7 +481,7 @@ impl<L: Logic> Machine for Ceremony<L> {
     }
 
     fn awaits(&self, party: PartyId) -> bool {
-        !self.finished && party != self.keys.party() && self.plan.member(party).is_some()
+        !self.finished && party != self.own.party() && self.plan.member(party).is_some()
     }
 
     fn is_finished(&self) -> bool {

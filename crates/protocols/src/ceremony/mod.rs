@@ -5,8 +5,9 @@
 //! - [`Recovery`] finds one holder's lost share again ([`Aim::Recover`]).
 //! - Liars are named with [`CeremonyEvidence`] that a third party can check; who is silent is listed apart.
 //!
-//! Pure machines: no clock, no socket, no disk, and nothing random but what follows from a party's [`CeremonyKeys`]. See
-//! `spec/ceremonies.md` and `docs/adr/0011-ceremonies.md`.
+//! Pure machines: no clock, no socket, no disk, and nothing random but what follows from 32 bytes that a party draws for the
+//! ceremony and destroys at its end. See `spec/ceremonies.md`, `docs/adr/0011-ceremonies.md` and
+//! `docs/adr/0017-forward-secret-ceremonies.md`.
 
 mod agreement;
 mod dealing;
@@ -20,10 +21,10 @@ mod recovery;
 mod wellformed;
 
 use dealing::dealings;
-use identity::{schnorr, sealed};
+use identity::{encryption, participant, schnorr, sealed};
 use record::{board, certificate, codec, statement};
 
-pub use board::{rewrite, statements_of, summary_of};
+pub use board::{rewrite, statements_of};
 pub use certificate::QuorumCertificate;
 pub use evidence::CeremonyEvidence;
 pub use identity::{CeremonyKeys, CeremonyMember};
@@ -40,6 +41,6 @@ use wellformed::{LONGEST_CERTIFIED, check, longest_body, longest_items, longest_
 pub enum Memory {
     /// It has just begun, or all that it heard will be replayed to it.
     Kept,
-    /// Its journal is lost. It says again what follows from its keys and what others decide, but does not vote.
+    /// Its journal is lost, and the secret with it. It says nothing, learns how the ceremony ends, and ends without a share.
     Lost,
 }

@@ -5,6 +5,7 @@ use theta_rounds::Malformed;
 
 use super::agreement::Agreement;
 use super::dealing::Dealing;
+use super::encryption::{self, EncryptionKey};
 use super::key::read_key;
 use super::machine::MESSAGE_BYTES;
 use super::plan::CeremonyPlan;
@@ -18,6 +19,7 @@ pub(super) fn check<G: Group>(plan: &CeremonyPlan<G>, statement: &Statement) -> 
         Kind::Dealing => Dealing::read(plan, statement).map(drop),
         Kind::Proposal | Kind::Prevote | Kind::Precommit => Agreement::check(plan, statement.slot(), body),
         Kind::Key => read_key::<G>(body).map(drop),
+        Kind::EncryptionKey => encryption::read_key(body).map(drop),
         Kind::Complaint | Kind::LateComplaint | Kind::Release if body.len() < 32 => Err(Malformed("no digest")),
         Kind::Activation if body.len() != 36 => Err(Malformed("an activation is an epoch and a digest")),
         Kind::Checked | Kind::Request => read_masks(body).map(drop),
@@ -33,7 +35,7 @@ pub(super) fn longest_body<G: Group>(plan: &CeremonyPlan<G>, kind: Kind) -> usiz
     let (k, n) = (usize::from(plan.threshold().k()), plan.members().len());
     let (dealers, scalar) = (plan.dealers().len(), <G::Scalar as Scalar>::ENCODED_LEN);
     match kind {
-        Kind::Dealing => k * G::ENCODED_LEN + 96 + n * 2 * scalar,
+        Kind::Dealing => k * G::ENCODED_LEN + 96 + n * (1 + EncryptionKey::ENCODED_LEN + 2 * scalar),
         // A value, and a certificate of a digest.
         Kind::Proposal => 64 + 34 * dealers + 64 + 66 * n,
         Kind::Checked | Kind::Request => 34 * dealers,
@@ -56,8 +58,9 @@ pub(super) fn longest_items<G: Group>(plan: &CeremonyPlan<G>) -> usize {
 /// The longest summary: every slot that every party can fill, and every digest that can be lacking.
 pub(super) fn longest_summary<G: Group>(plan: &CeremonyPlan<G>) -> usize {
     let parties = plan.parties().count();
-    // Complaints of two kinds and a release about each party; votes of 21 views, or what 65 attempts take.
-    let slots = parties * (3 * parties + 256);
+    // Complaints of two kinds and a release about each party; votes of 21 views and 9 dealings, or what 65 attempts take, in each of
+    // which a party says five things at most.
+    let slots = parties * (3 * parties + 400);
     10 + 32 * (2 * parties + 2) + 7 * slots
 }
 

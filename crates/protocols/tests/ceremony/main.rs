@@ -7,6 +7,8 @@ mod lies;
 #[cfg(test)]
 mod malicious_owner;
 #[cfg(test)]
+mod mobile;
+#[cfg(test)]
 mod named;
 #[cfg(test)]
 mod net;

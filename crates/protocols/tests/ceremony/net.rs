@@ -2,11 +2,11 @@
 //!
 //! Messages are delivered in a seeded order one at a time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use theta_protocols::Machine;
-use theta_protocols::ceremony::{ITEMS, Memory, Slot as Statements, statements_of};
+use theta_protocols::ceremony::{ITEMS, Kind, Memory, Slot as Statements, statements_of};
 use theta_rounds::simulator::{SimRng, below};
 use theta_rounds::{Channel, Effect, Input, PartyId, Recipient, Slot};
 
@@ -18,10 +18,11 @@ pub(crate) trait Subject: Clone {
     type Outcome;
 
     fn parties(&self) -> Vec<PartyId>;
-    fn machine(&self, party: PartyId, memory: Memory) -> Self::Machine;
+    /// Each life has a secret of its own: what was drawn in another is lost.
+    fn machine(&self, party: PartyId, memory: Memory, life: u8) -> Self::Machine;
     fn revision(machine: &Self::Machine) -> u64;
-    /// Panics unless the ceremony of these parties, none of which lied, ended well.
-    fn check(&self, outcomes: &BTreeMap<PartyId, Self::Outcome>);
+    /// Panics unless the ceremony of these parties, none of which lied, ended well. Some have lost their journals.
+    fn check(&self, outcomes: &BTreeMap<PartyId, Self::Outcome>, forgot: &BTreeSet<PartyId>);
 }
 
 /// What a liar sends in the place of a message; nothing, if it is empty.
@@ -36,6 +37,8 @@ pub(crate) struct Node<C: Subject> {
     /// Every statement that it ever signed, by slot: one each, whatever happens.
     said: BTreeMap<Statements, Bytes>,
     pub(crate) steps: usize,
+    /// How often it has lost its journal.
+    life: u8,
     lie: Option<Lie>,
 }
 
@@ -55,9 +58,9 @@ impl<C: Subject> Net<C> {
         let mut liars: BTreeMap<_, _> = liars.into_iter().collect();
         let parties = subject.parties();
         let node = |id: &PartyId| {
-            let machine = subject.machine(*id, Memory::Kept);
+            let machine = subject.machine(*id, Memory::Kept, 0);
             let (journal, said, lie) = (Vec::new(), BTreeMap::new(), liars.remove(id));
-            (*id, Node { machine, journal, outcome: None, said, steps: 0, lie })
+            (*id, Node { machine, journal, outcome: None, said, steps: 0, life: 0, lie })
         };
         let nodes = parties.iter().map(node).collect();
         let mut net = Self { subject, nodes, packets: Vec::new(), rng: test_rng(seed) };
@@ -110,7 +113,9 @@ impl<C: Subject> Net<C> {
             return Some(Bytes::from(forged)).filter(|forged| !forged.is_empty());
         }
         if slot == ITEMS {
-            for statement in statements_of(&payload).filter(|statement| statement.author() == id) {
+            let own = statements_of(&payload).filter(|statement| statement.author() == id);
+            // Who does not know that it forgot announces another key, which harms nobody.
+            for statement in own.filter(|statement| statement.slot().kind != Kind::EncryptionKey) {
                 let first = node.said.entry(statement.slot()).or_insert_with(|| statement.body().clone());
                 assert_eq!(first, statement.body(), "{id} contradicts itself in {:?}", statement.slot());
             }
@@ -135,17 +140,24 @@ impl<C: Subject> Net<C> {
 
     /// Kills a party and starts it again from its journal; what was on its way to it is lost.
     pub(crate) fn revive(&mut self, id: PartyId) {
-        let journal = self.forget(id, Memory::Kept);
+        let journal = self.restart(id, Memory::Kept);
         // It says all of it again, to the byte, and the others may hear it again.
         for input in journal {
             self.step(id, input);
         }
     }
 
+    /// Kills a party, and makes it anew without its journal and the secret in it.
+    pub(crate) fn forget(&mut self, id: PartyId, memory: Memory) {
+        self.node(id).life += 1;
+        self.restart(id, memory);
+    }
+
     /// Kills a party and makes it anew; gives the journal that it had.
-    pub(crate) fn forget(&mut self, id: PartyId, memory: Memory) -> Vec<Input> {
+    fn restart(&mut self, id: PartyId, memory: Memory) -> Vec<Input> {
         self.packets.retain(|(_, to, _, _)| *to != id);
-        let machine = self.subject.machine(id, memory);
+        let life = self.node(id).life;
+        let machine = self.subject.machine(id, memory, life);
         let node = self.node(id);
         (node.machine, node.outcome) = (machine, None);
         std::mem::take(&mut node.journal)
@@ -160,7 +172,8 @@ impl<C: Subject> Net<C> {
         }
         let honest = self.nodes.iter_mut().filter(|(_, node)| node.lie.is_none());
         let outcomes: BTreeMap<_, _> = honest.map(|(id, node)| (*id, node.outcome.take().unwrap())).collect();
-        self.subject.check(&outcomes);
+        let forgot = self.nodes.iter().filter(|(_, node)| node.life > 0).map(|(id, _)| *id).collect();
+        self.subject.check(&outcomes, &forgot);
         for (id, outcome) in outcomes {
             self.node(id).outcome = Some(outcome);
         }
@@ -198,7 +211,7 @@ pub(crate) fn die_at_random<C: Subject>(mut net: Net<C>) -> u32 {
 
 /// What the journal of a party makes it send, if it is played again.
 pub(crate) fn replay<C: Subject>(subject: &C, id: PartyId, journal: &[Input]) -> Vec<Bytes> {
-    let mut machine = subject.machine(id, Memory::Kept);
+    let mut machine = subject.machine(id, Memory::Kept, 0);
     let mut sent = Vec::new();
     for (position, input) in journal.iter().enumerate() {
         for effect in machine.handle(input.clone(), &mut test_rng(position as u64)) {

@@ -16,7 +16,7 @@ use theta_schemes::coins::cks05::Cks05;
 use theta_schemes::keys::{CurveScheme, Dealt, deal};
 use theta_sharing::{ShareIndex, Threshold};
 
-use crate::support::{keys_of, parties, party, patient, test_rng};
+use crate::support::{keys_of, parties, party, patient, secret_of, test_rng};
 
 type Coin = Cks05<Ristretto255>;
 
@@ -46,13 +46,14 @@ impl<S: CurveScheme> Setting<S> {
         Self { dealt, shares, plan: Arc::new(plan.unwrap()), lost: party(lost) }
     }
 
-    pub(crate) fn join(&self, who: PartyId, memory: Memory) -> Recovery<S> {
+    pub(crate) fn join(&self, who: PartyId, memory: Memory, life: u8) -> Recovery<S> {
         let share = (who != self.lost).then(|| Arc::clone(&self.shares[usize::from(who.get()) - 1]));
-        Recovery::new(PhantomData::<S>, Arc::clone(&self.plan), keys_of(who), share, memory).unwrap()
+        let (plan, keys, secret) = (Arc::clone(&self.plan), keys_of(who), secret_of(who, life));
+        Recovery::new(PhantomData::<S>, plan, keys, secret, share, memory).unwrap()
     }
 
     fn machine(&self, who: PartyId) -> Box<Recovery<S>> {
-        Box::new(self.join(who, Memory::Kept))
+        Box::new(self.join(who, Memory::Kept, 0))
     }
 
     fn run(

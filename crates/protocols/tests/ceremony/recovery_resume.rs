@@ -1,6 +1,6 @@
 //! Recoveries whose parties die at any step, with helpers that say nothing and helpers that lie.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use theta_groups::Ristretto255;
 use theta_protocols::ceremony::{CeremonyEvidence, Kind, Memory, Recovery, RecoveryOutcome, Statement, rewrite};
@@ -21,15 +21,15 @@ impl Subject for std::sync::Arc<Setting<Coin>> {
         self.plan.parties().collect()
     }
 
-    fn machine(&self, party: PartyId, memory: Memory) -> Self::Machine {
-        self.join(party, memory)
+    fn machine(&self, party: PartyId, memory: Memory, life: u8) -> Self::Machine {
+        self.join(party, memory, life)
     }
 
     fn revision(machine: &Self::Machine) -> u64 {
         machine.revision()
     }
 
-    fn check(&self, outcomes: &BTreeMap<PartyId, Self::Outcome>) {
+    fn check(&self, outcomes: &BTreeMap<PartyId, Self::Outcome>, _forgot: &BTreeSet<PartyId>) {
         for (party, outcome) in outcomes {
             assert_eq!(outcome.share.is_some(), *party == self.lost);
             for evidence in &outcome.evidence {

@@ -1,6 +1,6 @@
 //! Parties that die, forget, and come late.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use theta_rounds::{Channel, Input, PartyId};
 use theta_schemes::coins::cks05::Cks05;
 
 use crate::net::{Net, Subject, die_at_every_step, die_at_random, replay};
-use crate::support::{Setting, keys_of, parties, party, test_rng};
+use crate::support::{Setting, keys_of, parties, party, secret_of, test_rng};
 
 type Coin = Cks05<Ristretto255>;
 
@@ -25,24 +25,25 @@ impl Subject for Setting<Coin> {
         self.plan.parties().collect()
     }
 
-    fn machine(&self, party: PartyId, memory: Memory) -> Self::Machine {
-        Self::machine(self, party, memory)
+    fn machine(&self, party: PartyId, memory: Memory, life: u8) -> Self::Machine {
+        Self::machine(self, party, memory, life)
     }
 
     fn revision(machine: &Self::Machine) -> u64 {
         machine.revision()
     }
 
-    fn check(&self, outcomes: &BTreeMap<PartyId, Self::Outcome>) {
-        let mut digests = outcomes.iter().map(|(party, outcome)| digest(self, *party, outcome));
+    fn check(&self, outcomes: &BTreeMap<PartyId, Self::Outcome>, forgot: &BTreeSet<PartyId>) {
+        let digest = |(party, outcome): (&PartyId, _)| digest(self, *party, outcome, forgot.contains(party));
+        let mut digests = outcomes.iter().map(digest);
         let first = digests.next().unwrap();
         assert!(digests.all(|digest| digest == first));
     }
 }
 
-fn digest(setting: &Setting<Coin>, party: PartyId, outcome: &KeyOutcome<Coin>) -> [u8; 32] {
+fn digest(setting: &Setting<Coin>, party: PartyId, outcome: &KeyOutcome<Coin>, forgot: bool) -> [u8; 32] {
     let Conclusion::Activated(activated) = &outcome.conclusion else { panic!("called off") };
-    assert_eq!(activated.share.is_some(), setting.plan.index_of(party).is_some());
+    assert_eq!(activated.share.is_some(), setting.plan.index_of(party).is_some() && !forgot);
     assert!(activated.share.iter().all(|share| activated.public.matches(share)));
     public_digest(&activated.public)
 }
@@ -87,7 +88,7 @@ fn a_replay_is_exact() {
     assert_eq!(replay(&net.subject, party(3), &journal), replay(&net.subject, party(3), &journal));
 }
 
-/// Who lost everything but its identity and its name in the plan gets key and share from the others, who are done.
+/// Who lost everything but its identity and its name in the plan learns the key from the others, and gets no share.
 #[test]
 fn who_forgot_everything_is_told() {
     for seed in 0..6 {
@@ -145,7 +146,8 @@ fn strangers_and_wrong_shares_are_refused() {
     let setting = Setting::<Coin>::generate(2, 3, 1);
     let join = |who, share| {
         let keys = keys_of(party(who));
-        KeyCeremony::new(PhantomData::<Coin>, Arc::clone(&setting.plan), keys, share, Memory::Kept).map(drop)
+        let (plan, secret) = (Arc::clone(&setting.plan), secret_of(party(who), 0));
+        KeyCeremony::new(PhantomData::<Coin>, plan, keys, secret, share, Memory::Kept).map(drop)
     };
     assert_eq!(join(4, None), Err(JoinError::Stranger));
     assert_eq!(join(1, None), Ok(()));

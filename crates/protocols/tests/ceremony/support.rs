@@ -36,6 +36,13 @@ pub(crate) fn keys_of(party: PartyId) -> Arc<CeremonyKeys> {
     Arc::new(CeremonyKeys::new(party, Secret::new(master)))
 }
 
+/// What a party draws for a ceremony. When it has lost its disk it draws something else.
+pub(crate) fn secret_of(party: PartyId, life: u8) -> Secret<[u8; 32]> {
+    let mut secret = [life; 32];
+    secret[..2].copy_from_slice(&party.get().to_le_bytes());
+    Secret::new(secret)
+}
+
 /// A plan, and the shares that parties of it hold already.
 pub(crate) struct Setting<S: CurveScheme> {
     pub(crate) plan: Arc<CeremonyPlan<S::KeyGroup>>,
@@ -95,13 +102,14 @@ impl<S: CurveScheme> Setting<S> {
     }
 
     /// A party's machine.
-    pub(crate) fn machine(&self, party: PartyId, memory: Memory) -> KeyCeremony<S> {
+    pub(crate) fn machine(&self, party: PartyId, memory: Memory, life: u8) -> KeyCeremony<S> {
         let share = self.old.iter().find(|(holder, _)| *holder == party).map(|(_, share)| Arc::clone(share));
-        KeyCeremony::new(PhantomData::<S>, Arc::clone(&self.plan), keys_of(party), share, memory).unwrap()
+        let (plan, keys, secret) = (Arc::clone(&self.plan), keys_of(party), secret_of(party, life));
+        KeyCeremony::new(PhantomData::<S>, plan, keys, secret, share, memory).unwrap()
     }
 
     pub(crate) fn boxed(&self, party: PartyId) -> Box<dyn Machine<Output = KeyOutcome<S>>> {
-        Box::new(self.machine(party, Memory::Kept))
+        Box::new(self.machine(party, Memory::Kept, 0))
     }
 
     /// All honest.

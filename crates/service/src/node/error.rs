@@ -63,7 +63,7 @@ pub enum StartError {
     Custody(#[from] CustodyError),
     /// The group file has a ceremony key that is none.
     #[error(
-        "the ceremony_key of node {0} in the group file is no pair of keys: take the one that its store was made with"
+        "the ceremony_key of node {0} in the group file is no key: take the one that its store was made with"
     )]
     CeremonyKey(PeerId),
     /// Another process listens there.

@@ -80,7 +80,7 @@ fn create_store(here: &Path, id: u16) -> CeremonyKey {
     let secret = || Secret::new([u8::try_from(id).unwrap(); 32]);
     store.set_identity(&secret()).unwrap();
     let keys = CeremonyKeys::new(PartyId::try_from(id).unwrap(), secret());
-    let encoded: [u8; 64] = keys.member().encode()[2..].try_into().unwrap();
+    let encoded: [u8; 32] = keys.member().encode()[2..].try_into().unwrap();
     encoded.into()
 }
 

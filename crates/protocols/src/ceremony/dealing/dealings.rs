@@ -1,5 +1,6 @@
 //! All dealings that a party has seen, and what it thinks of them.
 
+use core::ops::RangeInclusive;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -9,11 +10,12 @@ use theta_rounds::{Malformed, PartyId};
 use theta_sharing::pedersen::Blinding;
 use theta_sharing::{ShareIndex, interpolate_at, vartime_false_shares};
 
-use crate::ceremony::CeremonyKeys;
 use crate::ceremony::board::{Board, Item};
-use crate::ceremony::dealing::{Dealing, Judgement, Values, split_digest};
+use crate::ceremony::dealing::{Announced, Dealing, Judgement, Values, split_digest};
+use crate::ceremony::encryption::EncryptionKey;
 use crate::ceremony::evidence::CeremonyEvidence;
 use crate::ceremony::machine::Deeds;
+use crate::ceremony::participant::Participant;
 use crate::ceremony::plan::CeremonyPlan;
 use crate::ceremony::statement::{Digest, Kind, Slot, Statement};
 
@@ -23,6 +25,8 @@ enum Mine<G: Group> {
     Right(Values<G::Scalar>),
     /// Something false: to be complained about.
     Wrong,
+    /// This party was left out: its key came late, or the dealer did not want it.
+    LeftOut,
     /// This party is no recipient.
     Nothing,
 }
@@ -43,7 +47,10 @@ impl<G: Group> Entry<G> {
 /// Dealings by digest.
 pub(in crate::ceremony) struct Dealings<G: Group> {
     plan: Arc<CeremonyPlan<G>>,
-    keys: Arc<CeremonyKeys>,
+    own: Arc<Participant>,
+    /// What members have said that is to be encrypted to, and the order in which it came.
+    announced: Announced,
+    arrivals: Vec<PartyId>,
     blinding: Blinding<G>,
     entries: BTreeMap<Digest, Entry<G>>,
     /// What each dealer said first, by dealing slot.
@@ -56,10 +63,12 @@ pub(in crate::ceremony) struct Dealings<G: Group> {
 }
 
 impl<G: Group> Dealings<G> {
-    pub(in crate::ceremony) fn new(plan: Arc<CeremonyPlan<G>>, keys: Arc<CeremonyKeys>) -> Self {
+    pub(in crate::ceremony) fn new(plan: Arc<CeremonyPlan<G>>, own: Arc<Participant>) -> Self {
         Self {
             plan,
-            keys,
+            own,
+            announced: Announced::new(),
+            arrivals: Vec::new(),
             blinding: Blinding::new(),
             entries: BTreeMap::new(),
             first: BTreeMap::new(),
@@ -73,14 +82,43 @@ impl<G: Group> Dealings<G> {
         &self.blinding
     }
 
-    pub(in crate::ceremony) fn take(&mut self, statement: &Statement) -> Result<(), Malformed> {
-        let dealing = Dealing::read(&self.plan, statement)?;
-        let recipient = self.plan.index_of(self.keys.party()).is_some();
-        let mine = if recipient { Mine::Unchecked } else { Mine::Nothing };
+    /// Takes a member's key.
+    pub(in crate::ceremony) fn announce(&mut self, statement: &Statement) -> Result<(), Malformed> {
+        let key = EncryptionKey::of(statement)?;
+        if self.announced.insert(statement.author(), key).is_none() {
+            self.arrivals.push(statement.author());
+        }
+        Ok(())
+    }
+
+    pub(in crate::ceremony) const fn announced(&self) -> &Announced {
+        &self.announced
+    }
+
+    /// The members whose keys are here, in the order in which they came.
+    pub(in crate::ceremony) fn arrivals(&self) -> &[PartyId] {
+        &self.arrivals
+    }
+
+    /// Takes a dealing. Says whether it has a place for this party under a key that this party does not know, though it has
+    /// signed it: in a life that it has forgotten.
+    pub(in crate::ceremony) fn take(&mut self, statement: &Statement) -> Result<bool, Malformed> {
+        let dealing = Dealing::read_with(&self.plan, statement, &self.announced)?;
+        let mut forgotten = false;
+        let mine = match self.plan.index_of(self.own.party()) {
+            None => Mine::Nothing,
+            Some(index) => match dealing.key_of(index) {
+                Some(key) if key.recipient().key == self.own.encryption_key() => Mine::Unchecked,
+                key => {
+                    forgotten = key.is_some();
+                    Mine::LeftOut
+                }
+            },
+        };
         let digest = statement.digest();
         self.first.entry((statement.slot(), statement.author())).or_insert(digest);
         self.entries.insert(digest, Entry { statement: statement.clone(), dealing, mine });
-        Ok(())
+        Ok(forgotten)
     }
 
     pub(in crate::ceremony) fn convict(&mut self, party: PartyId) {
@@ -101,17 +139,25 @@ impl<G: Group> Dealings<G> {
 
     /// From how many dealers there is something.
     pub(in crate::ceremony) fn count(&self) -> usize {
-        self.first.len()
+        self.first.keys().map(|(_, dealer)| dealer).collect::<BTreeSet<_>>().len()
+    }
+
+    /// Whether a dealing has a place for all these.
+    pub(in crate::ceremony) fn covers(&self, digest: &Digest, parties: &[PartyId]) -> bool {
+        self.get(digest).is_some_and(|entry| {
+            parties.iter().all(|party| self.plan.index_of(*party).and_then(|i| entry.dealing.key_of(i)).is_some())
+        })
     }
 
     pub(in crate::ceremony) fn supply(&self, digest: &Digest) -> Option<Item> {
         self.get(digest).map(|entry| Item::Statement(entry.statement.clone()))
     }
 
-    /// The first dealing of each dealer in a slot, if it is right for this party and its dealer is not convicted.
-    pub(in crate::ceremony) fn good(&self, slot: Slot) -> impl Iterator<Item = (PartyId, Digest)> {
-        let of_slot = self.first.iter().filter(move |((of, _), _)| *of == slot);
-        of_slot.map(|((_, dealer), digest)| (*dealer, *digest)).filter(|(dealer, digest)| {
+    /// The first dealing of each dealer in each of these slots, by rising slot, if it is right for this party and its dealer is
+    /// not convicted.
+    pub(in crate::ceremony) fn good(&self, slots: RangeInclusive<Slot>) -> impl Iterator<Item = (PartyId, Digest)> {
+        let of_slots = self.first.iter().filter(move |((of, _), _)| slots.contains(of));
+        of_slots.map(|((_, dealer), digest)| (*dealer, *digest)).filter(|(dealer, digest)| {
             let right = self.get(digest).is_some_and(|entry| matches!(entry.mine, Mine::Right(_) | Mine::Nothing));
             right && !self.is_convicted(*dealer)
         })
@@ -119,11 +165,11 @@ impl<G: Group> Dealings<G> {
 
     /// Decrypts and checks what has not been looked at, all of it together.
     pub(in crate::ceremony) fn check(&mut self, rng: &mut impl CryptoRng) {
-        let Some(index) = self.plan.index_of(self.keys.party()) else { return };
+        let Some(index) = self.plan.index_of(self.own.party()) else { return };
         let mut opened = Vec::new();
         for (digest, entry) in &mut self.entries {
             if matches!(entry.mine, Mine::Unchecked) {
-                match entry.dealing.open(&self.plan, &entry.statement, &self.keys) {
+                match entry.dealing.open(&self.plan, &entry.statement, &self.own) {
                     Some(values) => opened.push((*digest, values)),
                     None => entry.mine = Mine::Wrong,
                 }
@@ -137,6 +183,11 @@ impl<G: Group> Dealings<G> {
                 entry.mine = if wrong.contains(&position) { Mine::Wrong } else { Mine::Right(values) };
             }
         }
+    }
+
+    /// Whether it has no place for this party.
+    pub(in crate::ceremony) fn leaves_out(&self, digest: &Digest) -> bool {
+        self.get(digest).is_some_and(|entry| matches!(entry.mine, Mine::LeftOut))
     }
 
     /// Whether it was found false by this party.
@@ -154,7 +205,7 @@ impl<G: Group> Dealings<G> {
     pub(in crate::ceremony) fn complain_about(&self, digest: &Digest, kind: Kind, deeds: &mut Deeds) {
         if let Some(entry) = self.get(digest) {
             let slot = Slot::about(kind, entry.statement.author());
-            deeds.say(slot, || Some(entry.dealing.complain(&self.plan, &entry.statement, &self.keys)));
+            deeds.say(slot, || Some(entry.dealing.complain(&self.plan, &entry.statement, &self.own)));
         }
     }
 
@@ -199,7 +250,7 @@ impl<G: Group> Dealings<G> {
 
     /// Computes this party's values of a false dealing from what k others were dealt.
     pub(in crate::ceremony) fn reconstruct(&mut self, digest: &Digest, board: &Board, deeds: &mut Deeds) {
-        let Some(index) = self.plan.index_of(self.keys.party()) else { return };
+        let Some(index) = self.plan.index_of(self.own.party()) else { return };
         let Some(entry) = self.entries.get_mut(digest).filter(|entry| matches!(entry.mine, Mine::Wrong)) else {
             return;
         };

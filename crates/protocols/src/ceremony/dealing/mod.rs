@@ -1,17 +1,18 @@
-//! One dealer's shares for all: commitments in the open, values sealed.
+//! One dealer's shares for all: commitments in the open, values sealed to the keys that members have announced.
 
 pub(in crate::ceremony) mod dealings;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rand_core::CryptoRng;
 use theta_groups::{Group, Scalar, Secret};
 use theta_rounds::{Malformed, PartyId};
 use theta_sharing::pedersen::Blinding;
 use theta_sharing::{Commitments, CommittedShare, Encoded, Polynomial, ShareIndex};
 
-use crate::ceremony::CeremonyKeys;
 use crate::ceremony::codec::Reader;
+use crate::ceremony::encryption::EncryptionKey;
+use crate::ceremony::participant::Participant;
 use crate::ceremony::plan::{Aim, CeremonyPlan};
 use crate::ceremony::sealed::{Place, Sealed};
 use crate::ceremony::statement::{Digest, Slot, Statement};
@@ -40,6 +41,11 @@ impl<G: Group> Form<G> {
     /// How many scalars each recipient gets.
     const fn width(&self) -> usize {
         if matches!(self, Self::Hidden) { 2 } else { 1 }
+    }
+
+    /// Whether there is anything to deal to a member: a mask is nothing at its root.
+    fn has_place(&self, index: ShareIndex) -> bool {
+        !matches!(self, Self::Rooted(root) if *root == index)
     }
 
     /// How many commitments are sent.
@@ -91,10 +97,15 @@ impl<S: Scalar> Values<S> {
 /// What a release shows: someone's values, or nothing true.
 pub(in crate::ceremony) type Released<S> = Result<(ShareIndex, Values<S>), Malformed>;
 
+/// What members have announced that is to be encrypted to.
+pub(in crate::ceremony) type Announced = BTreeMap<PartyId, EncryptionKey>;
+
 /// A dealing as its statement says.
 pub(in crate::ceremony) struct Dealing<G: Group> {
     pub(in crate::ceremony) commitments: Commitments<G>,
     pub(in crate::ceremony) blinded: bool,
+    /// By share index: to which key there is a ciphertext, if there is one, and at which position.
+    places: Vec<Option<(EncryptionKey, usize)>>,
     sealed: Sealed,
 }
 
@@ -110,15 +121,17 @@ fn place<G: Group>(plan: &CeremonyPlan<G>, dealer: PartyId, slot: Slot) -> Place
 }
 
 impl<G: Group> Dealing<G> {
-    /// The body of the dealing of the owner of `keys`. For [`Form::Known`], `secret` is what is dealt.
+    /// The body of this party's dealing, with places for those that have announced a key. For [`Form::Known`], `secret` is what
+    /// is dealt. At a root there is nothing to deal.
     pub(in crate::ceremony) fn deal(
         plan: &CeremonyPlan<G>,
-        keys: &CeremonyKeys,
+        own: &Participant,
         slot: Slot,
         secret: Option<&Secret<G::Scalar>>,
-        rng: &mut impl CryptoRng,
+        announced: &Announced,
     ) -> Option<Vec<u8>> {
-        let form = Form::of(plan, keys.party())?;
+        let form = Form::of(plan, own.party())?;
+        let rng = &mut own.rng("dealing", &slot.encode());
         let (k, t) = (plan.threshold().k(), plan.threshold().t());
         let (values, blinding) = match (&form, secret) {
             (Form::Hidden, _) => (Polynomial::random(k, rng), Some(Polynomial::random(k, rng))),
@@ -133,21 +146,37 @@ impl<G: Group> Dealing<G> {
         let sent = commitments.coefficients().get(skipped..)?;
         let mut body = Vec::new();
         G::encode_batch(sent).iter().for_each(|element| body.extend_from_slice(element.as_ref()));
-        let shares = plan.threshold().indices().zip(plan.members()).filter_map(|(index, party)| {
+        let mut sealed = Vec::new();
+        for (index, party) in plan.threshold().indices().zip(plan.members()) {
+            let Some(to) = announced.get(party).filter(|_| form.has_place(index)) else {
+                body.push(0);
+                continue;
+            };
+            body.push(1);
+            to.encode_into(&mut body);
             let mut share =
                 Values { value: values.at(index), blinding: blinding.as_ref().map(|blinding| blinding.at(index)) };
             if let Form::Rooted(root) = form {
                 let number = |index: ShareIndex| G::Scalar::from_u64(u64::from(index.get()));
                 *share.value.expose_mut() = *share.value.expose() * (number(index) - number(root));
             }
-            Some((plan.member(*party)?, share.encode()))
-        });
-        Sealed::seal(place(plan, keys.party(), slot), shares, rng).encode_into(&mut body);
+            sealed.push((to.recipient(), share.encode()));
+        }
+        Sealed::seal(place(plan, own.party(), slot), sealed, rng).encode_into(&mut body);
         Some(body)
     }
 
     /// Reads a dealing; everything that can be checked without a decryption key is.
     pub(in crate::ceremony) fn read(plan: &CeremonyPlan<G>, statement: &Statement) -> Result<Self, Malformed> {
+        Self::read_with(plan, statement, &Announced::new())
+    }
+
+    /// The same, without another look at signatures that were checked before.
+    pub(in crate::ceremony) fn read_with(
+        plan: &CeremonyPlan<G>,
+        statement: &Statement,
+        announced: &Announced,
+    ) -> Result<Self, Malformed> {
         let form = Form::of(plan, statement.author()).ok_or(Malformed("not a dealer"))?;
         let mut reader = Reader::new(statement.body());
         let mut element = |_| G::decode(reader.take(G::ENCODED_LEN)?).map_err(|_| Malformed("not a group element"));
@@ -157,22 +186,47 @@ impl<G: Group> Dealing<G> {
             Form::Known(constant) => Commitments::new(core::iter::once(constant).chain(sent).collect()),
             Form::Rooted(root) => Commitments::new(sent).vartime_times_root(root),
         };
+        let (mut places, mut count) = (Vec::with_capacity(plan.members().len()), 0);
+        for (index, party) in plan.threshold().indices().zip(plan.members()) {
+            places.push(match reader.u8()? {
+                0 => None,
+                1 if form.has_place(index) => {
+                    let key = EncryptionKey::read(*party, 0, &mut reader)?;
+                    if announced.get(party) != Some(&key) && !key.is_signed(plan) {
+                        return Err(Malformed("a place under a key that its recipient has not signed"));
+                    }
+                    count += 1;
+                    Some((key, count - 1))
+                }
+                _ => return Err(Malformed("a place is there or is not")),
+            });
+        }
         let len = form.width() * G::Scalar::ENCODED_LEN;
         let place = place(plan, statement.author(), statement.slot());
-        let sealed = Sealed::read(place, &mut reader, plan.members().len(), len)?;
+        let sealed = Sealed::read(place, &mut reader, count, len)?;
         reader.end()?;
-        Ok(Self { commitments, blinded: matches!(form, Form::Hidden), sealed })
+        Ok(Self { commitments, blinded: matches!(form, Form::Hidden), places, sealed })
     }
 
-    /// What the dealer sent to the owner of `keys`; `None` if that is no scalars.
+    /// Under which key there is something for a member, and where.
+    fn place_of(&self, index: ShareIndex) -> Option<(&EncryptionKey, usize)> {
+        self.places.get(index.position())?.as_ref().map(|(key, position)| (key, *position))
+    }
+
+    /// What a member's values are encrypted to; `None` if it was left out.
+    pub(in crate::ceremony) fn key_of(&self, index: ShareIndex) -> Option<&EncryptionKey> {
+        self.place_of(index).map(|(key, _)| key)
+    }
+
+    /// What the dealer sent to this party; `None` if that is no scalars.
     pub(in crate::ceremony) fn open(
         &self,
         plan: &CeremonyPlan<G>,
         statement: &Statement,
-        keys: &CeremonyKeys,
+        own: &Participant,
     ) -> Option<Values<G::Scalar>> {
-        let position = plan.index_of(keys.party())?.position();
-        let bytes = self.sealed.open(place(plan, statement.author(), statement.slot()), keys, position)?;
+        let (_, position) = self.place_of(plan.index_of(own.party())?)?;
+        let bytes = self.sealed.open(place(plan, statement.author(), statement.slot()), own, position)?;
         Values::decode(bytes.expose(), self.blinded)
     }
 
@@ -187,17 +241,17 @@ impl<G: Group> Dealing<G> {
         CommittedShare { commitments: &self.commitments, index, value: &values.value, blinding }
     }
 
-    /// The body of a complaint of the owner of `keys`.
+    /// The body of a complaint of this party's.
     pub(in crate::ceremony) fn complain(
         &self,
         plan: &CeremonyPlan<G>,
         statement: &Statement,
-        keys: &CeremonyKeys,
+        own: &Participant,
     ) -> Vec<u8> {
-        let mut rng = keys.rng(plan.id(), "complaint", &statement.digest());
+        let mut rng = own.rng("complaint", &statement.digest());
         let mut body = statement.digest().to_vec();
         let place = place(plan, statement.author(), statement.slot());
-        body.extend_from_slice(&self.sealed.disclose(place, keys, &mut rng));
+        body.extend_from_slice(&self.sealed.disclose(place, own, &mut rng));
         body
     }
 
@@ -213,9 +267,12 @@ impl<G: Group> Dealing<G> {
             return None;
         }
         let index = plan.index_of(complaint.author())?;
-        let recipient = plan.member(complaint.author())?;
         let place = place(plan, statement.author(), statement.slot());
-        let Some(bytes) = self.sealed.open_disclosed(place, recipient, index.position(), disclosed) else {
+        // Who was left out has nothing to complain about: nobody can tell whether its key was there in time.
+        let bytes = self.place_of(index).and_then(|(key, position)| {
+            self.sealed.open_disclosed(place, key.recipient(), position, disclosed)
+        });
+        let Some(bytes) = bytes else {
             return Some(Judgement::ComplainerLies);
         };
         let values = Values::decode(bytes.expose(), self.blinded);

@@ -1,35 +1,35 @@
-//! Who a party is in ceremonies: a key to sign with and a key to decrypt with, both from one secret.
+//! Who a party is in ceremonies, for ever: a key to sign with; and in one of them: a key to be encrypted to, from a secret that
+//! ends with it.
 
+pub(in crate::ceremony) mod encryption;
+pub(in crate::ceremony) mod participant;
 pub(in crate::ceremony) mod schnorr;
 pub(in crate::ceremony) mod sealed;
 mod statements;
 
 use core::fmt;
 
-use rand_chacha::ChaCha20Rng;
-use rand_core::{CryptoRng, SeedableRng};
+use rand_core::CryptoRng;
 use theta_groups::{Group, Ristretto255, RistrettoScalar, Secret, Transcript};
 use theta_rounds::{Malformed, PartyId};
 use theta_sharing::Encoded;
 
 use crate::ceremony::codec::{Reader, put_party};
-use crate::ceremony::plan::CeremonyId;
 use crate::ceremony::schnorr::{Message, Signature};
 
-/// A party's public keys for ceremonies, as the group file has them. Both are on ristretto255, whatever the group of the
-/// keys that ceremonies make.
+/// Who a party is in ceremonies, as the group file has it: what its statements verify under. It is on ristretto255, whatever
+/// the group of the keys that ceremonies make. Nothing is ever encrypted to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CeremonyMember {
     party: PartyId,
     verifying_key: Encoded<Ristretto255>,
-    encryption_key: Encoded<Ristretto255>,
 }
 
 impl CeremonyMember {
     /// Length of an encoded member in bytes.
-    pub const ENCODED_LEN: usize = 2 + 32 + 32;
+    pub const ENCODED_LEN: usize = 2 + 32;
 
-    /// Whose keys these are.
+    /// Whose key this is.
     #[must_use]
     pub const fn party(&self) -> PartyId {
         self.party
@@ -40,18 +40,12 @@ impl CeremonyMember {
         &self.verifying_key
     }
 
-    /// What shares are encrypted to.
-    pub(in crate::ceremony) const fn encryption_key(&self) -> &Encoded<Ristretto255> {
-        &self.encryption_key
-    }
-
-    /// Number, verifying key, encryption key.
+    /// Number, verifying key.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(Self::ENCODED_LEN);
         put_party(&mut bytes, self.party);
         bytes.extend_from_slice(self.verifying_key.bytes());
-        bytes.extend_from_slice(self.encryption_key.bytes());
         bytes
     }
 
@@ -62,38 +56,30 @@ impl CeremonyMember {
     pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(bytes);
         let party = reader.party()?;
-        let mut key = || Encoded::decode(reader.take(32)?).map_err(|_| Malformed("not a key"));
-        let (verifying_key, encryption_key) = (key()?, key()?);
-        reader.end().map(|()| Self { party, verifying_key, encryption_key })
+        let verifying_key = Encoded::decode(reader.take(32)?).map_err(|_| Malformed("not a key"))?;
+        reader.end().map(|()| Self { party, verifying_key })
     }
 }
 
-/// A party's secret keys for ceremonies.
-///
-/// All that a party draws at random in a ceremony is derived from its secret and the ceremony's id, so that a party which
-/// lost its journal deals what it dealt before rather than contradict itself.
+/// A party's identity in ceremonies: it signs, and opens nothing. What is drawn at random in a ceremony, and what is sealed in
+/// it, follows from a secret of that ceremony alone: see [`participant`].
 pub struct CeremonyKeys {
     master: Secret<[u8; 32]>,
     signing: Secret<RistrettoScalar>,
-    decryption: Secret<RistrettoScalar>,
     member: CeremonyMember,
 }
 
 impl CeremonyKeys {
-    /// The keys that follow from 32 secret bytes, which must be uniform and for this purpose alone.
+    /// The key that follows from 32 secret bytes, which must be uniform and for this purpose alone.
     #[must_use]
     pub fn new(party: PartyId, master: Secret<[u8; 32]>) -> Self {
-        let derive = |purpose: &[u8]| {
-            let transcript = Transcript::new("theta/ceremony/identity/v1").with("purpose", purpose);
-            Secret::new(transcript.with("master", master.expose()).challenge::<RistrettoScalar>())
-        };
-        let (signing, decryption) = (derive(b"sign"), derive(b"decrypt"));
-        let public = |secret: &Secret<RistrettoScalar>| Encoded::new(Ristretto255::mul_base(secret.expose()));
-        let member = CeremonyMember { party, verifying_key: public(&signing), encryption_key: public(&decryption) };
-        Self { master, signing, decryption, member }
+        let transcript = Transcript::new("theta/ceremony/identity/v1").with("purpose", b"sign");
+        let signing = Secret::new(transcript.with("master", master.expose()).challenge::<RistrettoScalar>());
+        let verifying_key = Encoded::new(Ristretto255::mul_base(signing.expose()));
+        Self { master, signing, member: CeremonyMember { party, verifying_key } }
     }
 
-    /// New keys, and the secret to keep.
+    /// A new key, and the secret to keep.
     pub fn generate(party: PartyId, rng: &mut (impl CryptoRng + ?Sized)) -> Self {
         let mut master = Secret::new([0; 32]);
         rng.fill_bytes(master.expose_mut());
@@ -116,22 +102,8 @@ impl CeremonyKeys {
         self.member.party
     }
 
-    pub(in crate::ceremony) const fn decryption(&self) -> &Secret<RistrettoScalar> {
-        &self.decryption
-    }
-
     pub(in crate::ceremony) fn sign(&self, message: &Message) -> Signature {
         schnorr::sign(&self.signing, &self.member.verifying_key, message)
-    }
-
-    /// The random numbers of one purpose in one ceremony; `binding` is what they must never be used twice for.
-    pub(in crate::ceremony) fn rng(&self, ceremony: &CeremonyId, purpose: &'static str, binding: &[u8]) -> ChaCha20Rng {
-        let transcript = Transcript::new("theta/ceremony/randomness/v1")
-            .with("master", self.master.expose())
-            .with("ceremony", ceremony.as_bytes())
-            .with("purpose", purpose.as_bytes())
-            .with("binding", binding);
-        ChaCha20Rng::from_seed(transcript.finish32())
     }
 }
 

@@ -1,4 +1,5 @@
-//! Secrets for many recipients in one broadcast: hashed ElGamal on ristretto255 under one ephemeral key.
+//! Secrets for many recipients in one broadcast: hashed ElGamal on ristretto255 under one ephemeral key, to keys that last for
+//! one ceremony.
 //!
 //! The keystream for recipient i is a hash of ceremony, dealer, slot, recipient and ek_i * r, where R = g * r is sent along with a
 //! proof of knowledge of r that is bound to dealer, ceremony and slot: who copies another's R or ciphertexts has no proof, and
@@ -15,7 +16,7 @@ use crate::ceremony::codec::Reader;
 use crate::ceremony::plan::CeremonyId;
 use crate::ceremony::schnorr::{self, SIGNATURE_LEN, Signature};
 use crate::ceremony::statement::Slot;
-use crate::ceremony::{CeremonyKeys, CeremonyMember};
+use crate::ceremony::participant::Participant;
 
 /// Where sealed secrets stand.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +35,13 @@ impl Place<'_> {
     }
 }
 
+/// To whom something is sealed, and what it is encrypted to.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::ceremony) struct Recipient<'a> {
+    pub(in crate::ceremony) party: PartyId,
+    pub(in crate::ceremony) key: &'a Encoded<Ristretto255>,
+}
+
 /// R, the proof of knowledge of its logarithm, and one ciphertext for each recipient in their order.
 #[derive(Clone, Debug)]
 pub(in crate::ceremony) struct Sealed {
@@ -46,7 +54,7 @@ impl Sealed {
     /// Encrypts one plaintext to each recipient.
     pub(in crate::ceremony) fn seal<'a>(
         place: Place<'_>,
-        to: impl IntoIterator<Item = (&'a CeremonyMember, Secret<Vec<u8>>)>,
+        to: impl IntoIterator<Item = (Recipient<'a>, Secret<Vec<u8>>)>,
         rng: &mut impl CryptoRng,
     ) -> Self {
         let r = Secret::new(RistrettoScalar::random(rng));
@@ -54,9 +62,9 @@ impl Sealed {
         let proof = schnorr::sign(&r, &ephemeral, &place.transcript("theta/ceremony/ephemeral/v1"));
         let ciphertexts = to
             .into_iter()
-            .map(|(member, plaintext)| {
-                let shared = Encoded::new(*member.encryption_key().element() * *r.expose());
-                masked(place, member.party(), &ephemeral, &shared, plaintext.expose())
+            .map(|(to, plaintext)| {
+                let shared = Encoded::new(*to.key.element() * *r.expose());
+                masked(place, to.party, &ephemeral, &shared, plaintext.expose())
             })
             .collect();
         Self { ephemeral, proof, ciphertexts }
@@ -85,15 +93,15 @@ impl Sealed {
         Ok(Self { ephemeral, proof, ciphertexts })
     }
 
-    /// What is for the owner of `keys`, who stands at `position` among the recipients.
+    /// What is for this party, which stands at `position` among the recipients.
     pub(in crate::ceremony) fn open(
         &self,
         place: Place<'_>,
-        keys: &CeremonyKeys,
+        own: &Participant,
         position: usize,
     ) -> Option<Secret<Vec<u8>>> {
-        let shared = Secret::new(*self.ephemeral.element() * *keys.decryption().expose());
-        self.unmask(place, keys.party(), position, &Encoded::new(*shared.expose()))
+        let shared = Secret::new(*self.ephemeral.element() * *own.decryption().expose());
+        self.unmask(place, own.party(), position, &Encoded::new(*shared.expose()))
     }
 
     fn unmask(
@@ -107,18 +115,18 @@ impl Sealed {
         Some(Secret::new(masked(place, recipient, &self.ephemeral, shared, ciphertext)))
     }
 
-    /// What lets everybody decrypt what is for the owner of `keys`: ek * r, and a proof that this is what it is.
+    /// What lets everybody decrypt what is for this party: ek * r, and a proof that this is what it is.
     pub(in crate::ceremony) fn disclose(
         &self,
         place: Place<'_>,
-        keys: &CeremonyKeys,
+        own: &Participant,
         rng: &mut impl CryptoRng,
     ) -> Vec<u8> {
-        let shared = Encoded::new(*self.ephemeral.element() * *keys.decryption().expose());
-        let context = disclosure_context(place, keys.party());
+        let shared = Encoded::new(*self.ephemeral.element() * *own.decryption().expose());
+        let context = disclosure_context(place, own.party());
         let bases = Generator::new().with(self.ephemeral);
-        let image = keys.member().encryption_key();
-        let proof = dleq::prove(&context, keys.decryption(), &bases, image, &shared, rng);
+        let image = own.encryption_key();
+        let proof = dleq::prove(&context, own.decryption(), &bases, image, &shared, rng);
         let mut bytes = shared.bytes().to_vec();
         proof.encode_into(&mut bytes);
         bytes
@@ -128,18 +136,18 @@ impl Sealed {
     pub(in crate::ceremony) fn open_disclosed(
         &self,
         place: Place<'_>,
-        recipient: &CeremonyMember,
+        recipient: Recipient<'_>,
         position: usize,
         disclosed: &[u8],
     ) -> Option<Secret<Vec<u8>>> {
         let (shared, proof) = disclosed.split_at_checked(Ristretto255::ENCODED_LEN)?;
         let shared = Encoded::decode(shared).ok()?;
         let proof = DleqProof::decode(proof).ok()?;
-        let context = disclosure_context(place, recipient.party());
-        let claim = DleqClaim { image_g: *recipient.encryption_key(), image: shared, proof: &proof, context: &context };
+        let context = disclosure_context(place, recipient.party);
+        let claim = DleqClaim { image_g: *recipient.key, image: shared, proof: &proof, context: &context };
         let bases = Generator::new().with(self.ephemeral);
         if dleq::vartime_verify(&bases, &claim) {
-            self.unmask(place, recipient.party(), position, &shared)
+            self.unmask(place, recipient.party, position, &shared)
         } else {
             None
         }

@@ -11,9 +11,9 @@ use theta_sharing::{
     Commitments, Encoded, ShareIndex, coefficients_at, coefficients_at_zero, vartime_interpolate_at_zero,
 };
 
-use crate::ceremony::CeremonyKeys;
 use crate::ceremony::codec::Reader;
 use crate::ceremony::dealing::{Dealing, Values, image};
+use crate::ceremony::participant::Participant;
 use crate::ceremony::plan::{Aim, CeremonyPlan};
 use crate::ceremony::statement::Statement;
 
@@ -108,16 +108,16 @@ fn key_context<G: Group>(plan: &CeremonyPlan<G>, party: PartyId) -> Transcript {
 /// The body of a party's key statement: g x_i, and a proof that this is what the commitments hide.
 pub(super) fn key_body<G: Group>(
     plan: &CeremonyPlan<G>,
-    keys: &CeremonyKeys,
+    own: &Participant,
     material: &Material<G>,
     share: &Values<G::Scalar>,
 ) -> Option<Vec<u8>> {
-    let index = plan.index_of(keys.party())?;
+    let index = plan.index_of(own.party())?;
     let image = image::<G>(&share.value);
     let commitment = material.commitments.vartime_at(index);
     let secrets = [&share.value, share.blinding.as_ref()?];
-    let mut rng = keys.rng(plan.id(), "key", image.bytes());
-    let context = key_context(plan, keys.party());
+    let mut rng = own.rng("key", image.bytes());
+    let context = key_context(plan, own.party());
     let proof = prove_opening(&context, &Blinding::new(), &image, &commitment, secrets, &mut rng);
     let mut body = image.bytes().to_vec();
     proof.encode_into(&mut body);

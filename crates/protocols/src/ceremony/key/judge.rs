@@ -1,5 +1,8 @@
 //! Which dealings count: what the agreement decides about.
 
+use core::ops::RangeInclusive;
+use std::collections::BTreeMap;
+
 use theta_groups::Group;
 use theta_rounds::{Malformed, PartyId};
 
@@ -9,8 +12,22 @@ use crate::ceremony::dealings::Dealings;
 use crate::ceremony::plan::{Aim, CeremonyPlan};
 use crate::ceremony::statement::{Digest, Kind, Slot};
 
-/// The slot of the one dealing of each dealer.
-pub(in crate::ceremony) const DEALING: Slot = Slot::new(Kind::Dealing, 0);
+/// The last dealing of a dealer: see [`dealing_slot`].
+const LAST_DEALING: u32 = 8;
+/// The slots of a dealer's dealings. The later ones have places for members whose keys came late.
+pub(in crate::ceremony) const DEALINGS: RangeInclusive<Slot> =
+    Slot::new(Kind::Dealing, 0)..=Slot::new(Kind::Dealing, LAST_DEALING);
+/// Ticks for which a dealer waits for the keys of members that say nothing.
+pub(super) const KEY_TICKS: u32 = 2;
+/// Ticks for which a member votes for no dealings that leave out somebody whose key it has.
+const FULL_TICKS: u32 = 8;
+
+/// The slot of a dealing that is dealt now: one for each time that the ticks double, from two on. So the number of dealings is
+/// bounded whatever keys come when, and the last ones are so far apart that all honest keys are everywhere before.
+pub(super) fn dealing_slot(ticks: u32) -> Slot {
+    let octave = ticks.checked_ilog2().map_or(0, |octave| octave.saturating_sub(1));
+    Slot::new(Kind::Dealing, octave.min(LAST_DEALING))
+}
 
 /// A value to decide: the dealings that count by rising dealer, or that there is to be no key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +77,12 @@ impl<G: Group> Opinion<'_, G> {
     const fn wants_to_call_off(&self) -> bool {
         self.plan.patience() > 0 && self.ticks >= self.plan.patience()
     }
+
+    /// The latest of each dealer's dealings that has places for all these, by rising dealer.
+    fn latest(&self, all: &[(PartyId, Digest)], covered: &[PartyId]) -> Vec<(PartyId, Digest)> {
+        let covering = all.iter().copied().filter(|(_, digest)| self.dealings.covers(digest, covered));
+        covering.collect::<BTreeMap<_, _>>().into_iter().collect()
+    }
 }
 
 impl<G: Group> Judge for Opinion<'_, G> {
@@ -67,16 +90,20 @@ impl<G: Group> Judge for Opinion<'_, G> {
         if self.wants_to_call_off() {
             return Some(Selection::CallOff.encode());
         }
-        let mut good: Vec<_> = self.dealings.good(DEALING).collect();
         let enough = match self.plan.aim() {
             // All dealings are better than some; but whoever has nothing to say does not keep the others waiting.
             Aim::Generate if self.ticks == 0 => self.plan.dealers().len(),
             Aim::Generate => usize::from(self.plan.threshold().k()),
             Aim::Reshare(source) | Aim::Recover(source, _) => usize::from(source.public.threshold().k()),
         };
-        if good.len() < enough {
-            return None;
-        }
+        // Whoever has a key has a place, if that is possible; else those whose keys came first, since the honest dealers have
+        // places for all whose keys came long enough ago.
+        let arrivals = self.dealings.arrivals();
+        let all: Vec<_> = self.dealings.good(DEALINGS).collect();
+        let covering = (self.plan.quorum()..=arrivals.len()).rev().filter_map(|count| arrivals.get(..count));
+        let mut good = covering
+            .map(|parties| self.latest(&all, parties))
+            .find(|good| good.len() >= enough)?;
         if !matches!(self.plan.aim(), Aim::Generate) {
             good.truncate(enough);
         }
@@ -90,10 +117,13 @@ impl<G: Group> Judge for Opinion<'_, G> {
             Ok(Selection::CallOff) => return Verdict::Invalid,
             Ok(Selection::Dealings(list)) => list,
         };
+        let all = self.dealings.arrivals();
         let bad = |(dealer, digest): &(PartyId, Digest)| {
             let entry = self.dealings.get(digest);
             let other = entry.is_some_and(|entry| entry.statement.author() != *dealer);
-            other || self.dealings.is_convicted(*dealer) || self.dealings.is_wrong(digest)
+            let left_out = self.ticks < FULL_TICKS && entry.is_some() && !self.dealings.covers(digest, all);
+            let own = self.dealings.is_wrong(digest) || self.dealings.leaves_out(digest);
+            other || own || left_out || self.dealings.is_convicted(*dealer)
         };
         if list.iter().any(bad) {
             return Verdict::Invalid;

@@ -4,11 +4,12 @@ use theta_rounds::{Abort, Malformed, PartyId};
 use theta_schemes::keys::CurveScheme;
 
 use super::KeyOutcome;
-use super::judge::{DEALING, Selection};
+use super::judge::{DEALINGS, Selection};
 use super::steps::{ACTIVATION, KeyLogic};
 use crate::ceremony::agreement::digest_of;
 use crate::ceremony::board::{Board, Item};
 use crate::ceremony::certificate::QuorumCertificate;
+use crate::ceremony::encryption::ENCRYPTION_KEY;
 use crate::ceremony::evidence::CeremonyEvidence;
 use crate::ceremony::machine::{Admission, Deeds, Logic};
 use crate::ceremony::plan::Aim;
@@ -23,7 +24,8 @@ impl<S: CurveScheme> Logic for KeyLogic<S> {
         let member = self.plan.index_of(author).is_some();
         let about_dealer = slot.party().is_some_and(|dealer| self.plan.dealer_index(dealer).is_some());
         let keep = match slot.kind {
-            Kind::Dealing => slot == DEALING && self.plan.dealer_index(author).is_some(),
+            Kind::EncryptionKey => slot == ENCRYPTION_KEY && member,
+            Kind::Dealing => DEALINGS.contains(&slot) && self.plan.dealer_index(author).is_some(),
             Kind::Complaint | Kind::LateComplaint | Kind::Release => member && about_dealer,
             Kind::Key | Kind::Possession => member && slot.number == 0 && matches!(self.plan.aim(), Aim::Generate),
             Kind::Activation => member && slot.number == 0,
@@ -49,7 +51,13 @@ impl<S: CurveScheme> Logic for KeyLogic<S> {
 
     fn take(&mut self, statement: &Statement) -> Result<(), Malformed> {
         match statement.slot().kind {
-            Kind::Dealing => self.dealings.take(statement),
+            Kind::EncryptionKey => self.dealings.announce(statement),
+            Kind::Dealing => {
+                if self.dealings.take(statement)? {
+                    self.lose_memory();
+                }
+                Ok(())
+            }
             Kind::Proposal | Kind::Prevote | Kind::Precommit => {
                 check(&self.plan, statement)?;
                 self.agreement.take(statement);
@@ -109,8 +117,9 @@ impl<S: CurveScheme> Logic for KeyLogic<S> {
     }
 
     fn advance(&mut self, board: &mut Board, deeds: &mut Deeds) {
+        self.announce(deeds);
         self.deal(deeds);
-        let mut rng = self.keys.rng(self.plan.id(), "weights", &self.ticks.to_be_bytes());
+        let mut rng = self.own.rng("weights", &self.ticks.to_be_bytes());
         // Dealings are looked at together, when there is a reason to.
         if self.agreement.proposed_value().is_some()
             || self.agreement.decision().is_some()
@@ -168,9 +177,11 @@ impl<S: CurveScheme> Logic for KeyLogic<S> {
 
     fn silent(&self, board: &Board) -> Vec<PartyId> {
         let said = |party: &PartyId| {
-            let dealt = self.plan.dealer_index(*party).is_none() || board.get(*party, DEALING).is_some();
+            let announced = self.plan.index_of(*party).is_none() || board.get(*party, ENCRYPTION_KEY).is_some();
+            let dealer = self.plan.dealer_index(*party).is_some();
+            let dealt = !dealer || board.of_kind(Kind::Dealing).any(|dealing| dealing.author() == *party);
             let signed = self.plan.index_of(*party).is_none() || board.get(*party, ACTIVATION).is_some();
-            dealt && (signed || self.public.is_none())
+            announced && dealt && (signed || self.public.is_none())
         };
         self.plan.parties().filter(|party| !said(party)).collect()
     }

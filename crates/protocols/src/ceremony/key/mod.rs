@@ -8,12 +8,14 @@ mod steps;
 use core::marker::PhantomData;
 use std::sync::Arc;
 
+use theta_groups::Secret;
 use theta_rounds::PartyId;
 use theta_schemes::keys::{CurveScheme, KeyShare, PublicKeySet};
 
 use super::certificate::QuorumCertificate;
 use super::evidence::CeremonyEvidence;
 use super::machine::{Ceremony, face};
+use super::participant::Participant;
 use super::plan::{Aim, CeremonyPlan};
 use super::{CeremonyKeys, Memory};
 
@@ -26,7 +28,9 @@ pub(super) use steps::KeyLogic;
 pub struct Activated<S: CurveScheme> {
     /// The key, whose digest the certificate carries.
     pub public: Arc<PublicKeySet<S::KeyGroup>>,
-    /// This party's share; `None` if it is not among the holders afterwards.
+    /// This party's share; `None` if it is not among the holders afterwards, or was left out: it forgot what it had said, a
+    /// dealing that counts has no place for it, or what was dealt to it was false and nobody is there any more to help. Then
+    /// it is a holder that has to recover its share.
     pub share: Option<KeyShare<S::KeyGroup>>,
     /// What makes the key active, and old shares obsolete.
     pub certificate: QuorumCertificate,
@@ -54,7 +58,9 @@ pub struct KeyOutcome<S: CurveScheme> {
 
 /// A key generation, refresh or resharing at one party.
 ///
-/// It is a pure function of its arguments and the ordered inputs: replayed from a journal, it says the same to the byte.
+/// It is a pure function of its arguments and the ordered inputs: replayed from a journal, it says the same to the byte. All that it
+/// hides follows from the secret that it is given: when that and the machine are destroyed, what was sealed to this party in the
+/// ceremony stays sealed for ever.
 /// Only inputs that raise [`KeyCeremony::revision`] need to be in the journal, before what they caused is sent.
 pub struct KeyCeremony<S: CurveScheme>(Ceremony<KeyLogic<S>>);
 
@@ -73,8 +79,9 @@ pub enum JoinError {
 }
 
 impl<S: CurveScheme> KeyCeremony<S> {
-    /// Joins a ceremony for a new key or new shares. `share` is this party's share of the old key; without it, a holder
-    /// takes part but does not deal.
+    /// Joins a ceremony for a new key or new shares. `secret` is drawn for this ceremony alone, and kept as long as it runs and no
+    /// longer; whose journal is lost says nothing that follows from it. `share` is this party's share of the old key; without it, a
+    /// holder takes part but does not deal.
     ///
     /// # Errors
     /// [`JoinError`].
@@ -82,6 +89,7 @@ impl<S: CurveScheme> KeyCeremony<S> {
         _scheme: PhantomData<S>,
         plan: Arc<CeremonyPlan<S::KeyGroup>>,
         keys: Arc<CeremonyKeys>,
+        secret: Secret<[u8; 32]>,
         share: Option<Arc<KeyShare<S::KeyGroup>>>,
         memory: Memory,
     ) -> Result<Self, JoinError> {
@@ -97,8 +105,9 @@ impl<S: CurveScheme> KeyCeremony<S> {
                 return Err(JoinError::Share);
             }
         }
-        let logic = KeyLogic::new(Arc::clone(&plan), Arc::clone(&keys), share, memory);
-        Ok(Self(Ceremony::new(plan, keys, logic)))
+        let own = Arc::new(Participant::new(keys, *plan.id(), secret));
+        let logic = KeyLogic::new(Arc::clone(&plan), Arc::clone(&own), share, memory);
+        Ok(Self(Ceremony::new(plan, own, logic)))
     }
 }
 

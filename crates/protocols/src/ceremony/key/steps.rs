@@ -10,30 +10,37 @@ use theta_schemes::keys::{CurveScheme, KeyShare, PublicKeySet};
 use theta_sharing::{Encoded, ShareIndex};
 
 use super::derive::{Keys, Material, check_key, key_body};
-use super::judge::{DEALING, Opinion, Selection};
+use super::judge::{KEY_TICKS, Opinion, Selection, dealing_slot};
 use super::{Activated, Conclusion};
 use crate::ceremony::agreement::Agreement;
 use crate::ceremony::board::Board;
 use crate::ceremony::certificate::QuorumCertificate;
 use crate::ceremony::dealing::{Dealing, ShareOf, Values};
 use crate::ceremony::dealings::{Dealings, Entry};
+use crate::ceremony::encryption::ENCRYPTION_KEY;
 use crate::ceremony::evidence::CeremonyEvidence;
 use crate::ceremony::machine::Deeds;
+use crate::ceremony::participant::Participant;
 use crate::ceremony::plan::{Aim, CeremonyPlan, public_digest};
 use crate::ceremony::statement::{Digest, Kind, Slot, Statement};
-use crate::ceremony::{CeremonyKeys, Memory};
+use crate::ceremony::Memory;
 
 pub(super) const KEY: Slot = Slot::new(Kind::Key, 0);
 pub(super) const POSSESSION: Slot = Slot::new(Kind::Possession, 0);
 pub(super) const ACTIVATION: Slot = Slot::new(Kind::Activation, 0);
 
+/// Ticks after the certificate for which a member waits for help with a false dealing.
+const HELP_TICKS: u32 = 24;
+
 /// One party's state.
 pub(in crate::ceremony) struct KeyLogic<S: CurveScheme> {
     pub(super) plan: Arc<CeremonyPlan<S::KeyGroup>>,
-    pub(super) keys: Arc<CeremonyKeys>,
+    pub(super) own: Arc<Participant>,
     pub(super) memory: Memory,
     pub(super) old_share: Option<ShareOf<S::KeyGroup>>,
     pub(super) ticks: u32,
+    /// The latest dealing of this party's, and for how many keys it has places.
+    dealt: Option<(Slot, usize)>,
     pub(super) dealings: Dealings<S::KeyGroup>,
     pub(super) agreement: Agreement,
     pub(super) selection: Option<Selection>,
@@ -46,25 +53,29 @@ pub(in crate::ceremony) struct KeyLogic<S: CurveScheme> {
     pub(super) possessions: BTreeMap<ShareIndex, Vec<u8>>,
     pub(super) public: Option<Arc<PublicKeySet<S::KeyGroup>>>,
     pub(super) activation: Option<QuorumCertificate>,
+    /// When it was certified, for all that this party knows.
+    certified_at: Option<u32>,
     pub(super) bug: Option<Bug>,
 }
 
 impl<S: CurveScheme> KeyLogic<S> {
     pub(super) fn new(
         plan: Arc<CeremonyPlan<S::KeyGroup>>,
-        keys: Arc<CeremonyKeys>,
+        own: Arc<Participant>,
         old_share: Option<ShareOf<S::KeyGroup>>,
         memory: Memory,
     ) -> Self {
-        let voter = (memory == Memory::Kept).then(|| keys.party());
+        let voter = (memory == Memory::Kept).then(|| own.party());
         Self {
             agreement: Agreement::new(&plan, voter),
-            dealings: Dealings::new(Arc::clone(&plan), Arc::clone(&keys)),
+            dealings: Dealings::new(Arc::clone(&plan), Arc::clone(&own)),
             plan,
-            keys,
+            own,
             memory,
             old_share,
             ticks: 0,
+            dealt: None,
+            certified_at: None,
             selection: None,
             material: None,
             share: None,
@@ -79,17 +90,35 @@ impl<S: CurveScheme> KeyLogic<S> {
     }
 
     pub(super) fn index(&self) -> Option<ShareIndex> {
-        self.plan.index_of(self.keys.party())
+        self.plan.index_of(self.own.party())
     }
 
-    /// This party's dealing. It follows from the party's keys and the plan, so it is the same each time.
-    pub(super) fn deal(&self, deeds: &mut Deeds) {
-        if self.plan.dealer_index(self.keys.party()).is_some() {
-            deeds.say(DEALING, || {
-                let mut rng = self.keys.rng(self.plan.id(), "dealing", &[]);
-                let secret = self.old_share.as_ref().map(|share| share.secret());
-                Dealing::deal(&self.plan, &self.keys, DEALING, secret, &mut rng)
-            });
+    /// Says what to encrypt to, in this ceremony.
+    pub(super) fn announce(&self, deeds: &mut Deeds) {
+        if self.memory == Memory::Kept && self.index().is_some() {
+            deeds.say(ENCRYPTION_KEY, || Some(self.own.encryption_key().bytes().to_vec()));
+        }
+    }
+
+    /// This party's dealing, when the keys of all members are here, or of as many as it takes and the others say nothing; and
+    /// another one when more keys have come. One that has not been decided on hides its secret like any other.
+    pub(super) fn deal(&mut self, deeds: &mut Deeds) {
+        let dealer = self.plan.dealer_index(self.own.party()).is_some();
+        if !dealer || self.memory == Memory::Lost || self.agreement.decision().is_some() {
+            return;
+        }
+        let (slot, known) = (dealing_slot(self.ticks), self.dealings.arrivals().len());
+        let due = match self.dealt {
+            Some((last, places)) => known > places && slot > last,
+            None => {
+                let enough = self.ticks >= KEY_TICKS && known >= self.plan.quorum();
+                enough || known == self.plan.members().len()
+            }
+        };
+        if due {
+            let secret = self.old_share.as_ref().map(|share| share.secret());
+            deeds.say(slot, || Dealing::deal(&self.plan, &self.own, slot, secret, self.dealings.announced()));
+            self.dealt = Some((slot, known));
         }
     }
 
@@ -150,7 +179,7 @@ impl<S: CurveScheme> KeyLogic<S> {
             return;
         }
         if let Some(share) = &self.share {
-            deeds.say(KEY, || key_body(&self.plan, &self.keys, material, share));
+            deeds.say(KEY, || key_body(&self.plan, &self.own, material, share));
         }
         for statement in board.of_slot(KEY) {
             if !self.seen.insert((KEY, statement.author())) {
@@ -238,14 +267,30 @@ impl<S: CurveScheme> KeyLogic<S> {
         Some(body)
     }
 
+    /// Whether a dealing that was decided on has no place for this member. It has no share then, and can vouch for the key all the
+    /// same: that k honest members have theirs is what the decision says.
+    fn is_left_out(&self) -> bool {
+        self.decided().any(|(_, digest, _)| self.dealings.leaves_out(&digest))
+    }
+
+    /// Whether this member will not get a share here any more: it has no place, or forgot; or what was dealt to it was false, and
+    /// those who could help have ended, for all that it has heard from them.
+    fn has_lost_its_share(&self) -> bool {
+        let waited = self.certified_at.is_some_and(|since| self.ticks.saturating_sub(since) >= HELP_TICKS);
+        self.memory == Memory::Lost || self.is_left_out() || waited
+    }
+
     /// Signs for the key, and gathers the certificate.
     pub(super) fn activate(&mut self, board: &Board, deeds: &mut Deeds) {
         let (Some(body), Some(public)) = (self.activation_body(), &self.public) else { return };
-        if let (Some(share), Some(index)) = (&self.share, self.index()) {
-            deeds.say(ACTIVATION, || {
-                let key = public.verification_key(index)?;
-                (*key.element() == S::KeyGroup::mul_base(share.value.expose())).then(|| body.clone())
-            });
+        if let Some(index) = self.index().filter(|_| self.memory == Memory::Kept) {
+            let fits = |share: &Values<_>| {
+                let key = public.verification_key(index);
+                key.is_some_and(|key| *key.element() == S::KeyGroup::mul_base(share.value.expose()))
+            };
+            if self.share.as_ref().map_or_else(|| self.is_left_out(), fits) {
+                deeds.say(ACTIVATION, || Some(body.clone()));
+            }
         }
         if self.activation.as_ref().is_some_and(|certificate| certificate.body() != &body) {
             // More than t members signed another key: nothing that can be trusted comes of this.
@@ -259,6 +304,7 @@ impl<S: CurveScheme> KeyLogic<S> {
             }
         }
         if let Some(certificate) = &self.activation {
+            self.certified_at.get_or_insert(self.ticks);
             for other in board.of_slot(ACTIVATION).filter(|statement| statement.body() != certificate.body()) {
                 let (certificate, activation) = (certificate.clone(), other.clone());
                 deeds.faults.push(CeremonyEvidence::FalseActivation { certificate, activation });
@@ -276,10 +322,11 @@ impl<S: CurveScheme> KeyLogic<S> {
         let (public, certificate) = (self.public.clone()?, self.activation.clone()?);
         let share = match self.index() {
             None => None,
-            Some(index) => {
-                let secret = Secret::new(*self.share.as_ref()?.value.expose());
-                Some(KeyShare::new(*public.key_id(), index, secret))
-            }
+            Some(index) => match &self.share {
+                Some(share) => Some(KeyShare::new(*public.key_id(), index, Secret::new(*share.value.expose()))),
+                None if self.has_lost_its_share() => None,
+                None => return None,
+            },
         };
         Some(Ok(Conclusion::Activated(Activated { public, share, certificate })))
     }

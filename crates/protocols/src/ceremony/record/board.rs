@@ -180,14 +180,6 @@ pub fn statements_of(payload: &[u8]) -> impl Iterator<Item = Statement> + use<> 
     })
 }
 
-/// The summary of a party that is done and has these messages' statements: whoever is not done answers it with what else it has
-/// said. Messages that cannot be read count as empty.
-pub fn summary_of(payloads: &[impl AsRef<[u8]>]) -> Vec<u8> {
-    let statements = payloads.iter().flat_map(|payload| statements_of(payload.as_ref()));
-    let has = statements.map(|statement| (statement.slot(), statement.author())).collect();
-    Summary { decided: true, activated: true, view: u32::MAX, wants: Vec::new(), has }.encode()
-}
-
 /// A message of [`ITEMS`](crate::ceremony::ITEMS) with each statement in it replaced by others, or left out. `None` for bytes that are no such message.
 pub fn rewrite(payload: &[u8], mut replace: impl FnMut(Statement) -> Vec<Statement>) -> Option<Vec<u8>> {
     let mut out = Vec::new();

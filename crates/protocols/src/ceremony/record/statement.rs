@@ -45,11 +45,13 @@ pub enum Kind {
     Accepted = 15,
     /// What all who are listed in a request signed to accept it.
     Acceptances = 16,
+    /// What to encrypt to in this ceremony; of the owner of a lost share numbered by attempt.
+    EncryptionKey = 17,
 }
 
 impl Kind {
     /// Every kind, by rising number.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Dealing,
         Self::Complaint,
         Self::LateComplaint,
@@ -66,6 +68,7 @@ impl Kind {
         Self::Done,
         Self::Accepted,
         Self::Acceptances,
+        Self::EncryptionKey,
     ];
 
     fn read(byte: u8) -> Result<Self, Malformed> {

@@ -4,9 +4,10 @@ use theta_groups::{Group, Scalar, Secret};
 use theta_rounds::{Malformed, PartyId};
 use theta_sharing::{Commitments, Encoded, ShareIndex};
 
-use crate::ceremony::CeremonyKeys;
 use crate::ceremony::codec::{Reader, put_party};
 use crate::ceremony::dealing::{Dealing, split_digest};
+use crate::ceremony::encryption::EncryptionKey;
+use crate::ceremony::participant::Participant;
 use crate::ceremony::plan::{Aim, CeremonyPlan};
 use crate::ceremony::sealed::{Place, Sealed};
 use crate::ceremony::statement::{Digest, Kind, Slot, Statement};
@@ -33,29 +34,32 @@ fn place<G: Group>(plan: &CeremonyPlan<G>, helper: PartyId, slot: Slot) -> Place
     Place { ceremony: plan.id(), dealer: helper, slot }
 }
 
-/// An answer's body: the request's digest, and the masked share sealed for the one that lost its own.
+/// An answer's body: the request's digest, and the masked share sealed to the key that the one that lost its own has announced for
+/// this attempt.
 pub(super) fn answer_body<G: Group>(
     plan: &CeremonyPlan<G>,
-    keys: &CeremonyKeys,
-    request: &Statement,
+    own: &Participant,
+    (request, key): (&Statement, &EncryptionKey),
     masked: &Secret<G::Scalar>,
-) -> Option<Vec<u8>> {
+) -> Vec<u8> {
     let slot = Slot::new(Kind::Answer, request.slot().number);
-    let owner = plan.member(request.author())?;
     let mut plaintext = Secret::new(Vec::with_capacity(G::Scalar::ENCODED_LEN));
     let encoded = Secret::new(masked.expose().encode());
     plaintext.expose_mut().extend_from_slice(encoded.expose().as_ref());
     // Another ephemeral key for another request, should there be two.
     let salt = request.digest();
-    let mut rng = keys.rng(plan.id(), "answer", &salt);
+    let mut rng = own.rng("answer", &salt);
     let mut body = salt.to_vec();
-    Sealed::seal(place(plan, keys.party(), slot), [(owner, plaintext)], &mut rng).encode_into(&mut body);
-    Some(body)
+    key.encode_into(&mut body);
+    let place = place(plan, own.party(), slot);
+    Sealed::seal(place, [(key.recipient(), plaintext)], &mut rng).encode_into(&mut body);
+    body
 }
 
 /// An answer that can be read.
 pub(in crate::ceremony) struct Answer {
     pub(super) request: Digest,
+    key: EncryptionKey,
     sealed: Sealed,
 }
 
@@ -66,19 +70,30 @@ impl Answer {
     ) -> Result<Self, Malformed> {
         let (request, rest) = split_digest(statement.body())?;
         let mut reader = Reader::new(rest);
+        let Aim::Recover(_, lost) = plan.aim() else { return Err(Malformed("nobody has lost a share")) };
+        let owner = *plan.members().get(lost.position()).ok_or(Malformed("nobody has lost a share"))?;
+        let key = EncryptionKey::read(owner, statement.slot().number, &mut reader)?;
+        if !key.is_signed(plan) {
+            return Err(Malformed("an answer under a key that its recipient has not signed"));
+        }
         let place = place(plan, statement.author(), statement.slot());
         let sealed = Sealed::read(place, &mut reader, 1, G::Scalar::ENCODED_LEN)?;
-        reader.end().map(|()| Self { request, sealed })
+        reader.end().map(|()| Self { request, key, sealed })
     }
 
-    /// The masked share, as the owner of `keys` finds it.
+    /// Whether it is sealed to this party as it is now, and not to what it was before it lost its journal.
+    pub(super) fn is_to(&self, own: &Participant) -> bool {
+        self.key.recipient().key == own.encryption_key()
+    }
+
+    /// The masked share, as the one that asked finds it.
     pub(super) fn open<G: Group>(
         &self,
         plan: &CeremonyPlan<G>,
         statement: &Statement,
-        keys: &CeremonyKeys,
+        own: &Participant,
     ) -> Option<Secret<G::Scalar>> {
-        let bytes = self.sealed.open(place(plan, statement.author(), statement.slot()), keys, 0)?;
+        let bytes = self.sealed.open(place(plan, statement.author(), statement.slot()), own, 0)?;
         G::Scalar::decode(bytes.expose()).ok().map(Secret::new)
     }
 
@@ -87,10 +102,10 @@ impl Answer {
         &self,
         plan: &CeremonyPlan<G>,
         statement: &Statement,
-        keys: &CeremonyKeys,
+        own: &Participant,
     ) -> Vec<u8> {
-        let mut rng = keys.rng(plan.id(), "disclosure", &statement.digest());
-        self.sealed.disclose(place(plan, statement.author(), statement.slot()), keys, &mut rng)
+        let mut rng = own.rng("disclosure", &statement.digest());
+        self.sealed.disclose(place(plan, statement.author(), statement.slot()), own, &mut rng)
     }
 }
 
@@ -126,7 +141,7 @@ pub(in crate::ceremony) fn is_false_answer<G: Group>(
     let sum = Commitments::sum(dealings.iter().map(|dealing| &dealing.commitments));
     let read = Answer::read(plan, answer).ok().filter(|read| read.request == request.digest())?;
     let place = place(plan, answer.author(), answer.slot());
-    let bytes = read.sealed.open_disclosed(place, plan.member(request.author())?, 0, disclosed)?;
+    let bytes = read.sealed.open_disclosed(place, read.key.recipient(), 0, disclosed)?;
     let image = expected(plan, &sum, plan.index_of(answer.author())?)?;
     Some(G::Scalar::decode(bytes.expose()).ok().is_none_or(|value| G::mul_base(&value) != image))
 }

@@ -15,29 +15,35 @@ use crate::ceremony::board::{Board, Item};
 use crate::ceremony::certificate::QuorumCertificate;
 use crate::ceremony::dealing::{Dealing, ShareOf, Values};
 use crate::ceremony::dealings::Dealings;
+use crate::ceremony::encryption::{ENCRYPTION_KEY, EncryptionKey};
 use crate::ceremony::evidence::CeremonyEvidence;
 use crate::ceremony::machine::{Admission, Deeds, Logic};
+use crate::ceremony::participant::Participant;
 use crate::ceremony::plan::{Aim, CeremonyPlan};
 use crate::ceremony::statement::{Digest, Kind, Slot, Statement};
-use crate::ceremony::{CeremonyKeys, check};
+use crate::ceremony::{Memory, check};
 
 /// How often the owner asks anew: each attempt that a liar spoils names it, or leaves it out.
 const MOST_ATTEMPTS: u32 = 64;
 /// Ticks that an attempt may take. Later ones take longer, and so does each step of them: however slow the network is, in the
-/// end there is time enough for all masks to reach all helpers, and for all lists and acceptances to reach the owner.
-const TICKS: u32 = 4;
+/// end there is time enough for all keys and masks to reach all helpers, and for all lists and acceptances to reach the owner.
+const TICKS: u32 = 7;
+/// Ticks for which an owner that forgot listens to what others remember of it.
+const LISTEN_TICKS: u32 = 2;
 const DONE: Slot = Slot::new(Kind::Done, 0);
 
 /// One party's state.
 pub(super) struct RecoveryLogic<S: CurveScheme> {
     plan: Arc<CeremonyPlan<S::KeyGroup>>,
-    keys: Arc<CeremonyKeys>,
+    own: Arc<Participant>,
     owner: PartyId,
     lost: ShareIndex,
     share: Option<ShareOf<S::KeyGroup>>,
     dealings: Dealings<S::KeyGroup>,
     attempt: u32,
     ticks: u32,
+    /// That this party has said what it does not remember, and for how many ticks it has listened since.
+    listening: Option<u32>,
     /// Helpers that were asked and did not accept, or did not answer, in time.
     spoilers: BTreeSet<PartyId>,
     acceptances: Acceptances,
@@ -49,20 +55,22 @@ pub(super) struct RecoveryLogic<S: CurveScheme> {
 impl<S: CurveScheme> RecoveryLogic<S> {
     pub(super) fn new(
         plan: Arc<CeremonyPlan<S::KeyGroup>>,
-        keys: Arc<CeremonyKeys>,
+        own: Arc<Participant>,
         share: Option<ShareOf<S::KeyGroup>>,
+        memory: Memory,
     ) -> Option<Self> {
         let Aim::Recover(_, lost) = plan.aim() else { return None };
         let (owner, lost) = (*plan.members().get(lost.position())?, *lost);
         Some(Self {
-            dealings: Dealings::new(Arc::clone(&plan), Arc::clone(&keys)),
+            dealings: Dealings::new(Arc::clone(&plan), Arc::clone(&own)),
             plan,
-            keys,
+            own,
             owner,
             lost,
             share,
             attempt: 0,
             ticks: 0,
+            listening: (memory == Memory::Lost).then_some(0),
             spoilers: BTreeSet::new(),
             acceptances: Acceptances::default(),
             seen: BTreeSet::new(),
@@ -72,7 +80,7 @@ impl<S: CurveScheme> RecoveryLogic<S> {
     }
 
     fn is_owner(&self) -> bool {
-        self.keys.party() == self.owner
+        self.own.party() == self.owner
     }
 
     fn helpers(&self) -> impl Iterator<Item = PartyId> {
@@ -87,9 +95,11 @@ impl<S: CurveScheme> RecoveryLogic<S> {
         Slot::new(kind, self.attempt)
     }
 
-    /// A helper's part: a mask when the owner calls, a list of right masks, the acceptance of a request, an answer.
+    /// A helper's part: what to encrypt masks to, a mask when the owner calls, a list of right masks, the acceptance of a request,
+    /// an answer.
     fn help(&mut self, board: &Board, deeds: &mut Deeds) {
         let Some(share) = self.share.clone() else { return };
+        deeds.say(ENCRYPTION_KEY, || Some(self.own.encryption_key().bytes().to_vec()));
         // The owner's list, which is empty, calls an attempt.
         let calls = board.of_kind(Kind::Checked).filter(|checked| checked.author() == self.owner);
         let Some(attempt) = calls.map(|call| call.slot().number).max() else { return };
@@ -97,15 +107,15 @@ impl<S: CurveScheme> RecoveryLogic<S> {
             (self.attempt, self.ticks) = (attempt, 0);
         }
         let dealing = self.slot(Kind::Dealing);
-        deeds.say(dealing, || {
-            let mut rng = self.keys.rng(self.plan.id(), "mask", &self.attempt.to_be_bytes());
-            Dealing::deal(&self.plan, &self.keys, dealing, None, &mut rng)
-        });
-        if board.of_slot(dealing).count() == self.helpers().count() || self.ticks > self.attempt / 2 {
-            let mut rng = self.keys.rng(self.plan.id(), "weights", &self.attempt.to_be_bytes());
+        let all = self.helpers().count();
+        if self.dealings.arrivals().len() == all || self.ticks > self.attempt / 4 {
+            deeds.say(dealing, || Dealing::deal(&self.plan, &self.own, dealing, None, self.dealings.announced()));
+        }
+        if board.of_slot(dealing).count() == all || self.ticks > 1 + self.attempt / 2 {
+            let mut rng = self.own.rng("weights", &self.attempt.to_be_bytes());
             self.dealings.check(&mut rng);
             self.dealings.complain(deeds);
-            let right = || encode_masks(&self.dealings.good(dealing).collect::<Masks>());
+            let right = || encode_masks(&self.dealings.good(dealing..=dealing).collect::<Masks>());
             deeds.say(self.slot(Kind::Checked), || Some(right()));
         }
         let Some(request) = board.get(self.owner, self.slot(Kind::Request)) else { return };
@@ -114,19 +124,21 @@ impl<S: CurveScheme> RecoveryLogic<S> {
             in_order.then(|| request.digest().to_vec())
         });
         deeds.faults.extend(self.acceptances.equivocations(self.attempt, board));
-        deeds.say(self.slot(Kind::Answer), || {
-            if !self.is_accepted_by_all(request, board) {
-                return None;
-            }
-            let masked = self.masked(request, &share)?;
-            answer_body(&self.plan, &self.keys, request, &masked)
-        });
+        let key = board.get(self.owner, self.slot(Kind::EncryptionKey)).map(EncryptionKey::of);
+        if let Some(Ok(key)) = key
+            && self.is_accepted_by_all(request, board)
+        {
+            deeds.say(self.slot(Kind::Answer), || {
+                let masked = self.masked(request, &share)?;
+                Some(answer_body(&self.plan, &self.own, (request, &key), &masked))
+            });
+        }
     }
 
     /// Whether this helper and all others that a request lists have accepted this request of its attempt, and so, if they are honest,
     /// no other: no honest helper's mask hides answers to two requests.
     fn is_accepted_by_all(&self, request: &Statement, board: &Board) -> bool {
-        let own = board.get(self.keys.party(), self.slot(Kind::Accepted));
+        let own = board.get(self.own.party(), self.slot(Kind::Accepted));
         let accepted = own.is_some_and(|own| own.body()[..] == request.digest());
         accepted && read_masks(request.body()).is_ok_and(|listed| self.acceptances.cover(request, &listed))
     }
@@ -141,7 +153,7 @@ impl<S: CurveScheme> RecoveryLogic<S> {
         let masks = read_masks(request.body()).ok()?;
         let own = masks.iter().any(|(helper, digest)| {
             let mask = self.dealings.get(digest);
-            *helper == self.keys.party() && mask.is_some_and(|mask| mask.statement.slot() == self.slot(Kind::Dealing))
+            *helper == self.own.party() && mask.is_some_and(|mask| mask.statement.slot() == self.slot(Kind::Dealing))
         });
         if !own || masks.len() < self.k() {
             return None;
@@ -161,11 +173,23 @@ impl<S: CurveScheme> RecoveryLogic<S> {
         if !self.is_owner() || self.found.is_some() {
             return;
         }
+        if let Some(ticks) = self.listening {
+            if ticks < LISTEN_TICKS {
+                return;
+            }
+            // What it asked before and does not remember is none of its business any more: the answers are to a key that is lost.
+            let said = [Kind::EncryptionKey, Kind::Checked, Kind::Request].into_iter().flat_map(|kind| board.of_kind(kind));
+            let said = said.filter(|statement| statement.author() == self.owner).map(|said| said.slot().number);
+            self.attempt = said.max().map_or(0, |last| last.saturating_add(1).min(MOST_ATTEMPTS));
+            (self.listening, self.ticks) = (None, 0);
+            self.answers.clear();
+        }
         if self.ticks >= TICKS + self.attempt && self.attempt < MOST_ATTEMPTS {
             self.note_spoilers(board);
             (self.attempt, self.ticks) = (self.attempt + 1, 0);
             self.answers.clear();
         }
+        deeds.say(self.slot(Kind::EncryptionKey), || Some(self.own.encryption_key().bytes().to_vec()));
         deeds.say(self.slot(Kind::Checked), || Some(Vec::new()));
         let slot = self.slot(Kind::Request);
         if let Some(request) = board.get(self.owner, slot).cloned() {
@@ -175,7 +199,7 @@ impl<S: CurveScheme> RecoveryLogic<S> {
         let agreeing = self.chosen(board);
         let due = |helper: &PartyId| !self.dealings.is_convicted(*helper) && !self.spoilers.contains(helper);
         let all = self.helpers().filter(due).count();
-        if agreeing.len() >= self.k() && (agreeing.len() == all || self.ticks > self.attempt * 3 / 4) {
+        if agreeing.len() >= self.k() && (agreeing.len() == all || self.ticks > 2 + self.attempt * 3 / 4) {
             deeds.say(slot, || Some(encode_masks(&agreeing)));
         }
     }
@@ -196,7 +220,7 @@ impl<S: CurveScheme> RecoveryLogic<S> {
     /// another chance, since the honest ones may have been slow.
     fn chosen(&mut self, board: &Board) -> Masks {
         let faithful = self.agreeing(board, &self.spoilers);
-        if faithful.len() >= self.k() || self.spoilers.is_empty() || self.ticks <= self.attempt * 3 / 4 {
+        if faithful.len() >= self.k() || self.spoilers.is_empty() || self.ticks <= 2 + self.attempt * 3 / 4 {
             return faithful;
         }
         self.spoilers.clear();
@@ -206,7 +230,8 @@ impl<S: CurveScheme> RecoveryLogic<S> {
     /// Helpers of which each found all others' masks right: those that find least agreement are left out, of equals another one
     /// in each attempt.
     fn agreeing(&self, board: &Board, without: &BTreeSet<PartyId>) -> Masks {
-        let mut masks: BTreeMap<PartyId, Digest> = self.dealings.good(self.slot(Kind::Dealing)).collect();
+        let slot = self.slot(Kind::Dealing);
+        let mut masks: BTreeMap<PartyId, Digest> = self.dealings.good(slot..=slot).collect();
         let lists: BTreeMap<PartyId, BTreeSet<Digest>> = board
             .of_slot(self.slot(Kind::Checked))
             .filter_map(|checked| Some((checked.author(), read_masks(checked.body()).ok()?)))
@@ -239,11 +264,11 @@ impl<S: CurveScheme> RecoveryLogic<S> {
             let Some(index) = self.plan.index_of(statement.author()) else { continue };
             let Ok(answer) = Answer::read(&self.plan, statement) else { continue };
             let key = (statement.slot(), statement.author());
-            if answer.request != request.digest() || !self.seen.insert(key) {
+            if answer.request != request.digest() || !answer.is_to(&self.own) || !self.seen.insert(key) {
                 continue;
             }
             let image = expected(&self.plan, &masks, index);
-            let opened = answer.open(&self.plan, statement, &self.keys);
+            let opened = answer.open(&self.plan, statement, &self.own);
             let right = opened.filter(|value| Some(S::KeyGroup::mul_base(value.expose())) == image);
             if let Some(value) = right {
                 self.answers.insert(index, value);
@@ -253,7 +278,7 @@ impl<S: CurveScheme> RecoveryLogic<S> {
                     request: request.clone(),
                     masks: entries.iter().map(|entry| entry.statement.clone()).collect(),
                     answer: statement.clone(),
-                    disclosed: answer.disclose(&self.plan, statement, &self.keys),
+                    disclosed: answer.disclose(&self.plan, statement, &self.own),
                 });
             }
         }
@@ -274,6 +299,8 @@ impl<S: CurveScheme> Logic for RecoveryLogic<S> {
         let owner = author == self.owner;
         let of_attempt = slot.number <= MOST_ATTEMPTS;
         let keep = match slot.kind {
+            Kind::EncryptionKey if owner => of_attempt,
+            Kind::EncryptionKey => slot == ENCRYPTION_KEY && self.plan.index_of(author).is_some(),
             Kind::Dealing | Kind::Accepted | Kind::Answer => !owner && of_attempt,
             Kind::Checked => of_attempt,
             Kind::Request | Kind::Acceptances => owner && of_attempt,
@@ -292,7 +319,13 @@ impl<S: CurveScheme> Logic for RecoveryLogic<S> {
 
     fn take(&mut self, statement: &Statement) -> Result<(), Malformed> {
         match statement.slot().kind {
-            Kind::Dealing => self.dealings.take(statement),
+            Kind::EncryptionKey if statement.author() != self.owner => self.dealings.announce(statement),
+            Kind::Dealing => {
+                if self.dealings.take(statement)? {
+                    self.lose_memory();
+                }
+                Ok(())
+            }
             Kind::Acceptances => {
                 self.acceptances.keep(read_acceptances(&self.plan, statement)?);
                 Ok(())
@@ -320,19 +353,21 @@ impl<S: CurveScheme> Logic for RecoveryLogic<S> {
     fn lose_memory(&mut self) {
         // Answers to two requests would say too much of the share, and so do acceptances of two requests to those who answer.
         self.share = None;
+        self.listening = Some(0);
     }
 
     fn tick(&mut self) {
         self.ticks = self.ticks.saturating_add(1);
+        self.listening = self.listening.map(|ticks| ticks.saturating_add(1));
     }
 
     fn advance(&mut self, board: &mut Board, deeds: &mut Deeds) {
-        if self.acceptances.has_forgotten(self.keys.party(), board) {
+        if self.acceptances.has_forgotten(self.own.party(), board) {
             self.lose_memory();
         }
         self.help(board, deeds);
         if self.is_owner() {
-            let mut rng = self.keys.rng(self.plan.id(), "weights", &self.ticks.to_be_bytes());
+            let mut rng = self.own.rng("weights", &self.ticks.to_be_bytes());
             self.dealings.check(&mut rng);
         }
         self.dealings.judge(board, deeds);

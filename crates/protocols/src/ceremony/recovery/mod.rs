@@ -14,12 +14,14 @@ mod logic;
 use core::marker::PhantomData;
 use std::sync::Arc;
 
+use theta_groups::Secret;
 use theta_rounds::PartyId;
 use theta_schemes::keys::{CurveScheme, KeyShare};
 
 use super::evidence::CeremonyEvidence;
 use super::key::JoinError;
 use super::machine::{Ceremony, face};
+use super::participant::Participant;
 use super::plan::{Aim, CeremonyPlan};
 use super::{CeremonyKeys, Memory};
 
@@ -42,7 +44,9 @@ pub struct RecoveryOutcome<S: CurveScheme> {
 pub struct Recovery<S: CurveScheme>(Ceremony<RecoveryLogic<S>>);
 
 impl<S: CurveScheme> Recovery<S> {
-    /// Joins as a helper, with one's share, or without it as the one that lost it. A helper whose journal is lost looks on.
+    /// Joins as a helper, with one's share, or without it as the one that lost it. A helper whose journal is lost looks on; an
+    /// owner whose journal is lost listens to what it has asked, and then asks anew. `secret` is drawn for this ceremony alone,
+    /// and kept as long as it runs and no longer.
     ///
     /// # Errors
     /// [`JoinError`].
@@ -50,6 +54,7 @@ impl<S: CurveScheme> Recovery<S> {
         _scheme: PhantomData<S>,
         plan: Arc<CeremonyPlan<S::KeyGroup>>,
         keys: Arc<CeremonyKeys>,
+        secret: Secret<[u8; 32]>,
         share: Option<Arc<KeyShare<S::KeyGroup>>>,
         memory: Memory,
     ) -> Result<Self, JoinError> {
@@ -65,8 +70,9 @@ impl<S: CurveScheme> Recovery<S> {
             return Err(JoinError::Share);
         }
         let share = share.filter(|share| share.index() != *lost && memory == Memory::Kept);
-        let logic = RecoveryLogic::new(Arc::clone(&plan), Arc::clone(&keys), share).ok_or(JoinError::Plan)?;
-        Ok(Self(Ceremony::new(plan, keys, logic)))
+        let own = Arc::new(Participant::new(keys, *plan.id(), secret));
+        let logic = RecoveryLogic::new(Arc::clone(&plan), Arc::clone(&own), share, memory).ok_or(JoinError::Plan)?;
+        Ok(Self(Ceremony::new(plan, own, logic)))
     }
 }
 

@@ -44,7 +44,7 @@ fn who_has_forgotten_accepts_nothing() {
     attack.show_all(std::slice::from_ref(&first));
     assert_eq!(attack.of(Kind::Accepted, 0).count(), 4);
     // The disk of node 2 is set back to before: it is shown what it has signed, beside other things.
-    let forgetful = attack.setting.join(party(2), Memory::Kept);
+    let forgetful = attack.setting.join(party(2), Memory::Kept, 0);
     attack.helpers.insert(party(2), forgetful);
     attack.step(party(2), Input::Start);
     let (masks, accepted): (Vec<_>, Vec<_>) = attack
@@ -57,7 +57,7 @@ fn who_has_forgotten_accepts_nothing() {
     attack.show(party(2), &[vec![call, accepted[0].clone()], masks, vec![second.clone()]].concat());
     assert_eq!(attack.of(Kind::Accepted, 0).count(), 4, "it accepts another one");
     // Or the owner shows it what all have accepted.
-    let forgetful = attack.setting.join(party(2), Memory::Kept);
+    let forgetful = attack.setting.join(party(2), Memory::Kept, 0);
     attack.helpers.insert(party(2), forgetful);
     attack.step(party(2), Input::Start);
     attack.press(0, &first, party(2), false);

@@ -30,6 +30,8 @@ struct Attack {
     helpers: BTreeMap<PartyId, Recovery<Coin>>,
     /// A message to write others like it.
     template: Bytes,
+    /// What the owner has the helpers encrypt to.
+    owner_key: Vec<u8>,
     said: Vec<Statement>,
     /// The lists of helpers in all requests, by attempt and digest.
     requests: BTreeMap<(u32, Digest), Vec<PartyId>>,
@@ -37,14 +39,27 @@ struct Attack {
 
 impl Attack {
     fn new(setting: Setting<Coin>, corrupt: BTreeSet<PartyId>) -> Self {
-        let mut owner = setting.join(setting.lost, Memory::Kept);
+        let mut owner = setting.join(setting.lost, Memory::Kept, 0);
         let template = said_by(owner.handle(Input::Start, &mut test_rng(0))).remove(0);
         let honest = setting.plan.parties().filter(|who| *who != setting.lost && !corrupt.contains(who));
-        let helpers = honest.map(|who| (who, setting.join(who, Memory::Kept))).collect();
-        let mut attack = Self { setting, corrupt, helpers, template, said: Vec::new(), requests: BTreeMap::new() };
+        let helpers = honest.map(|who| (who, setting.join(who, Memory::Kept, 0))).collect();
+        let key = statements_of(&template).find(|said| said.slot().kind == Kind::EncryptionKey).unwrap();
+        let (owner_key, said, requests) = (key.body().to_vec(), Vec::new(), BTreeMap::new());
+        let mut attack = Self { setting, corrupt, helpers, template, owner_key, said, requests };
         let honest: Vec<_> = attack.helpers.keys().copied().collect();
         honest.into_iter().for_each(|who| attack.step(who, Input::Start));
+        for who in attack.corrupt.clone() {
+            let said = said_by(attack.setting.join(who, Memory::Kept, 0).handle(Input::Start, &mut test_rng(0)));
+            attack.said.extend(said.iter().flat_map(|payload| statements_of(payload)));
+        }
+        let keys = attack.keys();
+        attack.show_all(&keys);
         attack
+    }
+
+    /// What helpers encrypt masks to.
+    fn keys(&self) -> Vec<Statement> {
+        self.of(Kind::EncryptionKey, 0).cloned().collect()
     }
 
     fn step(&mut self, who: PartyId, input: Input) {
@@ -73,12 +88,13 @@ impl Attack {
     /// Calls an attempt and gives all masks to everybody, so that every helper finds all of them right.
     fn call(&mut self, attempt: u32) {
         let call = self.sign(self.setting.lost, Kind::Checked, attempt, Vec::new());
-        self.show_all(std::slice::from_ref(&call));
+        let key = self.sign(self.setting.lost, Kind::EncryptionKey, attempt, self.owner_key.clone());
+        self.show_all(&[key, call.clone()]);
         for who in self.corrupt.clone() {
             // Its mask is an honest one's, as good as any.
-            let mut machine = self.setting.join(who, Memory::Kept);
+            let mut machine = self.setting.join(who, Memory::Kept, 0);
             machine.handle(Input::Start, &mut test_rng(0));
-            let payload: Bytes = rewrite(&self.template, |_| vec![call.clone()]).unwrap().into();
+            let payload: Bytes = rewrite(&self.template, |_| [self.keys(), vec![call.clone()]].concat()).unwrap().into();
             let (from, slot, channel) = (self.setting.lost, ITEMS, Channel::Broadcast);
             let said = said_by(machine.handle(Input::Message { from, slot, channel, payload }, &mut test_rng(0)));
             self.said.extend(said.iter().flat_map(|payload| statements_of(payload)));
