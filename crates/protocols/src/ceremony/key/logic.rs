@@ -68,7 +68,7 @@ impl<S: CurveScheme> Logic for KeyLogic<S> {
     }
 
     fn is_wanted(&self, statement: &Statement) -> bool {
-        statement.slot() == DEALING && self.wants().contains(&statement.digest())
+        statement.slot().kind == Kind::Dealing && self.wants().contains(&statement.digest())
     }
 
     fn take_other(&mut self, statement: &Statement) {
