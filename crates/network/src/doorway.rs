@@ -6,17 +6,39 @@
 //! candidates those go first that have not said a word, since an honest side speaks at once; and strangers' go before those
 //! from a familiar address. What is left to an attacker is to bring more newcomers in these milliseconds than there are places.
 
-use core::{fmt, net::IpAddr, num::NonZeroUsize, time::Duration};
+use core::{
+    fmt,
+    net::{IpAddr, SocketAddr},
+    num::NonZeroUsize,
+    time::Duration,
+};
 use std::{
     collections::BTreeMap,
+    io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use tokio::{
-    net::TcpStream,
+    net::{TcpListener, TcpSocket, TcpStream},
     sync::oneshot,
     time::{Instant, timeout},
 };
+
+/// Connections that the system has and this process has not taken yet. As many as Linux allows by default: when they are too
+/// many, the system drops the newest without a word, and these come again after a second at the earliest.
+const QUEUE: u32 = 4096;
+
+/// Listens at an address, with room for many who come at the same time. Must be called on a runtime with I/O.
+///
+/// # Errors
+/// The system's, if it does not give the address.
+pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // A node that was killed comes back at once.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(QUEUE)
+}
 
 /// How many unfinished handshakes there are at most, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

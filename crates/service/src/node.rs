@@ -16,7 +16,7 @@ use prometheus_client::registry::Registry;
 use theta_custody::{Custodian, Roster};
 use theta_network::{
     Identity, Inbound, PeerId, PeerState, Transport,
-    doorway::Doorway,
+    doorway::{self, Doorway},
     group::{GroupFile, GroupNode},
     mesh::{Listen, Mesh, MeshConfig, MeshLimits},
 };
@@ -362,7 +362,7 @@ pub fn roster(group: &GroupFile) -> Result<Roster, StartError> {
 
 fn listen(bound: Option<StdListener>, address: SocketAddr, setting: &'static str) -> Result<TcpListener, StartError> {
     let failed = |error| StartError::listen(setting, address, error);
-    let listener = bound.map_or_else(|| StdListener::bind(address), Ok).map_err(failed)?;
+    let Some(listener) = bound else { return doorway::listen(address).map_err(failed) };
     listener.set_nonblocking(true).map_err(failed)?;
     TcpListener::from_std(listener).map_err(failed)
 }

@@ -78,7 +78,7 @@ impl Default for MeshLimits {
             queue_bytes: 64 * MIB,
             inbound_messages: 4096,
             inbound_large_bytes: 64 * MIB,
-            handshakes: 256,
+            handshakes: 1024,
             handshake_timeout: Duration::from_secs(5),
             keepalive: Duration::from_millis(2500),
             dead_after: Duration::from_secs(10),

@@ -30,7 +30,7 @@ mod queue;
 use std::{
     collections::HashSet,
     io,
-    net::{SocketAddr, TcpListener},
+    net::SocketAddr,
     num::NonZeroUsize,
     sync::Arc,
 };
@@ -45,7 +45,7 @@ pub use counters::{Counter, MeshCounters, PeerCounters};
 use self::{accept::Reception, link::Link};
 use crate::{
     Identity, Inbound, PeerId, PeerStatus, SendError, Transport,
-    doorway::{Doorway, DoorwayLimits, Occasionally},
+    doorway::{self, Doorway, DoorwayLimits, Occasionally},
     tls::{self, Pinned, Pins},
 };
 
@@ -198,19 +198,17 @@ fn check_members(local: PeerId, identity: &Identity, peers: &[MeshPeer]) -> Resu
 fn bind(listen: Listen) -> Result<(tokio::net::TcpListener, SocketAddr), MeshError> {
     let failed = |address: String| move |source| MeshError::Listen { address, source };
     let listener = match listen {
-        Listen::Bound(listener) => listener,
-        Listen::Address(address) => TcpListener::bind(address).map_err(|source| match source.kind() {
+        Listen::Bound(listener) => listener
+            .set_nonblocking(true)
+            .and_then(|()| tokio::net::TcpListener::from_std(listener))
+            .map_err(failed("the given listener".to_owned()))?,
+        Listen::Address(address) => doorway::listen(address).map_err(|source| match source.kind() {
             io::ErrorKind::AddrInUse => MeshError::AddressInUse(address),
             _ => failed(address.to_string())(source),
         })?,
     };
     let local = listener.local_addr().map_err(failed("the given listener".to_owned()))?;
-    let failed = failed(local.to_string());
-    listener
-        .set_nonblocking(true)
-        .and_then(|()| tokio::net::TcpListener::from_std(listener))
-        .map(|listener| (listener, local))
-        .map_err(failed)
+    Ok((listener, local))
 }
 
 fn random_boot_id() -> Result<frame::BootId, MeshError> {

@@ -70,7 +70,7 @@ pub struct LimitsConfig {
     /// Seconds that a connection stays without a request, that nothing has made known yet. Default 10.
     #[serde(deserialize_with = "error::positive")]
     pub stranger_idle_seconds: NonZeroUsize,
-    /// New API connections in their TLS handshake at one time; the oldest makes room for a new one. Default 256; three
+    /// New API connections in their TLS handshake at one time; the oldest makes room for a new one. Default 1,024; three
     /// quarters of them from one address.
     #[serde(deserialize_with = "error::positive")]
     pub max_handshakes: NonZeroUsize,
@@ -117,7 +117,7 @@ impl Default for LimitsConfig {
             max_connection_streams: size(256),
             idle_seconds: size(600),
             stranger_idle_seconds: size(10),
-            max_handshakes: size(256),
+            max_handshakes: size(1024),
             handshake_seconds: size(5),
             max_instances: size(10_000),
             instance_seconds: size(60),
