@@ -83,7 +83,7 @@ impl Policy {
     pub fn decide<S: SlotState>(&self, request: &Request<'_>, now: UnixTime, state: &State<S>) -> Decision {
         let rule = match self.deciding_rule(request, now) {
             Ok(rule) => rule,
-            Err(refused) => return refused,
+            Err((rule, reason)) => return Decision::refused(rule, reason),
         };
         let decided_by = Some(rule.name.clone());
         match self.check_conditions(rule, request, now, state) {
@@ -103,19 +103,19 @@ impl Policy {
                 let rule = Some(rule.name.clone());
                 Decision { allowed: true, rule, reason: Reason::Allowed, approvers: Vec::new(), slots: Vec::new() }
             }
-            Err(refused) => refused,
+            Err((rule, reason)) => Decision::refused(rule, reason),
         }
     }
 
     /// The rule that allows the request if its conditions hold, or else the refusal.
-    fn deciding_rule(&self, request: &Request<'_>, now: UnixTime) -> Result<&Rule, Decision> {
+    fn deciding_rule(&self, request: &Request<'_>, now: UnixTime) -> Result<&Rule, (Option<Name>, Reason)> {
         if !self.knows(request) {
-            return Err(Decision::refused(None, Reason::CredentialWithdrawn));
+            return Err((None, Reason::CredentialWithdrawn));
         }
         match self.verdict(request.client().as_str(), request.ask(), now) {
-            Verdict::Denied(rule) => Err(Decision::refused(Some(rule.name.clone()), Reason::Denied)),
-            Verdict::Nobody(Some((rule, reason))) => Err(Decision::refused(Some(rule.name.clone()), reason)),
-            Verdict::Nobody(None) => Err(Decision::refused(None, Reason::NoRule)),
+            Verdict::Denied(rule) => Err((Some(rule.name.clone()), Reason::Denied)),
+            Verdict::Nobody(Some((rule, reason))) => Err((Some(rule.name.clone()), reason)),
+            Verdict::Nobody(None) => Err((None, Reason::NoRule)),
             Verdict::Allowed(rule) => Ok(rule),
         }
     }
