@@ -238,7 +238,8 @@ impl Certifier {
             Err(malformed) => return self.silence(now, from, format!("malformed promises: {malformed}"), effects),
         };
         let Known { asks, subject, promises } = known;
-        if !self.entries.contains_key(&subject) && !(asks && self.recall(&subject)) {
+        let is_known = self.entries.contains_key(&subject) || (asks && self.recall(&subject));
+        if !is_known {
             self.early.push(from, &subject, promises, now);
             if asks {
                 self.send(To::One(from), &subject, false, Vec::new(), effects);

@@ -86,7 +86,7 @@ impl Policy {
     pub fn decide<S: SlotState>(&self, request: &Request<'_>, now: UnixTime, state: &State<S>) -> Decision {
         let rule = match self.deciding_rule(request, now) {
             Ok(rule) => rule,
-            Err(refused) => return refused,
+            Err((rule, reason)) => return Decision::refused(rule, reason),
         };
         let (decided_by, recording) = (Some(rule.name.clone()), rule.recording);
         match self.check_conditions(rule, request, now, state) {
@@ -107,19 +107,19 @@ impl Policy {
                 let (approvers, slots) = (Vec::new(), Vec::new());
                 Decision { allowed: true, rule, reason: Reason::Allowed, approvers, recording, slots }
             }
-            Err(refused) => refused,
+            Err((rule, reason)) => Decision::refused(rule, reason),
         }
     }
 
     /// The rule that allows the request if its conditions hold, or else the refusal.
-    fn deciding_rule(&self, request: &Request<'_>, now: UnixTime) -> Result<&Rule, Decision> {
+    fn deciding_rule(&self, request: &Request<'_>, now: UnixTime) -> Result<&Rule, (Option<Name>, Reason)> {
         if !self.knows(request) {
-            return Err(Decision::refused(None, Reason::CredentialWithdrawn));
+            return Err((None, Reason::CredentialWithdrawn));
         }
         match self.verdict(request.client().as_str(), request.ask(), now) {
-            Verdict::Denied(rule) => Err(Decision::refused(Some(rule.name.clone()), Reason::Denied)),
-            Verdict::Nobody(Some((rule, reason))) => Err(Decision::refused(Some(rule.name.clone()), reason)),
-            Verdict::Nobody(None) => Err(Decision::refused(None, Reason::NoRule)),
+            Verdict::Denied(rule) => Err((Some(rule.name.clone()), Reason::Denied)),
+            Verdict::Nobody(Some((rule, reason))) => Err((Some(rule.name.clone()), reason)),
+            Verdict::Nobody(None) => Err((None, Reason::NoRule)),
             Verdict::Allowed(rule) => Ok(rule),
         }
     }
