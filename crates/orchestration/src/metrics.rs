@@ -173,6 +173,7 @@ pub(crate) struct Metrics {
     pub(crate) reminded: Counter,
     pub(crate) refused_by_transport: Counter,
     pub(crate) custody_dropped: Counter,
+    pub(crate) mail_dropped: Counter,
 }
 
 impl Metrics {
@@ -199,6 +200,7 @@ impl Metrics {
             reminded: Counter::default(),
             refused_by_transport: Counter::default(),
             custody_dropped: Counter::default(),
+            mail_dropped: Counter::default(),
         };
         registry.register("theta_stage_seconds", "How long the stages of requests took", metrics.stages.clone());
         registry.register("theta_instances_finished", "Instances that ended, by how", metrics.finished.clone());
@@ -232,6 +234,8 @@ impl Metrics {
         registry.register("theta_resends_answered", "Messages sent again to peers that asked", self.resent.clone());
         let dropped = self.custody_dropped.clone();
         registry.register("theta_custody_dropped", "Messages that the custodian's full inbox refused", dropped);
+        let dropped = self.mail_dropped.clone();
+        registry.register("theta_mail_dropped", "Messages of peers that had no more room at a CPU thread", dropped);
         let refused = self.refused_by_transport.clone();
         registry.register("theta_sends_refused", "Messages that the transport could not queue", refused);
     }

@@ -60,7 +60,7 @@ pub use file::{MOST_ENTRIES, MOST_FILE, MOST_LIST, PolicyFileError, PolicyProble
 pub use handle::{PolicyHandle, Reload};
 pub use name::{KeyPattern, KeyPatternError, MOST_NAME, Name, NameError};
 pub use operation::{Operation, OperationError, OperationSet};
-pub use policy::{Answer, ConditionReport, Decision, Effect, Explanation, Policy, Reason, RuleReport, State};
+pub use policy::{Answer, ConditionReport, Decision, Effect, Explanation, Limits, Policy, Reason, RuleReport, State};
 pub use rate::{MOST_BUCKETS, MOST_RATE, Rate, RateAnswer, RateError, RateLimiter};
 pub use request::{
     Ask, Caller, MOST_LABEL, MOST_REQUEST_LIFETIME, Request, RequestTerms, SignedRequest, SignedRequestError,

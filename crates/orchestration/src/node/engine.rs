@@ -85,7 +85,7 @@ impl Engine {
     /// # Errors
     /// [`SubmitError`]; a request that is not valid leaves no trace.
     pub fn submit(&mut self, request: Request) -> Result<Pending, SubmitError> {
-        let admitted = self.shared.admit(request)?;
+        let admitted = self.shared.admit(request, None)?;
         let id = admitted.identification()();
         let (submission, mut answer) = admitted.into_submission(id, false);
         self.tell(&id, Command::Submit(submission));

@@ -29,11 +29,12 @@ use zeroize::Zeroizing;
 use super::{
     ComputeError, Keys, NoCustodian, StartError,
     custody::{self, Custody, Order},
+    mail::Mail,
     router::{self, Inboxes, inbox_of},
 };
 use crate::{
-    CulpritRecord, Finished, InstanceError, InstanceId, InstanceSnapshot, Load, OrchestratorConfig, Request, Stage,
-    SubmitError,
+    Asker, CulpritRecord, Finished, InstanceError, InstanceId, InstanceSnapshot, Load, OrchestratorConfig, Request,
+    Stage, SubmitError,
     instances::{Command, Computing, Ending, Shard, ShardLoad, Shared},
 };
 
@@ -74,9 +75,13 @@ impl Orchestrator {
         let config = &shared.config;
         let mut senders = Vec::new();
         let mut threads = Vec::new();
+        let shard_mail = router::shard_mail(config);
         for (index, shard) in Shard::all(&shared, *seed()?, Instant::now()).into_iter().enumerate() {
             let (sender, inbox) = mpsc::channel(config.inbox);
-            let thread = thread::Builder::new().name(format!("theta-cpu-{index}")).spawn(move || work(shard, inbox));
+            let thread = thread::Builder::new().name(format!("theta-cpu-{index}")).spawn({
+                let mail = Arc::clone(&shard_mail);
+                move || work(shard, inbox, mail.get(index))
+            });
             // On failure the senders go, and with them the threads that did start.
             threads.push(thread.map_err(StartError::Thread)?);
             senders.push(sender);
@@ -86,24 +91,27 @@ impl Orchestrator {
             Keys::Fixed(_) => None,
             Keys::Kept(custodian) => {
                 let (sender, inbox) = mpsc::channel(config.custody_inbox);
+                let mail = router::custody_mail(config);
+                let waiting = Arc::clone(&mail);
                 let (custody, shards) = (Custody::new(custodian, Arc::clone(&shared)), Arc::clone(&inboxes));
                 let thread = thread::Builder::new().name("theta-custody".to_owned());
-                let thread = thread.spawn(move || custody::keep(custody, inbox, &shards));
+                let thread = thread.spawn(move || custody::keep(custody, inbox, &waiting, &shards));
                 threads.push(thread.map_err(StartError::Thread)?);
-                Some(sender)
+                Some((sender, mail))
             }
         };
         let mut tasks: Vec<AbortHandle> =
             inboxes.iter().map(|inbox| tokio::spawn(tick(inbox.clone(), config.tick)).abort_handle()).collect();
-        if let Some(custodian) = &custodian {
+        if let Some((custodian, _)) = &custodian {
             tasks.push(tokio::spawn(custody::tick(custodian.clone(), config.custody_tick)).abort_handle());
         }
-        let route = router::route(inbound, Arc::clone(&inboxes), custodian.clone(), Arc::clone(&shared));
+        let ways = (Arc::clone(&inboxes), shard_mail);
+        let route = router::route(inbound, ways, custodian.clone(), Arc::clone(&shared));
         tasks.push(tokio::spawn(route).abort_handle());
         Ok(Arc::new(Self {
             shared,
             inboxes,
-            custodian,
+            custodian: custodian.map(|(sender, _)| sender),
             threads: Mutex::new(threads),
             tasks,
             next: AtomicUsize::new(0),
@@ -115,7 +123,16 @@ impl Orchestrator {
     /// # Errors
     /// [`SubmitError`]; a request that is not valid leaves no trace.
     pub async fn submit(&self, request: Request) -> Result<InstanceId, SubmitError> {
-        let (id, _) = self.enqueue(request, false).await?;
+        let (id, _) = self.enqueue(request, None, false).await?;
+        Ok(id)
+    }
+
+    /// The same on the account of whoever asked.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub async fn submit_for(&self, request: Request, asker: Asker) -> Result<InstanceId, SubmitError> {
+        let (id, _) = self.enqueue(request, Some(asker), false).await?;
         Ok(id)
     }
 
@@ -137,7 +154,20 @@ impl Orchestrator {
         &self,
         request: Request,
     ) -> Result<(InstanceId, Result<Arc<Finished>, InstanceError>), SubmitError> {
-        let (id, ending) = self.enqueue(request, true).await?;
+        let (id, ending) = self.enqueue(request, None, true).await?;
+        Ok((id, ending.wait().await))
+    }
+
+    /// The same on the account of whoever asked.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub async fn run_for(
+        &self,
+        request: Request,
+        asker: Asker,
+    ) -> Result<(InstanceId, Result<Arc<Finished>, InstanceError>), SubmitError> {
+        let (id, ending) = self.enqueue(request, Some(asker), true).await?;
         Ok((id, ending.wait().await))
     }
 
@@ -245,8 +275,13 @@ impl Orchestrator {
         self.shared.stopping.load(Relaxed)
     }
 
-    async fn enqueue(&self, request: Request, waits: bool) -> Result<(InstanceId, Ending), SubmitError> {
-        let admitted = self.shared.admit(request)?;
+    async fn enqueue(
+        &self,
+        request: Request,
+        asker: Option<Asker>,
+        waits: bool,
+    ) -> Result<(InstanceId, Ending), SubmitError> {
+        let admitted = self.shared.admit(request, asker)?;
         let identification = admitted.identification();
         let id = if admitted.is_long() {
             self.compute(move |_| identification()).await.map_err(|error| match error {
@@ -308,14 +343,15 @@ async fn tick(inbox: mpsc::Sender<Command>, period: Duration) {
     }
 }
 
-/// What a CPU thread does until it is told to stop.
-fn work(mut shard: Shard, mut inbox: mpsc::Receiver<Command>) {
-    let mut batch = Vec::with_capacity(BATCH);
-    while !shard.shared().stopping.load(Acquire) && inbox.blocking_recv_many(&mut batch, BATCH) > 0 {
+/// What a CPU thread does until it is told to stop: what its own node wants first, then as many messages of peers, in turns.
+fn work(mut shard: Shard, mut inbox: mpsc::Receiver<Command>, mail: Option<&Mail<Command>>) {
+    let Some(mail) = mail else { return };
+    let mut batch = Vec::with_capacity(2 * BATCH);
+    while !shard.shared().stopping.load(Acquire) && mail.next(&mut inbox, BATCH, &mut batch) {
         for command in batch.drain(..) {
             shard.handle(command);
         }
-        shard.report(inbox.len());
+        shard.report(inbox.len() + mail.len());
     }
 }
 

@@ -8,6 +8,7 @@ mod audit;
 mod file;
 mod grants;
 mod metrics;
+mod quotas;
 mod refusal;
 mod strangers;
 #[cfg(test)]
@@ -23,9 +24,9 @@ use std::{
 use prometheus_client::registry::Registry;
 use theta_custody::StoreSlots;
 use theta_network::Fingerprint;
-use theta_orchestration::InstanceId;
+use theta_orchestration::{Asker, InstanceId};
 use theta_policy::{
-    Ask, Digest, Operation, Policy, PolicyHandle, Reload, Request, Unidentified, UnixTime, audit::AuditRecord,
+    Ask, Digest, Name, Operation, Policy, PolicyHandle, Reload, Request, Unidentified, UnixTime, audit::AuditRecord,
 };
 use theta_store::Store;
 use tonic::Status;
@@ -33,6 +34,7 @@ use tonic::Status;
 pub use self::file::{PolicyLoadError, load_policy};
 pub(crate) use self::{
     asked::{Asked, Presented, key_ref},
+    quotas::Place,
     watch::watch,
 };
 use self::{
@@ -40,6 +42,7 @@ use self::{
     file::PolicyFile,
     grants::{Granted, Grants},
     metrics::AuthorityMetrics,
+    quotas::{QuotaError, Quotas},
     strangers::Strangers,
 };
 use crate::grpc::refusal::unknown_instance;
@@ -55,6 +58,7 @@ pub(crate) struct Authority {
     audit: AuditLog,
     grants: Grants,
     strangers: Strangers,
+    quotas: Quotas,
     metrics: AuthorityMetrics,
 }
 
@@ -64,6 +68,13 @@ pub(crate) struct Grant {
     granted: Granted,
     /// The name of the signed request, if the client was recognised by one.
     pub(crate) request_id: Option<Digest>,
+}
+
+impl Grant {
+    /// Whose it is.
+    pub(crate) const fn client(&self) -> &Name {
+        &self.granted.client
+    }
 }
 
 /// Why there is no authority.
@@ -104,6 +115,7 @@ impl Authority {
             audit,
             grants: Grants::default(),
             strangers: Strangers::default(),
+            quotas: Quotas::default(),
             metrics,
         }))
     }
@@ -175,17 +187,43 @@ impl Authority {
         Ok(Grant { granted, request_id: signed.map(theta_policy::SignedRequest::id) })
     }
 
+    /// A place among the running instances for a statement of so many bytes, on the account of whoever was allowed the request.
+    /// `load`: how many instances run, of how many at most.
+    ///
+    /// # Errors
+    /// The refusal: it has as many as the policy gives it, or the node is nearly full and others come first.
+    pub(crate) fn account(&self, grant: &Grant, bytes: usize, load: (usize, usize)) -> Result<Asker, Status> {
+        let client = &grant.granted.client;
+        let limits = self.policy.current().limits_of(client);
+        let place = self.quotas.instance(client, &limits, bytes, load, now()).map_err(|error| self.exhausted(error))?;
+        Ok(Asker { name: client.as_str().into(), result_bytes: limits.result_bytes, place: Arc::new(place) })
+    }
+
+    /// A place for a stream of this client's.
+    ///
+    /// # Errors
+    /// The refusal: it has as many as the policy gives it.
+    pub(crate) fn stream(&self, client: &Name) -> Result<Place, Status> {
+        let limits = self.policy.current().limits_of(client);
+        self.quotas.stream(client, &limits).map_err(|error| self.exhausted(error))
+    }
+
+    fn exhausted(&self, error: QuotaError) -> Status {
+        self.metrics.exhausted(error.name());
+        error.into()
+    }
+
     /// Remembers whose instance it is.
     pub(crate) fn remember(&self, instance: InstanceId, grant: &Grant) {
         self.grants.add(instance, grant.granted.clone());
     }
 
-    /// Decides whether a client may have the result of an instance: who was allowed the operation that made it, if the policy
+    /// Decides whether a client may have the result of an instance, and says which client that is: who was allowed the operation that made it, if the policy
     /// would still have it so.
     ///
     /// # Errors
     /// The refusal.
-    pub(crate) fn decide_result(&self, presented: &Presented, instance: InstanceId) -> Result<(), Status> {
+    pub(crate) fn decide_result(&self, presented: &Presented, instance: InstanceId) -> Result<Name, Status> {
         self.audit.check().map_err(|error| refusal::unrecorded(&error))?;
         let (policy, now) = (self.policy.current(), now());
         let stranger = Asked { statement: instance.0.to_vec().into(), ..Asked::new(Operation::Status) };
@@ -213,7 +251,7 @@ impl Authority {
             .map_err(|error| self.refuse_stranger(&policy, &ask, now, &error))?;
         let decision = policy.still_allows(&request, now);
         self.record(&policy, &request, now, &decision);
-        if decision.allowed { Ok(()) } else { Err(refusal::denied(&request, &decision)) }
+        if decision.allowed { Ok(request.client().clone()) } else { Err(refusal::denied(&request, &decision)) }
     }
 
     fn record(
