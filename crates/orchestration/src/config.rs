@@ -20,11 +20,16 @@ pub struct OrchestratorConfig {
     pub max_statement_bytes: usize,
     /// Computations of [`Orchestrator::compute`](crate::Orchestrator::compute) that may wait or run.
     pub max_computations: usize,
-    /// Commands that may wait for one CPU thread; when they are that many, the network waits.
+    /// Commands of the node itself that may wait for one CPU thread. What peers send waits apart from them, each peer's by itself,
+    /// within the bounds of the backlog.
     pub inbox: usize,
     /// How long an instance may take.
     #[serde(rename = "instance_ttl_ms", with = "milliseconds")]
     pub instance_ttl: Duration,
+    /// How long an instance that nobody waits for goes on while fewer than k holders of its key are connected. A request that was
+    /// sent without waiting counts as waited for that long.
+    #[serde(rename = "unattended_ms", with = "milliseconds")]
+    pub unattended: Duration,
     /// How long an instance waits for shares before it asks the silent peers to send theirs again. Each further wait is
     /// twice as long as the one before, up to 16 times this.
     #[serde(rename = "resend_after_ms", with = "milliseconds")]
@@ -48,7 +53,8 @@ pub struct OrchestratorConfig {
     /// How often the custodian of the keys looks after its ceremonies and its peers.
     #[serde(rename = "custody_tick_ms", with = "milliseconds")]
     pub custody_tick: Duration,
-    /// Messages of peers and questions that may wait for the custodian; further messages are dropped, and said again.
+    /// Messages of one peer, and questions of the node itself, that may wait for the custodian; further messages are dropped, and
+    /// said again.
     pub custody_inbox: usize,
     /// How long a message waits for its request.
     #[serde(rename = "backlog_age_ms", with = "milliseconds")]
@@ -69,6 +75,7 @@ impl Default for OrchestratorConfig {
             max_computations: 1_024,
             inbox: 4_096,
             instance_ttl: Duration::from_secs(60),
+            unattended: Duration::from_secs(15),
             resend_after: Duration::from_millis(250),
             resend_interval: Duration::from_secs(1),
             tick: Duration::from_millis(50),
@@ -127,6 +134,7 @@ impl OrchestratorConfig {
         count("backlog_messages_per_peer", self.backlog_messages_per_peer, 1, 100_000_000)?;
         count("backlog_bytes_per_peer", self.backlog_bytes_per_peer, 1, 1 << 40)?;
         time("instance_ttl_ms", self.instance_ttl)?;
+        time("unattended_ms", self.unattended)?;
         time("resend_after_ms", self.resend_after)?;
         time("resend_interval_ms", self.resend_interval)?;
         time("tick_ms", self.tick)?;

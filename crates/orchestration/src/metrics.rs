@@ -174,6 +174,7 @@ pub(crate) struct Metrics {
     pub(crate) refused_by_transport: Counter,
     pub(crate) custody_dropped: Counter,
     pub(crate) slots_dropped: Counter,
+    pub(crate) mail_dropped: Counter,
 }
 
 impl Metrics {
@@ -201,6 +202,7 @@ impl Metrics {
             refused_by_transport: Counter::default(),
             custody_dropped: Counter::default(),
             slots_dropped: Counter::default(),
+            mail_dropped: Counter::default(),
         };
         registry.register("theta_stage_seconds", "How long the stages of requests took", metrics.stages.clone());
         registry.register("theta_instances_finished", "Instances that ended, by how", metrics.finished.clone());
@@ -236,6 +238,8 @@ impl Metrics {
         registry.register("theta_custody_dropped", "Messages that the custodian's full inbox refused", dropped);
         let dropped = self.slots_dropped.clone();
         registry.register("theta_slots_dropped", "Promises for slots that the certifier's full inbox refused", dropped);
+        let dropped = self.mail_dropped.clone();
+        registry.register("theta_mail_dropped", "Messages of peers that had no more room at a CPU thread", dropped);
         let refused = self.refused_by_transport.clone();
         registry.register("theta_sends_refused", "Messages that the transport could not queue", refused);
     }

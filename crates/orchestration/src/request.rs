@@ -1,6 +1,6 @@
 //! What the orchestrator is asked, and what it answers.
 
-use core::fmt;
+use core::{any::Any, fmt};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -17,6 +17,17 @@ pub struct Request {
     pub key: String,
     /// What to do with it.
     pub operation: Operation,
+}
+
+/// Who asked, as far as this node's room goes: an instance is held to the account of whoever started it.
+#[derive(Clone, Debug)]
+pub struct Asker {
+    /// Whose results are counted together.
+    pub name: Arc<str>,
+    /// Bytes of results that are its: when there is no room for all results, whoever has more than that makes room first.
+    pub result_bytes: usize,
+    /// Its place among the running, given back (dropped) when the instance ends, or at once if none is started.
+    pub place: Arc<dyn Any + Send + Sync>,
 }
 
 /// What a key is asked to do.
@@ -100,6 +111,15 @@ pub(crate) const fn name(statement: &StatementBytes) -> &'static str {
 }
 
 impl Operation {
+    /// How long the statement is, in bytes.
+    #[must_use]
+    pub const fn statement_len(&self) -> usize {
+        match self {
+            Self::Decapsulate(bytes) | Self::Sign(bytes) | Self::FlipCoin(bytes) => bytes.len(),
+            Self::SignRandomized { message, .. } => message.len(),
+        }
+    }
+
     /// What the key answers, and the seed of the re-randomised key that it answers under, if any.
     pub(crate) fn into_parts(self) -> (StatementBytes, Option<Seed>) {
         match self {

@@ -61,7 +61,7 @@ pub use handle::{PolicyHandle, Reload};
 pub use name::{KeyPattern, KeyPatternError, MOST_NAME, Name, NameError};
 pub use operation::{Operation, OperationError, OperationSet};
 pub use policy::{
-    Answer, ConditionReport, Decision, Effect, Explanation, Policy, Reason, Recording, RuleReport, State,
+    Answer, ConditionReport, Decision, Effect, Explanation, Limits, Policy, Reason, Recording, RuleReport, State,
 };
 pub use rate::{MOST_BUCKETS, MOST_RATE, Rate, RateAnswer, RateError, RateLimiter};
 pub use request::{

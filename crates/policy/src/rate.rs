@@ -68,6 +68,11 @@ impl FromStr for Rate {
 }
 
 impl Rate {
+    /// So many a second, and as many at once.
+    pub(crate) const fn a_second(count: u64) -> Self {
+        Self { count, unit: Unit::Second, burst: count }
+    }
+
     /// With another burst, the number of requests that may come at once after a pause: 1 to [`MOST_RATE`]. Without, it is
     /// the count.
     #[must_use]

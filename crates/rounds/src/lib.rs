@@ -15,7 +15,7 @@ pub mod simulator;
 
 pub use driver::{Driver, Effect, Input, Machine};
 pub use evidence::{Blame, Evidence, Offence};
-pub use mailbox::{EARLY_BYTES, EARLY_MESSAGES};
+pub use mailbox::{EARLY_BYTES, EARLY_MESSAGES, KEPT_BYTES};
 pub use protocol::{
     Abort, Bug, Channel, Epilogue, Malformed, Outgoing, PartyId, Progress, Recipient, Round, RoundMessage,
     RoundProtocol, Slot,

@@ -12,6 +12,9 @@ pub const EARLY_MESSAGES: usize = 64;
 /// How many bytes of one party wait for their round at most.
 pub const EARLY_BYTES: usize = 1 << 20;
 
+/// How many bytes of one party an instance keeps at most, to tell duplicates from contradictions. What honest parties send is far less.
+pub const KEPT_BYTES: usize = 2 << 20;
+
 /// What became of a message.
 pub(crate) enum Stored {
     /// It is this round's (or an older one's): process it now.
@@ -27,7 +30,7 @@ pub(crate) enum Stored {
         /// What came.
         second: Bytes,
     },
-    /// Early, and its sender's share of the waiting room is full. Dropped without blame and without trace, so that it
+    /// Its sender has no more room, or it is early, and its share of the waiting room is full. Dropped without blame and without trace, so that it
     /// can be sent again.
     NoRoom,
 }
@@ -35,6 +38,7 @@ pub(crate) enum Stored {
 #[derive(Default)]
 struct Mailbox {
     slots: BTreeMap<Slot, Bytes>,
+    bytes: usize,
     early_messages: usize,
     early_bytes: usize,
 }
@@ -56,10 +60,15 @@ impl Mailboxes {
             Entry::Occupied(first) => return Stored::Conflict { first: first.get().clone(), second: payload },
             Entry::Vacant(vacant) => vacant,
         };
+        let sum = mailbox.bytes.saturating_add(payload.len());
+        if sum > KEPT_BYTES {
+            return Stored::NoRoom;
+        }
         // A payload is often a slice of a whole network frame: a copy of our own does not keep the frame alive.
         let payload = Bytes::copy_from_slice(&payload);
         if !early {
             vacant.insert(payload.clone());
+            mailbox.bytes = sum;
             return Stored::Due(payload);
         }
         let bytes = mailbox.early_bytes.saturating_add(payload.len());
@@ -67,6 +76,7 @@ impl Mailboxes {
             return Stored::NoRoom;
         }
         vacant.insert(payload);
+        mailbox.bytes = sum;
         mailbox.early_messages += 1;
         mailbox.early_bytes = bytes;
         self.early.insert((slot, from));

@@ -11,6 +11,11 @@ use crate::scenario::below;
 const CUSTODY: u32 = 1;
 /// What comes before the statements in a custodian's message: format, tag, the ceremony's id.
 const HEAD: usize = 34;
+/// Bytes of nothing behind a true statement: more than the journal takes at once.
+const SWOLLEN: u32 = 5 << 20;
+/// The most contradictions in one message, and their bytes.
+const MANIFOLD: u32 = 300;
+const MESSAGE: usize = 200 << 10;
 /// The tag of statements.
 const ITEMS: u8 = 1;
 
@@ -42,6 +47,10 @@ enum Form {
     Cut(u16),
     /// An empty vote, proposal or list.
     Emptied,
+    /// It is true, and behind it come megabytes that mean nothing.
+    Swollen,
+    /// It is contradicted by hundreds more, each signed.
+    Manifold,
 }
 
 /// What is said falsely, and to whom.
@@ -57,10 +66,12 @@ impl CeremonyLie {
     pub(crate) fn draw(rng: &mut impl Rng) -> Self {
         let number = 1 + u16::try_from(below(rng, 100)).unwrap_or(0);
         let kind = usize::try_from(below(rng, KINDS.len() as u64)).unwrap_or(0);
-        let form = match below(rng, 6) {
+        let form = match below(rng, 8) {
             0 => Form::Withheld,
             1 => Form::Cut(number),
             2 => Form::Emptied,
+            3 => Form::Swollen,
+            4 => Form::Manifold,
             _ => Form::Changed(number),
         };
         let kind = KINDS.get(kind).copied().unwrap_or(Kind::Dealing);
@@ -84,6 +95,8 @@ impl CeremonyLie {
             }
             let mut body = statement.body().to_vec();
             match self.form {
+                Form::Swollen => return vec![statement],
+                Form::Manifold => return manifold(&id, keys, &statement),
                 Form::Withheld => return Vec::new(),
                 Form::Emptied => body.clear(),
                 Form::Cut(by) => body.truncate(body.len().saturating_sub(usize::from(by))),
@@ -97,6 +110,33 @@ impl CeremonyLie {
             }
             vec![Statement::sign(&id, keys, statement.slot(), body)]
         })?;
-        Some([head, &forged].concat().into())
+        let padding = if self.form == Form::Swollen { value(SWOLLEN) } else { Vec::new() };
+        Some([head, &forged, &padding].concat().into())
     }
+}
+
+/// A statement and what contradicts it, as much as honest parties send in one message.
+fn manifold(id: &CeremonyId, keys: &CeremonyKeys, statement: &Statement) -> Vec<Statement> {
+    let mut all = vec![statement.clone()];
+    let mut bytes = 0;
+    for number in 0..MANIFOLD {
+        let mut body = statement.body().to_vec();
+        bytes += body.len() + 100;
+        if bytes > MESSAGE {
+            break;
+        }
+        let end = body.len().saturating_sub(4);
+        body.truncate(end);
+        body.extend_from_slice(&number.to_be_bytes());
+        all.push(Statement::sign(id, keys, statement.slot(), body));
+    }
+    all
+}
+
+/// An item that is a value of so many bytes, which nobody wants.
+fn value(len: u32) -> Vec<u8> {
+    let mut item = vec![3];
+    item.extend_from_slice(&len.to_be_bytes());
+    item.resize(item.len() + usize::try_from(len).unwrap_or(0), 0xee);
+    item
 }

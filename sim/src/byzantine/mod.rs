@@ -19,6 +19,8 @@ use crate::setup::GROUP;
 
 /// The stream of promises for slots.
 const SLOTS: u32 = 2;
+/// How long an overlong payload is.
+const OVERLONG: usize = 1 << 20;
 /// The most messages that a liar remembers.
 const MEMORY: usize = 64;
 
@@ -60,6 +62,8 @@ pub enum Behaviour {
     PromiseTwice,
     /// Promises each slot to every message that it hears of, to those alone who told it of that message.
     PromiseAsLiked,
+    /// What it says is true, and a megabyte of the same follows.
+    Overlong,
     /// Lies in ceremonies, with its signature.
     Ceremony(CeremonyLie),
 }
@@ -90,6 +94,7 @@ impl Behaviour {
             Self::PromiseTwice,
             Self::PromiseAsLiked,
             Self::StopAfter(number),
+            Self::Overlong,
         ];
         let drawn = usize::try_from(below(rng, all.len() as u64)).unwrap_or(0);
         all.get(drawn).copied().unwrap_or(Self::Flood)
@@ -134,6 +139,7 @@ impl Liar {
             Behaviour::Equivocate if !odd => now(bytes),
             Behaviour::BitFlip | Behaviour::Equivocate if at_times => now(with(self.flipped(envelope))),
             Behaviour::TwoVersions => vec![(0, with(self.flipped(envelope))), (below(&mut self.rng, 50), bytes)],
+            Behaviour::Overlong if at_times && envelope.stream == 0 => now(with(stretched(envelope))),
             Behaviour::Truncate if at_times => {
                 let keep = usize::try_from(below(&mut self.rng, envelope.payload.len() as u64)).unwrap_or(0);
                 now(with(Envelope { payload: envelope.payload.slice(..keep), ..envelope }))
@@ -227,4 +233,14 @@ impl Liar {
         }
         lies
     }
+}
+
+/// The payload again and again: a list of a thousand signers where there are five.
+fn stretched(envelope: Envelope) -> Envelope {
+    let copies = OVERLONG.checked_div(envelope.payload.len()).unwrap_or(0);
+    let payload = match copies {
+        0 => Bytes::from(vec![0; OVERLONG]),
+        copies => envelope.payload.repeat(copies).into(),
+    };
+    Envelope { payload, ..envelope }
 }

@@ -29,6 +29,8 @@ const TICKS: u64 = 240;
 const MOST_LISTED: usize = 64;
 /// Questions of one peer that are answered between two greetings: twice what it can be told of in one.
 const MOST_ANSWERS: usize = 2 * MOST_TOLD;
+/// Greetings of one peer that are looked at between two of this node's: an honest one sends one, and one for each connection.
+const MOST_GREETINGS: usize = 64;
 /// Ceremonies that this node has looked at and left alone.
 const MOST_REFUSED: usize = 1024;
 
@@ -38,8 +40,9 @@ pub(super) struct Gossip {
     listed: BTreeMap<PartyId, BTreeMap<Id, (bool, u64)>>,
     /// Whom this node has asked what a ceremony is about, when, and whether the answer is still to come. Nobody else is listened to.
     asked: BTreeMap<(PartyId, Id), (u64, bool)>,
-    /// How many questions of a peer were answered since the last greetings.
+    /// How many questions of a peer were answered since the last greetings, and how many greetings looked at.
     answered: BTreeMap<PartyId, usize>,
+    greeted: BTreeMap<PartyId, usize>,
     /// Not for this node.
     refused: BTreeSet<Id>,
     /// Whether the store was restored from a backup, so that the node may have been in what it does not know.
@@ -54,6 +57,7 @@ impl Gossip {
             listed: BTreeMap::new(),
             asked: BTreeMap::new(),
             answered: BTreeMap::new(),
+            greeted: BTreeMap::new(),
             refused: BTreeSet::new(),
             restored,
             next: None,
@@ -81,6 +85,13 @@ impl Gossip {
         let answered = self.answered.entry(peer).or_default();
         *answered += 1;
         *answered <= MOST_ANSWERS
+    }
+
+    /// Whether one more greeting of a peer is to be looked at, which reads the store.
+    fn may_meet(&mut self, peer: PartyId) -> bool {
+        let greeted = self.greeted.entry(peer).or_default();
+        *greeted += 1;
+        *greeted <= MOST_GREETINGS
     }
 
     /// A peer does not tell what a ceremony is about that it says it has: its word counts no more.
@@ -128,7 +139,8 @@ impl Custodian {
         match Message::decode(bytes) {
             Err(_) => Ok(()),
             Ok(Message::Ceremony { id, part, payload }) => self.hear(from, id, part, payload, work),
-            Ok(Message::Hello(hello)) => self.meet(from, &hello, work),
+            Ok(Message::Hello(hello)) if self.gossip.may_meet(from) => self.meet(from, &hello, work),
+            Ok(Message::Hello(_)) => Ok(()),
             Ok(Message::Ask(id)) if self.gossip.may_answer(from) => self.present(from, &id, work),
             Ok(Message::Ask(_)) => Ok(()),
             // Nothing is read that was not asked for, or is longer than any subject.
@@ -209,6 +221,7 @@ impl Custodian {
         }
         let now = self.ticks;
         self.gossip.answered.clear();
+        self.gossip.greeted.clear();
         for listed in self.gossip.listed.values_mut() {
             listed.retain(|_, (_, told)| now.saturating_sub(*told) < TICKS);
         }

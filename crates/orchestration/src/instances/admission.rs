@@ -11,7 +11,7 @@ use super::{
     command::{Reply, Submission, Taken},
     shared::Shared,
 };
-use crate::{InstanceId, Request, Stage, SubmitError, quota::Permit, quota::Quota};
+use crate::{Asker, InstanceId, Request, Stage, SubmitError, quota::Permit, quota::Quota};
 
 /// Statements longer than this are hashed on the CPU threads rather than on the caller's.
 const LONG_STATEMENT: usize = 32 << 10;
@@ -21,6 +21,7 @@ pub(crate) struct Admitted {
     key: Arc<KeyEntry>,
     generation: u64,
     asked: Asked,
+    asker: Option<Asker>,
     submitted: time::Instant,
     queued: Permit,
     bytes: Permit,
@@ -44,15 +45,15 @@ impl Admitted {
 
     /// What the instance's shard is told, and where its answer comes.
     pub(crate) fn into_submission(self, id: InstanceId, waits: bool) -> (Box<Submission>, Answer) {
-        let Self { key, generation, asked, submitted, queued, bytes } = self;
+        let Self { key, generation, asked, asker, submitted, queued, bytes } = self;
         let (reply, answer): (Reply, Answer) = oneshot::channel();
-        (Box::new(Submission { id, key, generation, asked, submitted, queued, bytes, waits, reply }), answer)
+        (Box::new(Submission { id, key, generation, asked, asker, submitted, queued, bytes, waits, reply }), answer)
     }
 }
 
 impl Shared {
     /// Lets a request in: finds its key, checks what costs nothing to check, and takes its part of the limits.
-    pub(crate) fn admit(&self, request: Request) -> Result<Admitted, SubmitError> {
+    pub(crate) fn admit(&self, request: Request, asker: Option<Asker>) -> Result<Admitted, SubmitError> {
         let submitted = time::Instant::now();
         if let Some(text) = self.failure.get() {
             return Err(SubmitError::Store(text));
@@ -77,6 +78,6 @@ impl Shared {
         };
         let queued = take(&self.queued, 1, "queued", "waiting requests")?;
         let bytes = take(&self.statements, asked.len(), "statement_bytes", "memory for requests")?;
-        Ok(Admitted { key, generation, asked, submitted, queued, bytes })
+        Ok(Admitted { key, generation, asked, asker, submitted, queued, bytes })
     }
 }

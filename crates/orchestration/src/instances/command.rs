@@ -12,7 +12,7 @@ use tokio::{
 };
 
 use super::{asked::Asked, backlog::Early, ending::Ending};
-use crate::{InstanceId, InstanceSnapshot, SubmitError, quota::Permit};
+use crate::{Asker, InstanceId, InstanceSnapshot, SubmitError, quota::Permit};
 
 /// What a shard is told. Time comes as ticks in the same queue, so that a shard that is behind does not take its own delay
 /// for the silence of others.
@@ -33,6 +33,8 @@ pub(crate) enum Command {
     KeyChanged(KeyName),
     /// A computation that needs a CPU.
     Compute(Computation),
+    /// Messages of peers wait.
+    Mail,
     /// The time.
     Tick(Instant),
     /// Stop.
@@ -49,6 +51,8 @@ pub(crate) struct Submission {
     /// That of the key table when the key was looked up.
     pub(crate) generation: u64,
     pub(crate) asked: Asked,
+    /// On whose account it is, if on anybody's.
+    pub(crate) asker: Option<Asker>,
     /// When the orchestrator was asked.
     pub(crate) submitted: time::Instant,
     /// Its place among the requests that wait.

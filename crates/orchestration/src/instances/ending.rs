@@ -30,6 +30,11 @@ impl Ending {
         self.0.get().cloned()
     }
 
+    /// Whether anybody else has it, and so may wait.
+    pub(crate) fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+
     /// The state to show, if it has ended.
     pub(crate) fn state(&self) -> Option<InstanceState> {
         self.0.get().map(|outcome| match outcome {
@@ -63,6 +68,13 @@ impl Audience {
     /// Those who wait for this ending, if any.
     pub(crate) const fn of(ending: Ending) -> Self {
         Self { ending, caller: None, watch: None }
+    }
+
+    /// Whether anybody still waits for the end, or watches.
+    pub(crate) fn is_there(&self) -> bool {
+        let caller = self.caller.as_ref().is_some_and(|caller| !caller.is_closed());
+        let watched = self.watch.as_ref().is_some_and(|watch| watch.receiver_count() > 0);
+        caller || watched || self.ending.is_shared()
     }
 
     /// Starts to watch; `snapshot` is what there is to see.

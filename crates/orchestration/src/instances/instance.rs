@@ -9,15 +9,15 @@ use std::{
 
 use bytes::Bytes;
 use theta_custody::KeyEntry;
-use theta_network::PeerId;
+use theta_network::{PeerId, PeerState};
 use theta_protocols::Outcome;
 use theta_rounds::{Abort, Bug, Channel, Effect, Input, Machine, PartyId, Recipient};
 use tokio::{sync::watch, time::Instant};
 
 use super::{asked::Asked, backlog::Early, ending::Audience, envelope::Content, shared::Shared};
 use crate::{
-    Culprit, InstanceId, InstanceSnapshot, InstanceState, entropy::Entropy, metrics::SuiteMetrics, quota::Permit,
-    request,
+    Asker, Culprit, InstanceId, InstanceSnapshot, InstanceState, entropy::Entropy, metrics::SuiteMetrics,
+    quota::Permit, request,
 };
 
 /// What an instance's work needs from its thread.
@@ -51,6 +51,8 @@ pub(crate) struct Instance {
     pub(crate) patience: Duration,
     /// Its place among the running, its part of the bytes. Given back when it ends.
     pub(crate) permits: Option<(Permit, Permit)>,
+    /// On whose account it is; its place is given back with the permits.
+    pub(crate) asker: Option<Asker>,
 }
 
 /// What was sent in an instance, kept for peers that did not get it.
@@ -210,11 +212,29 @@ impl Instance {
         asked
     }
 
+    /// Whether to end it before its time: nobody waits for it any more, and no share can come that it lacks, since fewer than k
+    /// holders have been heard or are connected. The same request goes on with it.
+    pub(crate) fn is_in_vain(&self, shared: &Shared, now: Instant) -> bool {
+        let began = self.deadline.checked_sub(shared.config.instance_ttl).unwrap_or(self.deadline);
+        let fresh = now.duration_since(began) < shared.config.unattended;
+        let waits = core::iter::once(&self.audience).chain(&self.joined).any(Audience::is_there);
+        if fresh || waits {
+            return false;
+        }
+        let status = shared.transport.status();
+        let connected = |node: PartyId| {
+            status.iter().any(|peer| peer.peer.get() == node.get() && peer.state == PeerState::Connected)
+        };
+        let of_use = |node: &&PartyId| **node == shared.local || self.heard.contains(node) || connected(**node);
+        let (shares, needed) = self.machine.contributions();
+        shares < needed && self.key.holders.iter().filter(of_use).count() < needed
+    }
+
     /// Why time ran out, for people.
-    pub(crate) fn expiry_text(&self, shared: &Shared) -> String {
+    pub(crate) fn expiry_text(&self, shared: &Shared, after: Duration) -> String {
         const MAX_NAMES: usize = 16;
         let (shares, needed) = self.machine.contributions();
-        let mut text = format!("{shares} of {needed} shares after {}", seconds(shared.config.instance_ttl));
+        let mut text = format!("{shares} of {needed} shares after {}", seconds(after));
         let silent: Vec<String> = self.silent(shared).map(|node| node.to_string()).collect();
         match silent.as_slice() {
             [] => text.push_str("; every node was heard"),

@@ -43,6 +43,8 @@ pub(crate) struct Record {
     pub(crate) lingering: Option<Box<Instance>>,
     /// What it weighs beside its own size: results, messages, statements.
     pub(crate) bytes: usize,
+    /// On whose account it is, and how much room that one has.
+    pub(crate) owner: Option<(Arc<str>, usize)>,
 }
 
 impl Record {
@@ -62,6 +64,7 @@ impl Record {
             next: None,
             expired: None,
             lingering: None,
+            owner: None,
         }
     }
 
@@ -121,18 +124,33 @@ pub(crate) struct ResultLimits {
     pub(crate) age: Duration,
 }
 
-/// Results, bounded by age, number and bytes; the oldest leave first. Secrets are wiped when their last reader drops them.
+/// Results, bounded by age, number and bytes. When there are too many, those leave first whose asker has more than its room, then
+/// the oldest. Secrets are wiped when their last reader drops them.
 pub(crate) struct Results {
     limits: ResultLimits,
     records: HashMap<InstanceId, (Instant, Record)>,
     /// When which record came, oldest first. Records that were taken out leave their entry until its turn.
     order: VecDeque<(Instant, InstanceId)>,
     bytes: usize,
+    /// Of each asker: what its results weigh, and when which came.
+    owners: HashMap<Arc<str>, Owned>,
+    /// Of how many threads this is one's part.
+    parts: usize,
+}
+
+#[derive(Default)]
+struct Owned {
+    weight: usize,
+    /// How much room it has.
+    room: usize,
+    order: VecDeque<(Instant, InstanceId)>,
 }
 
 impl Results {
-    pub(crate) fn new(limits: ResultLimits) -> Self {
-        Self { limits, records: HashMap::new(), order: VecDeque::new(), bytes: 0 }
+    /// `parts`: among how many the room of each asker is divided.
+    pub(crate) fn new(limits: ResultLimits, parts: usize) -> Self {
+        let (records, owners) = (HashMap::new(), HashMap::new());
+        Self { limits, records, order: VecDeque::new(), bytes: 0, owners, parts: parts.max(1) }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -159,10 +177,11 @@ impl Results {
     pub(crate) fn insert(&mut self, id: InstanceId, record: Record, now: Instant) {
         self.remove(&id);
         self.bytes = self.bytes.saturating_add(record.weight());
+        self.book(&record, now, id);
         self.records.insert(id, (now, record));
         self.order.push_back((now, id));
         while self.records.len() > self.limits.count || self.bytes > self.limits.bytes {
-            if !self.drop_oldest() {
+            if !self.drop_of_greediest() && !self.drop_oldest() {
                 break;
             }
         }
@@ -176,7 +195,59 @@ impl Results {
     pub(crate) fn remove(&mut self, id: &InstanceId) -> Option<Record> {
         let (_, record) = self.records.remove(id)?;
         self.bytes = self.bytes.saturating_sub(record.weight());
+        let cost = self.cost(&record);
+        if let Some((name, _)) = &record.owner
+            && let Some(owned) = self.owners.get_mut(name)
+        {
+            owned.weight = owned.weight.saturating_sub(cost);
+            if owned.weight == 0 {
+                self.owners.remove(name);
+            }
+        }
         Some(record)
+    }
+
+    /// What a record takes of its owner's room: its bytes, or its part of the number that is kept at all if that is more.
+    fn cost(&self, record: &Record) -> usize {
+        record.weight().max(self.least_cost())
+    }
+
+    /// What each record takes of its owner's room at least.
+    fn least_cost(&self) -> usize {
+        self.limits.bytes.checked_div(self.limits.count).unwrap_or(0).max(1)
+    }
+
+    fn book(&mut self, record: &Record, now: Instant, id: InstanceId) {
+        let Some((name, room)) = &record.owner else { return };
+        let (cost, least) = (self.cost(record), self.least_cost());
+        let owned = self.owners.entry(Arc::clone(name)).or_default();
+        owned.room = room.div_ceil(self.parts);
+        owned.weight = owned.weight.saturating_add(cost);
+        owned.order.push_back((now, id));
+        // Entries of records that are gone, as in the order of all: of those that are there, there are no more than this.
+        let most = owned.weight.checked_div(least).unwrap_or(0);
+        if owned.order.len() > 2 * most + 64 {
+            let records = &self.records;
+            owned.order.retain(|(since, other)| {
+                *other == id || records.get(other).is_some_and(|(current, _)| current == since)
+            });
+        }
+    }
+
+    /// Drops the oldest result of whoever is furthest beyond its room; says whether anybody is.
+    fn drop_of_greediest(&mut self) -> bool {
+        let beyond = |(name, owned): (&Arc<str>, &Owned)| {
+            let by = owned.weight.checked_sub(owned.room).filter(|by| *by > 0)?;
+            Some((by, Arc::clone(name)))
+        };
+        let Some((_, name)) = self.owners.iter().filter_map(beyond).max() else { return false };
+        while let Some((since, id)) = self.owners.get_mut(&name).and_then(|owned| owned.order.pop_front()) {
+            if self.records.get(&id).is_some_and(|(current, _)| *current == since) {
+                self.remove(&id);
+                return true;
+            }
+        }
+        false
     }
 
     /// Drops what is too old.

@@ -27,7 +27,7 @@ use super::{
     shared::Shared,
 };
 use crate::{
-    Finished, InstanceError, InstanceId, InstanceSnapshot, SubmitError,
+    Asker, Finished, InstanceError, InstanceId, InstanceSnapshot, SubmitError,
     entropy::Entropy,
     metrics::{Ended, Stage, SuiteMetrics},
     quota::Permit,
@@ -81,7 +81,7 @@ impl Shard {
             index,
             running: HashMap::new(),
             backlog: Backlog::new(backlog),
-            results: Results::new(results),
+            results: Results::new(results, config.thread_count()),
             heirs: HashMap::new(),
             timers: BinaryHeap::new(),
             now,
@@ -110,7 +110,7 @@ impl Shard {
                 }
             }
             Command::Tick(now) => self.tick(now),
-            Command::Stop => {}
+            Command::Mail | Command::Stop => {}
         }
     }
 
@@ -150,14 +150,14 @@ impl Shard {
 
     /// Starts an instance, unless the request is not valid: then it is as if it had never come.
     fn start(&mut self, submission: Submission, permit: Permit, metrics: &SuiteMetrics) {
-        let Submission { id, key, asked, submitted, queued, bytes, waits, reply, .. } = submission;
+        let Submission { id, key, asked, asker, submitted, queued, bytes, waits, reply, .. } = submission;
         drop(queued);
         let began = time::Instant::now();
         let machine = match self.machine(&key, &asked) {
             Ok(machine) => machine,
             Err(error) => {
                 // Its room is free before anybody hears of it.
-                drop((permit, bytes));
+                drop((permit, bytes, asker));
                 return drop(reply.send(Err(error)));
             }
         };
@@ -165,7 +165,7 @@ impl Shard {
         let audience = Audience::new(id, waits, reply);
         self.heirs.remove(&id);
         let instance = self.instance(id, asked, key, machine, audience, (permit, bytes));
-        self.launch(Instance { submitted, ..instance });
+        self.launch(Instance { submitted, asker, ..instance });
     }
 
     /// An instance whose time begins now.
@@ -195,6 +195,7 @@ impl Shard {
             wake: self.now,
             patience: config.resend_after,
             permits: Some(permits),
+            asker: None,
         }
     }
 
@@ -226,7 +227,7 @@ impl Shard {
 
     /// Goes on with an instance that ran out of time, with all that it has, and asks for the rest at once.
     fn revive(&mut self, mut instance: Instance, submission: Submission, permit: Permit) {
-        let Submission { id, submitted, queued, bytes, waits, reply, .. } = submission;
+        let Submission { id, asker, submitted, queued, bytes, waits, reply, .. } = submission;
         drop(queued);
         let config = &self.worker.shared.config;
         instance.audience = Audience::new(id, waits, reply);
@@ -234,6 +235,7 @@ impl Shard {
         instance.deadline = self.now + config.instance_ttl;
         instance.patience = config.resend_after;
         instance.permits = Some((permit, bytes));
+        instance.asker = asker;
         instance.ask(&self.worker.shared);
         self.run(instance);
     }
@@ -303,7 +305,9 @@ impl Shard {
             return self.finish(id, result);
         }
         let Some(instance) = self.running.remove(&id) else { return };
-        let text = instance.expiry_text(&self.worker.shared);
+        let left = instance.deadline.saturating_duration_since(self.now);
+        let after = self.worker.shared.config.instance_ttl.saturating_sub(left);
+        let text = instance.expiry_text(&self.worker.shared, after);
         instance.metrics.ended(Ended::Expired);
         warn!(instance = %id, reason = text, "an instance ran out of time");
         self.end(*instance, &Err(InstanceError::Expired(text)), 0, true);
@@ -313,11 +317,13 @@ impl Shard {
     pub(super) fn end(&mut self, mut instance: Instance, outcome: &ending::Outcome, bytes: usize, expired: bool) {
         let id = instance.id;
         instance.permits = None;
+        let owner = instance.asker.take().map(|Asker { name, result_bytes, .. }| (name, result_bytes));
         let mut audiences = core::mem::take(&mut instance.joined);
         for audience in core::iter::once(&mut instance.audience).chain(&mut audiences) {
             audience.end(id, outcome);
         }
         let mut record = Record::of(&mut instance, bytes);
+        record.owner = owner;
         for audience in core::iter::once(&mut instance.audience).chain(&mut audiences) {
             audience.close(|| record.snapshot());
         }
@@ -388,7 +394,7 @@ impl Shard {
         {
             self.timers.pop();
             let Some(instance) = self.running.get_mut(&id).filter(|instance| instance.wake == wake) else { continue };
-            if instance.deadline <= self.now {
+            if instance.deadline <= self.now || instance.is_in_vain(&self.worker.shared, self.now) {
                 self.expire(id);
                 continue;
             }

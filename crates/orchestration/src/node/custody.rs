@@ -26,7 +26,7 @@ use tokio::{
 };
 use tracing::{error, info, warn};
 
-use super::router::Inboxes;
+use super::router::{CustodyMail, Inboxes};
 use crate::{
     Culprit, InstanceId,
     instances::{Command, Content, Shared},
@@ -49,6 +49,8 @@ pub(crate) enum Order {
     Report([u8; 32], oneshot::Sender<Option<CeremonyReport>>),
     Reports(oneshot::Sender<Vec<CeremonyReport>>),
     Watch([u8; 32], oneshot::Sender<Option<watch::Receiver<CeremonyReport>>>),
+    /// Messages of peers wait.
+    Mail,
     Stop,
 }
 
@@ -86,6 +88,7 @@ impl Custody {
             match order {
                 Order::Message { from, bytes } => inputs.push(CustodyInput::Message { from, bytes }),
                 Order::Tick(unix) => inputs.extend(self.time(unix)),
+                Order::Mail => {}
                 other => {
                     changed.append(&mut self.tell(core::mem::take(&mut inputs)));
                     changed.append(&mut self.answer(other));
@@ -134,7 +137,7 @@ impl Custody {
             Order::Report(id, reply) => drop(reply.send(self.custodian.report(&id))),
             Order::Reports(reply) => drop(reply.send(self.custodian.reports())),
             Order::Watch(id, reply) => drop(reply.send(self.watch(&id))),
-            Order::Message { .. } | Order::Tick(_) | Order::Stop => {}
+            Order::Message { .. } | Order::Tick(_) | Order::Mail | Order::Stop => {}
         }
         Vec::new()
     }
@@ -251,18 +254,19 @@ const fn outcome(state: &CeremonyState) -> &'static str {
 }
 
 /// What the custodian's thread does until it is told to stop.
-pub(crate) fn keep(custody: Custody, inbox: mpsc::Receiver<Order>, shards: &Inboxes) {
+pub(crate) fn keep(custody: Custody, inbox: mpsc::Receiver<Order>, mail: &CustodyMail, shards: &Inboxes) {
     let shared = Arc::clone(&custody.shared);
-    if catch_unwind(AssertUnwindSafe(|| work(custody, inbox, shards))).is_err() {
+    if catch_unwind(AssertUnwindSafe(|| work(custody, inbox, mail, shards))).is_err() {
         // What is durable is whole, and what comes next is up to people.
         error!("bug: the custodian panicked; please report it, and restart this node");
         shared.failure.set("bug: the custodian panicked".to_owned());
     }
 }
 
-fn work(mut custody: Custody, mut inbox: mpsc::Receiver<Order>, shards: &Inboxes) {
-    let mut batch = Vec::with_capacity(BATCH);
-    while !custody.shared.stopping.load(Acquire) && inbox.blocking_recv_many(&mut batch, BATCH) > 0 {
+/// The node's own orders come first, then as many messages of peers, in turns.
+fn work(mut custody: Custody, mut inbox: mpsc::Receiver<Order>, mail: &CustodyMail, shards: &Inboxes) {
+    let mut batch = Vec::with_capacity(2 * BATCH);
+    while !custody.shared.stopping.load(Acquire) && mail.next(&mut inbox, BATCH, &mut batch) {
         for name in custody.obey(batch.drain(..)) {
             for shard in shards.iter() {
                 // A shard that is gone holds no shares.

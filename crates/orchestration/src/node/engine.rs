@@ -105,7 +105,7 @@ impl Engine {
     /// # Errors
     /// [`SubmitError`]; a request that is not valid leaves no trace.
     pub fn submit(&mut self, request: Request) -> Result<Pending, SubmitError> {
-        let admitted = self.shared.admit(request)?;
+        let admitted = self.shared.admit(request, None)?;
         let id = admitted.identification()();
         let (submission, mut answer) = admitted.into_submission(id, false);
         self.tell(&id, Command::Submit(submission));
@@ -123,7 +123,7 @@ impl Engine {
         if claims.is_empty() {
             return self.submit(request);
         }
-        let id = match self.shared.admit(request.clone()) {
+        let id = match self.shared.admit(request.clone(), None) {
             Ok(admitted) => admitted.identification()(),
             Err(error) => {
                 // Its promise counts, whether it takes part or not.

@@ -5,6 +5,7 @@ mod engine;
 mod error;
 mod keeping;
 mod keys;
+mod mail;
 mod orchestrator;
 mod router;
 mod slots;

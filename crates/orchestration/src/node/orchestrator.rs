@@ -29,12 +29,13 @@ use zeroize::Zeroizing;
 use super::{
     ComputeError, Keys, NoCustodian, StartError,
     custody::{self, Custody, Order},
-    router::{self, Inboxes, inbox_of},
+    mail::Mail,
+    router::{self, Inboxes, Ways, inbox_of},
     slots::{self, Slots, SlotsInbox},
 };
 use crate::{
-    CulpritRecord, Finished, InstanceError, InstanceId, InstanceSnapshot, Load, OrchestratorConfig, Request, Stage,
-    SubmitError,
+    Asker, CulpritRecord, Finished, InstanceError, InstanceId, InstanceSnapshot, Load, OrchestratorConfig, Request,
+    Stage, SubmitError,
     entropy::Entropy,
     instances::{Command, Computing, Ending, Shard, ShardLoad, Shared},
 };
@@ -80,9 +81,13 @@ impl Orchestrator {
         let mut threads = Vec::new();
         let seed = seed()?;
         let shards = Shard::all(&shared, |stream| Entropy::fresh(*seed, stream), Instant::now());
+        let shard_mail = router::shard_mail(config);
         for (index, shard) in shards.into_iter().enumerate() {
             let (sender, inbox) = mpsc::channel(config.inbox);
-            let thread = thread::Builder::new().name(format!("theta-cpu-{index}")).spawn(move || work(shard, inbox));
+            let thread = thread::Builder::new().name(format!("theta-cpu-{index}")).spawn({
+                let mail = Arc::clone(&shard_mail);
+                move || work(shard, inbox, mail.get(index))
+            });
             // On failure the senders go, and with them the threads that did start.
             threads.push(thread.map_err(StartError::Thread)?);
             senders.push(sender);
@@ -93,9 +98,11 @@ impl Orchestrator {
             None => None,
             Some(custodian) => {
                 let (sender, inbox) = mpsc::channel(config.custody_inbox);
+                let mail = router::custody_mail(config);
+                let waiting = Arc::clone(&mail);
                 let (custody, shards) = (Custody::new(custodian, Arc::clone(&shared)), Arc::clone(&inboxes));
-                threads.push(spawn("theta-custody", move || custody::keep(custody, inbox, &shards))?);
-                Some(sender)
+                threads.push(spawn("theta-custody", move || custody::keep(custody, inbox, &waiting, &shards))?);
+                Some((sender, mail))
             }
         };
         let slots = match certifier {
@@ -109,18 +116,20 @@ impl Orchestrator {
         };
         let mut tasks: Vec<AbortHandle> =
             inboxes.iter().map(|inbox| tokio::spawn(tick(inbox.clone(), config.tick)).abort_handle()).collect();
-        if let Some(custodian) = &custodian {
+        if let Some((custodian, _)) = &custodian {
             tasks.push(tokio::spawn(custody::tick(custodian.clone(), config.custody_tick)).abort_handle());
         }
         if let Some(slots) = &slots {
             tasks.push(tokio::spawn(slots::tick(slots.clone(), config.tick)).abort_handle());
         }
-        let route = router::route(inbound, Arc::clone(&inboxes), custodian.clone(), slots.clone(), Arc::clone(&shared));
+        let ways =
+            Ways { inboxes: Arc::clone(&inboxes), shard_mail, custodian: custodian.clone(), slots: slots.clone() };
+        let route = router::route(inbound, ways, Arc::clone(&shared));
         tasks.push(tokio::spawn(route).abort_handle());
         Ok(Arc::new(Self {
             shared,
             inboxes,
-            custodian,
+            custodian: custodian.map(|(sender, _)| sender),
             slots,
             threads: Mutex::new(threads),
             tasks,
@@ -133,7 +142,16 @@ impl Orchestrator {
     /// # Errors
     /// [`SubmitError`]; a request that is not valid leaves no trace.
     pub async fn submit(&self, request: Request) -> Result<InstanceId, SubmitError> {
-        let (id, _) = self.enqueue(request, false).await?;
+        let (id, _) = self.enqueue(request, None, false).await?;
+        Ok(id)
+    }
+
+    /// The same on the account of whoever asked.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub async fn submit_for(&self, request: Request, asker: Asker) -> Result<InstanceId, SubmitError> {
+        let (id, _) = self.enqueue(request, Some(asker), false).await?;
         Ok(id)
     }
 
@@ -155,7 +173,20 @@ impl Orchestrator {
         &self,
         request: Request,
     ) -> Result<(InstanceId, Result<Arc<Finished>, InstanceError>), SubmitError> {
-        let (id, ending) = self.enqueue(request, true).await?;
+        let (id, ending) = self.enqueue(request, None, true).await?;
+        Ok((id, ending.wait().await))
+    }
+
+    /// The same on the account of whoever asked.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub async fn run_for(
+        &self,
+        request: Request,
+        asker: Asker,
+    ) -> Result<(InstanceId, Result<Arc<Finished>, InstanceError>), SubmitError> {
+        let (id, ending) = self.enqueue(request, Some(asker), true).await?;
         Ok((id, ending.wait().await))
     }
 
@@ -270,8 +301,13 @@ impl Orchestrator {
         self.shared.stopping.load(Relaxed)
     }
 
-    async fn enqueue(&self, request: Request, waits: bool) -> Result<(InstanceId, Ending), SubmitError> {
-        let admitted = self.shared.admit(request)?;
+    async fn enqueue(
+        &self,
+        request: Request,
+        asker: Option<Asker>,
+        waits: bool,
+    ) -> Result<(InstanceId, Ending), SubmitError> {
+        let admitted = self.shared.admit(request, asker)?;
         let identification = admitted.identification();
         let id = if admitted.is_long() {
             self.compute(move |_| identification()).await.map_err(|error| match error {
@@ -337,14 +373,15 @@ async fn tick(inbox: mpsc::Sender<Command>, period: Duration) {
     }
 }
 
-/// What a CPU thread does until it is told to stop.
-fn work(mut shard: Shard, mut inbox: mpsc::Receiver<Command>) {
-    let mut batch = Vec::with_capacity(BATCH);
-    while !shard.shared().stopping.load(Acquire) && inbox.blocking_recv_many(&mut batch, BATCH) > 0 {
+/// What a CPU thread does until it is told to stop: what its own node wants first, then as many messages of peers, in turns.
+fn work(mut shard: Shard, mut inbox: mpsc::Receiver<Command>, mail: Option<&Mail<Command>>) {
+    let Some(mail) = mail else { return };
+    let mut batch = Vec::with_capacity(2 * BATCH);
+    while !shard.shared().stopping.load(Acquire) && mail.next(&mut inbox, BATCH, &mut batch) {
         for command in batch.drain(..) {
             shard.handle(command);
         }
-        shard.report(inbox.len());
+        shard.report(inbox.len() + mail.len());
     }
 }
 

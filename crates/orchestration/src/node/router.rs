@@ -3,21 +3,51 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use prometheus_client::metrics::counter::Counter;
 use theta_network::Inbound;
 use theta_rounds::PartyId;
 use tokio::sync::mpsc;
 
-use super::{custody::Order, slots::SlotsInbox};
+use super::{
+    custody::Order,
+    mail::{Mail, MailLimits, Put},
+    slots::SlotsInbox,
+};
 use crate::{
-    Culprit, InstanceId,
+    Culprit, InstanceId, OrchestratorConfig,
     instances::{Command, Content, Early, Shared},
 };
 
+/// Payloads that the network reads in pieces are shorter.
+const LONG: usize = 64 << 10;
 /// Messages taken from the network at once.
 const BATCH: usize = 64;
 
 /// The inboxes of all shards.
 pub(crate) type Inboxes = Arc<[mpsc::Sender<Command>]>;
+
+/// What waits for each of the shards.
+pub(crate) type ShardMail = Arc<[Mail<Command>]>;
+
+/// What waits for the custodian.
+pub(crate) type CustodyMail = Arc<Mail<Order>>;
+
+/// Bytes of one peer's messages that wait for the custodian: ceremonies of large groups take some megabytes from each.
+const CUSTODY_BYTES: usize = 8 << 20;
+
+/// Room for the messages of all peers to every shard: each peer has as much of it as it has in the backlog.
+pub(crate) fn shard_mail(config: &OrchestratorConfig) -> ShardMail {
+    let shards = config.thread_count();
+    let share = |limit: usize| limit.div_ceil(shards);
+    let limits =
+        MailLimits { messages: share(config.backlog_messages_per_peer), bytes: share(config.backlog_bytes_per_peer) };
+    (0..shards).map(|_| Mail::new(limits)).collect()
+}
+
+/// Room for the messages of all peers to the custodian.
+pub(crate) fn custody_mail(config: &OrchestratorConfig) -> CustodyMail {
+    Arc::new(Mail::new(MailLimits { messages: config.custody_inbox, bytes: CUSTODY_BYTES }))
+}
 
 /// Whom a message is for.
 pub(crate) enum Sorted {
@@ -45,12 +75,12 @@ pub(crate) fn sort(inbound: Inbound, shared: &Shared) -> Option<Sorted> {
     let from = PartyId::try_from(inbound.from.get()).ok()?;
     match Content::decode(inbound.bytes) {
         Ok(Content::Message { instance, slot, channel, payload }) => {
-            let message = Early { from, slot, channel, payload };
+            let message = Early { from, slot, channel, payload: own(payload) };
             Some(Sorted::Shard(instance, Command::Message { instance, message }))
         }
         Ok(Content::Resend { instance }) => Some(Sorted::Shard(instance, Command::Resend { from, instance })),
-        Ok(Content::Custody { payload }) => Some(Sorted::Custodian { from, bytes: payload }),
-        Ok(Content::Slots { payload }) => Some(Sorted::Slots { from, bytes: payload }),
+        Ok(Content::Custody { payload }) => Some(Sorted::Custodian { from, bytes: own(payload) }),
+        Ok(Content::Slots { payload }) => Some(Sorted::Slots { from, bytes: own(payload) }),
         Err(error) => {
             let culprit = Culprit { party: from, misbehaviour: error.to_string(), instance: InstanceId::NONE };
             shared.blame(culprit, error.name());
@@ -59,40 +89,72 @@ pub(crate) fn sort(inbound: Inbound, shared: &Shared) -> Option<Sorted> {
     }
 }
 
-/// Brings every message to its shard. When a shard's inbox is full it waits, and so, through the transport, do the senders.
-/// A custodian or certifier whose inbox is full hears the same again later: they do not hold requests up. Ends with the network or
-/// with the shards.
+/// A payload by itself. What is short is a view into all that was read with it: as long as it waits, it would keep that alive,
+/// far beyond what is counted. What is long has a buffer of its own.
+fn own(payload: Bytes) -> Bytes {
+    if payload.len() < LONG { Bytes::copy_from_slice(&payload) } else { payload }
+}
+
+/// What a thread is told that has mail; it need not be told twice.
+fn knock<T>(put: Put, inbox: &mpsc::Sender<T>, mail: T, refused: &Counter) -> bool {
+    match put {
+        Put::Waits => true,
+        // A thread whose inbox is full looks at its mail before it sleeps.
+        Put::Tell => !matches!(inbox.try_send(mail), Err(mpsc::error::TrySendError::Closed(_))),
+        Put::Refused => {
+            refused.inc();
+            true
+        }
+    }
+}
+
+/// Where messages go.
+pub(crate) struct Ways {
+    pub(crate) inboxes: Inboxes,
+    pub(crate) shard_mail: ShardMail,
+    pub(crate) custodian: Option<(mpsc::Sender<Order>, CustodyMail)>,
+    pub(crate) slots: Option<SlotsInbox>,
+}
+
+/// Brings every message to where it belongs, and waits for nobody: each peer has room of its own at each thread, and what does
+/// not fit in is dropped and counted. Shares are asked for again, ceremonies and certifiers say what they have said again. Ends
+/// with the network or with the shards.
 pub(crate) async fn route(
     mut inbound: mpsc::Receiver<Inbound>,
-    inboxes: Inboxes,
-    custodian: Option<mpsc::Sender<Order>>,
-    slots: Option<SlotsInbox>,
+    Ways { inboxes, shard_mail, custodian, slots }: Ways,
     shared: Arc<Shared>,
 ) {
     let mut batch = Vec::with_capacity(BATCH);
     while inbound.recv_many(&mut batch, BATCH).await > 0 {
         for message in batch.drain(..) {
-            match sort(message, &shared) {
-                Some(Sorted::Shard(id, command)) => {
-                    let Some(inbox) = inbox_of(&inboxes, &id) else { return };
-                    if inbox.send(command).await.is_err() {
-                        return;
-                    }
+            let (from, bytes) = (PartyId::try_from(message.from.get()), message.bytes.len());
+            let (Ok(from), Some(sorted)) = (from, sort(message, &shared)) else { continue };
+            let metrics = &shared.metrics;
+            let open = match sorted {
+                Sorted::Shard(id, command) => {
+                    let place = place_of(&id, inboxes.len());
+                    let shard = place.and_then(|place| Some((inboxes.get(place)?, shard_mail.get(place)?)));
+                    let Some((inbox, mail)) = shard else { return };
+                    knock(mail.put(from, bytes, command), inbox, Command::Mail, &metrics.mail_dropped)
                 }
-                Some(Sorted::Custodian { from, bytes }) => {
-                    if let Some(custodian) = &custodian
-                        && custodian.try_send(Order::Message { from, bytes }).is_err()
-                    {
-                        shared.metrics.custody_dropped.inc();
-                    }
-                }
-                Some(Sorted::Slots { from, bytes }) => {
+                Sorted::Custodian { from, bytes: payload } => custodian.as_ref().is_none_or(|(inbox, mail)| {
+                    let put = mail.put(from, bytes, Order::Message { from, bytes: payload });
+                    // A custodian that is gone takes no request with it.
+                    knock(put, inbox, Order::Mail, &metrics.custody_dropped);
+                    true
+                }),
+                Sorted::Slots { from, bytes } => {
                     if slots.as_ref().is_some_and(|slots| !slots.post(from, bytes)) {
-                        shared.metrics.slots_dropped.inc();
+                        metrics.slots_dropped.inc();
                     }
+                    true
                 }
-                None => {}
+            };
+            if !open {
+                return;
             }
         }
+        // What comes without end leaves the other tasks of this thread a turn.
+        tokio::task::yield_now().await;
     }
 }

@@ -9,6 +9,7 @@
     reason = "tests fail by panicking, in their helpers too"
 )]
 
+mod accounts;
 mod bounds;
 mod engine;
 mod faults;

@@ -94,13 +94,12 @@ impl Transport for Port {
     }
 
     fn status(&self) -> Vec<PeerStatus> {
-        let status = |peer| PeerStatus {
-            peer,
-            address: String::new(),
-            state: PeerState::Connected,
-            last_error: None,
-            queued: 0,
+        let inboxes = self.wire.inboxes.lock().unwrap();
+        let state = |peer: PeerId| {
+            if inboxes.contains_key(&peer.get()) { PeerState::Connected } else { PeerState::Connecting }
         };
+        let status =
+            |peer| PeerStatus { peer, address: String::new(), state: state(peer), last_error: None, queued: 0 };
         self.peers().into_iter().map(status).collect()
     }
 }

@@ -8,6 +8,7 @@ use toml::Spanned;
 use super::text::{ApproverText, ClientText, ListText, PolicyText};
 use super::{MOST_ENTRIES, MOST_FILE, MOST_LIST, PolicyProblem};
 use crate::approval::Approver;
+use crate::policy::{AllLimits, Limits};
 use crate::request::Credential;
 use crate::{Digest, Name, Policy, TokenHash, VerifyingKey, token};
 
@@ -37,6 +38,9 @@ pub(super) fn parse(text: &str, digest: Digest) -> Result<Policy, Fault> {
     few("rule", &raw.rule)?;
     few("signing", &raw.signing)?;
     let mut people = People::default();
+    if let Some(raw) = &raw.limits {
+        people.limits.default = super::limits::limits(raw, Limits::DEFAULT)?;
+    }
     for client in raw.client {
         people.client(client.into_inner())?;
     }
@@ -55,7 +59,7 @@ pub(super) fn parse(text: &str, digest: Digest) -> Result<Policy, Fault> {
         .into_iter()
         .map(|rule| super::rules::signing(rule.into_inner(), &mut signing_names))
         .collect::<Result<_, _>>()?;
-    Ok(Policy { credentials: people.credentials, rules, signing, digest })
+    Ok(Policy { credentials: people.credentials, rules, signing, limits: people.limits, digest })
 }
 
 fn few<T>(what: &'static str, tables: &[Spanned<T>]) -> Result<(), Fault> {
@@ -106,6 +110,7 @@ pub(super) struct People {
     pub(super) clients: Names,
     pub(super) approver_names: Names,
     pub(super) approvers: Vec<Approver>,
+    pub(super) limits: AllLimits,
     credentials: HashMap<Credential, Name>,
     keys: BTreeSet<VerifyingKey>,
 }
@@ -116,6 +121,7 @@ impl Default for People {
             clients: Names::new("client"),
             approver_names: Names::new("approver"),
             approvers: Vec::new(),
+            limits: AllLimits::default(),
             credentials: HashMap::new(),
             keys: BTreeSet::new(),
         }
@@ -125,6 +131,10 @@ impl Default for People {
 impl People {
     fn client(&mut self, raw: ClientText) -> Result<(), Fault> {
         let name = self.clients.add(&raw.name)?;
+        if let Some(raw) = &raw.limits {
+            let own = super::limits::limits(raw, self.limits.default)?;
+            self.limits.clients.insert(name.clone(), own);
+        }
         if raw.certificates.is_none() && raw.tokens.is_none() && raw.signing_keys.is_none() {
             return fault(&raw.name, PolicyProblem::NoCredential(name.to_string()));
         }

@@ -141,6 +141,19 @@ pub enum PolicyProblem {
     /// A burst of nothing.
     #[error("burst needs a rate; add for example rate = \"100/min\"")]
     BurstWithoutRate,
+    /// The same in a table of limits.
+    #[error("burst needs submissions; add for example submissions = \"100/s\"")]
+    BurstWithoutSubmissions,
+    /// Not a limit.
+    #[error("{field} = {got} is not between 0 and {most}")]
+    Limit {
+        /// Which.
+        field: &'static str,
+        /// As given.
+        got: i64,
+        /// The most.
+        most: i64,
+    },
     /// A deny rule with a condition.
     #[error("a deny rule has no {0}: it refuses whatever it is about; take the line out")]
     DenyCondition(&'static str),

@@ -2,6 +2,7 @@
 
 mod check;
 mod error;
+mod limits;
 mod rules;
 mod text;
 

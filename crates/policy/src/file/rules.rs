@@ -101,7 +101,7 @@ fn validity(from: Option<&Spanned<Datetime>>, until: Option<&Spanned<Datetime>>)
     }
 }
 
-fn rate(raw: Option<&Spanned<String>>, burst: Option<&Spanned<i64>>) -> Result<Option<Rate>, Fault> {
+pub(super) fn rate(raw: Option<&Spanned<String>>, burst: Option<&Spanned<i64>>) -> Result<Option<Rate>, Fault> {
     let Some(raw) = raw else {
         return burst.map_or(Ok(None), |burst| fault(burst, PolicyProblem::BurstWithoutRate));
     };

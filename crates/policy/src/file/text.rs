@@ -7,6 +7,7 @@ use toml::{Spanned, value::Datetime};
 #[serde(deny_unknown_fields)]
 pub(super) struct PolicyText {
     pub(super) format: Spanned<i64>,
+    pub(super) limits: Option<LimitsText>,
     #[serde(default)]
     pub(super) client: Vec<Spanned<ClientText>>,
     #[serde(default)]
@@ -24,6 +25,18 @@ pub(super) struct ClientText {
     pub(super) certificates: Option<Spanned<ListText>>,
     pub(super) tokens: Option<Spanned<ListText>>,
     pub(super) signing_keys: Option<Spanned<ListText>>,
+    pub(super) limits: Option<LimitsText>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LimitsText {
+    pub(super) instances: Option<Spanned<i64>>,
+    pub(super) statement_bytes: Option<Spanned<i64>>,
+    pub(super) submissions: Option<Spanned<String>>,
+    pub(super) burst: Option<Spanned<i64>>,
+    pub(super) streams: Option<Spanned<i64>>,
+    pub(super) result_bytes: Option<Spanned<i64>>,
 }
 
 /// A list of texts.

@@ -2,6 +2,7 @@
 
 mod decide;
 mod explain;
+mod limits;
 mod reason;
 mod rule;
 mod signing;
@@ -10,6 +11,8 @@ use std::collections::HashMap;
 
 pub use decide::{Decision, State};
 pub use explain::{Answer, ConditionReport, Explanation, RuleReport};
+pub(crate) use limits::AllLimits;
+pub use limits::Limits;
 pub use reason::Reason;
 pub(crate) use rule::{Clients, Quorum, Rule};
 pub use rule::{Effect, Recording};
@@ -24,6 +27,7 @@ pub struct Policy {
     pub(crate) credentials: HashMap<Credential, Name>,
     pub(crate) rules: Vec<Rule>,
     pub(crate) signing: Vec<SigningRule>,
+    pub(crate) limits: AllLimits,
     pub(crate) digest: Digest,
 }
 
@@ -42,6 +46,12 @@ impl Policy {
     /// The names of the signing rules, in the file's order.
     pub fn signing_rules(&self) -> impl Iterator<Item = &Name> {
         self.signing.iter().map(|rule| &rule.name)
+    }
+
+    /// How much of a node a client may take.
+    #[must_use]
+    pub fn limits_of(&self, client: &Name) -> Limits {
+        self.limits.of(client)
     }
 
     /// Whether it names no client: then it refuses everything.

@@ -1,7 +1,7 @@
 //! Policy files: each mistake, its line and its words.
 
 use proptest::prelude::*;
-use theta_policy::{MOST_FILE, Policy, PolicyProblem};
+use theta_policy::{Limits, MOST_FILE, Policy, PolicyProblem, Rate};
 
 use crate::support::{key, people};
 
@@ -189,4 +189,44 @@ proptest! {
             prop_assert!(!error.to_string().contains('\n'));
         }
     }
+}
+
+#[test]
+fn limits_are_of_all_clients_or_of_one() {
+    let alice = "alice".parse().unwrap();
+    let bob = "bob".parse().unwrap();
+    let plain = Policy::parse(&people(), "p").unwrap();
+    assert_eq!(plain.limits_of(&alice), Limits::DEFAULT);
+    let text = people()
+        .replacen("format = 1", "format = 1\n[limits]\ninstances = 100\nsubmissions = \"50/s\"\nburst = 200", 1)
+        .replacen(
+            "name = \"bob\"",
+            "name = \"bob\"\nlimits = { instances = 5000, streams = 0, result_bytes = 1000 }",
+            1,
+        );
+    let policy = Policy::parse(&text, "p").unwrap();
+    let submissions = "50/s".parse::<Rate>().unwrap().with_burst(200).unwrap();
+    let all = Limits { instances: 100, submissions, ..Limits::DEFAULT };
+    assert_eq!(policy.limits_of(&alice), all);
+    assert_eq!(policy.limits_of(&bob), Limits { instances: 5_000, streams: 0, result_bytes: 1_000, ..all });
+    assert_eq!(policy.limits_of(&"nobody".parse().unwrap()), all);
+}
+
+#[test]
+fn every_mistake_in_limits_is_explained() {
+    let with = |more: &str| error_with("format = 1", &format!("format = 1\n[limits]\n{more}"));
+    for (more, expected) in [
+        ("instance = 1", "p:3: unknown field `instance`"),
+        ("instances = -1", "p:3: instances = -1 is not between 0 and 1000000"),
+        ("streams = 1000001", "p:3: streams = 1000001 is not between 0 and 1000000"),
+        ("result_bytes = 2000000000000", "is not between 0 and 1099511627776"),
+        ("submissions = \"often\"", "p:3: \"often\" is not a rate"),
+        ("burst = 5", "p:3: burst needs submissions"),
+        ("submissions = \"5/s\"\nburst = 0", "p:4: burst = 0 is not between 1 and"),
+    ] {
+        let said = with(more);
+        assert!(said.contains(expected), "{said}\n{expected}");
+    }
+    let said = error_with("name = \"bob\"", "name = \"bob\"\nlimits = { streams = -5 }");
+    assert!(said.contains("streams = -5 is not between 0 and 1000000"), "{said}");
 }

@@ -9,12 +9,12 @@ use theta_schemes::signatures::frost::{
 };
 
 use super::Misbehaviour;
-use super::message::{Numbered, Offer, PackageMessage, Signed, parties_of};
+use super::message::{Numbered, Offer, PackageMessage, Signed, encode_list, parties_of};
 use super::setting::{Setting, count, most_packages};
 use crate::one_round::party_of;
 
 /// A session's number, and to whom which package goes.
-type Opened<C> = (u16, Vec<(PartyId, PackageMessage<C>)>);
+type Opened = (u16, Vec<(PartyId, PackageMessage)>);
 
 /// Times that one party may offer commitments other than with a share: once, and again for every restart of it or of the
 /// coordinator. Each lets it hold up one session more.
@@ -185,12 +185,13 @@ impl<C: FrostSuite> Coordinator<C> {
     }
 
     /// Opens a session with the first k - 1 that respond and this party, whose share is in it at once.
-    pub(super) fn open(&mut self, setting: &Setting<C>, rng: &mut dyn CryptoRng) -> Result<Opened<C>, Bug> {
+    pub(super) fn open(&mut self, setting: &Setting<C>, rng: &mut dyn CryptoRng) -> Result<Opened, Bug> {
         let others: Vec<_> = self.ready.drain(..setting.needed().saturating_sub(1).min(self.ready.len())).collect();
         let (nonces, own) = commit::<C>(&setting.key, rng);
         let mut list: Vec<_> = others.iter().map(|(_, numbered)| numbered.commitments).chain([own]).collect();
         list.sort_unstable_by_key(theta_schemes::signatures::frost::SigningCommitments::index);
-        let package = setting.package(list.clone()).map_err(|_| Bug("k signers of one key make no package"))?;
+        let encoded = encode_list(&list);
+        let package = setting.package(list).map_err(|_| Bug("k signers of one key make no package"))?;
         let share = sign(&package, nonces, &setting.key).map_err(|_| Bug("one's own package cannot be signed"))?;
         let session = self.next;
         self.next = self.next.wrapping_add(1);
@@ -199,7 +200,7 @@ impl<C: FrostSuite> Coordinator<C> {
         self.sessions.insert(session, Session { package, shares: vec![share], awaited });
         let addressed = others.into_iter().map(|(party, Numbered { number, .. })| {
             let wanted = if setting.is_first() { setting.reserve.wanted(party) } else { 0 };
-            (party, PackageMessage { session, wanted, number, list: list.clone() })
+            (party, PackageMessage { session, wanted, number, list: encoded.clone() })
         });
         Ok((session, addressed.collect()))
     }

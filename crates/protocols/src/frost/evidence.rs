@@ -12,6 +12,9 @@ pub enum Misbehaviour {
     /// What a coordinator calls the signature does not verify.
     #[error("signature does not verify")]
     InvalidSignature,
+    /// A package that is no list of commitments.
+    #[error("malformed message: a package is a list of commitments")]
+    MalformedPackage,
     /// A set of signers that no honest coordinator chooses.
     #[error("invalid package: {0}")]
     InvalidPackage(PackageError),
@@ -28,6 +31,7 @@ impl Evidence for Misbehaviour {
         match self {
             Self::InvalidShare => "invalid_share",
             Self::InvalidSignature => "invalid_signature",
+            Self::MalformedPackage => "malformed_message",
             Self::InvalidPackage(_) => "invalid_package",
             Self::AlteredCommitments => "altered_commitments",
             Self::TooMany => "too_many_messages",

@@ -50,7 +50,7 @@ pub enum FrostMessage<C: FrostSuite> {
     Commitments(CommitmentsMessage<C>),
     /// How many more commitments are wanted, the number of the addressee's, then index, D, E of each signer by rising
     /// index.
-    Package(PackageMessage<C>),
+    Package(PackageMessage),
     /// The share, then commitments as in the first message.
     Share(ShareMessage<C>),
     /// The signature, the number and the indices of its signers as the coordinator has them; under a re-randomised key also
@@ -67,11 +67,12 @@ pub struct CommitmentsMessage<C: FrostSuite> {
 }
 
 /// See [`FrostMessage::Package`].
-pub struct PackageMessage<C: FrostSuite> {
+pub struct PackageMessage {
     pub(super) session: u16,
     pub(super) wanted: u8,
     pub(super) number: u64,
-    pub(super) list: Vec<SigningCommitments<C>>,
+    /// As [`encode_list`] wrote it: who has no nonces of that number reads nothing of it.
+    pub(super) list: Bytes,
 }
 
 /// See [`FrostMessage::Share`].
@@ -158,9 +159,20 @@ impl<C: FrostSuite> Offer<C> {
     }
 }
 
+const NO_LIST: Malformed = Malformed("a package is a list of commitments");
+
+/// Index, D and E of each signer.
+pub(super) fn encode_list<C: FrostSuite>(list: &[SigningCommitments<C>]) -> Bytes {
+    let mut bytes = Vec::new();
+    for commitments in list {
+        bytes.extend_from_slice(&commitments.index().get().to_be_bytes());
+        bytes.extend_from_slice(&commitments.encode());
+    }
+    bytes.into()
+}
+
 /// Reads the list of a package. That it is a set of signers that can sign is for the scheme to check.
-fn list<C: FrostSuite>(bytes: &[u8]) -> Result<Vec<SigningCommitments<C>>, Malformed> {
-    const NO_LIST: Malformed = Malformed("a package is a list of commitments");
+pub(super) fn decode_list<C: FrostSuite>(bytes: &[u8]) -> Result<Vec<SigningCommitments<C>>, Malformed> {
     let entries = bytes.chunks_exact(INDEX_LEN + 2 * C::Group::ENCODED_LEN);
     if !entries.remainder().is_empty() {
         return Err(NO_LIST);
@@ -200,7 +212,11 @@ impl<C: FrostSuite> FrostMessage<C> {
                 const NO_PACKAGE: Malformed = Malformed("a package begins with two numbers");
                 let (wanted, rest) = payload.split_first().ok_or(NO_PACKAGE)?;
                 let (number, rest) = number(rest).ok_or(NO_PACKAGE)?;
-                Ok(Self::Package(PackageMessage { session: kind, wanted: *wanted, number, list: list(rest)? }))
+                if !rest.len().is_multiple_of(INDEX_LEN + 2 * C::Group::ENCODED_LEN) {
+                    return Err(NO_LIST);
+                }
+                let list = Bytes::copy_from_slice(rest);
+                Ok(Self::Package(PackageMessage { session: kind, wanted: *wanted, number, list }))
             }
             SHARE => {
                 const NO_SHARE: Malformed = Malformed("a share is a scalar and commitments");
@@ -268,10 +284,7 @@ impl<C: FrostSuite> RoundMessage for FrostMessage<C> {
             Self::Package(message) => {
                 bytes.push(message.wanted);
                 bytes.extend_from_slice(&message.number.to_be_bytes());
-                for commitments in &message.list {
-                    bytes.extend_from_slice(&commitments.index().get().to_be_bytes());
-                    bytes.extend_from_slice(&commitments.encode());
-                }
+                bytes.extend_from_slice(&message.list);
             }
             Self::Share(message) => {
                 bytes = message.share.encode();

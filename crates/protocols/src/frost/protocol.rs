@@ -193,7 +193,7 @@ impl<C: FrostSuite> RobustFrost<C> {
         }
     }
 
-    fn take_package(&mut self, from: PartyId, package: PackageMessage<C>) -> Result<(), Misbehaviour> {
+    fn take_package(&mut self, from: PartyId, package: PackageMessage) -> Result<(), Misbehaviour> {
         let State::AwaitingSignature(roles) = &mut self.state else { return Ok(()) };
         let (session, pooled) = (package.session, package.wanted);
         roles.tasks.push(match roles.signer.answer(&self.setting, from, package)? {

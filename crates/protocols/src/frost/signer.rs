@@ -9,7 +9,7 @@ use theta_schemes::signatures::frost::{FrostSuite, SignError, SignatureShare, Si
 
 use super::Misbehaviour;
 use super::coordinator::MOST_OFFERS;
-use super::message::{Numbered, PackageMessage};
+use super::message::{Numbered, PackageMessage, decode_list};
 use super::setting::{Setting, count, most_packages};
 
 /// One party's nonces for one signature, in memory only.
@@ -66,7 +66,7 @@ impl<C: FrostSuite> Signer<C> {
         &mut self,
         setting: &Setting<C>,
         coordinator: PartyId,
-        package: PackageMessage<C>,
+        package: PackageMessage,
     ) -> Result<Answer<C>, Misbehaviour> {
         let PackageMessage { number, list, .. } = package;
         count(&mut self.packages, coordinator, most_packages(setting.threshold))?;
@@ -74,6 +74,8 @@ impl<C: FrostSuite> Signer<C> {
         if !here && !setting.reserve.has_nonces(coordinator, number) {
             return Ok(Answer::Stale);
         }
+        // Only now: each package that is read in full uses up nonces, or is its sender's last.
+        let list = decode_list(&list).map_err(|_| Misbehaviour::MalformedPackage)?;
         let package = setting.package(list).map_err(Misbehaviour::InvalidPackage)?;
         let nonces = if here {
             self.nonces.remove(&number).map(|(_, nonces)| nonces)

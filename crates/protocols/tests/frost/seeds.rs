@@ -13,7 +13,7 @@ fn number(rng: &mut SimRng, bound: u16) -> u16 {
 }
 
 fn any_lie(rng: &mut SimRng) -> Box<dyn Adversary> {
-    match below(rng, 16) {
+    match below(rng, 17) {
         0 => Box::new(Behaviour::Silent),
         1 => Box::new(Behaviour::Garbage),
         2 => Box::new(Behaviour::BitFlip),
@@ -25,7 +25,8 @@ fn any_lie(rng: &mut SimRng) -> Box<dyn Adversary> {
         8 => Box::new(Behaviour::CopyOthers),
         9 => Box::new(Behaviour::Flood),
         10 => Box::new(Behaviour::CrashAfter(usize::from(number(rng, 6)))),
-        other => flip(u16::try_from(other).unwrap() - 10, 9),
+        11 => Box::new(Behaviour::Overlong),
+        other => flip(u16::try_from(other).unwrap() - 11, 9),
     }
 }
 

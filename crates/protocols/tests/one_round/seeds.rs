@@ -23,7 +23,7 @@ fn number(rng: &mut SimRng, bound: u16) -> u16 {
 /// A lie of some kind by party `of`.
 fn any_lie(rng: &mut SimRng, setting: &Setting, of: u16) -> Box<dyn Adversary> {
     let suite = setting.suite;
-    match below(rng, 14) {
+    match below(rng, 15) {
         0 => Box::new(Behaviour::Silent),
         1 => Box::new(Behaviour::Garbage),
         2 => Box::new(Behaviour::BitFlip),
@@ -36,6 +36,7 @@ fn any_lie(rng: &mut SimRng, setting: &Setting, of: u16) -> Box<dyn Adversary> {
         9 => Box::new(Behaviour::Replay(vec![setting.share_of_other_instance(of)])),
         10 => Box::new(Behaviour::Flood),
         11 => Box::new(Behaviour::CrashAfter(usize::from(number(rng, setting.n)))),
+        12 => Box::new(Behaviour::Overlong),
         _ => {
             let value = 1 + below(rng, 1000);
             tamper(move |_, payload| shifted(suite, &payload, &Delta::plus(value)))

@@ -58,6 +58,8 @@ pub enum Behaviour {
     BitFlip,
     /// Messages end too early.
     Truncate,
+    /// The right message, and a megabyte of the same behind it.
+    Overlong,
     /// Nothing at all as payload.
     Empty,
     /// The right message over the wrong channel.
@@ -78,6 +80,9 @@ pub enum Behaviour {
     CrashAfter(usize),
 }
 
+/// How long an overlong payload is at least.
+const OVERLONG: usize = 1 << 20;
+
 impl Adversary for Behaviour {
     fn on_send(&mut self, rng: &mut SimRng, _to: PartyId, honest: HonestSend) -> Vec<Forgery> {
         match self {
@@ -87,6 +92,12 @@ impl Adversary for Behaviour {
             Self::Truncate => {
                 let keep = below(rng, honest.payload.len() as u64);
                 vec![honest.with(honest.payload.slice(..usize::try_from(keep).unwrap_or(0)))]
+            }
+            Self::Overlong => {
+                let copies = 1 + OVERLONG.checked_div(honest.payload.len()).unwrap_or(0);
+                let mut payload = honest.payload.repeat(copies);
+                payload.resize(payload.len().max(OVERLONG), 0);
+                vec![honest.with(payload)]
             }
             Self::Empty => vec![honest.with(Bytes::new())],
             Self::WrongChannel => {

@@ -6,8 +6,8 @@ use rand_core::SeedableRng;
 
 use super::sum::{COMMIT, MASK, MaskedSum, OPEN};
 use crate::{
-    Abort, Blame, Channel, Driver, EARLY_BYTES, EARLY_MESSAGES, Effect, Input, Machine, Offence, PartyId, Recipient,
-    Round, Slot,
+    Abort, Blame, Channel, Driver, EARLY_BYTES, EARLY_MESSAGES, Effect, Input, KEPT_BYTES, Machine, Offence, PartyId,
+    Recipient, Round, Slot,
 };
 
 type Effects = Vec<Effect<u64>>;
@@ -179,6 +179,12 @@ fn early_junk_does_not_fill_memory() {
     assert!(matches!(mailboxes.store(id(3), slot(0), large, true), crate::mailbox::Stored::NoRoom));
     let honest = mailboxes.store(id(3), slot(0), Bytes::from_static(b"real"), true);
     assert!(matches!(honest, crate::mailbox::Stored::Early));
+    // What is processed at once is kept to tell duplicates from contradictions, within bounds of its own.
+    let kept = (0..1_000).filter(|kind| {
+        let stored = mailboxes.store(id(4), slot(*kind), Bytes::from(vec![7; 10_000]), false);
+        matches!(stored, crate::mailbox::Stored::Due(_))
+    });
+    assert_eq!(kept.count(), KEPT_BYTES / 10_000);
     mailboxes.remove(id(2));
     assert_eq!(mailboxes.next_due(Round(1)), None);
     assert_eq!(mailboxes.next_due(Round(2)), Some((id(3), slot(0), Bytes::from_static(b"real"))));

@@ -55,8 +55,9 @@ fn a_seed_replays_exactly_and_another_does_not() {
 /// Every behaviour that is provably wrong is named; none makes an honest party accuse another.
 #[test]
 fn cheaters_are_named_and_only_they() {
-    let caught: [(Behaviour, &[&str]); 7] = [
-        (Behaviour::Garbage, &["malformed_message", "equivocation", "false_opening"]),
+    let caught: [(Behaviour, &[&str]); 8] = [
+        (Behaviour::Garbage, &["malformed_message", "equivocation", "false_opening", "too_long"]),
+        (Behaviour::Overlong, &["too_long"]),
         (Behaviour::Truncate, &["malformed_message"]),
         (Behaviour::Empty, &["malformed_message"]),
         (Behaviour::WrongChannel, &["wrong_channel"]),

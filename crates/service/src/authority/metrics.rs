@@ -12,6 +12,7 @@ use theta_policy::Reload;
 pub(crate) struct AuthorityMetrics {
     decisions: Family<DecisionLabels, Counter>,
     reloads: Family<ReloadLabels, Counter>,
+    exhausted: Family<LimitLabels, Counter>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -25,12 +26,18 @@ struct ReloadLabels {
     result: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct LimitLabels {
+    limit: &'static str,
+}
+
 impl AuthorityMetrics {
     pub(crate) fn register(registry: &mut Registry, recorded: Counter) -> Self {
-        let metrics = Self { decisions: Family::default(), reloads: Family::default() };
+        let metrics = Self { decisions: Family::default(), reloads: Family::default(), exhausted: Family::default() };
         let policy = registry.sub_registry_with_prefix("theta_policy");
         policy.register("decisions", "Decisions about requests", metrics.decisions.clone());
         policy.register("reloads", "Readings of a changed policy file", metrics.reloads.clone());
+        policy.register("quota_refusals", "Requests beyond what their client may hold", metrics.exhausted.clone());
         let audit = registry.sub_registry_with_prefix("theta_audit");
         audit.register("records", "Decisions written to the audit log", recorded);
         metrics
@@ -40,6 +47,11 @@ impl AuthorityMetrics {
     pub(crate) fn decided(&self, allowed: bool, reason: &'static str) {
         let answer = if allowed { "allow" } else { "deny" };
         self.decisions.get_or_create(&DecisionLabels { answer, reason }).inc();
+    }
+
+    /// Counts a request beyond a client's limits.
+    pub(crate) fn exhausted(&self, limit: &'static str) {
+        self.exhausted.get_or_create(&LimitLabels { limit }).inc();
     }
 
     /// Counts a reading; `None` if the file was refused.

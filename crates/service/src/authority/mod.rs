@@ -9,6 +9,7 @@ mod disk;
 mod file;
 mod grants;
 mod metrics;
+mod quotas;
 mod refusal;
 mod refused;
 mod slots;
@@ -25,7 +26,7 @@ use std::{
 use prometheus_client::registry::Registry;
 use theta_custody::StoreSlots;
 use theta_network::Fingerprint;
-use theta_orchestration::{InstanceId, SlotClaim, SlotRefusal};
+use theta_orchestration::{Asker, InstanceId, SlotClaim, SlotRefusal};
 use theta_policy::{
     Ask, Digest, Name, Operation, Policy, PolicyHandle, Recording, Reload, Request, Unidentified, UnixTime,
     audit::AuditRecord,
@@ -36,6 +37,7 @@ use tonic::Status;
 pub use self::file::{PolicyLoadError, load_policy};
 pub(crate) use self::{
     asked::{Asked, Presented, key_ref},
+    quotas::Place,
     watch::watch,
 };
 use self::{
@@ -44,6 +46,7 @@ use self::{
     file::PolicyFile,
     grants::{Granted, Grants},
     metrics::AuthorityMetrics,
+    quotas::{QuotaError, Quotas},
     refused::Refused,
 };
 use crate::grpc::refusal::unknown_instance;
@@ -59,6 +62,7 @@ pub(crate) struct Authority {
     audit: AuditLog,
     grants: Grants,
     refused: Refused,
+    quotas: Quotas,
     metrics: AuthorityMetrics,
     disk: Disk,
 }
@@ -132,6 +136,7 @@ impl Authority {
             audit,
             grants: Grants::default(),
             refused: Refused::default(),
+            quotas: Quotas::default(),
             metrics,
             disk,
         }))
@@ -210,24 +215,51 @@ impl Authority {
         Ok((grant, ticket.filter(|_| first)))
     }
 
+    /// A place among the running instances for a statement of so many bytes, on the account of whoever was allowed the request.
+    /// `load`: how many instances run, of how many at most.
+    ///
+    /// # Errors
+    /// The refusal: it has as many as the policy gives it, or the node is nearly full and others come first.
+    pub(crate) fn account(&self, grant: &Grant, bytes: usize, load: (usize, usize)) -> Result<Asker, Status> {
+        let client = &grant.granted.client;
+        let limits = self.policy.current().limits_of(client);
+        let place = self.quotas.instance(client, &limits, bytes, load, now()).map_err(|error| self.exhausted(error))?;
+        Ok(Asker { name: client.as_str().into(), result_bytes: limits.result_bytes, place: Arc::new(place) })
+    }
+
+    /// A place for a stream of this client's.
+    ///
+    /// # Errors
+    /// The refusal: it has as many as the policy gives it.
+    pub(crate) fn stream(&self, client: &Name) -> Result<Place, Status> {
+        let limits = self.policy.current().limits_of(client);
+        self.quotas.stream(client, &limits).map_err(|error| self.exhausted(error))
+    }
+
+    fn exhausted(&self, error: QuotaError) -> Status {
+        self.metrics.exhausted(error.name());
+        error.into()
+    }
+
     /// Remembers whose instance it is.
     pub(crate) fn remember(&self, instance: InstanceId, grant: &Grant) {
         self.grants.add(instance, grant.granted.clone());
     }
 
-    /// Decides whether a client may have the result of an instance: who was allowed the operation that made it, if the policy
-    /// would still have it so. As [`Authority::decide`], it returns when that is on record.
+    /// Decides whether a client may have the result of an instance, and says which client that is: who was allowed the operation
+    /// that made it, if the policy would still have it so. As [`Authority::decide`], it returns when that is on record.
     ///
     /// # Errors
     /// The refusal.
-    pub(crate) async fn decide_result(&self, presented: &Presented, instance: InstanceId) -> Result<(), Status> {
-        match self.decide_result_now(presented, instance)? {
-            Some(ticket) => self.audit.durable(ticket).await.map_err(|error| refusal::unrecorded(&error)),
-            None => Ok(()),
+    pub(crate) async fn decide_result(&self, presented: &Presented, instance: InstanceId) -> Result<Name, Status> {
+        let (client, ticket) = self.decide_result_now(presented, instance)?;
+        if let Some(ticket) = ticket {
+            self.audit.durable(ticket).await.map_err(|error| refusal::unrecorded(&error))?;
         }
+        Ok(client)
     }
 
-    fn decide_result_now(&self, presented: &Presented, instance: InstanceId) -> Result<Option<Ticket>, Status> {
+    fn decide_result_now(&self, presented: &Presented, instance: InstanceId) -> Result<(Name, Option<Ticket>), Status> {
         self.audit.check().map_err(|error| refusal::unrecorded(&error))?;
         let (policy, now) = (self.policy.current(), now());
         let stranger = Asked { statement: instance.0.to_vec().into(), ..Asked::new(Operation::Status) };
@@ -258,7 +290,7 @@ impl Authority {
         if !decision.allowed {
             return Err(refusal::denied(&request, &decision));
         }
-        Ok(ticket.filter(|_| decision.recording == Recording::First))
+        Ok((request.client().clone(), ticket.filter(|_| decision.recording == Recording::First)))
     }
 
     fn record(

@@ -11,7 +11,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
 use super::{gate::Arrival, refusal, state::NodeState};
-use crate::authority::{Asked, now};
+use crate::authority::{Asked, Grant, now};
 
 /// Records read from the store at a time.
 const CHUNK: usize = 256;
@@ -26,8 +26,8 @@ impl Governance {
         Self { node }
     }
 
-    async fn decide<T>(&self, request: &Request<T>, operation: Operation) -> Result<(), Status> {
-        self.node.decide(request, Asked::new(operation)).await.map(|_| ())
+    async fn decide<T>(&self, request: &Request<T>, operation: Operation) -> Result<Grant, Status> {
+        self.node.decide(request, Asked::new(operation)).await
     }
 }
 
@@ -39,7 +39,8 @@ impl v1::governance_server::Governance for Governance {
         &self,
         request: Request<v1::ReadAuditRequest>,
     ) -> Result<Response<Self::ReadAuditStream>, Status> {
-        self.decide(&request, Operation::AuditRead).await?;
+        let grant = self.decide(&request, Operation::AuditRead).await?;
+        let stream_place = self.node.authority.stream(grant.client())?;
         let v1::ReadAuditRequest { from, count } = *request.get_ref();
         // The request keeps its place under the node's bounds for as long as its records are read.
         let place = request.extensions().get::<Arrival>().cloned();
@@ -52,7 +53,7 @@ impl v1::governance_server::Governance for Governance {
                 // Fails only if the client is gone.
                 let _ = entries.blocking_send(Err(refusal));
             }
-            drop(place);
+            drop((place, stream_place));
         });
         Ok(Response::new(ReceiverStream::new(stream)))
     }

@@ -16,7 +16,7 @@ use tokio_stream::{Stream, wrappers::WatchStream};
 use tonic::{Request, Response, Status};
 
 use super::{answer, gate::Arrival, refusal, state::NodeState};
-use crate::authority::{Asked, Grant, key_ref};
+use crate::authority::{Asked, Grant, Place, key_ref};
 
 /// Serves `theta.v1.ThresholdKeys`.
 pub(crate) struct Keys {
@@ -57,12 +57,13 @@ impl v1::threshold_keys_server::ThresholdKeys for Keys {
         let wrong = |_| refusal::invalid(format!("a ceremony's id has 32 bytes, this one has {}", id.len()));
         let id = <[u8; 32]>::try_from(id.as_ref()).map_err(wrong)?;
         let asked = Asked { statement: Bytes::copy_from_slice(&id), ..Asked::new(Operation::KeysList) };
-        self.node.decide(&request, asked).await?;
+        let grant = self.node.decide(&request, asked).await?;
+        let stream = self.node.authority.stream(grant.client())?;
         let reports = self.node.orchestrator.watch_ceremony(id).await.ok_or_else(|| {
             refusal::not_found("no such ceremony is known here: it was never asked for here, or is long over")
         })?;
         let place = request.extensions().get::<Arrival>().cloned();
-        Ok(Response::new(Watching { reports: WatchStream::new(reports), ended: false, _place: place }))
+        Ok(Response::new(Watching { reports: WatchStream::new(reports), ended: false, _places: (place, stream) }))
     }
 
     async fn list_ceremonies(
@@ -156,7 +157,7 @@ fn not_changed(error: &ChangeKeyError) -> Status {
 pub(crate) struct Watching {
     reports: WatchStream<CeremonyReport>,
     ended: bool,
-    _place: Option<Arrival>,
+    _places: (Option<Arrival>, Place),
 }
 
 impl Stream for Watching {

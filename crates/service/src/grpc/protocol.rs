@@ -23,7 +23,7 @@ use super::{
     refusal,
     state::{NodeState, header_of},
 };
-use crate::authority::{Asked, Presented, key_ref};
+use crate::authority::{Asked, Place, Presented, key_ref};
 
 /// Serves `theta.v1.ThresholdProtocol`.
 pub(crate) struct Protocol {
@@ -57,12 +57,14 @@ impl Protocol {
         self.node.decoded(request, entry.suite);
         let orchestrator = &self.node.orchestrator;
         let submission = Submission { key, operation: operation.clone() };
+        let load = orchestrator.load();
+        let asker = authority.account(&grant, operation.statement_len(), (load.running, load.max_running))?;
         if wait == v1::Wait::Started {
-            let id = orchestrator.submit(submission).await.map_err(|error| refusal::submit(&error))?;
+            let id = orchestrator.submit_for(submission, asker).await.map_err(|error| refusal::submit(&error))?;
             authority.remember(id, &grant);
             return Ok((id, None));
         }
-        let run = orchestrator.run(submission);
+        let run = orchestrator.run_for(submission, asker);
         let ran = match left() {
             None => run.await,
             Some(patience) => match time::timeout(patience, run).await {
@@ -161,10 +163,11 @@ impl v1::threshold_protocol_server::ThresholdProtocol for Protocol {
 
     async fn watch_instance(&self, request: Request<v1::WatchInstanceRequest>) -> Result<Response<Watching>, Status> {
         let id = instance_id(&request.get_ref().instance_id)?;
-        self.node.authority.decide_result(&Presented::of(&request), id).await?;
+        let client = self.node.authority.decide_result(&Presented::of(&request), id).await?;
+        let place = self.node.authority.stream(&client)?;
         let changes = self.node.orchestrator.watch(id).await.ok_or_else(|| refusal::unknown_instance(id))?;
         let arrival = request.extensions().get::<Arrival>().cloned();
-        Ok(Response::new(Watching { id, changes: WatchStream::new(changes), ended: false, _place: arrival }))
+        Ok(Response::new(Watching { id, changes: WatchStream::new(changes), ended: false, _places: (arrival, place) }))
     }
 
     async fn list_keys(&self, request: Request<v1::ListKeysRequest>) -> Result<Response<v1::ListKeysResponse>, Status> {
@@ -199,12 +202,12 @@ fn instance_id(bytes: &Bytes) -> Result<InstanceId, Status> {
     <[u8; 32]>::try_from(bytes.as_ref()).map(InstanceId).map_err(wrong)
 }
 
-/// Every change of an instance until it ends; the request keeps its place under the node's bounds that long.
+/// Every change of an instance until it ends; the request keeps its places under the node's bounds and its client's that long.
 pub(crate) struct Watching {
     id: InstanceId,
     changes: WatchStream<theta_orchestration::InstanceSnapshot>,
     ended: bool,
-    _place: Option<Arrival>,
+    _places: (Option<Arrival>, Place),
 }
 
 impl Stream for Watching {
