@@ -16,10 +16,10 @@ use theta_rounds::{
 use super::board::{Board, Item, Posted, Summary};
 use super::certificate::QuorumCertificate;
 use super::evidence::CeremonyEvidence;
+use super::longest_body;
+use super::participant::Participant;
 use super::plan::CeremonyPlan;
 use super::statement::{Digest, Kind, Slot, Statement};
-use super::participant::Participant;
-use super::longest_body;
 
 /// Statements, certificates and values.
 pub const ITEMS: Envelope = Envelope { round: Round(1), kind: 1 };
