@@ -46,7 +46,9 @@ impl World<'_> {
     fn holds_shares(&self, node: u16, request: usize) -> bool {
         let Some(wanted) = self.wanted.get(request) else { return false };
         let life = self.nodes.get(&node).and_then(|node| node.life.as_ref());
-        life.is_none_or(|life| life.engine.keys().versions(&wanted.request.key).iter().all(|entry| entry.share.is_some()))
+        life.is_none_or(|life| {
+            life.engine.keys().versions(&wanted.request.key).iter().all(|entry| entry.share.is_some())
+        })
     }
 
     /// Notes how ceremonies stand; says whether all requests and ceremonies are over.

@@ -14,13 +14,7 @@ use crate::request::To;
 
 impl Custodian {
     /// A peer speaks in a ceremony that ended here.
-    pub(super) fn help(
-        &mut self,
-        peer: PartyId,
-        id: &Id,
-        part: Part,
-        work: &mut Work,
-    ) -> Result<(), CustodyError> {
+    pub(super) fn help(&mut self, peer: PartyId, id: &Id, part: Part, work: &mut Work) -> Result<(), CustodyError> {
         let now = self.ticks;
         let may = |ended: &mut super::Ended| ended.epilogue && ended.may_answer(peer, now);
         if part == Part::Items || !self.ended.get_mut(id).is_some_and(may) {

@@ -40,11 +40,7 @@ pub(super) struct Running {
 const FULL: &str = "its part of the journal is full: ask for it again, without those that are named below";
 
 impl Running {
-    pub(super) fn new(
-        (id, run): (Id, Box<dyn Run>),
-        subject: Subject,
-        local: PartyId,
-    ) -> Self {
+    pub(super) fn new((id, run): (Id, Box<dyn Run>), subject: Subject, local: PartyId) -> Self {
         // The machines draw nothing from it: what is random in them follows from the ceremony's secret.
         let rng = ChaCha20Rng::from_seed(id);
         let silent = Vec::new();

@@ -59,7 +59,7 @@ fn a_node_may_die_after_every_entry_of_its_journal() {
     while !all_over(&undisturbed, &id) {
         undisturbed.turn();
     }
-    check_alike(&undisturbed, &id, "undisturbed");
+    check_alike(&mut undisturbed, &id, "undisturbed");
     let entries = journalled(&undisturbed) - before;
     assert!(entries > 8, "{entries} entries");
     for dies_after in 0..=entries {

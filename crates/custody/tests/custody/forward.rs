@@ -1,6 +1,9 @@
 //! What a thief has of stolen stores, and what it lacks: the attack on a refresh with an identity from before it and a disk from
 //! after it, and stores that hold nothing of ceremonies that have ended.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use bytes::Bytes;
 use theta_custody::{Custodian, CustodyEffect, CustodyInput, KeyChange, To};
 use theta_schemes::Suite;
@@ -17,7 +20,7 @@ fn thief(net: &Net, node: u16, disk: &SimulatedDisk) -> Custodian {
     roster.k = 1;
     let options = Options::default().with_rng(seeded(99 + u64::from(node)));
     let store = Store::open_on(disk.backend(), &sealing_key(), options).unwrap();
-    Custodian::open(std::sync::Arc::new(store), party(node), roster).unwrap()
+    Custodian::open(Arc::new(store), party(node), roster).unwrap()
 }
 
 /// Lets stolen nodes talk to each other, and to nobody else; `recorded` comes first.
@@ -28,7 +31,8 @@ fn talk(nodes: &mut [(u16, Custodian)], recorded: &[(u16, u16, Bytes)], ticks: u
         for (number, custodian) in nodes.iter_mut() {
             let mut inputs = vec![CustodyInput::Tick(1_795_000_000 + tick)];
             if tick == 0 {
-                inputs = numbers.iter().filter(|n| **n != *number).map(|n| CustodyInput::Connected(party(*n))).collect();
+                inputs =
+                    numbers.iter().filter(|n| **n != *number).map(|n| CustodyInput::Connected(party(*n))).collect();
             }
             for input in inputs {
                 send(*number, &numbers, custodian.handle(input), &mut packets);
@@ -70,12 +74,13 @@ fn an_identity_from_before_and_a_disk_from_after_give_one_share() {
     let before = net.node(1).disk.content();
     let request = net.request(KeyChange::Refresh { key: name("zone"), version: 0 });
     let id = net.ask(1..=4, &request);
-    let mut recorded = Vec::new();
+    let mut recorded = BTreeSet::new();
     while !(1..=4).all(|node| net.state(node, &id).is_over()) {
         recorded.extend(net.packets.iter().filter(|(_, to, _)| *to == 1).cloned());
         net.turn();
     }
     net.drain();
+    let recorded: Vec<_> = recorded.into_iter().collect();
     let after = net.node(2).disk.content();
     for disk in [only_identity(1), SimulatedDisk::with_content(before)] {
         let stolen = SimulatedDisk::with_content(after.clone());

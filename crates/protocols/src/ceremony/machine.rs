@@ -16,8 +16,8 @@ use theta_rounds::{
 use super::board::{Board, Item, Posted, Summary};
 use super::certificate::QuorumCertificate;
 use super::evidence::CeremonyEvidence;
-use super::plan::CeremonyPlan;
 use super::participant::Participant;
+use super::plan::CeremonyPlan;
 use super::statement::{Digest, Kind, Slot, Statement};
 use super::{longest_body, longest_items, longest_summary};
 

@@ -23,6 +23,8 @@ pub(crate) enum Lie {
     BadShareToOne,
     /// The same, and only that recipient is told nothing else for a long time.
     BadShareToHalf,
+    /// A dealing without a place for one that has announced its key.
+    LeavesOut,
     /// A dealing that is shown to one party only.
     WithheldDealing,
     /// Two dealings, one for some and one for the others.
@@ -49,9 +51,10 @@ pub(crate) enum Lie {
     Gibberish,
 }
 
-const ALL: [Lie; 14] = [
+const ALL: [Lie; 15] = [
     Lie::BadShareToOne,
     Lie::BadShareToHalf,
+    Lie::LeavesOut,
     Lie::WithheldDealing,
     Lie::TwoDealings,
     Lie::FalseComplaint,
@@ -105,6 +108,30 @@ impl<G: Group> Liar<G> {
         body
     }
 
+    /// The body without a place for the victim, if it has one.
+    fn leave_out(&self, body: &[u8]) -> Vec<u8> {
+        let threshold = self.plan.threshold();
+        let commitments = if self.width == 2 { threshold.k() } else { threshold.t() };
+        let mut body = body.to_vec();
+        let (mut at, mut places, mut removed) = (usize::from(commitments) * G::ENCODED_LEN, 0, None);
+        for member in self.plan.members() {
+            if body[at] == 1 && *member == self.victim {
+                body[at] = 0;
+                body.drain(at + 1..at + 1 + 96);
+                removed = Some(places);
+            }
+            let place = usize::from(body[at]);
+            places += place;
+            at += 1 + place * 96;
+        }
+        if let Some(position) = removed {
+            let len = self.width * G::Scalar::ENCODED_LEN;
+            let ciphertext = at + 96 + position * len;
+            body.drain(ciphertext..ciphertext + len);
+        }
+        body
+    }
+
     fn tell(&self, to: PartyId, honest: Statement) -> Vec<Statement> {
         let (slot, me) = (honest.slot(), self.keys.member().party());
         if honest.author() != me {
@@ -117,6 +144,7 @@ impl<G: Group> Liar<G> {
                 let half: Vec<_> = self.plan.members().iter().copied().filter(|p| p.get() % 2 == 0).collect();
                 self.spoil(honest.body(), &half)
             }
+            (Lie::LeavesOut, Kind::Dealing) => self.leave_out(honest.body()),
             (Lie::WithheldDealing, Kind::Dealing) if to != self.victim => return Vec::new(),
             (Lie::TwoDealings, Kind::Dealing) if odd => self.spoil(honest.body(), &[self.victim]),
             (Lie::SilentAfterDeal, kind) if kind != Kind::Dealing => return Vec::new(),

@@ -30,8 +30,7 @@ struct Recording {
 /// Holds a ceremony of honest parties, and records every statement.
 fn hold(setting: &Setting<Coin>, life: u8) -> Recording {
     let all: Vec<PartyId> = setting.plan.parties().collect();
-    let mut machines: BTreeMap<_, _> =
-        all.iter().map(|id| (*id, setting.machine(*id, Memory::Kept, life))).collect();
+    let mut machines: BTreeMap<_, _> = all.iter().map(|id| (*id, setting.machine(*id, Memory::Kept, life))).collect();
     let mut queue: VecDeque<(PartyId, PartyId, Slot, Bytes)> = VecDeque::new();
     let (mut recorded, mut outcomes) = (BTreeMap::new(), BTreeMap::<PartyId, KeyOutcome<Coin>>::new());
     let mut inputs: VecDeque<(PartyId, Input)> = all.iter().map(|id| (*id, Input::Start)).collect();
@@ -62,7 +61,8 @@ fn hold(setting: &Setting<Coin>, life: u8) -> Recording {
                     queue.extend(others.map(|peer| (to, *peer, slot, payload.clone())));
                 }
                 Effect::Finished(Ok(outcome)) => drop(outcomes.insert(to, outcome)),
-                other => panic!("{other:?}"),
+                Effect::Finished(Err(abort)) => panic!("{to} gives up: {abort}"),
+                Effect::Blame(blame) => panic!("{to} accuses an honest party: {blame}"),
             }
         }
     }
@@ -138,10 +138,7 @@ fn open(ceremony: &CeremonyId, value: &SealedValue, secret: &RistrettoScalar) ->
 
 /// The decryption key of a party in one ceremony.
 fn decryption_key(ceremony: &CeremonyId, seed: &[u8; 32]) -> RistrettoScalar {
-    Transcript::new("theta/ceremony/decryption/v1")
-        .with("seed", seed)
-        .with("ceremony", ceremony.as_bytes())
-        .challenge()
+    Transcript::new("theta/ceremony/decryption/v1").with("seed", seed).with("ceremony", ceremony.as_bytes()).challenge()
 }
 
 /// All that follows from an identity, in this release and in the one before.
@@ -186,7 +183,7 @@ impl Knowledge {
         let mut form = self.reduce(form);
         if let Some((unknown, value)) = form.first_key_value().map(|(unknown, value)| (*unknown, *value)) {
             let inverse = value.invert();
-            form.values_mut().for_each(|value| *value *= inverse);
+            form.values_mut().for_each(|value| *value = *value * inverse);
             self.0.insert(unknown, form);
         }
     }
@@ -220,7 +217,7 @@ fn at(polynomial: &[Form], index: ShareIndex) -> Form {
     let (mut sum, mut power) = (Form::new(), RistrettoScalar::ONE);
     for coefficient in polynomial {
         add(&mut sum, power, coefficient);
-        power *= x;
+        power = power * x;
     }
     sum
 }
@@ -323,10 +320,14 @@ fn t_nodes_stolen_whole_in_every_epoch_tell_nothing() {
     let (points, key) = attack(4, 5, &history);
     assert!(!key);
     assert!(points.iter().all(|points| *points <= 3), "{points:?}");
-    let (points, key) = attack(3, 5, &History {
-        at_rest: vec![vec![1], vec![1], vec![2, 3], vec![4], vec![5], vec![3]],
-        meanwhile: vec![vec![], vec![2], vec![], vec![], vec![1], vec![]],
-    });
+    let (points, key) = attack(
+        3,
+        5,
+        &History {
+            at_rest: vec![vec![1], vec![1], vec![2, 3], vec![4], vec![5], vec![3]],
+            meanwhile: vec![vec![], vec![2], vec![], vec![], vec![1], vec![]],
+        },
+    );
     assert!(!key);
     assert!(points.iter().all(|points| *points <= 2), "{points:?}");
 }

@@ -130,7 +130,7 @@ impl<S: CurveScheme> Setting<S> {
             Conclusion::CalledOff(_) => None,
         })?;
         let honest: Vec<_> = report.honest().map(|(party, _)| party).collect();
-        let mut key = None;
+        let (mut key, mut left_out) = (None, 0);
         let mut shares = Vec::new();
         for (party, report) in report.parties.into_iter().filter(|(_, report)| report.honest) {
             let Some(Ok(KeyOutcome { conclusion, evidence, .. })) = report.result else { continue };
@@ -145,9 +145,10 @@ impl<S: CurveScheme> Setting<S> {
             if !certificate.is_valid(&self.plan) {
                 return Err(format!("{party} has a false certificate"));
             }
-            if share.is_some() != self.plan.index_of(party).is_some() {
-                return Err(format!("{party} has no share, or one too many"));
+            if share.is_some() && self.plan.index_of(party).is_none() {
+                return Err(format!("{party} has a share too many"));
             }
+            left_out += usize::from(share.is_none() && self.plan.index_of(party).is_some());
             if let Some(share) = share {
                 if !public.matches(&share) {
                     return Err(format!("{party} has a false share"));
@@ -155,6 +156,10 @@ impl<S: CurveScheme> Setting<S> {
                 shares.push((party, Arc::new(share)));
             }
             key = Some(public);
+        }
+        // A quorum has found places for itself in what was decided.
+        if left_out > self.plan.members().len() - self.plan.quorum() {
+            return Err(format!("{left_out} were left out"));
         }
         let key = key.ok_or("nobody finished")?;
         let k = usize::from(key.threshold().k());

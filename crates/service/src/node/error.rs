@@ -62,9 +62,7 @@ pub enum StartError {
     #[error(transparent)]
     Custody(#[from] CustodyError),
     /// The group file has a ceremony key that is none.
-    #[error(
-        "the ceremony_key of node {0} in the group file is no key: take the one that its store was made with"
-    )]
+    #[error("the ceremony_key of node {0} in the group file is no key: take the one that its store was made with")]
     CeremonyKey(PeerId),
     /// Another process listens there.
     #[error(

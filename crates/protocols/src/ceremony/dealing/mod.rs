@@ -269,9 +269,9 @@ impl<G: Group> Dealing<G> {
         let index = plan.index_of(complaint.author())?;
         let place = place(plan, statement.author(), statement.slot());
         // Who was left out has nothing to complain about: nobody can tell whether its key was there in time.
-        let bytes = self.place_of(index).and_then(|(key, position)| {
-            self.sealed.open_disclosed(place, key.recipient(), position, disclosed)
-        });
+        let bytes = self
+            .place_of(index)
+            .and_then(|(key, position)| self.sealed.open_disclosed(place, key.recipient(), position, disclosed));
         let Some(bytes) = bytes else {
             return Some(Judgement::ComplainerLies);
         };

@@ -13,10 +13,10 @@ use theta_sharing::Encoded;
 use theta_sharing::dleq::{self, DleqClaim, DleqProof, Generator};
 
 use crate::ceremony::codec::Reader;
+use crate::ceremony::participant::Participant;
 use crate::ceremony::plan::CeremonyId;
 use crate::ceremony::schnorr::{self, SIGNATURE_LEN, Signature};
 use crate::ceremony::statement::Slot;
-use crate::ceremony::participant::Participant;
 
 /// Where sealed secrets stand.
 #[derive(Clone, Copy, Debug)]
@@ -146,11 +146,7 @@ impl Sealed {
         let context = disclosure_context(place, recipient.party);
         let claim = DleqClaim { image_g: *recipient.key, image: shared, proof: &proof, context: &context };
         let bases = Generator::new().with(self.ephemeral);
-        if dleq::vartime_verify(&bases, &claim) {
-            self.unmask(place, recipient.party, position, &shared)
-        } else {
-            None
-        }
+        if dleq::vartime_verify(&bases, &claim) { self.unmask(place, recipient.party, position, &shared) } else { None }
     }
 }
 

@@ -101,9 +101,7 @@ impl<G: Group> Judge for Opinion<'_, G> {
         let arrivals = self.dealings.arrivals();
         let all: Vec<_> = self.dealings.good(DEALINGS).collect();
         let covering = (self.plan.quorum()..=arrivals.len()).rev().filter_map(|count| arrivals.get(..count));
-        let mut good = covering
-            .map(|parties| self.latest(&all, parties))
-            .find(|good| good.len() >= enough)?;
+        let mut good = covering.map(|parties| self.latest(&all, parties)).find(|good| good.len() >= enough)?;
         if !matches!(self.plan.aim(), Aim::Generate) {
             good.truncate(enough);
         }

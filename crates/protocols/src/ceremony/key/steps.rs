@@ -12,6 +12,7 @@ use theta_sharing::{Encoded, ShareIndex};
 use super::derive::{Keys, Material, check_key, key_body};
 use super::judge::{KEY_TICKS, Opinion, Selection, dealing_slot};
 use super::{Activated, Conclusion};
+use crate::ceremony::Memory;
 use crate::ceremony::agreement::Agreement;
 use crate::ceremony::board::Board;
 use crate::ceremony::certificate::QuorumCertificate;
@@ -23,7 +24,6 @@ use crate::ceremony::machine::Deeds;
 use crate::ceremony::participant::Participant;
 use crate::ceremony::plan::{Aim, CeremonyPlan, public_digest};
 use crate::ceremony::statement::{Digest, Kind, Slot, Statement};
-use crate::ceremony::Memory;
 
 pub(super) const KEY: Slot = Slot::new(Kind::Key, 0);
 pub(super) const POSSESSION: Slot = Slot::new(Kind::Possession, 0);

@@ -178,7 +178,8 @@ impl<S: CurveScheme> RecoveryLogic<S> {
                 return;
             }
             // What it asked before and does not remember is none of its business any more: the answers are to a key that is lost.
-            let said = [Kind::EncryptionKey, Kind::Checked, Kind::Request].into_iter().flat_map(|kind| board.of_kind(kind));
+            let said =
+                [Kind::EncryptionKey, Kind::Checked, Kind::Request].into_iter().flat_map(|kind| board.of_kind(kind));
             let said = said.filter(|statement| statement.author() == self.owner).map(|said| said.slot().number);
             self.attempt = said.max().map_or(0, |last| last.saturating_add(1).min(MOST_ATTEMPTS));
             (self.listening, self.ticks) = (None, 0);

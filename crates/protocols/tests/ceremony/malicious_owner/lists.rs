@@ -50,7 +50,7 @@ fn who_has_forgotten_accepts_nothing() {
     let (masks, accepted): (Vec<_>, Vec<_>) = attack
         .said
         .iter()
-        .filter(|said| said.slot().kind != Kind::Checked)
+        .filter(|said| !matches!(said.slot().kind, Kind::Checked | Kind::EncryptionKey))
         .cloned()
         .partition(|said| said.slot().kind == Kind::Dealing);
     let call = attack.sign(party(1), Kind::Checked, 0, Vec::new());

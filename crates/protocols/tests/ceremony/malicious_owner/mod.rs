@@ -94,7 +94,8 @@ impl Attack {
             // Its mask is an honest one's, as good as any.
             let mut machine = self.setting.join(who, Memory::Kept, 0);
             machine.handle(Input::Start, &mut test_rng(0));
-            let payload: Bytes = rewrite(&self.template, |_| [self.keys(), vec![call.clone()]].concat()).unwrap().into();
+            let payload: Bytes =
+                rewrite(&self.template, |_| [self.keys(), vec![call.clone()]].concat()).unwrap().into();
             let (from, slot, channel) = (self.setting.lost, ITEMS, Channel::Broadcast);
             let said = said_by(machine.handle(Input::Message { from, slot, channel, payload }, &mut test_rng(0)));
             self.said.extend(said.iter().flat_map(|payload| statements_of(payload)));
