@@ -11,7 +11,7 @@ use theta_sharing::pedersen::Blinding;
 use theta_sharing::{ShareIndex, interpolate_at, vartime_false_shares};
 
 use crate::ceremony::board::{Board, Item};
-use crate::ceremony::dealing::{Announced, Dealing, Judgement, Values, split_digest};
+use crate::ceremony::dealing::{Announced, Dealing, Form, Judgement, Values, split_digest};
 use crate::ceremony::encryption::EncryptionKey;
 use crate::ceremony::evidence::CeremonyEvidence;
 use crate::ceremony::machine::Deeds;
@@ -107,6 +107,10 @@ impl<G: Group> Dealings<G> {
         let mut forgotten = false;
         let mine = match self.plan.index_of(self.own.party()) {
             None => Mine::Nothing,
+            // Masks are nothing to the owner of the lost share.
+            Some(index) if !Form::of(&self.plan, statement.author()).is_some_and(|form| form.has_place(index)) => {
+                Mine::Nothing
+            }
             Some(index) => match dealing.key_of(index) {
                 Some(key) if key.recipient().key == self.own.encryption_key() => Mine::Unchecked,
                 key => {
