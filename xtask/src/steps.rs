@@ -1,7 +1,7 @@
 //! What each command runs, in which order, and how it is told.
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     process::Command,
     time::{Duration, Instant},
 };
@@ -45,10 +45,13 @@ pub(crate) fn bench(root: &Path) -> Result<(), String> {
 /// Attacks on groups of real nodes; `--short` is for this function as for the program: the dev build and small loads.
 pub(crate) fn attack(root: &Path, arguments: &[String]) -> Result<(), String> {
     let quick = arguments.iter().any(|argument| argument == "--short");
-    let release: &[&str] = if quick { &[] } else { &["--release"] };
-    cargo(root, &[&["build", "--quiet", "--package", "theta"], release].concat())?;
-    let mut command = Command::new("cargo");
-    command.args(["run", "--quiet", "--package", "theta-attack"]).args(release).arg("--").args(arguments);
+    // Over the whole workspace, the dev build is the one that the tests use.
+    let packages: &[&str] =
+        if quick { &["--workspace"] } else { &["--release", "--package", "theta", "--package", "theta-attack"] };
+    cargo(root, &[&["build", "--quiet", "--bin", "theta", "--bin", "theta-attack"], packages].concat())?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let mut command = Command::new(target.join(if quick { "debug" } else { "release" }).join("theta-attack"));
+    command.args(arguments);
     run(root, command)
 }
 

@@ -27,13 +27,7 @@ mod link;
 mod outbound;
 mod queue;
 
-use std::{
-    collections::HashSet,
-    io,
-    net::SocketAddr,
-    num::NonZeroUsize,
-    sync::Arc,
-};
+use std::{collections::HashSet, io, net::SocketAddr, num::NonZeroUsize, sync::Arc};
 
 use bytes::Bytes;
 use tokio::sync::{mpsc, watch};
