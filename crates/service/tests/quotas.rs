@@ -1,5 +1,10 @@
 //! One client that asks for all there is: it gets what the policy gives it, and the others find room.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that fails panics")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "a test that fails panics, and groups are small"
+)]
 
 mod group;
 

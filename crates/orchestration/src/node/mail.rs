@@ -149,11 +149,11 @@ mod tests {
         }
         assert_eq!((refused, mail.len()), (99_900, 100));
         for peer in [1, 2, 4, u16::MAX] {
-            assert_ne!(mail.put(party(peer), 10, u32::from(peer) << 20), Put::Refused);
+            assert_ne!(mail.put(party(peer), 10, u32::from(peer) << 16), Put::Refused);
         }
         // The others are heard in the first round, whatever waits of the third.
         let (first, more) = taken(&mail, 5);
-        let mut first: Vec<u32> = first.into_iter().map(|message| message >> 20).collect();
+        let mut first: Vec<u32> = first.into_iter().map(|message| message >> 16).collect();
         first.sort_unstable();
         assert_eq!((first, more), (vec![0, 1, 2, 4, u32::from(u16::MAX)], true));
         let (rest, more) = taken(&mail, 1_000);
