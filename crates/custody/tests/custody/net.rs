@@ -293,7 +293,9 @@ impl Net {
         let knows = |net: &Self| net.custodian(node).keys().get(key).is_some_and(|entry| entry.epoch == epoch);
         assert!(self.until(60, knows), "node {node} does not hear of epoch {epoch}");
         assert!(self.entry(node, key).share.is_none());
-        let holders: Vec<u16> = self.entry(node, key).holders.iter().map(|holder| holder.get()).collect();
+        let (holders, up) = (self.entry(node, key).holders.clone(), self.up());
+        let holders: Vec<u16> =
+            holders.iter().map(|holder| holder.get()).filter(|holder| up.contains(holder)).collect();
         self.until(10, |_| false);
         self.run(holders, KeyChange::Recover { key: name(key), version: 0, node });
         assert_eq!(self.epoch(node, key), Some(epoch));

@@ -208,13 +208,16 @@ impl<S: CurveScheme> RecoveryLogic<S> {
     /// Remembers who was asked in this attempt and has not accepted; if all have, who has not answered.
     fn note_spoilers(&mut self, board: &Board) {
         let Some(request) = board.get(self.owner, self.slot(Kind::Request)) else { return };
-        let refused = lacking(request, board);
-        if !refused.is_empty() {
-            return self.spoilers.extend(refused);
-        }
+        let asked = read_masks(request.body()).unwrap_or_default();
         let answered = |helper| self.plan.index_of(helper).is_some_and(|index| self.answers.contains_key(&index));
-        let asked = read_masks(request.body()).unwrap_or_default().into_iter().map(|(helper, _)| helper);
-        self.spoilers.extend(asked.filter(|helper| !answered(*helper)));
+        let mut missing = lacking(request, board);
+        if missing.is_empty() {
+            missing = asked.iter().map(|(helper, _)| *helper).filter(|helper| !answered(*helper)).collect();
+        }
+        // One of them at least is honest: if nobody has said anything, it is the network that was too slow.
+        if missing.len() < asked.len() {
+            self.spoilers.extend(missing);
+        }
     }
 
     /// Whom to ask: helpers that agree with each other and have spoiled no attempt, if there are enough. Else all are given
