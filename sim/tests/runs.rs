@@ -1,6 +1,11 @@
 //! Some thousands of seeds in which all must hold, and bugs that must be caught.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking, in their helpers too")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests fail by panicking, in their helpers too"
+)]
 
 use std::env;
 use std::sync::Mutex;

@@ -10,6 +10,8 @@ use theta_protocols::ceremony::{Aim, CeremonyEvidence, CeremonyId, CeremonyPlan,
 use theta_schemes::Suite;
 use theta_schemes::signatures::bls04::{Bls04, MinPk};
 
+mod bounds;
+
 use crate::net::{Liar, Net, keys_of, name, party, roster};
 use crate::use_keys::check_signature;
 

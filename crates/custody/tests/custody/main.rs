@@ -7,7 +7,6 @@
     reason = "tests fail by panicking, in their helpers too"
 )]
 
-mod bounds;
 mod crash;
 mod forward;
 mod late;
