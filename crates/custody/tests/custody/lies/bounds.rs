@@ -205,7 +205,7 @@ fn a_subject_is_looked_at_before_it_is_read() {
     let hello = |net: &mut Net, from: u16| {
         let custodian = net.custodian(from);
         let incarnation = custodian.store().incarnation().encode();
-        let bytes = [&[1, 3][..], &incarnation, &[0], &id, &[0]].concat();
+        let bytes = [&[1, 3][..], &incarnation, &[0], &[0], &id, &[0]].concat();
         net.step(1, CustodyInput::Message { from: party(from), bytes: bytes.into() });
     };
     let asked = |net: &Net, of: u16| {

@@ -482,8 +482,7 @@ fn known_answers() {
         serde_json::from_str(include_str!("../../../../../vectors/slots/promise.json")).unwrap();
     let text = |name: &str| file[name].as_str().unwrap().to_owned();
     let key = hex::decode(text("verifying_key")).unwrap();
-    // The key to encrypt to is of no use here: any point will do.
-    let member = [&[0, 4], &*key, &*key].concat();
+    let member = [&[0, 4], &*key].concat();
     let member = theta_protocols::ceremony::CeremonyMember::decode(&member).unwrap();
     let bytes = hex::decode(text("equivocation")).unwrap();
     let lie = Equivocation::decode(&bytes).unwrap();
