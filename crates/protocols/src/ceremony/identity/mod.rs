@@ -62,7 +62,7 @@ impl CeremonyMember {
 }
 
 /// A party's identity in ceremonies: it signs, and opens nothing. What is drawn at random in a ceremony, and what is sealed in
-/// it, follows from a secret of that ceremony alone: see [`participant`].
+/// it, follows from a secret of that ceremony alone: see `participant`.
 pub struct CeremonyKeys {
     master: Secret<[u8; 32]>,
     signing: Secret<RistrettoScalar>,
