@@ -102,8 +102,8 @@ mod tests {
             d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a\"\n";
         let lines = "[[client]]\nname = \"client\"\ncertificates = [\"".to_owned() + &"0a".repeat(32) + "\"]\n";
         let text = of_client("client", &(lines + approver));
-        let (from, to) =
-            (text.find("# [[rule]]\n# name = \"recovering").unwrap(), text.find("#\n#   theta policy check").unwrap());
+        let from = text.find("# [[rule]]\n# name = \"recovering").unwrap();
+        let to = from + text[from..].find("#\n#   theta policy check").unwrap();
         let rule = text[from..to].replace("# ", "");
         let policy = Policy::parse(&[&text[..from], &rule, &text[to..]].concat(), "policy.toml").unwrap();
         let ask = Ask { key: Some("files"), ..Ask::new("g", Operation::KeysRecover) };
