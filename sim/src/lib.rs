@@ -15,6 +15,7 @@
 
 mod byzantine;
 mod client;
+mod masks;
 mod node;
 mod permission;
 mod scenario;

@@ -8,6 +8,7 @@ use prost::Message as _;
 use theta_orchestration::{InstanceId, Load, OrchestratorConfig};
 use theta_wire::peer::Envelope;
 
+use crate::masks::Masks;
 use crate::scenario::{BURST, PER_SECOND};
 
 /// The `kind` with which a node asks for what it lacks: no share.
@@ -36,6 +37,8 @@ pub enum Invariant {
     Ends,
     /// All honest nodes agree on what became of a ceremony, and on the keys.
     Agreement,
+    /// No honest helper's mask hides answers to two requests of a recovery.
+    MaskOnce,
     /// Nothing grows beyond its limit.
     Bounded,
     /// No honest node is accused by an honest one.
@@ -83,6 +86,8 @@ pub(crate) struct Watch {
     helped: BTreeMap<(usize, u64), String>,
     /// What each node has let pass of each rated key, in this life.
     uses: BTreeMap<(u16, usize), Uses>,
+    /// What helpers of recoveries answer, where there are any.
+    masks: Option<Masks>,
 }
 
 /// A node's place in an instance of FROST.
@@ -163,10 +168,22 @@ impl Watch {
 
     /// A message reaches an honest node.
     pub(crate) fn delivered(&mut self, node: u16, from: u16, bytes: &Bytes) {
+        self.masks.iter_mut().for_each(|masks| masks.delivered(bytes));
         let Some((id, envelope)) = instance_of(bytes) else { return };
         if envelope.round == PACKAGE {
             self.packages.entry((node, from, id, envelope.kind)).or_insert(envelope.payload);
         }
+    }
+
+    /// From now on recoveries are watched.
+    pub(crate) fn watch_recoveries(&mut self) {
+        self.masks = Some(Masks::default());
+    }
+
+    /// An honest node says something in a recovery, or something else.
+    pub(crate) fn helped(&mut self, node: u16, bytes: &Bytes, honest: impl Fn(u16) -> bool) -> Result<(), Violation> {
+        let answered = self.masks.as_mut().map_or(Ok(()), |masks| masks.sent(node, bytes, honest));
+        answered.or_else(|text| self.violated(Invariant::MaskOnce, text))
     }
 
     /// A message leaves an honest node.

@@ -277,3 +277,22 @@ fn a_node_without_limits_is_caught() {
     scenario.requests.iter_mut().for_each(|asked| asked.later_at = [2, 3, 4].into());
     catches(&scenario, Sabotage::NoLimits, Invariant::Bounded);
 }
+
+/// The owner of a lost share asks each helper for another list: no two answers hide behind one mask, and it gets nothing.
+#[test]
+fn an_owner_that_asks_each_for_something_else_gets_nothing() {
+    for seed in 1..6 {
+        let mut scenario = quiet(seed, Suite::Cks05Ristretto255);
+        scenario.kept = true;
+        scenario.n = 5;
+        scenario.keys[0].lost_by = Some(3);
+        scenario.ceremonies = vec![theta_sim::Planned { at: 100, aim: theta_sim::Aim::Recover(0, 3) }];
+        let honest = run(&scenario, false);
+        assert_eq!((honest.ceremonies, honest.violation), (5, None), "seed {seed}");
+        scenario.liars.insert(3, theta_sim::Behaviour::Ceremony(theta_sim::CeremonyLie::divided_request()));
+        // The helpers give it up after 960 ticks.
+        scenario.end = 130_000;
+        let outcome = run(&scenario, false);
+        assert_eq!((outcome.ceremonies, outcome.violation), (0, None), "seed {seed}");
+    }
+}

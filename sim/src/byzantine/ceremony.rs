@@ -19,7 +19,7 @@ const MESSAGE: usize = 200 << 10;
 /// The tag of statements.
 const ITEMS: u8 = 1;
 
-const KINDS: [Kind; 14] = [
+const KINDS: [Kind; 17] = [
     Kind::Dealing,
     Kind::Dealing,
     Kind::Complaint,
@@ -34,7 +34,12 @@ const KINDS: [Kind; 14] = [
     Kind::Checked,
     Kind::Answer,
     Kind::EncryptionKey,
+    Kind::Request,
+    Kind::Accepted,
+    Kind::Acceptances,
 ];
+/// Of a list of masks: a helper and a digest.
+const MASK_LEN: usize = 34;
 
 /// What is said in the place of a true statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +56,8 @@ enum Form {
     Swollen,
     /// It is contradicted by hundreds more, each signed.
     Manifold,
+    /// To each another one: of a list of masks, as in an owner's request, another one is missing; else the first byte differs.
+    Divided,
 }
 
 /// What is said falsely, and to whom.
@@ -63,15 +70,22 @@ pub struct CeremonyLie {
 }
 
 impl CeremonyLie {
+    /// An owner of a lost share that asks each helper for another list of masks.
+    #[must_use]
+    pub const fn divided_request() -> Self {
+        Self { kind: Kind::Request, form: Form::Divided, to_odd_nodes_only: false }
+    }
+
     pub(crate) fn draw(rng: &mut impl Rng) -> Self {
         let number = 1 + u16::try_from(below(rng, 100)).unwrap_or(0);
         let kind = usize::try_from(below(rng, KINDS.len() as u64)).unwrap_or(0);
-        let form = match below(rng, 8) {
+        let form = match below(rng, 10) {
             0 => Form::Withheld,
             1 => Form::Cut(number),
             2 => Form::Emptied,
             3 => Form::Swollen,
             4 => Form::Manifold,
+            5 | 6 => Form::Divided,
             _ => Form::Changed(number),
         };
         let kind = KINDS.get(kind).copied().unwrap_or(Kind::Dealing);
@@ -80,12 +94,12 @@ impl CeremonyLie {
 
     pub(super) fn tell(self, keys: &CeremonyKeys, to: u16, envelope: Envelope) -> Envelope {
         let spared = self.to_odd_nodes_only && to.is_multiple_of(2);
-        let forged = if envelope.stream == CUSTODY && !spared { self.forge(keys, &envelope.payload) } else { None };
+        let forged = if envelope.stream == CUSTODY && !spared { self.forge(keys, to, &envelope.payload) } else { None };
         Envelope { payload: forged.unwrap_or_else(|| envelope.payload.clone()), ..envelope }
     }
 
     /// The message with the lie in it; `None` if it is no message of statements.
-    fn forge(self, keys: &CeremonyKeys, payload: &Bytes) -> Option<Bytes> {
+    fn forge(self, keys: &CeremonyKeys, to: u16, payload: &Bytes) -> Option<Bytes> {
         let (head, items) = payload.split_at_checked(HEAD)?;
         let [_, ITEMS, id @ ..] = head else { return None };
         let id = CeremonyId::from_bytes(id.try_into().ok()?);
@@ -99,6 +113,7 @@ impl CeremonyLie {
                 Form::Manifold => return manifold(&id, keys, &statement),
                 Form::Withheld => return Vec::new(),
                 Form::Emptied => body.clear(),
+                Form::Divided => divide(&mut body, to),
                 Form::Cut(by) => body.truncate(body.len().saturating_sub(usize::from(by))),
                 Form::Changed(from_end) => {
                     if let Some(at) = usize::from(from_end).checked_rem(body.len())
@@ -139,4 +154,16 @@ fn value(len: u32) -> Vec<u8> {
     item.extend_from_slice(&len.to_be_bytes());
     item.resize(item.len() + usize::try_from(len).unwrap_or(0), 0xee);
     item
+}
+
+/// What only one node is told.
+fn divide(body: &mut Vec<u8>, to: u16) {
+    let masks = body.len() / MASK_LEN;
+    if masks > 1 && body.len().is_multiple_of(MASK_LEN) {
+        let missing = usize::from(to).checked_rem(masks).unwrap_or(0);
+        body.drain(missing * MASK_LEN..(missing + 1) * MASK_LEN);
+    } else if let Some(first) = body.first_mut() {
+        let [_, low] = to.to_be_bytes();
+        *first ^= low;
+    }
 }

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use crate::byzantine::Liar;
 use crate::client::{Wanted, ceremony};
 use crate::node::{Life, Node};
-use crate::scenario::{Fault, Sabotage, Scenario, below};
+use crate::scenario::{Aim, Fault, Sabotage, Scenario, below};
 use crate::setup::{Failed, Setup, identity};
 use crate::trace::Trace;
 use crate::watch::{Invariant, Violation, Watch};
@@ -150,6 +150,9 @@ impl<'a> World<'a> {
             held: BTreeSet::new(),
             saboteur,
         };
+        if scenario.ceremonies.iter().any(|planned| matches!(planned.aim, Aim::Recover(..))) {
+            world.watch.watch_recoveries();
+        }
         world.plan();
         Ok(world)
     }
@@ -245,6 +248,8 @@ impl<'a> World<'a> {
                     self.post(number, to, late, &bytes);
                 }
             } else {
+                let liars = &self.scenario.liars;
+                self.watch.helped(number, &bytes, |node| !liars.contains_key(&node))?;
                 self.watch.sent(number, to, &bytes)?;
                 self.post(number, to, 0, &bytes);
             }
