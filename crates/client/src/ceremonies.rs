@@ -3,9 +3,9 @@
 use std::{collections::BTreeMap, fs, future::Future, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use theta_custody::{KeyChange, KeyRef, StateChange};
+use theta_custody::{CeremonyRequest, KeyChange, KeyRef, StateChange};
 use theta_network::PeerId;
-use theta_policy::{Operation, SignedRequest};
+use theta_policy::Operation;
 use theta_schemes::keys::KeyName;
 use theta_store::State;
 use theta_wire::v1;
@@ -97,16 +97,20 @@ pub struct Evidence {
 /// A change of state that k nodes have made.
 #[derive(Clone, Debug)]
 pub struct StateChanged {
+    /// The generation that it made.
+    pub generation: u64,
     /// Who has made it.
     pub nodes: Vec<PeerId>,
     /// What the others did.
     pub problems: Vec<NodeProblem>,
 }
 
-/// The statement of a change of state, for those who approve or sign it elsewhere. Version 0 is the key as a whole.
+/// The statement of a change of state, for those who approve or sign it elsewhere. Version 0 is the key as a whole; the
+/// generation is the one that the change makes ([`Client::next_generation`]).
 #[must_use]
-pub fn state_statement(key: &KeyName, version: u32, state: State) -> Vec<u8> {
-    StateChange { key: key.clone(), version: Some(version).filter(|version| *version > 0), state }.encode()
+pub fn state_statement(key: &KeyName, version: u32, state: State, generation: u64) -> Vec<u8> {
+    let version = Some(version).filter(|version| *version > 0);
+    StateChange { key: key.clone(), version, state, generation }.encode()
 }
 
 /// What a node's follower tells.
@@ -127,18 +131,32 @@ impl Client {
     ///
     /// After a key was made or renewed the client takes its public part from k nodes, and writes it into its folder.
     ///
+    /// The request's nonce is drawn here: see [`Client::hold_request`] for one that others have approved.
+    ///
     /// # Errors
-    /// [`ClientError::Refused`] or [`ClientError::Denied`] if too few nodes will hold it, [`ClientError::NoAnswer`] if too few
-    /// report the same end in [`crate::ClientOptions::ceremony_timeout`].
+    /// As [`Client::hold_request`].
     pub async fn hold(
         &self,
         change: KeyChange,
+        on_progress: impl FnMut(&CeremonyProgress) + Send,
+    ) -> Result<CeremonyOutcome, ClientError> {
+        self.hold_request(CeremonyRequest { nonce: random()?, change }, on_progress).await
+    }
+
+    /// The same for a request whose nonce is given: approvals cover it, and the nodes hold one ceremony for it and no second.
+    ///
+    /// # Errors
+    /// [`ClientError::Refused`] or [`ClientError::Denied`] if too few nodes will hold it, [`ClientError::NoAnswer`] if too few
+    /// report the same end in [`crate::ClientOptions::ceremony_timeout`].
+    pub async fn hold_request(
+        &self,
+        request: CeremonyRequest,
         mut on_progress: impl FnMut(&CeremonyProgress) + Send,
     ) -> Result<CeremonyOutcome, ClientError> {
         let (started, patience) = (Instant::now(), self.shared.options.ceremony_timeout);
-        let mut news = self.follow_all(&change)?;
+        let mut news = self.follow_all(&request)?;
         // They are asked already: what they say meanwhile waits.
-        let k = time::timeout(STRAGGLERS, self.k_of(&change)).await.unwrap_or(0);
+        let k = time::timeout(STRAGGLERS, self.k_of(&request.change)).await.unwrap_or(0);
         let mut reports = Reports::new(&self.shared.connections, self.quorum().max(usize::from(k)));
         let mut deadline = started + patience;
         while let Ok(Some((node, event))) = time::timeout_at(deadline, news.recv()).await {
@@ -166,7 +184,7 @@ impl Client {
         }
         let outcome = reports.outcome(started.elapsed())?;
         if matches!(outcome.end, CeremonyEnd::Activated { .. }) {
-            self.keep_public_key(change.key()).await;
+            self.keep_public_key(request.change.key()).await;
         }
         Ok(outcome)
     }
@@ -190,20 +208,14 @@ impl Client {
     }
 
     /// Follows a ceremony at every node at once; the receiver ends when all are done with it.
-    fn follow_all(&self, change: &KeyChange) -> Result<mpsc::Receiver<(PeerId, News)>, ClientError> {
-        let (key, statement) = (change.key(), change.encode());
+    fn follow_all(&self, asked: &CeremonyRequest) -> Result<mpsc::Receiver<(PeerId, News)>, ClientError> {
+        let CeremonyRequest { nonce, change } = asked;
+        let (key, statement) = (change.key(), asked.encode());
         let ask = self.ask_for(change.operation(), Some(key.as_ref()), &statement);
         let enclosed = Arc::new(self.enclose(&ask)?);
-        // A signed request names its ceremony by itself.
-        let nonce = if enclosed.signed_request.is_empty() {
-            Bytes::copy_from_slice(&random::<32>()?)
-        } else {
-            let signed = SignedRequest::decode(&enclosed.signed_request);
-            signed.map_or_else(|_| Bytes::new(), |signed| Bytes::copy_from_slice(&signed.id().0))
-        };
         let request = v1::HoldCeremonyRequest {
-            change: statement.into(),
-            nonce,
+            change: change.encode().into(),
+            nonce: Bytes::copy_from_slice(nonce),
             signed_request: enclosed.signed_request.clone(),
             approvals: enclosed.approvals.clone(),
         };
@@ -261,11 +273,28 @@ impl Client {
 
     /// Changes the state of a key, or of one version of it: [`State::Active`] enables, then there are [`State::Disabled`],
     /// [`State::Retired`] and [`State::Destroyed`]. Each node does it for itself; those that did not are in the answer, and have to
-    /// be asked again. Version 0 is the key as a whole.
+    /// be asked again, with [`Client::change_state_at`] and the same generation. Version 0 is the key as a whole.
+    ///
+    /// The generation that the change makes is read from the nodes first ([`Client::next_generation`]).
+    ///
+    /// # Errors
+    /// As [`Client::next_generation`] and [`Client::change_state_at`].
+    pub async fn change_state(&self, key: &str, version: u32, state: State) -> Result<StateChanged, ClientError> {
+        let generation = self.next_generation(&key.parse()?).await?;
+        self.change_state_at(key, version, state, generation).await
+    }
+
+    /// The same for a generation that is given: approvals cover it, and no node makes the change after a later one.
     ///
     /// # Errors
     /// [`ClientError`] if fewer than k nodes have made the change.
-    pub async fn change_state(&self, key: &str, version: u32, state: State) -> Result<StateChanged, ClientError> {
+    pub async fn change_state_at(
+        &self,
+        key: &str,
+        version: u32,
+        state: State,
+        generation: u64,
+    ) -> Result<StateChanged, ClientError> {
         const OPERATION: &str = "change the key's state";
         let name: KeyName = key.parse()?;
         let operation = match state {
@@ -273,12 +302,14 @@ impl Client {
             State::Destroyed => Operation::KeysDestroy,
             State::Pending | State::Retired | State::Disabled => Operation::KeysDisable,
         };
-        let (patience, statement) = (self.shared.options.timeout, state_statement(&name, version, state));
+        let statement = state_statement(&name, version, state, generation);
+        let patience = self.shared.options.timeout;
         let enclosed = self.enclose(&self.ask_for(operation, Some(name.as_ref()), &statement))?;
         let message = v1::ChangeKeyStateRequest {
             key: name.to_string(),
             version,
             state: state.name().to_owned(),
+            generation,
             signed_request: enclosed.signed_request.clone(),
             approvals: enclosed.approvals.clone(),
         };
@@ -295,7 +326,7 @@ impl Client {
         }
         nodes.sort_unstable();
         if nodes.len() >= self.quorum() {
-            return Ok(StateChanged { nodes, problems: problems.all() });
+            return Ok(StateChanged { generation, nodes, problems: problems.all() });
         }
         let hopeless = problems.hopeless(OPERATION, self.quorum());
         Err(hopeless.unwrap_or_else(|| ClientError::NoAnswer { operation: OPERATION, nodes: problems.all() }))

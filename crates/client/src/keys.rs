@@ -11,6 +11,7 @@ use std::{
 use theta_custody::KeyRef;
 use theta_network::PeerId;
 use theta_schemes::keys::{AnyPublicKey, KeyId, KeyName};
+use theta_store::key::MOST_GENERATIONS_AHEAD;
 use theta_wire::v1;
 use tokio::time::{self, Instant};
 
@@ -75,10 +76,13 @@ pub struct ListedKey {
     pub nodes: Vec<PeerId>,
     /// Who of them has its share.
     pub held: Vec<PeerId>,
+    /// The highest generation of the key that one of them names; that of `info` is 0.
+    pub generation: u64,
 }
 
 impl ListedKey {
-    fn add(&mut self, node: PeerId, held: bool) {
+    fn add(&mut self, node: PeerId, held: bool, generation: u64) {
+        self.generation = self.generation.max(generation);
         self.nodes.push(node);
         if held {
             self.held.push(node);
@@ -171,6 +175,41 @@ impl Client {
         }
     }
 
+    /// The generation that the next change of this key's state is to name: one more than the highest that a node tells, short of
+    /// what one liar could make of it. At most k - 1 nodes lie, so that the k-th highest answer is no higher than an honest one;
+    /// what is further above that than honest nodes are apart is not believed.
+    ///
+    /// # Errors
+    /// [`ClientError`] if fewer than k nodes list their keys (`keys.list`).
+    pub async fn next_generation(&self, name: &KeyName) -> Result<u64, ClientError> {
+        const OPERATION: &str = "read the key's generation";
+        let (patience, enclosed) = (self.shared.options.timeout, self.enclose_token());
+        let mut replies = fan_out::ask_all(&self.shared.connections, patience, |connection| {
+            let request = enclosed.request(v1::ListKeysRequest {}, patience);
+            async move { Ok(connection.protocol().list_keys(request).await?.into_inner().keys) }
+        });
+        let (mut told, mut problems) = (Vec::new(), Problems::new(&self.shared.connections));
+        while let Some((node, reply)) = replies.recv().await {
+            match reply {
+                Err(problem) => problems.add(node, problem),
+                Ok(keys) => {
+                    let of_key = keys.iter().filter(|info| info.name == name.as_str());
+                    told.push(of_key.map(|info| info.generation).max().unwrap_or(0));
+                }
+            }
+        }
+        told.sort_unstable_by(|a, b| b.cmp(a));
+        let Some(anchor) = self.quorum().checked_sub(1).and_then(|place| told.get(place)) else {
+            let hopeless = problems.hopeless(OPERATION, self.quorum());
+            return Err(
+                hopeless.unwrap_or_else(|| ClientError::NoAnswer { operation: OPERATION, nodes: problems.all() })
+            );
+        };
+        let believed = anchor.saturating_add(MOST_GENERATIONS_AHEAD / 2);
+        let highest = told.iter().find(|generation| **generation <= believed).unwrap_or(anchor);
+        Ok(highest.saturating_add(1))
+    }
+
     /// The versions of keys that the nodes know, by name and version, each with the nodes that list it; more than one entry of a version means that
     /// the nodes disagree. Nodes that did not answer come second.
     pub async fn list_keys(&self) -> (Vec<ListedKey>, Vec<crate::NodeProblem>) {
@@ -187,13 +226,13 @@ impl Client {
                 Err(problem) => problems.add(node, problem),
                 Ok(keys) => {
                     for mut info in keys {
-                        // Whether a node has its share is about that node, not about the key.
-                        let held = std::mem::take(&mut info.held);
+                        // Whether a node has its share, and which changes it has seen, is about that node, not about the key.
+                        let (held, seen) = (std::mem::take(&mut info.held), std::mem::take(&mut info.generation));
                         match listed.iter_mut().find(|key| key.info == info) {
-                            Some(key) => key.add(node, held),
+                            Some(key) => key.add(node, held, seen),
                             None => {
-                                let mut key = ListedKey { info, nodes: Vec::new(), held: Vec::new() };
-                                key.add(node, held);
+                                let mut key = ListedKey { info, nodes: Vec::new(), held: Vec::new(), generation: 0 };
+                                key.add(node, held, seen);
                                 listed.push(key);
                             }
                         }

@@ -50,7 +50,7 @@ pub use self::{
     operations::{Coin, RandomizedSignature},
     status::NodeStatus,
 };
-pub use theta_custody::{KeyChange, KeyRef};
+pub use theta_custody::{CeremonyRequest, KeyChange, KeyRef};
 pub use theta_policy::{Approval, Operation, SigningKey, Token, audit};
 pub use theta_store::State;
 

@@ -14,9 +14,11 @@ use std::{fs, time::Duration};
 
 use group::{SIGNER, TestGroup};
 use theta_client::{
-    CeremonyEnd, CeremonyOutcome, Client, ClientError, ClientOptions, Credentials, KeyChange, SigningKey, State,
+    CeremonyEnd, CeremonyOutcome, CeremonyRequest, Client, ClientError, ClientOptions, Credentials, KeyChange,
+    SigningKey, State, state_statement,
 };
 use theta_network::PeerId;
+use theta_policy::{Approval, ApprovalTerms, Ask, Operation, RequestTerms, SignedRequest, UnixTime, Validity};
 use theta_schemes::{Suite, groups::Secret, keys::AnyPublicKey};
 use theta_wire::v1;
 
@@ -136,6 +138,127 @@ async fn a_signed_request_holds_one_ceremony_and_not_another() {
     let exists = plain.hold(create(SIGNER, &[1, 2, 3, 4]), |_| {}).await.unwrap_err();
     assert!(exists.to_string().contains("exists or existed"), "{exists}");
     group.shutdown().await;
+}
+
+/// What the attacks with old consents have at hand: whoever has seen them has them.
+struct Governed {
+    group: TestGroup,
+    client: Client,
+    name: String,
+    validity: Validity,
+    ann: SigningKey,
+    officer: SigningKey,
+}
+
+impl Governed {
+    /// The tester rotates, enables and disables with ann's approval; an officer who signs enables and disables alone.
+    async fn new() -> Self {
+        let group = TestGroup::new().await;
+        let seed = |number: u8| SigningKey::from_seed(Secret::new([number; 32])).unwrap();
+        let (ann, officer) = (seed(11), seed(7));
+        let policy = fs::read_to_string(group.folder.path().join("node-1/policy.toml")).unwrap();
+        let policy = policy.replace("operations = [\"*\"]", "operations = [\"keys.list\", \"sign\", \"keys.refresh\"]");
+        let people = format!(
+            "\n[[client]]\nname = \"officer\"\nsigning_keys = [\"{}\"]\n[[approver]]\nname = \"ann\"\nkey = \"{}\"\n\
+             [[rule]]\nname = \"with-ann\"\neffect = \"allow\"\nclients = [\"tester\"]\nkeys = [\"*\"]\n\
+             operations = [\"keys.rotate\", \"keys.enable\", \"keys.disable\"]\napprovals = {{ of = [\"ann\"], need = 1 }}\n\
+             [[rule]]\nname = \"officer-alone\"\neffect = \"allow\"\nclients = [\"officer\"]\nkeys = [\"*\"]\n\
+             operations = [\"keys.enable\", \"keys.disable\"]\n",
+            officer.verifying_key(),
+            ann.verifying_key()
+        );
+        group.set_policies(&(policy + &people)).await;
+        let (client, name) = (open(&group), group.group.name().to_owned());
+        let now = UnixTime(std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_millis() as u64);
+        let validity = Validity { from: UnixTime(now.0 - 60_000), until: now.plus(600_000) };
+        Self { group, client, name, validity, ann, officer }
+    }
+
+    /// The tester with ann's approval of this.
+    fn approved(&self, operation: Operation, statement: &[u8]) -> Client {
+        let ask = Ask { key: Some(SIGNER), statement, ..Ask::new(&self.name, operation) };
+        let approvals = vec![Approval::sign(ApprovalTerms::of(&ask, self.validity).unwrap(), &self.ann)];
+        self.client.clone().with_credentials(Credentials { approvals, ..Credentials::default() })
+    }
+
+    /// The tester with ann's approval of a change of the key's state.
+    fn approved_state(&self, state: State, generation: u64) -> Client {
+        let operation = if state == State::Active { Operation::KeysEnable } else { Operation::KeysDisable };
+        self.approved(operation, &state_statement(&SIGNER.parse().unwrap(), 0, state, generation))
+    }
+
+    /// What the officer signed, to be carried by anybody.
+    fn signed(&self, state: State, generation: u64) -> v1::ChangeKeyStateRequest {
+        let operation = if state == State::Active { Operation::KeysEnable } else { Operation::KeysDisable };
+        let statement = state_statement(&SIGNER.parse().unwrap(), 0, state, generation);
+        let ask = Ask { key: Some(SIGNER), statement: &statement, ..Ask::new(&self.name, operation) };
+        let terms = RequestTerms::of(&ask, self.validity, [9; 16]).unwrap();
+        v1::ChangeKeyStateRequest {
+            key: SIGNER.to_owned(),
+            state: state.name().to_owned(),
+            generation,
+            signed_request: SignedRequest::sign(terms, &self.officer).encode().into(),
+            ..Default::default()
+        }
+    }
+}
+
+/// One approval of a rotation made three.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_approval_of_a_rotation_makes_one() {
+    let governed = Governed::new().await;
+    let change = KeyChange::Rotate { key: SIGNER.parse().unwrap() };
+    let request = CeremonyRequest { nonce: [5; 32], change: change.clone() };
+    let with = governed.approved(Operation::KeysRotate, &request.encode());
+    let first = with.hold_request(request.clone(), |_| {}).await.unwrap();
+    assert_eq!(first.version, 2);
+    // The same approval again: of the same request, which is the same ceremony, and of another, which it does not approve.
+    let again = with.hold_request(request.clone(), |_| {}).await.unwrap();
+    assert_eq!((again.version, again.id), (2, first.id));
+    let other = with.hold(change, |_| {}).await.unwrap_err();
+    assert!(matches!(&other, ClientError::Denied { reason, .. } if reason == "too-few-approvals"), "{other}");
+    // When the nodes have forgotten how it ended, it is refused.
+    for _ in 0..17 {
+        hold(&governed.client, KeyChange::Refresh { key: SIGNER.parse().unwrap(), version: 2 }).await;
+    }
+    let used = with.hold_request(request, |_| {}).await.unwrap_err();
+    assert!(used.to_string().contains("used up"), "{used}");
+    let (keys, _) = governed.client.list_keys().await;
+    assert_eq!(keys.iter().filter(|key| key.info.name == SIGNER).map(|key| key.info.version).max(), Some(2));
+    governed.group.shutdown().await;
+}
+
+/// An enable that was approved when it was right undid a newer disable; a signed one could be sent again by anybody.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_old_enable_does_not_undo_a_newer_disable() {
+    let governed = Governed::new().await;
+    let enable = governed.approved_state(State::Active, 2);
+    let disable = async |generation| {
+        let client = governed.approved_state(State::Disabled, generation);
+        client.change_state_at(SIGNER, 0, State::Disabled, generation).await.unwrap();
+    };
+    disable(1).await;
+    enable.change_state_at(SIGNER, 0, State::Active, 2).await.unwrap();
+    assert_eq!(governed.client.next_generation(&SIGNER.parse().unwrap()).await.unwrap(), 3);
+    disable(3).await;
+    let old = enable.change_state_at(SIGNER, 0, State::Active, 2).await.unwrap_err();
+    assert!(old.to_string().contains("names generation 2") && old.to_string().contains("is at 3"), "{old}");
+    let stretched = enable.change_state_at(SIGNER, 0, State::Active, 4).await.unwrap_err();
+    assert!(matches!(&stretched, ClientError::Denied { .. }), "{stretched}");
+    assert!(governed.client.sign(SIGNER, "disabled".into()).await.is_err());
+
+    let mut node = tonic_keys(&governed.group).await;
+    let (enable, disable) = (governed.signed(State::Active, 4), governed.signed(State::Disabled, 5));
+    node.change_key_state(enable.clone()).await.unwrap();
+    node.change_key_state(disable.clone()).await.unwrap();
+    let replayed = node.change_key_state(enable.clone()).await.unwrap_err();
+    assert_eq!(replayed.code(), tonic::Code::FailedPrecondition);
+    assert!(replayed.message().contains("names generation 4 and key"), "{replayed}");
+    // The last one may be sent again: an answer may have been lost.
+    node.change_key_state(disable).await.unwrap();
+    let bare = v1::ChangeKeyStateRequest { generation: 0, ..enable };
+    assert_eq!(node.change_key_state(bare).await.unwrap_err().code(), tonic::Code::InvalidArgument);
+    governed.group.shutdown().await;
 }
 
 async fn tonic_keys(group: &TestGroup) -> v1::threshold_keys_client::ThresholdKeysClient<tonic::transport::Channel> {

@@ -106,7 +106,7 @@ async fn nothing_is_allowed_by_default_and_each_kind_of_client_is_recognised() {
         denied(operator.public_key(SIGNER).await).1,
         denied(tester.audit(node(1), 0, 0).await).1,
         denied(tester.policy(node(1)).await).1,
-        denied(tester.change_state(SIGNER, 0, theta_client::State::Destroyed).await).1,
+        denied(tester.change_state_at(SIGNER, 0, theta_client::State::Destroyed, 1).await).1,
     ] {
         assert_eq!(refused, "no-rule");
     }

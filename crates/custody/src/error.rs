@@ -121,6 +121,12 @@ pub enum CeremonyError {
         /// Its aim.
         aim: &'static str,
     },
+    /// A ceremony was held for this very request, and is over.
+    #[error(
+        "this request was used up by a ceremony that is over: what was approved or signed stands for one ceremony; ask for \
+         another with a new nonce, and new approvals of it"
+    )]
+    Used,
     /// A threshold or list of holders that makes no sense.
     #[error("{0}")]
     Plan(#[from] PlanError),

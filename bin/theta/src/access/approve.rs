@@ -15,6 +15,7 @@ use super::{SubjectArgs, now, read_signing_key};
 use crate::{
     exit::Failure,
     files::Target,
+    keys::change::Nonce,
     output::{self, Output},
     units,
 };
@@ -31,7 +32,9 @@ Examples:
 
 What is consented to is shown first: the group, the key, the operation, the SHA-256 of the message (as sha256sum prints it) and \
 for how long. An approval is no secret, and says nothing about who asks: whoever has it may use it until it expires, for \
-precisely what it approves. Every node counts for itself.")]
+precisely what it approves. Of a ceremony that is one request, told from others by its nonce, and it is used up when the ceremony \
+begins; of a change of state one generation of the key; of a message, ciphertext or coin the same answer, as often as it is asked \
+for. Every node counts for itself.")]
 pub(crate) struct ApproveArgs {
     /// The approver's private key: Ed25519, PEM
     #[arg(long = "as", value_name = "FILE")]
@@ -64,6 +67,8 @@ struct Consent {
     key: Option<String>,
     operation: Operation,
     statement: Digest,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nonce: Option<String>,
     from: UnixTime,
     until: UnixTime,
     approver: String,
@@ -77,8 +82,8 @@ pub(crate) fn approve(args: &ApproveArgs, output: Output) -> Result<(), Failure>
     let Some(about) = &subject.about else {
         let operation = args.subject.operation();
         return Err(Failure::Usage(format!(
-            "say what {operation} is about: --message FILE, --coin NAME, or --key with what changes; an approval is for one \
-             thing alone"
+            "say what {operation} is about: --message FILE, --coin NAME, or --key with what changes, and --generation for a \
+             change of state; an approval is for one thing alone"
         )));
     };
     let group = group_name(args)?;
@@ -90,7 +95,7 @@ pub(crate) fn approve(args: &ApproveArgs, output: Output) -> Result<(), Failure>
         return Err(Failure::Usage("--for: an approval is valid for 31 days at most".to_owned()));
     }
     let terms = ApprovalTerms::of(&subject.ask(&group), validity).map_err(|error| usage(&error))?;
-    show(&terms, about);
+    show(&terms, about, subject.nonce);
     confirm(args.yes)?;
     let approval = Approval::sign(terms, &key);
     let terms = approval.terms();
@@ -99,6 +104,7 @@ pub(crate) fn approve(args: &ApproveArgs, output: Output) -> Result<(), Failure>
         key: subject.key.clone(),
         operation: terms.operation,
         statement: terms.statement,
+        nonce: subject.nonce.map(|nonce| nonce.to_string()),
         from: validity.from,
         until: validity.until,
         approver: key.verifying_key().to_string(),
@@ -131,7 +137,7 @@ fn group_file(args: &ApproveArgs) -> Result<GroupFile, Failure> {
         .map_err(|error| Failure::Usage(format!("an approval is for one group: name it with --group ({error})")))
 }
 
-fn show(terms: &ApprovalTerms, about: &str) {
+fn show(terms: &ApprovalTerms, about: &str, nonce: Option<Nonce>) {
     output::note("You consent to:");
     output::note(format_args!("  group      {}", terms.group));
     output::note(format_args!("  operation  {}", terms.operation));
@@ -139,6 +145,9 @@ fn show(terms: &ApprovalTerms, about: &str) {
         output::note(format_args!("  key        {key}"));
     }
     output::note(format_args!("  about      {about}"));
+    if let Some(nonce) = nonce {
+        output::note(format_args!("  nonce      {nonce}: give --nonce with it to other approvers, and to theta keys"));
+    }
     output::note(format_args!("  sha256     {}", terms.statement));
     output::note(format_args!("  from       {}", terms.validity.from));
     output::note(format_args!("  until      {}", terms.validity.until));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use theta_client::{KeyRef, State, state_statement};
+use theta_client::{CeremonyRequest, KeyRef, State, state_statement};
 use theta_network::group::GroupFile;
 use theta_policy::{Ask, Operation};
 use theta_schemes::{
@@ -11,7 +11,11 @@ use theta_schemes::{
     ciphers::payload::{self, Header},
 };
 
-use crate::{exit::Failure, files::Source, keys::change::ChangeArgs};
+use crate::{
+    exit::Failure,
+    files::Source,
+    keys::change::{ChangeArgs, Nonce},
+};
 
 /// What would be asked.
 #[derive(Debug, Args)]
@@ -30,6 +34,12 @@ pub(crate) struct SubjectArgs {
     coin: Option<String>,
     #[command(flatten)]
     change: ChangeArgs,
+    /// For ceremonies: the nonce of the request, as the first approver was shown it [default: a new one]
+    #[arg(long, value_name = "HEX")]
+    nonce: Option<Nonce>,
+    /// For keys.enable, keys.disable and keys.destroy: the generation that the change makes, one more than theta keys list --live shows
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
+    generation: Option<u64>,
 }
 
 /// What is asked, read.
@@ -44,6 +54,8 @@ pub(crate) struct Subject {
     pub(crate) statement: Vec<u8>,
     /// What the statement is, in words; nothing if nothing was named.
     pub(crate) about: Option<String>,
+    /// The nonce that the statement has, if it is one of a ceremony.
+    pub(crate) nonce: Option<Nonce>,
 }
 
 impl Subject {
@@ -58,11 +70,12 @@ impl Subject {
     }
 }
 
-/// A statement, what it is in words, and the label that came with it.
+/// A statement, what it is in words, and what came with it.
 struct Statement {
     bytes: Vec<u8>,
     about: String,
     label: Vec<u8>,
+    nonce: Option<Nonce>,
 }
 
 impl SubjectArgs {
@@ -84,11 +97,13 @@ impl SubjectArgs {
             return Err(Failure::Usage(format!("{words}, not for {}", self.operation)));
         }
         let key = self.key.as_ref().map(|key| key.name.to_string());
-        let (bytes, about, label) = match statement {
-            Some(Statement { bytes, about, label }) => (bytes, Some(about), label),
-            None => (Vec::new(), None, Vec::new()),
-        };
-        Ok(Subject { operation: self.operation, key, label, statement: bytes, about })
+        let operation = self.operation;
+        Ok(match statement {
+            Some(Statement { bytes, about, label, nonce }) => {
+                Subject { operation, key, label, statement: bytes, about: Some(about), nonce }
+            }
+            None => Subject { operation, key, label: Vec::new(), statement: Vec::new(), about: None, nonce: None },
+        })
     }
 
     fn message(&self) -> Result<Option<Statement>, Failure> {
@@ -97,7 +112,7 @@ impl SubjectArgs {
         let name = source.name.display().to_string();
         let bytes = source.read_all(MAX_MESSAGE_LEN, "sign its digest instead")?;
         let about = format!("{name}, {} bytes", bytes.len());
-        Ok(Some(Statement { bytes, about, label: Vec::new() }))
+        Ok(Some(Statement { bytes, about, label: Vec::new(), nonce: None }))
     }
 
     fn header(&self) -> Result<Option<Statement>, Failure> {
@@ -108,7 +123,7 @@ impl SubjectArgs {
         let bytes = payload::read_header(&mut source.reader).map_err(|error| wrong(&error))?;
         let label = Header::parse(&bytes).map_err(|error| wrong(&error))?.label().to_vec();
         let about = format!("the header of {name}, labelled {:?}", String::from_utf8_lossy(&label));
-        Ok(Some(Statement { bytes, about, label }))
+        Ok(Some(Statement { bytes, about, label, nonce: None }))
     }
 
     fn coin(&self) -> Result<Option<Statement>, Failure> {
@@ -117,7 +132,7 @@ impl SubjectArgs {
             return Err(Failure::Usage(format!("a coin's name has at most {MAX_COIN_NAME_LEN} bytes")));
         }
         let about = format!("the coin {coin:?}");
-        Ok(Some(Statement { bytes: coin.clone().into_bytes(), about, label: Vec::new() }))
+        Ok(Some(Statement { bytes: coin.clone().into_bytes(), about, label: Vec::new(), nonce: None }))
     }
 
     /// A ceremony or a change of state, if the operation is one and a key was named.
@@ -129,16 +144,22 @@ impl SubjectArgs {
             Operation::KeysDestroy => Some(State::Destroyed),
             _ => None,
         };
-        let (bytes, about) = match state {
-            Some(state) => {
-                let bytes = state_statement(&key.name, key.version_or_zero(), state);
-                (bytes, format!("{key} becomes {state}"))
+        let (bytes, about, nonce) = match (state, self.generation) {
+            (Some(state), Some(generation)) => {
+                let bytes = state_statement(&key.name, key.version_or_zero(), state, generation);
+                (bytes, format!("{key} becomes {state}, generation {generation}"), None)
             }
-            None => match self.change.change(self.operation, key.clone(), group)? {
-                Some(change) => (change.encode(), format!("{change:?}")),
+            // What is to be approved names its generation; for all else the statement does not matter.
+            (Some(_), None) => return Ok(None),
+            (None, _) => match self.change.change(self.operation, key.clone(), group)? {
+                Some(change) => {
+                    let nonce = self.nonce.map_or_else(Nonce::draw, Ok)?;
+                    let about = format!("{change:?}");
+                    (CeremonyRequest { nonce: nonce.0, change }.encode(), about, Some(nonce))
+                }
                 None => return Ok(None),
             },
         };
-        Ok(Some(Statement { bytes, about, label: Vec::new() }))
+        Ok(Some(Statement { bytes, about, label: Vec::new(), nonce }))
     }
 }

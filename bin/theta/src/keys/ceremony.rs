@@ -4,10 +4,11 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::Args;
 use serde::Serialize;
-use theta_client::{CeremonyEnd, CeremonyOutcome, CeremonyProgress, ClientError, KeyChange};
+use theta_client::{CeremonyEnd, CeremonyOutcome, CeremonyProgress, CeremonyRequest, ClientError, KeyChange};
 use theta_schemes::keys::KeyName;
 use theta_wire::v1::CeremonyState;
 
+use super::change::Nonce;
 use crate::{
     access::ApprovalFiles,
     connect::{self, ClientArgs, Session},
@@ -23,6 +24,9 @@ use crate::{
 pub(crate) struct CeremonyArgs {
     #[command(flatten)]
     approvals: ApprovalFiles,
+    /// The request's nonce, as theta approve shows it: approvals are of one request [default: a new one]
+    #[arg(long, value_name = "HEX")]
+    nonce: Option<Nonce>,
     /// Directory for evidence against nodes that misbehaved
     #[arg(long, value_name = "DIR", default_value = ".")]
     evidence: PathBuf,
@@ -72,7 +76,9 @@ pub(crate) struct Caught {
 pub(crate) fn hold(args: &CeremonyArgs, session: &Session, change: KeyChange) -> Result<Held, Failure> {
     let mut bar = CeremonyBar::new(&describe(&change));
     let recovered = if let KeyChange::Recover { key, node, .. } = &change { Some((key.clone(), *node)) } else { None };
-    let held = session.block_on(session.client().hold(change, |progress| {
+    let nonce = args.nonce.map_or_else(Nonce::draw, Ok)?;
+    let request = CeremonyRequest { nonce: nonce.0, change };
+    let held = session.block_on(session.client().hold_request(request, |progress| {
         if let Some((done, of)) = steps(progress) {
             bar.reached(progress.node.get(), done, of);
         }

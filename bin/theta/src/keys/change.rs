@@ -1,5 +1,7 @@
 //! Changes of keys as they are written on the command line, the same for those who ask for them and those who approve them.
 
+use core::{fmt, str::FromStr};
+
 use clap::Args;
 use theta_client::{KeyChange, KeyRef};
 use theta_network::group::GroupFile;
@@ -7,6 +9,35 @@ use theta_policy::Operation;
 use theta_schemes::Suite;
 
 use crate::{exit::Failure, suites};
+
+/// What tells a ceremony that is asked for from every other, for those who approve it and for who asks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Nonce(pub(crate) [u8; 32]);
+
+impl Nonce {
+    /// A new one.
+    pub(crate) fn draw() -> Result<Self, Failure> {
+        let mut nonce = [0; 32];
+        getrandom::fill(&mut nonce)
+            .map_err(|error| Failure::Internal(format!("the operating system gives no randomness: {error}")))?;
+        Ok(Self(nonce))
+    }
+}
+
+impl FromStr for Nonce {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let bytes = hex::decode(text).ok().and_then(|bytes| bytes.try_into().ok());
+        bytes.map(Self).ok_or("a nonce is 32 bytes in hexadecimal")
+    }
+}
+
+impl fmt::Display for Nonce {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::encode(self.0))
+    }
+}
 
 /// Who is to hold a key's shares.
 #[derive(Clone, Debug, Default, Args)]

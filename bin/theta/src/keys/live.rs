@@ -18,6 +18,7 @@ struct LiveKey {
     state: String,
     primary: bool,
     epoch: u64,
+    generation: u64,
     suite: String,
     purpose: String,
     threshold: u32,
@@ -31,7 +32,7 @@ struct LiveKey {
 }
 
 impl From<ListedKey> for LiveKey {
-    fn from(ListedKey { info, nodes, held }: ListedKey) -> Self {
+    fn from(ListedKey { info, nodes, held, generation }: ListedKey) -> Self {
         let numbers = |nodes: &[PeerId]| nodes.iter().map(|node| node.get()).collect();
         Self {
             name: info.name,
@@ -39,6 +40,7 @@ impl From<ListedKey> for LiveKey {
             state: info.state,
             primary: info.primary,
             epoch: info.epoch,
+            generation,
             suite: info.suite,
             purpose: info.purpose,
             threshold: info.threshold,
@@ -52,13 +54,14 @@ impl From<ListedKey> for LiveKey {
 }
 
 impl LiveKey {
-    fn cells(&self) -> [String; 8] {
+    fn cells(&self) -> [String; 9] {
         let holders: Vec<String> = self.holders.iter().map(ToString::to_string).collect();
         let mark = if self.primary { "" } else { " (older)" };
         [
             format!("{}@{}{mark}", self.name, self.version),
             self.state.clone(),
             self.epoch.to_string(),
+            self.generation.to_string(),
             self.suite.clone(),
             format!("{} of {}", self.threshold, self.holders.len()),
             holders.join(", "),
@@ -88,8 +91,10 @@ pub(super) fn show(args: &ClientArgs, name: Option<&str>, output: Output) -> Res
     }
     keys.sort_by(|a, b| (&a.name, a.version, &a.nodes).cmp(&(&b.name, b.version, &b.nodes)));
     output.result(&keys, |out| {
-        let mut table =
-            Table::new(&["key", "state", "epoch", "suite", "takes", "holders", "key id", "according to"], &[2]);
+        let mut table = Table::new(
+            &["key", "state", "epoch", "generation", "suite", "takes", "holders", "key id", "according to"],
+            &[2, 3],
+        );
         for key in &keys {
             table.row(key.cells());
         }

@@ -26,6 +26,9 @@ Examples:
 pub(crate) struct StateArgs {
     /// The key, or a version of it
     key: KeyRef,
+    /// The generation that the change makes, which approvals of it name [default: the one after the highest of the nodes]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
+    generation: Option<u64>,
     #[command(flatten)]
     approvals: ApprovalFiles,
     #[command(flatten)]
@@ -54,6 +57,7 @@ pub(crate) struct DestroyArgs {
 struct Changed {
     key: String,
     state: &'static str,
+    generation: u64,
     nodes: Vec<u16>,
     missing: Vec<u16>,
 }
@@ -90,13 +94,20 @@ fn confirm(key: &KeyRef) -> Result<(), Failure> {
 fn change(args: &StateArgs, state: State, output: Output) -> Result<(), Failure> {
     let session = args.client.open_signed(&args.approvals, args.client.timeout())?;
     let (name, version) = (args.key.name.as_str(), args.key.version_or_zero());
-    let changed = session.block_on(session.client().change_state(name, version, state))?;
+    let changed = session.block_on(async {
+        let client = session.client();
+        match args.generation {
+            None => client.change_state(name, version, state).await,
+            Some(generation) => client.change_state_at(name, version, state, generation).await,
+        }
+    })?;
     for problem in &changed.problems {
         output::diagnostic("warning", &crate::exit::tidy(&problem.to_string()));
     }
     let report = Changed {
         key: args.key.to_string(),
         state: state.name(),
+        generation: changed.generation,
         nodes: changed.nodes.iter().map(|node| node.get()).collect(),
         missing: changed.problems.iter().map(|problem| problem.node.get()).collect(),
     };
@@ -106,6 +117,7 @@ fn change(args: &StateArgs, state: State, output: Output) -> Result<(), Failure>
         if report.missing.is_empty() {
             return Ok(());
         }
-        writeln!(out, "ask again when {} can be reached", connect::nodes(&report.missing))
+        let (missing, generation) = (connect::nodes(&report.missing), report.generation);
+        writeln!(out, "ask again with --generation {generation} when {missing} can be reached")
     })
 }

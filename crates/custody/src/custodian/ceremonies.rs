@@ -39,6 +39,9 @@ impl Custodian {
         if let Some(ended) = self.ended.values().find(|ended| ended.request == digest) {
             return Ok(ended.report.clone());
         }
+        if self.store.is_used(&digest).map_err(|error| CeremonyError::StoreFailed(error.to_string()))? {
+            return Err(CeremonyError::Used);
+        }
         let subject = self.subject_of(request)?;
         if let Some(rival) = self.rival(&subject) {
             return Err(CeremonyError::Busy { id: rival.id, aim: rival.subject.request.change.aim() });
@@ -75,6 +78,8 @@ impl Custodian {
         }
         let mut running = Running::new(begun, subject, self.local);
         running.started = self.now;
+        // With the ceremony's beginning, in one transaction: what was approved or signed for it is used up.
+        work.records.push(Record::Use { request: running.subject.request.digest(), now: self.now });
         let subject = encode_subject(memory, &running.subject);
         work.records.push(Record::Begin { id, subject, seed, started: self.now });
         self.running.insert(id, running);

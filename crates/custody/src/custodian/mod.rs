@@ -164,17 +164,14 @@ impl Custodian {
     }
 
     /// Changes the state of a key or of a version of it, at this node, durably. What destroys ends the key's ceremonies, too,
-    /// and forgets all from which a share follows.
+    /// and forgets all from which a share follows. The change that was the last may be asked for again, which does nothing.
     ///
     /// # Errors
-    /// [`ChangeError`]: there is no such key or version, or that state does not follow.
+    /// [`ChangeError`]: there is no such key or version, that state does not follow, or a later change was made.
     pub fn change(&mut self, change: &StateChange, effects: &mut Vec<CustodyEffect>) -> Result<(), ChangeError> {
-        let StateChange { key, version, state } = change;
+        let StateChange { key, version, state, generation } = change;
         let name = stored_name(key)?;
-        self.store.write(|transaction| match version {
-            None => transaction.set_key_state(&name, *state),
-            Some(version) => transaction.set_version_state(&name, *version, *state),
-        })?;
+        self.store.write(|transaction| transaction.change_state(&name, *version, *state, *generation))?;
         let before = self.table.versions(key.as_str());
         self.reload(key)?;
         let same =

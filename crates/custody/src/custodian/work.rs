@@ -26,6 +26,11 @@ pub(super) enum Record {
         seed: Secret<[u8; 32]>,
         started: u64,
     },
+    /// The request of this digest is used up.
+    Use {
+        request: Id,
+        now: u64,
+    },
     Input {
         id: Id,
         index: u32,
@@ -80,6 +85,7 @@ impl Record {
             Self::Begin { id, subject, seed, started } => {
                 Ok(transaction.begin_ceremony(*id, subject, Secret::new(*seed.expose()), *started)?)
             }
+            Self::Use { request, now } => Ok(transaction.use_up(request, *now)?),
             Self::Input { id, index, input } => {
                 Ok(transaction.record_input(id, *index, &Secret::new(input.clone()))?)
             }

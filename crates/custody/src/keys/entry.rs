@@ -20,6 +20,8 @@ pub struct KeyEntry {
     pub epoch: u64,
     /// What key and version together may do.
     pub state: State,
+    /// The generation of the last change of the key's state, of whatever version.
+    pub generation: u64,
     /// Whether this is the version that the bare name stands for.
     pub primary: bool,
     /// What everybody may know of it.

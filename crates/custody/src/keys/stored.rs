@@ -79,6 +79,7 @@ pub(crate) fn entries(
         record.name.as_str().parse().map_err(|error| content(&record.name, 0, KeyFileError::Name(error)))?;
     let newest = || record.versions().iter().rev().find(|version| version.serving.is_some());
     let primary = record.primary().or_else(newest).map(|version| version.version);
+    let generation = store.key_generation(&record.name)?;
     let mut entries = Vec::new();
     for version in record.versions() {
         let Some(epoch) = version.serving.as_ref().or(version.pending.as_ref()) else { continue };
@@ -91,6 +92,7 @@ pub(crate) fn entries(
             version: version.version,
             epoch: epoch.number,
             state: record.effective_state(version),
+            generation,
             primary: primary == Some(version.version),
             share: share.map(Arc::new),
             key_id: *public.key_id(),

@@ -228,6 +228,7 @@ fn fixed_entry(name: KeyName, public: AnyPublicKey, share: AnyKeyShare) -> KeyEn
         version: 1,
         epoch: 0,
         state: State::Active,
+        generation: 0,
         primary: true,
         share: Some(Arc::new(share)),
         key_id: *public.key_id(),

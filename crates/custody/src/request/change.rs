@@ -156,13 +156,20 @@ impl KeyChange {
 /// A change and what makes it one of its kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CeremonyRequest {
-    /// Never used twice: the digest of the client's signed request, or 32 random bytes of the client's.
+    /// 32 random bytes, drawn by whoever asks or by the first who approves it. Never used twice.
     pub nonce: [u8; 32],
     /// What to do.
     pub change: KeyChange,
 }
 
 impl CeremonyRequest {
+    /// The statement that policies decide on, approvals consent to and clients sign: format (1), tag (1, other than any change
+    /// of a key), the nonce, the change. With the nonce in it, what was approved or signed once stands for one ceremony.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        Writer::new(FORMAT).u8(18).raw(&self.nonce).raw(&self.change.encode()).finish()
+    }
+
     /// What stands for the request.
     #[must_use]
     pub fn digest(&self) -> [u8; 32] {
@@ -180,15 +187,19 @@ pub struct StateChange {
     pub version: Option<u32>,
     /// What it is to be: [`State::Disabled`], [`State::Active`] (enables), [`State::Retired`] or [`State::Destroyed`].
     pub state: State,
+    /// The generation of the key that it makes: higher than that of every change before.
+    pub generation: u64,
 }
 
 impl StateChange {
     /// The statement that policies, approvals and signatures are about: format (1), tag (1, other than any change of a key by a
-    /// ceremony), key, version (4; 0 for the key as a whole), state.
+    /// ceremony), key, version (4; 0 for the key as a whole), state, generation (8). Naming the generation, what was approved or signed once is
+    /// made once, and not after a later change.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let version = self.version.unwrap_or_default();
-        Writer::new(FORMAT).u8(16).word(self.key.as_str()).u32(version).word(self.state.name()).finish()
+        let writer = Writer::new(FORMAT).u8(17).word(self.key.as_str()).u32(version);
+        writer.word(self.state.name()).u64(self.generation).finish()
     }
 }
 

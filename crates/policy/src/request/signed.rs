@@ -2,8 +2,9 @@
 //!
 //! Replay: whoever saw a signed request can send it again until it expires, at most [`MOST_REQUEST_LIFETIME`] after it
 //! begins. That gains nothing. A decryption, signature or coin is an instance that is named by its content: the request
-//! meets the instance that it already made. A change of a key has no such content, so its ceremony takes
-//! [`SignedRequest::id`] for its name, and a second one of that name is the first.
+//! meets the instance that it already made. The statement of a key's ceremony has a nonce, for which a node holds one ceremony
+//! and remembers it for longer than a consent is valid; that of a change of state names the generation that it makes, and no
+//! node makes it again or after a later one.
 
 use super::Ask;
 use crate::encoding::{ArmorError, DecodeError, Decoder, Encoder, armor, dearmor};

@@ -28,8 +28,7 @@ use theta_custody::StoreSlots;
 use theta_network::Fingerprint;
 use theta_orchestration::{Asker, InstanceId, SlotClaim, SlotRefusal};
 use theta_policy::{
-    Ask, Digest, Name, Operation, Policy, PolicyHandle, Recording, Reload, Request, Unidentified, UnixTime,
-    audit::AuditRecord,
+    Ask, Name, Operation, Policy, PolicyHandle, Recording, Reload, Request, Unidentified, UnixTime, audit::AuditRecord,
 };
 use theta_store::Store;
 use tonic::Status;
@@ -71,8 +70,6 @@ pub(crate) struct Authority {
 #[derive(Debug)]
 pub(crate) struct Grant {
     granted: Granted,
-    /// The name of the signed request, if the client was recognised by one.
-    pub(crate) request_id: Option<Digest>,
     /// What must be certified before anything that hangs on a secret leaves for it.
     pub(crate) slots: Vec<SlotClaim>,
     /// The rule that allowed it.
@@ -210,8 +207,7 @@ impl Authority {
             operation: asked.operation,
             label: asked.label.clone(),
         };
-        let request_id = signed.map(theta_policy::SignedRequest::id);
-        let grant = Grant { granted, request_id, slots: decision.slots, rule: decision.rule };
+        let grant = Grant { granted, slots: decision.slots, rule: decision.rule };
         Ok((grant, ticket.filter(|_| first)))
     }
 

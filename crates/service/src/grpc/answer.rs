@@ -76,6 +76,7 @@ pub(crate) fn key_info(entry: &KeyEntry) -> v1::KeyInfo {
         holders: entry.holders.iter().map(|node| u32::from(node.get())).collect(),
         primary: entry.primary,
         held: entry.share.is_some(),
+        generation: entry.generation,
     }
 }
 

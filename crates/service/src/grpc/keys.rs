@@ -16,7 +16,7 @@ use tokio_stream::{Stream, wrappers::WatchStream};
 use tonic::{Request, Response, Status};
 
 use super::{answer, gate::Arrival, refusal, state::NodeState};
-use crate::authority::{Asked, Grant, Place, key_ref};
+use crate::authority::{Asked, Place, key_ref};
 
 /// Serves `theta.v1.ThresholdKeys`.
 pub(crate) struct Keys {
@@ -36,17 +36,17 @@ impl v1::threshold_keys_server::ThresholdKeys for Keys {
         request: Request<v1::HoldCeremonyRequest>,
     ) -> Result<Response<v1::CeremonyStatus>, Status> {
         let v1::HoldCeremonyRequest { change, nonce, signed_request, approvals } = request.get_ref();
-        let asks =
+        let change =
             KeyChange::decode(change).map_err(|error| refusal::invalid(format!("not a change of a key: {error}")))?;
+        let asks = CeremonyRequest { nonce: nonce_of(nonce)?, change };
         let asked = Asked {
-            key: Some(asks.key().to_string()),
-            statement: change.clone(),
+            key: Some(asks.change.key().to_string()),
+            statement: asks.encode().into(),
             recorded_first: true,
-            ..Asked::new(asks.operation())
+            ..Asked::new(asks.change.operation())
         };
-        let grant = self.node.decide(&request, asked.with(signed_request, approvals)).await?;
-        let request = CeremonyRequest { nonce: nonce_of(&grant, nonce)?, change: asks };
-        let report = self.node.orchestrator.hold(request).await.map_err(|error| not_held(&error))?;
+        self.node.decide(&request, asked.with(signed_request, approvals)).await?;
+        let report = self.node.orchestrator.hold(asks).await.map_err(|error| not_held(&error))?;
         Ok(Response::new(answer::ceremony(&report)))
     }
 
@@ -79,11 +79,17 @@ impl v1::threshold_keys_server::ThresholdKeys for Keys {
         &self,
         request: Request<v1::ChangeKeyStateRequest>,
     ) -> Result<Response<v1::ChangeKeyStateResponse>, Status> {
-        let v1::ChangeKeyStateRequest { key, version, state, signed_request, approvals } = request.get_ref();
+        let v1::ChangeKeyStateRequest { key, version, state, generation, signed_request, approvals } =
+            request.get_ref();
         let key = KeyRef { version: None, ..key_ref(key)? };
         let (operation, state) = state_of(state)?;
-        let change =
-            StateChange { key: key.name.clone(), version: Some(*version).filter(|version| *version > 0), state };
+        if *generation == 0 {
+            return Err(refusal::invalid(
+                "the generation is missing: name the one after the key's, as ListKeys has it",
+            ));
+        }
+        let version = Some(*version).filter(|version| *version > 0);
+        let change = StateChange { key: key.name.clone(), version, state, generation: *generation };
         let asked = Asked {
             key: Some(key.name.to_string()),
             statement: change.encode().into(),
@@ -110,20 +116,10 @@ fn state_of(name: &str) -> Result<(Operation, State), Status> {
     }
 }
 
-/// What names the ceremony: the signed request, so that a copy of it gains nothing, or what the client drew.
-fn nonce_of(grant: &Grant, given: &Bytes) -> Result<[u8; 32], Status> {
-    let given = match given.as_ref() {
-        [] => None,
-        bytes => Some(<[u8; 32]>::try_from(bytes).map_err(|_| refusal::invalid("the nonce has not 32 bytes"))?),
-    };
-    match (grant.request_id.map(|id| id.0), given) {
-        (Some(id), Some(given)) if id != given => {
-            Err(refusal::invalid("the nonce of a signed request is its id: leave the nonce out"))
-        }
-        (Some(id), _) => Ok(id),
-        (None, Some(given)) => Ok(given),
-        (None, None) => Err(refusal::invalid("the nonce is missing: give 32 random bytes, the same to all nodes")),
-    }
+/// What names the ceremony; approvals and signatures cover it.
+fn nonce_of(given: &Bytes) -> Result<[u8; 32], Status> {
+    let wrong = |_| refusal::invalid("the nonce has not 32 bytes: give random ones, the same to all nodes");
+    <[u8; 32]>::try_from(given.as_ref()).map_err(wrong)
 }
 
 fn not_held(error: &HoldError) -> Status {

@@ -13,13 +13,15 @@ use crate::{StoreError, burnt};
 const TABLE: &str = "backup";
 /// The tables that are carried, with their codes. Ceremonies are not: a restored node that ran one again from the middle
 /// would contradict itself. What was seen of peers is not: it is old. Burnt ids are not: the watermark refuses all that were.
-const CARRIED: [(u8, Table); 6] = [
+const CARRIED: [(u8, Table); 8] = [
     (1, Table::Keys),
     (2, Table::Shares),
     (3, Table::Slots),
     (4, Table::Marks),
     (5, Table::Audit),
     (6, Table::Identity),
+    (7, Table::Generations),
+    (8, Table::Used),
 ];
 const END: u8 = 0;
 /// No key of a table is longer: two names and a slot.

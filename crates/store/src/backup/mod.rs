@@ -18,7 +18,7 @@ use theta_groups::Secret;
 use crate::audit::{AuditChain, AuditRecord};
 use crate::database::{Settings, Table, Writes};
 use crate::identity::decode_identity;
-use crate::key::{Epoch, KeyRecord, VersionRecord, decode_share, parse_share_key};
+use crate::key::{Epoch, KeyRecord, VersionRecord, decode_generation, decode_share, decode_until, parse_share_key};
 use crate::slots::{decode_digest, decode_mark, mark_record};
 use crate::{Incarnation, Name, Options, SealingKey, SlotRule, Store, StoreError};
 
@@ -202,6 +202,12 @@ impl Check {
             }
             Table::Identity => {
                 decode_identity(key, record)?;
+            }
+            Table::Generations => {
+                decode_generation(record)?;
+            }
+            Table::Used => {
+                decode_until(record)?;
             }
             _ => return Err(damaged(table)),
         }

@@ -2,7 +2,8 @@
 
 use redb::TableDefinition;
 
-/// A table of records by key. All are sealed but [`Table::Head`] and [`Table::Burnt`], which hold nothing secret.
+/// A table of records by key. All are sealed but [`Table::Head`], [`Table::Burnt`] and [`Table::Used`], which hold nothing
+/// secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Table {
     /// In clear: format, store id, the wrapped store key.
@@ -33,6 +34,10 @@ pub(crate) enum Table {
     Marks,
     /// The audit log by index.
     Audit,
+    /// How often people have changed the state of a key, and how the last time, by name.
+    Generations,
+    /// In clear: requests that are used up, by digest.
+    Used,
 }
 
 impl Table {
@@ -52,11 +57,13 @@ impl Table {
             Self::Slots => "slots",
             Self::Marks => "marks",
             Self::Audit => "audit",
+            Self::Generations => "generations",
+            Self::Used => "used",
         }
     }
 
     pub(crate) const fn is_sealed(self) -> bool {
-        !matches!(self, Self::Head | Self::Burnt)
+        !matches!(self, Self::Head | Self::Burnt | Self::Used)
     }
 
     pub(super) const fn definition(self) -> TableDefinition<'static, &'static [u8], &'static [u8]> {

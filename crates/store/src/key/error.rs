@@ -96,6 +96,29 @@ pub enum KeyError {
         /// Whether a newer version is what stands in the way.
         superseded: bool,
     },
+    /// A change of state that is not newer than the last.
+    #[error(
+        "the change names generation {named} and key {name} is at {current}: a later change was made; look again, and name \
+         a higher one if it is still meant"
+    )]
+    Generation {
+        /// Which key.
+        name: Name,
+        /// What the change names.
+        named: u64,
+        /// That of the last change.
+        current: u64,
+    },
+    /// A change of state of a generation that cannot be next.
+    #[error("the change names generation {named} and key {name} is at {current}, which is too far apart: look again")]
+    GenerationAhead {
+        /// Which key.
+        name: Name,
+        /// What the change names.
+        named: u64,
+        /// That of the last change.
+        current: u64,
+    },
     /// Larger than anything that belongs there.
     #[error("{what} is empty or longer than {most} bytes")]
     TooLong {

@@ -6,8 +6,10 @@
 //! apart from the rest, each sealed on its own: to list the keys opens none.
 
 mod error;
+mod generation;
 mod record;
 mod state;
+mod used;
 
 use theta_groups::Secret;
 
@@ -16,8 +18,12 @@ use crate::database::{Rows, Table};
 use crate::{Name, Store, StoreError, Transaction};
 
 pub use error::KeyError;
+pub use generation::MOST_GENERATIONS_AHEAD;
+pub(crate) use generation::decode_generation;
 pub use record::{Epoch, KeyRecord, VersionRecord};
 pub use state::{Purpose, State};
+pub use used::USED_REMEMBERED;
+pub(crate) use used::decode_until;
 
 /// Of one share, in bytes: those of RSA keys of 16,384 bits fit.
 const MOST_SHARE: usize = 1 << 16;

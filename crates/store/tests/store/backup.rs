@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use theta_groups::Secret;
 use theta_store::{
-    BurnError, Options, Purpose, RestoreFloors, Rollback, SealingKey, SlotDecision, SlotOrder, SlotRule, Store,
-    StoreError, Witness, check_backup, disk::SimulatedDisk,
+    BurnError, KeyError, Options, Purpose, RestoreFloors, Rollback, SealingKey, SlotDecision, SlotOrder, SlotRule,
+    State, Store, StoreError, Witness, check_backup, disk::SimulatedDisk, key::USED_REMEMBERED,
 };
 
 use crate::{burn_id, create, epoch, key, name, secret};
@@ -57,6 +57,34 @@ fn floors() -> RestoreFloors {
 fn restore(backup: &[u8]) -> Result<Store, StoreError> {
     let disk = SimulatedDisk::default();
     Store::restore_on(backup, &other_key(), disk.backend(), &key(), &floors(), Options::default())
+}
+
+/// Consents to ceremonies and to changes of a key's state stay used up.
+#[test]
+fn a_restored_store_knows_what_is_used_up() {
+    let store = filled();
+    for (state, generation) in [(State::Disabled, 1), (State::Active, 2), (State::Disabled, 3)] {
+        assert!(store.write(|tx| tx.change_state(&name("zone"), None, state, generation)).unwrap());
+    }
+    store.write(|tx| tx.use_up(&[1; 32], 1_795_000_000)).unwrap();
+    store.write(|tx| tx.use_up(&[2; 32], 0)).unwrap();
+    let restored = restore(&backup(&store)).unwrap();
+    assert!(restored.is_used(&[1; 32]).unwrap() && !restored.is_used(&[3; 32]).unwrap());
+    // It is remembered for as long as an approval of it may be valid; what was used before the time was known, for ever.
+    let later = 1_795_000_000 + USED_REMEMBERED;
+    for (now, known) in [(later - 1, true), (0, true), (later, false)] {
+        restored.write(|tx| tx.use_up(&[4; 32], now)).unwrap();
+        assert_eq!(restored.is_used(&[1; 32]).unwrap(), known);
+        assert!(restored.is_used(&[2; 32]).unwrap() && restored.is_used(&[4; 32]).unwrap());
+    }
+    let again = restored.write(|tx| tx.change_state(&name("zone"), None, State::Active, 2)).unwrap_err();
+    assert!(matches!(again, KeyError::Generation { named: 2, current: 3, .. }), "{again}");
+    assert_eq!(restored.key_generation(&name("zone")).unwrap(), 3);
+    assert_eq!(restored.key_generation(&name("beacon")).unwrap(), 0);
+    let bad = restored.write(|tx| tx.change_state(&name("beacon"), Some(9), State::Disabled, 1)).unwrap_err();
+    assert!(matches!(bad, KeyError::NoVersion { version: 9, .. }), "{bad}");
+    // What is refused has used nothing up.
+    assert_eq!(restored.key_generation(&name("beacon")).unwrap(), 0);
 }
 
 #[test]

@@ -82,17 +82,32 @@ fn approvals_open_what_takes_two() {
         let to = format!("{who}.approval");
         let approve = ["approve", "--as", &key, "--operation", "sign", "--key", "sign", "--message", &name, "--yes"];
         group.theta(&[&approve[..], &["-o", &to]].concat()).ok();
-        let to = format!("{who}.refresh");
-        let approve = ["approve", "--as", &key, "--operation", "keys.refresh", "--key", "files", "--yes", "-o", &to];
-        group.theta(&approve).ok();
     }
+    // Both approve one request: the first is shown its nonce, and the second and whoever asks are told.
+    let approve = |who: &str, nonce: Option<&str>| {
+        let (key, to) = (format!("{who}.key"), format!("{who}.refresh"));
+        let approve = ["approve", "--as", &key, "--operation", "keys.refresh", "--key", "files", "--yes", "-o", &to];
+        let nonce = nonce.map(|nonce| ["--nonce", nonce]).unwrap_or(["--for", "24h"]);
+        let approved = group.theta(&[&approve[..], &nonce, &["--json"]].concat()).ok().json();
+        approved["nonce"].as_str().unwrap().to_owned()
+    };
+    let nonce = approve("ann", None);
+    assert_eq!(approve("ben", Some(&nonce)), nonce);
     group.theta(&["sign", &name, "--approval", "ann.approval"]).fails(1, &["takes-two", "ann"]);
     group.theta(&["sign", &name, "--approval", "ann.approval", "--approval", "ben.approval"]).ok();
     group.theta(&["verify", &name, "message.sig"]).ok();
     let other = group.file("other", "not approved");
     group.theta(&["sign", &other, "--approval", "ann.approval", "--approval", "ben.approval"]).fails(1, &["takes-two"]);
     group.theta(&["keys", "refresh", "files"]).fails(1, &["takes-two"]);
-    group.theta(&["keys", "refresh", "files", "--approval", "ann.refresh", "--approval", "ben.refresh"]).ok();
+    let refresh = ["keys", "refresh", "files", "--approval", "ann.refresh", "--approval", "ben.refresh"];
+    group.theta(&refresh).fails(1, &["takes-two", "another statement"]);
+    group.theta(&[&refresh[..], &["--nonce", &nonce]].concat()).ok();
+    // Used up: asked again, it is the ceremony that was.
+    let again = group.theta(&[&refresh[..], &["--nonce", &nonce]].concat()).ok().text();
+    assert!(again.contains("epoch 1"), "{again}");
+    group
+        .theta(&["approve", "--as", "ann.key", "--operation", "keys.disable", "--key", "files", "--yes"])
+        .fails(2, &["--generation"]);
 }
 
 /// A node that comes back with an older copy of its store may have forgotten what it signed.

@@ -1,4 +1,6 @@
-//! Disabling, enabling, destroying.
+//! Disabling, enabling, destroying; consents that were used before.
+
+mod consents;
 
 use std::sync::Arc;
 
@@ -13,7 +15,8 @@ const SG02: Suite = Suite::Sg02Ristretto255;
 
 fn change(net: &mut Net, node: u16, version: Option<u32>, state: State) -> Result<Vec<u32>, ChangeError> {
     let mut effects = Vec::new();
-    let change = StateChange { key: name("files"), version, state };
+    let generation = net.custodian(node).keys().get("files").map_or(0, |entry| entry.generation) + 1;
+    let change = StateChange { key: name("files"), version, state, generation };
     net.node(node).custodian.as_mut().unwrap().change(&change, &mut effects)?;
     let versions = effects.into_iter().filter_map(|effect| match effect {
         CustodyEffect::KeyChanged { version, .. } => Some(version),

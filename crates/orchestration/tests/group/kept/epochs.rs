@@ -263,13 +263,13 @@ fn a_key_that_is_rotated_or_disabled_ends_its_requests() {
     answers(&mut cluster, &[1, 2, 3, 4], "asked again");
     let lone = Question::new(&new, "alone");
     let lone = cluster.submit(1, &lone.request);
-    let change = StateChange { key: name("key"), version: None, state: State::Disabled };
+    let change = StateChange { key: name("key"), version: None, state: State::Disabled, generation: 1 };
     cluster.engine(1).change_key(&change).unwrap();
     let ended = lone.outcome().unwrap().unwrap_err();
     assert!(matches!(&ended, InstanceError::Key(ResolveError::Disabled(_))), "{ended}");
     let refused = cluster.engine(1).submit(question.request).unwrap_err();
     assert!(refused.to_string().contains("enable it"), "{refused}");
-    cluster.engine(1).change_key(&StateChange { state: State::Active, ..change }).unwrap();
+    cluster.engine(1).change_key(&StateChange { state: State::Active, generation: 2, ..change }).unwrap();
     answers(&mut cluster, &[1, 2, 3, 4], "enabled again");
 }
 

@@ -1,0 +1,120 @@
+//! What was approved or signed once is made once: attacks with what was said before.
+
+use theta_custody::{CeremonyError, CeremonyRequest, ChangeError, KeyChange, StateChange};
+use theta_schemes::Suite;
+use theta_store::State;
+
+use crate::net::{Net, name};
+
+const SG02: Suite = Suite::Sg02Ristretto255;
+/// More ceremonies of a version than whose reports are kept.
+const FORGETFUL: usize = 17;
+
+/// A group with a key whose rotation was asked for by `request`, long ago: no node has its report any more.
+fn rotated_long_ago(asked: &[u16]) -> (Net, CeremonyRequest) {
+    let mut net = Net::new(2, 4, 11);
+    net.create("files", SG02, 2, &[1, 2, 3, 4]);
+    let request = net.request(KeyChange::Rotate { key: name("files") });
+    let id = net.ask(asked.iter().copied(), &request);
+    assert!(net.until(60, |net| (1..=4).all(|node| net.state(node, &id).is_over())));
+    // While it is known how it ended, whoever asks again is told.
+    assert_eq!(net.hold(asked[0], &request).unwrap().id, id);
+    for _ in 0..FORGETFUL {
+        net.run(1..=4, KeyChange::Refresh { key: name("files"), version: 2 });
+    }
+    assert!((1..=4).all(|node| net.custodian(node).report(&id).is_none()));
+    (net, request)
+}
+
+fn versions(net: &Net) -> Vec<usize> {
+    (1..=4).map(|node| net.custodian(node).keys().versions("files").len()).collect()
+}
+
+/// One approval of a rotation made three: each time with the change that it approved, and in the end with the very nonce.
+#[test]
+fn a_request_holds_one_ceremony_for_ever() {
+    let (mut net, request) = rotated_long_ago(&[1, 2, 3, 4]);
+    for node in 1..=4 {
+        assert_eq!(net.hold(node, &request), Err(CeremonyError::Used), "node {node}");
+    }
+    // Nor after a restart.
+    for node in 1..=4 {
+        net.kill(node);
+        net.start(node);
+    }
+    net.connect();
+    for node in 1..=4 {
+        assert_eq!(net.hold(node, &request), Err(CeremonyError::Used), "node {node} after a restart");
+    }
+    assert_eq!(versions(&net), [2; 4]);
+    // With another nonce it is another request, and policies, approvals and signatures are about that one.
+    let other = net.request(request.change.clone());
+    assert_ne!(other.encode(), request.encode());
+    net.ask(1..=4, &other);
+}
+
+/// Nodes that joined the others' ceremony have used the request up, too, though nobody sent it to them.
+#[test]
+fn a_request_is_used_up_where_it_was_never_sent() {
+    let (mut net, request) = rotated_long_ago(&[1, 2]);
+    for node in [3, 4] {
+        assert_eq!(net.hold(node, &request), Err(CeremonyError::Used), "node {node}");
+    }
+    assert_eq!(versions(&net), [2; 4]);
+}
+
+fn change(net: &mut Net, node: u16, state: State, generation: u64) -> Result<usize, ChangeError> {
+    let mut effects = Vec::new();
+    let change = StateChange { key: name("files"), version: None, state, generation };
+    net.node(node).custodian.as_mut().unwrap().change(&change, &mut effects)?;
+    Ok(effects.len())
+}
+
+/// An old enable, signed and approved when it was right, undid a newer disable.
+#[test]
+fn an_old_change_of_state_does_not_undo_a_newer_one() {
+    let mut net = Net::new(2, 4, 12);
+    net.create("files", SG02, 2, &[1, 2, 3, 4]);
+    for (state, generation) in [(State::Disabled, 1), (State::Active, 2), (State::Disabled, 3)] {
+        assert_eq!(change(&mut net, 1, state, generation).unwrap(), 1);
+    }
+    for restarted in [false, true] {
+        if restarted {
+            net.kill(1);
+            net.start(1);
+        }
+        for (state, generation) in [(State::Active, 2), (State::Disabled, 1), (State::Active, 3), (State::Active, 0)] {
+            let refused = change(&mut net, 1, state, generation).unwrap_err().to_string();
+            let words = format!("names generation {generation} and key files is at 3");
+            assert!(refused.contains(&words), "{refused}");
+        }
+        // The last one may be sent again: an answer may have been lost.
+        assert_eq!(change(&mut net, 1, State::Disabled, 3).unwrap(), 0);
+        assert_eq!((net.entry(1, "files").state, net.entry(1, "files").generation), (State::Disabled, 3));
+    }
+    // Nor can a number be named that leaves no room for others.
+    let far = change(&mut net, 1, State::Active, u64::MAX).unwrap_err().to_string();
+    assert!(far.contains("too far apart"), "{far}");
+    assert_eq!(change(&mut net, 1, State::Active, 4).unwrap(), 1);
+}
+
+/// Nodes that have seen different changes come together with the next one, whatever state each was in.
+#[test]
+fn nodes_at_different_generations_come_together() {
+    let mut net = Net::new(2, 4, 13);
+    net.create("files", SG02, 2, &[1, 2, 3, 4]);
+    // Node 3 was away for the second change, node 4 for both; 1 and 2 were asked two different things for generation 3.
+    for node in 1..=3 {
+        change(&mut net, node, State::Disabled, 1).unwrap();
+    }
+    for node in 1..=2 {
+        change(&mut net, node, State::Active, 2).unwrap();
+    }
+    change(&mut net, 1, State::Disabled, 3).unwrap();
+    change(&mut net, 2, State::Active, 3).unwrap();
+    assert!(change(&mut net, 2, State::Disabled, 3).is_err(), "each keeps the one that came first");
+    for node in 1..=4 {
+        change(&mut net, node, State::Disabled, 4).unwrap();
+        assert_eq!((net.entry(node, "files").state, net.entry(node, "files").generation), (State::Disabled, 4));
+    }
+}

@@ -1,0 +1,95 @@
+//! How often people have changed the state of a key: each change names the *generation* that it makes, so that one which was
+//! signed or approved once is made once, and none after a later one.
+
+use super::{KeyError, State};
+use crate::codec::{Decoder, Encoder};
+use crate::database::{Rows, Table};
+use crate::{Name, Store, StoreError, Transaction};
+
+/// How far beyond its own a store takes the generation of a change: those of a node that was away long may be this far behind.
+/// Whoever lies about a generation makes the next ones this much higher at most, and 2^64 has room for 2^44 such lies.
+pub const MOST_GENERATIONS_AHEAD: u64 = 1 << 20;
+
+/// The last change of a key's state.
+struct Last {
+    generation: u64,
+    version: Option<u32>,
+    state: State,
+}
+
+impl Last {
+    fn read(rows: &impl Rows, name: &Name) -> Result<Option<Self>, StoreError> {
+        let row = rows.row(Table::Generations, name.as_str().as_bytes())?;
+        row.map(|record| Self::decode(record.expose())).transpose()
+    }
+
+    fn decode(record: &[u8]) -> Result<Self, StoreError> {
+        let mut decoder = Decoder::new(Table::Generations.name(), record)?;
+        let (generation, version) = (decoder.u64()?, decoder.option(Decoder::u32)?);
+        let state = State::from_code(decoder.u8()?).ok_or_else(|| decoder.error("a state is not known"))?;
+        decoder.finish(Self { generation, version, state })
+    }
+}
+
+/// The generation in a row of the table.
+pub(crate) fn decode_generation(record: &[u8]) -> Result<u64, StoreError> {
+    Ok(Last::decode(record)?.generation)
+}
+
+impl Store {
+    /// The generation of the last change of a key's state; 0 if there was none.
+    ///
+    /// # Errors
+    /// [`StoreError`] if it cannot be read.
+    pub fn key_generation(&self, name: &Name) -> Result<u64, StoreError> {
+        Ok(Last::read(&self.snapshot()?, name)?.map_or(0, |last| last.generation))
+    }
+}
+
+impl Transaction<'_> {
+    /// Changes the state of a key, or of a version of it, if the change is newer than all before: its generation is higher than
+    /// the last, by [`MOST_GENERATIONS_AHEAD`] at most. Says whether anything was done: the very change that was the last may
+    /// be asked for again and again. The state that there is may be asked for, too, with a higher generation: so nodes that
+    /// have made different changes come together.
+    ///
+    /// # Errors
+    /// [`KeyError::Generation`] for a change that is not newer, [`KeyError::GenerationAhead`]; else as
+    /// [`Transaction::set_key_state`] and [`Transaction::set_version_state`].
+    pub fn change_state(
+        &mut self,
+        name: &Name,
+        version: Option<u32>,
+        next: State,
+        generation: u64,
+    ) -> Result<bool, KeyError> {
+        let key = self.key(name)?;
+        let last = Last::read(&self.rows, name)?;
+        let current = last.as_ref().map_or(0, |last| last.generation);
+        if generation <= current {
+            let same = |last: Last| (last.generation, last.version, last.state) == (generation, version, next);
+            if last.is_some_and(same) {
+                return Ok(false);
+            }
+            return Err(KeyError::Generation { name: name.clone(), named: generation, current });
+        }
+        if generation > current.saturating_add(MOST_GENERATIONS_AHEAD) {
+            return Err(KeyError::GenerationAhead { name: name.clone(), named: generation, current });
+        }
+        let state = match version {
+            None => key.state,
+            Some(version) => {
+                let unknown = || KeyError::NoVersion { name: name.clone(), version };
+                key.version(version).ok_or_else(unknown)?.state
+            }
+        };
+        if state != next {
+            match version {
+                None => self.set_key_state(name, next)?,
+                Some(version) => self.set_version_state(name, version, next)?,
+            }
+        }
+        let record = Encoder::new(16).u64(generation).option(version, Encoder::u32).u8(next.code()).finish();
+        self.rows.put(Table::Generations, name.as_str().as_bytes(), record)?;
+        Ok(true)
+    }
+}
