@@ -5,6 +5,7 @@ use rand_chacha::rand_core::Rng;
 use theta_protocols::ceremony::{CeremonyId, CeremonyKeys, Kind, Statement, rewrite};
 use theta_wire::peer::Envelope;
 
+use super::omission::leave_out;
 use crate::scenario::below;
 
 /// The stream of custodians' messages.
@@ -58,6 +59,8 @@ enum Form {
     Manifold,
     /// To each another one: of a list of masks, as in an owner's request, another one is missing; else the first byte differs.
     Divided,
+    /// Of a dealing: without a place for the member of this position, in a group of k of n.
+    LeftOut { k: u16, n: u16, position: u16 },
 }
 
 /// What is said falsely, and to whom.
@@ -76,7 +79,25 @@ impl CeremonyLie {
         Self { kind: Kind::Request, form: Form::Divided, to_odd_nodes_only: false }
     }
 
-    pub(crate) fn draw(rng: &mut impl Rng) -> Self {
+    /// A dealer in a group of k of n whose dealings have nothing for the member of this position, from 0.
+    #[must_use]
+    pub const fn left_out((k, n): (u16, u16), position: u16) -> Self {
+        Self { kind: Kind::Dealing, form: Form::LeftOut { k, n, position }, to_odd_nodes_only: false }
+    }
+
+    /// A dealer that deals something else than it should to the last member.
+    #[must_use]
+    pub const fn false_dealing() -> Self {
+        Self { kind: Kind::Dealing, form: Form::Changed(1), to_odd_nodes_only: false }
+    }
+
+    /// A dealer that shows its dealings to some nodes only.
+    #[must_use]
+    pub const fn withheld_dealing() -> Self {
+        Self { kind: Kind::Dealing, form: Form::Withheld, to_odd_nodes_only: true }
+    }
+
+    pub(crate) fn draw(rng: &mut impl Rng, (k, n): (u16, u16)) -> Self {
         let number = 1 + u16::try_from(below(rng, 100)).unwrap_or(0);
         let kind = usize::try_from(below(rng, KINDS.len() as u64)).unwrap_or(0);
         let form = match below(rng, 10) {
@@ -89,6 +110,10 @@ impl CeremonyLie {
             _ => Form::Changed(number),
         };
         let kind = KINDS.get(kind).copied().unwrap_or(Kind::Dealing);
+        if kind == Kind::Dealing && form == Form::Divided {
+            let position = u16::try_from(below(rng, u64::from(n))).unwrap_or(0);
+            return Self::left_out((k, n), position);
+        }
         Self { kind, form, to_odd_nodes_only: below(rng, 2) == 0 }
     }
 
@@ -114,6 +139,9 @@ impl CeremonyLie {
                 Form::Withheld => return Vec::new(),
                 Form::Emptied => body.clear(),
                 Form::Divided => divide(&mut body, to),
+                Form::LeftOut { k, n, position } => {
+                    body = leave_out(&body, (k, n), position).unwrap_or(body);
+                }
                 Form::Cut(by) => body.truncate(body.len().saturating_sub(usize::from(by))),
                 Form::Changed(from_end) => {
                     if let Some(at) = usize::from(from_end).checked_rem(body.len())

@@ -1,5 +1,10 @@
 //! What must hold in every run.
 
+mod consents;
+mod deeds;
+mod masks;
+mod stores;
+
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,8 +13,12 @@ use prost::Message as _;
 use theta_orchestration::{InstanceId, Load, OrchestratorConfig};
 use theta_wire::peer::Envelope;
 
-use crate::masks::Masks;
+pub use deeds::{Deed, Deeds};
+
 use crate::scenario::{BURST, PER_SECOND};
+use consents::Consents;
+use masks::Masks;
+use stores::Stores;
 
 /// The `kind` with which a node asks for what it lacks: no share.
 const RESEND: u32 = u32::MAX;
@@ -39,6 +48,14 @@ pub enum Invariant {
     Agreement,
     /// No honest helper's mask hides answers to two requests of a recovery.
     MaskOnce,
+    /// A node whose store was set back trusts it no more until a person says that it is meant.
+    SetBack,
+    /// One request holds one ceremony, and a change of a key's state is not made after a later one.
+    ConsentOnce,
+    /// No key goes back to an epoch before, and of each as many honest nodes hold right shares as it takes.
+    Shares,
+    /// Stolen stores give the shares that are in them, and fewer than k of each epoch do not give the key.
+    Secrecy,
     /// Nothing grows beyond its limit.
     Bounded,
     /// No honest node is accused by an honest one.
@@ -88,6 +105,9 @@ pub(crate) struct Watch {
     uses: BTreeMap<(u16, usize), Uses>,
     /// What helpers of recoveries answer, where there are any.
     masks: Option<Masks>,
+    pub(crate) stores: Stores,
+    pub(crate) consents: Consents,
+    pub(crate) deeds: Deeds,
 }
 
 /// A node's place in an instance of FROST.
@@ -158,6 +178,12 @@ impl Watch {
         let text =
             format!("node {node} helps to sign {text:?} for slot {slot} of key {key}, for which {first:?} was signed");
         self.violated(Invariant::OneMessagePerSlot, text)
+    }
+
+    /// A person takes the responsibility for what a node does again, whose store was set back.
+    pub(crate) fn confirmed(&mut self, node: u16) {
+        self.stores.confirmed(node);
+        self.slots.retain(|(at, ..), _| *at != node);
     }
 
     /// A node forgot what it had in memory.
