@@ -90,14 +90,14 @@ impl Thief {
             deeds.note(Deed::Stolen);
             self.run(
                 *node,
-                SimulatedDisk::with_content(content.clone()),
+                &SimulatedDisk::with_content(content.clone()),
                 &setup.roster,
                 requests,
                 (&mut hoard, deeds),
             )?;
         }
         for node in self.stores.iter().map(|(node, _)| *node).collect::<BTreeSet<_>>() {
-            self.run(node, setup.empty_disk(node)?, &setup.roster, requests, (&mut hoard, deeds))?;
+            self.run(node, &setup.empty_disk(node)?, &setup.roster, requests, (&mut hoard, deeds))?;
         }
         for (key, shares) in &hoard.shares {
             let Some(public) = hoard.public.get(key) else { continue };
@@ -128,7 +128,7 @@ impl Thief {
     fn run(
         &self,
         node: u16,
-        disk: SimulatedDisk,
+        disk: &SimulatedDisk,
         roster: &Roster,
         requests: &[CeremonyRequest],
         (hoard, deeds): (&mut Hoard, &mut Deeds),

@@ -53,7 +53,8 @@ impl World<'_> {
         let Some(wanted) = self.wanted.get(request) else { return false };
         let life = self.nodes.get(&node).and_then(|node| node.life.as_ref());
         life.is_none_or(|life| {
-            life.engine.keys().versions(&wanted.request.key).iter().all(|entry| entry.share.is_some())
+            let versions = life.engine.keys().versions(&wanted.request.key);
+            !versions.is_empty() && versions.iter().all(|entry| entry.share.is_some())
         })
     }
 
@@ -80,10 +81,13 @@ impl World<'_> {
         faults.chain(ceremonies).chain(thefts).chain(again).all(|at| at + 4_000 <= self.now)
     }
 
-    /// An honest node that has not made a change of a key's state.
+    /// An honest node that has not made a change of a key's state, and whose policy lets it.
     fn unmade(&self) -> Option<(usize, u16)> {
-        let all = (0..self.changes.len()).flat_map(|change| self.scenario.honest().map(move |node| (change, node)));
-        all.into_iter().find(|made| !self.taken.contains(made) && !self.watch.stores.has_forgotten(made.1))
+        let changes = self.scenario.changes.iter().enumerate();
+        let all = changes.flat_map(|(change, wish)| self.scenario.honest().map(move |node| (wish.key, (change, node))));
+        let refuses = |key: usize, node| self.scenario.keys.get(key).is_some_and(|key| key.refused_by.contains(&node));
+        let due = all.filter(|(key, (_, node))| !refuses(*key, *node) && !self.watch.stores.has_forgotten(*node));
+        due.map(|(_, made)| made).find(|made| !self.taken.contains(made))
     }
 
     /// The nodes that honest ones have caught.

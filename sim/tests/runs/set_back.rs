@@ -3,7 +3,7 @@
 use theta_schemes::Suite;
 use theta_sim::{Aim, Asked, Deed, Fault, Invariant, Planned, Sabotage, Scenario, run};
 
-use crate::setting::{catches, quiet};
+use crate::setting::{catches, invariant, quiet};
 
 /// A slot is taken; node 1 forgets it; somebody asks for the slot again, for something else.
 fn forgetful(seed: u64, copied: Option<u64>, confirmed: Option<u64>) -> Scenario {
@@ -65,4 +65,16 @@ fn an_old_epoch_does_not_come_back() {
         // What was asked before by all; afterwards by those who hold shares of the epoch that serves.
         assert_eq!((outcome.results, outcome.shares), (11, 3), "seed {seed}");
     }
+}
+
+/// Two of four nodes have no shares any more, of a key of three: it is lost, and that is seen.
+#[test]
+fn a_key_with_too_few_shares_is_caught() {
+    let mut scenario = quiet(1, Suite::Cks05Ristretto255);
+    (scenario.kept, scenario.k) = (true, 3);
+    scenario.requests.clear();
+    scenario.keys[0].lost_by = Some(4);
+    assert_eq!((run(&scenario, false).shares, run(&scenario, false).violation), (3, None));
+    scenario.faults = vec![Fault::SetBack { copied: None, at: 2_000, until: 2_300, node: 3, confirmed: None }];
+    assert_eq!(invariant(&run(&scenario, false)), Some(Invariant::Shares));
 }

@@ -4,7 +4,7 @@ use theta_schemes::Suite;
 use theta_sim::{Asked, HeldKey, Invariant, Outcome, Sabotage, Scenario, Weather, run};
 
 /// Four nodes in good weather, two of which it takes, and a few requests.
-pub fn quiet(seed: u64, suite: Suite) -> Scenario {
+pub(crate) fn quiet(seed: u64, suite: Suite) -> Scenario {
     let key =
         HeldKey { suite, refused_by: Default::default(), slots: false, consents: false, rated: false, lost_by: None };
     let asked = |number: u64| Asked {
@@ -36,12 +36,12 @@ pub fn quiet(seed: u64, suite: Suite) -> Scenario {
     }
 }
 
-pub fn invariant(outcome: &Outcome) -> Option<Invariant> {
+pub(crate) fn invariant(outcome: &Outcome) -> Option<Invariant> {
     outcome.violation.as_ref().map(|violation| violation.invariant)
 }
 
 /// The scenario is fine, and is not with the bug.
-pub fn catches(scenario: &Scenario, sabotage: Sabotage, expected: Invariant) {
+pub(crate) fn catches(scenario: &Scenario, sabotage: Sabotage, expected: Invariant) {
     let sound = run(scenario, false);
     assert_eq!(sound.violation, None, "without {sabotage:?}");
     let broken = run(&Scenario { sabotage: Some(sabotage), ..scenario.clone() }, false);
