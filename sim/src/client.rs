@@ -1,15 +1,16 @@
 //! What clients ask for, and what they take for an answer.
 
 use bytes::Bytes;
-use theta_custody::{CeremonyRequest, KeyChange};
+use theta_custody::{CeremonyRequest, KeyChange, StateChange};
 use theta_orchestration::{Finished, InstanceId, Operation, Request};
 use theta_policy::{Approval, Ask, Operation as Permission};
 use theta_schemes::ciphers::payload::{Aead, PayloadKey, open_bytes, split_ciphertext};
 use theta_schemes::keys::AnyPublicKey;
 use theta_schemes::{Purpose, StatementBytes, Suite};
+use theta_store::State;
 
 use crate::permission::approval;
-use crate::scenario::{Aim, Asked, Planned};
+use crate::scenario::{Aim, Asked, Planned, Scenario};
 use crate::setup::{Failed, GROUP, Setup, seeded};
 
 /// A request as a client has it.
@@ -108,4 +109,20 @@ pub(crate) fn ceremony(planned: &Planned, place: u8, setup: &Setup) -> Result<Ce
         Aim::Recover(key, node) => KeyChange::Recover { key: name(*key)?, version: 0, node: *node },
     };
     Ok(CeremonyRequest { nonce: [place; 32], change })
+}
+
+/// The changes of states as a client signs them: of each key, each makes the next generation.
+pub(crate) fn changes(scenario: &Scenario, setup: &Setup) -> Result<Vec<(Permission, StateChange)>, Failed> {
+    let mut changes = Vec::new();
+    for (place, wish) in scenario.changes.iter().enumerate() {
+        let before = scenario.changes.iter().take(place).filter(|before| before.key == wish.key).count();
+        let operation = match wish.state {
+            State::Active => Permission::KeysEnable,
+            State::Destroyed => Permission::KeysDestroy,
+            State::Pending | State::Retired | State::Disabled => Permission::KeysDisable,
+        };
+        let (key, generation) = (setup.key(wish.key)?.0.clone(), before as u64 + 1);
+        changes.push((operation, StateChange { key, version: None, state: wish.state, generation }));
+    }
+    Ok(changes)
 }

@@ -19,11 +19,14 @@ mod node;
 mod permission;
 mod scenario;
 mod setup;
+mod thief;
 mod trace;
 mod watch;
 mod world;
 
 pub use byzantine::{Behaviour, CeremonyLie};
-pub use scenario::{Aim, Asked, Consent, ConsentFault, Fault, HeldKey, Planned, Sabotage, Scenario, Weather};
-pub use watch::{Invariant, Violation};
+pub use scenario::{
+    Aim, Asked, Consent, ConsentFault, Fault, HeldKey, Planned, Sabotage, Scenario, StateWish, Theft, Weather,
+};
+pub use watch::{Deed, Deeds, Invariant, Violation};
 pub use world::{Outcome, run};

@@ -10,7 +10,7 @@ use theta_custody::{Certifier, Custodian, StoreSlots};
 use theta_network::{PeerId, PeerState, PeerStatus, SendError, Transport};
 use theta_orchestration::{Engine, Keys, Pending};
 use theta_policy::{Digest, MemorySlots, SlotDecision, SlotOrder, SlotScope, SlotState, SlotStateError, State};
-use theta_store::{Options, Store, disk::SimulatedDisk};
+use theta_store::{Incarnation, Options, Store, disk::SimulatedDisk};
 use tokio::time::Instant;
 
 use crate::byzantine::Liar;
@@ -113,6 +113,8 @@ pub(crate) struct Life {
 pub(crate) struct Node {
     pub(crate) number: u16,
     pub(crate) disk: SimulatedDisk,
+    /// What somebody has kept of its disk, and which state of its store that is.
+    pub(crate) copy: Option<(Vec<u8>, Incarnation)>,
     pub(crate) life: Option<Life>,
     pub(crate) outbox: Arc<Outbox>,
     pub(crate) liar: Option<Liar>,
@@ -130,7 +132,7 @@ impl Node {
         let outbox =
             Outbox { local: peer(number)?, peers, sent: Mutex::default(), reached: Mutex::new(BTreeSet::new()) };
         let (disk, outbox) = (setup.disk(number)?, Arc::new(outbox));
-        Ok(Self { number, disk, life: None, outbox, liar, lives: 0, wall: 0, paused: 0 })
+        Ok(Self { number, disk, copy: None, life: None, outbox, liar, lives: 0, wall: 0, paused: 0 })
     }
 
     /// Starts it as its process would.

@@ -67,7 +67,7 @@ pub(crate) fn identity(node: u16) -> Result<CeremonyKeys, Failed> {
     Ok(CeremonyKeys::new(party(node)?, secret_of(node)))
 }
 
-const fn secret_of(node: u16) -> Secret<[u8; 32]> {
+pub(crate) const fn secret_of(node: u16) -> Secret<[u8; 32]> {
     let [high, low] = node.to_be_bytes();
     let mut secret = [0x5a; 32];
     secret[0] = high;
@@ -171,6 +171,18 @@ impl Setup {
                 };
                 import_dealt(&store, &key).map_err(|error| error.to_string())?;
             }
+        }
+        drop(store);
+        Ok(disk)
+    }
+
+    /// A disk with a new store, in which there is a node's identity and nothing else.
+    pub(crate) fn empty_disk(&self, node: u16) -> Result<SimulatedDisk, Failed> {
+        let disk = SimulatedDisk::default();
+        let options = Options::default().with_rng(seeded(4, u64::from(node)));
+        let store = Store::create_on(disk.backend(), &sealing_key(), options).map_err(|error| error.to_string())?;
+        if self.kept {
+            store.set_identity(&secret_of(node)).map_err(|error| error.to_string())?;
         }
         drop(store);
         Ok(disk)

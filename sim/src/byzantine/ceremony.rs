@@ -5,6 +5,7 @@ use rand_chacha::rand_core::Rng;
 use theta_protocols::ceremony::{CeremonyId, CeremonyKeys, Kind, Statement, rewrite};
 use theta_wire::peer::Envelope;
 
+use super::omission::leave_out;
 use crate::scenario::below;
 
 /// The stream of custodians' messages.
@@ -19,7 +20,7 @@ const MESSAGE: usize = 200 << 10;
 /// The tag of statements.
 const ITEMS: u8 = 1;
 
-const KINDS: [Kind; 14] = [
+const KINDS: [Kind; 17] = [
     Kind::Dealing,
     Kind::Dealing,
     Kind::Complaint,
@@ -34,7 +35,12 @@ const KINDS: [Kind; 14] = [
     Kind::Checked,
     Kind::Answer,
     Kind::EncryptionKey,
+    Kind::Request,
+    Kind::Accepted,
+    Kind::Acceptances,
 ];
+/// Of a list of masks: a helper and a digest.
+const MASK_LEN: usize = 34;
 
 /// What is said in the place of a true statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +57,10 @@ enum Form {
     Swollen,
     /// It is contradicted by hundreds more, each signed.
     Manifold,
+    /// To each another one: of a list of masks, as in an owner's request, another one is missing; else the first byte differs.
+    Divided,
+    /// Of a dealing: without a place for the member of this position, in a group of k of n.
+    LeftOut { k: u16, n: u16, position: u16 },
 }
 
 /// What is said falsely, and to whom.
@@ -63,29 +73,58 @@ pub struct CeremonyLie {
 }
 
 impl CeremonyLie {
-    pub(crate) fn draw(rng: &mut impl Rng) -> Self {
+    /// An owner of a lost share that asks each helper for another list of masks.
+    #[must_use]
+    pub const fn divided_request() -> Self {
+        Self { kind: Kind::Request, form: Form::Divided, to_odd_nodes_only: false }
+    }
+
+    /// A dealer in a group of k of n whose dealings have nothing for the member of this position, from 0.
+    #[must_use]
+    pub const fn left_out((k, n): (u16, u16), position: u16) -> Self {
+        Self { kind: Kind::Dealing, form: Form::LeftOut { k, n, position }, to_odd_nodes_only: false }
+    }
+
+    /// A dealer that deals something else than it should to the last member.
+    #[must_use]
+    pub const fn false_dealing() -> Self {
+        Self { kind: Kind::Dealing, form: Form::Changed(1), to_odd_nodes_only: false }
+    }
+
+    /// A dealer that shows its dealings to some nodes only.
+    #[must_use]
+    pub const fn withheld_dealing() -> Self {
+        Self { kind: Kind::Dealing, form: Form::Withheld, to_odd_nodes_only: true }
+    }
+
+    pub(crate) fn draw(rng: &mut impl Rng, (k, n): (u16, u16)) -> Self {
         let number = 1 + u16::try_from(below(rng, 100)).unwrap_or(0);
         let kind = usize::try_from(below(rng, KINDS.len() as u64)).unwrap_or(0);
-        let form = match below(rng, 8) {
+        let form = match below(rng, 10) {
             0 => Form::Withheld,
             1 => Form::Cut(number),
             2 => Form::Emptied,
             3 => Form::Swollen,
             4 => Form::Manifold,
+            5 | 6 => Form::Divided,
             _ => Form::Changed(number),
         };
         let kind = KINDS.get(kind).copied().unwrap_or(Kind::Dealing);
+        if kind == Kind::Dealing && form == Form::Divided {
+            let position = u16::try_from(below(rng, u64::from(n))).unwrap_or(0);
+            return Self::left_out((k, n), position);
+        }
         Self { kind, form, to_odd_nodes_only: below(rng, 2) == 0 }
     }
 
     pub(super) fn tell(self, keys: &CeremonyKeys, to: u16, envelope: Envelope) -> Envelope {
         let spared = self.to_odd_nodes_only && to.is_multiple_of(2);
-        let forged = if envelope.stream == CUSTODY && !spared { self.forge(keys, &envelope.payload) } else { None };
+        let forged = if envelope.stream == CUSTODY && !spared { self.forge(keys, to, &envelope.payload) } else { None };
         Envelope { payload: forged.unwrap_or_else(|| envelope.payload.clone()), ..envelope }
     }
 
     /// The message with the lie in it; `None` if it is no message of statements.
-    fn forge(self, keys: &CeremonyKeys, payload: &Bytes) -> Option<Bytes> {
+    fn forge(self, keys: &CeremonyKeys, to: u16, payload: &Bytes) -> Option<Bytes> {
         let (head, items) = payload.split_at_checked(HEAD)?;
         let [_, ITEMS, id @ ..] = head else { return None };
         let id = CeremonyId::from_bytes(id.try_into().ok()?);
@@ -99,6 +138,10 @@ impl CeremonyLie {
                 Form::Manifold => return manifold(&id, keys, &statement),
                 Form::Withheld => return Vec::new(),
                 Form::Emptied => body.clear(),
+                Form::Divided => divide(&mut body, to),
+                Form::LeftOut { k, n, position } => {
+                    body = leave_out(&body, (k, n), position).unwrap_or(body);
+                }
                 Form::Cut(by) => body.truncate(body.len().saturating_sub(usize::from(by))),
                 Form::Changed(from_end) => {
                     if let Some(at) = usize::from(from_end).checked_rem(body.len())
@@ -139,4 +182,16 @@ fn value(len: u32) -> Vec<u8> {
     item.extend_from_slice(&len.to_be_bytes());
     item.resize(item.len() + usize::try_from(len).unwrap_or(0), 0xee);
     item
+}
+
+/// What only one node is told.
+fn divide(body: &mut Vec<u8>, to: u16) {
+    let masks = body.len() / MASK_LEN;
+    if masks > 1 && body.len().is_multiple_of(MASK_LEN) {
+        let missing = usize::from(to).checked_rem(masks).unwrap_or(0);
+        body.drain(missing * MASK_LEN..(missing + 1) * MASK_LEN);
+    } else if let Some(first) = body.first_mut() {
+        let [_, low] = to.to_be_bytes();
+        *first ^= low;
+    }
 }

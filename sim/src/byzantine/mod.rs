@@ -1,6 +1,7 @@
 //! What nodes do that were taken over. Each runs all that an honest node runs; between it and the network stands a liar.
 
 mod ceremony;
+mod omission;
 
 use std::collections::BTreeSet;
 
@@ -69,9 +70,9 @@ pub enum Behaviour {
 }
 
 impl Behaviour {
-    pub(crate) fn draw(rng: &mut impl Rng, ceremonies: bool) -> Self {
+    pub(crate) fn draw(rng: &mut impl Rng, (k, n): (u16, u16), ceremonies: bool) -> Self {
         if ceremonies && below(rng, 3) > 0 {
-            return Self::Ceremony(CeremonyLie::draw(rng));
+            return Self::Ceremony(CeremonyLie::draw(rng, (k, n)));
         }
         let number = u16::try_from(below(rng, 100)).unwrap_or(0);
         let all = [
@@ -111,11 +112,13 @@ pub(crate) struct Liar {
     rng: ChaCha8Rng,
     said: Vec<Envelope>,
     count: u16,
+    /// How many messages of ceremonies it has changed.
+    lies: u64,
 }
 
 impl Liar {
     pub(crate) const fn new(behaviour: Behaviour, keys: CeremonyKeys, rng: ChaCha8Rng) -> Self {
-        Self { behaviour, keys, rng, said: Vec::new(), count: 0 }
+        Self { behaviour, keys, rng, said: Vec::new(), count: 0, lies: 0 }
     }
 
     /// What goes out to `to` in the place of an honest message.
@@ -131,7 +134,11 @@ impl Liar {
             Behaviour::Selective if !odd => Vec::new(),
             Behaviour::StopAfter(count) if self.count > count => Vec::new(),
             Behaviour::Selective | Behaviour::StopAfter(_) => now(bytes),
-            Behaviour::Ceremony(lie) => now(with(lie.tell(&self.keys, to, envelope))),
+            Behaviour::Ceremony(lie) => {
+                let told = lie.tell(&self.keys, to, envelope.clone());
+                self.lies += u64::from(told != envelope);
+                now(with(told))
+            }
             Behaviour::Late if below(&mut self.rng, 5) == 0 => Vec::new(),
             Behaviour::Late => vec![(2_000 + below(&mut self.rng, 4_000), bytes)],
             Behaviour::Garbage if at_times => now(self.garbage(bytes.len())),
@@ -149,6 +156,11 @@ impl Liar {
             Behaviour::Flood => self.flood(&envelope, &bytes),
             _ => now(bytes),
         }
+    }
+
+    /// How many messages of ceremonies it has changed.
+    pub(crate) const fn lies(&self) -> u64 {
+        self.lies
     }
 
     /// What goes out because of what it hears, and whether to all or only to the one whom it heard.

@@ -5,8 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use theta_schemes::{Purpose, Suite};
+use theta_store::State;
 
-use super::{APPROVERS, Aim, Asked, Consent, ConsentFault, Fault, HeldKey, Planned, Scenario, Weather};
+use super::{
+    APPROVERS, Aim, Asked, Consent, ConsentFault, Fault, HeldKey, Planned, Scenario, StateWish, Theft, Weather,
+};
 use crate::byzantine::Behaviour;
 
 /// A number below `bound`, 0 for 0.
@@ -66,6 +69,9 @@ impl Scenario {
             keys,
             requests: Vec::new(),
             ceremonies: Vec::new(),
+            changes: Vec::new(),
+            again_from: None,
+            thefts: Vec::new(),
             weather: Weather {
                 delay: 1 + below(&mut rng, 300),
                 loss: below(&mut rng, 4) * below(&mut rng, 100),
@@ -82,13 +88,14 @@ impl Scenario {
         scenario.draw_requests(&mut rng);
         if kept {
             scenario.draw_ceremonies(&mut rng);
+            scenario.draw_trials(&mut rng, t);
         }
         scenario
     }
 
     fn draw_liars(&mut self, rng: &mut impl Rng, t: u16) {
         for _ in 0..below(rng, u64::from(t) + 1) {
-            self.liars.insert(node(rng, self.n), Behaviour::draw(rng, self.kept));
+            self.liars.insert(node(rng, self.n), Behaviour::draw(rng, (self.k, self.n), self.kept));
         }
     }
 
@@ -156,6 +163,38 @@ impl Scenario {
         self.ceremonies.push(Planned { at, aim });
         if below(rng, 4) == 0 {
             self.ceremonies.push(Planned { at: below(rng, 6_000), aim: Aim::Create(Suite::Cks05P256) });
+        }
+    }
+}
+
+impl Scenario {
+    /// What is tried from outside: a disk exchanged, old requests sent again, stores stolen.
+    fn draw_trials(&mut self, rng: &mut impl Rng, t: u16) {
+        // A node whose store was set back counts as one of those that may lie.
+        if self.liars.len() < usize::from(t) && below(rng, 2) == 0 {
+            let node = one_of(rng, &self.honest().collect::<Vec<_>>()).unwrap_or(1);
+            // By then nothing is lost any more, and nodes have greeted each other since what was asked for last.
+            let at = self.calm + 4_000 + below(rng, 3_000);
+            let copied = if below(rng, 4) == 0 { None } else { Some(below(rng, self.calm)) };
+            let confirmed = if below(rng, 2) == 0 { Some(at + 6_000) } else { None };
+            self.faults.push(Fault::SetBack { copied, at, until: at + 300, node, confirmed });
+            if let Some(asked) = self.requests.first().cloned() {
+                // For the same slot, something else.
+                let (text, at) = (format!("another request of {}", self.seed), at + 1_000);
+                self.requests.push(Asked { at, text, later_at: BTreeSet::new(), ..asked });
+            }
+        }
+        if self.keys.len() > 1 && below(rng, 2) == 0 {
+            // Nobody asks for this key meanwhile.
+            self.requests.retain(|asked| asked.key != 1);
+            for state in [State::Disabled, State::Active, State::Disabled] {
+                let after = self.changes.last().map_or(0, |change: &StateWish| change.at);
+                self.changes.push(StateWish { at: after + below(rng, 3_000), key: 1, state });
+            }
+        }
+        self.again_from = (below(rng, 2) == 0).then(|| below(rng, self.calm));
+        for _ in 0..if self.liars.is_empty() { below(rng, 4) } else { 0 } {
+            self.thefts.push(Theft { at: below(rng, 2 * self.calm), node: node(rng, self.n) });
         }
     }
 }

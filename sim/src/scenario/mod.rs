@@ -5,6 +5,7 @@ mod draw;
 use std::collections::{BTreeMap, BTreeSet};
 
 use theta_schemes::Suite;
+use theta_store::State;
 
 use crate::byzantine::Behaviour;
 
@@ -27,6 +28,12 @@ pub struct Scenario {
     pub requests: Vec<Asked>,
     /// What becomes of keys.
     pub ceremonies: Vec<Planned>,
+    /// What becomes of the states of keys, in this order.
+    pub changes: Vec<StateWish>,
+    /// From when on somebody sends all nodes, once a second, all requests of ceremonies and changes of states that were made.
+    pub again_from: Option<u64>,
+    /// What a thief copies who records all that nodes say to each other.
+    pub thefts: Vec<Theft>,
     /// What the network does all the time.
     pub weather: Weather,
     /// What goes wrong besides.
@@ -135,6 +142,26 @@ pub struct Planned {
     pub aim: Aim,
 }
 
+/// A change of a key's state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StateWish {
+    /// When.
+    pub at: u64,
+    /// Which of [`Scenario::keys`].
+    pub key: usize,
+    /// What it is to be.
+    pub state: State,
+}
+
+/// A node is stolen whole, and goes on honestly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Theft {
+    /// When.
+    pub at: u64,
+    /// Which.
+    pub node: u16,
+}
+
 /// What a ceremony is for; keys by their place in [`Scenario::keys`].
 #[derive(Clone, Debug)]
 pub enum Aim {
@@ -184,6 +211,19 @@ pub enum Fault {
         /// How many writes its disk still takes from half a second before.
         writes: u64,
     },
+    /// A node's disk is exchanged for an older copy.
+    SetBack {
+        /// When the copy was taken; `None` for a disk with nothing but the node's identity.
+        copied: Option<u64>,
+        /// When the node loses power, and its disk is exchanged.
+        at: u64,
+        /// When it starts again.
+        until: u64,
+        /// Which.
+        node: u16,
+        /// When a person says that the store is meant, and starts the node again.
+        confirmed: Option<u64>,
+    },
     /// A node's wall clock is set, and its process stood still for a while.
     Jump {
         /// When.
@@ -218,6 +258,8 @@ pub enum Sabotage {
     NoLimits,
     /// A node's policy lets a key be used at any rate.
     NoRates,
+    /// A node takes its store for the latest, whatever its peers say.
+    TrustsItself,
     /// A node's policy asks for no consents.
     NoConsents,
 }

@@ -1,11 +1,14 @@
 //! Whether all has come to its end, and whether the honest nodes agree on it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use theta_custody::{CeremonyState, SlotQuorum};
+use theta_orchestration::Culprit;
+use theta_schemes::keys::{AnyKeyShare, KeyName};
+use theta_store::State;
 
 use super::World;
-use crate::scenario::{Asked, Sabotage};
+use crate::scenario::{Asked, Fault, Sabotage};
 use crate::watch::{Invariant, Violation};
 
 impl World<'_> {
@@ -16,8 +19,10 @@ impl World<'_> {
         let Some(wanted) = self.wanted.get(request) else { return Vec::new() };
         let key = self.scenario.keys.get(wanted.asked.key);
         let lost = key.and_then(|key| key.lost_by);
-        let able: Vec<u16> =
-            permitted.into_iter().filter(|node| Some(*node) != lost && self.holds_shares(*node, request)).collect();
+        let is_able = |node: &u16| {
+            Some(*node) != lost && self.holds_shares(*node, request) && !self.watch.stores.is_set_back(*node)
+        };
+        let able: Vec<u16> = permitted.into_iter().filter(is_able).collect();
         if able.len() < usize::from(self.scenario.k) {
             return Vec::new();
         }
@@ -36,7 +41,8 @@ impl World<'_> {
         let Some(asked) = self.scenario.requests.get(request) else { return false };
         let of_slot = |other: &&Asked| (other.key, other.slot) == (asked.key, asked.slot);
         let alone = self.scenario.requests.iter().filter(of_slot).count() == 1;
-        let promised = self.scenario.honest().filter(|node| self.permitted.contains(&(request, *node))).count();
+        let promises = |node: &u16| self.permitted.contains(&(request, *node)) && !self.watch.stores.is_set_back(*node);
+        let promised = self.scenario.honest().filter(promises).count();
         let quorum = SlotQuorum { n: self.scenario.n, t: self.scenario.k - 1 };
         alone && promised >= usize::from(quorum.need())
     }
@@ -47,7 +53,8 @@ impl World<'_> {
         let Some(wanted) = self.wanted.get(request) else { return false };
         let life = self.nodes.get(&node).and_then(|node| node.life.as_ref());
         life.is_none_or(|life| {
-            life.engine.keys().versions(&wanted.request.key).iter().all(|entry| entry.share.is_some())
+            let versions = life.engine.keys().versions(&wanted.request.key);
+            !versions.is_empty() && versions.iter().all(|entry| entry.share.is_some())
         })
     }
 
@@ -58,6 +65,35 @@ impl World<'_> {
         all_asked
             && (0..self.wanted.len()).all(|request| self.waiting(request).is_empty())
             && (0..self.ceremonies.len()).all(|ceremony| self.unended(ceremony).is_empty())
+            && self.unmade().is_none()
+            && self.is_tried()
+    }
+
+    /// Whether all that is to happen late has happened, and has had time to matter.
+    fn is_tried(&self) -> bool {
+        let faults = self.scenario.faults.iter().map(|fault| match fault {
+            Fault::SetBack { until, confirmed, .. } => confirmed.unwrap_or(*until),
+            _ => 0,
+        });
+        let ceremonies = self.scenario.ceremonies.iter().map(|planned| planned.at);
+        let thefts = self.scenario.thefts.iter().map(|theft| theft.at);
+        let again = self.scenario.again_from.into_iter();
+        faults.chain(ceremonies).chain(thefts).chain(again).all(|at| at + 4_000 <= self.now)
+    }
+
+    /// An honest node that has not made a change of a key's state, and whose policy lets it.
+    fn unmade(&self) -> Option<(usize, u16)> {
+        let changes = self.scenario.changes.iter().enumerate();
+        let all = changes.flat_map(|(change, wish)| self.scenario.honest().map(move |node| (wish.key, (change, node))));
+        let refuses = |key: usize, node| self.scenario.keys.get(key).is_some_and(|key| key.refused_by.contains(&node));
+        let due = all.filter(|(key, (_, node))| !refuses(*key, *node) && !self.watch.stores.has_forgotten(*node));
+        due.map(|(_, made)| made).find(|made| !self.taken.contains(made))
+    }
+
+    /// The nodes that honest ones have caught.
+    pub(super) fn accused(&self) -> BTreeSet<u16> {
+        let lives = self.scenario.honest().filter_map(|node| self.nodes.get(&node)?.life.as_ref());
+        lives.flat_map(|life| life.engine.culprits()).map(|record| record.culprit.party.get()).collect()
     }
 
     /// Honest nodes at which a ceremony is not over; nobody, if fewer than k of them took it: then it need not begin.
@@ -105,7 +141,12 @@ impl World<'_> {
                 return self.watch.violated(Invariant::Ends, text);
             }
         }
-        Ok(())
+        match self.unmade() {
+            None => Ok(()),
+            Some((change, node)) => self
+                .watch
+                .violated(Invariant::Ends, format!("node {node} has not made change {change} of a key's state")),
+        }
     }
 
     /// All honest nodes agree on ceremonies and keys, and blame none of them.
@@ -132,9 +173,14 @@ impl World<'_> {
                     return self.watch.violated(Invariant::Agreement, text);
                 }
             }
-            let falsely = |party: u16| self.scenario.honest().any(|honest| honest == party);
+            let falsely = |culprit: &Culprit| {
+                let party = culprit.party.get();
+                let by_word = culprit.misbehaviour.starts_with("promised slot");
+                self.scenario.honest().any(|honest| honest == party)
+                    && !(by_word && self.watch.stores.was_confirmed(party))
+            };
             for record in life.engine.culprits() {
-                if falsely(record.culprit.party.get()) {
+                if falsely(&record.culprit) {
                     let text =
                         format!("node {number} accuses {}: {}", record.culprit.party, record.culprit.misbehaviour);
                     return self.watch.violated(Invariant::NoFalseBlame, text);
@@ -142,5 +188,37 @@ impl World<'_> {
             }
         }
         Ok(())
+    }
+
+    /// No key has gone back to an epoch before, and k honest nodes have right shares of each. Says how many there are.
+    pub(super) fn shares_are_right(&self) -> Result<usize, Violation> {
+        let mut right: BTreeMap<(KeyName, u32), BTreeSet<u16>> = BTreeMap::new();
+        let lives = self.scenario.honest().filter_map(|node| Some((node, self.nodes.get(&node)?.life.as_ref()?)));
+        for (node, life) in lives {
+            for entry in life.engine.keys().iter().filter(|entry| entry.state != State::Destroyed) {
+                let key = (entry.name.clone(), entry.version);
+                let newest = self.newest.get(&key).copied().unwrap_or_default();
+                if entry.epoch < newest && !self.watch.stores.is_set_back(node) {
+                    let text = format!("key {} is in epoch {} at node {node}, and was in {newest}", key.0, entry.epoch);
+                    return self.watch.violated(Invariant::Shares, text);
+                }
+                let Some(share) = entry.share.as_ref().filter(|_| entry.epoch == newest) else { continue };
+                let place = entry.holders.iter().position(|holder| holder.get() == node);
+                let belongs = AnyKeyShare::from_text(share.to_text(&entry.name).expose(), &entry.public).is_ok();
+                if !belongs || place != Some(share.index().position()) {
+                    let text = format!("node {node} has a false share of key {}", key.0);
+                    return self.watch.violated(Invariant::Shares, text);
+                }
+                right.entry(key).or_default().insert(node);
+            }
+        }
+        for key in self.newest.keys() {
+            let count = right.get(key).map_or(0, BTreeSet::len);
+            if count < usize::from(self.scenario.k) {
+                let text = format!("{count} honest nodes have shares of version {} of key {}", key.1, key.0);
+                return self.watch.violated(Invariant::Shares, text);
+            }
+        }
+        Ok(right.values().map(BTreeSet::len).sum())
     }
 }

@@ -1,6 +1,7 @@
 //! What happens at each event.
 
 use bytes::Bytes;
+use theta_custody::announcement;
 use theta_network::{Inbound, PeerId};
 use theta_orchestration::{InstanceError, Pending, SubmitError};
 use theta_policy::{SlotStanding, UnixTime};
@@ -9,7 +10,7 @@ use super::{Event, ROUND, TICK, World};
 use crate::node::{Node, after};
 use crate::scenario::{Aim, Sabotage, below};
 use crate::setup::{CERTIFICATE, GROUP};
-use crate::watch::{Invariant, Signer, Violation};
+use crate::watch::{Deed, Invariant, Signer, Violation};
 
 impl World<'_> {
     pub(super) fn step(&mut self, event: Event) -> Result<(), Violation> {
@@ -27,6 +28,17 @@ impl World<'_> {
             }
             Event::Ask { node, request } => self.ask(node, request),
             Event::Hold { node, ceremony } => self.hold(node, ceremony),
+            Event::Change { node, change } => self.change(node, change),
+            Event::Copy(node) => {
+                self.copy(node);
+                Ok(())
+            }
+            Event::SetBack { node, copied } => self.set_back(node, copied),
+            Event::Confirm(node) => self.confirm(node),
+            Event::Steal(node) => {
+                self.steal(node);
+                Ok(())
+            }
             Event::Doom { node, writes } => {
                 if let Some(node) = self.nodes.get(&node).filter(|node| node.life.is_some()) {
                     node.disk.fail_after(writes);
@@ -70,7 +82,7 @@ impl World<'_> {
     }
 
     /// A node that runs and does not stand still.
-    fn awake(&mut self, number: u16) -> Option<&mut Node> {
+    pub(super) fn awake(&mut self, number: u16) -> Option<&mut Node> {
         let now = self.now;
         self.nodes.get_mut(&number).filter(|node| node.life.is_some() && node.paused <= now)
     }
@@ -116,7 +128,7 @@ impl World<'_> {
     }
 
     /// Carries away what a node sends, and notes what came to its end there.
-    fn look(&mut self, number: u16) -> Result<(), Violation> {
+    pub(super) fn look(&mut self, number: u16) -> Result<(), Violation> {
         self.drain(number)?;
         if !self.is_honest(number) {
             return Ok(());
@@ -193,6 +205,7 @@ impl World<'_> {
             let due = |node: &&u16| planned.at <= self.now && !self.ended.contains_key(&(ceremony, **node));
             asks.extend(self.nodes.keys().filter(due).map(|node| Event::Hold { node: *node, ceremony }));
         }
+        asks.extend(self.changes_and_repetitions());
         for ask in asks {
             let time = self.now + 1 + below(&mut self.rng, late);
             self.at(time, ask);
@@ -209,6 +222,17 @@ impl World<'_> {
         let (Some(wanted), Some(policy)) = (self.wanted.get(request), self.policies.get(&number)) else {
             return Ok(());
         };
+        let takes_slot = policy.takes_slot(Some(&wanted.request.key), wanted.ask(number).operation);
+        // As the service does: an old copy of the store does not know which slots are taken.
+        if takes_slot && !self.trusts_its_store(number)? && bug != Some(Sabotage::TrustsItself) {
+            if self.watch.stores.is_set_back(number) {
+                self.watch.deeds.note(Deed::Distrusted);
+            }
+            return Ok(());
+        }
+        let (Some(wanted), Some(policy)) = (self.wanted.get(request), self.policies.get(&number)) else {
+            return Ok(());
+        };
         let Some(life) = self.nodes.get_mut(&number).and_then(|node| node.life.as_mut()) else { return Ok(()) };
         if life.pending.iter().any(|(other, _)| *other == request) {
             return Ok(());
@@ -218,6 +242,11 @@ impl World<'_> {
             let Ok(caller) = policy.caller_by_certificate(CERTIFICATE) else { return Ok(()) };
             let decision = policy.decide(&caller.asks(wanted.ask(number)), now, &life.state);
             let taken = decision.slots.iter().all(|claim| claim.standing == SlotStanding::Taken);
+            if let Some(custodian) = life.engine.custodian().filter(|_| takes_slot) {
+                // Before the share: were this node's store set back, whoever has seen the share could tell.
+                let announcement = announcement(&custodian.store().incarnation());
+                life.engine.announce(announcement);
+            }
             self.decided(number, request, now.0 / 1_000, (decision.allowed, taken))?;
             if bug != Some(Sabotage::NoCertificates) {
                 claims = decision.slots;
@@ -233,6 +262,8 @@ impl World<'_> {
         let Some(life) = self.nodes.get_mut(&number).and_then(|node| node.life.as_mut()) else { return Ok(()) };
         match life.engine.submit_for_slots(wanted.request.clone(), claims) {
             Ok(pending) => life.pending.push((request, pending)),
+            // What it lost with its store it does not have.
+            Err(SubmitError::Request(_)) if self.watch.stores.has_forgotten(number) => {}
             Err(SubmitError::Request(error)) => {
                 let text = format!("node {number} refuses request {request}: {error}");
                 return self.watch.violated(Invariant::Works, text);
@@ -273,6 +304,10 @@ impl World<'_> {
     pub(super) fn permit(&mut self, number: u16) {
         let Some(life) = self.nodes.get_mut(&number).and_then(|node| node.life.as_mut()) else { return };
         life.generation = life.engine.keys().generation();
+        for entry in life.engine.keys().iter().filter(|_| !self.scenario.liars.contains_key(&number)) {
+            let newest = self.newest.entry((entry.name.clone(), entry.version)).or_default();
+            *newest = entry.epoch.max(*newest);
+        }
         for (request, wanted) in self.wanted.iter().enumerate() {
             if !self.permitted.contains(&(request, number)) {
                 continue;
@@ -305,7 +340,7 @@ impl World<'_> {
             return Ok(());
         };
         let Some(life) = self.nodes.get_mut(&number).and_then(|node| node.life.as_mut()) else { return Ok(()) };
-        let (key, statement) = (request.change.key().as_str().to_owned(), request.change.encode());
+        let (key, statement) = (request.change.key().as_str().to_owned(), request.encode());
         let ask = theta_policy::Ask::new(GROUP, request.change.operation());
         let ask = theta_policy::Ask { key: Some(&key), statement: &statement, ..ask };
         let Ok(caller) = policy.caller_by_certificate(CERTIFICATE) else { return Ok(()) };
@@ -313,6 +348,9 @@ impl World<'_> {
             return Ok(());
         }
         let answer = life.engine.hold(request.clone());
+        if self.ended.contains_key(&(ceremony, number)) {
+            self.asked_again(answer.as_ref().err());
+        }
         let now = self.now;
         self.trace.tell(|| {
             format!(
@@ -324,6 +362,9 @@ impl World<'_> {
             )
         });
         if let Ok(report) = answer {
+            let answered =
+                if self.is_honest(number) { self.watch.consents.answered(ceremony, &report) } else { Ok(()) };
+            answered.or_else(|text| self.watch.violated(Invariant::ConsentOnce, text))?;
             self.names.insert(ceremony, report.id);
             self.held.insert((ceremony, number));
         }

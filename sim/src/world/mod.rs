@@ -2,24 +2,26 @@
 
 mod ends;
 mod events;
+mod trials;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
-use theta_custody::CeremonyRequest;
-use theta_policy::Policy;
-use theta_schemes::keys::AnyPublicKey;
+use theta_custody::{CeremonyRequest, StateChange};
+use theta_policy::{Operation, Policy};
+use theta_schemes::keys::{AnyPublicKey, KeyName};
 use tokio::time::Instant;
 
 use crate::byzantine::Liar;
-use crate::client::{Wanted, ceremony};
+use crate::client::{Wanted, ceremony, changes};
 use crate::node::{Life, Node};
-use crate::scenario::{Fault, Sabotage, Scenario, below};
+use crate::scenario::{Aim, Fault, Sabotage, Scenario, below};
 use crate::setup::{Failed, Setup, identity};
+use crate::thief::Thief;
 use crate::trace::Trace;
-use crate::watch::{Invariant, Violation, Watch};
+use crate::watch::{Deed, Deeds, Invariant, Violation, Watch};
 
 /// How often a node is told the time, in milliseconds.
 const TICK: u64 = 100;
@@ -39,6 +41,12 @@ pub struct Outcome {
     pub results: usize,
     /// Ceremonies that ended with a key or a share.
     pub ceremonies: usize,
+    /// Right shares of the newest epochs that honest nodes have at the end, of all keys.
+    pub shares: usize,
+    /// The nodes that honest ones have caught lying.
+    pub accused: BTreeSet<u16>,
+    /// What was done by adversaries and against them.
+    pub deeds: Deeds,
     /// What did not hold.
     pub violation: Option<Violation>,
 }
@@ -51,6 +59,11 @@ enum Event {
     Round,
     Ask { node: u16, request: usize },
     Hold { node: u16, ceremony: usize },
+    Change { node: u16, change: usize },
+    Copy(u16),
+    SetBack { node: u16, copied: bool },
+    Confirm(u16),
+    Steal(u16),
     Doom { node: u16, writes: u64 },
     Crash(u16),
     Start(u16),
@@ -65,6 +78,7 @@ struct World<'a> {
     policies: BTreeMap<u16, Policy>,
     wanted: Vec<Wanted>,
     ceremonies: Vec<CeremonyRequest>,
+    changes: Vec<(Operation, StateChange)>,
     nodes: BTreeMap<u16, Node>,
     rng: ChaCha8Rng,
     base: Instant,
@@ -86,6 +100,12 @@ struct World<'a> {
     known: BTreeMap<(u16, usize), Vec<AnyPublicKey>>,
     /// Which nodes took a ceremony from a client.
     held: BTreeSet<(usize, u16)>,
+    /// Which nodes have made a change of a key's state, or a later one.
+    taken: BTreeSet<(usize, u16)>,
+    /// The newest epoch of each version of a key that an honest node has had.
+    newest: BTreeMap<(KeyName, u32), u64>,
+    thief: Thief,
+    shares: usize,
     saboteur: u16,
 }
 
@@ -100,6 +120,9 @@ pub fn run(scenario: &Scenario, verbose: bool) -> Outcome {
             events: 0,
             results: 0,
             ceremonies: 0,
+            shares: 0,
+            accused: BTreeSet::new(),
+            deeds: Deeds::default(),
             violation: Some(Violation { at: 0, invariant: Invariant::Works, text }),
         },
     }
@@ -126,12 +149,14 @@ impl<'a> World<'a> {
         let wanted = wanted.collect::<Result<_, _>>()?;
         let ceremonies = (1..).zip(&scenario.ceremonies).map(|(place, planned)| ceremony(planned, place, &setup));
         let ceremonies = ceremonies.collect::<Result<_, _>>()?;
+        let changes = changes(scenario, &setup)?;
         let mut world = Self {
             scenario,
             setup,
             policies,
             wanted,
             ceremonies,
+            changes,
             nodes,
             rng: ChaCha8Rng::seed_from_u64(scenario.seed ^ 0x0074_6865_7461),
             base: Instant::now(),
@@ -148,8 +173,15 @@ impl<'a> World<'a> {
             names: BTreeMap::new(),
             known: BTreeMap::new(),
             held: BTreeSet::new(),
+            taken: BTreeSet::new(),
+            newest: BTreeMap::new(),
+            thief: Thief::default(),
+            shares: 0,
             saboteur,
         };
+        if scenario.ceremonies.iter().any(|planned| matches!(planned.aim, Aim::Recover(..))) {
+            world.watch.watch_recoveries();
+        }
         world.plan();
         Ok(world)
     }
@@ -162,6 +194,9 @@ impl<'a> World<'a> {
             self.at(first, Event::Tick(number));
         }
         self.at(1, Event::Round);
+        for theft in &self.scenario.thefts {
+            self.at(theft.at, Event::Steal(theft.node));
+        }
         for fault in &self.scenario.faults {
             match fault {
                 Fault::Partition { at, until, side } => {
@@ -172,6 +207,16 @@ impl<'a> World<'a> {
                     self.at(at.saturating_sub(500), Event::Doom { node: *node, writes: *writes });
                     self.at(*at, Event::Crash(*node));
                     self.at(*until, Event::Start(*node));
+                }
+                Fault::SetBack { copied, at, until, node, confirmed } => {
+                    if let Some(copied) = copied {
+                        self.at(*copied, Event::Copy(*node));
+                    }
+                    self.at(*at, Event::SetBack { node: *node, copied: copied.is_some() });
+                    self.at(*until, Event::Start(*node));
+                    if let Some(confirmed) = confirmed {
+                        self.at(*confirmed, Event::Confirm(*node));
+                    }
                 }
                 Fault::Jump { at, node, seconds, pause } => {
                     self.at(*at, Event::Jump { node: *node, seconds: *seconds, pause: *pause });
@@ -191,12 +236,18 @@ impl<'a> World<'a> {
             self.trace.tell(|| violation.to_string());
         }
         let ceremonies = self.ended.values().filter(|end| end.starts_with("activated") || *end == "recovered").count();
+        let accused = self.accused();
+        let lies = self.nodes.values().filter_map(|node| node.liar.as_ref()).map(Liar::lies).sum();
+        self.watch.deeds.add(Deed::Lied, lies);
         Outcome {
             trace: self.trace.hash(),
             lines: self.trace.into_lines(),
             events: self.events,
             results: self.served.len(),
             ceremonies,
+            shares: self.shares,
+            accused,
+            deeds: self.watch.deeds,
             violation,
         }
     }
@@ -214,7 +265,10 @@ impl<'a> World<'a> {
                 break;
             }
         }
-        self.all_agree()
+        self.all_agree()?;
+        self.shares = self.shares_are_right()?;
+        self.consents_held()?;
+        self.nothing_is_learnt()
     }
 
     fn is_honest(&self, node: u16) -> bool {
@@ -245,6 +299,8 @@ impl<'a> World<'a> {
                     self.post(number, to, late, &bytes);
                 }
             } else {
+                let liars = &self.scenario.liars;
+                self.watch.helped(number, &bytes, |node| !liars.contains_key(&node))?;
                 self.watch.sent(number, to, &bytes)?;
                 self.post(number, to, 0, &bytes);
             }
@@ -254,6 +310,9 @@ impl<'a> World<'a> {
 
     /// Puts a message on the network.
     fn post(&mut self, from: u16, to: u16, late: u64, bytes: &Bytes) {
+        if !self.scenario.thefts.is_empty() {
+            self.thief.records(from, to, bytes);
+        }
         let calm = self.now >= self.scenario.calm;
         let weather = self.scenario.weather;
         if !calm && below(&mut self.rng, 1_000) < weather.loss {

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use bytes::Bytes;
 use prometheus_client::registry::Registry;
 use theta_custody::{CeremonyReport, CeremonyRequest, Custodian, KeyTable, SlotClaim, SlotRefusal, StateChange};
 use theta_network::{Inbound, Transport};
@@ -22,7 +23,7 @@ use crate::{
     CulpritRecord, Finished, InstanceError, InstanceId, InstanceSnapshot, Load, OrchestratorConfig, Request,
     SubmitError,
     entropy::Entropy,
-    instances::{Command, Ending, Shard, Shared},
+    instances::{Command, Content, Ending, Shard, Shared},
 };
 
 /// All of one node's orchestration, driven by hand: every call does all that it makes possible, and has sent what there
@@ -234,6 +235,11 @@ impl Engine {
         let (answer, changed) = self.custody.as_mut().ok_or(NoCustodian::Fixed)?.change(change);
         self.keys_changed(changed);
         Ok(answer?)
+    }
+
+    /// As [`Orchestrator::announce`](crate::Orchestrator::announce).
+    pub fn announce(&mut self, announcement: Bytes) {
+        self.shared.send_to_all(Content::Custody { payload: announcement }.encode());
     }
 
     /// The custodian, to look at.

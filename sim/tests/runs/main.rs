@@ -7,6 +7,13 @@
     reason = "tests fail by panicking, in their helpers too"
 )]
 
+mod consents;
+mod dealers;
+mod owners;
+mod set_back;
+mod setting;
+mod thefts;
+
 use std::env;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +21,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use theta_schemes::Suite;
-use theta_sim::{Asked, HeldKey, Invariant, Outcome, Sabotage, Scenario, Weather, run};
+use theta_sim::{Asked, Invariant, Sabotage, Scenario, run};
+
+use crate::setting::{catches, invariant, quiet};
 
 /// How long all seeds together may take; on a slow machine fewer of them run.
 const MOST: Duration = Duration::from_secs(120);
@@ -62,48 +71,6 @@ fn a_seed_replays_exactly() {
     }
     let [one, other] = [1, 2].map(|seed| run(&Scenario::of(seed), false).trace);
     assert_ne!(one, other);
-}
-
-/// Four nodes in good weather, two of which it takes, and a few requests.
-fn quiet(seed: u64, suite: Suite) -> Scenario {
-    let key =
-        HeldKey { suite, refused_by: Default::default(), slots: false, consents: false, rated: false, lost_by: None };
-    let asked = |number: u64| Asked {
-        at: 100 + 400 * number,
-        key: 0,
-        text: format!("text {number}"),
-        slot: None,
-        later_at: Default::default(),
-        consents: Vec::new(),
-        bare_at: Default::default(),
-    };
-    Scenario {
-        n: 4,
-        k: 2,
-        kept: false,
-        keys: vec![key],
-        requests: (0..3).map(asked).collect(),
-        ceremonies: Vec::new(),
-        weather: Weather { delay: 20, loss: 0, duplicates: 0 },
-        faults: Vec::new(),
-        liars: Default::default(),
-        calm: 4_000,
-        end: 30_000,
-        sabotage: None,
-        ..Scenario::of(seed)
-    }
-}
-
-fn invariant(outcome: &Outcome) -> Option<Invariant> {
-    outcome.violation.as_ref().map(|violation| violation.invariant)
-}
-
-/// The scenario is fine, and is not with the bug.
-fn catches(scenario: &Scenario, sabotage: Sabotage, expected: Invariant) {
-    let sound = run(scenario, false);
-    assert_eq!(sound.violation, None, "without {sabotage:?}");
-    let broken = run(&Scenario { sabotage: Some(sabotage), ..scenario.clone() }, false);
-    assert_eq!(invariant(&broken), Some(expected), "{sabotage:?}: {:?}", broken.violation);
 }
 
 #[test]

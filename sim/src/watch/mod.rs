@@ -1,5 +1,10 @@
 //! What must hold in every run.
 
+mod consents;
+mod deeds;
+mod masks;
+mod stores;
+
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +13,12 @@ use prost::Message as _;
 use theta_orchestration::{InstanceId, Load, OrchestratorConfig};
 use theta_wire::peer::Envelope;
 
+pub use deeds::{Deed, Deeds};
+
 use crate::scenario::{BURST, PER_SECOND};
+use consents::Consents;
+use masks::Masks;
+use stores::Stores;
 
 /// The `kind` with which a node asks for what it lacks: no share.
 const RESEND: u32 = u32::MAX;
@@ -36,6 +46,16 @@ pub enum Invariant {
     Ends,
     /// All honest nodes agree on what became of a ceremony, and on the keys.
     Agreement,
+    /// No honest helper's mask hides answers to two requests of a recovery.
+    MaskOnce,
+    /// A node whose store was set back trusts it no more until a person says that it is meant.
+    SetBack,
+    /// One request holds one ceremony, and a change of a key's state is not made after a later one.
+    ConsentOnce,
+    /// No key goes back to an epoch before, and of each as many honest nodes hold right shares as it takes.
+    Shares,
+    /// Stolen stores give the shares that are in them, and fewer than k of each epoch do not give the key.
+    Secrecy,
     /// Nothing grows beyond its limit.
     Bounded,
     /// No honest node is accused by an honest one.
@@ -83,6 +103,11 @@ pub(crate) struct Watch {
     helped: BTreeMap<(usize, u64), String>,
     /// What each node has let pass of each rated key, in this life.
     uses: BTreeMap<(u16, usize), Uses>,
+    /// What helpers of recoveries answer, where there are any.
+    masks: Option<Masks>,
+    pub(crate) stores: Stores,
+    pub(crate) consents: Consents,
+    pub(crate) deeds: Deeds,
 }
 
 /// A node's place in an instance of FROST.
@@ -155,6 +180,12 @@ impl Watch {
         self.violated(Invariant::OneMessagePerSlot, text)
     }
 
+    /// A person takes the responsibility for what a node does again, whose store was set back.
+    pub(crate) fn confirmed(&mut self, node: u16) {
+        self.stores.confirmed(node);
+        self.slots.retain(|(at, ..), _| *at != node);
+    }
+
     /// A node forgot what it had in memory.
     pub(crate) fn crashed(&mut self, node: u16) {
         self.packages.retain(|(at, ..), _| *at != node);
@@ -163,10 +194,22 @@ impl Watch {
 
     /// A message reaches an honest node.
     pub(crate) fn delivered(&mut self, node: u16, from: u16, bytes: &Bytes) {
+        self.masks.iter_mut().for_each(|masks| masks.delivered(bytes));
         let Some((id, envelope)) = instance_of(bytes) else { return };
         if envelope.round == PACKAGE {
             self.packages.entry((node, from, id, envelope.kind)).or_insert(envelope.payload);
         }
+    }
+
+    /// From now on recoveries are watched.
+    pub(crate) fn watch_recoveries(&mut self) {
+        self.masks = Some(Masks::default());
+    }
+
+    /// An honest node says something in a recovery, or something else.
+    pub(crate) fn helped(&mut self, node: u16, bytes: &Bytes, honest: impl Fn(u16) -> bool) -> Result<(), Violation> {
+        let answered = self.masks.as_mut().map_or(Ok(()), |masks| masks.sent(node, bytes, honest));
+        answered.or_else(|text| self.violated(Invariant::MaskOnce, text))
     }
 
     /// A message leaves an honest node.

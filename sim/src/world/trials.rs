@@ -1,0 +1,187 @@
+//! What adversaries do to nodes from outside: they exchange disks, send again what was asked before, and steal.
+
+use theta_custody::{CeremonyError, ChangeError, Custodian};
+use theta_orchestration::{ChangeKeyError, HoldError};
+use theta_policy::UnixTime;
+use theta_store::{KeyError, disk::SimulatedDisk};
+
+use super::{Event, World};
+use crate::setup::{CERTIFICATE, GROUP};
+use crate::watch::{Deed, Invariant, Violation};
+
+impl World<'_> {
+    /// Somebody keeps a copy of a node's disk.
+    pub(super) fn copy(&mut self, number: u16) {
+        if let Some(node) = self.nodes.get_mut(&number)
+            && let Some(custodian) = node.life.as_ref().and_then(|life| life.engine.custodian())
+        {
+            node.copy = Some((node.disk.content(), custodian.store().incarnation()));
+        }
+    }
+
+    /// A node's power fails, and its disk is another when it is back: the copy, or an empty one.
+    pub(super) fn set_back(&mut self, number: u16, copied: bool) -> Result<(), Violation> {
+        let found = self.nodes.get_mut(&number).and_then(|node| node.copy.take());
+        let (content, copy) = match found.filter(|_| copied) {
+            Some((content, incarnation)) => (content, Some(incarnation)),
+            None if copied => return Ok(()),
+            None => match self.setup.empty_disk(number) {
+                Ok(disk) => (disk.content(), None),
+                Err(text) => return self.watch.violated(Invariant::Works, text),
+            },
+        };
+        self.watch.crashed(number);
+        let liars = &self.scenario.liars;
+        let honest = self.nodes.iter().filter(|(other, _)| **other != number && !liars.contains_key(other));
+        let peers = honest.filter_map(|(_, node)| node.life.as_ref()?.engine.custodian());
+        self.watch.stores.set_back(number, copy, peers, (self.scenario.k, self.scenario.n));
+        self.watch.consents.set_back(number);
+        self.watch.deeds.note(Deed::SetBack);
+        self.taken.retain(|(_, node)| *node != number);
+        if let Some(node) = self.nodes.get_mut(&number) {
+            node.crash(&mut self.rng);
+            node.disk = SimulatedDisk::with_content(content);
+        }
+        Ok(())
+    }
+
+    /// A person says that a node's store is meant as it is, and starts the node again.
+    pub(super) fn confirm(&mut self, number: u16) -> Result<(), Violation> {
+        if !self.watch.stores.is_set_back(number) {
+            return Ok(());
+        }
+        let Some(node) = self.nodes.get_mut(&number) else { return Ok(()) };
+        let Some(store) = node.life.as_ref().and_then(|life| Some(life.engine.custodian()?.store())) else {
+            return Ok(());
+        };
+        let next = store.incarnation().opening.generation.saturating_add(1);
+        if let Err(error) = store.write(|transaction| transaction.trust_opening(next)) {
+            return self.watch.violated(Invariant::Works, format!("node {number} cannot be confirmed: {error}"));
+        }
+        node.life = None;
+        node.outbox.take();
+        self.watch.crashed(number);
+        self.watch.confirmed(number);
+        self.watch.deeds.note(Deed::Confirmed);
+        self.step(Event::Start(number))
+    }
+
+    /// Whether a node takes its store for the latest. One that was set back must not, if its peers have seen more of it.
+    pub(super) fn trusts_its_store(&mut self, number: u16) -> Result<bool, Violation> {
+        let custodian = self.nodes.get(&number).and_then(|node| node.life.as_ref()?.engine.custodian());
+        let trusted = custodian.is_none_or(Custodian::is_trusted);
+        if trusted && self.watch.stores.is_found_out(number) {
+            let text = format!("node {number} trusts a store that was set back");
+            return self.watch.violated(Invariant::SetBack, text);
+        }
+        Ok(trusted)
+    }
+
+    /// A thief copies a node's disk.
+    pub(super) fn steal(&mut self, number: u16) {
+        if let Some(node) = self.nodes.get(&number).filter(|node| node.life.is_some()) {
+            self.thief.steals(number, node.disk.content());
+        }
+    }
+
+    /// What clients ask for in a round: changes of states that nodes have not made yet. And what others have kept of it: everything.
+    pub(super) fn changes_and_repetitions(&self) -> Vec<Event> {
+        let again = self.scenario.again_from.is_some_and(|from| from <= self.now);
+        let mut asks = Vec::new();
+        for (change, wish) in self.scenario.changes.iter().enumerate().filter(|(_, wish)| wish.at <= self.now) {
+            // A client asks for one change after the other.
+            let earlier = |node: u16| {
+                let mut before = self.scenario.changes.iter().enumerate().take(change);
+                before.all(|(other, before)| before.key != wish.key || self.taken.contains(&(other, node)))
+            };
+            let due = |node: &&u16| {
+                let taken = self.taken.contains(&(change, **node));
+                if taken { again } else { earlier(**node) }
+            };
+            asks.extend(self.nodes.keys().filter(due).map(|node| Event::Change { node: *node, change }));
+        }
+        for (ceremony, planned) in self.scenario.ceremonies.iter().enumerate().filter(|_| again) {
+            let over = |node: &&u16| planned.at <= self.now && self.ended.contains_key(&(ceremony, **node));
+            asks.extend(self.nodes.keys().filter(over).map(|node| Event::Hold { node: *node, ceremony }));
+        }
+        asks
+    }
+
+    /// Somebody asks a node to change the state of a key, which asks its policy.
+    pub(super) fn change(&mut self, number: u16, change: usize) -> Result<(), Violation> {
+        let now = UnixTime(1_000 * self.nodes.get(&number).map_or(0, |node| node.wall_clock(self.now)));
+        if self.awake(number).is_none() {
+            return Ok(());
+        }
+        let (Some((operation, change_of)), Some(policy)) = (self.changes.get(change), self.policies.get(&number))
+        else {
+            return Ok(());
+        };
+        let Some(life) = self.nodes.get_mut(&number).and_then(|node| node.life.as_mut()) else { return Ok(()) };
+        let statement = change_of.encode();
+        let ask = theta_policy::Ask::new(GROUP, *operation);
+        let ask = theta_policy::Ask { key: Some(change_of.key.as_str()), statement: &statement, ..ask };
+        let Ok(caller) = policy.caller_by_certificate(CERTIFICATE) else { return Ok(()) };
+        if !policy.decide(&caller.asks(ask), now, &life.state).allowed {
+            return Ok(());
+        }
+        let again = self.taken.contains(&(change, number));
+        let answer = life.engine.change_key(change_of);
+        let entry = life.engine.keys().versions(change_of.key.as_str()).first().cloned();
+        if again {
+            self.watch.deeds.note(Deed::ChangedAgain);
+        }
+        match answer {
+            Ok(()) => {}
+            Err(ChangeKeyError::Change(ChangeError::Key(KeyError::Generation { .. }))) => {
+                self.watch.deeds.note(Deed::OutOfDate);
+            }
+            // It is asked again.
+            Err(_) => return Ok(()),
+        }
+        self.taken.insert((change, number));
+        if let Some(entry) = entry.filter(|_| self.is_honest(number)) {
+            let changed = self.watch.consents.changed(number, &entry.name, entry.generation, entry.state);
+            changed.or_else(|text| self.watch.violated(Invariant::ConsentOnce, text))?;
+        }
+        self.look(number)
+    }
+
+    /// An answer to a request of a ceremony that had ended at the node before.
+    pub(super) fn asked_again(&mut self, answer: Option<&HoldError>) {
+        self.watch.deeds.note(Deed::AskedAgain);
+        if matches!(answer, Some(HoldError::Ceremony(CeremonyError::Used))) {
+            self.watch.deeds.note(Deed::UsedUp);
+        }
+    }
+
+    /// Each honest node has the state that was asked for last, whatever was sent again; and no ceremony was held twice.
+    pub(super) fn consents_held(&mut self) -> Result<(), Violation> {
+        let honest: Vec<u16> = self.scenario.honest().collect();
+        for number in honest {
+            let Some(life) = self.nodes.get(&number).and_then(|node| node.life.as_ref()) else { continue };
+            let reports = life.engine.custodian().map(Custodian::reports).unwrap_or_default();
+            let reported = self.watch.consents.reported(number, &reports, self.ceremonies.len());
+            reported.or_else(|text| self.watch.violated(Invariant::ConsentOnce, text))?;
+            for (place, (_, last)) in self.changes.iter().enumerate() {
+                let later = |(_, other): &(theta_policy::Operation, theta_custody::StateChange)| other.key == last.key;
+                let is_last = !self.changes.iter().skip(place + 1).any(later);
+                let Some(entry) = life.engine.keys().get(last.key.as_str()).filter(|_| is_last) else { continue };
+                if self.taken.contains(&(place, number)) && entry.state != last.state {
+                    let text = format!(
+                        "key {} is {:?} at node {number}, and should be {:?}",
+                        last.key, entry.state, last.state
+                    );
+                    return self.watch.violated(Invariant::ConsentOnce, text);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// At the end, the thief tries all that it has.
+    pub(super) fn nothing_is_learnt(&mut self) -> Result<(), Violation> {
+        let tried = self.thief.tries(&self.setup, &self.ceremonies, &mut self.watch.deeds);
+        tried.or_else(|text| self.watch.violated(Invariant::Secrecy, text))
+    }
+}

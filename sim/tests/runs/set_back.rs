@@ -1,0 +1,80 @@
+//! Nodes whose stores were exchanged for older copies, or for empty ones.
+
+use theta_schemes::Suite;
+use theta_sim::{Aim, Asked, Deed, Fault, Invariant, Planned, Sabotage, Scenario, run};
+
+use crate::setting::{catches, invariant, quiet};
+
+/// A slot is taken; node 1 forgets it; somebody asks for the slot again, for something else.
+fn forgetful(seed: u64, copied: Option<u64>, confirmed: Option<u64>) -> Scenario {
+    let mut scenario = quiet(seed, Suite::Bls04MinPk);
+    scenario.kept = true;
+    scenario.keys[0].slots = true;
+    let first = scenario.requests[0].clone();
+    let asked = |at, text: &str, slot| Asked { at, text: text.to_owned(), slot: Some(slot), ..first.clone() };
+    scenario.requests = vec![asked(3_000, "first", 7), asked(9_500, "second", 7)];
+    scenario.faults = vec![Fault::SetBack { copied, at: 8_000, until: 8_300, node: 1, confirmed }];
+    if let Some(confirmed) = confirmed {
+        scenario.requests.push(asked(confirmed + 2_000, "third", 8));
+    }
+    scenario.end = 60_000;
+    scenario
+}
+
+#[test]
+fn a_store_that_was_set_back_gives_no_share_for_a_slot() {
+    for seed in 0..8 {
+        for copied in [Some(500), None] {
+            let outcome = run(&forgetful(seed, copied, None), false);
+            assert_eq!((outcome.results, outcome.violation), (4, None), "seed {seed}, {copied:?}");
+            assert_eq!(outcome.deeds.count(Deed::SetBack), 1);
+            assert!(outcome.deeds.count(Deed::Distrusted) > 0, "seed {seed}, {copied:?}: it was never asked");
+        }
+    }
+}
+
+#[test]
+fn a_person_ends_the_distrust() {
+    for seed in 0..8 {
+        let outcome = run(&forgetful(seed, Some(500), Some(14_000)), false);
+        assert_eq!(outcome.deeds.count(Deed::Confirmed), 1);
+        assert!(outcome.deeds.count(Deed::Distrusted) > 0);
+        // The first message at all, the second at none, the third at all.
+        assert_eq!((outcome.results, outcome.violation), (8, None), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_node_that_trusts_any_copy_is_caught() {
+    catches(&forgetful(1, Some(500), None), Sabotage::TrustsItself, Invariant::OneMessagePerSlot);
+}
+
+/// Its copy is of the epoch before: the others go on with theirs, and it follows them.
+#[test]
+fn an_old_epoch_does_not_come_back() {
+    for seed in 0..5 {
+        let mut scenario = quiet(seed, Suite::Cks05Ristretto255);
+        scenario.kept = true;
+        scenario.ceremonies = vec![Planned { at: 1_000, aim: Aim::Refresh(0) }];
+        scenario.faults =
+            vec![Fault::SetBack { copied: Some(500), at: 8_000, until: 8_300, node: 2, confirmed: Some(16_000) }];
+        scenario.requests.last_mut().unwrap().at = 9_000;
+        let outcome = run(&scenario, false);
+        assert_eq!((outcome.ceremonies, outcome.violation), (4, None), "seed {seed}");
+        assert_eq!(outcome.deeds.count(Deed::Confirmed), 1);
+        // What was asked before by all; afterwards by those who hold shares of the epoch that serves.
+        assert_eq!((outcome.results, outcome.shares), (11, 3), "seed {seed}");
+    }
+}
+
+/// Two of four nodes have no shares any more, of a key of three: it is lost, and that is seen.
+#[test]
+fn a_key_with_too_few_shares_is_caught() {
+    let mut scenario = quiet(1, Suite::Cks05Ristretto255);
+    (scenario.kept, scenario.k) = (true, 3);
+    scenario.requests.clear();
+    scenario.keys[0].lost_by = Some(4);
+    assert_eq!((run(&scenario, false).shares, run(&scenario, false).violation), (3, None));
+    scenario.faults = vec![Fault::SetBack { copied: None, at: 2_000, until: 2_300, node: 3, confirmed: None }];
+    assert_eq!(invariant(&run(&scenario, false)), Some(Invariant::Shares));
+}

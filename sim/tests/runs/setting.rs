@@ -1,0 +1,49 @@
+//! Scenarios to begin with.
+
+use theta_schemes::Suite;
+use theta_sim::{Asked, HeldKey, Invariant, Outcome, Sabotage, Scenario, Weather, run};
+
+/// Four nodes in good weather, two of which it takes, and a few requests.
+pub(crate) fn quiet(seed: u64, suite: Suite) -> Scenario {
+    let key =
+        HeldKey { suite, refused_by: Default::default(), slots: false, consents: false, rated: false, lost_by: None };
+    let asked = |number: u64| Asked {
+        at: 100 + 400 * number,
+        key: 0,
+        text: format!("text {number}"),
+        slot: None,
+        later_at: Default::default(),
+        consents: Vec::new(),
+        bare_at: Default::default(),
+    };
+    Scenario {
+        n: 4,
+        k: 2,
+        kept: false,
+        keys: vec![key],
+        requests: (0..3).map(asked).collect(),
+        ceremonies: Vec::new(),
+        changes: Vec::new(),
+        again_from: None,
+        thefts: Vec::new(),
+        weather: Weather { delay: 20, loss: 0, duplicates: 0 },
+        faults: Vec::new(),
+        liars: Default::default(),
+        calm: 4_000,
+        end: 30_000,
+        sabotage: None,
+        ..Scenario::of(seed)
+    }
+}
+
+pub(crate) fn invariant(outcome: &Outcome) -> Option<Invariant> {
+    outcome.violation.as_ref().map(|violation| violation.invariant)
+}
+
+/// The scenario is fine, and is not with the bug.
+pub(crate) fn catches(scenario: &Scenario, sabotage: Sabotage, expected: Invariant) {
+    let sound = run(scenario, false);
+    assert_eq!(sound.violation, None, "without {sabotage:?}");
+    let broken = run(&Scenario { sabotage: Some(sabotage), ..scenario.clone() }, false);
+    assert_eq!(invariant(&broken), Some(expected), "{sabotage:?}: {:?}", broken.violation);
+}
