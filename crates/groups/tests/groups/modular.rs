@@ -1,5 +1,4 @@
 //! Big integers against arithmetic on machine words and against the laws of modular arithmetic.
-#![cfg(test)]
 
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};

@@ -1,7 +1,5 @@
 //! What every group must do, asked of each.
 
-#![allow(clippy::indexing_slicing, clippy::eq_op, reason = "tests fail by panicking")]
-
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use theta_groups::bls12_381::{G1, G2};
