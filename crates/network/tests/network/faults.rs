@@ -1,12 +1,4 @@
 //! What strangers, broken networks and lying peers can do to a mesh.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    reason = "a failure in a test's own helper is a failed test"
-)]
-
-mod support;
 
 use core::time::Duration;
 use std::sync::{
@@ -14,7 +6,7 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU32, Ordering},
 };
 
-use support::{Group, Lcg, id, new_identity, next, number_of, numbered, quick, send, status, until};
+use crate::support::{Group, Lcg, id, new_identity, next, number_of, numbered, quick, send, status, until};
 use theta_network::{
     Identity, PeerState, Transport,
     mesh::{MeshLimits, MeshPeer},

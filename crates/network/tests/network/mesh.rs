@@ -1,11 +1,9 @@
 //! The mesh as an application sees it: real sockets, real TLS.
 
-mod support;
-
 use core::time::Duration;
 
+use crate::support::{Group, id, next, number_of, numbered, quick, send, status, until};
 use bytes::Bytes;
-use support::{Group, id, next, number_of, numbered, quick, send, status, until};
 use theta_network::{
     PeerState, SendError, Transport,
     mesh::{Listen, Mesh, MeshError, MeshLimits},

@@ -56,7 +56,8 @@ fn a_good_file_is_read_and_written_back() {
     assert_eq!(group.node(PeerId::try_from(4).unwrap()), None);
     assert_eq!(group.node_by_certificate(&print(3)).unwrap().id, third);
     assert_eq!(group.mesh_peers(third).len(), 2);
-    assert_eq!(group.api_pins().owner(&print(0xaa)).unwrap().to_string(), "client alice");
+    let client = &group.clients()[0];
+    assert_eq!((client.name.as_str(), client.certificate), ("alice", print(0xaa)));
     assert_eq!(parse(&group.to_text()).unwrap(), group);
 
     let dir = tempfile::tempdir().unwrap();

@@ -1,12 +1,4 @@
 //! A group of nodes with real certificates and real sockets.
-#![allow(dead_code, reason = "each test binary uses its own part of this module")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a failure here is a failed test"
-)]
 
 use core::time::Duration;
 use std::{net::TcpListener, sync::Arc};

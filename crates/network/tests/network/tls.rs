@@ -1,5 +1,4 @@
 //! Pinned TLS: who gets in, and who does not.
-#![allow(clippy::unwrap_used, reason = "a failure in a test's own helper is a failed test")]
 
 use std::{
     io,
@@ -97,9 +96,12 @@ fn thief(victim: &Member, thief: &Member) -> Arc<SingleCertAndKey> {
     Arc::new(SingleCertAndKey::from(CertifiedKey::new(vec![certificate], key)))
 }
 
+fn tls_error(error: &io::Error) -> &rustls::Error {
+    error.get_ref().and_then(|inner| inner.downcast_ref()).unwrap_or_else(|| panic!("not an error of TLS: {error}"))
+}
+
 fn is_bad_signature(error: &io::Error) -> bool {
-    let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
-    tls == Some(&rustls::Error::InvalidCertificate(rustls::CertificateError::BadSignature))
+    *tls_error(error) == rustls::Error::InvalidCertificate(rustls::CertificateError::BadSignature)
 }
 
 #[tokio::test]
@@ -130,11 +132,11 @@ async fn no_certificate_tls_12_and_other_protocols_are_refused() {
     let mut anonymous = ClientConfig::clone(&client_side);
     anonymous.client_auth_cert_resolver = Arc::new(NoCertificate);
     let (seen, _) = meet(Arc::clone(&server_side), Arc::new(anonymous)).await;
-    assert!(seen.is_err());
+    assert_eq!(tls_error(&seen.unwrap_err()), &rustls::Error::NoCertificatesPresented);
 
     let other_protocol = tls::client_config(&client.identity, server.identity.fingerprint(), &[b"h2"]).unwrap();
     let (seen, _) = meet(Arc::clone(&server_side), other_protocol).await;
-    assert!(seen.is_err());
+    assert_eq!(tls_error(&seen.unwrap_err()), &rustls::Error::NoApplicationProtocol);
 
     let old = ClientConfig::builder_with_provider(aws_lc_rs::default_provider().into())
         .with_protocol_versions(&[&rustls::version::TLS12])
@@ -142,7 +144,8 @@ async fn no_certificate_tls_12_and_other_protocols_are_refused() {
         .with_root_certificates(rustls::RootCertStore::empty())
         .with_no_client_auth();
     let (seen, _) = meet(server_side, Arc::new(old)).await;
-    assert!(seen.is_err());
+    let seen = seen.unwrap_err();
+    assert!(matches!(tls_error(&seen), rustls::Error::PeerIncompatible(_)), "{seen}");
 }
 
 #[derive(Debug)]
