@@ -1,18 +1,12 @@
 //! Every call of both services, by real gRPC clients over real sockets to a real group.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    reason = "a test that fails panics"
-)]
 
-mod group;
+use std::collections::HashSet;
 
-use std::{collections::HashSet, time::Duration};
-
+use crate::{
+    group::{CIPHER, COIN, KEYS, SIGNER, TestGroup},
+    sound::eventually,
+};
 use bytes::Bytes;
-use group::{CIPHER, COIN, KEYS, SIGNER, TestGroup};
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use theta_schemes::ciphers::payload::{Aead, split_ciphertext};
 use theta_wire::v1::{
@@ -310,11 +304,11 @@ async fn metrics_and_readiness_over_http() {
     assert!(get("/readyz").await.starts_with("HTTP/1.1 200"));
     assert!(get("/nothing").await.starts_with("HTTP/1.1 404"));
     // A request's place is given back when the last byte of its answer has left, which its caller may see first.
-    let mut metrics = get("/metrics").await;
-    let patience = tokio::time::Instant::now() + Duration::from_secs(30);
-    while !metrics.contains("theta_api_in_flight_requests 0") && tokio::time::Instant::now() < patience {
-        metrics = get("/metrics").await;
-    }
+    eventually("the request's place is given back", async || {
+        get("/metrics").await.contains("theta_api_in_flight_requests 0")
+    })
+    .await;
+    let metrics = get("/metrics").await;
     for expected in [
         "theta_api_requests_total{method=\"Sign\",code=\"OK\"} 1",
         "theta_api_request_duration_seconds_bucket",
@@ -334,9 +328,5 @@ async fn metrics_and_readiness_over_http() {
     for id in 2..=4 {
         group.kill(id);
     }
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
-    while !get("/readyz").await.starts_with("HTTP/1.1 503") {
-        assert!(tokio::time::Instant::now() < deadline, "ready without peers");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    eventually("not ready without peers", async || get("/readyz").await.starts_with("HTTP/1.1 503")).await;
 }

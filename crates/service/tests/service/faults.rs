@@ -1,18 +1,12 @@
 //! Strangers, floods, bad bytes, absent nodes and impatient clients: a node refuses, explains and carries on.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    reason = "a test that fails panics"
-)]
-
-mod group;
 
 use std::{num::NonZeroUsize, time::Duration};
 
+use crate::{
+    group::{CIPHER, COIN, Prepared, SIGNER, TestGroup},
+    sound::{eventually, works},
+};
 use bytes::Bytes;
-use group::{CIPHER, COIN, Prepared, SIGNER, TestGroup};
 use rand_chacha::{
     ChaCha20Rng,
     rand_core::{Rng, SeedableRng},
@@ -34,29 +28,6 @@ type Protocol = ThresholdProtocolClient<Channel>;
 
 fn sign_request(message: Bytes, wait: Wait) -> v1::SignRequest {
     v1::SignRequest { key: SIGNER.to_owned(), message, wait: wait.into(), ..Default::default() }
-}
-
-/// A signature with the help of all nodes: the sign that the group works.
-async fn works(group: &TestGroup, message: &'static str) {
-    let mut answers = JoinSet::new();
-    for id in 1..=4 {
-        let mut client = Protocol::new(group.channel(id).await);
-        let request = sign_request(message.into(), Wait::Done);
-        answers.spawn(async move { client.sign(request).await });
-    }
-    while let Some(answer) = answers.join_next().await {
-        let outcome = answer.unwrap().unwrap().into_inner().outcome.unwrap();
-        group.public(SIGNER).verify(message.as_bytes(), &outcome.result, &[]).unwrap();
-    }
-}
-
-/// Polls until the condition holds; only a hang fails.
-async fn eventually(what: &str, mut condition: impl AsyncFnMut() -> bool) {
-    let deadline = time::Instant::now() + Duration::from_secs(30);
-    while !condition().await {
-        assert!(time::Instant::now() < deadline, "never: {what}");
-        time::sleep(Duration::from_millis(20)).await;
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,17 +1,8 @@
 //! What keeps a node from starting, each with a message of its own.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    reason = "a test that fails panics"
-)]
-
-mod group;
 
 use std::{fs, net::TcpListener, num::NonZeroU16, os::unix::fs::PermissionsExt};
 
-use group::Prepared;
+use crate::group::Prepared;
 use theta_service::{Node, NodeConfig, StartError, config::Sealing};
 
 /// Node 1 of a fresh group, changed, must refuse with a line that holds all of `expected`.

@@ -1,33 +1,25 @@
 //! Attacks on a node's doors: requests without bodies, handshakes without an end, answers without a reader. Honest clients go on.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    reason = "a test that fails panics"
-)]
-
-mod group;
 
 use std::{num::NonZeroUsize, time::Duration};
 
+use crate::{
+    group::{CIPHER, Prepared, TestGroup},
+    sound::{eventually, works},
+};
 use bytes::{Bytes, BytesMut};
-use group::{CIPHER, Prepared, SIGNER, TestGroup};
 use h2::{RecvStream, SendStream, client::SendRequest};
 use prost::Message;
 use theta_network::{Identity, PeerId, tls};
 use theta_service::{NodeConfig, config::LimitsConfig};
-use theta_wire::v1::{self, Wait, threshold_protocol_client::ThresholdProtocolClient};
+use theta_wire::v1;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
-    task::{JoinHandle, JoinSet},
+    task::JoinHandle,
     time,
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
-use tonic::{Code, transport::Channel};
-
-type Protocol = ThresholdProtocolClient<Channel>;
+use tonic::Code;
 
 const SIGN: &str = "/theta.v1.ThresholdProtocol/Sign";
 const ENCRYPT: &str = "/theta.v1.ThresholdScheme/Encrypt";
@@ -51,30 +43,6 @@ async fn group(limits: impl Fn(&mut LimitsConfig)) -> (TestGroup, Identity) {
     prepared.write_policy(&policy);
     let configure = |_, config: &mut NodeConfig| limits(&mut config.limits);
     (prepared.start(configure, |_, node| node).await, other)
-}
-
-/// A signature with the help of all nodes, on new connections: the sign that the group lets clients in and works.
-async fn works(group: &TestGroup, message: &'static str) {
-    let mut answers = JoinSet::new();
-    for id in 1..=4 {
-        let mut client = Protocol::new(time::timeout(Duration::from_secs(60), group.channel(id)).await.unwrap());
-        let (key, message) = (SIGNER.to_owned(), Bytes::from(message));
-        let request = v1::SignRequest { key, message, wait: Wait::Done.into(), ..Default::default() };
-        answers.spawn(async move { time::timeout(Duration::from_secs(60), client.sign(request)).await.unwrap() });
-    }
-    while let Some(answer) = answers.join_next().await {
-        let outcome = answer.unwrap().unwrap().into_inner().outcome.unwrap();
-        group.public(SIGNER).verify(message.as_bytes(), &outcome.result, &[]).unwrap();
-    }
-}
-
-/// Polls until the condition holds; only a hang fails.
-async fn eventually(what: &str, mut condition: impl AsyncFnMut() -> bool) {
-    let deadline = time::Instant::now() + Duration::from_secs(60);
-    while !condition().await {
-        assert!(time::Instant::now() < deadline, "never: {what}");
-        time::sleep(Duration::from_millis(20)).await;
-    }
 }
 
 /// A figure of node 1.

@@ -1,16 +1,8 @@
 //! One client that asks for all there is: it gets what the policy gives it, and the others find room.
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    reason = "a test that fails panics, and groups are small"
-)]
-
-mod group;
 
 use std::{num::NonZeroUsize, time::Duration};
 
-use group::{Prepared, SIGNER, TestGroup};
+use crate::group::{Prepared, SIGNER, TestGroup};
 use theta_network::Identity;
 use theta_wire::v1::{self, Wait, threshold_protocol_client::ThresholdProtocolClient};
 use tokio::time::{sleep, timeout};
