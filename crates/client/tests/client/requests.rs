@@ -1,14 +1,4 @@
 //! The client against real groups: honest ones, and ones with nodes that lie, hang or are gone.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    reason = "a test that fails panics"
-)]
-
-#[path = "../../service/tests/group/mod.rs"]
-mod group;
 
 use std::{
     fs,
@@ -16,15 +6,16 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::{
+    group::{CIPHER, COIN, KEYS, Prepared, SIGNER, TestGroup},
+    liar,
+};
 use bytes::Bytes;
-use group::{CIPHER, COIN, KEYS, Prepared, SIGNER, TestGroup};
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use theta_client::{Client, ClientError, ClientOptions, OpenError, Problem};
 use theta_network::{Inbound, PeerId, PeerStatus, SendError, Transport};
 use theta_schemes::ciphers::payload::{Aead, open_bytes, split_ciphertext};
 use tokio::{net::TcpListener, sync::mpsc};
-
-mod liar;
 
 fn node(id: u16) -> PeerId {
     PeerId::try_from(id).unwrap()
