@@ -11,7 +11,7 @@ use serde::Serialize;
 use theta_network::group::GroupFile;
 use theta_policy::{Approval, ApprovalTerms, Digest, Operation, UnixTime, Validity};
 
-use super::{SubjectArgs, now, read_signing_key};
+use super::{SubjectArgs, nonce_line, now, read_signing_key};
 use crate::{
     exit::Failure,
     files::Target,
@@ -108,7 +108,7 @@ pub(crate) fn approve(args: &ApproveArgs, output: Output) -> Result<(), Failure>
         from: validity.from,
         until: validity.until,
         approver: key.verifying_key().to_string(),
-        approval: approval.to_text(),
+        approval: subject.nonce.map(nonce_line).unwrap_or_default() + &approval.to_text(),
     };
     if let Some(path) = &args.output {
         let target = Target::choose(Some(path), None)?;
@@ -146,7 +146,7 @@ fn show(terms: &ApprovalTerms, about: &str, nonce: Option<Nonce>) {
     }
     output::note(format_args!("  about      {about}"));
     if let Some(nonce) = nonce {
-        output::note(format_args!("  nonce      {nonce}: give --nonce with it to other approvers, and to theta keys"));
+        output::note(format_args!("  nonce      {nonce}: other approvers of this request give --nonce with it"));
     }
     output::note(format_args!("  sha256     {}", terms.statement));
     output::note(format_args!("  from       {}", terms.validity.from));

@@ -22,6 +22,7 @@ pub(crate) use self::{
 use crate::{
     exit::Failure,
     files::{self, Source},
+    keys::change::Nonce,
     output::Output,
 };
 
@@ -87,7 +88,10 @@ impl ApprovalFiles {
         let mut approvals = Vec::new();
         for file in &self.files {
             let wrong = |error: &dyn core::fmt::Display| Failure::Usage(format!("{}: {error}", file.display()));
-            let read = Approval::all_from_text(&files::read_text(file)?).map_err(|error| wrong(&error))?;
+            let text = files::read_text(file)?;
+            let approvals_alone: String =
+                text.lines().filter(|line| nonce_in(line).is_none()).flat_map(|line| [line, "\n"]).collect();
+            let read = Approval::all_from_text(&approvals_alone).map_err(|error| wrong(&error))?;
             if read.is_empty() {
                 return Err(wrong(&"there is no approval in it; theta approve writes them"));
             }
@@ -101,6 +105,36 @@ impl ApprovalFiles {
         }
         Ok(approvals)
     }
+
+    /// The nonce of the ceremony that they are of, if they name one.
+    pub(crate) fn nonce(&self) -> Result<Option<Nonce>, Failure> {
+        let mut found: Option<Nonce> = None;
+        for file in &self.files {
+            for written in files::read_text(file)?.lines().filter_map(nonce_in) {
+                let wrong = |problem: &str| Failure::Usage(format!("{}: {problem}", file.display()));
+                let nonce: Nonce = written.parse().map_err(wrong)?;
+                if found.is_some_and(|other| other != nonce) {
+                    return Err(wrong(
+                        "it approves another request than the file before, with another nonce: all have to approve one (theta approve --nonce)",
+                    ));
+                }
+                found = Some(nonce);
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// What stands before the nonce in a file with an approval of a ceremony.
+const NONCE_LINE: &str = "Nonce: ";
+
+/// The line that tells whoever asks which request is approved.
+pub(crate) fn nonce_line(nonce: Nonce) -> String {
+    format!("{NONCE_LINE}{nonce}\n")
+}
+
+fn nonce_in(line: &str) -> Option<&str> {
+    line.strip_prefix(NONCE_LINE).map(str::trim)
 }
 
 /// Reads a private key that signs requests or approvals.

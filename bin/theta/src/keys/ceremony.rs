@@ -24,7 +24,7 @@ use crate::{
 pub(crate) struct CeremonyArgs {
     #[command(flatten)]
     approvals: ApprovalFiles,
-    /// The request's nonce, as theta approve shows it: approvals are of one request [default: a new one]
+    /// The request's nonce, as theta approve shows it: approvals are of one request [default: the one in the approvals' files, else a new one]
     #[arg(long, value_name = "HEX")]
     nonce: Option<Nonce>,
     /// Directory for evidence against nodes that misbehaved
@@ -76,7 +76,10 @@ pub(crate) struct Caught {
 pub(crate) fn hold(args: &CeremonyArgs, session: &Session, change: KeyChange) -> Result<Held, Failure> {
     let mut bar = CeremonyBar::new(&describe(&change));
     let recovered = if let KeyChange::Recover { key, node, .. } = &change { Some((key.clone(), *node)) } else { None };
-    let nonce = args.nonce.map_or_else(Nonce::draw, Ok)?;
+    let nonce = match args.nonce {
+        Some(nonce) => nonce,
+        None => args.approvals.nonce()?.map_or_else(Nonce::draw, Ok)?,
+    };
     let request = CeremonyRequest { nonce: nonce.0, change };
     let held = session.block_on(session.client().hold_request(request, |progress| {
         if let Some((done, of)) = steps(progress) {

@@ -11,7 +11,7 @@ use theta_schemes::Suite;
 use crate::{exit::Failure, suites};
 
 /// What tells a ceremony that is asked for from every other, for those who approve it and for who asks.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Nonce(pub(crate) [u8; 32]);
 
 impl Nonce {

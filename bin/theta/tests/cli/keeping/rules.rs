@@ -83,7 +83,7 @@ fn approvals_open_what_takes_two() {
         let approve = ["approve", "--as", &key, "--operation", "sign", "--key", "sign", "--message", &name, "--yes"];
         group.theta(&[&approve[..], &["-o", &to]].concat()).ok();
     }
-    // Both approve one request: the first is shown its nonce, and the second and whoever asks are told.
+    // Both approve one request: the first is shown its nonce, and the second is told; whoever asks finds it in their files.
     let approve = |who: &str, nonce: Option<&str>| {
         let (key, to) = (format!("{who}.key"), format!("{who}.refresh"));
         let approve = ["approve", "--as", &key, "--operation", "keys.refresh", "--key", "files", "--yes", "-o", &to];
@@ -100,11 +100,14 @@ fn approvals_open_what_takes_two() {
     group.theta(&["sign", &other, "--approval", "ann.approval", "--approval", "ben.approval"]).fails(1, &["takes-two"]);
     group.theta(&["keys", "refresh", "files"]).fails(1, &["takes-two"]);
     let refresh = ["keys", "refresh", "files", "--approval", "ann.refresh", "--approval", "ben.refresh"];
-    group.theta(&refresh).fails(1, &["takes-two", "another statement"]);
-    group.theta(&[&refresh[..], &["--nonce", &nonce]].concat()).ok();
+    let another = "0f".repeat(32);
+    group.theta(&[&refresh[..], &["--nonce", &another]].concat()).fails(1, &["takes-two", "another statement"]);
+    group.theta(&refresh).ok();
     // Used up: asked again, it is the ceremony that was.
     let again = group.theta(&[&refresh[..], &["--nonce", &nonce]].concat()).ok().text();
     assert!(again.contains("epoch 1"), "{again}");
+    approve("ben", None);
+    group.theta(&refresh).fails(2, &["ben.refresh", "--nonce"]);
     group
         .theta(&["approve", "--as", "ann.key", "--operation", "keys.disable", "--key", "files", "--yes"])
         .fails(2, &["--generation"]);
