@@ -1,4 +1,4 @@
-//! Who was caught lately.
+//! The parties that were blamed lately, for status and metrics.
 
 use core::time::Duration;
 use std::{
@@ -11,7 +11,7 @@ use theta_rounds::PartyId;
 
 use crate::Culprit;
 
-/// A node that was caught, and when.
+/// A node that misbehaved, and when this node saw it.
 #[derive(Clone, Debug)]
 pub struct CulpritRecord {
     /// When this node saw it.

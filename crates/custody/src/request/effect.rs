@@ -1,4 +1,4 @@
-//! What goes into a custodian, and what comes out.
+//! The inputs and effects of a custodian.
 
 use bytes::Bytes;
 use theta_rounds::PartyId;
@@ -50,7 +50,7 @@ pub enum CustodyEffect {
     },
     /// A ceremony went on, or ended.
     Report(CeremonyReport),
-    /// A node was caught in a ceremony.
+    /// A node lied in a ceremony.
     Culprit {
         /// Who.
         node: PartyId,

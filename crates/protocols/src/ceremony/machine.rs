@@ -1,4 +1,4 @@
-//! Running a ceremony at one party: signatures, the board, who lacks what. What is said is for a [`Logic`] to know.
+//! Running a ceremony at one party: signatures, the bulletin board, who lacks what. What is said is for a [`Logic`] to know.
 //!
 //! [`Ceremony`] is a [`Machine`] of its own and not a protocol under the driver: a statement belongs to its author, whoever
 //! passes it on, so that slots are by author and not by sender; and a party that has finished keeps telling the others.
@@ -102,7 +102,7 @@ pub(super) trait Logic: Send + 'static {
     fn view(&self) -> u32;
     /// The end, once.
     fn outcome(&mut self, board: &Board, evidence: &[CeremonyEvidence]) -> Option<Result<Self::Output, Abort>>;
-    /// How far it is.
+    /// What has been heard of what the present phase waits for, and how much of it the phase takes.
     fn contributions(&self) -> (usize, usize);
     /// Who has not said what is due.
     fn silent(&self, board: &Board) -> Vec<PartyId>;
@@ -145,7 +145,7 @@ macro_rules! face {
                 self.0.accepted()
             }
 
-            /// Who was caught so far, with proof.
+            /// The parties that lied so far, with evidence.
             #[must_use]
             pub fn evidence(&self) -> &[$crate::ceremony::CeremonyEvidence] {
                 self.0.evidence()
@@ -260,7 +260,7 @@ impl<L: Logic> Ceremony<L> {
         }
         let posted = self.board.post(statement);
         if author == self.own.party() && !matches!(posted, Posted::Known) {
-            // Nobody else can have signed it, and all that was said since the last start is on the board.
+            // Nobody else can have signed it, and all that was said since the last start is on the bulletin board.
             self.logic.lose_memory();
         }
         match posted {

@@ -86,7 +86,7 @@ impl CeremonyKeys {
         Self::new(party, master)
     }
 
-    /// The public side.
+    /// The public part of the identity, for the group file.
     #[must_use]
     pub const fn member(&self) -> &CeremonyMember {
         &self.member
