@@ -19,7 +19,7 @@ Usage: cargo xtask <COMMAND>
 Commands:
   test    Everything that must hold: format, house rules, lints, licences, documentation, known answers, all tests
   tidy    The house rules alone: dependency arrows, file sizes, dead files, broken links (seconds)
-  bench   The benchmarks of bench/ (minutes); figures are kept in bench/RESULTS.md
+  bench   The benchmarks of bench/benches (minutes); figures are kept in bench/RESULTS.md
   fuzz    The fuzz targets of fuzz/, 20 seconds each; with --seconds N another time, with TARGET that one alone
   sim     Runs of whole simulated groups: --seeds N of them (default: 10,000), the first being --from S (default: 0)
   attack  Groups of real nodes (release build) attacked one way after another, and a table of what held; with --short the

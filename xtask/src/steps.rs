@@ -17,9 +17,6 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
     log.step("lints", || {
         cargo(root, &["clippy", "--quiet", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"])
     })?;
-    log.step("the product without its demo", || {
-        cargo(root, &["check", "--quiet", "--package", "theta", "--no-default-features"])
-    })?;
     log.step("documentation", || {
         let mut doc = Command::new("cargo");
         doc.args(["doc", "--quiet", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings");

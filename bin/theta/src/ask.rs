@@ -237,7 +237,7 @@ pub(crate) fn status(args: &StatusArgs, output: Output) -> Result<(), Failure> {
 }
 
 /// Everybody whom any node has caught, once for each misbehaviour.
-pub(crate) fn culprits(statuses: &[NodeStatus]) -> Vec<CulpritView> {
+pub fn culprits(statuses: &[NodeStatus]) -> Vec<CulpritView> {
     let answered = statuses.iter().filter_map(|status| status.status.as_ref().ok());
     let named = answered.flat_map(|(response, _)| &response.culprits);
     let distinct: BTreeSet<(u16, String)> =

@@ -1,16 +1,18 @@
 //! The command line: what there is, and what `--help` teaches.
 
+use std::ffi::OsString;
+
 use clap::{
-    Parser, Subcommand,
+    ArgMatches, Args, FromArgMatches, Parser, Subcommand,
     builder::styling::{AnsiColor, Styles},
 };
 
 use crate::{
-    access, ask, audit, bench, cipher, exit, exit::Failure, group, keys, node, output::Output, policy, signature,
-    suites,
+    access, ask, audit, cipher, exit, exit::Failure, group, keys, node, output::Output, policy, signature, suites,
 };
 
-const STYLES: Styles = Styles::styled()
+/// How help looks.
+pub const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
     .usage(AnsiColor::Green.on_default().bold())
     .literal(AnsiColor::Cyan.on_default())
@@ -18,7 +20,6 @@ const STYLES: Styles = Styles::styled()
 
 const EXAMPLES: &str = "\
 Examples:
-  theta demo                                  see it all work, in seconds
   theta group init --nodes 4 --threshold 2    make a group of four nodes in ./theta-group
   theta node run --dir theta-group/node-1     run one of them (each in a terminal of its own)
   theta encrypt letter.txt                    encrypt to the group's key, without asking anyone
@@ -29,7 +30,11 @@ Examples:
   theta keys refresh release                  new shares, the same public key
   theta status                                who is up, and who was caught lying
 
-Commands that talk to nodes look for the client directory in --client, then $THETA_CLIENT, then ./theta-group/client.";
+Commands that talk to nodes look for the client directory in --client, then $THETA_CLIENT, then ./theta-group/client.
+
+Two programs stand beside this one, made from the same sources:
+  theta-demo     see it all work, in seconds:          cargo run --release -- demo
+  theta-bench    measure a group, and every scheme:    cargo run --release -p theta-bench -- --help";
 
 /// Threshold cryptography as a service: a key that no single machine holds.
 ///
@@ -46,7 +51,7 @@ Commands that talk to nodes look for the client directory in --client, then $THE
     after_help = EXAMPLES,
     after_long_help = format!("{EXAMPLES}\n\n{}", exit::EXIT_CODES),
 )]
-pub(crate) struct Cli {
+pub struct Cli {
     /// Print results as JSON, one object on one line
     #[arg(long, global = true)]
     json: bool,
@@ -56,9 +61,19 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Start a real network on this machine and watch it decrypt, sign, lose a node and catch a liar
-    #[cfg(feature = "demo")]
-    Demo(crate::demo::DemoArgs),
+    #[command(flatten)]
+    Product(ProductCommand),
+    /// Is a program of its own: theta-demo
+    #[command(hide = true, disable_help_flag = true, disable_version_flag = true)]
+    Demo(Elsewhere),
+}
+
+/// Everything that `theta` does, for a program that does more: the sub-commands without the program around them.
+#[derive(Debug)]
+pub struct ProductCommand(Work);
+
+#[derive(Debug, Subcommand)]
+enum Work {
     /// Make the directories of a new group: certificates, configuration, keys
     #[command(subcommand)]
     Group(group::GroupCommand),
@@ -103,44 +118,86 @@ enum Command {
     Token(access::TokenCommand),
     /// See which nodes are up, how they are connected, and who misbehaved
     Status(ask::StatusArgs),
-    /// Measure
-    #[command(subcommand)]
-    Bench(bench::BenchCommand),
-    /// The demo's node that sends false shares
-    #[cfg(feature = "demo")]
-    // A name that no typing error comes near to, so that it is never suggested.
-    #[command(hide = true, name = "_x_liar")]
-    DemoLiar(crate::demo::LiarArgs),
+    /// Is a program of its own: theta-bench
+    #[command(hide = true, disable_help_flag = true, disable_version_flag = true)]
+    Bench(Elsewhere),
+}
+
+/// Whatever followed the name of a command that is not here.
+#[derive(Debug, Args)]
+struct Elsewhere {
+    /// What it would have been told
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<OsString>,
+}
+
+impl Elsewhere {
+    /// One line that says where it is.
+    fn refuse(&self, command: &str, run: &str) -> Result<(), Failure> {
+        let words: String = self.words.iter().map(|word| format!(" {}", word.display())).collect();
+        Err(Failure::Usage(format!(
+            "theta-{command} is a program of its own, not part of theta: in the sources, {run}{words}"
+        )))
+    }
 }
 
 impl Cli {
     /// Does what was asked.
-    pub(crate) fn run(self) -> Result<(), Failure> {
-        let output = Output::new(self.json);
+    pub fn run(self) -> Result<(), Failure> {
         match self.command {
-            #[cfg(feature = "demo")]
-            Command::Demo(args) => crate::demo::run(&args, output),
-            #[cfg(feature = "demo")]
-            Command::DemoLiar(args) => crate::demo::run_liar(&args),
-            Command::Group(command) => command.run(output),
-            Command::Node(command) => command.run(output),
-            Command::Encrypt(args) => cipher::encrypt(&args, output),
-            Command::Decrypt(args) => cipher::decrypt(&args, output),
-            Command::Decapsulate(args) => cipher::decapsulate(&args, output),
-            Command::Sign(args) => signature::sign(&args, output),
-            Command::Verify(args) => signature::verify(&args, output),
-            Command::Coin(args) => ask::coin(&args, output),
-            Command::VerifyCoin(args) => ask::verify_coin(&args, output),
-            Command::Suites => suites::list(output),
-            Command::Keys(command) => command.run(output),
-            Command::Policy(command) => command.run(output),
-            Command::Audit(command) => command.run(output),
-            Command::Approve(args) => access::approve(&args, output),
-            Command::Approver(command) => command.run(output),
-            Command::Client(command) => command.run(output),
-            Command::Token(command) => command.run(output),
-            Command::Status(args) => ask::status(&args, output),
-            Command::Bench(command) => command.run(output),
+            Command::Product(command) => command.run(Output::new(self.json)),
+            Command::Demo(elsewhere) => elsewhere.refuse("demo", "cargo run --release -- demo"),
+        }
+    }
+}
+
+impl FromArgMatches for ProductCommand {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Work::from_arg_matches(matches).map(Self)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0.update_from_arg_matches(matches)
+    }
+}
+
+impl Subcommand for ProductCommand {
+    fn augment_subcommands(command: clap::Command) -> clap::Command {
+        Work::augment_subcommands(command)
+    }
+
+    fn augment_subcommands_for_update(command: clap::Command) -> clap::Command {
+        Work::augment_subcommands_for_update(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        Work::has_subcommand(name)
+    }
+}
+
+impl ProductCommand {
+    /// Does it.
+    pub fn run(self, output: Output) -> Result<(), Failure> {
+        match self.0 {
+            Work::Group(command) => command.run(output),
+            Work::Node(command) => command.run(output),
+            Work::Encrypt(args) => cipher::encrypt(&args, output),
+            Work::Decrypt(args) => cipher::decrypt(&args, output),
+            Work::Decapsulate(args) => cipher::decapsulate(&args, output),
+            Work::Sign(args) => signature::sign(&args, output),
+            Work::Verify(args) => signature::verify(&args, output),
+            Work::Coin(args) => ask::coin(&args, output),
+            Work::VerifyCoin(args) => ask::verify_coin(&args, output),
+            Work::Suites => suites::list(output),
+            Work::Keys(command) => command.run(output),
+            Work::Policy(command) => command.run(output),
+            Work::Audit(command) => command.run(output),
+            Work::Approve(args) => access::approve(&args, output),
+            Work::Approver(command) => command.run(output),
+            Work::Client(command) => command.run(output),
+            Work::Token(command) => command.run(output),
+            Work::Status(args) => ask::status(&args, output),
+            Work::Bench(elsewhere) => elsewhere.refuse("bench", "cargo run --release -p theta-bench --"),
         }
     }
 }

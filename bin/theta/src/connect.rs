@@ -36,7 +36,7 @@ impl ClientDir {
 
 /// How to ask the group.
 #[derive(Debug, Args)]
-pub(crate) struct ClientArgs {
+pub struct ClientArgs {
     #[command(flatten)]
     dir: ClientDir,
     /// How long the nodes may take
@@ -57,12 +57,12 @@ impl ClientArgs {
     }
 
     /// How long the nodes may take.
-    pub(crate) const fn timeout(&self) -> Duration {
+    pub const fn timeout(&self) -> Duration {
         self.timeout
     }
 
     /// Prepares to ask the nodes. Nothing is sent yet.
-    pub(crate) fn open(&self) -> Result<Session, Failure> {
+    pub fn open(&self) -> Result<Session, Failure> {
         self.session(&ApprovalFiles::default(), self.sign_request, None)
     }
 
@@ -111,7 +111,7 @@ fn read_token(path: &Path) -> Result<Token, Failure> {
 }
 
 /// A client of a group, with the runtime that its connections live in.
-pub(crate) struct Session {
+pub struct Session {
     dir: PathBuf,
     runtime: Runtime,
     client: Client,
@@ -119,7 +119,7 @@ pub(crate) struct Session {
 
 impl Session {
     /// Opens a client directory, whose certificate is its only credential.
-    pub(crate) fn open(dir: &Path, timeout: Duration) -> Result<Self, Failure> {
+    pub fn open(dir: &Path, timeout: Duration) -> Result<Self, Failure> {
         Self::with(dir, ClientOptions { timeout, ..ClientOptions::default() }, Credentials::default())
     }
 
@@ -133,23 +133,23 @@ impl Session {
     }
 
     /// The public keys of the group.
-    pub(crate) fn keyring(&self) -> Keyring {
+    pub fn keyring(&self) -> Keyring {
         Keyring::new(&self.dir)
     }
 
     /// The client.
-    pub(crate) const fn client(&self) -> &Client {
+    pub const fn client(&self) -> &Client {
         &self.client
     }
 
     /// Runs something to its end.
-    pub(crate) fn block_on<F: Future>(&self, future: F) -> F::Output {
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         self.runtime.block_on(future)
     }
 }
 
 /// A runtime for client work.
-pub(crate) fn runtime() -> Result<Runtime, Failure> {
+pub fn runtime() -> Result<Runtime, Failure> {
     let built = Builder::new_multi_thread().worker_threads(2).enable_all().build();
     built.map_err(|error| Failure::Internal(format!("cannot start threads: {error}")))
 }
@@ -167,11 +167,11 @@ pub(crate) struct Provenance {
 
 /// A node that was caught, and how.
 #[derive(Debug, Serialize)]
-pub(crate) struct CulpritView {
+pub struct CulpritView {
     /// Who.
-    pub(crate) node: u16,
+    pub node: u16,
     /// What it did.
-    pub(crate) misbehaviour: String,
+    pub misbehaviour: String,
 }
 
 impl Provenance {
@@ -212,7 +212,7 @@ impl Provenance {
 }
 
 /// "node 3", "nodes 1 and 3", "nodes 1, 3 and 4".
-pub(crate) fn nodes(numbers: &[u16]) -> String {
+pub fn nodes(numbers: &[u16]) -> String {
     let texts: Vec<String> = numbers.iter().map(ToString::to_string).collect();
     match texts.split_last() {
         None => "no nodes".to_owned(),

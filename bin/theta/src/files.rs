@@ -14,7 +14,7 @@ use theta_schemes::groups::Secret;
 use crate::exit::Failure;
 
 /// Bytes to read: a file or standard input.
-pub(crate) struct Source {
+pub struct Source {
     /// How messages call it.
     pub(crate) name: PathBuf,
     /// The bytes.
@@ -30,7 +30,7 @@ pub(crate) fn is_dash(path: &Path) -> bool {
 
 impl Source {
     /// Opens a file, or standard input for `-`.
-    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+    pub fn open(path: &Path) -> Result<Self, Failure> {
         if is_dash(path) {
             let name = PathBuf::from("standard input");
             return Ok(Self { name, reader: Box::new(io::stdin()), length: None });
@@ -59,7 +59,7 @@ impl Source {
     }
 
     /// Reads everything, which must not be more than `limit` bytes.
-    pub(crate) fn read_all(mut self, limit: usize, hint: &str) -> Result<Vec<u8>, Failure> {
+    pub fn read_all(mut self, limit: usize, hint: &str) -> Result<Vec<u8>, Failure> {
         let mut bytes = Vec::new();
         let bound = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
         let read = self.reader.by_ref().take(bound).read_to_end(&mut bytes);
@@ -102,7 +102,7 @@ pub(crate) fn new_directory(path: &Path) -> Result<(), Failure> {
 
 /// Where a result goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
+pub enum Target {
     /// Standard output.
     Stdout,
     /// A file, replaced as a whole.
@@ -115,7 +115,7 @@ impl Target {
     /// The target that was asked for, or else the one that follows from the input's name.
     ///
     /// A name that was asked for is overwritten; one that was not must be free.
-    pub(crate) fn choose(asked: Option<&Path>, derived: Option<PathBuf>) -> Result<Self, Failure> {
+    pub fn choose(asked: Option<&Path>, derived: Option<PathBuf>) -> Result<Self, Failure> {
         match (asked, derived) {
             (Some(path), _) if is_dash(path) => Ok(Self::Stdout),
             (Some(path), _) => Self::named(path),
@@ -190,7 +190,7 @@ impl Target {
     }
 
     /// Writes a small result.
-    pub(crate) fn write(&self, bytes: &[u8], private: bool) -> Result<(), Failure> {
+    pub fn write(&self, bytes: &[u8], private: bool) -> Result<(), Failure> {
         let failed = |error: io::Error| Failure::writing(&self.name(), &error);
         if let Some(mut stream) = self.stream()? {
             return stream.write_all(bytes).and_then(|()| stream.flush()).map_err(failed);

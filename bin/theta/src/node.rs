@@ -24,7 +24,7 @@ use crate::{
 
 /// See [`crate::cli`].
 #[derive(Debug, Subcommand)]
-pub(crate) enum NodeCommand {
+pub enum NodeCommand {
     /// Run a node until SIGTERM or Ctrl-C
     Run(RunArgs),
 }
@@ -39,7 +39,7 @@ Examples:
 The node says on standard error when it is ready. It reads its policy file again when that changes, and on SIGHUP. On SIGTERM or Ctrl-C it refuses new requests, \
 finishes those it has (5 s at most) and exits with 0. It exits with 2 if its configuration, certificate or keys are not \
 right, with 1 if it cannot listen on its addresses.")]
-pub(crate) struct RunArgs {
+pub struct RunArgs {
     #[command(flatten)]
     config: ConfigPath,
     /// What to log: error, warn, info, debug, trace, or a filter [default: as in node.toml]
@@ -75,7 +75,7 @@ enum Format {
 
 impl NodeCommand {
     /// Does it.
-    pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
+    pub fn run(self, output: Output) -> Result<(), Failure> {
         match self {
             Self::Run(args) => serve(&args, output.json(), Node::start),
         }
@@ -109,7 +109,7 @@ impl RunArgs {
 }
 
 /// Runs a node, started by `start`, until it is told to stop.
-pub(crate) fn serve(
+pub fn serve(
     args: &RunArgs,
     json: bool,
     start: impl AsyncFnOnce(NodeConfig) -> Result<Node, StartError>,

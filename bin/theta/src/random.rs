@@ -6,7 +6,7 @@ use rand_core::SeedableRng;
 use crate::exit::Failure;
 
 /// A generator seeded by the operating system.
-pub(crate) fn generator() -> Result<ChaCha20Rng, Failure> {
+pub fn generator() -> Result<ChaCha20Rng, Failure> {
     ChaCha20Rng::try_from_rng(&mut getrandom::SysRng)
         .map_err(|error| Failure::Internal(format!("the operating system gives no randomness: {error}")))
 }

@@ -91,7 +91,16 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     // Stands outside: what a client, a member or a stranger has, and nothing of a node.
     ("theta-attack", &["theta-client", "theta-network", "theta-wire"]),
-    ("theta-bench", &[]),
+    // Above the product, and no part of it: it cannot import what imports it.
+    ("theta-cluster", &["theta"]),
+    (
+        "theta-demo",
+        &["theta", "theta-cluster", "theta-client", "theta-service", "theta-network", "theta-schemes", "theta-wire"],
+    ),
+    (
+        "theta-bench",
+        &["theta", "theta-cluster", "theta-client", "theta-network", "theta-schemes", "theta-sharing", "theta-groups"],
+    ),
     ("theta-interop", &[]),
     // Reads the decoders of every floor.
     (

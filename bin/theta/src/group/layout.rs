@@ -31,7 +31,7 @@ const CLIENT: &str = "client";
 
 /// Makes a group: certificates, configuration, policies, stores and keys. The directory must not exist; it appears complete
 /// or not at all.
-pub(crate) fn create(dir: &Path, plan: &Plan, addresses: &[Addresses]) -> Result<(), Failure> {
+pub fn create(dir: &Path, plan: &Plan, addresses: &[Addresses]) -> Result<(), Failure> {
     if dir.exists() {
         let name = dir.display();
         return Err(Failure::Usage(format!("{name} exists already, and is left as it is: name another with --dir")));

@@ -3,7 +3,7 @@
 mod deal;
 mod layout;
 mod permissions;
-pub(crate) mod plan;
+pub mod plan;
 
 use std::{
     net::IpAddr,
@@ -13,11 +13,9 @@ use std::{
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
+pub(crate) use self::deal::{DealtKey, ExistingGroup, ModulusArgs, deal};
+pub use self::layout::create;
 use self::plan::{KeySpec, Plan};
-pub(crate) use self::{
-    deal::{DealtKey, ExistingGroup, ModulusArgs, deal},
-    layout::create,
-};
 use crate::{
     exit::Failure,
     output::{self, Output},

@@ -25,37 +25,36 @@ const DEFAULT_KEYS: [(&str, Suite); 7] = [
 
 /// A key to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct KeySpec {
+pub struct KeySpec {
     name: KeyName,
     suite: Suite,
 }
 
 impl KeySpec {
     /// A key that is called what it is.
-    #[cfg(feature = "demo")]
-    pub(crate) fn of(suite: Suite) -> Result<Self, Failure> {
+    pub fn of(suite: Suite) -> Result<Self, Failure> {
         let name = suite.name().parse().map_err(Failure::internal)?;
         Ok(Self { name, suite })
     }
 
     /// What it is called.
-    pub(crate) fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         self.name.as_str()
     }
 
     /// The same, checked.
-    pub(crate) const fn key_name(&self) -> &KeyName {
+    pub const fn key_name(&self) -> &KeyName {
         &self.name
     }
 
     /// What it is.
-    pub(crate) const fn suite(&self) -> Suite {
+    pub const fn suite(&self) -> Suite {
         self.suite
     }
 }
 
 /// The keys of `theta group init` without `--keys`.
-pub(crate) fn default_keys() -> Vec<KeySpec> {
+pub fn default_keys() -> Vec<KeySpec> {
     let parsed = DEFAULT_KEYS.iter().map(|(name, suite)| format!("{name}={suite}").parse());
     parsed.filter_map(Result::ok).collect()
 }
@@ -79,7 +78,7 @@ impl fmt::Display for KeySpec {
 
 /// A group to be made.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub struct Plan {
     threshold: theta_sharing::Threshold,
     keys: Vec<KeySpec>,
     modulus_bits: u32,
@@ -88,7 +87,7 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// Checks that the numbers and names fit together.
-    pub(crate) fn new(nodes: u16, threshold: u16, keys: Vec<KeySpec>) -> Result<Self, Failure> {
+    pub fn new(nodes: u16, threshold: u16, keys: Vec<KeySpec>) -> Result<Self, Failure> {
         let threshold = theta_sharing::Threshold::new(threshold, nodes)
             .map_err(|error| Failure::Usage(format!("--threshold {threshold} --nodes {nodes}: {error}")))?;
         check_names(&keys)?;
@@ -116,12 +115,12 @@ impl Plan {
     }
 
     /// n.
-    pub(crate) const fn nodes(&self) -> u16 {
+    pub const fn nodes(&self) -> u16 {
         self.threshold.n()
     }
 
     /// k.
-    pub(crate) const fn threshold(&self) -> u16 {
+    pub const fn threshold(&self) -> u16 {
         self.threshold.k()
     }
 
@@ -147,13 +146,13 @@ pub(crate) fn check_names(keys: &[KeySpec]) -> Result<(), Failure> {
 
 /// Where one node listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Addresses {
+pub struct Addresses {
     /// For the other nodes.
-    pub(crate) peer: SocketAddr,
+    pub peer: SocketAddr,
     /// For clients.
-    pub(crate) api: SocketAddr,
+    pub api: SocketAddr,
     /// For the monitoring system; always on loopback.
-    pub(crate) metrics: SocketAddr,
+    pub metrics: SocketAddr,
 }
 
 /// An address of `--host`.

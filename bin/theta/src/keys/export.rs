@@ -97,7 +97,7 @@ const fn info_prefix(suite: Suite) -> Option<&'static [u8]> {
 }
 
 /// The key between `BEGIN PUBLIC KEY` lines, if there is such a form of it.
-pub(crate) fn pem(public: &AnyPublicKey) -> Option<String> {
+pub fn pem(public: &AnyPublicKey) -> Option<String> {
     let der = [info_prefix(public.suite())?, public.public_key_bytes()].concat();
     let digits = Base64::encode_string(&der);
     let mut text = String::from("-----BEGIN PUBLIC KEY-----\n");

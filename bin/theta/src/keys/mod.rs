@@ -22,16 +22,15 @@ use theta_schemes::{
 };
 
 use crate::{connect::ClientDir, exit::Failure, files, output::Output, vault};
-#[cfg(feature = "demo")]
-pub(crate) use export::pem;
+pub use export::pem;
 
 /// A public key with its name.
 #[derive(Clone, Debug)]
-pub(crate) struct NamedKey {
+pub struct NamedKey {
     /// What people call it.
-    pub(crate) name: KeyName,
+    pub name: KeyName,
     /// The key.
-    pub(crate) public: AnyPublicKey,
+    pub public: AnyPublicKey,
 }
 
 impl NamedKey {
@@ -57,13 +56,13 @@ impl NamedKey {
 
 /// The public keys in a client directory.
 #[derive(Debug)]
-pub(crate) struct Keyring {
+pub struct Keyring {
     dir: PathBuf,
 }
 
 impl Keyring {
     /// The keys in this directory, read when they are needed.
-    pub(crate) fn new(client_dir: &Path) -> Self {
+    pub fn new(client_dir: &Path) -> Self {
         Self { dir: client_dir.join("keys") }
     }
 
@@ -88,7 +87,7 @@ impl Keyring {
     }
 
     /// The key of this name.
-    pub(crate) fn named(&self, name: &str) -> Result<NamedKey, Failure> {
+    pub fn named(&self, name: &str) -> Result<NamedKey, Failure> {
         let names = self.names()?;
         if !names.iter().any(|known| known == name) {
             let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
@@ -103,7 +102,7 @@ impl Keyring {
     }
 
     /// The key to use for a purpose: the one that was named, or the obvious one.
-    pub(crate) fn choose(&self, name: Option<&str>, purpose: Purpose) -> Result<NamedKey, Failure> {
+    pub fn choose(&self, name: Option<&str>, purpose: Purpose) -> Result<NamedKey, Failure> {
         if let Some(name) = name {
             let key = self.named(name)?;
             key.check_purpose(purpose)?;

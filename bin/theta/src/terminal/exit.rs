@@ -2,14 +2,14 @@
 
 use std::{fmt, io, path::Path, process::ExitCode};
 
-use clap::error::ErrorKind;
+use clap::{Parser, error::ErrorKind};
 use theta_client::{ClientError, OpenError, Problem};
 use theta_schemes::RequestError;
 use theta_service::StartError;
 use tonic::Code;
 
 /// The table of exit codes in `theta --help`.
-pub(crate) const EXIT_CODES: &str = "\
+pub const EXIT_CODES: &str = "\
 Exit codes:
   0    done
   1    the operation failed: a signature does not verify, a ciphertext was
@@ -23,7 +23,7 @@ Exit codes:
 
 /// Why a command did not do what it was asked. The text is one line: what was wrong, where, what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Failure {
+pub enum Failure {
     /// The input was fine, the operation was not.
     #[error("{0}")]
     Failed(String),
@@ -46,7 +46,7 @@ pub(crate) enum Failure {
 
 impl Failure {
     /// The exit code, as [`EXIT_CODES`] documents it.
-    pub(crate) const fn code(&self) -> u8 {
+    pub const fn code(&self) -> u8 {
         match self {
             Self::OutputClosed => 0,
             Self::Failed(_) => 1,
@@ -59,12 +59,12 @@ impl Failure {
     }
 
     /// A file that cannot be read: the caller named it, so it is theirs to repair.
-    pub(crate) fn reading(path: &Path, error: &io::Error) -> Self {
+    pub fn reading(path: &Path, error: &io::Error) -> Self {
         Self::Usage(format!("cannot read {}: {}", path.display(), reason(error)))
     }
 
     /// A file that cannot be written.
-    pub(crate) fn writing(path: &Path, error: &io::Error) -> Self {
+    pub fn writing(path: &Path, error: &io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::OutputClosed;
         }
@@ -72,12 +72,12 @@ impl Failure {
     }
 
     /// Standard output that cannot be written.
-    pub(crate) fn stdout(error: &io::Error) -> Self {
+    pub fn stdout(error: &io::Error) -> Self {
         Self::writing(Path::new("standard output"), error)
     }
 
     /// An invariant of ours that does not hold.
-    pub(crate) fn internal(what: impl fmt::Display) -> Self {
+    pub fn internal(what: impl fmt::Display) -> Self {
         Self::Internal(what.to_string())
     }
 }
@@ -131,7 +131,7 @@ impl From<StartError> for Failure {
 }
 
 /// An I/O error in words, without the "(os error N)" that helps nobody.
-pub(crate) fn reason(error: &io::Error) -> String {
+pub fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     // What follows is the path, which the message has already.
     text.split_once(" (os error").map(|(words, _)| words.to_lowercase()).unwrap_or(text)
@@ -144,8 +144,18 @@ pub(crate) fn tidy(text: &str) -> String {
     parts.fold(first, |text, rest| text + rest.split_once(')').map_or("", |(_, after)| after))
 }
 
+/// The whole of a program: reads its command line, does what that says, and says on one line of standard error what went
+/// wrong. `program` is what the program is called there.
+pub fn main<C: Parser>(program: &'static str, run: impl FnOnce(C) -> Result<(), Failure>) -> ExitCode {
+    crate::output::call_program(program);
+    match C::try_parse() {
+        Ok(command_line) => report(run(command_line)),
+        Err(error) => report_usage(&error),
+    }
+}
+
 /// Says what went wrong on one line of standard error and returns the exit code.
-pub(crate) fn report(result: Result<(), Failure>) -> ExitCode {
+fn report(result: Result<(), Failure>) -> ExitCode {
     let Err(failure) = result else { return ExitCode::SUCCESS };
     if !matches!(failure, Failure::OutputClosed) {
         // What each node said is a line each in the client's errors.
@@ -157,7 +167,7 @@ pub(crate) fn report(result: Result<(), Failure>) -> ExitCode {
 }
 
 /// Prints the help that was asked for, or says what is wrong with the command line on one line of standard error.
-pub(crate) fn report_usage(error: &clap::Error) -> ExitCode {
+fn report_usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         // Whoever reads it has gone, as `head` does.
         let _ = error.print();

@@ -3,6 +3,7 @@
 use std::{
     fmt::Display,
     io::{self, IsTerminal, Write},
+    sync::OnceLock,
 };
 
 use anstyle::{AnsiColor, Style};
@@ -11,35 +12,34 @@ use serde::Serialize;
 use crate::exit::Failure;
 
 /// Emphasis for headings.
-pub(crate) const HEADING: Style = Style::new().bold();
+pub const HEADING: Style = Style::new().bold();
 /// Good news.
-pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+pub const GOOD: Style = AnsiColor::Green.on_default();
 /// Bad news.
-pub(crate) const BAD: Style = AnsiColor::Red.on_default();
+pub const BAD: Style = AnsiColor::Red.on_default();
 /// Side remarks.
-#[cfg(feature = "demo")]
-pub(crate) const FAINT: Style = Style::new().dimmed();
+pub const FAINT: Style = Style::new().dimmed();
 
 /// Where results go, and in which form.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Output {
+pub struct Output {
     json: bool,
 }
 
 impl Output {
     /// With JSON, or for people.
-    pub(crate) const fn new(json: bool) -> Self {
+    pub const fn new(json: bool) -> Self {
         Self { json }
     }
 
     /// Whether results are JSON.
-    pub(crate) const fn json(self) -> bool {
+    pub const fn json(self) -> bool {
         self.json
     }
 
     /// Writes a command's result: one line of JSON, or what `human` writes. Colours are stripped unless standard output
     /// is a terminal and `NO_COLOR` is not set.
-    pub(crate) fn result(
+    pub fn result(
         self,
         value: &impl Serialize,
         human: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -55,7 +55,7 @@ impl Output {
     }
 
     /// A result whose human form is a remark: the command's real product is a file, so standard output stays clean for it.
-    pub(crate) fn remark(self, value: &impl Serialize, human: &str) -> Result<(), Failure> {
+    pub fn remark(self, value: &impl Serialize, human: &str) -> Result<(), Failure> {
         if self.json {
             self.result(value, |_| Ok(()))
         } else {
@@ -66,41 +66,50 @@ impl Output {
 }
 
 /// A line for people on standard error.
-pub(crate) fn note(line: impl Display) {
+pub fn note(line: impl Display) {
     // Nothing can be done about a standard error that is closed.
     let _ = writeln!(anstream::stderr(), "{line}");
 }
 
+/// What diagnostics call the program.
+static PROGRAM: OnceLock<&str> = OnceLock::new();
+
+/// From now on diagnostics call the program so. The first call counts.
+pub(crate) fn call_program(name: &'static str) {
+    PROGRAM.get_or_init(|| name);
+}
+
 /// `theta: error: what, where, what would be right`.
-pub(crate) fn diagnostic(level: &str, line: &str) {
+pub fn diagnostic(level: &str, line: &str) {
     let style = if level == "error" { BAD.bold() } else { AnsiColor::Yellow.on_default() };
-    note(format_args!("theta: {style}{level}{style:#}: {line}"));
+    let program = PROGRAM.get().unwrap_or(&"theta");
+    note(format_args!("{program}: {style}{level}{style:#}: {line}"));
 }
 
 /// Whether somebody watches standard error.
-pub(crate) fn stderr_is_terminal() -> bool {
+pub fn stderr_is_terminal() -> bool {
     io::stderr().is_terminal()
 }
 
 /// Rows in aligned columns. Numbers look best on the right: `right` names those columns.
-pub(crate) struct Table {
+pub struct Table {
     rows: Vec<Vec<String>>,
     right: &'static [usize],
 }
 
 impl Table {
     /// A table with these column names.
-    pub(crate) fn new(headers: &[&str], right: &'static [usize]) -> Self {
+    pub fn new(headers: &[&str], right: &'static [usize]) -> Self {
         Self { rows: vec![headers.iter().map(ToString::to_string).collect()], right }
     }
 
     /// Adds a row.
-    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().collect());
     }
 
     /// Writes it; the first row stands out on a terminal.
-    pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |column: usize| {
             self.rows.iter().filter_map(|row: &Vec<String>| row.get(column)).map(|cell| cell.chars().count()).max()

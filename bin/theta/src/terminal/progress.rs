@@ -177,7 +177,7 @@ impl Interrupt {
 }
 
 /// Every Ctrl-C from this call on. Call it within a runtime.
-pub(crate) fn ctrl_c() -> Result<Signal, Failure> {
+pub fn ctrl_c() -> Result<Signal, Failure> {
     signal(SignalKind::interrupt()).map_err(|error| Failure::Internal(format!("cannot watch for Ctrl-C: {error}")))
 }
 

@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr, time::Duration};
 
 /// A number of bytes: `300`, `1KiB`, `2.5 MB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Bytes(pub u64);
+pub struct Bytes(pub u64);
 
 const SIZES: [(&str, u64); 7] = [
     ("kib", 1 << 10),
@@ -48,7 +48,7 @@ impl fmt::Display for Bytes {
 }
 
 /// Parses `10s`, `500ms`, `2m`, `1h` or `7d`.
-pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let error = || format!("{text:?} is not a duration: write for example 500ms, 10s or 2m");
     let text = text.trim();
     let (number, milliseconds) = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)]
@@ -63,7 +63,7 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
 }
 
 /// A duration in the unit that fits: `850 us`, `12.3 ms`, `2.04 s`.
-pub(crate) fn human(duration: Duration) -> String {
+pub fn human(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
     if seconds < 1e-3 {
         format!("{:.0} us", seconds * 1e6)

@@ -1,12 +1,11 @@
 //! Runs `theta`, and groups of `theta node run`.
 
 use std::{
-    fmt,
     fs::{self, File},
     io::Write,
     net::{Ipv4Addr, TcpListener, TcpStream},
     path::{Path, PathBuf},
-    process::{Child, Command, Output, Stdio},
+    process::{Child, Stdio},
     sync::{
         OnceLock,
         atomic::{AtomicU16, Ordering},
@@ -16,67 +15,11 @@ use std::{
 
 use tempfile::TempDir;
 
-/// A finished command.
-pub(crate) struct Run {
-    pub(crate) code: i32,
-    pub(crate) stdout: Vec<u8>,
-    pub(crate) stderr: String,
-}
+pub(crate) use super::run::{Run, command, run_in as theta_in};
 
-impl Run {
-    pub(crate) fn text(&self) -> String {
-        String::from_utf8(self.stdout.clone()).unwrap()
-    }
-
-    pub(crate) fn json(&self) -> serde_json::Value {
-        serde_json::from_slice(&self.stdout).unwrap_or_else(|error| panic!("{error} in {self:?}"))
-    }
-
-    /// Asserts success.
-    #[track_caller]
-    pub(crate) fn ok(self) -> Self {
-        assert_eq!(self.code, 0, "{self:?}");
-        self
-    }
-
-    /// Asserts a failure with this exit code, whose message is one line that holds all these words.
-    #[track_caller]
-    pub(crate) fn fails(self, code: i32, words: &[&str]) -> Self {
-        assert_eq!(self.code, code, "{self:?}");
-        for word in words {
-            assert!(self.stderr.contains(word), "no {word:?} in {self:?}");
-        }
-        let errors = self.stderr.lines().filter(|line| line.starts_with("theta: error: ")).count();
-        assert_eq!(errors, 1, "{self:?}");
-        assert_eq!(self.stderr.lines().last().map(|line| line.starts_with("theta: error: ")), Some(true), "{self:?}");
-        self
-    }
-}
-
-impl fmt::Debug for Run {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let stdout = String::from_utf8_lossy(&self.stdout);
-        write!(f, "exit code {}, stdout:\n{stdout}\nstderr:\n{}", self.code, self.stderr)
-    }
-}
-
-impl From<Output> for Run {
-    fn from(output: Output) -> Self {
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        Self { code: output.status.code().unwrap_or(-1), stdout: output.stdout, stderr }
-    }
-}
-
-pub(crate) fn command() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_theta"));
-    command.env_remove("THETA_CLIENT").env_remove("RUST_LOG").stdin(Stdio::null());
-    command
-}
-
-/// Runs `theta` with these arguments in this directory.
-pub(crate) fn theta_in(dir: &Path, arguments: &[&str]) -> Run {
-    command().args(arguments).current_dir(dir).output().unwrap().into()
-}
+/// What is run, and what it calls itself in its messages: see run.rs.
+pub(crate) const EXE: &str = env!("CARGO_BIN_EXE_theta");
+pub(crate) const PROGRAM: &str = "theta";
 
 /// Runs `theta` with bytes on its standard input.
 pub(crate) fn theta_with_stdin(dir: &Path, arguments: &[&str], input: &[u8]) -> Run {

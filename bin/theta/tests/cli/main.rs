@@ -9,12 +9,11 @@
 )]
 
 mod bad_input;
-mod bench;
-#[cfg(feature = "demo")]
-mod demo;
+mod elsewhere;
 mod faults;
 mod group;
 mod harness;
 mod keeping;
 mod keys;
 mod operations;
+mod run;

@@ -1,0 +1,144 @@
+//! Sends requests: as fast as they are answered, or at a rate.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use theta::exit::Failure;
+use theta_client::Client;
+use tokio::{
+    sync::Semaphore,
+    task::{JoinError, JoinSet},
+    time::{self, Instant},
+};
+
+use super::requests::{Job, Pool};
+
+/// In the open loop, more requests than this under way are not sent: the group is far beyond what it can do.
+const MAX_UNDER_WAY: usize = 10_000;
+
+/// When requests leave.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Pace {
+    /// Each worker sends when its last request is answered.
+    Closed {
+        /// How many workers.
+        workers: u32,
+    },
+    /// At fixed intervals.
+    Open {
+        /// Requests a second.
+        rate: f64,
+    },
+}
+
+/// One request that was sent.
+#[derive(Debug)]
+pub(crate) struct Sample {
+    /// Its number, from 0.
+    pub(crate) index: usize,
+    /// When it was sent, or due in the open loop, after the beginning.
+    pub(crate) start: Duration,
+    /// From `start` to the first good answer.
+    pub(crate) latency: Duration,
+    /// Why there was none.
+    pub(crate) error: Option<String>,
+}
+
+/// What a measurement gave.
+pub(crate) struct Run {
+    /// Every request, by number.
+    pub(crate) samples: Vec<Sample>,
+    /// From the first request sent to the last answered.
+    pub(crate) elapsed: Duration,
+    /// Whether the requests were used up before the time was.
+    pub(crate) ran_out: bool,
+}
+
+/// Opens the connections and fills the caches, so that the first measured request is like the others.
+pub(crate) async fn warm_up(client: &Client, pool: &Pool) -> Result<(), Failure> {
+    for job in pool.spare() {
+        job.perform(client).await?;
+    }
+    Ok(())
+}
+
+/// Sends for `duration`, and waits for the last answers.
+pub(crate) async fn run(client: &Client, pool: &Arc<Pool>, pace: Pace, duration: Duration) -> Result<Run, Failure> {
+    let begin = Instant::now();
+    let mut samples = match pace {
+        Pace::Closed { workers } => closed(client, pool, begin, workers, duration).await?,
+        Pace::Open { rate } => open(client, pool, begin, rate).await?,
+    };
+    let elapsed = begin.elapsed();
+    samples.sort_by_key(|sample| sample.index);
+    let ran_out = matches!(pace, Pace::Closed { .. }) && samples.len() == pool.len() && elapsed < duration;
+    Ok(Run { samples, elapsed, ran_out })
+}
+
+async fn closed(
+    client: &Client,
+    pool: &Arc<Pool>,
+    begin: Instant,
+    workers: u32,
+    duration: Duration,
+) -> Result<Vec<Sample>, Failure> {
+    let next = Arc::new(AtomicUsize::new(0));
+    let mut running = JoinSet::new();
+    for _ in 0..workers {
+        let (client, pool, next) = (client.clone(), Arc::clone(pool), Arc::clone(&next));
+        running.spawn(async move {
+            let mut samples = Vec::new();
+            while begin.elapsed() < duration {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some(job) = pool.get(index) else { break };
+                samples.push(measured(client.clone(), job, index, begin, begin.elapsed()).await);
+            }
+            samples
+        });
+    }
+    let mut samples = Vec::new();
+    while let Some(batch) = running.join_next().await {
+        samples.extend(batch.map_err(|error: JoinError| Failure::internal(error))?);
+    }
+    Ok(samples)
+}
+
+async fn open(client: &Client, pool: &Pool, begin: Instant, rate: f64) -> Result<Vec<Sample>, Failure> {
+    let places = Arc::new(Semaphore::new(MAX_UNDER_WAY));
+    let mut running = JoinSet::new();
+    let mut samples = Vec::with_capacity(pool.len());
+    for (index, due) in (0..pool.len()).zip((0_u32..).map(|index| Duration::from_secs_f64(f64::from(index) / rate))) {
+        time::sleep_until(begin + due).await;
+        let Some(job) = pool.get(index) else { break };
+        match Arc::clone(&places).try_acquire_owned() {
+            Ok(place) => {
+                let client = client.clone();
+                running.spawn(async move {
+                    let _place = place;
+                    measured(client, job, index, begin, due).await
+                });
+            }
+            Err(_) => samples.push(Sample {
+                index,
+                start: due,
+                latency: Duration::ZERO,
+                error: Some(format!("not sent: {MAX_UNDER_WAY} requests were under way")),
+            }),
+        }
+    }
+    while let Some(sample) = running.join_next().await {
+        samples.push(sample.map_err(|error: JoinError| Failure::internal(error))?);
+    }
+    Ok(samples)
+}
+
+async fn measured(client: Client, job: Job, index: usize, begin: Instant, start: Duration) -> Sample {
+    let result = job.perform(&client).await;
+    let latency = begin.elapsed().saturating_sub(start);
+    Sample { index, start, latency, error: result.err().map(|error| error.to_string().replace('\n', ";")) }
+}

@@ -1,0 +1,137 @@
+//! `theta-bench load`.
+
+use std::{num::NonZeroU32, path::PathBuf, sync::Arc, time::Duration};
+
+use clap::Args;
+use theta::{
+    connect::{ClientArgs, Session},
+    exit::Failure,
+    group::plan::{self, Plan},
+    output::{self, Output},
+    units,
+};
+use theta_cluster::{Cluster, Lifetime, this_program};
+
+use super::{
+    drive::{self, Pace},
+    process,
+    report::{self, NodeUse, Report, Setting},
+    requests::{Operation, Pool},
+};
+
+/// Options of `theta-bench load`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  theta-bench load --local                                  7 nodes, any 3
+  theta-bench load --local --operation sign --rate 200      open loop: 200 requests a second
+  theta-bench load --operation decrypt --size 16KiB --concurrency 32
+  theta-bench load --pids $(pgrep -d, -f 'theta node run') --csv load.csv
+
+Every request is another one (another ciphertext, message or coin), made before the clock starts. In the closed loop \
+each of --concurrency workers sends its next request when the last is answered; in the open loop requests leave at \
+--rate and latency counts from when each was due. CPU is user and system time of the nodes' processes, from /proc.")]
+pub(crate) struct LoadArgs {
+    /// Make a group of node processes for the measurement, and end it afterwards
+    #[arg(long)]
+    local: bool,
+    /// How many nodes --local makes
+    #[arg(long, value_name = "N", default_value_t = 7, requires = "local")]
+    nodes: u16,
+    /// How many of them it takes
+    #[arg(long, value_name = "K", default_value_t = 3, requires = "local")]
+    threshold: u16,
+    /// What to ask for
+    #[arg(long, value_enum, default_value_t = Operation::Decapsulate)]
+    operation: Operation,
+    /// Name of the key [default: the usual one for the operation]
+    #[arg(long, value_name = "NAME")]
+    key: Option<String>,
+    /// Size of each plaintext or message
+    #[arg(long, value_name = "SIZE", default_value = "1KiB")]
+    size: units::Bytes,
+    /// Requests a second, sent whether or not the earlier ones are answered
+    #[arg(long, value_name = "N", conflicts_with = "concurrency")]
+    rate: Option<NonZeroU32>,
+    /// Requests under way at any time
+    #[arg(long, value_name = "N", default_value = "16")]
+    concurrency: NonZeroU32,
+    /// How long to send
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::parse_duration)]
+    duration: Duration,
+    /// Requests to make ahead; without --rate, sending ends when they are used up
+    #[arg(long, value_name = "N", default_value = "20000")]
+    requests: NonZeroU32,
+    /// Processes of the nodes on this machine, in the order of their numbers, to measure their CPU and memory
+    #[arg(long, value_name = "PID", value_delimiter = ',', conflicts_with = "local")]
+    pids: Vec<u32>,
+    /// Write every request: its number, start, latency and result
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+/// `theta-bench load`.
+pub(crate) fn run(args: &LoadArgs, output: Output) -> Result<(), Failure> {
+    if !args.local {
+        let session = args.client.open()?;
+        let pids: Vec<(u16, u32)> = (1..).zip(args.pids.iter().copied()).collect();
+        return measure(args, &session, &pids, output);
+    }
+    let home = tempfile::Builder::new().prefix("theta-bench-").tempdir();
+    let home = home.map_err(|error| Failure::writing(&std::env::temp_dir(), &error))?;
+    let plan = Plan::new(args.nodes, args.threshold, plan::default_keys())?;
+    let mut cluster = Cluster::create(this_program()?, &home.path().join("group"), &plan, Lifetime::Tied)?;
+    cluster.start_all()?;
+    let session = Session::open(&cluster.client_dir(), args.client.timeout())?;
+    session.block_on(cluster.listening(Duration::from_secs(30)))?;
+    measure(args, &session, &cluster.pids(), output)
+}
+
+fn measure(args: &LoadArgs, session: &Session, pids: &[(u16, u32)], output: Output) -> Result<(), Failure> {
+    let key = session.keyring().choose(args.key.as_deref(), args.operation.purpose())?;
+    let (count, pace) = match args.rate {
+        Some(rate) => (requests_at(rate, args.duration), Pace::Open { rate: f64::from(rate.get()) }),
+        None => (args.requests.get(), Pace::Closed { workers: args.concurrency.get() }),
+    };
+    output::note(format_args!("making {count} requests"));
+    let pool = Arc::new(Pool::make(args.operation, &key, args.size.0, count)?);
+    session.block_on(drive::warm_up(session.client(), &pool))?;
+    output::note(format_args!("{} with the key {} for {}", args.operation, key.name, units::human(args.duration)));
+
+    let before: Vec<Option<Duration>> = pids.iter().map(|(_, pid)| process::cpu_time(*pid)).collect();
+    let own_before = process::cpu_time(std::process::id());
+    let run = session.block_on(drive::run(session.client(), &pool, pace, args.duration))?;
+    let own = cpu_since(own_before, std::process::id());
+    // The nodes that were not needed for the first answers may still be at work for the last requests.
+    std::thread::sleep(Duration::from_millis(300));
+    let used = |((node, pid), before): (&(u16, u32), Option<Duration>)| NodeUse {
+        node: *node,
+        pid: *pid,
+        cpu: cpu_since(before, *pid),
+        peak_memory_bytes: process::peak_memory(*pid),
+    };
+    let nodes: Vec<NodeUse> = pids.iter().zip(before).map(used).collect();
+
+    if let Some(path) = &args.csv {
+        report::write_csv(path, &run.samples)?;
+    }
+    let group = session.client().group();
+    let setting = Setting { operation: args.operation, key: &key, size: args.size.0, group, pace };
+    let report = Report::new(&run, &setting, &nodes, own)?;
+    output.result(&report, |out| report.write(out))?;
+    if report.succeeded() == 0 {
+        return Err(Failure::NoAnswer(format!("no request succeeded: {}", report.first_error())));
+    }
+    Ok(())
+}
+
+fn cpu_since(before: Option<Duration>, pid: u32) -> Option<Duration> {
+    process::cpu_time(pid)?.checked_sub(before?)
+}
+
+fn requests_at(rate: NonZeroU32, duration: Duration) -> u32 {
+    let thousandths = u128::from(rate.get()).saturating_mul(duration.as_millis());
+    u32::try_from(thousandths / 1000).unwrap_or(u32::MAX).max(1)
+}

@@ -1,0 +1,78 @@
+//! `theta-bench`: the laboratory. It measures running groups, and the mathematics alone.
+
+mod drive;
+mod load;
+mod micro;
+mod process;
+mod report;
+mod requests;
+mod soak;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use theta::{cli::STYLES, exit, exit::Failure, node::NodeCommand, output::Output};
+
+const MORE: &str =
+    "bench/README.md says what the figures mean. Primitives, beside other implementations: cargo xtask bench.";
+
+/// Measures Thetacrypt: what a group of nodes bears, and what every step of every scheme costs.
+#[derive(Debug, Parser)]
+#[command(
+    name = "theta-bench",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true,
+    max_term_width = 110,
+    styles = STYLES,
+    after_help = MORE,
+    after_long_help = format!("{MORE}\n\n{}", exit::EXIT_CODES),
+)]
+struct Cli {
+    /// Print results as JSON, one object on one line
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Put a group under load: throughput, latency, CPU and memory
+    Load(Box<load::LoadArgs>),
+    /// Load a group for a long time while its nodes are killed, frozen and flooded: nothing lost, nothing wrong, memory flat
+    Soak(soak::SoakArgs),
+    /// Measure every step of every scheme on this machine: time, size, memory; a table and plots
+    Micro(micro::MicroArgs),
+    /// The nodes of the groups that are made here: those of theta
+    #[command(subcommand, hide = true)]
+    Node(NodeCommand),
+}
+
+impl Cli {
+    fn run(self) -> Result<(), Failure> {
+        let output = Output::new(self.json);
+        match self.command {
+            Command::Load(args) => load::run(&args, output),
+            Command::Soak(args) => soak::run(&args, output),
+            Command::Micro(args) => micro::run(&args, output),
+            Command::Node(command) => command.run(output),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    exit::main("theta-bench", Cli::run)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,119 @@
+//! A node that is honest in everything but the shares that it sends. The product has nothing of it: it is
+//! in `theta-demo` alone.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use bytes::Bytes;
+use clap::Args;
+use prost::Message;
+use theta::{
+    exit::Failure,
+    node::{self, RunArgs},
+};
+use theta_network::{PeerId, PeerStatus, SendError, Transport};
+use theta_service::Node;
+use theta_wire::peer::Envelope;
+
+/// The options of `theta node run`.
+#[derive(Debug, Args)]
+pub(crate) struct LiarArgs {
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+/// `theta-demo _x_liar`.
+pub(crate) fn run(args: &LiarArgs) -> Result<(), Failure> {
+    node::serve(&args.run, false, |config| {
+        Node::start_with_transport(config, |transport, inbound| (Arc::new(Lying::new(transport)), inbound))
+    })
+}
+
+/// Passes messages on, but with the payload that the node sent for an earlier request: a share that decodes, is of the
+/// right key and the right sender, and is false.
+struct Lying {
+    honest: Arc<dyn Transport>,
+    memory: Mutex<Memory>,
+}
+
+/// A message's round and kind.
+type Place = (u32, u32);
+
+#[derive(Default)]
+struct Memory {
+    /// The latest payload of each slot and length, which together tell schemes apart.
+    latest: HashMap<(Place, usize), Bytes>,
+    /// What was sent for an instance, to tell everybody the same.
+    told: HashMap<(Bytes, Place), Bytes>,
+}
+
+impl Lying {
+    fn new(honest: Arc<dyn Transport>) -> Self {
+        Self { honest, memory: Mutex::default() }
+    }
+
+    fn falsify(&self, message: Bytes) -> Bytes {
+        let Ok(mut envelope) = Envelope::decode(message.clone()) else { return message };
+        // Round 0 is for the nodes' own arrangements: no shares in there.
+        if envelope.round == 0 {
+            return message;
+        }
+        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        envelope.payload = memory.substitute(&envelope.instance_id, (envelope.round, envelope.kind), &envelope.payload);
+        envelope.encode_to_vec().into()
+    }
+}
+
+impl Memory {
+    fn substitute(&mut self, instance: &Bytes, place: Place, payload: &Bytes) -> Bytes {
+        let Self { latest, told } = self;
+        let told = told.entry((instance.clone(), place)).or_insert_with(|| {
+            let earlier = latest.insert((place, payload.len()), payload.clone());
+            // The very first share has no earlier one to be replaced by.
+            earlier.unwrap_or_else(|| payload.clone())
+        });
+        told.clone()
+    }
+}
+
+impl Transport for Lying {
+    fn local(&self) -> PeerId {
+        self.honest.local()
+    }
+
+    fn peers(&self) -> Vec<PeerId> {
+        self.honest.peers()
+    }
+
+    fn send(&self, to: PeerId, message: Bytes) -> Result<(), SendError> {
+        self.honest.send(to, self.falsify(message))
+    }
+
+    fn broadcast(&self, message: Bytes) -> Vec<SendError> {
+        self.honest.broadcast(self.falsify(message))
+    }
+
+    fn status(&self) -> Vec<PeerStatus> {
+        self.honest.status()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_of_earlier_requests_are_sent_and_the_same_to_all() {
+        let mut memory = Memory::default();
+        let (a, b, share, proof) = (Bytes::from_static(b"a"), Bytes::from_static(b"b"), (1, 0), (1, 1));
+        let (first, second) = (Bytes::from_static(b"first"), Bytes::from_static(b"other"));
+        assert_eq!(memory.substitute(&a, share, &first), first);
+        assert_eq!(memory.substitute(&b, share, &second), first);
+        assert_eq!(memory.substitute(&b, share, &second), first, "the same to all");
+        assert_eq!(memory.substitute(&b, proof, &second), second, "another message of the same request");
+        let long = Bytes::from_static(b"another scheme's");
+        assert_eq!(memory.substitute(&Bytes::from_static(b"c"), share, &long), long);
+    }
+}
