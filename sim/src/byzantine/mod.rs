@@ -3,7 +3,7 @@
 mod ceremony;
 mod omission;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use prost::Message as _;
@@ -24,6 +24,9 @@ const SLOTS: u32 = 2;
 const OVERLONG: usize = 1 << 20;
 /// The most messages that a liar remembers.
 const MEMORY: usize = 64;
+/// How often a liar gives the same answer. Two liars that answer each other would go on for ever, ever more of them in a
+/// network that duplicates.
+const ANSWERS: u8 = 8;
 
 /// What a liar does to what its node says, whatever the protocol. Where it says something false it does so now and then, and
 /// is right at other times, which is harder to see.
@@ -111,6 +114,7 @@ pub(crate) struct Liar {
     keys: CeremonyKeys,
     rng: ChaCha8Rng,
     said: Vec<Envelope>,
+    answered: BTreeMap<Bytes, u8>,
     count: u16,
     /// How many messages of ceremonies it has changed.
     lies: u64,
@@ -118,7 +122,7 @@ pub(crate) struct Liar {
 
 impl Liar {
     pub(crate) const fn new(behaviour: Behaviour, keys: CeremonyKeys, rng: ChaCha8Rng) -> Self {
-        Self { behaviour, keys, rng, said: Vec::new(), count: 0, lies: 0 }
+        Self { behaviour, keys, rng, said: Vec::new(), answered: BTreeMap::new(), count: 0, lies: 0 }
     }
 
     /// What goes out to `to` in the place of an honest message.
@@ -165,12 +169,18 @@ impl Liar {
 
     /// What goes out because of what it hears, and whether to all or only to the one whom it heard.
     pub(crate) fn hear(&mut self, bytes: &Bytes) -> Option<(Bytes, bool)> {
-        match self.behaviour {
-            Behaviour::CopyOthers if below(&mut self.rng, 2) == 0 => Some((bytes.clone(), true)),
-            Behaviour::PromiseTwice => Some((self.promise(bytes)?, true)),
-            Behaviour::PromiseAsLiked => Some((self.promise(bytes)?, false)),
-            _ => None,
+        let (answer, to_all) = match self.behaviour {
+            Behaviour::CopyOthers if below(&mut self.rng, 2) == 0 => (bytes.clone(), true),
+            Behaviour::PromiseTwice => (self.promise(bytes)?, true),
+            Behaviour::PromiseAsLiked => (self.promise(bytes)?, false),
+            _ => return None,
+        };
+        let times = self.answered.entry(answer.clone()).or_insert(0);
+        if *times >= ANSWERS {
+            return None;
         }
+        *times += 1;
+        Some((answer, to_all))
     }
 
     /// Its own promises to all messages for a slot that it is told of.
