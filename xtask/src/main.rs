@@ -1,5 +1,4 @@
-//! The project's chores: `cargo xtask test`, `cargo xtask tidy`, `cargo xtask bench`, `cargo xtask fuzz`, `cargo xtask sim`,
-//! `cargo xtask attack`.
+//! The project's chores: `cargo xtask test`, and others that `cargo xtask help` lists.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
@@ -20,6 +19,7 @@ Commands:
   test    Everything that must hold: format, house rules, lints, licences, documentation, known answers, all tests
   tidy    The house rules alone: dependency arrows, file sizes, dead files, broken links (seconds)
   bench   The benchmarks of bench/benches (minutes); figures are kept in bench/RESULTS.md
+  proto   Generates the code of crates/wire from its .proto files, after one of them was changed
   fuzz    The fuzz targets of fuzz/, 20 seconds each; with --seconds N another time, with TARGET that one alone
   sim     Runs of whole simulated groups: --seeds N of them (default: 10,000), the first being --from S (default: 0)
   attack  Groups of real nodes (release build) attacked one way after another, and a table of what held; with --short the
@@ -55,13 +55,14 @@ fn main() -> ExitCode {
                 return ExitCode::from(2);
             }
         },
+        Some("proto") => steps::proto(&root),
         Some("attack") => steps::attack(&root, &arguments.collect::<Vec<_>>()),
         Some("help" | "--help" | "-h") | None => {
             print!("{HELP}");
             return ExitCode::SUCCESS;
         }
         Some(other) => {
-            eprintln!("error: no command {other:?}; the commands are test, tidy, bench, fuzz, sim, attack, help");
+            eprintln!("error: no command {other:?}; the commands are test, tidy, bench, proto, fuzz, sim, attack, help");
             return ExitCode::from(2);
         }
     };

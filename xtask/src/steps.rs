@@ -39,6 +39,13 @@ pub(crate) fn bench(root: &Path) -> Result<(), String> {
     cargo(root, &["bench", "--package", "theta-bench"])
 }
 
+/// The code of `crates/wire`, generated from its `.proto` files.
+pub(crate) fn proto(root: &Path) -> Result<(), String> {
+    let mut generate = Command::new("cargo");
+    generate.args(["test", "--quiet", "--package", "theta-wire", "--test", "generated"]).env("THETA_WRITE_PROTO", "1");
+    run(root, generate)
+}
+
 /// Attacks on groups of real nodes; `--short` is for this function as for the program: the dev build and small loads.
 pub(crate) fn attack(root: &Path, arguments: &[String]) -> Result<(), String> {
     let quick = arguments.iter().any(|argument| argument == "--short");
