@@ -62,7 +62,9 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Some(other) => {
-            eprintln!("error: no command {other:?}; the commands are test, tidy, bench, proto, fuzz, sim, attack, help");
+            eprintln!(
+                "error: no command {other:?}; the commands are test, tidy, bench, proto, fuzz, sim, attack, help"
+            );
             return ExitCode::from(2);
         }
     };

@@ -27,6 +27,8 @@ use crate::watch::{Deed, Deeds, Invariant, Violation, Watch};
 const TICK: u64 = 100;
 /// How often clients ask again.
 const ROUND: u64 = 1_000;
+/// The most events of a run, far more than any has: whatever has no end is seen, and not waited for.
+const MOST_EVENTS: u64 = 2_000_000;
 
 /// What came of a run.
 #[derive(Debug)]
@@ -255,6 +257,11 @@ impl<'a> World<'a> {
     fn happen(&mut self) -> Result<(), Violation> {
         while let Some(((time, _), event)) = self.queue.pop_first() {
             (self.now, self.watch.now) = (time, time);
+            if self.events > MOST_EVENTS {
+                return self
+                    .watch
+                    .violated(Invariant::Bounded, format!("more than {MOST_EVENTS} events: it has no end"));
+            }
             let is_round = matches!(event, Event::Round);
             self.step(event)?;
             if is_round && time >= self.scenario.calm && self.is_done() {
