@@ -70,7 +70,7 @@ enum Command {
 
 /// Everything that `theta` does, for a program that does more: the sub-commands without the program around them.
 #[derive(Debug)]
-pub struct ProductCommand(Work);
+pub struct ProductCommand(Box<Work>);
 
 #[derive(Debug, Subcommand)]
 enum Work {
@@ -153,7 +153,7 @@ impl Cli {
 
 impl FromArgMatches for ProductCommand {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        Work::from_arg_matches(matches).map(Self)
+        Work::from_arg_matches(matches).map(|work| Self(Box::new(work)))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -178,7 +178,7 @@ impl Subcommand for ProductCommand {
 impl ProductCommand {
     /// Does it.
     pub fn run(self, output: Output) -> Result<(), Failure> {
-        match self.0 {
+        match *self.0 {
             Work::Group(command) => command.run(output),
             Work::Node(command) => command.run(output),
             Work::Encrypt(args) => cipher::encrypt(&args, output),

@@ -1,5 +1,7 @@
 //! The code in `generated` is what the `.proto` files say. With `THETA_WRITE_PROTO` set it is written instead of compared.
 
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking, in their helpers too")]
+
 use std::{env, fs, path::Path};
 
 const FILES: [&str; 6] = [

@@ -52,7 +52,8 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
         let path = entry.map_err(|error| format!("{}: {error}", folder.display()))?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if path.is_dir() {
-            if !matches!(name.as_str(), "target" | ".git" | "node_modules") {
+            // Generated code is judged where it is generated from.
+            if !matches!(name.as_str(), "target" | ".git" | "node_modules" | "generated") {
                 walk(&path, files)?;
             }
         } else {
