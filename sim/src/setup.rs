@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
-use theta_custody::{DealtKey, KeyTable, Roster, import_dealt};
+use theta_custody::{DealtKey, Holders, KeyTable, Roster, import_dealt};
 use theta_groups::{Secret, modular::Integer};
 use theta_orchestration::OrchestratorConfig;
 use theta_policy::Policy;
@@ -162,13 +162,9 @@ impl Setup {
             store.set_identity(&secret_of(node)).map_err(|error| error.to_string())?;
             for (name, held, dealt) in &self.keys {
                 let share = Self::share(node, held, dealt);
-                let key = DealtKey {
-                    name,
-                    public: &dealt.0,
-                    share: share.as_ref(),
-                    holders: &self.roster.nodes,
-                    created: EPOCH - 1,
-                };
+                let holders = Holders::new(self.roster.nodes.clone()).map_err(|error| error.to_string())?;
+                let key =
+                    DealtKey { name, public: &dealt.0, share: share.as_ref(), holders: &holders, created: EPOCH - 1 };
                 import_dealt(&store, &key).map_err(|error| error.to_string())?;
             }
         }

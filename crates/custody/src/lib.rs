@@ -22,7 +22,8 @@ pub use certify::{
 pub use custodian::{Custodian, announcement};
 pub use error::{CeremonyError, ChangeError, CustodyError};
 pub use keys::{
-    DealtKey, KeyEntry, KeyRef, KeyRefError, KeyTable, KeyTableError, ResolveError, import_dealt, read_keys,
+    DealtKey, Holders, HoldersError, KeyEntry, KeyRef, KeyRefError, KeyTable, KeyTableError, ResolveError,
+    import_dealt, read_keys,
 };
 pub use request::{
     CeremonyReport, CeremonyRequest, CeremonyState, CustodyEffect, CustodyInput, EvidenceReport, KeyChange,

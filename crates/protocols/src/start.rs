@@ -9,7 +9,7 @@ use theta_groups::{Secret, Transcript};
 use theta_rounds::{Abort, Bug, Driver, Effect, Input, Machine, PartyId};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, SecretMaterial};
 use theta_schemes::{Purpose, RequestError, Statement, ThresholdScheme, with_key};
-use theta_sharing::Threshold;
+use theta_sharing::{ShareIndex, Threshold};
 
 use crate::frost;
 use crate::one_round::{OneRound, party_of};
@@ -64,8 +64,8 @@ pub struct Outcome {
     pub result: Secret<Vec<u8>>,
     /// What proves a result that does not prove itself; else empty.
     pub proof: Vec<u8>,
-    /// The k parties whose shares are in the result.
-    pub contributors: Vec<PartyId>,
+    /// Whose k shares are in the result.
+    pub contributors: Vec<ShareIndex>,
 }
 
 /// A protocol of any kind, at work on one request at one party.

@@ -24,7 +24,7 @@ impl Custodian {
             KeyChange::Rotate { key } => self.rotation(&request, key)?,
             KeyChange::Refresh { key, version } => {
                 let entry = self.source(key, *version, &[])?;
-                let (k, holders) = (entry.public.threshold().k(), numbers(&entry.holders));
+                let (k, holders) = (entry.public.threshold().k(), numbers(entry.holders.nodes()));
                 renewal(request, &entry, k, holders)?
             }
             KeyChange::Reshare { key, version, k, holders } => {
@@ -82,7 +82,7 @@ impl Custodian {
         let stored = stored_name(key).and_then(|name| Ok(self.store.key(&name)?));
         let record = stored.map_err(|error| CeremonyError::StoreFailed(error.to_string()))?;
         let version = record.map_or(0, |record| record.next_version());
-        let (k, holders, suite) = (entry.public.threshold().k(), numbers(&entry.holders), entry.suite);
+        let (k, holders, suite) = (entry.public.threshold().k(), numbers(entry.holders.nodes()), entry.suite);
         Ok(Subject { request: request.clone(), version, epoch: 0, suite, k, holders, source: None })
     }
 
@@ -94,7 +94,7 @@ impl Custodian {
         node: u16,
     ) -> Result<Subject, CeremonyError> {
         let entry = self.source(key, version, &[node])?;
-        let holders = numbers(&entry.holders);
+        let holders = numbers(entry.holders.nodes());
         if !holders.contains(&node) {
             return Err(CeremonyError::NotHolder { node, name: entry.qualified_name() });
         }
@@ -111,7 +111,7 @@ impl Custodian {
         let source = subject.source.as_ref()?;
         let versions = self.table.versions(subject.request.change.key().as_str());
         let entry = versions.into_iter().find(|entry| entry.version == subject.version)?;
-        let same = entry.public == source.public && numbers(&entry.holders) == source.holders;
+        let same = entry.public == source.public && numbers(entry.holders.nodes()) == source.holders;
         entry.share.clone().filter(|_| same)
     }
 
@@ -138,7 +138,7 @@ impl Custodian {
 
 fn renewal(request: CeremonyRequest, entry: &KeyEntry, k: u16, holders: Vec<u16>) -> Result<Subject, CeremonyError> {
     let epoch = small(entry.epoch)?.checked_add(1).ok_or(CeremonyError::TooManyEpochs)?;
-    let source = Some(SourceKey { public: entry.public.clone(), holders: numbers(&entry.holders) });
+    let source = Some(SourceKey { public: entry.public.clone(), holders: numbers(entry.holders.nodes()) });
     Ok(Subject { request, version: entry.version, epoch, suite: entry.suite, k, holders, source })
 }
 

@@ -4,6 +4,8 @@ use theta_rounds::PartyId;
 use theta_schemes::keys::KeyName;
 use theta_sharing::ShareIndex;
 
+use super::HoldersError;
+
 /// Why keys cannot be in one table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyTableError {
@@ -54,6 +56,14 @@ pub enum KeyTableError {
         holders: usize,
         /// How many shares there are.
         n: u16,
+    },
+    /// Nodes that are not the holders of a key.
+    #[error("key {name}: {error}")]
+    HolderList {
+        /// Which key.
+        name: KeyName,
+        /// Why not.
+        error: HoldersError,
     },
 }
 

@@ -9,7 +9,7 @@ use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyFileError, KeyName};
 use theta_store::{Epoch, KeyRecord, Name, State, Store, VersionRecord};
 
 use super::entry::stored_purpose;
-use super::{KeyEntry, KeyTable};
+use super::{Holders, KeyEntry, KeyTable, KeyTableError};
 use crate::CustodyError;
 use crate::codec::{numbers, parties};
 
@@ -22,8 +22,8 @@ pub struct DealtKey<'a> {
     pub public: &'a AnyPublicKey,
     /// The node's share; `None` for a node that holds none.
     pub share: Option<&'a AnyKeyShare>,
-    /// The nodes that hold the shares: that of share index i at place i - 1.
-    pub holders: &'a [PartyId],
+    /// Which node holds which share.
+    pub holders: &'a Holders,
     /// When it was made, in seconds since 1970.
     pub created: u64,
 }
@@ -40,7 +40,7 @@ pub fn import_dealt(store: &Store, key: &DealtKey<'_>) -> Result<u32, CustodyErr
         // Whoever mixes up files learns it now, and not when the node starts.
         AnyKeyShare::from_text(text.expose(), public).map_err(|error| content(&stored, 0, error))?;
     }
-    let epoch = epoch_of(0, name, public, holders, Vec::new(), created);
+    let epoch = epoch_of(0, name, public, holders.nodes(), Vec::new(), created);
     let share = share.map(|share| share_bytes(name, share));
     let stored = stored_name(name)?;
     store.write(|transaction| {
@@ -84,7 +84,8 @@ pub(crate) fn entries(
     for version in record.versions() {
         let Some(epoch) = version.serving.as_ref().or(version.pending.as_ref()) else { continue };
         let (public, share) = parts(store, record, version, epoch)?;
-        let holders = parties(&epoch.holders);
+        let error = |error| KeyTableError::HolderList { name: name.clone(), error };
+        let holders = Holders::new(parties(&epoch.holders)).map_err(error)?;
         let known = before.iter().find(|entry| entry.version == version.version && entry.epoch == epoch.number);
         let nonces = known.map_or_else(|| Arc::new(NoncePool::new(&public)), |entry| Arc::clone(&entry.nonces));
         let entry = KeyEntry {
@@ -101,8 +102,7 @@ pub(crate) fn entries(
             nonces,
             public,
         };
-        let index = |share: &Arc<AnyKeyShare>| PartyId::try_from(share.index().get()).ok();
-        if entry.share.as_ref().is_some_and(|share| index(share) != entry.index_of(local)) {
+        if entry.share.as_ref().is_some_and(|share| entry.holders.node_of(share.index()) != Some(local)) {
             return Err(CustodyError::OtherNode { name, version: version.version, node: local });
         }
         entries.push(Arc::new(entry));

@@ -8,7 +8,7 @@ use theta_rounds::PartyId;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyId, KeyName};
 use theta_store::State;
 
-use super::{KeyEntry, KeyRef, KeyTableError, ResolveError};
+use super::{Holders, KeyEntry, KeyRef, KeyTableError, ResolveError};
 
 /// The keys of one node. Reading takes a lock for as long as it takes to clone an [`Arc`]; what was read stays as it was when
 /// the table changes.
@@ -82,7 +82,10 @@ impl KeyTable {
             }
             content.keys.insert(name, vec![Arc::new(entry)]);
         }
-        let local = first.and_then(|(_, index)| PartyId::try_from(index.get()).ok());
+        let local = first.and_then(|(name, _)| {
+            let [entry] = content.keys.get(&name)?.as_slice() else { return None };
+            entry.holders.node_of(entry.share.as_ref()?.index())
+        });
         Ok(Self { local, content: RwLock::new(Arc::new(content)) })
     }
 
@@ -154,7 +157,7 @@ impl KeyTable {
         }
         match self.local {
             _ if entry.share.is_some() => Ok(entry),
-            Some(node) if entry.index_of(node).is_none() => {
+            Some(node) if !entry.holders.contains(node) => {
                 let holders = list(entry.holders.iter());
                 Err(ResolveError::NotHolder { name: qualified(), node, holders })
             }
@@ -233,7 +236,7 @@ fn fixed_entry(name: KeyName, public: AnyPublicKey, share: AnyKeyShare) -> KeyEn
         share: Some(Arc::new(share)),
         key_id: *public.key_id(),
         suite: public.suite(),
-        holders: (1..=public.threshold().n()).filter_map(|node| PartyId::try_from(node).ok()).collect(),
+        holders: Holders::first(public.threshold().n()),
         nonces: Arc::new(NoncePool::new(&public)),
         name,
         public,

@@ -28,7 +28,7 @@ fn a_key_is_made_by_all_and_serves() {
     let id = net.create("zone", BLS, 2, &[3, 1, 4, 2]);
     let entry = net.entry(1, "zone");
     assert_eq!((entry.version, entry.epoch, entry.state), (1, 0, State::Active));
-    assert_eq!(entry.holders, [3, 1, 4, 2].map(party));
+    assert_eq!(entry.holders.nodes(), [3, 1, 4, 2].map(party));
     // Node 1 has share 2: numbers of nodes are not indices of shares.
     assert_eq!((entry.index_of(party(1)), entry.node_of(party(1))), (Some(party(2)), Some(party(3))));
     assert_eq!(entry.share.as_ref().unwrap().index().get(), 2);
@@ -128,7 +128,7 @@ fn shares_move_to_others_with_another_k() {
     assert!(combine(&net, &[4, 5], "files", Statement::Decapsulate(header)).is_err());
     let after = net.entry(5, "files");
     assert_eq!((after.epoch, after.public.threshold().k(), after.key_id), (1, 3, before.key_id));
-    assert_eq!(after.holders, [7, 5, 4, 6].map(party));
+    assert_eq!(after.holders.nodes(), [7, 5, 4, 6].map(party));
     for node in 1..=3 {
         assert!(net.entry(node, "files").share.is_none());
         let store = net.custodian(node).store();

@@ -12,6 +12,7 @@ use theta_custody::KeyEntry;
 use theta_network::{PeerId, PeerState};
 use theta_protocols::Outcome;
 use theta_rounds::{Abort, Bug, Channel, Effect, Input, Machine, PartyId, Recipient};
+use theta_sharing::ShareIndex;
 use tokio::{sync::watch, time::Instant};
 
 use super::{asked::Asked, backlog::Early, ending::Audience, envelope::Content, shared::Shared};
@@ -19,6 +20,9 @@ use crate::{
     Asker, Culprit, InstanceId, InstanceSnapshot, InstanceState, entropy::Entropy, metrics::SuiteMetrics,
     quota::Permit, request,
 };
+
+/// What a machine must not name.
+const NO_SUCH_SHARE: Bug = Bug("a protocol named a share that its key does not have");
 
 /// What an instance's work needs from its thread.
 pub(crate) struct Worker {
@@ -55,10 +59,21 @@ pub(crate) struct Instance {
     pub(crate) asker: Option<Asker>,
 }
 
+/// To whom a message of an instance goes, in nodes: what [`Recipient`] is in parties.
+#[derive(Clone, Copy, Debug)]
+enum To {
+    /// All other holders of the key.
+    Holders,
+    /// Whoever of them asks.
+    WhoAsks,
+    /// One node.
+    Node(PartyId),
+}
+
 /// What was sent in an instance, kept for peers that did not get it.
 #[derive(Debug, Default)]
 pub(crate) struct Sent {
-    messages: Vec<(Recipient, Bytes)>,
+    messages: Vec<(To, Bytes)>,
     answered: Vec<(PartyId, Instant)>,
     has_reply: bool,
 }
@@ -75,43 +90,43 @@ impl Sent {
             && let Some((_, bytes)) = reply
         {
             self.has_reply = true;
-            self.messages.push((Recipient::OnRequest, bytes));
+            self.messages.push((To::WhoAsks, bytes));
         }
     }
 
     /// Whether a peer may be answered: not more often than once in `interval`. If so, notes that it is.
-    pub(crate) fn may_answer(&mut self, party: PartyId, now: Instant, interval: Duration) -> bool {
-        match self.answered.iter_mut().find(|(answered, _)| *answered == party) {
+    pub(crate) fn may_answer(&mut self, node: PartyId, now: Instant, interval: Duration) -> bool {
+        match self.answered.iter_mut().find(|(answered, _)| *answered == node) {
             Some((_, last)) if now.duration_since(*last) < interval => false,
             Some((_, last)) => {
                 *last = now;
                 true
             }
             None => {
-                self.answered.push((party, now));
+                self.answered.push((node, now));
                 true
             }
         }
     }
 
-    /// Sends everything that is kept for `party`, which asks for it.
-    pub(crate) fn answer(&self, peer: PeerId, party: PartyId, shared: &Shared) {
-        shared.metrics.resent.inc_by(self.repeat(peer, party, true, shared));
+    /// Sends everything that is kept for `node`, which asks for it.
+    pub(crate) fn answer(&self, peer: PeerId, node: PartyId, shared: &Shared) {
+        shared.metrics.resent.inc_by(self.repeat(peer, node, true, shared));
     }
 
-    /// Sends what `party` should have had by itself.
-    fn remind(&self, peer: PeerId, party: PartyId, shared: &Shared) {
-        shared.metrics.reminded.inc_by(self.repeat(peer, party, false, shared));
+    /// Sends what `node` should have had by itself.
+    fn remind(&self, peer: PeerId, node: PartyId, shared: &Shared) {
+        shared.metrics.reminded.inc_by(self.repeat(peer, node, false, shared));
     }
 
     /// Returns how many messages that were.
-    fn repeat(&self, peer: PeerId, party: PartyId, asks: bool, shared: &Shared) -> u64 {
+    fn repeat(&self, peer: PeerId, node: PartyId, asks: bool, shared: &Shared) -> u64 {
         let mut sent = 0;
         for (to, bytes) in &self.messages {
             let meant = match to {
-                Recipient::All => true,
-                Recipient::OnRequest => asks,
-                Recipient::Party(only) => *only == party,
+                To::Holders => true,
+                To::WhoAsks => asks,
+                To::Node(only) => *only == node,
             };
             if meant {
                 shared.send_to(peer, bytes.clone());
@@ -139,17 +154,24 @@ impl Instance {
                 Effect::Send { to, slot, channel, payload } => {
                     let message = Content::Message { instance: self.id, slot, channel, payload };
                     let to = match to {
-                        Recipient::Party(party) => Recipient::Party(self.node_of(party)),
-                        all => all,
+                        Recipient::All => Ok(To::Holders),
+                        Recipient::OnRequest => Ok(To::WhoAsks),
+                        Recipient::Party(party) => self.node_of(party).map(To::Node),
                     };
-                    self.send(to, message.encode(), &worker.shared);
+                    match to {
+                        Ok(to) => self.send(to, message.encode(), &worker.shared),
+                        Err(bug) => end = Some(Err(bug.into())),
+                    }
                 }
-                Effect::Blame(blame) => {
-                    let misbehaviour = blame.offence.to_string();
-                    let culprit = Culprit { party: self.node_of(blame.party), misbehaviour, instance: self.id };
-                    worker.shared.blame(culprit.clone(), blame.offence.name());
-                    self.culprits.push(culprit);
-                }
+                Effect::Blame(blame) => match self.node_of(blame.party) {
+                    Ok(party) => {
+                        let misbehaviour = blame.offence.to_string();
+                        let culprit = Culprit { party, misbehaviour, instance: self.id };
+                        worker.shared.blame(culprit.clone(), blame.offence.name());
+                        self.culprits.push(culprit);
+                    }
+                    Err(bug) => end = Some(Err(bug.into())),
+                },
                 Effect::Finished(result) => end = Some(result),
             }
         }
@@ -159,12 +181,12 @@ impl Instance {
         end
     }
 
-    fn send(&mut self, to: Recipient, bytes: Bytes, shared: &Shared) {
+    fn send(&mut self, to: To, bytes: Bytes, shared: &Shared) {
         self.sent.messages.push((to, bytes.clone()));
         match to {
-            Recipient::All => shared.send_to_holders(&self.key, bytes),
-            Recipient::OnRequest => {}
-            Recipient::Party(node) => {
+            To::Holders => shared.send_to_holders(&self.key, bytes),
+            To::WhoAsks => {}
+            To::Node(node) => {
                 if let Some(peer) = shared.peer_of(node) {
                     shared.send_to(peer, bytes);
                 }
@@ -172,15 +194,31 @@ impl Instance {
         }
     }
 
-    /// The node that is this party. A machine knows no parties but those that hold shares.
-    pub(crate) fn node_of(&self, party: PartyId) -> PartyId {
-        self.key.node_of(party).unwrap_or(party)
+    /// The node that is this party.
+    ///
+    /// # Errors
+    /// [`Bug`]: a machine knows no parties but those that hold shares.
+    fn node_of(&self, party: PartyId) -> Result<PartyId, Bug> {
+        self.holder(ShareIndex::try_from(party.get()).map_err(|_| NO_SUCH_SHARE)?)
+    }
+
+    /// The node that holds the share of this index.
+    ///
+    /// # Errors
+    /// [`Bug`]: there is no such share.
+    pub(crate) fn holder(&self, index: ShareIndex) -> Result<PartyId, Bug> {
+        self.key.holders.node_of(index).ok_or(NO_SUCH_SHARE)
+    }
+
+    /// The party that a node is to the machine; `None` if it holds no share.
+    fn party_of(&self, node: PartyId) -> Option<PartyId> {
+        PartyId::try_from(self.key.holders.index_of(node)?.get()).ok()
     }
 
     /// What a message of a node is to the machine; nothing if the node holds no share.
     pub(crate) fn input(&self, message: Early) -> Option<Input> {
         let Early { from, slot, channel, payload } = message;
-        Some(Input::Message { from: self.key.index_of(from)?, slot, channel, payload })
+        Some(Input::Message { from: self.party_of(from)?, slot, channel, payload })
     }
 
     /// Notes that a node was heard.
@@ -192,7 +230,7 @@ impl Instance {
 
     /// The other holders of the key that have not said anything.
     fn silent<'a>(&'a self, shared: &'a Shared) -> impl Iterator<Item = PartyId> + 'a {
-        let others = self.key.holders.iter().copied().filter(|node| *node != shared.local);
+        let others = self.key.holders.iter().filter(|node| *node != shared.local);
         others.filter(|node| !self.heard.contains(node))
     }
 
@@ -202,7 +240,7 @@ impl Instance {
     pub(crate) fn ask(&self, shared: &Shared) -> usize {
         let request = Content::Resend { instance: self.id }.encode();
         let mut asked = 0;
-        let awaited = |node: PartyId| self.key.index_of(node).is_some_and(|party| self.machine.awaits(party));
+        let awaited = |node: PartyId| self.party_of(node).is_some_and(|party| self.machine.awaits(party));
         for (peer, node) in shared.peers.iter().copied().filter(|(_, node)| awaited(*node)) {
             self.sent.remind(peer, node, shared);
             shared.send_to(peer, request.clone());
@@ -225,7 +263,7 @@ impl Instance {
         let connected = |node: PartyId| {
             status.iter().any(|peer| peer.peer.get() == node.get() && peer.state == PeerState::Connected)
         };
-        let of_use = |node: &&PartyId| **node == shared.local || self.heard.contains(node) || connected(**node);
+        let of_use = |node: &PartyId| *node == shared.local || self.heard.contains(node) || connected(*node);
         let (shares, needed) = self.machine.contributions();
         shares < needed && self.key.holders.iter().filter(of_use).count() < needed
     }

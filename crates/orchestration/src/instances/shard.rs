@@ -279,14 +279,18 @@ impl Shard {
 
     fn finish(&mut self, id: InstanceId, result: Result<Outcome, Abort>) {
         let Some(mut instance) = self.running.remove(&id) else { return };
+        let result = result.and_then(|outcome| {
+            let nodes =
+                outcome.contributors.iter().map(|index| instance.holder(*index)).collect::<Result<Vec<_>, _>>()?;
+            Ok((outcome, nodes))
+        });
         let metrics = &instance.metrics;
         let (outcome, bytes) = match result {
-            Ok(Outcome { result, proof, contributors }) => {
+            Ok((Outcome { result, proof, .. }, contributors)) => {
                 metrics.ended(Ended::Finished);
                 metrics.stage(Stage::Finished, Some(&id), instance.submitted.elapsed());
                 let bytes = result.expose().len() + proof.len() + 2 * contributors.len();
                 let culprits = core::mem::take(&mut instance.culprits);
-                let contributors = contributors.into_iter().map(|party| instance.node_of(party)).collect();
                 (Ok(Arc::new(Finished { result, proof, contributors, culprits })), bytes)
             }
             Err(abort) => {

@@ -143,7 +143,7 @@ impl Shared {
         if key.holders.len() == self.peers.len().saturating_add(1) {
             return self.send_to_all(bytes);
         }
-        for (peer, _) in self.peers.iter().filter(|(_, node)| key.index_of(*node).is_some()) {
+        for (peer, _) in self.peers.iter().filter(|(_, node)| key.holders.contains(*node)) {
             self.send_to(*peer, bytes.clone());
         }
     }

@@ -18,6 +18,7 @@ use super::message::{
 use super::setting::Setting;
 use super::signer::{Answer, Signer};
 use crate::Outcome;
+use crate::one_round::index_of;
 
 type Blames = Vec<(PartyId, Misbehaviour)>;
 
@@ -353,7 +354,8 @@ impl<C: FrostSuite> RoundProtocol for RobustFrost<C> {
     fn finalize(self) -> Result<Outcome, Abort> {
         match self.state {
             State::Done(Signed { signature, signers, commitments }) => {
-                Ok(Outcome { result: Secret::new(signature), proof: commitments, contributors: signers })
+                let contributors = signers.into_iter().filter_map(index_of).collect();
+                Ok(Outcome { result: Secret::new(signature), proof: commitments, contributors })
             }
             State::Failed(abort) => Err(abort),
             _ => Err(Abort::Bug(Bug("asked for a signature before there is one"))),

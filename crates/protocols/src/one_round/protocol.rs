@@ -206,7 +206,7 @@ impl<S: ThresholdScheme> Setting<S> {
 
     fn outcome(&self, output: &S::Output, shares: &Shares<S>) -> Outcome {
         let (result, proof) = S::encode_output(output);
-        let contributors = shares.indices().take(usize::from(self.threshold.k())).filter_map(party_of).collect();
+        let contributors = shares.indices().take(usize::from(self.threshold.k())).collect();
         Outcome { result, proof, contributors }
     }
 

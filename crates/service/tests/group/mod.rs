@@ -14,7 +14,7 @@ use std::{
 use hyper_util::rt::TokioIo;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use tempfile::TempDir;
-use theta_custody::{DealtKey, import_dealt};
+use theta_custody::{DealtKey, Holders, import_dealt};
 use theta_network::{
     Identity, PeerId,
     group::{CeremonyKey, GroupClient, GroupFile, GroupNode},
@@ -138,7 +138,7 @@ impl Prepared {
             let (public, shares) = deal_any(suite, Threshold::new(k, n).unwrap(), &mut rng);
             let folder = self.folder.path().join("client/keys");
             fs::write(folder.join(format!("{name}.pub")), public.to_text(&name)).unwrap();
-            let holders: Vec<PartyId> = (1..=n).map(|id| PartyId::try_from(id).unwrap()).collect();
+            let holders = Holders::first(n);
             for (id, share) in (1..=n).zip(&shares) {
                 let store = self.config(id).store.open().unwrap();
                 let (public, share) = (&public, Some(share));
