@@ -1,4 +1,4 @@
-//! Who was caught lately.
+//! The parties that were blamed lately, for status and metrics.
 
 use core::time::Duration;
 use std::{

@@ -1,4 +1,5 @@
-//! Random-looking weights for callers that have no randomness at hand.
+//! The weights of batch verification as a hash of what is verified, for verifiers that must come to the same or have no
+//! random generator.
 
 use core::convert::Infallible;
 

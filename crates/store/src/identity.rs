@@ -1,4 +1,4 @@
-//! Who this node is in ceremonies.
+//! The long-term identity of this node in ceremonies.
 
 use theta_groups::Secret;
 

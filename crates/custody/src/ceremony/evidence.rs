@@ -1,4 +1,4 @@
-//! Judging lies without having been there.
+//! Evidence of any suite, checked by a third party.
 
 use theta_protocols::ceremony::CeremonyEvidence;
 use theta_rounds::Malformed;

@@ -1,4 +1,4 @@
-//! All slots of a node.
+//! The slots of a node for which promises are collected, all of them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;

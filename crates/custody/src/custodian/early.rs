@@ -1,4 +1,4 @@
-//! Messages of ceremonies that this node has not heard of: it is about to, as a rule.
+//! Messages of ceremonies that this node does not hold yet, kept for a while: others began earlier, and it usually follows.
 
 use std::collections::{BTreeMap, VecDeque};
 

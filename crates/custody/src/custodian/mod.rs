@@ -209,27 +209,6 @@ impl Custodian {
         self.failed.is_none() && self.witnesses.is_trusted(self.needed())
     }
 
-    /// A person says that a node's store is another than before on purpose: this node forgets what it has seen of it. For this
-    /// node itself, it disregards the peers that have contradicted.
-    ///
-    /// # Errors
-    /// [`CustodyError::Store`].
-    pub fn confirm_store(&mut self, node: PartyId) -> Result<(), CustodyError> {
-        if node == self.local {
-            // What is still to be written is overruled, too.
-            let mut work = Work::default();
-            self.write_down_seen(true, &mut work);
-            self.commit(&work)?;
-            let generation = self.store.incarnation().opening.generation;
-            self.store.write(|transaction| transaction.trust_opening(generation))?;
-            self.witnesses.overrule();
-            return Ok(());
-        }
-        self.store.write(|transaction| transaction.forget_peer(node.get()))?;
-        self.witnesses.forget(node);
-        Ok(())
-    }
-
     fn others(&self) -> impl Iterator<Item = PartyId> {
         self.group.nodes.iter().copied().filter(|node| *node != self.local)
     }

@@ -177,17 +177,4 @@ impl Witnesses {
     pub(super) fn contradicting(&self) -> usize {
         self.contradict.len()
     }
-
-    /// A person disregards what peers have said so far.
-    pub(super) fn overrule(&mut self) {
-        self.unwritten.clear();
-        self.overruled.extend(core::mem::take(&mut self.contradict));
-        self.vouched = true;
-    }
-
-    pub(super) fn forget(&mut self, peer: PartyId) {
-        self.seen.remove(&peer);
-        self.written.remove(&peer);
-        self.told.remove(&(peer, false));
-    }
 }

@@ -1,4 +1,4 @@
-//! The keys of this node as they serve.
+//! The keys of this node that answer requests.
 
 mod entry;
 mod error;

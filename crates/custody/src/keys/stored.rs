@@ -1,4 +1,4 @@
-//! Keys between the store and the table.
+//! Keys read from the store into the live table, and written back.
 
 use std::sync::Arc;
 

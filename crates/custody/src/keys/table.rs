@@ -172,12 +172,6 @@ impl KeyTable {
         name.parse().ok().and_then(|name: KeyName| content.keys.get(&name).cloned()).unwrap_or_default()
     }
 
-    /// The key of this id, in whatever version.
-    #[must_use]
-    pub fn get_by_id(&self, id: &KeyId) -> Option<Arc<KeyEntry>> {
-        self.content().entries().find(|entry| entry.key_id == *id).cloned()
-    }
-
     /// All versions of all keys, by name and version.
     pub fn iter(&self) -> impl Iterator<Item = Arc<KeyEntry>> + use<> {
         self.content().entries().cloned().collect::<Vec<_>>().into_iter()

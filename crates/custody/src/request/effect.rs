@@ -1,4 +1,4 @@
-//! What goes into a custodian, and what comes out.
+//! The inputs and effects of a custodian.
 
 use bytes::Bytes;
 use theta_rounds::PartyId;

@@ -1,4 +1,4 @@
-//! What is asked of a custodian, and what it tells.
+//! The requests to a custodian, its inputs and effects, and its reports.
 
 mod change;
 mod effect;

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use theta_custody::{CeremonyState, CustodyEffect, KeyChange, ResolveError};
+use theta_custody::{CeremonyError, CeremonyState, CustodyEffect, KeyChange, ResolveError};
 use theta_schemes::ciphers::payload::split_ciphertext;
-use theta_schemes::{Statement, Suite};
+use theta_schemes::keys::SchemeError;
+use theta_schemes::{CombineError, Statement, Suite};
 use theta_store::State;
 
 use crate::net::{Net, name, party};
@@ -97,7 +98,8 @@ fn refreshed_shares_work_and_do_not_mix_with_old_ones() {
     // One old share and one new one are nothing.
     let mixed = [before[0].share.as_ref().unwrap().as_ref(), after[1].share.as_ref().unwrap().as_ref()];
     for public in [&before[0].public, &after[0].public] {
-        assert!(combine_shares(public, &mixed, Statement::Sign(b"message")).is_err());
+        let refused = combine_shares(public, &mixed, Statement::Sign(b"message")).unwrap_err();
+        assert!(matches!(refused, SchemeError::FalseShares(_)), "{refused}");
     }
     // The old shares are gone from the store.
     for node in 1..=4 {
@@ -118,14 +120,15 @@ fn shares_move_to_others_with_another_k() {
     let change = KeyChange::Reshare { key: name("files"), version: 0, k: 3, holders: vec![7, 5, 4, 6] };
     let request = net.request(change);
     let id = net.ask(1..=4, &request);
-    assert!(net.hold(5, &request).is_err());
+    assert_eq!(net.hold(5, &request), Err(CeremonyError::NotHereYet(name("files"), 2)));
     let over = |net: &Net| (1..=7).all(|node| net.state(node, &id).is_over());
     assert!(net.until(60, over), "{:?}", (1..=7).map(|node| net.state(node, &id)).collect::<Vec<_>>());
     for nodes in [[4, 5, 6], [5, 6, 7]] {
         check_decryption(&net, &nodes, "files", &ciphertext);
     }
     let (header, _) = split_ciphertext(&ciphertext).unwrap();
-    assert!(combine(&net, &[4, 5], "files", Statement::Decapsulate(header)).is_err());
+    let too_few = combine(&net, &[4, 5], "files", Statement::Decapsulate(header)).unwrap_err();
+    assert!(matches!(too_few, SchemeError::Combine(CombineError::TooFew { .. })), "{too_few}");
     let after = net.entry(5, "files");
     assert_eq!((after.epoch, after.public.threshold().k(), after.key_id), (1, 3, before.key_id));
     assert_eq!(after.holders.nodes(), [7, 5, 4, 6].map(party));
@@ -161,5 +164,5 @@ fn a_lost_share_is_found_again() {
     check_signature(&net, &[3, 1], "zone", &entry.public);
     // Nothing is lost any more.
     let again = net.request(KeyChange::Recover { key: name("zone"), version: 0, node: 3 });
-    assert!(net.hold(3, &again).is_err());
+    assert_eq!(net.hold(3, &again), Err(CeremonyError::HasShare(party(3))));
 }

@@ -31,7 +31,6 @@ mod error;
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use serde::Serialize;
@@ -39,11 +38,7 @@ use serde::Serialize;
 pub use ceremony_key::{CeremonyKey, CeremonyKeyError};
 pub use error::{GroupFileError, GroupProblem};
 
-use crate::{
-    Fingerprint, PeerId,
-    mesh::MeshPeer,
-    tls::{Pinned, Pins},
-};
+use crate::{Fingerprint, PeerId, mesh::MeshPeer};
 
 /// A group file that was checked: ids are 1 to n, `1 <= k <= n`, and no two members share an address, a
 /// certificate or a ceremony key.
@@ -168,15 +163,6 @@ impl GroupFile {
     #[must_use]
     pub fn node_by_certificate(&self, certificate: &Fingerprint) -> Option<&GroupNode> {
         self.nodes.iter().find(|node| node.certificate == *certificate)
-    }
-
-    /// Who may use a node's API: the clients and the nodes.
-    #[must_use]
-    pub fn api_pins(&self) -> Pins {
-        let nodes = self.nodes.iter().map(|node| (node.certificate, Pinned::Node(node.id)));
-        let clients =
-            self.clients.iter().map(|client| (client.certificate, Pinned::Client(Arc::from(client.name.as_str()))));
-        nodes.chain(clients).collect()
     }
 
     /// The other nodes, as the mesh of node `local` wants them.

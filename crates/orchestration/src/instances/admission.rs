@@ -1,4 +1,4 @@
-//! From a request to what a shard is told.
+//! From a request to the command for a shard: key, version and instance id.
 
 use std::{sync::Arc, time};
 

@@ -1,4 +1,4 @@
-//! What a shard is told.
+//! The commands that a shard takes from its inbox.
 
 use std::{sync::Arc, time};
 

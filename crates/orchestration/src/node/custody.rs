@@ -1,4 +1,4 @@
-//! The custodian of a node's keys among the node's other parts.
+//! The thread of a node's custodian, and its messages from and to the node's other parts.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

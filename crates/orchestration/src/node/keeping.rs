@@ -1,4 +1,4 @@
-//! What one asks of a node about its keys: ceremonies, states, trust.
+//! Requests about the keys of a node: ceremonies, changes of state, whether its store is trusted.
 
 use std::sync::atomic::Ordering::Relaxed;
 

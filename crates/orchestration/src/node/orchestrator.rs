@@ -1,4 +1,4 @@
-//! The face of orchestration, and its threads.
+//! The orchestrator as the floors above see it, and its threads.
 
 use std::{
     sync::{

@@ -1,4 +1,4 @@
-//! The certifier of a node's slots among the node's other parts.
+//! The thread of a node's certifier of slots, and its messages from and to the node's other parts.
 
 use std::{
     collections::BTreeMap,

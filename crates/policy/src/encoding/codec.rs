@@ -1,4 +1,4 @@
-//! Bytes.
+//! Writing and reading the fields of canonical encodings.
 
 use crate::{Name, Operation, UnixTime, Validity};
 

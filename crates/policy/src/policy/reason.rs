@@ -122,10 +122,4 @@ impl Reason {
             Self::SlotsUnavailable { .. } => "slots-unavailable",
         }
     }
-
-    /// Whether the same request may be allowed if it comes later.
-    #[must_use]
-    pub const fn is_temporary(&self) -> bool {
-        matches!(self, Self::TooOften { .. } | Self::RatesFull | Self::SlotsUnavailable { .. })
-    }
 }

@@ -121,7 +121,7 @@ fn a_state_that_fails_is_a_refusal() {
     }
     let policy = with_signing("slot = \"claimed\"");
     let decision = policy.decide(&alice(&policy).asks(at(5, b"m")), NOW, &State::new(Broken));
-    assert!(!decision.allowed && decision.reason.is_temporary());
+    assert!(!decision.allowed && matches!(decision.reason, Reason::SlotsUnavailable { .. }), "{:?}", decision.reason);
     assert_eq!(decision.reason.to_string(), "signing rule heights cannot be checked: the disk is full");
 }
 

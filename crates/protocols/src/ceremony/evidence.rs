@@ -1,4 +1,4 @@
-//! Proof of lies, for people who were not there.
+//! Evidence that a party lied in a ceremony, which anybody can check who has the group file.
 
 use std::collections::BTreeMap;
 

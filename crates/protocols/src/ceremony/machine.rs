@@ -1,4 +1,4 @@
-//! Running a ceremony at one party: signatures, the board, who lacks what. What is said is for a [`Logic`] to know.
+//! Running a ceremony at one party: signatures, the bulletin board, who lacks what. What is said is for a [`Logic`] to know.
 //!
 //! [`Ceremony`] is a [`Machine`] of its own and not a protocol under the driver: a statement belongs to its author, whoever
 //! passes it on, so that slots are by author and not by sender; and a party that has finished keeps telling the others.
@@ -260,7 +260,7 @@ impl<L: Logic> Ceremony<L> {
         }
         let posted = self.board.post(statement);
         if author == self.own.party() && !matches!(posted, Posted::Known) {
-            // Nobody else can have signed it, and all that was said since the last start is on the board.
+            // Nobody else can have signed it, and all that was said since the last start is on the bulletin board.
             self.logic.lose_memory();
         }
         match posted {

@@ -1,4 +1,4 @@
-//! The schemes for those who have bytes: what a service or a client calls.
+//! The schemes on encoded bytes, whatever the suite: what a service or a client calls.
 
 use rand_core::CryptoRng;
 use theta_groups::{DecodeError, Secret};

@@ -1,23 +1,11 @@
-//! The schemes as their users see them.
+//! The schemes as their users see them, and against what others made.
 // `cfg(test)` is always true here; it tells clippy that these are tests, helpers included.
 
 #[cfg(test)]
-#[macro_use]
-mod fixture;
-
+mod frost;
 #[cfg(test)]
-mod accomplice;
+mod independent;
 #[cfg(test)]
-mod attacks;
+mod sh00;
 #[cfg(test)]
-mod every_suite;
-#[cfg(test)]
-mod key_files;
-#[cfg(test)]
-mod known_answers;
-#[cfg(test)]
-mod payload;
-#[cfg(test)]
-mod random_bytes;
-#[cfg(test)]
-mod standard_bls;
+mod suites;

@@ -1,4 +1,4 @@
-//! Many small changes, one commit: what arrives while a commit is under way goes into the next one.
+//! Group commit: what arrives while a commit is under way goes into the next one.
 
 use std::sync::{
     Condvar, Mutex, MutexGuard, PoisonError,

@@ -202,23 +202,6 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Gives up a pending epoch and its share. A version that never served anybody is destroyed with it.
-    ///
-    /// # Errors
-    /// [`KeyError::NotPending`] if this epoch does not wait.
-    pub fn abandon(&mut self, name: &Name, version: u32, epoch: u64) -> Result<(), KeyError> {
-        self.change_key(name, |key| {
-            let not_pending = KeyError::NotPending { name: name.clone(), version, epoch };
-            let record = key.version_mut(version)?;
-            record.pending.take_if(|pending| pending.number == epoch).ok_or(not_pending)?;
-            if record.serving.is_none() {
-                record.state = State::Destroyed;
-            }
-            Ok(())
-        })?;
-        Ok(self.rows.remove(Table::Shares, &share_key(name, version, epoch))?)
-    }
-
     /// Puts back a share that was lost. One that is there is not overwritten.
     ///
     /// # Errors
@@ -264,17 +247,6 @@ impl Transaction<'_> {
             self.rows.remove_all(Table::Shares, &name.terminated())?;
         }
         Ok(())
-    }
-
-    /// Names the policy that says who may ask.
-    ///
-    /// # Errors
-    /// [`KeyError::Unknown`], [`KeyError::Store`].
-    pub fn set_policy(&mut self, name: &Name, policy: Option<Name>) -> Result<(), KeyError> {
-        self.change_key(name, |key| {
-            key.policy = policy;
-            Ok(())
-        })
     }
 
     fn put_share(

@@ -131,7 +131,8 @@ fn run(seed: u64, lives: usize, mut writes: impl FnMut(&mut rand_chacha::ChaCha2
 
 #[test]
 fn what_was_acknowledged_survives_any_power_failure() {
-    let seeds = env::var("THETA_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(2000_u64) / 50;
+    let seeds =
+        env::var("THETA_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(2000_u64).div_ceil(50).max(1);
     let one = env::var("THETA_SEED").ok().and_then(|seed| seed.parse().ok());
     for seed in one.map_or(0..seeds, |seed: u64| seed..seed + 1) {
         run(seed, 6, |rng| u64::from(rng.next_u32() % 120));

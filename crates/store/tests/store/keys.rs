@@ -108,8 +108,6 @@ fn an_older_epoch_never_replaces_a_newer_one() {
     }
     store.write(|tx| tx.stage_epoch(&key, 1, epoch(8), secret(b"eight"))).unwrap();
     assert_eq!(share(&store, &key, 1, 7), None);
-    store.write(|tx| tx.abandon(&key, 1, 8)).unwrap();
-    assert_eq!(share(&store, &key, 1, 8), None);
     assert_eq!(share(&store, &key, 1, 5).unwrap(), b"five");
     assert!(store.key(&key).unwrap().unwrap().primary().is_some());
 }

@@ -2,7 +2,7 @@
 
 use theta_custody::{CeremonyError, CeremonyRequest, ChangeError, KeyChange, StateChange};
 use theta_schemes::Suite;
-use theta_store::State;
+use theta_store::{KeyError, State};
 
 use crate::net::{Net, name};
 
@@ -114,7 +114,11 @@ fn nodes_at_different_generations_come_together() {
     }
     change(&mut net, 1, State::Disabled, 3).unwrap();
     change(&mut net, 2, State::Active, 3).unwrap();
-    assert!(change(&mut net, 2, State::Disabled, 3).is_err(), "each keeps the one that came first");
+    let refused = change(&mut net, 2, State::Disabled, 3).unwrap_err();
+    assert!(
+        matches!(refused, ChangeError::Key(KeyError::Generation { .. })),
+        "each keeps the one that came first: {refused}"
+    );
     for node in 1..=4 {
         change(&mut net, node, State::Disabled, 4).unwrap();
         assert_eq!((net.entry(node, "files").state, net.entry(node, "files").generation), (State::Disabled, 4));

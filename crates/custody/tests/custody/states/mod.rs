@@ -4,9 +4,9 @@ mod consents;
 
 use std::sync::Arc;
 
-use theta_custody::{CeremonyState, ChangeError, CustodyEffect, KeyChange, ResolveError, StateChange};
+use theta_custody::{CeremonyError, CeremonyState, ChangeError, CustodyEffect, KeyChange, ResolveError, StateChange};
 use theta_schemes::Suite;
-use theta_store::State;
+use theta_store::{KeyError, State};
 
 use crate::net::{Net, name};
 use crate::use_keys::{check_decryption, encrypt};
@@ -39,12 +39,15 @@ fn a_disabled_key_serves_again_when_it_is_enabled() {
     // It is so after a restart.
     net.kill(1);
     net.start(1);
-    assert!(net.custodian(1).keys().resolve("files@1", None).is_err());
+    let refused = net.custodian(1).keys().resolve("files@1", None).unwrap_err();
+    assert!(matches!(refused, ResolveError::Disabled(_)), "{refused}");
     assert_eq!(change(&mut net, 1, None, State::Active).unwrap(), [1, 2]);
     assert_eq!(net.custodian(1).keys().resolve("files", None).unwrap().version, 2);
     assert_eq!(change(&mut net, 1, Some(1), State::Disabled).unwrap(), [1]);
-    assert!(change(&mut net, 1, Some(1), State::Active).is_err());
-    assert!(change(&mut net, 1, Some(7), State::Disabled).is_err());
+    let refused = change(&mut net, 1, Some(1), State::Active).unwrap_err();
+    assert!(matches!(refused, ChangeError::Key(KeyError::Transition { .. })), "{refused}");
+    let refused = change(&mut net, 1, Some(7), State::Disabled).unwrap_err();
+    assert!(matches!(refused, ChangeError::Key(KeyError::NoVersion { .. })), "{refused}");
     // A key that is disabled may be renewed: that may be why it is.
     net.connect();
     net.run(1..=4, KeyChange::Refresh { key: name("files"), version: 1 });
@@ -77,7 +80,7 @@ fn of_a_destroyed_key_nothing_is_left_that_a_share_follows_from() {
     assert_eq!(net.epoch(1, "files"), None);
     let again = KeyChange::Create { key: name("files"), suite: SG02, k: 2, holders: vec![1, 2, 3, 4] };
     let again = net.request(again);
-    assert!(net.hold(1, &again).is_err());
+    assert_eq!(net.hold(1, &again), Err(CeremonyError::Exists(name("files"))));
 }
 
 /// What is left of the ceremony of an epoch is gone when the next one serves: the old share follows from it.

@@ -1,4 +1,4 @@
-//! From the dealings that count to the key.
+//! The key, its verification keys and this party's share, from the dealings that were agreed on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Which dealings count: what the agreement decides about.
+//! The set of qualified dealings (QUAL in the literature on distributed key generation): the value that the agreement decides.
 
 use core::ops::RangeInclusive;
 use std::collections::BTreeMap;

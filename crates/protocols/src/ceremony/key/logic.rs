@@ -1,4 +1,4 @@
-//! The order of things in a key's ceremony.
+//! The phases of a key's ceremony, and what takes it from one to the next.
 
 use theta_rounds::{Abort, Malformed, PartyId};
 use theta_schemes::keys::CurveScheme;

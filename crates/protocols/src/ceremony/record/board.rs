@@ -1,4 +1,5 @@
-//! What a party has heard and said: one statement for each author and slot, to be shown to whoever lacks it.
+//! The bulletin board as one party has it: one signed statement for each author and slot, its own among them, to be sent to
+//! whoever lacks it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

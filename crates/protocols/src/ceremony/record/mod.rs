@@ -1,4 +1,4 @@
-//! What is said, kept, certified and sent.
+//! Signed statements, the bulletin board that keeps them, certificates, and the encodings of all three.
 
 pub(in crate::ceremony) mod board;
 pub(in crate::ceremony) mod certificate;

@@ -47,7 +47,7 @@ pub(super) fn acceptances_of(request: &Statement, board: &Board) -> Option<Vec<u
     Some(QuorumCertificate::new(slot, Bytes::copy_from_slice(&digest), signatures).encode())
 }
 
-/// Who is listed in a request and has not accepted it, by what is on the board.
+/// Who is listed in a request and has not accepted it, by what is on the bulletin board.
 pub(super) fn lacking(request: &Statement, board: &Board) -> Vec<PartyId> {
     let slot = Slot::new(Kind::Accepted, request.slot().number);
     let digest = request.digest();

@@ -1,4 +1,4 @@
-//! The order of things in a recovery.
+//! The phases of a recovery, and what takes it from one to the next.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

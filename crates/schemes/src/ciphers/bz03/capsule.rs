@@ -1,4 +1,4 @@
-//! What the cipher puts into a header: the wrapped key and the point that proves the header whole.
+//! What the cipher puts into a header: the wrapped key and the point that proves that its maker knew the randomness and chose every byte.
 
 #[cfg(test)]
 use rand_core::CryptoRng;

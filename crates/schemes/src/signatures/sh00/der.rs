@@ -13,21 +13,6 @@ pub(super) fn public_key_info(modulus: &Integer, exponent: u64) -> Vec<u8> {
     element(0x30, &[&ALGORITHM[..], &key].concat())
 }
 
-/// The same between lines, as OpenSSL writes it (RFC 7468).
-pub(super) fn pem(der: &[u8]) -> String {
-    let digits = base64(der);
-    let mut text = String::from("-----BEGIN PUBLIC KEY-----\n");
-    let mut rest = digits.as_str();
-    while !rest.is_empty() {
-        let (line, tail) = rest.split_at(rest.len().min(64));
-        text.push_str(line);
-        text.push('\n');
-        rest = tail;
-    }
-    text.push_str("-----END PUBLIC KEY-----\n");
-    text
-}
-
 fn element(tag: u8, content: &[u8]) -> Vec<u8> {
     let len = content.len().to_be_bytes();
     let significant: Vec<u8> = len.into_iter().skip_while(|byte| *byte == 0).collect();
@@ -46,32 +31,9 @@ fn integer(value: &Integer) -> Vec<u8> {
     element(0x02, &value.to_be_bytes(len).unwrap_or_default())
 }
 
-/// RFC 4648, section 4.
-fn base64(bytes: &[u8]) -> String {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let bits = chunk.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
-        for digit in 0..4 {
-            let value = usize::try_from(bits >> (18 - 6 * digit) & 63).unwrap_or(0);
-            let letter = ALPHABET.get(value).filter(|_| digit <= chunk.len());
-            text.push(letter.map_or('=', |letter| char::from(*letter)));
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn base64_of_rfc_4648() {
-        for (bytes, text) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")] {
-            assert_eq!(base64(bytes.as_bytes()), text);
-        }
-        assert_eq!(base64(&[0xfb, 0xff]), "+/8=");
-    }
 
     #[test]
     fn lengths_take_as_many_bytes_as_they_need() {

@@ -124,12 +124,6 @@ impl RsaPublicKey {
         &self.delta
     }
 
-    /// The public key between `BEGIN PUBLIC KEY` lines, as OpenSSL reads it.
-    #[must_use]
-    pub fn public_key_pem(&self) -> String {
-        der::pem(&self.encoding)
-    }
-
     /// Whether the share is of this key: its value fits the verification key.
     #[must_use]
     pub fn matches(&self, share: &RsaKeyShare) -> bool {

@@ -1,4 +1,4 @@
-//! The scheme's face.
+//! SH00 as a one-round scheme.
 
 use core::marker::PhantomData;
 

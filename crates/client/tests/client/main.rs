@@ -1,0 +1,16 @@
+//! The client of real groups of real nodes.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "tests fail by panicking, in their helpers too"
+)]
+
+mod ceremonies;
+#[path = "../../../service/tests/service/group/mod.rs"]
+mod group;
+mod liar;
+mod policy;
+mod requests;

@@ -1,0 +1,557 @@
+//! Every node decides for itself, about every request, by its own policy: over real sockets, with every kind of client.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::group::{CIPHER, COIN, SIGNER, TestGroup};
+use bytes::Bytes;
+use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use theta_client::{Client, ClientError, ClientOptions, Credentials, Problem, audit};
+use theta_network::{Identity, PeerId};
+use theta_policy::{
+    Approval, ApprovalTerms, Ask, Operation, RequestTerms, SignedRequest, SigningKey, Token, UnixTime, Validity,
+};
+use theta_schemes::{ciphers::payload::Aead, groups::Secret};
+use theta_wire::v1;
+use tonic::{Code, Request};
+
+fn node(id: u16) -> PeerId {
+    PeerId::try_from(id).unwrap()
+}
+
+fn key(number: u8) -> SigningKey {
+    SigningKey::from_seed(Secret::new([number; 32])).unwrap()
+}
+
+fn token(seed: u64) -> Token {
+    Token::generate(&mut ChaCha20Rng::seed_from_u64(seed))
+}
+
+fn now() -> UnixTime {
+    UnixTime(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64)
+}
+
+fn minutes(from: i64, until: i64) -> Validity {
+    let at = |minutes: i64| UnixTime(now().0.checked_add_signed(minutes * 60_000).unwrap());
+    Validity { from: at(from), until: at(until) }
+}
+
+/// The tester's certificate, a token of `operator`, signing key 3 of `validator`, approvers ann (11), ben (12) and cy (13).
+fn people(group: &TestGroup) -> String {
+    let mut text = format!(
+        "format = 1\n[[client]]\nname = \"tester\"\ncertificates = [\"{}\"]\n[[client]]\nname = \"operator\"\n\
+         tokens = [\"{}\"]\n[[client]]\nname = \"validator\"\nsigning_keys = [\"{}\"]\n",
+        group.group.clients()[0].certificate,
+        token(1).hash(),
+        key(3).verifying_key()
+    );
+    for (name, number) in [("ann", 11), ("ben", 12), ("cy", 13)] {
+        text += &format!("[[approver]]\nname = \"{name}\"\nkey = \"{}\"\n", key(number).verifying_key());
+    }
+    text
+}
+
+fn allow(name: &str, client: &str, keys: &str, operations: &str, more: &str) -> String {
+    format!(
+        "[[rule]]\nname = \"{name}\"\neffect = \"allow\"\nclients = [\"{client}\"]\nkeys = [\"{keys}\"]\n\
+         operations = [{operations}]\n{more}\n"
+    )
+}
+
+fn options() -> ClientOptions {
+    ClientOptions { timeout: Duration::from_secs(20), ..ClientOptions::default() }
+}
+
+/// The client of the group's folder.
+fn tester(group: &TestGroup) -> Client {
+    Client::open_with(&group.client_folder(), options()).unwrap()
+}
+
+/// A client without a certificate, with this token.
+fn bearer(group: &TestGroup, token: Token) -> Client {
+    let client = Client::new(group.group.clone(), None, [], options()).unwrap();
+    client.with_credentials(Credentials { token: Some(token), ..Credentials::default() })
+}
+
+/// The rule and reason of a refusal by all nodes.
+fn denied<T: std::fmt::Debug>(answer: Result<T, ClientError>) -> (Option<String>, String, String) {
+    match answer.unwrap_err() {
+        ClientError::Denied { rule, reason, message, .. } => (rule, reason, message),
+        other => panic!("{other}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_allowed_by_default_and_each_kind_of_client_is_recognised() {
+    let group = TestGroup::new().await;
+    let text = people(&group);
+    group.set_policies(&text).await;
+    let (tester, operator) = (tester(&group), bearer(&group, token(1)));
+    let validator = tester.clone().with_credentials(Credentials { signer: Some(key(3)), ..Credentials::default() });
+
+    let (rule, reason, message) = denied(tester.sign(SIGNER, "m".into()).await);
+    assert_eq!((rule, reason.as_str()), (None, "no-rule"));
+    assert!(message.contains("theta policy explain --client tester --operation sign --key release"), "{message}");
+    for refused in [
+        denied(tester.flip_coin(COIN, "m".into()).await).1,
+        denied(operator.public_key(SIGNER).await).1,
+        denied(tester.audit(node(1), 0, 0).await).1,
+        denied(tester.policy(node(1)).await).1,
+        denied(tester.change_state_at(SIGNER, 0, theta_client::State::Destroyed, 1).await).1,
+    ] {
+        assert_eq!(refused, "no-rule");
+    }
+    for status in tester.status().await {
+        let refused = status.status.map(drop).unwrap_err();
+        assert!(matches!(&refused.problem, Problem::Denied { reason, .. } if reason == "no-rule"), "{refused}");
+    }
+    let (keys, problems) = tester.list_keys().await;
+    assert_eq!((keys.len(), problems.len()), (0, 4));
+
+    let rules = allow("by-certificate", "tester", SIGNER, "\"sign\", \"keys.list\"", "")
+        + &allow("by-token", "operator", "*", "\"sign\", \"keys.list\", \"status\"", "")
+        + &allow("by-signature", "validator", COIN, "\"flip-coin\"", "");
+    group.set_policies(&(text.clone() + &rules)).await;
+    tester.sign(SIGNER, "by certificate".into()).await.unwrap();
+    operator.sign(SIGNER, "by token".into()).await.unwrap();
+    assert!(operator.status().await.iter().all(|status| status.status.is_ok()));
+    validator.flip_coin(COIN, "by signature".into()).await.unwrap();
+    // The signature says who asks, whatever the connection's certificate may.
+    assert_eq!(denied(validator.sign(SIGNER, "m".into()).await).1, "no-rule");
+    assert_eq!(denied(tester.flip_coin(COIN, "m".into()).await).1, "no-rule");
+    assert_eq!(denied(bearer(&group, token(2)).public_key(SIGNER).await).1, "unidentified");
+    let stranger = tester.clone().with_credentials(Credentials { signer: Some(key(4)), ..Credentials::default() });
+    let (_, reason, message) = denied(stranger.sign(SIGNER, "m".into()).await);
+    assert!(reason == "unidentified" && message.contains(&key(4).verifying_key().to_string()), "{message}");
+    group.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_without_a_certificate_come_and_go_with_the_tokens() {
+    let group = TestGroup::new().await;
+    let operator = bearer(&group, token(1));
+    assert!(matches!(operator.public_key(SIGNER).await, Err(ClientError::KeyDisagreement { .. })), "nobody is let in");
+    group.set_policies(&(people(&group) + &allow("r", "operator", "*", "\"keys.list\"", ""))).await;
+    let operator = bearer(&group, token(1));
+    operator.public_key(SIGNER).await.unwrap();
+    let nobody = Client::new(group.group.clone(), None, [], options()).unwrap();
+    let (_, reason, message) = denied(nobody.public_key(SIGNER).await);
+    assert!(reason == "unidentified" && message.contains("nothing says who asks"), "{message}");
+    // A certificate that only the policy knows.
+    let made = Identity::generate("gateway").unwrap();
+    let gateway = Identity::from_pem(&made.certificate_pem, &made.key_pem).unwrap();
+    let unknown = Client::new(group.group.clone(), Some(&gateway), [], options()).unwrap().public_key(SIGNER).await;
+    assert!(matches!(unknown, Err(ClientError::KeyDisagreement { .. })), "nobody lets it in");
+    let known = format!("[[client]]\nname = \"gateway\"\ncertificates = [\"{}\"]\n", gateway.fingerprint());
+    group.set_policies(&(people(&group) + &known + &allow("r", "gateway", "*", "\"keys.list\"", ""))).await;
+    let gateway = Client::new(group.group.clone(), Some(&gateway), [], options()).unwrap();
+    gateway.public_key(SIGNER).await.unwrap();
+    group.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rates_labels_and_validity_bound_what_is_allowed() {
+    let group = TestGroup::new().await;
+    let rules = allow("rare", "tester", SIGNER, "\"sign\"", "rate = \"2/day\"")
+        + &allow("inbox", "tester", CIPHER, "\"decapsulate\"", "labels = [\"inbox/\"]")
+        + &allow("over", "tester", COIN, "\"flip-coin\"", "until = 2026-01-01T00:00:00Z")
+        + &allow("look", "tester", "*", "\"keys.list\"", "");
+    group.set_policies(&(people(&group) + &rules)).await;
+    let client = tester(&group);
+    for message in ["one", "two"] {
+        client.sign(SIGNER, message.into()).await.unwrap();
+    }
+    // The calls that came second at each node may still be on their way.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let (rule, reason, _) = denied(client.sign(SIGNER, "three".into()).await);
+    assert_eq!((rule.as_deref(), reason.as_str()), (Some("rare"), "too-often"));
+    let mut one = client.protocol(node(1)).unwrap();
+    let again = v1::SignRequest { key: SIGNER.to_owned(), message: "four".into(), ..Default::default() };
+    assert_eq!(one.sign(again).await.unwrap_err().code(), Code::ResourceExhausted);
+
+    let mut rng = ChaCha20Rng::seed_from_u64(5);
+    let mut seal = |label: &[u8]| -> Bytes {
+        group.public(CIPHER).encrypt(b"secret", label, Aead::default(), &mut rng).unwrap().into()
+    };
+    let (good, other) = (seal(b"inbox/1"), seal(b"outbox/1"));
+    assert_eq!(client.decrypt(CIPHER, good).await.unwrap().result.expose().as_slice(), b"secret");
+    assert_eq!(denied(client.decrypt(CIPHER, other).await).1, "no-rule");
+    let (rule, reason, _) = denied(client.flip_coin(COIN, "x".into()).await);
+    assert_eq!((rule.as_deref(), reason.as_str()), (Some("over"), "not-in-force"));
+    group.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slot_is_one_messages_at_every_node_also_after_a_restart() {
+    let mut group = TestGroup::new().await;
+    let rules = allow("all", "tester", "*", "\"*\"", "")
+        + "[[signing]]\nname = \"heights\"\nkeys = [\"release\"]\nslot = \"claimed\"\norder = \"increasing\"\n";
+    group.set_policies(&(people(&group) + &rules)).await;
+    group.trusted().await;
+    let client = tester(&group);
+    let (rule, reason, _) = denied(client.sign(SIGNER, "without".into()).await);
+    assert_eq!((rule.as_deref(), reason.as_str()), (Some("all"), "slot-missing"));
+    let first = client.sign_for_slot(SIGNER, "block a".into(), 7).await.unwrap();
+    for id in 1..=4 {
+        let mut one = client.protocol(node(id)).unwrap();
+        let request = |message: &'static str, slot| v1::SignRequest {
+            key: SIGNER.to_owned(),
+            message: message.into(),
+            slot: Some(slot),
+            ..Default::default()
+        };
+        let refused = one.sign(request("block b", 7)).await.unwrap_err();
+        assert_eq!(refused.code(), Code::PermissionDenied, "node {id}: {refused}");
+        assert_eq!(refused.metadata().get("theta-reason").unwrap(), "slot-taken", "node {id}");
+        let again = one.sign(request("block a", 7)).await.unwrap().into_inner();
+        assert_eq!(again.outcome.unwrap().result, first.result, "the same message is no second one");
+        let mut scheme = client.scheme(node(id)).unwrap();
+        let statement = Some(v1::Statement { statement: Some(v1::statement::Statement::Message("block b".into())) });
+        let share = v1::CreateShareRequest { key: SIGNER.to_owned(), statement, slot: Some(7), ..Default::default() };
+        assert_eq!(scheme.create_share(share).await.unwrap_err().code(), Code::PermissionDenied, "no way around");
+    }
+    for id in 1..=4 {
+        group.restart(id).await;
+    }
+    // Until enough peers have confirmed their stores the nodes refuse for now.
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
+    let refused = loop {
+        match client.sign_for_slot(SIGNER, "block b".into(), 7).await.unwrap_err() {
+            ClientError::Denied { rule, reason, .. } => break (rule, reason),
+            _ if tokio::time::Instant::now() < deadline => tokio::time::sleep(Duration::from_millis(200)).await,
+            other => panic!("{other}"),
+        }
+    };
+    assert_eq!((refused.0.as_deref(), refused.1.as_str()), (Some("all"), "slot-taken"));
+    client.sign_for_slot(SIGNER, "block c".into(), 8).await.unwrap();
+    assert_eq!(denied(client.sign_for_slot(SIGNER, "block a".into(), 6).await).1, "slot-over");
+    group.shutdown().await;
+}
+
+/// A request for a slot at one node alone.
+async fn sign_at(
+    client: Client,
+    id: u16,
+    message: String,
+    slot: u64,
+    timeout: Duration,
+) -> Result<Bytes, tonic::Status> {
+    let request =
+        v1::SignRequest { key: SIGNER.to_owned(), message: message.into(), slot: Some(slot), ..Default::default() };
+    let mut request = Request::new(request);
+    request.set_timeout(timeout);
+    let answer = client.protocol(node(id)).unwrap().sign(request).await?;
+    Ok(answer.into_inner().outcome.unwrap().result)
+}
+
+fn reason(status: &tonic::Status) -> &str {
+    status.metadata().get("theta-reason").map_or("", |reason| reason.to_str().unwrap())
+}
+
+/// Any two of four nodes sign: A goes to nodes 1 and 2, B to nodes 3 and 4. Both were signed, ten times of ten.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn any_two_of_four_sign_and_yet_a_slot_never_has_two_messages() {
+    let group = TestGroup::new().await;
+    let signing = "[[signing]]\nname = \"heights\"\nkeys = [\"release\"]\nslot = \"claimed\"\n";
+    let rules = people(&group) + &allow("all", "tester", "*", "\"*\"", "");
+    group.set_policies(&(rules.clone() + signing)).await;
+    group.trusted().await;
+    let client = tester(&group);
+    let long = Duration::from_secs(20);
+    for slot in 0..10 {
+        let sent = [(1, "a"), (2, "a"), (3, "b"), (4, "b")];
+        let asked =
+            sent.map(|(id, text)| tokio::spawn(sign_at(client.clone(), id, format!("{text} {slot}"), slot, long)));
+        for asked in asked {
+            let refused = asked.await.unwrap().unwrap_err();
+            assert_eq!((refused.code(), reason(&refused)), (Code::PermissionDenied, "slot-void"), "{refused}");
+            assert!(refused.message().contains("split 2 : 2"), "{refused}");
+        }
+    }
+    // Raced to all: one message at most, and every request ends.
+    for slot in 100..130 {
+        let all = (1..=4).flat_map(|id| [(id, "a"), (id, "b")]);
+        let ask = |(id, text): (u16, &'static str)| {
+            let asked = sign_at(client.clone(), id, format!("{text} {slot}"), slot, long);
+            tokio::spawn(async move { (text, asked.await) })
+        };
+        let asked: Vec<_> = all.map(ask).collect();
+        let mut signed = std::collections::BTreeSet::new();
+        for asked in asked {
+            match asked.await.unwrap() {
+                (text, Ok(_)) => drop(signed.insert(text)),
+                (_, Err(refused)) => {
+                    assert!(["slot-void", "slot-taken"].contains(&reason(&refused)), "slot {slot}: {refused}");
+                }
+            }
+        }
+        assert!(signed.len() <= 1, "slot {slot}: {signed:?}");
+    }
+    // Three promise: the fourth, asked first for another, follows; a share on its own is no way around.
+    let short = Duration::from_millis(500);
+    let late = sign_at(client.clone(), 4, "b".to_owned(), 500, short).await.unwrap_err();
+    assert_eq!((late.code(), reason(&late)), (Code::DeadlineExceeded, "slot-undecided"), "{late}");
+    assert!(late.message().contains("no promise by nodes 1, 2, 3"), "{late}");
+    let statement = Some(v1::Statement { statement: Some(v1::statement::Statement::Message("b".into())) });
+    let share = v1::CreateShareRequest { key: SIGNER.to_owned(), statement, slot: Some(500), ..Default::default() };
+    let mut share = Request::new(share);
+    share.set_timeout(short);
+    let refused = client.scheme(node(4)).unwrap().create_share(share).await.unwrap_err();
+    assert_eq!(reason(&refused), "slot-undecided", "{refused}");
+    client.sign_for_slot(SIGNER, "a".into(), 500).await.unwrap();
+    assert!(!sign_at(client.clone(), 4, "a".to_owned(), 500, long).await.unwrap().is_empty());
+    let refused = sign_at(client.clone(), 4, "b".to_owned(), 500, long).await.unwrap_err();
+    assert_eq!(reason(&refused), "slot-taken", "{refused}");
+    // Node 4 lacks the rule: it helps with what it likes, and still no second message is signed.
+    group.set_policy(4, &rules).await;
+    let sent = [(1, "a"), (2, "a"), (3, "b"), (4, "b"), (4, "a")];
+    let asked = sent.map(|(id, text)| tokio::spawn(sign_at(client.clone(), id, format!("{text} 600"), 600, short)));
+    for (asked, (id, text)) in asked.into_iter().zip(sent) {
+        let refused = asked.await.unwrap().unwrap_err();
+        assert!(id == 4 || reason(&refused) == "slot-undecided", "node {id}, {text}: {refused}");
+    }
+    assert!(group.node(1).orchestrator().culprits().is_empty());
+    group.shutdown().await;
+}
+
+fn approval(group: &TestGroup, approver: u8, operation: Operation, message: &[u8], validity: Validity) -> Approval {
+    let ask = Ask { key: Some(SIGNER), statement: message, ..Ask::new(group.group.name(), operation) };
+    Approval::sign(ApprovalTerms::of(&ask, validity).unwrap(), &key(approver))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn approvals_are_counted_by_every_node() {
+    let group = TestGroup::new().await;
+    let quorum = "approvals = { of = [\"ann\", \"ben\", \"cy\"], need = 2 }";
+    let rules = allow("two-of-three", "tester", SIGNER, "\"sign\", \"keys.destroy\"", quorum)
+        + &allow("look", "tester", "*", "\"keys.list\"", "");
+    group.set_policies(&(people(&group) + &rules)).await;
+    let client = tester(&group);
+    let with =
+        |approvals: Vec<Approval>| client.clone().with_credentials(Credentials { approvals, ..Credentials::default() });
+    let good = |approver| approval(&group, approver, Operation::Sign, b"m", minutes(-1, 5));
+    let expired = |approver| approval(&group, approver, Operation::Sign, b"m", minutes(-10, -5));
+    for approvals in [
+        vec![],
+        vec![good(11)],
+        vec![good(11), good(11)],
+        vec![good(11), good(14)],
+        vec![good(11), expired(12)],
+        vec![good(11), approval(&group, 12, Operation::Sign, b"other", minutes(-1, 5))],
+        vec![good(11), approval(&group, 12, Operation::FlipCoin, b"m", minutes(-1, 5))],
+    ] {
+        let (rule, reason, message) = denied(with(approvals).sign(SIGNER, "m".into()).await);
+        assert_eq!((rule.as_deref(), reason.as_str()), (Some("two-of-three"), "too-few-approvals"), "{message}");
+    }
+    with(vec![good(11), good(13)]).sign(SIGNER, "m".into()).await.unwrap();
+    // Replayed for another message, and for something worse.
+    assert_eq!(denied(with(vec![good(11), good(13)]).sign(SIGNER, "other".into()).await).1, "too-few-approvals");
+    let worse = with(vec![good(11), good(13)]).change_state(SIGNER, 0, theta_client::State::Destroyed).await;
+    assert_eq!(denied(worse).1, "too-few-approvals");
+    let mut one = client.protocol(node(1)).unwrap();
+    let garbage = v1::SignRequest {
+        key: SIGNER.to_owned(),
+        message: "m".into(),
+        approvals: vec![Bytes::from_static(b"no approval")],
+        ..Default::default()
+    };
+    assert_eq!(one.sign(garbage).await.unwrap_err().code(), Code::InvalidArgument);
+    group.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_signed_request_is_the_signers_whoever_carries_it() {
+    let group = TestGroup::new().await;
+    let rules =
+        allow("votes", "validator", SIGNER, "\"sign\"", "") + &allow("look", "tester", "*", "\"keys.list\"", "");
+    group.set_policies(&(people(&group) + &rules)).await;
+    // The tester, who may not sign, carries what the validator signed to each node.
+    let relay = tester(&group);
+    let signed = |message: &[u8], validity: Validity, name: &str| {
+        let ask = Ask { key: Some(SIGNER), statement: message, ..Ask::new(name, Operation::Sign) };
+        SignedRequest::sign(RequestTerms::of(&ask, validity, [9; 16]).unwrap(), &key(3)).encode()
+    };
+    let carry = async |message: &'static str, signed: Vec<u8>| {
+        let request = v1::SignRequest {
+            key: SIGNER.to_owned(),
+            message: message.into(),
+            signed_request: signed.into(),
+            ..Default::default()
+        };
+        let mut answers = tokio::task::JoinSet::new();
+        for id in 1..=4 {
+            let (mut one, request) = (relay.protocol(node(id)).unwrap(), request.clone());
+            answers.spawn(async move { one.sign(request).await.map(tonic::Response::into_inner) });
+        }
+        answers.join_all().await
+    };
+    let good = signed(b"a vote", minutes(-1, 5), "test");
+    for answer in carry("a vote", good.clone()).await {
+        let outcome = answer.unwrap().outcome.unwrap();
+        group.public(SIGNER).verify(b"a vote", &outcome.result, &[]).unwrap();
+    }
+    // The other way round: what the relay may not change, and what it may not keep.
+    let mut forged = good.clone();
+    *forged.last_mut().unwrap() ^= 1;
+    for (message, signed) in [
+        ("another vote", good),
+        ("a vote", forged),
+        ("a vote", signed(b"a vote", minutes(-10, -5), "test")),
+        ("a vote", signed(b"a vote", minutes(5, 10), "test")),
+        ("a vote", signed(b"a vote", minutes(-1, 120), "test")),
+        ("a vote", signed(b"a vote", minutes(-1, 5), "another-group")),
+    ] {
+        for answer in carry(message, signed.clone()).await {
+            assert_eq!(answer.unwrap_err().code(), Code::Unauthenticated);
+        }
+    }
+    for answer in carry("a vote", b"no request".to_vec()).await {
+        assert_eq!(answer.unwrap_err().code(), Code::InvalidArgument);
+    }
+    group.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn results_are_for_those_who_may_ask() {
+    let group = TestGroup::new().await;
+    let rules = allow("signs", "tester", SIGNER, "\"sign\"", "") + &allow("looks", "operator", "*", "\"*\"", "");
+    group.set_policies(&(people(&group) + &rules)).await;
+    let client = tester(&group);
+    let started = v1::SignRequest {
+        key: SIGNER.to_owned(),
+        message: "later".into(),
+        wait: v1::Wait::Started.into(),
+        ..Default::default()
+    };
+    let mut one = client.protocol(node(1)).unwrap();
+    let id = one.sign(started).await.unwrap().into_inner().instance_id;
+    let get = v1::GetResultRequest { instance_id: id.clone() };
+    one.get_result(get.clone()).await.unwrap();
+    let mut other = bearer(&group, token(1)).protocol(node(1)).unwrap();
+    let mut request = Request::new(get.clone());
+    let bearer = format!("Bearer {}", token(1).to_text().expose());
+    request.metadata_mut().insert("authorization", bearer.parse().unwrap());
+    let refused = other.get_result(request).await.unwrap_err();
+    assert_eq!(refused.code(), Code::PermissionDenied, "who was not allowed it here does not get it: {refused}");
+    // Nor who no longer is.
+    group.set_policies(&people(&group)).await;
+    assert_eq!(one.get_result(get).await.unwrap_err().code(), Code::PermissionDenied);
+    let watch = v1::WatchInstanceRequest { instance_id: id };
+    assert_eq!(one.watch_instance(watch).await.unwrap_err().code(), Code::PermissionDenied);
+    group.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn policies_change_under_open_connections_and_broken_ones_change_nothing() {
+    let group = TestGroup::new().await;
+    let rules = allow("all", "tester", "*", "\"*\"", "");
+    let text = people(&group) + &rules;
+    group.set_policies(&text).await;
+    let client = tester(&group);
+    client.sign(SIGNER, "before".into()).await.unwrap();
+
+    for id in 1..=4 {
+        let file = group.folder.path().join(format!("node-{id}/policy.toml"));
+        std::fs::write(&file, format!("{text}\n[[rule]]\nname = \"broken\"\n")).unwrap();
+        let error = group.node(id).reload_policy().await.unwrap_err().to_string();
+        assert!(error.contains("policy.toml:") && error.contains("missing field"), "{error}");
+        std::fs::remove_file(&file).unwrap();
+        let error = group.node(id).reload_policy().await.unwrap_err().to_string();
+        assert!(error.contains("policy.toml"), "{error}");
+    }
+    client.sign(SIGNER, "with the old policy".into()).await.unwrap();
+
+    // Without the tester, seen without being told: the nodes look after their files.
+    let without = text
+        .replace("name = \"tester\"", "name = \"nobody\"")
+        .replace("[\"tester\"]", "[\"nobody\"]")
+        .replace(&group.group.clients()[0].certificate.to_string(), &"ab".repeat(32));
+    for id in 1..=4 {
+        std::fs::write(group.folder.path().join(format!("node-{id}/policy.toml")), &without).unwrap();
+    }
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
+    loop {
+        match client.sign(SIGNER, "after".into()).await {
+            Err(ClientError::Denied { reason, message, .. }) if reason == "unidentified" => {
+                assert!(message.contains("no client of the policy has the certificate"), "{message}");
+                break;
+            }
+            other => assert!(tokio::time::Instant::now() < deadline, "never refused: {other:?}"),
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    group.set_policies("format = 1").await;
+    let (_, _, message) = denied(client.sign(SIGNER, "to nobody".into()).await);
+    assert!(message.contains("write policy.toml with format = 1"), "{message}");
+    group.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_decision_is_in_a_log_that_shows_any_change() {
+    let mut group = TestGroup::new().await;
+    let rules = allow("signs", "tester", SIGNER, "\"sign\"", "") + &allow("reads", "operator", "*", "\"*\"", "");
+    group.set_policies(&(people(&group) + &rules)).await;
+    let (client, operator) = (tester(&group), bearer(&group, token(1)));
+    client.sign(SIGNER, "on the record".into()).await.unwrap();
+    assert_eq!(denied(client.flip_coin(COIN, "refused".into()).await).1, "no-rule");
+    tokio::time::sleep(Duration::from_millis(300)).await;
+
+    let log = operator.audit(node(2), 0, 0).await.unwrap();
+    let checkpoint = audit::verify(&log, audit::Checkpoint::START, None).unwrap();
+    assert_eq!(checkpoint.count, log.len() as u64);
+    let find = |operation: &str, allowed: bool| {
+        log.iter().map(|entry| &entry.record).find(|record| record.operation == operation && record.allowed == allowed)
+    };
+    let (signed, refused) = (find("sign", true).unwrap(), find("flip-coin", false).unwrap());
+    assert_eq!((signed.rule.as_deref(), signed.client.as_deref(), signed.node), (Some("signs"), Some("tester"), 2));
+    assert_eq!(signed.statement, theta_policy::Digest::of(b"on the record"));
+    assert_eq!(signed.recognised_by.as_deref(), Some("certificate"));
+    assert_eq!((refused.rule.as_deref(), refused.reason.as_str()), (None, "no-rule"));
+    assert!(find("audit.read", true).is_some(), "reading it is a decision, too");
+
+    for place in 0..log.len() {
+        let mut changed = log.clone();
+        changed[place].record.allowed ^= true;
+        assert_eq!(audit::verify(&changed, audit::Checkpoint::START, None).unwrap_err().sequence, place as u64);
+    }
+    let mut flipped = log.clone();
+    flipped[1].hash.0[7] ^= 1;
+    assert_eq!(audit::verify(&flipped, audit::Checkpoint::START, None).unwrap_err().sequence, 1);
+    let cut_off = audit::verify(&log[..log.len() - 1], audit::Checkpoint::START, Some(checkpoint)).unwrap_err();
+    assert_eq!(cut_off.sequence, checkpoint.count - 1);
+
+    // It goes on after a restart, from the same head.
+    group.restart(2).await;
+    let operator = bearer(&group, token(1));
+    let rest = operator.audit(node(2), checkpoint.count, 0).await.unwrap();
+    audit::verify(&rest, checkpoint, None).unwrap();
+    assert_eq!(operator.audit(node(2), 0, 1).await.unwrap(), log[..1]);
+    assert!(denied(client.audit(node(2), 0, 0).await).1 == "no-rule");
+    group.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_explains_its_policy() {
+    let group = TestGroup::new().await;
+    let rules =
+        allow("signs", "tester", SIGNER, "\"sign\"", "") + &allow("reads", "tester", "*", "\"policy.read\"", "");
+    group.set_policies(&(people(&group) + &rules)).await;
+    let client = tester(&group);
+    let ask = |operation: &str| v1::ExplainPolicyRequest {
+        client: "tester".to_owned(),
+        operation: operation.to_owned(),
+        key: SIGNER.to_owned(),
+        ..Default::default()
+    };
+    let yes = client.explain(node(1), ask("sign")).await.unwrap();
+    assert!(
+        yes.answer == "allow" && yes.text.contains("rule signs") && yes.json.contains("\"answer\":\"allow\""),
+        "{yes:?}"
+    );
+    let no = client.explain(node(1), ask("keys.destroy")).await.unwrap();
+    assert!(no.answer == "deny" && no.text.contains("no rule allows it"), "{no:?}");
+    let policy = client.policy(node(1)).await.unwrap();
+    assert_eq!((policy.rules, policy.digest), (vec!["signs".to_owned(), "reads".to_owned()], no.policy));
+    let error = client.explain(node(1), ask("everything")).await.unwrap_err().to_string();
+    assert!(error.contains("is not an operation"), "{error}");
+    group.shutdown().await;
+}

@@ -1,0 +1,15 @@
+//! Pinned TLS, the mesh over real sockets, and the group file.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests fail by panicking, in their helpers too"
+)]
+
+mod faults;
+mod group;
+mod mesh;
+mod support;
+mod tls;

@@ -1,0 +1,8 @@
+//! The one-round protocol on real keys of every suite, in whole groups.
+
+mod lying_encryptor;
+mod misbehaviour;
+mod proofs;
+mod requests;
+mod seeds;
+mod support;

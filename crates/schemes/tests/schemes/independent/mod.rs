@@ -1,0 +1,6 @@
+//! What others made, checked by our code: public beacons and the test vectors of other projects.
+
+mod drand;
+mod ethereum;
+mod wycheproof_eddsa;
+mod wycheproof_rsa;

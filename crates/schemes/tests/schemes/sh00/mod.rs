@@ -1,0 +1,9 @@
+//! Threshold RSA signatures and the coin made of them.
+
+mod attacks;
+mod dealing;
+mod fixture;
+mod key_files;
+mod known_answers;
+mod shares;
+mod standard;

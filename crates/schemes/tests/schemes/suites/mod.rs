@@ -1,0 +1,13 @@
+//! The schemes as their users see them.
+
+#[macro_use]
+pub(crate) mod fixture;
+
+mod accomplice;
+mod attacks;
+mod every_suite;
+mod key_files;
+mod known_answers;
+mod payload;
+mod random_bytes;
+mod standard_bls;

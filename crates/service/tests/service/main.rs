@@ -1,0 +1,17 @@
+//! A node as its callers see it, in real groups over real sockets.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "tests fail by panicking, in their helpers too"
+)]
+
+mod api;
+mod doors;
+mod faults;
+mod group;
+mod quotas;
+mod sound;
+mod start;
