@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use theta_groups::{Ristretto255, Secret};
+use theta_names::NodeId;
 use theta_protocols::Machine;
 use theta_protocols::ceremony::{
     Aim, CeremonyEvidence, CeremonyKeys, CeremonyPlan, ITEMS, KeyCeremony, Kind, Memory, PlanParts, QuorumCertificate,
@@ -30,7 +31,7 @@ const DEAF: usize = 3;
 
 /// The party of that number, which is not zero.
 pub fn party(number: u16) -> PartyId {
-    PartyId::try_from(number).expect("not zero")
+    PartyId::of_node(NodeId::try_from(number).expect("not zero"))
 }
 
 /// What a party draws for a ceremony.
@@ -43,7 +44,7 @@ fn secret(party: PartyId) -> Secret<[u8; 32]> {
 fn keys(party: PartyId) -> Arc<CeremonyKeys> {
     let mut master = [7; 32];
     master[..2].copy_from_slice(&party.get().to_le_bytes());
-    Arc::new(CeremonyKeys::new(party, Secret::new(master)))
+    Arc::new(CeremonyKeys::new(party.node(), Secret::new(master)))
 }
 
 /// A party of a ceremony of either kind; how it ends is not told.

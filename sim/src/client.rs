@@ -1,12 +1,12 @@
 //! What clients ask for, and what they take for an answer.
 
 use bytes::Bytes;
-use theta_custody::{CeremonyRequest, KeyChange};
-use theta_orchestration::{Finished, InstanceId, Operation, Request};
-use theta_policy::{Approval, Ask, Operation as Permission};
+use theta_names::Operation as Permission;
+use theta_orchestration::{Finished, InstanceId, KeyRequest, Request};
 use theta_schemes::ciphers::payload::{Aead, PayloadKey, open_bytes, split_ciphertext};
 use theta_schemes::keys::AnyPublicKey;
 use theta_schemes::{Purpose, StatementBytes, Suite};
+use theta_statements::{Approval, Ask, CeremonyRequest, KeyChange};
 
 use crate::permission::approval;
 use crate::scenario::{Aim, Asked, Planned};
@@ -28,14 +28,14 @@ impl Wanted {
         let text = Bytes::copy_from_slice(asked.text.as_bytes());
         let mut ciphertext = Vec::new();
         let (operation, statement) = match held.suite.purpose() {
-            Purpose::Sign => (Operation::Sign(text.clone()), StatementBytes::Sign(text)),
-            Purpose::Coin => (Operation::FlipCoin(text.clone()), StatementBytes::FlipCoin(text)),
+            Purpose::Sign => (KeyRequest::Sign(text.clone()), StatementBytes::Sign(text)),
+            Purpose::Coin => (KeyRequest::FlipCoin(text.clone()), StatementBytes::FlipCoin(text)),
             Purpose::Decrypt => {
                 let sealed = public.encrypt(&text, b"label", Aead::default(), &mut seeded(seed, asked.at));
                 ciphertext = sealed.map_err(|error| error.to_string())?;
                 let (header, _) = split_ciphertext(&ciphertext).map_err(|error| error.to_string())?;
                 let header = Bytes::copy_from_slice(header);
-                (Operation::Decapsulate(header.clone()), StatementBytes::Decapsulate(header))
+                (KeyRequest::Decapsulate(header.clone()), StatementBytes::Decapsulate(header))
             }
         };
         let request = Request { key: name.as_str().to_owned(), operation };
@@ -96,7 +96,7 @@ pub(crate) fn ceremony(planned: &Planned, place: u8, setup: &Setup) -> Result<Ce
     let change = match &planned.aim {
         Aim::Create(suite) => KeyChange::Create {
             key: format!("made-{place}").parse().map_err(|error| format!("{error}"))?,
-            suite: *suite,
+            suite: (*suite).into(),
             k: setup.roster.k,
             holders: nodes(),
         },

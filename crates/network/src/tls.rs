@@ -10,6 +10,7 @@
 
 use core::fmt;
 use std::{collections::HashMap, io, net::Ipv4Addr, sync::Arc};
+use theta_names::NodeId;
 
 use rustls::{
     CertificateError, ClientConfig, CommonState, DigitallySignedStruct, DistinguishedName, Error, OtherError,
@@ -28,13 +29,13 @@ use rustls::{
     version::TLS13,
 };
 
-use crate::{Fingerprint, Identity, PeerId};
+use crate::{Fingerprint, Identity};
 
 /// Whom a pinned certificate belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Pinned {
     /// A node of the group.
-    Node(PeerId),
+    Node(NodeId),
     /// A client, by its name in the group file.
     Client(Arc<str>),
 }

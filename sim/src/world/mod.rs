@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
-use theta_custody::CeremonyRequest;
 use theta_policy::Policy;
 use theta_schemes::keys::AnyPublicKey;
+use theta_statements::CeremonyRequest;
 use tokio::time::Instant;
 
 use crate::byzantine::Liar;

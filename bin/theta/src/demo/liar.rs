@@ -9,7 +9,8 @@ use std::{
 use bytes::Bytes;
 use clap::Args;
 use prost::Message;
-use theta_network::{PeerId, PeerStatus, SendError, Transport};
+use theta_names::NodeId;
+use theta_network::{PeerStatus, SendError, Transport};
 use theta_service::Node;
 use theta_wire::peer::Envelope;
 
@@ -80,15 +81,15 @@ impl Memory {
 }
 
 impl Transport for Lying {
-    fn local(&self) -> PeerId {
+    fn local(&self) -> NodeId {
         self.honest.local()
     }
 
-    fn peers(&self) -> Vec<PeerId> {
+    fn peers(&self) -> Vec<NodeId> {
         self.honest.peers()
     }
 
-    fn send(&self, to: PeerId, message: Bytes) -> Result<(), SendError> {
+    fn send(&self, to: NodeId, message: Bytes) -> Result<(), SendError> {
         self.honest.send(to, self.falsify(message))
     }
 

@@ -72,7 +72,7 @@ pub(crate) fn deal(
 
 /// Puts a key into the stores of a group's nodes, in their order, and its public part into the client's directory.
 pub(super) fn put(stores: &[Store], client: &Path, name: &KeyName, (public, shares): &DealtKey) -> Result<(), Failure> {
-    let holders = theta_custody::Holders::first(public.threshold().n());
+    let holders = theta_names::Holders::first(public.threshold().n());
     let created = now().0 / 1_000;
     for (store, share) in stores.iter().zip(shares) {
         let dealt = theta_custody::DealtKey { name, public, share: Some(share), holders: &holders, created };

@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
+use theta_names::{Holders, KeyState};
 use theta_protocols::frost::NoncePool;
 use theta_schemes::Suite;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyId, KeyName};
-use theta_store::{Purpose, State};
-
-use super::Holders;
 
 /// One version of a key at one epoch, as it serves. Replaced as a whole when the epoch or the state changes: whoever holds
 /// one goes on with what it was.
@@ -20,7 +18,7 @@ pub struct KeyEntry {
     /// The number of the sharing; 0 for a key that was dealt or just made.
     pub epoch: u64,
     /// What key and version together may do.
-    pub state: State,
+    pub state: KeyState,
     /// The generation of the last change of the key's state, of whatever version.
     pub generation: u64,
     /// Whether this is the version that the bare name stands for.
@@ -49,15 +47,6 @@ impl KeyEntry {
     /// Whether its state lets it serve what it is made for; the share is another matter.
     #[must_use]
     pub const fn serves(&self) -> bool {
-        self.state.serves(stored_purpose(self.suite.purpose()))
-    }
-}
-
-/// The store's word for a purpose.
-pub(crate) const fn stored_purpose(purpose: theta_schemes::Purpose) -> Purpose {
-    match purpose {
-        theta_schemes::Purpose::Decrypt => Purpose::Decrypt,
-        theta_schemes::Purpose::Sign => Purpose::Sign,
-        theta_schemes::Purpose::Coin => Purpose::Coin,
+        self.state.serves(self.suite.purpose())
     }
 }

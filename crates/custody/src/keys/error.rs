@@ -1,10 +1,8 @@
 //! Why keys do not go together, and why one cannot be used, each in one line with what would help.
 
-use theta_rounds::PartyId;
+use theta_names::{HoldersError, NodeId};
 use theta_schemes::keys::KeyName;
 use theta_sharing::ShareIndex;
-
-use super::HoldersError;
 
 /// Why keys cannot be in one table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -111,7 +109,7 @@ pub enum ResolveError {
         /// Which version.
         name: String,
         /// This node.
-        node: PartyId,
+        node: NodeId,
         /// Those that hold shares.
         holders: String,
     },

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use theta_custody::{
-    Custodian, CustodyError, DealtKey, Holders, KeyChange, KeyTable, KeyTableError, ResolveError, import_dealt,
-    read_keys,
+    Custodian, CustodyError, DealtKey, KeyTable, KeyTableError, ResolveError, import_dealt, read_keys,
 };
-use theta_rounds::PartyId;
+use theta_names::{Holders, NodeId};
 use theta_schemes::Suite;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, deal_any, import_any};
 use theta_sharing::Threshold;
+use theta_statements::KeyChange;
 use theta_store::{Options, Store, disk::SimulatedDisk};
 
 use crate::net::{Net, name, party, roster, sealing_key, seeded};
@@ -29,7 +29,7 @@ fn import(
     key: &str,
     public: &AnyPublicKey,
     share: Option<&AnyKeyShare>,
-    holders: &[PartyId],
+    holders: &[NodeId],
 ) -> Result<u32, CustodyError> {
     let holders = &Holders::new(holders.to_vec()).unwrap();
     import_dealt(store, &DealtKey { name: &name(key), public, share, holders, created: 1_795_000_000 })

@@ -9,16 +9,15 @@ use std::{
 
 use bytes::Bytes;
 use theta_custody::KeyEntry;
-use theta_network::{PeerId, PeerState};
+use theta_names::{NodeId, ShareIndex};
+use theta_network::PeerState;
 use theta_protocols::Outcome;
 use theta_rounds::{Abort, Bug, Channel, Effect, Input, Machine, PartyId, Recipient};
-use theta_sharing::ShareIndex;
 use tokio::{sync::watch, time::Instant};
 
 use super::{asked::Asked, backlog::Early, ending::Audience, envelope::Content, shared::Shared};
 use crate::{
-    Asker, Culprit, InstanceId, InstanceSnapshot, InstanceState, entropy::Entropy, metrics::SuiteMetrics,
-    quota::Permit, request,
+    Asker, Culprit, InstanceId, InstanceSnapshot, InstanceState, entropy::Entropy, metrics::SuiteMetrics, quota::Permit,
 };
 
 /// What a machine must not name.
@@ -42,7 +41,7 @@ pub(crate) struct Instance {
     /// Those of instances of former epochs that this one goes on for, beside the one whose place it took.
     pub(crate) joined: Vec<Audience>,
     /// Who has said anything.
-    pub(crate) heard: Vec<PartyId>,
+    pub(crate) heard: Vec<NodeId>,
     pub(crate) sent: Sent,
     pub(crate) culprits: Vec<Culprit>,
     /// When the orchestrator was asked.
@@ -67,14 +66,14 @@ enum To {
     /// Whoever of them asks.
     WhoAsks,
     /// One node.
-    Node(PartyId),
+    Node(NodeId),
 }
 
 /// What was sent in an instance, kept for peers that did not get it.
 #[derive(Debug, Default)]
 pub(crate) struct Sent {
     messages: Vec<(To, Bytes)>,
-    answered: Vec<(PartyId, Instant)>,
+    answered: Vec<(NodeId, Instant)>,
     has_reply: bool,
 }
 
@@ -95,7 +94,7 @@ impl Sent {
     }
 
     /// Whether a peer may be answered: not more often than once in `interval`. If so, notes that it is.
-    pub(crate) fn may_answer(&mut self, node: PartyId, now: Instant, interval: Duration) -> bool {
+    pub(crate) fn may_answer(&mut self, node: NodeId, now: Instant, interval: Duration) -> bool {
         match self.answered.iter_mut().find(|(answered, _)| *answered == node) {
             Some((_, last)) if now.duration_since(*last) < interval => false,
             Some((_, last)) => {
@@ -110,17 +109,17 @@ impl Sent {
     }
 
     /// Sends everything that is kept for `node`, which asks for it.
-    pub(crate) fn answer(&self, peer: PeerId, node: PartyId, shared: &Shared) {
-        shared.metrics.resent.inc_by(self.repeat(peer, node, true, shared));
+    pub(crate) fn answer(&self, node: NodeId, shared: &Shared) {
+        shared.metrics.resent.inc_by(self.repeat(node, true, shared));
     }
 
     /// Sends what `node` should have had by itself.
-    fn remind(&self, peer: PeerId, node: PartyId, shared: &Shared) {
-        shared.metrics.reminded.inc_by(self.repeat(peer, node, false, shared));
+    fn remind(&self, node: NodeId, shared: &Shared) {
+        shared.metrics.reminded.inc_by(self.repeat(node, false, shared));
     }
 
     /// Returns how many messages that were.
-    fn repeat(&self, peer: PeerId, node: PartyId, asks: bool, shared: &Shared) -> u64 {
+    fn repeat(&self, node: NodeId, asks: bool, shared: &Shared) -> u64 {
         let mut sent = 0;
         for (to, bytes) in &self.messages {
             let meant = match to {
@@ -129,7 +128,7 @@ impl Sent {
                 To::Node(only) => *only == node,
             };
             if meant {
-                shared.send_to(peer, bytes.clone());
+                shared.send_to(node, bytes.clone());
                 sent += 1;
             }
         }
@@ -187,9 +186,7 @@ impl Instance {
             To::Holders => shared.send_to_holders(&self.key, bytes),
             To::WhoAsks => {}
             To::Node(node) => {
-                if let Some(peer) = shared.peer_of(node) {
-                    shared.send_to(peer, bytes);
-                }
+                shared.send_to(node, bytes);
             }
         }
     }
@@ -198,21 +195,21 @@ impl Instance {
     ///
     /// # Errors
     /// [`Bug`]: a machine knows no parties but those that hold shares.
-    fn node_of(&self, party: PartyId) -> Result<PartyId, Bug> {
-        self.holder(ShareIndex::try_from(party.get()).map_err(|_| NO_SUCH_SHARE)?)
+    fn node_of(&self, party: PartyId) -> Result<NodeId, Bug> {
+        self.holder(party.share())
     }
 
     /// The node that holds the share of this index.
     ///
     /// # Errors
     /// [`Bug`]: there is no such share.
-    pub(crate) fn holder(&self, index: ShareIndex) -> Result<PartyId, Bug> {
+    pub(crate) fn holder(&self, index: ShareIndex) -> Result<NodeId, Bug> {
         self.key.holders.node_of(index).ok_or(NO_SUCH_SHARE)
     }
 
     /// The party that a node is to the machine; `None` if it holds no share.
-    fn party_of(&self, node: PartyId) -> Option<PartyId> {
-        PartyId::try_from(self.key.holders.index_of(node)?.get()).ok()
+    fn party_of(&self, node: NodeId) -> Option<PartyId> {
+        self.key.holders.index_of(node).map(PartyId::of_share)
     }
 
     /// What a message of a node is to the machine; nothing if the node holds no share.
@@ -222,14 +219,14 @@ impl Instance {
     }
 
     /// Notes that a node was heard.
-    pub(crate) fn hear(&mut self, node: PartyId) {
+    pub(crate) fn hear(&mut self, node: NodeId) {
         if !self.heard.contains(&node) {
             self.heard.push(node);
         }
     }
 
     /// The other holders of the key that have not said anything.
-    fn silent<'a>(&'a self, shared: &'a Shared) -> impl Iterator<Item = PartyId> + 'a {
+    fn silent<'a>(&'a self, shared: &'a Shared) -> impl Iterator<Item = NodeId> + 'a {
         let others = self.key.holders.iter().filter(|node| *node != shared.local);
         others.filter(|node| !self.heard.contains(node))
     }
@@ -240,10 +237,10 @@ impl Instance {
     pub(crate) fn ask(&self, shared: &Shared) -> usize {
         let request = Content::Resend { instance: self.id }.encode();
         let mut asked = 0;
-        let awaited = |node: PartyId| self.party_of(node).is_some_and(|party| self.machine.awaits(party));
-        for (peer, node) in shared.peers.iter().copied().filter(|(_, node)| awaited(*node)) {
-            self.sent.remind(peer, node, shared);
-            shared.send_to(peer, request.clone());
+        let awaited = |node: NodeId| self.party_of(node).is_some_and(|party| self.machine.awaits(party));
+        for node in shared.peers.iter().copied().filter(|node| awaited(*node)) {
+            self.sent.remind(node, shared);
+            shared.send_to(node, request.clone());
             shared.metrics.asked.inc();
             asked += 1;
         }
@@ -260,10 +257,9 @@ impl Instance {
             return false;
         }
         let status = shared.transport.status();
-        let connected = |node: PartyId| {
-            status.iter().any(|peer| peer.peer.get() == node.get() && peer.state == PeerState::Connected)
-        };
-        let of_use = |node: &PartyId| *node == shared.local || self.heard.contains(node) || connected(*node);
+        let connected =
+            |node: NodeId| status.iter().any(|peer| peer.peer == node && peer.state == PeerState::Connected);
+        let of_use = |node: &NodeId| *node == shared.local || self.heard.contains(node) || connected(*node);
         let (shares, needed) = self.machine.contributions();
         shares < needed && self.key.holders.iter().filter(of_use).count() < needed
     }
@@ -295,7 +291,7 @@ impl Instance {
         let (shares, needed) = self.machine.contributions();
         InstanceSnapshot {
             key: self.asked.key.clone(),
-            operation: request::name(&self.asked.statement),
+            operation: self.asked.statement.as_statement().operation(),
             shares,
             needed,
             // An instance that runs for others only had its end before.

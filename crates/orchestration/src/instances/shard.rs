@@ -9,11 +9,12 @@ use std::{
 };
 
 use theta_custody::KeyEntry;
+use theta_names::NodeId;
 use theta_protocols::{
     AnyMachine, Outcome,
     frost::{self, NoncePool},
 };
-use theta_rounds::{Abort, Bug, Input, PartyId};
+use theta_rounds::{Abort, Bug, Input};
 use tokio::{sync::watch, time::Instant};
 use tracing::{debug, warn};
 
@@ -340,9 +341,8 @@ impl Shard {
     }
 
     /// Answers a peer that asks for what this node sent.
-    fn resend(&mut self, from: PartyId, id: &InstanceId) {
+    fn resend(&mut self, from: NodeId, id: &InstanceId) {
         let shared = &self.worker.shared;
-        let Some(peer) = shared.peer_of(from) else { return };
         let sent = match self.running.get_mut(id) {
             Some(instance) => &mut instance.sent,
             None => match self.results.get_mut(id) {
@@ -352,7 +352,7 @@ impl Shard {
             },
         };
         if sent.may_answer(from, self.now, shared.config.resend_interval) {
-            sent.answer(peer, from, shared);
+            sent.answer(from, shared);
         }
     }
 

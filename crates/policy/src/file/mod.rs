@@ -8,7 +8,8 @@ mod text;
 
 pub use error::{PolicyFileError, PolicyProblem};
 
-use crate::{Digest, Policy};
+use crate::Policy;
+use theta_statements::Digest;
 
 /// The longest policy file, in bytes.
 pub const MOST_FILE: usize = 1 << 20;

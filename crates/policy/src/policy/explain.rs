@@ -1,13 +1,14 @@
 //! How the policy would decide, rule by rule.
 
 use core::fmt;
+use theta_names::Operation;
+use theta_statements::{Ask, Digest, Name, UnixTime};
 
 use serde::Serialize;
 
 use super::decide::Verdict;
 use super::{Effect, Policy, Recording, Rule};
 use crate::approval::count;
-use crate::{Ask, Digest, Name, Operation, UnixTime};
 
 /// What the answer would be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -1,8 +1,9 @@
 //! How much of a node one client may take.
 
 use std::collections::HashMap;
+use theta_statements::Name;
 
-use crate::{Name, Rate};
+use crate::Rate;
 
 /// What one client may hold of a node at once, and how often it may ask for more. What it may ask for is for the rules to say;
 /// these bounds are there so that whoever is allowed something leaves room for the others.

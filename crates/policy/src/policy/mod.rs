@@ -8,6 +8,8 @@ mod rule;
 mod signing;
 
 use std::collections::HashMap;
+use theta_names::Operation;
+use theta_statements::{Ask, Digest, Name, SignedRequest, Token, UnixTime};
 
 pub use decide::{Decision, State};
 pub use explain::{Answer, ConditionReport, Explanation, RuleReport};
@@ -19,7 +21,7 @@ pub use rule::{Effect, Recording};
 pub(crate) use signing::{SigningRule, SlotSource};
 
 use crate::request::Credential;
-use crate::{Ask, Caller, Digest, Name, Operation, Request, SignedRequest, Token, Unidentified, UnixTime};
+use crate::{Caller, Request, Unidentified};
 
 /// Who may ask for what.
 #[derive(Clone, Debug)]

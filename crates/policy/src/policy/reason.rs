@@ -1,9 +1,8 @@
 //! Why a decision came out as it did.
 
-use crate::Name;
 use crate::approval::Consents;
 use crate::rate::Rate;
-use crate::time::Invalid;
+use theta_statements::{Invalid, Name};
 
 /// Why. The text is for the people who asked and for those who keep the policy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,11 +1,13 @@
 //! Signing rules: what every allowed signature with a key must obey, whichever rule allowed it.
 
 use core::fmt;
+use theta_names::SlotOrder;
+use theta_statements::{Ask, Digest, Name};
 
-use crate::name::KeyPattern;
+use crate::Reason;
 use crate::operation::OperationSet;
-use crate::slots::{SlotClaim, SlotDecision, SlotOrder, SlotScope, SlotStanding, SlotState};
-use crate::{Ask, Digest, Name, Reason};
+use crate::pattern::KeyPattern;
+use crate::slots::{SlotClaim, SlotDecision, SlotScope, SlotStanding, SlotState};
 
 const DOMAIN: &str = "theta/slot/v1";
 

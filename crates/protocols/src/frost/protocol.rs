@@ -18,7 +18,6 @@ use super::message::{
 use super::setting::Setting;
 use super::signer::{Answer, Signer};
 use crate::Outcome;
-use crate::one_round::index_of;
 
 type Blames = Vec<(PartyId, Misbehaviour)>;
 
@@ -354,7 +353,7 @@ impl<C: FrostSuite> RoundProtocol for RobustFrost<C> {
     fn finalize(self) -> Result<Outcome, Abort> {
         match self.state {
             State::Done(Signed { signature, signers, commitments }) => {
-                let contributors = signers.into_iter().filter_map(index_of).collect();
+                let contributors = signers.into_iter().map(PartyId::share).collect();
                 Ok(Outcome { result: Secret::new(signature), proof: commitments, contributors })
             }
             State::Failed(abort) => Err(abort),

@@ -5,6 +5,8 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
 use super::sum::{COMMIT, MASK, MaskedSum, OPEN};
+use theta_names::ShareIndex;
+
 use crate::{
     Abort, Blame, Channel, Driver, EARLY_BYTES, EARLY_MESSAGES, Effect, Input, KEPT_BYTES, Machine, Offence, PartyId,
     Recipient, Round, Slot,
@@ -13,7 +15,7 @@ use crate::{
 type Effects = Vec<Effect<u64>>;
 
 fn id(number: u16) -> PartyId {
-    PartyId::try_from(number).unwrap()
+    PartyId::of_share(ShareIndex::try_from(number).unwrap())
 }
 
 /// Party 1 of 3, and its randomness.

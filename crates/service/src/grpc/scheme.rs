@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use theta_names::Operation;
 use theta_orchestration::KeyEntry;
-use theta_policy::Operation;
 use theta_schemes::{
     StatementBytes,
     ciphers::payload::{Aead, EncryptError, Header, sealed_len, split_ciphertext},

@@ -8,8 +8,8 @@ use crate::{
 };
 use bytes::Bytes;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
-use theta_custody::{CeremonyRequest, KeyChange};
 use theta_schemes::ciphers::payload::{Aead, split_ciphertext};
+use theta_statements::{CeremonyRequest, KeyChange};
 use theta_wire::v1::{
     self, CeremonyState, InstanceState, Wait, statement, threshold_keys_client::ThresholdKeysClient,
     threshold_protocol_client::ThresholdProtocolClient, threshold_scheme_client::ThresholdSchemeClient,

@@ -4,7 +4,8 @@ use std::{fs, thread, time::Duration};
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
-use theta_custody::{DealtKey, Holders, import_dealt};
+use theta_custody::{DealtKey, import_dealt};
+use theta_names::Holders;
 use theta_schemes::{
     Suite,
     keys::{KeyName, deal_any},

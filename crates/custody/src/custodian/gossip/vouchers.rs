@@ -6,19 +6,19 @@
 //! honest holder has decided on it by its own rules, or believed those who had.
 
 use std::collections::BTreeSet;
-
-use theta_rounds::PartyId;
+use theta_names::NodeId;
+use theta_statements::KeyChange;
 
 use crate::ceremony::Subject;
 use crate::codec::{numbers, parties};
-use crate::{Custodian, KeyChange, KeyEntry};
+use crate::{Custodian, KeyEntry};
 
 /// Of these nodes, so many.
-type Demand = (Vec<PartyId>, u16);
+type Demand = (Vec<NodeId>, u16);
 
 impl Custodian {
     /// Whether enough of those have a ceremony whose word counts about its key.
-    pub(super) fn is_vouched_for(&self, subject: &Subject, told: &BTreeSet<PartyId>) -> bool {
+    pub(super) fn is_vouched_for(&self, subject: &Subject, told: &BTreeSet<NodeId>) -> bool {
         let is_met = |(of, k): Demand| {
             let needed = usize::from(self.group.k.max(k));
             of.iter().filter(|node| told.contains(node)).count() >= needed

@@ -1,10 +1,11 @@
 //! One member that sends too much: what it costs the others, and that it stops nobody.
 
 use bytes::Bytes;
-use theta_custody::{CustodyEffect, CustodyInput, KeyChange};
+use theta_custody::{CustodyEffect, CustodyInput};
 use theta_groups::Transcript;
 use theta_protocols::ceremony::{CeremonyId, Kind, Slot, Statement, rewrite};
 use theta_schemes::Suite;
+use theta_statements::KeyChange;
 
 use crate::lies::{HEAD, liar, plan};
 use crate::net::{Net, keys_of, name, party};
@@ -45,7 +46,8 @@ fn assert_serves(net: &mut Net, nodes: &[u16], key: &str) {
         let failed = |effect: &CustodyEffect| matches!(effect, CustodyEffect::StoreFailed(_));
         assert!(!net.nodes[node].told.iter().any(failed), "the store of node {node} failed");
     }
-    let change = KeyChange::Create { key: name(key), suite: Suite::Cks05Ristretto255, k: 2, holders: nodes.to_vec() };
+    let change =
+        KeyChange::Create { key: name(key), suite: Suite::Cks05Ristretto255.into(), k: 2, holders: nodes.to_vec() };
     net.run(nodes.to_vec(), change);
 }
 

@@ -45,13 +45,13 @@ impl Board {
 
     /// All statements of a kind.
     pub(in crate::ceremony) fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Statement> {
-        let from = (Slot::new(kind, 0), PartyId::from(core::num::NonZeroU16::MIN));
+        let from = (Slot::new(kind, 0), PartyId::FIRST);
         self.0.range(from..).take_while(move |((slot, _), _)| slot.kind == kind).map(|(_, statement)| statement)
     }
 
     /// All statements of a slot.
     pub(in crate::ceremony) fn of_slot(&self, slot: Slot) -> impl Iterator<Item = &Statement> {
-        let from = (slot, PartyId::from(core::num::NonZeroU16::MIN));
+        let from = (slot, PartyId::FIRST);
         self.0.range(from..).take_while(move |((other, _), _)| *other == slot).map(|(_, statement)| statement)
     }
 

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use theta_groups::{Group, Transcript};
+use theta_names::NodeId;
 use theta_rounds::{Malformed, PartyId};
 
 use crate::ceremony::CeremonyKeys;
@@ -101,7 +102,7 @@ impl Slot {
 
     /// The party that a numbered-by-party slot is about.
     pub(in crate::ceremony) fn party(self) -> Option<PartyId> {
-        PartyId::try_from(u16::try_from(self.number).ok()?).ok()
+        NodeId::try_from(u16::try_from(self.number).ok()?).ok().map(PartyId::of_node)
     }
 
     pub(in crate::ceremony) fn encode(self) -> [u8; Self::ENCODED_LEN] {

@@ -1,7 +1,7 @@
 //! Whose share is whose: callers know nodes, the schemes know share indices.
 
+use theta_names::NodeId;
 use theta_orchestration::KeyEntry;
-use theta_rounds::PartyId;
 use theta_schemes::{CombineError, keys::SchemeError};
 use theta_sharing::ShareIndex;
 use tonic::Status;
@@ -10,7 +10,7 @@ use super::super::refusal;
 
 /// The index of the share of the key that a node holds, of which the caller speaks.
 pub(super) fn index(entry: &KeyEntry, node: u32) -> Result<ShareIndex, Status> {
-    let number = u16::try_from(node).ok().and_then(|node| PartyId::try_from(node).ok());
+    let number = u16::try_from(node).ok().and_then(|node| NodeId::try_from(node).ok());
     let number =
         number.ok_or_else(|| refusal::invalid(format!("there is no node {node}: nodes are numbered from 1")))?;
     entry.holders.index_of(number).ok_or_else(|| {

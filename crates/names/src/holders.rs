@@ -1,14 +1,13 @@
 //! Which node holds which share of a key.
 
-use theta_rounds::PartyId;
-use theta_sharing::ShareIndex;
+use crate::{NodeId, ShareIndex};
 
 /// The one map of a key's epoch between node numbers and share indices.
 ///
 /// The two are different numbers of the same party: nodes are numbered by their group, shares by the sharing. They agree in a
 /// key that was dealt to all nodes, and no longer after a reshare to nodes 1, 2, 3 and 5. Nothing else makes one of the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holders(Vec<PartyId>);
+pub struct Holders(Vec<NodeId>);
 
 /// Why nodes are not the holders of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,7 +17,7 @@ pub enum HoldersError {
     TooMany(usize),
     /// One node at two places.
     #[error("node {0} is named twice")]
-    Twice(PartyId),
+    Twice(NodeId),
 }
 
 impl Holders {
@@ -26,7 +25,7 @@ impl Holders {
     ///
     /// # Errors
     /// [`HoldersError`] if a node is there twice, or nodes are more than share indices can be.
-    pub fn new(nodes: Vec<PartyId>) -> Result<Self, HoldersError> {
+    pub fn new(nodes: Vec<NodeId>) -> Result<Self, HoldersError> {
         if u16::try_from(nodes.len()).is_err() {
             return Err(HoldersError::TooMany(nodes.len()));
         }
@@ -41,36 +40,35 @@ impl Holders {
     /// Nodes 1 to n, the holder of each share being the node of its number.
     #[must_use]
     pub fn first(n: u16) -> Self {
-        Self((1..=n).filter_map(|node| PartyId::try_from(node).ok()).collect())
+        Self((1..=n).filter_map(|node| NodeId::try_from(node).ok()).collect())
     }
 
     /// The index of a node's share; `None` if it holds none.
     #[must_use]
-    pub fn index_of(&self, node: PartyId) -> Option<ShareIndex> {
-        let place = self.0.iter().position(|holder| *holder == node)?;
-        ShareIndex::try_from(u16::try_from(place.checked_add(1)?).ok()?).ok()
+    pub fn index_of(&self, node: NodeId) -> Option<ShareIndex> {
+        ShareIndex::at(self.0.iter().position(|holder| *holder == node)?)
     }
 
     /// The node that holds the share of this index; `None` if there is no such share.
     #[must_use]
-    pub fn node_of(&self, index: ShareIndex) -> Option<PartyId> {
+    pub fn node_of(&self, index: ShareIndex) -> Option<NodeId> {
         self.0.get(index.position()).copied()
     }
 
     /// Whether the node holds a share.
     #[must_use]
-    pub fn contains(&self, node: PartyId) -> bool {
+    pub fn contains(&self, node: NodeId) -> bool {
         self.0.contains(&node)
     }
 
     /// The nodes by share index: the holder of index 1 first.
     #[must_use]
-    pub fn nodes(&self) -> &[PartyId] {
+    pub fn nodes(&self) -> &[NodeId] {
         &self.0
     }
 
     /// The nodes by share index.
-    pub fn iter(&self) -> core::iter::Copied<core::slice::Iter<'_, PartyId>> {
+    pub fn iter(&self) -> core::iter::Copied<core::slice::Iter<'_, NodeId>> {
         self.0.iter().copied()
     }
 
@@ -88,8 +86,8 @@ impl Holders {
 }
 
 impl<'a> IntoIterator for &'a Holders {
-    type Item = PartyId;
-    type IntoIter = core::iter::Copied<core::slice::Iter<'a, PartyId>>;
+    type Item = NodeId;
+    type IntoIter = core::iter::Copied<core::slice::Iter<'a, NodeId>>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
@@ -100,8 +98,8 @@ impl<'a> IntoIterator for &'a Holders {
 mod tests {
     use super::*;
 
-    fn node(number: u16) -> PartyId {
-        PartyId::try_from(number).unwrap()
+    fn node(number: u16) -> NodeId {
+        NodeId::try_from(number).unwrap()
     }
 
     fn index(number: u16) -> ShareIndex {
