@@ -26,6 +26,7 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
         run(root, doc)
     })?;
     log.step("known answers by a second implementation", || tools::oracle(root))?;
+    log.step("attacks on a running group, in short", || attack(root, &["--short".to_owned()]))?;
     log.step("tests", || cargo(root, &["test", "--workspace", "--no-fail-fast"]))?;
     log.summary();
     Ok(())

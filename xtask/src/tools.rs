@@ -1,6 +1,10 @@
-//! Tools that are not part of a Rust toolchain: found, or built into `target/tools`, saying what and why.
+//! Tools that are not part of a Rust toolchain: found, or built into the user's cache folder, saying what and why.
 
-use std::{path::Path, process::Command};
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use crate::steps::run;
 
@@ -46,23 +50,33 @@ pub(crate) fn oracle(root: &Path) -> Result<(), String> {
 
 /// Where the tool is; built first if it is not there.
 pub(crate) fn find_or_install(root: &Path, name: &str, version: &str, why: &str) -> Result<String, String> {
-    match find(root, name) {
+    let kept = cache()?.join(format!("{name}-{version}"));
+    match find(&kept, name) {
         Some(tool) => Ok(tool),
-        None => install(root, name, version, why),
+        None => install(root, &kept, name, version, why),
     }
 }
 
-fn find(root: &Path, name: &str) -> Option<String> {
-    let local = root.join("target/tools/bin").join(name);
-    [name.to_owned(), local.to_string_lossy().into_owned()]
+/// The folder of this user's for what is built once and serves every clone: `thetacrypt` in `$XDG_CACHE_HOME` or `~/.cache`.
+fn cache() -> Result<PathBuf, String> {
+    let given = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let caches = given.or_else(|| env::home_dir().map(|home| home.join(".cache")));
+    caches.map(|caches| caches.join("thetacrypt")).ok_or_else(|| "neither XDG_CACHE_HOME nor HOME is set".to_owned())
+}
+
+fn find(kept: &Path, name: &str) -> Option<String> {
+    let kept = kept.join("bin").join(name);
+    [name.to_owned(), kept.to_string_lossy().into_owned()]
         .into_iter()
         .find(|tool| Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success()))
 }
 
-fn install(root: &Path, name: &str, version: &str, why: &str) -> Result<String, String> {
-    println!("installing {name} {version} into target/tools, once (some minutes): {why}");
+fn install(root: &Path, kept: &Path, name: &str, version: &str, why: &str) -> Result<String, String> {
+    println!("building {name} {version} into {}, once (some minutes): {why}", kept.display());
     let mut command = Command::new("cargo");
-    command.args(["install", "--quiet", "--locked", "--root", "target/tools", "--version", version, name]);
+    // It runs for seconds: what optimises it would take longer than it saves.
+    command.args(["install", "--quiet", "--locked", "--debug", "--version", version, name, "--root"]).arg(kept);
+    command.envs([("CARGO_PROFILE_DEV_DEBUG", "0"), ("CARGO_PROFILE_DEV_OPT_LEVEL", "0")]);
     run(root, command)?;
-    find(root, name).ok_or_else(|| format!("{name} was installed but does not run"))
+    find(kept, name).ok_or_else(|| format!("{name} was installed but does not run"))
 }

@@ -41,7 +41,7 @@ impl<T> Answer<T> {
     }
 }
 
-/// A node that another one caught.
+/// A node whose misbehaviour another node has seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Culprit {
     /// Who.

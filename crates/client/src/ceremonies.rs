@@ -51,7 +51,7 @@ pub struct CeremonyOutcome {
     pub end: CeremonyEnd,
     /// Who reports this end: k at least.
     pub agreed: Vec<NodeId>,
-    /// Who lied, with what convinces anybody of it.
+    /// The nodes that lied, with evidence that anybody can check.
     pub evidence: Vec<Evidence>,
     /// Who was waited for, by the word of any node.
     pub silent: Vec<NodeId>,
@@ -389,7 +389,7 @@ impl Follower {
     }
 
     async fn tell(&self, news: News) {
-        // Fails only if nobody wants to know any more.
+        // Sending fails only when the receiver is gone, and then nobody needs the news.
         let _ = self.news.send((self.connection.node, news)).await;
     }
 }

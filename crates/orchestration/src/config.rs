@@ -96,7 +96,7 @@ impl Default for OrchestratorConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field} is {got}: it must be from {least} to {most}")]
 pub struct ConfigError {
-    /// Which.
+    /// The name of the setting.
     pub field: &'static str,
     /// Its value.
     pub got: u128,

@@ -10,7 +10,7 @@ use theta_names::NodeId;
 
 use crate::Culprit;
 
-/// A node that was caught, and when.
+/// A node that misbehaved, and when this node saw it.
 #[derive(Clone, Debug)]
 pub struct CulpritRecord {
     /// When this node saw it.

@@ -13,7 +13,7 @@ pub(crate) enum Entropy {
     /// The operating system is asked anew for every draw, and its answer mixed with a generator of this thread's own. A
     /// machine that is copied or resumed from a snapshot has that generator's state twice, and would make the same nonce for
     /// two messages, which gives a key share away; it does not have the operating system's answers twice. The thread's own
-    /// generator stands by in case that those can be foreseen.
+    /// generator is mixed in, in case the operating system's can be foreseen.
     Fresh(Box<ChaCha20Rng>),
 }
 

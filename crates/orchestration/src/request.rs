@@ -150,7 +150,7 @@ pub struct Finished {
     pub culprits: Vec<Culprit>,
 }
 
-/// A node that was caught.
+/// A node that misbehaved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Culprit {
     /// Who.

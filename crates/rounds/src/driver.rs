@@ -46,7 +46,7 @@ pub enum Effect<O> {
         /// Its bytes.
         payload: Bytes,
     },
-    /// A party was caught. The instance goes on.
+    /// A party misbehaved. The instance goes on.
     Blame(Blame),
     /// The end; exactly once. After it, there are but replies to those that have not finished.
     Finished(Result<O, Abort>),
@@ -110,7 +110,7 @@ impl<P: RoundProtocol> Driver<P> {
         }
     }
 
-    /// The parties caught so far, in order.
+    /// The parties whose misbehaviour was seen so far, in order.
     pub fn banned(&self) -> impl Iterator<Item = PartyId> {
         self.banned.iter().copied()
     }

@@ -94,7 +94,7 @@ async fn a_key_is_made_renewed_moved_and_destroyed_while_it_serves() {
     client.change_state("made", 0, KeyState::Destroyed).await.unwrap();
     refused_as(client.sign("made", "five".into()).await, "is destroyed");
     // Nothing leads back.
-    refused_as(client.change_state("made", 0, KeyState::Active).await, "is destroyed");
+    refused_as(client.change_state("made", 0, KeyState::Active).await, "from destroyed to active");
     client.sign(SIGNER, "other keys serve".into()).await.unwrap();
     group.shutdown().await;
 }
@@ -288,6 +288,6 @@ async fn a_node_that_was_down_is_asked_again_and_keeps_what_was_made() {
     let signed = client.sign("made", "after a restart".into()).await.unwrap();
     key_file(&group, "made").verify(b"after a restart", &signed.result, &[]).unwrap();
     let asked = client.hold(KeyChange::Recover { key: "made".parse().unwrap(), version: 0, node: 9 }, |_| {}).await;
-    refused_as(asked, "no node 9");
+    refused_as(asked, "node 9 is no holder");
     group.shutdown().await;
 }

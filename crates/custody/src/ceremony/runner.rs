@@ -38,7 +38,7 @@ pub(crate) trait Run: Send {
     fn revision(&self) -> u64;
     /// Of the last message, what changed what the machine knows: what must be in the journal.
     fn accepted(&self) -> &[u8];
-    /// Who was caught, with proof.
+    /// The parties that lied, with evidence.
     fn evidence(&self) -> &[CeremonyEvidence];
     /// Whose statements are awaited.
     fn silent(&self) -> Vec<NodeId>;

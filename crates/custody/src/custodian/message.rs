@@ -24,13 +24,13 @@ pub(super) enum Part {
 /// A message between two custodians.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Message {
-    /// Of a ceremony.
+    /// A message of a ceremony, unread.
     Ceremony { id: Id, part: Part, payload: Bytes },
-    /// Who is here.
+    /// A greeting: the sender's store, what it remembers of the receiver's, and its ceremonies.
     Hello(Hello),
-    /// What is this ceremony about?
+    /// The question what the ceremony of this id is about.
     Ask(Id),
-    /// This is what it is about.
+    /// The answer: the subject of that ceremony.
     Present(Id, Bytes),
     /// How the sender's store came from what the receiver remembers to its present opening.
     Lineage(Lineage),

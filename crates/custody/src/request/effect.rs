@@ -50,7 +50,7 @@ pub enum CustodyEffect {
     },
     /// A ceremony went on, or ended.
     Report(CeremonyReport),
-    /// A node was caught in a ceremony.
+    /// A node lied in a ceremony.
     Culprit {
         /// Who.
         node: NodeId,

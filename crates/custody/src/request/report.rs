@@ -21,15 +21,15 @@ pub struct CeremonyReport {
     pub epoch: u64,
     /// `create`, `rotate`, `refresh`, `reshare` or `recover`.
     pub aim: &'static str,
-    /// How far it is.
+    /// Whether it runs, and how it ended if it does not.
     pub state: CeremonyState,
-    /// Who lied, with what convinces anyone of it.
+    /// The parties that lied, with evidence that anybody can check.
     pub evidence: Vec<EvidenceReport>,
     /// The numbers of the nodes that have not said what is due. They may be slow, cut off, or unwilling.
     pub silent: Vec<u16>,
 }
 
-/// How far a ceremony is.
+/// Whether a ceremony runs, and how it ended if it does not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CeremonyState {
     /// It runs.
@@ -48,7 +48,7 @@ pub enum CeremonyState {
     },
     /// The lost share was found.
     Recovered,
-    /// A quorum agreed to call it off.
+    /// A quorum agreed to abort it.
     CalledOff,
     /// Nothing came of it at this node, and why.
     Failed(String),

@@ -138,7 +138,7 @@ impl Backlog {
         let waiting = held.messages.remove(&number)?;
         held.bytes = held.bytes.saturating_sub(waiting.message.payload.len().saturating_add(Self::OVERHEAD));
         if held.messages.is_empty() {
-            // Parties are few, but an empty map is not free for ever either.
+            // An empty map takes memory, too.
             self.peers.remove(&party);
         }
         Some(waiting)

@@ -294,7 +294,7 @@ impl Instance {
             operation: self.asked.statement.as_statement().operation(),
             shares,
             needed,
-            // An instance that runs for others only had its end before.
+            // An instance that goes on only to help others has ended for its callers already.
             state: self.audience.ending.state().unwrap_or(InstanceState::Running),
         }
     }

@@ -135,7 +135,7 @@ pub(crate) struct Results {
     bytes: usize,
     /// Of each asker: what its results weigh, and when which came.
     owners: HashMap<Arc<str>, Owned>,
-    /// Of how many threads this is one's part.
+    /// How many threads share the bounds: this is the part of one of them.
     parts: usize,
 }
 

@@ -116,7 +116,7 @@ impl Shard {
     }
 
     fn submit(&mut self, mut submission: Submission) {
-        // Whoever asked has gone away before anything was done: then nothing is.
+        // The caller went away before anything was done, so nothing needs to be done.
         if submission.reply.is_closed() {
             return;
         }
@@ -157,7 +157,7 @@ impl Shard {
         let machine = match self.machine(&key, &asked) {
             Ok(machine) => machine,
             Err(error) => {
-                // Its room is free before anybody hears of it.
+                // The room of the instance is free before its caller hears of the failure, and may ask again.
                 drop((permit, bytes, asker));
                 return drop(reply.send(Err(error)));
             }
@@ -221,7 +221,7 @@ impl Shard {
         self.run(instance);
         self.drive(id, Input::Start, Stage::ShareMade);
         for early in self.backlog.take(&id) {
-            // The first of them may have been enough: then a question among the others is answered by the result's record.
+            // The first messages may have been enough to finish: the record of the result answers a question among the others.
             self.message(id, early);
         }
     }

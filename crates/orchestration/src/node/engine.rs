@@ -255,7 +255,7 @@ impl Engine {
         self.shared.load()
     }
 
-    /// The nodes that were caught lately, oldest first.
+    /// The nodes whose misbehaviour was seen lately, oldest first.
     #[must_use]
     pub fn culprits(&self) -> Vec<CulpritRecord> {
         self.shared.culprits.list()

@@ -47,7 +47,7 @@ pub enum ComputeError {
 /// Why no ceremony is held here.
 #[derive(Debug, thiserror::Error)]
 pub enum HoldError {
-    /// The custodian will not.
+    /// The custodian refused, and why.
     #[error(transparent)]
     Ceremony(#[from] CeremonyError),
     /// There is no custodian.
@@ -58,7 +58,7 @@ pub enum HoldError {
 /// Why a key's state stays as it is.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangeKeyError {
-    /// The custodian will not.
+    /// The custodian refused, and why.
     #[error(transparent)]
     Change(#[from] ChangeError),
     /// There is no custodian.

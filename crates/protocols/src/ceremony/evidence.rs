@@ -27,67 +27,67 @@ pub enum CeremonyEvidence {
     Malformed(Statement),
     /// A dealing that, as a complaint shows, is false for the complainer.
     FalseDealing {
-        /// The culprit's.
+        /// The dealing of the culprit.
         dealing: Statement,
-        /// Any recipient's.
+        /// The complaint of any recipient.
         complaint: Statement,
     },
     /// A complaint about a dealing that is right.
     FalseComplaint {
-        /// Anybody's.
+        /// The dealing, whoever made it.
         dealing: Statement,
-        /// The culprit's.
+        /// The complaint of the culprit.
         complaint: Statement,
     },
     /// Values that somebody claims to have been dealt and were not.
     FalseRelease {
-        /// Anybody's.
+        /// The dealing, whoever made it.
         dealing: Statement,
-        /// The culprit's.
+        /// The values that the culprit released.
         release: Statement,
     },
     /// A verification key that does not fit the decided dealings.
     FalseKey {
-        /// Which dealings count.
+        /// The decision on the qualified dealings.
         decision: QuorumCertificate,
         /// Those dealings by rising dealer.
         dealings: Vec<Statement>,
-        /// The culprit's.
+        /// The key statement of the culprit.
         key: Statement,
     },
     /// A share of the proof of possession that does not fit the culprit's verification key.
     FalsePossession {
-        /// Which dealings count.
+        /// The decision on the qualified dealings.
         decision: QuorumCertificate,
         /// Those dealings by rising dealer.
         dealings: Vec<Statement>,
         /// k true key statements, from which all keys follow.
         keys: Vec<Statement>,
-        /// The culprit's.
+        /// The share of the proof that the culprit gave.
         share: Statement,
     },
     /// A masked share that is not what was asked for.
     FalseAnswer {
-        /// The owner's of the lost share.
+        /// The request of the owner of the lost share.
         request: Statement,
         /// The masks that it lists.
         masks: Vec<Statement>,
-        /// The culprit's.
+        /// The answer of the culprit.
         answer: Statement,
-        /// What opens the answer.
+        /// What the owner discloses, so that everybody can open the answer.
         disclosed: Vec<u8>,
     },
     /// A signature for another key than the certified one.
     FalseActivation {
-        /// Of the true key.
+        /// The certificate of the true key.
         certificate: QuorumCertificate,
-        /// The culprit's.
+        /// The signature of the culprit for another key.
         activation: Statement,
     },
 }
 
 impl CeremonyEvidence {
-    /// Who did it.
+    /// The party that lied.
     #[must_use]
     pub const fn culprit(&self) -> PartyId {
         self.crime().author()

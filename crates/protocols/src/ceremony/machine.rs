@@ -102,7 +102,7 @@ pub(super) trait Logic: Send + 'static {
     fn view(&self) -> u32;
     /// The end, once.
     fn outcome(&mut self, board: &Board, evidence: &[CeremonyEvidence]) -> Option<Result<Self::Output, Abort>>;
-    /// How far it is.
+    /// What has been heard of what the present phase waits for, and how much of it the phase takes.
     fn contributions(&self) -> (usize, usize);
     /// Who has not said what is due.
     fn silent(&self, board: &Board) -> Vec<PartyId>;
@@ -145,7 +145,7 @@ macro_rules! face {
                 self.0.accepted()
             }
 
-            /// Who was caught so far, with proof.
+            /// The parties that lied so far, with evidence.
             #[must_use]
             pub fn evidence(&self) -> &[$crate::ceremony::CeremonyEvidence] {
                 self.0.evidence()

@@ -82,7 +82,7 @@ pub struct PlanParts<G: Group> {
     pub members: Vec<PartyId>,
     /// The identities of all that take part: holders before and holders afterwards.
     pub roster: Vec<CeremonyMember>,
-    /// After how many ticks a party that sees no decision proposes to call it off; 0: never.
+    /// After how many ticks a party that sees no decision proposes to abort; 0: never.
     pub patience: u32,
 }
 
@@ -221,7 +221,7 @@ impl<G: Group> CeremonyPlan<G> {
         self.roster.keys().copied()
     }
 
-    /// Ticks until a party wants to call it off.
+    /// Ticks until a party proposes to abort; 0: never.
     pub(super) const fn patience(&self) -> u32 {
         self.patience
     }

@@ -85,7 +85,7 @@ pub enum StartError {
         /// The system's words.
         reason: io::Error,
     },
-    /// The system fails in something that it does not fail in.
+    /// The operating system failed in what it usually does, such as starting a thread.
     #[error("the system does not do its part: {0}")]
     System(io::Error),
     /// The mesh did not start.

@@ -8,7 +8,7 @@ use std::{
 
 use theta_groups::Secret;
 use theta_names::Purpose;
-use theta_store::{Argon2Cost, Options, SealingKey, Store, StoreError, disk::SimulatedDisk};
+use theta_store::{Argon2Cost, BurnError, Options, SealingKey, Store, StoreError, disk::SimulatedDisk};
 
 use crate::{burn_id, create, epoch, key, name, secret};
 
@@ -37,7 +37,7 @@ fn what_was_written_is_there_after_reopening() {
     let store = Store::open(&path, &key()).unwrap();
     assert_eq!(store.id(), id);
     assert_eq!(store.incarnation().opening.generation, 2);
-    assert!(store.burn(burn_id(5, 1)).is_err());
+    assert!(matches!(store.burn(burn_id(5, 1)), Err(BurnError::AlreadyBurnt)));
 }
 
 #[test]

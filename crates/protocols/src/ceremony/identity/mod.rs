@@ -94,7 +94,7 @@ impl CeremonyKeys {
         Self::new(node, master)
     }
 
-    /// The public side.
+    /// The public part of the identity, for the group file.
     #[must_use]
     pub const fn member(&self) -> &CeremonyMember {
         &self.member

@@ -41,7 +41,7 @@ pub struct Activated<S: CurveScheme> {
 pub enum Conclusion<S: CurveScheme> {
     /// With a key.
     Activated(Activated<S>),
-    /// A quorum agreed to call it off.
+    /// A quorum agreed to abort it.
     CalledOff(QuorumCertificate),
 }
 
@@ -50,7 +50,7 @@ pub enum Conclusion<S: CurveScheme> {
 pub struct KeyOutcome<S: CurveScheme> {
     /// How it ended.
     pub conclusion: Conclusion<S>,
-    /// Who lied, with what convinces anyone of it.
+    /// The parties that lied, with evidence that anybody can check.
     pub evidence: Vec<CeremonyEvidence>,
     /// Who had not said what was due when this party finished. They may be slow, cut off, or unwilling.
     pub silent: Vec<PartyId>,

@@ -80,7 +80,7 @@ impl Kind {
 /// Where a statement belongs: an honest party says one thing at most in each slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot {
-    /// What it is.
+    /// The kind of the statement.
     pub kind: Kind,
     /// Which of those: see [`Kind`].
     pub number: u32,
@@ -150,13 +150,13 @@ impl Statement {
         Self { author, slot, body, signature }
     }
 
-    /// Whose it is.
+    /// The party that signed it.
     #[must_use]
     pub const fn author(&self) -> PartyId {
         self.author
     }
 
-    /// Where it belongs.
+    /// The slot that it belongs to.
     #[must_use]
     pub const fn slot(&self) -> Slot {
         self.slot

@@ -34,7 +34,7 @@ use logic::RecoveryLogic;
 pub struct RecoveryOutcome<S: CurveScheme> {
     /// The share, at the party that had lost it.
     pub share: Option<KeyShare<S::KeyGroup>>,
-    /// Who lied, with what convinces anyone of it.
+    /// The parties that lied, with evidence that anybody can check.
     pub evidence: Vec<CeremonyEvidence>,
     /// Helpers that did not help.
     pub silent: Vec<PartyId>,

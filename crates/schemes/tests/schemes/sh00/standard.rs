@@ -11,6 +11,7 @@ use theta_schemes::keys::{AnyPublicKey, SchemeError};
 use theta_schemes::{Suite, VerifyError};
 
 use crate::sh00::fixture::{SUITES, borrow, key, rng, shares, statement};
+use crate::suites::fixture::assert_unverified;
 
 /// Whether the `openssl` command takes the signature.
 fn openssl_accepts(folder: &Path, suite: Suite, public: &AnyPublicKey, message: &[u8], signature: &[u8]) -> bool {
@@ -117,7 +118,7 @@ fn a_coin_is_its_signature() {
         public.verify(b"coin", other.result.expose(), &other.proof),
         Err(SchemeError::Verify(VerifyError::Invalid))
     );
-    assert_eq!(public.verify(b"coin", &value[1..], proof), Err(SchemeError::Verify(VerifyError::Invalid)));
+    assert_unverified(public.verify(b"coin", &value[1..], proof));
     for position in [0, 31] {
         let mut flipped = value.clone();
         flipped[position] ^= 0x80;
@@ -126,6 +127,6 @@ fn a_coin_is_its_signature() {
     // The same number in one more byte, and the signature plus N, would be other coins of one name.
     for forged in [[&[0], &proof[..]].concat(), vec![], vec![0xff; proof.len()]] {
         let value = <sha2::Sha256 as sha2::Digest>::digest(&forged);
-        assert_eq!(public.verify(b"coin", &value, &forged), Err(SchemeError::Verify(VerifyError::Invalid)));
+        assert_unverified(public.verify(b"coin", &value, &forged));
     }
 }

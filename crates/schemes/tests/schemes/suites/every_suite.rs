@@ -176,7 +176,8 @@ fn selection_is_checked(suite: Suite) {
 fn malformed_shares_are_refused(suite: Suite) {
     let (public, keys) = key(suite, 2, 3, 7);
     let request = statement(&public, 1);
-    let (first, good) = shares(&public, &keys, &request)[0].clone();
+    let honest = shares(&public, &keys, &request);
+    let (first, good) = honest[0].clone();
     let mut bad = vec![
         vec![],
         good[..good.len() - 1].to_vec(),
@@ -199,7 +200,7 @@ fn malformed_shares_are_refused(suite: Suite) {
             Err(SchemeError::FalseShares(named)) if suite.group().starts_with("ed") => assert_eq!(named, [first]),
             other => panic!("{} bytes: {other:?}", bytes.len()),
         }
-        let combined = combine(&public, &request, &[(first, bytes), (index(2), good.clone())]);
+        let combined = combine(&public, &request, &[(first, bytes), honest[1].clone()]);
         assert_refused(combined.map(drop), first);
     }
     for position in 0..good.len() {

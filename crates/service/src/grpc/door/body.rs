@@ -28,7 +28,7 @@ pub(crate) struct RequestBody {
     body: Body,
     place: Arc<Place>,
     shed: oneshot::Receiver<()>,
-    /// None once it is complete.
+    /// Rings when the body is late; `None` once it is complete.
     alarm: Option<Pin<Box<Sleep>>>,
     is_over: bool,
 }

@@ -47,7 +47,7 @@ pub(crate) struct Bounds {
 pub(super) enum Refused {
     /// The node holds as many requests as it will.
     Requests,
-    /// The caller does.
+    /// The caller holds as many requests as it may.
     OwnRequests,
     /// As [`Refused::Requests`], in bytes.
     Bytes,
@@ -218,7 +218,7 @@ impl Book {
         }
     }
 
-    /// It was taken.
+    /// The caller has taken one piece of the answer.
     pub(super) fn taken(&mut self, number: u64, now: Instant) {
         if let Some(Entry { stage: Stage::Leaving { pieces, moved }, .. }) = self.entries.get_mut(&number) {
             (*pieces, *moved) = (pieces.saturating_sub(1), now);
@@ -365,7 +365,7 @@ impl Book {
     fn end(&mut self, number: u64, now: Instant) -> bool {
         let Some(entry) = self.entries.get(&number) else { return false };
         if entry.owner == Owner::Stranger {
-            // Nobody is known to want it; and its other requests are no better.
+            // The connection is nobody's that this node knows, and its other requests are as slow: it ends as a whole.
             entry.connection.end_unless_recognised();
         }
         self.leave(number, now);

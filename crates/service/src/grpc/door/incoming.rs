@@ -40,7 +40,7 @@ pub(crate) struct ApiStream {
     tls: TlsStream<TcpStream>,
     caller: Caller,
     listed: Listed,
-    /// It was told to end.
+    /// Whether the connection was told to end.
     is_over: bool,
 }
 
