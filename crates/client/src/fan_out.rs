@@ -1,8 +1,8 @@
 //! One question to every node, and the first answer that proves to be good.
 
 use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
-use theta_names::NodeId;
 
+use theta_names::NodeId;
 use tokio::{
     sync::mpsc,
     time::{self, Instant},

@@ -10,7 +10,6 @@
 
 use core::fmt;
 use std::{collections::HashMap, io, net::Ipv4Addr, sync::Arc};
-use theta_names::NodeId;
 
 use rustls::{
     CertificateError, ClientConfig, CommonState, DigitallySignedStruct, DistinguishedName, Error, OtherError,
@@ -28,6 +27,7 @@ use rustls::{
     sign::SingleCertAndKey,
     version::TLS13,
 };
+use theta_names::NodeId;
 
 use crate::{Fingerprint, Identity};
 

@@ -6,6 +6,7 @@ use std::{
     sync::{Mutex, PoisonError},
     time::{Instant, SystemTime},
 };
+
 use theta_names::NodeId;
 
 use crate::Culprit;

@@ -1,6 +1,7 @@
 //! Whose consents count.
 
 use core::fmt;
+
 use theta_statements::{
     Approval, Ask, Digest, Invalid, MOST_APPROVAL_LIFETIME, MOST_APPROVALS, Name, UnixTime, VerifyingKey,
 };

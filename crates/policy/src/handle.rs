@@ -1,6 +1,7 @@
 //! The policy in force, which can be replaced while it is asked.
 
 use std::sync::{Arc, PoisonError, RwLock};
+
 use theta_statements::{Name, UnixTime};
 
 use crate::policy::State;

@@ -5,6 +5,7 @@
 
 use core::{fmt, str::FromStr};
 use std::collections::HashMap;
+
 use theta_statements::{Name, UnixTime};
 
 /// The largest count and burst.

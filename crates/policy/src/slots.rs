@@ -4,6 +4,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     sync::{Arc, Mutex, PoisonError},
 };
+
 use theta_names::SlotOrder;
 use theta_statements::{Digest, Name};
 

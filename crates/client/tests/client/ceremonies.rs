@@ -2,7 +2,6 @@
 
 use std::{fs, time::Duration};
 
-use crate::group::{SIGNER, TestGroup};
 use theta_client::{
     CeremonyEnd, CeremonyOutcome, CeremonyRequest, Client, ClientError, ClientOptions, Credentials, KeyChange,
     KeyState, SigningKey, state_statement,
@@ -11,6 +10,8 @@ use theta_names::Operation;
 use theta_schemes::{Suite, groups::Secret, keys::AnyPublicKey};
 use theta_statements::{Approval, ApprovalTerms, Ask, RequestTerms, SignedRequest, UnixTime, Validity};
 use theta_wire::v1;
+
+use crate::group::{SIGNER, TestGroup};
 
 /// Enough nodes refused, and say this.
 fn refused_as<T>(answer: Result<T, ClientError>, why: &str) {

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::group::{CIPHER, COIN, SIGNER, TestGroup};
 use bytes::Bytes;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use theta_client::{Client, ClientError, ClientOptions, Credentials, Problem, audit};
@@ -14,6 +13,8 @@ use theta_statements::{
 };
 use theta_wire::v1;
 use tonic::{Code, Request};
+
+use crate::group::{CIPHER, COIN, SIGNER, TestGroup};
 
 fn node(id: u16) -> NodeId {
     NodeId::try_from(id).unwrap()

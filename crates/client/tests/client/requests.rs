@@ -6,10 +6,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{
-    group::{CIPHER, COIN, KEYS, Prepared, SIGNER, TestGroup},
-    liar,
-};
 use bytes::Bytes;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use theta_client::{Client, ClientError, ClientOptions, OpenError, Problem};
@@ -17,6 +13,11 @@ use theta_names::NodeId;
 use theta_network::{Inbound, PeerStatus, SendError, Transport};
 use theta_schemes::ciphers::payload::{Aead, open_bytes, split_ciphertext};
 use tokio::{net::TcpListener, sync::mpsc};
+
+use crate::{
+    group::{CIPHER, COIN, KEYS, Prepared, SIGNER, TestGroup},
+    liar,
+};
 
 fn node(id: u16) -> NodeId {
     NodeId::try_from(id).unwrap()

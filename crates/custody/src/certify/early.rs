@@ -1,6 +1,7 @@
 //! Promises that came before their request: each peer's own, unverified, bounded by peer.
 
 use std::collections::{BTreeMap, VecDeque};
+
 use theta_names::NodeId;
 
 use super::promise::{Promise, Subject};

@@ -1,9 +1,9 @@
 //! Messages of ceremonies that this node does not hold yet, kept for a while: others began earlier, and it usually follows.
 
 use std::collections::{BTreeMap, VecDeque};
-use theta_names::NodeId;
 
 use bytes::Bytes;
+use theta_names::NodeId;
 
 use super::message::{Id, Part};
 

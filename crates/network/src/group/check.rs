@@ -5,9 +5,9 @@ use std::{
     collections::HashSet,
     net::{Ipv4Addr, Ipv6Addr},
 };
-use theta_names::NodeId;
 
 use serde::Deserialize;
+use theta_names::NodeId;
 use toml::Spanned;
 
 use super::{CeremonyKey, GroupClient, GroupFile, GroupNode, GroupProblem};

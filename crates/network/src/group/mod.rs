@@ -32,9 +32,9 @@ use std::{
     fs,
     path::{Path, PathBuf},
 };
-use theta_names::NodeId;
 
 use serde::Serialize;
+use theta_names::NodeId;
 
 pub use ceremony_key::{CeremonyKey, CeremonyKeyError};
 pub use error::{GroupFileError, GroupProblem};

@@ -5,6 +5,7 @@ use std::{
     io,
     net::{SocketAddr, TcpListener},
 };
+
 use theta_names::NodeId;
 
 use crate::{Fingerprint, Identity};

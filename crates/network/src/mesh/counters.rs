@@ -2,6 +2,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
+
 use theta_names::NodeId;
 
 /// Counts events, or holds a level. Relaxed: the numbers are for people, not for decisions.

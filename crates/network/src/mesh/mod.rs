@@ -28,9 +28,9 @@ mod outbound;
 mod queue;
 
 use std::{collections::HashSet, io, net::SocketAddr, num::NonZeroUsize, sync::Arc};
-use theta_names::NodeId;
 
 use bytes::Bytes;
+use theta_names::NodeId;
 use tokio::sync::{mpsc, watch};
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 

@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use theta_names::NodeId;
 
+use theta_names::NodeId;
 use tokio::sync::mpsc;
 
 /// What a message costs beside its payload: its place in the queue, and what it is wrapped in.

@@ -2,8 +2,8 @@
 
 use core::ops::Range;
 use std::collections::{BTreeSet, HashMap};
-use theta_statements::{Digest, Name, TokenHash, VerifyingKey};
 
+use theta_statements::{Digest, Name, TokenHash, VerifyingKey};
 use toml::Spanned;
 
 use super::text::{ApproverText, ClientText, ListText, PolicyText};

@@ -1,6 +1,7 @@
 //! What can be wrong with a policy file, in words for the person who edits it.
 
 use core::fmt;
+
 use theta_names::OperationError;
 use theta_statements::{NameError, TimeError, UnixTime, VerifyingKeyError};
 

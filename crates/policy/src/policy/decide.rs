@@ -1,6 +1,7 @@
 //! The decision.
 
 use std::sync::{Mutex, PoisonError};
+
 use theta_statements::{Ask, Name, UnixTime};
 
 use super::rule::Mismatch;

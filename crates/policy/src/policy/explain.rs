@@ -1,10 +1,10 @@
 //! How the policy would decide, rule by rule.
 
 use core::fmt;
-use theta_names::Operation;
-use theta_statements::{Ask, Digest, Name, UnixTime};
 
 use serde::Serialize;
+use theta_names::Operation;
+use theta_statements::{Ask, Digest, Name, UnixTime};
 
 use super::decide::Verdict;
 use super::{Effect, Policy, Recording, Rule};

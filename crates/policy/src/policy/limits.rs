@@ -1,6 +1,7 @@
 //! How much of a node one client may take.
 
 use std::collections::HashMap;
+
 use theta_statements::Name;
 
 use crate::Rate;

@@ -8,8 +8,6 @@ mod rule;
 mod signing;
 
 use std::collections::HashMap;
-use theta_names::Operation;
-use theta_statements::{Ask, Digest, Name, SignedRequest, Token, UnixTime};
 
 pub use decide::{Decision, State};
 pub use explain::{Answer, ConditionReport, Explanation, RuleReport};
@@ -19,6 +17,9 @@ pub use reason::Reason;
 pub(crate) use rule::{Clients, Quorum, Rule};
 pub use rule::{Effect, Recording};
 pub(crate) use signing::{SigningRule, SlotSource};
+
+use theta_names::Operation;
+use theta_statements::{Ask, Digest, Name, SignedRequest, Token, UnixTime};
 
 use crate::request::Credential;
 use crate::{Caller, Request, Unidentified};

@@ -1,8 +1,9 @@
 //! Why a decision came out as it did.
 
+use theta_statements::{Invalid, Name};
+
 use crate::approval::Consents;
 use crate::rate::Rate;
-use theta_statements::{Invalid, Name};
 
 /// Why. The text is for the people who asked and for those who keep the policy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,12 +1,11 @@
 //! A rule, and whether it is about a request.
 
-use std::collections::BTreeSet;
-use theta_names::Operation;
-use theta_statements::{Ask, Invalid, Name, UnixTime, Validity};
-
 use core::fmt;
+use std::collections::BTreeSet;
 
 use serde::Serialize;
+use theta_names::Operation;
+use theta_statements::{Ask, Invalid, Name, UnixTime, Validity};
 
 use crate::approval::Approver;
 use crate::operation::OperationSet;

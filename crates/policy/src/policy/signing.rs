@@ -1,6 +1,7 @@
 //! Signing rules: what every allowed signature with a key must obey, whichever rule allowed it.
 
 use core::fmt;
+
 use theta_names::SlotOrder;
 use theta_statements::{Ask, Digest, Name};
 

@@ -3,10 +3,9 @@
 use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
-
-use super::sum::{COMMIT, MASK, MaskedSum, OPEN};
 use theta_names::ShareIndex;
 
+use super::sum::{COMMIT, MASK, MaskedSum, OPEN};
 use crate::{
     Abort, Blame, Channel, Driver, EARLY_BYTES, EARLY_MESSAGES, Effect, Input, KEPT_BYTES, Machine, Offence, PartyId,
     Recipient, Round, Slot,

@@ -1,10 +1,9 @@
 //! Whole groups of the sum, by seed.
 
 use bytes::Bytes;
-
-use super::sum::{MaskedSum, OPEN};
 use theta_names::ShareIndex;
 
+use super::sum::{MaskedSum, OPEN};
 use crate::simulator::{Behaviour, Conditions, Report, SimRng, Simulator, Tamper, below, flip_bit, for_each_seed};
 use crate::{Abort, Driver, Machine, Offence, PartyId, Slot};
 

@@ -2,10 +2,6 @@
 
 use std::collections::HashSet;
 
-use crate::{
-    group::{CIPHER, COIN, KEYS, Prepared, SIGNER, TestGroup},
-    sound::eventually,
-};
 use bytes::Bytes;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use theta_schemes::ciphers::payload::{Aead, split_ciphertext};
@@ -15,6 +11,11 @@ use theta_wire::v1::{
     threshold_protocol_client::ThresholdProtocolClient, threshold_scheme_client::ThresholdSchemeClient,
 };
 use tonic::{Code, transport::Channel};
+
+use crate::{
+    group::{CIPHER, COIN, KEYS, Prepared, SIGNER, TestGroup},
+    sound::eventually,
+};
 
 type Protocol = ThresholdProtocolClient<Channel>;
 type Scheme = ThresholdSchemeClient<Channel>;

@@ -2,10 +2,6 @@
 
 use std::{num::NonZeroUsize, time::Duration};
 
-use crate::{
-    group::{CIPHER, Prepared, TestGroup},
-    sound::{eventually, works},
-};
 use bytes::{Bytes, BytesMut};
 use h2::{RecvStream, SendStream, client::SendRequest};
 use prost::Message;
@@ -21,6 +17,11 @@ use tokio::{
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
 use tonic::Code;
+
+use crate::{
+    group::{CIPHER, Prepared, TestGroup},
+    sound::{eventually, works},
+};
 
 const SIGN: &str = "/theta.v1.ThresholdProtocol/Sign";
 const ENCRYPT: &str = "/theta.v1.ThresholdScheme/Encrypt";

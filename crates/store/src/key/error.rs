@@ -1,7 +1,8 @@
 //! Why a key cannot be changed as asked, each in one line. All are the caller's, but those of the store.
 
-use crate::StoreError;
 use theta_names::{KeyName, KeyState};
+
+use crate::StoreError;
 
 /// Why a key was not changed.
 #[derive(Clone, Debug, thiserror::Error)]

@@ -1,11 +1,12 @@
 //! How often people have changed the state of a key: each change names the *generation* that it makes, so that one which was
 //! signed or approved once is made once, and none after a later one.
 
+use theta_names::{KeyName, KeyState, MOST_GENERATIONS_AHEAD};
+
 use super::KeyError;
 use crate::codec::{Decoder, Encoder};
 use crate::database::{Rows, Table};
 use crate::{Store, StoreError, Transaction};
-use theta_names::{KeyName, KeyState, MOST_GENERATIONS_AHEAD};
 
 /// The last change of a key's state.
 struct Last {

@@ -6,6 +6,7 @@
 //! honest holder has decided on it by its own rules, or believed those who had.
 
 use std::collections::BTreeSet;
+
 use theta_names::NodeId;
 use theta_statements::KeyChange;
 

@@ -7,8 +7,8 @@ use std::{
     },
     time::{Duration, Instant},
 };
-use theta_statements::Name;
 
+use theta_statements::Name;
 use tokio::sync::oneshot;
 use tonic::Status;
 

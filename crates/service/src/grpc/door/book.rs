@@ -6,8 +6,8 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use theta_statements::Name;
 
+use theta_statements::Name;
 use tokio::sync::oneshot;
 
 use super::connections::Connection;

@@ -9,8 +9,8 @@ use std::{
     },
     time::{Duration, Instant},
 };
-use theta_statements::Name;
 
+use theta_statements::Name;
 use tokio::sync::oneshot;
 
 use super::book::three_quarters;
