@@ -5,13 +5,12 @@
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use theta_statements::{Approval, ApprovalTerms, Ask, RequestTerms, SignedRequest, SigningKey, UnixTime, Validity};
-use theta_names::Operation;
 use theta_fuzz::plant;
 use theta_groups::Secret;
+use theta_names::Operation;
+use theta_policy::{Answer, MemorySlots, Policy, State};
 use theta_statements::audit::{AuditRecord, Chain, Checkpoint, LogEntry, from_line, to_line, verify};
-use theta_policy::{
-    Answer, MemorySlots, Policy, State};
+use theta_statements::{Approval, ApprovalTerms, Ask, RequestTerms, SignedRequest, SigningKey, UnixTime, Validity};
 
 const NOW: UnixTime = UnixTime(1_800_000_000_000);
 const CERTIFICATE: [u8; 32] = [0xaa; 32];

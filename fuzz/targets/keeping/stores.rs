@@ -8,11 +8,10 @@ use std::process;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use libfuzzer_sys::fuzz_target;
-use theta_names::{KeyName, Purpose};
 use theta_fuzz::{plant, rng};
 use theta_groups::Secret;
-use theta_store::{
-    BurnId, Epoch, Options, RestoreFloors, SealingKey, Store, check_backup, disk::SimulatedDisk};
+use theta_names::{KeyName, Purpose};
+use theta_store::{BurnId, Epoch, Options, RestoreFloors, SealingKey, Store, check_backup, disk::SimulatedDisk};
 
 /// What is burnt before anything is damaged.
 const ID: BurnId = BurnId { day: 1, id: [3; 32] };
