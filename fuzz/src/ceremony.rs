@@ -10,7 +10,7 @@ use theta_names::NodeId;
 use theta_protocols::Machine;
 use theta_protocols::ceremony::{
     Aim, CeremonyEvidence, CeremonyKeys, CeremonyPlan, ITEMS, KeyCeremony, Kind, Memory, PlanParts, QuorumCertificate,
-    Recovery, SUMMARY, Slot as Place, Source, Statement, rewrite, statements_of,
+    Recovery, SUMMARY, Source, Statement, StatementSlot, rewrite, statements_of,
 };
 use theta_rounds::{Channel, Effect, Input, PartyId, Recipient, Slot};
 use theta_schemes::coins::cks05::Cks05;
@@ -299,7 +299,7 @@ struct Stage<'a> {
     recording: &'a Recording,
     party: Party,
     journal: Vec<Input>,
-    said: BTreeMap<Place, Bytes>,
+    said: BTreeMap<StatementSlot, Bytes>,
 }
 
 impl Stage<'_> {
@@ -338,7 +338,7 @@ impl Stage<'_> {
         }
     }
 
-    fn say(&mut self, place: Place, body: Vec<u8>) {
+    fn say(&mut self, place: StatementSlot, body: Vec<u8>) {
         let statement = Statement::sign(self.recording.plan.id(), &keys(party(N)), place, body);
         self.give(message(party(N), ITEMS, Bytes::from(item(&statement))));
     }
@@ -408,7 +408,7 @@ pub fn play(recording: &Recording, script: &[u8]) {
                 let kind = Kind::ALL[usize::from(script.byte()) % Kind::ALL.len()];
                 let number = u32::from(script.byte());
                 let body = script.some();
-                stage.say(Place::new(kind, number), body);
+                stage.say(StatementSlot::new(kind, number), body);
             }
             3 => {
                 let slot = if script.byte().is_multiple_of(2) { ITEMS } else { SUMMARY };
