@@ -10,8 +10,9 @@ use std::{
 
 use tempfile::TempDir;
 use theta_client::{Client, ClientOptions};
+use theta_names::NodeId;
 use theta_network::{
-    Identity, PeerId,
+    Identity,
     group::{GroupFile, GroupNode},
 };
 
@@ -150,7 +151,7 @@ impl Group {
     /// Where a node listens, and its certificate.
     #[allow(dead_code, reason = "for attacks on one node")]
     pub(crate) fn node(&self, node: u16) -> Result<&GroupNode, Trouble> {
-        let found = PeerId::try_from(node).ok().and_then(|id| self.file.node(id));
+        let found = NodeId::try_from(node).ok().and_then(|id| self.file.node(id));
         found.ok_or_else(|| Trouble::new(format!("there is no node {node}")))
     }
 

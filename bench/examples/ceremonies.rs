@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use rand_chacha::rand_core::CryptoRng;
 use theta_groups::{Ristretto255, Secret};
+use theta_names::NodeId;
 use theta_protocols::Machine;
 use theta_protocols::ceremony::{
     Aim, CeremonyKeys, CeremonyPlan, Conclusion, KeyCeremony, Memory, PlanParts, Recovery, Source,
@@ -84,7 +85,7 @@ impl<M: Machine> Machine for Metered<M> {
 fn keys(party: PartyId) -> Arc<CeremonyKeys> {
     let mut master = [1; 32];
     master[..2].copy_from_slice(&party.get().to_le_bytes());
-    Arc::new(CeremonyKeys::new(party, Secret::new(master)))
+    Arc::new(CeremonyKeys::new(party.node(), Secret::new(master)))
 }
 
 /// What a party draws for a ceremony.
@@ -129,7 +130,7 @@ fn measure<S: CurveScheme, M: Machine + 'static>(
 }
 
 fn plan<S: CurveScheme>(k: u16, n: u16, aim: Aim<S::KeyGroup>) -> Arc<CeremonyPlan<S::KeyGroup>> {
-    let members: Vec<_> = (1..=n).map(|number| PartyId::try_from(number).unwrap()).collect();
+    let members: Vec<_> = (1..=n).map(|number| PartyId::of_node(NodeId::try_from(number).unwrap())).collect();
     let plan = CeremonyPlan::new(PlanParts {
         suite: S::SUITE,
         nonce: [3; 32],
@@ -167,7 +168,7 @@ fn suite<S: CurveScheme>() {
         let held = hold::<S>("create", &plan::<S>(k, n, Aim::Generate), None);
         let source = || Source {
             public: Arc::clone(&held.0),
-            holders: (1..=n).map(|number| PartyId::try_from(number).unwrap()).collect(),
+            holders: (1..=n).map(|number| PartyId::of_node(NodeId::try_from(number).unwrap())).collect(),
         };
         hold::<S>("refresh", &plan::<S>(k, n, Aim::Reshare(source())), Some(&held));
         hold::<S>("reshare to k + 1", &plan::<S>(k + 1, n, Aim::Reshare(source())), Some(&held));

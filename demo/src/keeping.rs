@@ -8,8 +8,8 @@ use std::{
 };
 
 use theta::{connect, exit::Failure, group::plan::KeySpec, units};
-use theta_client::{Client, ClientError, KeyChange, State, audit};
-use theta_network::PeerId;
+use theta_client::{Client, ClientError, KeyChange, KeyState, audit};
+use theta_names::NodeId;
 use tokio::task::JoinSet;
 
 use super::{
@@ -47,7 +47,7 @@ impl Stage<'_> {
         let mut making = JoinSet::new();
         for key in self.keys {
             let (client, name, suite) = (client.clone(), key.key_name().clone(), key.suite());
-            let change = KeyChange::Create { key: name, suite, k, holders: (1..=n).collect() };
+            let change = KeyChange::Create { key: name, suite: suite.into(), k, holders: (1..=n).collect() };
             making.spawn(async move { client.hold(change, |_| ()).await });
         }
         while let Some(made) = making.join_next().await {
@@ -97,7 +97,7 @@ impl Stage<'_> {
     /// A request that the policy does not allow.
     pub(super) async fn refuse(&self, client: &Client) -> Result<(), Failure> {
         self.show.act("Every node decides for itself who may ask for what");
-        match client.change_state(KEPT, 0, State::Destroyed).await {
+        match client.change_state(KEPT, 0, KeyState::Destroyed).await {
             Err(ClientError::Denied { rule: Some(rule), .. }) if rule == RULE => {
                 self.show
                     .good(format_args!("destroying {KEPT} is refused, by the rule {rule:?} of the nodes' policies"));
@@ -125,7 +125,7 @@ impl Stage<'_> {
 
 /// Reads and verifies one node's log. Gives the number of its records.
 async fn check_log(client: &Client, node: u16) -> Result<u64, Failure> {
-    let peer = PeerId::try_from(node).map_err(Failure::internal)?;
+    let peer = NodeId::try_from(node).map_err(Failure::internal)?;
     let (mut reached, mut refused) = (audit::Checkpoint::START, false);
     loop {
         let page = client.audit(peer, reached.count, PAGE as u64).await?;

@@ -13,7 +13,8 @@ use theta::{
     exit::Failure,
     node::{self, RunArgs},
 };
-use theta_network::{PeerId, PeerStatus, SendError, Transport};
+use theta_names::NodeId;
+use theta_network::{PeerStatus, SendError, Transport};
 use theta_service::Node;
 use theta_wire::peer::Envelope;
 
@@ -79,15 +80,15 @@ impl Memory {
 }
 
 impl Transport for Lying {
-    fn local(&self) -> PeerId {
+    fn local(&self) -> NodeId {
         self.honest.local()
     }
 
-    fn peers(&self) -> Vec<PeerId> {
+    fn peers(&self) -> Vec<NodeId> {
         self.honest.peers()
     }
 
-    fn send(&self, to: PeerId, message: Bytes) -> Result<(), SendError> {
+    fn send(&self, to: NodeId, message: Bytes) -> Result<(), SendError> {
         self.honest.send(to, self.falsify(message))
     }
 

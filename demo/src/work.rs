@@ -8,7 +8,7 @@ use theta::{
 };
 use theta_client::{Answer, Client};
 use theta_cluster::Latencies;
-use theta_network::PeerId;
+use theta_names::NodeId;
 use theta_schemes::ciphers::payload::{self, Aead};
 
 use super::{
@@ -165,7 +165,7 @@ impl Tally {
 
     /// One more.
     pub(crate) fn add(&mut self, done: &Done) {
-        let numbers = |nodes: &[PeerId]| nodes.iter().map(|node| node.get()).collect::<Vec<u16>>();
+        let numbers = |nodes: &[NodeId]| nodes.iter().map(|node| node.get()).collect::<Vec<u16>>();
         self.latencies.record(done.answer.latency);
         self.attempts += 1;
         self.good += 1;

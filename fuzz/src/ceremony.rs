@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use theta_groups::{Ristretto255, Secret};
+use theta_names::NodeId;
 use theta_protocols::Machine;
 use theta_protocols::ceremony::{
     Aim, CeremonyEvidence, CeremonyKeys, CeremonyPlan, ITEMS, KeyCeremony, Kind, Memory, PlanParts, QuorumCertificate,
-    Recovery, SUMMARY, Slot as Place, Source, Statement, rewrite, statements_of,
+    Recovery, SUMMARY, Source, Statement, StatementSlot, rewrite, statements_of,
 };
 use theta_rounds::{Channel, Effect, Input, PartyId, Recipient, Slot};
 use theta_schemes::coins::cks05::Cks05;
@@ -30,7 +31,7 @@ const DEAF: usize = 3;
 
 /// The party of that number, which is not zero.
 pub fn party(number: u16) -> PartyId {
-    PartyId::try_from(number).expect("not zero")
+    PartyId::of_node(NodeId::try_from(number).expect("not zero"))
 }
 
 /// What a party draws for a ceremony.
@@ -43,7 +44,7 @@ fn secret(party: PartyId) -> Secret<[u8; 32]> {
 fn keys(party: PartyId) -> Arc<CeremonyKeys> {
     let mut master = [7; 32];
     master[..2].copy_from_slice(&party.get().to_le_bytes());
-    Arc::new(CeremonyKeys::new(party, Secret::new(master)))
+    Arc::new(CeremonyKeys::new(party.node(), Secret::new(master)))
 }
 
 /// A party of a ceremony of either kind; how it ends is not told.
@@ -298,7 +299,7 @@ struct Stage<'a> {
     recording: &'a Recording,
     party: Party,
     journal: Vec<Input>,
-    said: BTreeMap<Place, Bytes>,
+    said: BTreeMap<StatementSlot, Bytes>,
 }
 
 impl Stage<'_> {
@@ -337,7 +338,7 @@ impl Stage<'_> {
         }
     }
 
-    fn say(&mut self, place: Place, body: Vec<u8>) {
+    fn say(&mut self, place: StatementSlot, body: Vec<u8>) {
         let statement = Statement::sign(self.recording.plan.id(), &keys(party(N)), place, body);
         self.give(message(party(N), ITEMS, Bytes::from(item(&statement))));
     }
@@ -407,7 +408,7 @@ pub fn play(recording: &Recording, script: &[u8]) {
                 let kind = Kind::ALL[usize::from(script.byte()) % Kind::ALL.len()];
                 let number = u32::from(script.byte());
                 let body = script.some();
-                stage.say(Place::new(kind, number), body);
+                stage.say(StatementSlot::new(kind, number), body);
             }
             3 => {
                 let slot = if script.byte().is_multiple_of(2) { ITEMS } else { SUMMARY };

@@ -7,11 +7,10 @@ use std::sync::LazyLock;
 use libfuzzer_sys::fuzz_target;
 use theta_fuzz::plant;
 use theta_groups::Secret;
-use theta_policy::audit::{AuditRecord, Chain, Checkpoint, LogEntry, from_line, to_line, verify};
-use theta_policy::{
-    Answer, Approval, ApprovalTerms, Ask, MemorySlots, Operation, Policy, RequestTerms, SignedRequest, SigningKey,
-    State, UnixTime, Validity,
-};
+use theta_names::Operation;
+use theta_policy::{Answer, MemorySlots, Policy, State};
+use theta_statements::audit::{AuditRecord, Chain, Checkpoint, LogEntry, from_line, to_line, verify};
+use theta_statements::{Approval, ApprovalTerms, Ask, RequestTerms, SignedRequest, SigningKey, UnixTime, Validity};
 
 const NOW: UnixTime = UnixTime(1_800_000_000_000);
 const CERTIFICATE: [u8; 32] = [0xaa; 32];
@@ -125,7 +124,7 @@ fn log() -> LogEntry {
     let policy = Policy::parse(&policy(), "policy.toml").expect("a policy");
     let request = policy.caller_by_certificate(CERTIFICATE).expect("a client").asks(ask());
     let decision = policy.decide(&request, NOW, &State::new(MemorySlots::default()));
-    Chain::default().append(AuditRecord::of(3, NOW, &request, &decision, policy.digest()))
+    Chain::default().append(theta_policy::record(3, NOW, &request, &decision, policy.digest()))
 }
 
 fn seeds() -> Vec<Vec<u8>> {

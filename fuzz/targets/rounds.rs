@@ -15,7 +15,7 @@ use theta_schemes::signatures::frost::{
     commit,
 };
 use theta_schemes::with_key;
-use theta_sharing::Threshold;
+use theta_sharing::{ShareIndex, Threshold};
 
 macro_rules! for_every_suite {
     ($then:ident $(, $argument:expr)*) => {
@@ -44,7 +44,7 @@ fuzz_target!(init: plant("rounds", seeds()), |input: &[u8]| {
 });
 
 fn sender() -> PartyId {
-    PartyId::try_from(2).expect("not zero")
+    PartyId::of_share(ShareIndex::try_from(2).expect("not zero"))
 }
 
 fn check_frost<C: FrostSuite>(slot: Slot, payload: &[u8]) {

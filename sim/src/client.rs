@@ -1,13 +1,12 @@
 //! What clients ask for, and what they take for an answer.
 
 use bytes::Bytes;
-use theta_custody::{CeremonyRequest, KeyChange, StateChange};
-use theta_orchestration::{Finished, InstanceId, Operation, Request};
-use theta_policy::{Approval, Ask, Operation as Permission};
+use theta_names::{KeyState, Operation as Permission};
+use theta_orchestration::{Finished, InstanceId, KeyRequest, Request};
 use theta_schemes::ciphers::payload::{Aead, PayloadKey, open_bytes, split_ciphertext};
 use theta_schemes::keys::AnyPublicKey;
 use theta_schemes::{Purpose, StatementBytes, Suite};
-use theta_store::State;
+use theta_statements::{Approval, Ask, CeremonyRequest, KeyChange, StateChange};
 
 use crate::permission::approval;
 use crate::scenario::{Aim, Asked, Planned, Scenario};
@@ -29,14 +28,14 @@ impl Wanted {
         let text = Bytes::copy_from_slice(asked.text.as_bytes());
         let mut ciphertext = Vec::new();
         let (operation, statement) = match held.suite.purpose() {
-            Purpose::Sign => (Operation::Sign(text.clone()), StatementBytes::Sign(text)),
-            Purpose::Coin => (Operation::FlipCoin(text.clone()), StatementBytes::FlipCoin(text)),
+            Purpose::Sign => (KeyRequest::Sign(text.clone()), StatementBytes::Sign(text)),
+            Purpose::Coin => (KeyRequest::FlipCoin(text.clone()), StatementBytes::FlipCoin(text)),
             Purpose::Decrypt => {
                 let sealed = public.encrypt(&text, b"label", Aead::default(), &mut seeded(seed, asked.at));
                 ciphertext = sealed.map_err(|error| error.to_string())?;
                 let (header, _) = split_ciphertext(&ciphertext).map_err(|error| error.to_string())?;
                 let header = Bytes::copy_from_slice(header);
-                (Operation::Decapsulate(header.clone()), StatementBytes::Decapsulate(header))
+                (KeyRequest::Decapsulate(header.clone()), StatementBytes::Decapsulate(header))
             }
         };
         let request = Request { key: name.as_str().to_owned(), operation };
@@ -97,7 +96,7 @@ pub(crate) fn ceremony(planned: &Planned, place: u8, setup: &Setup) -> Result<Ce
     let change = match &planned.aim {
         Aim::Create(suite) => KeyChange::Create {
             key: format!("made-{place}").parse().map_err(|error| format!("{error}"))?,
-            suite: *suite,
+            suite: (*suite).into(),
             k: setup.roster.k,
             holders: nodes(),
         },
@@ -117,9 +116,9 @@ pub(crate) fn changes(scenario: &Scenario, setup: &Setup) -> Result<Vec<(Permiss
     for (place, wish) in scenario.changes.iter().enumerate() {
         let before = scenario.changes.iter().take(place).filter(|before| before.key == wish.key).count();
         let operation = match wish.state {
-            State::Active => Permission::KeysEnable,
-            State::Destroyed => Permission::KeysDestroy,
-            State::Pending | State::Retired | State::Disabled => Permission::KeysDisable,
+            KeyState::Active => Permission::KeysEnable,
+            KeyState::Destroyed => Permission::KeysDestroy,
+            KeyState::Pending | KeyState::Retired | KeyState::Disabled => Permission::KeysDisable,
         };
         let (key, generation) = (setup.key(wish.key)?.0.clone(), before as u64 + 1);
         changes.push((operation, StateChange { key, version: None, state: wish.state, generation }));

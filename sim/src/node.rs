@@ -7,9 +7,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use prometheus_client::registry::Registry;
 use theta_custody::{Certifier, Custodian, StoreSlots};
-use theta_network::{PeerId, PeerState, PeerStatus, SendError, Transport};
+use theta_names::{NodeId, SlotOrder};
+use theta_network::{PeerState, PeerStatus, SendError, Transport};
 use theta_orchestration::{Engine, Keys, Pending};
-use theta_policy::{Digest, MemorySlots, SlotDecision, SlotOrder, SlotScope, SlotState, SlotStateError, State};
+use theta_policy::{MemorySlots, SlotDecision, SlotScope, SlotState, SlotStateError, State};
+use theta_statements::Digest;
 use theta_store::{Incarnation, Options, Store, disk::SimulatedDisk};
 use tokio::time::Instant;
 
@@ -19,11 +21,11 @@ use crate::setup::{Failed, Setup, identity, party, sealing_key, seeded};
 
 /// Keeps what its node sends until the network takes it.
 pub(crate) struct Outbox {
-    local: PeerId,
-    peers: Vec<PeerId>,
+    local: NodeId,
+    peers: Vec<NodeId>,
     sent: Mutex<Vec<(u16, Bytes)>>,
     /// The nodes that a connection stands to.
-    pub(crate) reached: Mutex<BTreeSet<PeerId>>,
+    pub(crate) reached: Mutex<BTreeSet<NodeId>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -36,20 +38,20 @@ impl Outbox {
     }
 
     pub(crate) fn reach(&self, nodes: impl Iterator<Item = u16>) {
-        *lock(&self.reached) = nodes.filter_map(|node| PeerId::try_from(node).ok()).collect();
+        *lock(&self.reached) = nodes.filter_map(|node| NodeId::try_from(node).ok()).collect();
     }
 }
 
 impl Transport for Outbox {
-    fn local(&self) -> PeerId {
+    fn local(&self) -> NodeId {
         self.local
     }
 
-    fn peers(&self) -> Vec<PeerId> {
+    fn peers(&self) -> Vec<NodeId> {
         self.peers.clone()
     }
 
-    fn send(&self, to: PeerId, message: Bytes) -> Result<(), SendError> {
+    fn send(&self, to: NodeId, message: Bytes) -> Result<(), SendError> {
         if !self.peers.contains(&to) {
             return Err(SendError::UnknownPeer(to));
         }
@@ -59,7 +61,7 @@ impl Transport for Outbox {
 
     fn status(&self) -> Vec<PeerStatus> {
         let reached = lock(&self.reached).clone();
-        let status = |peer: &PeerId| PeerStatus {
+        let status = |peer: &NodeId| PeerStatus {
             peer: *peer,
             address: "simulated".to_owned(),
             state: if reached.contains(peer) { PeerState::Connected } else { PeerState::Connecting },
@@ -127,7 +129,7 @@ pub(crate) struct Node {
 
 impl Node {
     pub(crate) fn new(number: u16, setup: &Setup, n: u16, liar: Option<Liar>) -> Result<Self, Failed> {
-        let peer = |node: u16| PeerId::try_from(node).map_err(|_| "node 0".to_owned());
+        let peer = |node: u16| NodeId::try_from(node).map_err(|_| "node 0".to_owned());
         let peers = (1..=n).filter(|node| *node != number).map(peer).collect::<Result<Vec<_>, _>>()?;
         let outbox =
             Outbox { local: peer(number)?, peers, sent: Mutex::default(), reached: Mutex::new(BTreeSet::new()) };

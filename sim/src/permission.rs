@@ -1,10 +1,10 @@
 //! Who may have what, and who consents to it.
 
 use theta_groups::Secret;
-use theta_policy::{
-    Approval, ApprovalTerms, Ask, MOST_APPROVAL_LIFETIME, Operation, Policy, SigningKey, UnixTime, Validity,
-};
+use theta_names::Operation;
+use theta_policy::Policy;
 use theta_schemes::keys::KeyName;
+use theta_statements::{Approval, ApprovalTerms, Ask, MOST_APPROVAL_LIFETIME, SigningKey, UnixTime, Validity};
 
 use crate::scenario::{APPROVERS, BURST, Consent, ConsentFault, HeldKey, NEEDED, PER_SECOND, Sabotage};
 use crate::setup::{CERTIFICATE, EPOCH, Failed};

@@ -8,10 +8,10 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use theta_custody::{DealtKey, KeyTable, Roster, import_dealt};
 use theta_groups::{Secret, modular::Integer};
+use theta_names::{Holders, NodeId};
 use theta_orchestration::OrchestratorConfig;
 use theta_policy::Policy;
 use theta_protocols::ceremony::CeremonyKeys;
-use theta_rounds::PartyId;
 use theta_schemes::Suite;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName, deal_any, deal_rsa_primes};
 use theta_schemes::signatures::sh00::RsaPrimes;
@@ -59,8 +59,8 @@ pub(crate) fn seeded(seed: u64, stream: u64) -> ChaCha20Rng {
     rng
 }
 
-pub(crate) fn party(node: u16) -> Result<PartyId, Failed> {
-    PartyId::try_from(node).map_err(|_| "node 0".to_owned())
+pub(crate) fn party(node: u16) -> Result<NodeId, Failed> {
+    NodeId::try_from(node).map_err(|_| "node 0".to_owned())
 }
 
 pub(crate) fn identity(node: u16) -> Result<CeremonyKeys, Failed> {
@@ -162,13 +162,9 @@ impl Setup {
             store.set_identity(&secret_of(node)).map_err(|error| error.to_string())?;
             for (name, held, dealt) in &self.keys {
                 let share = Self::share(node, held, dealt);
-                let key = DealtKey {
-                    name,
-                    public: &dealt.0,
-                    share: share.as_ref(),
-                    holders: &self.roster.nodes,
-                    created: EPOCH - 1,
-                };
+                let holders = Holders::new(self.roster.nodes.clone()).map_err(|error| error.to_string())?;
+                let key =
+                    DealtKey { name, public: &dealt.0, share: share.as_ref(), holders: &holders, created: EPOCH - 1 };
                 import_dealt(&store, &key).map_err(|error| error.to_string())?;
             }
         }

@@ -11,10 +11,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use prost::Message as _;
-use theta_custody::{CeremonyRequest, Custodian, CustodyInput, KeyEntry, Roster};
+use theta_custody::{Custodian, CustodyInput, KeyEntry, Roster};
 use theta_groups::{Group, Ristretto255, RistrettoScalar};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName};
 use theta_sharing::{ShareIndex, coefficients_at_zero};
+use theta_statements::CeremonyRequest;
 use theta_store::{Options, Store, disk::SimulatedDisk};
 use theta_wire::peer::Envelope;
 

@@ -14,6 +14,7 @@ import beacons
 import bls04
 import bz03
 import cks05
+import client
 import rfc
 import sg02
 import sh00
@@ -33,6 +34,7 @@ TOPICS = {
     "bls04": bls04.check,
     "sh00": sh00.check,
     "slots": slots.check,
+    "client": client.check,
 }
 
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use theta_network::PeerId;
+use theta_names::NodeId;
 use theta_wire::v1;
 
 use crate::NodeProblem;
@@ -13,11 +13,11 @@ pub struct Answer<T> {
     /// The result; checked by this client.
     pub result: T,
     /// Which node's answer it is.
-    pub node: PeerId,
+    pub node: NodeId,
     /// The instance at the nodes: equal requests have equal ids.
     pub instance_id: [u8; 32],
     /// The nodes whose shares are in the result, by the answering node's word.
-    pub contributors: Vec<PeerId>,
+    pub contributors: Vec<NodeId>,
     /// The nodes that misbehaved meanwhile, by the answering node's word.
     pub culprits: Vec<Culprit>,
     /// The nodes whose answers this client itself found to be false.
@@ -45,14 +45,14 @@ impl<T> Answer<T> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Culprit {
     /// Who.
-    pub node: PeerId,
+    pub node: NodeId,
     /// What exactly, for example `share fails verification`.
     pub misbehaviour: String,
     /// In which instance.
     pub instance_id: Vec<u8>,
 }
 
-pub(crate) fn nodes(numbers: &[u32]) -> Vec<PeerId> {
+pub(crate) fn nodes(numbers: &[u32]) -> Vec<NodeId> {
     numbers.iter().filter_map(|number| node(*number)).collect()
 }
 
@@ -65,6 +65,6 @@ pub(crate) fn culprits(culprits: Vec<v1::Culprit>) -> Vec<Culprit> {
 }
 
 /// Numbers that name no node are left out: nothing can be said about them.
-pub(crate) fn node(number: u32) -> Option<PeerId> {
-    u16::try_from(number).ok().and_then(|number| PeerId::try_from(number).ok())
+pub(crate) fn node(number: u32) -> Option<NodeId> {
+    u16::try_from(number).ok().and_then(|number| NodeId::try_from(number).ok())
 }

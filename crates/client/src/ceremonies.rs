@@ -3,11 +3,9 @@
 use std::{collections::BTreeMap, fs, future::Future, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use theta_custody::{CeremonyRequest, KeyChange, KeyRef, StateChange};
-use theta_network::PeerId;
-use theta_policy::Operation;
+use theta_names::{KeyRef, KeyState, NodeId, Operation};
 use theta_schemes::keys::KeyName;
-use theta_store::State;
+use theta_statements::{CeremonyRequest, KeyChange, StateChange};
 use theta_wire::v1;
 use tokio::{
     sync::mpsc,
@@ -31,7 +29,7 @@ const STRAGGLERS: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug)]
 pub struct CeremonyProgress {
     /// Which node.
-    pub node: PeerId,
+    pub node: NodeId,
     /// How the ceremony stands there.
     pub status: v1::CeremonyStatus,
 }
@@ -52,11 +50,11 @@ pub struct CeremonyOutcome {
     /// How it ended.
     pub end: CeremonyEnd,
     /// Who reports this end: k at least.
-    pub agreed: Vec<PeerId>,
+    pub agreed: Vec<NodeId>,
     /// The nodes that lied, with evidence that anybody can check.
     pub evidence: Vec<Evidence>,
     /// Who was waited for, by the word of any node.
-    pub silent: Vec<PeerId>,
+    pub silent: Vec<NodeId>,
     /// What the other nodes did.
     pub problems: Vec<NodeProblem>,
     /// From the request to the agreement.
@@ -85,13 +83,13 @@ pub enum CeremonyEnd {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evidence {
     /// The culprit.
-    pub node: PeerId,
+    pub node: NodeId,
     /// What it did.
     pub misbehaviour: String,
     /// The proof.
     pub evidence: Bytes,
     /// Who reports it.
-    pub reported_by: Vec<PeerId>,
+    pub reported_by: Vec<NodeId>,
 }
 
 /// A change of state that k nodes have made.
@@ -100,7 +98,7 @@ pub struct StateChanged {
     /// The generation that it made.
     pub generation: u64,
     /// Who has made it.
-    pub nodes: Vec<PeerId>,
+    pub nodes: Vec<NodeId>,
     /// What the others did.
     pub problems: Vec<NodeProblem>,
 }
@@ -108,7 +106,7 @@ pub struct StateChanged {
 /// The statement of a change of state, for those who approve or sign it elsewhere. Version 0 is the key as a whole; the
 /// generation is the one that the change makes ([`Client::next_generation`]).
 #[must_use]
-pub fn state_statement(key: &KeyName, version: u32, state: State, generation: u64) -> Vec<u8> {
+pub fn state_statement(key: &KeyName, version: u32, state: KeyState, generation: u64) -> Vec<u8> {
     let version = Some(version).filter(|version| *version > 0);
     StateChange { key: key.clone(), version, state, generation }.encode()
 }
@@ -208,7 +206,7 @@ impl Client {
     }
 
     /// Follows a ceremony at every node at once; the receiver ends when all are done with it.
-    fn follow_all(&self, asked: &CeremonyRequest) -> Result<mpsc::Receiver<(PeerId, News)>, ClientError> {
+    fn follow_all(&self, asked: &CeremonyRequest) -> Result<mpsc::Receiver<(NodeId, News)>, ClientError> {
         let CeremonyRequest { nonce, change } = asked;
         let (key, statement) = (change.key(), asked.encode());
         let ask = self.ask_for(change.operation(), Some(key.as_ref()), &statement);
@@ -254,7 +252,7 @@ impl Client {
     }
 
     /// The ceremonies that the nodes hold or held lately, by node; nodes that did not answer come second.
-    pub async fn ceremonies(&self) -> (Vec<(PeerId, Vec<v1::CeremonyStatus>)>, Vec<NodeProblem>) {
+    pub async fn ceremonies(&self) -> (Vec<(NodeId, Vec<v1::CeremonyStatus>)>, Vec<NodeProblem>) {
         let (patience, enclosed) = (self.shared.options.timeout, self.enclose_token());
         let mut replies = fan_out::ask_all(&self.shared.connections, patience, |connection| {
             let request = enclosed.request(v1::ListCeremoniesRequest {}, patience);
@@ -271,15 +269,15 @@ impl Client {
         (listed, problems.all())
     }
 
-    /// Changes the state of a key, or of one version of it: [`State::Active`] enables, then there are [`State::Disabled`],
-    /// [`State::Retired`] and [`State::Destroyed`]. Each node does it for itself; those that did not are in the answer, and have to
+    /// Changes the state of a key, or of one version of it: [`KeyState::Active`] enables, then there are [`KeyState::Disabled`],
+    /// [`KeyState::Retired`] and [`KeyState::Destroyed`]. Each node does it for itself; those that did not are in the answer, and have to
     /// be asked again, with [`Client::change_state_at`] and the same generation. Version 0 is the key as a whole.
     ///
     /// The generation that the change makes is read from the nodes first ([`Client::next_generation`]).
     ///
     /// # Errors
     /// As [`Client::next_generation`] and [`Client::change_state_at`].
-    pub async fn change_state(&self, key: &str, version: u32, state: State) -> Result<StateChanged, ClientError> {
+    pub async fn change_state(&self, key: &str, version: u32, state: KeyState) -> Result<StateChanged, ClientError> {
         let generation = self.next_generation(&key.parse()?).await?;
         self.change_state_at(key, version, state, generation).await
     }
@@ -292,15 +290,15 @@ impl Client {
         &self,
         key: &str,
         version: u32,
-        state: State,
+        state: KeyState,
         generation: u64,
     ) -> Result<StateChanged, ClientError> {
         const OPERATION: &str = "change the key's state";
         let name: KeyName = key.parse()?;
         let operation = match state {
-            State::Active => Operation::KeysEnable,
-            State::Destroyed => Operation::KeysDestroy,
-            State::Pending | State::Retired | State::Disabled => Operation::KeysDisable,
+            KeyState::Active => Operation::KeysEnable,
+            KeyState::Destroyed => Operation::KeysDestroy,
+            KeyState::Pending | KeyState::Retired | KeyState::Disabled => Operation::KeysDisable,
         };
         let statement = state_statement(&name, version, state, generation);
         let patience = self.shared.options.timeout;
@@ -340,7 +338,7 @@ struct Follower {
     enclosed: Arc<Enclosed>,
     patience: Duration,
     watch_for: Duration,
-    news: mpsc::Sender<(PeerId, News)>,
+    news: mpsc::Sender<(NodeId, News)>,
 }
 
 impl Follower {
@@ -423,10 +421,10 @@ fn is_over(status: &v1::CeremonyStatus) -> bool {
 struct Reports<'a> {
     connections: &'a [Connection],
     quorum: usize,
-    latest: BTreeMap<PeerId, v1::CeremonyStatus>,
+    latest: BTreeMap<NodeId, v1::CeremonyStatus>,
     problems: Problems,
     /// Nodes that take no part.
-    lost: Vec<PeerId>,
+    lost: Vec<NodeId>,
 }
 
 impl<'a> Reports<'a> {
@@ -441,8 +439,8 @@ impl<'a> Reports<'a> {
     }
 
     /// The end that k nodes report, and who they are.
-    fn agreed(&self) -> Option<(&v1::CeremonyStatus, Vec<PeerId>)> {
-        let mut votes: BTreeMap<Verdict, Vec<PeerId>> = BTreeMap::new();
+    fn agreed(&self) -> Option<(&v1::CeremonyStatus, Vec<NodeId>)> {
+        let mut votes: BTreeMap<Verdict, Vec<NodeId>> = BTreeMap::new();
         for (node, status) in self.latest.iter().filter(|(_, status)| is_over(status)) {
             let v1::CeremonyStatus { id, version, epoch, state, key_id, .. } = status;
             votes.entry((id.clone(), *version, *epoch, *state, key_id.clone())).or_default().push(*node);
@@ -478,7 +476,7 @@ impl<'a> Reports<'a> {
                 CeremonyEnd::Failed(status.failure.clone())
             }
         };
-        let mut silent: Vec<PeerId> =
+        let mut silent: Vec<NodeId> =
             self.latest.values().flat_map(|status| &status.silent).copied().filter_map(node).collect();
         silent.sort_unstable();
         silent.dedup();

@@ -4,7 +4,8 @@ use std::{io, sync::Arc, time::Duration};
 
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
-use theta_network::{Fingerprint, Identity, PeerId, group::GroupNode, tls};
+use theta_names::NodeId;
+use theta_network::{Fingerprint, Identity, group::GroupNode, tls};
 use theta_wire::v1::{
     governance_client::GovernanceClient, threshold_keys_client::ThresholdKeysClient,
     threshold_protocol_client::ThresholdProtocolClient, threshold_scheme_client::ThresholdSchemeClient,
@@ -23,7 +24,7 @@ const CONNECTION_WINDOW: u32 = 16 << 20;
 /// A node as this client reaches it.
 #[derive(Clone, Debug)]
 pub(crate) struct Connection {
-    pub(crate) node: PeerId,
+    pub(crate) node: NodeId,
     pub(crate) address: Arc<str>,
     channel: Channel,
     max_message_bytes: usize,

@@ -6,7 +6,8 @@ use std::{
 };
 
 use bytes::Bytes;
-use theta_policy::{Approval, Ask, Operation, RequestTerms, SignedRequest, SigningKey, Token, UnixTime, Validity};
+use theta_names::Operation;
+use theta_statements::{Approval, Ask, RequestTerms, SignedRequest, SigningKey, Token, UnixTime, Validity};
 use tonic::{
     Request,
     metadata::{Ascii, MetadataValue},

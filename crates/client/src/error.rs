@@ -2,8 +2,8 @@
 
 use std::{fmt, path::PathBuf, time::Duration};
 
-use theta_custody::KeyRefError;
-use theta_network::{IdentityError, PeerId, group::GroupFileError, tls::UnpinnedCertificate};
+use theta_names::{KeyRefError, NodeId};
+use theta_network::{IdentityError, group::GroupFileError, tls::UnpinnedCertificate};
 use theta_schemes::{
     RequestError,
     keys::{KeyFileError, KeyNameError},
@@ -42,7 +42,7 @@ pub enum OpenError {
     #[error("node {node}: {address:?} is not an address: write host:port in the group file")]
     Address {
         /// Whose address.
-        node: PeerId,
+        node: NodeId,
         /// The address.
         address: String,
     },
@@ -83,7 +83,7 @@ pub enum ClientError {
     },
     /// Not a node of the group.
     #[error("there is no node {0} in the group")]
-    UnknownNode(PeerId),
+    UnknownNode(NodeId),
     /// The caller's mistake, found before any node was asked.
     #[error(transparent)]
     Request(#[from] RequestError),
@@ -129,7 +129,7 @@ pub enum ClientError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeProblem {
     /// Which node.
-    pub node: PeerId,
+    pub node: NodeId,
     /// Where it was asked.
     pub address: String,
     /// What it did.
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn one_line_a_node() {
         let problem = |node: u16, problem| NodeProblem {
-            node: PeerId::try_from(node).unwrap(),
+            node: NodeId::try_from(node).unwrap(),
             address: format!("127.0.0.1:{node}"),
             problem,
         };

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
 
-use theta_network::PeerId;
+use theta_names::NodeId;
 use tokio::{
     sync::mpsc,
     time::{self, Instant},
@@ -16,11 +16,11 @@ use crate::{ClientError, Connection, NodeProblem, Problem};
 const GRACE: Duration = Duration::from_secs(2);
 
 /// What one node answered.
-type Reply<T> = (PeerId, Result<T, Problem>);
+type Reply<T> = (NodeId, Result<T, Problem>);
 
 /// A good answer and those that were not.
 pub(crate) struct Chosen<T> {
-    pub(crate) node: PeerId,
+    pub(crate) node: NodeId,
     pub(crate) value: T,
     pub(crate) latency: Duration,
     /// The nodes that answered falsely before.
@@ -94,8 +94,8 @@ pub(crate) async fn first_good<A, T>(
 
 /// What went wrong so far, by node.
 pub(crate) struct Problems {
-    addresses: BTreeMap<PeerId, Arc<str>>,
-    found: BTreeMap<PeerId, Problem>,
+    addresses: BTreeMap<NodeId, Arc<str>>,
+    found: BTreeMap<NodeId, Problem>,
 }
 
 impl Problems {
@@ -104,12 +104,12 @@ impl Problems {
         Self { addresses: addresses.collect(), found: BTreeMap::new() }
     }
 
-    pub(crate) fn add(&mut self, node: PeerId, problem: Problem) {
+    pub(crate) fn add(&mut self, node: NodeId, problem: Problem) {
         self.found.insert(node, problem);
     }
 
     /// It did well after all.
-    pub(crate) fn forget(&mut self, node: PeerId) {
+    pub(crate) fn forget(&mut self, node: NodeId) {
         self.found.remove(&node);
     }
 

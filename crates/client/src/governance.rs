@@ -1,11 +1,9 @@
 //! What one node decided, and how it would decide. It is that node's word.
 
 use bytes::Bytes;
-use theta_network::PeerId;
-use theta_policy::{
-    Ask, Digest, UnixTime,
-    audit::{AuditRecord, LogEntry},
-};
+use theta_names::NodeId;
+use theta_statements::audit::{AuditRecord, LogEntry};
+use theta_statements::{Ask, Digest, UnixTime};
 use theta_wire::v1;
 use tonic::Status;
 
@@ -13,11 +11,11 @@ use crate::{Client, ClientError, Connection, NodeProblem, Problem};
 
 impl Client {
     /// Records of a node's audit log, from number `from` on, at most `count`; 0 for all that there are. They are as the node
-    /// sent them: [`theta_policy::audit::verify`] says whether they hold together.
+    /// sent them: [`theta_statements::audit::verify`] says whether they hold together.
     ///
     /// # Errors
     /// [`ClientError::NoAnswer`] with what the node did instead; [`ClientError::UnknownNode`].
-    pub async fn audit(&self, node: PeerId, from: u64, count: u64) -> Result<Vec<LogEntry>, ClientError> {
+    pub async fn audit(&self, node: NodeId, from: u64, count: u64) -> Result<Vec<LogEntry>, ClientError> {
         const OPERATION: &str = "read the audit log";
         let connection = self.connection(node)?;
         let request = self.enclose_token().request(v1::ReadAuditRequest { from, count }, self.shared.options.timeout);
@@ -41,7 +39,7 @@ impl Client {
     /// As [`Client::audit`].
     pub async fn explain(
         &self,
-        node: PeerId,
+        node: NodeId,
         question: v1::ExplainPolicyRequest,
     ) -> Result<v1::ExplainPolicyResponse, ClientError> {
         let (connection, patience) = (self.connection(node)?, self.shared.options.timeout);
@@ -55,7 +53,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::audit`].
-    pub async fn policy(&self, node: PeerId) -> Result<v1::GetPolicyResponse, ClientError> {
+    pub async fn policy(&self, node: NodeId) -> Result<v1::GetPolicyResponse, ClientError> {
         let (connection, patience) = (self.connection(node)?, self.shared.options.timeout);
         let request = self.enclose_token().request(v1::GetPolicyRequest {}, patience);
         let answer = connection.governance().get_policy(request).await;

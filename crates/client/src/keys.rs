@@ -8,10 +8,9 @@ use std::{
     time::Duration,
 };
 
-use theta_custody::KeyRef;
-use theta_network::PeerId;
+use theta_names::MOST_GENERATIONS_AHEAD;
+use theta_names::{KeyRef, NodeId};
 use theta_schemes::keys::{AnyPublicKey, KeyId, KeyName};
-use theta_store::key::MOST_GENERATIONS_AHEAD;
 use theta_wire::v1;
 use tokio::time::{self, Instant};
 
@@ -73,15 +72,15 @@ pub struct ListedKey {
     /// The version as the nodes describe it; `held` is false: see the field of that name here.
     pub info: v1::KeyInfo,
     /// Who lists it exactly so.
-    pub nodes: Vec<PeerId>,
+    pub nodes: Vec<NodeId>,
     /// Who of them has its share.
-    pub held: Vec<PeerId>,
+    pub held: Vec<NodeId>,
     /// The highest generation of the key that one of them names; that of `info` is 0.
     pub generation: u64,
 }
 
 impl ListedKey {
-    fn add(&mut self, node: PeerId, held: bool, generation: u64) {
+    fn add(&mut self, node: NodeId, held: bool, generation: u64) {
         self.generation = self.generation.max(generation);
         self.nodes.push(node);
         if held {

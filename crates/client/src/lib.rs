@@ -31,7 +31,8 @@ use std::{
     time::Duration,
 };
 
-use theta_network::{Identity, PeerId, group::GroupFile};
+use theta_names::NodeId;
+use theta_network::{Identity, group::GroupFile};
 use theta_schemes::keys::{AnyPublicKey, KeyName};
 use theta_wire::v1::{
     threshold_protocol_client::ThresholdProtocolClient, threshold_scheme_client::ThresholdSchemeClient,
@@ -50,9 +51,8 @@ pub use self::{
     operations::{Coin, RandomizedSignature},
     status::NodeStatus,
 };
-pub use theta_custody::{CeremonyRequest, KeyChange, KeyRef};
-pub use theta_policy::{Approval, Operation, SigningKey, Token, audit};
-pub use theta_store::State;
+pub use theta_names::{KeyRef, KeyState, Operation};
+pub use theta_statements::{Approval, CeremonyRequest, KeyChange, SigningKey, Token, audit};
 
 /// How a client behaves.
 #[derive(Clone, Debug)]
@@ -159,7 +159,7 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::UnknownNode`].
-    pub fn scheme(&self, node: PeerId) -> Result<ThresholdSchemeClient<Channel>, ClientError> {
+    pub fn scheme(&self, node: NodeId) -> Result<ThresholdSchemeClient<Channel>, ClientError> {
         Ok(self.connection(node)?.scheme())
     }
 
@@ -167,11 +167,11 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::UnknownNode`].
-    pub fn protocol(&self, node: PeerId) -> Result<ThresholdProtocolClient<Channel>, ClientError> {
+    pub fn protocol(&self, node: NodeId) -> Result<ThresholdProtocolClient<Channel>, ClientError> {
         Ok(self.connection(node)?.protocol())
     }
 
-    fn connection(&self, node: PeerId) -> Result<&Connection, ClientError> {
+    fn connection(&self, node: NodeId) -> Result<&Connection, ClientError> {
         self.shared.connections.iter().find(|connection| connection.node == node).ok_or(ClientError::UnknownNode(node))
     }
 

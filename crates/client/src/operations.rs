@@ -3,14 +3,14 @@
 use std::future::Future;
 
 use bytes::Bytes;
-use theta_custody::KeyRef;
-use theta_policy::{Ask, Operation};
+use theta_names::{KeyRef, Operation};
 use theta_schemes::{
     ciphers::payload::{Header, PayloadKey, open_bytes, split_ciphertext},
     groups::Secret,
     keys::AnyPublicKey,
     signatures::frost::{check_seed, randomized_key, verify_with_key},
 };
+use theta_statements::Ask;
 use theta_wire::v1;
 use tokio::time::Instant;
 use tonic::{Request, Status};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use theta_network::PeerId;
+use theta_names::NodeId;
 use theta_wire::v1;
 use tokio::time::Instant;
 
@@ -12,7 +12,7 @@ use crate::{Client, NodeProblem, fan_out};
 #[derive(Debug)]
 pub struct NodeStatus {
     /// Which node.
-    pub node: PeerId,
+    pub node: NodeId,
     /// Where its API is.
     pub address: String,
     /// What it says, and how long the question took.

@@ -1,10 +1,11 @@
 //! Why a custodian refuses, each in one line with what would help.
 
+use theta_names::NodeId;
 use theta_protocols::ceremony::{JoinError, PlanError};
-use theta_rounds::{Malformed, PartyId};
-use theta_schemes::Suite;
+use theta_rounds::Malformed;
 use theta_schemes::keys::{KeyFileError, KeyName};
-use theta_store::{JournalError, KeyError, NameError, StoreError};
+use theta_schemes::{Suite, UnknownSuite};
+use theta_store::{JournalError, KeyError, StoreError};
 
 use crate::KeyTableError;
 
@@ -30,9 +31,6 @@ pub enum CustodyError {
         /// What is wrong in it.
         error: Box<KeyFileError>,
     },
-    /// A name that the store does not take.
-    #[error(transparent)]
-    Name(NameError),
     /// The keys do not go together.
     #[error(transparent)]
     Table(#[from] KeyTableError),
@@ -44,7 +42,7 @@ pub enum CustodyError {
         /// Which version.
         version: u32,
         /// This node.
-        node: PartyId,
+        node: NodeId,
     },
     /// A ceremony in the journal is not one.
     #[error("a ceremony in the journal: {0}: the file was changed, or is of another release")]
@@ -56,7 +54,7 @@ pub enum CustodyError {
     #[error(
         "the group file has another ceremony key for node {0} than its store: take the one that its store was made with"
     )]
-    OtherIdentity(PartyId),
+    OtherIdentity(NodeId),
 }
 
 /// Why a ceremony is not held here.
@@ -67,12 +65,15 @@ pub enum CeremonyError {
     NoIdentity,
     /// The group file has no identity for a node.
     #[error("node {0} has no ceremony_key in the group file: it cannot take part in ceremonies")]
-    NoCeremonyKey(PartyId),
+    NoCeremonyKey(NodeId),
     /// RSA.
     #[error(
         "keys of suite {0} take a trusted dealer: RSA keys are not made or renewed by ceremonies; use `theta keys deal`"
     )]
     TakesDealer(Suite),
+    /// A suite that this build does not have.
+    #[error(transparent)]
+    UnknownSuite(UnknownSuite),
     /// There is no such key.
     #[error("there is no key {name} here; the known ones are: {known}")]
     UnknownKey {
@@ -101,7 +102,7 @@ pub enum CeremonyError {
     },
     /// Neither a holder before nor one afterwards.
     #[error("node {0} takes no part in this ceremony: it is no holder of the key, before or afterwards")]
-    NotParty(PartyId),
+    NotParty(NodeId),
     /// The node to recover is no holder.
     #[error("node {node} is no holder of key {name}: there is no share to recover")]
     NotHolder {
@@ -112,7 +113,7 @@ pub enum CeremonyError {
     },
     /// Nothing is lost.
     #[error("node {0} has its share of this key: nothing is to be recovered")]
-    HasShare(PartyId),
+    HasShare(NodeId),
     /// Another ceremony of this key and version runs.
     #[error("a ceremony of this key runs here, its aim is {aim}, its id {id}: wait for its end", id = hex::encode(id))]
     Busy {

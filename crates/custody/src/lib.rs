@@ -21,13 +21,8 @@ pub use certify::{
 };
 pub use custodian::{Custodian, announcement};
 pub use error::{CeremonyError, ChangeError, CustodyError};
-pub use keys::{
-    DealtKey, KeyEntry, KeyRef, KeyRefError, KeyTable, KeyTableError, ResolveError, import_dealt, read_keys,
-};
-pub use request::{
-    CeremonyReport, CeremonyRequest, CeremonyState, CustodyEffect, CustodyInput, EvidenceReport, KeyChange,
-    StateChange, To,
-};
+pub use keys::{DealtKey, KeyEntry, KeyTable, KeyTableError, ResolveError, import_dealt, read_keys};
+pub use request::{CeremonyReport, CeremonyState, CustodyEffect, CustodyInput, EvidenceReport, To};
 pub use roster::Roster;
 pub use slots::StoreSlots;
 pub use theta_policy::{SlotClaim, SlotQuorum, SlotStanding};

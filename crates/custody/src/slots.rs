@@ -1,9 +1,12 @@
 //! Signing rules' slots, kept in the node's store.
 
+use core::{fmt::Display, str::FromStr};
 use std::sync::Arc;
 
-use theta_policy::{Digest, SlotDecision, SlotOrder, SlotScope, SlotState, SlotStateError};
-use theta_store::{Name, SlotRule, Store};
+use theta_names::SlotOrder;
+use theta_policy::{SlotDecision, SlotScope, SlotState, SlotStateError};
+use theta_statements::Digest;
+use theta_store::{SlotRule, Store};
 
 /// The slots that a node has decided for: durable before they are answered, so asking blocks.
 #[derive(Clone, Debug)]
@@ -25,10 +28,6 @@ impl SlotState for StoreSlots {
         digest: Digest,
         order: SlotOrder,
     ) -> Result<SlotDecision, SlotStateError> {
-        let order = match order {
-            SlotOrder::Any => theta_store::SlotOrder::Any,
-            SlotOrder::Increasing => theta_store::SlotOrder::Increasing,
-        };
         let rule = SlotRule { key: name(scope.key)?, rule: name(scope.rule)? };
         match self.0.decide(rule, slot, digest.0, order) {
             Ok(theta_store::SlotDecision::Allowed) => Ok(SlotDecision::Allowed),
@@ -49,6 +48,6 @@ impl SlotState for StoreSlots {
 }
 
 /// Names of keys and signing rules are in lower case, as the store wants them.
-fn name(name: &str) -> Result<Name, SlotStateError> {
-    name.parse().map_err(|error: theta_store::NameError| SlotStateError(error.to_string()))
+fn name<T: FromStr<Err: Display>>(name: &str) -> Result<T, SlotStateError> {
+    name.parse().map_err(|error: T::Err| SlotStateError(error.to_string()))
 }

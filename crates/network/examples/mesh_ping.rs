@@ -15,8 +15,9 @@ use std::{
 };
 
 use bytes::Bytes;
+use theta_names::NodeId;
 use theta_network::{
-    Identity, Inbound, PeerId, PeerState, Transport,
+    Identity, Inbound, PeerState, Transport,
     mesh::{Listen, Mesh, MeshConfig, MeshLimits, MeshPeer},
 };
 use tokio::{sync::mpsc, time::sleep};
@@ -77,7 +78,7 @@ fn start() -> Outcome<Vec<Running>> {
     for number in 1..=NODES {
         let made = Identity::generate(&format!("node-{number}"))?;
         let identity = Identity::from_pem(&made.certificate_pem, &made.key_pem)?;
-        members.push((PeerId::try_from(number)?, identity, TcpListener::bind("127.0.0.1:0")?));
+        members.push((NodeId::try_from(number)?, identity, TcpListener::bind("127.0.0.1:0")?));
     }
     let mut everyone = Vec::new();
     for (id, identity, listener) in &members {

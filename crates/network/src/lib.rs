@@ -15,4 +15,4 @@ mod transport;
 
 pub use fingerprint::{Fingerprint, FingerprintError};
 pub use identity::{GeneratedIdentity, Identity, IdentityError};
-pub use transport::{Inbound, PeerId, PeerState, PeerStatus, SendError, Transport};
+pub use transport::{Inbound, PeerState, PeerStatus, SendError, Transport};

@@ -27,14 +27,15 @@ use rustls::{
     sign::SingleCertAndKey,
     version::TLS13,
 };
+use theta_names::NodeId;
 
-use crate::{Fingerprint, Identity, PeerId};
+use crate::{Fingerprint, Identity};
 
 /// Whom a pinned certificate belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Pinned {
     /// A node of the group.
-    Node(PeerId),
+    Node(NodeId),
     /// A client, by its name in the group file.
     Client(Arc<str>),
 }

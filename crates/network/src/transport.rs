@@ -1,46 +1,13 @@
 //! The one trait behind which every transport stands.
 
-use core::{fmt, num::NonZeroU16};
-
 use bytes::Bytes;
-
-/// A node of the group, 1 to 65,535.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct PeerId(NonZeroU16);
-
-impl PeerId {
-    /// The number.
-    #[must_use]
-    pub const fn get(self) -> u16 {
-        self.0.get()
-    }
-}
-
-impl From<NonZeroU16> for PeerId {
-    fn from(value: NonZeroU16) -> Self {
-        Self(value)
-    }
-}
-
-impl TryFrom<u16> for PeerId {
-    type Error = core::num::TryFromIntError;
-
-    fn try_from(value: u16) -> Result<Self, Self::Error> {
-        NonZeroU16::try_from(value).map(Self)
-    }
-}
-
-impl fmt::Display for PeerId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
+use theta_names::NodeId;
 
 /// A message that arrived. The transport vouches for `from`.
 #[derive(Clone, Debug)]
 pub struct Inbound {
     /// Who sent it.
-    pub from: PeerId,
+    pub from: NodeId,
     /// The message; a view into the receive buffer, not a copy.
     pub bytes: Bytes,
 }
@@ -58,7 +25,7 @@ pub enum PeerState {
 #[derive(Clone, Debug)]
 pub struct PeerStatus {
     /// Who.
-    pub peer: PeerId,
+    pub peer: NodeId,
     /// Where.
     pub address: String,
     /// Whether it can be reached.
@@ -74,10 +41,10 @@ pub struct PeerStatus {
 pub enum SendError {
     /// The peer's queue is full: it is slow or away. The others are not affected.
     #[error("the queue to node {0} is full")]
-    QueueFull(PeerId),
+    QueueFull(NodeId),
     /// No such peer in the group.
     #[error("node {0} is not a peer")]
-    UnknownPeer(PeerId),
+    UnknownPeer(NodeId),
     /// Larger than a frame may be.
     #[error("a message of {0} bytes is over the limit")]
     TooLarge(usize),
@@ -93,14 +60,14 @@ pub enum SendError {
 /// reading from it slows the senders down, not this node's memory.
 pub trait Transport: Send + Sync + 'static {
     /// This node.
-    fn local(&self) -> PeerId;
+    fn local(&self) -> NodeId;
     /// The other nodes, ascending.
-    fn peers(&self) -> Vec<PeerId>;
+    fn peers(&self) -> Vec<NodeId>;
     /// Queues a message for one peer.
     ///
     /// # Errors
     /// [`SendError`]: nothing was queued.
-    fn send(&self, to: PeerId, message: Bytes) -> Result<(), SendError>;
+    fn send(&self, to: NodeId, message: Bytes) -> Result<(), SendError>;
     /// Queues a message for all peers, sharing its buffer. Returns those that could not take it.
     fn broadcast(&self, message: Bytes) -> Vec<SendError> {
         self.peers().into_iter().filter_map(|peer| self.send(peer, message.clone()).err()).collect()

@@ -7,7 +7,7 @@ use std::{
     time::{Instant, SystemTime},
 };
 
-use theta_rounds::PartyId;
+use theta_names::NodeId;
 
 use crate::Culprit;
 
@@ -27,7 +27,7 @@ pub(crate) struct Culprits(Mutex<Inner>);
 #[derive(Debug, Default)]
 struct Inner {
     records: VecDeque<CulpritRecord>,
-    logged: HashMap<PartyId, Logged>,
+    logged: HashMap<NodeId, Logged>,
 }
 
 /// How much of a party the log has had in the current second.
@@ -78,7 +78,7 @@ mod tests {
     use crate::InstanceId;
 
     fn culprit(party: u16, text: usize) -> Culprit {
-        let party = PartyId::try_from(party).unwrap();
+        let party = NodeId::try_from(party).unwrap();
         Culprit { party, misbehaviour: text.to_string(), instance: InstanceId::NONE }
     }
 

@@ -28,7 +28,7 @@ pub use instances::Load;
 pub use metrics::Stage;
 pub use node::{ChangeKeyError, ComputeError, Engine, HoldError, Keys, NoCustodian, Orchestrator, Pending, StartError};
 pub use request::{
-    Asker, Culprit, Finished, InstanceError, InstanceId, InstanceSnapshot, InstanceState, Operation, Request, Seed,
+    Asker, Culprit, Finished, InstanceError, InstanceId, InstanceSnapshot, InstanceState, KeyRequest, Request, Seed,
     SubmitError,
 };
 pub use theta_custody::{KeyEntry, KeyTable, ResolveError, SlotClaim, SlotRefusal};

@@ -8,7 +8,7 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::Registry,
 };
-use theta_rounds::PartyId;
+use theta_names::NodeId;
 use theta_schemes::Suite;
 use tracing::debug;
 
@@ -269,7 +269,7 @@ impl Metrics {
         self.ceremonies.get_or_create(&CeremonyLabels { outcome }).inc();
     }
 
-    pub(crate) fn culprit(&self, party: PartyId, misbehaviour: &'static str) {
+    pub(crate) fn culprit(&self, party: NodeId, misbehaviour: &'static str) {
         self.culprits.get_or_create(&CulpritLabels { node: party.get().into(), misbehaviour }).inc();
     }
 

@@ -7,7 +7,8 @@ use bytes::Bytes;
 use sha2::{Digest, Sha512};
 use theta_custody::{ResolveError, SlotRefusal};
 use theta_groups::{Secret, Transcript};
-use theta_rounds::{Abort, PartyId};
+use theta_names::NodeId;
+use theta_rounds::Abort;
 use theta_schemes::{StatementBytes, keys::KeyId, signatures::frost::SeedError};
 
 /// A request from an application: the same request at every node meets in the same instance.
@@ -16,7 +17,7 @@ pub struct Request {
     /// The key's name.
     pub key: String,
     /// What to do with it.
-    pub operation: Operation,
+    pub operation: KeyRequest,
 }
 
 /// Who asked, as far as this node's room goes: an instance is held to the account of whoever started it.
@@ -32,7 +33,7 @@ pub struct Asker {
 
 /// What a key is asked to do.
 #[derive(Clone, Debug)]
-pub enum Operation {
+pub enum KeyRequest {
     /// Unwrap the payload key of the ciphertext with this header.
     Decapsulate(Bytes),
     /// Sign this message.
@@ -72,7 +73,7 @@ impl InstanceId {
 
     /// The id of an operation under a key at one of its epochs.
     #[must_use]
-    pub fn of(key: &KeyId, epoch: u64, operation: Operation) -> Self {
+    pub fn of(key: &KeyId, epoch: u64, operation: KeyRequest) -> Self {
         let (statement, seed) = operation.into_parts();
         Self::with_seed(key, epoch, &statement, seed.as_deref())
     }
@@ -89,7 +90,8 @@ impl InstanceId {
         // The digest of a statement rather than the statement: what a node logs or signs about an instance later can
         // then be checked without the statement itself.
         let digest: [u8; 64] = Sha512::digest(statement.as_statement().bytes()).into();
-        let transcript = transcript.with("operation", name(statement).as_bytes()).with("statement", &digest);
+        let transcript =
+            transcript.with("operation", statement.as_statement().operation().as_bytes()).with("statement", &digest);
         let mut id = match seed {
             None => transcript.finish32(),
             Some(seed) => transcript.with("seed", seed.expose()).finish32(),
@@ -101,16 +103,7 @@ impl InstanceId {
     }
 }
 
-/// The name of a statement's operation, in ids, logs and snapshots.
-pub(crate) const fn name(statement: &StatementBytes) -> &'static str {
-    match statement {
-        StatementBytes::Decapsulate(_) => "decapsulate",
-        StatementBytes::Sign(_) => "sign",
-        StatementBytes::FlipCoin(_) => "flip_coin",
-    }
-}
-
-impl Operation {
+impl KeyRequest {
     /// How long the statement is, in bytes.
     #[must_use]
     pub const fn statement_len(&self) -> usize {
@@ -152,7 +145,7 @@ pub struct Finished {
     /// result proves itself.
     pub proof: Vec<u8>,
     /// The nodes whose shares are in the result.
-    pub contributors: Vec<PartyId>,
+    pub contributors: Vec<NodeId>,
     /// Who misbehaved in this instance without stopping it.
     pub culprits: Vec<Culprit>,
 }
@@ -161,7 +154,7 @@ pub struct Finished {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Culprit {
     /// Who.
-    pub party: PartyId,
+    pub party: NodeId,
     /// What exactly, for example `share fails verification`.
     pub misbehaviour: String,
     /// In which instance, or ceremony.
@@ -257,12 +250,13 @@ mod tests {
         for (key, epoch) in keys.into_iter().flat_map(|key| [(key, 0), (key, 1)]) {
             for text in ["", "a", "b"] {
                 let bytes = Bytes::from_static(text.as_bytes());
-                let plain = Operation::Sign(bytes.clone());
+                let plain = KeyRequest::Sign(bytes.clone());
                 let (statement, _) = plain.clone().into_parts();
                 assert_eq!(InstanceId::of(&key, epoch, plain.clone()), InstanceId::new(&key, epoch, &statement));
-                let [one, other] = seeds.clone().map(|seed| Operation::SignRandomized { message: bytes.clone(), seed });
+                let [one, other] =
+                    seeds.clone().map(|seed| KeyRequest::SignRandomized { message: bytes.clone(), seed });
                 for operation in
-                    [plain, one, other, Operation::Decapsulate(bytes.clone()), Operation::FlipCoin(bytes.clone())]
+                    [plain, one, other, KeyRequest::Decapsulate(bytes.clone()), KeyRequest::FlipCoin(bytes.clone())]
                 {
                     let id = InstanceId::of(&key, epoch, operation.clone());
                     assert_eq!(InstanceId::of(&key, epoch, operation.clone()), id);

@@ -2,9 +2,11 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
+use theta_statements::{Name, UnixTime};
+
 use crate::policy::State;
 use crate::slots::SlotState;
-use crate::{Decision, Name, Policy, PolicyFileError, Request, UnixTime};
+use crate::{Decision, Policy, PolicyFileError, Request};
 
 /// A policy that can be replaced, and what the node remembers across replacements: rates of the rules that keep their
 /// names, and all slots.

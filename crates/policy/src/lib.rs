@@ -4,7 +4,9 @@
 //! and its own memory: one that was taken over, or a node that relays requests, can refuse service and nothing else.
 //!
 //! ```
-//! use theta_policy::{Ask, MemorySlots, Operation, Policy, Reason, State, UnixTime};
+//! use theta_names::Operation;
+//! use theta_policy::{MemorySlots, Policy, Reason, State};
+//! use theta_statements::{Ask, UnixTime};
 //!
 //! let policy = Policy::parse(
 //!     r#"
@@ -36,41 +38,25 @@
 //! ```
 
 mod approval;
-pub mod audit;
-mod digest;
-mod encoding;
 mod file;
 mod handle;
-mod name;
 mod operation;
+mod pattern;
 mod policy;
 mod rate;
+mod record;
 mod request;
-mod signing;
 mod slots;
-mod time;
-mod token;
 
-pub use approval::{
-    Approval, ApprovalFault, ApprovalTerms, ApprovalTextError, Consents, MOST_APPROVAL_LIFETIME, MOST_APPROVALS,
-};
-pub use digest::{Digest, DigestError};
-pub use encoding::{ArmorError, DecodeError};
+pub use approval::{ApprovalFault, Consents};
 pub use file::{MOST_ENTRIES, MOST_FILE, MOST_LIST, PolicyFileError, PolicyProblem};
 pub use handle::{PolicyHandle, Reload};
-pub use name::{KeyPattern, KeyPatternError, MOST_NAME, Name, NameError};
-pub use operation::{Operation, OperationError, OperationSet};
+pub use operation::OperationSet;
+pub use pattern::{KeyPattern, KeyPatternError};
 pub use policy::{
     Answer, ConditionReport, Decision, Effect, Explanation, Limits, Policy, Reason, Recording, RuleReport, State,
 };
 pub use rate::{MOST_BUCKETS, MOST_RATE, Rate, RateAnswer, RateError, RateLimiter};
-pub use request::{
-    Ask, Caller, MOST_LABEL, MOST_REQUEST_LIFETIME, Request, RequestTerms, SignedRequest, SignedRequestError,
-    SignedRequestTextError, Unidentified,
-};
-pub use signing::{FalseSignature, Signature, SigningKey, SigningKeyError, VerifyingKey, VerifyingKeyError};
-pub use slots::{
-    MemorySlots, SlotClaim, SlotDecision, SlotOrder, SlotQuorum, SlotScope, SlotStanding, SlotState, SlotStateError,
-};
-pub use time::{Invalid, TimeError, UnixTime, Validity};
-pub use token::{Token, TokenError, TokenHash, TokenHashError};
+pub use record::{record, record_of_stranger};
+pub use request::{Caller, Request, Unidentified};
+pub use slots::{MemorySlots, SlotClaim, SlotDecision, SlotQuorum, SlotScope, SlotStanding, SlotState, SlotStateError};

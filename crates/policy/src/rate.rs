@@ -6,7 +6,7 @@
 use core::{fmt, str::FromStr};
 use std::collections::HashMap;
 
-use crate::{Name, UnixTime};
+use theta_statements::{Name, UnixTime};
 
 /// The largest count and burst.
 pub const MOST_RATE: u64 = 1_000_000;

@@ -5,7 +5,8 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use crate::{Digest, Name};
+use theta_names::SlotOrder;
+use theta_statements::{Digest, Name};
 
 /// Whose slots: those of one signing rule for one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,15 +15,6 @@ pub struct SlotScope<'a> {
     pub key: &'a str,
     /// The signing rule's name.
     pub rule: &'a str,
-}
-
-/// In what order slots may be decided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SlotOrder {
-    /// In any.
-    Any,
-    /// Upwards only: a decision ends all lower slots.
-    Increasing,
 }
 
 /// What the state says to a message for a slot.

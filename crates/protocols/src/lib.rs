@@ -9,6 +9,6 @@ pub mod frost;
 pub mod one_round;
 mod start;
 
-pub use start::{AnyMachine, Operation, Outcome, start, start_with};
+pub use start::{AnyMachine, Outcome, start, start_with};
 pub use theta_rounds::Machine;
 pub use theta_schemes::RequestError;

@@ -8,54 +8,11 @@ use rand_core::CryptoRng;
 use theta_groups::{Secret, Transcript};
 use theta_rounds::{Abort, Bug, Driver, Effect, Input, Machine, PartyId};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, SecretMaterial};
-use theta_schemes::{Purpose, RequestError, Statement, ThresholdScheme, with_key};
-use theta_sharing::Threshold;
+use theta_schemes::{RequestError, Statement, ThresholdScheme, with_key};
+use theta_sharing::{ShareIndex, Threshold};
 
 use crate::frost;
-use crate::one_round::{OneRound, party_of};
-
-/// What a key can be asked to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Operation {
-    /// Unwrap the payload key of a ciphertext.
-    Decapsulate,
-    /// Sign a message.
-    Sign,
-    /// Draw a coin.
-    FlipCoin,
-}
-
-impl Operation {
-    /// The name in logs and metrics.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Decapsulate => "decapsulate",
-            Self::Sign => "sign",
-            Self::FlipCoin => "flip_coin",
-        }
-    }
-
-    /// What a key must be for to do it.
-    #[must_use]
-    pub const fn purpose(self) -> Purpose {
-        match self {
-            Self::Decapsulate => Purpose::Decrypt,
-            Self::Sign => Purpose::Sign,
-            Self::FlipCoin => Purpose::Coin,
-        }
-    }
-}
-
-impl From<&Statement<'_>> for Operation {
-    fn from(statement: &Statement<'_>) -> Self {
-        match statement {
-            Statement::Decapsulate(_) => Self::Decapsulate,
-            Statement::Sign(_) => Self::Sign,
-            Statement::FlipCoin(_) => Self::FlipCoin,
-        }
-    }
-}
+use crate::one_round::OneRound;
 
 /// What a request comes to.
 #[derive(Debug)]
@@ -64,8 +21,8 @@ pub struct Outcome {
     pub result: Secret<Vec<u8>>,
     /// What proves a result that does not prove itself; else empty.
     pub proof: Vec<u8>,
-    /// The k parties whose shares are in the result.
-    pub contributors: Vec<PartyId>,
+    /// Whose k shares are in the result.
+    pub contributors: Vec<ShareIndex>,
 }
 
 /// A protocol of any kind, at work on one request at one party.
@@ -101,7 +58,10 @@ pub fn start_with<'a>(
     let any_public = public;
     let threshold = public.threshold();
     let ours = share.key_id() == public.key_id() && threshold.contains(share.index());
-    let Some(local) = party_of(share.index()).filter(|_| ours) else { return Ok(Unusable::share()) };
+    if !ours {
+        return Ok(Unusable::share());
+    }
+    let local = PartyId::of_share(share.index());
     with_key!(
         (public, share.as_ref()),
         |public: Scheme, key| if one_round {
@@ -150,14 +110,14 @@ fn share_seed(key: &impl SecretMaterial, statement: &Statement<'_>) -> Secret<[u
     let seed = Transcript::new("theta/one-round/share-seed/v1")
         .with("key id", key.key_id().as_bytes())
         .with("secret", secret.expose())
-        .with("operation", Operation::from(statement).name().as_bytes())
+        .with("operation", statement.operation().as_bytes())
         .with("statement", statement.bytes());
     Secret::new(seed.finish32())
 }
 
 /// Parties 1 to n.
 fn parties(threshold: Threshold) -> impl Iterator<Item = PartyId> {
-    threshold.indices().filter_map(party_of)
+    threshold.indices().map(PartyId::of_share)
 }
 
 /// What runs where nothing can: it says why, and that is its end.

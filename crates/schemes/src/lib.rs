@@ -49,7 +49,8 @@ pub use family::{
     VerifyError,
 };
 pub use statement::{MAX_COIN_NAME_LEN, MAX_LABEL_LEN, MAX_MESSAGE_LEN, StatementBytes};
-pub use suite::{Purpose, Suite, UnknownSuite};
+pub use suite::{Suite, UnknownSuite};
+pub use theta_names::Purpose;
 
 #[doc(hidden)]
 pub use theta_groups as groups;

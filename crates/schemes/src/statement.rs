@@ -57,6 +57,16 @@ impl<'a> Statement<'a> {
         }
     }
 
+    /// What a key does that answers it, as ids, logs and metrics call it: `decapsulate`, `sign` or `flip_coin`.
+    #[must_use]
+    pub const fn operation(&self) -> &'static str {
+        match self {
+            Self::Decapsulate(_) => "decapsulate",
+            Self::Sign(_) => "sign",
+            Self::FlipCoin(_) => "flip_coin",
+        }
+    }
+
     /// The bytes, whatever the operation.
     #[must_use]
     pub const fn bytes(&self) -> &'a [u8] {

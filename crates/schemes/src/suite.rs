@@ -2,6 +2,8 @@
 
 use core::{fmt, str::FromStr};
 
+use theta_names::{Purpose, SuiteName};
+
 /// The table of suites: everything that must know them all is made from it.
 ///
 /// `for_each_suite!(name! { arguments })` calls the macro `name` of this crate with the arguments followed by all lines.
@@ -166,36 +168,7 @@ macro_rules! define_suite {
 }
 crate::for_each_suite!(define_suite! {});
 
-/// What a key may be used for; one purpose a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Purpose {
-    /// Threshold decryption.
-    Decrypt,
-    /// Threshold signatures.
-    Sign,
-    /// Common coins.
-    Coin,
-}
-
-impl Purpose {
-    /// The name that people read.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Decrypt => "decrypt",
-            Self::Sign => "sign",
-            Self::Coin => "coin",
-        }
-    }
-}
-
 impl fmt::Display for Suite {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl fmt::Display for Purpose {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -211,5 +184,23 @@ impl FromStr for Suite {
 
     fn from_str(name: &str) -> Result<Self, UnknownSuite> {
         Self::ALL.into_iter().find(|suite| suite.name() == name).ok_or_else(|| UnknownSuite(name.to_owned()))
+    }
+}
+
+impl From<Suite> for SuiteName {
+    fn from(suite: Suite) -> Self {
+        Self::known(suite.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_suite_has_a_name_that_requests_may_have() {
+        for suite in Suite::ALL {
+            assert_eq!(suite.name().parse(), Ok(SuiteName::from(suite)));
+        }
     }
 }

@@ -14,8 +14,9 @@ use std::{
 
 use prometheus_client::registry::Registry;
 use theta_custody::{Custodian, Roster};
+use theta_names::NodeId;
 use theta_network::{
-    Identity, Inbound, PeerId, PeerState, Transport,
+    Identity, Inbound, PeerState, Transport,
     doorway::{self, Doorway},
     group::{GroupFile, GroupNode},
     mesh::{Listen, Mesh, MeshConfig, MeshLimits},
@@ -23,7 +24,6 @@ use theta_network::{
 use theta_orchestration::Orchestrator;
 use theta_policy::Reload;
 use theta_protocols::ceremony::CeremonyMember;
-use theta_rounds::PartyId;
 use tokio::{
     net::TcpListener,
     sync::mpsc,
@@ -228,7 +228,7 @@ impl NodeBuilder {
         };
         let peer = listeners.peer.map_or(Listen::Address(config.listen.peer), Listen::Bound);
 
-        let local = PeerId::from(config.id);
+        let local = NodeId::from(config.id);
         let (mesh, inbound) = Mesh::start(MeshConfig {
             local,
             identity: identity.clone(),
@@ -308,7 +308,7 @@ fn membership(config: &NodeConfig) -> Result<(GroupFile, Identity), StartError> 
     let group = GroupFile::load(&config.group)?;
     let identity = Identity::load(&config.certificate, &config.private_key)?;
     let shown = identity.fingerprint();
-    let Some(member) = group.node(PeerId::from(config.id)) else {
+    let Some(member) = group.node(NodeId::from(config.id)) else {
         return Err(StartError::NotInGroup { id: config.id, nodes: group.nodes().len(), group: config.group.clone() });
     };
     if member.certificate != shown {
@@ -334,7 +334,7 @@ async fn open_store(config: &NodeConfig, group: &GroupFile) -> Result<Opened, St
     let open = move || {
         let mut registry = Registry::default();
         let store = Arc::new(store.open()?);
-        let custodian = Custodian::open(Arc::clone(&store), PartyId::from(id), roster)?;
+        let custodian = Custodian::open(Arc::clone(&store), NodeId::from(id), roster)?;
         let authority = Authority::open(&name, id.get(), &policy, store, &mut registry)?;
         authority.warn_of_slots(&custodian);
         Ok::<_, StartError>((authority, custodian, registry))
@@ -354,7 +354,7 @@ pub fn roster(group: &GroupFile) -> Result<Roster, StartError> {
     };
     Ok(Roster {
         name: group.name().to_owned(),
-        nodes: group.nodes().iter().filter_map(|node| PartyId::try_from(node.id.get()).ok()).collect(),
+        nodes: group.nodes().iter().map(|node| node.id).collect(),
         members: group.nodes().iter().filter_map(member).collect::<Result<_, _>>()?,
         k: group.threshold(),
     })

@@ -20,4 +20,5 @@ pub use encoded::Encoded;
 pub use feldman::{Commitments, CommittedShare, vartime_false_shares};
 pub use interpolation::{InterpolationError, InterpolationSet, coefficients_at_zero, vartime_interpolate_at_zero};
 pub use shamir::{split, split_lazily};
-pub use threshold::{ShareIndex, Threshold, ThresholdError};
+pub use theta_names::ShareIndex;
+pub use threshold::{Threshold, ThresholdError};

@@ -3,44 +3,7 @@
 use core::fmt;
 use core::num::NonZeroU16;
 
-/// The point at which a party's share is the sharing polynomial's value: 1 to 65535. Zero is where the secret lies,
-/// so it cannot be expressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ShareIndex(NonZeroU16);
-
-impl ShareIndex {
-    /// The index as a number, 1 to 65535.
-    #[must_use]
-    pub const fn get(self) -> u16 {
-        self.0.get()
-    }
-
-    /// The place of this party's entry in a list of all parties: the index minus one.
-    #[must_use]
-    pub fn position(self) -> usize {
-        usize::from(self.0.get()) - 1
-    }
-}
-
-impl From<NonZeroU16> for ShareIndex {
-    fn from(index: NonZeroU16) -> Self {
-        Self(index)
-    }
-}
-
-impl TryFrom<u16> for ShareIndex {
-    type Error = ThresholdError;
-
-    fn try_from(index: u16) -> Result<Self, ThresholdError> {
-        NonZeroU16::new(index).map(Self).ok_or(ThresholdError::ZeroIndex)
-    }
-}
-
-impl fmt::Display for ShareIndex {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
+use theta_names::ShareIndex;
 
 /// Any k of n parties can use the key, any k - 1 learn nothing: 1 <= k <= n <= 65535.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -52,9 +15,6 @@ pub struct Threshold {
 /// Why numbers do not describe a sharing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ThresholdError {
-    /// Index 0 would be the secret itself.
-    #[error("share indices start at 1, not 0")]
-    ZeroIndex,
     /// k = 0 or n = 0.
     #[error("{k} of {n} makes no sense: at least one party must exist and at least one must agree")]
     Zero {
@@ -105,13 +65,13 @@ impl Threshold {
 
     /// All parties, 1 to n.
     pub fn indices(self) -> impl Iterator<Item = ShareIndex> {
-        (1..=self.n.get()).filter_map(NonZeroU16::new).map(ShareIndex)
+        (1..=self.n.get()).filter_map(NonZeroU16::new).map(ShareIndex::from)
     }
 
     /// Whether the index is one of 1 to n.
     #[must_use]
     pub fn contains(self, index: ShareIndex) -> bool {
-        index.0 <= self.n
+        index.get() <= self.n.get()
     }
 }
 
@@ -130,7 +90,6 @@ mod tests {
         assert_eq!(Threshold::new(0, 3), Err(ThresholdError::Zero { k: 0, n: 3 }));
         assert_eq!(Threshold::new(0, 0), Err(ThresholdError::Zero { k: 0, n: 0 }));
         assert_eq!(Threshold::new(4, 3), Err(ThresholdError::Unreachable { k: 4, n: 3 }));
-        assert_eq!(ShareIndex::try_from(0), Err(ThresholdError::ZeroIndex));
         let threshold = Threshold::new(3, 7).unwrap();
         assert_eq!((threshold.k(), threshold.n(), threshold.t()), (3, 7, 2));
         assert_eq!(threshold.to_string(), "3 of 7");

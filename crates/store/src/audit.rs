@@ -3,12 +3,13 @@
 //! Record i has the hash of its index, the hash before it, and its body (BLAKE3 under a context of its own), so the last
 //! hash stands for the whole log: whoever keeps a copy of it elsewhere sees any later change, and a log that was cut.
 
+use theta_names::AUDIT_CHAIN;
+
 use crate::codec::{Decoder, Encoder};
 use crate::database::{Rows, Settings, Table};
 use crate::{Store, StoreError, Transaction};
 
 const TABLE: &str = Table::Audit.name();
-const CONTEXT: &str = "theta store audit chain v1";
 /// Of one body, in bytes.
 const MOST_BODY: usize = 64 << 10;
 
@@ -90,7 +91,7 @@ impl AuditChain {
 }
 
 fn hash(index: u64, previous: &[u8; 32], body: &[u8]) -> [u8; 32] {
-    let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
+    let mut hasher = blake3::Hasher::new_derive_key(AUDIT_CHAIN);
     hasher.update(&index.to_be_bytes()).update(previous).update(body);
     *hasher.finalize().as_bytes()
 }

@@ -3,9 +3,11 @@
 //! There is one encoding of every value, and the decoder takes no other: not one byte too few or too many, no number out of
 //! range, no flag but 0 and 1.
 
+use core::str::FromStr;
+
 use theta_groups::Secret;
 
-use crate::{Name, StoreError};
+use crate::StoreError;
 
 /// The version of every record of today, and of the stored format and the backup that they make up: what one part says is of
 /// no use without the others. 1 had no holders in an epoch, no identity, and remembered no peers; in 2 openings were no chain,
@@ -113,7 +115,8 @@ impl<'a> Decoder<'a> {
         if len > most { Err(self.error("a field is too long")) } else { self.take(len) }
     }
 
-    pub(crate) fn name(&mut self) -> Result<Name, StoreError> {
+    /// A name of any kind.
+    pub(crate) fn name<T: FromStr>(&mut self) -> Result<T, StoreError> {
         let bytes = self.bytes(64)?;
         let text = core::str::from_utf8(bytes).ok().and_then(|text| text.parse().ok());
         text.ok_or_else(|| self.error("a name is not one"))
@@ -142,12 +145,10 @@ impl<'a> Decoder<'a> {
 #[cfg(test)]
 mod tests {
     use proptest::{collection::vec, option, prelude::*};
+    use theta_names::{KeyName, KeyState, Purpose};
 
     use super::*;
-    use crate::{
-        Epoch, KeyRecord, Purpose, State, VersionRecord, audit::AuditRecord, burnt::decode_day, journal::Ceremony,
-        slots,
-    };
+    use crate::{Epoch, KeyRecord, VersionRecord, audit::AuditRecord, burnt::decode_day, journal::Ceremony, slots};
 
     fn epoch() -> impl Strategy<Value = Epoch> {
         (0..9_u64, 1..9_u16, 0..9_u16, vec(any::<u8>(), 0..40), vec(any::<u8>(), 0..40), any::<u64>()).prop_map(
@@ -168,12 +169,13 @@ mod tests {
         let name = "[a-z0-9][a-z0-9._-]{0,63}";
         (name, 0..3_usize, 0..5_usize, option::of(name), vec(version, 0..4)).prop_map(
             |(name, purpose, state, policy, versions)| {
-                let parsed = |name: String| name.parse::<Name>().unwrap();
-                let mut key = KeyRecord::new(parsed(name), Purpose::ALL[purpose], policy.map(parsed));
-                key.state = State::ALL[state];
+                let parsed = |name: String| name.parse::<KeyName>().unwrap();
+                let mut key =
+                    KeyRecord::new(parsed(name), Purpose::ALL[purpose], policy.map(|name| name.parse().unwrap()));
+                key.state = KeyState::ALL[state];
                 for (serving, pending, suite, state, created) in versions {
                     let pending = pending.map(|pending| Epoch { number: pending.number + 10, ..pending });
-                    let (version, state) = (key.next_version, State::ALL[state]);
+                    let (version, state) = (key.next_version, KeyState::ALL[state]);
                     key.versions.push(VersionRecord { version, state, suite, serving, pending, created });
                     key.next_version += 1;
                 }

@@ -5,27 +5,20 @@
 //! decided for them can be forgotten. Marks never fall.
 
 use theta_groups::Secret;
+use theta_names::{KeyName, RuleName, SlotOrder};
 
 use crate::codec::{Decoder, Encoder};
 use crate::database::{Rows, Settings, Table};
-use crate::{Name, Store, StoreError, Transaction};
+use crate::name::terminated;
+use crate::{Store, StoreError, Transaction};
 
 /// A rule of a key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SlotRule {
     /// Which key.
-    pub key: Name,
+    pub key: KeyName,
     /// Which of its rules.
-    pub rule: Name,
-}
-
-/// In what order the slots of a rule may be decided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SlotOrder {
-    /// In any, above the mark.
-    Any,
-    /// Upwards only: a decision raises the mark to just below its slot.
-    Increasing,
+    pub rule: RuleName,
 }
 
 /// What a rule says to a message for a slot.
@@ -52,15 +45,15 @@ impl SlotRule {
     /// The rule of a key of `marks`, or of `slots` with the slot after it: the inverse of `prefix` and `slot_key`.
     pub(crate) fn parse(prefix: &[u8]) -> Option<Self> {
         let mut parts = prefix.strip_suffix(&[0])?.split(|byte| *byte == 0);
-        let mut name = || core::str::from_utf8(parts.next()?).ok()?.parse().ok();
-        let rule = Self { key: name()?, rule: name()? };
+        let mut name = || core::str::from_utf8(parts.next()?).ok();
+        let rule = Self { key: name()?.parse().ok()?, rule: name()?.parse().ok()? };
         parts.next().is_none().then_some(rule)
     }
 
     /// key || 0 || rule || 0.
     pub(crate) fn prefix(&self) -> Vec<u8> {
-        let mut prefix = self.key.terminated();
-        prefix.extend_from_slice(&self.rule.terminated());
+        let mut prefix = terminated(self.key.as_str());
+        prefix.extend_from_slice(&terminated(self.rule.as_str()));
         prefix
     }
 

@@ -10,9 +10,8 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use libfuzzer_sys::fuzz_target;
 use theta_fuzz::{plant, rng};
 use theta_groups::Secret;
-use theta_store::{
-    BurnId, Epoch, Name, Options, Purpose, RestoreFloors, SealingKey, Store, check_backup, disk::SimulatedDisk,
-};
+use theta_names::{KeyName, Purpose};
+use theta_store::{BurnId, Epoch, Options, RestoreFloors, SealingKey, Store, check_backup, disk::SimulatedDisk};
 
 /// What is burnt before anything is damaged.
 const ID: BurnId = BurnId { day: 1, id: [3; 32] };
@@ -101,7 +100,7 @@ fn seeded() -> Options {
     Options::default().with_rng(rng())
 }
 
-fn name() -> Name {
+fn name() -> KeyName {
     "mail".parse().expect("a name")
 }
 

@@ -187,7 +187,7 @@ impl Liar {
     fn promise(&self, bytes: &Bytes) -> Option<Bytes> {
         let envelope = Envelope::decode(bytes.clone()).ok().filter(|envelope| envelope.stream == SLOTS)?;
         let (subject, promises) = promises_of(&envelope.payload)?;
-        let own = self.keys.member().party();
+        let own = self.keys.member().node();
         let others = promises.into_iter().filter(|promise| promise.node != own);
         let digests: BTreeSet<_> = others.map(|promise| promise.digest).collect();
         let promise = |digest| Promise::sign(GROUP, &self.keys, &subject, digest);

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use theta_names::KeyState;
 use theta_schemes::{Purpose, Suite};
-use theta_store::State;
 
 use super::{
     APPROVERS, Aim, Asked, Consent, ConsentFault, Fault, HeldKey, Planned, Scenario, StateWish, Theft, Weather,
@@ -187,7 +187,7 @@ impl Scenario {
         if self.keys.len() > 1 && below(rng, 2) == 0 {
             // Nobody asks for this key meanwhile.
             self.requests.retain(|asked| asked.key != 1);
-            for state in [State::Disabled, State::Active, State::Disabled] {
+            for state in [KeyState::Disabled, KeyState::Active, KeyState::Disabled] {
                 let after = self.changes.last().map_or(0, |change: &StateWish| change.at);
                 self.changes.push(StateWish { at: after + below(rng, 3_000), key: 1, state });
             }

@@ -4,8 +4,8 @@ mod draw;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use theta_names::KeyState;
 use theta_schemes::Suite;
-use theta_store::State;
 
 use crate::byzantine::Behaviour;
 
@@ -150,7 +150,7 @@ pub struct StateWish {
     /// Which of [`Scenario::keys`].
     pub key: usize,
     /// What it is to be.
-    pub state: State,
+    pub state: KeyState,
 }
 
 /// A node is stolen whole, and goes on honestly.

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use theta_custody::{CeremonyReport, CeremonyState};
+use theta_names::KeyState;
 use theta_schemes::keys::KeyName;
-use theta_store::State;
 
 /// What came of all that was asked for.
 #[derive(Default)]
@@ -14,7 +14,7 @@ pub(crate) struct Consents {
     /// Ceremonies that came about.
     came_about: BTreeSet<[u8; 32]>,
     /// The last change of the state of a key at a node, by generation, and what was made of it.
-    states: BTreeMap<(u16, KeyName), (u64, State)>,
+    states: BTreeMap<(u16, KeyName), (u64, KeyState)>,
 }
 
 fn came_about(report: &CeremonyReport) -> bool {
@@ -47,7 +47,7 @@ impl Consents {
     }
 
     /// How a key stands at a node, after somebody has asked it to change that.
-    pub(crate) fn changed(&mut self, node: u16, key: &KeyName, generation: u64, state: State) -> Result<(), String> {
+    pub(crate) fn changed(&mut self, node: u16, key: &KeyName, generation: u64, state: KeyState) -> Result<(), String> {
         let last = self.states.insert((node, key.clone()), (generation, state));
         match last {
             Some((before, _)) if generation < before => {

@@ -81,14 +81,14 @@ fn statements(bytes: &Bytes) -> impl Iterator<Item = ([u8; 32], Statement)> + us
 #[cfg(test)]
 mod tests {
     use theta_groups::Secret;
-    use theta_protocols::ceremony::{CeremonyId, CeremonyKeys, Slot, rewrite};
-    use theta_rounds::PartyId;
+    use theta_names::NodeId;
+    use theta_protocols::ceremony::{CeremonyId, CeremonyKeys, StatementSlot, rewrite};
 
     use super::*;
 
     fn said(node: u16, kind: Kind, body: Vec<u8>) -> (Statement, Bytes) {
-        let keys = CeremonyKeys::new(PartyId::try_from(node).unwrap(), Secret::new([7; 32]));
-        let statement = Statement::sign(&CeremonyId::from_bytes([4; 32]), &keys, Slot::new(kind, 0), body);
+        let keys = CeremonyKeys::new(NodeId::try_from(node).unwrap(), Secret::new([7; 32]));
+        let statement = Statement::sign(&CeremonyId::from_bytes([4; 32]), &keys, StatementSlot::new(kind, 0), body);
         // Kind of item, author, slot, body, signature.
         let mut item = [&[1][..], &node.to_be_bytes(), &[kind as u8, 0, 0, 0, 0]].concat();
         item.extend_from_slice(&u32::try_from(statement.body().len()).unwrap().to_be_bytes());

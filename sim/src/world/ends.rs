@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use theta_custody::{CeremonyState, SlotQuorum};
+use theta_names::KeyState;
 use theta_orchestration::Culprit;
 use theta_schemes::keys::{AnyKeyShare, KeyName};
-use theta_store::State;
 
 use super::World;
 use crate::scenario::{Asked, Fault, Sabotage};
@@ -195,7 +195,7 @@ impl World<'_> {
         let mut right: BTreeMap<(KeyName, u32), BTreeSet<u16>> = BTreeMap::new();
         let lives = self.scenario.honest().filter_map(|node| Some((node, self.nodes.get(&node)?.life.as_ref()?)));
         for (node, life) in lives {
-            for entry in life.engine.keys().iter().filter(|entry| entry.state != State::Destroyed) {
+            for entry in life.engine.keys().iter().filter(|entry| entry.state != KeyState::Destroyed) {
                 let key = (entry.name.clone(), entry.version);
                 let newest = self.newest.get(&key).copied().unwrap_or_default();
                 if entry.epoch < newest && !self.watch.stores.is_set_back(node) {

@@ -2,9 +2,11 @@
 
 use bytes::Bytes;
 use theta_custody::announcement;
-use theta_network::{Inbound, PeerId};
+use theta_names::NodeId;
+use theta_network::Inbound;
 use theta_orchestration::{InstanceError, Pending, SubmitError};
-use theta_policy::{SlotStanding, UnixTime};
+use theta_policy::SlotStanding;
+use theta_statements::UnixTime;
 
 use super::{Event, ROUND, TICK, World};
 use crate::node::{Node, after};
@@ -92,7 +94,7 @@ impl World<'_> {
         if deaf || self.apart(from, to) {
             return Ok(());
         }
-        let Ok(peer) = PeerId::try_from(from) else { return Ok(()) };
+        let Ok(peer) = NodeId::try_from(from) else { return Ok(()) };
         if self.is_honest(to) {
             if self.awake(to).is_none() {
                 return Ok(());
@@ -341,8 +343,8 @@ impl World<'_> {
         };
         let Some(life) = self.nodes.get_mut(&number).and_then(|node| node.life.as_mut()) else { return Ok(()) };
         let (key, statement) = (request.change.key().as_str().to_owned(), request.encode());
-        let ask = theta_policy::Ask::new(GROUP, request.change.operation());
-        let ask = theta_policy::Ask { key: Some(&key), statement: &statement, ..ask };
+        let ask = theta_statements::Ask::new(GROUP, request.change.operation());
+        let ask = theta_statements::Ask { key: Some(&key), statement: &statement, ..ask };
         let Ok(caller) = policy.caller_by_certificate(CERTIFICATE) else { return Ok(()) };
         if !policy.decide(&caller.asks(ask), now, &life.state).allowed {
             return Ok(());

@@ -9,9 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
-use theta_custody::{CeremonyRequest, StateChange};
-use theta_policy::{Operation, Policy};
-use theta_schemes::keys::{AnyPublicKey, KeyName};
+use theta_names::{KeyName, Operation};
+use theta_policy::Policy;
+use theta_schemes::keys::AnyPublicKey;
+use theta_statements::{CeremonyRequest, StateChange};
 use tokio::time::Instant;
 
 use crate::byzantine::Liar;

@@ -2,7 +2,7 @@
 
 use theta_custody::{CeremonyError, ChangeError, Custodian};
 use theta_orchestration::{ChangeKeyError, HoldError};
-use theta_policy::UnixTime;
+use theta_statements::UnixTime;
 use theta_store::{KeyError, disk::SimulatedDisk};
 
 use super::{Event, World};
@@ -119,8 +119,8 @@ impl World<'_> {
         };
         let Some(life) = self.nodes.get_mut(&number).and_then(|node| node.life.as_mut()) else { return Ok(()) };
         let statement = change_of.encode();
-        let ask = theta_policy::Ask::new(GROUP, *operation);
-        let ask = theta_policy::Ask { key: Some(change_of.key.as_str()), statement: &statement, ..ask };
+        let ask = theta_statements::Ask::new(GROUP, *operation);
+        let ask = theta_statements::Ask { key: Some(change_of.key.as_str()), statement: &statement, ..ask };
         let Ok(caller) = policy.caller_by_certificate(CERTIFICATE) else { return Ok(()) };
         if !policy.decide(&caller.asks(ask), now, &life.state).allowed {
             return Ok(());
@@ -164,7 +164,8 @@ impl World<'_> {
             let reported = self.watch.consents.reported(number, &reports, self.ceremonies.len());
             reported.or_else(|text| self.watch.violated(Invariant::ConsentOnce, text))?;
             for (place, (_, last)) in self.changes.iter().enumerate() {
-                let later = |(_, other): &(theta_policy::Operation, theta_custody::StateChange)| other.key == last.key;
+                let later =
+                    |(_, other): &(theta_names::Operation, theta_statements::StateChange)| other.key == last.key;
                 let is_last = !self.changes.iter().skip(place + 1).any(later);
                 let Some(entry) = life.engine.keys().get(last.key.as_str()).filter(|_| is_last) else { continue };
                 if self.taken.contains(&(place, number)) && entry.state != last.state {

@@ -1,8 +1,8 @@
 //! Requests and changes that are sent again.
 
+use theta_names::KeyState;
 use theta_schemes::Suite;
 use theta_sim::{Aim, Deed, Planned, StateWish, run};
-use theta_store::State;
 
 use crate::setting::quiet;
 
@@ -19,7 +19,7 @@ fn what_is_sent_again_does_nothing() {
     let refresh = |number| Planned { at: 4_000 * (1 + number), aim: Aim::Refresh(0) };
     scenario.ceremonies.extend((0..FORGETFUL).map(refresh));
     let wish = |(number, state)| StateWish { at: 200 + 2_000 * number, key: 1, state };
-    scenario.changes = (0_u64..).zip([State::Disabled, State::Active, State::Disabled]).map(wish).collect();
+    scenario.changes = (0_u64..).zip([KeyState::Disabled, KeyState::Active, KeyState::Disabled]).map(wish).collect();
     scenario.again_from = Some(0);
     scenario.end = 150_000;
     let outcome = run(&scenario, false);

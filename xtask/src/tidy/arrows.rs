@@ -5,18 +5,22 @@ use super::{Tree, read};
 /// Who may import whom. A crate that is not listed may not exist; what is not allowed here takes a change of
 /// ARCHITECTURE.md first.
 const ARROWS: &[(&str, &[&str])] = &[
+    ("theta-names", &[]),
     ("theta-groups", &[]),
-    ("theta-sharing", &["theta-groups"]),
-    ("theta-schemes", &["theta-sharing", "theta-groups"]),
-    ("theta-rounds", &[]),
-    ("theta-protocols", &["theta-schemes", "theta-sharing", "theta-groups", "theta-rounds"]),
+    ("theta-statements", &["theta-groups", "theta-names"]),
+    ("theta-sharing", &["theta-groups", "theta-names"]),
+    ("theta-schemes", &["theta-sharing", "theta-groups", "theta-names"]),
+    ("theta-rounds", &["theta-names"]),
+    ("theta-protocols", &["theta-schemes", "theta-sharing", "theta-groups", "theta-names", "theta-rounds"]),
     ("theta-wire", &[]),
-    ("theta-store", &["theta-groups"]),
-    ("theta-policy", &["theta-groups"]),
-    ("theta-network", &[]),
+    ("theta-store", &["theta-groups", "theta-names"]),
+    ("theta-policy", &["theta-names", "theta-statements"]),
+    ("theta-network", &["theta-names"]),
     (
         "theta-custody",
         &[
+            "theta-statements",
+            "theta-names",
             "theta-store",
             "theta-policy",
             "theta-protocols",
@@ -29,6 +33,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "theta-orchestration",
         &[
+            "theta-statements",
+            "theta-names",
             "theta-custody",
             "theta-protocols",
             "theta-schemes",
@@ -42,6 +48,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "theta-service",
         &[
+            "theta-statements",
+            "theta-names",
             "theta-orchestration",
             "theta-custody",
             "theta-network",
@@ -54,10 +62,12 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-wire",
         ],
     ),
-    ("theta-client", &["theta-custody", "theta-schemes", "theta-network", "theta-store", "theta-policy", "theta-wire"]),
+    ("theta-client", &["theta-names", "theta-statements", "theta-schemes", "theta-network", "theta-wire"]),
     (
         "theta",
         &[
+            "theta-statements",
+            "theta-names",
             "theta-client",
             "theta-service",
             "theta-custody",
@@ -76,6 +86,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "theta-sim",
         &[
+            "theta-statements",
+            "theta-names",
             "theta-orchestration",
             "theta-custody",
             "theta-network",
@@ -90,22 +102,42 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     // Stands outside: what a client, a member or a stranger has, and nothing of a node.
-    ("theta-attack", &["theta-client", "theta-network", "theta-wire"]),
+    ("theta-attack", &["theta-names", "theta-client", "theta-network", "theta-wire"]),
     // Above the product, and no part of it: it cannot import what imports it.
     ("theta-cluster", &["theta"]),
     (
         "theta-demo",
-        &["theta", "theta-cluster", "theta-client", "theta-service", "theta-network", "theta-schemes", "theta-wire"],
+        &[
+            "theta",
+            "theta-names",
+            "theta-cluster",
+            "theta-client",
+            "theta-service",
+            "theta-network",
+            "theta-schemes",
+            "theta-wire",
+        ],
     ),
     (
         "theta-bench",
-        &["theta", "theta-cluster", "theta-client", "theta-network", "theta-schemes", "theta-sharing", "theta-groups"],
+        &[
+            "theta",
+            "theta-names",
+            "theta-cluster",
+            "theta-client",
+            "theta-network",
+            "theta-schemes",
+            "theta-sharing",
+            "theta-groups",
+        ],
     ),
     ("theta-interop", &[]),
     // Reads the decoders of every floor.
     (
         "theta-fuzz",
         &[
+            "theta-statements",
+            "theta-names",
             "theta-service",
             "theta-orchestration",
             "theta-protocols",

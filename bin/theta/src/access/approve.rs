@@ -8,8 +8,9 @@ use std::{
 
 use clap::Args;
 use serde::Serialize;
+use theta_names::Operation;
 use theta_network::group::GroupFile;
-use theta_policy::{Approval, ApprovalTerms, Digest, Operation, UnixTime, Validity};
+use theta_statements::{Approval, ApprovalTerms, Digest, UnixTime, Validity};
 
 use super::{SubjectArgs, nonce_line, now, read_signing_key};
 use crate::{
@@ -91,7 +92,7 @@ pub(crate) fn approve(args: &ApproveArgs, output: Output) -> Result<(), Failure>
     let lifetime = u64::try_from(args.lifetime.as_millis()).unwrap_or(u64::MAX);
     let validity = Validity { from, until: from.plus(lifetime) };
     let usage = |error: &dyn core::fmt::Display| Failure::Usage(error.to_string());
-    if lifetime > theta_policy::MOST_APPROVAL_LIFETIME {
+    if lifetime > theta_statements::MOST_APPROVAL_LIFETIME {
         return Err(Failure::Usage("--for: an approval is valid for 31 days at most".to_owned()));
     }
     let terms = ApprovalTerms::of(&subject.ask(&group), validity).map_err(|error| usage(&error))?;

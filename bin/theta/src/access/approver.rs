@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use theta_policy::{Name, SigningKey};
+use theta_statements::{Name, SigningKey};
 
 use crate::{
     exit::Failure,

@@ -8,7 +8,7 @@ use theta_network::{
     GeneratedIdentity, Identity,
     group::{GroupClient, GroupFile},
 };
-use theta_policy::{Name, SigningKey};
+use theta_statements::{Name, SigningKey};
 
 use super::policy_client;
 use crate::{

@@ -12,7 +12,7 @@ use std::{
 };
 
 use clap::{Args, Subcommand};
-use theta_policy::{Approval, MOST_APPROVALS, SigningKey, UnixTime};
+use theta_statements::{Approval, MOST_APPROVALS, SigningKey, UnixTime};
 
 pub(crate) use self::{
     approve::{ApproveArgs, approve},

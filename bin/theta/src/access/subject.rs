@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use theta_client::{CeremonyRequest, KeyRef, State, state_statement};
+use theta_client::{CeremonyRequest, KeyRef, KeyState, state_statement};
+use theta_names::Operation;
 use theta_network::group::GroupFile;
-use theta_policy::{Ask, Operation};
 use theta_schemes::{
     MAX_COIN_NAME_LEN, MAX_MESSAGE_LEN,
     ciphers::payload::{self, Header},
 };
+use theta_statements::Ask;
 
 use crate::{
     exit::Failure,
@@ -139,9 +140,9 @@ impl SubjectArgs {
     fn change_of_key(&self, group: impl FnOnce() -> Result<GroupFile, Failure>) -> Result<Option<Statement>, Failure> {
         let Some(key) = &self.key else { return Ok(None) };
         let state = match self.operation {
-            Operation::KeysEnable => Some(State::Active),
-            Operation::KeysDisable => Some(State::Disabled),
-            Operation::KeysDestroy => Some(State::Destroyed),
+            Operation::KeysEnable => Some(KeyState::Active),
+            Operation::KeysDisable => Some(KeyState::Disabled),
+            Operation::KeysDestroy => Some(KeyState::Destroyed),
             _ => None,
         };
         let (bytes, about, nonce) = match (state, self.generation) {

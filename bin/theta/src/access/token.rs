@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use theta_policy::{Name, Token};
+use theta_statements::{Name, Token};
 
 use super::policy_client;
 use crate::{

@@ -7,11 +7,9 @@ use std::{
 };
 
 use clap::Args;
-use theta_network::PeerId;
-use theta_policy::{
-    Digest,
-    audit::{self, AuditRecord, LogEntry},
-};
+use theta_names::NodeId;
+use theta_statements::Digest;
+use theta_statements::audit::{self, AuditRecord, LogEntry};
 use theta_store::Store;
 
 use crate::{
@@ -73,7 +71,7 @@ fn of_store(store: &Store, mut from: u64, take: &mut Take<'_>) -> Result<(), Fai
     }
 }
 
-fn of_node(session: &Session, node: PeerId, mut from: u64, take: &mut Take<'_>) -> Result<(), Failure> {
+fn of_node(session: &Session, node: NodeId, mut from: u64, take: &mut Take<'_>) -> Result<(), Failure> {
     loop {
         let page = session.block_on(session.client().audit(node, from, PAGE as u64))?;
         let Some(last) = page.last() else { return Ok(()) };

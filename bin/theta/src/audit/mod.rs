@@ -11,7 +11,7 @@ use std::{
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use theta_policy::audit::{self, Checkpoint};
+use theta_statements::audit::{self, Checkpoint};
 
 use self::log::LogArgs;
 use crate::{

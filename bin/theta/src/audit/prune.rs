@@ -4,7 +4,8 @@ use std::{fs, path::PathBuf};
 
 use clap::Args;
 use serde::Serialize;
-use theta_policy::{Digest, audit::Checkpoint};
+use theta_statements::Digest;
+use theta_statements::audit::Checkpoint;
 use theta_store::Store;
 
 use crate::{

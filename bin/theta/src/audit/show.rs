@@ -4,10 +4,8 @@ use std::collections::VecDeque;
 
 use clap::Args;
 use serde::Serialize;
-use theta_policy::{
-    Operation,
-    audit::{self, LogEntry},
-};
+use theta_names::Operation;
+use theta_statements::audit::{self, LogEntry};
 
 use super::log::LogArgs;
 use crate::{

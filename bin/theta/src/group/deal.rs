@@ -1,14 +1,10 @@
 //! Dealing keys, and putting them into the stores of nodes that do not run.
 
-use std::{
-    num::NonZeroU16,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use rand_core::CryptoRng;
 use theta_network::group::GroupFile;
-use theta_rounds::PartyId;
 use theta_schemes::{
     Suite,
     keys::{AnyKeyShare, AnyPublicKey, KeyName, deal_any, deal_rsa},
@@ -76,7 +72,7 @@ pub(crate) fn deal(
 
 /// Puts a key into the stores of a group's nodes, in their order, and its public part into the client's directory.
 pub(super) fn put(stores: &[Store], client: &Path, name: &KeyName, (public, shares): &DealtKey) -> Result<(), Failure> {
-    let holders: Vec<PartyId> = (1..=public.threshold().n()).filter_map(NonZeroU16::new).map(PartyId::from).collect();
+    let holders = theta_names::Holders::first(public.threshold().n());
     let created = now().0 / 1_000;
     for (store, share) in stores.iter().zip(shares) {
         let dealt = theta_custody::DealtKey { name, public, share: Some(share), holders: &holders, created };

@@ -7,8 +7,9 @@ use std::{
 };
 
 use rand_core::CryptoRng;
+use theta_names::NodeId;
 use theta_network::{
-    GeneratedIdentity, Identity, PeerId,
+    GeneratedIdentity, Identity,
     group::{CeremonyKey, GroupFile, GroupNode},
 };
 use theta_protocols::ceremony::CeremonyKeys;
@@ -74,7 +75,7 @@ impl Member {
 
     fn group_node(&self, addresses: &Addresses) -> Result<GroupNode, Failure> {
         Ok(GroupNode {
-            id: PeerId::from(self.number),
+            id: NodeId::from(self.number),
             peer_address: addresses.peer.to_string(),
             api_address: addresses.api.to_string(),
             certificate: self.identity.fingerprint,

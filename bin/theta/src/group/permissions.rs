@@ -91,7 +91,9 @@ const MORE: &str = r#"# Examples of what else can be said. The first allow rule 
 
 #[cfg(test)]
 mod tests {
-    use theta_policy::{Answer, Ask, Operation, Policy, UnixTime};
+    use theta_names::Operation;
+    use theta_policy::{Answer, Policy};
+    use theta_statements::{Ask, UnixTime};
 
     use super::*;
 

@@ -145,7 +145,7 @@ fn called_off(outcome: &CeremonyOutcome, silent: &[u16]) -> Failure {
     ))
 }
 
-fn numbers(nodes: &[theta_network::PeerId]) -> Vec<u16> {
+fn numbers(nodes: &[theta_names::NodeId]) -> Vec<u16> {
     let mut numbers: Vec<u16> = nodes.iter().map(|node| node.get()).collect();
     numbers.sort_unstable();
     numbers

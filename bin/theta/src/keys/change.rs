@@ -4,8 +4,8 @@ use core::{fmt, str::FromStr};
 
 use clap::Args;
 use theta_client::{KeyChange, KeyRef};
+use theta_names::Operation;
 use theta_network::group::GroupFile;
-use theta_policy::Operation;
 use theta_schemes::Suite;
 
 use crate::{exit::Failure, suites};
@@ -112,7 +112,7 @@ impl ChangeArgs {
             Operation::KeysCreate => {
                 let suite = self.suite.ok_or_else(|| missing("--suite"))?;
                 let (k, holders) = self.holders.resolve(&group()?)?;
-                KeyChange::Create { key, suite, k, holders }
+                KeyChange::Create { key, suite: suite.into(), k, holders }
             }
             Operation::KeysRotate => KeyChange::Rotate { key },
             Operation::KeysRefresh => KeyChange::Refresh { key, version },

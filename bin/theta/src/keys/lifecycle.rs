@@ -124,7 +124,7 @@ pub(super) fn create(args: &CreateArgs, output: Output) -> Result<(), Failure> {
     let mut made: Vec<Held> = Vec::new();
     for key in &args.keys {
         let (name, suite, holders) = (key.key_name().clone(), key.suite(), holders.clone());
-        let change = KeyChange::Create { key: name, suite, k, holders };
+        let change = KeyChange::Create { key: name, suite: suite.into(), k, holders };
         match hold(&args.ceremony, &session, change) {
             Ok(held) => made.push(held),
             Err(failure) => {

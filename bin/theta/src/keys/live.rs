@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use theta_client::ListedKey;
-use theta_network::PeerId;
+use theta_names::NodeId;
 
 use crate::{
     connect::{self, ClientArgs},
@@ -33,7 +33,7 @@ struct LiveKey {
 
 impl From<ListedKey> for LiveKey {
     fn from(ListedKey { info, nodes, held, generation }: ListedKey) -> Self {
-        let numbers = |nodes: &[PeerId]| nodes.iter().map(|node| node.get()).collect();
+        let numbers = |nodes: &[NodeId]| nodes.iter().map(|node| node.get()).collect();
         Self {
             name: info.name,
             version: info.version,

@@ -7,7 +7,7 @@ use std::{
 
 use clap::Args;
 use serde::Serialize;
-use theta_client::{KeyRef, State};
+use theta_client::{KeyRef, KeyState};
 
 use crate::{
     access::ApprovalFiles,
@@ -64,12 +64,12 @@ struct Changed {
 
 /// `theta keys enable`.
 pub(super) fn enable(args: &StateArgs, output: Output) -> Result<(), Failure> {
-    change(args, State::Active, output)
+    change(args, KeyState::Active, output)
 }
 
 /// `theta keys disable`.
 pub(super) fn disable(args: &StateArgs, output: Output) -> Result<(), Failure> {
-    change(args, State::Disabled, output)
+    change(args, KeyState::Disabled, output)
 }
 
 /// `theta keys destroy`.
@@ -77,7 +77,7 @@ pub(super) fn destroy(args: &DestroyArgs, output: Output) -> Result<(), Failure>
     if !args.yes {
         confirm(&args.state.key)?;
     }
-    change(&args.state, State::Destroyed, output)
+    change(&args.state, KeyState::Destroyed, output)
 }
 
 /// Nobody destroys a key by accident: a person types its name, a program says so.
@@ -91,7 +91,7 @@ fn confirm(key: &KeyRef) -> Result<(), Failure> {
     if answer.trim() == key.to_string() { Ok(()) } else { Err(Failure::Failed(format!("{key} is left as it is"))) }
 }
 
-fn change(args: &StateArgs, state: State, output: Output) -> Result<(), Failure> {
+fn change(args: &StateArgs, state: KeyState, output: Output) -> Result<(), Failure> {
     let session = args.client.open_signed(&args.approvals, args.client.timeout())?;
     let (name, version) = (args.key.name.as_str(), args.key.version_or_zero());
     let changed = session.block_on(async {

@@ -9,7 +9,8 @@ use std::{
 use clap::Args;
 use theta_client::explain_request;
 use theta_network::group::GroupFile;
-use theta_policy::{Approval, Ask, Explanation, UnixTime};
+use theta_policy::Explanation;
+use theta_statements::{Approval, Ask, UnixTime};
 
 use crate::{
     access::{ApprovalFiles, Subject, SubjectArgs, now},

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use theta_network::group::GroupFile;
-use theta_policy::{Digest, Policy, SlotQuorum};
+use theta_policy::{Policy, SlotQuorum};
+use theta_statements::Digest;
 
 use crate::{
     exit::Failure,
@@ -77,7 +78,7 @@ pub(crate) fn read(path: &Path) -> Result<Policy, Failure> {
 
 fn check(args: &CheckArgs, output: Output) -> Result<(), Failure> {
     let names =
-        |names: &mut dyn Iterator<Item = &theta_policy::Name>| names.map(ToString::to_string).collect::<Vec<_>>();
+        |names: &mut dyn Iterator<Item = &theta_statements::Name>| names.map(ToString::to_string).collect::<Vec<_>>();
     let checked = args.files.iter().map(|file| {
         let policy = read(file)?;
         let (rules, signing_rules) = (names(&mut policy.rules()), names(&mut policy.signing_rules()));

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, io::BufReader, path::PathBuf, str::FromStr};
 
 use clap::Args;
 use serde::Serialize;
-use theta_policy::UnixTime;
+use theta_statements::UnixTime;
 use theta_store::{RestoreFloors, SlotRule, Store};
 
 use super::{SEALING_HELP, SealWord, StoppedNode, make_key_file};

@@ -2,7 +2,8 @@
 
 use clap::Args;
 use serde::Serialize;
-use theta_policy::{Digest, UnixTime, audit::AuditRecord};
+use theta_statements::audit::AuditRecord;
+use theta_statements::{Digest, UnixTime};
 use theta_store::{Contradiction, Incarnation, Store, StoreError};
 
 use super::StoppedNode;

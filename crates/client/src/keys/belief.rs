@@ -6,13 +6,13 @@
 
 use std::collections::BTreeMap;
 
-use theta_network::PeerId;
+use theta_names::NodeId;
 use theta_schemes::keys::{AnyPublicKey, KeyId, KeyName};
 use theta_wire::v1;
 
 /// What nodes have told of one key.
 #[derive(Debug, Default)]
-pub(crate) struct Told(BTreeMap<PeerId, Claim>);
+pub(crate) struct Told(BTreeMap<NodeId, Claim>);
 
 /// What one node tells.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl Told {
     /// Takes a node's answer; the error is what is wrong with it.
     pub(crate) fn take(
         &mut self,
-        node: PeerId,
+        node: NodeId,
         name: &KeyName,
         answer: v1::GetPublicKeyResponse,
     ) -> Result<(), String> {
@@ -83,7 +83,7 @@ impl Told {
     }
 
     /// What each node has told, in a few words.
-    pub(crate) fn words(&self) -> impl Iterator<Item = (PeerId, String)> {
+    pub(crate) fn words(&self) -> impl Iterator<Item = (NodeId, String)> {
         self.0.iter().map(|(node, claim)| {
             let public = &claim.public;
             let (id, threshold) = (public.key_id().abbreviated(), public.threshold());
@@ -110,7 +110,7 @@ mod tests {
         for node in nodes {
             let info = v1::KeyInfo { holders: holders.to_vec(), ..Default::default() };
             let answer = v1::GetPublicKeyResponse { info: Some(info), public_key_file: key.to_text(&name) };
-            told.take(PeerId::try_from(*node).unwrap(), &name, answer).unwrap();
+            told.take(NodeId::try_from(*node).unwrap(), &name, answer).unwrap();
         }
     }
 
@@ -164,7 +164,7 @@ mod tests {
         for holders in [vec![], vec![1, 2], vec![1, 1, 2], vec![1, 2, 3, 4]] {
             let info = Some(v1::KeyInfo { holders, ..Default::default() });
             let answer = v1::GetPublicKeyResponse { info, public_key_file: text.clone() };
-            assert!(Told::default().take(PeerId::try_from(1).unwrap(), &name, answer).is_err());
+            assert!(Told::default().take(NodeId::try_from(1).unwrap(), &name, answer).is_err());
         }
     }
 }

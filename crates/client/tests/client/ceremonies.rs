@@ -2,14 +2,16 @@
 
 use std::{fs, time::Duration};
 
-use crate::group::{SIGNER, TestGroup};
 use theta_client::{
     CeremonyEnd, CeremonyOutcome, CeremonyRequest, Client, ClientError, ClientOptions, Credentials, KeyChange,
-    SigningKey, State, state_statement,
+    KeyState, SigningKey, state_statement,
 };
-use theta_policy::{Approval, ApprovalTerms, Ask, Operation, RequestTerms, SignedRequest, UnixTime, Validity};
+use theta_names::Operation;
 use theta_schemes::{Suite, groups::Secret, keys::AnyPublicKey};
+use theta_statements::{Approval, ApprovalTerms, Ask, RequestTerms, SignedRequest, UnixTime, Validity};
 use theta_wire::v1;
+
+use crate::group::{SIGNER, TestGroup};
 
 /// Enough nodes refused, and say this.
 fn refused_as<T>(answer: Result<T, ClientError>, why: &str) {
@@ -38,7 +40,7 @@ async fn hold(client: &Client, change: KeyChange) -> CeremonyOutcome {
 }
 
 fn create(name: &str, holders: &[u16]) -> KeyChange {
-    KeyChange::Create { key: name.parse().unwrap(), suite: Suite::Bls04MinPk, k: 2, holders: holders.to_vec() }
+    KeyChange::Create { key: name.parse().unwrap(), suite: Suite::Bls04MinPk.into(), k: 2, holders: holders.to_vec() }
 }
 
 fn key_file(group: &TestGroup, name: &str) -> AnyPublicKey {
@@ -86,14 +88,14 @@ async fn a_key_is_made_renewed_moved_and_destroyed_while_it_serves() {
     let (ceremonies, problems) = client.ceremonies().await;
     assert!(problems.is_empty() && ceremonies.iter().any(|(_, held)| held.iter().any(|one| one.aim == "rotate")));
 
-    client.change_state("made", 0, State::Disabled).await.unwrap();
+    client.change_state("made", 0, KeyState::Disabled).await.unwrap();
     refused_as(client.sign("made", "four".into()).await, "is disabled");
-    client.change_state("made", 0, State::Active).await.unwrap();
+    client.change_state("made", 0, KeyState::Active).await.unwrap();
     client.sign("made", "four".into()).await.unwrap();
-    client.change_state("made", 0, State::Destroyed).await.unwrap();
+    client.change_state("made", 0, KeyState::Destroyed).await.unwrap();
     refused_as(client.sign("made", "five".into()).await, "is destroyed");
     // Nothing leads back.
-    refused_as(client.change_state("made", 0, State::Active).await, "from destroyed to active");
+    refused_as(client.change_state("made", 0, KeyState::Active).await, "from destroyed to active");
     client.sign(SIGNER, "other keys serve".into()).await.unwrap();
     group.shutdown().await;
 }
@@ -181,14 +183,14 @@ impl Governed {
     }
 
     /// The tester with ann's approval of a change of the key's state.
-    fn approved_state(&self, state: State, generation: u64) -> Client {
-        let operation = if state == State::Active { Operation::KeysEnable } else { Operation::KeysDisable };
+    fn approved_state(&self, state: KeyState, generation: u64) -> Client {
+        let operation = if state == KeyState::Active { Operation::KeysEnable } else { Operation::KeysDisable };
         self.approved(operation, &state_statement(&SIGNER.parse().unwrap(), 0, state, generation))
     }
 
     /// What the officer signed, to be carried by anybody.
-    fn signed(&self, state: State, generation: u64) -> v1::ChangeKeyStateRequest {
-        let operation = if state == State::Active { Operation::KeysEnable } else { Operation::KeysDisable };
+    fn signed(&self, state: KeyState, generation: u64) -> v1::ChangeKeyStateRequest {
+        let operation = if state == KeyState::Active { Operation::KeysEnable } else { Operation::KeysDisable };
         let statement = state_statement(&SIGNER.parse().unwrap(), 0, state, generation);
         let ask = Ask { key: Some(SIGNER), statement: &statement, ..Ask::new(&self.name, operation) };
         let terms = RequestTerms::of(&ask, self.validity, [9; 16]).unwrap();
@@ -231,23 +233,23 @@ async fn one_approval_of_a_rotation_makes_one() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_old_enable_does_not_undo_a_newer_disable() {
     let governed = Governed::new().await;
-    let enable = governed.approved_state(State::Active, 2);
+    let enable = governed.approved_state(KeyState::Active, 2);
     let disable = async |generation| {
-        let client = governed.approved_state(State::Disabled, generation);
-        client.change_state_at(SIGNER, 0, State::Disabled, generation).await.unwrap();
+        let client = governed.approved_state(KeyState::Disabled, generation);
+        client.change_state_at(SIGNER, 0, KeyState::Disabled, generation).await.unwrap();
     };
     disable(1).await;
-    enable.change_state_at(SIGNER, 0, State::Active, 2).await.unwrap();
+    enable.change_state_at(SIGNER, 0, KeyState::Active, 2).await.unwrap();
     assert_eq!(governed.client.next_generation(&SIGNER.parse().unwrap()).await.unwrap(), 3);
     disable(3).await;
-    let old = enable.change_state_at(SIGNER, 0, State::Active, 2).await.unwrap_err();
+    let old = enable.change_state_at(SIGNER, 0, KeyState::Active, 2).await.unwrap_err();
     assert!(old.to_string().contains("names generation 2") && old.to_string().contains("is at 3"), "{old}");
-    let stretched = enable.change_state_at(SIGNER, 0, State::Active, 4).await.unwrap_err();
+    let stretched = enable.change_state_at(SIGNER, 0, KeyState::Active, 4).await.unwrap_err();
     assert!(matches!(&stretched, ClientError::Denied { .. }), "{stretched}");
     refused_as(governed.client.sign(SIGNER, "disabled".into()).await, "is disabled");
 
     let mut node = tonic_keys(&governed.group).await;
-    let (enable, disable) = (governed.signed(State::Active, 4), governed.signed(State::Disabled, 5));
+    let (enable, disable) = (governed.signed(KeyState::Active, 4), governed.signed(KeyState::Disabled, 5));
     node.change_key_state(enable.clone()).await.unwrap();
     node.change_key_state(disable.clone()).await.unwrap();
     let replayed = node.change_key_state(enable.clone()).await.unwrap_err();

@@ -12,5 +12,6 @@ mod ceremonies;
 #[path = "../../../service/tests/service/group/mod.rs"]
 mod group;
 mod liar;
+mod light;
 mod policy;
 mod requests;

@@ -2,20 +2,22 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::group::{CIPHER, COIN, SIGNER, TestGroup};
 use bytes::Bytes;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use theta_client::{Client, ClientError, ClientOptions, Credentials, Problem, audit};
-use theta_network::{Identity, PeerId};
-use theta_policy::{
-    Approval, ApprovalTerms, Ask, Operation, RequestTerms, SignedRequest, SigningKey, Token, UnixTime, Validity,
-};
+use theta_names::{NodeId, Operation};
+use theta_network::Identity;
 use theta_schemes::{ciphers::payload::Aead, groups::Secret};
+use theta_statements::{
+    Approval, ApprovalTerms, Ask, RequestTerms, SignedRequest, SigningKey, Token, UnixTime, Validity,
+};
 use theta_wire::v1;
 use tonic::{Code, Request};
 
-fn node(id: u16) -> PeerId {
-    PeerId::try_from(id).unwrap()
+use crate::group::{CIPHER, COIN, SIGNER, TestGroup};
+
+fn node(id: u16) -> NodeId {
+    NodeId::try_from(id).unwrap()
 }
 
 fn key(number: u8) -> SigningKey {
@@ -96,7 +98,7 @@ async fn nothing_is_allowed_by_default_and_each_kind_of_client_is_recognised() {
         denied(operator.public_key(SIGNER).await).1,
         denied(tester.audit(node(1), 0, 0).await).1,
         denied(tester.policy(node(1)).await).1,
-        denied(tester.change_state_at(SIGNER, 0, theta_client::State::Destroyed, 1).await).1,
+        denied(tester.change_state_at(SIGNER, 0, theta_client::KeyState::Destroyed, 1).await).1,
     ] {
         assert_eq!(refused, "no-rule");
     }
@@ -345,7 +347,7 @@ async fn approvals_are_counted_by_every_node() {
     with(vec![good(11), good(13)]).sign(SIGNER, "m".into()).await.unwrap();
     // Replayed for another message, and for something worse.
     assert_eq!(denied(with(vec![good(11), good(13)]).sign(SIGNER, "other".into()).await).1, "too-few-approvals");
-    let worse = with(vec![good(11), good(13)]).change_state(SIGNER, 0, theta_client::State::Destroyed).await;
+    let worse = with(vec![good(11), good(13)]).change_state(SIGNER, 0, theta_client::KeyState::Destroyed).await;
     assert_eq!(denied(worse).1, "too-few-approvals");
     let mut one = client.protocol(node(1)).unwrap();
     let garbage = v1::SignRequest {
@@ -503,7 +505,7 @@ async fn every_decision_is_in_a_log_that_shows_any_change() {
     };
     let (signed, refused) = (find("sign", true).unwrap(), find("flip-coin", false).unwrap());
     assert_eq!((signed.rule.as_deref(), signed.client.as_deref(), signed.node), (Some("signs"), Some("tester"), 2));
-    assert_eq!(signed.statement, theta_policy::Digest::of(b"on the record"));
+    assert_eq!(signed.statement, theta_statements::Digest::of(b"on the record"));
     assert_eq!(signed.recognised_by.as_deref(), Some("certificate"));
     assert_eq!((refused.rule.as_deref(), refused.reason.as_str()), (None, "no-rule"));
     assert!(find("audit.read", true).is_some(), "reading it is a decision, too");

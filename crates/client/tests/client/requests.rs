@@ -6,19 +6,21 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bytes::Bytes;
+use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use theta_client::{Client, ClientError, ClientOptions, OpenError, Problem};
+use theta_names::NodeId;
+use theta_network::{Inbound, PeerStatus, SendError, Transport};
+use theta_schemes::ciphers::payload::{Aead, open_bytes, split_ciphertext};
+use tokio::{net::TcpListener, sync::mpsc};
+
 use crate::{
     group::{CIPHER, COIN, KEYS, Prepared, SIGNER, TestGroup},
     liar,
 };
-use bytes::Bytes;
-use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
-use theta_client::{Client, ClientError, ClientOptions, OpenError, Problem};
-use theta_network::{Inbound, PeerId, PeerStatus, SendError, Transport};
-use theta_schemes::ciphers::payload::{Aead, open_bytes, split_ciphertext};
-use tokio::{net::TcpListener, sync::mpsc};
 
-fn node(id: u16) -> PeerId {
-    PeerId::try_from(id).unwrap()
+fn node(id: u16) -> NodeId {
+    NodeId::try_from(id).unwrap()
 }
 
 fn seal(group: &TestGroup, plaintext: &[u8]) -> Bytes {
@@ -131,13 +133,13 @@ async fn nodes_may_be_down_until_too_few_are_left() {
 struct Forger(Arc<dyn Transport>);
 
 impl Transport for Forger {
-    fn local(&self) -> PeerId {
+    fn local(&self) -> NodeId {
         self.0.local()
     }
-    fn peers(&self) -> Vec<PeerId> {
+    fn peers(&self) -> Vec<NodeId> {
         self.0.peers()
     }
-    fn send(&self, to: PeerId, message: Bytes) -> Result<(), SendError> {
+    fn send(&self, to: NodeId, message: Bytes) -> Result<(), SendError> {
         let mut bytes = message.to_vec();
         if let Some(last) = bytes.last_mut() {
             *last ^= 1;

@@ -4,6 +4,7 @@
 //! the plan, whatever others send, so that the bounds of the journal are there for what nobody has thought of.
 
 use bytes::Bytes;
+use theta_names::NodeId;
 use theta_protocols::ceremony::ITEMS;
 use theta_rounds::{Channel, Input, Malformed, PartyId};
 use theta_store::{JOURNAL_BYTES, JOURNAL_INPUT_BYTES, JOURNAL_INPUTS};
@@ -15,15 +16,15 @@ use crate::codec::{Reader, Writer};
 pub(crate) enum Entry {
     Start,
     Tick,
-    Items(PartyId),
+    Items(NodeId),
 }
 
 impl Entry {
-    pub(crate) const fn of(input: &Input) -> Self {
+    pub(crate) fn of(input: &Input) -> Self {
         match input {
             Input::Start => Self::Start,
             Input::Tick => Self::Tick,
-            Input::Message { from, .. } => Self::Items(*from),
+            Input::Message { from, .. } => Self::Items(from.node()),
         }
     }
 }
@@ -77,7 +78,8 @@ impl Pages {
             0 => (Input::Start, 1),
             1 => (Input::Tick, reader.u32()?),
             2 => {
-                let from = PartyId::try_from(reader.node()?).map_err(|_| Malformed("there is no node 0"))?;
+                let node = NodeId::try_from(reader.node()?).map_err(|_| Malformed("there is no node 0"))?;
+                let from = PartyId::of_node(node);
                 let payload = Bytes::copy_from_slice(reader.rest());
                 (Input::Message { from, slot: ITEMS, channel: Channel::Broadcast, payload }, 1)
             }
@@ -86,7 +88,7 @@ impl Pages {
         self.entries = self.entries.saturating_add(1);
         self.bytes = self.bytes.saturating_add(bytes.len() as u64);
         self.ticks = if matches!(input, Input::Tick) { times } else { 0 };
-        reader.end((input, times))
+        Ok(reader.end((input, times))?)
     }
 }
 
@@ -103,7 +105,7 @@ mod tests {
     use super::*;
 
     fn from(number: u16) -> Entry {
-        Entry::Items(PartyId::try_from(number).unwrap())
+        Entry::Items(NodeId::try_from(number).unwrap())
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use rand_core::CryptoRng;
 use theta_groups::Secret;
+use theta_names::NodeId;
 use theta_protocols::Machine;
 use theta_protocols::ceremony::{
     CeremonyEvidence, CeremonyKeys, CeremonyPlan, Conclusion, ITEMS, JoinError, KeyCeremony, KeyOutcome, Kind, Memory,
@@ -40,7 +41,7 @@ pub(crate) trait Run: Send {
     /// The parties that lied, with evidence.
     fn evidence(&self) -> &[CeremonyEvidence];
     /// Whose statements are awaited.
-    fn silent(&self) -> Vec<PartyId>;
+    fn silent(&self) -> Vec<NodeId>;
     /// How far it is, and of how much.
     fn contributions(&self) -> (usize, usize);
     /// What one who comes late needs to end alike: public messages, of which nothing follows once everybody has ended.
@@ -180,8 +181,8 @@ impl<S: CurveScheme> Run for Runner<S> {
         each!(&self.inner, machine => machine.evidence())
     }
 
-    fn silent(&self) -> Vec<PartyId> {
-        each!(&self.inner, machine => machine.silent())
+    fn silent(&self) -> Vec<NodeId> {
+        each!(&self.inner, machine => machine.silent()).into_iter().map(PartyId::node).collect()
     }
 
     fn contributions(&self) -> (usize, usize) {

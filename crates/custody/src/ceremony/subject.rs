@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use theta_groups::{Group, Transcript};
+use theta_names::{NodeId, ShareIndex};
 use theta_protocols::ceremony::{Aim, CeremonyPlan, PlanParts, Source};
 use theta_rounds::{Malformed, PartyId};
 use theta_schemes::Suite;
 use theta_schemes::keys::{AnyPublicKey, PublicKeySet};
-use theta_sharing::ShareIndex;
+use theta_statements::{CeremonyRequest, KeyChange};
 
 use crate::codec::{Reader, Writer, parties};
-use crate::{CeremonyError, CeremonyRequest, KeyChange, Roster};
+use crate::{CeremonyError, Roster};
 
 /// The version of the encoding.
 const FORMAT: u8 = 1;
@@ -45,7 +46,7 @@ impl Subject {
     }
 
     /// All nodes that take part.
-    pub(crate) fn nodes(&self) -> Vec<PartyId> {
+    pub(crate) fn nodes(&self) -> Vec<NodeId> {
         let before = self.source.as_ref().map_or(&[][..], |source| &source.holders);
         let mut nodes = parties(&[&self.holders, before].concat());
         nodes.sort_unstable();
@@ -97,7 +98,7 @@ impl Subject {
         let kept = |source: &SourceKey| *k == source.public.threshold().k() && *holders == source.holders;
         let of_change = match (change, source) {
             (KeyChange::Create { suite: s, k: asked, holders: listed, .. }, None) => {
-                suite == s && k == asked && holders == listed && (*version, *epoch) == (1, 0)
+                suite.name() == s.as_str() && k == asked && holders == listed && (*version, *epoch) == (1, 0)
             }
             (KeyChange::Rotate { .. }, None) => *version > 1 && *epoch == 0,
             (KeyChange::Refresh { .. }, Some(source)) => kept(source) && *epoch > 0,
@@ -119,20 +120,19 @@ impl Subject {
     ) -> Result<CeremonyPlan<G>, CeremonyError> {
         let change = &self.request.change;
         let source = source.zip(self.source.as_ref()).map(|(public, source)| {
-            let holders = parties(&source.holders);
+            let holders = ceremony_parties(&source.holders);
             Source { public, holders }
         });
         let aim = match (change, source) {
             (KeyChange::Recover { node, .. }, Some(source)) => {
-                let place = self.holders.iter().position(|holder| holder == node);
-                let index = place.and_then(|place| ShareIndex::try_from(u16::try_from(place + 1).ok()?).ok());
+                let index = self.holders.iter().position(|holder| holder == node).and_then(ShareIndex::at);
                 let lost = CeremonyError::NotHolder { node: *node, name: change.key().to_string() };
                 Aim::Recover(source, index.ok_or(lost)?)
             }
             (_, Some(source)) => Aim::Reshare(source),
             (_, None) => Aim::Generate,
         };
-        let identity = |node: PartyId| group.member(node).cloned().ok_or(CeremonyError::NoCeremonyKey(node));
+        let identity = |node: NodeId| group.member(node).cloned().ok_or(CeremonyError::NoCeremonyKey(node));
         let nonce = Transcript::new("theta/custody/ceremony/v1")
             .with("group", group.name.as_bytes())
             .with("request", &self.request.digest())
@@ -144,12 +144,17 @@ impl Subject {
             epoch: self.epoch,
             aim,
             k: self.k,
-            members: parties(&self.holders),
+            members: ceremony_parties(&self.holders),
             roster: self.nodes().into_iter().map(identity).collect::<Result<_, _>>()?,
             patience: PATIENCE,
         };
         Ok(CeremonyPlan::new(parts)?)
     }
+}
+
+/// Nodes, as the parties of a ceremony.
+fn ceremony_parties(nodes: &[u16]) -> Vec<PartyId> {
+    parties(nodes).into_iter().map(PartyId::of_node).collect()
 }
 
 /// The longest subject in a group of so many nodes, in bytes: two lists of holders in the request and two beside it, and the
@@ -170,5 +175,5 @@ pub(crate) fn unbundle(bytes: &[u8]) -> Result<(Subject, &[u8]), Malformed> {
         return Err(Malformed("evidence in a format of another release"));
     }
     let (subject, evidence) = (Subject::decode(reader.bytes()?)?, reader.bytes()?);
-    reader.end((subject, evidence))
+    Ok(reader.end((subject, evidence))?)
 }

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use theta_policy::{Digest, SlotClaim, SlotQuorum, SlotScope, SlotStanding, SlotState};
+use theta_names::NodeId;
+use theta_policy::{SlotClaim, SlotQuorum, SlotScope, SlotStanding, SlotState};
 use theta_protocols::ceremony::CeremonyKeys;
-use theta_rounds::PartyId;
+use theta_statements::Digest;
 
 use super::early::Early;
 use super::entry::{Entry, Want};
@@ -71,7 +72,7 @@ pub enum CertifierEffect {
     /// A peer said what no honest node says.
     Culprit {
         /// Who.
-        node: PartyId,
+        node: NodeId,
         /// What, for people.
         misbehaviour: String,
     },
@@ -87,7 +88,7 @@ type Effects = Vec<CertifierEffect>;
 /// backwards; effects come out. It promises what [`SlotClaim`]s say that the node's durable memory holds, and nothing else.
 pub struct Certifier {
     group: Roster,
-    local: PartyId,
+    local: NodeId,
     keys: Option<Arc<CeremonyKeys>>,
     memory: Box<dyn SlotState + Send>,
     limits: CertifierLimits,
@@ -101,7 +102,7 @@ pub struct Certifier {
     kept: VecDeque<Subject>,
     kept_bytes: usize,
     /// Until when a peer is not listened to, and how long it was not.
-    silenced: BTreeMap<PartyId, (u64, u64)>,
+    silenced: BTreeMap<NodeId, (u64, u64)>,
 }
 
 impl core::fmt::Debug for Certifier {
@@ -116,7 +117,7 @@ impl Certifier {
     #[must_use]
     pub fn new(
         group: Roster,
-        local: PartyId,
+        local: NodeId,
         keys: Option<Arc<CeremonyKeys>>,
         memory: Box<dyn SlotState + Send>,
     ) -> Self {
@@ -228,7 +229,7 @@ impl Certifier {
     }
 
     /// Takes a message of a peer's certifier.
-    pub fn receive(&mut self, now: u64, from: PartyId, bytes: &[u8], effects: &mut Effects) {
+    pub fn receive(&mut self, now: u64, from: NodeId, bytes: &[u8], effects: &mut Effects) {
         if self.silenced.get(&from).is_some_and(|(until, _)| now < *until) {
             return;
         }
@@ -249,8 +250,7 @@ impl Certifier {
         if let Some(entry) = self.entries.get_mut(&subject) {
             entry.heard.insert(from);
         }
-        let shown: BTreeSet<(PartyId, Digest)> =
-            promises.iter().map(|promise| (promise.node, promise.digest)).collect();
+        let shown: BTreeSet<(NodeId, Digest)> = promises.iter().map(|promise| (promise.node, promise.digest)).collect();
         self.merge(now, from, &subject, promises, effects);
         self.settle(&subject, effects);
         self.answer(now, from, &subject, (asks, &shown), effects);
@@ -343,7 +343,7 @@ impl Certifier {
     }
 
     /// Adds promises that are true.
-    fn merge(&mut self, now: u64, from: PartyId, subject: &Subject, promises: Vec<Promise>, effects: &mut Effects) {
+    fn merge(&mut self, now: u64, from: NodeId, subject: &Subject, promises: Vec<Promise>, effects: &mut Effects) {
         for promise in promises {
             let Some(entry) = self.entries.get_mut(subject) else { return };
             if entry.tally.has(&promise) || !entry.tally.has_room(&promise, entry.is_wanted(&promise.digest)) {
@@ -388,9 +388,9 @@ impl Certifier {
     fn answer(
         &mut self,
         now: u64,
-        to: PartyId,
+        to: NodeId,
         subject: &Subject,
-        (asks, shown): (bool, &BTreeSet<(PartyId, Digest)>),
+        (asks, shown): (bool, &BTreeSet<(NodeId, Digest)>),
         effects: &mut Effects,
     ) {
         let ask_after = self.limits.ask_after;
@@ -429,7 +429,7 @@ impl Certifier {
         effects.push(CertifierEffect::Send { to, bytes });
     }
 
-    fn silence(&mut self, now: u64, from: PartyId, misbehaviour: String, effects: &mut Effects) {
+    fn silence(&mut self, now: u64, from: NodeId, misbehaviour: String, effects: &mut Effects) {
         let (until, last) = self.silenced.entry(from).or_insert((0, 0));
         *last = last.saturating_mul(2).clamp(FIRST_SILENCE, LONGEST_SILENCE);
         *until = now.saturating_add(*last);

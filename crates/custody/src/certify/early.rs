@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use theta_rounds::PartyId;
+use theta_names::NodeId;
 
 use super::promise::{Promise, Subject};
 
@@ -14,7 +14,7 @@ const MOST_OF_ONE: usize = 2;
 pub(super) struct Early {
     most: usize,
     age: u64,
-    peers: BTreeMap<PartyId, Waiting>,
+    peers: BTreeMap<NodeId, Waiting>,
 }
 
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ impl Early {
     }
 
     /// Keeps what a peer itself promises.
-    pub(super) fn push(&mut self, from: PartyId, subject: &Subject, promises: Vec<Promise>, now: u64) {
+    pub(super) fn push(&mut self, from: NodeId, subject: &Subject, promises: Vec<Promise>, now: u64) {
         let own = promises.into_iter().filter(|promise| promise.node == from).take(MOST_OF_ONE);
         let waiting = self.peers.entry(from).or_default();
         for promise in own {
@@ -49,13 +49,13 @@ impl Early {
     }
 
     /// What waited for this slot, and who sent it.
-    pub(super) fn take(&mut self, subject: &Subject) -> Vec<(PartyId, Vec<Promise>)> {
-        let take = |(peer, waiting): (&PartyId, &mut Waiting)| Some((*peer, waiting.promises.remove(subject)?));
+    pub(super) fn take(&mut self, subject: &Subject) -> Vec<(NodeId, Vec<Promise>)> {
+        let take = |(peer, waiting): (&NodeId, &mut Waiting)| Some((*peer, waiting.promises.remove(subject)?));
         self.peers.iter_mut().filter_map(take).collect()
     }
 
     /// The peers that promise this slot of this key by signing rules of other names, and those names.
-    pub(super) fn under_other_rules(&self, subject: &Subject) -> BTreeMap<PartyId, String> {
+    pub(super) fn under_other_rules(&self, subject: &Subject) -> BTreeMap<NodeId, String> {
         let first = Subject { rule: String::new(), ..subject.clone() };
         let found = self.peers.iter().filter_map(|(peer, waiting)| {
             let mut others = waiting.promises.range(first.clone()..);

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use theta_policy::{Digest, SlotQuorum, SlotStanding};
-use theta_rounds::PartyId;
+use theta_names::NodeId;
+use theta_policy::{SlotQuorum, SlotStanding};
+use theta_statements::Digest;
 
 use super::promise::Subject;
 use super::refusal::SlotRefusal;
@@ -36,11 +37,11 @@ pub(super) struct Entry {
     pub(super) ask_at: Option<u64>,
     pub(super) patience: u64,
     /// Who has said anything about the slot since it was first asked for here.
-    pub(super) heard: BTreeSet<PartyId>,
+    pub(super) heard: BTreeSet<NodeId>,
     /// When whom was answered.
-    pub(super) answered: BTreeMap<PartyId, u64>,
+    pub(super) answered: BTreeMap<NodeId, u64>,
     /// Who was named as one who lies.
-    pub(super) named: BTreeSet<PartyId>,
+    pub(super) named: BTreeSet<NodeId>,
     /// Its weight as one that is kept for those who ask again.
     pub(super) kept: Option<usize>,
 }
@@ -73,16 +74,16 @@ impl Entry {
         &self,
         subject: &Subject,
         want: &Want,
-        nodes: &[PartyId],
-        other_rules: &BTreeMap<PartyId, String>,
+        nodes: &[NodeId],
+        other_rules: &BTreeMap<NodeId, String>,
     ) -> SlotRefusal {
         if let SlotStanding::Over { mark } = want.standing {
             return over(subject, mark);
         }
         let supporters = self.tally.supporters(&want.digest);
-        let promised: BTreeSet<PartyId> = self.tally.nodes().collect();
-        let others: Vec<PartyId> = promised.iter().copied().filter(|node| !supporters.contains(node)).collect();
-        let silent: Vec<PartyId> =
+        let promised: BTreeSet<NodeId> = self.tally.nodes().collect();
+        let others: Vec<NodeId> = promised.iter().copied().filter(|node| !supporters.contains(node)).collect();
+        let silent: Vec<NodeId> =
             nodes.iter().copied().filter(|node| !promised.contains(node) && !other_rules.contains_key(node)).collect();
         let Subject { key, rule, slot } = subject;
         let (need, n) = (want.quorum.need(), want.quorum.n);
@@ -131,13 +132,13 @@ fn over(subject: &Subject, mark: u64) -> SlotRefusal {
     SlotRefusal::Over { key, rule, slot, mark }
 }
 
-fn listed(nodes: &[PartyId]) -> String {
-    let names: Vec<String> = nodes.iter().map(PartyId::to_string).collect();
+fn listed(nodes: &[NodeId]) -> String {
+    let names: Vec<String> = nodes.iter().map(NodeId::to_string).collect();
     let word = if names.len() == 1 { "node" } else { "nodes" };
     format!("{word} {}", names.join(", "))
 }
 
-fn counted(nodes: &[PartyId], n: u16) -> String {
+fn counted(nodes: &[NodeId], n: u16) -> String {
     if nodes.is_empty() {
         format!("none of {n} nodes")
     } else {

@@ -41,14 +41,14 @@ impl Known {
             return Err(Malformed("too many promises for one slot"));
         }
         let promises = (0..count).map(|_| Promise::read(&mut reader)).collect::<Result<_, _>>()?;
-        reader.end(Self { asks, subject, promises })
+        Ok(reader.end(Self { asks, subject, promises })?)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use theta_policy::Digest;
-    use theta_rounds::PartyId;
+    use theta_names::NodeId;
+    use theta_statements::Digest;
 
     use super::*;
 
@@ -58,7 +58,7 @@ mod tests {
     fn what_is_written_is_read_back_and_nothing_else() {
         let subject = Subject { key: "chain".to_owned(), slot: 7, rule: "heights".to_owned() };
         let promise =
-            |node| Promise { node: PartyId::try_from(node).unwrap(), digest: Digest([3; 32]), signature: [9; 64] };
+            |node| Promise { node: NodeId::try_from(node).unwrap(), digest: Digest([3; 32]), signature: [9; 64] };
         let known = Known { asks: true, subject, promises: vec![promise(1), promise(2)] };
         let bytes = known.encode();
         assert_eq!(bytes.len(), 2 + 6 + 8 + 8 + 2 + 2 * PROMISE_LEN);

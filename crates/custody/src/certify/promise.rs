@@ -1,9 +1,11 @@
 //! What a node signs about a slot.
 
 use theta_groups::Transcript;
-use theta_policy::{Digest, SlotClaim};
+use theta_names::NodeId;
+use theta_policy::SlotClaim;
 use theta_protocols::ceremony::{CeremonyKeys, CeremonyMember};
-use theta_rounds::{Malformed, PartyId};
+use theta_rounds::Malformed;
+use theta_statements::Digest;
 
 use crate::codec::{Reader, Writer};
 
@@ -45,7 +47,7 @@ impl Subject {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Promise {
     /// Who promises.
-    pub node: PartyId,
+    pub node: NodeId,
     /// To which message: the digest of operation and message that policies decide by.
     pub digest: Digest,
     /// Over group, node, subject and digest.
@@ -54,7 +56,7 @@ pub struct Promise {
 
 impl Promise {
     /// What is signed.
-    fn transcript(group: &str, node: PartyId, subject: &Subject, digest: &Digest) -> Transcript {
+    fn transcript(group: &str, node: NodeId, subject: &Subject, digest: &Digest) -> Transcript {
         Transcript::new(DOMAIN)
             .with("group", group.as_bytes())
             .with("node", &node.get().to_be_bytes())
@@ -68,7 +70,7 @@ impl Promise {
     /// as one that lies.
     #[must_use]
     pub fn sign(group: &str, keys: &CeremonyKeys, subject: &Subject, digest: Digest) -> Self {
-        let node = keys.member().party();
+        let node = keys.member().node();
         let signature = keys.sign_transcript(&Self::transcript(group, node, subject, &digest));
         Self { node, digest, signature }
     }
@@ -77,7 +79,7 @@ impl Promise {
     #[must_use]
     pub fn vartime_verify(&self, group: &str, subject: &Subject, member: &CeremonyMember) -> bool {
         let transcript = Self::transcript(group, self.node, subject, &self.digest);
-        member.party() == self.node && member.vartime_verify_transcript(&transcript, &self.signature)
+        member.node() == self.node && member.vartime_verify_transcript(&transcript, &self.signature)
     }
 
     pub(super) fn write(&self, writer: Writer) -> Writer {
@@ -85,7 +87,7 @@ impl Promise {
     }
 
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let node = PartyId::try_from(reader.u16()?).map_err(|_| Malformed("there is no node 0"))?;
+        let node = NodeId::try_from(reader.u16()?).map_err(|_| Malformed("there is no node 0"))?;
         Ok(Self { node, digest: Digest(reader.array()?), signature: reader.array()? })
     }
 }
@@ -119,7 +121,7 @@ impl Equivocation {
         }
         let subject = Subject::read(&mut reader)?;
         let (first, second) = (Promise::read(&mut reader)?, Promise::read(&mut reader)?);
-        reader.end(Self { subject, first, second })
+        Ok(reader.end(Self { subject, first, second })?)
     }
 
     /// Whether it proves that this member lied.

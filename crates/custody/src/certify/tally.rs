@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use theta_policy::Digest;
-use theta_rounds::PartyId;
+use theta_names::NodeId;
+use theta_statements::Digest;
 
 use super::promise::{Equivocation, Promise, Subject};
 
@@ -13,7 +13,7 @@ const MOST_OF_ONE: usize = 4;
 
 /// The promises for one slot that are true, by node. More than one of a node: it lies.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tally(BTreeMap<PartyId, Vec<(Digest, [u8; 64])>>);
+pub(super) struct Tally(BTreeMap<NodeId, Vec<(Digest, [u8; 64])>>);
 
 impl Tally {
     pub(super) fn has(&self, promise: &Promise) -> bool {
@@ -36,12 +36,12 @@ impl Tally {
     }
 
     /// The nodes that have promised.
-    pub(super) fn nodes(&self) -> impl Iterator<Item = PartyId> + '_ {
+    pub(super) fn nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
         self.0.keys().copied()
     }
 
     /// The nodes that have promised the slot to this message.
-    pub(super) fn supporters(&self, digest: &Digest) -> Vec<PartyId> {
+    pub(super) fn supporters(&self, digest: &Digest) -> Vec<NodeId> {
         let supports = |all: &Vec<(Digest, [u8; 64])>| all.iter().any(|(promised, _)| promised == digest);
         self.0.iter().filter(|(_, all)| supports(all)).map(|(node, _)| *node).collect()
     }
@@ -81,7 +81,7 @@ impl Tally {
 
     /// All promises, or those for one message.
     pub(super) fn promises(&self, only: Option<Digest>) -> Vec<Promise> {
-        let of = |(&node, all): (&PartyId, &Vec<(Digest, [u8; 64])>)| {
+        let of = |(&node, all): (&NodeId, &Vec<(Digest, [u8; 64])>)| {
             let promise = move |&(digest, signature): &(Digest, [u8; 64])| Promise { node, digest, signature };
             all.iter().map(promise).collect::<Vec<_>>()
         };
@@ -102,7 +102,7 @@ mod tests {
         let subject = Subject { key: "k".to_owned(), slot: 1, rule: "r".to_owned() };
         let mut tally = Tally::default();
         for &(node, digest) in promises {
-            let node = PartyId::try_from(node).unwrap();
+            let node = NodeId::try_from(node).unwrap();
             let _ = tally.add(&subject, Promise { node, digest: Digest([digest; 32]), signature: [0; 64] });
         }
         tally

@@ -1,10 +1,12 @@
 //! The life of a ceremony at this node: begun, fed, ended.
 
 use theta_groups::Secret;
+use theta_names::KeyState;
 use theta_protocols::ceremony::Memory;
 use theta_rounds::{Abort, Input};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName};
-use theta_store::{Ceremony, State};
+use theta_statements::CeremonyRequest;
+use theta_store::Ceremony;
 
 use super::ended::{Ended, MOST_ENDED};
 use super::message::Id;
@@ -12,11 +14,11 @@ use super::open::encode_subject;
 use super::running::{GIVE_UP, Running};
 use super::work::{KeyWrite, Record, Work};
 use super::{Custodian, CustodyEffect};
+use crate::CeremonyError;
 use crate::ceremony::{Ending, Subject, begin, fit};
 use crate::codec::parties;
 use crate::keys::epoch_of;
 use crate::request::{CeremonyReport, CeremonyState};
-use crate::{CeremonyError, CeremonyRequest};
 
 impl Custodian {
     /// Holds a ceremony that a client has asked for: begins it here, or tells how it stands if it was begun before. All nodes that
@@ -254,7 +256,7 @@ impl Custodian {
 
     /// The same for all that is destroyed, should the node have died between.
     pub(super) fn forget_ceremonies_of_destroyed(&mut self, work: &mut Work) {
-        for entry in self.table.iter().filter(|entry| entry.state == State::Destroyed) {
+        for entry in self.table.iter().filter(|entry| entry.state == KeyState::Destroyed) {
             self.forget_ceremonies_of(&entry.name, Some(entry.version), work);
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
-use theta_rounds::PartyId;
+use theta_names::NodeId;
 
 use super::message::{Id, Part};
 
@@ -22,11 +22,11 @@ pub(super) struct Kept {
 
 /// What came early, by peer, the oldest first.
 #[derive(Default)]
-pub(super) struct Early(BTreeMap<PartyId, VecDeque<Kept>>);
+pub(super) struct Early(BTreeMap<NodeId, VecDeque<Kept>>);
 
 impl Early {
     /// Keeps a message; the oldest of that peer make room for it.
-    pub(super) fn keep(&mut self, from: PartyId, (id, part, payload): (Id, Part, Bytes), since: u64) {
+    pub(super) fn keep(&mut self, from: NodeId, (id, part, payload): (Id, Part, Bytes), since: u64) {
         if payload.len() > MOST_BYTES {
             return;
         }
@@ -41,7 +41,7 @@ impl Early {
     }
 
     /// All that was kept of a ceremony, in the order of each peer.
-    pub(super) fn take(&mut self, id: &Id) -> Vec<(PartyId, Kept)> {
+    pub(super) fn take(&mut self, id: &Id) -> Vec<(NodeId, Kept)> {
         let mut taken = Vec::new();
         for (peer, queue) in &mut self.0 {
             let (wanted, rest): (VecDeque<_>, VecDeque<_>) =
@@ -70,8 +70,8 @@ impl Early {
 mod tests {
     use super::*;
 
-    fn party(number: u16) -> PartyId {
-        PartyId::try_from(number).unwrap()
+    fn party(number: u16) -> NodeId {
+        NodeId::try_from(number).unwrap()
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use theta_rounds::PartyId;
+use theta_names::NodeId;
 use theta_schemes::keys::KeyName;
 
 use super::message::Id;
@@ -25,7 +25,7 @@ pub(super) struct Ended {
     pub(super) started: u64,
     /// Whether the store still has what newcomers need.
     pub(super) epilogue: bool,
-    answered: BTreeMap<PartyId, (u8, u64)>,
+    answered: BTreeMap<NodeId, (u8, u64)>,
 }
 
 impl Ended {
@@ -39,7 +39,7 @@ impl Ended {
     }
 
     /// Whether a peer that asks is to be answered now: seldom, and as long as it asks.
-    pub(super) fn may_answer(&mut self, peer: PartyId, now: u64) -> bool {
+    pub(super) fn may_answer(&mut self, peer: NodeId, now: u64) -> bool {
         let (count, last) = self.answered.entry(peer).or_insert((0, 0));
         let ticks = if *count < SOON { TICKS } else { LATER_TICKS };
         let due = *count == 0 || now >= last.saturating_add(ticks);

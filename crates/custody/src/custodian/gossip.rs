@@ -9,8 +9,8 @@ mod vouchers;
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
+use theta_names::NodeId;
 use theta_protocols::ceremony::Memory;
-use theta_rounds::PartyId;
 
 use super::message::{Hello, Id, MOST_TOLD, Message, Part};
 use super::work::{Record, Work};
@@ -37,12 +37,12 @@ const MOST_REFUSED: usize = 1024;
 /// What peers have told of ceremonies that this node does not have.
 pub(super) struct Gossip {
     /// By peer: whether it ended there, and when it was told.
-    listed: BTreeMap<PartyId, BTreeMap<Id, (bool, u64)>>,
+    listed: BTreeMap<NodeId, BTreeMap<Id, (bool, u64)>>,
     /// Whom this node has asked what a ceremony is about, when, and whether the answer is still to come. Nobody else is listened to.
-    asked: BTreeMap<(PartyId, Id), (u64, bool)>,
+    asked: BTreeMap<(NodeId, Id), (u64, bool)>,
     /// How many questions of a peer were answered since the last greetings, and how many greetings looked at.
-    answered: BTreeMap<PartyId, usize>,
-    greeted: BTreeMap<PartyId, usize>,
+    answered: BTreeMap<NodeId, usize>,
+    greeted: BTreeMap<NodeId, usize>,
     /// Not for this node.
     refused: BTreeSet<Id>,
     /// Whether the store was restored from a backup, so that the node may have been in what it does not know.
@@ -64,7 +64,7 @@ impl Gossip {
         }
     }
 
-    fn note(&mut self, peer: PartyId, id: Id, over: bool, now: u64) {
+    fn note(&mut self, peer: NodeId, id: Id, over: bool, now: u64) {
         let listed = self.listed.entry(peer).or_default();
         if self.refused.contains(&id) || (listed.len() >= MOST_LISTED && !listed.contains_key(&id)) {
             return;
@@ -73,36 +73,36 @@ impl Gossip {
         listed.insert(id, (over || known, now));
     }
 
-    fn tellers(&self, id: &Id, over: bool) -> impl Iterator<Item = PartyId> {
-        let of_peer = move |(peer, listed): (&PartyId, &BTreeMap<Id, (bool, u64)>)| {
+    fn tellers(&self, id: &Id, over: bool) -> impl Iterator<Item = NodeId> {
+        let of_peer = move |(peer, listed): (&NodeId, &BTreeMap<Id, (bool, u64)>)| {
             listed.get(id).is_some_and(|(ended, _)| *ended || !over).then_some(*peer)
         };
         self.listed.iter().filter_map(of_peer)
     }
 
     /// Whether one more question of a peer is to be answered.
-    fn may_answer(&mut self, peer: PartyId) -> bool {
+    fn may_answer(&mut self, peer: NodeId) -> bool {
         let answered = self.answered.entry(peer).or_default();
         *answered += 1;
         *answered <= MOST_ANSWERS
     }
 
     /// Whether one more greeting of a peer is to be looked at, which reads the store.
-    fn may_meet(&mut self, peer: PartyId) -> bool {
+    fn may_meet(&mut self, peer: NodeId) -> bool {
         let greeted = self.greeted.entry(peer).or_default();
         *greeted += 1;
         *greeted <= MOST_GREETINGS
     }
 
     /// A peer does not tell what a ceremony is about that it says it has: its word counts no more.
-    fn disbelieve(&mut self, peer: PartyId, id: &Id) {
+    fn disbelieve(&mut self, peer: NodeId, id: &Id) {
         if let Some(listed) = self.listed.get_mut(&peer) {
             listed.remove(id);
         }
     }
 
     /// Whether the peer was asked and has not answered; from now on it has.
-    fn takes_answer(&mut self, peer: PartyId, id: Id) -> bool {
+    fn takes_answer(&mut self, peer: NodeId, id: Id) -> bool {
         self.asked.get_mut(&(peer, id)).is_some_and(|(_, waits)| core::mem::take(waits))
     }
 
@@ -131,7 +131,7 @@ impl Custodian {
         if forgetful && self.gossip.tellers(id, false).next().is_some() { Memory::Lost } else { Memory::Kept }
     }
 
-    pub(super) fn receive(&mut self, from: PartyId, bytes: &Bytes, work: &mut Work) -> Result<(), CustodyError> {
+    pub(super) fn receive(&mut self, from: NodeId, bytes: &Bytes, work: &mut Work) -> Result<(), CustodyError> {
         if from == self.local || !self.group.nodes.contains(&from) {
             return Ok(());
         }
@@ -169,7 +169,7 @@ impl Custodian {
         }
     }
 
-    fn hear(&mut self, from: PartyId, id: Id, part: Part, payload: Bytes, work: &mut Work) -> Result<(), CustodyError> {
+    fn hear(&mut self, from: NodeId, id: Id, part: Part, payload: Bytes, work: &mut Work) -> Result<(), CustodyError> {
         if let Some(running) = self.running.get_mut(&id) {
             let ending = running.receive(from, part, payload, work);
             self.end_if(&id, ending, work);
@@ -184,7 +184,7 @@ impl Custodian {
         Ok(())
     }
 
-    fn present(&self, to: PartyId, id: &Id, work: &mut Work) -> Result<(), CustodyError> {
+    fn present(&self, to: NodeId, id: &Id, work: &mut Work) -> Result<(), CustodyError> {
         let subject = match self.running.get(id) {
             Some(running) => Some(running.subject.encode()),
             // The journal has it behind the byte for the memory.
@@ -201,7 +201,7 @@ impl Custodian {
     }
 
     /// Greets a peer: with what it needs to see whether one of the two stores went back.
-    pub(super) fn greet(&mut self, peer: PartyId, work: &mut Work) {
+    pub(super) fn greet(&mut self, peer: NodeId, work: &mut Work) {
         let (incarnation, (remembered, fork)) = (self.store.incarnation(), self.witnesses.of(peer));
         let running = self.running.keys().take(MOST_TOLD).map(|id| (*id, false));
         let mut ceremonies: Vec<_> = running.collect();
@@ -233,7 +233,7 @@ impl Custodian {
         self.gossip.next = self.ended.range(from..).filter(|(_, ended)| ended.epilogue).nth(room).map(|(id, _)| *id);
     }
 
-    fn meet(&mut self, from: PartyId, hello: &Hello, work: &mut Work) -> Result<(), CustodyError> {
+    fn meet(&mut self, from: NodeId, hello: &Hello, work: &mut Work) -> Result<(), CustodyError> {
         self.witness(from, hello, work)?;
         for (id, over) in &hello.ceremonies {
             let given_up = |ended: &super::Ended| *over && matches!(ended.report.state, CeremonyState::Failed(_));
@@ -283,7 +283,7 @@ impl Custodian {
     }
 
     /// Joins what is presented if enough of those have it whose word counts.
-    fn consider(&mut self, from: PartyId, id: &Id, subject: &[u8], work: &mut Work) -> Result<(), CustodyError> {
+    fn consider(&mut self, from: NodeId, id: &Id, subject: &[u8], work: &mut Work) -> Result<(), CustodyError> {
         let Some(memory) = self.may_join(id) else { return Ok(()) };
         let short = subject.len() <= longest(self.group.nodes.len());
         let subject = if short { Subject::decode(subject).ok() } else { None };
@@ -298,7 +298,7 @@ impl Custodian {
             return Ok(());
         }
         let given_up = self.ended.contains_key(id);
-        let told: BTreeSet<PartyId> = self.gossip.tellers(id, given_up).collect();
+        let told: BTreeSet<NodeId> = self.gossip.tellers(id, given_up).collect();
         if !self.is_vouched_for(&subject, &told) {
             return Ok(());
         }

@@ -4,7 +4,7 @@
 //! more than that: who was dealt falsely, and comes when nobody is left, ends without a share.
 
 use bytes::Bytes;
-use theta_rounds::PartyId;
+use theta_names::NodeId;
 
 use super::Custodian;
 use super::message::{Id, Message, Part};
@@ -14,7 +14,7 @@ use crate::request::To;
 
 impl Custodian {
     /// A peer speaks in a ceremony that ended here.
-    pub(super) fn help(&mut self, peer: PartyId, id: &Id, part: Part, work: &mut Work) -> Result<(), CustodyError> {
+    pub(super) fn help(&mut self, peer: NodeId, id: &Id, part: Part, work: &mut Work) -> Result<(), CustodyError> {
         let now = self.ticks;
         let may = |ended: &mut super::Ended| ended.epilogue && ended.may_answer(peer, now);
         if part == Part::Items || !self.ended.get_mut(id).is_some_and(may) {

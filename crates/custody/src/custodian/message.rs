@@ -109,7 +109,7 @@ impl Message {
             8 => Self::Now(incarnation(&mut reader)?),
             _ => return Err(Malformed("no such message")),
         };
-        reader.end(message)
+        Ok(reader.end(message)?)
     }
 }
 

@@ -15,13 +15,14 @@ mod work;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use theta_names::{KeyState, NodeId};
 use theta_protocols::ceremony::CeremonyKeys;
-use theta_rounds::PartyId;
 use theta_schemes::keys::KeyName;
-use theta_store::{State, Store};
+use theta_statements::StateChange;
+use theta_store::Store;
 
-use crate::keys::{entries, stored_name};
-use crate::request::{CeremonyReport, CustodyEffect, CustodyInput, StateChange};
+use crate::keys::entries;
+use crate::request::{CeremonyReport, CustodyEffect, CustodyInput};
 use crate::{Certifier, ChangeError, CustodyError, KeyTable, Roster, StoreSlots};
 use early::Early;
 use ended::Ended;
@@ -40,7 +41,7 @@ pub use witness::announcement;
 /// where it was.
 pub struct Custodian {
     store: Arc<Store>,
-    local: PartyId,
+    local: NodeId,
     group: Roster,
     keys: Option<Arc<CeremonyKeys>>,
     table: Arc<KeyTable>,
@@ -156,7 +157,7 @@ impl Custodian {
 
     /// Puts what the store has of a key into the table.
     fn reload(&self, name: &KeyName) -> Result<(), CustodyError> {
-        let Some(record) = self.store.key(&stored_name(name)?)? else { return Ok(()) };
+        let Some(record) = self.store.key(name)? else { return Ok(()) };
         let entries = entries(&self.store, &record, self.local, &self.table.versions(name.as_str()))?;
         self.table.check(&entries)?;
         self.table.put(name, entries);
@@ -170,8 +171,7 @@ impl Custodian {
     /// [`ChangeError`]: there is no such key or version, that state does not follow, or a later change was made.
     pub fn change(&mut self, change: &StateChange, effects: &mut Vec<CustodyEffect>) -> Result<(), ChangeError> {
         let StateChange { key, version, state, generation } = change;
-        let name = stored_name(key)?;
-        self.store.write(|transaction| transaction.change_state(&name, *version, *state, *generation))?;
+        self.store.write(|transaction| transaction.change_state(key, *version, *state, *generation))?;
         let before = self.table.versions(key.as_str());
         self.reload(key)?;
         let same =
@@ -179,7 +179,7 @@ impl Custodian {
         let versions = self.table.versions(key.as_str());
         let changed = versions.iter().filter(|entry| !same(entry));
         effects.extend(changed.map(|entry| CustodyEffect::KeyChanged { name: key.clone(), version: entry.version }));
-        if *state == State::Destroyed {
+        if *state == KeyState::Destroyed {
             let mut work = Work::default();
             self.forget_ceremonies_of(key, *version, &mut work);
             effects.append(&mut self.settle(work));
@@ -209,7 +209,7 @@ impl Custodian {
         self.failed.is_none() && self.witnesses.is_trusted(self.needed())
     }
 
-    fn others(&self) -> impl Iterator<Item = PartyId> {
+    fn others(&self) -> impl Iterator<Item = NodeId> {
         self.group.nodes.iter().copied().filter(|node| *node != self.local)
     }
 }

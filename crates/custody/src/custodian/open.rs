@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use theta_groups::Secret;
+use theta_names::NodeId;
 use theta_protocols::ceremony::{CeremonyKeys, Memory};
-use theta_rounds::{Malformed, PartyId};
+use theta_rounds::Malformed;
 use theta_store::{Ceremony, Store};
 
 use super::early::Early;
@@ -28,7 +29,7 @@ impl Custodian {
     /// # Errors
     /// [`CustodyError`]: the store cannot be read, what is in it does not go together, or its identity is not the one that the
     /// group knows.
-    pub fn open(store: Arc<Store>, local: PartyId, group: Roster) -> Result<Self, CustodyError> {
+    pub fn open(store: Arc<Store>, local: NodeId, group: Roster) -> Result<Self, CustodyError> {
         let keys = store.identity()?.map(|secret| Arc::new(CeremonyKeys::new(local, secret)));
         if let (Some(keys), Some(member)) = (&keys, group.member(local))
             && keys.member() != member
@@ -36,7 +37,7 @@ impl Custodian {
             return Err(CustodyError::OtherIdentity(local));
         }
         let seen = store.seen_of_peers()?;
-        let seen = seen.into_iter().filter_map(|(peer, seen)| Some((PartyId::try_from(peer).ok()?, seen)));
+        let seen = seen.into_iter().filter_map(|(peer, seen)| Some((NodeId::try_from(peer).ok()?, seen)));
         let table = Arc::new(read_keys(&store, local)?);
         let mut custodian = Self {
             witnesses: Witnesses::new(seen, store.contradictions()?, store.is_opening_trusted()?),

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
+use theta_names::NodeId;
 use theta_protocols::ceremony::{ITEMS, Kind, SUMMARY, statements_of};
 use theta_rounds::{Abort, Channel, Effect, Evidence, Input, Malformed, PartyId, Recipient};
 
@@ -24,7 +25,7 @@ pub(super) struct Running {
     pub(super) started: u64,
     run: Box<dyn Run>,
     rng: ChaCha20Rng,
-    local: PartyId,
+    local: NodeId,
     /// What it has in the journal.
     pages: Pages,
     /// Ticks that the node has seen since it began.
@@ -40,7 +41,7 @@ pub(super) struct Running {
 const FULL: &str = "its part of the journal is full: ask for it again, without those that are named below";
 
 impl Running {
-    pub(super) fn new((id, run): (Id, Box<dyn Run>), subject: Subject, local: PartyId) -> Self {
+    pub(super) fn new((id, run): (Id, Box<dyn Run>), subject: Subject, local: NodeId) -> Self {
         // The machines draw nothing from it: what is random in them follows from the ceremony's secret.
         let rng = ChaCha20Rng::from_seed(id);
         let silent = Vec::new();
@@ -89,7 +90,7 @@ impl Running {
                     self.send(to, part, payload, work);
                 }
                 Effect::Blame(blame) => work.effects.push(CustodyEffect::Culprit {
-                    node: blame.party,
+                    node: blame.party.node(),
                     misbehaviour: blame.offence.to_string(),
                     ceremony: self.id,
                 }),
@@ -118,13 +119,13 @@ impl Running {
 
     pub(super) fn receive(
         &mut self,
-        from: PartyId,
+        from: NodeId,
         part: Part,
         payload: Bytes,
         work: &mut Work,
     ) -> Option<Result<Ending, Abort>> {
         let slot = if part == Part::Items { ITEMS } else { SUMMARY };
-        self.feed(Input::Message { from, slot, channel: Channel::Broadcast, payload }, work)
+        self.feed(Input::Message { from: PartyId::of_node(from), slot, channel: Channel::Broadcast, payload }, work)
     }
 
     pub(super) fn tick(&mut self, work: &mut Work) -> Option<Result<Ending, Abort>> {
@@ -138,8 +139,7 @@ impl Running {
     }
 
     pub(super) fn look_who_is_silent(&mut self) {
-        self.silent =
-            self.run.silent().into_iter().map(PartyId::get).filter(|node| *node != self.local.get()).collect();
+        self.silent = self.run.silent().into_iter().map(NodeId::get).filter(|node| *node != self.local.get()).collect();
     }
 
     /// Whether nothing has come of it for so long that nothing will.
@@ -153,13 +153,13 @@ impl Running {
         }
         let local = self.local;
         self.signed = statements_of(payload)
-            .any(|statement| statement.author() == local && statement.slot().kind == Kind::Activation);
+            .any(|statement| statement.author().node() == local && statement.slot().kind == Kind::Activation);
     }
 
     fn send(&self, to: Recipient, part: Part, payload: Bytes, work: &mut Work) {
         let message = Message::Ceremony { id: self.id, part, payload };
         match to {
-            Recipient::Party(party) => work.send(To::One(party), &message),
+            Recipient::Party(party) => work.send(To::One(party.node()), &message),
             Recipient::OnRequest => {}
             Recipient::All => {
                 let bytes = message.encode();

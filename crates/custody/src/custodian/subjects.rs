@@ -2,29 +2,30 @@
 
 use std::sync::Arc;
 
+use theta_names::KeyState;
 use theta_schemes::Suite;
 use theta_schemes::keys::{AnyKeyShare, KeyName};
-use theta_store::State;
+use theta_statements::{CeremonyRequest, KeyChange};
 
 use super::Custodian;
 use crate::ceremony::{SourceKey, Subject};
 use crate::codec::numbers;
-use crate::keys::stored_name;
-use crate::{CeremonyError, CeremonyRequest, CustodyError, KeyChange, KeyEntry};
+use crate::{CeremonyError, CustodyError, KeyEntry};
 
 impl Custodian {
     /// What a request comes to here.
     pub(super) fn subject_of(&self, request: CeremonyRequest) -> Result<Subject, CeremonyError> {
         let subject = match &request.change {
             KeyChange::Create { key, suite, k, holders } => {
-                self.check_new(key, *suite, holders)?;
-                let (suite, k, holders) = (*suite, *k, holders.clone());
+                let suite = suite.as_str().parse().map_err(CeremonyError::UnknownSuite)?;
+                self.check_new(key, suite, holders)?;
+                let (k, holders) = (*k, holders.clone());
                 Subject { request, version: 1, epoch: 0, suite, k, holders, source: None }
             }
             KeyChange::Rotate { key } => self.rotation(&request, key)?,
             KeyChange::Refresh { key, version } => {
                 let entry = self.source(key, *version, &[])?;
-                let (k, holders) = (entry.public.threshold().k(), numbers(&entry.holders));
+                let (k, holders) = (entry.public.threshold().k(), numbers(entry.holders.nodes()));
                 renewal(request, &entry, k, holders)?
             }
             KeyChange::Reshare { key, version, k, holders } => {
@@ -39,7 +40,7 @@ impl Custodian {
     }
 
     fn check_new(&self, key: &KeyName, suite: Suite, holders: &[u16]) -> Result<(), CeremonyError> {
-        let stored = stored_name(key).and_then(|name| Ok(self.store.key(&name)?));
+        let stored = self.store.key(key);
         if stored.map_err(|error| CeremonyError::StoreFailed(error.to_string()))?.is_some() {
             return Err(CeremonyError::Exists(key.clone()));
         }
@@ -64,25 +65,25 @@ impl Custodian {
         };
         takes_no_dealer(entry.suite)?;
         match entry.state {
-            State::Destroyed => Err(CeremonyError::State {
+            KeyState::Destroyed => Err(CeremonyError::State {
                 name,
                 state: entry.state.name(),
                 help: "its shares are gone for ever; make a new key",
             }),
-            State::Pending | State::Active | State::Retired | State::Disabled => Ok(entry),
+            KeyState::Pending | KeyState::Active | KeyState::Retired | KeyState::Disabled => Ok(entry),
         }
     }
 
     fn rotation(&self, request: &CeremonyRequest, key: &KeyName) -> Result<Subject, CeremonyError> {
         let entry = self.source(key, 0, &[])?;
-        if entry.state != State::Active {
+        if entry.state != KeyState::Active {
             let help = "enable it before it is rotated";
             return Err(CeremonyError::State { name: key.to_string(), state: entry.state.name(), help });
         }
-        let stored = stored_name(key).and_then(|name| Ok(self.store.key(&name)?));
+        let stored = self.store.key(key);
         let record = stored.map_err(|error| CeremonyError::StoreFailed(error.to_string()))?;
         let version = record.map_or(0, |record| record.next_version());
-        let (k, holders, suite) = (entry.public.threshold().k(), numbers(&entry.holders), entry.suite);
+        let (k, holders, suite) = (entry.public.threshold().k(), numbers(entry.holders.nodes()), entry.suite);
         Ok(Subject { request: request.clone(), version, epoch: 0, suite, k, holders, source: None })
     }
 
@@ -94,7 +95,7 @@ impl Custodian {
         node: u16,
     ) -> Result<Subject, CeremonyError> {
         let entry = self.source(key, version, &[node])?;
-        let holders = numbers(&entry.holders);
+        let holders = numbers(entry.holders.nodes());
         if !holders.contains(&node) {
             return Err(CeremonyError::NotHolder { node, name: entry.qualified_name() });
         }
@@ -111,20 +112,20 @@ impl Custodian {
         let source = subject.source.as_ref()?;
         let versions = self.table.versions(subject.request.change.key().as_str());
         let entry = versions.into_iter().find(|entry| entry.version == subject.version)?;
-        let same = entry.public == source.public && numbers(&entry.holders) == source.holders;
+        let same = entry.public == source.public && numbers(entry.holders.nodes()) == source.holders;
         entry.share.clone().filter(|_| same)
     }
 
     /// Whether what comes of the ceremony could still serve here.
     pub(super) fn admits(&self, subject: &Subject) -> Result<bool, CustodyError> {
-        let Some(record) = self.store.key(&stored_name(subject.request.change.key())?)? else { return Ok(true) };
+        let Some(record) = self.store.key(subject.request.change.key())? else { return Ok(true) };
         let Some(version) = record.version(subject.version) else {
-            return Ok(record.state != State::Destroyed && subject.version >= record.next_version());
+            return Ok(record.state != KeyState::Destroyed && subject.version >= record.next_version());
         };
         let epoch = u64::from(subject.epoch);
         let serving = version.serving.as_ref().map(|serving| serving.number);
         let newer = serving.is_none_or(|serving| epoch > serving || (subject.is_recovery() && epoch == serving));
-        Ok(newer && record.effective_state(version) != State::Destroyed)
+        Ok(newer && record.effective_state(version) != KeyState::Destroyed)
     }
 
     /// The ceremony of the same key and version that runs.
@@ -138,7 +139,7 @@ impl Custodian {
 
 fn renewal(request: CeremonyRequest, entry: &KeyEntry, k: u16, holders: Vec<u16>) -> Result<Subject, CeremonyError> {
     let epoch = small(entry.epoch)?.checked_add(1).ok_or(CeremonyError::TooManyEpochs)?;
-    let source = Some(SourceKey { public: entry.public.clone(), holders: numbers(&entry.holders) });
+    let source = Some(SourceKey { public: entry.public.clone(), holders: numbers(entry.holders.nodes()) });
     Ok(Subject { request, version: entry.version, epoch, suite: entry.suite, k, holders, source })
 }
 

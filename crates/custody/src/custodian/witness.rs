@@ -8,7 +8,7 @@ mod sight;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use theta_rounds::PartyId;
+use theta_names::NodeId;
 use theta_store::{Contradiction, Incarnation, Lineage, Rollback, Seen, Witness};
 
 pub use sight::announcement;
@@ -16,22 +16,22 @@ pub use sight::announcement;
 /// What this node has seen of its peers' stores, and what they have said of its own.
 #[derive(Default)]
 pub(super) struct Witnesses {
-    seen: BTreeMap<PartyId, Witness>,
+    seen: BTreeMap<NodeId, Witness>,
     /// What the store has of it.
-    written: BTreeMap<PartyId, (Option<Incarnation>, Option<Incarnation>)>,
+    written: BTreeMap<NodeId, (Option<Incarnation>, Option<Incarnation>)>,
     /// Peers that remember nothing that this store does not know.
-    agree: BTreeSet<PartyId>,
+    agree: BTreeSet<NodeId>,
     /// Peers that remember more than this store knows, and what. It is what the store has, too, but for the last seconds.
-    contradict: BTreeMap<PartyId, Incarnation>,
-    unwritten: BTreeSet<PartyId>,
+    contradict: BTreeMap<NodeId, Incarnation>,
+    unwritten: BTreeSet<NodeId>,
     /// Claims that a person has overruled, and no others.
-    overruled: Vec<(PartyId, Incarnation)>,
+    overruled: Vec<(NodeId, Incarnation)>,
     /// Whether a person trusts this opening before peers have confirmed it.
     vouched: bool,
     /// What was told already: of a peer's store, or by a peer of this node's.
-    told: BTreeSet<(PartyId, bool)>,
+    told: BTreeSet<(NodeId, bool)>,
     /// When a peer was last shown how this store came to its present opening.
-    shown: BTreeMap<PartyId, u64>,
+    shown: BTreeMap<NodeId, u64>,
     /// Whether a peer has decided something once and for all, so that how far its store is goes to the disk with the next tick.
     hasty: bool,
 }
@@ -45,7 +45,7 @@ fn state(witness: &Witness) -> (Option<Incarnation>, Option<Incarnation>) {
 
 impl Witnesses {
     pub(super) fn new(
-        seen: impl IntoIterator<Item = (PartyId, Witness)>,
+        seen: impl IntoIterator<Item = (NodeId, Witness)>,
         contradictions: impl IntoIterator<Item = Contradiction>,
         vouched: bool,
     ) -> Self {
@@ -53,7 +53,7 @@ impl Witnesses {
         let written = seen.iter().map(|(peer, witness)| (*peer, state(witness))).collect();
         let mut witnesses = Self { seen, written, vouched, ..Self::default() };
         for Contradiction { peer, claim, overruled } in contradictions {
-            let Ok(peer) = PartyId::try_from(peer) else { continue };
+            let Ok(peer) = NodeId::try_from(peer) else { continue };
             if overruled {
                 witnesses.overruled.push((peer, claim));
             } else {
@@ -64,12 +64,12 @@ impl Witnesses {
     }
 
     /// What is remembered of a peer's store, and what was seen of it that does not go with that.
-    pub(super) fn of(&self, peer: PartyId) -> (Option<Incarnation>, Option<Incarnation>) {
+    pub(super) fn of(&self, peer: NodeId) -> (Option<Incarnation>, Option<Incarnation>) {
         self.seen.get(&peer).map(state).unwrap_or_default()
     }
 
     /// A peer says what its store is. The error is what is new to tell.
-    pub(super) fn observe(&mut self, peer: PartyId, now: &Incarnation) -> Result<Seen, Option<String>> {
+    pub(super) fn observe(&mut self, peer: NodeId, now: &Incarnation) -> Result<Seen, Option<String>> {
         let observed = self.seen.entry(peer).or_default().observe(now);
         observed.map_err(|rollback| self.news(peer, &rollback))
     }
@@ -80,18 +80,18 @@ impl Witnesses {
     }
 
     /// A peer shows how its store came to its present opening.
-    pub(super) fn prove(&mut self, peer: PartyId, lineage: &Lineage) -> Result<(), Option<String>> {
+    pub(super) fn prove(&mut self, peer: NodeId, lineage: &Lineage) -> Result<(), Option<String>> {
         let Some(witness) = self.seen.get_mut(&peer) else { return Ok(()) };
         let proved = witness.prove(lineage);
         proved.map(|_| ()).map_err(|rollback| self.news(peer, &rollback))
     }
 
-    fn news(&mut self, peer: PartyId, rollback: &Rollback) -> Option<String> {
+    fn news(&mut self, peer: NodeId, rollback: &Rollback) -> Option<String> {
         self.told.insert((peer, false)).then(|| rollback.to_string())
     }
 
     /// The operator of a peer says that its store is meant as it is. Whether that answers what is remembered here.
-    pub(super) fn confirmed(&mut self, peer: PartyId, claim: &Incarnation, now: &Incarnation) -> bool {
+    pub(super) fn confirmed(&mut self, peer: NodeId, claim: &Incarnation, now: &Incarnation) -> bool {
         let known = self.seen.get_mut(&peer).is_some_and(|witness| witness.overrule(claim, now));
         if known {
             self.told.remove(&(peer, false));
@@ -100,7 +100,7 @@ impl Witnesses {
     }
 
     /// What the store lacks of what was seen: openings and forks that it has not heard of, or all.
-    pub(super) fn unwritten(&mut self, all: bool) -> Vec<(PartyId, Witness)> {
+    pub(super) fn unwritten(&mut self, all: bool) -> Vec<(NodeId, Witness)> {
         let all = all | core::mem::take(&mut self.hasty);
         let mut due = Vec::new();
         for (peer, witness) in &self.seen {
@@ -117,7 +117,7 @@ impl Witnesses {
     }
 
     /// The peers whose word on this node's store has changed since it was written, and what they say now.
-    pub(super) fn unwritten_contradictions(&mut self) -> Vec<(PartyId, Option<Incarnation>)> {
+    pub(super) fn unwritten_contradictions(&mut self) -> Vec<(NodeId, Option<Incarnation>)> {
         let peers = core::mem::take(&mut self.unwritten).into_iter();
         peers.map(|peer| (peer, self.contradict.get(&peer).copied())).collect()
     }
@@ -129,7 +129,7 @@ impl Witnesses {
     }
 
     /// A peer has said what it remembers of this node's store, and this is what came of the check; `None` if nobody can tell.
-    pub(super) fn answered(&mut self, peer: PartyId, judged: Option<Judged>) -> Option<String> {
+    pub(super) fn answered(&mut self, peer: NodeId, judged: Option<Judged>) -> Option<String> {
         match judged {
             None => {
                 self.agree.remove(&peer);
@@ -154,12 +154,12 @@ impl Witnesses {
     }
 
     /// Whether a person has overruled this.
-    pub(super) fn is_overruled(&self, peer: PartyId, claim: &Incarnation) -> bool {
+    pub(super) fn is_overruled(&self, peer: NodeId, claim: &Incarnation) -> bool {
         self.overruled.contains(&(peer, *claim))
     }
 
     /// Whether this peer may be shown the links now.
-    pub(super) fn may_show(&mut self, peer: PartyId, now: u64, every: u64) -> bool {
+    pub(super) fn may_show(&mut self, peer: NodeId, now: u64, every: u64) -> bool {
         let due = self.shown.get(&peer).is_none_or(|last| now >= last.saturating_add(every));
         if due {
             self.shown.insert(peer, now);

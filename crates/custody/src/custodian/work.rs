@@ -8,7 +8,7 @@ use theta_store::{Epoch, Incarnation, KeyError, Transaction, Witness};
 
 use super::message::{Id, Message};
 use crate::CustodyError;
-use crate::keys::{share_bytes, stored_name, stored_purpose};
+use crate::keys::share_bytes;
 use crate::request::{CustodyEffect, To};
 
 /// Changes and effects.
@@ -106,27 +106,26 @@ impl Record {
 impl KeyWrite {
     fn apply(&self, transaction: &mut Transaction<'_>) -> Result<(), CustodyError> {
         let Self { name, suite, version, epoch, share } = self;
-        let stored = stored_name(name)?;
         let share = share.as_ref().map(|share| share_bytes(name, share));
-        let record = match transaction.key(&stored) {
+        let record = match transaction.key(name) {
             Ok(record) => Some(record),
             Err(KeyError::Unknown(_)) => None,
             Err(error) => return Err(error.into()),
         };
         if record.is_none() {
-            transaction.create_key(&stored, stored_purpose(suite.purpose()), None)?;
+            transaction.create_key(name, suite.purpose(), None)?;
         }
         let known = record.as_ref().and_then(|record| record.version(*version));
         let number = epoch.number;
         match (known, share) {
             (Some(known), Some(share)) if known.serving.as_ref().is_some_and(|epoch| epoch.number == number) => {
-                return Ok(transaction.recover_share(&stored, *version, number, share)?);
+                return Ok(transaction.recover_share(name, *version, number, share)?);
             }
-            (Some(_), share) => transaction.stage_epoch(&stored, *version, epoch.clone(), share)?,
+            (Some(_), share) => transaction.stage_epoch(name, *version, epoch.clone(), share)?,
             (None, share) => {
-                transaction.begin_numbered_version(&stored, *version, suite.name(), epoch.clone(), share)?;
+                transaction.begin_numbered_version(name, *version, suite.name(), epoch.clone(), share)?;
             }
         }
-        Ok(transaction.certify(&stored, *version, number, &epoch.certificate)?)
+        Ok(transaction.certify(name, *version, number, &epoch.certificate)?)
     }
 }

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
+use theta_names::{Holders, KeyState};
 use theta_protocols::frost::NoncePool;
-use theta_rounds::PartyId;
 use theta_schemes::Suite;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyId, KeyName};
-use theta_store::{Purpose, State};
 
 /// One version of a key at one epoch, as it serves. Replaced as a whole when the epoch or the state changes: whoever holds
 /// one goes on with what it was.
@@ -19,7 +18,7 @@ pub struct KeyEntry {
     /// The number of the sharing; 0 for a key that was dealt or just made.
     pub epoch: u64,
     /// What key and version together may do.
-    pub state: State,
+    pub state: KeyState,
     /// The generation of the last change of the key's state, of whatever version.
     pub generation: u64,
     /// Whether this is the version that the bare name stands for.
@@ -32,26 +31,13 @@ pub struct KeyEntry {
     pub key_id: KeyId,
     /// What it is made for.
     pub suite: Suite,
-    /// The numbers of the nodes that hold the shares: that of share index i at place i - 1.
-    pub holders: Vec<PartyId>,
+    /// Which node holds which share.
+    pub holders: Holders,
     /// What this node has made in advance for it. Of this epoch: with new shares come new nonces.
     pub nonces: Arc<NoncePool>,
 }
 
 impl KeyEntry {
-    /// The share index of a node, as the number that it has as a party of the key's protocols.
-    #[must_use]
-    pub fn index_of(&self, node: PartyId) -> Option<PartyId> {
-        let place = self.holders.iter().position(|holder| *holder == node)?;
-        PartyId::try_from(u16::try_from(place.checked_add(1)?).ok()?).ok()
-    }
-
-    /// The node that is this party of the key's protocols.
-    #[must_use]
-    pub fn node_of(&self, party: PartyId) -> Option<PartyId> {
-        self.holders.get(usize::from(party.get()).checked_sub(1)?).copied()
-    }
-
     /// `files` for the primary version, `files@2` for another.
     #[must_use]
     pub fn qualified_name(&self) -> String {
@@ -61,15 +47,6 @@ impl KeyEntry {
     /// Whether its state lets it serve what it is made for; the share is another matter.
     #[must_use]
     pub const fn serves(&self) -> bool {
-        self.state.serves(stored_purpose(self.suite.purpose()))
-    }
-}
-
-/// The store's word for a purpose.
-pub(crate) const fn stored_purpose(purpose: theta_schemes::Purpose) -> Purpose {
-    match purpose {
-        theta_schemes::Purpose::Decrypt => Purpose::Decrypt,
-        theta_schemes::Purpose::Sign => Purpose::Sign,
-        theta_schemes::Purpose::Coin => Purpose::Coin,
+        self.state.serves(self.suite.purpose())
     }
 }

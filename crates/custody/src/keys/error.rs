@@ -1,6 +1,6 @@
 //! Why keys do not go together, and why one cannot be used, each in one line with what would help.
 
-use theta_rounds::PartyId;
+use theta_names::{HoldersError, NodeId};
 use theta_schemes::keys::KeyName;
 use theta_sharing::ShareIndex;
 
@@ -55,6 +55,14 @@ pub enum KeyTableError {
         /// How many shares there are.
         n: u16,
     },
+    /// Nodes that are not the holders of a key.
+    #[error("key {name}: {error}")]
+    HolderList {
+        /// Which key.
+        name: KeyName,
+        /// Why not.
+        error: HoldersError,
+    },
 }
 
 /// Why a key cannot be used for a request.
@@ -101,7 +109,7 @@ pub enum ResolveError {
         /// Which version.
         name: String,
         /// This node.
-        node: PartyId,
+        node: NodeId,
         /// Those that hold shares.
         holders: String,
     },

@@ -2,14 +2,11 @@
 
 mod entry;
 mod error;
-mod key_ref;
 mod stored;
 mod table;
 
 pub use entry::KeyEntry;
-pub(crate) use entry::stored_purpose;
 pub use error::{KeyTableError, ResolveError};
-pub use key_ref::{KeyRef, KeyRefError};
 pub use stored::{DealtKey, import_dealt, read_keys};
-pub(crate) use stored::{entries, epoch_of, share_bytes, stored_name};
+pub(crate) use stored::{entries, epoch_of, share_bytes};
 pub use table::KeyTable;

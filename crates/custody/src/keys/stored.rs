@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use theta_groups::Secret;
+use theta_names::{Holders, KeyName, KeyState, NodeId};
 use theta_protocols::frost::NoncePool;
-use theta_rounds::PartyId;
-use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyFileError, KeyName};
-use theta_store::{Epoch, KeyRecord, Name, State, Store, VersionRecord};
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyFileError};
+use theta_store::{Epoch, KeyRecord, Store, VersionRecord};
 
-use super::entry::stored_purpose;
-use super::{KeyEntry, KeyTable};
+use super::{KeyEntry, KeyTable, KeyTableError};
 use crate::CustodyError;
 use crate::codec::{numbers, parties};
 
@@ -22,8 +21,8 @@ pub struct DealtKey<'a> {
     pub public: &'a AnyPublicKey,
     /// The node's share; `None` for a node that holds none.
     pub share: Option<&'a AnyKeyShare>,
-    /// The nodes that hold the shares: that of share index i at place i - 1.
-    pub holders: &'a [PartyId],
+    /// Which node holds which share.
+    pub holders: &'a Holders,
     /// When it was made, in seconds since 1970.
     pub created: u64,
 }
@@ -36,19 +35,18 @@ pub struct DealtKey<'a> {
 pub fn import_dealt(store: &Store, key: &DealtKey<'_>) -> Result<u32, CustodyError> {
     let DealtKey { name, public, share, holders, created } = *key;
     if let Some(share) = share {
-        let (text, stored) = (share.to_text(name), name.clone());
+        let text = share.to_text(name);
         // Whoever mixes up files learns it now, and not when the node starts.
-        AnyKeyShare::from_text(text.expose(), public).map_err(|error| content(&stored, 0, error))?;
+        AnyKeyShare::from_text(text.expose(), public).map_err(|error| content(name, 0, error))?;
     }
-    let epoch = epoch_of(0, name, public, holders, Vec::new(), created);
+    let epoch = epoch_of(0, name, public, holders.nodes(), Vec::new(), created);
     let share = share.map(|share| share_bytes(name, share));
-    let stored = stored_name(name)?;
     store.write(|transaction| {
-        let known = store.key(&stored)?.is_some();
+        let known = store.key(name)?.is_some();
         if !known {
-            transaction.create_key(&stored, stored_purpose(public.suite().purpose()), None)?;
+            transaction.create_key(name, public.suite().purpose(), None)?;
         }
-        Ok(transaction.import_version(&stored, public.suite().name(), epoch, share)?)
+        Ok(transaction.import_version(name, public.suite().name(), epoch, share)?)
     })
 }
 
@@ -56,7 +54,7 @@ pub fn import_dealt(store: &Store, key: &DealtKey<'_>) -> Result<u32, CustodyErr
 ///
 /// # Errors
 /// [`CustodyError`] if the store cannot be read, or what is in it does not go together.
-pub fn read_keys(store: &Store, local: PartyId) -> Result<KeyTable, CustodyError> {
+pub fn read_keys(store: &Store, local: NodeId) -> Result<KeyTable, CustodyError> {
     let table = KeyTable::of_node(local);
     for record in store.keys()? {
         let entries = entries(store, &record, local, &[])?;
@@ -72,7 +70,7 @@ pub fn read_keys(store: &Store, local: PartyId) -> Result<KeyTable, CustodyError
 pub(crate) fn entries(
     store: &Store,
     record: &KeyRecord,
-    local: PartyId,
+    local: NodeId,
     before: &[Arc<KeyEntry>],
 ) -> Result<Vec<Arc<KeyEntry>>, CustodyError> {
     let name: KeyName =
@@ -84,7 +82,8 @@ pub(crate) fn entries(
     for version in record.versions() {
         let Some(epoch) = version.serving.as_ref().or(version.pending.as_ref()) else { continue };
         let (public, share) = parts(store, record, version, epoch)?;
-        let holders = parties(&epoch.holders);
+        let error = |error| KeyTableError::HolderList { name: name.clone(), error };
+        let holders = Holders::new(parties(&epoch.holders)).map_err(error)?;
         let known = before.iter().find(|entry| entry.version == version.version && entry.epoch == epoch.number);
         let nonces = known.map_or_else(|| Arc::new(NoncePool::new(&public)), |entry| Arc::clone(&entry.nonces));
         let entry = KeyEntry {
@@ -101,8 +100,7 @@ pub(crate) fn entries(
             nonces,
             public,
         };
-        let index = |share: &Arc<AnyKeyShare>| PartyId::try_from(share.index().get()).ok();
-        if entry.share.as_ref().is_some_and(|share| index(share) != entry.index_of(local)) {
+        if entry.share.as_ref().is_some_and(|share| entry.holders.node_of(share.index()) != Some(local)) {
             return Err(CustodyError::OtherNode { name, version: version.version, node: local });
         }
         entries.push(Arc::new(entry));
@@ -120,7 +118,7 @@ fn parts(
     let wrong = |error| content(&record.name, version.version, error);
     let text = |bytes: &[u8]| core::str::from_utf8(bytes).map(str::to_owned).map_err(|_| wrong(not_text()));
     let (_, public) = AnyPublicKey::from_text(&text(&epoch.public)?).map_err(wrong)?;
-    if record.effective_state(version) == State::Destroyed {
+    if record.effective_state(version) == KeyState::Destroyed {
         return Ok((public, None));
     }
     let Some(share) = store.share(&record.name, version.version, epoch.number)? else { return Ok((public, None)) };
@@ -137,17 +135,12 @@ fn content(name: &impl ToString, version: u32, error: KeyFileError) -> CustodyEr
     CustodyError::Content { name: name.to_string(), version, error: Box::new(error) }
 }
 
-/// The store's word for a name: both have the same rules.
-pub(crate) fn stored_name(name: &KeyName) -> Result<Name, CustodyError> {
-    name.as_str().parse().map_err(CustodyError::Name)
-}
-
 /// The store's record of a sharing.
 pub(crate) fn epoch_of(
     number: u64,
     name: &KeyName,
     public: &AnyPublicKey,
-    holders: &[PartyId],
+    holders: &[NodeId],
     certificate: Vec<u8>,
     created: u64,
 ) -> Epoch {

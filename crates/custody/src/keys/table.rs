@@ -3,18 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use theta_names::{Holders, KeyRef, KeyState, NodeId};
 use theta_protocols::frost::NoncePool;
-use theta_rounds::PartyId;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyId, KeyName};
-use theta_store::State;
 
-use super::{KeyEntry, KeyRef, KeyTableError, ResolveError};
+use super::{KeyEntry, KeyTableError, ResolveError};
 
 /// The keys of one node. Reading takes a lock for as long as it takes to clone an [`Arc`]; what was read stays as it was when
 /// the table changes.
 #[derive(Debug)]
 pub struct KeyTable {
-    local: Option<PartyId>,
+    local: Option<NodeId>,
     content: RwLock<Arc<Content>>,
 }
 
@@ -82,12 +81,15 @@ impl KeyTable {
             }
             content.keys.insert(name, vec![Arc::new(entry)]);
         }
-        let local = first.and_then(|(_, index)| PartyId::try_from(index.get()).ok());
+        let local = first.and_then(|(name, _)| {
+            let [entry] = content.keys.get(&name)?.as_slice() else { return None };
+            entry.holders.node_of(entry.share.as_ref()?.index())
+        });
         Ok(Self { local, content: RwLock::new(Arc::new(content)) })
     }
 
     /// An empty table of the node of this number.
-    pub(crate) fn of_node(local: PartyId) -> Self {
+    pub(crate) fn of_node(local: NodeId) -> Self {
         Self { local: Some(local), content: RwLock::default() }
     }
 
@@ -144,17 +146,17 @@ impl KeyTable {
         let entry = if asked.version.is_some() { None } else { by_id() }.unwrap_or(named);
         let qualified = || entry.qualified_name();
         match entry.state {
-            State::Disabled => return Err(ResolveError::Disabled(qualified())),
-            State::Destroyed => return Err(ResolveError::Destroyed(qualified())),
-            State::Pending => return Err(ResolveError::Pending(qualified())),
-            State::Retired if !entry.serves() => {
+            KeyState::Disabled => return Err(ResolveError::Disabled(qualified())),
+            KeyState::Destroyed => return Err(ResolveError::Destroyed(qualified())),
+            KeyState::Pending => return Err(ResolveError::Pending(qualified())),
+            KeyState::Retired if !entry.serves() => {
                 return Err(ResolveError::Retired { name: qualified(), primary: entry.name.to_string() });
             }
-            State::Retired | State::Active => {}
+            KeyState::Retired | KeyState::Active => {}
         }
         match self.local {
             _ if entry.share.is_some() => Ok(entry),
-            Some(node) if entry.index_of(node).is_none() => {
+            Some(node) if !entry.holders.contains(node) => {
                 let holders = list(entry.holders.iter());
                 Err(ResolveError::NotHolder { name: qualified(), node, holders })
             }
@@ -193,7 +195,7 @@ impl KeyTable {
 
     /// The node whose keys these are; `None` for a table in memory without keys.
     #[must_use]
-    pub const fn local(&self) -> Option<PartyId> {
+    pub const fn local(&self) -> Option<NodeId> {
         self.local
     }
 
@@ -221,13 +223,13 @@ fn fixed_entry(name: KeyName, public: AnyPublicKey, share: AnyKeyShare) -> KeyEn
     KeyEntry {
         version: 1,
         epoch: 0,
-        state: State::Active,
+        state: KeyState::Active,
         generation: 0,
         primary: true,
         share: Some(Arc::new(share)),
         key_id: *public.key_id(),
         suite: public.suite(),
-        holders: (1..=public.threshold().n()).filter_map(|node| PartyId::try_from(node).ok()).collect(),
+        holders: Holders::first(public.threshold().n()),
         nonces: Arc::new(NoncePool::new(&public)),
         name,
         public,

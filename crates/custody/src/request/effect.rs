@@ -1,7 +1,7 @@
 //! The inputs and effects of a custodian.
 
 use bytes::Bytes;
-use theta_rounds::PartyId;
+use theta_names::NodeId;
 use theta_schemes::keys::KeyName;
 
 use super::CeremonyReport;
@@ -12,14 +12,14 @@ pub enum CustodyInput {
     /// A message of another node's custodian.
     Message {
         /// Its sender, as the transport authenticated it.
-        from: PartyId,
+        from: NodeId,
         /// Its bytes, of any content.
         bytes: Bytes,
     },
     /// Time passes, regularly; in seconds since 1970.
     Tick(u64),
     /// A connection to this node stands.
-    Connected(PartyId),
+    Connected(NodeId),
 }
 
 /// To whom a message goes.
@@ -28,7 +28,7 @@ pub enum To {
     /// All other nodes of the group.
     All,
     /// One of them.
-    One(PartyId),
+    One(NodeId),
 }
 
 /// What a custodian wants done, in this order. Everything that it says has been made durable before.
@@ -53,7 +53,7 @@ pub enum CustodyEffect {
     /// A node lied in a ceremony.
     Culprit {
         /// Who.
-        node: PartyId,
+        node: NodeId,
         /// What it did, for people.
         misbehaviour: String,
         /// In which ceremony.
@@ -62,14 +62,14 @@ pub enum CustodyEffect {
     /// A node's store is not the continuation of what was seen of it.
     RolledBack {
         /// Whose; it may be this node's own, which is not to be trusted then: see `Custodian::is_trusted`.
-        node: PartyId,
+        node: NodeId,
         /// What was seen, for people.
         text: String,
     },
     /// The operator of a node has said that its store is meant, although it is not the continuation of what was seen of it.
     StoreConfirmed {
         /// Whose store.
-        node: PartyId,
+        node: NodeId,
     },
     /// The store failed: what this input did is undone or unknown. Nothing more is done until it has recovered.
     StoreFailed(String),

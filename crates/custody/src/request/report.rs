@@ -99,7 +99,7 @@ impl CeremonyReport {
         if reader.u8()? != FORMAT {
             return Err(Malformed("a report of another release"));
         }
-        let (id, key, version, epoch) = (reader.array()?, reader.name()?, reader.u32()?, reader.u64()?);
+        let (id, key, version, epoch) = (reader.array()?, reader.key_name()?, reader.u32()?, reader.u64()?);
         let word = reader.word()?;
         let aim = AIMS.into_iter().find(|aim| *aim == word).ok_or(Malformed("no such aim"))?;
         let state = match reader.u8()? {

@@ -1,8 +1,9 @@
 //! Nodes that lose their power in the middle of a ceremony.
 
-use theta_custody::{CeremonyState, CustodyEffect, KeyChange};
+use theta_custody::{CeremonyState, CustodyEffect};
 use theta_rounds::simulator::below;
 use theta_schemes::Suite;
+use theta_statements::KeyChange;
 
 use crate::net::{Net, name};
 use crate::use_keys::{check_decryption, encrypt};

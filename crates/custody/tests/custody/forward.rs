@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use theta_custody::{Custodian, CustodyEffect, CustodyInput, KeyChange, To};
+use theta_custody::{Custodian, CustodyEffect, CustodyInput, To};
 use theta_schemes::Suite;
+use theta_statements::KeyChange;
 use theta_store::{Options, Store, disk::SimulatedDisk};
 
 use crate::net::{Net, name, party, sealing_key, secret_of, seeded};

@@ -2,8 +2,9 @@
 
 mod vouchers;
 
-use theta_custody::{CeremonyState, CustodyEffect, KeyChange};
+use theta_custody::{CeremonyState, CustodyEffect};
 use theta_schemes::Suite;
+use theta_statements::KeyChange;
 
 use crate::net::{Net, name};
 use crate::use_keys::{check_coin, check_decryption, encrypt};
@@ -15,7 +16,7 @@ const COIN: Suite = Suite::Cks05Ristretto255;
 #[test]
 fn who_was_not_asked_joins_when_enough_have_it() {
     let mut net = Net::new(2, 4, 1);
-    let change = KeyChange::Create { key: name("zone"), suite: COIN, k: 2, holders: vec![1, 2, 3, 4] };
+    let change = KeyChange::Create { key: name("zone"), suite: COIN.into(), k: 2, holders: vec![1, 2, 3, 4] };
     let request = net.request(change);
     // One node alone brings nobody in.
     let id = net.ask([1], &request);
@@ -113,7 +114,8 @@ fn who_gave_up_gets_what_came_about() {
 fn silence_is_told() {
     let mut net = Net::new(2, 4, 7);
     net.kill(3);
-    let request = net.request(KeyChange::Create { key: name("other"), suite: COIN, k: 2, holders: vec![1, 2, 3, 4] });
+    let request =
+        net.request(KeyChange::Create { key: name("other"), suite: COIN.into(), k: 2, holders: vec![1, 2, 3, 4] });
     let id = net.ask([1, 2, 4], &request);
     let over = |net: &Net| [1, 2, 4].iter().all(|node| net.state(*node, &id).is_over());
     assert!(net.until(40, over));

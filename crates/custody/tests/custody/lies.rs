@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use theta_custody::{CustodyEffect, EvidenceError, KeyChange, check_evidence};
+use theta_custody::{CustodyEffect, EvidenceError, check_evidence};
 use theta_groups::Transcript;
 use theta_groups::bls12_381::G1;
 use theta_protocols::ceremony::{Aim, CeremonyEvidence, CeremonyId, CeremonyPlan, Kind, PlanParts, Statement, rewrite};
+use theta_rounds::PartyId;
 use theta_schemes::Suite;
 use theta_schemes::signatures::bls04::{Bls04, MinPk};
+use theta_statements::KeyChange;
 
 mod bounds;
 
@@ -16,8 +18,9 @@ use crate::net::{Liar, Net, keys_of, name, party, roster};
 use crate::use_keys::check_signature;
 
 /// The plan that a request for a new key comes to, put together by hand from what `spec/ceremonies.md` says of it.
-pub(crate) fn plan(net: &mut Net, holders: &[u16]) -> (CeremonyPlan<G1>, theta_custody::CeremonyRequest) {
-    let change = KeyChange::Create { key: name("zone"), suite: Suite::Bls04MinPk, k: 2, holders: holders.to_vec() };
+pub(crate) fn plan(net: &mut Net, holders: &[u16]) -> (CeremonyPlan<G1>, theta_statements::CeremonyRequest) {
+    let change =
+        KeyChange::Create { key: name("zone"), suite: Suite::Bls04MinPk.into(), k: 2, holders: holders.to_vec() };
     let request = net.request(change);
     let nonce = Transcript::new("theta/custody/ceremony/v1")
         .with("group", b"test group")
@@ -30,7 +33,7 @@ pub(crate) fn plan(net: &mut Net, holders: &[u16]) -> (CeremonyPlan<G1>, theta_c
         epoch: 0,
         aim: Aim::Generate,
         k: 2,
-        members: holders.iter().copied().map(party).collect(),
+        members: holders.iter().copied().map(party).map(PartyId::of_node).collect(),
         roster: holders.iter().map(|node| keys_of(*node).member().clone()).collect(),
         patience: 240,
     };
@@ -47,7 +50,7 @@ pub(crate) fn liar(id: CeremonyId, node: u16, kind: Kind, forge: impl Fn(u16, Ve
             return vec![bytes];
         }
         let forged = rewrite(&bytes[HEAD..], |statement| {
-            if statement.author() != party(node) || statement.slot().kind != kind {
+            if statement.author().node() != party(node) || statement.slot().kind != kind {
                 return vec![statement];
             }
             let body = forge(to, statement.body().to_vec());

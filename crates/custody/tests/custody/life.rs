@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use theta_custody::{CeremonyError, CeremonyState, CustodyEffect, KeyChange, ResolveError};
+use theta_custody::{CeremonyError, CeremonyState, CustodyEffect, ResolveError};
+use theta_names::{KeyState, ShareIndex};
 use theta_schemes::ciphers::payload::split_ciphertext;
 use theta_schemes::keys::SchemeError;
 use theta_schemes::{CombineError, Statement, Suite};
-use theta_store::State;
+use theta_statements::KeyChange;
 
 use crate::net::{Net, name, party};
 use crate::use_keys::{check_decryption, check_signature, combine, combine_shares, encrypt};
@@ -28,10 +29,12 @@ fn a_key_is_made_by_all_and_serves() {
     let mut net = Net::new(2, 4, 1);
     let id = net.create("zone", BLS, 2, &[3, 1, 4, 2]);
     let entry = net.entry(1, "zone");
-    assert_eq!((entry.version, entry.epoch, entry.state), (1, 0, State::Active));
-    assert_eq!(entry.holders, [3, 1, 4, 2].map(party));
+    assert_eq!((entry.version, entry.epoch, entry.state), (1, 0, KeyState::Active));
+    assert_eq!(entry.holders.nodes(), [3, 1, 4, 2].map(party));
     // Node 1 has share 2: numbers of nodes are not indices of shares.
-    assert_eq!((entry.index_of(party(1)), entry.node_of(party(1))), (Some(party(2)), Some(party(3))));
+    let index = |number| ShareIndex::try_from(number).unwrap();
+    assert_eq!(entry.holders.index_of(party(1)), Some(index(2)));
+    assert_eq!(entry.holders.node_of(index(1)), Some(party(3)));
     assert_eq!(entry.share.as_ref().unwrap().index().get(), 2);
     check_signature(&net, &[1, 2], "zone", &entry.public);
     check_signature(&net, &[4, 3], "zone", &entry.public);
@@ -77,7 +80,7 @@ fn new_versions_sign_and_old_ones_still_decrypt() {
     assert_ne!(net.entry(1, "files").key_id, old.key_id);
     // The ciphertext names the version that it was made for.
     let found = table.resolve("files", Some(&old.key_id)).unwrap();
-    assert_eq!((found.version, found.state, found.qualified_name()), (1, State::Retired, "files@1".to_owned()));
+    assert_eq!((found.version, found.state, found.qualified_name()), (1, KeyState::Retired, "files@1".to_owned()));
     assert_eq!(table.resolve("files", None).unwrap().version, 2);
     check_decryption(&net, &[2, 4], "files@1", &ciphertext);
 }
@@ -131,7 +134,7 @@ fn shares_move_to_others_with_another_k() {
     assert!(matches!(too_few, SchemeError::Combine(CombineError::TooFew { .. })), "{too_few}");
     let after = net.entry(5, "files");
     assert_eq!((after.epoch, after.public.threshold().k(), after.key_id), (1, 3, before.key_id));
-    assert_eq!(after.holders, [7, 5, 4, 6].map(party));
+    assert_eq!(after.holders.nodes(), [7, 5, 4, 6].map(party));
     for node in 1..=3 {
         assert!(net.entry(node, "files").share.is_none());
         let store = net.custodian(node).store();

@@ -7,22 +7,22 @@ use std::sync::Arc;
 use bytes::Bytes;
 use rand_core::SeedableRng;
 use theta_custody::{
-    CeremonyError, CeremonyReport, CeremonyRequest, CeremonyState, Custodian, CustodyEffect, CustodyInput, KeyChange,
-    KeyEntry, Roster, To,
+    CeremonyError, CeremonyReport, CeremonyState, Custodian, CustodyEffect, CustodyInput, KeyEntry, Roster, To,
 };
 use theta_groups::Secret;
+use theta_names::NodeId;
 use theta_protocols::ceremony::{CeremonyKeys, CeremonyMember};
-use theta_rounds::PartyId;
 use theta_rounds::simulator::{SimRng, below};
 use theta_schemes::Suite;
 use theta_schemes::keys::KeyName;
+use theta_statements::{CeremonyRequest, KeyChange};
 use theta_store::{Options, SealingKey, Store, disk::SimulatedDisk};
 
 /// What changes messages on their way: gives what arrives, if anything.
 pub(crate) type Liar = Box<dyn FnMut(u16, Bytes) -> Vec<Bytes>>;
 
-pub(crate) fn party(number: u16) -> PartyId {
-    PartyId::try_from(number).unwrap()
+pub(crate) fn party(number: u16) -> NodeId {
+    NodeId::try_from(number).unwrap()
 }
 
 pub(crate) fn name(text: &str) -> KeyName {
@@ -274,7 +274,7 @@ impl Net {
     }
 
     pub(crate) fn create(&mut self, key: &str, suite: Suite, k: u16, holders: &[u16]) -> [u8; 32] {
-        let change = KeyChange::Create { key: name(key), suite, k, holders: holders.to_vec() };
+        let change = KeyChange::Create { key: name(key), suite: suite.into(), k, holders: holders.to_vec() };
         self.run(holders.to_vec(), change)
     }
 

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use theta_custody::{
-    Custodian, CustodyError, DealtKey, KeyChange, KeyTable, KeyTableError, ResolveError, import_dealt, read_keys,
+    Custodian, CustodyError, DealtKey, KeyTable, KeyTableError, ResolveError, import_dealt, read_keys,
 };
-use theta_rounds::PartyId;
+use theta_names::{Holders, NodeId};
 use theta_schemes::Suite;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, deal_any, import_any};
 use theta_sharing::Threshold;
+use theta_statements::KeyChange;
 use theta_store::{Options, Store, disk::SimulatedDisk};
 
 use crate::net::{Net, name, party, roster, sealing_key, seeded};
@@ -28,8 +29,9 @@ fn import(
     key: &str,
     public: &AnyPublicKey,
     share: Option<&AnyKeyShare>,
-    holders: &[PartyId],
+    holders: &[NodeId],
 ) -> Result<u32, CustodyError> {
+    let holders = &Holders::new(holders.to_vec()).unwrap();
     import_dealt(store, &DealtKey { name: &name(key), public, share, holders, created: 1_795_000_000 })
 }
 
@@ -63,7 +65,7 @@ fn what_does_not_belong_together_is_not_imported() {
         let error = import(&store, "files", wrong, Some(&shares[0]), &holders).unwrap_err();
         assert!(matches!(error, CustodyError::Content { .. }), "{error}");
     }
-    for wrong in [&holders[..3], &[1, 2, 3, 3].map(party)] {
+    for wrong in [&holders[..3], &[1, 2, 3, 4, 5].map(party)] {
         assert!(import(&store, "files", &public, Some(&shares[0]), wrong).is_err());
     }
     assert_eq!(store.keys().unwrap().len(), 0);

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use theta_custody::{CeremonyError, CeremonyRequest, Custodian, CustodyInput, KeyChange};
+use theta_custody::{CeremonyError, Custodian, CustodyInput};
 use theta_schemes::Suite;
+use theta_statements::{CeremonyRequest, KeyChange};
 use theta_store::{Options, Store, disk::SimulatedDisk};
 
 use crate::net::{Net, name, party, roster, sealing_key, seeded};
@@ -12,7 +13,7 @@ use crate::net::{Net, name, party, roster, sealing_key, seeded};
 const SG02: Suite = Suite::Sg02Ristretto255;
 
 fn create(key: &str, suite: Suite, k: u16, holders: &[u16]) -> KeyChange {
-    KeyChange::Create { key: name(key), suite, k, holders: holders.to_vec() }
+    KeyChange::Create { key: name(key), suite: suite.into(), k, holders: holders.to_vec() }
 }
 
 fn refused(net: &mut Net, node: u16, change: KeyChange) -> CeremonyError {
@@ -83,7 +84,7 @@ fn without_an_identity_there_are_no_ceremonies() {
     assert_eq!(without.hold(request.clone(), &mut Vec::new()), Err(CeremonyError::NoIdentity));
     // And none with nodes that have none in the group file.
     let mut net = Net::new(2, 4, 3);
-    net.roster.members.retain(|member| member.party() != party(3));
+    net.roster.members.retain(|member| member.node() != party(3));
     net.kill(1);
     net.start(1);
     assert_eq!(net.hold(1, &request), Err(CeremonyError::NoCeremonyKey(party(3))));
@@ -94,7 +95,7 @@ fn without_an_identity_there_are_no_ceremonies() {
     net.node(1).custodian = None;
     let members = other.members.iter().map(|member| {
         let mut bytes = member.encode();
-        bytes[..2].copy_from_slice(&(member.party().get() % 4 + 1).to_be_bytes());
+        bytes[..2].copy_from_slice(&(member.node().get() % 4 + 1).to_be_bytes());
         theta_protocols::ceremony::CeremonyMember::decode(&bytes).unwrap()
     });
     other.members = members.collect();

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use theta_custody::{CeremonyError, Custodian, CustodyEffect, CustodyInput, KeyChange, announcement};
+use theta_custody::{CeremonyError, Custodian, CustodyEffect, CustodyInput, announcement};
 use theta_schemes::Suite;
+use theta_statements::KeyChange;
 use theta_store::{Options, Store, disk::SimulatedDisk};
 
 use crate::net::{Net, name, party, sealing_key, seeded};
@@ -184,7 +185,7 @@ fn what_was_announced_is_missed_by_a_copy_of_a_moment_before() {
         net.drain();
         let old = net.node(3).disk.content();
         let rule = theta_store::SlotRule { key: "zone".parse().unwrap(), rule: "heights".parse().unwrap() };
-        let decided = net.custodian(3).store().decide(rule, 7, [1; 32], theta_store::SlotOrder::Any).unwrap();
+        let decided = net.custodian(3).store().decide(rule, 7, [1; 32], theta_names::SlotOrder::Any).unwrap();
         assert_eq!(decided, theta_store::SlotDecision::Allowed);
         // As the node does before its share leaves; no greeting is due.
         let announcement = announcement(&net.custodian(3).store().incarnation());

@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 use std::mem::take;
 
 use bytes::Bytes;
-use theta_custody::{CeremonyState, CustodyInput, KeyChange};
+use theta_custody::{CeremonyState, CustodyInput};
 use theta_protocols::ceremony::{CeremonyId, Kind, Statement, rewrite};
 use theta_schemes::Suite;
+use theta_statements::KeyChange;
 
 use crate::lies::{HEAD, liar, plan};
 use crate::net::{Liar, Net, keys_of, name, party};
@@ -41,7 +42,7 @@ fn one_peer_alone_takes_nobodys_vote_away() {
     net.until(9, |_| false);
     // Nor its trust in its own store.
     assert!([1, 3, 4].iter().all(|node| net.custodian(*node).is_trusted()));
-    let change = KeyChange::Create { key: name("zone"), suite: COIN, k: 2, holders: vec![1, 2, 3, 4] };
+    let change = KeyChange::Create { key: name("zone"), suite: COIN.into(), k: 2, holders: vec![1, 2, 3, 4] };
     let request = net.request(change);
     // The later ones have heard of it before they are asked.
     let mut id = [0; 32];
@@ -165,7 +166,7 @@ fn spoiler(id: [u8; 32], node: u16) -> Liar {
         let forged = rewrite(&bytes[HEAD..], |statement| {
             let (slot, mut body) = (statement.slot(), statement.body().to_vec());
             match slot.kind {
-                _ if statement.author() != party(node) => vec![statement],
+                _ if statement.author().node() != party(node) => vec![statement],
                 Kind::Answer => Vec::new(),
                 Kind::Checked => {
                     // All but the last.

@@ -7,10 +7,11 @@ use std::{
 };
 
 use serde::Deserialize;
+use theta_names::NodeId;
 use toml::Spanned;
 
 use super::{CeremonyKey, GroupClient, GroupFile, GroupNode, GroupProblem};
-use crate::{Fingerprint, PeerId};
+use crate::Fingerprint;
 
 /// Where a problem is, as byte offsets, and what it is.
 type Fault = (Option<Range<usize>>, GroupProblem);
@@ -77,7 +78,7 @@ impl Seen {
     fn node(&mut self, raw: RawNode, n: u16) -> Result<GroupNode, Fault> {
         let out_of_range = |id| GroupProblem::NodeId { id, n };
         let number = in_range(&raw.id, n, out_of_range)?;
-        let id = PeerId::try_from(number).map_err(|_| (Some(raw.id.span()), out_of_range(number.into())))?;
+        let id = NodeId::try_from(number).map_err(|_| (Some(raw.id.span()), out_of_range(number.into())))?;
         if !self.ids.insert(number) {
             return Err((Some(raw.id.span()), GroupProblem::DuplicateId(number)));
         }

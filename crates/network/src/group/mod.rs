@@ -34,11 +34,12 @@ use std::{
 };
 
 use serde::Serialize;
+use theta_names::NodeId;
 
 pub use ceremony_key::{CeremonyKey, CeremonyKeyError};
 pub use error::{GroupFileError, GroupProblem};
 
-use crate::{Fingerprint, PeerId, mesh::MeshPeer};
+use crate::{Fingerprint, mesh::MeshPeer};
 
 /// A group file that was checked: ids are 1 to n, `1 <= k <= n`, and no two members share an address, a
 /// certificate or a ceremony key.
@@ -54,7 +55,7 @@ pub struct GroupFile {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupNode {
     /// Which node.
-    pub id: PeerId,
+    pub id: NodeId,
     /// Where its peers reach it, `host:port`.
     pub peer_address: String,
     /// Where clients reach it, `host:port`.
@@ -155,7 +156,7 @@ impl GroupFile {
 
     /// The node with this id.
     #[must_use]
-    pub fn node(&self, id: PeerId) -> Option<&GroupNode> {
+    pub fn node(&self, id: NodeId) -> Option<&GroupNode> {
         self.nodes.get(usize::from(id.get()).checked_sub(1)?)
     }
 
@@ -167,7 +168,7 @@ impl GroupFile {
 
     /// The other nodes, as the mesh of node `local` wants them.
     #[must_use]
-    pub fn mesh_peers(&self, local: PeerId) -> Vec<MeshPeer> {
+    pub fn mesh_peers(&self, local: NodeId) -> Vec<MeshPeer> {
         self.nodes
             .iter()
             .filter(|node| node.id != local)

@@ -6,13 +6,15 @@ use std::{
     net::{SocketAddr, TcpListener},
 };
 
-use crate::{Fingerprint, Identity, PeerId};
+use theta_names::NodeId;
+
+use crate::{Fingerprint, Identity};
 
 /// What a mesh is started with.
 #[derive(Debug)]
 pub struct MeshConfig {
     /// This node.
-    pub local: PeerId,
+    pub local: NodeId,
     /// The certificate that the peers have pinned for this node.
     pub identity: Identity,
     /// Where peers connect.
@@ -36,7 +38,7 @@ pub enum Listen {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MeshPeer {
     /// Which node.
-    pub id: PeerId,
+    pub id: NodeId,
     /// Where it listens for peers, `host:port`.
     pub address: String,
     /// The certificate it must show.
@@ -131,10 +133,10 @@ pub enum MeshError {
     },
     /// The local node or a peer comes twice.
     #[error("node {0} is listed twice; the peers are all nodes but this one, each once")]
-    DuplicatePeer(PeerId),
+    DuplicatePeer(NodeId),
     /// Two nodes, this one included, would share a certificate.
     #[error("node {0} has the certificate of another node; each needs its own")]
-    DuplicateCertificate(PeerId),
+    DuplicateCertificate(NodeId),
     /// Started outside a tokio runtime.
     #[error("a mesh must be started inside a tokio runtime")]
     NoRuntime,

@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
-use crate::PeerId;
+use theta_names::NodeId;
 
 /// Counts events, or holds a level. Relaxed: the numbers are for people, not for decisions.
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ pub struct MeshCounters {
 #[derive(Debug)]
 pub struct PeerCounters {
     /// Which peer.
-    pub peer: PeerId,
+    pub peer: NodeId,
     /// Messages sent, counting each once however often it is re-sent.
     pub frames_sent: Counter,
     /// Bytes of these messages.
@@ -62,7 +62,7 @@ pub struct PeerCounters {
 }
 
 impl PeerCounters {
-    pub(super) fn new(peer: PeerId) -> Self {
+    pub(super) fn new(peer: NodeId) -> Self {
         Self {
             peer,
             frames_sent: Counter::default(),

@@ -30,6 +30,7 @@ mod queue;
 use std::{collections::HashSet, io, net::SocketAddr, num::NonZeroUsize, sync::Arc};
 
 use bytes::Bytes;
+use theta_names::NodeId;
 use tokio::sync::{mpsc, watch};
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
@@ -38,7 +39,7 @@ pub use counters::{Counter, MeshCounters, PeerCounters};
 
 use self::{accept::Reception, link::Link};
 use crate::{
-    Identity, Inbound, PeerId, PeerStatus, SendError, Transport,
+    Identity, Inbound, PeerStatus, SendError, Transport,
     doorway::{self, Doorway, DoorwayLimits, Occasionally},
     tls::{self, Pinned, Pins},
 };
@@ -49,7 +50,7 @@ const ALPN: &[u8] = b"theta-mesh/1";
 /// A running mesh. It stops when dropped.
 #[derive(Debug)]
 pub struct Mesh {
-    local: PeerId,
+    local: NodeId,
     local_addr: SocketAddr,
     message_bytes: usize,
     /// Ascending by peer.
@@ -130,22 +131,22 @@ impl Mesh {
         self.stop.closed().await;
     }
 
-    fn link(&self, peer: PeerId) -> Option<&Link> {
+    fn link(&self, peer: NodeId) -> Option<&Link> {
         let position = self.links.binary_search_by_key(&peer, |link| link.peer.id).ok()?;
         self.links.get(position).map(|link| &**link)
     }
 }
 
 impl Transport for Mesh {
-    fn local(&self) -> PeerId {
+    fn local(&self) -> NodeId {
         self.local
     }
 
-    fn peers(&self) -> Vec<PeerId> {
+    fn peers(&self) -> Vec<NodeId> {
         self.links.iter().map(|link| link.peer.id).collect()
     }
 
-    fn send(&self, to: PeerId, message: Bytes) -> Result<(), SendError> {
+    fn send(&self, to: NodeId, message: Bytes) -> Result<(), SendError> {
         if message.len() > self.message_bytes {
             return Err(SendError::TooLarge(message.len()));
         }
@@ -176,7 +177,7 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stopping| *stopping).await;
 }
 
-fn check_members(local: PeerId, identity: &Identity, peers: &[MeshPeer]) -> Result<(), MeshError> {
+fn check_members(local: NodeId, identity: &Identity, peers: &[MeshPeer]) -> Result<(), MeshError> {
     let (mut ids, mut certificates) = (HashSet::from([local]), HashSet::from([identity.fingerprint()]));
     for peer in peers {
         if !ids.insert(peer.id) {

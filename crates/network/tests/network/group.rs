@@ -3,8 +3,9 @@
 use std::{fs, path::Path};
 
 use proptest::prelude::*;
+use theta_names::NodeId;
 use theta_network::{
-    Fingerprint, PeerId,
+    Fingerprint,
     group::{CeremonyKey, GroupClient, GroupFile, GroupFileError, GroupNode, GroupProblem},
 };
 
@@ -51,9 +52,9 @@ fn a_good_file_is_read_and_written_back() {
     assert_eq!((group.name(), group.threshold()), ("demo", 2));
     let ids: Vec<u16> = group.nodes().iter().map(|node| node.id.get()).collect();
     assert_eq!(ids, [1, 2, 3], "sorted, whatever the file's order");
-    let third = PeerId::try_from(3).unwrap();
+    let third = NodeId::try_from(3).unwrap();
     assert_eq!(group.node(third).unwrap().api_address, "[::1]:7103");
-    assert_eq!(group.node(PeerId::try_from(4).unwrap()), None);
+    assert_eq!(group.node(NodeId::try_from(4).unwrap()), None);
     assert_eq!(group.node_by_certificate(&print(3)).unwrap().id, third);
     assert_eq!(group.mesh_peers(third).len(), 2);
     let client = &group.clients()[0];
@@ -142,7 +143,7 @@ fn a_group_needs_nodes_and_clients_need_names_of_their_own() {
 #[test]
 fn a_group_made_in_memory_is_checked_alike() {
     let node = |number: u8| GroupNode {
-        id: PeerId::try_from(u16::from(number)).unwrap(),
+        id: NodeId::try_from(u16::from(number)).unwrap(),
         peer_address: format!("127.0.0.1:{}", 7000 + u16::from(number)),
         api_address: format!("127.0.0.1:{}", 7100 + u16::from(number)),
         certificate: print(number),

@@ -4,16 +4,17 @@ use core::time::Duration;
 use std::{net::TcpListener, sync::Arc};
 
 use bytes::Bytes;
+use theta_names::NodeId;
 use theta_network::{
-    Identity, Inbound, PeerId, PeerStatus, SendError, Transport,
+    Identity, Inbound, PeerStatus, SendError, Transport,
     mesh::{Listen, Mesh, MeshConfig, MeshLimits, MeshPeer},
 };
 use tokio::{sync::mpsc, time::timeout};
 
 pub(crate) type Running = (Arc<Mesh>, mpsc::Receiver<Inbound>);
 
-pub(crate) fn id(number: usize) -> PeerId {
-    PeerId::try_from(u16::try_from(number).unwrap()).unwrap()
+pub(crate) fn id(number: usize) -> NodeId {
+    NodeId::try_from(u16::try_from(number).unwrap()).unwrap()
 }
 
 pub(crate) fn new_identity() -> Identity {

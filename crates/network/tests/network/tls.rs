@@ -14,8 +14,9 @@ use rustls::{
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
     sign::{CertifiedKey, SingleCertAndKey},
 };
+use theta_names::NodeId;
 use theta_network::{
-    Fingerprint, GeneratedIdentity, Identity, PeerId,
+    Fingerprint, GeneratedIdentity, Identity,
     tls::{self, Pinned, Pins, UnpinnedCertificate},
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
@@ -164,7 +165,7 @@ impl rustls::client::ResolvesClientCert for NoCertificate {
 #[test]
 fn pins_tell_nodes_from_clients() {
     let (node, client) = (Fingerprint::from([1; 32]), Fingerprint::from([2; 32]));
-    let id = PeerId::try_from(3).unwrap();
+    let id = NodeId::try_from(3).unwrap();
     let pins: Pins = [(node, Pinned::Node(id)), (client, Pinned::Client(Arc::from("alice")))].into_iter().collect();
     assert_eq!(pins.owner(&node).unwrap().to_string(), "node 3");
     assert_eq!(pins.owner(&client).unwrap().to_string(), "client alice");

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use theta_custody::{KeyEntry, KeyRef, KeyTable, ResolveError};
+use theta_custody::{KeyEntry, KeyTable, ResolveError};
+use theta_names::KeyRef;
 use theta_schemes::{
     StatementBytes,
     ciphers::payload::Header,

@@ -4,7 +4,8 @@ use core::time::Duration;
 use std::collections::{BTreeMap, HashMap};
 
 use bytes::Bytes;
-use theta_rounds::{Channel, PartyId, Slot};
+use theta_names::NodeId;
+use theta_rounds::{Channel, Slot};
 use tokio::time::Instant;
 
 use crate::InstanceId;
@@ -12,7 +13,7 @@ use crate::InstanceId;
 /// A message; one whose instance has not started here waits.
 #[derive(Debug)]
 pub(crate) struct Early {
-    pub(crate) from: PartyId,
+    pub(crate) from: NodeId,
     pub(crate) slot: Slot,
     pub(crate) channel: Channel,
     pub(crate) payload: Bytes,
@@ -32,9 +33,9 @@ pub(crate) struct BacklogLimits {
 pub(crate) struct Backlog {
     limits: BacklogLimits,
     /// What a peer has here, oldest first by a number that only grows.
-    peers: HashMap<PartyId, Held>,
+    peers: HashMap<NodeId, Held>,
     /// Where the messages of an instance are.
-    instances: HashMap<InstanceId, Vec<(PartyId, u64)>>,
+    instances: HashMap<InstanceId, Vec<(NodeId, u64)>>,
     next: u64,
     dropped: u64,
 }
@@ -106,7 +107,7 @@ impl Backlog {
 
     /// Drops what has waited for too long.
     pub(crate) fn expire(&mut self, now: Instant) {
-        let parties: Vec<PartyId> = self.peers.keys().copied().collect();
+        let parties: Vec<NodeId> = self.peers.keys().copied().collect();
         for party in parties {
             while self.oldest(party).is_some_and(|since| now.duration_since(since) >= self.limits.age) {
                 self.drop_oldest(party);
@@ -114,11 +115,11 @@ impl Backlog {
         }
     }
 
-    fn oldest(&self, party: PartyId) -> Option<Instant> {
+    fn oldest(&self, party: NodeId) -> Option<Instant> {
         self.peers.get(&party)?.messages.first_key_value().map(|(_, waiting)| waiting.since)
     }
 
-    fn drop_oldest(&mut self, party: PartyId) {
+    fn drop_oldest(&mut self, party: NodeId) {
         let oldest = self.peers.get(&party).and_then(|held| held.messages.first_key_value());
         let Some(number) = oldest.map(|(&number, _)| number) else { return };
         let Some(waiting) = self.remove(party, number) else { return };
@@ -132,7 +133,7 @@ impl Backlog {
     }
 
     /// Takes one message out of its peer's account.
-    fn remove(&mut self, party: PartyId, number: u64) -> Option<Waiting> {
+    fn remove(&mut self, party: NodeId, number: u64) -> Option<Waiting> {
         let held = self.peers.get_mut(&party)?;
         let waiting = held.messages.remove(&number)?;
         held.bytes = held.bytes.saturating_sub(waiting.message.payload.len().saturating_add(Self::OVERHEAD));
@@ -161,7 +162,7 @@ mod tests {
     fn early(from: u16, text: &'static str) -> Early {
         let slot = Slot { round: Round(1), kind: 0 };
         let channel = Channel::Broadcast;
-        Early { from: PartyId::try_from(from).unwrap(), slot, channel, payload: Bytes::from_static(text.as_bytes()) }
+        Early { from: NodeId::try_from(from).unwrap(), slot, channel, payload: Bytes::from_static(text.as_bytes()) }
     }
 
     fn texts(messages: &[Early]) -> Vec<&str> {

@@ -4,7 +4,7 @@ use std::{sync::Arc, time};
 
 use rand_core::CryptoRng;
 use theta_custody::{KeyEntry, KeyTable, ResolveError};
-use theta_rounds::PartyId;
+use theta_names::NodeId;
 use theta_schemes::keys::KeyName;
 use tokio::{
     sync::{oneshot, watch},
@@ -22,7 +22,7 @@ pub(crate) enum Command {
     /// A protocol message from a peer.
     Message { instance: InstanceId, message: Early },
     /// A peer asks for what was sent in an instance.
-    Resend { from: PartyId, instance: InstanceId },
+    Resend { from: NodeId, instance: InstanceId },
     /// Somebody wants to wait for an instance.
     Ending(InstanceId, oneshot::Sender<Option<Ending>>),
     /// Somebody wants to know how an instance is.

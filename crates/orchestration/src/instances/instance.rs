@@ -9,16 +9,19 @@ use std::{
 
 use bytes::Bytes;
 use theta_custody::KeyEntry;
-use theta_network::{PeerId, PeerState};
+use theta_names::{NodeId, ShareIndex};
+use theta_network::PeerState;
 use theta_protocols::Outcome;
 use theta_rounds::{Abort, Bug, Channel, Effect, Input, Machine, PartyId, Recipient};
 use tokio::{sync::watch, time::Instant};
 
 use super::{asked::Asked, backlog::Early, ending::Audience, envelope::Content, shared::Shared};
 use crate::{
-    Asker, Culprit, InstanceId, InstanceSnapshot, InstanceState, entropy::Entropy, metrics::SuiteMetrics,
-    quota::Permit, request,
+    Asker, Culprit, InstanceId, InstanceSnapshot, InstanceState, entropy::Entropy, metrics::SuiteMetrics, quota::Permit,
 };
+
+/// What a machine must not name.
+const NO_SUCH_SHARE: Bug = Bug("a protocol named a share that its key does not have");
 
 /// What an instance's work needs from its thread.
 pub(crate) struct Worker {
@@ -38,7 +41,7 @@ pub(crate) struct Instance {
     /// Those of instances of former epochs that this one goes on for, beside the one whose place it took.
     pub(crate) joined: Vec<Audience>,
     /// Who has said anything.
-    pub(crate) heard: Vec<PartyId>,
+    pub(crate) heard: Vec<NodeId>,
     pub(crate) sent: Sent,
     pub(crate) culprits: Vec<Culprit>,
     /// When the orchestrator was asked.
@@ -55,11 +58,22 @@ pub(crate) struct Instance {
     pub(crate) asker: Option<Asker>,
 }
 
+/// To whom a message of an instance goes, in nodes: what [`Recipient`] is in parties.
+#[derive(Clone, Copy, Debug)]
+enum To {
+    /// All other holders of the key.
+    Holders,
+    /// Whoever of them asks.
+    WhoAsks,
+    /// One node.
+    Node(NodeId),
+}
+
 /// What was sent in an instance, kept for peers that did not get it.
 #[derive(Debug, Default)]
 pub(crate) struct Sent {
-    messages: Vec<(Recipient, Bytes)>,
-    answered: Vec<(PartyId, Instant)>,
+    messages: Vec<(To, Bytes)>,
+    answered: Vec<(NodeId, Instant)>,
     has_reply: bool,
 }
 
@@ -75,46 +89,46 @@ impl Sent {
             && let Some((_, bytes)) = reply
         {
             self.has_reply = true;
-            self.messages.push((Recipient::OnRequest, bytes));
+            self.messages.push((To::WhoAsks, bytes));
         }
     }
 
     /// Whether a peer may be answered: not more often than once in `interval`. If so, notes that it is.
-    pub(crate) fn may_answer(&mut self, party: PartyId, now: Instant, interval: Duration) -> bool {
-        match self.answered.iter_mut().find(|(answered, _)| *answered == party) {
+    pub(crate) fn may_answer(&mut self, node: NodeId, now: Instant, interval: Duration) -> bool {
+        match self.answered.iter_mut().find(|(answered, _)| *answered == node) {
             Some((_, last)) if now.duration_since(*last) < interval => false,
             Some((_, last)) => {
                 *last = now;
                 true
             }
             None => {
-                self.answered.push((party, now));
+                self.answered.push((node, now));
                 true
             }
         }
     }
 
-    /// Sends everything that is kept for `party`, which asks for it.
-    pub(crate) fn answer(&self, peer: PeerId, party: PartyId, shared: &Shared) {
-        shared.metrics.resent.inc_by(self.repeat(peer, party, true, shared));
+    /// Sends everything that is kept for `node`, which asks for it.
+    pub(crate) fn answer(&self, node: NodeId, shared: &Shared) {
+        shared.metrics.resent.inc_by(self.repeat(node, true, shared));
     }
 
-    /// Sends what `party` should have had by itself.
-    fn remind(&self, peer: PeerId, party: PartyId, shared: &Shared) {
-        shared.metrics.reminded.inc_by(self.repeat(peer, party, false, shared));
+    /// Sends what `node` should have had by itself.
+    fn remind(&self, node: NodeId, shared: &Shared) {
+        shared.metrics.reminded.inc_by(self.repeat(node, false, shared));
     }
 
     /// Returns how many messages that were.
-    fn repeat(&self, peer: PeerId, party: PartyId, asks: bool, shared: &Shared) -> u64 {
+    fn repeat(&self, node: NodeId, asks: bool, shared: &Shared) -> u64 {
         let mut sent = 0;
         for (to, bytes) in &self.messages {
             let meant = match to {
-                Recipient::All => true,
-                Recipient::OnRequest => asks,
-                Recipient::Party(only) => *only == party,
+                To::Holders => true,
+                To::WhoAsks => asks,
+                To::Node(only) => *only == node,
             };
             if meant {
-                shared.send_to(peer, bytes.clone());
+                shared.send_to(node, bytes.clone());
                 sent += 1;
             }
         }
@@ -139,17 +153,24 @@ impl Instance {
                 Effect::Send { to, slot, channel, payload } => {
                     let message = Content::Message { instance: self.id, slot, channel, payload };
                     let to = match to {
-                        Recipient::Party(party) => Recipient::Party(self.node_of(party)),
-                        all => all,
+                        Recipient::All => Ok(To::Holders),
+                        Recipient::OnRequest => Ok(To::WhoAsks),
+                        Recipient::Party(party) => self.node_of(party).map(To::Node),
                     };
-                    self.send(to, message.encode(), &worker.shared);
+                    match to {
+                        Ok(to) => self.send(to, message.encode(), &worker.shared),
+                        Err(bug) => end = Some(Err(bug.into())),
+                    }
                 }
-                Effect::Blame(blame) => {
-                    let misbehaviour = blame.offence.to_string();
-                    let culprit = Culprit { party: self.node_of(blame.party), misbehaviour, instance: self.id };
-                    worker.shared.blame(culprit.clone(), blame.offence.name());
-                    self.culprits.push(culprit);
-                }
+                Effect::Blame(blame) => match self.node_of(blame.party) {
+                    Ok(party) => {
+                        let misbehaviour = blame.offence.to_string();
+                        let culprit = Culprit { party, misbehaviour, instance: self.id };
+                        worker.shared.blame(culprit.clone(), blame.offence.name());
+                        self.culprits.push(culprit);
+                    }
+                    Err(bug) => end = Some(Err(bug.into())),
+                },
                 Effect::Finished(result) => end = Some(result),
             }
         }
@@ -159,40 +180,54 @@ impl Instance {
         end
     }
 
-    fn send(&mut self, to: Recipient, bytes: Bytes, shared: &Shared) {
+    fn send(&mut self, to: To, bytes: Bytes, shared: &Shared) {
         self.sent.messages.push((to, bytes.clone()));
         match to {
-            Recipient::All => shared.send_to_holders(&self.key, bytes),
-            Recipient::OnRequest => {}
-            Recipient::Party(node) => {
-                if let Some(peer) = shared.peer_of(node) {
-                    shared.send_to(peer, bytes);
-                }
+            To::Holders => shared.send_to_holders(&self.key, bytes),
+            To::WhoAsks => {}
+            To::Node(node) => {
+                shared.send_to(node, bytes);
             }
         }
     }
 
-    /// The node that is this party. A machine knows no parties but those that hold shares.
-    pub(crate) fn node_of(&self, party: PartyId) -> PartyId {
-        self.key.node_of(party).unwrap_or(party)
+    /// The node that is this party.
+    ///
+    /// # Errors
+    /// [`Bug`]: a machine knows no parties but those that hold shares.
+    fn node_of(&self, party: PartyId) -> Result<NodeId, Bug> {
+        self.holder(party.share())
+    }
+
+    /// The node that holds the share of this index.
+    ///
+    /// # Errors
+    /// [`Bug`]: there is no such share.
+    pub(crate) fn holder(&self, index: ShareIndex) -> Result<NodeId, Bug> {
+        self.key.holders.node_of(index).ok_or(NO_SUCH_SHARE)
+    }
+
+    /// The party that a node is to the machine; `None` if it holds no share.
+    fn party_of(&self, node: NodeId) -> Option<PartyId> {
+        self.key.holders.index_of(node).map(PartyId::of_share)
     }
 
     /// What a message of a node is to the machine; nothing if the node holds no share.
     pub(crate) fn input(&self, message: Early) -> Option<Input> {
         let Early { from, slot, channel, payload } = message;
-        Some(Input::Message { from: self.key.index_of(from)?, slot, channel, payload })
+        Some(Input::Message { from: self.party_of(from)?, slot, channel, payload })
     }
 
     /// Notes that a node was heard.
-    pub(crate) fn hear(&mut self, node: PartyId) {
+    pub(crate) fn hear(&mut self, node: NodeId) {
         if !self.heard.contains(&node) {
             self.heard.push(node);
         }
     }
 
     /// The other holders of the key that have not said anything.
-    fn silent<'a>(&'a self, shared: &'a Shared) -> impl Iterator<Item = PartyId> + 'a {
-        let others = self.key.holders.iter().copied().filter(|node| *node != shared.local);
+    fn silent<'a>(&'a self, shared: &'a Shared) -> impl Iterator<Item = NodeId> + 'a {
+        let others = self.key.holders.iter().filter(|node| *node != shared.local);
         others.filter(|node| !self.heard.contains(node))
     }
 
@@ -202,10 +237,10 @@ impl Instance {
     pub(crate) fn ask(&self, shared: &Shared) -> usize {
         let request = Content::Resend { instance: self.id }.encode();
         let mut asked = 0;
-        let awaited = |node: PartyId| self.key.index_of(node).is_some_and(|party| self.machine.awaits(party));
-        for (peer, node) in shared.peers.iter().copied().filter(|(_, node)| awaited(*node)) {
-            self.sent.remind(peer, node, shared);
-            shared.send_to(peer, request.clone());
+        let awaited = |node: NodeId| self.party_of(node).is_some_and(|party| self.machine.awaits(party));
+        for node in shared.peers.iter().copied().filter(|node| awaited(*node)) {
+            self.sent.remind(node, shared);
+            shared.send_to(node, request.clone());
             shared.metrics.asked.inc();
             asked += 1;
         }
@@ -222,10 +257,9 @@ impl Instance {
             return false;
         }
         let status = shared.transport.status();
-        let connected = |node: PartyId| {
-            status.iter().any(|peer| peer.peer.get() == node.get() && peer.state == PeerState::Connected)
-        };
-        let of_use = |node: &&PartyId| **node == shared.local || self.heard.contains(node) || connected(**node);
+        let connected =
+            |node: NodeId| status.iter().any(|peer| peer.peer == node && peer.state == PeerState::Connected);
+        let of_use = |node: &NodeId| *node == shared.local || self.heard.contains(node) || connected(*node);
         let (shares, needed) = self.machine.contributions();
         shares < needed && self.key.holders.iter().filter(of_use).count() < needed
     }
@@ -257,7 +291,7 @@ impl Instance {
         let (shares, needed) = self.machine.contributions();
         InstanceSnapshot {
             key: self.asked.key.clone(),
-            operation: request::name(&self.asked.statement),
+            operation: self.asked.statement.as_statement().operation(),
             shares,
             needed,
             // An instance that goes on only to help others has ended for its callers already.

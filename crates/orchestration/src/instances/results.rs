@@ -6,7 +6,8 @@ use std::{
     sync::Arc,
 };
 
-use theta_custody::{KeyEntry, KeyRef};
+use theta_custody::KeyEntry;
+use theta_names::KeyRef;
 use theta_schemes::keys::KeyName;
 
 use tokio::time::Instant;
@@ -17,7 +18,7 @@ use super::{
     ending::Ending,
     instance::{Instance, Sent, Worker},
 };
-use crate::{InstanceId, InstanceSnapshot, InstanceState, request};
+use crate::{InstanceId, InstanceSnapshot, InstanceState};
 
 /// A statement that is longer is not kept when its instance has ended.
 const LONG_STATEMENT: usize = 4 << 10;
@@ -55,7 +56,7 @@ impl Record {
         let statement = asked.as_ref().map_or(0, Asked::len);
         Self {
             key: instance.asked.key.clone(),
-            operation: request::name(&instance.asked.statement),
+            operation: instance.asked.statement.as_statement().operation(),
             contributions: instance.machine.contributions(),
             ending: instance.audience.ending.clone(),
             bytes: bytes.saturating_add(sent.bytes()).saturating_add(statement),

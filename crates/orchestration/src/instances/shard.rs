@@ -9,11 +9,12 @@ use std::{
 };
 
 use theta_custody::KeyEntry;
+use theta_names::NodeId;
 use theta_protocols::{
     AnyMachine, Outcome,
     frost::{self, NoncePool},
 };
-use theta_rounds::{Abort, Bug, Input, PartyId};
+use theta_rounds::{Abort, Bug, Input};
 use tokio::{sync::watch, time::Instant};
 use tracing::{debug, warn};
 
@@ -279,14 +280,18 @@ impl Shard {
 
     fn finish(&mut self, id: InstanceId, result: Result<Outcome, Abort>) {
         let Some(mut instance) = self.running.remove(&id) else { return };
+        let result = result.and_then(|outcome| {
+            let nodes =
+                outcome.contributors.iter().map(|index| instance.holder(*index)).collect::<Result<Vec<_>, _>>()?;
+            Ok((outcome, nodes))
+        });
         let metrics = &instance.metrics;
         let (outcome, bytes) = match result {
-            Ok(Outcome { result, proof, contributors }) => {
+            Ok((Outcome { result, proof, .. }, contributors)) => {
                 metrics.ended(Ended::Finished);
                 metrics.stage(Stage::Finished, Some(&id), instance.submitted.elapsed());
                 let bytes = result.expose().len() + proof.len() + 2 * contributors.len();
                 let culprits = core::mem::take(&mut instance.culprits);
-                let contributors = contributors.into_iter().map(|party| instance.node_of(party)).collect();
                 (Ok(Arc::new(Finished { result, proof, contributors, culprits })), bytes)
             }
             Err(abort) => {
@@ -336,9 +341,8 @@ impl Shard {
     }
 
     /// Answers a peer that asks for what this node sent.
-    fn resend(&mut self, from: PartyId, id: &InstanceId) {
+    fn resend(&mut self, from: NodeId, id: &InstanceId) {
         let shared = &self.worker.shared;
-        let Some(peer) = shared.peer_of(from) else { return };
         let sent = match self.running.get_mut(id) {
             Some(instance) => &mut instance.sent,
             None => match self.results.get_mut(id) {
@@ -348,7 +352,7 @@ impl Shard {
             },
         };
         if sent.may_answer(from, self.now, shared.config.resend_interval) {
-            sent.answer(peer, from, shared);
+            sent.answer(from, shared);
         }
     }
 

@@ -7,8 +7,8 @@ use std::sync::{
 
 use bytes::Bytes;
 use theta_custody::{KeyEntry, KeyTable};
-use theta_network::{PeerId, SendError, Transport};
-use theta_rounds::PartyId;
+use theta_names::NodeId;
+use theta_network::{SendError, Transport};
 use tracing::{debug, warn};
 
 use crate::{Culprit, OrchestratorConfig, culprits::Culprits, metrics::Metrics, quota::Quota};
@@ -39,8 +39,8 @@ pub(crate) struct Shared {
     pub(crate) config: OrchestratorConfig,
     pub(crate) keys: Arc<KeyTable>,
     pub(crate) transport: Arc<dyn Transport>,
-    pub(crate) local: PartyId,
-    pub(crate) peers: Vec<(PeerId, PartyId)>,
+    pub(crate) local: NodeId,
+    pub(crate) peers: Vec<NodeId>,
     pub(crate) metrics: Metrics,
     pub(crate) culprits: Culprits,
     pub(crate) running: Arc<Quota>,
@@ -125,13 +125,12 @@ impl Shared {
         }
     }
 
-    /// The connection to a node.
-    pub(crate) fn peer_of(&self, node: PartyId) -> Option<PeerId> {
-        self.peers.iter().find(|(_, known)| *known == node).map(|(peer, _)| *peer)
-    }
-
-    /// Sends to one peer. One that cannot take it now will ask for it later.
-    pub(crate) fn send_to(&self, peer: PeerId, bytes: Bytes) {
+    /// Sends to one peer, and nothing to a node that is none. One that cannot take it now will ask for it later.
+    pub(crate) fn send_to(&self, peer: NodeId, bytes: Bytes) {
+        // Transports list them ascending.
+        if self.peers.binary_search(&peer).is_err() {
+            return;
+        }
         if let Err(error) = self.transport.send(peer, bytes) {
             self.not_sent(error);
         }
@@ -143,7 +142,7 @@ impl Shared {
         if key.holders.len() == self.peers.len().saturating_add(1) {
             return self.send_to_all(bytes);
         }
-        for (peer, _) in self.peers.iter().filter(|(_, node)| key.index_of(*node).is_some()) {
+        for peer in self.peers.iter().filter(|peer| key.holders.contains(**peer)) {
             self.send_to(*peer, bytes.clone());
         }
     }

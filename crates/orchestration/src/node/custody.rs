@@ -14,12 +14,12 @@ use core::time::Duration;
 
 use bytes::Bytes;
 use theta_custody::{
-    CeremonyError, CeremonyReport, CeremonyRequest, CeremonyState, ChangeError, Custodian, CustodyEffect, CustodyInput,
-    StateChange, To,
+    CeremonyError, CeremonyReport, CeremonyState, ChangeError, Custodian, CustodyEffect, CustodyInput, To,
 };
-use theta_network::{PeerId, PeerState};
-use theta_rounds::PartyId;
+use theta_names::NodeId;
+use theta_network::PeerState;
 use theta_schemes::keys::KeyName;
+use theta_statements::{CeremonyRequest, StateChange};
 use tokio::{
     sync::{mpsc, oneshot, watch},
     time::{MissedTickBehavior, interval},
@@ -39,7 +39,7 @@ const BATCH: usize = 64;
 pub(crate) enum Order {
     /// A message of a peer's custodian.
     Message {
-        from: PartyId,
+        from: NodeId,
         bytes: Bytes,
     },
     /// The time, in seconds since 1970.
@@ -59,7 +59,7 @@ pub(crate) struct Custody {
     custodian: Box<Custodian>,
     shared: Arc<Shared>,
     /// The peers that a connection stands to.
-    connected: BTreeSet<PeerId>,
+    connected: BTreeSet<NodeId>,
     /// The ceremonies that this node knows: whether they are over, and who watches.
     ceremonies: BTreeMap<[u8; 32], Watched>,
 }
@@ -113,9 +113,9 @@ impl Custody {
     /// The time, and who has been connected since it was last told.
     pub(crate) fn time(&mut self, unix: u64) -> Vec<CustodyInput> {
         let status = self.shared.transport.status().into_iter();
-        let now: BTreeSet<PeerId> =
+        let now: BTreeSet<NodeId> =
             status.filter(|status| status.state == PeerState::Connected).map(|status| status.peer).collect();
-        let new = now.difference(&self.connected).filter_map(|peer| PartyId::try_from(peer.get()).ok());
+        let new = now.difference(&self.connected).copied();
         let inputs = new.map(CustodyInput::Connected).chain([CustodyInput::Tick(unix)]).collect();
         self.connected = now;
         inputs
@@ -213,9 +213,7 @@ impl Custody {
         match to {
             To::All => self.shared.send_to_all(bytes),
             To::One(node) => {
-                if let Some(peer) = self.shared.peer_of(node) {
-                    self.shared.send_to(peer, bytes);
-                }
+                self.shared.send_to(node, bytes);
             }
         }
     }

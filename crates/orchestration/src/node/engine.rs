@@ -4,10 +4,11 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use prometheus_client::registry::Registry;
-use theta_custody::{CeremonyReport, CeremonyRequest, Custodian, KeyTable, SlotClaim, SlotRefusal, StateChange};
+use theta_custody::{CeremonyReport, Custodian, KeyTable, SlotClaim, SlotRefusal};
 use theta_network::{Inbound, Transport};
 use theta_rounds::Bug;
 use theta_schemes::keys::KeyName;
+use theta_statements::{CeremonyRequest, StateChange};
 use tokio::{
     sync::{oneshot, oneshot::error::TryRecvError, watch},
     time::Instant,
@@ -17,7 +18,7 @@ use super::{
     ChangeKeyError, HoldError, Keys, NoCustodian, StartError,
     custody::{Custody, Order},
     router::{Sorted, place_of, sort},
-    slots::{SlotOrder, Slots},
+    slots::{SlotCommand, Slots},
 };
 use crate::{
     CulpritRecord, Finished, InstanceError, InstanceId, InstanceSnapshot, Load, OrchestratorConfig, Request,
@@ -128,14 +129,14 @@ impl Engine {
             Ok(admitted) => admitted.identification()(),
             Err(error) => {
                 // Its promise counts, whether it takes part or not.
-                self.certify(SlotOrder::Announce(claims));
+                self.certify(SlotCommand::Announce(claims));
                 return Err(error);
             }
         };
         let (gate, (reply, certified)) = (Gate::default(), oneshot::channel());
         self.held.push(Held { request, certified, gate: Arc::clone(&gate) });
         match self.slots {
-            Some(_) => self.certify(SlotOrder::Certify(claims, reply)),
+            Some(_) => self.certify(SlotCommand::Certify(claims, reply)),
             None => {
                 drop(reply.send(Err(SlotRefusal::NoIdentity)));
                 self.release();
@@ -144,7 +145,7 @@ impl Engine {
         Ok(Pending { id, gate })
     }
 
-    fn certify(&mut self, order: SlotOrder) {
+    fn certify(&mut self, order: SlotCommand) {
         if let Some(slots) = &mut self.slots {
             slots.obey(order);
             self.release();
@@ -183,7 +184,7 @@ impl Engine {
                 self.keys_changed(changed.unwrap_or_default());
             }
             Some(Sorted::Slots { from, bytes }) => {
-                self.certify(SlotOrder::Message { from, bytes, _place: None });
+                self.certify(SlotCommand::Message { from, bytes, _place: None });
             }
             None => {}
         }
@@ -198,7 +199,7 @@ impl Engine {
             let changed = custody.obey(core::iter::once(Order::Tick(unix)));
             self.keys_changed(changed);
         }
-        self.certify(SlotOrder::Tick(now));
+        self.certify(SlotCommand::Tick(now));
         for shard in &mut self.shards {
             shard.handle(Command::Tick(now));
             shard.report(0);

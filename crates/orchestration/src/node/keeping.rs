@@ -3,7 +3,8 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
-use theta_custody::{CeremonyReport, CeremonyRequest, StateChange};
+use theta_custody::CeremonyReport;
+use theta_statements::{CeremonyRequest, StateChange};
 use tokio::sync::watch;
 
 use super::{ChangeKeyError, HoldError, Orchestrator, custody::Order};

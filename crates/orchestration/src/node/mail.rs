@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use theta_rounds::PartyId;
+use theta_names::NodeId;
 use tokio::sync::mpsc;
 
 /// What a message costs beside its payload: its place in the queue, and what it is wrapped in.
@@ -29,9 +29,9 @@ pub(crate) struct Mail<T> {
 
 #[derive(Debug)]
 struct State<T> {
-    peers: BTreeMap<PartyId, Queue<T>>,
+    peers: BTreeMap<NodeId, Queue<T>>,
     /// Whose turn it was.
-    last: Option<PartyId>,
+    last: Option<NodeId>,
     /// Whether the thread was told that there is something.
     told: bool,
 }
@@ -65,7 +65,7 @@ impl<T> Mail<T> {
     }
 
     /// Puts a message of so many bytes into its sender's queue, if there is room for it.
-    pub(crate) fn put(&self, from: PartyId, bytes: usize, message: T) -> Put {
+    pub(crate) fn put(&self, from: NodeId, bytes: usize, message: T) -> Put {
         let cost = bytes.saturating_add(OVERHEAD);
         let mut state = self.state();
         let queue = state.peers.entry(from).or_insert(Queue { messages: VecDeque::new(), bytes: 0 });
@@ -84,7 +84,7 @@ impl<T> Mail<T> {
         let mut state = self.state();
         for _ in 0..most {
             let after =
-                state.last.and_then(|last| last.get().checked_add(1)).and_then(|next| PartyId::try_from(next).ok());
+                state.last.and_then(|last| last.get().checked_add(1)).and_then(|next| NodeId::try_from(next).ok());
             let next =
                 after.and_then(|after| state.peers.range(after..).next()).or_else(|| state.peers.first_key_value());
             let Some(peer) = next.map(|(peer, _)| *peer) else { break };
@@ -130,8 +130,8 @@ impl<T> Mail<T> {
 mod tests {
     use super::*;
 
-    fn party(number: u16) -> PartyId {
-        PartyId::try_from(number).unwrap()
+    fn party(number: u16) -> NodeId {
+        NodeId::try_from(number).unwrap()
     }
 
     fn taken(mail: &Mail<u32>, most: usize) -> (Vec<u32>, bool) {

@@ -14,7 +14,6 @@ use std::sync::{Arc, atomic::AtomicBool};
 
 use prometheus_client::registry::Registry;
 use theta_network::Transport;
-use theta_rounds::PartyId;
 
 pub use engine::{Engine, Pending};
 pub use error::{ChangeKeyError, ComputeError, HoldError, NoCustodian, StartError};
@@ -39,18 +38,13 @@ fn share(
     registry: &mut Registry,
 ) -> Result<Arc<Shared>, StartError> {
     config.check()?;
-    let local = transport.local().get();
-    if let Some(node) = keys.local().filter(|node| node.get() != local) {
-        return Err(StartError::WrongNode { keys: node.get(), local });
-    }
-    let party = |id: u16| PartyId::try_from(id).map_err(|_| StartError::WrongNode { keys: 0, local });
-    let mut peers = Vec::new();
-    for peer in transport.peers() {
-        peers.push((peer, party(peer.get())?));
+    let local = transport.local();
+    if let Some(node) = keys.local().filter(|node| *node != local) {
+        return Err(StartError::WrongNode { keys: node.get(), local: local.get() });
     }
     Ok(Arc::new(Shared {
-        local: party(local)?,
-        peers,
+        local,
+        peers: transport.peers(),
         metrics: Metrics::new(registry),
         culprits: Culprits::default(),
         running: Quota::new(config.max_instances),

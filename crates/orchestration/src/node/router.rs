@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use prometheus_client::metrics::counter::Counter;
+use theta_names::NodeId;
 use theta_network::Inbound;
-use theta_rounds::PartyId;
 use tokio::sync::mpsc;
 
 use super::{
@@ -54,9 +54,9 @@ pub(crate) enum Sorted {
     /// The shard of an instance.
     Shard(InstanceId, Command),
     /// The custodian.
-    Custodian { from: PartyId, bytes: Bytes },
+    Custodian { from: NodeId, bytes: Bytes },
     /// The certifier.
-    Slots { from: PartyId, bytes: Bytes },
+    Slots { from: NodeId, bytes: Bytes },
 }
 
 /// The place of the shard that an instance belongs to, among so many.
@@ -72,7 +72,7 @@ pub(crate) fn inbox_of<'a>(inboxes: &'a Inboxes, id: &InstanceId) -> Option<&'a 
 
 /// Reads a message. `None` if it is good for nothing; then its sender has been taken down.
 pub(crate) fn sort(inbound: Inbound, shared: &Shared) -> Option<Sorted> {
-    let from = PartyId::try_from(inbound.from.get()).ok()?;
+    let from = inbound.from;
     match Content::decode(inbound.bytes) {
         Ok(Content::Message { instance, slot, channel, payload }) => {
             let message = Early { from, slot, channel, payload: own(payload) };
@@ -127,8 +127,8 @@ pub(crate) async fn route(
     let mut batch = Vec::with_capacity(BATCH);
     while inbound.recv_many(&mut batch, BATCH).await > 0 {
         for message in batch.drain(..) {
-            let (from, bytes) = (PartyId::try_from(message.from.get()), message.bytes.len());
-            let (Ok(from), Some(sorted)) = (from, sort(message, &shared)) else { continue };
+            let (from, bytes) = (message.from, message.bytes.len());
+            let Some(sorted) = sort(message, &shared) else { continue };
             let metrics = &shared.metrics;
             let open = match sorted {
                 Sorted::Shard(id, command) => {

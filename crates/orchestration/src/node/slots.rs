@@ -10,7 +10,7 @@ use core::time::Duration;
 
 use bytes::Bytes;
 use theta_custody::{Certifier, CertifierEffect, CertifierLimits, SlotClaim, SlotRefusal, Ticket, To};
-use theta_rounds::PartyId;
+use theta_names::NodeId;
 use tokio::{
     sync::{mpsc, oneshot},
     time::{Instant, MissedTickBehavior, interval},
@@ -34,10 +34,10 @@ const QUESTIONS: usize = 1_024;
 type Verdict = Result<(), SlotRefusal>;
 
 /// What a certifier is told or asked.
-pub(crate) enum SlotOrder {
+pub(crate) enum SlotCommand {
     /// A message of a peer's certifier, and its place among those of this peer.
     Message {
-        from: PartyId,
+        from: NodeId,
         bytes: Bytes,
         _place: Option<Permit>,
     },
@@ -52,27 +52,27 @@ pub(crate) enum SlotOrder {
 /// The way to the certifier. Each peer has places of its own, so that none can fill it alone.
 #[derive(Clone)]
 pub(crate) struct SlotsInbox {
-    sender: mpsc::Sender<SlotOrder>,
-    peers: Arc<BTreeMap<PartyId, Arc<Quota>>>,
+    sender: mpsc::Sender<SlotCommand>,
+    peers: Arc<BTreeMap<NodeId, Arc<Quota>>>,
 }
 
 impl SlotsInbox {
-    pub(crate) fn new(shared: &Shared) -> (Self, mpsc::Receiver<SlotOrder>) {
-        let peers: BTreeMap<_, _> = shared.peers.iter().map(|(_, node)| (*node, Quota::new(MOST_OF_PEER))).collect();
+    pub(crate) fn new(shared: &Shared) -> (Self, mpsc::Receiver<SlotCommand>) {
+        let peers: BTreeMap<_, _> = shared.peers.iter().map(|node| (*node, Quota::new(MOST_OF_PEER))).collect();
         let places = peers.len().saturating_mul(MOST_OF_PEER).saturating_add(QUESTIONS);
         let (sender, inbox) = mpsc::channel(places);
         (Self { sender, peers: Arc::new(peers) }, inbox)
     }
 
     /// Leaves a peer's message, unless too many of its wait; then it will be said again.
-    pub(crate) fn post(&self, from: PartyId, bytes: Bytes) -> bool {
+    pub(crate) fn post(&self, from: NodeId, bytes: Bytes) -> bool {
         let Some(place) = self.peers.get(&from).and_then(|quota| quota.take(1)) else { return false };
-        self.sender.try_send(SlotOrder::Message { from, bytes, _place: Some(place) }).is_ok()
+        self.sender.try_send(SlotCommand::Message { from, bytes, _place: Some(place) }).is_ok()
     }
 
     /// Wakes it to stop; a full inbox needs no waking.
     pub(crate) fn stop(&self) {
-        drop(self.sender.try_send(SlotOrder::Stop));
+        drop(self.sender.try_send(SlotCommand::Stop));
     }
 }
 
@@ -91,27 +91,27 @@ impl Slots {
         Self { certifier, shared, waiting: BTreeMap::new(), began: now, now }
     }
 
-    pub(crate) fn obey(&mut self, order: SlotOrder) {
+    pub(crate) fn obey(&mut self, order: SlotCommand) {
         let (now, mut effects) = (self.millis(), Vec::new());
         match order {
-            SlotOrder::Message { from, bytes, .. } => self.certifier.receive(now, from, &bytes, &mut effects),
-            SlotOrder::Tick(to) => {
+            SlotCommand::Message { from, bytes, .. } => self.certifier.receive(now, from, &bytes, &mut effects),
+            SlotCommand::Tick(to) => {
                 self.now = self.now.max(to);
                 self.forget_those_who_left();
                 self.certifier.tick(self.millis(), &mut effects);
             }
-            SlotOrder::Certify(claims, reply) => {
+            SlotCommand::Certify(claims, reply) => {
                 let deadline = now.saturating_add(millis(self.shared.config.instance_ttl));
                 let k = self.k_of(&claims);
                 let ticket = self.certifier.claim(now, k, &claims, deadline, &mut effects);
                 self.waiting.insert(ticket, reply);
             }
-            SlotOrder::Announce(claims) => self.certifier.announce(now, &claims, &mut effects),
+            SlotCommand::Announce(claims) => self.certifier.announce(now, &claims, &mut effects),
             // Those who went away need no answer.
-            SlotOrder::Standing(claims, reply) => {
+            SlotCommand::Standing(claims, reply) => {
                 drop(reply.send(self.certifier.standing(self.k_of(&claims), &claims)));
             }
-            SlotOrder::Stop => {}
+            SlotCommand::Stop => {}
         }
         self.carry_out(effects);
     }
@@ -124,9 +124,7 @@ impl Slots {
                     match to {
                         To::All => self.shared.send_to_all(bytes),
                         To::One(node) => {
-                            if let Some(peer) = self.shared.peer_of(node) {
-                                self.shared.send_to(peer, bytes);
-                            }
+                            self.shared.send_to(node, bytes);
                         }
                     }
                 }
@@ -151,7 +149,7 @@ impl Slots {
         }
     }
 
-    fn blame(&self, party: PartyId, misbehaviour: String, name: &'static str) {
+    fn blame(&self, party: NodeId, misbehaviour: String, name: &'static str) {
         self.shared.blame(Culprit { party, misbehaviour, instance: InstanceId::NONE }, name);
     }
 
@@ -193,7 +191,7 @@ fn limits(config: &OrchestratorConfig) -> CertifierLimits {
 }
 
 /// What the certifier's thread does until it is told to stop.
-pub(crate) fn keep(mut slots: Slots, mut inbox: mpsc::Receiver<SlotOrder>) {
+pub(crate) fn keep(mut slots: Slots, mut inbox: mpsc::Receiver<SlotCommand>) {
     let shared = Arc::clone(&slots.shared);
     let work = || {
         let mut batch = Vec::with_capacity(BATCH);
@@ -213,7 +211,7 @@ pub(crate) async fn tick(inbox: SlotsInbox, period: Duration) {
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         interval.tick().await;
-        if inbox.sender.send(SlotOrder::Tick(Instant::now())).await.is_err() {
+        if inbox.sender.send(SlotCommand::Tick(Instant::now())).await.is_err() {
             return;
         }
     }
@@ -231,7 +229,7 @@ impl Orchestrator {
         }
         let Some(slots) = self.slots() else { return Err(SlotRefusal::NoIdentity) };
         let (reply, answer) = oneshot::channel();
-        let order = SlotOrder::Certify(claims, reply);
+        let order = SlotCommand::Certify(claims, reply);
         slots.sender.send(order).await.map_err(|_| SlotRefusal::ShuttingDown)?;
         answer.await.unwrap_or(Err(SlotRefusal::ShuttingDown))
     }
@@ -240,14 +238,14 @@ impl Orchestrator {
     pub async fn announce_slots(&self, claims: Vec<SlotClaim>) {
         if let Some(slots) = self.slots().filter(|_| !claims.is_empty()) {
             // A node that stops promises nothing more.
-            drop(slots.sender.send(SlotOrder::Announce(claims)).await);
+            drop(slots.sender.send(SlotCommand::Announce(claims)).await);
         }
     }
 
     /// How the slots of a request stand that was not decided in time; `None` if they are certified for it, or nothing is known.
     pub async fn slot_standing(&self, claims: Vec<SlotClaim>) -> Option<SlotRefusal> {
         let (reply, answer) = oneshot::channel();
-        self.slots()?.sender.send(SlotOrder::Standing(claims, reply)).await.ok()?;
+        self.slots()?.sender.send(SlotCommand::Standing(claims, reply)).await.ok()?;
         answer.await.ok().flatten()
     }
 }

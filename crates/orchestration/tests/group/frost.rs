@@ -4,7 +4,7 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use theta_groups::Secret;
-use theta_orchestration::{Operation, OrchestratorConfig, Request, Seed, SubmitError};
+use theta_orchestration::{KeyRequest, OrchestratorConfig, Request, Seed, SubmitError};
 use theta_schemes::{
     Suite,
     signatures::frost::{SeedError, randomized_key, verify_with_key},
@@ -170,7 +170,7 @@ async fn a_re_randomised_signature_is_an_instance_of_its_own() {
     let message = Bytes::from_static(b"under which key?");
     let request = |suite: Suite, seed: &Seed| Request {
         key: suite.name().to_owned(),
-        operation: Operation::SignRandomized { message: message.clone(), seed: Arc::clone(seed) },
+        operation: KeyRequest::SignRandomized { message: message.clone(), seed: Arc::clone(seed) },
     };
     let seeds = [[1; 32], [2; 32]].map(|bytes: [u8; 32]| Seed::new(Secret::new(bytes.to_vec())));
     let mut signatures = HashSet::new();

@@ -15,7 +15,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use theta_custody::KeyTable;
 use theta_groups::{Secret, modular::Integer};
-use theta_orchestration::{Finished, InstanceId, Operation, Orchestrator, OrchestratorConfig, Request};
+use theta_orchestration::{Finished, InstanceId, KeyRequest, Orchestrator, OrchestratorConfig, Request};
 use theta_schemes::{
     Purpose, StatementBytes, Suite,
     ciphers::payload::{Aead, PayloadKey, open_bytes, split_ciphertext},
@@ -137,11 +137,11 @@ impl Group {
     pub(crate) fn request(&self, suite: Suite, text: &str) -> Request {
         let bytes = Bytes::copy_from_slice(text.as_bytes());
         let operation = match suite.purpose() {
-            Purpose::Sign => Operation::Sign(bytes),
-            Purpose::Coin => Operation::FlipCoin(bytes),
+            Purpose::Sign => KeyRequest::Sign(bytes),
+            Purpose::Coin => KeyRequest::FlipCoin(bytes),
             Purpose::Decrypt => {
                 let ciphertext = self.encrypt(suite, text);
-                Operation::Decapsulate(Bytes::copy_from_slice(split_ciphertext(&ciphertext).unwrap().0))
+                KeyRequest::Decapsulate(Bytes::copy_from_slice(split_ciphertext(&ciphertext).unwrap().0))
             }
         };
         Request { key: suite.name().to_owned(), operation }
@@ -160,9 +160,9 @@ impl Group {
     pub(crate) fn share_of(&self, suite: Suite, node: u16, request: &Request) -> Bytes {
         let key = &self.keys[&suite];
         let statement = match request.operation.clone() {
-            Operation::Decapsulate(header) => StatementBytes::Decapsulate(header),
-            Operation::Sign(message) | Operation::SignRandomized { message, .. } => StatementBytes::Sign(message),
-            Operation::FlipCoin(name) => StatementBytes::FlipCoin(name),
+            KeyRequest::Decapsulate(header) => StatementBytes::Decapsulate(header),
+            KeyRequest::Sign(message) | KeyRequest::SignRandomized { message, .. } => StatementBytes::Sign(message),
+            KeyRequest::FlipCoin(name) => StatementBytes::FlipCoin(name),
         };
         key.public.create_share(&key.share(node), &statement, &mut rng()).unwrap().into()
     }
@@ -205,7 +205,7 @@ impl Group {
         if suite.purpose() == Purpose::Decrypt {
             let ciphertext = self.encrypt(suite, text);
             let header = Bytes::copy_from_slice(split_ciphertext(&ciphertext).unwrap().0);
-            let request = Request { key: suite.name().to_owned(), operation: Operation::Decapsulate(header) };
+            let request = Request { key: suite.name().to_owned(), operation: KeyRequest::Decapsulate(header) };
             let results = self.run(&request).await;
             self.check(suite, text, &results);
             let key = PayloadKey::from_bytes(results[0].result.expose()).unwrap();

@@ -8,13 +8,15 @@ use std::{
 
 use bytes::Bytes;
 use prometheus_client::registry::Registry;
-use theta_custody::{CeremonyState, KeyChange};
+use theta_custody::CeremonyState;
+use theta_names::NodeId;
 use theta_network::{
-    GeneratedIdentity, Identity, Inbound, PeerId, PeerStatus, SendError, Transport,
+    GeneratedIdentity, Identity, Inbound, PeerStatus, SendError, Transport,
     mesh::{Listen, Mesh, MeshConfig, MeshLimits, MeshPeer},
 };
 use theta_orchestration::{Orchestrator, OrchestratorConfig};
 use theta_schemes::Suite;
+use theta_statements::KeyChange;
 use tokio::sync::mpsc;
 
 use crate::{
@@ -116,15 +118,15 @@ struct Counted {
 }
 
 impl Transport for Counted {
-    fn local(&self) -> PeerId {
+    fn local(&self) -> NodeId {
         self.mesh.local()
     }
 
-    fn peers(&self) -> Vec<PeerId> {
+    fn peers(&self) -> Vec<NodeId> {
         self.mesh.peers()
     }
 
-    fn send(&self, to: PeerId, message: Bytes) -> Result<(), SendError> {
+    fn send(&self, to: NodeId, message: Bytes) -> Result<(), SendError> {
         self.tally.lock().unwrap().push((self.local().get(), open(&message).round as usize));
         self.mesh.send(to, message)
     }

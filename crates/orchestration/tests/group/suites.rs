@@ -3,7 +3,7 @@
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use theta_orchestration::{InstanceState, Operation, Request, SubmitError};
+use theta_orchestration::{InstanceState, KeyRequest, Request, SubmitError};
 use theta_schemes::{RequestError, Suite};
 
 use crate::group::{Group, PATIENCE, config};
@@ -107,12 +107,12 @@ async fn a_tampered_ciphertext_does_not_take_the_honest_ones_place() {
     let suite = Suite::Sg02Ristretto255;
     let group = Group::of_four(&[suite]);
     let honest = group.request(suite, "secret");
-    let Operation::Decapsulate(header) = &honest.operation else { panic!() };
+    let KeyRequest::Decapsulate(header) = &honest.operation else { panic!() };
     let mut refused = 0;
     for position in 0..header.len() {
         let mut bytes = header.to_vec();
         bytes[position] ^= 1;
-        let tampered = Request { operation: Operation::Decapsulate(bytes.into()), ..honest.clone() };
+        let tampered = Request { operation: KeyRequest::Decapsulate(bytes.into()), ..honest.clone() };
         assert_ne!(group.id(&tampered), group.id(&honest));
         match group.node(1).submit(tampered).await {
             Err(SubmitError::Request(_)) => refused += 1,
@@ -129,7 +129,7 @@ async fn a_tampered_ciphertext_does_not_take_the_honest_ones_place() {
 async fn wrong_requests_are_refused_with_advice() {
     let group = Group::of_four(&[Suite::Bls04MinPk, Suite::Cks05Ristretto255]);
     let ask = |key: &str, operation| Request { key: key.to_owned(), operation };
-    let message = Operation::Sign(Bytes::from_static(b"m"));
+    let message = KeyRequest::Sign(Bytes::from_static(b"m"));
     let error = group.node(1).submit(ask("nokey", message.clone())).await.unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -137,10 +137,10 @@ async fn wrong_requests_are_refused_with_advice() {
     );
     let error = group.node(1).submit(ask("cks05-ristretto255", message)).await.unwrap_err();
     assert!(matches!(error, SubmitError::Request(RequestError::Purpose { .. })), "{error}");
-    let noise = Operation::Decapsulate(Bytes::from_static(b"noise"));
+    let noise = KeyRequest::Decapsulate(Bytes::from_static(b"noise"));
     let error = group.node(1).submit(ask("bls04-bls12381-min-pk", noise)).await.unwrap_err();
     assert!(matches!(error, SubmitError::Request(RequestError::Purpose { .. })), "{error}");
-    let long = Operation::FlipCoin(vec![0; (64 << 10) + 1].into());
+    let long = KeyRequest::FlipCoin(vec![0; (64 << 10) + 1].into());
     let error = group.node(1).submit(ask("cks05-ristretto255", long)).await.unwrap_err();
     assert!(matches!(error, SubmitError::Request(RequestError::TooLarge { .. })), "{error}");
 }

@@ -7,7 +7,8 @@ use std::{
 
 use bytes::Bytes;
 use prost::Message as _;
-use theta_network::{Inbound, PeerId, PeerState, PeerStatus, SendError, Transport};
+use theta_names::NodeId;
+use theta_network::{Inbound, PeerState, PeerStatus, SendError, Transport};
 use theta_wire::peer::Envelope;
 use tokio::sync::mpsc;
 
@@ -27,8 +28,8 @@ pub(crate) struct Port {
     id: u16,
 }
 
-pub(crate) fn peer(id: u16) -> PeerId {
-    PeerId::try_from(id).unwrap()
+pub(crate) fn peer(id: u16) -> NodeId {
+    NodeId::try_from(id).unwrap()
 }
 
 impl Wire {
@@ -81,21 +82,21 @@ impl Wire {
 }
 
 impl Transport for Port {
-    fn local(&self) -> PeerId {
+    fn local(&self) -> NodeId {
         peer(self.id)
     }
 
-    fn peers(&self) -> Vec<PeerId> {
+    fn peers(&self) -> Vec<NodeId> {
         (1..=self.wire.n).filter(|id| *id != self.id).map(peer).collect()
     }
 
-    fn send(&self, to: PeerId, message: Bytes) -> Result<(), SendError> {
+    fn send(&self, to: NodeId, message: Bytes) -> Result<(), SendError> {
         self.wire.carry(self.id, to.get(), message)
     }
 
     fn status(&self) -> Vec<PeerStatus> {
         let inboxes = self.wire.inboxes.lock().unwrap();
-        let state = |peer: PeerId| {
+        let state = |peer: NodeId| {
             if inboxes.contains_key(&peer.get()) { PeerState::Connected } else { PeerState::Connecting }
         };
         let status =

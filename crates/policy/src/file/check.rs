@@ -3,14 +3,15 @@
 use core::ops::Range;
 use std::collections::{BTreeSet, HashMap};
 
+use theta_statements::{Digest, Name, TokenHash, VerifyingKey};
 use toml::Spanned;
 
 use super::text::{ApproverText, ClientText, ListText, PolicyText};
 use super::{MOST_ENTRIES, MOST_FILE, MOST_LIST, PolicyProblem};
+use crate::Policy;
 use crate::approval::Approver;
 use crate::policy::{AllLimits, Limits};
 use crate::request::Credential;
-use crate::{Digest, Name, Policy, TokenHash, VerifyingKey, token};
 
 /// Where a problem is, as byte offsets, and what it is.
 pub(super) type Fault = (Option<Range<usize>>, PolicyProblem);
@@ -23,7 +24,7 @@ pub(super) fn parse(text: &str, digest: Digest) -> Result<Policy, Fault> {
     if text.len() > MOST_FILE {
         return Err((None, PolicyProblem::TooLarge(text.len())));
     }
-    if let Some(place) = token::find(text) {
+    if let Some(place) = theta_statements::find_token(text) {
         return Err((Some(place), PolicyProblem::Token));
     }
     let raw: PolicyText = toml::from_str(text).map_err(|error| {

@@ -2,13 +2,12 @@
 
 use core::fmt;
 
+use theta_names::OperationError;
+use theta_statements::{NameError, TimeError, UnixTime, VerifyingKeyError};
+
 use super::{MOST_ENTRIES, MOST_FILE, MOST_LIST};
-use crate::name::KeyPatternError;
-use crate::operation::OperationError;
+use crate::pattern::KeyPatternError;
 use crate::rate::{MOST_RATE, RateError};
-use crate::signing::VerifyingKeyError;
-use crate::time::TimeError;
-use crate::{NameError, UnixTime};
 
 /// Why a policy file was refused. One line: where, what is wrong, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

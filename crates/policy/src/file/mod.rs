@@ -8,7 +8,9 @@ mod text;
 
 pub use error::{PolicyFileError, PolicyProblem};
 
-use crate::{Digest, Policy};
+use theta_statements::Digest;
+
+use crate::Policy;
 
 /// The longest policy file, in bytes.
 pub const MOST_FILE: usize = 1 << 20;

@@ -1,17 +1,17 @@
 //! From text to checked rules.
 
+use theta_names::{Operation, SlotOrder};
+use theta_statements::{UnixTime, Validity};
 use toml::{Spanned, value::Datetime};
 
 use super::PolicyProblem;
 use super::check::{Fault, Names, People, fault, list};
 use super::error::line_of;
 use super::text::{ApprovalsText, ListText, RuleText, SigningText};
-use crate::name::KeyPattern;
 use crate::operation::OperationSet;
+use crate::pattern::KeyPattern;
 use crate::policy::{Clients, Effect, Quorum, Recording, Rule, SigningRule, SlotSource};
 use crate::rate::Rate;
-use crate::slots::SlotOrder;
-use crate::{Operation, UnixTime, Validity};
 
 pub(super) fn rule(raw: Spanned<RuleText>, text: &str, people: &People, names: &mut Names) -> Result<Rule, Fault> {
     let line = line_of(text, raw.span().start);

@@ -2,12 +2,14 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use theta_statements::{Ask, Name, UnixTime};
+
 use super::rule::Mismatch;
 use super::{Effect, Policy, Reason, Recording, Rule, SigningRule};
+use crate::Request;
 use crate::approval::{Consents, count};
 use crate::rate::{Rate, RateAnswer, RateLimiter};
 use crate::slots::{SlotClaim, SlotStanding, SlotState};
-use crate::{Ask, Name, Request, UnixTime};
 
 /// What a node remembers between decisions: rates in memory, slots for ever. It outlives policies.
 #[derive(Debug, Default)]

@@ -3,11 +3,12 @@
 use core::fmt;
 
 use serde::Serialize;
+use theta_names::Operation;
+use theta_statements::{Ask, Digest, Name, UnixTime};
 
 use super::decide::Verdict;
 use super::{Effect, Policy, Recording, Rule};
 use crate::approval::count;
-use crate::{Ask, Digest, Name, Operation, UnixTime};
 
 /// What the answer would be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::{Name, Rate};
+use theta_statements::Name;
+
+use crate::Rate;
 
 /// What one client may hold of a node at once, and how often it may ask for more. What it may ask for is for the rules to say;
 /// these bounds are there so that whoever is allowed something leaves room for the others.

@@ -18,8 +18,11 @@ pub(crate) use rule::{Clients, Quorum, Rule};
 pub use rule::{Effect, Recording};
 pub(crate) use signing::{SigningRule, SlotSource};
 
+use theta_names::Operation;
+use theta_statements::{Ask, Digest, Name, SignedRequest, Token, UnixTime};
+
 use crate::request::Credential;
-use crate::{Ask, Caller, Digest, Name, Operation, Request, SignedRequest, Token, Unidentified, UnixTime};
+use crate::{Caller, Request, Unidentified};
 
 /// Who may ask for what.
 #[derive(Clone, Debug)]

@@ -1,9 +1,9 @@
 //! Why a decision came out as it did.
 
-use crate::Name;
+use theta_statements::{Invalid, Name};
+
 use crate::approval::Consents;
 use crate::rate::Rate;
-use crate::time::Invalid;
 
 /// Why. The text is for the people who asked and for those who keep the policy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

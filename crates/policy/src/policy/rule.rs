@@ -1,17 +1,16 @@
 //! A rule, and whether it is about a request.
 
+use core::fmt;
 use std::collections::BTreeSet;
 
-use core::fmt;
-
 use serde::Serialize;
+use theta_names::Operation;
+use theta_statements::{Ask, Invalid, Name, UnixTime, Validity};
 
 use crate::approval::Approver;
-use crate::name::KeyPattern;
 use crate::operation::OperationSet;
+use crate::pattern::KeyPattern;
 use crate::rate::Rate;
-use crate::time::Invalid;
-use crate::{Ask, Name, Operation, UnixTime, Validity};
 
 /// What a rule does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

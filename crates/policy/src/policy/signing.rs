@@ -2,10 +2,13 @@
 
 use core::fmt;
 
-use crate::name::KeyPattern;
+use theta_names::SlotOrder;
+use theta_statements::{Ask, Digest, Name};
+
+use crate::Reason;
 use crate::operation::OperationSet;
-use crate::slots::{SlotClaim, SlotDecision, SlotOrder, SlotScope, SlotStanding, SlotState};
-use crate::{Ask, Digest, Name, Reason};
+use crate::pattern::KeyPattern;
+use crate::slots::{SlotClaim, SlotDecision, SlotScope, SlotStanding, SlotState};
 
 const DOMAIN: &str = "theta/slot/v1";
 

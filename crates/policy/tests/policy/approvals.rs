@@ -1,8 +1,9 @@
 //! Consents: each way for one not to count.
 
-use theta_policy::{
-    Approval, ApprovalFault, ApprovalTerms, Ask, Consents, Digest, Invalid, MOST_APPROVAL_LIFETIME, MOST_APPROVALS,
-    Operation, Reason, UnixTime, Validity,
+use theta_names::Operation;
+use theta_policy::{ApprovalFault, Consents, Reason};
+use theta_statements::{
+    Approval, ApprovalTerms, Ask, Digest, Invalid, MOST_APPROVAL_LIFETIME, MOST_APPROVALS, UnixTime, Validity,
 };
 
 use crate::support::{MINUTE, NOW, allow, ask_once, key, policy, sign};

@@ -1,15 +1,17 @@
 //! The log: what is altered, removed, moved, cut or rewritten is found and named.
 
-use theta_policy::audit::{AuditRecord, BrokenLog, Chain, Checkpoint, Fault, LogEntry, from_line, to_line, verify};
-use theta_policy::{Digest, Operation, Unidentified, UnixTime};
+use theta_names::Operation;
+use theta_policy::Unidentified;
+use theta_statements::audit::{AuditRecord, BrokenLog, Chain, Checkpoint, Fault, LogEntry, from_line, to_line, verify};
+use theta_statements::{Digest, UnixTime};
 
 use crate::support::{NOW, alice, allow, ask_once, policy, sign};
 
 fn record(number: u64) -> AuditRecord {
     let policy = policy(&allow("r", "alice", "root", "sign", ""));
-    let ask = theta_policy::Ask { slot: Some(number), ..sign(b"m") };
+    let ask = theta_statements::Ask { slot: Some(number), ..sign(b"m") };
     let decision = ask_once(&policy, ask);
-    AuditRecord::of(3, NOW.plus(number), &alice(&policy).asks(ask), &decision, policy.digest())
+    theta_policy::record(3, NOW.plus(number), &alice(&policy).asks(ask), &decision, policy.digest())
 }
 
 fn log(records: u64) -> (Vec<LogEntry>, Checkpoint) {
@@ -115,8 +117,14 @@ fn records_have_one_encoding() {
 #[test]
 fn strangers_are_recorded_and_long_texts_cut() {
     let long = "é".repeat(2_000);
-    let record =
-        AuditRecord::of_stranger(1, UnixTime(0), Operation::Sign, Some(&long), &Unidentified::Token, Digest([0; 32]));
+    let record = theta_policy::record_of_stranger(
+        1,
+        UnixTime(0),
+        Operation::Sign,
+        Some(&long),
+        &Unidentified::Token,
+        Digest([0; 32]),
+    );
     assert_eq!((record.key.as_ref().unwrap().len(), record.allowed), (1_024, false));
     assert_eq!(AuditRecord::decode(&record.encode()), Ok(record));
 }

@@ -1,7 +1,9 @@
 //! Which rule decides, and every way for it to be about something else.
 
 use proptest::prelude::*;
-use theta_policy::{Answer, Ask, Effect, Invalid, Operation, Policy, Reason, Token, Unidentified, UnixTime};
+use theta_names::Operation;
+use theta_policy::{Answer, Effect, Policy, Reason, Unidentified};
+use theta_statements::{Ask, Invalid, Token, UnixTime};
 
 use crate::support::{NOW, alice, allow, ask_once, fingerprint, people, policy, rule, sign, state};
 

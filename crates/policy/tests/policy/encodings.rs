@@ -2,8 +2,8 @@
 //!
 //! Made from `spec/policy.md` with Python's `struct` and `hashlib`; the signatures with OpenSSL 3 (`pkeyutl -rawin`).
 
-use theta_policy::audit::{AuditRecord, Chain, Checkpoint};
-use theta_policy::{Approval, ApprovalTerms, Ask, Digest, RequestTerms, SignedRequest, UnixTime, Validity};
+use theta_statements::audit::{AuditRecord, Chain, Checkpoint};
+use theta_statements::{Approval, ApprovalTerms, Ask, Digest, RequestTerms, SignedRequest, UnixTime, Validity};
 
 use crate::support::{MINUTE, NOW, key, sign};
 

@@ -1,6 +1,8 @@
 //! The worked example of the specification is true.
 
-use theta_policy::{Ask, Operation, Policy, UnixTime};
+use theta_names::Operation;
+use theta_policy::Policy;
+use theta_statements::{Ask, UnixTime};
 
 const SPEC: &str = include_str!("../../../../spec/policy.md");
 

@@ -1,7 +1,8 @@
 //! Rates: exact, bounded, and each client's own.
 
 use proptest::prelude::*;
-use theta_policy::{MemorySlots, Name, PolicyHandle, Rate, RateAnswer, RateLimiter, Reason, UnixTime};
+use theta_policy::{MemorySlots, PolicyHandle, Rate, RateAnswer, RateLimiter, Reason};
+use theta_statements::{Name, UnixTime};
 
 use crate::support::{NOW, alice, allow, fingerprint, people, policy, sign, state};
 

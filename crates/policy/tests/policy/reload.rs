@@ -1,6 +1,7 @@
 //! A new file takes the old one's place, or leaves it.
 
-use theta_policy::{Ask, MemorySlots, PolicyHandle, Reason};
+use theta_policy::{MemorySlots, PolicyHandle, Reason};
+use theta_statements::Ask;
 
 use crate::support::{NOW, alice, allow, people, policy, rule, sign};
 

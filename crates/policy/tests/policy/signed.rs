@@ -1,9 +1,11 @@
 //! Requests that a client signed and anybody may bring.
 
 use proptest::prelude::*;
-use theta_policy::{
-    Ask, DecodeError, Invalid, MOST_REQUEST_LIFETIME, Operation, RequestTerms, SignedRequest, SignedRequestError,
-    Unidentified, UnixTime, Validity,
+use theta_names::Operation;
+use theta_policy::Unidentified;
+use theta_statements::{
+    Ask, DecodeError, Invalid, MOST_REQUEST_LIFETIME, RequestTerms, SignedRequest, SignedRequestError, UnixTime,
+    Validity,
 };
 
 use crate::support::{MINUTE, NOW, allow, key, policy, sign, state};

@@ -3,10 +3,11 @@
 use std::{collections::HashMap, sync::Arc, thread};
 
 use proptest::prelude::*;
+use theta_names::{Operation, SlotOrder};
 use theta_policy::{
-    Ask, Decision, Digest, MemorySlots, Operation, Reason, SlotDecision, SlotOrder, SlotScope, SlotStanding, SlotState,
-    SlotStateError, State,
+    Decision, MemorySlots, Reason, SlotDecision, SlotScope, SlotStanding, SlotState, SlotStateError, State,
 };
+use theta_statements::{Ask, Digest};
 
 use crate::support::{NOW, alice, allow, policy, rule, sign, state};
 
@@ -25,7 +26,7 @@ fn taken(decision: &Decision) -> bool {
     decision.slots[0].standing == SlotStanding::Taken
 }
 
-fn heights() -> theta_policy::Name {
+fn heights() -> theta_statements::Name {
     "heights".parse().unwrap()
 }
 

@@ -1,7 +1,9 @@
 //! People, keys and short policies.
 
 use theta_groups::Secret;
-use theta_policy::{Ask, Caller, Decision, MemorySlots, Operation, Policy, SigningKey, State, UnixTime};
+use theta_names::Operation;
+use theta_policy::{Caller, Decision, MemorySlots, Policy, State};
+use theta_statements::{Ask, SigningKey, UnixTime};
 
 pub(crate) const NOW: UnixTime = UnixTime(1_795_249_800_000);
 pub(crate) const MINUTE: u64 = 60_000;

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use rand_core::CryptoRng;
 use theta_groups::Group;
 use theta_rounds::{
-    Abort, Blame, Channel, Effect, Input, Machine, Malformed, Offence, PartyId, Recipient, Round, Slot as Envelope,
+    Abort, Blame, Channel, Effect, Input, Machine, Malformed, Offence, PartyId, Recipient, Round, Slot,
 };
 
 use super::board::{Board, Item, Posted, Summary};
@@ -18,13 +18,13 @@ use super::certificate::QuorumCertificate;
 use super::evidence::CeremonyEvidence;
 use super::participant::Participant;
 use super::plan::CeremonyPlan;
-use super::statement::{Digest, Kind, Slot, Statement};
+use super::statement::{Digest, Kind, Statement, StatementSlot};
 use super::{longest_body, longest_items, longest_summary};
 
 /// Statements, certificates and values.
-pub const ITEMS: Envelope = Envelope { round: Round(1), kind: 1 };
+pub const ITEMS: Slot = Slot { round: Round(1), kind: 1 };
 /// What the sender has and lacks.
-pub const SUMMARY: Envelope = Envelope { round: Round(1), kind: 2 };
+pub const SUMMARY: Slot = Slot { round: Round(1), kind: 2 };
 
 /// Bytes of items that travel in one message, but for a single item that is longer.
 pub(super) const MESSAGE_BYTES: usize = 1 << 18;
@@ -43,10 +43,10 @@ pub(super) enum Admission {
 
 /// What a party wants to do.
 pub(super) struct Deeds {
-    say: Vec<(Slot, Vec<u8>)>,
+    say: Vec<(StatementSlot, Vec<u8>)>,
     pub(super) faults: Vec<CeremonyEvidence>,
     /// What this party has said already; it stands.
-    said: BTreeSet<Slot>,
+    said: BTreeSet<StatementSlot>,
 }
 
 impl Deeds {
@@ -55,7 +55,7 @@ impl Deeds {
     }
 
     /// Says something, if it has not been said: else it is not even computed.
-    pub(super) fn say(&mut self, slot: Slot, body: impl FnOnce() -> Option<Vec<u8>>) {
+    pub(super) fn say(&mut self, slot: StatementSlot, body: impl FnOnce() -> Option<Vec<u8>>) {
         if !self.said.contains(&slot)
             && let Some(body) = body()
         {
@@ -71,11 +71,11 @@ pub(super) trait Logic: Send + 'static {
     type Output: Send;
 
     /// Whether a statement of that author and slot can be of use. Must bound what is kept.
-    fn admission(&self, author: PartyId, slot: Slot) -> Admission;
+    fn admission(&self, author: PartyId, slot: StatementSlot) -> Admission;
     /// Whether it is news that a statement exists which is not kept. Must bound how often it is.
-    fn is_news(&self, author: PartyId, slot: Slot) -> bool;
+    fn is_news(&self, author: PartyId, slot: StatementSlot) -> bool;
     /// A statement exists that is not kept.
-    fn note(&mut self, author: PartyId, slot: Slot);
+    fn note(&mut self, author: PartyId, slot: StatementSlot);
     /// Takes a new statement.
     fn take(&mut self, statement: &Statement) -> Result<(), Malformed>;
     /// Whether a statement that contradicts another of its author's is of use all the same.
@@ -303,7 +303,7 @@ impl<L: Logic> Ceremony<L> {
         }
     }
 
-    fn receive(&mut self, from: PartyId, slot: Envelope, channel: Channel, payload: &[u8], out: &mut Effects<L>) {
+    fn receive(&mut self, from: PartyId, slot: Slot, channel: Channel, payload: &[u8], out: &mut Effects<L>) {
         let stranger = from == self.own.party() || self.plan.member(from).is_none();
         // Whoever is ignored may still ask.
         if stranger || (self.ignored.contains(&from) && slot != SUMMARY) {
@@ -419,14 +419,14 @@ impl<L: Logic> Ceremony<L> {
 }
 
 /// How messages travel: to all, or to the one that asked.
-const fn channel_of(slot: Envelope) -> Option<Channel> {
+const fn channel_of(slot: Slot) -> Option<Channel> {
     match slot {
         ITEMS | SUMMARY => Some(Channel::Broadcast),
         _ => None,
     }
 }
 
-fn effect<O>(to: Recipient, slot: Envelope, payload: Vec<u8>) -> Effect<O> {
+fn effect<O>(to: Recipient, slot: Slot, payload: Vec<u8>) -> Effect<O> {
     Effect::Send { to, slot, channel: Channel::Broadcast, payload: Bytes::from(payload) }
 }
 

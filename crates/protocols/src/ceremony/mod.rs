@@ -32,7 +32,7 @@ pub use key::{Activated, Conclusion, JoinError, KeyCeremony, KeyOutcome};
 pub use machine::{ITEMS, SUMMARY};
 pub use plan::{Aim, CeremonyId, CeremonyPlan, PlanError, PlanParts, Source, public_digest};
 pub use recovery::{Recovery, RecoveryOutcome};
-pub use statement::{Digest, Kind, Slot, Statement};
+pub use statement::{Digest, Kind, Statement, StatementSlot};
 
 use wellformed::{LONGEST_CERTIFIED, check, longest_body, longest_items, longest_summary};
 

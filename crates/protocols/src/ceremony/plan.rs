@@ -266,8 +266,7 @@ impl<G: Group> CeremonyPlan<G> {
 }
 
 fn place(list: &[PartyId], party: PartyId) -> Option<ShareIndex> {
-    let place = list.iter().position(|other| *other == party)?;
-    ShareIndex::try_from(u16::try_from(place + 1).ok()?).ok()
+    ShareIndex::at(list.iter().position(|other| *other == party)?)
 }
 
 /// A digest of all that is public about a key.

@@ -11,7 +11,6 @@ use theta_schemes::signatures::frost::{
 use super::Misbehaviour;
 use super::message::{Numbered, Offer, PackageMessage, Signed, encode_list, parties_of};
 use super::setting::{Setting, count, most_packages};
-use crate::one_round::party_of;
 
 /// A session's number, and to whom which package goes.
 type Opened = (u16, Vec<(PartyId, PackageMessage)>);
@@ -259,7 +258,7 @@ impl<C: FrostSuite> Coordinator<C> {
                 commitments: setting.seed.as_ref().map_or_else(Vec::new, |_| package.encoded_commitments()),
             }),
             Err(AggregateError::FalseShares(culprits)) => {
-                Err(Spoiled::By(culprits.into_iter().filter_map(party_of).collect()))
+                Err(Spoiled::By(culprits.into_iter().map(PartyId::of_share).collect()))
             }
             Err(AggregateError::InconsistentKeys) => Err(Spoiled::Bug(Bug("true shares give a false signature"))),
             Err(_) => Err(Spoiled::Bug(Bug("a session's shares are not those of its signers"))),

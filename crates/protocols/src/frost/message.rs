@@ -13,8 +13,6 @@ use theta_rounds::{Channel, Malformed, PartyId, Round, RoundMessage, Slot};
 use theta_schemes::signatures::frost::{FrostSuite, SignatureShare, SigningCommitments};
 use theta_sharing::ShareIndex;
 
-use crate::one_round::{index_of, party_of};
-
 /// A signer's commitments, to a coordinator.
 pub const COMMITMENTS: Round = Round(1);
 /// Who signs with which commitments, from a coordinator to each of the signers.
@@ -139,7 +137,7 @@ impl<C: FrostSuite> Offer<C> {
         }
         let mut entries = entries.map(|entry| {
             let (number, bytes) = number(entry).ok_or(NO_OFFER)?;
-            Ok(Numbered { number, commitments: commitments(index, bytes)? })
+            Ok::<_, Malformed>(Numbered { number, commitments: commitments(index, bytes)? })
         });
         let own = if is_own { Some(entries.next().ok_or(NO_OFFER)??) } else { None };
         Ok(Self { own, pooled: entries.collect::<Result<_, _>>()? })
@@ -191,14 +189,14 @@ fn signers(bytes: &[u8]) -> Result<(Vec<PartyId>, &[u8]), Malformed> {
     let (listed, rest) = rest.split_at_checked(INDEX_LEN * usize::from(count)).ok_or(NO_SIGNERS)?;
     let (indices, _) = listed.as_chunks::<INDEX_LEN>();
     let signers: Option<Vec<PartyId>> =
-        indices.iter().map(|index| NonZeroU16::new(u16::from_be_bytes(*index)).map(PartyId::from)).collect();
+        indices.iter().map(|index| Some(PartyId::of_share(u16::from_be_bytes(*index).try_into().ok()?))).collect();
     let rising = |signers: &Vec<PartyId>| signers.iter().zip(signers.iter().skip(1)).all(|(a, b)| a < b);
     Ok((signers.filter(rising).ok_or(NO_SIGNERS)?, rest))
 }
 
 impl<C: FrostSuite> FrostMessage<C> {
     fn read(from: PartyId, slot: Slot, payload: &[u8]) -> Result<Self, Malformed> {
-        let index = index_of(from).ok_or(Malformed("sender zero"))?;
+        let index = from.share();
         let kind = slot.kind;
         match slot.round {
             COMMITMENTS => {
@@ -309,5 +307,5 @@ impl<C: FrostSuite> RoundMessage for FrostMessage<C> {
 
 /// Whose shares a session takes.
 pub(super) fn parties_of<C: FrostSuite>(list: &[SigningCommitments<C>]) -> impl Iterator<Item = PartyId> {
-    list.iter().filter_map(|commitments| party_of(commitments.index()))
+    list.iter().map(|commitments| PartyId::of_share(commitments.index()))
 }

@@ -220,14 +220,14 @@ mod tests {
     use theta_schemes::keys::{AnyKeyShare, deal_any};
     use theta_schemes::signatures::frost::Ed25519Sha512;
     use theta_schemes::{Suite, groups::Ed25519};
-    use theta_sharing::Threshold;
+    use theta_sharing::{ShareIndex, Threshold};
 
     use super::*;
 
     type C = Ed25519Sha512;
 
     fn id(number: u16) -> PartyId {
-        PartyId::try_from(number).unwrap()
+        PartyId::of_share(ShareIndex::try_from(number).unwrap())
     }
 
     fn rng() -> ChaCha20Rng {

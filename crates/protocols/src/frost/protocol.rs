@@ -353,7 +353,8 @@ impl<C: FrostSuite> RoundProtocol for RobustFrost<C> {
     fn finalize(self) -> Result<Outcome, Abort> {
         match self.state {
             State::Done(Signed { signature, signers, commitments }) => {
-                Ok(Outcome { result: Secret::new(signature), proof: commitments, contributors: signers })
+                let contributors = signers.into_iter().map(PartyId::share).collect();
+                Ok(Outcome { result: Secret::new(signature), proof: commitments, contributors })
             }
             State::Failed(abort) => Err(abort),
             _ => Err(Abort::Bug(Bug("asked for a signature before there is one"))),

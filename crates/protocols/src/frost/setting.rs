@@ -8,13 +8,12 @@ use theta_groups::{Group, Scalar, Secret, Transcript};
 use theta_rounds::PartyId;
 use theta_schemes::keys::{KeyShare, PublicKeySet};
 use theta_schemes::signatures::frost::{DerivedKey, FrostSuite, PackageError, SigningCommitments, SigningPackage};
-use theta_sharing::Threshold;
+use theta_sharing::{ShareIndex, Threshold};
 
 use super::Misbehaviour;
 use super::coordinator::MOST_OFFERS;
 use super::message::Signed;
 use super::pool::Reserve;
-use crate::one_round::party_of;
 
 /// Packages of one coordinator that are read, and shares of one signer for sessions that are not known.
 ///
@@ -72,7 +71,7 @@ impl<C: FrostSuite> Setting<C> {
         };
         let [a, b, c, d, ..] = hash.finish32();
         let place = |bytes| u16::from_be_bytes(bytes).checked_rem(threshold.n()).unwrap_or(0);
-        let spread = PartyId::try_from(place([c, d]).saturating_add(1)).unwrap_or(local);
+        let spread = ShareIndex::at(usize::from(place([c, d]))).map_or(local, PartyId::of_share);
         Self { local, threshold, public, key, message, seed, reserve, spread, first: place([a, b]) }
     }
 
@@ -85,7 +84,7 @@ impl<C: FrostSuite> Setting<C> {
     /// spreads and everybody knows it without a word.
     pub(super) fn coordinator(&self, attempt: u32) -> Option<PartyId> {
         let place = (u32::from(self.first) + attempt).checked_rem(u32::from(self.threshold.n()))?;
-        PartyId::try_from(u16::try_from(place).ok()?.checked_add(1)?).ok()
+        ShareIndex::at(usize::try_from(place).ok()?).map(PartyId::of_share)
     }
 
     /// Whether these, by rising index, are k parties of the key.
@@ -95,7 +94,7 @@ impl<C: FrostSuite> Setting<C> {
 
     /// All parties but this one.
     pub(super) fn others(&self) -> impl Iterator<Item = PartyId> {
-        let parties = self.threshold.indices().filter_map(party_of);
+        let parties = self.threshold.indices().map(PartyId::of_share);
         parties.filter(move |party| *party != self.local)
     }
 

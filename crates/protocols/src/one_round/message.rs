@@ -1,12 +1,9 @@
 //! The messages.
 
-use core::num::NonZeroU16;
-
 use bytes::Bytes;
 use theta_groups::DecodeError;
 use theta_rounds::{Channel, Malformed, PartyId, Round, RoundMessage, Slot};
 use theta_schemes::ThresholdScheme;
-use theta_sharing::ShareIndex;
 
 /// Everybody's share, to all; bare where the scheme has bare ones.
 pub const SHARE: Slot = Slot { round: Round(1), kind: 0 };
@@ -28,16 +25,6 @@ pub enum ShareMessage<S: ThresholdScheme> {
     ProofRequest,
     /// The share again, with its proof.
     ProvenShare(Result<S::Share, DecodeError>),
-}
-
-/// Party i holds the polynomial's value at i.
-pub(crate) fn index_of(party: PartyId) -> Option<ShareIndex> {
-    NonZeroU16::new(party.get()).map(ShareIndex::from)
-}
-
-/// The inverse of [`index_of`].
-pub(crate) fn party_of(index: ShareIndex) -> Option<PartyId> {
-    NonZeroU16::new(index.get()).map(PartyId::from)
 }
 
 impl<S: ThresholdScheme> RoundMessage for ShareMessage<S> {
@@ -63,7 +50,7 @@ impl<S: ThresholdScheme> RoundMessage for ShareMessage<S> {
     }
 
     fn decode(from: PartyId, slot: Slot, payload: &[u8]) -> Result<Self, Malformed> {
-        let index = index_of(from).ok_or(Malformed("sender zero"))?;
+        let index = from.share();
         let share = || S::decode_share(index, payload);
         match slot {
             PROOF_REQUEST if payload.is_empty() => Ok(Self::ProofRequest),

@@ -20,5 +20,4 @@ mod shares;
 
 pub use evidence::Misbehaviour;
 pub use message::{PROOF_REQUEST, PROVEN_SHARE, SHARE, ShareMessage};
-pub(crate) use message::{index_of, party_of};
 pub use protocol::OneRound;

@@ -11,7 +11,7 @@ use theta_rounds::{Abort, Bug, Epilogue, Outgoing, PartyId, Progress, Recipient,
 use theta_schemes::{CombineError, Purpose, ThresholdScheme};
 use theta_sharing::Threshold;
 
-use super::message::{LONGEST_SHARE, PROOF_REQUEST, ShareMessage, index_of, party_of};
+use super::message::{LONGEST_SHARE, PROOF_REQUEST, ShareMessage};
 use super::{Misbehaviour, late_proofs::LateProofs, shares::Shares};
 use crate::Outcome;
 
@@ -135,7 +135,7 @@ impl<S: ThresholdScheme> OneRound<S> {
             }
             let mut rng = gathering.weights.next_batch();
             let culprits = gathering.shares.verify(&setting.public, &setting.request, &mut rng);
-            for party in culprits.into_iter().filter_map(party_of) {
+            for party in culprits.into_iter().map(PartyId::of_share) {
                 self.excluded.insert(party);
                 // One's own share is false only on a broken machine: nobody is to blame, the others may still do.
                 if party != setting.local {
@@ -206,7 +206,7 @@ impl<S: ThresholdScheme> Setting<S> {
 
     fn outcome(&self, output: &S::Output, shares: &Shares<S>) -> Outcome {
         let (result, proof) = S::encode_output(output);
-        let contributors = shares.indices().take(usize::from(self.threshold.k())).filter_map(party_of).collect();
+        let contributors = shares.indices().take(usize::from(self.threshold.k())).collect();
         Outcome { result, proof, contributors }
     }
 
@@ -290,8 +290,8 @@ impl<S: ThresholdScheme> RoundProtocol for OneRound<S> {
 
     fn exclude(&mut self, party: PartyId) {
         self.excluded.insert(party);
-        if let (State::AwaitingShares(gathering), Some(index)) = (&mut self.state, index_of(party)) {
-            gathering.shares.remove(index);
+        if let State::AwaitingShares(gathering) = &mut self.state {
+            gathering.shares.remove(party.share());
         }
         self.give_up_if_hopeless();
     }
@@ -302,7 +302,7 @@ impl<S: ThresholdScheme> RoundProtocol for OneRound<S> {
             State::AwaitingShares(Gathering { shares, .. }) => shares.indices().any(|present| present == index),
             _ => false,
         };
-        !self.excluded.contains(&party) && !index_of(party).is_some_and(has)
+        !self.excluded.contains(&party) && !has(party.share())
     }
 
     fn progress(&self) -> Progress {

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
+use theta_names::ShareIndex;
 
 use super::sum::{COMMIT, MASK, MaskedSum, OPEN};
 use crate::{
@@ -13,7 +14,7 @@ use crate::{
 type Effects = Vec<Effect<u64>>;
 
 fn id(number: u16) -> PartyId {
-    PartyId::try_from(number).unwrap()
+    PartyId::of_share(ShareIndex::try_from(number).unwrap())
 }
 
 /// Party 1 of 3, and its randomness.

@@ -1,6 +1,7 @@
 //! Whole groups of the sum, by seed.
 
 use bytes::Bytes;
+use theta_names::ShareIndex;
 
 use super::sum::{MaskedSum, OPEN};
 use crate::simulator::{Behaviour, Conditions, Report, SimRng, Simulator, Tamper, below, flip_bit, for_each_seed};
@@ -9,7 +10,7 @@ use crate::{Abort, Driver, Machine, Offence, PartyId, Slot};
 const N: u16 = 4;
 
 fn id(number: u16) -> PartyId {
-    PartyId::try_from(number).unwrap()
+    PartyId::of_share(ShareIndex::try_from(number).unwrap())
 }
 
 fn machine(number: u16) -> Box<dyn Machine<Output = u64>> {

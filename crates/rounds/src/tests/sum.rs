@@ -10,6 +10,8 @@ use bytes::Bytes;
 use rand_core::CryptoRng;
 use sha2::{Digest, Sha256};
 
+use theta_names::ShareIndex;
+
 use crate::{
     Abort, Bug, Channel, Evidence, Malformed, Outgoing, PartyId, Progress, Recipient, Round, RoundMessage,
     RoundProtocol, Slot,
@@ -114,7 +116,10 @@ impl MaskedSum {
 
     fn others(&self) -> impl Iterator<Item = PartyId> {
         let local = self.local;
-        (1..=self.n).filter_map(|id| PartyId::try_from(id).ok()).filter(move |id| *id != local)
+        (1..=self.n)
+            .filter_map(|id| ShareIndex::try_from(id).ok())
+            .map(PartyId::of_share)
+            .filter(move |id| *id != local)
     }
 }
 

@@ -1,52 +1,10 @@
 //! What can be wrong with a key's name, parts or file, in one line each.
 
-use core::{fmt, str::FromStr};
-
 use theta_groups::DecodeError;
+use theta_names::KeyNameError;
 use theta_sharing::ShareIndex;
 
 use crate::UnknownSuite;
-
-/// The name of a key: 1 to 64 of `a-z`, `0-9`, `.`, `_`, `-`, the first a letter or digit.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct KeyName(String);
-
-/// Not a key's name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a key name: use 1 to 64 of a-z, 0-9, '.', '_', '-', the first a letter or digit")]
-pub struct KeyNameError(pub String);
-
-impl KeyName {
-    /// The name.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl FromStr for KeyName {
-    type Err = KeyNameError;
-
-    fn from_str(name: &str) -> Result<Self, KeyNameError> {
-        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-        let good = name.len() <= 64
-            && name.bytes().next().is_some_and(plain)
-            && name.bytes().all(|byte| plain(byte) || b"._-".contains(&byte));
-        if good { Ok(Self(name.to_owned())) } else { Err(KeyNameError(name.chars().take(80).collect())) }
-    }
-}
-
-impl fmt::Display for KeyName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
-    }
-}
-
-impl AsRef<str> for KeyName {
-    fn as_ref(&self) -> &str {
-        &self.0
-    }
-}
 
 /// Why parts are not a key's public material.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

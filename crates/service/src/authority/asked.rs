@@ -2,13 +2,11 @@
 
 use bytes::Bytes;
 use hyper::HeaderMap;
-use theta_custody::{KeyRef, KeyRefError};
+use theta_names::{KeyRef, KeyRefError, Operation};
 use theta_network::Fingerprint;
-use theta_policy::{
-    Approval, Ask, MOST_APPROVALS, Name, Operation, Policy, Request, SignedRequest, Token, TokenError, Unidentified,
-    UnixTime,
-};
+use theta_policy::{Policy, Request, Unidentified};
 use theta_schemes::ciphers::payload::Header;
+use theta_statements::{Approval, Ask, MOST_APPROVALS, Name, SignedRequest, Token, TokenError, UnixTime};
 use tonic::Status;
 
 use crate::grpc::{Caller, refusal};

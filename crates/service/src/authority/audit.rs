@@ -13,7 +13,7 @@ use std::{
 };
 
 use prometheus_client::metrics::counter::Counter;
-use theta_policy::audit::AuditRecord;
+use theta_statements::audit::AuditRecord;
 use theta_store::{Store, StoreError};
 use tokio::sync::watch;
 

@@ -6,8 +6,9 @@ use std::{
 };
 
 use bytes::Bytes;
+use theta_names::Operation;
 use theta_orchestration::InstanceId;
-use theta_policy::{Name, Operation};
+use theta_statements::Name;
 
 /// How many instances are remembered: more than results and running instances together.
 const MOST_INSTANCES: usize = 65_536;

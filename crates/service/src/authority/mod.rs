@@ -25,11 +25,12 @@ use std::{
 
 use prometheus_client::registry::Registry;
 use theta_custody::StoreSlots;
+use theta_names::Operation;
 use theta_network::Fingerprint;
 use theta_orchestration::{Asker, InstanceId, SlotClaim, SlotRefusal};
-use theta_policy::{
-    Ask, Name, Operation, Policy, PolicyHandle, Recording, Reload, Request, Unidentified, UnixTime, audit::AuditRecord,
-};
+use theta_policy::{Policy, PolicyHandle, Recording, Reload, Request, Unidentified};
+use theta_statements::audit::AuditRecord;
+use theta_statements::{Ask, Name, UnixTime};
 use theta_store::Store;
 use tonic::Status;
 
@@ -297,7 +298,7 @@ impl Authority {
         decision: &theta_policy::Decision,
     ) -> Option<Ticket> {
         self.metrics.decided(decision.allowed, decision.reason.code());
-        let record = AuditRecord::of(self.node, now, request, decision, policy.digest());
+        let record = theta_policy::record(self.node, now, request, decision, policy.digest());
         if decision.allowed {
             return Some(self.audit.append(record));
         }
@@ -314,7 +315,7 @@ impl Authority {
 
     fn refuse_stranger(&self, policy: &Policy, ask: &Ask<'_>, now: UnixTime, error: &Unidentified) -> Status {
         self.metrics.decided(false, "unidentified");
-        let record = AuditRecord::of_stranger(self.node, now, ask.operation, ask.key, error, policy.digest());
+        let record = theta_policy::record_of_stranger(self.node, now, ask.operation, ask.key, error, policy.digest());
         self.record_refusal(None, record);
         refusal::unidentified(error, policy.is_empty().then(|| self.file.path()))
     }

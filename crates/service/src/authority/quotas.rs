@@ -10,7 +10,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use theta_policy::{Limits, Name, Rate, RateAnswer, RateLimiter, UnixTime};
+use theta_policy::{Limits, Rate, RateAnswer, RateLimiter};
+use theta_statements::{Name, UnixTime};
 use tonic::Status;
 
 /// What a client holds.

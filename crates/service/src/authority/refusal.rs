@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use theta_orchestration::SlotRefusal;
-use theta_policy::{Decision, Name, Reason, Request, Unidentified};
+use theta_policy::{Decision, Reason, Request, Unidentified};
+use theta_statements::Name;
 use tonic::{Code, Status, metadata::MetadataValue};
 
 use super::{audit::AuditUnavailable, grants::Granted};

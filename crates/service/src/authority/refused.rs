@@ -9,7 +9,8 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use theta_policy::{Name, UnixTime, audit::AuditRecord};
+use theta_statements::audit::AuditRecord;
+use theta_statements::{Name, UnixTime};
 
 /// So many in a second are recorded one by one.
 const MOST_A_SECOND: u32 = 20;
@@ -81,7 +82,7 @@ impl Refused {
 
 #[cfg(test)]
 mod tests {
-    use theta_policy::Digest;
+    use theta_statements::Digest;
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! What people should know of slots before they rely on them.
 
 use theta_custody::Custodian;
-use theta_policy::Operation;
+use theta_names::Operation;
 
 use super::Authority;
 

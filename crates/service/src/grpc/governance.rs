@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use theta_policy::{Answer, Approval, Ask, Operation, UnixTime};
+use theta_names::Operation;
+use theta_policy::Answer;
+use theta_statements::{Approval, Ask, UnixTime};
 use theta_store::{AuditRecord, Store};
 use theta_wire::v1;
 use tokio::sync::mpsc;
@@ -66,10 +68,10 @@ impl v1::governance_server::Governance for Governance {
         let v1::ExplainPolicyRequest { client, operation, key, label, statement, slot, approvals, at } =
             request.into_inner();
         let operation: Operation =
-            operation.parse().map_err(|error: theta_policy::OperationError| refusal::invalid(error.to_string()))?;
+            operation.parse().map_err(|error: theta_names::OperationError| refusal::invalid(error.to_string()))?;
         let approvals = approvals
             .iter()
-            .take(theta_policy::MOST_APPROVALS)
+            .take(theta_statements::MOST_APPROVALS)
             .map(|bytes| Approval::decode(bytes))
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| refusal::invalid(format!("not an approval: {error}")))?;

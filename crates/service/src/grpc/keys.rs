@@ -7,10 +7,10 @@ use std::{
 };
 
 use bytes::Bytes;
-use theta_custody::{CeremonyError, CeremonyReport, CeremonyRequest, KeyChange, KeyRef, StateChange};
+use theta_custody::{CeremonyError, CeremonyReport};
+use theta_names::{KeyRef, KeyState, Operation};
 use theta_orchestration::{ChangeKeyError, HoldError, NoCustodian};
-use theta_policy::Operation;
-use theta_store::State;
+use theta_statements::{CeremonyRequest, KeyChange, StateChange};
 use theta_wire::v1;
 use tokio_stream::{Stream, wrappers::WatchStream};
 use tonic::{Request, Response, Status};
@@ -105,13 +105,13 @@ impl v1::threshold_keys_server::ThresholdKeys for Keys {
 }
 
 /// The state that a client may ask for, and the operation that it is.
-fn state_of(name: &str) -> Result<(Operation, State), Status> {
+fn state_of(name: &str) -> Result<(Operation, KeyState), Status> {
     match name {
-        "active" => Ok((Operation::KeysEnable, State::Active)),
+        "active" => Ok((Operation::KeysEnable, KeyState::Active)),
         // What is retired signs no more: a way of disabling that leaves decryption.
-        "retired" => Ok((Operation::KeysDisable, State::Retired)),
-        "disabled" => Ok((Operation::KeysDisable, State::Disabled)),
-        "destroyed" => Ok((Operation::KeysDestroy, State::Destroyed)),
+        "retired" => Ok((Operation::KeysDisable, KeyState::Retired)),
+        "disabled" => Ok((Operation::KeysDisable, KeyState::Disabled)),
+        "destroyed" => Ok((Operation::KeysDestroy, KeyState::Destroyed)),
         _ => Err(refusal::invalid("a key's state is made active, retired, disabled or destroyed")),
     }
 }
@@ -130,7 +130,9 @@ fn not_held(error: &HoldError) -> Status {
         HoldError::Ceremony(CeremonyError::Busy { .. }) => Status::aborted(message),
         HoldError::Ceremony(CeremonyError::NotHereYet(..) | CeremonyError::StoreFailed(_))
         | HoldError::NoCustodian(NoCustodian::ShuttingDown) => Status::unavailable(message),
-        HoldError::Ceremony(CeremonyError::Plan(_) | CeremonyError::NoNode(_)) => Status::invalid_argument(message),
+        HoldError::Ceremony(CeremonyError::Plan(_) | CeremonyError::NoNode(_) | CeremonyError::UnknownSuite(_)) => {
+            Status::invalid_argument(message)
+        }
         HoldError::Ceremony(_) | HoldError::NoCustodian(NoCustodian::Fixed) => Status::failed_precondition(message),
     }
 }

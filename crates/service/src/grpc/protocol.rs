@@ -8,9 +8,8 @@ use std::{
 };
 
 use bytes::Bytes;
-use theta_custody::KeyRef;
-use theta_orchestration::{Finished, InstanceId, Operation, Request as Submission, Seed};
-use theta_policy::Operation as Asks;
+use theta_names::{KeyRef, Operation};
+use theta_orchestration::{Finished, InstanceId, KeyRequest, Request as Submission, Seed};
 use theta_schemes::groups::Secret;
 use theta_wire::v1;
 use tokio::time;
@@ -44,7 +43,7 @@ impl Protocol {
         request: &Request<T>,
         key: &KeyRef,
         asked: Asked,
-        operation: Operation,
+        operation: KeyRequest,
         wait: i32,
     ) -> Result<Performed, Status> {
         let wait = v1::Wait::try_from(wait).map_err(|_| refusal::invalid("wait is WAIT_DONE or WAIT_STARTED"))?;
@@ -85,9 +84,9 @@ impl Protocol {
 }
 
 /// The header of what is to be opened, which names the key's version.
-fn header_to_open(operation: &Operation) -> Option<&Bytes> {
+fn header_to_open(operation: &KeyRequest) -> Option<&Bytes> {
     match operation {
-        Operation::Decapsulate(header) => Some(header),
+        KeyRequest::Decapsulate(header) => Some(header),
         _ => None,
     }
 }
@@ -97,8 +96,8 @@ impl v1::threshold_protocol_server::ThresholdProtocol for Protocol {
     async fn decrypt(&self, request: Request<v1::DecryptRequest>) -> Result<Response<v1::DecryptResponse>, Status> {
         let v1::DecryptRequest { key, ciphertext, wait, signed_request, approvals } = request.get_ref();
         let (key, header) = (key_ref(key)?, header_of(ciphertext)?);
-        let asked = Asked::to_open(&key, Asks::Decrypt, &header)?.with(signed_request, approvals);
-        let operation = Operation::Decapsulate(header);
+        let asked = Asked::to_open(&key, Operation::Decrypt, &header)?.with(signed_request, approvals);
+        let operation = KeyRequest::Decapsulate(header);
         let (id, finished) = self.perform(&request, &key, asked, operation, *wait).await?;
         let outcome = match finished {
             None => None,
@@ -116,8 +115,8 @@ impl v1::threshold_protocol_server::ThresholdProtocol for Protocol {
     ) -> Result<Response<v1::DecapsulateResponse>, Status> {
         let v1::DecapsulateRequest { key, header, wait, signed_request, approvals } = request.get_ref();
         let key = key_ref(key)?;
-        let asked = Asked::to_open(&key, Asks::Decapsulate, header)?.with(signed_request, approvals);
-        let operation = Operation::Decapsulate(header.clone());
+        let asked = Asked::to_open(&key, Operation::Decapsulate, header)?.with(signed_request, approvals);
+        let operation = KeyRequest::Decapsulate(header.clone());
         let (id, finished) = self.perform(&request, &key, asked, operation, *wait).await?;
         let outcome = finished.as_deref().map(answer::whole_outcome);
         Ok(Response::new(v1::DecapsulateResponse { instance_id: answer::id(id), outcome }))
@@ -126,14 +125,15 @@ impl v1::threshold_protocol_server::ThresholdProtocol for Protocol {
     async fn sign(&self, request: Request<v1::SignRequest>) -> Result<Response<v1::SignResponse>, Status> {
         let v1::SignRequest { key, message, wait, randomizer, signed_request, approvals, slot } = request.get_ref();
         let (key, message) = (key_ref(key)?, message.clone());
-        let asked = Asked::of(&key, Asks::Sign, message.clone(), randomizer).with(signed_request, approvals).at(*slot);
+        let asked =
+            Asked::of(&key, Operation::Sign, message.clone(), randomizer).with(signed_request, approvals).at(*slot);
         if randomizer.is_empty() {
-            let (id, finished) = self.perform(&request, &key, asked, Operation::Sign(message), *wait).await?;
+            let (id, finished) = self.perform(&request, &key, asked, KeyRequest::Sign(message), *wait).await?;
             let (instance_id, outcome) = (answer::id(id), finished.as_deref().map(answer::whole_outcome));
             return Ok(Response::new(v1::SignResponse { instance_id, outcome, randomized_key: Bytes::new() }));
         }
         let seed = Seed::new(Secret::new(randomizer.to_vec()));
-        let operation = Operation::SignRandomized { message, seed: Arc::clone(&seed) };
+        let operation = KeyRequest::SignRandomized { message, seed: Arc::clone(&seed) };
         let (id, finished) = self.perform(&request, &key, asked, operation, *wait).await?;
         let randomized_key = match &finished {
             None => Bytes::new(),
@@ -146,8 +146,8 @@ impl v1::threshold_protocol_server::ThresholdProtocol for Protocol {
     async fn flip_coin(&self, request: Request<v1::FlipCoinRequest>) -> Result<Response<v1::FlipCoinResponse>, Status> {
         let v1::FlipCoinRequest { key, name, wait, signed_request, approvals, slot } = request.get_ref();
         let key = key_ref(key)?;
-        let asked = Asked::of(&key, Asks::FlipCoin, name.clone(), &[]).with(signed_request, approvals).at(*slot);
-        let (id, finished) = self.perform(&request, &key, asked, Operation::FlipCoin(name.clone()), *wait).await?;
+        let asked = Asked::of(&key, Operation::FlipCoin, name.clone(), &[]).with(signed_request, approvals).at(*slot);
+        let (id, finished) = self.perform(&request, &key, asked, KeyRequest::FlipCoin(name.clone()), *wait).await?;
         let outcome = finished.as_deref().map(answer::whole_outcome);
         Ok(Response::new(v1::FlipCoinResponse { instance_id: answer::id(id), outcome }))
     }
@@ -171,7 +171,7 @@ impl v1::threshold_protocol_server::ThresholdProtocol for Protocol {
     }
 
     async fn list_keys(&self, request: Request<v1::ListKeysRequest>) -> Result<Response<v1::ListKeysResponse>, Status> {
-        self.node.decide(&request, Asked::new(Asks::KeysList)).await?;
+        self.node.decide(&request, Asked::new(Operation::KeysList)).await?;
         Ok(Response::new(v1::ListKeysResponse { keys: self.node.keys() }))
     }
 
@@ -180,7 +180,7 @@ impl v1::threshold_protocol_server::ThresholdProtocol for Protocol {
         request: Request<v1::GetPublicKeyRequest>,
     ) -> Result<Response<v1::GetPublicKeyResponse>, Status> {
         let key = key_ref(&request.get_ref().key)?;
-        self.node.decide(&request, Asked::of(&key, Asks::KeysList, Bytes::new(), &[])).await?;
+        self.node.decide(&request, Asked::of(&key, Operation::KeysList, Bytes::new(), &[])).await?;
         let entry = self.node.key_entry(&key)?;
         Ok(Response::new(v1::GetPublicKeyResponse {
             info: Some(answer::key_info(&entry)),
@@ -192,7 +192,7 @@ impl v1::threshold_protocol_server::ThresholdProtocol for Protocol {
         &self,
         request: Request<v1::GetStatusRequest>,
     ) -> Result<Response<v1::GetStatusResponse>, Status> {
-        self.node.decide(&request, Asked::new(Asks::Status)).await?;
+        self.node.decide(&request, Asked::new(Operation::Status)).await?;
         Ok(Response::new(self.node.status()))
     }
 }

@@ -1,12 +1,13 @@
 //! The scheme API: this node's share of a key, for hosts that carry the messages themselves. All of it runs on the
 //! orchestrator's CPU pool, never on the threads that move bytes.
 
-use std::{num::NonZeroU16, sync::Arc};
+use std::sync::Arc;
 
 use bytes::Bytes;
-use theta_policy::Operation;
+use theta_names::Operation;
+use theta_orchestration::KeyEntry;
 use theta_schemes::{
-    CombineError, StatementBytes,
+    StatementBytes,
     ciphers::payload::{Aead, EncryptError, Header, sealed_len, split_ciphertext},
     keys::{AnyPublicKey, Combined, SchemeError},
 };
@@ -16,6 +17,8 @@ use tonic::{Request, Response, Status};
 
 use super::{deadline, refusal, state::NodeState};
 use crate::authority::{Asked, key_ref};
+
+mod shares;
 
 /// Serves `theta.v1.ThresholdScheme`.
 pub(crate) struct Scheme {
@@ -27,12 +30,17 @@ impl Scheme {
         Self { node }
     }
 
-    /// The public part of a key, for arithmetic that anybody can do who may see it.
-    async fn public_key<T>(&self, request: &Request<T>, key: &str) -> Result<AnyPublicKey, Status> {
+    /// A key, for arithmetic that anybody can do who may see it.
+    async fn key<T>(&self, request: &Request<T>, key: &str) -> Result<Arc<KeyEntry>, Status> {
         let key = key_ref(key)?;
         let asked = Asked::of(&key, Operation::KeysList, Bytes::new(), &[]);
         self.node.decide(request, asked).await?;
-        Ok(self.node.key_entry(&key)?.public.clone())
+        self.node.key_entry(&key)
+    }
+
+    /// The public part of a key.
+    async fn public_key<T>(&self, request: &Request<T>, key: &str) -> Result<AnyPublicKey, Status> {
+        Ok(self.key(request, key).await?.public.clone())
     }
 }
 
@@ -85,9 +93,12 @@ impl v1::threshold_scheme_server::ThresholdScheme for Scheme {
         let (header, patience) = (statement_header(&statement), deadline::patience(request.metadata()));
         let entry = self.node.certified_entry(&key, header, &grant, patience).await?;
         let share = entry.share.clone().ok_or_else(|| refusal::no_share(&entry))?;
-        let node = u32::from(share.index().get());
-        let create = move |rng: &mut dyn rand_core::CryptoRng| entry.public.create_share(&share, &statement, rng);
-        let share = self.node.compute(create).await?.map_err(|error| scheme(&error))?;
+        let node = shares::node(&entry, share.index())?;
+        let create = {
+            let entry = Arc::clone(&entry);
+            move |rng: &mut dyn rand_core::CryptoRng| entry.public.create_share(&share, &statement, rng)
+        };
+        let share = self.node.compute(create).await?.map_err(|error| shares::refusal(&error, &entry))?;
         Ok(Response::new(v1::CreateShareResponse { node, share: share.into() }))
     }
 
@@ -95,24 +106,27 @@ impl v1::threshold_scheme_server::ThresholdScheme for Scheme {
         &self,
         request: Request<v1::VerifyShareRequest>,
     ) -> Result<Response<v1::VerifyShareResponse>, Status> {
-        let public = self.public_key(&request, &request.get_ref().key).await?;
+        let entry = self.key(&request, &request.get_ref().key).await?;
         let v1::VerifyShareRequest { key: _, statement, node, share } = request.into_inner();
-        let (statement, index) = (parse_statement(statement)?, share_index(node)?);
-        let verify = move |rng: &mut dyn rand_core::CryptoRng| public.verify_share(&statement, index, &share, rng);
+        let (statement, index) = (parse_statement(statement)?, shares::index(&entry, node)?);
+        let verify = {
+            let public = entry.public.clone();
+            move |rng: &mut dyn rand_core::CryptoRng| public.verify_share(&statement, index, &share, rng)
+        };
         match self.node.compute(verify).await? {
             Ok(()) => Ok(Response::new(v1::VerifyShareResponse { valid: true, reason: String::new() })),
             Err(error @ (SchemeError::FalseShares(_) | SchemeError::MalformedShare { .. })) => {
-                Ok(Response::new(v1::VerifyShareResponse { valid: false, reason: error.to_string() }))
+                Ok(Response::new(v1::VerifyShareResponse { valid: false, reason: shares::words(&error, &entry)? }))
             }
-            Err(error) => Err(scheme(&error)),
+            Err(error) => Err(shares::refusal(&error, &entry)),
         }
     }
 
     async fn combine(&self, request: Request<v1::CombineRequest>) -> Result<Response<v1::CombineResponse>, Status> {
-        let public = self.public_key(&request, &request.get_ref().key).await?;
+        let entry = self.key(&request, &request.get_ref().key).await?;
         let v1::CombineRequest { key: _, statement, shares } = request.into_inner();
         let statement = parse_statement(statement)?;
-        let threshold = public.threshold();
+        let threshold = entry.public.threshold();
         if shares.len() > usize::from(threshold.n()) {
             return Err(refusal::invalid(format!(
                 "{} shares, but the key has {} parties",
@@ -122,22 +136,30 @@ impl v1::threshold_scheme_server::ThresholdScheme for Scheme {
         }
         let shares = shares
             .into_iter()
-            .map(|share| Ok((share_index(share.node)?, share.share)))
+            .map(|share| Ok((shares::index(&entry, share.node)?, share.share)))
             .collect::<Result<Vec<_>, Status>>()?;
-        let contributors =
-            shares.iter().take(usize::from(threshold.k())).map(|(index, _)| u32::from(index.get())).collect();
-        let combine = move |rng: &mut dyn rand_core::CryptoRng| {
-            let shares: Vec<(ShareIndex, &[u8])> = shares.iter().map(|(index, share)| (*index, &**share)).collect();
-            public.combine(&statement, &shares, rng)
+        let contributors = shares
+            .iter()
+            .take(usize::from(threshold.k()))
+            .map(|(index, _)| shares::node(&entry, *index))
+            .collect::<Result<_, _>>()?;
+        let combine = {
+            let public = entry.public.clone();
+            move |rng: &mut dyn rand_core::CryptoRng| {
+                let shares: Vec<(ShareIndex, &[u8])> = shares.iter().map(|(index, share)| (*index, &**share)).collect();
+                public.combine(&statement, &shares, rng)
+            }
         };
-        let Combined { result, proof } = self.node.compute(combine).await?.map_err(|error| scheme(&error))?;
+        let combined = self.node.compute(combine).await?;
+        let Combined { result, proof } = combined.map_err(|error| shares::refusal(&error, &entry))?;
         let result = Bytes::copy_from_slice(result.expose());
         let outcome = v1::Outcome { result, proof: proof.into(), contributors, culprits: Vec::new() };
         Ok(Response::new(v1::CombineResponse { outcome: Some(outcome) }))
     }
 
     async fn verify(&self, request: Request<v1::VerifyRequest>) -> Result<Response<v1::VerifyResponse>, Status> {
-        let public = self.public_key(&request, &request.get_ref().key).await?;
+        let entry = self.key(&request, &request.get_ref().key).await?;
+        let public = entry.public.clone();
         let v1::VerifyRequest { key: _, message, result, proof } = request.into_inner();
         let verify = move |_: &mut dyn rand_core::CryptoRng| public.verify(&message, &result, &proof);
         match self.node.compute(verify).await? {
@@ -145,18 +167,8 @@ impl v1::threshold_scheme_server::ThresholdScheme for Scheme {
             Err(SchemeError::Verify(reason)) => {
                 Ok(Response::new(v1::VerifyResponse { valid: false, reason: reason.to_string() }))
             }
-            Err(error) => Err(scheme(&error)),
+            Err(error) => Err(shares::refusal(&error, &entry)),
         }
-    }
-}
-
-/// Whose doing it is decides the code: all of these are the caller's but for a result that cannot be.
-fn scheme(error: &SchemeError) -> Status {
-    match error {
-        SchemeError::Combine(CombineError::ResultInvalid) | SchemeError::TwoRounds(_) => {
-            Status::failed_precondition(error.to_string())
-        }
-        _ => refusal::invalid(error.to_string()),
     }
 }
 
@@ -196,9 +208,4 @@ fn parse_statement(statement: Option<v1::Statement>) -> Result<StatementBytes, S
         Some(statement::Statement::CoinName(bytes)) => Ok(StatementBytes::FlipCoin(bytes)),
         None => Err(refusal::invalid("the statement is missing: give ciphertext_header, message or coin_name")),
     }
-}
-
-fn share_index(node: u32) -> Result<ShareIndex, Status> {
-    let index = u16::try_from(node).ok().and_then(NonZeroU16::new).map(ShareIndex::from);
-    index.ok_or_else(|| refusal::invalid(format!("there is no node {node}: nodes are numbered from 1")))
 }

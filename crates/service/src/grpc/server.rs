@@ -8,7 +8,7 @@ use theta_network::{
     group::GroupFile,
     tls::{self, Admits, Pinned},
 };
-use theta_policy::Name;
+use theta_statements::Name;
 use theta_wire::v1::{
     governance_server::GovernanceServer, threshold_keys_server::ThresholdKeysServer,
     threshold_protocol_server::ThresholdProtocolServer, threshold_scheme_server::ThresholdSchemeServer,

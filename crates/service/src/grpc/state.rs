@@ -8,7 +8,8 @@ use std::{
 
 use bytes::Bytes;
 use rand_core::CryptoRng;
-use theta_custody::{KeyRef, announcement};
+use theta_custody::announcement;
+use theta_names::KeyRef;
 use theta_network::{PeerState, Transport};
 use theta_orchestration::{Finished, InstanceId, KeyEntry, Orchestrator, Seed, SlotRefusal, Stage};
 use theta_schemes::{

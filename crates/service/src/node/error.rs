@@ -3,7 +3,8 @@
 use std::{io, net::SocketAddr, num::NonZeroU16, path::PathBuf};
 
 use theta_custody::CustodyError;
-use theta_network::{Fingerprint, IdentityError, PeerId, group::GroupFileError, mesh::MeshError};
+use theta_names::NodeId;
+use theta_network::{Fingerprint, IdentityError, group::GroupFileError, mesh::MeshError};
 
 use crate::{
     authority::{AuthorityError, PolicyLoadError},
@@ -50,7 +51,7 @@ pub enum StartError {
         /// The fingerprint there.
         pinned: Fingerprint,
         /// The node that the certificate belongs to, if any.
-        owner: Option<PeerId>,
+        owner: Option<NodeId>,
     },
     /// The store does not open.
     #[error(transparent)]
@@ -63,7 +64,7 @@ pub enum StartError {
     Custody(#[from] CustodyError),
     /// The group file has a ceremony key that is none.
     #[error("the ceremony_key of node {0} in the group file is no key: take the one that its store was made with")]
-    CeremonyKey(PeerId),
+    CeremonyKey(NodeId),
     /// Another process listens there.
     #[error(
         "the {setting} address {address} is in use: stop the process that listens there or change `listen.{setting}` in node.toml"
@@ -123,7 +124,7 @@ impl From<ApiError> for StartError {
 }
 
 /// Whose certificate it is.
-struct Owner(Option<PeerId>);
+struct Owner(Option<NodeId>);
 
 impl std::fmt::Display for Owner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -135,7 +136,7 @@ impl std::fmt::Display for Owner {
 }
 
 /// What would be right.
-struct Remedy(Option<PeerId>);
+struct Remedy(Option<NodeId>);
 
 impl std::fmt::Display for Remedy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -2,18 +2,20 @@
 
 use std::collections::HashSet;
 
-use crate::{
-    group::{CIPHER, COIN, KEYS, SIGNER, TestGroup},
-    sound::eventually,
-};
 use bytes::Bytes;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use theta_schemes::ciphers::payload::{Aead, split_ciphertext};
+use theta_statements::{CeremonyRequest, KeyChange};
 use theta_wire::v1::{
-    self, InstanceState, Wait, statement, threshold_protocol_client::ThresholdProtocolClient,
-    threshold_scheme_client::ThresholdSchemeClient,
+    self, CeremonyState, InstanceState, Wait, statement, threshold_keys_client::ThresholdKeysClient,
+    threshold_protocol_client::ThresholdProtocolClient, threshold_scheme_client::ThresholdSchemeClient,
 };
 use tonic::{Code, transport::Channel};
+
+use crate::{
+    group::{CIPHER, COIN, KEYS, Prepared, SIGNER, TestGroup},
+    sound::eventually,
+};
 
 type Protocol = ThresholdProtocolClient<Channel>;
 type Scheme = ThresholdSchemeClient<Channel>;
@@ -207,7 +209,108 @@ async fn the_scheme_api_signs_by_hand() {
     swapped.shares[0].node = 4;
     let error = clients[0].combine(swapped).await.unwrap_err();
     assert_eq!(error.code(), Code::InvalidArgument);
-    assert!(error.message().contains("party 4"), "the liar is named: {}", error.message());
+    assert!(error.message().contains("node 4"), "the liar is named: {}", error.message());
+    group.shutdown().await;
+}
+
+/// Has all nodes of the group hold a ceremony, to its end at each of them.
+async fn hold(group: &TestGroup, change: KeyChange) {
+    let CeremonyRequest { nonce, change } = CeremonyRequest { nonce: [7; 32], change };
+    let request = v1::HoldCeremonyRequest {
+        change: change.encode().into(),
+        nonce: Bytes::copy_from_slice(&nonce),
+        ..Default::default()
+    };
+    let mut clients = Vec::new();
+    for node in group.nodes.iter().flatten() {
+        clients.push(ThresholdKeysClient::new(group.channel(node.id().get()).await));
+    }
+    let mut watched = Vec::new();
+    for client in &mut clients {
+        let id = client.hold_ceremony(request.clone()).await.unwrap().into_inner().id;
+        watched.push(client.watch_ceremony(v1::WatchCeremonyRequest { id }).await.unwrap().into_inner());
+    }
+    for mut changes in watched {
+        let mut last = None;
+        while let Some(status) = changes.message().await.unwrap() {
+            last = Some(status);
+        }
+        let last = last.unwrap();
+        assert_eq!(last.state(), CeremonyState::Activated, "{last:?}");
+    }
+}
+
+/// After a reshare to nodes 1, 2, 3 and 5 the share of index 4 is node 5's: whoever asks speaks of nodes all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_scheme_api_speaks_of_nodes_whatever_their_share_indices() {
+    let group = Prepared::new(2, 5).start(|_, _| {}, |_, node| node).await;
+    let name = SIGNER.parse().unwrap();
+    hold(&group, KeyChange::Reshare { key: name, version: 0, k: 2, holders: vec![1, 2, 3, 5] }).await;
+    let mut clients = Vec::new();
+    for id in 1..=5 {
+        clients.push(ThresholdSchemeClient::new(group.channel(id).await));
+    }
+    let (key, statement) = (SIGNER.to_owned(), message_statement("moved"));
+    let create = v1::CreateShareRequest { key: key.clone(), statement: statement.clone(), ..Default::default() };
+    let mut shares = Vec::new();
+    for node in [5, 2, 3] {
+        let made = clients[node - 1].create_share(create.clone()).await.unwrap().into_inner();
+        assert_eq!(made.node, node as u32);
+        shares.push(v1::IndexedShare { node: made.node, share: made.share });
+    }
+    let refused = clients[3].create_share(create).await.unwrap_err();
+    assert_eq!(refused.code(), Code::FailedPrecondition, "node 4 holds nothing any more: {refused}");
+
+    // Anybody checks, node 4 too, which has the public part alone.
+    for client in &mut clients {
+        for share in &shares {
+            let v1::IndexedShare { node, share } = share.clone();
+            let check = v1::VerifyShareRequest { key: key.clone(), statement: statement.clone(), node, share };
+            let checked = client.verify_share(check).await.unwrap().into_inner();
+            assert!(checked.valid, "node {node}: {}", checked.reason);
+        }
+    }
+    let check = |node, share: &Bytes| v1::VerifyShareRequest {
+        key: key.clone(),
+        statement: statement.clone(),
+        node,
+        share: share.clone(),
+    };
+    let theirs = clients[0].verify_share(check(5, &shares[1].share)).await.unwrap().into_inner();
+    assert_eq!((theirs.valid, theirs.reason.as_str()), (false, "false shares, of node 5"));
+    let garbage = clients[0].verify_share(check(5, &Bytes::from_static(&[1]))).await.unwrap().into_inner();
+    assert!(!garbage.valid && garbage.reason.starts_with("the share of node 5 is malformed"), "{}", garbage.reason);
+    let stranger = clients[0].verify_share(check(4, &shares[0].share)).await.unwrap_err();
+    assert_eq!(stranger.code(), Code::InvalidArgument);
+    assert!(stranger.message().contains("node 4 holds no share") && stranger.message().contains("1, 2, 3, 5"));
+
+    let combine =
+        |shares: Vec<v1::IndexedShare>| v1::CombineRequest { key: key.clone(), statement: statement.clone(), shares };
+    let outcome = clients[3].combine(combine(shares.clone())).await.unwrap().into_inner().outcome.unwrap();
+    assert_eq!(outcome.contributors, [5, 2]);
+    group.public(SIGNER).verify(b"moved", &outcome.result, &[]).unwrap();
+    for (lie, words) in [
+        (v1::IndexedShare { node: 5, share: shares[1].share.clone() }, "false shares, of node 5"),
+        (v1::IndexedShare { node: 5, share: Bytes::from_static(&[1]) }, "the share of node 5 is malformed"),
+        (shares[2].clone(), "two shares of node 3"),
+        (v1::IndexedShare { node: 4, share: shares[0].share.clone() }, "node 4 holds no share"),
+    ] {
+        let refused = clients[0].combine(combine(vec![shares[2].clone(), lie])).await.unwrap_err();
+        assert_eq!(refused.code(), Code::InvalidArgument, "{refused}");
+        assert!(refused.message().contains(words), "{words}: {refused}");
+    }
+
+    // The protocol API names the same nodes.
+    let mut asked = Vec::new();
+    for id in [3, 5] {
+        let mut client = ThresholdProtocolClient::new(group.channel(id).await);
+        asked.push(tokio::spawn(async move { client.sign(sign_request("moved on")).await }));
+    }
+    for answer in asked {
+        let mut contributors = answer.await.unwrap().unwrap().into_inner().outcome.unwrap().contributors;
+        contributors.sort_unstable();
+        assert_eq!(contributors, [3, 5]);
+    }
     group.shutdown().await;
 }
 

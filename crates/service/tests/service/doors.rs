@@ -2,14 +2,11 @@
 
 use std::{num::NonZeroUsize, time::Duration};
 
-use crate::{
-    group::{CIPHER, Prepared, TestGroup},
-    sound::{eventually, works},
-};
 use bytes::{Bytes, BytesMut};
 use h2::{RecvStream, SendStream, client::SendRequest};
 use prost::Message;
-use theta_network::{Identity, PeerId, tls};
+use theta_names::NodeId;
+use theta_network::{Identity, tls};
 use theta_service::{NodeConfig, config::LimitsConfig};
 use theta_wire::v1;
 use tokio::{
@@ -20,6 +17,11 @@ use tokio::{
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
 use tonic::Code;
+
+use crate::{
+    group::{CIPHER, Prepared, TestGroup},
+    sound::{eventually, works},
+};
 
 const SIGN: &str = "/theta.v1.ThresholdProtocol/Sign";
 const ENCRYPT: &str = "/theta.v1.ThresholdScheme/Encrypt";
@@ -56,7 +58,7 @@ async fn metric(group: &TestGroup, name: &str) -> usize {
 }
 
 async fn secured(group: &TestGroup, id: u16, identity: Option<&Identity>) -> std::io::Result<TlsStream<TcpStream>> {
-    let node = group.group.node(PeerId::try_from(id).unwrap()).unwrap();
+    let node = group.group.node(NodeId::try_from(id).unwrap()).unwrap();
     let config = match identity {
         Some(identity) => tls::client_config(identity, node.certificate, &[b"h2"]).unwrap(),
         None => tls::anonymous_client_config(node.certificate, &[b"h2"]).unwrap(),

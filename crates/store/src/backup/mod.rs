@@ -14,13 +14,14 @@ use std::{
 };
 
 use theta_groups::Secret;
+use theta_names::KeyName;
 
 use crate::audit::{AuditChain, AuditRecord};
 use crate::database::{Settings, Table, Writes};
 use crate::identity::decode_identity;
 use crate::key::{Epoch, KeyRecord, VersionRecord, decode_generation, decode_share, decode_until, parse_share_key};
 use crate::slots::{decode_digest, decode_mark, mark_record};
-use crate::{Incarnation, Name, Options, SealingKey, SlotRule, Store, StoreError};
+use crate::{Incarnation, Options, SealingKey, SlotRule, Store, StoreError};
 
 use container::{Opened, Sealed};
 use contents::Origin;
@@ -47,7 +48,7 @@ pub struct BackupReport {
     /// How many shares there are.
     pub shares: usize,
     /// Versions and epochs whose share does not fit the public data.
-    pub unfit: Vec<(Name, u32, u64)>,
+    pub unfit: Vec<(KeyName, u32, u64)>,
     /// How many records the audit log has, those included that were removed before; what is there is whole.
     pub audit_records: u64,
 }
@@ -158,9 +159,9 @@ pub fn check_backup(reader: impl Read, key: &SealingKey, fits: &mut Fits<'_>) ->
 /// What was read so far. Keys come before shares.
 #[derive(Default)]
 struct Check {
-    keys: BTreeMap<Name, KeyRecord>,
+    keys: BTreeMap<KeyName, KeyRecord>,
     shares: usize,
-    unfit: Vec<(Name, u32, u64)>,
+    unfit: Vec<(KeyName, u32, u64)>,
     log: Option<Log>,
 }
 

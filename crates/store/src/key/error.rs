@@ -1,25 +1,26 @@
 //! Why a key cannot be changed as asked, each in one line. All are the caller's, but those of the store.
 
-use super::State;
-use crate::{Name, StoreError};
+use theta_names::{KeyName, KeyState};
+
+use crate::StoreError;
 
 /// Why a key was not changed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum KeyError {
     /// There is no such key.
     #[error("there is no key {0}")]
-    Unknown(Name),
+    Unknown(KeyName),
     /// The name was given before, perhaps to a key that was destroyed since.
     #[error("a key {0} exists or existed: choose another name")]
-    Exists(Name),
+    Exists(KeyName),
     /// The key or version is destroyed.
     #[error("key {0} is destroyed")]
-    Destroyed(Name),
+    Destroyed(KeyName),
     /// There is no such version.
     #[error("key {name} has no version {version}")]
     NoVersion {
         /// Which key.
-        name: Name,
+        name: KeyName,
         /// Which version.
         version: u32,
     },
@@ -27,7 +28,7 @@ pub enum KeyError {
     #[error("version {version} of key {name} has no epoch {epoch}")]
     NoEpoch {
         /// Which key.
-        name: Name,
+        name: KeyName,
         /// Which version.
         version: u32,
         /// Which epoch.
@@ -37,7 +38,7 @@ pub enum KeyError {
     #[error("epoch {epoch} of version {version} of key {name} does not wait for a certificate")]
     NotPending {
         /// Which key.
-        name: Name,
+        name: KeyName,
         /// Which version.
         version: u32,
         /// Which epoch.
@@ -47,7 +48,7 @@ pub enum KeyError {
     #[error("version {version} of key {name} has epoch {newer} already: epoch {epoch} is not newer")]
     OldEpoch {
         /// Which key.
-        name: Name,
+        name: KeyName,
         /// Which version.
         version: u32,
         /// The epoch that was given.
@@ -59,7 +60,7 @@ pub enum KeyError {
     #[error("key {name} has had version {version}: the next is {next}")]
     OldVersion {
         /// Which key.
-        name: Name,
+        name: KeyName,
         /// The number that was given.
         version: u32,
         /// The lowest that may be.
@@ -75,7 +76,7 @@ pub enum KeyError {
     #[error("this node has its share of epoch {epoch} of version {version} of key {name}")]
     HasShare {
         /// Which key.
-        name: Name,
+        name: KeyName,
         /// Which version.
         version: u32,
         /// Which epoch.
@@ -88,11 +89,11 @@ pub enum KeyError {
     )]
     Transition {
         /// Which key.
-        name: Name,
+        name: KeyName,
         /// Its state, or its version's.
-        from: State,
+        from: KeyState,
         /// The one asked for.
-        next: State,
+        next: KeyState,
         /// Whether a newer version is what stands in the way.
         superseded: bool,
     },
@@ -103,7 +104,7 @@ pub enum KeyError {
     )]
     Generation {
         /// Which key.
-        name: Name,
+        name: KeyName,
         /// What the change names.
         named: u64,
         /// That of the last change.
@@ -113,7 +114,7 @@ pub enum KeyError {
     #[error("the change names generation {named} and key {name} is at {current}, which is too far apart: look again")]
     GenerationAhead {
         /// Which key.
-        name: Name,
+        name: KeyName,
         /// What the change names.
         named: u64,
         /// That of the last change.
@@ -137,7 +138,7 @@ pub enum KeyError {
     },
     /// A key was rotated more often than one can be.
     #[error("key {0} has all the versions that a key can have: make a new key")]
-    TooManyVersions(Name),
+    TooManyVersions(KeyName),
     /// The disk, the file or the sealing key.
     #[error(transparent)]
     Store(#[from] StoreError),

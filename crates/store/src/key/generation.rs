@@ -1,24 +1,22 @@
 //! How often people have changed the state of a key: each change names the *generation* that it makes, so that one which was
 //! signed or approved once is made once, and none after a later one.
 
-use super::{KeyError, State};
+use theta_names::{KeyName, KeyState, MOST_GENERATIONS_AHEAD};
+
+use super::KeyError;
 use crate::codec::{Decoder, Encoder};
 use crate::database::{Rows, Table};
-use crate::{Name, Store, StoreError, Transaction};
-
-/// How far beyond its own a store takes the generation of a change: those of a node that was away long may be this far behind.
-/// Whoever lies about a generation makes the next ones this much higher at most, and 2^64 has room for 2^44 such lies.
-pub const MOST_GENERATIONS_AHEAD: u64 = 1 << 20;
+use crate::{Store, StoreError, Transaction};
 
 /// The last change of a key's state.
 struct Last {
     generation: u64,
     version: Option<u32>,
-    state: State,
+    state: KeyState,
 }
 
 impl Last {
-    fn read(rows: &impl Rows, name: &Name) -> Result<Option<Self>, StoreError> {
+    fn read(rows: &impl Rows, name: &KeyName) -> Result<Option<Self>, StoreError> {
         let row = rows.row(Table::Generations, name.as_str().as_bytes())?;
         row.map(|record| Self::decode(record.expose())).transpose()
     }
@@ -26,7 +24,7 @@ impl Last {
     fn decode(record: &[u8]) -> Result<Self, StoreError> {
         let mut decoder = Decoder::new(Table::Generations.name(), record)?;
         let (generation, version) = (decoder.u64()?, decoder.option(Decoder::u32)?);
-        let state = State::from_code(decoder.u8()?).ok_or_else(|| decoder.error("a state is not known"))?;
+        let state = KeyState::from_code(decoder.u8()?).ok_or_else(|| decoder.error("a state is not known"))?;
         decoder.finish(Self { generation, version, state })
     }
 }
@@ -41,7 +39,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] if it cannot be read.
-    pub fn key_generation(&self, name: &Name) -> Result<u64, StoreError> {
+    pub fn key_generation(&self, name: &KeyName) -> Result<u64, StoreError> {
         Ok(Last::read(&self.snapshot()?, name)?.map_or(0, |last| last.generation))
     }
 }
@@ -57,9 +55,9 @@ impl Transaction<'_> {
     /// [`Transaction::set_key_state`] and [`Transaction::set_version_state`].
     pub fn change_state(
         &mut self,
-        name: &Name,
+        name: &KeyName,
         version: Option<u32>,
-        next: State,
+        next: KeyState,
         generation: u64,
     ) -> Result<bool, KeyError> {
         let key = self.key(name)?;

@@ -8,20 +8,19 @@
 mod error;
 mod generation;
 mod record;
-mod state;
 mod used;
 
 use theta_groups::Secret;
+use theta_names::{KeyName, KeyState, Purpose, RuleName};
 
 use crate::codec::{Decoder, Encoder};
 use crate::database::{Rows, Table};
-use crate::{Name, Store, StoreError, Transaction};
+use crate::name::terminated;
+use crate::{Store, StoreError, Transaction};
 
 pub use error::KeyError;
-pub use generation::MOST_GENERATIONS_AHEAD;
 pub(crate) use generation::decode_generation;
 pub use record::{Epoch, KeyRecord, VersionRecord};
-pub use state::{Purpose, State};
 pub use used::USED_REMEMBERED;
 pub(crate) use used::decode_until;
 
@@ -42,7 +41,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] if it cannot be read.
-    pub fn key(&self, name: &Name) -> Result<Option<KeyRecord>, StoreError> {
+    pub fn key(&self, name: &KeyName) -> Result<Option<KeyRecord>, StoreError> {
         read(&self.snapshot()?, name)
     }
 
@@ -50,26 +49,26 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] if it cannot be read.
-    pub fn share(&self, name: &Name, version: u32, epoch: u64) -> Result<Option<Secret<Vec<u8>>>, StoreError> {
+    pub fn share(&self, name: &KeyName, version: u32, epoch: u64) -> Result<Option<Secret<Vec<u8>>>, StoreError> {
         let record = self.snapshot()?.row(Table::Shares, &share_key(name, version, epoch))?;
         record.map(|record| decode_share(record.expose())).transpose()
     }
 }
 
-fn read(rows: &impl Rows, name: &Name) -> Result<Option<KeyRecord>, StoreError> {
+fn read(rows: &impl Rows, name: &KeyName) -> Result<Option<KeyRecord>, StoreError> {
     let record = rows.row(Table::Keys, name.as_str().as_bytes())?;
     record.map(|record| KeyRecord::decode(record.expose())).transpose()
 }
 
 /// name || 0 || version || epoch.
-fn share_key(name: &Name, version: u32, epoch: u64) -> Vec<u8> {
+fn share_key(name: &KeyName, version: u32, epoch: u64) -> Vec<u8> {
     let mut key = version_prefix(name, version);
     key.extend_from_slice(&epoch.to_be_bytes());
     key
 }
 
-fn version_prefix(name: &Name, version: u32) -> Vec<u8> {
-    let mut key = name.terminated();
+fn version_prefix(name: &KeyName, version: u32) -> Vec<u8> {
+    let mut key = terminated(name.as_str());
     key.extend_from_slice(&version.to_be_bytes());
     key
 }
@@ -79,7 +78,7 @@ impl Transaction<'_> {
     ///
     /// # Errors
     /// [`KeyError::Unknown`], [`KeyError::Store`].
-    pub fn key(&self, name: &Name) -> Result<KeyRecord, KeyError> {
+    pub fn key(&self, name: &KeyName) -> Result<KeyRecord, KeyError> {
         read(&self.rows, name)?.ok_or_else(|| KeyError::Unknown(name.clone()))
     }
 
@@ -89,7 +88,7 @@ impl Transaction<'_> {
 
     fn change_key<T>(
         &mut self,
-        name: &Name,
+        name: &KeyName,
         change: impl FnOnce(&mut KeyRecord) -> Result<T, KeyError>,
     ) -> Result<T, KeyError> {
         let mut key = self.key(name)?;
@@ -102,7 +101,7 @@ impl Transaction<'_> {
     ///
     /// # Errors
     /// [`KeyError::Exists`], [`KeyError::Store`].
-    pub fn create_key(&mut self, name: &Name, purpose: Purpose, policy: Option<Name>) -> Result<(), KeyError> {
+    pub fn create_key(&mut self, name: &KeyName, purpose: Purpose, policy: Option<RuleName>) -> Result<(), KeyError> {
         if read(&self.rows, name)?.is_some() {
             return Err(KeyError::Exists(name.clone()));
         }
@@ -115,7 +114,7 @@ impl Transaction<'_> {
     /// [`KeyError`]: the key is not known or destroyed, or a part is out of its range.
     pub fn begin_version(
         &mut self,
-        name: &Name,
+        name: &KeyName,
         suite: &str,
         epoch: Epoch,
         share: Option<Secret<Vec<u8>>>,
@@ -132,7 +131,7 @@ impl Transaction<'_> {
     /// [`KeyError::OldVersion`] for a number that was given here; else as [`Transaction::begin_version`].
     pub fn begin_numbered_version(
         &mut self,
-        name: &Name,
+        name: &KeyName,
         version: u32,
         suite: &str,
         epoch: Epoch,
@@ -154,7 +153,7 @@ impl Transaction<'_> {
     /// As [`Transaction::begin_version`].
     pub fn import_version(
         &mut self,
-        name: &Name,
+        name: &KeyName,
         suite: &str,
         epoch: Epoch,
         share: Option<Secret<Vec<u8>>>,
@@ -171,7 +170,7 @@ impl Transaction<'_> {
     /// [`KeyError::OldEpoch`] unless its number is higher than all before; other [`KeyError`]s as for a new version.
     pub fn stage_epoch(
         &mut self,
-        name: &Name,
+        name: &KeyName,
         version: u32,
         epoch: Epoch,
         share: Option<Secret<Vec<u8>>>,
@@ -194,7 +193,7 @@ impl Transaction<'_> {
     ///
     /// # Errors
     /// [`KeyError::NotPending`] if this epoch does not wait.
-    pub fn certify(&mut self, name: &Name, version: u32, epoch: u64, certificate: &[u8]) -> Result<(), KeyError> {
+    pub fn certify(&mut self, name: &KeyName, version: u32, epoch: u64, certificate: &[u8]) -> Result<(), KeyError> {
         let replaced = self.change_key(name, |key| key.certify(version, epoch, certificate))?;
         if let Some(replaced) = replaced {
             self.rows.remove(Table::Shares, &share_key(name, version, replaced.number))?;
@@ -208,7 +207,7 @@ impl Transaction<'_> {
     /// [`KeyError::HasShare`], and [`KeyError::NoEpoch`] if the version has no such epoch or is destroyed.
     pub fn recover_share(
         &mut self,
-        name: &Name,
+        name: &KeyName,
         version: u32,
         epoch: u64,
         share: Secret<Vec<u8>>,
@@ -216,7 +215,7 @@ impl Transaction<'_> {
         check_share(Some(&share))?;
         let mut key = self.key(name)?;
         let record = key.version_mut(version)?;
-        if record.state == State::Destroyed || record.epoch(epoch).is_none() {
+        if record.state == KeyState::Destroyed || record.epoch(epoch).is_none() {
             return Err(KeyError::NoEpoch { name: name.clone(), version, epoch });
         }
         if self.rows.row(Table::Shares, &share_key(name, version, epoch))?.is_some() {
@@ -225,33 +224,33 @@ impl Transaction<'_> {
         self.put_share(name, version, epoch, Some(share))
     }
 
-    /// Changes the state of a version. [`State::Destroyed`] removes its shares.
+    /// Changes the state of a version. [`KeyState::Destroyed`] removes its shares.
     ///
     /// # Errors
     /// [`KeyError::Transition`] if that state does not follow, or a newer version stands in its way.
-    pub fn set_version_state(&mut self, name: &Name, version: u32, next: State) -> Result<(), KeyError> {
+    pub fn set_version_state(&mut self, name: &KeyName, version: u32, next: KeyState) -> Result<(), KeyError> {
         self.change_key(name, |key| key.set_version_state(version, next))?;
-        if next == State::Destroyed {
+        if next == KeyState::Destroyed {
             self.rows.remove_all(Table::Shares, &version_prefix(name, version))?;
         }
         Ok(())
     }
 
-    /// Changes the state of a key as a whole. [`State::Destroyed`] removes all its shares and leaves a tombstone.
+    /// Changes the state of a key as a whole. [`KeyState::Destroyed`] removes all its shares and leaves a tombstone.
     ///
     /// # Errors
     /// [`KeyError::Transition`] if that state does not follow.
-    pub fn set_key_state(&mut self, name: &Name, next: State) -> Result<(), KeyError> {
+    pub fn set_key_state(&mut self, name: &KeyName, next: KeyState) -> Result<(), KeyError> {
         self.change_key(name, |key| key.set_state(next))?;
-        if next == State::Destroyed {
-            self.rows.remove_all(Table::Shares, &name.terminated())?;
+        if next == KeyState::Destroyed {
+            self.rows.remove_all(Table::Shares, &terminated(name.as_str()))?;
         }
         Ok(())
     }
 
     fn put_share(
         &mut self,
-        name: &Name,
+        name: &KeyName,
         version: u32,
         epoch: u64,
         share: Option<Secret<Vec<u8>>>,
@@ -269,7 +268,7 @@ fn check_share(share: Option<&Secret<Vec<u8>>>) -> Result<(), KeyError> {
 }
 
 /// Which share a row of the table is: the inverse of `share_key`.
-pub(crate) fn parse_share_key(key: &[u8]) -> Option<(Name, u32, u64)> {
+pub(crate) fn parse_share_key(key: &[u8]) -> Option<(KeyName, u32, u64)> {
     let (rest, epoch) = key.split_last_chunk()?;
     let (rest, version) = rest.split_last_chunk()?;
     let name = core::str::from_utf8(rest.strip_suffix(&[0])?).ok()?.parse().ok()?;

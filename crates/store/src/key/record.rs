@@ -1,11 +1,12 @@
 //! Keys, their versions, and the epochs of each version.
 
 use theta_groups::Secret;
+use theta_names::{KeyName, KeyState, Purpose, RuleName};
 
-use super::{KeyError, Purpose, State};
+use super::KeyError;
+use crate::StoreError;
 use crate::codec::{Decoder, Encoder};
 use crate::database::Table;
-use crate::{Name, StoreError};
 
 const TABLE: &str = Table::Keys.name();
 /// Of the public part: 65,535 verification keys of 96 bytes and the rest, twice over.
@@ -43,7 +44,7 @@ pub struct VersionRecord {
     /// Counts from 1; a number is never given twice.
     pub version: u32,
     /// Its own state.
-    pub state: State,
+    pub state: KeyState,
     /// The scheme and group.
     pub suite: String,
     /// The sharing that serves; `None` until the first is certified.
@@ -58,13 +59,13 @@ pub struct VersionRecord {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRecord {
     /// What people call it.
-    pub name: Name,
+    pub name: KeyName,
     /// What it is for, for ever.
     pub purpose: Purpose,
     /// The state of the whole.
-    pub state: State,
+    pub state: KeyState,
     /// The policy that says who may ask; `None` is nobody but what other policies allow.
-    pub policy: Option<Name>,
+    pub policy: Option<RuleName>,
     /// The number that the next version gets.
     pub(crate) next_version: u32,
     /// Ascending.
@@ -79,8 +80,8 @@ impl VersionRecord {
 }
 
 impl KeyRecord {
-    pub(crate) const fn new(name: Name, purpose: Purpose, policy: Option<Name>) -> Self {
-        Self { name, purpose, state: State::Active, policy, next_version: 1, versions: Vec::new() }
+    pub(crate) const fn new(name: KeyName, purpose: Purpose, policy: Option<RuleName>) -> Self {
+        Self { name, purpose, state: KeyState::Active, policy, next_version: 1, versions: Vec::new() }
     }
 
     /// The versions, ascending.
@@ -104,12 +105,12 @@ impl KeyRecord {
     /// The one that new signatures, coins and ciphertexts are made with.
     #[must_use]
     pub fn primary(&self) -> Option<&VersionRecord> {
-        self.versions.iter().rev().find(|version| self.effective_state(version) == State::Active)
+        self.versions.iter().rev().find(|version| self.effective_state(version) == KeyState::Active)
     }
 
     /// What the state of the key leaves of the version's.
     #[must_use]
-    pub fn effective_state(&self, version: &VersionRecord) -> State {
+    pub fn effective_state(&self, version: &VersionRecord) -> KeyState {
         version.state.and(self.state)
     }
 
@@ -134,7 +135,7 @@ impl KeyRecord {
         suite: &str,
         created: u64,
     ) -> Result<&mut VersionRecord, KeyError> {
-        if self.state == State::Destroyed {
+        if self.state == KeyState::Destroyed {
             return Err(KeyError::Destroyed(self.name.clone()));
         }
         if suite.is_empty() || suite.len() > MOST_SUITE {
@@ -148,7 +149,7 @@ impl KeyRecord {
             return Err(KeyError::OldVersion { name, version, next });
         }
         self.next_version = version + 1;
-        let (state, suite) = (State::Pending, suite.to_owned());
+        let (state, suite) = (KeyState::Pending, suite.to_owned());
         self.versions.push(VersionRecord { version, state, suite, serving: None, pending: None, created });
         self.versions.last_mut().ok_or(KeyError::Bug)
     }
@@ -159,7 +160,7 @@ impl KeyRecord {
         check_len("the certificate", certificate, MOST_CERTIFICATE)?;
         let name = self.name.clone();
         let record = self.version_mut(version)?;
-        if record.state == State::Destroyed {
+        if record.state == KeyState::Destroyed {
             return Err(KeyError::Destroyed(name));
         }
         let Some(mut pending) = record.pending.take_if(|pending| pending.number == epoch) else {
@@ -167,10 +168,10 @@ impl KeyRecord {
         };
         pending.certificate = certificate.to_vec();
         let replaced = record.serving.replace(pending);
-        if record.state == State::Pending {
-            record.state = State::Active;
+        if record.state == KeyState::Pending {
+            record.state = KeyState::Active;
             let older = self.versions.iter_mut().filter(|older| older.version < version);
-            older.filter(|older| older.state == State::Active).for_each(|older| older.state = State::Retired);
+            older.filter(|older| older.state == KeyState::Active).for_each(|older| older.state = KeyState::Retired);
         }
         Ok(replaced)
     }
@@ -180,7 +181,7 @@ impl KeyRecord {
         epoch.check()?;
         let name = self.name.clone();
         let record = self.version_mut(version)?;
-        if record.state == State::Destroyed {
+        if record.state == KeyState::Destroyed {
             return Err(KeyError::Destroyed(name));
         }
         if let Some(newer) = [&record.serving, &record.pending]
@@ -196,32 +197,32 @@ impl KeyRecord {
     }
 
     /// Changes the state of a version. Only the newest one becomes active again.
-    pub(super) fn set_version_state(&mut self, version: u32, next: State) -> Result<(), KeyError> {
+    pub(super) fn set_version_state(&mut self, version: u32, next: KeyState) -> Result<(), KeyError> {
         let newest = self.versions.iter().rev().find(|record| record.serving.is_some()).map(|record| record.version);
         let name = self.name.clone();
         let record = self.version_mut(version)?;
         let from = record.state;
-        let superseded = next == State::Active && newest != Some(version);
+        let superseded = next == KeyState::Active && newest != Some(version);
         if !from.may_become(next) || superseded {
             return Err(KeyError::Transition { name, from, next, superseded });
         }
         record.state = next;
-        if next == State::Destroyed {
+        if next == KeyState::Destroyed {
             record.pending = None;
         }
         Ok(())
     }
 
     /// Changes the state of the whole key.
-    pub(super) fn set_state(&mut self, next: State) -> Result<(), KeyError> {
+    pub(super) fn set_state(&mut self, next: KeyState) -> Result<(), KeyError> {
         if !self.state.may_become(next) {
             let (name, from) = (self.name.clone(), self.state);
             return Err(KeyError::Transition { name, from, next, superseded: false });
         }
         self.state = next;
-        if next == State::Destroyed {
+        if next == KeyState::Destroyed {
             for version in &mut self.versions {
-                (version.state, version.pending) = (State::Destroyed, None);
+                (version.state, version.pending) = (KeyState::Destroyed, None);
             }
         }
         Ok(())
@@ -297,8 +298,8 @@ impl VersionRecord {
     }
 }
 
-fn state(decoder: &mut Decoder<'_>) -> Result<State, StoreError> {
-    State::from_code(decoder.u8()?).ok_or_else(|| decoder.error("a state is not known"))
+fn state(decoder: &mut Decoder<'_>) -> Result<KeyState, StoreError> {
+    KeyState::from_code(decoder.u8()?).ok_or_else(|| decoder.error("a state is not known"))
 }
 
 impl KeyRecord {

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use theta_groups::Secret;
+use theta_names::{KeyState, Purpose, SlotOrder};
 use theta_store::{
-    BurnError, KeyError, Options, Purpose, RestoreFloors, Rollback, SealingKey, SlotDecision, SlotOrder, SlotRule,
-    State, Store, StoreError, Witness, check_backup, disk::SimulatedDisk, key::USED_REMEMBERED,
+    BurnError, KeyError, Options, RestoreFloors, Rollback, SealingKey, SlotDecision, SlotRule, Store, StoreError,
+    Witness, check_backup, disk::SimulatedDisk, key::USED_REMEMBERED,
 };
 
 use crate::{burn_id, create, epoch, key, name, secret};
@@ -15,7 +16,7 @@ fn other_key() -> SealingKey {
 }
 
 fn rule(text: &str) -> SlotRule {
-    SlotRule { key: name("zone"), rule: name(text) }
+    SlotRule { key: name("zone"), rule: text.parse().unwrap() }
 }
 
 fn decide(store: &Store, text: &str, slot: u64, digest: u8) -> SlotDecision {
@@ -63,7 +64,7 @@ fn restore(backup: &[u8]) -> Result<Store, StoreError> {
 #[test]
 fn a_restored_store_knows_what_is_used_up() {
     let store = filled();
-    for (state, generation) in [(State::Disabled, 1), (State::Active, 2), (State::Disabled, 3)] {
+    for (state, generation) in [(KeyState::Disabled, 1), (KeyState::Active, 2), (KeyState::Disabled, 3)] {
         assert!(store.write(|tx| tx.change_state(&name("zone"), None, state, generation)).unwrap());
     }
     store.write(|tx| tx.use_up(&[1; 32], 1_795_000_000)).unwrap();
@@ -77,11 +78,11 @@ fn a_restored_store_knows_what_is_used_up() {
         assert_eq!(restored.is_used(&[1; 32]).unwrap(), known);
         assert!(restored.is_used(&[2; 32]).unwrap() && restored.is_used(&[4; 32]).unwrap());
     }
-    let again = restored.write(|tx| tx.change_state(&name("zone"), None, State::Active, 2)).unwrap_err();
+    let again = restored.write(|tx| tx.change_state(&name("zone"), None, KeyState::Active, 2)).unwrap_err();
     assert!(matches!(again, KeyError::Generation { named: 2, current: 3, .. }), "{again}");
     assert_eq!(restored.key_generation(&name("zone")).unwrap(), 3);
     assert_eq!(restored.key_generation(&name("beacon")).unwrap(), 0);
-    let bad = restored.write(|tx| tx.change_state(&name("beacon"), Some(9), State::Disabled, 1)).unwrap_err();
+    let bad = restored.write(|tx| tx.change_state(&name("beacon"), Some(9), KeyState::Disabled, 1)).unwrap_err();
     assert!(matches!(bad, KeyError::NoVersion { version: 9, .. }), "{bad}");
     // What is refused has used nothing up.
     assert_eq!(restored.key_generation(&name("beacon")).unwrap(), 0);

@@ -5,7 +5,8 @@ use std::{env, io};
 use rand_chacha::rand_core::Rng;
 use redb::StorageBackend;
 use theta_groups::Secret;
-use theta_store::{KeyError, Options, Purpose, SlotDecision, SlotOrder, SlotRule, Store, disk::SimulatedDisk};
+use theta_names::{Purpose, SlotOrder};
+use theta_store::{KeyError, Options, SlotDecision, SlotRule, Store, disk::SimulatedDisk};
 
 use crate::{burn_id, epoch, key, name, rng, secret, seeded};
 
@@ -23,7 +24,7 @@ struct Acknowledged {
 }
 
 fn rule() -> SlotRule {
-    SlotRule { key: name("k"), rule: name("r") }
+    SlotRule { key: name("k"), rule: "r".parse().unwrap() }
 }
 
 /// One transaction over four tables.

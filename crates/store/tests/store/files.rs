@@ -7,7 +7,8 @@ use std::{
 };
 
 use theta_groups::Secret;
-use theta_store::{Argon2Cost, BurnError, Options, Purpose, SealingKey, Store, StoreError, disk::SimulatedDisk};
+use theta_names::Purpose;
+use theta_store::{Argon2Cost, BurnError, Options, SealingKey, Store, StoreError, disk::SimulatedDisk};
 
 use crate::{burn_id, create, epoch, key, name, secret};
 

@@ -1,17 +1,18 @@
 //! The life of keys.
 
-use theta_store::{Epoch, KeyError, Name, Purpose, State, Store, disk::SimulatedDisk};
+use theta_names::{KeyName, KeyState, Purpose};
+use theta_store::{Epoch, KeyError, Store, disk::SimulatedDisk};
 
 use crate::{create, epoch, name, open, secret};
 
-fn with_key(purpose: Purpose) -> (Store, Name) {
+fn with_key(purpose: Purpose) -> (Store, KeyName) {
     let store = create(&SimulatedDisk::default());
     let key = name("zone.example");
-    store.write(|transaction| transaction.create_key(&key, purpose, Some(name("default")))).unwrap();
+    store.write(|transaction| transaction.create_key(&key, purpose, Some("default".parse().unwrap()))).unwrap();
     (store, key)
 }
 
-fn share(store: &Store, key: &Name, version: u32, epoch: u64) -> Option<Vec<u8>> {
+fn share(store: &Store, key: &KeyName, version: u32, epoch: u64) -> Option<Vec<u8>> {
     store.share(key, version, epoch).unwrap().map(|share| share.expose().clone())
 }
 
@@ -22,10 +23,10 @@ fn a_key_becomes_active_by_its_certificate_only() {
     assert_eq!(begun, 1);
     let record = store.key(&key).unwrap().unwrap();
     let version = record.version(1).unwrap();
-    assert_eq!(version.state, State::Pending);
+    assert_eq!(version.state, KeyState::Pending);
     assert!(!record.serves(version) && record.primary().is_none());
-    let early = store.write(|tx| tx.set_version_state(&key, 1, State::Active)).unwrap_err();
-    assert!(matches!(early, KeyError::Transition { from: State::Pending, .. }), "{early}");
+    let early = store.write(|tx| tx.set_version_state(&key, 1, KeyState::Active)).unwrap_err();
+    assert!(matches!(early, KeyError::Transition { from: KeyState::Pending, .. }), "{early}");
     let other = store.write(|tx| tx.certify(&key, 1, 2, b"certificate")).unwrap_err();
     assert!(matches!(other, KeyError::NotPending { epoch: 2, .. }), "{other}");
     store.write(|tx| tx.certify(&key, 1, 1, b"certificate")).unwrap();
@@ -68,13 +69,13 @@ fn rotation_leaves_the_old_version_to_verify_or_decrypt() {
         let record = store.key(&key).unwrap().unwrap();
         assert_eq!(record.primary().unwrap().version, 2);
         let old = record.version(1).unwrap();
-        assert_eq!((old.state, record.serves(old)), (State::Retired, old_serves));
+        assert_eq!((old.state, record.serves(old)), (KeyState::Retired, old_serves));
         assert_eq!(share(&store, &key, 1, 1).unwrap(), b"one");
         // It may be disabled and enabled, but never signs again.
-        store.write(|tx| tx.set_version_state(&key, 1, State::Disabled)).unwrap();
-        let back = store.write(|tx| tx.set_version_state(&key, 1, State::Active)).unwrap_err();
+        store.write(|tx| tx.set_version_state(&key, 1, KeyState::Disabled)).unwrap();
+        let back = store.write(|tx| tx.set_version_state(&key, 1, KeyState::Active)).unwrap_err();
         assert!(matches!(back, KeyError::Transition { superseded: true, .. }), "{back}");
-        store.write(|tx| tx.set_version_state(&key, 1, State::Retired)).unwrap();
+        store.write(|tx| tx.set_version_state(&key, 1, KeyState::Retired)).unwrap();
     }
 }
 
@@ -118,21 +119,21 @@ fn destruction_leaves_a_tombstone_and_no_share() {
     store.write(|tx| tx.import_version(&key, "suite", epoch(1), secret(b"one"))).unwrap();
     store.write(|tx| tx.stage_epoch(&key, 1, epoch(2), secret(b"two"))).unwrap();
     store.write(|tx| tx.import_version(&key, "suite", epoch(1), secret(b"three"))).unwrap();
-    store.write(|tx| tx.set_version_state(&key, 1, State::Destroyed)).unwrap();
+    store.write(|tx| tx.set_version_state(&key, 1, KeyState::Destroyed)).unwrap();
     assert_eq!((share(&store, &key, 1, 1), share(&store, &key, 1, 2)), (None, None));
     assert_eq!(share(&store, &key, 2, 1).unwrap(), b"three");
-    store.write(|tx| tx.set_key_state(&key, State::Destroyed)).unwrap();
+    store.write(|tx| tx.set_key_state(&key, KeyState::Destroyed)).unwrap();
     assert_eq!(share(&store, &key, 2, 1), None);
     let record = store.key(&key).unwrap().unwrap();
-    assert_eq!(record.state, State::Destroyed);
-    assert!(record.versions().iter().all(|version| version.state == State::Destroyed && version.serving.is_some()));
+    assert_eq!(record.state, KeyState::Destroyed);
+    assert!(record.versions().iter().all(|version| version.state == KeyState::Destroyed && version.serving.is_some()));
     for refused in [
         store.write(|tx| tx.create_key(&key, Purpose::Sign, None)).unwrap_err(),
         store.write(|tx| tx.import_version(&key, "suite", epoch(9), None)).unwrap_err(),
         store.write(|tx| tx.stage_epoch(&key, 1, epoch(9), None)).unwrap_err(),
         store.write(|tx| tx.recover_share(&key, 1, 1, secret(b"one").unwrap())).unwrap_err(),
-        store.write(|tx| tx.set_key_state(&key, State::Active)).unwrap_err(),
-        store.write(|tx| tx.set_version_state(&key, 1, State::Active)).unwrap_err(),
+        store.write(|tx| tx.set_key_state(&key, KeyState::Active)).unwrap_err(),
+        store.write(|tx| tx.set_version_state(&key, 1, KeyState::Active)).unwrap_err(),
     ] {
         assert!(!matches!(refused, KeyError::Store(_) | KeyError::Bug), "{refused}");
     }
@@ -183,7 +184,7 @@ fn keys_are_listed_by_name_and_survive_reopening() {
         store.write(|tx| tx.import_version(&name(key), "suite", epoch(1), secret(key.as_bytes()))).unwrap();
     }
     // The shares of one key are never those of another whose name begins alike.
-    store.write(|tx| tx.set_key_state(&name("a"), State::Destroyed)).unwrap();
+    store.write(|tx| tx.set_key_state(&name("a"), KeyState::Destroyed)).unwrap();
     let keys = store.keys().unwrap();
     drop(store);
     let store = open(&disk);

@@ -19,7 +19,8 @@ mod vectors;
 
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use theta_groups::Secret;
-use theta_store::{BurnId, Epoch, Name, Options, SealingKey, Store, disk::SimulatedDisk};
+use theta_names::KeyName;
+use theta_store::{BurnId, Epoch, Options, SealingKey, Store, disk::SimulatedDisk};
 
 fn key() -> SealingKey {
     SealingKey::key(Secret::new([7; 32]))
@@ -41,7 +42,7 @@ fn open(disk: &SimulatedDisk) -> Store {
     Store::open_on(disk.backend(), &key(), Options::default()).unwrap()
 }
 
-fn name(text: &str) -> Name {
+fn name(text: &str) -> KeyName {
     text.parse().unwrap()
 }
 

@@ -2,12 +2,13 @@
 
 use std::{sync::Arc, thread};
 
-use theta_store::{BurnError, SlotDecision, SlotOrder, SlotRule, disk::SimulatedDisk};
+use theta_names::SlotOrder;
+use theta_store::{BurnError, SlotDecision, SlotRule, disk::SimulatedDisk};
 
 use crate::{burn_id, create, name, open};
 
 fn rule(text: &str) -> SlotRule {
-    SlotRule { key: name("validator"), rule: name(text) }
+    SlotRule { key: name("validator"), rule: text.parse().unwrap() }
 }
 
 #[test]
@@ -74,7 +75,7 @@ fn at_most_one_message_for_a_slot() {
     assert_eq!(decide(7, 2), SlotDecision::Conflict { previous: [1; 32] });
     assert_eq!(decide(6, 2), SlotDecision::Allowed);
     // Other rules and keys have slots of their own, those whose names begin alike too.
-    for other in [rule("vote"), rule("votes2"), SlotRule { key: name("validator2"), rule: name("votes") }] {
+    for other in [rule("vote"), rule("votes2"), SlotRule { key: name("validator2"), rule: "votes".parse().unwrap() }] {
         assert_eq!(store.decide(other, 7, [3; 32], SlotOrder::Any).unwrap(), SlotDecision::Allowed);
     }
     drop(store);

@@ -6,9 +6,10 @@ use std::{fs, path::Path};
 use redb::{Builder, Database, ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
 use serde_json::{Value, json};
 use theta_groups::Secret;
+use theta_names::{KeyState, Purpose, SlotOrder};
 use theta_store::{
-    Argon2Cost, BurnError, Incarnation, KeyError, Opening, Purpose, SealingKey, SlotDecision, SlotOrder, SlotRule,
-    State, Store, StoreError, StoreId, Witness, check_backup, disk::SimulatedDisk,
+    Argon2Cost, BurnError, Incarnation, KeyError, Opening, SealingKey, SlotDecision, SlotRule, Store, StoreError,
+    StoreId, Witness, check_backup, disk::SimulatedDisk,
 };
 
 use crate::{burn_id, epoch, name, secret, seeded};
@@ -22,7 +23,7 @@ fn passphrase() -> SealingKey {
 }
 
 fn rule() -> SlotRule {
-    SlotRule { key: name("zone"), rule: name("serial") }
+    SlotRule { key: name("zone"), rule: "serial".parse().unwrap() }
 }
 
 fn incarnation(session: u8) -> Incarnation {
@@ -37,13 +38,13 @@ fn seen_of_peer() -> Witness {
 /// One of everything.
 fn fill(store: &Store) {
     let changes = |tx: &mut theta_store::Transaction<'_>| -> Result<(), KeyError> {
-        tx.create_key(&name("zone"), Purpose::Sign, Some(name("registry")))?;
+        tx.create_key(&name("zone"), Purpose::Sign, Some("registry".parse().unwrap()))?;
         tx.import_version(&name("zone"), "frost-ed25519", epoch(3), secret(&[0xa1; 32]))?;
         tx.begin_version(&name("zone"), "frost-ed25519", epoch(1), secret(&[0xa2; 32]))?;
         tx.stage_epoch(&name("zone"), 1, epoch(4), secret(&[0xa3; 32]))?;
         tx.create_key(&name("files"), Purpose::Decrypt, None)?;
         tx.import_version(&name("files"), "sg02-bls12381", epoch(1), secret(&[0xa4; 32]))?;
-        tx.set_key_state(&name("files"), State::Destroyed)
+        tx.set_key_state(&name("files"), KeyState::Destroyed)
     };
     store.write(changes).unwrap();
     store.write(|tx| tx.begin_ceremony([1; 32], b"refresh of zone", Secret::new([0xa5; 32]), 1_795_000_000)).unwrap();
@@ -123,11 +124,14 @@ fn today_s_code_reads_today_s_format() {
     let store = open(&disk(|_| {})).unwrap();
     let keys = store.keys().unwrap();
     assert_eq!(keys.iter().map(|key| key.name.as_str()).collect::<Vec<_>>(), ["files", "zone"]);
-    assert_eq!((keys[0].state, keys[0].purpose, keys[0].policy.clone()), (State::Destroyed, Purpose::Decrypt, None));
-    assert_eq!((keys[1].state, keys[1].policy.clone()), (State::Active, Some(name("registry"))));
+    assert_eq!((keys[0].state, keys[0].purpose, keys[0].policy.clone()), (KeyState::Destroyed, Purpose::Decrypt, None));
+    assert_eq!((keys[1].state, keys[1].policy.clone()), (KeyState::Active, Some("registry".parse().unwrap())));
     let (first, second) = (keys[1].version(1).unwrap(), keys[1].version(2).unwrap());
     assert_eq!((first.serving.clone(), first.pending.clone()), (Some(epoch(3)), Some(epoch(4))));
-    assert_eq!((second.state, second.serving.clone(), second.suite.as_str()), (State::Pending, None, "frost-ed25519"));
+    assert_eq!(
+        (second.state, second.serving.clone(), second.suite.as_str()),
+        (KeyState::Pending, None, "frost-ed25519")
+    );
     for (version, number, byte) in [(1, 3, 0xa1), (1, 4, 0xa3), (2, 1, 0xa2)] {
         assert_eq!(store.share(&name("zone"), version, number).unwrap().unwrap().expose(), &[byte; 32]);
     }

@@ -3,11 +3,12 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use bytes::Bytes;
-use theta_custody::{CeremonyRequest, Custodian, CustodyEffect, CustodyInput, KeyChange, To};
+use theta_custody::{Custodian, CustodyEffect, CustodyInput, To};
+use theta_names::NodeId;
 use theta_network::group::GroupFile;
 use theta_protocols::ceremony::{CeremonyId, CeremonyKeys, Kind, Statement, rewrite};
-use theta_rounds::PartyId;
 use theta_schemes::Suite;
+use theta_statements::{CeremonyRequest, KeyChange};
 use theta_store::{SealingKey, Store};
 
 use crate::harness::Group;
@@ -16,8 +17,8 @@ use crate::harness::Group;
 const HEAD: usize = 2 + 32;
 const LIAR: u16 = 2;
 
-fn party(node: u16) -> PartyId {
-    PartyId::try_from(node).unwrap()
+fn party(node: u16) -> NodeId {
+    NodeId::try_from(node).unwrap()
 }
 
 /// The stores of a real group with its real custodians; no process runs, and messages go by hand.
@@ -63,7 +64,7 @@ impl Table {
         let Some((head, items)) = bytes.split_at_checked(HEAD).filter(|(head, _)| head[1] == 1) else { return bytes };
         let ceremony = CeremonyId::from_bytes(head[2..].try_into().unwrap());
         let forged = rewrite(items, |statement| {
-            if statement.author() != party(LIAR) || statement.slot().kind != Kind::Dealing {
+            if statement.author().node() != party(LIAR) || statement.slot().kind != Kind::Dealing {
                 return vec![statement];
             }
             let mut body = statement.body().to_vec();
@@ -83,7 +84,7 @@ impl Table {
     fn make_key(&mut self) -> Vec<(u16, Bytes)> {
         let change = KeyChange::Create {
             key: "vault".parse().unwrap(),
-            suite: Suite::Cks05Ristretto255,
+            suite: Suite::Cks05Ristretto255.into(),
             k: 2,
             holders: vec![1, 2, 3, 4],
         };

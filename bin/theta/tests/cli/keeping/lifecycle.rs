@@ -5,7 +5,7 @@ use std::{fs, thread, time::Duration};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use theta_custody::{DealtKey, import_dealt};
-use theta_rounds::PartyId;
+use theta_names::Holders;
 use theta_schemes::{
     Suite,
     keys::{KeyName, deal_any},
@@ -80,7 +80,7 @@ fn deal_with_a_loss(group: &Group, name: &str, lost: u16) {
     let name: KeyName = name.parse().unwrap();
     let mut rng = ChaCha20Rng::from_seed([7; 32]);
     let (public, shares) = deal_any(Suite::Sg02Ristretto255, Threshold::new(2, 4).unwrap(), &mut rng);
-    let holders: Vec<PartyId> = (1..=4).map(|node| PartyId::try_from(node).unwrap()).collect();
+    let holders = Holders::first(4);
     for (node, share) in (1..).zip(&shares) {
         let dir = group.node_dir(node);
         let key = SealingKey::from_file(&dir.join("store.key")).unwrap();

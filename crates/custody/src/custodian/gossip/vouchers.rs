@@ -7,18 +7,19 @@
 
 use std::collections::BTreeSet;
 
-use theta_rounds::PartyId;
+use theta_names::NodeId;
+use theta_statements::KeyChange;
 
 use crate::ceremony::Subject;
 use crate::codec::{numbers, parties};
-use crate::{Custodian, KeyChange, KeyEntry};
+use crate::{Custodian, KeyEntry};
 
 /// Of these nodes, so many.
-type Demand = (Vec<PartyId>, u16);
+type Demand = (Vec<NodeId>, u16);
 
 impl Custodian {
     /// Whether enough of those have a ceremony whose word counts about its key.
-    pub(super) fn is_vouched_for(&self, subject: &Subject, told: &BTreeSet<PartyId>) -> bool {
+    pub(super) fn is_vouched_for(&self, subject: &Subject, told: &BTreeSet<NodeId>) -> bool {
         let is_met = |(of, k): Demand| {
             let needed = usize::from(self.group.k.max(k));
             of.iter().filter(|node| told.contains(node)).count() >= needed
@@ -41,7 +42,7 @@ impl Custodian {
                 let same_version = known.as_ref().filter(|entry| entry.version == subject.version);
                 let before = u64::from(subject.epoch).checked_sub(u64::from(!subject.is_recovery()))?;
                 let fits = same_version.is_none_or(|entry| {
-                    let same = entry.public == source.public && numbers(&entry.holders) == source.holders;
+                    let same = entry.public == source.public && numbers(entry.holders.nodes()) == source.holders;
                     entry.key_id == *source.public.key_id() && (same || entry.epoch != before)
                 });
                 if !fits {
@@ -53,7 +54,7 @@ impl Custodian {
                 // before: what everybody encrypts to from then on.
                 let rotated = known.as_ref().filter(|_| matches!(subject.request.change, KeyChange::Rotate { .. }));
                 let fits = rotated.is_none_or(|entry| {
-                    let (k, holders) = (entry.public.threshold().k(), numbers(&entry.holders));
+                    let (k, holders) = (entry.public.threshold().k(), numbers(entry.holders.nodes()));
                     entry.suite == subject.suite && k == subject.k && holders == subject.holders
                 });
                 if !fits {
@@ -62,7 +63,7 @@ impl Custodian {
                 demands.push((parties(&subject.holders), subject.k));
             }
         }
-        demands.extend(known.map(|entry| (entry.holders.clone(), entry.public.threshold().k())));
+        demands.extend(known.map(|entry| (entry.holders.nodes().to_vec(), entry.public.threshold().k())));
         Some(demands)
     }
 

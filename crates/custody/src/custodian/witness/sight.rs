@@ -1,6 +1,6 @@
 //! What peers say of this node's store, and it of theirs: greetings, judged.
 
-use theta_rounds::PartyId;
+use theta_names::NodeId;
 use theta_store::{Incarnation, Rollback};
 
 use super::Judged;
@@ -26,7 +26,7 @@ impl Custodian {
     /// Looks at a peer's greeting.
     pub(in crate::custodian) fn witness(
         &mut self,
-        from: PartyId,
+        from: NodeId,
         hello: &Hello,
         work: &mut Work,
     ) -> Result<(), CustodyError> {
@@ -42,7 +42,7 @@ impl Custodian {
         Ok(())
     }
 
-    pub(in crate::custodian) fn tell_of(node: PartyId, news: Option<String>, work: &mut Work) {
+    pub(in crate::custodian) fn tell_of(node: NodeId, news: Option<String>, work: &mut Work) {
         if let Some(text) = news {
             work.effects.push(CustodyEffect::RolledBack { node, text });
         }
@@ -51,7 +51,7 @@ impl Custodian {
     /// What a peer remembers of this store, against its history; `None` if the history does not reach back so far.
     fn judge(
         &mut self,
-        from: PartyId,
+        from: NodeId,
         remembered: Option<&Incarnation>,
         work: &mut Work,
     ) -> Result<Option<Judged>, CustodyError> {
@@ -77,7 +77,7 @@ impl Custodian {
     /// What a peer has seen of this store beside what it remembers.
     fn judge_fork(
         &mut self,
-        from: PartyId,
+        from: NodeId,
         fork: Option<&Incarnation>,
         work: &mut Work,
     ) -> Result<Option<Judged>, CustodyError> {
@@ -92,11 +92,11 @@ impl Custodian {
 
     /// Whether a person has said that this store is to be taken in place of that: by a command, or by restoring it, with floors
     /// for all that the one before may have done.
-    fn is_meant(&self, from: PartyId, claim: &Incarnation) -> Result<bool, CustodyError> {
+    fn is_meant(&self, from: NodeId, claim: &Incarnation) -> Result<bool, CustodyError> {
         Ok(self.witnesses.is_overruled(from, claim) || self.store.restored_from()? == Some(claim.store_id))
     }
 
-    fn say_meant(&self, to: PartyId, claim: &Incarnation, work: &mut Work) {
+    fn say_meant(&self, to: NodeId, claim: &Incarnation, work: &mut Work) {
         let now = self.store.incarnation();
         work.send(To::One(to), &Message::Meant { claim: *claim, now });
     }

@@ -1,8 +1,9 @@
 //! A key whose k is above the group's: what it takes to bring its holders into a ceremony is for its own k to say.
 
-use theta_custody::{CeremonyState, KeyChange};
+use theta_custody::CeremonyState;
 use theta_schemes::ciphers::payload::split_ciphertext;
 use theta_schemes::{Statement, Suite};
+use theta_statements::KeyChange;
 
 use crate::net::{Net, name};
 use crate::use_keys::{check_coin, check_decryption, combine_shares, encrypt};
@@ -131,7 +132,8 @@ fn a_false_account_takes_no_share_away() {
 #[test]
 fn a_new_key_takes_as_many_as_its_k() {
     let mut net = Net::new(2, 5, 41);
-    let request = net.request(KeyChange::Create { key: name("dice"), suite: COIN, k: 4, holders: vec![1, 2, 3, 4, 5] });
+    let request =
+        net.request(KeyChange::Create { key: name("dice"), suite: COIN.into(), k: 4, holders: vec![1, 2, 3, 4, 5] });
     let id = net.ask([1, 2, 3], &request);
     assert!(!net.until(60, |net| [4, 5].iter().any(|node| net.custodian(*node).report(&id).is_some())));
     net.ask([4], &request);

@@ -1,10 +1,11 @@
 //! One member that sends too much: what it costs the others, and that it stops nobody.
 
 use bytes::Bytes;
-use theta_custody::{CustodyEffect, CustodyInput, KeyChange};
+use theta_custody::{CustodyEffect, CustodyInput};
 use theta_groups::Transcript;
-use theta_protocols::ceremony::{CeremonyId, Kind, Slot, Statement, rewrite};
+use theta_protocols::ceremony::{CeremonyId, Kind, Statement, StatementSlot, rewrite};
 use theta_schemes::Suite;
+use theta_statements::KeyChange;
 
 use crate::lies::{HEAD, liar, plan};
 use crate::net::{Net, keys_of, name, party};
@@ -16,7 +17,7 @@ fn items(id: &CeremonyId, items: &[u8]) -> Bytes {
 }
 
 fn statement_item(statement: &Statement) -> Vec<u8> {
-    let Slot { kind, number } = statement.slot();
+    let StatementSlot { kind, number } = statement.slot();
     let mut item = vec![1];
     item.extend_from_slice(&statement.author().get().to_be_bytes());
     item.push(kind as u8);
@@ -45,7 +46,8 @@ fn assert_serves(net: &mut Net, nodes: &[u16], key: &str) {
         let failed = |effect: &CustodyEffect| matches!(effect, CustodyEffect::StoreFailed(_));
         assert!(!net.nodes[node].told.iter().any(failed), "the store of node {node} failed");
     }
-    let change = KeyChange::Create { key: name(key), suite: Suite::Cks05Ristretto255, k: 2, holders: nodes.to_vec() };
+    let change =
+        KeyChange::Create { key: name(key), suite: Suite::Cks05Ristretto255.into(), k: 2, holders: nodes.to_vec() };
     net.run(nodes.to_vec(), change);
 }
 
@@ -96,7 +98,7 @@ fn of_contradictions_one_is_kept() {
     for number in 0..3000_u32 {
         let mut body = vec![0x11; 300];
         body[..4].copy_from_slice(&number.to_be_bytes());
-        let statement = Statement::sign(&id, &keys, Slot::new(Kind::Dealing, 0), body);
+        let statement = Statement::sign(&id, &keys, StatementSlot::new(Kind::Dealing, 0), body);
         let bytes = items(&id, &statement_item(&statement));
         net.step(1, CustodyInput::Message { from: party(2), bytes });
     }
@@ -119,7 +121,7 @@ fn votes_of_ten_thousand_views_fill_nothing() {
     net.packets.clear();
     let keys = keys_of(2);
     for view in 1..=10_001 {
-        let statement = Statement::sign(&id, &keys, Slot::new(Kind::Prevote, view), Vec::new());
+        let statement = Statement::sign(&id, &keys, StatementSlot::new(Kind::Prevote, view), Vec::new());
         let bytes = items(&id, &statement_item(&statement));
         net.step(1, CustodyInput::Message { from: party(2), bytes });
     }
@@ -176,7 +178,7 @@ fn who_sends_false_signatures_is_named_and_heard_no_more() {
     let id = *plan.id();
     net.ask([1, 3, 4], &request);
     let keys = keys_of(2);
-    let mut forged = statement_item(&Statement::sign(&id, &keys, Slot::new(Kind::Prevote, 1), Vec::new()));
+    let mut forged = statement_item(&Statement::sign(&id, &keys, StatementSlot::new(Kind::Prevote, 1), Vec::new()));
     *forged.last_mut().unwrap() ^= 1;
     let culprits = |net: &Net| {
         let of_two =
@@ -186,7 +188,7 @@ fn who_sends_false_signatures_is_named_and_heard_no_more() {
     net.step(1, CustodyInput::Message { from: party(2), bytes: items(&id, &forged.repeat(1000)) });
     assert_eq!(culprits(&net), 1);
     let before = journal(&net, 1, &id);
-    let right = statement_item(&Statement::sign(&id, &keys, Slot::new(Kind::Prevote, 2), Vec::new()));
+    let right = statement_item(&Statement::sign(&id, &keys, StatementSlot::new(Kind::Prevote, 2), Vec::new()));
     net.step(1, CustodyInput::Message { from: party(2), bytes: items(&id, &right) });
     assert_eq!((culprits(&net), journal(&net, 1, &id)), (1, before));
     // Whoever passes on what node 2 signed is heard.

@@ -11,17 +11,18 @@ use theta_custody::{
     To, encode_promises, promises_of,
 };
 use theta_groups::Secret;
-use theta_policy::{Digest, MemorySlots, SlotDecision, SlotOrder, SlotScope, SlotState};
+use theta_names::{NodeId, SlotOrder};
+use theta_policy::{MemorySlots, SlotDecision, SlotScope, SlotState};
 use theta_protocols::ceremony::CeremonyKeys;
-use theta_rounds::PartyId;
+use theta_statements::Digest;
 
 const A: Digest = Digest([0xa; 32]);
 const B: Digest = Digest([0xb; 32]);
 const C: Digest = Digest([0xc; 32]);
 const DEADLINE: u64 = 60_000;
 
-fn party(node: u16) -> PartyId {
-    PartyId::try_from(node).unwrap()
+fn party(node: u16) -> NodeId {
+    NodeId::try_from(node).unwrap()
 }
 
 fn keys(node: u16) -> CeremonyKeys {

@@ -1,8 +1,10 @@
 //! What was approved or signed once is made once: attacks with what was said before.
 
-use theta_custody::{CeremonyError, CeremonyRequest, ChangeError, KeyChange, StateChange};
+use theta_custody::{CeremonyError, ChangeError};
+use theta_names::KeyState;
 use theta_schemes::Suite;
-use theta_store::{KeyError, State};
+use theta_statements::{CeremonyRequest, KeyChange, StateChange};
+use theta_store::KeyError;
 
 use crate::net::{Net, name};
 
@@ -65,7 +67,7 @@ fn a_request_is_used_up_where_it_was_never_sent() {
     assert_eq!(versions(&net), [2; 4]);
 }
 
-fn change(net: &mut Net, node: u16, state: State, generation: u64) -> Result<usize, ChangeError> {
+fn change(net: &mut Net, node: u16, state: KeyState, generation: u64) -> Result<usize, ChangeError> {
     let mut effects = Vec::new();
     let change = StateChange { key: name("files"), version: None, state, generation };
     net.node(node).custodian.as_mut().unwrap().change(&change, &mut effects)?;
@@ -77,7 +79,7 @@ fn change(net: &mut Net, node: u16, state: State, generation: u64) -> Result<usi
 fn an_old_change_of_state_does_not_undo_a_newer_one() {
     let mut net = Net::new(2, 4, 12);
     net.create("files", SG02, 2, &[1, 2, 3, 4]);
-    for (state, generation) in [(State::Disabled, 1), (State::Active, 2), (State::Disabled, 3)] {
+    for (state, generation) in [(KeyState::Disabled, 1), (KeyState::Active, 2), (KeyState::Disabled, 3)] {
         assert_eq!(change(&mut net, 1, state, generation).unwrap(), 1);
     }
     for restarted in [false, true] {
@@ -85,19 +87,21 @@ fn an_old_change_of_state_does_not_undo_a_newer_one() {
             net.kill(1);
             net.start(1);
         }
-        for (state, generation) in [(State::Active, 2), (State::Disabled, 1), (State::Active, 3), (State::Active, 0)] {
+        for (state, generation) in
+            [(KeyState::Active, 2), (KeyState::Disabled, 1), (KeyState::Active, 3), (KeyState::Active, 0)]
+        {
             let refused = change(&mut net, 1, state, generation).unwrap_err().to_string();
             let words = format!("names generation {generation} and key files is at 3");
             assert!(refused.contains(&words), "{refused}");
         }
         // The last one may be sent again: an answer may have been lost.
-        assert_eq!(change(&mut net, 1, State::Disabled, 3).unwrap(), 0);
-        assert_eq!((net.entry(1, "files").state, net.entry(1, "files").generation), (State::Disabled, 3));
+        assert_eq!(change(&mut net, 1, KeyState::Disabled, 3).unwrap(), 0);
+        assert_eq!((net.entry(1, "files").state, net.entry(1, "files").generation), (KeyState::Disabled, 3));
     }
     // Nor can a number be named that leaves no room for others.
-    let far = change(&mut net, 1, State::Active, u64::MAX).unwrap_err().to_string();
+    let far = change(&mut net, 1, KeyState::Active, u64::MAX).unwrap_err().to_string();
     assert!(far.contains("too far apart"), "{far}");
-    assert_eq!(change(&mut net, 1, State::Active, 4).unwrap(), 1);
+    assert_eq!(change(&mut net, 1, KeyState::Active, 4).unwrap(), 1);
 }
 
 /// Nodes that have seen different changes come together with the next one, whatever state each was in.
@@ -107,20 +111,20 @@ fn nodes_at_different_generations_come_together() {
     net.create("files", SG02, 2, &[1, 2, 3, 4]);
     // Node 3 was away for the second change, node 4 for both; 1 and 2 were asked two different things for generation 3.
     for node in 1..=3 {
-        change(&mut net, node, State::Disabled, 1).unwrap();
+        change(&mut net, node, KeyState::Disabled, 1).unwrap();
     }
     for node in 1..=2 {
-        change(&mut net, node, State::Active, 2).unwrap();
+        change(&mut net, node, KeyState::Active, 2).unwrap();
     }
-    change(&mut net, 1, State::Disabled, 3).unwrap();
-    change(&mut net, 2, State::Active, 3).unwrap();
-    let refused = change(&mut net, 2, State::Disabled, 3).unwrap_err();
+    change(&mut net, 1, KeyState::Disabled, 3).unwrap();
+    change(&mut net, 2, KeyState::Active, 3).unwrap();
+    let refused = change(&mut net, 2, KeyState::Disabled, 3).unwrap_err();
     assert!(
         matches!(refused, ChangeError::Key(KeyError::Generation { .. })),
         "each keeps the one that came first: {refused}"
     );
     for node in 1..=4 {
-        change(&mut net, node, State::Disabled, 4).unwrap();
-        assert_eq!((net.entry(node, "files").state, net.entry(node, "files").generation), (State::Disabled, 4));
+        change(&mut net, node, KeyState::Disabled, 4).unwrap();
+        assert_eq!((net.entry(node, "files").state, net.entry(node, "files").generation), (KeyState::Disabled, 4));
     }
 }

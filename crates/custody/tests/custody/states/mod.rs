@@ -4,16 +4,18 @@ mod consents;
 
 use std::sync::Arc;
 
-use theta_custody::{CeremonyError, CeremonyState, ChangeError, CustodyEffect, KeyChange, ResolveError, StateChange};
+use theta_custody::{CeremonyError, CeremonyState, ChangeError, CustodyEffect, ResolveError};
+use theta_names::KeyState;
 use theta_schemes::Suite;
-use theta_store::{KeyError, State};
+use theta_statements::{KeyChange, StateChange};
+use theta_store::KeyError;
 
 use crate::net::{Net, name};
 use crate::use_keys::{check_decryption, encrypt};
 
 const SG02: Suite = Suite::Sg02Ristretto255;
 
-fn change(net: &mut Net, node: u16, version: Option<u32>, state: State) -> Result<Vec<u32>, ChangeError> {
+fn change(net: &mut Net, node: u16, version: Option<u32>, state: KeyState) -> Result<Vec<u32>, ChangeError> {
     let mut effects = Vec::new();
     let generation = net.custodian(node).keys().get("files").map_or(0, |entry| entry.generation) + 1;
     let change = StateChange { key: name("files"), version, state, generation };
@@ -32,7 +34,7 @@ fn a_disabled_key_serves_again_when_it_is_enabled() {
     net.run(1..=4, KeyChange::Rotate { key: name("files") });
     let table = Arc::clone(net.custodian(1).keys());
     let generation = table.generation();
-    assert_eq!(change(&mut net, 1, None, State::Disabled).unwrap(), [1, 2]);
+    assert_eq!(change(&mut net, 1, None, KeyState::Disabled).unwrap(), [1, 2]);
     assert!(table.generation() > generation);
     let refused = table.resolve("files", None).unwrap_err();
     assert!(matches!(&refused, ResolveError::Disabled(key) if key == "files"), "{refused}");
@@ -41,17 +43,17 @@ fn a_disabled_key_serves_again_when_it_is_enabled() {
     net.start(1);
     let refused = net.custodian(1).keys().resolve("files@1", None).unwrap_err();
     assert!(matches!(refused, ResolveError::Disabled(_)), "{refused}");
-    assert_eq!(change(&mut net, 1, None, State::Active).unwrap(), [1, 2]);
+    assert_eq!(change(&mut net, 1, None, KeyState::Active).unwrap(), [1, 2]);
     assert_eq!(net.custodian(1).keys().resolve("files", None).unwrap().version, 2);
-    assert_eq!(change(&mut net, 1, Some(1), State::Disabled).unwrap(), [1]);
-    let refused = change(&mut net, 1, Some(1), State::Active).unwrap_err();
+    assert_eq!(change(&mut net, 1, Some(1), KeyState::Disabled).unwrap(), [1]);
+    let refused = change(&mut net, 1, Some(1), KeyState::Active).unwrap_err();
     assert!(matches!(refused, ChangeError::Key(KeyError::Transition { .. })), "{refused}");
-    let refused = change(&mut net, 1, Some(7), State::Disabled).unwrap_err();
+    let refused = change(&mut net, 1, Some(7), KeyState::Disabled).unwrap_err();
     assert!(matches!(refused, ChangeError::Key(KeyError::NoVersion { .. })), "{refused}");
     // A key that is disabled may be renewed: that may be why it is.
     net.connect();
     net.run(1..=4, KeyChange::Refresh { key: name("files"), version: 1 });
-    assert_eq!(net.entry(1, "files@1").state, State::Disabled);
+    assert_eq!(net.entry(1, "files@1").state, KeyState::Disabled);
     assert_eq!(net.entry(1, "files@1").epoch, 1);
 }
 
@@ -63,7 +65,7 @@ fn of_a_destroyed_key_nothing_is_left_that_a_share_follows_from() {
     let request = net.request(KeyChange::Refresh { key: name("files"), version: 0 });
     let id = net.ask([1, 2, 3], &request);
     assert!(!net.custodian(1).store().ceremony_inputs(&made).unwrap().is_empty());
-    assert_eq!(change(&mut net, 1, None, State::Destroyed).unwrap(), [1]);
+    assert_eq!(change(&mut net, 1, None, KeyState::Destroyed).unwrap(), [1]);
     let CeremonyState::Failed(why) = net.state(1, &id) else { panic!("{:?}", net.state(1, &id)) };
     assert!(why.contains("destroyed"));
     net.until(60, |_| false);
@@ -78,7 +80,7 @@ fn of_a_destroyed_key_nothing_is_left_that_a_share_follows_from() {
     assert!(net.until(60, |net| [2, 3, 4].iter().all(|node| net.epoch(*node, "files") == Some(1))));
     check_decryption(&net, &[2, 4], "files", &ciphertext);
     assert_eq!(net.epoch(1, "files"), None);
-    let again = KeyChange::Create { key: name("files"), suite: SG02, k: 2, holders: vec![1, 2, 3, 4] };
+    let again = KeyChange::Create { key: name("files"), suite: SG02.into(), k: 2, holders: vec![1, 2, 3, 4] };
     let again = net.request(again);
     assert_eq!(net.hold(1, &again), Err(CeremonyError::Exists(name("files"))));
 }

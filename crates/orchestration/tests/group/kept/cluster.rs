@@ -10,10 +10,12 @@ use bytes::Bytes;
 use prometheus_client::{encoding::text::encode, registry::Registry};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
-use theta_custody::{CeremonyReport, CeremonyState, KeyChange, KeyEntry};
-use theta_network::{Inbound, PeerId, PeerState, PeerStatus, SendError, Transport};
+use theta_custody::{CeremonyReport, CeremonyState, KeyEntry};
+use theta_names::NodeId;
+use theta_network::{Inbound, PeerState, PeerStatus, SendError, Transport};
 use theta_orchestration::{Engine, OrchestratorConfig, Pending, Request};
 use theta_schemes::Suite;
+use theta_statements::KeyChange;
 use tokio::time::Instant;
 
 use super::members::{Member, ceremony, create};
@@ -39,15 +41,15 @@ impl Outbox {
 }
 
 impl Transport for Outbox {
-    fn local(&self) -> PeerId {
+    fn local(&self) -> NodeId {
         peer(self.local)
     }
 
-    fn peers(&self) -> Vec<PeerId> {
+    fn peers(&self) -> Vec<NodeId> {
         (1..=self.n).filter(|id| *id != self.local).map(peer).collect()
     }
 
-    fn send(&self, to: PeerId, message: Bytes) -> Result<(), SendError> {
+    fn send(&self, to: NodeId, message: Bytes) -> Result<(), SendError> {
         self.sent.lock().unwrap().push_back((to.get(), message));
         Ok(())
     }

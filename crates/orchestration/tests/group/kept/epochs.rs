@@ -6,10 +6,11 @@ use std::{
 };
 
 use bytes::Bytes;
-use theta_custody::{KeyChange, KeyEntry, ResolveError, StateChange};
-use theta_orchestration::{InstanceError, InstanceState, Operation, Pending, SubmitError};
+use theta_custody::{KeyEntry, ResolveError};
+use theta_names::KeyState;
+use theta_orchestration::{InstanceError, InstanceState, KeyRequest, Pending, SubmitError};
 use theta_schemes::Suite;
-use theta_store::State;
+use theta_statements::{KeyChange, StateChange};
 use theta_wire::peer::{Envelope, VERSION};
 
 use super::{
@@ -238,7 +239,7 @@ fn a_key_that_is_rotated_or_disabled_ends_its_requests() {
     let new = cluster.key(1);
     assert_eq!((new.version, old.version), (2, 1));
     cluster.until("the others have it", |_| all_ended(&pending));
-    let Operation::Sign(message) = &question.request.operation else { panic!() };
+    let KeyRequest::Sign(message) = &question.request.operation else { panic!() };
     let under = |key: &KeyEntry, result: &[u8]| key.public.verify(message, result, &[]).is_ok();
     for late in &late {
         assert!(under(&old, late.outcome().unwrap().unwrap().result.expose()));
@@ -263,13 +264,13 @@ fn a_key_that_is_rotated_or_disabled_ends_its_requests() {
     answers(&mut cluster, &[1, 2, 3, 4], "asked again");
     let lone = Question::new(&new, "alone");
     let lone = cluster.submit(1, &lone.request);
-    let change = StateChange { key: name("key"), version: None, state: State::Disabled, generation: 1 };
+    let change = StateChange { key: name("key"), version: None, state: KeyState::Disabled, generation: 1 };
     cluster.engine(1).change_key(&change).unwrap();
     let ended = lone.outcome().unwrap().unwrap_err();
     assert!(matches!(&ended, InstanceError::Key(ResolveError::Disabled(_))), "{ended}");
     let refused = cluster.engine(1).submit(question.request).unwrap_err();
     assert!(refused.to_string().contains("enable it"), "{refused}");
-    cluster.engine(1).change_key(&StateChange { state: State::Active, generation: 2, ..change }).unwrap();
+    cluster.engine(1).change_key(&StateChange { state: KeyState::Active, generation: 2, ..change }).unwrap();
     answers(&mut cluster, &[1, 2, 3, 4], "enabled again");
 }
 

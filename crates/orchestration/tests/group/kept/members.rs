@@ -4,22 +4,23 @@ use std::sync::Arc;
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
-use theta_custody::{CeremonyRequest, Custodian, KeyChange, KeyEntry, Roster};
+use theta_custody::{Custodian, KeyEntry, Roster};
 use theta_groups::Secret;
-use theta_orchestration::{Finished, Operation, Request};
+use theta_names::NodeId;
+use theta_orchestration::{Finished, KeyRequest, Request};
 use theta_protocols::ceremony::CeremonyKeys;
-use theta_rounds::PartyId;
 use theta_schemes::{
     Purpose, Suite,
     ciphers::payload::{Aead, PayloadKey, open_bytes, split_ciphertext},
     keys::{AnyPublicKey, KeyName},
 };
+use theta_statements::{CeremonyRequest, KeyChange};
 use theta_store::{Options, SealingKey, Store, disk::SimulatedDisk};
 
 use crate::group::rng;
 
-pub(crate) fn party(number: u16) -> PartyId {
-    PartyId::try_from(number).unwrap()
+pub(crate) fn party(number: u16) -> NodeId {
+    NodeId::try_from(number).unwrap()
 }
 
 pub(crate) fn name(text: &str) -> KeyName {
@@ -86,7 +87,7 @@ pub(crate) fn ceremony(number: u8, change: KeyChange) -> CeremonyRequest {
 }
 
 pub(crate) fn create(key: &str, suite: Suite, k: u16, holders: &[u16]) -> KeyChange {
-    KeyChange::Create { key: name(key), suite, k, holders: holders.to_vec() }
+    KeyChange::Create { key: name(key), suite: suite.into(), k, holders: holders.to_vec() }
 }
 
 /// Something to ask a key for, and how to check the answer.
@@ -102,11 +103,11 @@ impl Question {
         let mut ciphertext = Vec::new();
         let bytes = text.as_bytes().to_vec();
         let operation = match key.suite.purpose() {
-            Purpose::Sign => Operation::Sign(bytes.into()),
-            Purpose::Coin => Operation::FlipCoin(bytes.into()),
+            Purpose::Sign => KeyRequest::Sign(bytes.into()),
+            Purpose::Coin => KeyRequest::FlipCoin(bytes.into()),
             Purpose::Decrypt => {
                 ciphertext = key.public.encrypt(&bytes, b"label", Aead::default(), &mut rng()).unwrap();
-                Operation::Decapsulate(split_ciphertext(&ciphertext).unwrap().0.to_vec().into())
+                KeyRequest::Decapsulate(split_ciphertext(&ciphertext).unwrap().0.to_vec().into())
             }
         };
         let request = Request { key: key.name.to_string(), operation };

@@ -10,10 +10,11 @@ use std::{
 };
 
 use prometheus_client::{encoding::text::encode, registry::Registry};
-use theta_custody::{CeremonyError, CeremonyReport, CeremonyRequest, CeremonyState, KeyChange, StateChange};
+use theta_custody::{CeremonyError, CeremonyReport, CeremonyState};
+use theta_names::KeyState;
 use theta_orchestration::{ChangeKeyError, HoldError, NoCustodian, Orchestrator, OrchestratorConfig};
 use theta_schemes::Suite;
-use theta_store::State;
+use theta_statements::{CeremonyRequest, KeyChange, StateChange};
 use theta_wire::peer::{Envelope, VERSION};
 
 use super::members::{Member, Question, ceremony, create, name};
@@ -194,14 +195,14 @@ async fn states_change_and_questions_are_answered() {
     let group = Kept::new(2, 3);
     hold(&group.all(), &ceremony(1, create("key", Suite::Bls04MinPk, 2, &[1, 2, 3]))).await;
     let node = group.node(1);
-    let change = StateChange { key: name("key"), version: None, state: State::Disabled, generation: 1 };
+    let change = StateChange { key: name("key"), version: None, state: KeyState::Disabled, generation: 1 };
     node.change_key(change.clone()).await.unwrap();
     let question = Question::new(&node.keys().get("key").unwrap(), "disabled");
     let refused = node.submit(question.request).await.unwrap_err().to_string();
     assert_eq!(refused, "key key is disabled: enable it to use it again");
     let unknown = node.change_key(StateChange { key: name("nokey"), ..change.clone() }).await.unwrap_err();
     assert!(matches!(unknown, ChangeKeyError::Change(_)), "{unknown}");
-    node.change_key(StateChange { state: State::Active, generation: 2, ..change.clone() }).await.unwrap();
+    node.change_key(StateChange { state: KeyState::Active, generation: 2, ..change.clone() }).await.unwrap();
     answers(&group.all(), "enabled").await;
     let again = node.hold(ceremony(2, create("key", Suite::Bls04MinPk, 2, &[1, 2, 3]))).await.unwrap_err();
     assert!(matches!(again, HoldError::Ceremony(CeremonyError::Exists(_))), "{again}");

@@ -20,7 +20,7 @@ use theta_rounds::{Malformed, PartyId};
 use super::certificate::QuorumCertificate;
 use super::codec::{Reader, put_bytes};
 use super::plan::CeremonyPlan;
-use super::statement::{Digest, Kind, Slot, Statement};
+use super::statement::{Digest, Kind, Statement, StatementSlot};
 use tally::{Tally, vote_of};
 
 /// Views ahead of ours whose messages are kept. Whoever is further behind is shown the rest when it arrives there.
@@ -158,7 +158,7 @@ impl Agreement {
     }
 
     /// Whether a vote or proposal may be kept. Those of views too far ahead are only looked at.
-    pub(super) fn admits(&self, author: PartyId, slot: Slot) -> bool {
+    pub(super) fn admits(&self, author: PartyId, slot: StatementSlot) -> bool {
         let near = slot.number.saturating_add(VIEWS_BEHIND) >= self.view
             && slot.number <= LAST_VIEW.min(self.view.saturating_add(VIEWS_AHEAD));
         let due = slot.kind != Kind::Proposal || self.leader(slot.number) == Some(author);
@@ -179,7 +179,7 @@ impl Agreement {
     }
 
     /// Whether the body of a vote or proposal is well-formed.
-    pub(super) fn check<G: Group>(plan: &CeremonyPlan<G>, slot: Slot, body: &[u8]) -> Result<(), Malformed> {
+    pub(super) fn check<G: Group>(plan: &CeremonyPlan<G>, slot: StatementSlot, body: &[u8]) -> Result<(), Malformed> {
         if slot.kind != Kind::Proposal {
             return vote_of(body).map(drop);
         }
@@ -224,8 +224,8 @@ impl Agreement {
     pub(super) fn tick(&mut self) {
         let runs = match self.step {
             Step::Propose => true,
-            Step::Prevote => self.tally.has_quorum(Slot::new(Kind::Prevote, self.view)),
-            Step::Precommit => self.tally.has_quorum(Slot::new(Kind::Precommit, self.view)),
+            Step::Prevote => self.tally.has_quorum(StatementSlot::new(Kind::Prevote, self.view)),
+            Step::Precommit => self.tally.has_quorum(StatementSlot::new(Kind::Precommit, self.view)),
         };
         self.waited += u32::from(runs);
     }
@@ -259,7 +259,7 @@ impl Agreement {
     }
 
     /// What to say next, if anything. To be asked until there is nothing.
-    pub(super) fn next(&mut self, judge: &mut impl Judge) -> Option<(Slot, Vec<u8>)> {
+    pub(super) fn next(&mut self, judge: &mut impl Judge) -> Option<(StatementSlot, Vec<u8>)> {
         self.tally.polka().into_iter().for_each(|polka| self.adopt(polka));
         if self.decision.is_none() {
             // Lines 49 to 51.
@@ -292,7 +292,7 @@ impl Agreement {
                 Kind::Precommit => self.enter(Step::Precommit),
                 _ => {}
             }
-            return Some((Slot::new(kind, view), body));
+            return Some((StatementSlot::new(kind, view), body));
         }
     }
 
@@ -329,7 +329,7 @@ impl Agreement {
 
     /// Lines 36 to 41, 44 to 46, 61 to 64.
     fn precommit(&mut self) -> Option<Vec<u8>> {
-        let slot = Slot::new(Kind::Prevote, self.view);
+        let slot = StatementSlot::new(Kind::Prevote, self.view);
         match self.tally.majority(slot) {
             Some(Some(digest)) => {
                 self.locked = Some((self.view, digest));

@@ -8,7 +8,7 @@ use theta_rounds::{Malformed, PartyId};
 use super::value_digest;
 use crate::ceremony::certificate::QuorumCertificate;
 use crate::ceremony::schnorr::Signature;
-use crate::ceremony::statement::{Digest, Kind, Slot, Statement};
+use crate::ceremony::statement::{Digest, Kind, Statement, StatementSlot};
 
 /// A vote's body: a digest, or nothing for none.
 pub(super) fn vote_of(body: &[u8]) -> Result<Option<Digest>, Malformed> {
@@ -23,7 +23,7 @@ type Votes = BTreeMap<Option<Digest>, BTreeMap<PartyId, Signature>>;
 /// All proposals and votes of the views that are kept.
 pub(super) struct Tally {
     quorum: usize,
-    votes: BTreeMap<Slot, Votes>,
+    votes: BTreeMap<StatementSlot, Votes>,
     /// By view: the value's digest, and the view of its polka.
     proposals: BTreeMap<u32, (Digest, Option<u32>)>,
     values: BTreeMap<Digest, Vec<u8>>,
@@ -82,19 +82,19 @@ impl Tally {
     }
 
     /// Whether a quorum voted in a slot, for whatever.
-    pub(super) fn has_quorum(&self, slot: Slot) -> bool {
+    pub(super) fn has_quorum(&self, slot: StatementSlot) -> bool {
         self.votes.get(&slot).is_some_and(|votes| votes.values().map(BTreeMap::len).sum::<usize>() >= self.quorum)
     }
 
     /// What a quorum voted for in a slot.
-    pub(super) fn majority(&self, slot: Slot) -> Option<Option<Digest>> {
+    pub(super) fn majority(&self, slot: StatementSlot) -> Option<Option<Digest>> {
         let won = |(_, signatures): &(_, &BTreeMap<_, _>)| signatures.len() >= self.quorum;
         self.votes.get(&slot)?.iter().find(won).map(|(vote, _)| *vote)
     }
 
     /// The latest quorum of votes of a kind for a value.
     fn certificate(&self, kind: Kind) -> Option<QuorumCertificate> {
-        let from = Slot::new(kind, 0)..=Slot::new(kind, u32::MAX);
+        let from = StatementSlot::new(kind, 0)..=StatementSlot::new(kind, u32::MAX);
         self.votes.range(from).rev().find_map(|(slot, votes)| {
             let (vote, signatures) =
                 votes.iter().find(|(vote, signatures)| vote.is_some() && signatures.len() >= self.quorum)?;

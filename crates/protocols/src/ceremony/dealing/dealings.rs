@@ -17,7 +17,7 @@ use crate::ceremony::evidence::CeremonyEvidence;
 use crate::ceremony::machine::Deeds;
 use crate::ceremony::participant::Participant;
 use crate::ceremony::plan::CeremonyPlan;
-use crate::ceremony::statement::{Digest, Kind, Slot, Statement};
+use crate::ceremony::statement::{Digest, Kind, Statement, StatementSlot};
 
 /// What a dealing holds for this party.
 enum Mine<G: Group> {
@@ -54,12 +54,12 @@ pub(in crate::ceremony) struct Dealings<G: Group> {
     blinding: Blinding<G>,
     entries: BTreeMap<Digest, Entry<G>>,
     /// What each dealer said first, by dealing slot.
-    first: BTreeMap<(Slot, PartyId), Digest>,
+    first: BTreeMap<(StatementSlot, PartyId), Digest>,
     /// Dealings that were proven false.
     disputed: BTreeSet<Digest>,
     convicted: BTreeSet<PartyId>,
     /// Complaints that need no second look.
-    judged: BTreeSet<(Slot, PartyId)>,
+    judged: BTreeSet<(StatementSlot, PartyId)>,
 }
 
 impl<G: Group> Dealings<G> {
@@ -159,7 +159,10 @@ impl<G: Group> Dealings<G> {
 
     /// The first dealing of each dealer in each of these slots, by rising slot, if it is right for this party and its dealer is
     /// not convicted.
-    pub(in crate::ceremony) fn good(&self, slots: RangeInclusive<Slot>) -> impl Iterator<Item = (PartyId, Digest)> {
+    pub(in crate::ceremony) fn good(
+        &self,
+        slots: RangeInclusive<StatementSlot>,
+    ) -> impl Iterator<Item = (PartyId, Digest)> {
         let of_slots = self.first.iter().filter(move |((of, _), _)| slots.contains(of));
         of_slots.map(|((_, dealer), digest)| (*dealer, *digest)).filter(|(dealer, digest)| {
             let right = self.get(digest).is_some_and(|entry| matches!(entry.mine, Mine::Right(_) | Mine::Nothing));
@@ -208,7 +211,7 @@ impl<G: Group> Dealings<G> {
     /// Complains about a dealing.
     pub(in crate::ceremony) fn complain_about(&self, digest: &Digest, kind: Kind, deeds: &mut Deeds) {
         if let Some(entry) = self.get(digest) {
-            let slot = Slot::about(kind, entry.statement.author());
+            let slot = StatementSlot::about(kind, entry.statement.author());
             deeds.say(slot, || Some(entry.dealing.complain(&self.plan, &entry.statement, &self.own)));
         }
     }
@@ -244,7 +247,7 @@ impl<G: Group> Dealings<G> {
         if let (true, Some(entry)) = (self.is_disputed(digest), self.get(digest))
             && let Some(values) = entry.mine()
         {
-            deeds.say(Slot::about(Kind::Release, entry.statement.author()), || {
+            deeds.say(StatementSlot::about(Kind::Release, entry.statement.author()), || {
                 let mut body = digest.to_vec();
                 body.extend_from_slice(values.encode().expose());
                 Some(body)
@@ -258,7 +261,7 @@ impl<G: Group> Dealings<G> {
         let Some(entry) = self.entries.get_mut(digest).filter(|entry| matches!(entry.mine, Mine::Wrong)) else {
             return;
         };
-        let slot = Slot::about(Kind::Release, entry.statement.author());
+        let slot = StatementSlot::about(Kind::Release, entry.statement.author());
         let mut shares = Vec::new();
         for release in board.of_slot(slot) {
             match entry.dealing.released(&self.plan, &entry.statement, release) {

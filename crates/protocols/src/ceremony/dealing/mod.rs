@@ -15,7 +15,7 @@ use crate::ceremony::encryption::EncryptionKey;
 use crate::ceremony::participant::Participant;
 use crate::ceremony::plan::{Aim, CeremonyPlan};
 use crate::ceremony::sealed::{Place, Sealed};
-use crate::ceremony::statement::{Digest, Slot, Statement};
+use crate::ceremony::statement::{Digest, Statement, StatementSlot};
 
 /// What dealings of a plan look like.
 pub(in crate::ceremony) enum Form<G: Group> {
@@ -116,7 +116,7 @@ pub(in crate::ceremony) enum Judgement {
     ComplainerLies,
 }
 
-fn place<G: Group>(plan: &CeremonyPlan<G>, dealer: PartyId, slot: Slot) -> Place<'_> {
+fn place<G: Group>(plan: &CeremonyPlan<G>, dealer: PartyId, slot: StatementSlot) -> Place<'_> {
     Place { ceremony: plan.id(), dealer, slot }
 }
 
@@ -126,7 +126,7 @@ impl<G: Group> Dealing<G> {
     pub(in crate::ceremony) fn deal(
         plan: &CeremonyPlan<G>,
         own: &Participant,
-        slot: Slot,
+        slot: StatementSlot,
         secret: Option<&Secret<G::Scalar>>,
         announced: &Announced,
     ) -> Option<Vec<u8>> {

@@ -8,10 +8,10 @@ use crate::ceremony::codec::Reader;
 use crate::ceremony::plan::CeremonyPlan;
 use crate::ceremony::schnorr::{self, SIGNATURE_LEN, Signature};
 use crate::ceremony::sealed::Recipient;
-use crate::ceremony::statement::{Kind, Slot, Statement, signed_message};
+use crate::ceremony::statement::{Kind, Statement, StatementSlot, signed_message};
 
 /// Where a member says what to encrypt to.
-pub(in crate::ceremony) const ENCRYPTION_KEY: Slot = Slot::new(Kind::EncryptionKey, 0);
+pub(in crate::ceremony) const ENCRYPTION_KEY: StatementSlot = StatementSlot::new(Kind::EncryptionKey, 0);
 
 /// What a party has said that is to be encrypted to, with its signature. Whoever seals something repeats it, so that what is
 /// sealed can be judged with the plan alone.
@@ -55,7 +55,7 @@ impl EncryptionKey {
 
     /// Whether the party signed it in this ceremony.
     pub(in crate::ceremony) fn is_signed<G: Group>(&self, plan: &CeremonyPlan<G>) -> bool {
-        let slot = Slot::new(Kind::EncryptionKey, self.number);
+        let slot = StatementSlot::new(Kind::EncryptionKey, self.number);
         let message = signed_message(plan.id(), self.party, slot, self.key.bytes());
         plan.member(self.party)
             .is_some_and(|member| schnorr::vartime_verify(member.verifying_key(), &message, &self.signature))

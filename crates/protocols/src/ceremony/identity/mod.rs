@@ -11,6 +11,7 @@ use core::fmt;
 
 use rand_core::CryptoRng;
 use theta_groups::{Group, Ristretto255, RistrettoScalar, Secret, Transcript};
+use theta_names::NodeId;
 use theta_rounds::{Malformed, PartyId};
 use theta_sharing::Encoded;
 
@@ -30,6 +31,12 @@ impl CeremonyMember {
     pub const ENCODED_LEN: usize = 2 + 32;
 
     /// Whose key this is.
+    #[must_use]
+    pub fn node(&self) -> NodeId {
+        self.party.node()
+    }
+
+    /// Its node, as a party of ceremonies.
     #[must_use]
     pub const fn party(&self) -> PartyId {
         self.party
@@ -72,7 +79,8 @@ pub struct CeremonyKeys {
 impl CeremonyKeys {
     /// The key that follows from 32 secret bytes, which must be uniform and for this purpose alone.
     #[must_use]
-    pub fn new(party: PartyId, master: Secret<[u8; 32]>) -> Self {
+    pub fn new(node: NodeId, master: Secret<[u8; 32]>) -> Self {
+        let party = PartyId::of_node(node);
         let transcript = Transcript::new("theta/ceremony/identity/v1").with("purpose", b"sign");
         let signing = Secret::new(transcript.with("master", master.expose()).challenge::<RistrettoScalar>());
         let verifying_key = Encoded::new(Ristretto255::mul_base(signing.expose()));
@@ -80,10 +88,10 @@ impl CeremonyKeys {
     }
 
     /// A new key, and the secret to keep.
-    pub fn generate(party: PartyId, rng: &mut (impl CryptoRng + ?Sized)) -> Self {
+    pub fn generate(node: NodeId, rng: &mut (impl CryptoRng + ?Sized)) -> Self {
         let mut master = Secret::new([0; 32]);
         rng.fill_bytes(master.expose_mut());
-        Self::new(party, master)
+        Self::new(node, master)
     }
 
     /// The public part of the identity, for the group file.

@@ -10,7 +10,7 @@ use theta_sharing::Encoded;
 
 use crate::ceremony::CeremonyKeys;
 use crate::ceremony::plan::CeremonyId;
-use crate::ceremony::statement::{Slot, Statement};
+use crate::ceremony::statement::{Statement, StatementSlot};
 
 /// All that a party draws at random in a ceremony, and the key that others encrypt to, follows from 32 bytes that nothing else
 /// follows from: replayed from its journal it repeats itself, and when they are destroyed nobody opens what was sealed to it.
@@ -44,7 +44,7 @@ impl Participant {
         &self.encryption_key
     }
 
-    pub(in crate::ceremony) fn sign(&self, slot: Slot, body: Vec<u8>) -> Statement {
+    pub(in crate::ceremony) fn sign(&self, slot: StatementSlot, body: Vec<u8>) -> Statement {
         Statement::sign(&self.ceremony, &self.identity, slot, body)
     }
 

@@ -16,14 +16,14 @@ use crate::ceremony::codec::Reader;
 use crate::ceremony::participant::Participant;
 use crate::ceremony::plan::CeremonyId;
 use crate::ceremony::schnorr::{self, SIGNATURE_LEN, Signature};
-use crate::ceremony::statement::Slot;
+use crate::ceremony::statement::StatementSlot;
 
 /// Where sealed secrets stand.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::ceremony) struct Place<'a> {
     pub(in crate::ceremony) ceremony: &'a CeremonyId,
     pub(in crate::ceremony) dealer: PartyId,
-    pub(in crate::ceremony) slot: Slot,
+    pub(in crate::ceremony) slot: StatementSlot,
 }
 
 impl Place<'_> {

@@ -10,13 +10,13 @@ use crate::ceremony::agreement::{Judge, Verdict};
 use crate::ceremony::codec::{Reader, put_party};
 use crate::ceremony::dealings::Dealings;
 use crate::ceremony::plan::{Aim, CeremonyPlan};
-use crate::ceremony::statement::{Digest, Kind, Slot};
+use crate::ceremony::statement::{Digest, Kind, StatementSlot};
 
 /// The last dealing of a dealer: see [`dealing_slot`].
 const LAST_DEALING: u32 = 8;
 /// The slots of a dealer's dealings. The later ones have places for members whose keys came late.
-pub(in crate::ceremony) const DEALINGS: RangeInclusive<Slot> =
-    Slot::new(Kind::Dealing, 0)..=Slot::new(Kind::Dealing, LAST_DEALING);
+pub(in crate::ceremony) const DEALINGS: RangeInclusive<StatementSlot> =
+    StatementSlot::new(Kind::Dealing, 0)..=StatementSlot::new(Kind::Dealing, LAST_DEALING);
 /// Ticks for which a dealer waits for the keys of members that say nothing.
 pub(super) const KEY_TICKS: u32 = 2;
 /// Ticks for which a member votes for no dealings that leave out somebody whose key it has.
@@ -24,9 +24,9 @@ const FULL_TICKS: u32 = 8;
 
 /// The slot of a dealing that is dealt now: one for each time that the ticks double, from two on. So the number of dealings is
 /// bounded whatever keys come when, and the last ones are so far apart that all honest keys are everywhere before.
-pub(super) fn dealing_slot(ticks: u32) -> Slot {
+pub(super) fn dealing_slot(ticks: u32) -> StatementSlot {
     let octave = ticks.checked_ilog2().map_or(0, |octave| octave.saturating_sub(1));
-    Slot::new(Kind::Dealing, octave.min(LAST_DEALING))
+    StatementSlot::new(Kind::Dealing, octave.min(LAST_DEALING))
 }
 
 /// A value to decide: the dealings that count by rising dealer, or that there is to be no key.

@@ -13,14 +13,14 @@ use crate::ceremony::encryption::ENCRYPTION_KEY;
 use crate::ceremony::evidence::CeremonyEvidence;
 use crate::ceremony::machine::{Admission, Deeds, Logic};
 use crate::ceremony::plan::Aim;
-use crate::ceremony::statement::{Digest, Kind, Slot, Statement};
+use crate::ceremony::statement::{Digest, Kind, Statement, StatementSlot};
 use crate::ceremony::{LONGEST_CERTIFIED, Memory, check};
 
 impl<S: CurveScheme> Logic for KeyLogic<S> {
     type Group = S::KeyGroup;
     type Output = KeyOutcome<S>;
 
-    fn admission(&self, author: PartyId, slot: Slot) -> Admission {
+    fn admission(&self, author: PartyId, slot: StatementSlot) -> Admission {
         let member = self.plan.index_of(author).is_some();
         let about_dealer = slot.party().is_some_and(|dealer| self.plan.dealer_index(dealer).is_some());
         let keep = match slot.kind {
@@ -41,11 +41,11 @@ impl<S: CurveScheme> Logic for KeyLogic<S> {
         if keep { Admission::Keep } else { Admission::Drop }
     }
 
-    fn is_news(&self, author: PartyId, slot: Slot) -> bool {
+    fn is_news(&self, author: PartyId, slot: StatementSlot) -> bool {
         self.agreement.is_news(author, slot.number)
     }
 
-    fn note(&mut self, author: PartyId, slot: Slot) {
+    fn note(&mut self, author: PartyId, slot: StatementSlot) {
         self.agreement.note(author, slot.number);
     }
 

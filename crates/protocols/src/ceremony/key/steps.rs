@@ -23,11 +23,11 @@ use crate::ceremony::evidence::CeremonyEvidence;
 use crate::ceremony::machine::Deeds;
 use crate::ceremony::participant::Participant;
 use crate::ceremony::plan::{Aim, CeremonyPlan, public_digest};
-use crate::ceremony::statement::{Digest, Kind, Slot, Statement};
+use crate::ceremony::statement::{Digest, Kind, Statement, StatementSlot};
 
-pub(super) const KEY: Slot = Slot::new(Kind::Key, 0);
-pub(super) const POSSESSION: Slot = Slot::new(Kind::Possession, 0);
-pub(super) const ACTIVATION: Slot = Slot::new(Kind::Activation, 0);
+pub(super) const KEY: StatementSlot = StatementSlot::new(Kind::Key, 0);
+pub(super) const POSSESSION: StatementSlot = StatementSlot::new(Kind::Possession, 0);
+pub(super) const ACTIVATION: StatementSlot = StatementSlot::new(Kind::Activation, 0);
 
 /// Ticks after the certificate for which a member waits for help with a false dealing.
 const HELP_TICKS: u32 = 24;
@@ -40,7 +40,7 @@ pub(in crate::ceremony) struct KeyLogic<S: CurveScheme> {
     pub(super) old_share: Option<ShareOf<S::KeyGroup>>,
     pub(super) ticks: u32,
     /// The latest dealing of this party's, and for how many keys it has places.
-    dealt: Option<(Slot, usize)>,
+    dealt: Option<(StatementSlot, usize)>,
     pub(super) dealings: Dealings<S::KeyGroup>,
     pub(super) agreement: Agreement,
     pub(super) selection: Option<Selection>,
@@ -48,7 +48,7 @@ pub(in crate::ceremony) struct KeyLogic<S: CurveScheme> {
     pub(super) share: Option<Values<<S::KeyGroup as Group>::Scalar>>,
     /// Verification keys that were proven, and whose key statements were looked at.
     pub(super) known_keys: BTreeMap<ShareIndex, Encoded<S::KeyGroup>>,
-    pub(super) seen: BTreeSet<(Slot, PartyId)>,
+    pub(super) seen: BTreeSet<(StatementSlot, PartyId)>,
     pub(super) new_keys: Option<Keys<S::KeyGroup>>,
     pub(super) possessions: BTreeMap<ShareIndex, Vec<u8>>,
     pub(super) public: Option<Arc<PublicKeySet<S::KeyGroup>>>,

@@ -7,10 +7,10 @@ use theta_rounds::{Malformed, PartyId};
 
 use crate::ceremony::certificate::QuorumCertificate;
 use crate::ceremony::codec::{Reader, put_bytes, put_party};
-use crate::ceremony::statement::{Digest, Kind, Slot, Statement};
+use crate::ceremony::statement::{Digest, Kind, Statement, StatementSlot};
 
 /// Statements by author and slot.
-pub(in crate::ceremony) struct Board(BTreeMap<(Slot, PartyId), Statement>);
+pub(in crate::ceremony) struct Board(BTreeMap<(StatementSlot, PartyId), Statement>);
 
 /// What became of a statement.
 pub(in crate::ceremony) enum Posted {
@@ -39,24 +39,24 @@ impl Board {
         }
     }
 
-    pub(in crate::ceremony) fn get(&self, author: PartyId, slot: Slot) -> Option<&Statement> {
+    pub(in crate::ceremony) fn get(&self, author: PartyId, slot: StatementSlot) -> Option<&Statement> {
         self.0.get(&(slot, author))
     }
 
     /// All statements of a kind.
     pub(in crate::ceremony) fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Statement> {
-        let from = (Slot::new(kind, 0), PartyId::from(core::num::NonZeroU16::MIN));
+        let from = (StatementSlot::new(kind, 0), PartyId::FIRST);
         self.0.range(from..).take_while(move |((slot, _), _)| slot.kind == kind).map(|(_, statement)| statement)
     }
 
     /// All statements of a slot.
-    pub(in crate::ceremony) fn of_slot(&self, slot: Slot) -> impl Iterator<Item = &Statement> {
-        let from = (slot, PartyId::from(core::num::NonZeroU16::MIN));
+    pub(in crate::ceremony) fn of_slot(&self, slot: StatementSlot) -> impl Iterator<Item = &Statement> {
+        let from = (slot, PartyId::FIRST);
         self.0.range(from..).take_while(move |((other, _), _)| *other == slot).map(|(_, statement)| statement)
     }
 
     /// The slots that an author has filled.
-    pub(in crate::ceremony) fn slots_of(&self, author: PartyId) -> impl Iterator<Item = Slot> {
+    pub(in crate::ceremony) fn slots_of(&self, author: PartyId) -> impl Iterator<Item = StatementSlot> {
         self.0.keys().filter(move |(_, other)| *other == author).map(|(slot, _)| *slot)
     }
 
@@ -65,7 +65,7 @@ impl Board {
         self.0.retain(|(slot, _), _| !is_of_view(slot.kind) || slot.number >= view);
     }
 
-    fn keys(&self) -> impl Iterator<Item = &(Slot, PartyId)> {
+    fn keys(&self) -> impl Iterator<Item = &(StatementSlot, PartyId)> {
         self.0.keys()
     }
 
@@ -86,7 +86,7 @@ pub(in crate::ceremony) struct Summary {
     pub(in crate::ceremony) activated: bool,
     pub(in crate::ceremony) view: u32,
     pub(in crate::ceremony) wants: Vec<Digest>,
-    has: BTreeSet<(Slot, PartyId)>,
+    has: BTreeSet<(StatementSlot, PartyId)>,
 }
 
 impl Summary {
@@ -101,7 +101,7 @@ impl Summary {
     }
 
     /// Whether its author has no use for the slot any more.
-    const fn is_past(&self, slot: Slot) -> bool {
+    const fn is_past(&self, slot: StatementSlot) -> bool {
         is_of_view(slot.kind) && (self.decided || slot.number.saturating_add(1) < self.view)
     }
 
@@ -122,7 +122,7 @@ impl Summary {
         let (view, (wants, [])) = (reader.u32()?, reader.bytes()?.as_chunks::<32>()) else {
             return Err(Malformed("not a list of digests"));
         };
-        let has = reader.all(|reader| Ok((Slot::read(reader)?, reader.party()?)))?.into_iter().collect();
+        let has = reader.all(|reader| Ok((StatementSlot::read(reader)?, reader.party()?)))?.into_iter().collect();
         Ok(Self { decided, activated, view, wants: wants.to_vec(), has })
     }
 }

@@ -9,7 +9,7 @@ use theta_rounds::{Malformed, PartyId};
 use crate::ceremony::codec::{Reader, put_bytes, put_party};
 use crate::ceremony::plan::CeremonyPlan;
 use crate::ceremony::schnorr::{SIGNATURE_LEN, Signature};
-use crate::ceremony::statement::{Kind, Slot, Statement};
+use crate::ceremony::statement::{Kind, Statement, StatementSlot};
 
 /// The same statement, signed by a quorum of the members.
 ///
@@ -18,13 +18,17 @@ use crate::ceremony::statement::{Kind, Slot, Statement};
 /// lists (of [`Kind::Accepted`]), however many these are, are written down in the same form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuorumCertificate {
-    slot: Slot,
+    slot: StatementSlot,
     body: Bytes,
     signatures: BTreeMap<PartyId, Signature>,
 }
 
 impl QuorumCertificate {
-    pub(in crate::ceremony) const fn new(slot: Slot, body: Bytes, signatures: BTreeMap<PartyId, Signature>) -> Self {
+    pub(in crate::ceremony) const fn new(
+        slot: StatementSlot,
+        body: Bytes,
+        signatures: BTreeMap<PartyId, Signature>,
+    ) -> Self {
         Self { slot, body, signatures }
     }
 
@@ -40,7 +44,7 @@ impl QuorumCertificate {
     }
 
     /// Where the statements belong.
-    pub(in crate::ceremony) const fn slot(&self) -> Slot {
+    pub(in crate::ceremony) const fn slot(&self) -> StatementSlot {
         self.slot
     }
 
@@ -69,7 +73,7 @@ impl QuorumCertificate {
                 .all(|statement| plan.index_of(statement.author()).is_some() && statement.is_signed(plan))
     }
 
-    /// Slot, body, and party and signature of each signer.
+    /// StatementSlot, body, and party and signature of each signer.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = self.slot.encode().to_vec();
@@ -87,7 +91,7 @@ impl QuorumCertificate {
     /// [`Malformed`].
     pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(bytes);
-        let (slot, body) = (Slot::read(&mut reader)?, Bytes::copy_from_slice(reader.bytes()?));
+        let (slot, body) = (StatementSlot::read(&mut reader)?, Bytes::copy_from_slice(reader.bytes()?));
         let list = reader.all(|reader| Ok((reader.party()?, reader.array::<SIGNATURE_LEN>()?)))?;
         let rising = list.iter().zip(list.iter().skip(1)).all(|((a, _), (b, _))| a < b);
         let signatures: BTreeMap<_, _> = list.into_iter().collect();

@@ -1,5 +1,6 @@
 //! Reading bytes from outside: every length is checked, nothing is left over unseen.
 
+use theta_names::NodeId;
 use theta_rounds::{Malformed, PartyId};
 
 /// What is left of a message.
@@ -35,7 +36,8 @@ impl<'a> Reader<'a> {
     }
 
     pub(in crate::ceremony) fn party(&mut self) -> Result<PartyId, Malformed> {
-        PartyId::try_from(self.u16()?).map_err(|_| Malformed("no party has number zero"))
+        let node = NodeId::try_from(self.u16()?).map_err(|_| Malformed("no party has number zero"))?;
+        Ok(PartyId::of_node(node))
     }
 
     /// Bytes behind their length in four bytes.

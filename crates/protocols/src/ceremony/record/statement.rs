@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use theta_groups::{Group, Transcript};
+use theta_names::NodeId;
 use theta_rounds::{Malformed, PartyId};
 
 use crate::ceremony::CeremonyKeys;
@@ -78,14 +79,14 @@ impl Kind {
 
 /// Where a statement belongs: an honest party says one thing at most in each slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Slot {
+pub struct StatementSlot {
     /// The kind of the statement.
     pub kind: Kind,
     /// Which of those: see [`Kind`].
     pub number: u32,
 }
 
-impl Slot {
+impl StatementSlot {
     pub(in crate::ceremony) const ENCODED_LEN: usize = 5;
 
     /// The slot of that kind and number.
@@ -101,7 +102,7 @@ impl Slot {
 
     /// The party that a numbered-by-party slot is about.
     pub(in crate::ceremony) fn party(self) -> Option<PartyId> {
-        PartyId::try_from(u16::try_from(self.number).ok()?).ok()
+        NodeId::try_from(u16::try_from(self.number).ok()?).ok().map(PartyId::of_node)
     }
 
     pub(in crate::ceremony) fn encode(self) -> [u8; Self::ENCODED_LEN] {
@@ -118,7 +119,12 @@ impl Slot {
 pub type Digest = [u8; 32];
 
 /// What is signed.
-pub(in crate::ceremony) fn signed_message(ceremony: &CeremonyId, author: PartyId, slot: Slot, body: &[u8]) -> Message {
+pub(in crate::ceremony) fn signed_message(
+    ceremony: &CeremonyId,
+    author: PartyId,
+    slot: StatementSlot,
+    body: &[u8],
+) -> Message {
     Transcript::new("theta/ceremony/statement/v1")
         .with("ceremony", ceremony.as_bytes())
         .with("author", &author.get().to_be_bytes())
@@ -130,7 +136,7 @@ pub(in crate::ceremony) fn signed_message(ceremony: &CeremonyId, author: PartyId
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
     author: PartyId,
-    slot: Slot,
+    slot: StatementSlot,
     body: Bytes,
     signature: Signature,
 }
@@ -138,14 +144,19 @@ pub struct Statement {
 impl Statement {
     /// Signs; what an honest party signs is for its ceremony alone to know.
     #[must_use]
-    pub fn sign(ceremony: &CeremonyId, keys: &CeremonyKeys, slot: Slot, body: Vec<u8>) -> Self {
+    pub fn sign(ceremony: &CeremonyId, keys: &CeremonyKeys, slot: StatementSlot, body: Vec<u8>) -> Self {
         let signature = keys.sign(&signed_message(ceremony, keys.party(), slot, &body));
         Self { author: keys.party(), slot, body: body.into(), signature }
     }
 
     /// The statement to which a signature belongs that was seen elsewhere. Whether it is the author's is for
     /// [`Statement::is_signed`].
-    pub(in crate::ceremony) const fn of(author: PartyId, slot: Slot, body: Bytes, signature: Signature) -> Self {
+    pub(in crate::ceremony) const fn of(
+        author: PartyId,
+        slot: StatementSlot,
+        body: Bytes,
+        signature: Signature,
+    ) -> Self {
         Self { author, slot, body, signature }
     }
 
@@ -157,7 +168,7 @@ impl Statement {
 
     /// The slot that it belongs to.
     #[must_use]
-    pub const fn slot(&self) -> Slot {
+    pub const fn slot(&self) -> StatementSlot {
         self.slot
     }
 
@@ -200,7 +211,7 @@ impl Statement {
     }
 
     pub(in crate::ceremony) fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let (author, slot) = (reader.party()?, Slot::read(reader)?);
+        let (author, slot) = (reader.party()?, StatementSlot::read(reader)?);
         let body = Bytes::copy_from_slice(reader.bytes()?);
         Ok(Self { author, slot, body, signature: reader.array::<SIGNATURE_LEN>()? })
     }

@@ -13,7 +13,7 @@ use crate::ceremony::board::Board;
 use crate::ceremony::certificate::QuorumCertificate;
 use crate::ceremony::evidence::CeremonyEvidence;
 use crate::ceremony::plan::CeremonyPlan;
-use crate::ceremony::statement::{Digest, Kind, Slot, Statement};
+use crate::ceremony::statement::{Digest, Kind, Statement, StatementSlot};
 
 /// The acceptances of one request, as its author shows them: all who are listed in it may have signed, and more.
 ///
@@ -24,7 +24,7 @@ pub(in crate::ceremony) fn read_acceptances<G: Group>(
     statement: &Statement,
 ) -> Result<QuorumCertificate, Malformed> {
     let acceptances = QuorumCertificate::decode(statement.body())?;
-    let of_attempt = acceptances.slot() == Slot::new(Kind::Accepted, statement.slot().number);
+    let of_attempt = acceptances.slot() == StatementSlot::new(Kind::Accepted, statement.slot().number);
     if !of_attempt || acceptances.body().len() != 32 {
         return Err(Malformed("not acceptances of a request of this attempt"));
     }
@@ -37,7 +37,7 @@ pub(in crate::ceremony) fn read_acceptances<G: Group>(
 
 /// What the owner shows when all who are listed in its request have accepted it.
 pub(super) fn acceptances_of(request: &Statement, board: &Board) -> Option<Vec<u8>> {
-    let slot = Slot::new(Kind::Accepted, request.slot().number);
+    let slot = StatementSlot::new(Kind::Accepted, request.slot().number);
     let digest = request.digest();
     let mut signatures = BTreeMap::new();
     for (helper, _) in read_masks(request.body()).ok()? {
@@ -49,7 +49,7 @@ pub(super) fn acceptances_of(request: &Statement, board: &Board) -> Option<Vec<u
 
 /// Who is listed in a request and has not accepted it, by what is on the bulletin board.
 pub(super) fn lacking(request: &Statement, board: &Board) -> Vec<PartyId> {
-    let slot = Slot::new(Kind::Accepted, request.slot().number);
+    let slot = StatementSlot::new(Kind::Accepted, request.slot().number);
     let digest = request.digest();
     let accepted = |helper| board.get(helper, slot).is_some_and(|accepted| accepted.body()[..] == digest);
     let listed = read_masks(request.body()).unwrap_or_default().into_iter().map(|(helper, _)| helper);

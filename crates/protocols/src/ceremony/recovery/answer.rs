@@ -10,7 +10,7 @@ use crate::ceremony::encryption::EncryptionKey;
 use crate::ceremony::participant::Participant;
 use crate::ceremony::plan::{Aim, CeremonyPlan};
 use crate::ceremony::sealed::{Place, Sealed};
-use crate::ceremony::statement::{Digest, Kind, Slot, Statement};
+use crate::ceremony::statement::{Digest, Kind, Statement, StatementSlot};
 
 /// Helpers and the digests of their masks, by rising helper.
 pub(in crate::ceremony) type Masks = Vec<(PartyId, Digest)>;
@@ -30,7 +30,7 @@ pub(in crate::ceremony) fn read_masks(body: &[u8]) -> Result<Masks, Malformed> {
     if rising { Ok(masks) } else { Err(Malformed("masks are listed by rising helper")) }
 }
 
-fn place<G: Group>(plan: &CeremonyPlan<G>, helper: PartyId, slot: Slot) -> Place<'_> {
+fn place<G: Group>(plan: &CeremonyPlan<G>, helper: PartyId, slot: StatementSlot) -> Place<'_> {
     Place { ceremony: plan.id(), dealer: helper, slot }
 }
 
@@ -42,7 +42,7 @@ pub(super) fn answer_body<G: Group>(
     (request, key): (&Statement, &EncryptionKey),
     masked: &Secret<G::Scalar>,
 ) -> Vec<u8> {
-    let slot = Slot::new(Kind::Answer, request.slot().number);
+    let slot = StatementSlot::new(Kind::Answer, request.slot().number);
     let mut plaintext = Secret::new(Vec::with_capacity(G::Scalar::ENCODED_LEN));
     let encoded = Secret::new(masked.expose().encode());
     plaintext.expose_mut().extend_from_slice(encoded.expose().as_ref());

@@ -20,7 +20,7 @@ use crate::ceremony::evidence::CeremonyEvidence;
 use crate::ceremony::machine::{Admission, Deeds, Logic};
 use crate::ceremony::participant::Participant;
 use crate::ceremony::plan::{Aim, CeremonyPlan};
-use crate::ceremony::statement::{Digest, Kind, Slot, Statement};
+use crate::ceremony::statement::{Digest, Kind, Statement, StatementSlot};
 use crate::ceremony::{Memory, check};
 
 /// How often the owner asks anew: each attempt that a liar spoils names it, or leaves it out.
@@ -30,7 +30,7 @@ const MOST_ATTEMPTS: u32 = 64;
 const TICKS: u32 = 7;
 /// Ticks for which an owner that forgot listens to what others remember of it.
 const LISTEN_TICKS: u32 = 2;
-const DONE: Slot = Slot::new(Kind::Done, 0);
+const DONE: StatementSlot = StatementSlot::new(Kind::Done, 0);
 
 /// One party's state.
 pub(super) struct RecoveryLogic<S: CurveScheme> {
@@ -47,7 +47,7 @@ pub(super) struct RecoveryLogic<S: CurveScheme> {
     /// Helpers that were asked and did not accept, or did not answer, in time.
     spoilers: BTreeSet<PartyId>,
     acceptances: Acceptances,
-    seen: BTreeSet<(Slot, PartyId)>,
+    seen: BTreeSet<(StatementSlot, PartyId)>,
     answers: BTreeMap<ShareIndex, Secret<<S::KeyGroup as Group>::Scalar>>,
     found: Option<Secret<<S::KeyGroup as Group>::Scalar>>,
 }
@@ -91,8 +91,8 @@ impl<S: CurveScheme> RecoveryLogic<S> {
         usize::from(self.plan.threshold().k())
     }
 
-    const fn slot(&self, kind: Kind) -> Slot {
-        Slot::new(kind, self.attempt)
+    const fn slot(&self, kind: Kind) -> StatementSlot {
+        StatementSlot::new(kind, self.attempt)
     }
 
     /// A helper's part: what to encrypt masks to, a mask when the owner calls, a list of right masks, the acceptance of a request,
@@ -299,7 +299,7 @@ impl<S: CurveScheme> Logic for RecoveryLogic<S> {
     type Group = S::KeyGroup;
     type Output = RecoveryOutcome<S>;
 
-    fn admission(&self, author: PartyId, slot: Slot) -> Admission {
+    fn admission(&self, author: PartyId, slot: StatementSlot) -> Admission {
         let owner = author == self.owner;
         let of_attempt = slot.number <= MOST_ATTEMPTS;
         let keep = match slot.kind {
@@ -315,11 +315,11 @@ impl<S: CurveScheme> Logic for RecoveryLogic<S> {
         if keep { Admission::Keep } else { Admission::Drop }
     }
 
-    fn is_news(&self, _author: PartyId, _slot: Slot) -> bool {
+    fn is_news(&self, _author: PartyId, _slot: StatementSlot) -> bool {
         false
     }
 
-    fn note(&mut self, _author: PartyId, _slot: Slot) {}
+    fn note(&mut self, _author: PartyId, _slot: StatementSlot) {}
 
     fn take(&mut self, statement: &Statement) -> Result<(), Malformed> {
         match statement.slot().kind {

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use rand_core::Rng;
 use theta_groups::{Group, Ristretto255, Scalar};
-use theta_protocols::ceremony::{CeremonyEvidence, CeremonyKeys, CeremonyPlan, ITEMS, Kind, Slot, Statement, rewrite};
+use theta_protocols::ceremony::{
+    CeremonyEvidence, CeremonyKeys, CeremonyPlan, ITEMS, Kind, Statement, StatementSlot, rewrite,
+};
 use theta_rounds::PartyId;
 use theta_rounds::simulator::{Adversary, Behaviour, Conditions, HonestSend, SimRng, below, flip_bit, for_each_seed};
 use theta_schemes::coins::cks05::Cks05;
@@ -91,7 +93,7 @@ pub(crate) struct Liar<G: Group> {
 }
 
 impl<G: Group> Liar<G> {
-    fn sign(&self, slot: Slot, body: Vec<u8>) -> Statement {
+    fn sign(&self, slot: StatementSlot, body: Vec<u8>) -> Statement {
         Statement::sign(self.plan.id(), &self.keys, slot, body)
     }
 
@@ -203,7 +205,7 @@ impl<G: Group> Adversary for Liar<G> {
                 // Once for each dealer, or it would be an equivocation.
                 random.iter_mut().zip(heard.digest().iter().cycle()).for_each(|(to, from)| *to = *from);
                 body.extend_from_slice(&random);
-                let slot = Slot::new(Kind::Complaint, u32::from(heard.author().get()));
+                let slot = StatementSlot::new(Kind::Complaint, u32::from(heard.author().get()));
                 complaints.push(self.sign(slot, body));
             }
             Vec::new()

@@ -79,7 +79,7 @@ fn hold(setting: &Setting<Coin>, life: u8) -> Recording {
 /// What a recorded dealing has for a member: what it is encrypted to, R, and the ciphertext.
 struct SealedValue {
     dealer: PartyId,
-    slot: theta_protocols::ceremony::Slot,
+    slot: theta_protocols::ceremony::StatementSlot,
     recipient: PartyId,
     key: Vec<u8>,
     ephemeral: Vec<u8>,

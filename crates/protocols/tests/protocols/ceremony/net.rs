@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use theta_protocols::Machine;
-use theta_protocols::ceremony::{ITEMS, Kind, Memory, Slot as Statements, statements_of};
+use theta_protocols::ceremony::{ITEMS, Kind, Memory, StatementSlot, statements_of};
 use theta_rounds::simulator::{SimRng, below};
 use theta_rounds::{Channel, Effect, Input, PartyId, Recipient, Slot};
 
@@ -35,7 +35,7 @@ pub(crate) struct Node<C: Subject> {
     pub(crate) journal: Vec<Input>,
     pub(crate) outcome: Option<C::Outcome>,
     /// Every statement that it ever signed, by slot: one each, whatever happens.
-    said: BTreeMap<Statements, Bytes>,
+    said: BTreeMap<StatementSlot, Bytes>,
     pub(crate) steps: usize,
     /// How often it has lost its journal.
     life: u8,

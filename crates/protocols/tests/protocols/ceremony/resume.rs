@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use theta_groups::Ristretto255;
 use theta_protocols::ceremony::{
-    Conclusion, ITEMS, JoinError, KeyCeremony, KeyOutcome, Kind, Memory, Slot, public_digest, statements_of,
+    Conclusion, ITEMS, JoinError, KeyCeremony, KeyOutcome, Kind, Memory, StatementSlot, public_digest, statements_of,
 };
 use theta_rounds::{Channel, Input, PartyId};
 use theta_schemes::coins::cks05::Cks05;
@@ -108,7 +108,7 @@ fn who_forgot_everything_is_told() {
 }
 
 /// The votes of a party that are on their way.
-fn votes(net: &Net<Setting<Coin>>, author: PartyId) -> BTreeMap<Slot, Bytes> {
+fn votes(net: &Net<Setting<Coin>>, author: PartyId) -> BTreeMap<StatementSlot, Bytes> {
     let mut votes = BTreeMap::new();
     for (.., payload) in net.packets.iter().filter(|(_, _, slot, _)| *slot == ITEMS) {
         for statement in statements_of(payload).filter(|statement| statement.author() == author) {

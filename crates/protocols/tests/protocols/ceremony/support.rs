@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rand_core::SeedableRng;
 use theta_groups::{Group, Secret};
+use theta_names::NodeId;
 use theta_protocols::Machine;
 use theta_protocols::ceremony::{
     Activated, Aim, CeremonyKeys, CeremonyPlan, Conclusion, KeyCeremony, KeyOutcome, Memory, PlanParts, Source,
@@ -22,7 +23,7 @@ pub(crate) type Held<G> = (Arc<PublicKeySet<G>>, Holdings<G>);
 pub(crate) type Holdings<G> = Vec<(PartyId, Arc<KeyShare<G>>)>;
 
 pub(crate) fn party(number: u16) -> PartyId {
-    PartyId::try_from(number).unwrap()
+    PartyId::of_node(NodeId::try_from(number).unwrap())
 }
 
 pub(crate) fn parties(numbers: impl IntoIterator<Item = u16>) -> Vec<PartyId> {
@@ -33,7 +34,7 @@ pub(crate) fn parties(numbers: impl IntoIterator<Item = u16>) -> Vec<PartyId> {
 pub(crate) fn keys_of(party: PartyId) -> Arc<CeremonyKeys> {
     let mut master = [0xa5; 32];
     master[..2].copy_from_slice(&party.get().to_le_bytes());
-    Arc::new(CeremonyKeys::new(party, Secret::new(master)))
+    Arc::new(CeremonyKeys::new(party.node(), Secret::new(master)))
 }
 
 /// What a party draws for a ceremony. When it has lost its disk it draws something else.

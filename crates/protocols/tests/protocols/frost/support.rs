@@ -12,7 +12,7 @@ use theta_rounds::simulator::{Adversary, Conditions, Report, SimRng, Simulator, 
 use theta_rounds::{Effect, Input, PartyId, Recipient, Slot};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, deal_any};
 use theta_schemes::{Statement, Suite};
-use theta_sharing::Threshold;
+use theta_sharing::{ShareIndex, Threshold};
 
 pub(crate) const MESSAGE: &[u8] = b"a message";
 
@@ -20,7 +20,7 @@ pub(crate) const MESSAGE: &[u8] = b"a message";
 pub(crate) const HELD_BACK: u64 = 10_000;
 
 pub(crate) fn id(number: u16) -> PartyId {
-    PartyId::try_from(number).unwrap()
+    PartyId::of_share(ShareIndex::try_from(number).unwrap())
 }
 
 /// A dealt key.

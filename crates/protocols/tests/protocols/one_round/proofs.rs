@@ -114,7 +114,7 @@ fn who_does_not_answer_is_left_out() {
         assert_eq!(report.blames_of(id(3)).count(), 0);
         assert_eq!(report.honest().count(), 2);
         for (_, party) in report.honest() {
-            assert!(!party.result.as_ref().unwrap().as_ref().unwrap().contributors.contains(&id(3)));
+            assert!(!party.result.as_ref().unwrap().as_ref().unwrap().contributors.contains(&id(3).share()));
         }
     }
 }

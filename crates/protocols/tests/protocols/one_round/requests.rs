@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::one_round::support::{Setting, each_suite, id, own_proof, own_share, own_share_with};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
-use theta_protocols::{Operation, RequestError, start};
+use theta_protocols::{RequestError, start};
 use theta_rounds::{Abort, Effect, Input};
 use theta_schemes::{Purpose, Statement, StatementBytes, Suite};
 
@@ -14,7 +14,7 @@ fn one_of_one_answers_alone() {
     each_suite(1, 1, |setting| {
         let effects = setting.machine(1).handle(Input::Start, &mut ChaCha8Rng::seed_from_u64(1));
         let [Effect::Send { .. }, Effect::Finished(Ok(outcome))] = effects.as_slice() else { panic!("{effects:?}") };
-        assert_eq!(outcome.contributors, [id(1)]);
+        assert_eq!(outcome.contributors, [id(1).share()]);
     });
 }
 
@@ -44,7 +44,7 @@ fn a_request_for_another_purpose_is_the_caller_s_mistake() {
         };
         let refused = start(&setting.public, &setting.shares[0], wrong).err();
         assert!(matches!(refused, Some(RequestError::Purpose { .. })), "{refused:?}");
-        assert_eq!(Operation::from(&setting.statement.as_statement()).purpose(), setting.suite.purpose());
+        assert_eq!(setting.statement.as_statement().purpose(), setting.suite.purpose());
     });
 }
 

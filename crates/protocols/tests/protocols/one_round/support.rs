@@ -14,13 +14,13 @@ use theta_schemes::ciphers::payload::{Aead, split_ciphertext};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, deal_any, deal_rsa_primes};
 use theta_schemes::signatures::sh00::RsaPrimes;
 use theta_schemes::{Purpose, StatementBytes, Suite};
-use theta_sharing::Threshold;
+use theta_sharing::{ShareIndex, Threshold};
 
 /// The moment by which everything that is not held back has arrived.
 pub(crate) const HELD_BACK: u64 = 10_000;
 
 pub(crate) fn id(number: u16) -> PartyId {
-    PartyId::try_from(number).unwrap()
+    PartyId::of_share(ShareIndex::try_from(number).unwrap())
 }
 
 /// A dealt key, something to do with it, and what comes of it.

@@ -11,12 +11,12 @@ use bytes::Bytes;
 use prometheus_client::registry::Registry;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use theta_custody::{SlotRefusal, StoreSlots};
+use theta_names::{Operation, SlotOrder};
 use theta_network::{Fingerprint, Identity};
-use theta_policy::{
-    Digest, Operation, SlotDecision, SlotOrder, SlotScope, SlotStanding, SlotState,
-    audit::{AuditRecord, Checkpoint, LogEntry, verify},
-};
+use theta_policy::{SlotDecision, SlotScope, SlotStanding, SlotState};
 use theta_schemes::groups::Secret;
+use theta_statements::Digest;
+use theta_statements::audit::{AuditRecord, Checkpoint, LogEntry, verify};
 use theta_store::{Options, SealingKey, Store, disk::SimulatedDisk};
 use tonic::Code;
 
@@ -197,7 +197,7 @@ fn records_wait_for_each_other_and_are_all_written_at_the_end() {
     let audit = AuditLog::start(Arc::clone(&store)).unwrap();
     let before = store.incarnation().sequence;
     let record = |number: u64| AuditRecord {
-        time: theta_policy::UnixTime(number),
+        time: theta_statements::UnixTime(number),
         node: 1,
         client: None,
         recognised_by: None,

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use theta_policy::Name;
+use theta_statements::Name;
 use tokio::sync::oneshot;
 
 use super::connections::Connection;

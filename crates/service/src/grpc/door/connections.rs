@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use theta_policy::Name;
+use theta_statements::Name;
 use tokio::sync::oneshot;
 
 use super::book::three_quarters;

@@ -15,7 +15,7 @@ use theta_network::{
     doorway::{Doorway, Handshake, Occasionally},
     tls::{Admits, UnpinnedCertificate, peer_fingerprint},
 };
-use theta_policy::Name;
+use theta_statements::Name;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::{TcpListener, TcpStream},

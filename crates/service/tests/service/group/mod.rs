@@ -15,13 +15,13 @@ use hyper_util::rt::TokioIo;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use tempfile::TempDir;
 use theta_custody::{DealtKey, import_dealt};
+use theta_names::{Holders, NodeId};
 use theta_network::{
-    Identity, PeerId,
+    Identity,
     group::{CeremonyKey, GroupClient, GroupFile, GroupNode},
     tls,
 };
 use theta_protocols::ceremony::CeremonyKeys;
-use theta_rounds::PartyId;
 use theta_schemes::{
     Suite,
     groups::Secret,
@@ -79,7 +79,7 @@ fn create_store(here: &Path, id: u16) -> CeremonyKey {
     let store = config.create().unwrap();
     let secret = || Secret::new([u8::try_from(id).unwrap(); 32]);
     store.set_identity(&secret()).unwrap();
-    let keys = CeremonyKeys::new(PartyId::try_from(id).unwrap(), secret());
+    let keys = CeremonyKeys::new(NodeId::try_from(id).unwrap(), secret());
     let encoded: [u8; 32] = keys.member().encode()[2..].try_into().unwrap();
     encoded.into()
 }
@@ -101,7 +101,7 @@ impl Prepared {
             let certificate = write_identity(&here, &format!("node-{id}"));
             let ceremony_key = create_store(&here, id);
             nodes.push(GroupNode {
-                id: PeerId::try_from(id).unwrap(),
+                id: NodeId::try_from(id).unwrap(),
                 peer_address: peer_address.to_string(),
                 api_address: api_address.to_string(),
                 certificate,
@@ -138,7 +138,7 @@ impl Prepared {
             let (public, shares) = deal_any(suite, Threshold::new(k, n).unwrap(), &mut rng);
             let folder = self.folder.path().join("client/keys");
             fs::write(folder.join(format!("{name}.pub")), public.to_text(&name)).unwrap();
-            let holders: Vec<PartyId> = (1..=n).map(|id| PartyId::try_from(id).unwrap()).collect();
+            let holders = Holders::first(n);
             for (id, share) in (1..=n).zip(&shares) {
                 let store = self.config(id).store.open().unwrap();
                 let (public, share) = (&public, Some(share));
@@ -258,7 +258,7 @@ impl TestGroup {
     }
 
     pub async fn channel_as(&self, id: u16, identity: &Identity) -> Result<Channel, tonic::transport::Error> {
-        let node = self.group.node(PeerId::try_from(id).unwrap()).unwrap().clone();
+        let node = self.group.node(NodeId::try_from(id).unwrap()).unwrap().clone();
         let config = tls::client_config(identity, node.certificate, &[b"h2"]).unwrap();
         let address = node.api_address.clone();
         let connector = tower::service_fn(move |_| {

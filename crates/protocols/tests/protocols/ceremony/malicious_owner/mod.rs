@@ -10,7 +10,7 @@ use bytes::Bytes;
 use theta_groups::Ristretto255;
 use theta_protocols::Machine;
 use theta_protocols::ceremony::{
-    Digest, ITEMS, Kind, Memory, QuorumCertificate, Recovery, Slot, Statement, rewrite, statements_of,
+    Digest, ITEMS, Kind, Memory, QuorumCertificate, Recovery, Statement, StatementSlot, rewrite, statements_of,
 };
 use theta_rounds::{Channel, Effect, Input, PartyId};
 use theta_schemes::coins::cks05::Cks05;
@@ -82,7 +82,7 @@ impl Attack {
     }
 
     fn sign(&self, who: PartyId, kind: Kind, attempt: u32, body: Vec<u8>) -> Statement {
-        Statement::sign(self.setting.plan.id(), &keys_of(who), Slot::new(kind, attempt), body)
+        Statement::sign(self.setting.plan.id(), &keys_of(who), StatementSlot::new(kind, attempt), body)
     }
 
     /// Calls an attempt and gives all masks to everybody, so that every helper finds all of them right.
@@ -107,7 +107,7 @@ impl Attack {
     }
 
     fn of(&self, kind: Kind, attempt: u32) -> impl Iterator<Item = &Statement> {
-        self.said.iter().filter(move |said| said.slot() == Slot::new(kind, attempt))
+        self.said.iter().filter(move |said| said.slot() == StatementSlot::new(kind, attempt))
     }
 
     /// The request for the masks of these helpers.

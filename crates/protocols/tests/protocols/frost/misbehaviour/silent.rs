@@ -11,7 +11,7 @@ fn a_silent_signer_is_not_missed() {
     let report = setting.run(1, vec![(silent, Box::new(Behaviour::Silent))]);
     setting.check(&report).unwrap();
     for (_, party) in report.honest() {
-        assert!(!party.result.as_ref().unwrap().as_ref().unwrap().contributors.contains(&id(silent)));
+        assert!(!party.result.as_ref().unwrap().as_ref().unwrap().contributors.contains(&id(silent).share()));
     }
 }
 

@@ -19,7 +19,7 @@ fn they_wait_and_the_result_is_there_at_once() {
         let effects = late.handle(Input::Start, &mut rng);
         let [Effect::Send { .. }, Effect::Finished(Ok(outcome))] = effects.as_slice() else { panic!("{effects:?}") };
         assert_eq!(result_of(outcome), setting.result);
-        assert_eq!(outcome.contributors, [id(1), id(2), id(4)]);
+        assert_eq!(outcome.contributors, [1, 2, 4].map(|number| id(number).share()));
         assert_eq!(late.contributions(), (3, 3));
     });
 }

@@ -12,7 +12,7 @@ fn the_others_finish_and_accuse_nobody() {
         for (_, party) in report.honest() {
             let contributors = &party.result.as_ref().unwrap().as_ref().unwrap().contributors;
             assert_eq!(contributors.len(), 2);
-            assert!(!contributors.contains(&id(3)));
+            assert!(!contributors.contains(&id(3).share()));
         }
     });
 }

@@ -1,13 +1,8 @@
 //! Changes of keys: the words of policies, approvals and signed requests.
 
 use theta_groups::Transcript;
-use theta_policy::Operation;
-use theta_rounds::Malformed;
-use theta_schemes::Suite;
-use theta_schemes::keys::KeyName;
-use theta_store::State;
-
-use crate::codec::{Reader, Writer};
+use theta_names::codec::{DecodeError, Reader, Writer};
+use theta_names::{KeyName, KeyState, Operation, SuiteName};
 
 /// The version of the encoding.
 const FORMAT: u8 = 1;
@@ -23,7 +18,7 @@ pub enum KeyChange {
         /// Its name.
         key: KeyName,
         /// The scheme and group.
-        suite: Suite,
+        suite: SuiteName,
         /// How many shares it takes.
         k: u16,
         /// The numbers of the nodes that will hold the shares: that of share index i at place i - 1.
@@ -116,7 +111,7 @@ impl KeyChange {
         let writer = Writer::new(FORMAT);
         match self {
             Self::Create { key, suite, k, holders } => {
-                writer.u8(1).word(key.as_str()).word(suite.name()).u16(*k).nodes(holders)
+                writer.u8(1).word(key.as_str()).word(suite.as_str()).u16(*k).nodes(holders)
             }
             Self::Rotate { key } => writer.u8(2).word(key.as_str()),
             Self::Refresh { key, version } => writer.u8(3).word(key.as_str()).u32(*version),
@@ -131,23 +126,23 @@ impl KeyChange {
     /// Reads what [`KeyChange::encode`] wrote; nothing else is accepted.
     ///
     /// # Errors
-    /// [`Malformed`] with the first thing that is wrong.
-    pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+    /// [`DecodeError`] with the first thing that is wrong.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
         if reader.u8()? != FORMAT {
-            return Err(Malformed("a change of a key in a format of another release"));
+            return Err(DecodeError::Field("a format of another release"));
         }
-        let (tag, key) = (reader.u8()?, reader.name()?);
+        let (tag, key) = (reader.u8()?, reader.key_name()?);
         let change = match tag {
             1 => {
-                let suite = reader.word()?.parse().map_err(|_| Malformed("a suite is not known"))?;
+                let suite = reader.word()?.parse().map_err(|_| DecodeError::Field("the name of a suite"))?;
                 Self::Create { key, suite, k: reader.u16()?, holders: reader.nodes()? }
             }
             2 => Self::Rotate { key },
             3 => Self::Refresh { key, version: reader.u32()? },
             4 => Self::Reshare { key, version: reader.u32()?, k: reader.u16()?, holders: reader.nodes()? },
             5 => Self::Recover { key, version: reader.u32()?, node: reader.node()? },
-            _ => return Err(Malformed("no such change of a key")),
+            _ => return Err(DecodeError::Field("the kind of change")),
         };
         reader.end(change)
     }
@@ -185,8 +180,8 @@ pub struct StateChange {
     pub key: KeyName,
     /// Which version; `None` is the key as a whole.
     pub version: Option<u32>,
-    /// What it is to be: [`State::Disabled`], [`State::Active`] (enables), [`State::Retired`] or [`State::Destroyed`].
-    pub state: State,
+    /// What it is to be: [`KeyState::Disabled`], [`KeyState::Active`] (enables), [`KeyState::Retired`] or [`KeyState::Destroyed`].
+    pub state: KeyState,
     /// The generation of the key that it makes: higher than that of every change before.
     pub generation: u64,
 }
@@ -210,7 +205,12 @@ mod tests {
     fn changes() -> Vec<KeyChange> {
         let key: KeyName = "zone.example".parse().unwrap();
         vec![
-            KeyChange::Create { key: key.clone(), suite: Suite::FrostEd25519, k: 2, holders: vec![1, 2, 7] },
+            KeyChange::Create {
+                key: key.clone(),
+                suite: "frost-ed25519".parse().unwrap(),
+                k: 2,
+                holders: vec![1, 2, 7],
+            },
             KeyChange::Rotate { key: key.clone() },
             KeyChange::Refresh { key: key.clone(), version: 0 },
             KeyChange::Reshare { key: key.clone(), version: 3, k: 3, holders: vec![4, 5, 6, 65_535] },
@@ -274,7 +274,7 @@ mod tests {
             ("010200", "no name"),
             ("010501610000000100 00", "node 0"),
             ("0104016100000001000200010000", "holder 0"),
-            ("01010161017800020001 0001", "no such suite"),
+            ("01010161015800020001 0001", "not the name of a suite"),
             ("0104016100000001 0002ffff0001", "more holders than bytes"),
         ] {
             assert!(KeyChange::decode(&bytes(&wrong.replace(' ', ""))).is_err(), "{why}");

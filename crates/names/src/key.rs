@@ -1,8 +1,51 @@
-//! How people and requests name a key, or one version of it.
+//! What keys are called.
 
 use core::{fmt, str::FromStr};
 
-use theta_schemes::keys::{KeyName, KeyNameError};
+/// The name of a key: 1 to 64 of `a-z`, `0-9`, `.`, `_`, `-`, the first a letter or digit.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct KeyName(String);
+
+/// Not a key's name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a key name: use 1 to 64 of a-z, 0-9, '.', '_', '-', the first a letter or digit")]
+pub struct KeyNameError(pub String);
+
+impl KeyName {
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for KeyName {
+    type Err = KeyNameError;
+
+    fn from_str(name: &str) -> Result<Self, KeyNameError> {
+        if is_plain(name) { Ok(Self(name.to_owned())) } else { Err(KeyNameError(name.chars().take(80).collect())) }
+    }
+}
+
+/// Whether a name is one that may stand in files, in texts and in tables of the store.
+pub(crate) fn is_plain(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    name.len() <= 64
+        && name.bytes().next().is_some_and(plain)
+        && name.bytes().all(|byte| plain(byte) || b"._-".contains(&byte))
+}
+
+impl fmt::Display for KeyName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl AsRef<str> for KeyName {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
 
 /// What stands between a key's name and its version.
 const MARK: char = '@';
@@ -75,6 +118,16 @@ impl fmt::Display for KeyRef {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_plain_names_are_names() {
+        for good in ["a", "0", "root-2026.v1_x", &"k".repeat(64)] {
+            assert_eq!(good.parse::<KeyName>().unwrap().as_str(), good);
+        }
+        for bad in ["", "A", "-a", ".a", "a/b", "a b", "a\0", "é", &"k".repeat(65)] {
+            assert!(bad.parse::<KeyName>().is_err(), "{bad:?}");
+        }
+    }
 
     #[test]
     fn keys_may_name_their_version_in_one_way() {

@@ -6,10 +6,12 @@
 //! and remembers it for longer than a consent is valid; that of a change of state names the generation that it makes, and no
 //! node makes it again or after a later one.
 
-use super::Ask;
-use crate::encoding::{ArmorError, DecodeError, Decoder, Encoder, armor, dearmor};
+use theta_names::Operation;
+use theta_names::codec::{DecodeError, Reader, Writer};
+
+use crate::armor::{ArmorError, armor, dearmor};
 use crate::time::Invalid;
-use crate::{Digest, Name, Operation, Signature, SigningKey, UnixTime, Validity, VerifyingKey};
+use crate::{Ask, Digest, MOST_NAME, Name, Signature, SigningKey, UnixTime, Validity, VerifyingKey};
 
 /// The longest that a signed request may be valid: an hour, in milliseconds.
 pub const MOST_REQUEST_LIFETIME: u64 = 3_600_000;
@@ -95,15 +97,16 @@ impl RequestTerms {
     }
 
     fn encode(&self, signer: &VerifyingKey) -> Vec<u8> {
-        Encoder::new(DOMAIN)
+        Writer::of(DOMAIN)
             .text(self.group.as_str())
-            .optional(self.key.as_ref(), |encoder, key| encoder.text(key.as_str()))
+            .option(self.key.as_ref(), |writer, key| writer.text(key.as_str()))
             .u8(self.operation.code())
             .bytes(&self.label)
             .raw(&self.statement.0)
             .raw(&self.parameters.0)
-            .optional(self.slot, Encoder::u64)
-            .validity(self.validity)
+            .option(self.slot, Writer::u64)
+            .u64(self.validity.from.0)
+            .u64(self.validity.until.0)
             .raw(&self.nonce)
             .raw(signer.as_bytes())
             .finish()
@@ -173,21 +176,21 @@ impl SignedRequest {
     /// # Errors
     /// [`DecodeError`].
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let mut decoder = Decoder::new(bytes, DOMAIN)?;
+        let mut reader = Reader::of(bytes, DOMAIN)?;
         let terms = RequestTerms {
-            group: decoder.name()?,
-            key: decoder.optional(Decoder::name)?,
-            operation: decoder.operation()?,
-            label: decoder.bytes(MOST_LABEL)?.to_vec(),
-            statement: Digest(decoder.array()?),
-            parameters: Digest(decoder.array()?),
-            slot: decoder.optional(Decoder::u64)?,
-            validity: decoder.validity()?,
-            nonce: decoder.array()?,
+            group: name(&mut reader)?,
+            key: reader.option(name)?,
+            operation: reader.operation()?,
+            label: reader.bytes_within(MOST_LABEL)?.to_vec(),
+            statement: Digest(reader.array()?),
+            parameters: Digest(reader.array()?),
+            slot: reader.option(Reader::u64)?,
+            validity: Validity { from: UnixTime(reader.u64()?), until: UnixTime(reader.u64()?) },
+            nonce: reader.array()?,
         };
-        let signer = VerifyingKey::from_bytes(decoder.array()?).ok_or(DecodeError::Field("the signer's key"))?;
-        let signature = Signature(decoder.array()?);
-        decoder.finish(Self { terms, signer, signature })
+        let signer = VerifyingKey::from_bytes(reader.array()?).ok_or(DecodeError::Field("the signer's key"))?;
+        let signature = Signature(reader.array()?);
+        reader.end(Self { terms, signer, signature })
     }
 
     /// The text form, for files.
@@ -203,4 +206,8 @@ impl SignedRequest {
     pub fn from_text(text: &str) -> Result<Self, SignedRequestTextError> {
         Ok(Self::decode(&dearmor(ARMOR, text)?)?)
     }
+}
+
+fn name(reader: &mut Reader<'_>) -> Result<Name, DecodeError> {
+    reader.parsed("a name", MOST_NAME)
 }

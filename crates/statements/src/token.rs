@@ -74,7 +74,7 @@ impl fmt::Debug for Token {
 }
 
 /// Where a whole token stands in a text that should hold none, as a complaint about the text could repeat it.
-pub(crate) fn find(text: &str) -> Option<Range<usize>> {
+pub fn find_token(text: &str) -> Option<Range<usize>> {
     text.match_indices(PREFIX)
         .map(|(place, _)| place..place.saturating_add(LEN))
         .find(|place| text.get(place.clone()).is_some_and(|token| token.parse::<Token>().is_ok()))

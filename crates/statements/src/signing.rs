@@ -6,7 +6,7 @@ use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use rand_core::CryptoRng;
 use theta_groups::{Ed25519, Group, Secret};
 
-use crate::encoding::{armor, dearmor};
+use crate::armor::{armor, dearmor};
 
 /// What stands before the key in the text form.
 const PREFIX: &str = "ed25519:";

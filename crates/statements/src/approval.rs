@@ -3,17 +3,19 @@
 //! Every share holder counts for itself and trusts no other's count. An approval says nothing about who asks: whoever has
 //! it may use it until it expires, for precisely what it approves.
 
-mod count;
+use theta_names::Operation;
+use theta_names::codec::{DecodeError, Reader, Writer};
 
-pub use count::{ApprovalFault, Consents, MOST_APPROVALS};
-pub(crate) use count::{Approver, count};
-
-use crate::encoding::{ArmorError, DecodeError, Decoder, Encoder, armor, dearmor_all};
-use crate::request::Ask;
-use crate::{Digest, Name, NameError, Operation, Signature, SigningKey, Validity, VerifyingKey};
+use crate::armor::{ArmorError, armor, dearmor_all};
+use crate::{
+    Ask, Digest, FalseSignature, MOST_NAME, Name, NameError, Signature, SigningKey, UnixTime, Validity, VerifyingKey,
+};
 
 /// The longest that an approval may be valid: 31 days, in milliseconds.
 pub const MOST_APPROVAL_LIFETIME: u64 = 31 * 86_400_000;
+
+/// How many approvals a request may carry. More are not looked at.
+pub const MOST_APPROVALS: usize = 64;
 
 const DOMAIN: &str = "theta/approval/v1";
 const ARMOR: &str = "THETA APPROVAL";
@@ -70,12 +72,13 @@ impl ApprovalTerms {
     }
 
     fn encode(&self, approver: &VerifyingKey) -> Vec<u8> {
-        Encoder::new(DOMAIN)
+        Writer::of(DOMAIN)
             .text(self.group.as_str())
-            .optional(self.key.as_ref(), |encoder, key| encoder.text(key.as_str()))
+            .option(self.key.as_ref(), |writer, key| writer.text(key.as_str()))
             .u8(self.operation.code())
             .raw(&self.statement.0)
-            .validity(self.validity)
+            .u64(self.validity.from.0)
+            .u64(self.validity.until.0)
             .raw(approver.as_bytes())
             .finish()
     }
@@ -102,6 +105,14 @@ impl Approval {
         &self.approver
     }
 
+    /// Whether its approver has signed it.
+    ///
+    /// # Errors
+    /// [`FalseSignature`].
+    pub fn check_signature(&self) -> Result<(), FalseSignature> {
+        self.approver.verify(&self.terms.encode(&self.approver), &self.signature)
+    }
+
     /// The bytes that travel: the terms as they were signed, then the signature.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
@@ -115,17 +126,17 @@ impl Approval {
     /// # Errors
     /// [`DecodeError`].
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let mut decoder = Decoder::new(bytes, DOMAIN)?;
+        let mut reader = Reader::of(bytes, DOMAIN)?;
         let terms = ApprovalTerms {
-            group: decoder.name()?,
-            key: decoder.optional(Decoder::name)?,
-            operation: decoder.operation()?,
-            statement: Digest(decoder.array()?),
-            validity: decoder.validity()?,
+            group: name(&mut reader)?,
+            key: reader.option(name)?,
+            operation: reader.operation()?,
+            statement: Digest(reader.array()?),
+            validity: Validity { from: UnixTime(reader.u64()?), until: UnixTime(reader.u64()?) },
         };
-        let approver = VerifyingKey::from_bytes(decoder.array()?).ok_or(DecodeError::Field("the approver's key"))?;
-        let signature = Signature(decoder.array()?);
-        decoder.finish(Self { terms, approver, signature })
+        let approver = VerifyingKey::from_bytes(reader.array()?).ok_or(DecodeError::Field("the approver's key"))?;
+        let signature = Signature(reader.array()?);
+        reader.end(Self { terms, approver, signature })
     }
 
     /// The text form, for files. Texts may follow each other in one file.
@@ -145,4 +156,8 @@ impl Approval {
         }
         Ok(blocks.iter().map(|bytes| Self::decode(bytes)).collect::<Result<_, _>>()?)
     }
+}
+
+fn name(reader: &mut Reader<'_>) -> Result<Name, DecodeError> {
+    reader.parsed("a name", MOST_NAME)
 }

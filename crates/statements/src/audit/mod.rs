@@ -10,4 +10,4 @@ mod record;
 
 pub use chain::{BrokenLog, Chain, Checkpoint, CheckpointError, Fault, LogEntry, verify};
 pub use lines::{LineError, MOST_LINE, from_line, to_line};
-pub use record::AuditRecord;
+pub use record::{AuditRecord, MOST_APPROVERS};

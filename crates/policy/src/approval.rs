@@ -2,13 +2,9 @@
 
 use core::fmt;
 
-use super::{Approval, MOST_APPROVAL_LIFETIME};
-use crate::request::Ask;
-use crate::time::Invalid;
-use crate::{Digest, Name, UnixTime, VerifyingKey};
-
-/// How many approvals a request may carry. More are not looked at.
-pub const MOST_APPROVALS: usize = 64;
+use theta_statements::{
+    Approval, Ask, Digest, Invalid, MOST_APPROVAL_LIFETIME, MOST_APPROVALS, Name, UnixTime, VerifyingKey,
+};
 
 /// One who may consent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,9 +81,9 @@ fn check<'a>(
     statement: Digest,
     now: UnixTime,
 ) -> Result<&'a Name, ApprovalFault> {
-    let approver = of.iter().find(|approver| approver.key == approval.approver);
-    let approver = approver.ok_or(ApprovalFault::UnknownApprover(approval.approver))?;
-    let terms = &approval.terms;
+    let approver = of.iter().find(|approver| approver.key == *approval.approver());
+    let approver = approver.ok_or(ApprovalFault::UnknownApprover(*approval.approver()))?;
+    let terms = approval.terms();
     let same = [
         ("group", terms.group.as_str() == ask.group),
         ("key", terms.key.as_ref().map(Name::as_str) == ask.key),
@@ -98,7 +94,6 @@ fn check<'a>(
         return Err(ApprovalFault::Differs(what));
     }
     terms.validity.check_bounded(now, MOST_APPROVAL_LIFETIME)?;
-    let message = terms.encode(&approval.approver);
-    approval.approver.verify(&message, &approval.signature).map_err(|_| ApprovalFault::FalseSignature)?;
+    approval.check_signature().map_err(|_| ApprovalFault::FalseSignature)?;
     Ok(&approver.name)
 }

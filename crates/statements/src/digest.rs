@@ -18,7 +18,7 @@ impl Digest {
     }
 
     /// The digest of a domain, a byte 0 and these bytes.
-    pub(crate) fn in_domain(domain: &'static str, bytes: &[u8]) -> Self {
+    pub fn in_domain(domain: &'static str, bytes: &[u8]) -> Self {
         Self(Sha256::new().chain_update(domain).chain_update([0]).chain_update(bytes).finalize().into())
     }
 }

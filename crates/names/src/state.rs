@@ -27,7 +27,9 @@ impl Purpose {
         }
     }
 
-    pub(super) const fn code(self) -> u8 {
+    /// What stands for it in the store.
+    #[must_use]
+    pub const fn code(self) -> u8 {
         match self {
             Self::Decrypt => 1,
             Self::Sign => 2,
@@ -35,7 +37,9 @@ impl Purpose {
         }
     }
 
-    pub(super) fn from_code(code: u8) -> Option<Self> {
+    /// The inverse of `code`.
+    #[must_use]
+    pub fn from_code(code: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|purpose| purpose.code() == code)
     }
 }
@@ -48,7 +52,7 @@ impl fmt::Display for Purpose {
 
 /// The state of a key and of each of its versions. A version does what both states allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum State {
+pub enum KeyState {
     /// Made, but not certified by its holders: serves nobody. Versions alone begin so.
     Pending,
     /// Serves every request.
@@ -61,7 +65,7 @@ pub enum State {
     Destroyed,
 }
 
-impl State {
+impl KeyState {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Pending, Self::Active, Self::Retired, Self::Disabled, Self::Destroyed];
 
@@ -117,7 +121,9 @@ impl State {
         }
     }
 
-    pub(super) const fn code(self) -> u8 {
+    /// What stands for it in the store.
+    #[must_use]
+    pub const fn code(self) -> u8 {
         match self {
             Self::Pending => 1,
             Self::Active => 2,
@@ -127,12 +133,14 @@ impl State {
         }
     }
 
-    pub(super) fn from_code(code: u8) -> Option<Self> {
+    /// The inverse of `code`.
+    #[must_use]
+    pub fn from_code(code: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.code() == code)
     }
 }
 
-impl fmt::Display for State {
+impl fmt::Display for KeyState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -140,7 +148,7 @@ impl fmt::Display for State {
 
 #[cfg(test)]
 mod tests {
-    use super::{Purpose, State, State::*};
+    use super::{KeyState, KeyState::*, Purpose};
 
     #[test]
     fn all_pairs_of_states() {
@@ -155,8 +163,8 @@ mod tests {
             (Disabled, Retired),
             (Disabled, Destroyed),
         ];
-        for from in State::ALL {
-            for to in State::ALL {
+        for from in KeyState::ALL {
+            for to in KeyState::ALL {
                 assert_eq!(from.may_become(to), allowed.contains(&(from, to)), "{from} to {to}");
             }
         }
@@ -175,11 +183,11 @@ mod tests {
 
     #[test]
     fn the_stricter_state_holds() {
-        for state in State::ALL {
+        for state in KeyState::ALL {
             assert_eq!(Active.and(state), state);
             assert_eq!(Destroyed.and(state), Destroyed);
-            assert_eq!(State::from_code(state.code()), Some(state));
-            for other in State::ALL {
+            assert_eq!(KeyState::from_code(state.code()), Some(state));
+            for other in KeyState::ALL {
                 assert_eq!(state.and(other), other.and(state));
                 for purpose in Purpose::ALL {
                     assert_eq!(state.and(other).serves(purpose), state.serves(purpose) && other.serves(purpose));
@@ -187,6 +195,6 @@ mod tests {
             }
         }
         assert_eq!(Retired.and(Disabled), Disabled);
-        assert_eq!((State::from_code(0), State::from_code(6)), (None, None));
+        assert_eq!((KeyState::from_code(0), KeyState::from_code(6)), (None, None));
     }
 }

@@ -2,11 +2,11 @@
 
 use core::{fmt, str::FromStr};
 
+use theta_names::AUDIT_CHAIN;
+
 use super::AuditRecord;
 use crate::Digest;
 
-/// Context of BLAKE3's key derivation mode. The store chains its log in the same way, so a head means the same in both.
-const CONTEXT: &str = "theta store audit chain v1";
 const CHECKPOINT: &str = "theta-audit";
 
 /// How far a log goes: the number of its records and the hash of the last, zeros if there is none. Whoever keeps one, or
@@ -100,7 +100,7 @@ impl Chain {
 }
 
 fn hash(sequence: u64, previous: Digest, record: &AuditRecord) -> Digest {
-    let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
+    let mut hasher = blake3::Hasher::new_derive_key(AUDIT_CHAIN);
     hasher.update(&sequence.to_be_bytes()).update(&previous.0).update(&record.encode());
     Digest(*hasher.finalize().as_bytes())
 }

@@ -1,0 +1,56 @@
+//! Rules beside keys: what remembers which slots are taken.
+
+use core::{fmt, str::FromStr};
+
+use crate::key::is_plain;
+
+/// The name of a signing rule, or of a key's policy, under which something is remembered: written as the name of a key.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RuleName(String);
+
+/// Not a rule's name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not the name of a signing rule: use 1 to 64 of a-z, 0-9, '.', '_', '-', the first a letter or digit")]
+pub struct RuleNameError(pub String);
+
+/// In what order the slots of a signing rule may be decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlotOrder {
+    /// In any.
+    Any,
+    /// Upwards only: a decision ends all lower slots.
+    Increasing,
+}
+
+impl RuleName {
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for RuleName {
+    type Err = RuleNameError;
+
+    fn from_str(name: &str) -> Result<Self, RuleNameError> {
+        if is_plain(name) { Ok(Self(name.to_owned())) } else { Err(RuleNameError(name.chars().take(80).collect())) }
+    }
+}
+
+impl fmt::Display for RuleName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_named_as_keys_are() {
+        assert_eq!("heights".parse::<RuleName>().unwrap().to_string(), "heights");
+        assert!("Heights".parse::<RuleName>().is_err());
+    }
+}
