@@ -6,6 +6,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
+mod ask;
 mod attack;
 mod attacks;
 mod door;
@@ -83,7 +84,8 @@ fn main() -> ExitCode {
 
 async fn commit_all(arguments: &Arguments, chosen: &[Attack]) -> Result<Report, Trouble> {
     let theta = match &arguments.theta {
-        Some(theta) => theta.clone(),
+        // Some of its commands are run in the groups' directories.
+        Some(theta) => std::path::absolute(theta)?,
         None => std::env::current_exe()?.with_file_name("theta"),
     };
     if !theta.is_file() {

@@ -90,7 +90,8 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     // Stands outside: what a client, a member or a stranger has, and nothing of a node.
-    ("theta-attack", &["theta-client", "theta-network", "theta-wire"]),
+    // Of policy: the statements that clients and approvers sign, which the attacks send again.
+    ("theta-attack", &["theta-client", "theta-network", "theta-policy", "theta-wire"]),
     // Above the product, and no part of it: it cannot import what imports it.
     ("theta-cluster", &["theta"]),
     (
