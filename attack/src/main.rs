@@ -12,6 +12,7 @@ mod attacks;
 mod door;
 mod group;
 mod honest;
+mod member;
 mod process;
 mod report;
 
