@@ -63,9 +63,21 @@ impl Member {
     }
 
     /// The next message of a peer, if one comes in this time.
-    pub(crate) async fn heard(&mut self, patience: Duration) -> Option<Heard> {
+    async fn heard(&mut self, patience: Duration) -> Option<Heard> {
         let inbound = time::timeout(patience, self.inbound.recv()).await.ok().flatten()?;
         Some(Heard { from: inbound.from.get(), envelope: Envelope::decode(inbound.bytes).ok()? })
+    }
+
+    /// All messages of peers that come in this time, oldest first.
+    pub(crate) async fn listen(&mut self, span: Duration) -> Vec<Heard> {
+        let (deadline, mut all) = (time::Instant::now() + span, Vec::new());
+        loop {
+            let left = deadline.saturating_duration_since(time::Instant::now());
+            if left.is_zero() {
+                return all;
+            }
+            all.extend(self.heard(left).await);
+        }
     }
 
     /// A message to all custodians, or to one node's.

@@ -90,8 +90,12 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     // Stands outside: what a client, a member or a stranger has, and nothing of a node.
-    // Of policy: the statements that clients and approvers sign, which the attacks send again.
-    ("theta-attack", &["theta-client", "theta-network", "theta-policy", "theta-wire"]),
+    // Of policy: the statements that clients and approvers sign, which the attacks send again. Of protocols and store: the
+    // identity in a member's own store, and the statements that it signs with that.
+    (
+        "theta-attack",
+        &["theta-client", "theta-network", "theta-policy", "theta-protocols", "theta-store", "theta-wire"],
+    ),
     // Above the product, and no part of it: it cannot import what imports it.
     ("theta-cluster", &["theta"]),
     (

@@ -61,7 +61,7 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     let clients = (0..CONNECTIONS).map(|_| group.client_of(GREEDY)).collect::<Result<Vec<_>, _>>()?;
     let watched = watch(&clients, group.nodes(), field.size(5_000, 1_500)).await?;
     let submissions: usize = field.size(100_000, 6_000);
-    let deadline = Instant::now() + field.size(Duration::from_secs(120), Duration::from_secs(8));
+    let deadline = Instant::now() + field.size(Duration::from_secs(120), Duration::from_secs(12));
     let counts = Arc::new(Counts::default());
     // In short, all that there is goes to one node: its bound is reached.
     let targets: Vec<GroupNode> = group.nodes().iter().take(field.size(group.nodes().len(), 1)).cloned().collect();

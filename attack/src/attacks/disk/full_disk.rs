@@ -7,6 +7,8 @@ use std::{
     time::Duration,
 };
 
+use theta_client::Client;
+use theta_network::group::GroupNode;
 use tokio::{
     task,
     time::{self, Instant},
@@ -32,6 +34,8 @@ const NODE: u16 = 1;
 const KEY: &str = "beacon";
 /// Requests at once, to fill what room is left in the file.
 const AT_ONCE: usize = 64;
+/// A node that refuses so many batches one after another, and still says that it is ready, does not notice.
+const MANY: usize = 20;
 /// Until the disk is full, and until the node serves again.
 const LATEST: Duration = Duration::from_secs(60);
 
@@ -47,16 +51,7 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     for round in 0..times {
         let size = std::fs::metadata(field.group().node_dir(NODE).join("theta.redb"))?.len();
         limit(field.group(), &size.to_string())?;
-        let deadline = Instant::now() + LATEST;
-        while ready(field.group()).await != Some(503) && Instant::now() < deadline {
-            let mut asked = task::JoinSet::new();
-            for number in 0..AT_ONCE {
-                let (client, node) = (client.clone(), node.clone());
-                let request = Asked::new(KEY, format!("full {round} {requests} {number}"));
-                asked.spawn(async move { request.share(&client, &node).await.is_ok() });
-            }
-            requests += asked.join_all().await.len();
-        }
+        requests += fill(field.group(), &client, &node, &format!("full {round}")).await?;
         noticed += usize::from(ready(field.group()).await == Some(503));
         // Long enough for a node that gives up to do so.
         time::sleep(Duration::from_secs(2)).await;
@@ -69,11 +64,6 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
         back += usize::from(again.await.is_ok());
         slowest = slowest.max(room.elapsed());
     }
-    if noticed == 0 && back == times {
-        return Err(Trouble::new(format!(
-            "{requests} requests did not fill the room that is left in the store's file"
-        )));
-    }
     Ok(Happened {
         kept: noticed == times && back == times,
         words: format!(
@@ -82,6 +72,29 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
         ),
         effort: Effort { connections: 1, bytes: requests * 64 },
     })
+}
+
+/// Asks for shares until there is no room for their records; how many times.
+async fn fill(group: &Group, client: &Client, node: &GroupNode, name: &str) -> Result<usize, Trouble> {
+    let (mut requests, mut refused) = (0, 0);
+    let deadline = Instant::now() + LATEST;
+    while ready(group).await != Some(503) && refused < MANY {
+        if Instant::now() > deadline {
+            return Err(Trouble::new(format!(
+                "{requests} requests did not fill the room that is left in the store's file"
+            )));
+        }
+        let mut asked = task::JoinSet::new();
+        for number in 0..AT_ONCE {
+            let (client, node) = (client.clone(), node.clone());
+            let request = Asked::new(KEY, format!("{name} {requests} {number}"));
+            asked.spawn(async move { request.share(&client, &node).await.is_ok() });
+        }
+        let given = asked.join_all().await;
+        requests += given.len();
+        refused = if given.contains(&true) { 0 } else { refused + 1 };
+    }
+    Ok(requests)
 }
 
 /// Bounds the length of the files that the node writes, in bytes; `unlimited` ends that.

@@ -9,7 +9,7 @@ use crate::{
     ask::Asked,
     attack::{Attack, Effort, Field, Happened, Trouble, Who},
     group::NODES,
-    member::{Member, TAKEN},
+    member::{Heard, Member, TAKEN},
 };
 
 /// See the module's first line.
@@ -29,6 +29,8 @@ const PACKAGE: u32 = 2;
 const LONG: usize = 16 << 20;
 /// A package of four signers on Ed25519 has 9 bytes before them and 66 for each.
 const WRONG: [usize; 6] = [0, 9, 9 + 65, 9 + 66 * 4 + 1, 9 + 66 * 1_000, 2 << 20];
+/// Between two rounds of messages.
+const LISTENING: Duration = Duration::from_millis(50);
 /// Instances that are attacked at once.
 const AT_ONCE: usize = 32;
 /// What the honest nodes may hold for this member together: 64 MiB of long messages each that wait to be read, the router's 8
@@ -54,9 +56,7 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
             let (client, at) = (client.clone(), Instant::now());
             async move { client.sign(KEY, format!("honest {number}").into()).await.map(|_| at.elapsed()) }
         });
-        while let Some(heard) = member.heard(Duration::from_millis(10)).await {
-            running.extend(heard.instance().cloned());
-        }
+        running.extend(member.listen(LISTENING).await.iter().filter_map(Heard::instance).cloned());
         running.drain(..running.len().saturating_sub(AT_ONCE));
         for (place, id) in running.iter().enumerate() {
             let to = u16::try_from(place % usize::from(TAKEN - 1)).unwrap_or_default() + 1;

@@ -94,9 +94,7 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
 
 /// Learns which ceremonies the others speak of.
 async fn hear(member: &mut Member, known: &mut BTreeSet<[u8; 32]>) {
-    let deadline = Instant::now() + Duration::from_millis(100);
-    while Instant::now() < deadline {
-        let Some(heard) = member.heard(Duration::from_millis(20)).await else { continue };
+    for heard in member.listen(Duration::from_millis(100)).await {
         if let Some([FORMAT, ITEMS | SUMMARY, rest @ ..]) = heard.custody().map(|payload| &payload[..]) {
             known.extend(rest.first_chunk::<32>());
         }
