@@ -3,7 +3,11 @@
 use std::{collections::VecDeque, time::Duration};
 
 use bytes::Bytes;
-use tokio::{task::JoinSet, time::Instant};
+use theta_client::Client;
+use tokio::{
+    sync::watch,
+    time::{self, Instant},
+};
 
 use crate::{
     ask::Asked,
@@ -32,7 +36,7 @@ const WRONG: [usize; 6] = [0, 9, 9 + 65, 9 + 66 * 4 + 1, 9 + 66 * 1_000, 2 << 20
 /// Between two rounds of messages.
 const LISTENING: Duration = Duration::from_millis(50);
 /// Instances that are attacked at once.
-const AT_ONCE: usize = 32;
+const AT_ONCE: usize = 8;
 /// What the honest nodes may hold for this member together: 64 MiB of long messages each that wait to be read, the router's 8
 /// (SECURITY.md), and as much again for the allocator.
 const MOST_MIB: u64 = (NODES as u64 - 1) * 2 * (64 + 8);
@@ -43,7 +47,8 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     let before = group.memory();
     let until = Instant::now() + field.size(Duration::from_secs(40), Duration::from_secs(8));
     let (mut running, mut most, mut told, mut number) = (VecDeque::new(), before, 0_usize, 0_usize);
-    let (mut signing, mut asked, mut signed, mut slowest) = (JoinSet::new(), 0_usize, 0_usize, Duration::ZERO);
+    let (stop, stopping) = watch::channel(false);
+    let signing = tokio::spawn(sign(client.clone(), stopping));
     let long = Bytes::from(vec![2; LONG]);
     while Instant::now() < until {
         // What one node alone was asked for cannot end: it waits for what the taken node has to say.
@@ -51,11 +56,6 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
         if let Ok(id) = Asked::new(KEY, format!("in vain {number}")).submit(&client, node).await {
             running.push_back(id);
         }
-        asked += 1;
-        signing.spawn({
-            let (client, at) = (client.clone(), Instant::now());
-            async move { client.sign(KEY, format!("honest {number}").into()).await.map(|_| at.elapsed()) }
-        });
         running.extend(member.listen(LISTENING).await.iter().filter_map(Heard::instance).cloned());
         running.drain(..running.len().saturating_sub(AT_ONCE));
         for (place, id) in running.iter().enumerate() {
@@ -68,19 +68,16 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
         }
         number += 1;
         most = most.max(group.memory());
-        while let Some(ended) = signing.try_join_next() {
-            let took = ended.map_err(|error| Trouble::new(format!("bug: a client ended: {error}")))?;
-            signed += usize::from(took.is_ok());
-            slowest = slowest.max(took.unwrap_or_default());
-        }
     }
-    while let Some(ended) = signing.join_next().await {
-        signed += usize::from(ended.is_ok_and(|took| took.is_ok()));
-        most = most.max(group.memory());
-    }
+    stop.send_replace(true);
+    let signatures = signing.await.map_err(|error| Trouble::new(format!("bug: a client ended: {error}")))?;
+    most = most.max(field.group().memory());
     if told == 0 {
         return Err(Trouble::new("no message of the taken node was sent"));
     }
+    let asked = signatures.len();
+    let signed = signatures.iter().flatten().count();
+    let slowest = signatures.into_iter().flatten().max().unwrap_or_default();
     let grown = most.saturating_sub(before) >> 20;
     Ok(Happened {
         kept: signed * 10 >= asked * 9 && grown <= MOST_MIB,
@@ -90,4 +87,16 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
         ),
         effort: Effort { connections: usize::from(NODES) - 1, bytes: member.sent },
     })
+}
+
+/// One signature after another; how long each took, if it was made.
+async fn sign(client: Client, stop: watch::Receiver<bool>) -> Vec<Option<Duration>> {
+    let mut took = Vec::new();
+    while !*stop.borrow() {
+        let at = Instant::now();
+        let signed = client.sign(KEY, format!("honest {}", took.len()).into()).await;
+        took.push(signed.is_ok().then(|| at.elapsed()));
+        time::sleep(LISTENING).await;
+    }
+    took
 }

@@ -74,7 +74,12 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     if told == 0 {
         return Err(Trouble::new("the taken node was greeted by nobody, and could contradict nothing"));
     }
-    let first = failed.first().map(|problem| format!(": {problem}")).unwrap_or_default();
+    let first = failed
+        .iter()
+        .flat_map(|problem| problem.lines())
+        .next()
+        .map(|problem| format!(": {problem}"))
+        .unwrap_or_default();
     Ok(Happened {
         kept: failed.is_empty(),
         words: format!(

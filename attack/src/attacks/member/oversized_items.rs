@@ -37,9 +37,9 @@ const SHORT: usize = 512;
 const UNKNOWN: usize = 1_000;
 /// A ceremony may take so long meanwhile.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// What the honest nodes together may hold for this member: 64 MiB of long messages each that wait to be read (SECURITY.md), the
-/// custodian's 8 and the early ones' 4, and as much again for the allocator.
-const MOST_MIB: u64 = (NODES as u64 - 1) * 2 * (64 + 8 + 4);
+/// What the honest nodes together may hold for this member, by SECURITY.md: 64 MiB each of long messages that wait to be read, 8
+/// for the custodian, 4 of ceremonies that they do not know.
+const MOST_MIB: u64 = (NODES as u64 - 1) * (64 + 8 + 4);
 
 async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     let mut member = Member::take(field.group_mut()).await?;
