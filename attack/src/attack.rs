@@ -16,8 +16,9 @@ pub(crate) enum Who {
     /// Somebody whom the policy names.
     Client,
     /// A node of the group, or whoever has its certificate.
-    #[allow(dead_code, reason = "attacks by members come with the promises that they test")]
     Member,
+    /// Somebody who handles a node's disk, process or power.
+    Disk,
 }
 
 impl fmt::Display for Who {
@@ -26,6 +27,7 @@ impl fmt::Display for Who {
             Self::Stranger => "stranger",
             Self::Client => "client",
             Self::Member => "member",
+            Self::Disk => "disk",
         })
     }
 }
@@ -80,7 +82,6 @@ impl Field {
     }
 
     /// To kill and restart nodes.
-    #[allow(dead_code, reason = "for attacks on nodes that restart")]
     pub(crate) const fn group_mut(&mut self) -> &mut Group {
         &mut self.group
     }
@@ -110,6 +111,12 @@ impl From<io::Error> for Trouble {
 
 impl From<theta_client::OpenError> for Trouble {
     fn from(error: theta_client::OpenError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<theta_client::ClientError> for Trouble {
+    fn from(error: theta_client::ClientError) -> Self {
         Self(error.to_string())
     }
 }

@@ -65,6 +65,23 @@ impl Http {
         Ok(Self { requests, driver })
     }
 
+    /// A whole request, as gRPC has it; whether the node says that it is done.
+    pub(crate) async fn call(&self, path: &str, message: &impl Message) -> Result<bool, Trouble> {
+        let mut requests = self.requests.clone().ready().await?;
+        let (answer, mut body) = requests.send_request(headers(path)?, false)?;
+        body.send_data(framed(message), true)?;
+        let answer = answer.await?;
+        let done = |headers: &http::HeaderMap| headers.get("grpc-status").map(|status| status.as_bytes() == b"0");
+        if let Some(done) = done(answer.headers()) {
+            return Ok(done);
+        }
+        let mut body = answer.into_body();
+        while let Some(piece) = body.data().await {
+            let _ = body.flow_control().release_capacity(piece?.len());
+        }
+        Ok(body.trailers().await?.as_ref().and_then(done).unwrap_or(false))
+    }
+
     /// Whether the node has ended the connection.
     pub(crate) fn is_over(&self) -> bool {
         self.driver.is_finished()

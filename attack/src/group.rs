@@ -1,5 +1,7 @@
 //! A group of real node processes on loopback ports, made with the product's own commands.
 
+mod tools;
+
 use std::{
     fs::{self, OpenOptions},
     net::{Ipv4Addr, TcpListener},
@@ -9,7 +11,7 @@ use std::{
 };
 
 use tempfile::TempDir;
-use theta_client::{Client, ClientOptions};
+use theta_client::Client;
 use theta_names::NodeId;
 use theta_network::{
     Identity,
@@ -37,7 +39,10 @@ pub(crate) struct Group {
     /// Removed with it, unless the directory is kept.
     _temporary: Option<TempDir>,
     file: GroupFile,
+    base: u16,
     children: Vec<(u16, Child)>,
+    /// CPU time of nodes that were ended.
+    spent: Duration,
 }
 
 impl Group {
@@ -55,9 +60,9 @@ impl Group {
         };
         let dir = parent.join(name);
         let base = free_base()?;
-        let (nodes, threshold, base) = (NODES.to_string(), THRESHOLD.to_string(), base.to_string());
+        let (nodes, threshold, port) = (NODES.to_string(), THRESHOLD.to_string(), base.to_string());
         let mut init = Command::new(theta);
-        init.args(["group", "init", "--nodes", &nodes, "--threshold", &threshold, "--base-port", &base]);
+        init.args(["group", "init", "--nodes", &nodes, "--threshold", &threshold, "--base-port", &port]);
         run(init.arg("--dir").arg(&dir))?;
         let mut token = Command::new(theta);
         token.args(["token", "new", "--name", ROBOT, "--output"]).arg(dir.join("robot.token"));
@@ -68,7 +73,15 @@ impl Group {
             let text = fs::read_to_string(&policy)?;
             fs::write(&policy, format!("{text}\n{lines}"))?;
         }
-        let mut group = Self { theta: theta.to_owned(), dir, _temporary: temporary, file, children: Vec::new() };
+        let mut group = Self {
+            theta: theta.to_owned(),
+            dir,
+            _temporary: temporary,
+            file,
+            base,
+            children: Vec::new(),
+            spent: Duration::ZERO,
+        };
         for node in 1..=NODES {
             group.start(node)?;
         }
@@ -78,8 +91,20 @@ impl Group {
 
     /// Starts a node that is not running.
     pub(crate) fn start(&mut self, node: u16) -> Result<(), Trouble> {
+        self.start_by(node, Command::new(&self.theta))
+    }
+
+    /// Starts it so that writing beyond a limit of its files is an error to it, as on a full disk, and not its end.
+    pub(crate) fn start_ignoring_limits(&mut self, node: u16) -> Result<(), Trouble> {
+        let mut shell = Command::new("sh");
+        // What is ignored stays so in the program that takes the shell's place.
+        shell.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]).arg(&self.theta);
+        self.start_by(node, shell)
+    }
+
+    fn start_by(&mut self, node: u16, mut program: Command) -> Result<(), Trouble> {
         let log = OpenOptions::new().create(true).append(true).open(self.log(node))?;
-        let child = Command::new(&self.theta)
+        let child = program
             .args(["node", "run", "--stop-on-eof", "--dir"])
             .arg(self.node_dir(node))
             .stdin(Stdio::piped())
@@ -90,11 +115,11 @@ impl Group {
         Ok(())
     }
 
-    /// Ends a node as a power failure would.
-    #[allow(dead_code, reason = "for attacks on nodes that restart")]
+    /// Ends a node at once, without a word to it (SIGKILL).
     pub(crate) fn kill(&mut self, node: u16) -> Result<(), Trouble> {
         let Some(place) = self.children.iter().position(|(number, _)| *number == node) else { return Ok(()) };
         let (_, mut child) = self.children.swap_remove(place);
+        self.spent += process::cpu_time(child.id());
         child.kill()?;
         child.wait()?;
         Ok(())
@@ -123,10 +148,7 @@ impl Group {
     /// Makes honest clients.
     pub(crate) fn client_maker(&self) -> impl Fn() -> Result<Client, Trouble> + Send + Sync + 'static {
         let folder = self.dir.join("client");
-        move || {
-            let options = ClientOptions { timeout: PATIENCE, connect_timeout: PATIENCE, ..ClientOptions::default() };
-            Ok(Client::open_with(&folder, options)?)
-        }
+        move || tools::open(&folder)
     }
 
     /// The certificate of the client that may do everything.
@@ -136,20 +158,12 @@ impl Group {
     }
 
     /// The certificate of a member.
-    #[allow(dead_code, reason = "for attacks by members")]
     pub(crate) fn member_identity(&self, node: u16) -> Result<Identity, Trouble> {
         let folder = self.node_dir(node);
         identity(&folder.join("node.crt"), &folder.join("node.key"))
     }
 
-    /// The group file.
-    #[allow(dead_code, reason = "for attacks by members")]
-    pub(crate) const fn file(&self) -> &GroupFile {
-        &self.file
-    }
-
     /// Where a node listens, and its certificate.
-    #[allow(dead_code, reason = "for attacks on one node")]
     pub(crate) fn node(&self, node: u16) -> Result<&GroupNode, Trouble> {
         let found = NodeId::try_from(node).ok().and_then(|id| self.file.node(id));
         found.ok_or_else(|| Trouble::new(format!("there is no node {node}")))
@@ -165,6 +179,12 @@ impl Group {
         self.dir.join(format!("node-{node}"))
     }
 
+    /// Where a node is asked how it is, on loopback.
+    pub(crate) const fn metrics_port(&self, node: u16) -> u16 {
+        // The rule of --base-port: peers, clients, metrics.
+        self.base + 10 * node + 2
+    }
+
     /// Where a node writes what it has to say.
     pub(crate) fn log(&self, node: u16) -> PathBuf {
         self.dir.join(format!("node-{node}.log"))
@@ -175,9 +195,9 @@ impl Group {
         (1..=NODES).filter_map(|node| fs::metadata(self.log(node)).ok()).map(|log| log.len()).sum()
     }
 
-    /// CPU time of all running nodes.
+    /// CPU time of all nodes, of those that were ended until then.
     pub(crate) fn cpu_time(&self) -> Duration {
-        self.children.iter().map(|(_, child)| process::cpu_time(child.id())).sum()
+        self.spent + self.children.iter().map(|(_, child)| process::cpu_time(child.id())).sum::<Duration>()
     }
 
     /// Resident bytes of all running nodes.

@@ -6,11 +6,13 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
+mod ask;
 mod attack;
 mod attacks;
 mod door;
 mod group;
 mod honest;
+mod member;
 mod process;
 mod report;
 
@@ -29,7 +31,7 @@ use crate::{
 #[derive(Debug, Parser)]
 #[command(after_help = "Exit status: 0 all promises were kept, 1 one was broken, 2 an attack could not be committed.")]
 struct Arguments {
-    /// Smaller attacks: about a minute for all
+    /// Smaller attacks: two or three minutes for all
     #[arg(long)]
     short: bool,
     /// Commits only attacks whose name contains this; may be given more than once
@@ -83,7 +85,8 @@ fn main() -> ExitCode {
 
 async fn commit_all(arguments: &Arguments, chosen: &[Attack]) -> Result<Report, Trouble> {
     let theta = match &arguments.theta {
-        Some(theta) => theta.clone(),
+        // Some of its commands are run in the groups' directories.
+        Some(theta) => std::path::absolute(theta)?,
         None => std::env::current_exe()?.with_file_name("theta"),
     };
     if !theta.is_file() {

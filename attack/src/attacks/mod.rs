@@ -1,10 +1,13 @@
-//! The attacks, by what they try to break. A new one is a file here and a line below.
+//! The attacks, by who commits them. A new one is a file in one of the folders and a line in its list.
 
-mod doors;
+mod client;
+mod disk;
+mod member;
+mod stranger;
 
 use crate::attack::Attack;
 
 /// All of them, in the order in which they are committed.
 pub(crate) fn all() -> Vec<Attack> {
-    [doors::all()].into_iter().flatten().collect()
+    [stranger::all(), client::all(), member::all(), disk::all()].into_iter().flatten().collect()
 }

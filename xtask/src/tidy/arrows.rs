@@ -102,7 +102,20 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     // Stands outside: what a client, a member or a stranger has, and nothing of a node.
-    ("theta-attack", &["theta-names", "theta-client", "theta-network", "theta-wire"]),
+    // Of statements: what clients and approvers sign, which the attacks send again. Of protocols and store: the identity in a
+    // member's own store, and the statements that it signs with that.
+    (
+        "theta-attack",
+        &[
+            "theta-names",
+            "theta-statements",
+            "theta-client",
+            "theta-network",
+            "theta-protocols",
+            "theta-store",
+            "theta-wire",
+        ],
+    ),
     // Above the product, and no part of it: it cannot import what imports it.
     ("theta-cluster", &["theta"]),
     (

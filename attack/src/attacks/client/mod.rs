@@ -1,0 +1,13 @@
+//! What somebody can do whom the policy lets in.
+
+mod consents;
+mod quotas;
+mod rotated_request;
+mod slot_race;
+mod unread;
+
+use crate::attack::Attack;
+
+pub(super) fn all() -> Vec<Attack> {
+    vec![unread::ATTACK, slot_race::ATTACK, quotas::ATTACK, consents::ATTACK, rotated_request::ATTACK]
+}

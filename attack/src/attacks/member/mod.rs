@@ -1,0 +1,12 @@
+//! What a node of the group can do to the others, or whoever has its certificate.
+
+mod contradictions;
+mod frost_packages;
+mod greetings;
+mod oversized_items;
+
+use crate::attack::Attack;
+
+pub(super) fn all() -> Vec<Attack> {
+    vec![oversized_items::ATTACK, contradictions::ATTACK, greetings::ATTACK, frost_packages::ATTACK]
+}

@@ -1,0 +1,133 @@
+//! A custodian that sends the longest messages there are, about ceremonies that run and about others that nobody holds.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use bytes::Bytes;
+use theta_client::KeyChange;
+use theta_statements::Digest;
+use tokio::time::{self, Instant};
+
+use crate::{
+    attack::{Attack, Effort, Field, Happened, Trouble, Who},
+    group::{NODES, THRESHOLD},
+    member::{Member, TAKEN},
+};
+
+/// See the module's first line.
+pub(super) const ATTACK: Attack = Attack {
+    name: "oversized-items",
+    promise: "A member's messages about ceremonies, however long and many, stop no honest node and no ceremony",
+    who: Who::Member,
+    short: true,
+    commit: |field| Box::pin(commit(field)),
+};
+
+const KEY: &str = "beacon";
+/// The version of custodians' messages, and their tags (spec/custody.md).
+const FORMAT: u8 = 1;
+const ITEMS: u8 = 1;
+const SUMMARY: u8 = 2;
+const QUESTION: u8 = 4;
+const ANSWER: u8 = 5;
+const LINEAGE: u8 = 6;
+/// Bytes of a long message, and of a short one.
+const LONG: usize = 4 << 20;
+const SHORT: usize = 512;
+/// How many ceremonies that nobody holds are spoken of.
+const UNKNOWN: usize = 1_000;
+/// A ceremony may take so long meanwhile.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// What the honest nodes together may hold for this member, by SECURITY.md: 64 MiB each of long messages that wait to be read, 8
+/// for the custodian, 4 of ceremonies that they do not know.
+const MOST_MIB: u64 = (NODES as u64 - 1) * (64 + 8 + 4);
+
+async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
+    let mut member = Member::take(field.group_mut()).await?;
+    let client = field.group().client()?;
+    let before = field.group().memory();
+    let ceremonies: usize = field.size(6, 2);
+    let at_least = field.size(Duration::from_secs(30), Duration::from_secs(6));
+    let (mut ended, mut problems, mut most) = (0, BTreeSet::new(), before);
+    let (mut known, mut number) = (BTreeSet::new(), 0_usize);
+    let began = Instant::now();
+    for round in 0.. {
+        if round >= ceremonies && began.elapsed() > at_least {
+            break;
+        }
+        let mut held = tokio::spawn({
+            let client = client.clone();
+            async move {
+                let refresh = KeyChange::Refresh { key: KEY.parse().map_err(|_| "no name of a key")?, version: 0 };
+                let held = time::timeout(PATIENCE, client.hold(refresh, |_| {})).await;
+                held.map_err(|_| "it did not end")?.map_err(|error| error.to_string())
+            }
+        });
+        while !held.is_finished() {
+            hear(&mut member, &mut known).await;
+            speak(&mut member, &known, &mut number);
+            most = most.max(field.group().memory());
+        }
+        match (&mut held).await.map_err(|error| Trouble::new(format!("bug: a client ended: {error}")))? {
+            Ok(outcome) if outcome.agreed.len() > usize::from(NODES - THRESHOLD - 1) => ended += 1,
+            Ok(outcome) => drop(problems.insert(format!("only {} nodes report its end", outcome.agreed.len()))),
+            Err::<_, String>(problem) => drop(problems.insert(problem)),
+        }
+        if ended + problems.len() > 50 {
+            break;
+        }
+    }
+    if known.is_empty() {
+        return Err(Trouble::new("the taken node heard of no ceremony"));
+    }
+    let grown = most.saturating_sub(before) >> 20;
+    let problems = problems.into_iter().collect::<Vec<_>>().join(", ");
+    Ok(Happened {
+        kept: problems.is_empty() && grown <= MOST_MIB,
+        words: format!(
+            "{number} messages in the name of node {TAKEN}; {ended} ceremonies ended well{}{problems}; the honest nodes grew by \
+             {grown} MiB at most, {MOST_MIB} are their word",
+            if problems.is_empty() { "" } else { ", others not: " }
+        ),
+        effort: Effort { connections: usize::from(NODES) - 1, bytes: member.sent },
+    })
+}
+
+/// Learns which ceremonies the others speak of.
+async fn hear(member: &mut Member, known: &mut BTreeSet<[u8; 32]>) {
+    for heard in member.listen(Duration::from_millis(100)).await {
+        if let Some([FORMAT, ITEMS | SUMMARY, rest @ ..]) = heard.custody().map(|payload| &payload[..]) {
+            known.extend(rest.first_chunk::<32>());
+        }
+    }
+}
+
+/// One of each, about every ceremony that was heard of and some that are made up.
+fn speak(member: &mut Member, known: &BTreeSet<[u8; 32]>, number: &mut usize) {
+    let made_up = Digest::of(&(*number % UNKNOWN).to_be_bytes()).0;
+    // The last ones are those that may still run; their ids are no order, so a few are picked.
+    for id in known.iter().rev().take(3).chain([&made_up]) {
+        for tag in [ITEMS, SUMMARY, QUESTION, ANSWER, LINEAGE] {
+            // A statement of the taken node's own, in a slot of its own, with a body that is as long as the message and a
+            // signature that is none; each is another one.
+            let long = if number.is_multiple_of(2) { LONG } else { SHORT };
+            member.tell_custodians(None, message(tag, id, *number, long));
+            *number += 1;
+        }
+    }
+}
+
+/// Tag, ceremony, and items that begin as items do (spec/ceremonies.md).
+fn message(tag: u8, id: &[u8; 32], number: usize, len: usize) -> Bytes {
+    let mut message = vec![FORMAT, tag];
+    message.extend_from_slice(id);
+    if tag != QUESTION {
+        let body = u32::try_from(len).unwrap_or(u32::MAX).to_be_bytes();
+        message.push(1);
+        message.extend_from_slice(&TAKEN.to_be_bytes());
+        message.extend_from_slice(&[6, 0, 0, 0, 0]);
+        message.extend_from_slice(&body);
+        message.extend_from_slice(&number.to_be_bytes());
+        message.resize(len + message.len(), 7);
+    }
+    message.into()
+}

@@ -1,0 +1,10 @@
+//! What can be done at a node's doors without being let in.
+
+mod half_open;
+mod headers_only;
+
+use crate::attack::Attack;
+
+pub(super) fn all() -> Vec<Attack> {
+    vec![headers_only::ATTACK, half_open::API, half_open::MESH]
+}

@@ -1,0 +1,141 @@
+//! A node that is not one: the mesh spoken by somebody who has a member's certificate and key.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use prost::Message as _;
+use theta_network::{
+    Inbound, SendError, Transport,
+    mesh::{Listen, Mesh, MeshConfig, MeshLimits, MeshPeer},
+};
+use theta_wire::peer::{Envelope, VERSION};
+use tokio::{sync::mpsc, time};
+
+use crate::{
+    attack::Trouble,
+    group::{Group, NODES},
+};
+
+/// The node whose place is taken in every attack by a member.
+pub(crate) const TAKEN: u16 = NODES;
+/// The `stream` of instances' messages and of custodians' (peer.proto).
+const INSTANCES: u32 = 0;
+const CUSTODY: u32 = 1;
+/// Between two tries to send what a peer's queue has no room for.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// The taken place in the mesh.
+pub(crate) struct Member {
+    mesh: Arc<Mesh>,
+    inbound: mpsc::Receiver<Inbound>,
+    /// Bytes that went into the peers' queues.
+    pub(crate) sent: usize,
+}
+
+impl Member {
+    /// Ends the node and speaks in its name from then on; returns when it is connected to all the others.
+    pub(crate) async fn take(group: &mut Group) -> Result<Self, Trouble> {
+        group.kill(TAKEN)?;
+        let identity = group.member_identity(TAKEN)?;
+        let local = group.node(TAKEN)?;
+        let address = local.peer_address.parse().map_err(|_| Trouble::new("a peer address is none"))?;
+        let peers = group.nodes().iter().filter(|node| node.id != local.id).map(|node| MeshPeer {
+            id: node.id,
+            address: node.peer_address.clone(),
+            certificate: node.certificate,
+        });
+        let config = MeshConfig {
+            local: local.id,
+            identity,
+            listen: Listen::Address(address),
+            peers: peers.collect(),
+            limits: MeshLimits { queue_bytes: 32 << 20, ..MeshLimits::default() },
+        };
+        let (mesh, inbound) = Mesh::start(config).map_err(|error| Trouble::new(error.to_string()))?;
+        let deadline = time::Instant::now() + Duration::from_secs(30);
+        while !mesh.status().iter().all(|peer| peer.state == theta_network::PeerState::Connected) {
+            if time::Instant::now() > deadline {
+                return Err(Trouble::new("the taken node is not connected to its peers"));
+            }
+            time::sleep(PAUSE).await;
+        }
+        Ok(Self { mesh, inbound, sent: 0 })
+    }
+
+    /// The next message of a peer, if one comes in this time.
+    async fn heard(&mut self, patience: Duration) -> Option<Heard> {
+        let inbound = time::timeout(patience, self.inbound.recv()).await.ok().flatten()?;
+        Some(Heard { from: inbound.from.get(), envelope: Envelope::decode(inbound.bytes).ok()? })
+    }
+
+    /// All messages of peers that come in this time, oldest first.
+    pub(crate) async fn listen(&mut self, span: Duration) -> Vec<Heard> {
+        let (deadline, mut all) = (time::Instant::now() + span, Vec::new());
+        loop {
+            let left = deadline.saturating_duration_since(time::Instant::now());
+            if left.is_zero() {
+                return all;
+            }
+            all.extend(self.heard(left).await);
+        }
+    }
+
+    /// A message to all custodians, or to one node's.
+    pub(crate) fn tell_custodians(&mut self, to: Option<u16>, payload: Bytes) -> usize {
+        self.tell(to, &Envelope { version: VERSION, stream: CUSTODY, payload, ..Envelope::default() })
+    }
+
+    /// A message of an instance, to all or to one: round, number within the round, content.
+    pub(crate) fn tell_instance(
+        &mut self,
+        to: Option<u16>,
+        id: &Bytes,
+        round: u32,
+        kind: u32,
+        payload: Bytes,
+    ) -> usize {
+        let channel = u32::from(to.is_some());
+        let (version, instance_id) = (VERSION, id.clone());
+        self.tell(to, &Envelope { version, instance_id, round, kind, payload, channel, stream: INSTANCES })
+    }
+
+    /// How many peers' queues took it.
+    fn tell(&mut self, to: Option<u16>, envelope: &Envelope) -> usize {
+        let bytes = Bytes::from(envelope.encode_to_vec());
+        let peers = self.mesh.peers().into_iter().filter(|peer| to.is_none_or(|to| peer.get() == to));
+        let took = peers.filter(|peer| match self.mesh.send(*peer, bytes.clone()) {
+            Ok(()) => true,
+            Err(SendError::QueueFull(_) | SendError::UnknownPeer(_) | SendError::TooLarge(_) | SendError::Closed) => {
+                false
+            }
+        });
+        let took = took.count();
+        self.sent += took * bytes.len();
+        took
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        self.mesh.shutdown();
+    }
+}
+
+/// What a peer said.
+pub(crate) struct Heard {
+    pub(crate) from: u16,
+    pub(crate) envelope: Envelope,
+}
+
+impl Heard {
+    /// What a custodian says.
+    pub(crate) fn custody(&self) -> Option<&Bytes> {
+        (self.envelope.stream == CUSTODY).then_some(&self.envelope.payload)
+    }
+
+    /// The instance that it belongs to.
+    pub(crate) fn instance(&self) -> Option<&Bytes> {
+        (self.envelope.stream == INSTANCES && !self.envelope.instance_id.is_empty())
+            .then_some(&self.envelope.instance_id)
+    }
+}
