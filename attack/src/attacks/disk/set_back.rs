@@ -95,5 +95,7 @@ async fn again(group: &Group, client: &Client) -> Result<(usize, usize), Trouble
             Err(_) => {}
         }
     }
+    // What its peers say of it is kept for its operator, once they have said it.
+    time::sleep(GREETED).await;
     Ok((asked, given))
 }
