@@ -23,7 +23,10 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
         run(root, doc)
     })?;
     log.step("known answers by a second implementation", || tools::oracle(root))?;
-    log.step("attacks on a running group, in short", || attack(root, &["--short".to_owned()]))?;
+    // What the tests run, and the programs, in one build: the programs alone would be built with other features of the same
+    // dependencies, all of them once more.
+    log.step("build", || cargo(root, &["build", "--quiet", "--workspace", "--bins", "--tests"]))?;
+    log.step("attacks on running groups, in short", || commit_attacks(root, "debug", &["--short".to_owned()]))?;
     log.step("tests", || cargo(root, &["test", "--workspace", "--no-fail-fast"]))?;
     log.summary();
     Ok(())
@@ -49,12 +52,15 @@ pub(crate) fn proto(root: &Path) -> Result<(), String> {
 /// Attacks on groups of real nodes; `--short` is for this function as for the program: the dev build and small loads.
 pub(crate) fn attack(root: &Path, arguments: &[String]) -> Result<(), String> {
     let quick = arguments.iter().any(|argument| argument == "--short");
-    // Over the whole workspace, the dev build is the one that the tests use.
-    let packages: &[&str] =
-        if quick { &["--workspace"] } else { &["--release", "--package", "theta", "--package", "theta-attack"] };
-    cargo(root, &[&["build", "--quiet", "--bin", "theta", "--bin", "theta-attack"], packages].concat())?;
+    let profile: &[&str] = if quick { &[] } else { &["--release"] };
+    cargo(root, &[&["build", "--quiet", "--package", "theta", "--package", "theta-attack"], profile].concat())?;
+    commit_attacks(root, if quick { "debug" } else { "release" }, arguments)
+}
+
+/// Runs the attacks with the programs of this build.
+fn commit_attacks(root: &Path, build: &str, arguments: &[String]) -> Result<(), String> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    let mut command = Command::new(target.join(if quick { "debug" } else { "release" }).join("theta-attack"));
+    let mut command = Command::new(target.join(build).join("theta-attack"));
     command.args(arguments);
     run(root, command)
 }
