@@ -1,6 +1,8 @@
 //! What a node of the group can do to the others, or whoever has its certificate.
 
 mod contradictions;
+mod divided_recovery;
+mod few_tellers;
 mod frost_packages;
 mod greetings;
 mod oversized_items;
@@ -8,5 +10,12 @@ mod oversized_items;
 use crate::attack::Attack;
 
 pub(super) fn all() -> Vec<Attack> {
-    vec![oversized_items::ATTACK, contradictions::ATTACK, greetings::ATTACK, frost_packages::ATTACK]
+    vec![
+        oversized_items::ATTACK,
+        contradictions::ATTACK,
+        greetings::ATTACK,
+        frost_packages::ATTACK,
+        divided_recovery::ATTACK,
+        few_tellers::ATTACK,
+    ]
 }
