@@ -169,6 +169,11 @@ impl Group {
         found.ok_or_else(|| Trouble::new(format!("there is no node {node}")))
     }
 
+    /// What everybody knows of the group.
+    pub(crate) const fn file(&self) -> &GroupFile {
+        &self.file
+    }
+
     /// The numbers of all nodes.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = u16> + use<> {
         1..=u16::try_from(self.file.nodes().len()).unwrap_or_default()

@@ -8,7 +8,7 @@ use theta_network::{
     Inbound, PeerState, SendError, Transport,
     mesh::{Listen, Mesh, MeshConfig, MeshLimits, MeshPeer},
 };
-use theta_wire::peer::{Envelope, VERSION};
+use theta_wire::peer::{CUSTODY, Envelope, INSTANCES, VERSION};
 use tokio::{sync::mpsc, time};
 
 use crate::{
@@ -19,9 +19,6 @@ use crate::{
 
 /// The node whose place is taken in attacks by a member of a usual group.
 pub(crate) const TAKEN: u16 = NODES;
-/// The `stream` of instances' messages and of custodians' (peer.proto).
-const INSTANCES: u32 = 0;
-const CUSTODY: u32 = 1;
 
 /// The taken place in the mesh.
 pub(crate) struct Member {

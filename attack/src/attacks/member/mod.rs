@@ -6,6 +6,7 @@ mod few_tellers;
 mod frost_packages;
 mod greetings;
 mod oversized_items;
+mod split_header;
 
 use crate::attack::Attack;
 
@@ -17,5 +18,6 @@ pub(super) fn all() -> Vec<Attack> {
         frost_packages::ATTACK,
         divided_recovery::ATTACK,
         few_tellers::ATTACK,
+        split_header::ATTACK,
     ]
 }
