@@ -17,7 +17,7 @@ pub(crate) enum Who {
     Client,
     /// A node of the group, or whoever has its certificate.
     Member,
-    /// Somebody who handles a node's disk, process or power.
+    /// Somebody who handles nodes' disks, processes, memory or power.
     Disk,
 }
 

@@ -1,4 +1,4 @@
-//! What somebody can do who handles a node's disk, its process, or its power.
+//! What somebody can do who handles nodes' disks, their processes and memory, or their power.
 
 mod full_disk;
 mod killed_record;

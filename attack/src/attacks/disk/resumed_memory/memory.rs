@@ -109,7 +109,7 @@ fn number(bytes: &[u8], at: usize) -> Option<u64> {
 /// Whether counter and stream, which follow the key, are those of a generator that was used.
 fn may_be_core(core: &[u8]) -> bool {
     let (Some(counter), Some(stream)) = (number(core, 32), number(core, 40)) else { return false };
-    counter >= BLOCKS && counter < MOST_BLOCKS && counter.is_multiple_of(BLOCKS) && stream < MOST_STREAMS
+    (BLOCKS..MOST_BLOCKS).contains(&counter) && counter.is_multiple_of(BLOCKS) && stream < MOST_STREAMS
 }
 
 /// Whether the buffer is the last that key, counter and stream have made. Its first word says how much of it is used up.

@@ -92,6 +92,9 @@ impl Thief {
                 robbed.insert((theft.epoch + 1, theft.node));
             }
             let entry = custodian.keys().get(key).ok_or_else(|| Trouble::new("a stolen store lacks the key"))?;
+            if entry.epoch < theft.epoch {
+                return Err(Trouble::new("a node was robbed before it had the epoch for which it was"));
+            }
             if hoard.take(theft.node, &entry) {
                 robbed.insert((entry.epoch, theft.node));
             }
