@@ -40,7 +40,7 @@ const RULE: &str = "[[rule]]\nname = \"recovery\"\neffect = \"allow\"\nclients =
                     operations = [\"keys.recover\"]\n";
 /// Until helpers have dealt their masks, or said what they say to a request.
 const DEALT: Duration = Duration::from_secs(10);
-const SAID: Duration = Duration::from_millis(1_500);
+const SAID: Duration = Duration::from_secs(1);
 /// Before the owner repeats itself.
 const AGAIN: Duration = Duration::from_millis(300);
 

@@ -52,7 +52,7 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     let changes = [reshare()?, refresh()?, create("hoard")?];
     let asked = changes.len();
     let held: Vec<_> = changes.into_iter().map(|change| hold(&mallory, change)).collect();
-    let until = Instant::now() + field.size(Duration::from_secs(120), Duration::from_secs(10));
+    let until = Instant::now() + field.size(Duration::from_secs(120), Duration::from_secs(7));
     let mut joined = BTreeSet::new();
     while Instant::now() < until {
         joined.extend(ids(&client, &HONEST).await.difference(&known).cloned());
