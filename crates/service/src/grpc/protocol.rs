@@ -9,8 +9,8 @@ use std::{
 
 use bytes::Bytes;
 use theta_authority::{Granted, KeyRequest, Look, Place, Request as KeyUse, Seed};
-use theta_orchestration::{Finished, InstanceId, KeyEntry};
-use theta_schemes::groups::Secret;
+use theta_orchestration::{Finished, InstanceId};
+use theta_schemes::{groups::Secret, keys::AnyPublicKey};
 use theta_wire::v1;
 use tokio::time;
 use tokio_stream::{Stream, wrappers::WatchStream};
@@ -28,10 +28,10 @@ pub(crate) struct Protocol {
     node: Arc<NodeState>,
 }
 
-/// An instance, the version of the key that answers, and the outcome if it was waited for.
+/// An instance, the public part of the version of the key that answers, and the outcome if it was waited for.
 struct Performed {
     id: InstanceId,
-    entry: Arc<KeyEntry>,
+    public: AnyPublicKey,
     finished: Option<Arc<Finished>>,
 }
 
@@ -66,8 +66,9 @@ impl Protocol {
         let began = Instant::now();
         let left = || Some(deadline::patience(request.metadata())?.saturating_sub(began.elapsed()));
         let certified = self.node.certified(granted, left()).await?;
-        let entry = Arc::clone(certified.entry());
-        self.node.decoded(request, entry.suite);
+        // Not the whole entry: whoever waits long keeps no share that has left the key table meanwhile.
+        let public = certified.entry().public.clone();
+        self.node.decoded(request, public.suite());
         let orchestrator = &self.node.orchestrator;
         let (load, len) = (orchestrator.load(), certified.request().statement().len());
         let asker = authority.account(&terms.client, len, (load.running, load.max_running));
@@ -75,7 +76,7 @@ impl Protocol {
         if wait == v1::Wait::Started {
             let id = orchestrator.submit_for(certified, asker).await.map_err(|error| refusal::submit(&error))?;
             authority.remember(id, &terms);
-            return Ok(Performed { id, entry, finished: None });
+            return Ok(Performed { id, public, finished: None });
         }
         let identification = certified.identification();
         let run = orchestrator.run_for(certified, asker);
@@ -92,8 +93,8 @@ impl Protocol {
         let (id, finished) = ran.map_err(|error| refusal::submit(&error))?;
         authority.remember(id, &terms);
         let finished = finished.map_err(|error| refusal::instance(&error))?;
-        self.node.returned(request, entry.suite, id);
-        Ok(Performed { id, entry, finished: Some(finished) })
+        self.node.returned(request, public.suite(), id);
+        Ok(Performed { id, public, finished: Some(finished) })
     }
 
     /// Decides whether a client may have the result of an instance.
@@ -142,7 +143,7 @@ impl v1::threshold_protocol_server::ThresholdProtocol for Protocol {
         let performed = self.perform(&request, (signed_request, approvals), key_use, *wait).await?;
         let randomized_key = match (seed, &performed.finished) {
             (Some(seed), Some(finished)) => {
-                self.node.randomized_key(performed.entry.public.clone(), seed, Arc::clone(finished)).await?
+                self.node.randomized_key(performed.public.clone(), seed, Arc::clone(finished)).await?
             }
             _ => Bytes::new(),
         };
