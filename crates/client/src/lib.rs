@@ -9,11 +9,14 @@
 //! # }
 //! ```
 //!
+//! Programs without an async runtime have the same in [`blocking`].
+//!
 //! A node acts only on requests that it receives itself, so each request goes to all nodes. An answer counts only if it
 //! proves itself here: a payload key by the commitment in the ciphertext's header, a signature by the public key, a coin
 //! by its proof. A node whose answer does not is named, and the next one's is awaited.
 
 mod answer;
+pub mod blocking;
 mod ceremonies;
 mod connection;
 mod credentials;

@@ -31,8 +31,21 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "theta-authority",
+        &[
+            "theta-statements",
+            "theta-names",
+            "theta-custody",
+            "theta-store",
+            "theta-policy",
+            "theta-schemes",
+            "theta-groups",
+        ],
+    ),
+    (
         "theta-orchestration",
         &[
+            "theta-authority",
             "theta-statements",
             "theta-names",
             "theta-custody",
@@ -51,6 +64,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-statements",
             "theta-names",
             "theta-orchestration",
+            "theta-authority",
             "theta-custody",
             "theta-network",
             "theta-store",
@@ -89,6 +103,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-statements",
             "theta-names",
             "theta-orchestration",
+            "theta-authority",
             "theta-custody",
             "theta-network",
             "theta-store",
