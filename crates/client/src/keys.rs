@@ -1,6 +1,7 @@
 //! Public keys: from files, or from the nodes if enough of the key's holders agree.
 
 mod belief;
+pub(crate) mod ceremonies;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -8,8 +9,7 @@ use std::{
     time::Duration,
 };
 
-use theta_names::MOST_GENERATIONS_AHEAD;
-use theta_names::{KeyRef, NodeId};
+use theta_names::{KeyRef, MOST_GENERATIONS_AHEAD, NodeId};
 use theta_schemes::keys::{AnyPublicKey, KeyId, KeyName};
 use theta_wire::v1;
 use tokio::time::{self, Instant};
@@ -19,9 +19,10 @@ use crate::{
     fan_out::{self, Problems},
 };
 
+use belief::{Belief, Told};
+
 /// Names whose nodes did not tell their public keys, and are not asked again for a ciphertext's sake.
 const MOST_UNTOLD: usize = 1024;
-use belief::{Belief, Told};
 
 /// How long the other nodes are given to contradict when enough have told the same key.
 const CONTRADICTIONS: Duration = Duration::from_secs(1);

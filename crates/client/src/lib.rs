@@ -17,7 +17,6 @@
 
 mod answer;
 pub mod blocking;
-mod ceremonies;
 mod connection;
 mod credentials;
 mod error;
@@ -46,11 +45,13 @@ use connection::Connection;
 
 pub use self::{
     answer::{Answer, Culprit},
-    ceremonies::{CeremonyEnd, CeremonyOutcome, CeremonyProgress, Evidence, StateChanged, state_statement},
     credentials::Credentials,
     error::{ClientError, NodeProblem, OpenError, Problem},
     governance::explain_request,
-    keys::ListedKey,
+    keys::{
+        ListedKey,
+        ceremonies::{CeremonyEnd, CeremonyOutcome, CeremonyProgress, Evidence, StateChanged, state_statement},
+    },
     operations::{Coin, RandomizedSignature},
     status::NodeStatus,
 };
