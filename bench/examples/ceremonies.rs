@@ -15,12 +15,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rand_chacha::rand_core::CryptoRng;
+use theta_ceremonies::{Aim, CeremonyKeys, CeremonyPlan, Conclusion, KeyCeremony, Memory, PlanParts, Recovery, Source};
 use theta_groups::{Ristretto255, Secret};
 use theta_names::NodeId;
-use theta_protocols::Machine;
-use theta_protocols::ceremony::{
-    Aim, CeremonyKeys, CeremonyPlan, Conclusion, KeyCeremony, Memory, PlanParts, Recovery, Source,
-};
+use theta_rounds::Machine;
 use theta_rounds::simulator::{Conditions, Report, Simulator};
 use theta_rounds::{Effect, Input, PartyId, Recipient};
 use theta_schemes::ciphers::sg02::Sg02;

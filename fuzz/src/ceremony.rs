@@ -7,8 +7,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use theta_groups::{Ristretto255, Secret};
 use theta_names::NodeId;
-use theta_protocols::Machine;
-use theta_protocols::ceremony::{
+use theta_rounds::Machine;
+use theta_ceremonies::{
     Aim, CeremonyEvidence, CeremonyKeys, CeremonyPlan, ITEMS, KeyCeremony, Kind, Memory, PlanParts, QuorumCertificate,
     Recovery, SUMMARY, Source, Statement, StatementSlot, rewrite, statements_of,
 };

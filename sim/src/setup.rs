@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
+use theta_ceremonies::CeremonyKeys;
 use theta_custody::{DealtKey, KeyTable, Roster, import_dealt};
 use theta_groups::{Secret, modular::Integer};
 use theta_names::{Holders, NodeId};
 use theta_orchestration::OrchestratorConfig;
 use theta_policy::Policy;
-use theta_protocols::ceremony::CeremonyKeys;
 use theta_schemes::Suite;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName, deal_any, deal_rsa_primes};
 use theta_schemes::signatures::sh00::RsaPrimes;

@@ -147,7 +147,7 @@ macro_rules! face {
 
             /// The parties that lied so far, with evidence.
             #[must_use]
-            pub fn evidence(&self) -> &[$crate::ceremony::CeremonyEvidence] {
+            pub fn evidence(&self) -> &[$crate::CeremonyEvidence] {
                 self.0.evidence()
             }
 

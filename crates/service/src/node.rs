@@ -13,6 +13,7 @@ use std::{
 };
 
 use prometheus_client::registry::Registry;
+use theta_ceremonies::CeremonyMember;
 use theta_custody::{Custodian, Roster};
 use theta_names::NodeId;
 use theta_network::{
@@ -23,7 +24,6 @@ use theta_network::{
 };
 use theta_orchestration::Orchestrator;
 use theta_policy::Reload;
-use theta_protocols::ceremony::CeremonyMember;
 use tokio::{
     net::TcpListener,
     sync::mpsc,

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use rand_chacha::rand_core::Rng;
-use theta_protocols::ceremony::{CeremonyId, CeremonyKeys, Kind, Statement, rewrite};
+use theta_ceremonies::{CeremonyId, CeremonyKeys, Kind, Statement, rewrite};
 use theta_wire::peer::Envelope;
 
 use super::omission::leave_out;

@@ -12,6 +12,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("theta-schemes", &["theta-sharing", "theta-groups", "theta-names"]),
     ("theta-rounds", &["theta-names"]),
     ("theta-protocols", &["theta-schemes", "theta-sharing", "theta-groups", "theta-names", "theta-rounds"]),
+    ("theta-ceremonies", &["theta-schemes", "theta-sharing", "theta-groups", "theta-names", "theta-rounds"]),
     ("theta-wire", &[]),
     ("theta-store", &["theta-groups", "theta-names"]),
     ("theta-policy", &["theta-names", "theta-statements"]),
@@ -24,6 +25,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-store",
             "theta-policy",
             "theta-protocols",
+            "theta-ceremonies",
             "theta-schemes",
             "theta-sharing",
             "theta-groups",
@@ -55,7 +57,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-network",
             "theta-store",
             "theta-policy",
-            "theta-protocols",
+            "theta-ceremonies",
             "theta-schemes",
             "theta-sharing",
             "theta-rounds",
@@ -74,7 +76,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-network",
             "theta-store",
             "theta-policy",
-            "theta-protocols",
+            "theta-ceremonies",
             "theta-schemes",
             "theta-sharing",
             "theta-groups",
@@ -93,7 +95,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-network",
             "theta-store",
             "theta-policy",
-            "theta-protocols",
+            "theta-ceremonies",
             "theta-schemes",
             "theta-sharing",
             "theta-groups",
@@ -102,7 +104,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     // Stands outside: what a client, a member or a stranger has, and nothing of a node.
-    // Of statements: what clients and approvers sign, which the attacks send again. Of protocols and store: the identity in a
+    // Of statements: what clients and approvers sign, which the attacks send again. Of ceremonies and store: the identity in a
     // member's own store, and the statements that it signs with that.
     (
         "theta-attack",
@@ -111,7 +113,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-statements",
             "theta-client",
             "theta-network",
-            "theta-protocols",
+            "theta-ceremonies",
             "theta-store",
             "theta-wire",
         ],
@@ -154,6 +156,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-service",
             "theta-orchestration",
             "theta-protocols",
+            "theta-ceremonies",
             "theta-network",
             "theta-policy",
             "theta-store",

@@ -6,8 +6,8 @@ use std::{
     time::Duration,
 };
 
+use theta_ceremonies::{CeremonyId, CeremonyKeys, Kind, Statement, StatementSlot, rewrite};
 use theta_client::{Client, KeyChange};
-use theta_protocols::ceremony::{CeremonyId, CeremonyKeys, Kind, Statement, StatementSlot, rewrite};
 use theta_statements::Digest;
 use theta_store::{SealingKey, Store};
 use tokio::{task::JoinHandle, time};

@@ -6,9 +6,9 @@ use bytes::Bytes;
 use theta_rounds::{Malformed, PartyId};
 
 use super::value_digest;
-use crate::ceremony::certificate::QuorumCertificate;
-use crate::ceremony::schnorr::Signature;
-use crate::ceremony::statement::{Digest, Kind, Statement, StatementSlot};
+use crate::certificate::QuorumCertificate;
+use crate::schnorr::Signature;
+use crate::statement::{Digest, Kind, Statement, StatementSlot};
 
 /// A vote's body: a digest, or nothing for none.
 pub(super) fn vote_of(body: &[u8]) -> Result<Option<Digest>, Malformed> {

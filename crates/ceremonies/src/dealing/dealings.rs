@@ -10,14 +10,14 @@ use theta_rounds::{Malformed, PartyId};
 use theta_sharing::pedersen::Blinding;
 use theta_sharing::{ShareIndex, interpolate_at, vartime_false_shares};
 
-use crate::ceremony::board::{Board, Item};
-use crate::ceremony::dealing::{Announced, Dealing, Form, Judgement, Values, split_digest};
-use crate::ceremony::encryption::EncryptionKey;
-use crate::ceremony::evidence::CeremonyEvidence;
-use crate::ceremony::machine::Deeds;
-use crate::ceremony::participant::Participant;
-use crate::ceremony::plan::CeremonyPlan;
-use crate::ceremony::statement::{Digest, Kind, Statement, StatementSlot};
+use crate::board::{Board, Item};
+use crate::dealing::{Announced, Dealing, Form, Judgement, Values, split_digest};
+use crate::encryption::EncryptionKey;
+use crate::evidence::CeremonyEvidence;
+use crate::machine::Deeds;
+use crate::participant::Participant;
+use crate::plan::CeremonyPlan;
+use crate::statement::{Digest, Kind, Statement, StatementSlot};
 
 /// What a dealing holds for this party.
 enum Mine<G: Group> {
@@ -32,20 +32,20 @@ enum Mine<G: Group> {
 }
 
 /// A dealing with its statement.
-pub(in crate::ceremony) struct Entry<G: Group> {
-    pub(in crate::ceremony) statement: Statement,
-    pub(in crate::ceremony) dealing: Dealing<G>,
+pub(crate) struct Entry<G: Group> {
+    pub(crate) statement: Statement,
+    pub(crate) dealing: Dealing<G>,
     mine: Mine<G>,
 }
 
 impl<G: Group> Entry<G> {
-    pub(in crate::ceremony) const fn mine(&self) -> Option<&Values<G::Scalar>> {
+    pub(crate) const fn mine(&self) -> Option<&Values<G::Scalar>> {
         if let Mine::Right(values) = &self.mine { Some(values) } else { None }
     }
 }
 
 /// Dealings by digest.
-pub(in crate::ceremony) struct Dealings<G: Group> {
+pub(crate) struct Dealings<G: Group> {
     plan: Arc<CeremonyPlan<G>>,
     own: Arc<Participant>,
     /// What members have said that is to be encrypted to, and the order in which it came.
@@ -63,7 +63,7 @@ pub(in crate::ceremony) struct Dealings<G: Group> {
 }
 
 impl<G: Group> Dealings<G> {
-    pub(in crate::ceremony) fn new(plan: Arc<CeremonyPlan<G>>, own: Arc<Participant>) -> Self {
+    pub(crate) fn new(plan: Arc<CeremonyPlan<G>>, own: Arc<Participant>) -> Self {
         Self {
             plan,
             own,
@@ -78,12 +78,12 @@ impl<G: Group> Dealings<G> {
         }
     }
 
-    pub(in crate::ceremony) const fn blinding(&self) -> &Blinding<G> {
+    pub(crate) const fn blinding(&self) -> &Blinding<G> {
         &self.blinding
     }
 
     /// Takes a member's key.
-    pub(in crate::ceremony) fn announce(&mut self, statement: &Statement) -> Result<(), Malformed> {
+    pub(crate) fn announce(&mut self, statement: &Statement) -> Result<(), Malformed> {
         let key = EncryptionKey::of(statement)?;
         if self.announced.insert(statement.author(), key).is_none() {
             self.arrivals.push(statement.author());
@@ -91,18 +91,18 @@ impl<G: Group> Dealings<G> {
         Ok(())
     }
 
-    pub(in crate::ceremony) const fn announced(&self) -> &Announced {
+    pub(crate) const fn announced(&self) -> &Announced {
         &self.announced
     }
 
     /// The members whose keys are here, in the order in which they came.
-    pub(in crate::ceremony) fn arrivals(&self) -> &[PartyId] {
+    pub(crate) fn arrivals(&self) -> &[PartyId] {
         &self.arrivals
     }
 
     /// Takes a dealing. Says whether it has a place for this party under a key that this party does not know, though it has
     /// signed it: in a life that it has forgotten.
-    pub(in crate::ceremony) fn take(&mut self, statement: &Statement) -> Result<bool, Malformed> {
+    pub(crate) fn take(&mut self, statement: &Statement) -> Result<bool, Malformed> {
         let dealing = Dealing::read_with(&self.plan, statement, &self.announced)?;
         let mut forgotten = false;
         let mine = match self.plan.index_of(self.own.party()) {
@@ -125,44 +125,41 @@ impl<G: Group> Dealings<G> {
         Ok(forgotten)
     }
 
-    pub(in crate::ceremony) fn convict(&mut self, party: PartyId) {
+    pub(crate) fn convict(&mut self, party: PartyId) {
         self.convicted.insert(party);
     }
 
-    pub(in crate::ceremony) fn is_convicted(&self, party: PartyId) -> bool {
+    pub(crate) fn is_convicted(&self, party: PartyId) -> bool {
         self.convicted.contains(&party)
     }
 
-    pub(in crate::ceremony) fn is_disputed(&self, digest: &Digest) -> bool {
+    pub(crate) fn is_disputed(&self, digest: &Digest) -> bool {
         self.disputed.contains(digest)
     }
 
-    pub(in crate::ceremony) fn get(&self, digest: &Digest) -> Option<&Entry<G>> {
+    pub(crate) fn get(&self, digest: &Digest) -> Option<&Entry<G>> {
         self.entries.get(digest)
     }
 
     /// From how many dealers there is something.
-    pub(in crate::ceremony) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.first.keys().map(|(_, dealer)| dealer).collect::<BTreeSet<_>>().len()
     }
 
     /// Whether a dealing has a place for all these.
-    pub(in crate::ceremony) fn covers(&self, digest: &Digest, parties: &[PartyId]) -> bool {
+    pub(crate) fn covers(&self, digest: &Digest, parties: &[PartyId]) -> bool {
         self.get(digest).is_some_and(|entry| {
             parties.iter().all(|party| self.plan.index_of(*party).and_then(|i| entry.dealing.key_of(i)).is_some())
         })
     }
 
-    pub(in crate::ceremony) fn supply(&self, digest: &Digest) -> Option<Item> {
+    pub(crate) fn supply(&self, digest: &Digest) -> Option<Item> {
         self.get(digest).map(|entry| Item::Statement(entry.statement.clone()))
     }
 
     /// The first dealing of each dealer in each of these slots, by rising slot, if it is right for this party and its dealer is
     /// not convicted.
-    pub(in crate::ceremony) fn good(
-        &self,
-        slots: RangeInclusive<StatementSlot>,
-    ) -> impl Iterator<Item = (PartyId, Digest)> {
+    pub(crate) fn good(&self, slots: RangeInclusive<StatementSlot>) -> impl Iterator<Item = (PartyId, Digest)> {
         let of_slots = self.first.iter().filter(move |((of, _), _)| slots.contains(of));
         of_slots.map(|((_, dealer), digest)| (*dealer, *digest)).filter(|(dealer, digest)| {
             let right = self.get(digest).is_some_and(|entry| matches!(entry.mine, Mine::Right(_) | Mine::Nothing));
@@ -171,7 +168,7 @@ impl<G: Group> Dealings<G> {
     }
 
     /// Decrypts and checks what has not been looked at, all of it together.
-    pub(in crate::ceremony) fn check(&mut self, rng: &mut impl CryptoRng) {
+    pub(crate) fn check(&mut self, rng: &mut impl CryptoRng) {
         let Some(index) = self.plan.index_of(self.own.party()) else { return };
         let mut opened = Vec::new();
         for (digest, entry) in &mut self.entries {
@@ -193,23 +190,23 @@ impl<G: Group> Dealings<G> {
     }
 
     /// Whether it has no place for this party.
-    pub(in crate::ceremony) fn leaves_out(&self, digest: &Digest) -> bool {
+    pub(crate) fn leaves_out(&self, digest: &Digest) -> bool {
         self.get(digest).is_some_and(|entry| matches!(entry.mine, Mine::LeftOut))
     }
 
     /// Whether it was found false by this party.
-    pub(in crate::ceremony) fn is_wrong(&self, digest: &Digest) -> bool {
+    pub(crate) fn is_wrong(&self, digest: &Digest) -> bool {
         self.get(digest).is_some_and(|entry| matches!(entry.mine, Mine::Wrong))
     }
 
     /// Complains about everything that was found false, once a dealer.
-    pub(in crate::ceremony) fn complain(&self, deeds: &mut Deeds) {
+    pub(crate) fn complain(&self, deeds: &mut Deeds) {
         let wrong = self.first.values().filter(|digest| self.is_wrong(digest));
         wrong.for_each(|digest| self.complain_about(digest, Kind::Complaint, deeds));
     }
 
     /// Complains about a dealing.
-    pub(in crate::ceremony) fn complain_about(&self, digest: &Digest, kind: Kind, deeds: &mut Deeds) {
+    pub(crate) fn complain_about(&self, digest: &Digest, kind: Kind, deeds: &mut Deeds) {
         if let Some(entry) = self.get(digest) {
             let slot = StatementSlot::about(kind, entry.statement.author());
             deeds.say(slot, || Some(entry.dealing.complain(&self.plan, &entry.statement, &self.own)));
@@ -217,7 +214,7 @@ impl<G: Group> Dealings<G> {
     }
 
     /// Judges the complaints that have come.
-    pub(in crate::ceremony) fn judge(&mut self, board: &Board, deeds: &mut Deeds) {
+    pub(crate) fn judge(&mut self, board: &Board, deeds: &mut Deeds) {
         for complaint in [Kind::Complaint, Kind::LateComplaint].into_iter().flat_map(|kind| board.of_kind(kind)) {
             let key = (complaint.slot(), complaint.author());
             let Ok((digest, _)) = split_digest(complaint.body()) else { continue };
@@ -243,7 +240,7 @@ impl<G: Group> Dealings<G> {
     }
 
     /// Says what a dealer dealt to this party, which was proven to have dealt falsely to another.
-    pub(in crate::ceremony) fn release(&self, digest: &Digest, deeds: &mut Deeds) {
+    pub(crate) fn release(&self, digest: &Digest, deeds: &mut Deeds) {
         if let (true, Some(entry)) = (self.is_disputed(digest), self.get(digest))
             && let Some(values) = entry.mine()
         {
@@ -256,7 +253,7 @@ impl<G: Group> Dealings<G> {
     }
 
     /// Computes this party's values of a false dealing from what k others were dealt.
-    pub(in crate::ceremony) fn reconstruct(&mut self, digest: &Digest, board: &Board, deeds: &mut Deeds) {
+    pub(crate) fn reconstruct(&mut self, digest: &Digest, board: &Board, deeds: &mut Deeds) {
         let Some(index) = self.plan.index_of(self.own.party()) else { return };
         let Some(entry) = self.entries.get_mut(digest).filter(|entry| matches!(entry.mine, Mine::Wrong)) else {
             return;

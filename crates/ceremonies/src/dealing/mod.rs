@@ -1,6 +1,6 @@
 //! One dealer's shares for all: commitments in the open, values sealed to the keys that members have announced.
 
-pub(in crate::ceremony) mod dealings;
+pub(crate) mod dealings;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use theta_rounds::{Malformed, PartyId};
 use theta_sharing::pedersen::Blinding;
 use theta_sharing::{Commitments, CommittedShare, Encoded, Polynomial, ShareIndex};
 
-use crate::ceremony::codec::Reader;
-use crate::ceremony::encryption::EncryptionKey;
-use crate::ceremony::participant::Participant;
-use crate::ceremony::plan::{Aim, CeremonyPlan};
-use crate::ceremony::sealed::{Place, Sealed};
-use crate::ceremony::statement::{Digest, Statement, StatementSlot};
+use crate::codec::Reader;
+use crate::encryption::EncryptionKey;
+use crate::participant::Participant;
+use crate::plan::{Aim, CeremonyPlan};
+use crate::sealed::{Place, Sealed};
+use crate::statement::{Digest, Statement, StatementSlot};
 
 /// What dealings of a plan look like.
-pub(in crate::ceremony) enum Form<G: Group> {
+pub(crate) enum Form<G: Group> {
     /// A random secret under Pedersen's commitments: all k of them are sent, and values are pairs.
     Hidden,
     /// A secret whose image is known: Feldman's commitments but the first, which everyone has.
@@ -29,7 +29,7 @@ pub(in crate::ceremony) enum Form<G: Group> {
 
 impl<G: Group> Form<G> {
     /// What `dealer` has to deal.
-    pub(in crate::ceremony) fn of(plan: &CeremonyPlan<G>, dealer: PartyId) -> Option<Self> {
+    pub(crate) fn of(plan: &CeremonyPlan<G>, dealer: PartyId) -> Option<Self> {
         let index = plan.dealer_index(dealer)?;
         Some(match plan.aim() {
             Aim::Generate => Self::Hidden,
@@ -56,26 +56,26 @@ impl<G: Group> Form<G> {
 
 /// What one recipient gets: f(i), and f'(i) where commitments are blinded.
 #[derive(Debug)]
-pub(in crate::ceremony) struct Values<S: Scalar> {
-    pub(in crate::ceremony) value: Secret<S>,
-    pub(in crate::ceremony) blinding: Option<Secret<S>>,
+pub(crate) struct Values<S: Scalar> {
+    pub(crate) value: Secret<S>,
+    pub(crate) blinding: Option<Secret<S>>,
 }
 
 impl<S: Scalar> Values<S> {
     /// Nothing, to add to.
-    pub(in crate::ceremony) fn zero(blinded: bool) -> Self {
+    pub(crate) fn zero(blinded: bool) -> Self {
         Self { value: Secret::new(S::ZERO), blinding: blinded.then(|| Secret::new(S::ZERO)) }
     }
 
     /// Adds `factor` times other values.
-    pub(in crate::ceremony) fn add(&mut self, factor: S, other: &Self) {
+    pub(crate) fn add(&mut self, factor: S, other: &Self) {
         *self.value.expose_mut() += factor * *other.value.expose();
         if let (Some(sum), Some(blinding)) = (&mut self.blinding, &other.blinding) {
             *sum.expose_mut() += factor * *blinding.expose();
         }
     }
 
-    pub(in crate::ceremony) fn encode(&self) -> Secret<Vec<u8>> {
+    pub(crate) fn encode(&self) -> Secret<Vec<u8>> {
         let mut bytes = Secret::new(Vec::with_capacity(2 * S::ENCODED_LEN));
         for scalar in [Some(&self.value), self.blinding.as_ref()].into_iter().flatten() {
             let encoded = Secret::new(scalar.expose().encode());
@@ -84,7 +84,7 @@ impl<S: Scalar> Values<S> {
         bytes
     }
 
-    pub(in crate::ceremony) fn decode(bytes: &[u8], blinded: bool) -> Option<Self> {
+    pub(crate) fn decode(bytes: &[u8], blinded: bool) -> Option<Self> {
         let scalar = |bytes| S::decode(bytes).ok().map(Secret::new);
         if !blinded {
             return Some(Self { value: scalar(bytes)?, blinding: None });
@@ -95,15 +95,15 @@ impl<S: Scalar> Values<S> {
 }
 
 /// What a release shows: someone's values, or nothing true.
-pub(in crate::ceremony) type Released<S> = Result<(ShareIndex, Values<S>), Malformed>;
+pub(crate) type Released<S> = Result<(ShareIndex, Values<S>), Malformed>;
 
 /// What members have announced that is to be encrypted to.
-pub(in crate::ceremony) type Announced = BTreeMap<PartyId, EncryptionKey>;
+pub(crate) type Announced = BTreeMap<PartyId, EncryptionKey>;
 
 /// A dealing as its statement says.
-pub(in crate::ceremony) struct Dealing<G: Group> {
-    pub(in crate::ceremony) commitments: Commitments<G>,
-    pub(in crate::ceremony) blinded: bool,
+pub(crate) struct Dealing<G: Group> {
+    pub(crate) commitments: Commitments<G>,
+    pub(crate) blinded: bool,
     /// By share index: to which key there is a ciphertext, if there is one, and at which position.
     places: Vec<Option<(EncryptionKey, usize)>>,
     sealed: Sealed,
@@ -111,7 +111,7 @@ pub(in crate::ceremony) struct Dealing<G: Group> {
 
 /// Whom a complaint convicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::ceremony) enum Judgement {
+pub(crate) enum Judgement {
     DealerLies,
     ComplainerLies,
 }
@@ -123,7 +123,7 @@ fn place<G: Group>(plan: &CeremonyPlan<G>, dealer: PartyId, slot: StatementSlot)
 impl<G: Group> Dealing<G> {
     /// The body of this party's dealing, with places for those that have announced a key. For [`Form::Known`], `secret` is what
     /// is dealt. At a root there is nothing to deal.
-    pub(in crate::ceremony) fn deal(
+    pub(crate) fn deal(
         plan: &CeremonyPlan<G>,
         own: &Participant,
         slot: StatementSlot,
@@ -167,12 +167,12 @@ impl<G: Group> Dealing<G> {
     }
 
     /// Reads a dealing; everything that can be checked without a decryption key is.
-    pub(in crate::ceremony) fn read(plan: &CeremonyPlan<G>, statement: &Statement) -> Result<Self, Malformed> {
+    pub(crate) fn read(plan: &CeremonyPlan<G>, statement: &Statement) -> Result<Self, Malformed> {
         Self::read_with(plan, statement, &Announced::new())
     }
 
     /// The same, without another look at signatures that were checked before.
-    pub(in crate::ceremony) fn read_with(
+    pub(crate) fn read_with(
         plan: &CeremonyPlan<G>,
         statement: &Statement,
         announced: &Announced,
@@ -214,12 +214,12 @@ impl<G: Group> Dealing<G> {
     }
 
     /// What a member's values are encrypted to; `None` if it was left out.
-    pub(in crate::ceremony) fn key_of(&self, index: ShareIndex) -> Option<&EncryptionKey> {
+    pub(crate) fn key_of(&self, index: ShareIndex) -> Option<&EncryptionKey> {
         self.place_of(index).map(|(key, _)| key)
     }
 
     /// What the dealer sent to this party; `None` if that is no scalars.
-    pub(in crate::ceremony) fn open(
+    pub(crate) fn open(
         &self,
         plan: &CeremonyPlan<G>,
         statement: &Statement,
@@ -231,7 +231,7 @@ impl<G: Group> Dealing<G> {
     }
 
     /// These values as a claim about the commitments.
-    pub(in crate::ceremony) fn claim<'a>(
+    pub(crate) fn claim<'a>(
         &'a self,
         index: ShareIndex,
         values: &'a Values<G::Scalar>,
@@ -242,12 +242,7 @@ impl<G: Group> Dealing<G> {
     }
 
     /// The body of a complaint of this party's.
-    pub(in crate::ceremony) fn complain(
-        &self,
-        plan: &CeremonyPlan<G>,
-        statement: &Statement,
-        own: &Participant,
-    ) -> Vec<u8> {
+    pub(crate) fn complain(&self, plan: &CeremonyPlan<G>, statement: &Statement, own: &Participant) -> Vec<u8> {
         let mut rng = own.rng("complaint", &statement.digest());
         let mut body = statement.digest().to_vec();
         let place = place(plan, statement.author(), statement.slot());
@@ -256,7 +251,7 @@ impl<G: Group> Dealing<G> {
     }
 
     /// Who lies, if the complaint is about this dealing.
-    pub(in crate::ceremony) fn judge(
+    pub(crate) fn judge(
         &self,
         plan: &CeremonyPlan<G>,
         statement: &Statement,
@@ -281,7 +276,7 @@ impl<G: Group> Dealing<G> {
     }
 
     /// The values that a release shows, if they are true; `None` too if it is about another dealing.
-    pub(in crate::ceremony) fn released(
+    pub(crate) fn released(
         &self,
         plan: &CeremonyPlan<G>,
         statement: &Statement,
@@ -299,15 +294,15 @@ impl<G: Group> Dealing<G> {
 }
 
 /// The digest at the beginning of a body, and the rest.
-pub(in crate::ceremony) fn split_digest(body: &[u8]) -> Result<(Digest, &[u8]), Malformed> {
+pub(crate) fn split_digest(body: &[u8]) -> Result<(Digest, &[u8]), Malformed> {
     let (digest, rest) = body.split_first_chunk::<32>().ok_or(Malformed("no digest"))?;
     Ok((*digest, rest))
 }
 
 /// A key's share.
-pub(in crate::ceremony) type ShareOf<G> = Arc<theta_schemes::keys::KeyShare<G>>;
+pub(crate) type ShareOf<G> = Arc<theta_schemes::keys::KeyShare<G>>;
 
 /// The image of a secret value.
-pub(in crate::ceremony) fn image<G: Group>(value: &Secret<G::Scalar>) -> Encoded<G> {
+pub(crate) fn image<G: Group>(value: &Secret<G::Scalar>) -> Encoded<G> {
     Encoded::new(G::mul_base(value.expose()))
 }

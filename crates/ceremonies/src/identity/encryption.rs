@@ -4,14 +4,14 @@ use theta_groups::{Group, Ristretto255};
 use theta_rounds::{Malformed, PartyId};
 use theta_sharing::Encoded;
 
-use crate::ceremony::codec::Reader;
-use crate::ceremony::plan::CeremonyPlan;
-use crate::ceremony::schnorr::{self, SIGNATURE_LEN, Signature};
-use crate::ceremony::sealed::Recipient;
-use crate::ceremony::statement::{Kind, Statement, StatementSlot, signed_message};
+use crate::codec::Reader;
+use crate::plan::CeremonyPlan;
+use crate::schnorr::{self, SIGNATURE_LEN, Signature};
+use crate::sealed::Recipient;
+use crate::statement::{Kind, Statement, StatementSlot, signed_message};
 
 /// Where a member says what to encrypt to.
-pub(in crate::ceremony) const ENCRYPTION_KEY: StatementSlot = StatementSlot::new(Kind::EncryptionKey, 0);
+pub(crate) const ENCRYPTION_KEY: StatementSlot = StatementSlot::new(Kind::EncryptionKey, 0);
 
 /// What a party has said that is to be encrypted to, with its signature. Whoever seals something repeats it, so that what is
 /// sealed can be judged with the plan alone.
@@ -19,7 +19,7 @@ pub(in crate::ceremony) const ENCRYPTION_KEY: StatementSlot = StatementSlot::new
 /// There is no proof of possession: who announces a key whose logarithm it does not know can neither open what is sealed to it nor
 /// complain, and nobody else is sealed anything under it: keystreams are bound to their recipient.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::ceremony) struct EncryptionKey {
+pub(crate) struct EncryptionKey {
     party: PartyId,
     number: u32,
     key: Encoded<Ristretto255>,
@@ -27,34 +27,34 @@ pub(in crate::ceremony) struct EncryptionKey {
 }
 
 impl EncryptionKey {
-    pub(in crate::ceremony) const ENCODED_LEN: usize = 32 + SIGNATURE_LEN;
+    pub(crate) const ENCODED_LEN: usize = 32 + SIGNATURE_LEN;
 
     /// The key in a statement that is signed.
-    pub(in crate::ceremony) fn of(statement: &Statement) -> Result<Self, Malformed> {
+    pub(crate) fn of(statement: &Statement) -> Result<Self, Malformed> {
         let key = read_key(statement.body())?;
         let (party, number) = (statement.author(), statement.slot().number);
         Ok(Self { party, number, key, signature: *statement.signature() })
     }
 
-    pub(in crate::ceremony) const fn recipient(&self) -> Recipient<'_> {
+    pub(crate) const fn recipient(&self) -> Recipient<'_> {
         Recipient { party: self.party, key: &self.key }
     }
 
     /// Key and signature.
-    pub(in crate::ceremony) fn encode_into(&self, out: &mut Vec<u8>) {
+    pub(crate) fn encode_into(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.key.bytes());
         out.extend_from_slice(&self.signature);
     }
 
     /// Reads what [`EncryptionKey::encode_into`] wrote for the key of that number of a party. Whether that one signed it is another
     /// question.
-    pub(in crate::ceremony) fn read(party: PartyId, number: u32, reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+    pub(crate) fn read(party: PartyId, number: u32, reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         let key = read_key(reader.take(Ristretto255::ENCODED_LEN)?)?;
         Ok(Self { party, number, key, signature: reader.array::<SIGNATURE_LEN>()? })
     }
 
     /// Whether the party signed it in this ceremony.
-    pub(in crate::ceremony) fn is_signed<G: Group>(&self, plan: &CeremonyPlan<G>) -> bool {
+    pub(crate) fn is_signed<G: Group>(&self, plan: &CeremonyPlan<G>) -> bool {
         let slot = StatementSlot::new(Kind::EncryptionKey, self.number);
         let message = signed_message(plan.id(), self.party, slot, self.key.bytes());
         plan.member(self.party)
@@ -63,6 +63,6 @@ impl EncryptionKey {
 }
 
 /// The body of the statement: one key that is not the neutral element.
-pub(in crate::ceremony) fn read_key(body: &[u8]) -> Result<Encoded<Ristretto255>, Malformed> {
+pub(crate) fn read_key(body: &[u8]) -> Result<Encoded<Ristretto255>, Malformed> {
     Encoded::decode(body).map_err(|_| Malformed("not an encryption key"))
 }

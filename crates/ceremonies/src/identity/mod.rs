@@ -1,10 +1,10 @@
 //! Who a party is in ceremonies, for ever: a key to sign with; and in one of them: a key to be encrypted to, from a secret that
 //! ends with it.
 
-pub(in crate::ceremony) mod encryption;
-pub(in crate::ceremony) mod participant;
-pub(in crate::ceremony) mod schnorr;
-pub(in crate::ceremony) mod sealed;
+pub(crate) mod encryption;
+pub(crate) mod participant;
+pub(crate) mod schnorr;
+pub(crate) mod sealed;
 mod statements;
 
 use core::fmt;
@@ -15,8 +15,8 @@ use theta_names::NodeId;
 use theta_rounds::{Malformed, PartyId};
 use theta_sharing::Encoded;
 
-use crate::ceremony::codec::{Reader, put_party};
-use crate::ceremony::schnorr::{Message, Signature};
+use crate::codec::{Reader, put_party};
+use crate::schnorr::{Message, Signature};
 
 /// Who a party is in ceremonies, as the group file has it: what its statements verify under. It is on ristretto255, whatever
 /// the group of the keys that ceremonies make. Nothing is ever encrypted to it.
@@ -43,7 +43,7 @@ impl CeremonyMember {
     }
 
     /// What its statements verify under.
-    pub(in crate::ceremony) const fn verifying_key(&self) -> &Encoded<Ristretto255> {
+    pub(crate) const fn verifying_key(&self) -> &Encoded<Ristretto255> {
         &self.verifying_key
     }
 
@@ -106,11 +106,11 @@ impl CeremonyKeys {
         &self.master
     }
 
-    pub(in crate::ceremony) const fn party(&self) -> PartyId {
+    pub(crate) const fn party(&self) -> PartyId {
         self.member.party
     }
 
-    pub(in crate::ceremony) fn sign(&self, message: &Message) -> Signature {
+    pub(crate) fn sign(&self, message: &Message) -> Signature {
         schnorr::sign(&self.signing, &self.member.verifying_key, message)
     }
 }

@@ -8,13 +8,13 @@ use theta_groups::{Group, Ristretto255, RistrettoScalar, Secret, Transcript};
 use theta_rounds::PartyId;
 use theta_sharing::Encoded;
 
-use crate::ceremony::CeremonyKeys;
-use crate::ceremony::plan::CeremonyId;
-use crate::ceremony::statement::{Statement, StatementSlot};
+use crate::CeremonyKeys;
+use crate::plan::CeremonyId;
+use crate::statement::{Statement, StatementSlot};
 
 /// All that a party draws at random in a ceremony, and the key that others encrypt to, follows from 32 bytes that nothing else
 /// follows from: replayed from its journal it repeats itself, and when they are destroyed nobody opens what was sealed to it.
-pub(in crate::ceremony) struct Participant {
+pub(crate) struct Participant {
     identity: Arc<CeremonyKeys>,
     ceremony: CeremonyId,
     seed: Secret<[u8; 32]>,
@@ -23,7 +23,7 @@ pub(in crate::ceremony) struct Participant {
 }
 
 impl Participant {
-    pub(in crate::ceremony) fn new(identity: Arc<CeremonyKeys>, ceremony: CeremonyId, seed: Secret<[u8; 32]>) -> Self {
+    pub(crate) fn new(identity: Arc<CeremonyKeys>, ceremony: CeremonyId, seed: Secret<[u8; 32]>) -> Self {
         let transcript = Transcript::new("theta/ceremony/decryption/v1").with("seed", seed.expose());
         let decryption = transcript.with("ceremony", ceremony.as_bytes()).challenge::<RistrettoScalar>();
         let decryption = Secret::new(decryption);
@@ -31,25 +31,25 @@ impl Participant {
         Self { identity, ceremony, seed, decryption, encryption_key }
     }
 
-    pub(in crate::ceremony) fn party(&self) -> PartyId {
+    pub(crate) fn party(&self) -> PartyId {
         self.identity.party()
     }
 
-    pub(in crate::ceremony) const fn decryption(&self) -> &Secret<RistrettoScalar> {
+    pub(crate) const fn decryption(&self) -> &Secret<RistrettoScalar> {
         &self.decryption
     }
 
     /// What others encrypt to, in this ceremony.
-    pub(in crate::ceremony) const fn encryption_key(&self) -> &Encoded<Ristretto255> {
+    pub(crate) const fn encryption_key(&self) -> &Encoded<Ristretto255> {
         &self.encryption_key
     }
 
-    pub(in crate::ceremony) fn sign(&self, slot: StatementSlot, body: Vec<u8>) -> Statement {
+    pub(crate) fn sign(&self, slot: StatementSlot, body: Vec<u8>) -> Statement {
         Statement::sign(&self.ceremony, &self.identity, slot, body)
     }
 
     /// The random numbers of one purpose; `binding` is what they must never be used twice for.
-    pub(in crate::ceremony) fn rng(&self, purpose: &'static str, binding: &[u8]) -> ChaCha20Rng {
+    pub(crate) fn rng(&self, purpose: &'static str, binding: &[u8]) -> ChaCha20Rng {
         let transcript = Transcript::new("theta/ceremony/randomness/v2")
             .with("seed", self.seed.expose())
             .with("ceremony", self.ceremony.as_bytes())

@@ -12,18 +12,18 @@ use theta_rounds::{Malformed, PartyId};
 use theta_sharing::Encoded;
 use theta_sharing::dleq::{self, DleqClaim, DleqProof, Generator};
 
-use crate::ceremony::codec::Reader;
-use crate::ceremony::participant::Participant;
-use crate::ceremony::plan::CeremonyId;
-use crate::ceremony::schnorr::{self, SIGNATURE_LEN, Signature};
-use crate::ceremony::statement::StatementSlot;
+use crate::codec::Reader;
+use crate::participant::Participant;
+use crate::plan::CeremonyId;
+use crate::schnorr::{self, SIGNATURE_LEN, Signature};
+use crate::statement::StatementSlot;
 
 /// Where sealed secrets stand.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::ceremony) struct Place<'a> {
-    pub(in crate::ceremony) ceremony: &'a CeremonyId,
-    pub(in crate::ceremony) dealer: PartyId,
-    pub(in crate::ceremony) slot: StatementSlot,
+pub(crate) struct Place<'a> {
+    pub(crate) ceremony: &'a CeremonyId,
+    pub(crate) dealer: PartyId,
+    pub(crate) slot: StatementSlot,
 }
 
 impl Place<'_> {
@@ -37,14 +37,14 @@ impl Place<'_> {
 
 /// To whom something is sealed, and what it is encrypted to.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::ceremony) struct Recipient<'a> {
-    pub(in crate::ceremony) party: PartyId,
-    pub(in crate::ceremony) key: &'a Encoded<Ristretto255>,
+pub(crate) struct Recipient<'a> {
+    pub(crate) party: PartyId,
+    pub(crate) key: &'a Encoded<Ristretto255>,
 }
 
 /// R, the proof of knowledge of its logarithm, and one ciphertext for each recipient in their order.
 #[derive(Clone, Debug)]
-pub(in crate::ceremony) struct Sealed {
+pub(crate) struct Sealed {
     ephemeral: Encoded<Ristretto255>,
     proof: Signature,
     ciphertexts: Vec<Vec<u8>>,
@@ -52,7 +52,7 @@ pub(in crate::ceremony) struct Sealed {
 
 impl Sealed {
     /// Encrypts one plaintext to each recipient.
-    pub(in crate::ceremony) fn seal<'a>(
+    pub(crate) fn seal<'a>(
         place: Place<'_>,
         to: impl IntoIterator<Item = (Recipient<'a>, Secret<Vec<u8>>)>,
         rng: &mut impl CryptoRng,
@@ -71,19 +71,14 @@ impl Sealed {
     }
 
     /// Appends R, proof, ciphertexts.
-    pub(in crate::ceremony) fn encode_into(&self, out: &mut Vec<u8>) {
+    pub(crate) fn encode_into(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.ephemeral.bytes());
         out.extend_from_slice(&self.proof);
         self.ciphertexts.iter().for_each(|ciphertext| out.extend_from_slice(ciphertext));
     }
 
     /// Reads `count` ciphertexts of `len` bytes each, and checks the proof.
-    pub(in crate::ceremony) fn read(
-        place: Place<'_>,
-        reader: &mut Reader<'_>,
-        count: usize,
-        len: usize,
-    ) -> Result<Self, Malformed> {
+    pub(crate) fn read(place: Place<'_>, reader: &mut Reader<'_>, count: usize, len: usize) -> Result<Self, Malformed> {
         let ephemeral = Encoded::decode(reader.take(32)?).map_err(|_| Malformed("not an ephemeral key"))?;
         let proof = reader.array::<SIGNATURE_LEN>()?;
         let ciphertexts = (0..count).map(|_| reader.take(len).map(<[u8]>::to_vec)).collect::<Result<_, _>>()?;
@@ -94,12 +89,7 @@ impl Sealed {
     }
 
     /// What is for this party, which stands at `position` among the recipients.
-    pub(in crate::ceremony) fn open(
-        &self,
-        place: Place<'_>,
-        own: &Participant,
-        position: usize,
-    ) -> Option<Secret<Vec<u8>>> {
+    pub(crate) fn open(&self, place: Place<'_>, own: &Participant, position: usize) -> Option<Secret<Vec<u8>>> {
         let shared = Secret::new(*self.ephemeral.element() * *own.decryption().expose());
         self.unmask(place, own.party(), position, &Encoded::new(*shared.expose()))
     }
@@ -116,12 +106,7 @@ impl Sealed {
     }
 
     /// What lets everybody decrypt what is for this party: ek * r, and a proof that this is what it is.
-    pub(in crate::ceremony) fn disclose(
-        &self,
-        place: Place<'_>,
-        own: &Participant,
-        rng: &mut impl CryptoRng,
-    ) -> Vec<u8> {
+    pub(crate) fn disclose(&self, place: Place<'_>, own: &Participant, rng: &mut impl CryptoRng) -> Vec<u8> {
         let shared = Encoded::new(*self.ephemeral.element() * *own.decryption().expose());
         let context = disclosure_context(place, own.party());
         let bases = Generator::new().with(self.ephemeral);
@@ -133,7 +118,7 @@ impl Sealed {
     }
 
     /// Decrypts by what `recipient` disclosed; `None` if that is not what it should be.
-    pub(in crate::ceremony) fn open_disclosed(
+    pub(crate) fn open_disclosed(
         &self,
         place: Place<'_>,
         recipient: Recipient<'_>,

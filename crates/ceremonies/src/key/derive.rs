@@ -11,21 +11,21 @@ use theta_sharing::{
     Commitments, Encoded, ShareIndex, coefficients_at, coefficients_at_zero, vartime_interpolate_at_zero,
 };
 
-use crate::ceremony::codec::Reader;
-use crate::ceremony::dealing::{Dealing, Values, image};
-use crate::ceremony::participant::Participant;
-use crate::ceremony::plan::{Aim, CeremonyPlan};
-use crate::ceremony::statement::Statement;
+use crate::codec::Reader;
+use crate::dealing::{Dealing, Values, image};
+use crate::participant::Participant;
+use crate::plan::{Aim, CeremonyPlan};
+use crate::statement::Statement;
 
 /// What the decision comes to: the polynomial of all shares, committed to, and each dealer's factor in it.
-pub(in crate::ceremony) struct Material<G: Group> {
-    pub(in crate::ceremony) commitments: Commitments<G>,
+pub(crate) struct Material<G: Group> {
+    pub(crate) commitments: Commitments<G>,
     factors: Vec<(PartyId, G::Scalar)>,
 }
 
 impl<G: Group> Material<G> {
     /// From the dealings that were decided, by rising dealer.
-    pub(in crate::ceremony) fn new(plan: &CeremonyPlan<G>, dealings: &[(PartyId, &Dealing<G>)]) -> Option<Self> {
+    pub(crate) fn new(plan: &CeremonyPlan<G>, dealings: &[(PartyId, &Dealing<G>)]) -> Option<Self> {
         let dealers = dealings.iter().map(|(dealer, _)| *dealer);
         if matches!(plan.aim(), Aim::Generate) {
             let commitments = Commitments::sum(dealings.iter().map(|(_, dealing)| &dealing.commitments));
@@ -72,16 +72,13 @@ impl<G: Group> Material<G> {
 }
 
 /// Public key and all verification keys, from k of these.
-pub(in crate::ceremony) struct Keys<G: Group> {
-    pub(in crate::ceremony) public_key: Encoded<G>,
-    pub(in crate::ceremony) verification_keys: Vec<Encoded<G>>,
+pub(crate) struct Keys<G: Group> {
+    pub(crate) public_key: Encoded<G>,
+    pub(crate) verification_keys: Vec<Encoded<G>>,
 }
 
 impl<G: Group> Keys<G> {
-    pub(in crate::ceremony) fn interpolate(
-        plan: &CeremonyPlan<G>,
-        known: &BTreeMap<ShareIndex, Encoded<G>>,
-    ) -> Option<Self> {
+    pub(crate) fn interpolate(plan: &CeremonyPlan<G>, known: &BTreeMap<ShareIndex, Encoded<G>>) -> Option<Self> {
         let k = usize::from(plan.threshold().k());
         let chosen: Vec<_> = known.iter().take(k).map(|(index, key)| (*index, *key.element())).collect();
         if chosen.len() < k {
@@ -125,7 +122,7 @@ pub(super) fn key_body<G: Group>(
 }
 
 /// The key in a key statement, and its proof.
-pub(in crate::ceremony) fn read_key<G: Group>(body: &[u8]) -> Result<(Encoded<G>, OpeningProof<G::Scalar>), Malformed> {
+pub(crate) fn read_key<G: Group>(body: &[u8]) -> Result<(Encoded<G>, OpeningProof<G::Scalar>), Malformed> {
     let mut reader = Reader::new(body);
     let key = Encoded::decode(reader.take(G::ENCODED_LEN)?).map_err(|_| Malformed("not a verification key"))?;
     let proof = OpeningProof::decode(reader.take(OpeningProof::<G::Scalar>::ENCODED_LEN)?)
@@ -134,7 +131,7 @@ pub(in crate::ceremony) fn read_key<G: Group>(body: &[u8]) -> Result<(Encoded<G>
 }
 
 /// The key in a well-formed key statement, if it is true.
-pub(in crate::ceremony) fn check_key<G: Group>(
+pub(crate) fn check_key<G: Group>(
     plan: &CeremonyPlan<G>,
     blinding: &Blinding<G>,
     material: &Material<G>,

@@ -6,16 +6,16 @@ use std::collections::BTreeMap;
 use theta_groups::Group;
 use theta_rounds::{Malformed, PartyId};
 
-use crate::ceremony::agreement::{Judge, Verdict};
-use crate::ceremony::codec::{Reader, put_party};
-use crate::ceremony::dealings::Dealings;
-use crate::ceremony::plan::{Aim, CeremonyPlan};
-use crate::ceremony::statement::{Digest, Kind, StatementSlot};
+use crate::agreement::{Judge, Verdict};
+use crate::codec::{Reader, put_party};
+use crate::dealings::Dealings;
+use crate::plan::{Aim, CeremonyPlan};
+use crate::statement::{Digest, Kind, StatementSlot};
 
 /// The last dealing of a dealer: see [`dealing_slot`].
 const LAST_DEALING: u32 = 8;
 /// The slots of a dealer's dealings. The later ones have places for members whose keys came late.
-pub(in crate::ceremony) const DEALINGS: RangeInclusive<StatementSlot> =
+pub(crate) const DEALINGS: RangeInclusive<StatementSlot> =
     StatementSlot::new(Kind::Dealing, 0)..=StatementSlot::new(Kind::Dealing, LAST_DEALING);
 /// Ticks for which a dealer waits for the keys of members that say nothing.
 pub(super) const KEY_TICKS: u32 = 2;
@@ -31,13 +31,13 @@ pub(super) fn dealing_slot(ticks: u32) -> StatementSlot {
 
 /// A value to decide: the dealings that count by rising dealer, or that there is to be no key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::ceremony) enum Selection {
+pub(crate) enum Selection {
     CallOff,
     Dealings(Vec<(PartyId, Digest)>),
 }
 
 impl Selection {
-    pub(in crate::ceremony) fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         if let Self::Dealings(list) = self {
             for (dealer, digest) in list {
@@ -49,7 +49,7 @@ impl Selection {
     }
 
     /// Reads a selection that fits the plan.
-    pub(in crate::ceremony) fn decode<G: Group>(plan: &CeremonyPlan<G>, bytes: &[u8]) -> Result<Self, Malformed> {
+    pub(crate) fn decode<G: Group>(plan: &CeremonyPlan<G>, bytes: &[u8]) -> Result<Self, Malformed> {
         let list = Reader::new(bytes).all(|reader| Ok((reader.party()?, reader.array::<32>()?)))?;
         if list.is_empty() {
             return Ok(Self::CallOff);

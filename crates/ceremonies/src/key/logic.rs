@@ -6,15 +6,15 @@ use theta_schemes::keys::CurveScheme;
 use super::KeyOutcome;
 use super::judge::{DEALINGS, Selection};
 use super::steps::{ACTIVATION, KeyLogic};
-use crate::ceremony::agreement::digest_of;
-use crate::ceremony::board::{Board, Item};
-use crate::ceremony::certificate::QuorumCertificate;
-use crate::ceremony::encryption::ENCRYPTION_KEY;
-use crate::ceremony::evidence::CeremonyEvidence;
-use crate::ceremony::machine::{Admission, Deeds, Logic};
-use crate::ceremony::plan::Aim;
-use crate::ceremony::statement::{Digest, Kind, Statement, StatementSlot};
-use crate::ceremony::{LONGEST_CERTIFIED, Memory, check};
+use crate::agreement::digest_of;
+use crate::board::{Board, Item};
+use crate::certificate::QuorumCertificate;
+use crate::encryption::ENCRYPTION_KEY;
+use crate::evidence::CeremonyEvidence;
+use crate::machine::{Admission, Deeds, Logic};
+use crate::plan::Aim;
+use crate::statement::{Digest, Kind, Statement, StatementSlot};
+use crate::{LONGEST_CERTIFIED, Memory, check};
 
 impl<S: CurveScheme> Logic for KeyLogic<S> {
     type Group = S::KeyGroup;

@@ -12,18 +12,18 @@ use theta_sharing::{Encoded, ShareIndex};
 use super::derive::{Keys, Material, check_key, key_body};
 use super::judge::{KEY_TICKS, Opinion, Selection, dealing_slot};
 use super::{Activated, Conclusion};
-use crate::ceremony::Memory;
-use crate::ceremony::agreement::Agreement;
-use crate::ceremony::board::Board;
-use crate::ceremony::certificate::QuorumCertificate;
-use crate::ceremony::dealing::{Dealing, ShareOf, Values};
-use crate::ceremony::dealings::{Dealings, Entry};
-use crate::ceremony::encryption::ENCRYPTION_KEY;
-use crate::ceremony::evidence::CeremonyEvidence;
-use crate::ceremony::machine::Deeds;
-use crate::ceremony::participant::Participant;
-use crate::ceremony::plan::{Aim, CeremonyPlan, public_digest};
-use crate::ceremony::statement::{Digest, Kind, Statement, StatementSlot};
+use crate::Memory;
+use crate::agreement::Agreement;
+use crate::board::Board;
+use crate::certificate::QuorumCertificate;
+use crate::dealing::{Dealing, ShareOf, Values};
+use crate::dealings::{Dealings, Entry};
+use crate::encryption::ENCRYPTION_KEY;
+use crate::evidence::CeremonyEvidence;
+use crate::machine::Deeds;
+use crate::participant::Participant;
+use crate::plan::{Aim, CeremonyPlan, public_digest};
+use crate::statement::{Digest, Kind, Statement, StatementSlot};
 
 pub(super) const KEY: StatementSlot = StatementSlot::new(Kind::Key, 0);
 pub(super) const POSSESSION: StatementSlot = StatementSlot::new(Kind::Possession, 0);
@@ -33,7 +33,7 @@ pub(super) const ACTIVATION: StatementSlot = StatementSlot::new(Kind::Activation
 const HELP_TICKS: u32 = 24;
 
 /// One party's state.
-pub(in crate::ceremony) struct KeyLogic<S: CurveScheme> {
+pub(crate) struct KeyLogic<S: CurveScheme> {
     pub(super) plan: Arc<CeremonyPlan<S::KeyGroup>>,
     pub(super) own: Arc<Participant>,
     pub(super) memory: Memory,

@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use theta_rounds::{Malformed, PartyId};
 
-use crate::ceremony::certificate::QuorumCertificate;
-use crate::ceremony::codec::{Reader, put_bytes, put_party};
-use crate::ceremony::statement::{Digest, Kind, Statement, StatementSlot};
+use crate::certificate::QuorumCertificate;
+use crate::codec::{Reader, put_bytes, put_party};
+use crate::statement::{Digest, Kind, Statement, StatementSlot};
 
 /// Statements by author and slot.
-pub(in crate::ceremony) struct Board(BTreeMap<(StatementSlot, PartyId), Statement>);
+pub(crate) struct Board(BTreeMap<(StatementSlot, PartyId), Statement>);
 
 /// What became of a statement.
-pub(in crate::ceremony) enum Posted {
+pub(crate) enum Posted {
     New,
     Known,
     /// Its author said something else before.
@@ -21,12 +21,12 @@ pub(in crate::ceremony) enum Posted {
 }
 
 impl Board {
-    pub(in crate::ceremony) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self(BTreeMap::new())
     }
 
     /// Puts a statement up, which is known to be its author's.
-    pub(in crate::ceremony) fn post(&mut self, statement: &Statement) -> Posted {
+    pub(crate) fn post(&mut self, statement: &Statement) -> Posted {
         let key = (statement.slot(), statement.author());
         match self.0.get(&key) {
             // Another signature of the same words is no contradiction.
@@ -39,29 +39,29 @@ impl Board {
         }
     }
 
-    pub(in crate::ceremony) fn get(&self, author: PartyId, slot: StatementSlot) -> Option<&Statement> {
+    pub(crate) fn get(&self, author: PartyId, slot: StatementSlot) -> Option<&Statement> {
         self.0.get(&(slot, author))
     }
 
     /// All statements of a kind.
-    pub(in crate::ceremony) fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Statement> {
+    pub(crate) fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Statement> {
         let from = (StatementSlot::new(kind, 0), PartyId::FIRST);
         self.0.range(from..).take_while(move |((slot, _), _)| slot.kind == kind).map(|(_, statement)| statement)
     }
 
     /// All statements of a slot.
-    pub(in crate::ceremony) fn of_slot(&self, slot: StatementSlot) -> impl Iterator<Item = &Statement> {
+    pub(crate) fn of_slot(&self, slot: StatementSlot) -> impl Iterator<Item = &Statement> {
         let from = (slot, PartyId::FIRST);
         self.0.range(from..).take_while(move |((other, _), _)| *other == slot).map(|(_, statement)| statement)
     }
 
     /// The slots that an author has filled.
-    pub(in crate::ceremony) fn slots_of(&self, author: PartyId) -> impl Iterator<Item = StatementSlot> {
+    pub(crate) fn slots_of(&self, author: PartyId) -> impl Iterator<Item = StatementSlot> {
         self.0.keys().filter(move |(_, other)| *other == author).map(|(slot, _)| *slot)
     }
 
     /// Takes down votes and proposals of views before this one.
-    pub(in crate::ceremony) fn forget_views_before(&mut self, view: u32) {
+    pub(crate) fn forget_views_before(&mut self, view: u32) {
         self.0.retain(|(slot, _), _| !is_of_view(slot.kind) || slot.number >= view);
     }
 
@@ -70,7 +70,7 @@ impl Board {
     }
 
     /// What the author of a summary lacks.
-    pub(in crate::ceremony) fn missing(&self, summary: &Summary) -> impl Iterator<Item = &Statement> {
+    pub(crate) fn missing(&self, summary: &Summary) -> impl Iterator<Item = &Statement> {
         self.0.iter().filter(|(key, _)| !summary.has.contains(*key) && !summary.is_past(key.0)).map(|(_, s)| s)
     }
 }
@@ -81,22 +81,16 @@ const fn is_of_view(kind: Kind) -> bool {
 
 /// What a party has and what it wants, told to all when it has waited.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::ceremony) struct Summary {
-    pub(in crate::ceremony) decided: bool,
-    pub(in crate::ceremony) activated: bool,
-    pub(in crate::ceremony) view: u32,
-    pub(in crate::ceremony) wants: Vec<Digest>,
+pub(crate) struct Summary {
+    pub(crate) decided: bool,
+    pub(crate) activated: bool,
+    pub(crate) view: u32,
+    pub(crate) wants: Vec<Digest>,
     has: BTreeSet<(StatementSlot, PartyId)>,
 }
 
 impl Summary {
-    pub(in crate::ceremony) fn of(
-        board: &Board,
-        decided: bool,
-        activated: bool,
-        view: u32,
-        wants: Vec<Digest>,
-    ) -> Self {
+    pub(crate) fn of(board: &Board, decided: bool, activated: bool, view: u32, wants: Vec<Digest>) -> Self {
         Self { decided, activated, view, wants, has: board.keys().copied().collect() }
     }
 
@@ -105,7 +99,7 @@ impl Summary {
         is_of_view(slot.kind) && (self.decided || slot.number.saturating_add(1) < self.view)
     }
 
-    pub(in crate::ceremony) fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = vec![u8::from(self.decided), u8::from(self.activated)];
         out.extend_from_slice(&self.view.to_be_bytes());
         put_bytes(&mut out, self.wants.as_flattened());
@@ -116,7 +110,7 @@ impl Summary {
         out
     }
 
-    pub(in crate::ceremony) fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(bytes);
         let (decided, activated) = (flag(reader.u8()?)?, flag(reader.u8()?)?);
         let (view, (wants, [])) = (reader.u32()?, reader.bytes()?.as_chunks::<32>()) else {
@@ -137,7 +131,7 @@ const fn flag(byte: u8) -> Result<bool, Malformed> {
 
 /// What travels between parties, several in one message.
 #[derive(Clone, Debug)]
-pub(in crate::ceremony) enum Item {
+pub(crate) enum Item {
     Statement(Statement),
     Certificate(QuorumCertificate),
     /// What a decision or a vote stands for, for those who saw its digest only.
@@ -145,7 +139,7 @@ pub(in crate::ceremony) enum Item {
 }
 
 impl Item {
-    pub(in crate::ceremony) fn encode_into(&self, out: &mut Vec<u8>) {
+    pub(crate) fn encode_into(&self, out: &mut Vec<u8>) {
         match self {
             Self::Statement(statement) => {
                 out.push(1);
@@ -162,7 +156,7 @@ impl Item {
         }
     }
 
-    pub(in crate::ceremony) fn decode_all(bytes: &[u8]) -> Result<Vec<Self>, Malformed> {
+    pub(crate) fn decode_all(bytes: &[u8]) -> Result<Vec<Self>, Malformed> {
         Reader::new(bytes).all(|reader| match reader.u8()? {
             1 => Statement::read(reader).map(Self::Statement),
             2 => QuorumCertificate::decode(reader.bytes()?).map(Self::Certificate),
@@ -172,7 +166,7 @@ impl Item {
     }
 }
 
-/// The statements in a message of [`ITEMS`](crate::ceremony::ITEMS), in order; none for bytes that are no such message.
+/// The statements in a message of [`ITEMS`](crate::ITEMS), in order; none for bytes that are no such message.
 pub fn statements_of(payload: &[u8]) -> impl Iterator<Item = Statement> + use<> {
     let items = Item::decode_all(payload).unwrap_or_default().into_iter();
     items.filter_map(|item| match item {
@@ -181,7 +175,7 @@ pub fn statements_of(payload: &[u8]) -> impl Iterator<Item = Statement> + use<> 
     })
 }
 
-/// A message of [`ITEMS`](crate::ceremony::ITEMS) with each statement in it replaced by others, or left out. `None` for bytes that are no such message.
+/// A message of [`ITEMS`](crate::ITEMS) with each statement in it replaced by others, or left out. `None` for bytes that are no such message.
 pub fn rewrite(payload: &[u8], mut replace: impl FnMut(Statement) -> Vec<Statement>) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     for item in Item::decode_all(payload).ok()? {

@@ -6,10 +6,10 @@ use bytes::Bytes;
 use theta_groups::Group;
 use theta_rounds::{Malformed, PartyId};
 
-use crate::ceremony::codec::{Reader, put_bytes, put_party};
-use crate::ceremony::plan::CeremonyPlan;
-use crate::ceremony::schnorr::{SIGNATURE_LEN, Signature};
-use crate::ceremony::statement::{Kind, Statement, StatementSlot};
+use crate::codec::{Reader, put_bytes, put_party};
+use crate::plan::CeremonyPlan;
+use crate::schnorr::{SIGNATURE_LEN, Signature};
+use crate::statement::{Kind, Statement, StatementSlot};
 
 /// The same statement, signed by a quorum of the members.
 ///
@@ -24,11 +24,7 @@ pub struct QuorumCertificate {
 }
 
 impl QuorumCertificate {
-    pub(in crate::ceremony) const fn new(
-        slot: StatementSlot,
-        body: Bytes,
-        signatures: BTreeMap<PartyId, Signature>,
-    ) -> Self {
+    pub(crate) const fn new(slot: StatementSlot, body: Bytes, signatures: BTreeMap<PartyId, Signature>) -> Self {
         Self { slot, body, signatures }
     }
 
@@ -39,17 +35,17 @@ impl QuorumCertificate {
     }
 
     /// The view of votes.
-    pub(in crate::ceremony) const fn view(&self) -> u32 {
+    pub(crate) const fn view(&self) -> u32 {
         self.slot.number
     }
 
     /// Where the statements belong.
-    pub(in crate::ceremony) const fn slot(&self) -> StatementSlot {
+    pub(crate) const fn slot(&self) -> StatementSlot {
         self.slot
     }
 
     /// The statements that it stands for.
-    pub(in crate::ceremony) fn statements(&self) -> impl Iterator<Item = Statement> {
+    pub(crate) fn statements(&self) -> impl Iterator<Item = Statement> {
         self.signatures.iter().map(|(party, signature)| Statement::of(*party, self.slot, self.body.clone(), *signature))
     }
 

@@ -1,6 +1,6 @@
 //! Signed statements, the bulletin board that keeps them, certificates, and the encodings of all three.
 
-pub(in crate::ceremony) mod board;
-pub(in crate::ceremony) mod certificate;
-pub(in crate::ceremony) mod codec;
-pub(in crate::ceremony) mod statement;
+pub(crate) mod board;
+pub(crate) mod certificate;
+pub(crate) mod codec;
+pub(crate) mod statement;

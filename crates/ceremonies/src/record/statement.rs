@@ -5,10 +5,10 @@ use theta_groups::{Group, Transcript};
 use theta_names::NodeId;
 use theta_rounds::{Malformed, PartyId};
 
-use crate::ceremony::CeremonyKeys;
-use crate::ceremony::codec::{Reader, put_bytes, put_party};
-use crate::ceremony::plan::{CeremonyId, CeremonyPlan};
-use crate::ceremony::schnorr::{self, Message, SIGNATURE_LEN, Signature};
+use crate::CeremonyKeys;
+use crate::codec::{Reader, put_bytes, put_party};
+use crate::plan::{CeremonyId, CeremonyPlan};
+use crate::schnorr::{self, Message, SIGNATURE_LEN, Signature};
 
 /// What a statement is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -87,7 +87,7 @@ pub struct StatementSlot {
 }
 
 impl StatementSlot {
-    pub(in crate::ceremony) const ENCODED_LEN: usize = 5;
+    pub(crate) const ENCODED_LEN: usize = 5;
 
     /// The slot of that kind and number.
     #[must_use]
@@ -96,21 +96,21 @@ impl StatementSlot {
     }
 
     /// The slot about a party.
-    pub(in crate::ceremony) fn about(kind: Kind, party: PartyId) -> Self {
+    pub(crate) fn about(kind: Kind, party: PartyId) -> Self {
         Self::new(kind, u32::from(party.get()))
     }
 
     /// The party that a numbered-by-party slot is about.
-    pub(in crate::ceremony) fn party(self) -> Option<PartyId> {
+    pub(crate) fn party(self) -> Option<PartyId> {
         NodeId::try_from(u16::try_from(self.number).ok()?).ok().map(PartyId::of_node)
     }
 
-    pub(in crate::ceremony) fn encode(self) -> [u8; Self::ENCODED_LEN] {
+    pub(crate) fn encode(self) -> [u8; Self::ENCODED_LEN] {
         let [a, b, c, d] = self.number.to_be_bytes();
         [self.kind as u8, a, b, c, d]
     }
 
-    pub(in crate::ceremony) fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         Ok(Self { kind: Kind::read(reader.u8()?)?, number: reader.u32()? })
     }
 }
@@ -119,12 +119,7 @@ impl StatementSlot {
 pub type Digest = [u8; 32];
 
 /// What is signed.
-pub(in crate::ceremony) fn signed_message(
-    ceremony: &CeremonyId,
-    author: PartyId,
-    slot: StatementSlot,
-    body: &[u8],
-) -> Message {
+pub(crate) fn signed_message(ceremony: &CeremonyId, author: PartyId, slot: StatementSlot, body: &[u8]) -> Message {
     Transcript::new("theta/ceremony/statement/v1")
         .with("ceremony", ceremony.as_bytes())
         .with("author", &author.get().to_be_bytes())
@@ -151,12 +146,7 @@ impl Statement {
 
     /// The statement to which a signature belongs that was seen elsewhere. Whether it is the author's is for
     /// [`Statement::is_signed`].
-    pub(in crate::ceremony) const fn of(
-        author: PartyId,
-        slot: StatementSlot,
-        body: Bytes,
-        signature: Signature,
-    ) -> Self {
+    pub(crate) const fn of(author: PartyId, slot: StatementSlot, body: Bytes, signature: Signature) -> Self {
         Self { author, slot, body, signature }
     }
 
@@ -203,14 +193,14 @@ impl Statement {
     }
 
     /// Appends author, slot, body, signature.
-    pub(in crate::ceremony) fn encode_into(&self, out: &mut Vec<u8>) {
+    pub(crate) fn encode_into(&self, out: &mut Vec<u8>) {
         put_party(out, self.author);
         out.extend_from_slice(&self.slot.encode());
         put_bytes(out, &self.body);
         out.extend_from_slice(&self.signature);
     }
 
-    pub(in crate::ceremony) fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         let (author, slot) = (reader.party()?, StatementSlot::read(reader)?);
         let body = Bytes::copy_from_slice(reader.bytes()?);
         Ok(Self { author, slot, body, signature: reader.array::<SIGNATURE_LEN>()? })

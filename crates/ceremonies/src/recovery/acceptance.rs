@@ -9,17 +9,17 @@ use theta_groups::Group;
 use theta_rounds::{Malformed, PartyId};
 
 use super::answer::read_masks;
-use crate::ceremony::board::Board;
-use crate::ceremony::certificate::QuorumCertificate;
-use crate::ceremony::evidence::CeremonyEvidence;
-use crate::ceremony::plan::CeremonyPlan;
-use crate::ceremony::statement::{Digest, Kind, Statement, StatementSlot};
+use crate::board::Board;
+use crate::certificate::QuorumCertificate;
+use crate::evidence::CeremonyEvidence;
+use crate::plan::CeremonyPlan;
+use crate::statement::{Digest, Kind, Statement, StatementSlot};
 
 /// The acceptances of one request, as its author shows them: all who are listed in it may have signed, and more.
 ///
 /// Each is checked here, once: a helper that had to collect them itself could be kept from its answer by somebody who accepts this
 /// request towards the owner and another one towards that helper.
-pub(in crate::ceremony) fn read_acceptances<G: Group>(
+pub(crate) fn read_acceptances<G: Group>(
     plan: &CeremonyPlan<G>,
     statement: &Statement,
 ) -> Result<QuorumCertificate, Malformed> {

@@ -4,16 +4,16 @@ use theta_groups::{Group, Scalar, Secret};
 use theta_rounds::{Malformed, PartyId};
 use theta_sharing::{Commitments, Encoded, ShareIndex};
 
-use crate::ceremony::codec::{Reader, put_party};
-use crate::ceremony::dealing::{Dealing, split_digest};
-use crate::ceremony::encryption::EncryptionKey;
-use crate::ceremony::participant::Participant;
-use crate::ceremony::plan::{Aim, CeremonyPlan};
-use crate::ceremony::sealed::{Place, Sealed};
-use crate::ceremony::statement::{Digest, Kind, Statement, StatementSlot};
+use crate::codec::{Reader, put_party};
+use crate::dealing::{Dealing, split_digest};
+use crate::encryption::EncryptionKey;
+use crate::participant::Participant;
+use crate::plan::{Aim, CeremonyPlan};
+use crate::sealed::{Place, Sealed};
+use crate::statement::{Digest, Kind, Statement, StatementSlot};
 
 /// Helpers and the digests of their masks, by rising helper.
-pub(in crate::ceremony) type Masks = Vec<(PartyId, Digest)>;
+pub(crate) type Masks = Vec<(PartyId, Digest)>;
 
 pub(super) fn encode_masks(masks: &[(PartyId, Digest)]) -> Vec<u8> {
     let mut out = Vec::new();
@@ -24,7 +24,7 @@ pub(super) fn encode_masks(masks: &[(PartyId, Digest)]) -> Vec<u8> {
     out
 }
 
-pub(in crate::ceremony) fn read_masks(body: &[u8]) -> Result<Masks, Malformed> {
+pub(crate) fn read_masks(body: &[u8]) -> Result<Masks, Malformed> {
     let masks: Masks = Reader::new(body).all(|reader| Ok((reader.party()?, reader.array::<32>()?)))?;
     let rising = masks.iter().zip(masks.iter().skip(1)).all(|((a, _), (b, _))| a < b);
     if rising { Ok(masks) } else { Err(Malformed("masks are listed by rising helper")) }
@@ -57,17 +57,14 @@ pub(super) fn answer_body<G: Group>(
 }
 
 /// An answer that can be read.
-pub(in crate::ceremony) struct Answer {
+pub(crate) struct Answer {
     pub(super) request: Digest,
     key: EncryptionKey,
     sealed: Sealed,
 }
 
 impl Answer {
-    pub(in crate::ceremony) fn read<G: Group>(
-        plan: &CeremonyPlan<G>,
-        statement: &Statement,
-    ) -> Result<Self, Malformed> {
+    pub(crate) fn read<G: Group>(plan: &CeremonyPlan<G>, statement: &Statement) -> Result<Self, Malformed> {
         let (request, rest) = split_digest(statement.body())?;
         let mut reader = Reader::new(rest);
         let Aim::Recover(_, lost) = plan.aim() else { return Err(Malformed("nobody has lost a share")) };
@@ -120,7 +117,7 @@ pub(super) fn expected<G: Group>(
 }
 
 /// Whether an answer, disclosed, is not what the request asked for. `None` if the parts do not belong together.
-pub(in crate::ceremony) fn is_false_answer<G: Group>(
+pub(crate) fn is_false_answer<G: Group>(
     plan: &CeremonyPlan<G>,
     request: &Statement,
     masks: &[Statement],

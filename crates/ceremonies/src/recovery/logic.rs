@@ -11,17 +11,17 @@ use theta_sharing::{Commitments, ShareIndex, interpolate_at};
 use super::RecoveryOutcome;
 use super::acceptance::{Acceptances, acceptances_of, lacking, read_acceptances};
 use super::answer::{Answer, Masks, answer_body, encode_masks, expected, read_masks};
-use crate::ceremony::board::{Board, Item};
-use crate::ceremony::certificate::QuorumCertificate;
-use crate::ceremony::dealing::{Dealing, ShareOf, Values};
-use crate::ceremony::dealings::Dealings;
-use crate::ceremony::encryption::{ENCRYPTION_KEY, EncryptionKey};
-use crate::ceremony::evidence::CeremonyEvidence;
-use crate::ceremony::machine::{Admission, Deeds, Logic};
-use crate::ceremony::participant::Participant;
-use crate::ceremony::plan::{Aim, CeremonyPlan};
-use crate::ceremony::statement::{Digest, Kind, Statement, StatementSlot};
-use crate::ceremony::{Memory, check};
+use crate::board::{Board, Item};
+use crate::certificate::QuorumCertificate;
+use crate::dealing::{Dealing, ShareOf, Values};
+use crate::dealings::Dealings;
+use crate::encryption::{ENCRYPTION_KEY, EncryptionKey};
+use crate::evidence::CeremonyEvidence;
+use crate::machine::{Admission, Deeds, Logic};
+use crate::participant::Participant;
+use crate::plan::{Aim, CeremonyPlan};
+use crate::statement::{Digest, Kind, Statement, StatementSlot};
+use crate::{Memory, check};
 
 /// How often the owner asks anew: each attempt that a liar spoils names it, or leaves it out.
 const MOST_ATTEMPTS: u32 = 64;

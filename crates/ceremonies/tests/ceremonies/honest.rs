@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use theta_ceremonies::Conclusion;
 use theta_groups::bls12_381::G1;
 use theta_groups::{Ed448, Ed25519, P256, Ristretto255, Secp256k1, bn254};
-use theta_protocols::ceremony::Conclusion;
 use theta_rounds::simulator::{Conditions, for_each_seed};
 use theta_schemes::ciphers::sg02::Sg02;
 use theta_schemes::coins::cks05::Cks05;
@@ -13,7 +13,7 @@ use theta_schemes::keys::CurveScheme;
 use theta_schemes::signatures::bls04::{Bls04, Bn254MinSig, MinPk, MinSig};
 use theta_schemes::signatures::frost::{Ed448Shake256, Ed25519Sha512, Frost, Secp256k1Taproot};
 
-use crate::ceremony::support::{Setting, parties, patient};
+use crate::support::{Setting, parties, patient};
 
 type Coin = Cks05<Ristretto255>;
 

@@ -5,17 +5,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use rand_core::Rng;
+use theta_ceremonies::{CeremonyEvidence, CeremonyKeys, CeremonyPlan, ITEMS, Kind, Statement, StatementSlot, rewrite};
 use theta_groups::{Group, Ristretto255, Scalar};
-use theta_protocols::ceremony::{
-    CeremonyEvidence, CeremonyKeys, CeremonyPlan, ITEMS, Kind, Statement, StatementSlot, rewrite,
-};
 use theta_rounds::PartyId;
 use theta_rounds::simulator::{Adversary, Behaviour, Conditions, HonestSend, SimRng, below, flip_bit, for_each_seed};
 use theta_schemes::coins::cks05::Cks05;
 use theta_schemes::keys::CurveScheme;
 use theta_schemes::signatures::bls04::{Bls04, MinPk};
 
-use crate::ceremony::support::{Setting, keys_of, parties, party, patient};
+use crate::support::{Setting, keys_of, parties, party, patient};
 
 type Coin = Cks05<Ristretto255>;
 

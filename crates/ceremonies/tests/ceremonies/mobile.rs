@@ -7,16 +7,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use theta_ceremonies::{Activated, CeremonyId, Conclusion, ITEMS, KeyOutcome, Kind, Memory, Statement, statements_of};
 use theta_groups::{Group, Ristretto255, RistrettoScalar, Scalar, Transcript};
-use theta_protocols::Machine;
-use theta_protocols::ceremony::{
-    Activated, CeremonyId, Conclusion, ITEMS, KeyOutcome, Kind, Memory, Statement, statements_of,
-};
+use theta_rounds::Machine;
 use theta_rounds::{Channel, Effect, Input, PartyId, Recipient, Slot};
 use theta_schemes::coins::cks05::Cks05;
 use theta_sharing::{ShareIndex, coefficients_at_zero};
 
-use crate::ceremony::support::{Held, Setting, parties, party, secret_of, test_rng};
+use crate::support::{Held, Setting, parties, party, secret_of, test_rng};
 
 type Coin = Cks05<Ristretto255>;
 const WORD: usize = 32;
@@ -79,7 +77,7 @@ fn hold(setting: &Setting<Coin>, life: u8) -> Recording {
 /// What a recorded dealing has for a member: what it is encrypted to, R, and the ciphertext.
 struct SealedValue {
     dealer: PartyId,
-    slot: theta_protocols::ceremony::StatementSlot,
+    slot: theta_ceremonies::StatementSlot,
     recipient: PartyId,
     key: Vec<u8>,
     ephemeral: Vec<u8>,
@@ -143,7 +141,7 @@ fn decryption_key(ceremony: &CeremonyId, seed: &[u8; 32]) -> RistrettoScalar {
 
 /// All that follows from an identity, in this release and in the one before.
 fn from_identity(party: PartyId) -> Vec<RistrettoScalar> {
-    let master = crate::ceremony::support::keys_of(party);
+    let master = crate::support::keys_of(party);
     let of = |purpose: &[u8]| {
         let transcript = Transcript::new("theta/ceremony/identity/v1").with("purpose", purpose);
         transcript.with("master", master.master().expose()).challenge::<RistrettoScalar>()

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use theta_ceremonies::CeremonyEvidence;
 use theta_groups::Ristretto255;
-use theta_protocols::ceremony::CeremonyEvidence;
 use theta_rounds::PartyId;
 use theta_rounds::simulator::{Conditions, Simulator};
 use theta_schemes::coins::cks05::Cks05;
@@ -11,8 +11,8 @@ use theta_schemes::coins::cks05_bls::{BeaconMinSig, Cks05Bls};
 use theta_schemes::keys::CurveScheme;
 use theta_schemes::signatures::bls04::{Bls04, Bn254MinSig, MinPk, MinSig};
 
-use crate::ceremony::lies::{Lie, liar_to};
-use crate::ceremony::support::{Setting, parties, party, patient};
+use crate::lies::{Lie, liar_to};
+use crate::support::{Setting, parties, party, patient};
 
 type Coin = Cks05<Ristretto255>;
 type Names = BTreeSet<(PartyId, PartyId, &'static str)>;

@@ -5,12 +5,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use theta_protocols::Machine;
-use theta_protocols::ceremony::{ITEMS, Kind, Memory, StatementSlot, statements_of};
+use theta_ceremonies::{ITEMS, Kind, Memory, StatementSlot, statements_of};
+use theta_rounds::Machine;
 use theta_rounds::simulator::{SimRng, below};
 use theta_rounds::{Channel, Effect, Input, PartyId, Recipient, Slot};
 
-use crate::ceremony::support::test_rng;
+use crate::support::test_rng;
 
 /// A ceremony that a [`Net`] holds.
 pub(crate) trait Subject: Clone {

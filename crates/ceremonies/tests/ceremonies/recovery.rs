@@ -4,19 +4,19 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use theta_groups::bls12_381::G1;
-use theta_groups::{Ed448, Ristretto255};
-use theta_protocols::ceremony::{
+use theta_ceremonies::{
     Aim, CeremonyPlan, ITEMS, Kind, Memory, PlanParts, Recovery, RecoveryOutcome, Source, Statement, rewrite,
     statements_of,
 };
+use theta_groups::bls12_381::G1;
+use theta_groups::{Ed448, Ristretto255};
 use theta_rounds::simulator::{Adversary, Behaviour, Conditions, SimRng, Simulator, Tamper, below, for_each_seed};
 use theta_rounds::{PartyId, Slot};
 use theta_schemes::coins::cks05::Cks05;
 use theta_schemes::keys::{CurveScheme, Dealt, deal};
 use theta_sharing::{ShareIndex, Threshold};
 
-use crate::ceremony::support::{keys_of, parties, party, patient, secret_of, test_rng};
+use crate::support::{keys_of, parties, party, patient, secret_of, test_rng};
 
 type Coin = Cks05<Ristretto255>;
 
@@ -90,7 +90,7 @@ impl<S: CurveScheme> Setting<S> {
             if !names.contains(&evidence.culprit()) || !evidence.verify::<S>(&self.plan) {
                 return Err(format!("evidence that does not hold: {evidence}"));
             }
-            let read = theta_protocols::ceremony::CeremonyEvidence::decode(&evidence.encode());
+            let read = theta_ceremonies::CeremonyEvidence::decode(&evidence.encode());
             assert_eq!(read.as_ref(), Ok(*evidence));
         }
         Ok(told.into_iter().map(theta_rounds::Evidence::name).collect())

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use theta_ceremonies::{CeremonyEvidence, Kind, Memory, Recovery, RecoveryOutcome, Statement, rewrite};
 use theta_groups::Ristretto255;
-use theta_protocols::ceremony::{CeremonyEvidence, Kind, Memory, Recovery, RecoveryOutcome, Statement, rewrite};
 use theta_rounds::{Input, PartyId};
 use theta_schemes::coins::cks05::Cks05;
 
-use crate::ceremony::net::{Lie, Net, Subject, die_at_every_step, die_at_random, replay};
-use crate::ceremony::recovery::{Setting, falsify};
-use crate::ceremony::support::party;
+use crate::net::{Lie, Net, Subject, die_at_every_step, die_at_random, replay};
+use crate::recovery::{Setting, falsify};
+use crate::support::party;
 
 type Coin = Cks05<Ristretto255>;
 

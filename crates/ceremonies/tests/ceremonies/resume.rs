@@ -5,15 +5,15 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use theta_groups::Ristretto255;
-use theta_protocols::ceremony::{
+use theta_ceremonies::{
     Conclusion, ITEMS, JoinError, KeyCeremony, KeyOutcome, Kind, Memory, StatementSlot, public_digest, statements_of,
 };
+use theta_groups::Ristretto255;
 use theta_rounds::{Channel, Input, PartyId};
 use theta_schemes::coins::cks05::Cks05;
 
-use crate::ceremony::net::{Net, Subject, die_at_every_step, die_at_random, replay};
-use crate::ceremony::support::{Setting, keys_of, parties, party, secret_of, test_rng};
+use crate::net::{Net, Subject, die_at_every_step, die_at_random, replay};
+use crate::support::{Setting, keys_of, parties, party, secret_of, test_rng};
 
 type Coin = Cks05<Ristretto255>;
 
@@ -55,7 +55,7 @@ fn generate(k: u16, n: u16, seed: u64) -> Net<Setting<Coin>> {
 /// From a group of 2 of 4 to one of 2 of 4 that has two of its members.
 fn reshare(seed: u64) -> Net<Setting<Coin>> {
     let setting = Setting::<Coin>::generate(2, 4, seed);
-    let (public, shares) = setting.check(setting.simulate(seed, crate::ceremony::support::patient()).run()).unwrap();
+    let (public, shares) = setting.check(setting.simulate(seed, crate::support::patient()).run()).unwrap();
     Net::new(Setting::reshare(Arc::clone(&public), shares, parties(1..=4), (2, parties(3..=6)), seed), seed)
 }
 

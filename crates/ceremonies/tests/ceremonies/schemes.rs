@@ -10,7 +10,7 @@ use theta_schemes::signatures::bls04::{Bls04, MinPk};
 use theta_schemes::signatures::frost::{Ed25519Sha512, Frost, SigningPackage, aggregate, commit, sign};
 use theta_schemes::{SignatureScheme, Statement};
 
-use crate::ceremony::support::{Setting, parties, patient, test_rng};
+use crate::support::{Setting, parties, patient, test_rng};
 
 type Public<S> = Arc<PublicKeySet<<S as CurveScheme>::KeyGroup>>;
 type Holders<S> = Vec<Arc<KeyShare<<S as CurveScheme>::KeyGroup>>>;

@@ -4,13 +4,13 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use rand_core::SeedableRng;
-use theta_groups::{Group, Secret};
-use theta_names::NodeId;
-use theta_protocols::Machine;
-use theta_protocols::ceremony::{
+use theta_ceremonies::{
     Activated, Aim, CeremonyKeys, CeremonyPlan, Conclusion, KeyCeremony, KeyOutcome, Memory, PlanParts, Source,
     public_digest,
 };
+use theta_groups::{Group, Secret};
+use theta_names::NodeId;
+use theta_rounds::Machine;
 use theta_rounds::PartyId;
 use theta_rounds::simulator::SimRng;
 use theta_rounds::simulator::{Conditions, Report, Simulator};

@@ -1,6 +1,6 @@
 //! Evidence of any suite, checked by a third party.
 
-use theta_protocols::ceremony::CeremonyEvidence;
+use theta_ceremonies::CeremonyEvidence;
 use theta_rounds::Malformed;
 use theta_schemes::keys::KeyName;
 use theta_schemes::with_curve_suite;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use rand_core::CryptoRng;
-use theta_groups::Secret;
-use theta_names::NodeId;
-use theta_protocols::Machine;
-use theta_protocols::ceremony::{
+use theta_ceremonies::{
     CeremonyEvidence, CeremonyKeys, CeremonyPlan, Conclusion, ITEMS, JoinError, KeyCeremony, KeyOutcome, Kind, Memory,
     Recovery, RecoveryOutcome, SUMMARY, rewrite,
 };
+use theta_groups::Secret;
+use theta_names::NodeId;
+use theta_rounds::Machine;
 use theta_rounds::{Abort, Channel, Effect, Input, PartyId};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, CurveScheme, KeyShare, PublicKeySet};
 use theta_schemes::{Suite, with_curve_suite, with_key};

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use theta_ceremonies::{Aim, CeremonyPlan, PlanParts, Source};
 use theta_groups::{Group, Transcript};
 use theta_names::{NodeId, ShareIndex};
-use theta_protocols::ceremony::{Aim, CeremonyPlan, PlanParts, Source};
 use theta_rounds::{Malformed, PartyId};
 use theta_schemes::Suite;
 use theta_schemes::keys::{AnyPublicKey, PublicKeySet};

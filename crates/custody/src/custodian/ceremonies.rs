@@ -1,8 +1,8 @@
 //! The life of a ceremony at this node: begun, fed, ended.
 
+use theta_ceremonies::Memory;
 use theta_groups::Secret;
 use theta_names::KeyState;
-use theta_protocols::ceremony::Memory;
 use theta_rounds::{Abort, Input};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName};
 use theta_statements::CeremonyRequest;

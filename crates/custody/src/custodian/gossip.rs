@@ -9,8 +9,8 @@ mod vouchers;
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
+use theta_ceremonies::Memory;
 use theta_names::NodeId;
-use theta_protocols::ceremony::Memory;
 
 use super::message::{Hello, Id, MOST_TOLD, Message, Part};
 use super::work::{Record, Work};

@@ -5,9 +5,9 @@ mod recovery;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use theta_ceremonies::{CeremonyKeys, Memory};
 use theta_groups::Secret;
 use theta_names::NodeId;
-use theta_protocols::ceremony::{CeremonyKeys, Memory};
 use theta_rounds::Malformed;
 use theta_store::{Ceremony, Store};
 

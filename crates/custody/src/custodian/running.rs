@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
+use theta_ceremonies::{ITEMS, Kind, SUMMARY, statements_of};
 use theta_names::NodeId;
-use theta_protocols::ceremony::{ITEMS, Kind, SUMMARY, statements_of};
 use theta_rounds::{Abort, Channel, Effect, Evidence, Input, Malformed, PartyId, Recipient};
 
 use super::message::{Id, Message, Part};

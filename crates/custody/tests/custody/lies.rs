@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use theta_ceremonies::{Aim, CeremonyEvidence, CeremonyId, CeremonyPlan, Kind, PlanParts, Statement, rewrite};
 use theta_custody::{CustodyEffect, EvidenceError, check_evidence};
 use theta_groups::Transcript;
 use theta_groups::bls12_381::G1;
-use theta_protocols::ceremony::{Aim, CeremonyEvidence, CeremonyId, CeremonyPlan, Kind, PlanParts, Statement, rewrite};
 use theta_rounds::PartyId;
 use theta_schemes::Suite;
 use theta_schemes::signatures::bls04::{Bls04, MinPk};

@@ -1,7 +1,7 @@
 //! Different helpers are asked for different things.
 
 use super::*;
-use crate::ceremony::support::parties;
+use crate::support::parties;
 
 /// Asks each helper for the masks of a list of its own, then shows everybody all that can be shown.
 fn ask(attack: &mut Attack, lists: &[(u16, &[u16])], even_if_not: bool) {

@@ -7,16 +7,16 @@ mod unknowns;
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use theta_groups::Ristretto255;
-use theta_protocols::Machine;
-use theta_protocols::ceremony::{
+use theta_ceremonies::{
     Digest, ITEMS, Kind, Memory, QuorumCertificate, Recovery, Statement, StatementSlot, rewrite, statements_of,
 };
+use theta_groups::Ristretto255;
+use theta_rounds::Machine;
 use theta_rounds::{Channel, Effect, Input, PartyId};
 use theta_schemes::coins::cks05::Cks05;
 
-use crate::ceremony::recovery::Setting;
-use crate::ceremony::support::{keys_of, party, test_rng};
+use crate::recovery::Setting;
+use crate::support::{keys_of, party, test_rng};
 
 type Coin = Cks05<Ristretto255>;
 

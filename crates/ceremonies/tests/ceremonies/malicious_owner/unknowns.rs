@@ -7,7 +7,7 @@ use theta_groups::{RistrettoScalar, Scalar};
 use theta_rounds::simulator::{SimRng, below, for_each_seed};
 
 use super::*;
-use crate::ceremony::support::parties;
+use crate::support::parties;
 
 type Row = Vec<RistrettoScalar>;
 
