@@ -1,10 +1,10 @@
 //! Evidence that a party lied in a ceremony, which anybody can check who has the group file.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use theta_groups::Group;
 use theta_rounds::{Evidence, Malformed, PartyId};
-use theta_schemes::keys::CurveScheme;
 use theta_sharing::pedersen::Blinding;
 
 use super::agreement::{digest_of, value_digest};
@@ -16,6 +16,7 @@ use super::key::{Keys, Material, Selection, check_key};
 use super::plan::CeremonyPlan;
 use super::recovery::is_false_answer;
 use super::statement::{Kind, Statement};
+use super::typed::TypedPlan;
 
 /// Signed statements that no honest party makes. The plan and nothing else is needed to check it, offline.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,10 +112,12 @@ impl CeremonyEvidence {
     /// Whether it proves that the culprit lied in the ceremony of this plan. Takes the plan and nothing else; an honest
     /// party is never proven guilty.
     #[must_use]
-    pub fn verify<S: CurveScheme>(&self, plan: &CeremonyPlan<S::KeyGroup>) -> bool {
-        if !self.crime().is_signed(plan) {
-            return false;
-        }
+    pub fn verify(&self, plan: &Arc<CeremonyPlan>) -> bool {
+        self.crime().is_signed(plan) && plan.group().proves(self, plan)
+    }
+
+    /// The same, for the group of the plan; the culprit's signature is checked.
+    pub(super) fn is_proof<G: Group>(&self, plan: &TypedPlan<G>) -> bool {
         match self {
             Self::Equivocation(first, second) => {
                 let same = first.author() == second.author() && first.slot() == second.slot();
@@ -135,7 +138,7 @@ impl CeremonyEvidence {
                 is_key && check_key(plan, &Blinding::new(), &material, key).is_none()
             }),
             Self::FalsePossession { decision, dealings, keys, share } => {
-                false_possession::<S>(plan, (decision, dealings), keys, share) == Some(true)
+                false_possession(plan, (decision, dealings), keys, share) == Some(true)
             }
             Self::FalseAnswer { request, masks, answer, disclosed } => {
                 is_false_answer(plan, request, masks, answer, disclosed) == Some(true)
@@ -227,12 +230,12 @@ fn statement(bytes: &[u8]) -> Result<Statement, Malformed> {
 }
 
 /// A dealing that its author signed.
-fn read_dealing<G: Group>(plan: &CeremonyPlan<G>, statement: &Statement) -> Option<Dealing<G>> {
+fn read_dealing<G: Group>(plan: &TypedPlan<G>, statement: &Statement) -> Option<Dealing<G>> {
     let signed = statement.slot().kind == Kind::Dealing && statement.is_signed(plan);
     if signed { Dealing::read(plan, statement).ok() } else { None }
 }
 
-fn judge<G: Group>(plan: &CeremonyPlan<G>, dealing: &Statement, complaint: &Statement) -> Option<Judgement> {
+fn judge<G: Group>(plan: &TypedPlan<G>, dealing: &Statement, complaint: &Statement) -> Option<Judgement> {
     let complains = matches!(complaint.slot().kind, Kind::Complaint | Kind::LateComplaint);
     if !complains || !complaint.is_signed(plan) {
         return None;
@@ -242,7 +245,7 @@ fn judge<G: Group>(plan: &CeremonyPlan<G>, dealing: &Statement, complaint: &Stat
 
 /// What a decision comes to, if these are the dealings that it names.
 fn material<G: Group>(
-    plan: &CeremonyPlan<G>,
+    plan: &TypedPlan<G>,
     decision: &QuorumCertificate,
     dealings: &[Statement],
 ) -> Option<Material<G>> {
@@ -258,8 +261,8 @@ fn material<G: Group>(
     Material::new(plan, &borrowed)
 }
 
-fn false_possession<S: CurveScheme>(
-    plan: &CeremonyPlan<S::KeyGroup>,
+fn false_possession<G: Group>(
+    plan: &TypedPlan<G>,
     (decision, dealings): (&QuorumCertificate, &[Statement]),
     keys: &[Statement],
     share: &Statement,
@@ -270,7 +273,8 @@ fn false_possession<S: CurveScheme>(
         keys.iter().map(|key| check_key(plan, &blinding, &material, key)).collect::<Option<_>>()?;
     let keys = Keys::interpolate(plan, &known)?;
     let key = keys.verification_keys.get(plan.index_of(share.author())?.position())?;
-    let right = S::check_possession_share(keys.public_key.element(), key.element(), share.body());
+    let scheme = plan.proof_of_possession()?;
+    let right = scheme.vartime_verify_share(keys.public_key.bytes(), key.bytes(), share.body());
     Some(share.slot().kind == Kind::Possession && !right)
 }
 

@@ -8,18 +8,20 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use rand_core::CryptoRng;
-use theta_groups::Group;
+use theta_groups::Secret;
 use theta_rounds::{
     Abort, Blame, Channel, Effect, Input, Machine, Malformed, Offence, PartyId, Recipient, Round, Slot,
 };
+use theta_sharing::EncodedShare;
 
 use super::board::{Board, Item, Posted, Summary};
 use super::certificate::QuorumCertificate;
 use super::evidence::CeremonyEvidence;
+use super::outcome::{JoinError, Outcome};
 use super::participant::Participant;
 use super::plan::CeremonyPlan;
 use super::statement::{Digest, Kind, Statement, StatementSlot};
-use super::{longest_body, longest_items, longest_summary};
+use super::{CeremonyKeys, Memory, longest_body, longest_items, longest_summary};
 
 /// Statements, certificates and values.
 pub const ITEMS: Slot = Slot { round: Round(1), kind: 1 };
@@ -67,9 +69,6 @@ impl Deeds {
 
 /// What a ceremony is about. All of it is deterministic: what is random comes from the party's secret of this ceremony.
 pub(super) trait Logic: Send + 'static {
-    type Group: Group;
-    type Output: Send;
-
     /// Whether a statement of that author and slot can be of use. Must bound what is kept.
     fn admission(&self, author: PartyId, slot: StatementSlot) -> Admission;
     /// Whether it is news that a statement exists which is not kept. Must bound how often it is.
@@ -101,7 +100,7 @@ pub(super) trait Logic: Send + 'static {
     /// The view of votes that are of use.
     fn view(&self) -> u32;
     /// The end, once.
-    fn outcome(&mut self, board: &Board, evidence: &[CeremonyEvidence]) -> Option<Result<Self::Output, Abort>>;
+    fn outcome(&mut self, board: &Board, evidence: &[CeremonyEvidence]) -> Option<Result<Outcome, Abort>>;
     /// What has been heard of what the present phase waits for, and how much of it the phase takes.
     fn contributions(&self) -> (usize, usize);
     /// Who has not said what is due.
@@ -109,10 +108,15 @@ pub(super) trait Logic: Send + 'static {
 }
 
 /// A ceremony at one party.
-pub(super) struct Ceremony<L: Logic> {
-    plan: Arc<CeremonyPlan<L::Group>>,
-    own: Arc<Participant>,
-    logic: L,
+///
+/// It is a pure function of its arguments and the ordered inputs: replayed from a journal, it says the same to the byte. All that it
+/// hides follows from the secret that it is given: when that and the machine are destroyed, what was sealed to this party in the
+/// ceremony stays sealed for ever.
+/// Only inputs that raise [`Ceremony::revision`] need to be in the journal, before what they caused is sent.
+pub struct Ceremony {
+    pub(super) plan: Arc<CeremonyPlan>,
+    pub(super) own: Arc<Participant>,
+    logic: Box<dyn Logic>,
     board: Board,
     started: bool,
     finished: bool,
@@ -128,78 +132,32 @@ pub(super) struct Ceremony<L: Logic> {
     evidence: Vec<CeremonyEvidence>,
 }
 
-/// What all ceremonies tell, and how they are driven: the face of a newtype around [`Ceremony`].
-macro_rules! face {
-    ($ceremony:ident, $outcome:ident) => {
-        impl<S: ::theta_schemes::keys::CurveScheme> $ceremony<S> {
-            /// Rises with every input that changed what this party knows.
-            #[must_use]
-            pub const fn revision(&self) -> u64 {
-                self.0.revision()
-            }
+type Effects = Vec<Effect<Outcome>>;
 
-            /// Of the last message, what changed what this party knows: a message of its own, which takes the place of the
-            /// whole one when it is replayed. Empty if nothing did, and after inputs of other kinds.
-            #[must_use]
-            pub fn accepted(&self) -> &[u8] {
-                self.0.accepted()
-            }
-
-            /// The parties that lied so far, with evidence.
-            #[must_use]
-            pub fn evidence(&self) -> &[$crate::CeremonyEvidence] {
-                self.0.evidence()
-            }
-
-            /// Whose statements are awaited.
-            #[must_use]
-            pub fn silent(&self) -> Vec<::theta_rounds::PartyId> {
-                self.0.silent()
-            }
-
-            /// What the author of a summary lacks, whoever that is and however often it has asked; nothing for bytes that
-            /// are no summary.
-            #[must_use]
-            pub fn answer(&self, summary: &[u8]) -> Vec<::bytes::Bytes> {
-                self.0.answer(summary)
-            }
+impl Ceremony {
+    /// Joins a ceremony. `secret` is drawn for this ceremony alone, and kept as long as it runs and no longer; whose journal is
+    /// lost says nothing that follows from it. `share` is this party's share of the key that the ceremony begins with: without
+    /// it, a holder takes part but does not deal or help, unless it is the one that looks for its share. An owner of a lost share
+    /// whose journal is lost listens to what it has asked, and then asks anew.
+    ///
+    /// # Errors
+    /// [`JoinError`].
+    pub fn join(
+        plan: Arc<CeremonyPlan>,
+        keys: Arc<CeremonyKeys>,
+        secret: Secret<[u8; 32]>,
+        share: Option<&EncodedShare>,
+        memory: Memory,
+    ) -> Result<Self, JoinError> {
+        if plan.member(keys.party()) != Some(keys.member()) {
+            return Err(JoinError::Stranger);
         }
+        let own = Arc::new(Participant::new(keys, *plan.id(), secret));
+        let logic = plan.group().logic(&plan, &own, share, memory)?;
+        Ok(Self::new(plan, own, logic))
+    }
 
-        impl<S: ::theta_schemes::keys::CurveScheme> ::theta_rounds::Machine for $ceremony<S> {
-            type Output = $outcome<S>;
-
-            fn handle(
-                &mut self,
-                input: ::theta_rounds::Input,
-                rng: &mut dyn ::rand_core::CryptoRng,
-            ) -> Vec<::theta_rounds::Effect<$outcome<S>>> {
-                self.0.handle(input, rng)
-            }
-
-            fn contributions(&self) -> (usize, usize) {
-                self.0.contributions()
-            }
-
-            fn awaits(&self, party: ::theta_rounds::PartyId) -> bool {
-                self.0.awaits(party)
-            }
-
-            fn is_finished(&self) -> bool {
-                self.0.is_finished()
-            }
-
-            fn lingers(&self) -> bool {
-                self.0.lingers()
-            }
-        }
-    };
-}
-pub(super) use face;
-
-type Effects<L> = Vec<Effect<<L as Logic>::Output>>;
-
-impl<L: Logic> Ceremony<L> {
-    pub(super) const fn new(plan: Arc<CeremonyPlan<L::Group>>, own: Arc<Participant>, logic: L) -> Self {
+    const fn new(plan: Arc<CeremonyPlan>, own: Arc<Participant>, logic: Box<dyn Logic>) -> Self {
         Self {
             plan,
             own,
@@ -217,19 +175,50 @@ impl<L: Logic> Ceremony<L> {
         }
     }
 
-    pub(super) const fn revision(&self) -> u64 {
+    /// Takes one input: as [`Machine::handle`], which has a generator that no ceremony uses, since what is random in it follows from
+    /// its secret.
+    pub fn take(&mut self, input: Input) -> Vec<Effect<Outcome>> {
+        let mut out = Vec::new();
+        let before = self.revision;
+        self.accepted.clear();
+        match input {
+            Input::Start => {
+                self.revision += u64::from(!self.started);
+                self.started = true;
+            }
+            Input::Message { from, slot, channel, payload } => self.receive(from, slot, channel, &payload, &mut out),
+            Input::Tick if self.started && !self.finished => self.tick(&mut out),
+            Input::Tick => {}
+        }
+        // What changes nothing makes nothing possible: repeating a message costs reading it, and no more.
+        if self.started && self.revision != before {
+            self.settle(&mut out);
+        }
+        out
+    }
+
+    /// Rises with every input that changed what this party knows.
+    #[must_use]
+    pub const fn revision(&self) -> u64 {
         self.revision
     }
 
-    pub(super) fn accepted(&self) -> &[u8] {
+    /// Of the last message, what changed what this party knows: a message of its own, which takes the place of the whole one when
+    /// it is replayed. Empty if nothing did, and after inputs of other kinds.
+    #[must_use]
+    pub fn accepted(&self) -> &[u8] {
         &self.accepted
     }
 
-    pub(super) fn evidence(&self) -> &[CeremonyEvidence] {
+    /// The parties that lied so far, with evidence.
+    #[must_use]
+    pub fn evidence(&self) -> &[CeremonyEvidence] {
         &self.evidence
     }
 
-    pub(super) fn silent(&self) -> Vec<PartyId> {
+    /// Whose statements are awaited.
+    #[must_use]
+    pub fn silent(&self) -> Vec<PartyId> {
         self.logic.silent(&self.board)
     }
 
@@ -238,7 +227,7 @@ impl<L: Logic> Ceremony<L> {
     ///
     /// # Errors
     /// [`Malformed`]: whoever passed it on cannot have checked it, as every honest party does.
-    fn hear(&mut self, statement: &Statement, out: &mut Effects<L>) -> Result<bool, Malformed> {
+    fn hear(&mut self, statement: &Statement, out: &mut Effects) -> Result<bool, Malformed> {
         let (author, slot) = (statement.author(), statement.slot());
         if statement.body().len() > longest_body(&self.plan, slot.kind) {
             return Err(Malformed("a statement that is longer than any honest party's"));
@@ -295,7 +284,7 @@ impl<L: Logic> Ceremony<L> {
     }
 
     /// Keeps the first evidence against each party.
-    fn convict(&mut self, evidence: CeremonyEvidence, out: &mut Effects<L>) {
+    fn convict(&mut self, evidence: CeremonyEvidence, out: &mut Effects) {
         let party = evidence.culprit();
         if party != self.own.party() && self.evidence.iter().all(|known| known.culprit() != party) {
             out.push(Effect::Blame(Blame { party, slot: None, offence: Offence::protocol(&evidence) }));
@@ -303,7 +292,7 @@ impl<L: Logic> Ceremony<L> {
         }
     }
 
-    fn receive(&mut self, from: PartyId, slot: Slot, channel: Channel, payload: &[u8], out: &mut Effects<L>) {
+    fn receive(&mut self, from: PartyId, slot: Slot, channel: Channel, payload: &[u8], out: &mut Effects) {
         let stranger = from == self.own.party() || self.plan.member(from).is_none();
         // Whoever is ignored may still ask.
         if stranger || (self.ignored.contains(&from) && slot != SUMMARY) {
@@ -331,7 +320,7 @@ impl<L: Logic> Ceremony<L> {
     }
 
     /// Takes items as far as whoever passed them on has checked them. So one false signature is all that a party costs.
-    fn take_all(&mut self, items: Vec<Item>, out: &mut Effects<L>) -> Result<(), Malformed> {
+    fn take_all(&mut self, items: Vec<Item>, out: &mut Effects) -> Result<(), Malformed> {
         for item in items {
             let news = match &item {
                 Item::Statement(statement) => self.hear(statement, out)?,
@@ -347,7 +336,7 @@ impl<L: Logic> Ceremony<L> {
     }
 
     /// Sends what a party lacks.
-    fn reply(&mut self, to: PartyId, summary: &[u8], out: &mut Effects<L>) -> Result<(), Malformed> {
+    fn reply(&mut self, to: PartyId, summary: &[u8], out: &mut Effects) -> Result<(), Malformed> {
         let replies = self.replies.entry(to).or_insert(REPLIES);
         let Some(rest) = replies.checked_sub(1) else { return Ok(()) };
         *replies = rest;
@@ -355,7 +344,9 @@ impl<L: Logic> Ceremony<L> {
         Ok(())
     }
 
-    pub(super) fn answer(&self, summary: &[u8]) -> Vec<Bytes> {
+    /// What the author of a summary lacks, whoever that is and however often it has asked; nothing for bytes that are no summary.
+    #[must_use]
+    pub fn answer(&self, summary: &[u8]) -> Vec<Bytes> {
         let items = Summary::decode(summary).map(|summary| self.lacking(&summary)).unwrap_or_default();
         messages(&items)
     }
@@ -372,7 +363,7 @@ impl<L: Logic> Ceremony<L> {
         certificates.chain(wanted).chain(missing).collect()
     }
 
-    fn tick(&mut self, out: &mut Effects<L>) {
+    fn tick(&mut self, out: &mut Effects) {
         self.revision += 1;
         self.logic.tick();
         for replies in self.replies.values_mut() {
@@ -384,7 +375,7 @@ impl<L: Logic> Ceremony<L> {
     }
 
     /// Goes on until there is nothing more to say.
-    fn settle(&mut self, out: &mut Effects<L>) {
+    fn settle(&mut self, out: &mut Effects) {
         loop {
             let mut deeds = Deeds::of(&self.board, self.own.party());
             self.logic.advance(&mut self.board, &mut deeds);
@@ -426,11 +417,11 @@ const fn channel_of(slot: Slot) -> Option<Channel> {
     }
 }
 
-fn effect<O>(to: Recipient, slot: Slot, payload: Vec<u8>) -> Effect<O> {
+fn effect(to: Recipient, slot: Slot, payload: Vec<u8>) -> Effect<Outcome> {
     Effect::Send { to, slot, channel: Channel::Broadcast, payload: Bytes::from(payload) }
 }
 
-fn send<O>(to: Recipient, items: &[Item], out: &mut Vec<Effect<O>>) {
+fn send(to: Recipient, items: &[Item], out: &mut Effects) {
     let sent = messages(items).into_iter();
     out.extend(sent.map(|payload| Effect::Send { to, slot: ITEMS, channel: Channel::Broadcast, payload }));
 }
@@ -452,28 +443,11 @@ fn messages(items: &[Item]) -> Vec<Bytes> {
     messages
 }
 
-impl<L: Logic> Machine for Ceremony<L> {
-    type Output = L::Output;
+impl Machine for Ceremony {
+    type Output = Outcome;
 
-    /// The generator is not used: see [`Participant`].
-    fn handle(&mut self, input: Input, _rng: &mut dyn CryptoRng) -> Vec<Effect<L::Output>> {
-        let mut out = Vec::new();
-        let before = self.revision;
-        self.accepted.clear();
-        match input {
-            Input::Start => {
-                self.revision += u64::from(!self.started);
-                self.started = true;
-            }
-            Input::Message { from, slot, channel, payload } => self.receive(from, slot, channel, &payload, &mut out),
-            Input::Tick if self.started && !self.finished => self.tick(&mut out),
-            Input::Tick => {}
-        }
-        // What changes nothing makes nothing possible: repeating a message costs reading it, and no more.
-        if self.started && self.revision != before {
-            self.settle(&mut out);
-        }
-        out
+    fn handle(&mut self, input: Input, _rng: &mut dyn CryptoRng) -> Vec<Effect<Outcome>> {
+        self.take(input)
     }
 
     fn contributions(&self) -> (usize, usize) {

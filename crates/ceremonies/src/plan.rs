@@ -4,14 +4,14 @@ use core::fmt;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use theta_groups::{Group, Transcript};
+use theta_groups::Transcript;
+use theta_names::SuiteName;
 use theta_rounds::PartyId;
-use theta_schemes::Suite;
-use theta_schemes::keys::PublicKeySet;
-use theta_sharing::{ShareIndex, Threshold, ThresholdError};
+use theta_sharing::{EncodedKey, ProofOfPossession, ShareIndex, Threshold, ThresholdError};
 
 use super::CeremonyMember;
 use super::codec::put_party;
+use super::group::{KeyGroup, group_named};
 
 /// A ceremony's name: a hash of all that it is about. Every signature in it is on this, so nothing can be carried from
 /// one ceremony to another.
@@ -34,31 +34,33 @@ impl CeremonyId {
 
 /// A key that exists, and who holds its shares: the party of index i stands at place i - 1.
 #[derive(Clone, Debug)]
-pub struct Source<G: Group> {
+pub struct Source {
     /// The key.
-    pub public: Arc<PublicKeySet<G>>,
+    pub public: Arc<EncodedKey>,
     /// Its holders by share index.
     pub holders: Vec<PartyId>,
 }
 
 /// What a ceremony is for.
 #[derive(Clone, Debug)]
-pub enum Aim<G: Group> {
+pub enum Aim {
     /// A new key.
     Generate,
     /// New shares of a key, for the same holders or others, with the same threshold or another.
-    Reshare(Source<G>),
+    Reshare(Source),
     /// One holder's lost share of a key.
-    Recover(Source<G>, ShareIndex),
+    Recover(Source, ShareIndex),
 }
 
 /// Everything that parties of a ceremony agree on beforehand, and that a third party needs to judge evidence.
 #[derive(Clone, Debug)]
-pub struct CeremonyPlan<G: Group> {
+pub struct CeremonyPlan {
     id: CeremonyId,
-    suite: Suite,
+    suite: SuiteName,
+    group: &'static dyn KeyGroup,
+    proof_of_possession: Option<&'static dyn ProofOfPossession>,
     epoch: u32,
-    aim: Aim<G>,
+    aim: Aim,
     threshold: Threshold,
     members: Vec<PartyId>,
     roster: BTreeMap<PartyId, CeremonyMember>,
@@ -67,15 +69,19 @@ pub struct CeremonyPlan<G: Group> {
 
 /// What [`CeremonyPlan::new`] is made of.
 #[derive(Clone, Debug)]
-pub struct PlanParts<G: Group> {
-    /// The scheme of the key.
-    pub suite: Suite,
+pub struct PlanParts {
+    /// The suite of the key.
+    pub suite: SuiteName,
+    /// The group of the key, as `Group::NAME` has it.
+    pub group: &'static str,
+    /// The proof of possession that keys of the suite carry, if they carry one.
+    pub proof_of_possession: Option<&'static dyn ProofOfPossession>,
     /// Unique among all ceremonies of the group: 32 random bytes from whoever starts it.
     pub nonce: [u8; 32],
     /// The number of the key's sharing: 0 for a new key, one more for each new set of shares.
     pub epoch: u32,
     /// What it is for.
-    pub aim: Aim<G>,
+    pub aim: Aim,
     /// How many of the holders the key will take.
     pub k: u16,
     /// The holders afterwards by share index; for [`Aim::Recover`] the same as the source's.
@@ -98,18 +104,21 @@ pub enum PlanError {
     /// A holder whose identity is not in the roster, or somebody in the roster who is no holder.
     #[error("party {0} is not in both the roster and a list of holders")]
     Roster(PartyId),
-    /// Another number of holders than the key has, another suite, or another party than the key's.
+    /// A group that no key is on.
+    #[error("there are no keys on a group {0}")]
+    Group(&'static str),
+    /// Another number of holders than the key has, another group, or another party than the key's.
     #[error("the plan does not fit the key that it is about")]
     Source,
 }
 
-impl<G: Group> CeremonyPlan<G> {
+impl CeremonyPlan {
     /// Checks the parts and computes the id.
     ///
     /// # Errors
     /// The [`PlanError`] that names the first mistake.
-    pub fn new(parts: PlanParts<G>) -> Result<Self, PlanError> {
-        let PlanParts { suite, nonce, epoch, aim, k, members, roster, patience } = parts;
+    pub fn new(parts: PlanParts) -> Result<Self, PlanError> {
+        let PlanParts { suite, group, proof_of_possession, nonce, epoch, aim, k, members, roster, patience } = parts;
         let n = u16::try_from(members.len()).map_err(|_| PlanError::Source)?;
         let threshold = Threshold::new(k, n)?;
         let mut identities = BTreeMap::new();
@@ -118,8 +127,18 @@ impl<G: Group> CeremonyPlan<G> {
                 return Err(PlanError::Twice(twice.party()));
             }
         }
-        let plan =
-            Self { id: CeremonyId([0; 32]), suite, epoch, aim, threshold, members, roster: identities, patience };
+        let plan = Self {
+            id: CeremonyId([0; 32]),
+            suite,
+            group: group_named(group).ok_or(PlanError::Group(group))?,
+            proof_of_possession,
+            epoch,
+            aim,
+            threshold,
+            members,
+            roster: identities,
+            patience,
+        };
         plan.check()?;
         let id = plan.compute_id(&nonce);
         Ok(Self { id, ..plan })
@@ -143,10 +162,13 @@ impl<G: Group> CeremonyPlan<G> {
             return Err(PlanError::Roster(*party));
         }
         let Some(Source { public, holders }) = self.source() else { return Ok(()) };
-        let fits = public.suite() == self.suite && usize::from(public.threshold().n()) == holders.len();
+        let n = usize::from(public.threshold.n());
+        let mut elements = public.verification_keys.iter().chain([&public.public_key]);
+        let of_group = elements.all(|element| element.len() == self.group.element_len());
+        let fits = of_group && n == public.verification_keys.len() && n == holders.len();
         let fits = match &self.aim {
             Aim::Recover(_, lost) => {
-                let same = *holders == self.members && public.threshold() == self.threshold;
+                let same = *holders == self.members && public.threshold == self.threshold;
                 fits && same && self.threshold.contains(*lost)
             }
             _ => fits,
@@ -162,8 +184,8 @@ impl<G: Group> CeremonyPlan<G> {
         };
         let mut transcript = Transcript::new("theta/ceremony/plan/v1")
             .with("nonce", nonce)
-            .with("suite", self.suite.name().as_bytes())
-            .with("group", G::NAME.as_bytes())
+            .with("suite", self.suite.as_str().as_bytes())
+            .with("group", self.group.name().as_bytes())
             .with("epoch", &self.epoch.to_be_bytes())
             .with("k", &self.threshold.k().to_be_bytes())
             .with("members", &parties(&self.members))
@@ -175,7 +197,7 @@ impl<G: Group> CeremonyPlan<G> {
             let lost = if let Aim::Recover(_, lost) = &self.aim { lost.get() } else { 0 };
             transcript.append("lost", &lost.to_be_bytes());
             transcript.append("holders", &parties(holders));
-            transcript.append("source", &public_digest(public));
+            transcript.append("source", &public_digest(&self.suite, public));
         }
         CeremonyId(transcript.finish32())
     }
@@ -188,8 +210,18 @@ impl<G: Group> CeremonyPlan<G> {
 
     /// The scheme of the key.
     #[must_use]
-    pub const fn suite(&self) -> Suite {
-        self.suite
+    pub const fn suite(&self) -> &SuiteName {
+        &self.suite
+    }
+
+    /// The group of the key.
+    pub(super) const fn group(&self) -> &'static dyn KeyGroup {
+        self.group
+    }
+
+    /// The proof of possession that the key carries, if it carries one.
+    pub(super) const fn proof_of_possession(&self) -> Option<&'static dyn ProofOfPossession> {
+        self.proof_of_possession
     }
 
     /// The number of the sharing that comes out.
@@ -200,7 +232,7 @@ impl<G: Group> CeremonyPlan<G> {
 
     /// What it is for.
     #[must_use]
-    pub const fn aim(&self) -> &Aim<G> {
+    pub const fn aim(&self) -> &Aim {
         &self.aim
     }
 
@@ -230,7 +262,7 @@ impl<G: Group> CeremonyPlan<G> {
         self.roster.get(&party)
     }
 
-    pub(super) const fn source(&self) -> Option<&Source<G>> {
+    pub(super) const fn source(&self) -> Option<&Source> {
         match &self.aim {
             Aim::Generate => None,
             Aim::Reshare(source) | Aim::Recover(source, _) => Some(source),
@@ -271,14 +303,14 @@ fn place(list: &[PartyId], party: PartyId) -> Option<ShareIndex> {
 
 /// A digest of all that is public about a key.
 #[must_use]
-pub fn public_digest<G: Group>(public: &PublicKeySet<G>) -> [u8; 32] {
-    let mut transcript = Transcript::new("theta/ceremony/public/v1")
-        .with("key id", public.key_id().as_bytes())
-        .with("k", &public.threshold().k().to_be_bytes())
-        .with("public key", public.public_key_bytes())
-        .with("possession", public.possession().unwrap_or_default());
-    for key in public.verification_keys() {
-        transcript.append("verification key", key.bytes());
+pub fn public_digest(suite: &SuiteName, public: &EncodedKey) -> [u8; 32] {
+    let mut transcript = Transcript::new("theta/ceremony/public/v2")
+        .with("suite", suite.as_str().as_bytes())
+        .with("k", &public.threshold.k().to_be_bytes())
+        .with("public key", &public.public_key)
+        .with("possession", public.proof_of_possession.as_deref().unwrap_or_default());
+    for key in &public.verification_keys {
+        transcript.append("verification key", key);
     }
     transcript.finish32()
 }

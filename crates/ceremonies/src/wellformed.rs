@@ -1,6 +1,6 @@
 //! Whether statements are well-formed, and how long they can be: it takes nothing but the plan.
 
-use theta_groups::{Group, Scalar};
+use theta_groups::Group;
 use theta_rounds::Malformed;
 
 use super::agreement::Agreement;
@@ -11,9 +11,10 @@ use super::machine::MESSAGE_BYTES;
 use super::plan::CeremonyPlan;
 use super::recovery::{Answer, read_acceptances, read_masks};
 use super::statement::{Kind, Statement};
+use super::typed::TypedPlan;
 
 /// Reads a statement and forgets it. An honest party's never fails.
-pub(super) fn check<G: Group>(plan: &CeremonyPlan<G>, statement: &Statement) -> Result<(), Malformed> {
+pub(super) fn check<G: Group>(plan: &TypedPlan<G>, statement: &Statement) -> Result<(), Malformed> {
     let body = statement.body();
     match statement.slot().kind {
         Kind::Dealing => Dealing::read(plan, statement).map(drop),
@@ -31,11 +32,11 @@ pub(super) fn check<G: Group>(plan: &CeremonyPlan<G>, statement: &Statement) -> 
 }
 
 /// The longest body that an honest party signs: what bounds the memory that others can fill.
-pub(super) fn longest_body<G: Group>(plan: &CeremonyPlan<G>, kind: Kind) -> usize {
+pub(super) fn longest_body(plan: &CeremonyPlan, kind: Kind) -> usize {
     let (k, n) = (usize::from(plan.threshold().k()), plan.members().len());
-    let (dealers, scalar) = (plan.dealers().len(), <G::Scalar as Scalar>::ENCODED_LEN);
+    let (dealers, scalar) = (plan.dealers().len(), plan.group().scalar_len());
     match kind {
-        Kind::Dealing => k * G::ENCODED_LEN + 96 + n * (1 + EncryptionKey::ENCODED_LEN + 2 * scalar),
+        Kind::Dealing => k * plan.group().element_len() + 96 + n * (1 + EncryptionKey::ENCODED_LEN + 2 * scalar),
         // A value, and a certificate of a digest.
         Kind::Proposal => 64 + 34 * dealers + 64 + 66 * n,
         Kind::Checked | Kind::Request => 34 * dealers,
@@ -47,7 +48,7 @@ pub(super) fn longest_body<G: Group>(plan: &CeremonyPlan<G>, kind: Kind) -> usiz
 
 /// The longest payload of statements, certificates and values that an honest party sends: as many as fit into one message, or
 /// one that is longer than that.
-pub(super) fn longest_items<G: Group>(plan: &CeremonyPlan<G>) -> usize {
+pub(super) fn longest_items(plan: &CeremonyPlan) -> usize {
     let (n, dealers) = (plan.members().len(), plan.dealers().len());
     let body = Kind::ALL.into_iter().map(|kind| longest_body(plan, kind)).max().unwrap_or(0);
     // Tag, author, slot, length, signature; tag, length, slot, length, body, signers; tag, length, dealers.
@@ -56,7 +57,7 @@ pub(super) fn longest_items<G: Group>(plan: &CeremonyPlan<G>) -> usize {
 }
 
 /// The longest summary: every slot that every party can fill, and every digest that can be lacking.
-pub(super) fn longest_summary<G: Group>(plan: &CeremonyPlan<G>) -> usize {
+pub(super) fn longest_summary(plan: &CeremonyPlan) -> usize {
     let parties = plan.parties().count();
     // Complaints of two kinds and a release about each party; votes of 21 views and 9 dealings, or what 65 attempts take, in each of
     // which a party says five things at most.

@@ -12,7 +12,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("theta-schemes", &["theta-sharing", "theta-groups", "theta-names"]),
     ("theta-rounds", &["theta-names"]),
     ("theta-protocols", &["theta-schemes", "theta-sharing", "theta-groups", "theta-names", "theta-rounds"]),
-    ("theta-ceremonies", &["theta-schemes", "theta-sharing", "theta-groups", "theta-names", "theta-rounds"]),
+    ("theta-ceremonies", &["theta-sharing", "theta-groups", "theta-names", "theta-rounds"]),
     ("theta-wire", &[]),
     ("theta-store", &["theta-groups", "theta-names"]),
     ("theta-policy", &["theta-names", "theta-statements"]),

@@ -14,7 +14,7 @@
 
 mod tally;
 
-use theta_groups::{Group, Transcript};
+use theta_groups::Transcript;
 use theta_rounds::{Malformed, PartyId};
 
 use super::certificate::QuorumCertificate;
@@ -101,7 +101,7 @@ pub(super) fn value_digest(value: &[u8]) -> Digest {
 }
 
 impl Agreement {
-    pub(super) fn new<G: Group>(plan: &CeremonyPlan<G>, voter: Option<PartyId>) -> Self {
+    pub(super) fn new(plan: &CeremonyPlan, voter: Option<PartyId>) -> Self {
         let [a, b, ..] = *plan.id().as_bytes();
         Self {
             voter: voter.filter(|party| plan.index_of(*party).is_some()),
@@ -179,7 +179,7 @@ impl Agreement {
     }
 
     /// Whether the body of a vote or proposal is well-formed.
-    pub(super) fn check<G: Group>(plan: &CeremonyPlan<G>, slot: StatementSlot, body: &[u8]) -> Result<(), Malformed> {
+    pub(super) fn check(plan: &CeremonyPlan, slot: StatementSlot, body: &[u8]) -> Result<(), Malformed> {
         if slot.kind != Kind::Proposal {
             return vote_of(body).map(drop);
         }

@@ -16,8 +16,8 @@ use crate::encryption::EncryptionKey;
 use crate::evidence::CeremonyEvidence;
 use crate::machine::Deeds;
 use crate::participant::Participant;
-use crate::plan::CeremonyPlan;
 use crate::statement::{Digest, Kind, Statement, StatementSlot};
+use crate::typed::TypedPlan;
 
 /// What a dealing holds for this party.
 enum Mine<G: Group> {
@@ -46,7 +46,7 @@ impl<G: Group> Entry<G> {
 
 /// Dealings by digest.
 pub(crate) struct Dealings<G: Group> {
-    plan: Arc<CeremonyPlan<G>>,
+    plan: Arc<TypedPlan<G>>,
     own: Arc<Participant>,
     /// What members have said that is to be encrypted to, and the order in which it came.
     announced: Announced,
@@ -63,7 +63,7 @@ pub(crate) struct Dealings<G: Group> {
 }
 
 impl<G: Group> Dealings<G> {
-    pub(crate) fn new(plan: Arc<CeremonyPlan<G>>, own: Arc<Participant>) -> Self {
+    pub(crate) fn new(plan: Arc<TypedPlan<G>>, own: Arc<Participant>) -> Self {
         Self {
             plan,
             own,

@@ -16,6 +16,7 @@ use crate::participant::Participant;
 use crate::plan::{Aim, CeremonyPlan};
 use crate::sealed::{Place, Sealed};
 use crate::statement::{Digest, Statement, StatementSlot};
+use crate::typed::TypedPlan;
 
 /// What dealings of a plan look like.
 pub(crate) enum Form<G: Group> {
@@ -29,11 +30,11 @@ pub(crate) enum Form<G: Group> {
 
 impl<G: Group> Form<G> {
     /// What `dealer` has to deal.
-    pub(crate) fn of(plan: &CeremonyPlan<G>, dealer: PartyId) -> Option<Self> {
+    pub(crate) fn of(plan: &TypedPlan<G>, dealer: PartyId) -> Option<Self> {
         let index = plan.dealer_index(dealer)?;
         Some(match plan.aim() {
             Aim::Generate => Self::Hidden,
-            Aim::Reshare(source) => Self::Known(*source.public.verification_key(index)?.element()),
+            Aim::Reshare(_) => Self::Known(*plan.source_key(index)?.element()),
             Aim::Recover(_, lost) => Self::Rooted(*lost),
         })
     }
@@ -49,7 +50,7 @@ impl<G: Group> Form<G> {
     }
 
     /// How many commitments are sent.
-    fn sent(&self, plan: &CeremonyPlan<G>) -> u16 {
+    fn sent(&self, plan: &TypedPlan<G>) -> u16 {
         if matches!(self, Self::Hidden) { plan.threshold().k() } else { plan.threshold().t() }
     }
 }
@@ -78,8 +79,7 @@ impl<S: Scalar> Values<S> {
     pub(crate) fn encode(&self) -> Secret<Vec<u8>> {
         let mut bytes = Secret::new(Vec::with_capacity(2 * S::ENCODED_LEN));
         for scalar in [Some(&self.value), self.blinding.as_ref()].into_iter().flatten() {
-            let encoded = Secret::new(scalar.expose().encode());
-            bytes.expose_mut().extend_from_slice(encoded.expose().as_ref());
+            bytes.expose_mut().extend_from_slice(encoded(scalar).expose());
         }
         bytes
     }
@@ -116,7 +116,7 @@ pub(crate) enum Judgement {
     ComplainerLies,
 }
 
-fn place<G: Group>(plan: &CeremonyPlan<G>, dealer: PartyId, slot: StatementSlot) -> Place<'_> {
+fn place(plan: &CeremonyPlan, dealer: PartyId, slot: StatementSlot) -> Place<'_> {
     Place { ceremony: plan.id(), dealer, slot }
 }
 
@@ -124,7 +124,7 @@ impl<G: Group> Dealing<G> {
     /// The body of this party's dealing, with places for those that have announced a key. For [`Form::Known`], `secret` is what
     /// is dealt. At a root there is nothing to deal.
     pub(crate) fn deal(
-        plan: &CeremonyPlan<G>,
+        plan: &TypedPlan<G>,
         own: &Participant,
         slot: StatementSlot,
         secret: Option<&Secret<G::Scalar>>,
@@ -167,13 +167,13 @@ impl<G: Group> Dealing<G> {
     }
 
     /// Reads a dealing; everything that can be checked without a decryption key is.
-    pub(crate) fn read(plan: &CeremonyPlan<G>, statement: &Statement) -> Result<Self, Malformed> {
+    pub(crate) fn read(plan: &TypedPlan<G>, statement: &Statement) -> Result<Self, Malformed> {
         Self::read_with(plan, statement, &Announced::new())
     }
 
     /// The same, without another look at signatures that were checked before.
     pub(crate) fn read_with(
-        plan: &CeremonyPlan<G>,
+        plan: &TypedPlan<G>,
         statement: &Statement,
         announced: &Announced,
     ) -> Result<Self, Malformed> {
@@ -221,7 +221,7 @@ impl<G: Group> Dealing<G> {
     /// What the dealer sent to this party; `None` if that is no scalars.
     pub(crate) fn open(
         &self,
-        plan: &CeremonyPlan<G>,
+        plan: &TypedPlan<G>,
         statement: &Statement,
         own: &Participant,
     ) -> Option<Values<G::Scalar>> {
@@ -242,7 +242,7 @@ impl<G: Group> Dealing<G> {
     }
 
     /// The body of a complaint of this party's.
-    pub(crate) fn complain(&self, plan: &CeremonyPlan<G>, statement: &Statement, own: &Participant) -> Vec<u8> {
+    pub(crate) fn complain(&self, plan: &TypedPlan<G>, statement: &Statement, own: &Participant) -> Vec<u8> {
         let mut rng = own.rng("complaint", &statement.digest());
         let mut body = statement.digest().to_vec();
         let place = place(plan, statement.author(), statement.slot());
@@ -251,12 +251,7 @@ impl<G: Group> Dealing<G> {
     }
 
     /// Who lies, if the complaint is about this dealing.
-    pub(crate) fn judge(
-        &self,
-        plan: &CeremonyPlan<G>,
-        statement: &Statement,
-        complaint: &Statement,
-    ) -> Option<Judgement> {
+    pub(crate) fn judge(&self, plan: &TypedPlan<G>, statement: &Statement, complaint: &Statement) -> Option<Judgement> {
         let (digest, disclosed) = split_digest(complaint.body()).ok()?;
         if digest != statement.digest() || complaint.slot().party() != Some(statement.author()) {
             return None;
@@ -278,7 +273,7 @@ impl<G: Group> Dealing<G> {
     /// The values that a release shows, if they are true; `None` too if it is about another dealing.
     pub(crate) fn released(
         &self,
-        plan: &CeremonyPlan<G>,
+        plan: &TypedPlan<G>,
         statement: &Statement,
         release: &Statement,
     ) -> Option<Released<G::Scalar>> {
@@ -299,10 +294,16 @@ pub(crate) fn split_digest(body: &[u8]) -> Result<(Digest, &[u8]), Malformed> {
     Ok((*digest, rest))
 }
 
-/// A key's share.
-pub(crate) type ShareOf<G> = Arc<theta_schemes::keys::KeyShare<G>>;
+/// The secret of a key's share.
+pub(crate) type SecretShare<G> = Arc<Secret<<G as Group>::Scalar>>;
 
 /// The image of a secret value.
 pub(crate) fn image<G: Group>(value: &Secret<G::Scalar>) -> Encoded<G> {
     Encoded::new(G::mul_base(value.expose()))
+}
+
+/// A secret scalar's bytes.
+pub(crate) fn encoded<S: Scalar>(secret: &Secret<S>) -> Secret<Vec<u8>> {
+    let encoding = Secret::new(secret.expose().encode());
+    Secret::new(encoding.expose().as_ref().to_vec())
 }

@@ -54,7 +54,7 @@ impl EncryptionKey {
     }
 
     /// Whether the party signed it in this ceremony.
-    pub(crate) fn is_signed<G: Group>(&self, plan: &CeremonyPlan<G>) -> bool {
+    pub(crate) fn is_signed(&self, plan: &CeremonyPlan) -> bool {
         let slot = StatementSlot::new(Kind::EncryptionKey, self.number);
         let message = signed_message(plan.id(), self.party, slot, self.key.bytes());
         plan.member(self.party)

@@ -35,6 +35,10 @@ impl Participant {
         self.identity.party()
     }
 
+    pub(crate) const fn identity(&self) -> &Arc<CeremonyKeys> {
+        &self.identity
+    }
+
     pub(crate) const fn decryption(&self) -> &Secret<RistrettoScalar> {
         &self.decryption
     }

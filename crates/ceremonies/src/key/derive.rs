@@ -1,14 +1,13 @@
 //! The key, its verification keys and this party's share, from the dealings that were agreed on.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use theta_groups::{Group, Scalar, Transcript};
 use theta_rounds::{Bug, Malformed, PartyId};
-use theta_schemes::keys::{CurveScheme, PublicKeySet};
 use theta_sharing::pedersen::{Blinding, OpeningProof, prove_opening, vartime_verify_opening};
 use theta_sharing::{
-    Commitments, Encoded, ShareIndex, coefficients_at, coefficients_at_zero, vartime_interpolate_at_zero,
+    Commitments, Encoded, EncodedKey, ShareIndex, coefficients_at, coefficients_at_zero, vartime_interpolate_at_zero,
+    vartime_on_one_polynomial,
 };
 
 use crate::codec::Reader;
@@ -16,6 +15,7 @@ use crate::dealing::{Dealing, Values, image};
 use crate::participant::Participant;
 use crate::plan::{Aim, CeremonyPlan};
 use crate::statement::Statement;
+use crate::typed::TypedPlan;
 
 /// What the decision comes to: the polynomial of all shares, committed to, and each dealer's factor in it.
 pub(crate) struct Material<G: Group> {
@@ -25,7 +25,7 @@ pub(crate) struct Material<G: Group> {
 
 impl<G: Group> Material<G> {
     /// From the dealings that were decided, by rising dealer.
-    pub(crate) fn new(plan: &CeremonyPlan<G>, dealings: &[(PartyId, &Dealing<G>)]) -> Option<Self> {
+    pub(crate) fn new(plan: &TypedPlan<G>, dealings: &[(PartyId, &Dealing<G>)]) -> Option<Self> {
         let dealers = dealings.iter().map(|(dealer, _)| *dealer);
         if matches!(plan.aim(), Aim::Generate) {
             let commitments = Commitments::sum(dealings.iter().map(|(_, dealing)| &dealing.commitments));
@@ -54,20 +54,15 @@ impl<G: Group> Material<G> {
     }
 
     /// The key where the commitments hide nothing.
-    pub(super) fn open_key<S: CurveScheme<KeyGroup = G>>(
-        &self,
-        plan: &CeremonyPlan<G>,
-    ) -> Result<Arc<PublicKeySet<G>>, Bug> {
-        let source = plan.source().ok_or(Bug("resharing of no key"))?;
-        if self.commitments.coefficients().first() != Some(source.public.public_key()) {
+    pub(super) fn open_key(&self, plan: &TypedPlan<G>) -> Result<EncodedKey, Bug> {
+        let (source, public_key) = plan.source().zip(plan.source_public_key()).ok_or(Bug("resharing of no key"))?;
+        if self.commitments.coefficients().first() != Some(public_key.element()) {
             return Err(Bug("resharing changed the public key"));
         }
         let elements: Vec<_> = plan.threshold().indices().map(|index| self.commitments.vartime_at(index)).collect();
-        let public_key = Encoded::new(*source.public.public_key());
-        let possession = source.public.possession().map(<[u8]>::to_vec);
-        PublicKeySet::new::<S>(plan.threshold(), public_key, Encoded::batch(&elements), possession)
-            .map(Arc::new)
-            .map_err(|_| Bug("resharing gave no key"))
+        let keys = Keys { public_key: *public_key, verification_keys: Encoded::batch(&elements) };
+        let proof = source.public.proof_of_possession.clone();
+        keys.encoded(plan, proof).ok_or(Bug("resharing gave no key"))
     }
 }
 
@@ -78,7 +73,7 @@ pub(crate) struct Keys<G: Group> {
 }
 
 impl<G: Group> Keys<G> {
-    pub(crate) fn interpolate(plan: &CeremonyPlan<G>, known: &BTreeMap<ShareIndex, Encoded<G>>) -> Option<Self> {
+    pub(crate) fn interpolate(plan: &TypedPlan<G>, known: &BTreeMap<ShareIndex, Encoded<G>>) -> Option<Self> {
         let k = usize::from(plan.threshold().k());
         let chosen: Vec<_> = known.iter().take(k).map(|(index, key)| (*index, *key.element())).collect();
         if chosen.len() < k {
@@ -94,9 +89,27 @@ impl<G: Group> Keys<G> {
         let public_key = Encoded::new(vartime_interpolate_at_zero::<G>(&chosen).ok()?);
         Some(Self { public_key, verification_keys: Encoded::batch(&verification_keys) })
     }
+
+    /// The key, if it is one: with no identity in it, on one polynomial, and with the proof of possession that the plan asks for.
+    pub(super) fn encoded(&self, plan: &CeremonyPlan, proof: Option<Vec<u8>>) -> Option<EncodedKey> {
+        let Self { public_key, verification_keys } = self;
+        let proven = match (plan.proof_of_possession(), &proof) {
+            (None, None) => true,
+            (Some(scheme), Some(proof)) => scheme.vartime_verify(public_key.bytes(), proof),
+            _ => false,
+        };
+        let trivial = verification_keys.iter().chain([public_key]).any(|key| G::is_identity(key.element()));
+        let whole = vartime_on_one_polynomial(plan.threshold(), public_key, verification_keys);
+        (proven && !trivial && whole).then(|| EncodedKey {
+            threshold: plan.threshold(),
+            public_key: public_key.bytes().to_vec(),
+            verification_keys: verification_keys.iter().map(|key| key.bytes().to_vec()).collect(),
+            proof_of_possession: proof,
+        })
+    }
 }
 
-fn key_context<G: Group>(plan: &CeremonyPlan<G>, party: PartyId) -> Transcript {
+fn key_context(plan: &CeremonyPlan, party: PartyId) -> Transcript {
     Transcript::new("theta/ceremony/key/v1")
         .with("ceremony", plan.id().as_bytes())
         .with("party", &party.get().to_be_bytes())
@@ -104,7 +117,7 @@ fn key_context<G: Group>(plan: &CeremonyPlan<G>, party: PartyId) -> Transcript {
 
 /// The body of a party's key statement: g x_i, and a proof that this is what the commitments hide.
 pub(super) fn key_body<G: Group>(
-    plan: &CeremonyPlan<G>,
+    plan: &TypedPlan<G>,
     own: &Participant,
     material: &Material<G>,
     share: &Values<G::Scalar>,
@@ -132,7 +145,7 @@ pub(crate) fn read_key<G: Group>(body: &[u8]) -> Result<(Encoded<G>, OpeningProo
 
 /// The key in a well-formed key statement, if it is true.
 pub(crate) fn check_key<G: Group>(
-    plan: &CeremonyPlan<G>,
+    plan: &TypedPlan<G>,
     blinding: &Blinding<G>,
     material: &Material<G>,
     statement: &Statement,

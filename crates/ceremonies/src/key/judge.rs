@@ -49,7 +49,7 @@ impl Selection {
     }
 
     /// Reads a selection that fits the plan.
-    pub(crate) fn decode<G: Group>(plan: &CeremonyPlan<G>, bytes: &[u8]) -> Result<Self, Malformed> {
+    pub(crate) fn decode(plan: &CeremonyPlan, bytes: &[u8]) -> Result<Self, Malformed> {
         let list = Reader::new(bytes).all(|reader| Ok((reader.party()?, reader.array::<32>()?)))?;
         if list.is_empty() {
             return Ok(Self::CallOff);
@@ -60,7 +60,7 @@ impl Selection {
             // One more than can lie: one of them at least is honest and has told its secret to nobody.
             Aim::Generate => list.len() >= usize::from(plan.threshold().k()),
             // What interpolates the old secret, and no more.
-            Aim::Reshare(source) | Aim::Recover(source, _) => list.len() == usize::from(source.public.threshold().k()),
+            Aim::Reshare(source) | Aim::Recover(source, _) => list.len() == usize::from(source.public.threshold.k()),
         };
         if rising && dealers && enough { Ok(Self::Dealings(list)) } else { Err(Malformed("not a set of dealings")) }
     }
@@ -68,7 +68,7 @@ impl Selection {
 
 /// One member's opinion, for the agreement.
 pub(super) struct Opinion<'a, G: Group> {
-    pub(super) plan: &'a CeremonyPlan<G>,
+    pub(super) plan: &'a CeremonyPlan,
     pub(super) dealings: &'a Dealings<G>,
     pub(super) ticks: u32,
 }
@@ -94,7 +94,7 @@ impl<G: Group> Judge for Opinion<'_, G> {
             // All dealings are better than some; but whoever has nothing to say does not keep the others waiting.
             Aim::Generate if self.ticks == 0 => self.plan.dealers().len(),
             Aim::Generate => usize::from(self.plan.threshold().k()),
-            Aim::Reshare(source) | Aim::Recover(source, _) => usize::from(source.public.threshold().k()),
+            Aim::Reshare(source) | Aim::Recover(source, _) => usize::from(source.public.threshold.k()),
         };
         // Whoever has a key has a place, if that is possible; else those whose keys came first, since the honest dealers have
         // places for all whose keys came long enough ago.

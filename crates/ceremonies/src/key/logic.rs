@@ -1,9 +1,8 @@
 //! The phases of a key's ceremony, and what takes it from one to the next.
 
+use theta_groups::Group;
 use theta_rounds::{Abort, Malformed, PartyId};
-use theta_schemes::keys::CurveScheme;
 
-use super::KeyOutcome;
 use super::judge::{DEALINGS, Selection};
 use super::steps::{ACTIVATION, KeyLogic};
 use crate::agreement::digest_of;
@@ -12,14 +11,12 @@ use crate::certificate::QuorumCertificate;
 use crate::encryption::ENCRYPTION_KEY;
 use crate::evidence::CeremonyEvidence;
 use crate::machine::{Admission, Deeds, Logic};
+use crate::outcome::Outcome;
 use crate::plan::Aim;
 use crate::statement::{Digest, Kind, Statement, StatementSlot};
 use crate::{LONGEST_CERTIFIED, Memory, check};
 
-impl<S: CurveScheme> Logic for KeyLogic<S> {
-    type Group = S::KeyGroup;
-    type Output = KeyOutcome<S>;
-
+impl<G: Group> Logic for KeyLogic<G> {
     fn admission(&self, author: PartyId, slot: StatementSlot) -> Admission {
         let member = self.plan.index_of(author).is_some();
         let about_dealer = slot.party().is_some_and(|dealer| self.plan.dealer_index(dealer).is_some());
@@ -163,8 +160,8 @@ impl<S: CurveScheme> Logic for KeyLogic<S> {
         self.agreement.view()
     }
 
-    fn outcome(&mut self, board: &Board, evidence: &[CeremonyEvidence]) -> Option<Result<KeyOutcome<S>, Abort>> {
-        let outcome = |conclusion| KeyOutcome { conclusion, evidence: evidence.to_vec(), silent: self.silent(board) };
+    fn outcome(&mut self, board: &Board, evidence: &[CeremonyEvidence]) -> Option<Result<Outcome, Abort>> {
+        let outcome = |conclusion| Outcome { conclusion, evidence: evidence.to_vec(), silent: self.silent(board) };
         self.conclude().map(|conclusion| conclusion.map(outcome))
     }
 

@@ -4,26 +4,26 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use theta_groups::{Group, Secret};
+use theta_groups::Group;
 use theta_rounds::{Abort, Bug, PartyId};
-use theta_schemes::keys::{CurveScheme, KeyShare, PublicKeySet};
-use theta_sharing::{Encoded, ShareIndex};
+use theta_sharing::{Encoded, EncodedKey, EncodedShare, ShareIndex};
 
 use super::derive::{Keys, Material, check_key, key_body};
 use super::judge::{KEY_TICKS, Opinion, Selection, dealing_slot};
-use super::{Activated, Conclusion};
 use crate::Memory;
 use crate::agreement::Agreement;
 use crate::board::Board;
 use crate::certificate::QuorumCertificate;
-use crate::dealing::{Dealing, ShareOf, Values};
+use crate::dealing::{Dealing, SecretShare, Values, encoded, image};
 use crate::dealings::{Dealings, Entry};
 use crate::encryption::ENCRYPTION_KEY;
 use crate::evidence::CeremonyEvidence;
 use crate::machine::Deeds;
+use crate::outcome::{Activated, Conclusion};
 use crate::participant::Participant;
-use crate::plan::{Aim, CeremonyPlan, public_digest};
+use crate::plan::{Aim, public_digest};
 use crate::statement::{Digest, Kind, Statement, StatementSlot};
+use crate::typed::TypedPlan;
 
 pub(super) const KEY: StatementSlot = StatementSlot::new(Kind::Key, 0);
 pub(super) const POSSESSION: StatementSlot = StatementSlot::new(Kind::Possession, 0);
@@ -33,36 +33,36 @@ pub(super) const ACTIVATION: StatementSlot = StatementSlot::new(Kind::Activation
 const HELP_TICKS: u32 = 24;
 
 /// One party's state.
-pub(crate) struct KeyLogic<S: CurveScheme> {
-    pub(super) plan: Arc<CeremonyPlan<S::KeyGroup>>,
+pub(crate) struct KeyLogic<G: Group> {
+    pub(super) plan: Arc<TypedPlan<G>>,
     pub(super) own: Arc<Participant>,
     pub(super) memory: Memory,
-    pub(super) old_share: Option<ShareOf<S::KeyGroup>>,
+    pub(super) old_share: Option<SecretShare<G>>,
     pub(super) ticks: u32,
     /// The latest dealing of this party's, and for how many keys it has places.
     dealt: Option<(StatementSlot, usize)>,
-    pub(super) dealings: Dealings<S::KeyGroup>,
+    pub(super) dealings: Dealings<G>,
     pub(super) agreement: Agreement,
     pub(super) selection: Option<Selection>,
-    pub(super) material: Option<Material<S::KeyGroup>>,
-    pub(super) share: Option<Values<<S::KeyGroup as Group>::Scalar>>,
+    pub(super) material: Option<Material<G>>,
+    pub(super) share: Option<Values<G::Scalar>>,
     /// Verification keys that were proven, and whose key statements were looked at.
-    pub(super) known_keys: BTreeMap<ShareIndex, Encoded<S::KeyGroup>>,
+    pub(super) known_keys: BTreeMap<ShareIndex, Encoded<G>>,
     pub(super) seen: BTreeSet<(StatementSlot, PartyId)>,
-    pub(super) new_keys: Option<Keys<S::KeyGroup>>,
+    pub(super) new_keys: Option<Keys<G>>,
     pub(super) possessions: BTreeMap<ShareIndex, Vec<u8>>,
-    pub(super) public: Option<Arc<PublicKeySet<S::KeyGroup>>>,
+    pub(super) public: Option<EncodedKey>,
     pub(super) activation: Option<QuorumCertificate>,
     /// When it was certified, for all that this party knows.
     certified_at: Option<u32>,
     pub(super) bug: Option<Bug>,
 }
 
-impl<S: CurveScheme> KeyLogic<S> {
-    pub(super) fn new(
-        plan: Arc<CeremonyPlan<S::KeyGroup>>,
+impl<G: Group> KeyLogic<G> {
+    pub(crate) fn new(
+        plan: Arc<TypedPlan<G>>,
         own: Arc<Participant>,
-        old_share: Option<ShareOf<S::KeyGroup>>,
+        old_share: Option<SecretShare<G>>,
         memory: Memory,
     ) -> Self {
         let voter = (memory == Memory::Kept).then(|| own.party());
@@ -116,7 +116,7 @@ impl<S: CurveScheme> KeyLogic<S> {
             }
         };
         if due {
-            let secret = self.old_share.as_ref().map(|share| share.secret());
+            let secret = self.old_share.as_deref();
             deeds.say(slot, || Dealing::deal(&self.plan, &self.own, slot, secret, self.dealings.announced()));
             self.dealt = Some((slot, known));
         }
@@ -131,7 +131,7 @@ impl<S: CurveScheme> KeyLogic<S> {
     }
 
     /// The dealings that were decided, as far as they are here.
-    pub(super) fn decided(&self) -> impl Iterator<Item = (PartyId, Digest, Option<&Entry<S::KeyGroup>>)> {
+    pub(super) fn decided(&self) -> impl Iterator<Item = (PartyId, Digest, Option<&Entry<G>>)> {
         let list = if let Some(Selection::Dealings(list)) = &self.selection { &list[..] } else { &[] };
         list.iter().map(|(dealer, digest)| (*dealer, *digest, self.dealings.get(digest)))
     }
@@ -171,7 +171,7 @@ impl<S: CurveScheme> KeyLogic<S> {
         let Some(material) = &self.material else { return };
         if !matches!(self.plan.aim(), Aim::Generate) {
             if self.public.is_none() {
-                match material.open_key::<S>(&self.plan) {
+                match material.open_key(&self.plan) {
                     Ok(public) => self.public = Some(public),
                     Err(bug) => self.bug = Some(bug),
                 }
@@ -220,18 +220,18 @@ impl<S: CurveScheme> KeyLogic<S> {
     /// The rest of the public key: for BLS, the proof of possession in shares.
     fn prove_possession(&mut self, board: &Board, deeds: &mut Deeds) {
         let Some(keys) = &self.new_keys else { return };
-        let public_key = keys.public_key.element();
-        let needed = !S::check_possession(public_key, None);
-        if needed {
+        let public_key = keys.public_key.bytes();
+        let scheme = self.plan.proof_of_possession();
+        if let Some(scheme) = scheme {
             if let Some(share) = &self.share {
-                deeds.say(POSSESSION, || S::prove_possession(&share.value, public_key));
+                deeds.say(POSSESSION, || scheme.prove(&encoded(&share.value), public_key));
             }
             let mut false_shares = Vec::new();
             for statement in board.of_slot(POSSESSION) {
                 let Some(index) = self.plan.index_of(statement.author()) else { continue };
                 let Some(key) = keys.verification_keys.get(index.position()) else { continue };
                 if self.seen.insert((POSSESSION, statement.author())) {
-                    if S::check_possession_share(public_key, key.element(), statement.body()) {
+                    if scheme.vartime_verify_share(public_key, key.bytes(), statement.body()) {
                         self.possessions.insert(index, statement.body().to_vec());
                     } else {
                         false_shares.push(statement.clone());
@@ -244,26 +244,25 @@ impl<S: CurveScheme> KeyLogic<S> {
             return;
         }
         let k = usize::from(self.plan.threshold().k());
-        let possession = if needed {
+        let proof = if let Some(scheme) = scheme {
             let shares = self.possessions.iter().take(k);
             let chosen: Vec<_> = shares.map(|(index, share)| (*index, share.clone())).collect();
             if chosen.len() < k {
                 return;
             }
-            S::combine_possession(&chosen)
+            scheme.vartime_combine(&chosen)
         } else {
             None
         };
-        let (public_key, verification_keys) = (keys.public_key, keys.verification_keys.clone());
-        match PublicKeySet::new::<S>(self.plan.threshold(), public_key, verification_keys, possession) {
-            Ok(public) => self.public = Some(Arc::new(public)),
-            Err(_) => self.bug = Some(Bug("key generation gave no key")),
+        match keys.encoded(&self.plan, proof) {
+            Some(public) => self.public = Some(public),
+            None => self.bug = Some(Bug("key generation gave no key")),
         }
     }
 
     fn activation_body(&self) -> Option<Vec<u8>> {
         let mut body = self.plan.epoch().to_be_bytes().to_vec();
-        body.extend_from_slice(&public_digest(self.public.as_deref()?));
+        body.extend_from_slice(&public_digest(self.plan.suite(), self.public.as_ref()?));
         Some(body)
     }
 
@@ -284,10 +283,7 @@ impl<S: CurveScheme> KeyLogic<S> {
     pub(super) fn activate(&mut self, board: &Board, deeds: &mut Deeds) {
         let (Some(body), Some(public)) = (self.activation_body(), &self.public) else { return };
         if let Some(index) = self.index().filter(|_| self.memory == Memory::Kept) {
-            let fits = |share: &Values<_>| {
-                let key = public.verification_key(index);
-                key.is_some_and(|key| *key.element() == S::KeyGroup::mul_base(share.value.expose()))
-            };
+            let fits = |share: &Values<_>| public.verification_key(index) == Some(image::<G>(&share.value).bytes());
             if self.share.as_ref().map_or_else(|| self.is_left_out(), fits) {
                 deeds.say(ACTIVATION, || Some(body.clone()));
             }
@@ -312,18 +308,18 @@ impl<S: CurveScheme> KeyLogic<S> {
         }
     }
 
-    pub(super) fn conclude(&self) -> Option<Result<Conclusion<S>, Abort>> {
+    pub(super) fn conclude(&self) -> Option<Result<Conclusion, Abort>> {
         if let Some(bug) = self.bug {
             return Some(Err(Abort::Bug(bug)));
         }
         if self.selection == Some(Selection::CallOff) {
-            return self.agreement.decision().cloned().map(|certificate| Ok(Conclusion::CalledOff(certificate)));
+            return self.agreement.decision().cloned().map(|certificate| Ok(Conclusion::Aborted(certificate)));
         }
         let (public, certificate) = (self.public.clone()?, self.activation.clone()?);
         let share = match self.index() {
             None => None,
             Some(index) => match &self.share {
-                Some(share) => Some(KeyShare::new(*public.key_id(), index, Secret::new(*share.value.expose()))),
+                Some(share) => Some(EncodedShare { index, secret: encoded(&share.value) }),
                 None if self.has_lost_its_share() => None,
                 None => return None,
             },

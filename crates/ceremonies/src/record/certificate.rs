@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use theta_groups::Group;
 use theta_rounds::{Malformed, PartyId};
 
 use crate::codec::{Reader, put_bytes, put_party};
@@ -62,7 +61,7 @@ impl QuorumCertificate {
 
     /// Whether a quorum of the plan's members signed.
     #[must_use]
-    pub fn is_valid<G: Group>(&self, plan: &CeremonyPlan<G>) -> bool {
+    pub fn is_valid(&self, plan: &CeremonyPlan) -> bool {
         self.signatures.len() >= plan.quorum()
             && self
                 .statements()

@@ -1,7 +1,7 @@
 //! What parties say: signed, so that it can be passed on and kept as evidence.
 
 use bytes::Bytes;
-use theta_groups::{Group, Transcript};
+use theta_groups::Transcript;
 use theta_names::NodeId;
 use theta_rounds::{Malformed, PartyId};
 
@@ -176,7 +176,7 @@ impl Statement {
 
     /// Whether its author is a party of the ceremony and signed it.
     #[must_use]
-    pub fn is_signed<G: Group>(&self, plan: &CeremonyPlan<G>) -> bool {
+    pub fn is_signed(&self, plan: &CeremonyPlan) -> bool {
         let message = signed_message(plan.id(), self.author, self.slot, &self.body);
         plan.member(self.author)
             .is_some_and(|member| schnorr::vartime_verify(member.verifying_key(), &message, &self.signature))

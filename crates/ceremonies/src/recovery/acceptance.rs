@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use theta_groups::Group;
 use theta_rounds::{Malformed, PartyId};
 
 use super::answer::read_masks;
@@ -19,10 +18,7 @@ use crate::statement::{Digest, Kind, Statement, StatementSlot};
 ///
 /// Each is checked here, once: a helper that had to collect them itself could be kept from its answer by somebody who accepts this
 /// request towards the owner and another one towards that helper.
-pub(crate) fn read_acceptances<G: Group>(
-    plan: &CeremonyPlan<G>,
-    statement: &Statement,
-) -> Result<QuorumCertificate, Malformed> {
+pub(crate) fn read_acceptances(plan: &CeremonyPlan, statement: &Statement) -> Result<QuorumCertificate, Malformed> {
     let acceptances = QuorumCertificate::decode(statement.body())?;
     let of_attempt = acceptances.slot() == StatementSlot::new(Kind::Accepted, statement.slot().number);
     if !of_attempt || acceptances.body().len() != 32 {

@@ -5,12 +5,13 @@ use theta_rounds::{Malformed, PartyId};
 use theta_sharing::{Commitments, Encoded, ShareIndex};
 
 use crate::codec::{Reader, put_party};
-use crate::dealing::{Dealing, split_digest};
+use crate::dealing::{Dealing, encoded, split_digest};
 use crate::encryption::EncryptionKey;
 use crate::participant::Participant;
 use crate::plan::{Aim, CeremonyPlan};
 use crate::sealed::{Place, Sealed};
 use crate::statement::{Digest, Kind, Statement, StatementSlot};
+use crate::typed::TypedPlan;
 
 /// Helpers and the digests of their masks, by rising helper.
 pub(crate) type Masks = Vec<(PartyId, Digest)>;
@@ -30,29 +31,26 @@ pub(crate) fn read_masks(body: &[u8]) -> Result<Masks, Malformed> {
     if rising { Ok(masks) } else { Err(Malformed("masks are listed by rising helper")) }
 }
 
-fn place<G: Group>(plan: &CeremonyPlan<G>, helper: PartyId, slot: StatementSlot) -> Place<'_> {
+fn place(plan: &CeremonyPlan, helper: PartyId, slot: StatementSlot) -> Place<'_> {
     Place { ceremony: plan.id(), dealer: helper, slot }
 }
 
 /// An answer's body: the request's digest, and the masked share sealed to the key that the one that lost its own has announced for
 /// this attempt.
-pub(super) fn answer_body<G: Group>(
-    plan: &CeremonyPlan<G>,
+pub(super) fn answer_body<S: Scalar>(
+    plan: &CeremonyPlan,
     own: &Participant,
     (request, key): (&Statement, &EncryptionKey),
-    masked: &Secret<G::Scalar>,
+    masked: &Secret<S>,
 ) -> Vec<u8> {
     let slot = StatementSlot::new(Kind::Answer, request.slot().number);
-    let mut plaintext = Secret::new(Vec::with_capacity(G::Scalar::ENCODED_LEN));
-    let encoded = Secret::new(masked.expose().encode());
-    plaintext.expose_mut().extend_from_slice(encoded.expose().as_ref());
     // Another ephemeral key for another request, should there be two.
     let salt = request.digest();
     let mut rng = own.rng("answer", &salt);
     let mut body = salt.to_vec();
     key.encode_into(&mut body);
     let place = place(plan, own.party(), slot);
-    Sealed::seal(place, [(key.recipient(), plaintext)], &mut rng).encode_into(&mut body);
+    Sealed::seal(place, [(key.recipient(), encoded(masked))], &mut rng).encode_into(&mut body);
     body
 }
 
@@ -64,7 +62,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    pub(crate) fn read<G: Group>(plan: &CeremonyPlan<G>, statement: &Statement) -> Result<Self, Malformed> {
+    pub(crate) fn read<G: Group>(plan: &TypedPlan<G>, statement: &Statement) -> Result<Self, Malformed> {
         let (request, rest) = split_digest(statement.body())?;
         let mut reader = Reader::new(rest);
         let Aim::Recover(_, lost) = plan.aim() else { return Err(Malformed("nobody has lost a share")) };
@@ -74,7 +72,7 @@ impl Answer {
             return Err(Malformed("an answer under a key that its recipient has not signed"));
         }
         let place = place(plan, statement.author(), statement.slot());
-        let sealed = Sealed::read(place, &mut reader, 1, G::Scalar::ENCODED_LEN)?;
+        let sealed = Sealed::read(place, &mut reader, 1, plan.group().scalar_len())?;
         reader.end().map(|()| Self { request, key, sealed })
     }
 
@@ -84,23 +82,18 @@ impl Answer {
     }
 
     /// The masked share, as the one that asked finds it.
-    pub(super) fn open<G: Group>(
+    pub(super) fn open<S: Scalar>(
         &self,
-        plan: &CeremonyPlan<G>,
+        plan: &CeremonyPlan,
         statement: &Statement,
         own: &Participant,
-    ) -> Option<Secret<G::Scalar>> {
+    ) -> Option<Secret<S>> {
         let bytes = self.sealed.open(place(plan, statement.author(), statement.slot()), own, 0)?;
-        G::Scalar::decode(bytes.expose()).ok().map(Secret::new)
+        S::decode(bytes.expose()).ok().map(Secret::new)
     }
 
     /// What lets others see that it is false.
-    pub(super) fn disclose<G: Group>(
-        &self,
-        plan: &CeremonyPlan<G>,
-        statement: &Statement,
-        own: &Participant,
-    ) -> Vec<u8> {
+    pub(super) fn disclose(&self, plan: &CeremonyPlan, statement: &Statement, own: &Participant) -> Vec<u8> {
         let mut rng = own.rng("disclosure", &statement.digest());
         self.sealed.disclose(place(plan, statement.author(), statement.slot()), own, &mut rng)
     }
@@ -108,17 +101,17 @@ impl Answer {
 
 /// g to what a helper's answer should be: its verification key and the masks.
 pub(super) fn expected<G: Group>(
-    plan: &CeremonyPlan<G>,
+    plan: &TypedPlan<G>,
     masks: &Commitments<G>,
     helper: ShareIndex,
 ) -> Option<G::Element> {
-    let key = plan.source()?.public.verification_key(helper).map(Encoded::element)?;
+    let key = plan.source_key(helper).map(Encoded::element)?;
     Some(*key + masks.vartime_at(helper))
 }
 
 /// Whether an answer, disclosed, is not what the request asked for. `None` if the parts do not belong together.
 pub(crate) fn is_false_answer<G: Group>(
-    plan: &CeremonyPlan<G>,
+    plan: &TypedPlan<G>,
     request: &Statement,
     masks: &[Statement],
     answer: &Statement,

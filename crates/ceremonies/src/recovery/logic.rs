@@ -5,22 +5,21 @@ use std::sync::Arc;
 
 use theta_groups::{Group, Secret};
 use theta_rounds::{Abort, Bug, Malformed, PartyId};
-use theta_schemes::keys::{CurveScheme, KeyShare};
-use theta_sharing::{Commitments, ShareIndex, interpolate_at};
+use theta_sharing::{Commitments, EncodedShare, ShareIndex, interpolate_at};
 
-use super::RecoveryOutcome;
 use super::acceptance::{Acceptances, acceptances_of, lacking, read_acceptances};
 use super::answer::{Answer, Masks, answer_body, encode_masks, expected, read_masks};
 use crate::board::{Board, Item};
 use crate::certificate::QuorumCertificate;
-use crate::dealing::{Dealing, ShareOf, Values};
+use crate::dealing::{Dealing, SecretShare, Values, encoded, image};
 use crate::dealings::Dealings;
 use crate::encryption::{ENCRYPTION_KEY, EncryptionKey};
 use crate::evidence::CeremonyEvidence;
 use crate::machine::{Admission, Deeds, Logic};
+use crate::outcome::{Conclusion, Outcome};
 use crate::participant::Participant;
-use crate::plan::{Aim, CeremonyPlan};
 use crate::statement::{Digest, Kind, Statement, StatementSlot};
+use crate::typed::TypedPlan;
 use crate::{Memory, check};
 
 /// How often the owner asks anew: each attempt that a liar spoils names it, or leaves it out.
@@ -33,13 +32,13 @@ const LISTEN_TICKS: u32 = 2;
 const DONE: StatementSlot = StatementSlot::new(Kind::Done, 0);
 
 /// One party's state.
-pub(super) struct RecoveryLogic<S: CurveScheme> {
-    plan: Arc<CeremonyPlan<S::KeyGroup>>,
+pub(crate) struct RecoveryLogic<G: Group> {
+    plan: Arc<TypedPlan<G>>,
     own: Arc<Participant>,
     owner: PartyId,
     lost: ShareIndex,
-    share: Option<ShareOf<S::KeyGroup>>,
-    dealings: Dealings<S::KeyGroup>,
+    share: Option<SecretShare<G>>,
+    dealings: Dealings<G>,
     attempt: u32,
     ticks: u32,
     /// That this party has said what it does not remember, and for how many ticks it has listened since.
@@ -48,19 +47,20 @@ pub(super) struct RecoveryLogic<S: CurveScheme> {
     spoilers: BTreeSet<PartyId>,
     acceptances: Acceptances,
     seen: BTreeSet<(StatementSlot, PartyId)>,
-    answers: BTreeMap<ShareIndex, Secret<<S::KeyGroup as Group>::Scalar>>,
-    found: Option<Secret<<S::KeyGroup as Group>::Scalar>>,
+    answers: BTreeMap<ShareIndex, Secret<G::Scalar>>,
+    found: Option<Secret<G::Scalar>>,
 }
 
-impl<S: CurveScheme> RecoveryLogic<S> {
-    pub(super) fn new(
-        plan: Arc<CeremonyPlan<S::KeyGroup>>,
+impl<G: Group> RecoveryLogic<G> {
+    pub(crate) fn new(
+        plan: Arc<TypedPlan<G>>,
         own: Arc<Participant>,
-        share: Option<ShareOf<S::KeyGroup>>,
+        lost: ShareIndex,
+        share: Option<SecretShare<G>>,
         memory: Memory,
     ) -> Option<Self> {
-        let Aim::Recover(_, lost) = plan.aim() else { return None };
-        let (owner, lost) = (*plan.members().get(lost.position())?, *lost);
+        let owner = *plan.members().get(lost.position())?;
+        let share = share.filter(|_| own.party() != owner && memory == Memory::Kept);
         Some(Self {
             dealings: Dealings::new(Arc::clone(&plan), Arc::clone(&own)),
             plan,
@@ -145,11 +145,7 @@ impl<S: CurveScheme> RecoveryLogic<S> {
 
     /// x_j and the masks' values, if a request is in order. One's own mask must be among them: with others that are honest it
     /// hides the share from the owner.
-    fn masked(
-        &self,
-        request: &Statement,
-        share: &KeyShare<S::KeyGroup>,
-    ) -> Option<Secret<<S::KeyGroup as Group>::Scalar>> {
+    fn masked(&self, request: &Statement, share: &Secret<G::Scalar>) -> Option<Secret<G::Scalar>> {
         let masks = read_masks(request.body()).ok()?;
         let own = masks.iter().any(|(helper, digest)| {
             let mask = self.dealings.get(digest);
@@ -158,8 +154,8 @@ impl<S: CurveScheme> RecoveryLogic<S> {
         if !own || masks.len() < self.k() {
             return None;
         }
-        let one = <<S::KeyGroup as Group>::Scalar as theta_groups::Scalar>::ONE;
-        let mut sum = Values { value: Secret::new(*share.secret().expose()), blinding: None };
+        let one = <G::Scalar as theta_groups::Scalar>::ONE;
+        let mut sum = Values { value: Secret::new(*share.expose()), blinding: None };
         for (helper, digest) in &masks {
             let mask = self.dealings.get(digest)?;
             let due = mask.statement.author() == *helper && mask.statement.slot() == self.slot(Kind::Dealing);
@@ -273,7 +269,7 @@ impl<S: CurveScheme> RecoveryLogic<S> {
             }
             let image = expected(&self.plan, &masks, index);
             let opened = answer.open(&self.plan, statement, &self.own);
-            let right = opened.filter(|value| Some(S::KeyGroup::mul_base(value.expose())) == image);
+            let right = opened.filter(|value| Some(G::mul_base(value.expose())) == image);
             if let Some(value) = right {
                 self.answers.insert(index, value);
             } else {
@@ -295,10 +291,7 @@ impl<S: CurveScheme> RecoveryLogic<S> {
     }
 }
 
-impl<S: CurveScheme> Logic for RecoveryLogic<S> {
-    type Group = S::KeyGroup;
-    type Output = RecoveryOutcome<S>;
-
+impl<G: Group> Logic for RecoveryLogic<G> {
     fn admission(&self, author: PartyId, slot: StatementSlot) -> Admission {
         let owner = author == self.owner;
         let of_attempt = slot.number <= MOST_ATTEMPTS;
@@ -394,21 +387,23 @@ impl<S: CurveScheme> Logic for RecoveryLogic<S> {
         0
     }
 
-    fn outcome(&mut self, board: &Board, evidence: &[CeremonyEvidence]) -> Option<Result<RecoveryOutcome<S>, Abort>> {
+    fn outcome(&mut self, board: &Board, evidence: &[CeremonyEvidence]) -> Option<Result<Outcome, Abort>> {
         board.get(self.owner, DONE)?;
         let share = match (self.is_owner(), &self.found) {
             (false, _) => None,
             (true, None) => return None,
             (true, Some(found)) => {
-                let public = &self.plan.source()?.public;
-                let share = KeyShare::new(*public.key_id(), self.lost, Secret::new(*found.expose()));
-                if !public.matches(&share) {
+                if self.plan.source_key(self.lost) != Some(&image(found)) {
                     return Some(Err(Abort::Bug(Bug("true answers gave a false share"))));
                 }
-                Some(share)
+                Some(EncodedShare { index: self.lost, secret: encoded(found) })
             }
         };
-        Some(Ok(RecoveryOutcome { share, evidence: evidence.to_vec(), silent: self.silent(board) }))
+        Some(Ok(Outcome {
+            conclusion: Conclusion::Recovered(share),
+            evidence: evidence.to_vec(),
+            silent: self.silent(board),
+        }))
     }
 
     fn contributions(&self) -> (usize, usize) {

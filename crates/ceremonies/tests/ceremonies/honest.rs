@@ -25,7 +25,7 @@ fn generate_and_reshare<S: CurveScheme>() {
 
     // Others, a higher threshold; two parties stay, with other indices.
     let members = parties([9, 4, 7, 2, 8]);
-    let reshared = Setting::<S>::reshare(Arc::clone(&public), shares, parties(1..=4), (3, members), 2);
+    let reshared = Setting::<S>::reshare(&public, shares, parties(1..=4), (3, members), 2);
     let report = reshared.simulate(2, patient()).run();
     let (moved, new_shares) = reshared.check(report).unwrap();
     assert_eq!(moved.public_key(), public.public_key());
@@ -73,7 +73,7 @@ fn a_refresh_changes_every_share_and_not_the_key() {
     let setting = Setting::<Coin>::generate(3, 5, 4);
     let (public, shares) = setting.check(setting.simulate(1, patient()).run()).unwrap();
     let holders = parties(1..=5);
-    let refresh = Setting::<Coin>::reshare(Arc::clone(&public), shares.clone(), holders.clone(), (3, holders), 5);
+    let refresh = Setting::<Coin>::reshare(&public, shares.clone(), holders.clone(), (3, holders), 5);
     let (fresh, new_shares) = refresh.check(refresh.simulate(2, patient()).run()).unwrap();
     assert_eq!(fresh.public_key(), public.public_key());
     for ((_, old), (_, new)) in shares.iter().zip(&new_shares) {
@@ -90,7 +90,7 @@ fn k_old_holders_are_enough() {
     let setting = Setting::<Coin>::generate(2, 5, 6);
     let (public, shares) = setting.check(setting.simulate(1, patient()).run()).unwrap();
     let members = parties([6, 7, 8, 9]);
-    let moved = Setting::<Coin>::reshare(public, shares[1..3].to_vec(), parties(1..=5), (2, members), 7);
+    let moved = Setting::<Coin>::reshare(&public, shares[1..3].to_vec(), parties(1..=5), (2, members), 7);
     let report = moved.simulate(3, patient()).run();
     moved.check(report).unwrap();
 }
@@ -126,7 +126,7 @@ fn silent_parties_are_listed_and_stop_nothing() {
 
 /// Below a quorum there is no key, and nobody says that there is; above, everybody agrees that there is none.
 #[test]
-fn too_few_wait_and_an_impatient_quorum_calls_off() {
+fn too_few_wait_and_an_impatient_quorum_aborts() {
     let few = Setting::<Coin>::generate(2, 4, 9);
     let mut simulator = theta_rounds::simulator::Simulator::new(6, patient());
     parties([1, 3]).into_iter().for_each(|party| simulator.honest(party, few.boxed(party)));
@@ -137,11 +137,11 @@ fn too_few_wait_and_an_impatient_quorum_calls_off() {
     parties([1, 2, 3]).into_iter().for_each(|party| simulator.honest(party, off.boxed(party)));
     // Without the fourth, whom all wait for, the first tick comes before any proposal.
     let report = simulator.run();
-    let called_off = report.agreed(|outcome| matches!(outcome.conclusion, Conclusion::CalledOff(_))).unwrap();
-    assert!(called_off);
+    let aborted = report.agreed(|outcome| matches!(outcome.conclusion, Conclusion::Aborted(_))).unwrap();
+    assert!(aborted);
     for (_, party) in report.honest() {
         let Some(Ok(outcome)) = &party.result else { panic!("not finished") };
-        let Conclusion::CalledOff(certificate) = &outcome.conclusion else { panic!("not called off") };
+        let Conclusion::Aborted(certificate) = &outcome.conclusion else { panic!("not aborted") };
         assert!(certificate.is_valid(&off.plan));
     }
 }

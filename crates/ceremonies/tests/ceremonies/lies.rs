@@ -1,6 +1,7 @@
 //! What liars do, and what becomes of it: the honest end alike, and name whoever can be named.
 
 use std::collections::BTreeSet;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -83,7 +84,8 @@ impl Lie {
 
 /// Tells the lie in the place of what its honest machine says.
 pub(crate) struct Liar<G: Group> {
-    plan: Arc<CeremonyPlan<G>>,
+    plan: Arc<CeremonyPlan>,
+    group: PhantomData<G>,
     keys: Arc<CeremonyKeys>,
     lie: Lie,
     victim: PartyId,
@@ -248,7 +250,7 @@ pub(crate) fn liar_to<S: CurveScheme>(
     victim: PartyId,
 ) -> Liar<S::KeyGroup> {
     let width = if setting.old.is_empty() { 2 } else { 1 };
-    Liar { plan: Arc::clone(&setting.plan), keys: keys_of(who), lie, victim, width }
+    Liar { plan: Arc::clone(&setting.plan), group: PhantomData, keys: keys_of(who), lie, victim, width }
 }
 
 /// Runs with these liars; checks that the honest agree, and gives what they say about each liar.
@@ -328,8 +330,7 @@ fn resharing_survives_liars_on_both_sides() {
     let (public, shares) = setting.check(setting.simulate(1, patient()).run()).unwrap();
     let checked = for_each_seed(56, |seed| {
         let members = if seed % 2 == 0 { parties(1..=4) } else { parties([3, 5, 6, 7]) };
-        let moved =
-            Setting::<Coin>::reshare(Arc::clone(&public), shares.clone(), parties(1..=4), (2, members.clone()), seed);
+        let moved = Setting::<Coin>::reshare(&public, shares.clone(), parties(1..=4), (2, members.clone()), seed);
         let lie = ALL[usize::try_from(seed).unwrap() % ALL.len()];
         let old = party(1 + u16::try_from(seed % 4).unwrap());
         let mut liars = vec![(old, lie)];
@@ -409,16 +410,16 @@ fn evidence_convinces_a_third_party_and_only_if_true() {
                 let bytes = evidence.encode();
                 let read = CeremonyEvidence::decode(&bytes).unwrap();
                 assert_eq!(&read, evidence);
-                assert!(read.verify::<Coin>(&setting.plan));
-                assert!(!read.verify::<Coin>(&elsewhere.plan), "evidence of another ceremony");
+                assert!(read.verify(&setting.plan));
+                assert!(!read.verify(&elsewhere.plan), "evidence of another ceremony");
                 assert_eq!(read.culprit(), party(4));
                 for _ in 0..20 {
                     if let Ok(other) = CeremonyEvidence::decode(&flip_bit(&mut rng, &bytes)) {
-                        assert!(other.culprit() == party(4) || !other.verify::<Coin>(&setting.plan));
+                        assert!(other.culprit() == party(4) || !other.verify(&setting.plan));
                     }
                     let keep = below(&mut rng, bytes.len() as u64);
                     let cut = CeremonyEvidence::decode(&bytes[..usize::try_from(keep).unwrap()]);
-                    assert!(cut.is_err() || !cut.unwrap().verify::<Coin>(&setting.plan));
+                    assert!(cut.is_err() || !cut.unwrap().verify(&setting.plan));
                 }
             }
         }

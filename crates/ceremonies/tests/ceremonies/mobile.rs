@@ -4,17 +4,16 @@
 //! what follows from it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Arc;
 
 use bytes::Bytes;
-use theta_ceremonies::{Activated, CeremonyId, Conclusion, ITEMS, KeyOutcome, Kind, Memory, Statement, statements_of};
+use theta_ceremonies::{CeremonyId, Conclusion, ITEMS, Kind, Memory, Outcome, Statement, statements_of};
 use theta_groups::{Group, Ristretto255, RistrettoScalar, Scalar, Transcript};
 use theta_rounds::Machine;
 use theta_rounds::{Channel, Effect, Input, PartyId, Recipient, Slot};
 use theta_schemes::coins::cks05::Cks05;
 use theta_sharing::{ShareIndex, coefficients_at_zero};
 
-use crate::support::{Held, Setting, parties, party, secret_of, test_rng};
+use crate::support::{Held, Setting, parties, party, secret_of, test_rng, typed};
 
 type Coin = Cks05<Ristretto255>;
 const WORD: usize = 32;
@@ -30,7 +29,7 @@ fn hold(setting: &Setting<Coin>, life: u8) -> Recording {
     let all: Vec<PartyId> = setting.plan.parties().collect();
     let mut machines: BTreeMap<_, _> = all.iter().map(|id| (*id, setting.machine(*id, Memory::Kept, life))).collect();
     let mut queue: VecDeque<(PartyId, PartyId, Slot, Bytes)> = VecDeque::new();
-    let (mut recorded, mut outcomes) = (BTreeMap::new(), BTreeMap::<PartyId, KeyOutcome<Coin>>::new());
+    let (mut recorded, mut outcomes) = (BTreeMap::new(), BTreeMap::<PartyId, Outcome>::new());
     let mut inputs: VecDeque<(PartyId, Input)> = all.iter().map(|id| (*id, Input::Start)).collect();
     while outcomes.len() < all.len() {
         let (to, input) = match (inputs.pop_front(), queue.pop_front()) {
@@ -67,8 +66,9 @@ fn hold(setting: &Setting<Coin>, life: u8) -> Recording {
     let mut shares = Vec::new();
     let mut public = None;
     for (id, outcome) in outcomes {
-        let Conclusion::Activated(Activated { public: key, share, .. }) = outcome.conclusion else { panic!() };
-        shares.extend(share.map(|share| (id, Arc::new(share))));
+        let Conclusion::Activated(activated) = outcome.conclusion else { panic!() };
+        let (key, share) = typed::<Coin>(&activated).unwrap();
+        shares.extend(share.map(|share| (id, share)));
         public = Some(key);
     }
     Recording { recorded: recorded.into_values().collect(), key: (public.unwrap(), shares) }
@@ -293,7 +293,7 @@ fn attack(k: u16, n: u16, history: &History) -> (Vec<usize>, bool) {
         }
         epochs.push(members.iter().map(|member| shares[member].clone()).collect());
         let nonce = 10 + u64::from(life);
-        setting = Setting::reshare(held.key.0, held.key.1, all.clone(), (k, all.clone()), nonce);
+        setting = Setting::reshare(&held.key.0, held.key.1, all.clone(), (k, all.clone()), nonce);
     }
     for (id, life, value, form) in sealed {
         let opened = candidates.iter().any(|secret| open(&id, &value, secret).is_some());

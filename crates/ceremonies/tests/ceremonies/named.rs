@@ -47,7 +47,7 @@ fn names<S: CurveScheme>(
         let Some(Ok(outcome)) = &party.result else { panic!("{by} waits") };
         for evidence in &outcome.evidence {
             let read = CeremonyEvidence::decode(&evidence.encode()).unwrap();
-            assert!(read.verify::<S>(&setting.plan));
+            assert!(read.verify(&setting.plan));
             let name = theta_rounds::Evidence::name(&read);
             assert!(party.blames.iter().any(|blame| blame.party == read.culprit() && blame.offence.name() == name));
         }

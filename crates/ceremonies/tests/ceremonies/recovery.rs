@@ -1,29 +1,27 @@
 //! A holder finds its share again.
 
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use theta_ceremonies::{
-    Aim, CeremonyPlan, ITEMS, Kind, Memory, PlanParts, Recovery, RecoveryOutcome, Source, Statement, rewrite,
-    statements_of,
+    Aim, Ceremony, CeremonyPlan, ITEMS, Kind, Memory, Outcome, PlanParts, Source, Statement, rewrite, statements_of,
 };
 use theta_groups::bls12_381::G1;
-use theta_groups::{Ed448, Ristretto255};
+use theta_groups::{Ed448, Group, Ristretto255};
 use theta_rounds::simulator::{Adversary, Behaviour, Conditions, SimRng, Simulator, Tamper, below, for_each_seed};
 use theta_rounds::{PartyId, Slot};
 use theta_schemes::coins::cks05::Cks05;
-use theta_schemes::keys::{CurveScheme, Dealt, deal};
+use theta_schemes::keys::{CurveScheme, Dealt, KeyShare, deal, possession_of};
 use theta_sharing::{ShareIndex, Threshold};
 
-use crate::support::{keys_of, parties, party, patient, secret_of, test_rng};
+use crate::support::{found, keys_of, parties, party, patient, secret_of, test_rng};
 
 type Coin = Cks05<Ristretto255>;
 
 pub(crate) struct Setting<S: CurveScheme> {
     dealt: Dealt<S::KeyGroup>,
-    pub(crate) shares: Vec<Arc<theta_schemes::keys::KeyShare<S::KeyGroup>>>,
-    pub(crate) plan: Arc<CeremonyPlan<S::KeyGroup>>,
+    pub(crate) shares: Vec<Arc<KeyShare<S::KeyGroup>>>,
+    pub(crate) plan: Arc<CeremonyPlan>,
     pub(crate) lost: PartyId,
 }
 
@@ -32,9 +30,11 @@ impl<S: CurveScheme> Setting<S> {
         let mut dealt = deal::<S>(Threshold::new(k, n).unwrap(), &mut test_rng(u64::from(nonce)));
         let shares: Vec<_> = dealt.shares.drain(..).map(Arc::new).collect();
         let members = parties(1..=n);
-        let source = Source { public: Arc::clone(&dealt.public), holders: members.clone() };
+        let source = Source { public: Arc::new(dealt.public.encoded()), holders: members.clone() };
         let plan = CeremonyPlan::new(PlanParts {
-            suite: S::SUITE,
+            suite: S::SUITE.into(),
+            group: S::KeyGroup::NAME,
+            proof_of_possession: possession_of::<S>(),
             nonce: [nonce; 32],
             epoch: 0,
             aim: Aim::Recover(source, ShareIndex::try_from(lost).unwrap()),
@@ -46,13 +46,13 @@ impl<S: CurveScheme> Setting<S> {
         Self { dealt, shares, plan: Arc::new(plan.unwrap()), lost: party(lost) }
     }
 
-    pub(crate) fn join(&self, who: PartyId, memory: Memory, life: u8) -> Recovery<S> {
-        let share = (who != self.lost).then(|| Arc::clone(&self.shares[usize::from(who.get()) - 1]));
+    pub(crate) fn join(&self, who: PartyId, memory: Memory, life: u8) -> Ceremony {
+        let share = (who != self.lost).then(|| self.shares[usize::from(who.get()) - 1].encoded());
         let (plan, keys, secret) = (Arc::clone(&self.plan), keys_of(who), secret_of(who, life));
-        Recovery::new(PhantomData::<S>, plan, keys, secret, share, memory).unwrap()
+        Ceremony::join(plan, keys, secret, share.as_ref(), memory).unwrap()
     }
 
-    fn machine(&self, who: PartyId) -> Box<Recovery<S>> {
+    fn machine(&self, who: PartyId) -> Box<Ceremony> {
         Box::new(self.join(who, Memory::Kept, 0))
     }
 
@@ -62,7 +62,7 @@ impl<S: CurveScheme> Setting<S> {
         conditions: Conditions,
         mut liars: Vec<(PartyId, Box<dyn Adversary>)>,
     ) -> Result<Vec<&'static str>, String> {
-        let mut simulator = Simulator::<RecoveryOutcome<S>>::new(seed, conditions);
+        let mut simulator = Simulator::<Outcome>::new(seed, conditions);
         let names: Vec<_> = liars.iter().map(|(liar, _)| *liar).collect();
         for who in self.plan.parties() {
             match liars.iter().position(|(liar, _)| *liar == who) {
@@ -79,15 +79,16 @@ impl<S: CurveScheme> Setting<S> {
             return Ok(Vec::new());
         }
         let Some(Ok(outcome)) = &owner.result else { return Err("the owner waits".to_owned()) };
-        let share = outcome.share.as_ref().ok_or("no share")?;
+        let share = KeyShare::from_encoded(&self.dealt.public, found(outcome).ok_or("no share")?);
+        let share = share.map_err(|error| error.to_string())?;
         let lost = &self.shares[usize::from(self.lost.get()) - 1];
-        if share.secret().expose() != lost.secret().expose() || !self.dealt.public.matches(share) {
+        if share.secret().expose() != lost.secret().expose() || share.index() != lost.index() {
             return Err("another share".to_owned());
         }
         let outcomes = report.honest().filter_map(|(_, party)| party.result.as_ref()?.as_ref().ok());
         let told: Vec<_> = outcomes.flat_map(|outcome| &outcome.evidence).collect();
         for evidence in &told {
-            if !names.contains(&evidence.culprit()) || !evidence.verify::<S>(&self.plan) {
+            if !names.contains(&evidence.culprit()) || !evidence.verify(&self.plan) {
                 return Err(format!("evidence that does not hold: {evidence}"));
             }
             let read = theta_ceremonies::CeremonyEvidence::decode(&evidence.encode());
@@ -202,7 +203,7 @@ fn who_accepts_two_requests_is_named() {
 fn false_acceptances_are_named() {
     let setting = Setting::<Coin>::new(2, 4, 2, 9);
     let conditions = Conditions { loss_per_mille: 0, ticks: 20, ..patient() };
-    let mut simulator = Simulator::<RecoveryOutcome<Coin>>::new(1, conditions);
+    let mut simulator = Simulator::<Outcome>::new(1, conditions);
     simulator.byzantine(party(2), setting.machine(party(2)), forge(&setting, party(2), Kind::Acceptances, 5));
     parties([1, 3, 4]).into_iter().for_each(|helper| simulator.honest(helper, setting.machine(helper)));
     let report = simulator.run();
@@ -239,7 +240,7 @@ fn helpers_answer_once_and_never_unmasked() {
         }
         vec![(slot, payload)]
     });
-    let mut simulator = Simulator::<RecoveryOutcome<Coin>>::new(1, Conditions { ticks: 10, ..patient() });
+    let mut simulator = Simulator::<Outcome>::new(1, Conditions { ticks: 10, ..patient() });
     simulator.byzantine(party(2), setting.machine(party(2)), liar);
     simulator.byzantine(party(1), setting.machine(party(1)), watch);
     parties([3, 4]).into_iter().for_each(|helper| simulator.honest(helper, setting.machine(helper)));

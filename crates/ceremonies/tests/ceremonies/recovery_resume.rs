@@ -2,20 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use theta_ceremonies::{CeremonyEvidence, Kind, Memory, Recovery, RecoveryOutcome, Statement, rewrite};
+use theta_ceremonies::{Ceremony, CeremonyEvidence, Kind, Memory, Outcome, Statement, rewrite};
 use theta_groups::Ristretto255;
 use theta_rounds::{Input, PartyId};
 use theta_schemes::coins::cks05::Cks05;
 
 use crate::net::{Lie, Net, Subject, die_at_every_step, die_at_random, replay};
 use crate::recovery::{Setting, falsify};
-use crate::support::party;
+use crate::support::{found, party};
 
 type Coin = Cks05<Ristretto255>;
 
 impl Subject for std::sync::Arc<Setting<Coin>> {
-    type Machine = Recovery<Coin>;
-    type Outcome = RecoveryOutcome<Coin>;
+    type Machine = Ceremony;
+    type Outcome = Outcome;
 
     fn parties(&self) -> Vec<PartyId> {
         self.plan.parties().collect()
@@ -31,16 +31,16 @@ impl Subject for std::sync::Arc<Setting<Coin>> {
 
     fn check(&self, outcomes: &BTreeMap<PartyId, Self::Outcome>, _forgot: &BTreeSet<PartyId>) {
         for (party, outcome) in outcomes {
-            assert_eq!(outcome.share.is_some(), *party == self.lost);
+            assert_eq!(found(outcome).is_some(), *party == self.lost);
             for evidence in &outcome.evidence {
                 assert!(!outcomes.contains_key(&evidence.culprit()), "{evidence} of an honest party");
                 assert_eq!(CeremonyEvidence::decode(&evidence.encode()).as_ref(), Ok(evidence));
-                assert!(evidence.verify::<Coin>(&self.plan));
+                assert!(evidence.verify(&self.plan));
             }
         }
         let lost = &self.shares[usize::from(self.lost.get()) - 1];
-        let found = outcomes[&self.lost].share.as_ref().unwrap();
-        assert_eq!(found.secret().expose(), lost.secret().expose());
+        let found = found(&outcomes[&self.lost]).unwrap();
+        assert_eq!(found.secret.expose(), lost.encoded().secret.expose());
     }
 }
 

@@ -1,25 +1,25 @@
 //! Parties that die, forget, and come late.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use theta_ceremonies::{
-    Conclusion, ITEMS, JoinError, KeyCeremony, KeyOutcome, Kind, Memory, StatementSlot, public_digest, statements_of,
+    Ceremony, Conclusion, ITEMS, JoinError, Kind, Memory, Outcome, StatementSlot, public_digest, statements_of,
 };
 use theta_groups::Ristretto255;
 use theta_rounds::{Channel, Input, PartyId};
 use theta_schemes::coins::cks05::Cks05;
+use theta_sharing::EncodedShare;
 
 use crate::net::{Net, Subject, die_at_every_step, die_at_random, replay};
-use crate::support::{Setting, keys_of, parties, party, secret_of, test_rng};
+use crate::support::{Setting, keys_of, parties, party, secret_of, test_rng, typed};
 
 type Coin = Cks05<Ristretto255>;
 
 impl Subject for Setting<Coin> {
-    type Machine = KeyCeremony<Coin>;
-    type Outcome = KeyOutcome<Coin>;
+    type Machine = Ceremony;
+    type Outcome = Outcome;
 
     fn parties(&self) -> Vec<PartyId> {
         self.plan.parties().collect()
@@ -41,11 +41,11 @@ impl Subject for Setting<Coin> {
     }
 }
 
-fn digest(setting: &Setting<Coin>, party: PartyId, outcome: &KeyOutcome<Coin>, forgot: bool) -> [u8; 32] {
-    let Conclusion::Activated(activated) = &outcome.conclusion else { panic!("called off") };
+fn digest(setting: &Setting<Coin>, party: PartyId, outcome: &Outcome, forgot: bool) -> [u8; 32] {
+    let Conclusion::Activated(activated) = &outcome.conclusion else { panic!("aborted") };
     assert_eq!(activated.share.is_some(), setting.plan.index_of(party).is_some() && !forgot);
-    assert!(activated.share.iter().all(|share| activated.public.matches(share)));
-    public_digest(&activated.public)
+    typed::<Coin>(activated).unwrap();
+    public_digest(setting.plan.suite(), &activated.public)
 }
 
 fn generate(k: u16, n: u16, seed: u64) -> Net<Setting<Coin>> {
@@ -56,7 +56,7 @@ fn generate(k: u16, n: u16, seed: u64) -> Net<Setting<Coin>> {
 fn reshare(seed: u64) -> Net<Setting<Coin>> {
     let setting = Setting::<Coin>::generate(2, 4, seed);
     let (public, shares) = setting.check(setting.simulate(seed, crate::support::patient()).run()).unwrap();
-    Net::new(Setting::reshare(Arc::clone(&public), shares, parties(1..=4), (2, parties(3..=6)), seed), seed)
+    Net::new(Setting::reshare(&public, shares, parties(1..=4), (2, parties(3..=6)), seed), seed)
 }
 
 #[test]
@@ -144,14 +144,14 @@ fn who_is_shown_its_own_forgotten_vote_votes_no_more() {
 #[test]
 fn strangers_and_wrong_shares_are_refused() {
     let setting = Setting::<Coin>::generate(2, 3, 1);
-    let join = |who, share| {
+    let join = |who, share: Option<EncodedShare>| {
         let keys = keys_of(party(who));
         let (plan, secret) = (Arc::clone(&setting.plan), secret_of(party(who), 0));
-        KeyCeremony::new(PhantomData::<Coin>, plan, keys, secret, share, Memory::Kept).map(drop)
+        Ceremony::join(plan, keys, secret, share.as_ref(), Memory::Kept).map(drop)
     };
     assert_eq!(join(4, None), Err(JoinError::Stranger));
     assert_eq!(join(1, None), Ok(()));
     let dealt = theta_schemes::keys::deal::<Coin>(setting.plan.threshold(), &mut test_rng(1));
-    let share = dealt.shares.into_iter().next().map(Arc::new);
+    let share = dealt.shares.first().map(|share| share.encoded());
     assert_eq!(join(1, share), Err(JoinError::Share));
 }

@@ -19,7 +19,7 @@ type Holders<S> = Vec<Arc<KeyShare<<S as CurveScheme>::KeyGroup>>>;
 fn keys<S: CurveScheme>() -> [(Public<S>, Holders<S>); 2] {
     let setting = Setting::<S>::generate(2, 4, 50);
     let (public, shares) = setting.check(setting.simulate(1, patient()).run()).unwrap();
-    let moved = Setting::<S>::reshare(Arc::clone(&public), shares.clone(), parties(1..=4), (3, parties(4..=8)), 51);
+    let moved = Setting::<S>::reshare(&public, shares.clone(), parties(1..=4), (3, parties(4..=8)), 51);
     let (reshared, new_shares) = moved.check(moved.simulate(2, patient()).run()).unwrap();
     let some = |shares: Vec<(_, Arc<_>)>, k| shares.into_iter().rev().take(k).map(|(_, share)| share).collect();
     [(public, some(shares, 2)), (reshared, some(new_shares, 3))]

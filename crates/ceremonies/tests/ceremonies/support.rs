@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rand_core::SeedableRng;
 use theta_ceremonies::{
-    Activated, Aim, CeremonyKeys, CeremonyPlan, Conclusion, KeyCeremony, KeyOutcome, Memory, PlanParts, Source,
+    Activated, Aim, Ceremony, CeremonyKeys, CeremonyPlan, Conclusion, EncodedShare, Memory, Outcome, PlanParts, Source,
     public_digest,
 };
 use theta_groups::{Group, Secret};
@@ -14,7 +14,7 @@ use theta_rounds::Machine;
 use theta_rounds::PartyId;
 use theta_rounds::simulator::SimRng;
 use theta_rounds::simulator::{Conditions, Report, Simulator};
-use theta_schemes::keys::{CurveScheme, KeyShare, PublicKeySet};
+use theta_schemes::keys::{CurveScheme, KeyShare, PublicKeySet, possession_of};
 use theta_sharing::{ShareIndex, coefficients_at_zero};
 
 /// A key and who holds which share of it.
@@ -46,18 +46,19 @@ pub(crate) fn secret_of(party: PartyId, life: u8) -> Secret<[u8; 32]> {
 
 /// A plan, and the shares that parties of it hold already.
 pub(crate) struct Setting<S: CurveScheme> {
-    pub(crate) plan: Arc<CeremonyPlan<S::KeyGroup>>,
+    pub(crate) plan: Arc<CeremonyPlan>,
     pub(crate) old: Holdings<S::KeyGroup>,
+    pub(crate) scheme: PhantomData<S>,
 }
 
 impl<S: CurveScheme> Clone for Setting<S> {
     fn clone(&self) -> Self {
-        Self { plan: Arc::clone(&self.plan), old: self.old.clone() }
+        Self { plan: Arc::clone(&self.plan), old: self.old.clone(), scheme: PhantomData }
     }
 }
 
 impl<S: CurveScheme> Setting<S> {
-    fn of(aim: Aim<S::KeyGroup>, k: u16, members: Vec<PartyId>, nonce: u64, patience: u32) -> Self {
+    fn of(aim: Aim, k: u16, members: Vec<PartyId>, nonce: u64, patience: u32) -> Self {
         let holders = match &aim {
             Aim::Generate => Vec::new(),
             Aim::Reshare(source) | Aim::Recover(source, _) => source.holders.clone(),
@@ -68,7 +69,9 @@ impl<S: CurveScheme> Setting<S> {
         let mut bytes = [0; 32];
         bytes[..8].copy_from_slice(&nonce.to_le_bytes());
         let parts = PlanParts {
-            suite: S::SUITE,
+            suite: S::SUITE.into(),
+            group: S::KeyGroup::NAME,
+            proof_of_possession: possession_of::<S>(),
             nonce: bytes,
             epoch: u32::from(!matches!(aim, Aim::Generate)),
             aim,
@@ -77,7 +80,7 @@ impl<S: CurveScheme> Setting<S> {
             roster: all.into_iter().map(|party| keys_of(party).member().clone()).collect(),
             patience,
         };
-        Self { plan: Arc::new(CeremonyPlan::new(parts).unwrap()), old: Vec::new() }
+        Self { plan: Arc::new(CeremonyPlan::new(parts).unwrap()), old: Vec::new(), scheme: PhantomData }
     }
 
     /// A new key for parties 1 to n.
@@ -92,29 +95,29 @@ impl<S: CurveScheme> Setting<S> {
 
     /// New shares of a key for other parties.
     pub(crate) fn reshare(
-        public: Arc<PublicKeySet<S::KeyGroup>>,
+        public: &PublicKeySet<S::KeyGroup>,
         old: Holdings<S::KeyGroup>,
         holders: Vec<PartyId>,
         (k, members): (u16, Vec<PartyId>),
         nonce: u64,
     ) -> Self {
-        let source = Source { public, holders };
+        let source = Source { public: Arc::new(public.encoded()), holders };
         Self { old, ..Self::of(Aim::Reshare(source), k, members, nonce, 0) }
     }
 
     /// A party's machine.
-    pub(crate) fn machine(&self, party: PartyId, memory: Memory, life: u8) -> KeyCeremony<S> {
-        let share = self.old.iter().find(|(holder, _)| *holder == party).map(|(_, share)| Arc::clone(share));
+    pub(crate) fn machine(&self, party: PartyId, memory: Memory, life: u8) -> Ceremony {
+        let share = self.old.iter().find(|(holder, _)| *holder == party).map(|(_, share)| share.encoded());
         let (plan, keys, secret) = (Arc::clone(&self.plan), keys_of(party), secret_of(party, life));
-        KeyCeremony::new(PhantomData::<S>, plan, keys, secret, share, memory).unwrap()
+        Ceremony::join(plan, keys, secret, share.as_ref(), memory).unwrap()
     }
 
-    pub(crate) fn boxed(&self, party: PartyId) -> Box<dyn Machine<Output = KeyOutcome<S>>> {
+    pub(crate) fn boxed(&self, party: PartyId) -> Box<dyn Machine<Output = Outcome>> {
         Box::new(self.machine(party, Memory::Kept, 0))
     }
 
     /// All honest.
-    pub(crate) fn simulate(&self, seed: u64, conditions: Conditions) -> Simulator<KeyOutcome<S>> {
+    pub(crate) fn simulate(&self, seed: u64, conditions: Conditions) -> Simulator<Outcome> {
         let mut simulator = Simulator::new(seed, conditions);
         for party in self.plan.parties() {
             simulator.honest(party, self.boxed(party));
@@ -124,38 +127,34 @@ impl<S: CurveScheme> Setting<S> {
 
     /// Checks that all honest parties have the same key and shares of it, that nobody honest is accused and that all
     /// evidence holds; and gives the key with all honest parties' shares.
-    pub(crate) fn check(&self, report: Report<KeyOutcome<S>>) -> Result<Held<S::KeyGroup>, String> {
+    pub(crate) fn check(&self, report: Report<Outcome>) -> Result<Held<S::KeyGroup>, String> {
         report.check_blame()?;
         report.agreed(|outcome| match &outcome.conclusion {
-            Conclusion::Activated(activated) => Some(public_digest(&activated.public)),
-            Conclusion::CalledOff(_) => None,
+            Conclusion::Activated(activated) => Some(public_digest(self.plan.suite(), &activated.public)),
+            _ => None,
         })?;
         let honest: Vec<_> = report.honest().map(|(party, _)| party).collect();
         let (mut key, mut left_out) = (None, 0);
         let mut shares = Vec::new();
         for (party, report) in report.parties.into_iter().filter(|(_, report)| report.honest) {
-            let Some(Ok(KeyOutcome { conclusion, evidence, .. })) = report.result else { continue };
+            let Some(Ok(Outcome { conclusion, evidence, .. })) = report.result else { continue };
             for evidence in evidence {
-                if honest.contains(&evidence.culprit()) || !evidence.verify::<S>(&self.plan) {
+                if honest.contains(&evidence.culprit()) || !evidence.verify(&self.plan) {
                     return Err(format!("{party} has evidence that does not hold: {evidence}"));
                 }
             }
-            let Conclusion::Activated(Activated { public, share, certificate }) = conclusion else {
-                return Err("called off".to_owned());
+            let Conclusion::Activated(activated) = conclusion else {
+                return Err("aborted".to_owned());
             };
-            if !certificate.is_valid(&self.plan) {
+            let (public, share) = typed::<S>(&activated)?;
+            if !activated.certificate.is_valid(&self.plan) {
                 return Err(format!("{party} has a false certificate"));
             }
             if share.is_some() && self.plan.index_of(party).is_none() {
                 return Err(format!("{party} has a share too many"));
             }
             left_out += usize::from(share.is_none() && self.plan.index_of(party).is_some());
-            if let Some(share) = share {
-                if !public.matches(&share) {
-                    return Err(format!("{party} has a false share"));
-                }
-                shares.push((party, Arc::new(share)));
-            }
+            shares.extend(share.map(|share| (party, share)));
             key = Some(public);
         }
         // A quorum has found places for itself in what was decided.
@@ -172,6 +171,21 @@ impl<S: CurveScheme> Setting<S> {
         }
         Ok((key, shares))
     }
+}
+
+/// Key and share as the scheme has them, who refuses a false share.
+pub(crate) fn typed<S: CurveScheme>(
+    activated: &Activated,
+) -> Result<(Arc<PublicKeySet<S::KeyGroup>>, Option<Arc<KeyShare<S::KeyGroup>>>), String> {
+    let public = PublicKeySet::from_encoded::<S>(&activated.public).map_err(|error| error.to_string())?;
+    let share = activated.share.as_ref().map(|share| KeyShare::from_encoded(&public, share));
+    let share = share.transpose().map_err(|error| error.to_string())?;
+    Ok((Arc::new(public), share.map(Arc::new)))
+}
+
+/// The share that was found in a recovery.
+pub(crate) fn found(outcome: &Outcome) -> Option<&EncodedShare> {
+    if let Conclusion::Recovered(share) = &outcome.conclusion { share.as_ref() } else { None }
 }
 
 /// g to what the shares interpolate.

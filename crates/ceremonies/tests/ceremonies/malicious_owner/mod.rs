@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use theta_ceremonies::{
-    Digest, ITEMS, Kind, Memory, QuorumCertificate, Recovery, Statement, StatementSlot, rewrite, statements_of,
+    Ceremony, Digest, ITEMS, Kind, Memory, QuorumCertificate, Statement, StatementSlot, rewrite, statements_of,
 };
 use theta_groups::Ristretto255;
 use theta_rounds::Machine;
@@ -27,7 +27,7 @@ type Answered = (PartyId, u32, Digest);
 struct Attack {
     setting: Setting<Coin>,
     corrupt: BTreeSet<PartyId>,
-    helpers: BTreeMap<PartyId, Recovery<Coin>>,
+    helpers: BTreeMap<PartyId, Ceremony>,
     /// A message to write others like it.
     template: Bytes,
     /// What the owner has the helpers encrypt to.
