@@ -74,7 +74,7 @@ const COURSES: [Course; 7] = [
     Course::Late,
     Course::Lie(Kind::Dealing),
     Course::Lie(Kind::Key),
-    Course::Lie(Kind::Possession),
+    Course::Lie(Kind::ProofOfPossession),
     Course::Lie(Kind::Answer),
     Course::Lie(Kind::Activation),
 ];

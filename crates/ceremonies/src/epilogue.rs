@@ -5,7 +5,7 @@ use theta_groups::Secret;
 use theta_rounds::{Channel, Effect, Input, Machine};
 
 use super::Memory;
-use super::board::rewrite;
+use super::bulletin_board::rewrite;
 use super::machine::{Ceremony, ITEMS, SUMMARY};
 use super::outcome::Outcome;
 use super::plan::Aim;

@@ -57,7 +57,7 @@ pub enum CeremonyEvidence {
         key: Statement,
     },
     /// A share of the proof of possession that does not fit the culprit's verification key.
-    FalsePossession {
+    FalseProofOfPossession {
         /// The decision on the qualified dealings.
         decision: QuorumCertificate,
         /// Those dealings by rising dealer.
@@ -91,11 +91,11 @@ impl CeremonyEvidence {
     /// The party that lied.
     #[must_use]
     pub const fn culprit(&self) -> PartyId {
-        self.crime().author()
+        self.offending_statement().author()
     }
 
-    /// The culprit's statement.
-    const fn crime(&self) -> &Statement {
+    /// The statement that offends: what the culprit signed.
+    const fn offending_statement(&self) -> &Statement {
         match self {
             Self::Equivocation(statement, _)
             | Self::Malformed(statement)
@@ -103,7 +103,7 @@ impl CeremonyEvidence {
             | Self::FalseComplaint { complaint: statement, .. }
             | Self::FalseRelease { release: statement, .. }
             | Self::FalseKey { key: statement, .. }
-            | Self::FalsePossession { share: statement, .. }
+            | Self::FalseProofOfPossession { share: statement, .. }
             | Self::FalseAnswer { answer: statement, .. }
             | Self::FalseActivation { activation: statement, .. } => statement,
         }
@@ -113,7 +113,7 @@ impl CeremonyEvidence {
     /// party is never proven guilty.
     #[must_use]
     pub fn verify(&self, plan: &Arc<CeremonyPlan>) -> bool {
-        self.crime().is_signed(plan) && plan.group().proves(self, plan)
+        self.offending_statement().is_signed(plan) && plan.group().proves(self, plan)
     }
 
     /// The same, for the group of the plan; the culprit's signature is checked.
@@ -137,8 +137,8 @@ impl CeremonyEvidence {
                 let is_key = key.slot().kind == Kind::Key && plan.index_of(key.author()).is_some();
                 is_key && check_key(plan, &Blinding::new(), &material, key).is_none()
             }),
-            Self::FalsePossession { decision, dealings, keys, share } => {
-                false_possession(plan, (decision, dealings), keys, share) == Some(true)
+            Self::FalseProofOfPossession { decision, dealings, keys, share } => {
+                false_proof_of_possession(plan, (decision, dealings), keys, share) == Some(true)
             }
             Self::FalseAnswer { request, masks, answer, disclosed } => {
                 is_false_answer(plan, request, masks, answer, disclosed) == Some(true)
@@ -170,7 +170,7 @@ impl CeremonyEvidence {
             Self::FalseComplaint { dealing, complaint } => (4, vec![statement(dealing), statement(complaint)]),
             Self::FalseRelease { dealing, release } => (5, vec![statement(dealing), statement(release)]),
             Self::FalseKey { decision, dealings, key } => (6, vec![decision.encode(), list(dealings), statement(key)]),
-            Self::FalsePossession { decision, dealings, keys, share } => {
+            Self::FalseProofOfPossession { decision, dealings, keys, share } => {
                 (7, vec![decision.encode(), list(dealings), list(keys), statement(share)])
             }
             Self::FalseAnswer { request, masks, answer, disclosed } => {
@@ -204,7 +204,7 @@ impl CeremonyEvidence {
                 dealings: Reader::new(part()?).all(Statement::read)?,
                 key: statement(part()?)?,
             },
-            7 => Self::FalsePossession {
+            7 => Self::FalseProofOfPossession {
                 decision: certificate(part()?)?,
                 dealings: Reader::new(part()?).all(Statement::read)?,
                 keys: Reader::new(part()?).all(Statement::read)?,
@@ -261,7 +261,7 @@ fn material<G: Group>(
     Material::new(plan, &borrowed)
 }
 
-fn false_possession<G: Group>(
+fn false_proof_of_possession<G: Group>(
     plan: &TypedPlan<G>,
     (decision, dealings): (&QuorumCertificate, &[Statement]),
     keys: &[Statement],
@@ -275,7 +275,7 @@ fn false_possession<G: Group>(
     let key = keys.verification_keys.get(plan.index_of(share.author())?.position())?;
     let scheme = plan.proof_of_possession()?;
     let right = scheme.vartime_verify_share(keys.public_key.bytes(), key.bytes(), share.body());
-    Some(share.slot().kind == Kind::Possession && !right)
+    Some(share.slot().kind == Kind::ProofOfPossession && !right)
 }
 
 impl core::fmt::Display for CeremonyEvidence {
@@ -287,7 +287,7 @@ impl core::fmt::Display for CeremonyEvidence {
             Self::FalseComplaint { .. } => "a complaint about a dealing that is right",
             Self::FalseRelease { .. } => "values that were not dealt",
             Self::FalseKey { .. } => "a verification key that does not fit the dealings",
-            Self::FalsePossession { .. } => "a false share of the proof of possession",
+            Self::FalseProofOfPossession { .. } => "a false share of the proof of possession",
             Self::FalseAnswer { .. } => "a masked share that is not what was asked for",
             Self::FalseActivation { .. } => "a signature for another key than the certified one",
         })
@@ -303,7 +303,7 @@ impl Evidence for CeremonyEvidence {
             Self::FalseComplaint { .. } => "false_complaint",
             Self::FalseRelease { .. } => "false_release",
             Self::FalseKey { .. } => "false_key",
-            Self::FalsePossession { .. } => "false_possession",
+            Self::FalseProofOfPossession { .. } => "false_proof_of_possession",
             Self::FalseAnswer { .. } => "false_answer",
             Self::FalseActivation { .. } => "false_activation",
         }

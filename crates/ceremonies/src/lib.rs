@@ -27,9 +27,9 @@ mod wellformed;
 
 use dealing::dealings;
 use identity::{encryption, participant, schnorr, sealed};
-use record::{board, certificate, codec, statement};
+use record::{bulletin_board, certificate, codec, statement};
 
-pub use board::{rewrite, statements_of};
+pub use bulletin_board::{rewrite, statements_of};
 pub use certificate::QuorumCertificate;
 pub use evidence::CeremonyEvidence;
 pub use identity::{CeremonyKeys, CeremonyMember};

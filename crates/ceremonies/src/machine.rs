@@ -14,7 +14,7 @@ use theta_rounds::{
 };
 use theta_sharing::EncodedShare;
 
-use super::board::{Board, Item, Posted, Summary};
+use super::bulletin_board::{BulletinBoard, Item, Posted, Summary};
 use super::certificate::QuorumCertificate;
 use super::evidence::CeremonyEvidence;
 use super::outcome::{JoinError, Outcome};
@@ -44,15 +44,15 @@ pub(super) enum Admission {
 }
 
 /// What a party wants to do.
-pub(super) struct Deeds {
+pub(super) struct Outbox {
     say: Vec<(StatementSlot, Vec<u8>)>,
     pub(super) faults: Vec<CeremonyEvidence>,
     /// What this party has said already; it stands.
     said: BTreeSet<StatementSlot>,
 }
 
-impl Deeds {
-    fn of(board: &Board, party: PartyId) -> Self {
+impl Outbox {
+    fn of(board: &BulletinBoard, party: PartyId) -> Self {
         Self { say: Vec::new(), faults: Vec::new(), said: board.slots_of(party).collect() }
     }
 
@@ -90,7 +90,7 @@ pub(super) trait Logic: Send + 'static {
     /// Logical time passes.
     fn tick(&mut self);
     /// Does what can be done. Asked again as long as it says something new.
-    fn advance(&mut self, board: &mut Board, deeds: &mut Deeds);
+    fn advance(&mut self, board: &mut BulletinBoard, outbox: &mut Outbox);
     /// Digests of what is lacking and known by digest only.
     fn wants(&self) -> Vec<Digest>;
     /// What a digest stands for.
@@ -100,11 +100,11 @@ pub(super) trait Logic: Send + 'static {
     /// The view of votes that are of use.
     fn view(&self) -> u32;
     /// The end, once.
-    fn outcome(&mut self, board: &Board, evidence: &[CeremonyEvidence]) -> Option<Result<Outcome, Abort>>;
+    fn outcome(&mut self, board: &BulletinBoard, evidence: &[CeremonyEvidence]) -> Option<Result<Outcome, Abort>>;
     /// What has been heard of what the present phase waits for, and how much of it the phase takes.
     fn contributions(&self) -> (usize, usize);
     /// Who has not said what is due.
-    fn silent(&self, board: &Board) -> Vec<PartyId>;
+    fn silent(&self, board: &BulletinBoard) -> Vec<PartyId>;
 }
 
 /// A ceremony at one party.
@@ -117,7 +117,7 @@ pub struct Ceremony {
     pub(super) plan: Arc<CeremonyPlan>,
     pub(super) own: Arc<Participant>,
     logic: Box<dyn Logic>,
-    board: Board,
+    board: BulletinBoard,
     started: bool,
     finished: bool,
     revision: u64,
@@ -162,7 +162,7 @@ impl Ceremony {
             plan,
             own,
             logic,
-            board: Board::new(),
+            board: BulletinBoard::new(),
             started: false,
             finished: false,
             revision: 0,
@@ -377,11 +377,11 @@ impl Ceremony {
     /// Goes on until there is nothing more to say.
     fn settle(&mut self, out: &mut Effects) {
         loop {
-            let mut deeds = Deeds::of(&self.board, self.own.party());
-            self.logic.advance(&mut self.board, &mut deeds);
-            deeds.faults.into_iter().for_each(|fault| self.convict(fault, out));
+            let mut outbox = Outbox::of(&self.board, self.own.party());
+            self.logic.advance(&mut self.board, &mut outbox);
+            outbox.faults.into_iter().for_each(|fault| self.convict(fault, out));
             let mut said = Vec::new();
-            for (slot, body) in deeds.say {
+            for (slot, body) in outbox.say {
                 let statement = self.own.sign(slot, body);
                 self.hear_own(&statement);
                 said.push(Item::Statement(statement));

@@ -30,7 +30,7 @@ const KINDS: [Kind; 17] = [
     Kind::Prevote,
     Kind::Precommit,
     Kind::Key,
-    Kind::Possession,
+    Kind::ProofOfPossession,
     Kind::Activation,
     Kind::Checked,
     Kind::Answer,

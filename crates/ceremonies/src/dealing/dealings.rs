@@ -10,11 +10,11 @@ use theta_rounds::{Malformed, PartyId};
 use theta_sharing::pedersen::Blinding;
 use theta_sharing::{ShareIndex, interpolate_at, vartime_false_shares};
 
-use crate::board::{Board, Item};
+use crate::bulletin_board::{BulletinBoard, Item};
 use crate::dealing::{Announced, Dealing, Form, Judgement, Values, split_digest};
 use crate::encryption::EncryptionKey;
 use crate::evidence::CeremonyEvidence;
-use crate::machine::Deeds;
+use crate::machine::Outbox;
 use crate::participant::Participant;
 use crate::statement::{Digest, Kind, Statement, StatementSlot};
 use crate::typed::TypedPlan;
@@ -200,21 +200,21 @@ impl<G: Group> Dealings<G> {
     }
 
     /// Complains about everything that was found false, once a dealer.
-    pub(crate) fn complain(&self, deeds: &mut Deeds) {
+    pub(crate) fn complain(&self, outbox: &mut Outbox) {
         let wrong = self.first.values().filter(|digest| self.is_wrong(digest));
-        wrong.for_each(|digest| self.complain_about(digest, Kind::Complaint, deeds));
+        wrong.for_each(|digest| self.complain_about(digest, Kind::Complaint, outbox));
     }
 
     /// Complains about a dealing.
-    pub(crate) fn complain_about(&self, digest: &Digest, kind: Kind, deeds: &mut Deeds) {
+    pub(crate) fn complain_about(&self, digest: &Digest, kind: Kind, outbox: &mut Outbox) {
         if let Some(entry) = self.get(digest) {
             let slot = StatementSlot::about(kind, entry.statement.author());
-            deeds.say(slot, || Some(entry.dealing.complain(&self.plan, &entry.statement, &self.own)));
+            outbox.say(slot, || Some(entry.dealing.complain(&self.plan, &entry.statement, &self.own)));
         }
     }
 
     /// Judges the complaints that have come.
-    pub(crate) fn judge(&mut self, board: &Board, deeds: &mut Deeds) {
+    pub(crate) fn judge(&mut self, board: &BulletinBoard, outbox: &mut Outbox) {
         for complaint in [Kind::Complaint, Kind::LateComplaint].into_iter().flat_map(|kind| board.of_kind(kind)) {
             let key = (complaint.slot(), complaint.author());
             let Ok((digest, _)) = split_digest(complaint.body()) else { continue };
@@ -230,9 +230,9 @@ impl<G: Group> Dealings<G> {
             };
             if judgement == Judgement::DealerLies {
                 self.disputed.insert(digest);
-                deeds.faults.push(CeremonyEvidence::FalseDealing { dealing, complaint });
+                outbox.faults.push(CeremonyEvidence::FalseDealing { dealing, complaint });
             } else {
-                deeds.faults.push(CeremonyEvidence::FalseComplaint { dealing, complaint });
+                outbox.faults.push(CeremonyEvidence::FalseComplaint { dealing, complaint });
             }
             self.judged.insert(key);
             self.convicted.insert(culprit);
@@ -240,11 +240,11 @@ impl<G: Group> Dealings<G> {
     }
 
     /// Says what a dealer dealt to this party, which was proven to have dealt falsely to another.
-    pub(crate) fn release(&self, digest: &Digest, deeds: &mut Deeds) {
+    pub(crate) fn release(&self, digest: &Digest, outbox: &mut Outbox) {
         if let (true, Some(entry)) = (self.is_disputed(digest), self.get(digest))
             && let Some(values) = entry.mine()
         {
-            deeds.say(StatementSlot::about(Kind::Release, entry.statement.author()), || {
+            outbox.say(StatementSlot::about(Kind::Release, entry.statement.author()), || {
                 let mut body = digest.to_vec();
                 body.extend_from_slice(values.encode().expose());
                 Some(body)
@@ -253,7 +253,7 @@ impl<G: Group> Dealings<G> {
     }
 
     /// Computes this party's values of a false dealing from what k others were dealt.
-    pub(crate) fn reconstruct(&mut self, digest: &Digest, board: &Board, deeds: &mut Deeds) {
+    pub(crate) fn reconstruct(&mut self, digest: &Digest, board: &BulletinBoard, outbox: &mut Outbox) {
         let Some(index) = self.plan.index_of(self.own.party()) else { return };
         let Some(entry) = self.entries.get_mut(digest).filter(|entry| matches!(entry.mine, Mine::Wrong)) else {
             return;
@@ -263,7 +263,7 @@ impl<G: Group> Dealings<G> {
         for release in board.of_slot(slot) {
             match entry.dealing.released(&self.plan, &entry.statement, release) {
                 Some(Ok(share)) => shares.push(share),
-                Some(Err(_)) => deeds.faults.push(CeremonyEvidence::FalseRelease {
+                Some(Err(_)) => outbox.faults.push(CeremonyEvidence::FalseRelease {
                     dealing: entry.statement.clone(),
                     release: release.clone(),
                 }),

@@ -32,7 +32,7 @@ pub(super) fn dealing_slot(ticks: u32) -> StatementSlot {
 /// A value to decide: the dealings that count by rising dealer, or that there is to be no key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Selection {
-    CallOff,
+    Abort,
     Dealings(Vec<(PartyId, Digest)>),
 }
 
@@ -52,7 +52,7 @@ impl Selection {
     pub(crate) fn decode(plan: &CeremonyPlan, bytes: &[u8]) -> Result<Self, Malformed> {
         let list = Reader::new(bytes).all(|reader| Ok((reader.party()?, reader.array::<32>()?)))?;
         if list.is_empty() {
-            return Ok(Self::CallOff);
+            return Ok(Self::Abort);
         }
         let rising = list.iter().zip(list.iter().skip(1)).all(|((a, _), (b, _))| a < b);
         let dealers = list.iter().all(|(dealer, _)| plan.dealer_index(*dealer).is_some());
@@ -74,7 +74,7 @@ pub(super) struct Opinion<'a, G: Group> {
 }
 
 impl<G: Group> Opinion<'_, G> {
-    const fn wants_to_call_off(&self) -> bool {
+    const fn wants_to_abort(&self) -> bool {
         self.plan.patience() > 0 && self.ticks >= self.plan.patience()
     }
 
@@ -87,8 +87,8 @@ impl<G: Group> Opinion<'_, G> {
 
 impl<G: Group> Judge for Opinion<'_, G> {
     fn propose(&mut self) -> Option<Vec<u8>> {
-        if self.wants_to_call_off() {
-            return Some(Selection::CallOff.encode());
+        if self.wants_to_abort() {
+            return Some(Selection::Abort.encode());
         }
         let enough = match self.plan.aim() {
             // All dealings are better than some; but whoever has nothing to say does not keep the others waiting.
@@ -111,8 +111,8 @@ impl<G: Group> Judge for Opinion<'_, G> {
     fn judge(&mut self, value: &[u8]) -> Verdict {
         let list = match Selection::decode(self.plan, value) {
             Err(_) => return Verdict::Invalid,
-            Ok(Selection::CallOff) if self.wants_to_call_off() => return Verdict::Valid,
-            Ok(Selection::CallOff) => return Verdict::Invalid,
+            Ok(Selection::Abort) if self.wants_to_abort() => return Verdict::Valid,
+            Ok(Selection::Abort) => return Verdict::Invalid,
             Ok(Selection::Dealings(list)) => list,
         };
         let all = self.dealings.arrivals();

@@ -6,11 +6,11 @@ use theta_rounds::{Abort, Malformed, PartyId};
 use super::judge::{DEALINGS, Selection};
 use super::steps::{ACTIVATION, KeyLogic};
 use crate::agreement::digest_of;
-use crate::board::{Board, Item};
+use crate::bulletin_board::{BulletinBoard, Item};
 use crate::certificate::QuorumCertificate;
 use crate::encryption::ENCRYPTION_KEY;
 use crate::evidence::CeremonyEvidence;
-use crate::machine::{Admission, Deeds, Logic};
+use crate::machine::{Admission, Logic, Outbox};
 use crate::outcome::Outcome;
 use crate::plan::Aim;
 use crate::statement::{Digest, Kind, Statement, StatementSlot};
@@ -24,7 +24,9 @@ impl<G: Group> Logic for KeyLogic<G> {
             Kind::EncryptionKey => slot == ENCRYPTION_KEY && member,
             Kind::Dealing => DEALINGS.contains(&slot) && self.plan.dealer_index(author).is_some(),
             Kind::Complaint | Kind::LateComplaint | Kind::Release => member && about_dealer,
-            Kind::Key | Kind::Possession => member && slot.number == 0 && matches!(self.plan.aim(), Aim::Generate),
+            Kind::Key | Kind::ProofOfPossession => {
+                member && slot.number == 0 && matches!(self.plan.aim(), Aim::Generate)
+            }
             Kind::Activation => member && slot.number == 0,
             Kind::Proposal | Kind::Prevote | Kind::Precommit => {
                 if !self.agreement.admits(author, slot) {
@@ -113,9 +115,9 @@ impl<G: Group> Logic for KeyLogic<G> {
         self.agreement.tick();
     }
 
-    fn advance(&mut self, board: &mut Board, deeds: &mut Deeds) {
-        self.announce(deeds);
-        self.deal(deeds);
+    fn advance(&mut self, board: &mut BulletinBoard, outbox: &mut Outbox) {
+        self.announce(outbox);
+        self.deal(outbox);
         let mut rng = self.own.rng("weights", &self.ticks.to_be_bytes());
         // Dealings are looked at together, when there is a reason to.
         if self.agreement.proposed_value().is_some()
@@ -126,14 +128,14 @@ impl<G: Group> Logic for KeyLogic<G> {
             self.dealings.check(&mut rng);
         }
         if self.memory == Memory::Kept {
-            self.dealings.complain(deeds);
+            self.dealings.complain(outbox);
         }
-        self.dealings.judge(board, deeds);
-        self.agree(deeds);
+        self.dealings.judge(board, outbox);
+        self.agree(outbox);
         board.forget_views_before(self.agreement.oldest_view());
-        self.collect(board, deeds);
-        self.derive(board, deeds);
-        self.activate(board, deeds);
+        self.collect(board, outbox);
+        self.derive(board, outbox);
+        self.activate(board, outbox);
     }
 
     fn wants(&self) -> Vec<Digest> {
@@ -160,7 +162,7 @@ impl<G: Group> Logic for KeyLogic<G> {
         self.agreement.view()
     }
 
-    fn outcome(&mut self, board: &Board, evidence: &[CeremonyEvidence]) -> Option<Result<Outcome, Abort>> {
+    fn outcome(&mut self, board: &BulletinBoard, evidence: &[CeremonyEvidence]) -> Option<Result<Outcome, Abort>> {
         let outcome = |conclusion| Outcome { conclusion, evidence: evidence.to_vec(), silent: self.silent(board) };
         self.conclude().map(|conclusion| conclusion.map(outcome))
     }
@@ -172,7 +174,7 @@ impl<G: Group> Logic for KeyLogic<G> {
         }
     }
 
-    fn silent(&self, board: &Board) -> Vec<PartyId> {
+    fn silent(&self, board: &BulletinBoard) -> Vec<PartyId> {
         let said = |party: &PartyId| {
             let announced = self.plan.index_of(*party).is_none() || board.get(*party, ENCRYPTION_KEY).is_some();
             let dealer = self.plan.dealer_index(*party).is_some();

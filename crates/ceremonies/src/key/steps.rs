@@ -12,13 +12,13 @@ use super::derive::{Keys, Material, check_key, key_body};
 use super::judge::{KEY_TICKS, Opinion, Selection, dealing_slot};
 use crate::Memory;
 use crate::agreement::Agreement;
-use crate::board::Board;
+use crate::bulletin_board::BulletinBoard;
 use crate::certificate::QuorumCertificate;
 use crate::dealing::{Dealing, SecretShare, Values, encoded, image};
 use crate::dealings::{Dealings, Entry};
 use crate::encryption::ENCRYPTION_KEY;
 use crate::evidence::CeremonyEvidence;
-use crate::machine::Deeds;
+use crate::machine::Outbox;
 use crate::outcome::{Activated, Conclusion};
 use crate::participant::Participant;
 use crate::plan::{Aim, public_digest};
@@ -26,7 +26,7 @@ use crate::statement::{Digest, Kind, Statement, StatementSlot};
 use crate::typed::TypedPlan;
 
 pub(super) const KEY: StatementSlot = StatementSlot::new(Kind::Key, 0);
-pub(super) const POSSESSION: StatementSlot = StatementSlot::new(Kind::Possession, 0);
+pub(super) const PROOF_OF_POSSESSION: StatementSlot = StatementSlot::new(Kind::ProofOfPossession, 0);
 pub(super) const ACTIVATION: StatementSlot = StatementSlot::new(Kind::Activation, 0);
 
 /// Ticks after the certificate for which a member waits for help with a false dealing.
@@ -94,15 +94,15 @@ impl<G: Group> KeyLogic<G> {
     }
 
     /// Says what to encrypt to, in this ceremony.
-    pub(super) fn announce(&self, deeds: &mut Deeds) {
+    pub(super) fn announce(&self, outbox: &mut Outbox) {
         if self.memory == Memory::Kept && self.index().is_some() {
-            deeds.say(ENCRYPTION_KEY, || Some(self.own.encryption_key().bytes().to_vec()));
+            outbox.say(ENCRYPTION_KEY, || Some(self.own.encryption_key().bytes().to_vec()));
         }
     }
 
     /// This party's dealing, when the keys of all members are here, or of as many as it takes and the others say nothing; and
     /// another one when more keys have come. One that has not been decided on hides its secret like any other.
-    pub(super) fn deal(&mut self, deeds: &mut Deeds) {
+    pub(super) fn deal(&mut self, outbox: &mut Outbox) {
         let dealer = self.plan.dealer_index(self.own.party()).is_some();
         if !dealer || self.memory == Memory::Lost || self.agreement.decision().is_some() {
             return;
@@ -117,16 +117,16 @@ impl<G: Group> KeyLogic<G> {
         };
         if due {
             let secret = self.old_share.as_deref();
-            deeds.say(slot, || Dealing::deal(&self.plan, &self.own, slot, secret, self.dealings.announced()));
+            outbox.say(slot, || Dealing::deal(&self.plan, &self.own, slot, secret, self.dealings.announced()));
             self.dealt = Some((slot, known));
         }
     }
 
-    pub(super) fn agree(&mut self, deeds: &mut Deeds) {
+    pub(super) fn agree(&mut self, outbox: &mut Outbox) {
         let Self { plan, dealings, ticks, .. } = self;
         let mut opinion = Opinion { plan, dealings, ticks: *ticks };
         if let Some((slot, body)) = self.agreement.next(&mut opinion) {
-            deeds.say(slot, || Some(body));
+            outbox.say(slot, || Some(body));
         }
     }
 
@@ -137,7 +137,7 @@ impl<G: Group> KeyLogic<G> {
     }
 
     /// Sees to it that every member gets its share of what was decided.
-    pub(super) fn collect(&mut self, board: &Board, deeds: &mut Deeds) {
+    pub(super) fn collect(&mut self, board: &BulletinBoard, outbox: &mut Outbox) {
         if self.selection.is_none() {
             let value = self.agreement.decided_value();
             self.selection = value.and_then(|value| Selection::decode(&self.plan, value).ok());
@@ -151,10 +151,10 @@ impl<G: Group> KeyLogic<G> {
         let digests: Vec<Digest> = self.decided().map(|(_, digest, _)| digest).collect();
         for digest in &digests {
             if self.dealings.is_wrong(digest) {
-                self.dealings.complain_about(digest, Kind::LateComplaint, deeds);
-                self.dealings.reconstruct(digest, board, deeds);
+                self.dealings.complain_about(digest, Kind::LateComplaint, outbox);
+                self.dealings.reconstruct(digest, board, outbox);
             }
-            self.dealings.release(digest, deeds);
+            self.dealings.release(digest, outbox);
         }
         if self.share.is_none() && self.index().is_some() {
             let blinded = matches!(self.plan.aim(), Aim::Generate);
@@ -167,7 +167,7 @@ impl<G: Group> KeyLogic<G> {
 
     /// Finds the public key and all verification keys. Of a new key, every statement is looked at, those that come when the
     /// key is known included: whoever lies is named.
-    pub(super) fn derive(&mut self, board: &Board, deeds: &mut Deeds) {
+    pub(super) fn derive(&mut self, board: &BulletinBoard, outbox: &mut Outbox) {
         let Some(material) = &self.material else { return };
         if !matches!(self.plan.aim(), Aim::Generate) {
             if self.public.is_none() {
@@ -179,7 +179,7 @@ impl<G: Group> KeyLogic<G> {
             return;
         }
         if let Some(share) = &self.share {
-            deeds.say(KEY, || key_body(&self.plan, &self.own, material, share));
+            outbox.say(KEY, || key_body(&self.plan, &self.own, material, share));
         }
         for statement in board.of_slot(KEY) {
             if !self.seen.insert((KEY, statement.author())) {
@@ -187,13 +187,13 @@ impl<G: Group> KeyLogic<G> {
             }
             match check_key(&self.plan, self.dealings.blinding(), material, statement) {
                 Some((index, key)) => drop(self.known_keys.insert(index, key)),
-                None => deeds.faults.extend(self.false_key(statement)),
+                None => outbox.faults.extend(self.false_key(statement)),
             }
         }
         if self.new_keys.is_none() {
             self.new_keys = Keys::interpolate(&self.plan, &self.known_keys);
         }
-        self.prove_possession(board, deeds);
+        self.prove_possession(board, outbox);
     }
 
     /// The decision and all dealings that count, for evidence.
@@ -207,30 +207,30 @@ impl<G: Group> KeyLogic<G> {
         Some(CeremonyEvidence::FalseKey { decision, dealings, key: key.clone() })
     }
 
-    fn false_possession(&self, board: &Board, share: Statement) -> Option<CeremonyEvidence> {
+    fn false_proof_of_possession(&self, board: &BulletinBoard, share: Statement) -> Option<CeremonyEvidence> {
         let (decision, dealings) = self.proven_material()?;
         let true_key = |key: &&Statement| {
             self.plan.index_of(key.author()).is_some_and(|index| self.known_keys.contains_key(&index))
         };
         let k = usize::from(self.plan.threshold().k());
         let keys = board.of_slot(KEY).filter(true_key).take(k).cloned().collect();
-        Some(CeremonyEvidence::FalsePossession { decision, dealings, keys, share })
+        Some(CeremonyEvidence::FalseProofOfPossession { decision, dealings, keys, share })
     }
 
     /// The rest of the public key: for BLS, the proof of possession in shares.
-    fn prove_possession(&mut self, board: &Board, deeds: &mut Deeds) {
+    fn prove_possession(&mut self, board: &BulletinBoard, outbox: &mut Outbox) {
         let Some(keys) = &self.new_keys else { return };
         let public_key = keys.public_key.bytes();
         let scheme = self.plan.proof_of_possession();
         if let Some(scheme) = scheme {
             if let Some(share) = &self.share {
-                deeds.say(POSSESSION, || scheme.prove(&encoded(&share.value), public_key));
+                outbox.say(PROOF_OF_POSSESSION, || scheme.prove(&encoded(&share.value), public_key));
             }
             let mut false_shares = Vec::new();
-            for statement in board.of_slot(POSSESSION) {
+            for statement in board.of_slot(PROOF_OF_POSSESSION) {
                 let Some(index) = self.plan.index_of(statement.author()) else { continue };
                 let Some(key) = keys.verification_keys.get(index.position()) else { continue };
-                if self.seen.insert((POSSESSION, statement.author())) {
+                if self.seen.insert((PROOF_OF_POSSESSION, statement.author())) {
                     if scheme.vartime_verify_share(public_key, key.bytes(), statement.body()) {
                         self.possessions.insert(index, statement.body().to_vec());
                     } else {
@@ -238,7 +238,9 @@ impl<G: Group> KeyLogic<G> {
                     }
                 }
             }
-            deeds.faults.extend(false_shares.into_iter().filter_map(|share| self.false_possession(board, share)));
+            outbox
+                .faults
+                .extend(false_shares.into_iter().filter_map(|share| self.false_proof_of_possession(board, share)));
         }
         if self.public.is_some() {
             return;
@@ -280,12 +282,12 @@ impl<G: Group> KeyLogic<G> {
     }
 
     /// Signs for the key, and gathers the certificate.
-    pub(super) fn activate(&mut self, board: &Board, deeds: &mut Deeds) {
+    pub(super) fn activate(&mut self, board: &BulletinBoard, outbox: &mut Outbox) {
         let (Some(body), Some(public)) = (self.activation_body(), &self.public) else { return };
         if let Some(index) = self.index().filter(|_| self.memory == Memory::Kept) {
             let fits = |share: &Values<_>| public.verification_key(index) == Some(image::<G>(&share.value).bytes());
             if self.share.as_ref().map_or_else(|| self.is_left_out(), fits) {
-                deeds.say(ACTIVATION, || Some(body.clone()));
+                outbox.say(ACTIVATION, || Some(body.clone()));
             }
         }
         if self.activation.as_ref().is_some_and(|certificate| certificate.body() != &body) {
@@ -303,7 +305,7 @@ impl<G: Group> KeyLogic<G> {
             self.certified_at.get_or_insert(self.ticks);
             for other in board.of_slot(ACTIVATION).filter(|statement| statement.body() != certificate.body()) {
                 let (certificate, activation) = (certificate.clone(), other.clone());
-                deeds.faults.push(CeremonyEvidence::FalseActivation { certificate, activation });
+                outbox.faults.push(CeremonyEvidence::FalseActivation { certificate, activation });
             }
         }
     }
@@ -312,7 +314,7 @@ impl<G: Group> KeyLogic<G> {
         if let Some(bug) = self.bug {
             return Some(Err(Abort::Bug(bug)));
         }
-        if self.selection == Some(Selection::CallOff) {
+        if self.selection == Some(Selection::Abort) {
             return self.agreement.decision().cloned().map(|certificate| Ok(Conclusion::Aborted(certificate)));
         }
         let (public, certificate) = (self.public.clone()?, self.activation.clone()?);

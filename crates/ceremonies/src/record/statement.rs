@@ -31,7 +31,7 @@ pub enum Kind {
     /// A verification key with proof.
     Key = 8,
     /// A share of the proof of possession.
-    Possession = 9,
+    ProofOfPossession = 9,
     /// That the author has its share of the key that is named.
     Activation = 10,
     /// Which masks of an attempt are right.
@@ -61,7 +61,7 @@ impl Kind {
         Self::Prevote,
         Self::Precommit,
         Self::Key,
-        Self::Possession,
+        Self::ProofOfPossession,
         Self::Activation,
         Self::Checked,
         Self::Request,

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use theta_rounds::{Malformed, PartyId};
 
 use super::answer::read_masks;
-use crate::board::Board;
+use crate::bulletin_board::BulletinBoard;
 use crate::certificate::QuorumCertificate;
 use crate::evidence::CeremonyEvidence;
 use crate::plan::CeremonyPlan;
@@ -32,7 +32,7 @@ pub(crate) fn read_acceptances(plan: &CeremonyPlan, statement: &Statement) -> Re
 }
 
 /// What the owner shows when all who are listed in its request have accepted it.
-pub(super) fn acceptances_of(request: &Statement, board: &Board) -> Option<Vec<u8>> {
+pub(super) fn acceptances_of(request: &Statement, board: &BulletinBoard) -> Option<Vec<u8>> {
     let slot = StatementSlot::new(Kind::Accepted, request.slot().number);
     let digest = request.digest();
     let mut signatures = BTreeMap::new();
@@ -44,7 +44,7 @@ pub(super) fn acceptances_of(request: &Statement, board: &Board) -> Option<Vec<u
 }
 
 /// Who is listed in a request and has not accepted it, by what is on the bulletin board.
-pub(super) fn lacking(request: &Statement, board: &Board) -> Vec<PartyId> {
+pub(super) fn lacking(request: &Statement, board: &BulletinBoard) -> Vec<PartyId> {
     let slot = StatementSlot::new(Kind::Accepted, request.slot().number);
     let digest = request.digest();
     let accepted = |helper| board.get(helper, slot).is_some_and(|accepted| accepted.body()[..] == digest);
@@ -70,14 +70,14 @@ impl Acceptances {
     }
 
     /// Whether there is a signature of this party's that it does not remember: nobody else can have made it.
-    pub(super) fn has_forgotten(&self, party: PartyId, board: &Board) -> bool {
+    pub(super) fn has_forgotten(&self, party: PartyId, board: &BulletinBoard) -> bool {
         let mut signed = self.0.values().filter(|acceptances| acceptances.signers().any(|signer| signer == party));
         signed
             .any(|acceptances| board.get(party, acceptances.slot()).is_none_or(|own| own.body() != acceptances.body()))
     }
 
     /// Who has accepted another request of an attempt, too.
-    pub(super) fn equivocations(&self, attempt: u32, board: &Board) -> Vec<CeremonyEvidence> {
+    pub(super) fn equivocations(&self, attempt: u32, board: &BulletinBoard) -> Vec<CeremonyEvidence> {
         let shown = self.0.get(&attempt).into_iter().flat_map(QuorumCertificate::statements);
         let evidence = shown.filter_map(|shown| {
             let first = board.get(shown.author(), shown.slot())?;

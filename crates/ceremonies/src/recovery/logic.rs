@@ -9,13 +9,13 @@ use theta_sharing::{Commitments, EncodedShare, ShareIndex, interpolate_at};
 
 use super::acceptance::{Acceptances, acceptances_of, lacking, read_acceptances};
 use super::answer::{Answer, Masks, answer_body, encode_masks, expected, read_masks};
-use crate::board::{Board, Item};
+use crate::bulletin_board::{BulletinBoard, Item};
 use crate::certificate::QuorumCertificate;
 use crate::dealing::{Dealing, SecretShare, Values, encoded, image};
 use crate::dealings::Dealings;
 use crate::encryption::{ENCRYPTION_KEY, EncryptionKey};
 use crate::evidence::CeremonyEvidence;
-use crate::machine::{Admission, Deeds, Logic};
+use crate::machine::{Admission, Logic, Outbox};
 use crate::outcome::{Conclusion, Outcome};
 use crate::participant::Participant;
 use crate::statement::{Digest, Kind, Statement, StatementSlot};
@@ -97,9 +97,9 @@ impl<G: Group> RecoveryLogic<G> {
 
     /// A helper's part: what to encrypt masks to, a mask when the owner calls, a list of right masks, the acceptance of a request,
     /// an answer.
-    fn help(&mut self, board: &Board, deeds: &mut Deeds) {
+    fn help(&mut self, board: &BulletinBoard, outbox: &mut Outbox) {
         let Some(share) = self.share.clone() else { return };
-        deeds.say(ENCRYPTION_KEY, || Some(self.own.encryption_key().bytes().to_vec()));
+        outbox.say(ENCRYPTION_KEY, || Some(self.own.encryption_key().bytes().to_vec()));
         // The owner's list, which is empty, calls an attempt.
         let calls = board.of_kind(Kind::Checked).filter(|checked| checked.author() == self.owner);
         let Some(attempt) = calls.map(|call| call.slot().number).max() else { return };
@@ -109,26 +109,26 @@ impl<G: Group> RecoveryLogic<G> {
         let dealing = self.slot(Kind::Dealing);
         let all = self.helpers().count();
         if self.dealings.arrivals().len() == all || self.ticks > self.attempt / 4 {
-            deeds.say(dealing, || Dealing::deal(&self.plan, &self.own, dealing, None, self.dealings.announced()));
+            outbox.say(dealing, || Dealing::deal(&self.plan, &self.own, dealing, None, self.dealings.announced()));
         }
         if board.of_slot(dealing).count() == all || self.ticks > 1 + self.attempt / 2 {
             let mut rng = self.own.rng("weights", &self.attempt.to_be_bytes());
             self.dealings.check(&mut rng);
-            self.dealings.complain(deeds);
+            self.dealings.complain(outbox);
             let right = || encode_masks(&self.dealings.good(dealing..=dealing).collect::<Masks>());
-            deeds.say(self.slot(Kind::Checked), || Some(right()));
+            outbox.say(self.slot(Kind::Checked), || Some(right()));
         }
         let Some(request) = board.get(self.owner, self.slot(Kind::Request)) else { return };
-        deeds.say(self.slot(Kind::Accepted), || {
+        outbox.say(self.slot(Kind::Accepted), || {
             let in_order = self.masked(request, &share).is_some();
             in_order.then(|| request.digest().to_vec())
         });
-        deeds.faults.extend(self.acceptances.equivocations(self.attempt, board));
+        outbox.faults.extend(self.acceptances.equivocations(self.attempt, board));
         let key = board.get(self.owner, self.slot(Kind::EncryptionKey)).map(EncryptionKey::of);
         if let Some(Ok(key)) = key
             && self.is_accepted_by_all(request, board)
         {
-            deeds.say(self.slot(Kind::Answer), || {
+            outbox.say(self.slot(Kind::Answer), || {
                 let masked = self.masked(request, &share)?;
                 Some(answer_body(&self.plan, &self.own, (request, &key), &masked))
             });
@@ -137,7 +137,7 @@ impl<G: Group> RecoveryLogic<G> {
 
     /// Whether this helper and all others that a request lists have accepted this request of its attempt, and so, if they are honest,
     /// no other: no honest helper's mask hides answers to two requests.
-    fn is_accepted_by_all(&self, request: &Statement, board: &Board) -> bool {
+    fn is_accepted_by_all(&self, request: &Statement, board: &BulletinBoard) -> bool {
         let own = board.get(self.own.party(), self.slot(Kind::Accepted));
         let accepted = own.is_some_and(|own| own.body()[..] == request.digest());
         accepted && read_masks(request.body()).is_ok_and(|listed| self.acceptances.cover(request, &listed))
@@ -165,7 +165,7 @@ impl<G: Group> RecoveryLogic<G> {
     }
 
     /// The owner's part: calls, asks a set of helpers that agree with each other, and interpolates.
-    fn ask(&mut self, board: &Board, deeds: &mut Deeds) {
+    fn ask(&mut self, board: &BulletinBoard, outbox: &mut Outbox) {
         if !self.is_owner() || self.found.is_some() {
             return;
         }
@@ -186,23 +186,23 @@ impl<G: Group> RecoveryLogic<G> {
             (self.attempt, self.ticks) = (self.attempt + 1, 0);
             self.answers.clear();
         }
-        deeds.say(self.slot(Kind::EncryptionKey), || Some(self.own.encryption_key().bytes().to_vec()));
-        deeds.say(self.slot(Kind::Checked), || Some(Vec::new()));
+        outbox.say(self.slot(Kind::EncryptionKey), || Some(self.own.encryption_key().bytes().to_vec()));
+        outbox.say(self.slot(Kind::Checked), || Some(Vec::new()));
         let slot = self.slot(Kind::Request);
         if let Some(request) = board.get(self.owner, slot).cloned() {
-            deeds.say(self.slot(Kind::Acceptances), || acceptances_of(&request, board));
-            return self.gather(&request, board, deeds);
+            outbox.say(self.slot(Kind::Acceptances), || acceptances_of(&request, board));
+            return self.gather(&request, board, outbox);
         }
         let agreeing = self.chosen(board);
         let due = |helper: &PartyId| !self.dealings.is_convicted(*helper) && !self.spoilers.contains(helper);
         let all = self.helpers().filter(due).count();
         if agreeing.len() >= self.k() && (agreeing.len() == all || self.ticks > 2 + self.attempt * 3 / 4) {
-            deeds.say(slot, || Some(encode_masks(&agreeing)));
+            outbox.say(slot, || Some(encode_masks(&agreeing)));
         }
     }
 
     /// Remembers who was asked in this attempt and has not accepted; if all have, who has not answered.
-    fn note_spoilers(&mut self, board: &Board) {
+    fn note_spoilers(&mut self, board: &BulletinBoard) {
         let Some(request) = board.get(self.owner, self.slot(Kind::Request)) else { return };
         let asked = read_masks(request.body()).unwrap_or_default();
         let answered = |helper| self.plan.index_of(helper).is_some_and(|index| self.answers.contains_key(&index));
@@ -218,7 +218,7 @@ impl<G: Group> RecoveryLogic<G> {
 
     /// Whom to ask: helpers that agree with each other and have spoiled no attempt, if there are enough. Else all are given
     /// another chance, since the honest ones may have been slow.
-    fn chosen(&mut self, board: &Board) -> Masks {
+    fn chosen(&mut self, board: &BulletinBoard) -> Masks {
         let faithful = self.agreeing(board, &self.spoilers);
         if faithful.len() >= self.k() || self.spoilers.is_empty() || self.ticks <= 2 + self.attempt * 3 / 4 {
             return faithful;
@@ -229,7 +229,7 @@ impl<G: Group> RecoveryLogic<G> {
 
     /// Helpers of which each found all others' masks right: those that find least agreement are left out, of equals another one
     /// in each attempt.
-    fn agreeing(&self, board: &Board, without: &BTreeSet<PartyId>) -> Masks {
+    fn agreeing(&self, board: &BulletinBoard, without: &BTreeSet<PartyId>) -> Masks {
         let slot = self.slot(Kind::Dealing);
         let mut masks: BTreeMap<PartyId, Digest> = self.dealings.good(slot..=slot).collect();
         let lists: BTreeMap<PartyId, BTreeSet<Digest>> = board
@@ -254,7 +254,7 @@ impl<G: Group> RecoveryLogic<G> {
     }
 
     /// Opens the answers to a request.
-    fn gather(&mut self, request: &Statement, board: &Board, deeds: &mut Deeds) {
+    fn gather(&mut self, request: &Statement, board: &BulletinBoard, outbox: &mut Outbox) {
         let Ok(list) = read_masks(request.body()) else { return };
         let entries: Option<Vec<_>> = list.iter().map(|(_, digest)| self.dealings.get(digest)).collect();
         let Some(entries) = entries else { return };
@@ -274,7 +274,7 @@ impl<G: Group> RecoveryLogic<G> {
                 self.answers.insert(index, value);
             } else {
                 liars.push(statement.author());
-                deeds.faults.push(CeremonyEvidence::FalseAnswer {
+                outbox.faults.push(CeremonyEvidence::FalseAnswer {
                     request: request.clone(),
                     masks: entries.iter().map(|entry| entry.statement.clone()).collect(),
                     answer: statement.clone(),
@@ -286,7 +286,7 @@ impl<G: Group> RecoveryLogic<G> {
         let chosen: Vec<_> = self.answers.iter().take(self.k()).map(|(index, value)| (*index, value)).collect();
         if chosen.len() == self.k() {
             self.found = interpolate_at(&chosen, self.lost).ok();
-            deeds.say(DONE, || Some(Vec::new()));
+            outbox.say(DONE, || Some(Vec::new()));
         }
     }
 }
@@ -358,17 +358,17 @@ impl<G: Group> Logic for RecoveryLogic<G> {
         self.listening = self.listening.map(|ticks| ticks.saturating_add(1));
     }
 
-    fn advance(&mut self, board: &mut Board, deeds: &mut Deeds) {
+    fn advance(&mut self, board: &mut BulletinBoard, outbox: &mut Outbox) {
         if self.acceptances.has_forgotten(self.own.party(), board) {
             self.lose_memory();
         }
-        self.help(board, deeds);
+        self.help(board, outbox);
         if self.is_owner() {
             let mut rng = self.own.rng("weights", &self.ticks.to_be_bytes());
             self.dealings.check(&mut rng);
         }
-        self.dealings.judge(board, deeds);
-        self.ask(board, deeds);
+        self.dealings.judge(board, outbox);
+        self.ask(board, outbox);
     }
 
     fn wants(&self) -> Vec<Digest> {
@@ -387,7 +387,7 @@ impl<G: Group> Logic for RecoveryLogic<G> {
         0
     }
 
-    fn outcome(&mut self, board: &Board, evidence: &[CeremonyEvidence]) -> Option<Result<Outcome, Abort>> {
+    fn outcome(&mut self, board: &BulletinBoard, evidence: &[CeremonyEvidence]) -> Option<Result<Outcome, Abort>> {
         board.get(self.owner, DONE)?;
         let share = match (self.is_owner(), &self.found) {
             (false, _) => None,
@@ -410,7 +410,7 @@ impl<G: Group> Logic for RecoveryLogic<G> {
         (self.answers.len(), self.k())
     }
 
-    fn silent(&self, board: &Board) -> Vec<PartyId> {
+    fn silent(&self, board: &BulletinBoard) -> Vec<PartyId> {
         let silent = |helper: &PartyId| {
             let spoilt = self.spoilers.contains(helper) && !self.dealings.is_convicted(*helper);
             spoilt || board.get(*helper, self.slot(Kind::Checked)).is_none()

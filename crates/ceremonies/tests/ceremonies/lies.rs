@@ -43,7 +43,7 @@ pub(crate) enum Lie {
     /// A verification key that is not its own.
     FalseKey,
     /// A wrong share of the proof of possession.
-    FalsePossession,
+    FalseProofOfPossession,
     /// Signs for another key.
     FalseActivation,
     /// Releases values that were not dealt.
@@ -64,7 +64,7 @@ const ALL: [Lie; 15] = [
     Lie::TwoProposals,
     Lie::TwoVotes,
     Lie::FalseKey,
-    Lie::FalsePossession,
+    Lie::FalseProofOfPossession,
     Lie::FalseActivation,
     Lie::FalseRelease,
     Lie::Gibberish,
@@ -151,7 +151,7 @@ impl<G: Group> Liar<G> {
             (Lie::TwoDealings, Kind::Dealing) if odd => self.spoil(honest.body(), &[self.victim]),
             (Lie::SilentAfterDeal, kind) if kind != Kind::Dealing => return Vec::new(),
             (Lie::SilentLeader, Kind::Proposal) => return Vec::new(),
-            // Nothing selected is to call it off.
+            // Nothing selected is to abort.
             (Lie::TwoProposals, Kind::Proposal) if odd => vec![0; 4],
             (Lie::TwoVotes, Kind::Prevote | Kind::Precommit) if odd => Vec::new(),
             (Lie::FalseKey, Kind::Key) => {
@@ -159,7 +159,7 @@ impl<G: Group> Liar<G> {
                 body[..G::ENCODED_LEN].copy_from_slice(G::encode(&G::generator()).as_ref());
                 body
             }
-            (Lie::FalsePossession, Kind::Possession) => {
+            (Lie::FalseProofOfPossession, Kind::ProofOfPossession) => {
                 // Any element of the right group: another party's hash.
                 let mut body = honest.body().to_vec();
                 body.reverse();
@@ -352,7 +352,7 @@ fn false_shares_of_a_proof_of_possession_are_named() {
     for seed in 0..4 {
         let setting = Setting::<Bls04<MinPk>>::generate(2, 4, seed);
         let conditions = Conditions { loss_per_mille: 0, ..patient() };
-        run(&setting, seed, conditions, &[(party(2), Lie::FalsePossession)]).unwrap();
+        run(&setting, seed, conditions, &[(party(2), Lie::FalseProofOfPossession)]).unwrap();
         run(&setting, seed, conditions, &[(party(1), Lie::FalseKey)]).unwrap();
     }
 }

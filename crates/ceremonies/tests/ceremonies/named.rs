@@ -84,8 +84,8 @@ fn who_proves_possession_falsely_is_named<S: CurveScheme>() {
         let setting = Setting::<S>::generate(2, 4, seed);
         let (liar, witness) = (party(2), party(4));
         let slow = [1, 3].map(|other| (if late { liar } else { party(other) }, witness, LATE));
-        let names = names(&setting, seed, &[(liar, Lie::FalsePossession, witness)], &slow);
-        assert!(names.contains(&(witness, liar, "false_possession")), "late {late}: {names:?}");
+        let names = names(&setting, seed, &[(liar, Lie::FalseProofOfPossession, witness)], &slow);
+        assert!(names.contains(&(witness, liar, "false_proof_of_possession")), "late {late}: {names:?}");
         assert!(names.iter().all(|(_, culprit, _)| *culprit == liar), "{names:?}");
     }
 }

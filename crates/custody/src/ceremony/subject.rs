@@ -15,7 +15,7 @@ use crate::{CeremonyError, Roster};
 
 /// The version of the encoding. Format 1 had the text of a public key's file in the place of its bytes.
 const FORMAT: u8 = 2;
-/// Ticks after which a node that sees no decision wants to call a ceremony off.
+/// Ticks after which a node that sees no decision wants to abort a ceremony.
 const PATIENCE: u32 = 240;
 
 /// A key that is there, and the nodes that hold it.

@@ -147,7 +147,7 @@ impl Custodian {
         let subject = running.subject.clone();
         let (state, written) = match ending {
             Err(abort) => (CeremonyState::Failed(abort.to_string()), None),
-            Ok(Ending::Aborted) => (CeremonyState::CalledOff, None),
+            Ok(Ending::Aborted) => (CeremonyState::Aborted, None),
             Ok(Ending::Recovered { share }) => {
                 let public = subject.source.as_ref().map(|source| source.public.clone());
                 let found = share.zip(public).filter(|_| self.share_for(&subject).is_none());

@@ -10,7 +10,7 @@ use crate::codec::{Reader, put_bytes, put_party};
 use crate::statement::{Digest, Kind, Statement, StatementSlot};
 
 /// Statements by author and slot.
-pub(crate) struct Board(BTreeMap<(StatementSlot, PartyId), Statement>);
+pub(crate) struct BulletinBoard(BTreeMap<(StatementSlot, PartyId), Statement>);
 
 /// What became of a statement.
 pub(crate) enum Posted {
@@ -20,7 +20,7 @@ pub(crate) enum Posted {
     Conflict(Statement),
 }
 
-impl Board {
+impl BulletinBoard {
     pub(crate) const fn new() -> Self {
         Self(BTreeMap::new())
     }
@@ -90,7 +90,7 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    pub(crate) fn of(board: &Board, decided: bool, activated: bool, view: u32, wants: Vec<Digest>) -> Self {
+    pub(crate) fn of(board: &BulletinBoard, decided: bool, activated: bool, view: u32, wants: Vec<Digest>) -> Self {
         Self { decided, activated, view, wants, has: board.keys().copied().collect() }
     }
 
