@@ -61,8 +61,10 @@ impl<G: Group> Material<G> {
         }
         let elements: Vec<_> = plan.threshold().indices().map(|index| self.commitments.vartime_at(index)).collect();
         let keys = Keys { public_key: *public_key, verification_keys: Encoded::batch(&elements) };
-        let proof = source.public.proof_of_possession.clone();
-        keys.encoded(plan, proof).ok_or(Bug("resharing gave no key"))
+        // Public key and proof stay what they were.
+        let proof_of_possession = source.public.proof_of_possession.clone();
+        let key = keys.encoded(plan).ok_or(Bug("resharing gave no key"))?;
+        Ok(EncodedKey { proof_of_possession, ..key })
     }
 }
 
@@ -90,21 +92,16 @@ impl<G: Group> Keys<G> {
         Some(Self { public_key, verification_keys: Encoded::batch(&verification_keys) })
     }
 
-    /// The key, if it is one: with no identity in it, on one polynomial, and with the proof of possession that the plan asks for.
-    pub(super) fn encoded(&self, plan: &CeremonyPlan, proof: Option<Vec<u8>>) -> Option<EncodedKey> {
+    /// The key without its proof of possession, if it is a key: with no identity in it, and on one polynomial.
+    pub(super) fn encoded(&self, plan: &CeremonyPlan) -> Option<EncodedKey> {
         let Self { public_key, verification_keys } = self;
-        let proven = match (plan.proof_of_possession(), &proof) {
-            (None, None) => true,
-            (Some(scheme), Some(proof)) => scheme.vartime_verify(public_key.bytes(), proof),
-            _ => false,
-        };
         let trivial = verification_keys.iter().chain([public_key]).any(|key| G::is_identity(key.element()));
         let whole = vartime_on_one_polynomial(plan.threshold(), public_key, verification_keys);
-        (proven && !trivial && whole).then(|| EncodedKey {
+        (whole && !trivial).then(|| EncodedKey {
             threshold: plan.threshold(),
             public_key: public_key.bytes().to_vec(),
             verification_keys: verification_keys.iter().map(|key| key.bytes().to_vec()).collect(),
-            proof_of_possession: proof,
+            proof_of_possession: None,
         })
     }
 }

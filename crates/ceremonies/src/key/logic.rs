@@ -1,9 +1,10 @@
-//! The phases of a key's ceremony, and what takes it from one to the next.
+//! A key's ceremony as the machine drives it.
 
 use theta_groups::Group;
 use theta_rounds::{Abort, Malformed, PartyId};
 
 use super::judge::{DEALINGS, Selection};
+use super::phase::Phase;
 use super::steps::{ACTIVATION, KeyLogic};
 use crate::agreement::digest_of;
 use crate::bulletin_board::{BulletinBoard, Item};
@@ -133,9 +134,7 @@ impl<G: Group> Logic for KeyLogic<G> {
         self.dealings.judge(board, outbox);
         self.agree(outbox);
         board.forget_views_before(self.agreement.oldest_view());
-        self.collect(board, outbox);
-        self.derive(board, outbox);
-        self.activate(board, outbox);
+        self.proceed(board, outbox);
     }
 
     fn wants(&self) -> Vec<Digest> {
@@ -168,9 +167,9 @@ impl<G: Group> Logic for KeyLogic<G> {
     }
 
     fn contributions(&self) -> (usize, usize) {
-        match &self.material {
+        match self.phase.decided() {
             None => (self.dealings.count(), self.plan.dealers().len()),
-            Some(_) => (self.known_keys.len(), self.plan.quorum()),
+            Some(decided) => (decided.keys.len(), self.plan.quorum()),
         }
     }
 
@@ -180,7 +179,7 @@ impl<G: Group> Logic for KeyLogic<G> {
             let dealer = self.plan.dealer_index(*party).is_some();
             let dealt = !dealer || board.of_kind(Kind::Dealing).any(|dealing| dealing.author() == *party);
             let signed = self.plan.index_of(*party).is_none() || board.get(*party, ACTIVATION).is_some();
-            announced && dealt && (signed || self.public.is_none())
+            announced && dealt && (signed || !matches!(self.phase, Phase::AwaitsCertificate(..)))
         };
         self.plan.parties().filter(|party| !said(party)).collect()
     }

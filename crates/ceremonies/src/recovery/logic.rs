@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use theta_groups::{Group, Secret};
+use theta_groups::{Group, Scalar, Secret};
 use theta_rounds::{Abort, Bug, Malformed, PartyId};
 use theta_sharing::{Commitments, EncodedShare, ShareIndex, interpolate_at};
 
@@ -31,6 +31,16 @@ const TICKS: u32 = 7;
 const LISTEN_TICKS: u32 = 2;
 const DONE: StatementSlot = StatementSlot::new(Kind::Done, 0);
 
+/// What the owner awaits. Helpers give what they can, whatever it awaits.
+enum Phase<S: Scalar> {
+    /// What others remember of it, for so many ticks: this party has said what it does not remember.
+    AwaitsReminders(u32),
+    /// k true answers to a request.
+    AwaitsAnswers,
+    /// Nothing any more: this is its share.
+    Found(Secret<S>),
+}
+
 /// One party's state.
 pub(crate) struct RecoveryLogic<G: Group> {
     plan: Arc<TypedPlan<G>>,
@@ -41,14 +51,12 @@ pub(crate) struct RecoveryLogic<G: Group> {
     dealings: Dealings<G>,
     attempt: u32,
     ticks: u32,
-    /// That this party has said what it does not remember, and for how many ticks it has listened since.
-    listening: Option<u32>,
+    phase: Phase<G::Scalar>,
     /// Helpers that were asked and did not accept, or did not answer, in time.
     spoilers: BTreeSet<PartyId>,
     acceptances: Acceptances,
     seen: BTreeSet<(StatementSlot, PartyId)>,
     answers: BTreeMap<ShareIndex, Secret<G::Scalar>>,
-    found: Option<Secret<G::Scalar>>,
 }
 
 impl<G: Group> RecoveryLogic<G> {
@@ -70,12 +78,11 @@ impl<G: Group> RecoveryLogic<G> {
             share,
             attempt: 0,
             ticks: 0,
-            listening: (memory == Memory::Lost).then_some(0),
+            phase: if memory == Memory::Lost { Phase::AwaitsReminders(0) } else { Phase::AwaitsAnswers },
             spoilers: BTreeSet::new(),
             acceptances: Acceptances::default(),
             seen: BTreeSet::new(),
             answers: BTreeMap::new(),
-            found: None,
         })
     }
 
@@ -166,20 +173,14 @@ impl<G: Group> RecoveryLogic<G> {
 
     /// The owner's part: calls, asks a set of helpers that agree with each other, and interpolates.
     fn ask(&mut self, board: &BulletinBoard, outbox: &mut Outbox) {
-        if !self.is_owner() || self.found.is_some() {
+        if !self.is_owner() {
             return;
         }
-        if let Some(ticks) = self.listening {
-            if ticks < LISTEN_TICKS {
-                return;
-            }
-            // What it asked before and does not remember is none of its business any more: the answers are to a key that is lost.
-            let said =
-                [Kind::EncryptionKey, Kind::Checked, Kind::Request].into_iter().flat_map(|kind| board.of_kind(kind));
-            let said = said.filter(|statement| statement.author() == self.owner).map(|said| said.slot().number);
-            self.attempt = said.max().map_or(0, |last| last.saturating_add(1).min(MOST_ATTEMPTS));
-            (self.listening, self.ticks) = (None, 0);
-            self.answers.clear();
+        match self.phase {
+            Phase::Found(_) => return,
+            Phase::AwaitsReminders(ticks) if ticks < LISTEN_TICKS => return,
+            Phase::AwaitsReminders(_) => self.begin_anew(board),
+            Phase::AwaitsAnswers => {}
         }
         if self.ticks >= TICKS + self.attempt && self.attempt < MOST_ATTEMPTS {
             self.note_spoilers(board);
@@ -199,6 +200,16 @@ impl<G: Group> RecoveryLogic<G> {
         if agreeing.len() >= self.k() && (agreeing.len() == all || self.ticks > 2 + self.attempt * 3 / 4) {
             outbox.say(slot, || Some(encode_masks(&agreeing)));
         }
+    }
+
+    /// Goes on behind the attempts that others remember. What it asked before and does not remember is none of its business any more:
+    /// the answers are to a key that is lost.
+    fn begin_anew(&mut self, board: &BulletinBoard) {
+        let said = [Kind::EncryptionKey, Kind::Checked, Kind::Request].into_iter().flat_map(|kind| board.of_kind(kind));
+        let said = said.filter(|statement| statement.author() == self.owner).map(|said| said.slot().number);
+        self.attempt = said.max().map_or(0, |last| last.saturating_add(1).min(MOST_ATTEMPTS));
+        (self.phase, self.ticks) = (Phase::AwaitsAnswers, 0);
+        self.answers.clear();
     }
 
     /// Remembers who was asked in this attempt and has not accepted; if all have, who has not answered.
@@ -284,8 +295,10 @@ impl<G: Group> RecoveryLogic<G> {
         }
         liars.into_iter().for_each(|liar| self.dealings.convict(liar));
         let chosen: Vec<_> = self.answers.iter().take(self.k()).map(|(index, value)| (*index, value)).collect();
-        if chosen.len() == self.k() {
-            self.found = interpolate_at(&chosen, self.lost).ok();
+        if chosen.len() == self.k()
+            && let Ok(found) = interpolate_at(&chosen, self.lost)
+        {
+            self.phase = Phase::Found(found);
             outbox.say(DONE, || Some(Vec::new()));
         }
     }
@@ -350,12 +363,16 @@ impl<G: Group> Logic for RecoveryLogic<G> {
     fn lose_memory(&mut self) {
         // Answers to two requests would say too much of the share, and so do acceptances of two requests to those who answer.
         self.share = None;
-        self.listening = Some(0);
+        if !matches!(self.phase, Phase::Found(_)) {
+            self.phase = Phase::AwaitsReminders(0);
+        }
     }
 
     fn tick(&mut self) {
         self.ticks = self.ticks.saturating_add(1);
-        self.listening = self.listening.map(|ticks| ticks.saturating_add(1));
+        if let Phase::AwaitsReminders(ticks) = &mut self.phase {
+            *ticks = ticks.saturating_add(1);
+        }
     }
 
     fn advance(&mut self, board: &mut BulletinBoard, outbox: &mut Outbox) {
@@ -389,10 +406,10 @@ impl<G: Group> Logic for RecoveryLogic<G> {
 
     fn outcome(&mut self, board: &BulletinBoard, evidence: &[CeremonyEvidence]) -> Option<Result<Outcome, Abort>> {
         board.get(self.owner, DONE)?;
-        let share = match (self.is_owner(), &self.found) {
+        let share = match (self.is_owner(), &self.phase) {
             (false, _) => None,
-            (true, None) => return None,
-            (true, Some(found)) => {
+            (true, Phase::AwaitsReminders(_) | Phase::AwaitsAnswers) => return None,
+            (true, Phase::Found(found)) => {
                 if self.plan.source_key(self.lost) != Some(&image(found)) {
                     return Some(Err(Abort::Bug(Bug("true answers gave a false share"))));
                 }
