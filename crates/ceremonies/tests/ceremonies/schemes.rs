@@ -1,16 +1,21 @@
 //! The keys that come out are keys: the real schemes sign, decrypt and flip coins with them, before and after a reshare.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use theta_ceremonies::{
+    Aim, Ceremony, CeremonyPlan, EncodedKey, EncodedShare, JoinError, Memory, PlanError, PlanParts, Source,
+};
 use theta_groups::Ristretto255;
 use theta_schemes::ciphers::payload::{Aead, PayloadKey, open_bytes, split_ciphertext};
 use theta_schemes::ciphers::sg02::Sg02;
-use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, CurveScheme, KeyShare, PublicKeySet};
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, CurveScheme, KeyShare, PublicKeySet, deal};
 use theta_schemes::signatures::bls04::{Bls04, MinPk};
 use theta_schemes::signatures::frost::{Ed25519Sha512, Frost, SigningPackage, aggregate, commit, sign};
-use theta_schemes::{SignatureScheme, Statement};
+use theta_schemes::{SignatureScheme, Statement, Suite};
+use theta_sharing::Threshold;
 
-use crate::support::{Setting, parties, patient, test_rng};
+use crate::support::{Setting, keys_of, parties, party, patient, secret_of, test_rng};
 
 type Public<S> = Arc<PublicKeySet<<S as CurveScheme>::KeyGroup>>;
 type Holders<S> = Vec<Arc<KeyShare<<S as CurveScheme>::KeyGroup>>>;
@@ -75,4 +80,68 @@ fn frost_signatures() {
         let verified = <Frost<Ed25519Sha512> as SignatureScheme>::verify(&public, b"message", &signature.encode());
         assert_eq!(verified, Ok(()));
     }
+}
+
+/// A suite on a new group takes a line in the table of groups, or nobody makes keys of it.
+#[test]
+fn the_group_of_every_suite_is_known() {
+    let plan = |suite: Suite, group| {
+        let members = parties(1..=2);
+        CeremonyPlan::new(PlanParts {
+            suite: suite.into(),
+            group,
+            proof_of_possession: suite.proof_of_possession(),
+            nonce: [1; 32],
+            epoch: 0,
+            aim: Aim::Generate,
+            k: 2,
+            roster: members.iter().map(|member| keys_of(*member).member().clone()).collect(),
+            members,
+            patience: 0,
+        })
+        .map(|plan| plan.suite().to_string())
+    };
+    let mut groups = BTreeSet::new();
+    for suite in Suite::ALL {
+        if let Some(group) = suite.key_group() {
+            assert_eq!(plan(suite, group), Ok(suite.name().to_owned()));
+            groups.insert(group);
+        }
+    }
+    assert_eq!(groups.len(), 9, "{groups:?}");
+    assert_eq!(plan(Suite::Sg02P256, "p-521"), Err(PlanError::Group("p-521")));
+}
+
+/// A plan begins with a key of its own group, each holder with its own share of it.
+#[test]
+fn a_key_of_another_group_is_refused() {
+    let dealt = deal::<Sg02<Ristretto255>>(Threshold::new(2, 3).unwrap(), &mut test_rng(4));
+    let begin = |group, change: fn(&mut EncodedKey)| {
+        let (members, mut public) = (parties(1..=3), dealt.public.encoded());
+        change(&mut public);
+        CeremonyPlan::new(PlanParts {
+            suite: Suite::Sg02Ristretto255.into(),
+            group,
+            proof_of_possession: None,
+            nonce: [1; 32],
+            epoch: 1,
+            aim: Aim::Reshare(Source { public: Arc::new(public), holders: members.clone() }),
+            k: 2,
+            roster: members.iter().map(|member| keys_of(*member).member().clone()).collect(),
+            members,
+            patience: 0,
+        })
+        .map(Arc::new)
+    };
+    let join = |plan: &Arc<CeremonyPlan>, who, share: Option<EncodedShare>| {
+        let (keys, secret) = (keys_of(party(who)), secret_of(party(who), 0));
+        Ceremony::join(Arc::clone(plan), keys, secret, share.as_ref(), Memory::Kept).map(drop)
+    };
+    let plan = begin("ristretto255", |_| ()).unwrap();
+    assert_eq!(join(&plan, 1, Some(dealt.shares[0].encoded())), Ok(()));
+    assert_eq!(join(&plan, 1, Some(dealt.shares[1].encoded())), Err(JoinError::Share));
+    // Elements of another length; of the same length, of which one is none.
+    assert_eq!(begin("p256", |_| ()).map(drop), Err(PlanError::Source));
+    let plan = begin("ristretto255", |key| key.verification_keys[2] = vec![0xff; 32]).unwrap();
+    assert_eq!(join(&plan, 1, None), Err(JoinError::Plan));
 }

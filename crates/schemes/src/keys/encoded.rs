@@ -146,3 +146,56 @@ impl<S: CurveScheme> ProofOfPossession for Possession<S> {
         S::KeyGroup::decode(public_key).is_ok_and(|key| S::check_possession(&key, Some(proof)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rand_chacha::ChaCha20Rng;
+    use rand_chacha::rand_core::SeedableRng;
+    use theta_sharing::Threshold;
+
+    use super::*;
+    use crate::keys::{PublicKeyError, deal_any};
+
+    #[test]
+    fn keys_of_all_suites_on_curves_are_what_they_were() {
+        let mut rng = ChaCha20Rng::seed_from_u64(1);
+        for suite in Suite::ALL.into_iter().filter(|suite| suite.key_group().is_some()) {
+            let (public, shares) = deal_any(suite, Threshold::new(2, 3).unwrap(), &mut rng);
+            let mut key = public.encoded().unwrap();
+            assert_eq!(AnyPublicKey::from_encoded(suite, &key), Ok(public.clone()), "{suite}");
+            for share in &shares {
+                let mut encoded = share.encoded().unwrap();
+                let same = AnyKeyShare::from_encoded(&public, &encoded).unwrap();
+                assert_eq!((same.index(), same.suite(), same.key_id()), (share.index(), suite, public.key_id()));
+                encoded.index = shares[usize::from(encoded.index == shares[0].index())].index();
+                assert_eq!(
+                    AnyKeyShare::from_encoded(&public, &encoded).map(drop),
+                    Err(EncodedKeyError::Share(encoded.index))
+                );
+            }
+            // The proof that the dealer gave is what the holders give together.
+            match (suite.proof_of_possession(), &key.proof_of_possession) {
+                (None, None) => {}
+                (Some(scheme), Some(proof)) => {
+                    assert!(scheme.vartime_verify(&key.public_key, proof));
+                    let parts: Vec<_> = shares[1..]
+                        .iter()
+                        .map(|share| {
+                            let secret = share.encoded().unwrap().secret;
+                            let part = scheme.prove(&secret, &key.public_key).unwrap();
+                            let own = key.verification_key(share.index()).unwrap();
+                            assert!(scheme.vartime_verify_share(&key.public_key, own, &part));
+                            assert!(!scheme.vartime_verify_share(&key.public_key, &key.verification_keys[0], &part));
+                            (share.index(), part)
+                        })
+                        .collect();
+                    assert_eq!(scheme.vartime_combine(&parts).as_ref(), Some(proof));
+                }
+                _ => panic!("{suite} has a proof, or has none"),
+            }
+            key.verification_keys.swap(0, 1);
+            let swapped = AnyPublicKey::from_encoded(suite, &key);
+            assert_eq!(swapped, Err(EncodedKeyError::Parts(PublicKeyError::Inconsistent)), "{suite}");
+        }
+    }
+}
