@@ -3,13 +3,11 @@
 use bytes::Bytes;
 use rand_chacha::rand_core::Rng;
 use theta_ceremonies::{CeremonyId, CeremonyKeys, Kind, Statement, rewrite};
-use theta_wire::peer::Envelope;
+use theta_wire::peer::{CUSTODY, Envelope};
 
 use super::omission::leave_out;
 use crate::scenario::below;
 
-/// The stream of custodians' messages.
-const CUSTODY: u32 = 1;
 /// What comes before the statements in a custodian's message: format, tag, the ceremony's id.
 const HEAD: usize = 34;
 /// Bytes of nothing behind a true statement: more than the journal takes at once.

@@ -8,10 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use prost::Message as _;
 use theta_ceremonies::{Digest, Kind, Statement, statements_of};
-use theta_wire::peer::Envelope;
+use theta_wire::peer::{CUSTODY, Envelope};
 
-/// The stream of custodians' messages.
-const CUSTODY: u32 = 1;
 /// What comes before the statements in a custodian's message: format, tag, the ceremony's id.
 const HEAD: usize = 34;
 /// The tag of statements.

@@ -76,10 +76,7 @@ pub(crate) struct Caught {
 pub(crate) fn hold(args: &CeremonyArgs, session: &Session, change: KeyChange) -> Result<Held, Failure> {
     let mut bar = CeremonyBar::new(&describe(&change));
     let recovered = if let KeyChange::Recover { key, node, .. } = &change { Some((key.clone(), *node)) } else { None };
-    let nonce = match args.nonce {
-        Some(nonce) => nonce,
-        None => args.approvals.nonce()?.map_or_else(Nonce::draw, Ok)?,
-    };
+    let nonce = args.nonce.or_else(|| session.approved()).map_or_else(Nonce::draw, Ok)?;
     let request = CeremonyRequest { nonce: nonce.0, change };
     let held = session.block_on(session.client().hold_request(request, |progress| {
         if let Some((done, of)) = steps(progress) {
