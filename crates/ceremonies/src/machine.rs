@@ -43,7 +43,7 @@ pub(super) enum Admission {
     Drop,
 }
 
-/// What a party wants to do.
+/// What leaves a party: what it says, and whom it has caught.
 pub(super) struct Outbox {
     say: Vec<(StatementSlot, Vec<u8>)>,
     pub(super) faults: Vec<CeremonyEvidence>,
