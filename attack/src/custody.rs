@@ -2,8 +2,8 @@
 
 use std::{num::NonZeroU16, time::Duration};
 
+use theta_ceremonies::{CeremonyKeys, Statement};
 use theta_client::{CeremonyOutcome, Client, KeyChange};
-use theta_protocols::ceremony::{CeremonyKeys, Statement};
 use theta_store::{SealingKey, Store};
 use tokio::{task::JoinHandle, time};
 

@@ -14,6 +14,7 @@ use std::{
 
 use prometheus_client::registry::Registry;
 use theta_authority::{Authority, PolicyLoadError};
+use theta_ceremonies::CeremonyMember;
 use theta_custody::{Custodian, Roster};
 use theta_names::NodeId;
 use theta_network::{
@@ -24,7 +25,6 @@ use theta_network::{
 };
 use theta_orchestration::Orchestrator;
 use theta_policy::Reload;
-use theta_protocols::ceremony::CeremonyMember;
 use tokio::{
     net::TcpListener,
     sync::mpsc,

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use rand_chacha::rand_core::Rng;
-use theta_protocols::ceremony::{CeremonyId, CeremonyKeys, Kind, Statement, rewrite};
+use theta_ceremonies::{CeremonyId, CeremonyKeys, Kind, Statement, rewrite};
 use theta_wire::peer::{CUSTODY, Envelope};
 
 use super::omission::leave_out;
@@ -28,7 +28,7 @@ const KINDS: [Kind; 17] = [
     Kind::Prevote,
     Kind::Precommit,
     Kind::Key,
-    Kind::Possession,
+    Kind::ProofOfPossession,
     Kind::Activation,
     Kind::Checked,
     Kind::Answer,

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use prost::Message as _;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
+use theta_ceremonies::CeremonyKeys;
 use theta_custody::{Promise, encode_promises, promises_of};
-use theta_protocols::ceremony::CeremonyKeys;
 use theta_wire::peer::{Envelope, INSTANCES, SLOTS};
 
 pub use ceremony::CeremonyLie;

@@ -12,6 +12,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("theta-schemes", &["theta-sharing", "theta-groups", "theta-names"]),
     ("theta-rounds", &["theta-names"]),
     ("theta-protocols", &["theta-schemes", "theta-sharing", "theta-groups", "theta-names", "theta-rounds"]),
+    ("theta-ceremonies", &["theta-sharing", "theta-groups", "theta-names", "theta-rounds"]),
     ("theta-wire", &[]),
     ("theta-store", &["theta-groups", "theta-names"]),
     ("theta-policy", &["theta-names", "theta-statements"]),
@@ -24,6 +25,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-store",
             "theta-policy",
             "theta-protocols",
+            "theta-ceremonies",
             "theta-schemes",
             "theta-sharing",
             "theta-groups",
@@ -69,7 +71,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-network",
             "theta-store",
             "theta-policy",
-            "theta-protocols",
+            "theta-ceremonies",
             "theta-schemes",
             "theta-sharing",
             "theta-rounds",
@@ -88,7 +90,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-network",
             "theta-store",
             "theta-policy",
-            "theta-protocols",
+            "theta-ceremonies",
             "theta-schemes",
             "theta-sharing",
             "theta-groups",
@@ -108,7 +110,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-network",
             "theta-store",
             "theta-policy",
-            "theta-protocols",
+            "theta-ceremonies",
             "theta-schemes",
             "theta-sharing",
             "theta-groups",
@@ -117,7 +119,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     // Stands outside: what a client, a member or a stranger has, and nothing of a node.
-    // Of statements: what clients and approvers sign, which the attacks send again. Of protocols and store: the identity in a
+    // Of statements: what clients and approvers sign, which the attacks send again. Of ceremonies and store: the identity in a
     // member's own store, and the statements that it signs with that. Of custody: what a thief runs on stores that it has stolen. Of
     // schemes, sharing, groups: what everybody can compute, who makes a false ciphertext or adds up what it was told.
     (
@@ -128,10 +130,10 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-client",
             "theta-custody",
             "theta-network",
-            "theta-protocols",
             "theta-schemes",
             "theta-sharing",
             "theta-groups",
+            "theta-ceremonies",
             "theta-store",
             "theta-wire",
         ],
@@ -174,6 +176,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-service",
             "theta-orchestration",
             "theta-protocols",
+            "theta-ceremonies",
             "theta-network",
             "theta-policy",
             "theta-store",

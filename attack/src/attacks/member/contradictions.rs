@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use theta_protocols::ceremony::{CeremonyId, CeremonyKeys, Kind, Statement, StatementSlot, rewrite};
+use theta_ceremonies::{CeremonyId, CeremonyKeys, Kind, Statement, StatementSlot, rewrite};
 use theta_statements::Digest;
 
 use crate::{

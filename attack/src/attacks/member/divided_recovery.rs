@@ -7,9 +7,9 @@ use std::{
     time::Duration,
 };
 
+use theta_ceremonies::{CeremonyId, CeremonyKeys, Digest, Kind, Statement, StatementSlot, statements_of};
 use theta_client::KeyChange;
 use theta_groups::{Group as _, Ristretto255, RistrettoScalar, Scalar, Transcript};
-use theta_protocols::ceremony::{CeremonyId, CeremonyKeys, Digest, Kind, Statement, StatementSlot, statements_of};
 use theta_schemes::keys::AnyPublicKey;
 use tokio::time::Instant;
 

@@ -74,7 +74,7 @@ pub enum CeremonyEnd {
     /// The lost share is there again.
     Recovered,
     /// Nothing was changed anywhere.
-    CalledOff,
+    Aborted,
     /// Nothing came of it.
     Failed(String),
 }
@@ -471,7 +471,7 @@ impl<'a> Reports<'a> {
                 certificate: status.certificate.clone(),
             },
             v1::CeremonyState::Recovered => CeremonyEnd::Recovered,
-            v1::CeremonyState::CalledOff => CeremonyEnd::CalledOff,
+            v1::CeremonyState::Aborted => CeremonyEnd::Aborted,
             v1::CeremonyState::Failed | v1::CeremonyState::Running | v1::CeremonyState::Unspecified => {
                 CeremonyEnd::Failed(status.failure.clone())
             }

@@ -82,6 +82,7 @@ impl<F: Form> KeyScheme for Cks05Bls<F> {
 
 impl<F: Form> CurveScheme for Cks05Bls<F> {
     type KeyGroup = F::Keys;
+    const PROVES_POSSESSION: bool = true;
 
     fn prove_possession(
         secret: &Secret<<F::Keys as Group>::Scalar>,

@@ -39,7 +39,7 @@ macro_rules! define_any_keys {
             }
 
             /// The share, whatever it is made of.
-            fn material(&self) -> &dyn SecretMaterial {
+            pub(super) fn material(&self) -> &dyn SecretMaterial {
                 match self { $(Self::$variant(share) => share.as_ref(),)* }
             }
         }

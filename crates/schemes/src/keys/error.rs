@@ -4,7 +4,7 @@ use theta_groups::DecodeError;
 use theta_names::KeyNameError;
 use theta_sharing::ShareIndex;
 
-use crate::UnknownSuite;
+use crate::{Suite, UnknownSuite};
 
 /// Why parts are not a key's public material.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,6 +29,23 @@ pub enum PublicKeyError {
     /// An RSA key that no dealer makes.
     #[error("{0}: take the file as the dealer wrote it")]
     Rsa(&'static str),
+}
+
+/// Why bytes are not a key on a curve, or a share of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EncodedKeyError {
+    /// Bytes that are no element or scalar of the group.
+    #[error(transparent)]
+    Encoding(#[from] DecodeError),
+    /// The parts do not belong together.
+    #[error(transparent)]
+    Parts(#[from] PublicKeyError),
+    /// The share is not the one behind the verification key.
+    #[error("the share does not fit the verification key of party {0}")]
+    Share(ShareIndex),
+    /// No key on a curve.
+    #[error("keys of suite {0} are RSA keys")]
+    Rsa(Suite),
 }
 
 /// Why a text is not a key file: what is wrong, where, and what would be right. Never shows a secret.

@@ -55,6 +55,8 @@ pub trait CurveScheme:
 {
     /// The group of the public key.
     type KeyGroup: Group;
+    /// Whether keys carry a proof that somebody knows their secret.
+    const PROVES_POSSESSION: bool = false;
 
     /// Proves that the dealer knows the secret key, for schemes whose users need that.
     fn prove_possession(

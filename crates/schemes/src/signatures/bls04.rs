@@ -155,6 +155,7 @@ impl<F: Form> KeyScheme for Bls04<F> {
 
 impl<F: Form> CurveScheme for Bls04<F> {
     type KeyGroup = F::Keys;
+    const PROVES_POSSESSION: bool = true;
 
     fn prove_possession(secret: &Secret<ScalarOf<F::Curve>>, public_key: &KeyElement<F>) -> Option<Vec<u8>> {
         let proof = possession_point::<F>(public_key) * *secret.expose();

@@ -7,11 +7,11 @@ use std::{
 };
 
 use bytes::Bytes;
+use theta_ceremonies::CeremonyMember;
 use theta_custody::{Custodian, CustodyEffect, CustodyInput, KeyEntry, Roster, To};
 use theta_groups::{Group as _, Ristretto255, RistrettoScalar};
 use theta_names::NodeId;
 use theta_network::group::GroupFile;
-use theta_protocols::ceremony::CeremonyMember;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey};
 use theta_sharing::{ShareIndex, coefficients_at_zero};
 use theta_store::{Options, SealingKey, Store, disk::SimulatedDisk};
