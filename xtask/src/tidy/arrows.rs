@@ -105,15 +105,20 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     // Stands outside: what a client, a member or a stranger has, and nothing of a node.
     // Of statements: what clients and approvers sign, which the attacks send again. Of ceremonies and store: the identity in a
-    // member's own store, and the statements that it signs with that.
+    // member's own store, and the statements that it signs with that. Of custody: what a thief runs on stores that it has stolen. Of
+    // schemes, sharing, groups: what everybody can compute, who makes a false ciphertext or adds up what it was told.
     (
         "theta-attack",
         &[
             "theta-names",
             "theta-statements",
             "theta-client",
+            "theta-custody",
             "theta-network",
             "theta-ceremonies",
+            "theta-schemes",
+            "theta-sharing",
+            "theta-groups",
             "theta-store",
             "theta-wire",
         ],
