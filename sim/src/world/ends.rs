@@ -53,7 +53,7 @@ impl World<'_> {
         let Some(wanted) = self.wanted.get(request) else { return false };
         let life = self.nodes.get(&node).and_then(|node| node.life.as_ref());
         life.is_none_or(|life| {
-            let versions = life.engine.keys().versions(&wanted.request.key);
+            let versions = life.engine.keys().versions(wanted.key.as_str());
             !versions.is_empty() && versions.iter().all(|entry| entry.share.is_some())
         })
     }

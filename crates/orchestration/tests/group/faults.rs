@@ -11,8 +11,9 @@ use std::{
     time::Duration,
 };
 
+use crate::gated::Request;
 use bytes::Bytes;
-use theta_orchestration::{Finished, OrchestratorConfig, Request};
+use theta_orchestration::{Finished, OrchestratorConfig};
 use theta_schemes::Suite;
 use theta_wire::peer::{Envelope, VERSION};
 

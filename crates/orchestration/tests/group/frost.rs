@@ -6,9 +6,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::gated::Request;
 use bytes::Bytes;
+use theta_authority::{KeyRequest, Seed};
 use theta_groups::Secret;
-use theta_orchestration::{KeyRequest, OrchestratorConfig, Request, Seed, SubmitError};
+use theta_orchestration::{OrchestratorConfig, SubmitError};
 use theta_schemes::{
     Suite,
     signatures::frost::{SeedError, randomized_key, verify_with_key},

@@ -85,7 +85,7 @@ fn regions(maps: &str) -> Vec<(u64, usize)> {
 /// Offsets and states of all generators in a stretch of memory: the buffer before the core, or behind it.
 fn generators_in(memory: &[u8]) -> Vec<(usize, Vec<u8>)> {
     let mut found = Vec::new();
-    for at in (0..memory.len().saturating_sub(CORE)).step_by(ALIGNMENT) {
+    for at in (0..=memory.len().saturating_sub(CORE)).step_by(ALIGNMENT) {
         let Some(core) = memory.get(at..at + CORE) else { continue };
         if !may_be_core(core) {
             continue;

@@ -15,6 +15,6 @@ mod stream;
 
 pub use chunk::{Aead, CHUNK_LEN, TAG_LEN, UnknownAead};
 pub use ciphertext::{EncryptError, encrypt_bytes, encrypt_stream, open_bytes, read_header, split_ciphertext};
-pub use header::{Header, MAX_HEADER_LEN};
+pub use header::{Header, HeaderBytes, MAX_HEADER_LEN};
 pub use key::PayloadKey;
 pub use stream::{OpenError, PayloadDigest, open_stream, seal_stream, sealed_len};

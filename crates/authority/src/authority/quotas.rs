@@ -12,7 +12,6 @@ use std::{
 
 use theta_policy::{Limits, Rate, RateAnswer, RateLimiter};
 use theta_statements::{Name, UnixTime};
-use tonic::Status;
 
 /// What a client holds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,29 +41,62 @@ impl Held {
 
 /// Why a client gets no more for now.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum QuotaError {
+pub enum QuotaError {
+    /// Too many running instances.
     #[error(
         "client {client} has {most} running instances at this node, as many as the policy gives it: wait for some of them"
     )]
-    Instances { client: Name, most: usize },
+    Instances {
+        /// Whose.
+        client: Name,
+        /// How many it may have.
+        most: usize,
+    },
+    /// Too long requests in running instances.
     #[error(
         "client {client} may have {most} bytes of requests in running instances at this node: wait for some of them"
     )]
-    Bytes { client: Name, most: usize },
+    Bytes {
+        /// Whose.
+        client: Name,
+        /// How many bytes it may have.
+        most: usize,
+    },
+    /// Too many streams.
     #[error("client {client} has {most} streams at this node, as many as the policy gives it: end some of them")]
-    Streams { client: Name, most: usize },
+    Streams {
+        /// Whose.
+        client: Name,
+        /// How many it may have.
+        most: usize,
+    },
+    /// Too many requests in a time.
     #[error("client {client} may send {rate}: again in {wait} ms")]
-    TooOften { client: Name, rate: Rate, wait: u64 },
+    TooOften {
+        /// Whose.
+        client: Name,
+        /// How many it may send.
+        rate: Rate,
+        /// When the next may come, in milliseconds.
+        wait: u64,
+    },
+    /// The node is nearly full, and others come first.
     #[error(
         "this node is nearly full, and client {client} has {held} of its running instances, an even share or more: wait for \
          some of them or ask another node"
     )]
-    Full { client: Name, held: usize },
+    Full {
+        /// Who has much of it.
+        client: Name,
+        /// How many instances of it run.
+        held: usize,
+    },
 }
 
 impl QuotaError {
     /// Stable names for metrics.
-    pub(crate) const fn name(&self) -> &'static str {
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
         match self {
             Self::Instances { .. } => "client_instances",
             Self::Bytes { .. } => "client_statement_bytes",
@@ -72,12 +104,6 @@ impl QuotaError {
             Self::TooOften { .. } => "client_rate",
             Self::Full { .. } => "uneven_share",
         }
-    }
-}
-
-impl From<QuotaError> for Status {
-    fn from(error: QuotaError) -> Self {
-        Self::resource_exhausted(error.to_string())
     }
 }
 
@@ -99,7 +125,7 @@ impl fmt::Debug for Table {
 
 /// A place that a client holds until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub struct Place {
     table: Arc<Mutex<Table>>,
     client: Name,
     part: Held,

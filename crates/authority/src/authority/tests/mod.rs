@@ -10,21 +10,19 @@ use std::{
 use bytes::Bytes;
 use prometheus_client::registry::Registry;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
-use theta_custody::{SlotRefusal, StoreSlots};
-use theta_names::{Operation, SlotOrder};
-use theta_network::{Fingerprint, Identity};
+use theta_custody::{KeyTable, StoreSlots};
+use theta_groups::Secret;
+use theta_names::SlotOrder;
 use theta_policy::{SlotDecision, SlotScope, SlotStanding, SlotState};
-use theta_schemes::groups::Secret;
 use theta_statements::Digest;
 use theta_statements::audit::{AuditRecord, Checkpoint, LogEntry, verify};
 use theta_store::{Options, SealingKey, Store, disk::SimulatedDisk};
-use tonic::Code;
 
-use super::{Asked, Authority, Presented, audit::AuditLog};
-use crate::{
-    config::LimitsConfig,
-    grpc::{Caller, Connections},
-};
+use super::{Authority, audit::AuditLog};
+use crate::{Asks, AuditUnavailable, KeyRequest, Look, Presented, Refusal, Request};
+
+/// The fingerprint of the client's certificate.
+const CERTIFICATE: [u8; 32] = [0xc0; 32];
 
 fn sealing() -> SealingKey {
     SealingKey::key(Secret::new([5; 32]))
@@ -35,7 +33,8 @@ fn simulated(disk: &SimulatedDisk) -> Arc<Store> {
 }
 
 /// The rule, whose table is the last, and the signing rule of its key.
-fn policy(certificate: &Fingerprint) -> (String, String) {
+fn policy() -> (String, String) {
+    let certificate = CERTIFICATE.map(|byte| format!("{byte:02x}")).concat();
     let rules = format!(
         "format = 1\n[[client]]\nname = \"c\"\ncertificates = [\"{certificate}\"]\n[[rule]]\nname = \"r\"\neffect = \"allow\"\n\
          clients = [\"c\"]\nkeys = [\"chain\"]\noperations = [\"sign\"]\n"
@@ -43,13 +42,9 @@ fn policy(certificate: &Fingerprint) -> (String, String) {
     (rules, "[[signing]]\nname = \"s\"\nkeys = [\"chain\"]\nslot = \"claimed\"\n".to_owned())
 }
 
-fn with_slots(certificate: &Fingerprint) -> String {
-    let (rules, signing) = policy(certificate);
+fn with_slots() -> String {
+    let (rules, signing) = policy();
     rules + &signing
-}
-
-fn certificate() -> Fingerprint {
-    Identity::generate("c").unwrap().fingerprint
 }
 
 fn open(folder: &Path, text: &str, store: Arc<Store>) -> Arc<Authority> {
@@ -58,17 +53,19 @@ fn open(folder: &Path, text: &str, store: Arc<Store>) -> Arc<Authority> {
     Authority::open("g", 3, &file, store, &mut Registry::default()).unwrap()
 }
 
-fn from(certificate: Option<Fingerprint>) -> Presented {
-    let bounds = LimitsConfig::default().connections();
-    let here = Connections::new(bounds).enter(None, std::net::Ipv4Addr::LOCALHOST.into()).unwrap();
-    let mut request = tonic::Request::new(());
-    request.extensions_mut().insert(Caller { certificate, connection: Arc::clone(&here.connection) });
-    Presented::of(&request)
+/// Whoever shows a certificate, or nothing.
+fn from(certificate: Option<[u8; 32]>) -> Presented {
+    Presented::new(certificate, None)
 }
 
-fn sign(message: &'static str, slot: u64) -> Asked {
-    let statement = Bytes::from_static(message.as_bytes());
-    Asked { key: Some("chain".to_owned()), statement, ..Asked::new(Operation::Sign) }.at(Some(slot))
+fn client() -> Presented {
+    from(Some(CERTIFICATE))
+}
+
+/// The gate need not know the key: that there is none is for those to hear whom it lets in.
+fn sign(message: &'static str, slot: u64) -> Request {
+    let (keys, message) = (KeyTable::default(), Bytes::from_static(message.as_bytes()));
+    Request::new(&keys, "chain".parse().unwrap(), KeyRequest::Sign(message)).unwrap().at(Some(slot))
 }
 
 fn log(store: &Store) -> Vec<LogEntry> {
@@ -101,42 +98,37 @@ fn the_stores_slots_keep_the_promise_over_a_restart() {
 
 #[tokio::test]
 async fn decisions_are_made_recorded_and_chained() {
-    let (folder, certificate) = (tempfile::tempdir().unwrap(), certificate());
+    let folder = tempfile::tempdir().unwrap();
     let store = simulated(&SimulatedDisk::default());
-    let authority = open(folder.path(), &with_slots(&certificate), Arc::clone(&store));
-    authority.decide(from(Some(certificate)), sign("a", 1)).await.unwrap();
-    let contested = authority.decide(from(Some(certificate)), sign("b", 1)).await.unwrap();
-    let standing = contested.slots.first().unwrap().standing;
+    let authority = open(folder.path(), &with_slots(), Arc::clone(&store));
+    let _ = authority.decide(client(), sign("a", 1)).await.unwrap();
+    let contested = authority.decide(client(), sign("b", 1)).await.unwrap();
+    let standing = contested.claims().first().unwrap().standing;
     assert!(matches!(standing, SlotStanding::Contested { .. }), "{contested:?}");
-    let (key, rule, slot) = ("chain".to_owned(), "s".to_owned(), 1);
-    let refused = contested.uncertified(&SlotRefusal::Taken { key, rule, slot }, true);
-    assert_eq!(
-        (refused.code(), refused.metadata().get("theta-rule").unwrap().as_bytes()),
-        (Code::PermissionDenied, &b"r"[..])
-    );
-    let status = authority.decide(from(Some(certificate)), Asked::new(Operation::Status)).await.unwrap_err();
-    assert_eq!(status.metadata().get("theta-reason").unwrap(), "no-rule");
-    for stranger in [None, Some(Fingerprint::from([1; 32]))] {
-        assert_eq!(authority.decide(from(stranger), sign("a", 1)).await.unwrap_err().code(), Code::Unauthenticated);
+    assert_eq!(contested.terms().rule, Some("r".parse().unwrap()));
+    let status = authority.decide(client(), Look::Status).await.unwrap_err();
+    assert_eq!((status.code(), status.rule()), (Some("no-rule"), None));
+    for stranger in [None, Some([1; 32])] {
+        let refused = authority.decide(from(stranger), sign("a", 1)).await.unwrap_err();
+        assert!(matches!(refused, Refusal::Unidentified { begin: None, .. }), "{refused}");
     }
-    let recorded = Asked { recorded_first: true, ..sign("a", 1) };
-    authority.decide(from(Some(certificate)), recorded).await.unwrap();
+    let _ = authority.decide(client(), sign("a", 1)).await.unwrap();
     let entries = log(&store);
     let checkpoint = verify(&entries, Checkpoint::START, None).unwrap();
     assert_eq!(checkpoint.count, 6, "the last was to be recorded first, and with it all before");
     let reasons: Vec<&str> = entries.iter().map(|entry| entry.record.reason.as_str()).collect();
     assert_eq!(reasons, ["allowed", "slot-contested", "no-rule", "unidentified", "unidentified", "allowed"]);
     authority.close();
-    let closed = authority.decide(from(Some(certificate)), sign("a", 1)).await.unwrap_err();
-    assert_eq!(closed.code(), Code::Unavailable, "what cannot be recorded is not done");
+    let closed = authority.decide(client(), sign("a", 1)).await.unwrap_err();
+    assert_eq!(closed, Refusal::Unrecorded(AuditUnavailable::Closed), "what cannot be recorded is not done");
 }
 
 /// The power fails at the moment when a request was allowed: whether its record is there afterwards.
 async fn is_on_record_after_a_crash(word: &str) -> bool {
-    let (folder, certificate, disk) = (tempfile::tempdir().unwrap(), certificate(), SimulatedDisk::default());
-    let (rules, _) = policy(&certificate);
+    let (folder, disk) = (tempfile::tempdir().unwrap(), SimulatedDisk::default());
+    let (rules, _) = policy();
     let authority = open(folder.path(), &format!("{rules}{word}"), simulated(&disk));
-    authority.decide(from(Some(certificate)), sign("a", 1)).await.unwrap();
+    let _ = authority.decide(client(), sign("a", 1)).await.unwrap();
     disk.fail_power(&mut ChaCha20Rng::seed_from_u64(1));
     let store = Store::open_on(disk.backend(), &sealing(), Options::default()).unwrap();
     let entries = log(&store);
@@ -160,35 +152,33 @@ async fn what_was_allowed_is_on_record_when_the_power_fails() {
 
 #[tokio::test]
 async fn many_who_wait_share_the_commits() {
-    let (folder, certificate) = (tempfile::tempdir().unwrap(), certificate());
+    let folder = tempfile::tempdir().unwrap();
     let store = simulated(&SimulatedDisk::default());
-    let authority = open(folder.path(), &policy(&certificate).0, Arc::clone(&store));
+    let authority = open(folder.path(), &policy().0, Arc::clone(&store));
     let before = store.incarnation().sequence;
-    let ask = |authority: Arc<Authority>| async move { authority.decide(from(Some(certificate)), sign("a", 1)).await };
+    let ask = |authority: Arc<Authority>| async move { authority.decide(client(), sign("a", 1)).await };
     let asked: Vec<_> = (0..256).map(|_| tokio::spawn(ask(Arc::clone(&authority)))).collect();
     for granted in asked {
-        granted.await.unwrap().unwrap();
+        let _ = granted.await.unwrap().unwrap();
     }
     assert_eq!(log(&store).len(), 256);
     assert!(store.incarnation().sequence - before < 64, "{} commits", store.incarnation().sequence - before);
-    let status = Asked::new(Operation::Status);
-    assert!(!status.lets_out() && sign("a", 1).lets_out());
+    assert!(!Look::Status.asked().lets_out() && sign("a", 1).asked().lets_out());
 }
 
 #[tokio::test]
 async fn a_log_that_cannot_be_written_stops_everything() {
-    let (folder, certificate) = (tempfile::tempdir().unwrap(), certificate());
+    let folder = tempfile::tempdir().unwrap();
     let disk = SimulatedDisk::default();
-    let authority = open(folder.path(), &with_slots(&certificate), simulated(&disk));
-    let asked = || Asked { recorded_first: true, ..sign("a", 1) };
-    authority.decide(from(Some(certificate)), asked()).await.unwrap();
+    let authority = open(folder.path(), &with_slots(), simulated(&disk));
+    let _ = authority.decide(client(), sign("a", 1)).await.unwrap();
     disk.fail_after(0);
     for _ in 0..3 {
-        let refused = authority.decide(from(Some(certificate)), asked()).await.unwrap_err();
-        assert_eq!(refused.code(), Code::Unavailable, "{refused}");
+        let refused = authority.decide(client(), sign("a", 1)).await.unwrap_err();
+        assert!(matches!(refused, Refusal::Unrecorded(AuditUnavailable::Broken(_))), "{refused}");
     }
-    let quick = authority.decide(from(Some(certificate)), Asked::new(Operation::Status)).await.unwrap_err();
-    assert!(quick.message().contains("cannot write its audit log"), "{quick}");
+    let quick = authority.decide(client(), Look::Status).await.unwrap_err();
+    assert!(matches!(quick, Refusal::Unrecorded(AuditUnavailable::Broken(_))), "{quick}");
 }
 
 #[test]
@@ -227,11 +217,11 @@ fn records_wait_for_each_other_and_are_all_written_at_the_end() {
 #[tokio::test]
 async fn a_full_disk_is_refused_and_recovered_from_without_a_restart() {
     for changes in [0, 1, 3, 7] {
-        let (folder, certificate, disk) = (tempfile::tempdir().unwrap(), certificate(), SimulatedDisk::default());
+        let (folder, disk) = (tempfile::tempdir().unwrap(), SimulatedDisk::default());
         let store = simulated(&disk);
-        let authority = open(folder.path(), &policy(&certificate).0, Arc::clone(&store));
-        let ask = || authority.decide(from(Some(certificate)), sign("a", 1));
-        ask().await.unwrap();
+        let authority = open(folder.path(), &policy().0, Arc::clone(&store));
+        let ask = || authority.decide(client(), sign("a", 1));
+        let _ = ask().await.unwrap();
         assert_eq!(authority.standing(), Ok(None));
         disk.fill_after(changes);
         let mut allowed = 1;
@@ -241,8 +231,7 @@ async fn a_full_disk_is_refused_and_recovered_from_without_a_restart() {
                 Err(refused) => break refused,
             }
         };
-        assert_eq!(refused.code(), Code::Unavailable);
-        assert!(refused.message().contains("cannot write its audit log"), "{refused}");
+        assert!(matches!(refused, Refusal::Unrecorded(AuditUnavailable::Broken(_))), "{refused}");
         assert!(authority.standing().unwrap_err().contains("cannot be written"));
         disk.make_room();
         let deadline = Instant::now() + Duration::from_secs(60);
@@ -260,14 +249,14 @@ async fn a_full_disk_is_refused_and_recovered_from_without_a_restart() {
 
 #[tokio::test]
 async fn a_known_client_without_rights_does_not_fill_the_log() {
-    let (folder, certificate) = (tempfile::tempdir().unwrap(), certificate());
+    let folder = tempfile::tempdir().unwrap();
     let store = simulated(&SimulatedDisk::default());
-    let authority = open(folder.path(), &policy(&certificate).0, Arc::clone(&store));
+    let authority = open(folder.path(), &policy().0, Arc::clone(&store));
     for _ in 0..3_000 {
-        authority.decide(from(Some(certificate)), Asked::new(Operation::Status)).await.unwrap_err();
+        authority.decide(client(), Look::Status).await.unwrap_err();
     }
     for _ in 0..5 {
-        authority.decide(from(Some(certificate)), sign("a", 1)).await.unwrap();
+        let _ = authority.decide(client(), sign("a", 1)).await.unwrap();
     }
     authority.look_after();
     authority.flush().unwrap();

@@ -10,7 +10,7 @@ use super::Authority;
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Puts each change of the file in force within a second or so, until the authority is gone.
-pub(crate) async fn watch(authority: Weak<Authority>) {
+pub async fn watch(authority: Weak<Authority>) {
     let mut ticks = time::interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {

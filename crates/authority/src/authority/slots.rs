@@ -7,8 +7,8 @@ use super::Authority;
 
 impl Authority {
     /// Says at the start for which keys requests for slots stop when a node is away, and whether they can be served at all.
-    pub(crate) fn warn_of_slots(&self, custodian: &Custodian) {
-        let (policy, certifier) = (self.policy.current(), custodian.certifier());
+    pub fn warn_of_slots(&self, custodian: &Custodian) {
+        let (policy, certifier) = (self.policy(), custodian.certifier());
         let covered = |key: &str| {
             [Operation::Sign, Operation::FlipCoin].iter().any(|operation| policy.takes_slot(Some(key), *operation))
         };

@@ -59,7 +59,7 @@ mod tests {
         assert_eq!(low(LOW), None);
         assert!(low(LOW - 1).unwrap().starts_with("255 MiB are left"));
         let folder = tempfile::tempdir().unwrap();
-        let key = theta_store::SealingKey::key(theta_schemes::groups::Secret::new([1; 32]));
+        let key = theta_store::SealingKey::key(theta_groups::Secret::new([1; 32]));
         let store = Store::create(&folder.path().join("theta.redb"), &key).unwrap();
         let mut registry = Registry::default();
         let disk = Disk::register(&mut registry);

@@ -28,11 +28,14 @@ const RETRY: Duration = Duration::from_secs(1);
 
 /// Why no decision can be recorded now.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum AuditUnavailable {
+pub enum AuditUnavailable {
+    /// The disk does not take it; the disk's words are for the operator.
     #[error("the audit log cannot be written: {0}")]
     Broken(String),
+    /// Too many wait.
     #[error("{MOST_WAITING} decisions wait to be written to the audit log, its limit: try again in a moment")]
     Full,
+    /// The node is stopping.
     #[error("this node is stopping")]
     Closed,
 }

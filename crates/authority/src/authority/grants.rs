@@ -6,9 +6,9 @@ use std::{
 };
 
 use bytes::Bytes;
-use theta_names::Operation;
-use theta_orchestration::InstanceId;
 use theta_statements::Name;
+
+use crate::{InstanceId, Terms};
 
 /// How many instances are remembered: more than results and running instances together.
 const MOST_INSTANCES: usize = 65_536;
@@ -17,22 +17,13 @@ const MOST_CLIENTS: usize = 64;
 /// Bytes of all labels that are remembered.
 const MOST_LABEL_BYTES: usize = 16 << 20;
 
-/// An operation that a client was allowed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Granted {
-    pub(crate) client: Name,
-    pub(crate) key: Option<String>,
-    pub(crate) operation: Operation,
-    pub(crate) label: Bytes,
-}
-
 /// The latest of them. When there are too many, the client that has most of them loses its oldest.
 #[derive(Debug, Default)]
 pub(crate) struct Grants(Mutex<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    instances: HashMap<InstanceId, Vec<Granted>>,
+    instances: HashMap<InstanceId, Vec<Terms>>,
     /// By client: what it was allowed, the oldest first, and the bytes of the labels.
     clients: HashMap<Name, Allowed>,
     count: usize,
@@ -81,7 +72,9 @@ impl Inner {
 }
 
 impl Grants {
-    pub(crate) fn add(&self, instance: InstanceId, granted: Granted) {
+    pub(crate) fn add(&self, instance: InstanceId, granted: Terms) {
+        // By whatever rule it was: another one may allow the same tomorrow.
+        let granted = Terms { rule: None, ..granted };
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Inner { instances, clients, count, label_bytes } = &mut *inner;
         let all = instances.entry(instance).or_default();
@@ -97,7 +90,7 @@ impl Grants {
         allowed.label_bytes = allowed.label_bytes.saturating_add(granted.label.len());
         *label_bytes = label_bytes.saturating_add(granted.label.len());
         // A copy: the label's buffer may be that of a whole ciphertext.
-        all.push(Granted { label: Bytes::copy_from_slice(&granted.label), ..granted });
+        all.push(Terms { label: Bytes::copy_from_slice(&granted.label), ..granted });
         while inner.count > MOST_INSTANCES || inner.label_bytes > MOST_LABEL_BYTES {
             if !inner.make_room() {
                 return;
@@ -106,7 +99,7 @@ impl Grants {
     }
 
     /// What was allowed of this instance.
-    pub(crate) fn of(&self, instance: &InstanceId) -> Vec<Granted> {
+    pub(crate) fn of(&self, instance: &InstanceId) -> Vec<Terms> {
         let inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         inner.instances.get(instance).cloned().unwrap_or_default()
     }
@@ -114,11 +107,13 @@ impl Grants {
 
 #[cfg(test)]
 mod tests {
+    use theta_names::Operation;
+
     use super::*;
 
-    fn granted(client: &str, label: usize) -> Granted {
+    fn granted(client: &str, label: usize) -> Terms {
         let label = vec![0; label].into();
-        Granted { client: client.parse().unwrap(), key: None, operation: Operation::Sign, label }
+        Terms { client: client.parse().unwrap(), key: None, operation: Operation::Sign, label, rule: None }
     }
 
     #[test]
