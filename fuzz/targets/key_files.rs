@@ -1,4 +1,4 @@
-//! `.pub` and `.share` files: what is read, written and read again is the same key.
+//! `.pub` and `.share` files, and keys as ceremonies carry them: what is read, written and read again is the same key.
 
 #![no_main]
 
@@ -53,5 +53,7 @@ fuzz_target!(init: plant("key_files", seeds()), |bytes: &[u8]| {
 });
 
 fn seeds() -> Vec<Vec<u8>> {
-    KEYS.iter().flat_map(|(_, public, share)| [public.clone().into_bytes(), share.clone().into_bytes()]).collect()
+    let files = |(_, public, share): &Key| [public.clone().into_bytes(), share.clone().into_bytes()];
+    let encoded = KEYS.iter().filter_map(|(public, ..)| Some(public.encoded()?.encode()));
+    KEYS.iter().flat_map(files).chain(encoded).collect()
 }
