@@ -12,9 +12,10 @@ use std::{hint::black_box, time::Duration};
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use theta_payload as payload;
+use theta_payload::Encrypt as _;
 use theta_schemes::{
     Purpose, Statement, Suite, ThresholdScheme,
-    ciphers::payload,
     keys::{AnyKeyShare, AnyPublicKey, deal_any},
     with_key,
 };

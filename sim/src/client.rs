@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use theta_names::{KeyState, Operation as Permission};
 use theta_orchestration::{Finished, InstanceId, KeyRequest, Request};
-use theta_schemes::ciphers::payload::{Aead, PayloadKey, open_bytes, split_ciphertext};
+use theta_payload::{Aead, Encrypt as _, PayloadKey, open_bytes, split_ciphertext};
 use theta_schemes::keys::AnyPublicKey;
 use theta_schemes::{Purpose, StatementBytes, Suite};
 use theta_statements::{Approval, Ask, CeremonyRequest, KeyChange, StateChange};

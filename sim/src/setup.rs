@@ -8,6 +8,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use theta_custody::{DealtKey, KeyTable, Roster, import_dealt};
 use theta_groups::{Secret, modular::Integer};
+use theta_keyfiles::KeyShareText as _;
 use theta_names::{Holders, NodeId};
 use theta_orchestration::OrchestratorConfig;
 use theta_policy::Policy;

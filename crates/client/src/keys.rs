@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use theta_keyfiles::PublicKeyText as _;
 use theta_names::MOST_GENERATIONS_AHEAD;
 use theta_names::{KeyRef, NodeId};
 use theta_schemes::keys::{AnyPublicKey, KeyId, KeyName};

@@ -3,17 +3,18 @@
 use core::fmt::Write as _;
 
 use serde::Deserialize;
-use theta_groups::{DecodeError, Group, Scalar, Secret};
+use theta_groups::{DecodeError, Secret};
+use theta_schemes::Suite;
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName, ShareError};
 use theta_sharing::ShareIndex;
 
-use super::public_file::{FORMAT, line_of};
-use super::{KeyFileError, KeyId, KeyName, KeyShare, PublicKeySet, PublicMaterial, SecretMaterial};
-use crate::Suite;
+use crate::KeyFileError;
+use crate::fields::{FORMAT, check_format, line_of};
 
 /// The fields as they stand in the file; the secret stays in the caller's text, no copy is made.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ShareFile<'a> {
+struct ShareFile<'a> {
     format: u64,
     #[serde(borrow)]
     name: &'a str,
@@ -23,8 +24,23 @@ pub(crate) struct ShareFile<'a> {
     secret: &'a str,
 }
 
+/// Reads a `.share` file and checks that it belongs to `public`.
+pub(crate) fn read(text: &str, public: &AnyPublicKey) -> Result<(KeyName, AnyKeyShare), KeyFileError> {
+    let (file, name, suite) = ShareFile::parse(text)?;
+    if suite != public.suite() || file.key_id != public.key_id().to_string() {
+        return Err(file.other_key(public));
+    }
+    let index = file.index(public)?;
+    let secret = file.secret_bytes(public.share_secret_len())?;
+    let share = AnyKeyShare::from_secret(public, index, secret.expose()).map_err(|error| match error {
+        ShareError::Encoding(error) => secret_error(error),
+        ShareError::Mismatch(index) => KeyFileError::ShareMismatch(index),
+    })?;
+    Ok((name, share))
+}
+
 impl<'a> ShareFile<'a> {
-    pub(super) fn parse(text: &'a str) -> Result<(Self, KeyName, Suite), KeyFileError> {
+    fn parse(text: &'a str) -> Result<(Self, KeyName, Suite), KeyFileError> {
         let file: Self = toml::from_str(text).map_err(|error| {
             // The library's messages may quote values; only those that name a missing field are shown.
             let problem = Some(error.message()).filter(|message| message.starts_with("missing field")).map_or_else(
@@ -33,25 +49,13 @@ impl<'a> ShareFile<'a> {
             );
             KeyFileError::Syntax { line: line_of(text, error.span()), problem }
         })?;
-        if file.format != FORMAT {
-            return Err(KeyFileError::Format(file.format));
-        }
+        check_format(file.format)?;
         let (name, suite) = (file.name.parse()?, file.suite.parse()?);
         Ok((file, name, suite))
     }
 
-    /// The share, checked against the verification key.
-    pub(super) fn decode<G: Group>(&self, public: &PublicKeySet<G>) -> Result<KeyShare<G>, KeyFileError> {
-        let index = self.index(public)?;
-        let share = KeyShare::new(*public.key_id(), index, self.decode_secret::<G>()?);
-        if public.matches(&share) { Ok(share) } else { Err(KeyFileError::ShareMismatch(index)) }
-    }
-
-    /// The party, if the file is of this key and the key has such a party.
-    pub(crate) fn index(&self, public: &impl PublicMaterial) -> Result<ShareIndex, KeyFileError> {
-        if self.key_id != public.key_id().to_string() {
-            return Err(self.other_key(public.key_id(), public.suite()));
-        }
+    /// The party, if the key has such a party.
+    fn index(&self, public: &AnyPublicKey) -> Result<ShareIndex, KeyFileError> {
         let unknown = || KeyFileError::Index { found: self.index, n: public.threshold().n() };
         u16::try_from(self.index)
             .ok()
@@ -61,22 +65,17 @@ impl<'a> ShareFile<'a> {
     }
 
     /// The complaint that the two files are not of one key.
-    pub(super) fn other_key(&self, public: &KeyId, suite: Suite) -> KeyFileError {
+    fn other_key(&self, public: &AnyPublicKey) -> KeyFileError {
         KeyFileError::OtherKey {
             share: self.key_id.chars().take(8).filter(char::is_ascii_hexdigit).collect(),
             share_suite: self.suite.to_owned(),
-            public: public.abbreviated(),
-            public_suite: suite.to_string(),
+            public: public.key_id().abbreviated(),
+            public_suite: public.suite().to_string(),
         }
     }
 
-    fn decode_secret<G: Group>(&self) -> Result<Secret<G::Scalar>, KeyFileError> {
-        let bytes = self.secret_bytes(G::Scalar::ENCODED_LEN)?;
-        G::Scalar::decode(bytes.expose()).map(Secret::new).map_err(secret_error)
-    }
-
     /// The secret's `expected` bytes.
-    pub(crate) fn secret_bytes(&self, expected: usize) -> Result<Secret<Vec<u8>>, KeyFileError> {
+    fn secret_bytes(&self, expected: usize) -> Result<Secret<Vec<u8>>, KeyFileError> {
         if self.secret.len() != 2 * expected {
             return Err(secret_error(DecodeError::Length { expected, got: self.secret.len() / 2 }));
         }
@@ -88,12 +87,12 @@ impl<'a> ShareFile<'a> {
 }
 
 /// What is wrong with the field.
-pub(crate) fn secret_error(error: DecodeError) -> KeyFileError {
+fn secret_error(error: DecodeError) -> KeyFileError {
     KeyFileError::Encoding { field: "secret".to_owned(), error }
 }
 
 /// The file of a share.
-pub(crate) fn write(name: &KeyName, suite: Suite, share: &impl SecretMaterial) -> Secret<String> {
+pub(crate) fn write(name: &KeyName, share: &AnyKeyShare) -> Secret<String> {
     let encoding = share.secret_bytes();
     let digits = encoding.expose();
     // Reserved at once: a string that grows leaves copies of its content behind.
@@ -109,6 +108,7 @@ pub(crate) fn write(name: &KeyName, suite: Suite, share: &impl SecretMaterial) -
          key_id = \"{id}\"\n\
          index = {index}\n\
          secret = \"",
+        suite = share.suite(),
         index = share.index(),
         id = share.key_id(),
     );

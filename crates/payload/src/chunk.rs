@@ -1,81 +1,22 @@
 //! One chunk of a payload.
 
-use core::{fmt, str::FromStr};
 use std::sync::Arc;
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::error::Unspecified;
 use theta_groups::{Secret, Transcript};
 
-use super::PayloadKey;
+use super::{Aead, PayloadKey};
 
 /// Bytes of plaintext in every chunk but the last.
 pub const CHUNK_LEN: usize = 64 << 10;
 /// Bytes that sealing adds to a chunk.
 pub const TAG_LEN: usize = 16;
 
-/// How payloads are sealed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Aead {
-    /// RFC 8439; as fast on every machine.
-    #[default]
-    ChaCha20Poly1305,
-    /// NIST SP 800-38D; several times faster where the processor has instructions for it.
-    Aes256Gcm,
-}
-
-/// Not the name of an AEAD.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown AEAD {0:?}; the known ones are chacha20-poly1305 and aes-256-gcm")]
-pub struct UnknownAead(pub String);
-
-impl Aead {
-    /// The name on the command line and in hashes.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::ChaCha20Poly1305 => "chacha20-poly1305",
-            Self::Aes256Gcm => "aes-256-gcm",
-        }
-    }
-
-    pub(super) const fn code(self) -> u8 {
-        match self {
-            Self::ChaCha20Poly1305 => 1,
-            Self::Aes256Gcm => 2,
-        }
-    }
-
-    pub(super) const fn from_code(code: u8) -> Option<Self> {
-        match code {
-            1 => Some(Self::ChaCha20Poly1305),
-            2 => Some(Self::Aes256Gcm),
-            _ => None,
-        }
-    }
-
-    fn algorithm(self) -> &'static Algorithm {
-        match self {
-            Self::ChaCha20Poly1305 => &CHACHA20_POLY1305,
-            Self::Aes256Gcm => &AES_256_GCM,
-        }
-    }
-}
-
-impl fmt::Display for Aead {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Aead {
-    type Err = UnknownAead;
-
-    fn from_str(name: &str) -> Result<Self, UnknownAead> {
-        [Self::ChaCha20Poly1305, Self::Aes256Gcm]
-            .into_iter()
-            .find(|aead| aead.name() == name)
-            .ok_or_else(|| UnknownAead(name.to_owned()))
+fn algorithm(aead: Aead) -> &'static Algorithm {
+    match aead {
+        Aead::ChaCha20Poly1305 => &CHACHA20_POLY1305,
+        Aead::Aes256Gcm => &AES_256_GCM,
     }
 }
 
@@ -106,7 +47,7 @@ impl ChunkCipher {
             .with("aead", aead.name().as_bytes())
             .with("label", label)
             .finish32();
-        let key = Arc::new(LessSafeKey::new(UnboundKey::new(aead.algorithm(), sealing_key)?));
+        let key = Arc::new(LessSafeKey::new(UnboundKey::new(algorithm(aead), sealing_key)?));
         Ok(Self { key, prefix, associated_data, next: 0, end: 1 << 32 })
     }
 

@@ -4,13 +4,10 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use rand_core::CryptoRng;
 use theta_groups::Secret;
+use theta_schemes::RequestError;
+use theta_schemes::keys::AnyPublicKey;
 
-use super::header::{PREAMBLE_LEN, header_len, total_len, write_envelope};
 use super::{Aead, Header, OpenError, PayloadKey, memory, seal_stream, sealed_len};
-use crate::keys::AnyPublicKey;
-use crate::statement::{MAX_LABEL_LEN, check_size};
-use crate::with_key;
-use crate::{Purpose, RequestError, ThresholdCipher};
 
 /// Why there is no ciphertext.
 #[derive(Debug, thiserror::Error)]
@@ -38,15 +35,13 @@ pub fn encrypt_stream(
     progress: &mut dyn FnMut(u64),
     rng: &mut (impl CryptoRng + ?Sized),
 ) -> Result<u64, EncryptError> {
-    let capsule_len = capsule_len(public)?;
-    check_size("label", label, MAX_LABEL_LEN)?;
+    let header_len = public.header_len(label)?;
     let start = writer.stream_position()?;
-    io::copy(&mut io::repeat(0).take(total_len(label, capsule_len) as u64), &mut writer)?;
+    io::copy(&mut io::repeat(0).take(header_len as u64), &mut writer)?;
     let key = PayloadKey::random(rng);
     let digest = seal_stream(reader, &mut writer, &key, aead, label, progress)?;
     let end = writer.stream_position()?;
-    let envelope = write_envelope(public.suite(), aead, public.key_id(), &digest, label, capsule_len)?;
-    let header = encapsulate(public, envelope, &key)?;
+    let header = public.encapsulate(&key, aead, &digest, label)?;
     writer.seek(SeekFrom::Start(start))?;
     writer.write_all(&header)?;
     writer.seek(SeekFrom::Start(end))?;
@@ -64,17 +59,41 @@ pub fn encrypt_bytes(
     aead: Aead,
     rng: &mut (impl CryptoRng + ?Sized),
 ) -> Result<Vec<u8>, EncryptError> {
-    let capsule_len = capsule_len(public)?;
-    check_size("label", label, MAX_LABEL_LEN)?;
-    let header_len = total_len(label, capsule_len);
+    let header_len = public.header_len(label)?;
     let payload_len = usize::try_from(sealed_len(plaintext.len() as u64)).map_err(io::Error::other)?;
     let mut ciphertext = vec![0; header_len + payload_len];
     let (mut header, payload) = ciphertext.split_at_mut(header_len);
     let key = PayloadKey::random(rng);
     let digest = memory::seal_into(plaintext, payload, &key, aead, label)?;
-    let envelope = write_envelope(public.suite(), aead, public.key_id(), &digest, label, capsule_len)?;
-    header.write_all(&encapsulate(public, envelope, &key)?)?;
+    header.write_all(&public.encapsulate(&key, aead, &digest, label)?)?;
     Ok(ciphertext)
+}
+
+/// Keys that payloads are encrypted to.
+pub trait Encrypt {
+    /// Encrypts to the key, in memory; for files see [`encrypt_stream`].
+    ///
+    /// # Errors
+    /// [`EncryptError`] if the key is not for encryption or the label is too long.
+    fn encrypt(
+        &self,
+        plaintext: &[u8],
+        label: &[u8],
+        aead: Aead,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Vec<u8>, EncryptError>;
+}
+
+impl Encrypt for AnyPublicKey {
+    fn encrypt(
+        &self,
+        plaintext: &[u8],
+        label: &[u8],
+        aead: Aead,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Vec<u8>, EncryptError> {
+        encrypt_bytes(self, plaintext, label, aead, rng)
+    }
 }
 
 /// Opens a whole ciphertext in memory. The plaintext is wiped when dropped.
@@ -91,7 +110,7 @@ pub fn open_bytes(key: &PayloadKey, ciphertext: &[u8]) -> Result<Secret<Vec<u8>>
 /// # Errors
 /// [`RequestError`] if there is no whole header.
 pub fn split_ciphertext(ciphertext: &[u8]) -> Result<(&[u8], &[u8]), RequestError> {
-    ciphertext.split_at_checked(header_len(ciphertext)?).ok_or(RequestError::Header("it is cut short"))
+    ciphertext.split_at_checked(Header::stated_len(ciphertext)?).ok_or(RequestError::Header("it is cut short"))
 }
 
 /// Reads the header from the front of a ciphertext and leaves the reader at the payload.
@@ -103,39 +122,9 @@ pub fn read_header(mut reader: impl Read) -> Result<Vec<u8>, OpenError> {
         io::ErrorKind::UnexpectedEof => OpenError::Header(RequestError::Header("it is cut short")),
         _ => OpenError::Io(error),
     };
-    let mut header = vec![0; PREAMBLE_LEN];
+    let mut header = vec![0; Header::PREAMBLE_LEN];
     reader.read_exact(&mut header).map_err(cut_short)?;
-    header.resize(header_len(&header)?, 0);
-    reader.read_exact(header.split_at_mut(PREAMBLE_LEN).1).map_err(cut_short)?;
+    header.resize(Header::stated_len(&header)?, 0);
+    reader.read_exact(header.split_at_mut(Header::PREAMBLE_LEN).1).map_err(cut_short)?;
     Ok(header)
-}
-
-fn capsule_len(public: &AnyPublicKey) -> Result<usize, RequestError> {
-    with_key!(public, |key: S| if cipher { Ok(S::CAPSULE_LEN) } else { Err(not_a_cipher(public)) })
-}
-
-fn encapsulate(public: &AnyPublicKey, envelope: Vec<u8>, payload_key: &PayloadKey) -> Result<Vec<u8>, RequestError> {
-    with_key!(public, |key: S| if cipher {
-        Ok(S::encapsulate(key, envelope, payload_key))
-    } else {
-        Err(not_a_cipher(public))
-    })
-}
-
-impl AnyPublicKey {
-    /// Whether `header` is what an honest encryption of `payload_key` to this key makes, byte for byte: then k true shares
-    /// unwrap that key and nothing else does. Whoever is told a payload key checks this before believing it: a commitment
-    /// that fits says less, since the encryptor may have committed to a key that no shares unwrap.
-    #[must_use]
-    pub fn encapsulates(&self, header: &[u8], payload_key: &PayloadKey) -> bool {
-        let Ok(capsule_len) = capsule_len(self) else { return false };
-        let Some((envelope, _)) = header.split_at_checked(header.len().saturating_sub(capsule_len)) else {
-            return false;
-        };
-        encapsulate(self, envelope.to_vec(), payload_key).is_ok_and(|honest| honest == header)
-    }
-}
-
-fn not_a_cipher(public: &AnyPublicKey) -> RequestError {
-    RequestError::Purpose { key: public.suite().purpose(), asked: Purpose::Decrypt }
 }

@@ -48,7 +48,7 @@ pub(super) fn seal_into(
             |sealed| hash_on(&mut hasher, sealed),
         )?;
     }
-    Ok(PayloadDigest { hash: *hasher.finalize().as_bytes(), len })
+    Ok(PayloadDigest::new(*hasher.finalize().as_bytes(), len))
 }
 
 /// Seals chunks one after the other; the payload may end with them.
@@ -68,7 +68,7 @@ fn seal_part(cipher: &mut ChunkCipher, plain: &[u8], room: &mut [u8], ends: bool
 /// # Errors
 /// Any [`OpenError`].
 pub(super) fn open(key: &PayloadKey, header: &Header<'_>, payload: &[u8]) -> Result<Secret<Vec<u8>>, OpenError> {
-    let len = header.digest.len;
+    let len = header.payload().plaintext_len();
     let chunks = chunk_count(len);
     if (payload.len() as u64) < sealed_len(len) {
         return Err(OpenError::Truncated { chunk: (payload.len() / SEALED_CHUNK_LEN) as u64 + 1, chunks });
@@ -78,8 +78,8 @@ pub(super) fn open(key: &PayloadKey, header: &Header<'_>, payload: &[u8]) -> Res
     }
     // No longer than the payload, which is there: never reserved on the header's word alone.
     let mut plaintext = Secret::new(vec![0; usize::try_from(len).unwrap_or_default()]);
-    let mut cipher =
-        ChunkCipher::new(key, header.aead, header.label).map_err(|_| OpenError::NotAuthentic { chunk: 1, chunks })?;
+    let mut cipher = ChunkCipher::new(key, header.aead(), header.label())
+        .map_err(|_| OpenError::NotAuthentic { chunk: 1, chunks })?;
     let room = plaintext.expose_mut();
     let mut hasher = blake3::Hasher::new();
     if payload.len() <= ALONE {
@@ -97,7 +97,7 @@ pub(super) fn open(key: &PayloadKey, header: &Header<'_>, payload: &[u8]) -> Res
             |sealed| hash_on(&mut hasher, sealed),
         )?;
     }
-    if hasher.finalize() == header.digest.hash { Ok(plaintext) } else { Err(OpenError::OtherPayload) }
+    if hasher.finalize() == *header.payload().hash() { Ok(plaintext) } else { Err(OpenError::OtherPayload) }
 }
 
 /// Opens chunks one after the other, the first of which is number `first` of `chunks`.
@@ -119,7 +119,7 @@ fn open_part(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ciphers::payload::seal_stream;
+    use crate::seal_stream;
 
     #[test]
     fn memory_and_stream_seal_alike() {

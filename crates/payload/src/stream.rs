@@ -6,7 +6,7 @@ use std::mem;
 use theta_groups::Secret;
 
 use super::chunk::ChunkCipher;
-use super::{Aead, CHUNK_LEN, Header, PayloadKey, TAG_LEN, pipeline};
+use super::{Aead, CHUNK_LEN, Header, PayloadDigest, PayloadKey, TAG_LEN, pipeline};
 
 /// Bytes of every sealed chunk but the last.
 pub(super) const SEALED_CHUNK_LEN: usize = CHUNK_LEN + TAG_LEN;
@@ -30,33 +30,12 @@ pub(super) fn hash_on(hasher: &mut blake3::Hasher, sealed: &[u8]) {
 /// How many batches are held in memory: one being read or written, one sealed, one hashed, and one between them.
 const BATCHES_UNDER_WAY: usize = 4;
 
-/// What a header says of its payload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PayloadDigest {
-    pub(super) hash: [u8; 32],
-    pub(super) len: u64,
-}
-
-impl PayloadDigest {
-    /// BLAKE3 of the sealed payload.
-    #[must_use]
-    pub const fn hash(&self) -> &[u8; 32] {
-        &self.hash
-    }
-
-    /// Length of the plaintext in bytes.
-    #[must_use]
-    pub const fn plaintext_len(&self) -> u64 {
-        self.len
-    }
-}
-
 /// Why a payload does not open.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// What stands before the payload is not a header.
     #[error(transparent)]
-    Header(#[from] crate::RequestError),
+    Header(#[from] theta_schemes::RequestError),
     /// Reading the ciphertext or writing the plaintext failed.
     #[error("reading the ciphertext or writing the plaintext: {0}")]
     Io(#[from] io::Error),
@@ -145,7 +124,7 @@ pub fn seal_stream(
         };
         pipeline::run::<_, io::Error>(batches, fill, |batch| batch.seal(&mut cipher), hash, write)?;
     }
-    Ok(PayloadDigest { hash: *hasher.finalize().as_bytes(), len })
+    Ok(PayloadDigest::new(*hasher.finalize().as_bytes(), len))
 }
 
 /// Some chunks of a payload, the last of them perhaps shorter than the others, each with room for its tag.
@@ -233,11 +212,11 @@ pub fn open_stream(
     mut writer: impl Write,
     progress: &mut dyn FnMut(u64),
 ) -> Result<u64, OpenError> {
-    let chunks = chunk_count(header.digest.len);
-    let mut cipher =
-        ChunkCipher::new(key, header.aead, header.label).map_err(|_| OpenError::NotAuthentic { chunk: 1, chunks })?;
+    let chunks = chunk_count(header.payload().plaintext_len());
+    let mut cipher = ChunkCipher::new(key, header.aead(), header.label())
+        .map_err(|_| OpenError::NotAuthentic { chunk: 1, chunks })?;
     let mut hasher = blake3::Hasher::new();
-    let (mut remaining, mut read, mut opened, mut done) = (header.digest.len, 0, 0, 0);
+    let (mut remaining, mut read, mut opened, mut done) = (header.payload().plaintext_len(), 0, 0, 0);
     let mut fill = |batch: &mut Batch| {
         batch.plain = usize::try_from(remaining).unwrap_or(usize::MAX).min(BATCH * CHUNK_LEN);
         remaining -= batch.plain as u64;
@@ -270,7 +249,7 @@ pub fn open_stream(
         progress(done);
         Ok(())
     };
-    let sealed = sealed_len(header.digest.len);
+    let sealed = sealed_len(header.payload().plaintext_len());
     if sealed <= (BATCH * SEALED_CHUNK_LEN) as u64 {
         // Not larger than the payload: all of it is wiped at the end.
         let mut only = Batch::new(usize::try_from(sealed).unwrap_or(usize::MAX));
@@ -285,10 +264,10 @@ pub fn open_stream(
     if read_full(&mut reader, &mut [0])? != 0 {
         return Err(OpenError::TrailingBytes);
     }
-    if hasher.finalize() != header.digest.hash {
+    if hasher.finalize() != *header.payload().hash() {
         return Err(OpenError::OtherPayload);
     }
-    Ok(header.digest.len)
+    Ok(header.payload().plaintext_len())
 }
 
 /// Fills the buffer, which begins with the byte read ahead if there is one, as far as there is anything.

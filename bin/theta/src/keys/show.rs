@@ -2,6 +2,7 @@
 
 use clap::Args;
 use serde::Serialize;
+use theta_keyfiles::PublicKeyText as _;
 use theta_schemes::keys::AnyPublicKey;
 
 use super::NamedKey;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use theta_groups::{Group, Transcript};
+use theta_keyfiles::PublicKeyText as _;
 use theta_names::{NodeId, ShareIndex};
 use theta_protocols::ceremony::{Aim, CeremonyPlan, PlanParts, Source};
 use theta_rounds::{Malformed, PartyId};

@@ -22,7 +22,7 @@ const SECP256K1: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.132.0.10")
 const RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");
 const RSA_PSS: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.10");
 
-/// [`crate::signatures::sh00::PUBLIC_EXPONENT`], 65537.
+/// [`theta_schemes::signatures::sh00::PUBLIC_EXPONENT`], 65537.
 const EXPONENT: [u8; 3] = [1, 0, 1];
 
 /// Whichever of the three structures this is.

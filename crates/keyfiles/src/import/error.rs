@@ -1,8 +1,9 @@
 //! Why a private key is not imported. No variant holds anything of the key.
 
+use theta_schemes::Suite;
+use theta_schemes::keys::DealError;
+
 use super::KeyFormat;
-use crate::Suite;
-use crate::keys::DealError;
 
 /// Why a file does not become shares.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

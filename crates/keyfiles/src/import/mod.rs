@@ -20,13 +20,13 @@ mod tests;
 use core::{fmt, str::FromStr};
 
 use rand_core::CryptoRng;
-use theta_groups::{Group, Scalar, Secret};
+use theta_groups::Secret;
+use theta_schemes::Suite;
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey};
 use theta_sharing::Threshold;
 
 pub use self::error::{ImportError, UnknownFormat};
 use self::private_key::{Kind, PrivateKey};
-use crate::Suite;
-use crate::keys::{AnyKeyShare, AnyPublicKey, CurveScheme, dispatch::with_suite};
 
 /// What a private key is written in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -119,7 +119,7 @@ fn guess(suite: Suite, file: &[u8]) -> Result<PrivateKey, ImportError> {
         return Err(ImportError::NotPrivate);
     }
     let bytes = bare(file);
-    if Some(bytes.expose().len()) != scalar_len(suite) {
+    if Some(bytes.expose().len()) != suite.secret_key_len() {
         return Err(ImportError::Unrecognised);
     }
     if Kind::with_seed(suite).is_some() { Err(ImportError::Ambiguous) } else { Ok(PrivateKey::scalar(bytes)) }
@@ -139,12 +139,4 @@ fn bare(file: &[u8]) -> Secret<Vec<u8>> {
         return bytes;
     }
     Secret::new(file.to_vec())
-}
-
-/// Bytes of a scalar in the suite's encoding; `None` for RSA.
-fn scalar_len(suite: Suite) -> Option<usize> {
-    fn of<S: CurveScheme>() -> usize {
-        <S::KeyGroup as Group>::Scalar::ENCODED_LEN
-    }
-    with_suite!(suite, |S, _any_public, _any_share| if curve { Some(of::<S>()) } else { None })
 }

@@ -1,15 +1,14 @@
 //! A private key that was read, and the suites that it fits.
 
 use rand_core::CryptoRng;
-use std::sync::Arc;
 use theta_groups::Secret;
 use theta_groups::modular::Integer;
+use theta_schemes::Suite;
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, DealError, deal_rsa_primes, import_any};
+use theta_schemes::signatures::sh00::{MODULUS_BITS, RsaPrimes};
 use theta_sharing::Threshold;
 
 use super::{ImportError, seed};
-use crate::Suite;
-use crate::keys::{AnyKeyShare, AnyPublicKey, DealError, dispatch::with_suite, import_any};
-use crate::signatures::sh00::{self, MODULUS_BITS, RsaPrimes};
 
 /// What a key is a key of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,13 +143,8 @@ fn deal_rsa(
         return Err(ImportError::RsaSize(bits));
     }
     let primes = RsaPrimes::new(p, q).map_err(|_| ImportError::RsaPrimes)?;
-    with_suite!(suite, |S, any_public, any_share| if curve {
-        // Checked before: RSA keys fit RSA suites alone.
-        Err(DealError::RsaImport.into())
-    } else {
-        let dealt = sh00::deal_primes::<S>(&primes, threshold, rng);
-        Ok((any_public(dealt.public), dealt.shares.into_iter().map(|share| any_share(Arc::new(share))).collect()))
-    })
+    // Checked before: RSA keys fit RSA suites alone.
+    deal_rsa_primes(suite, &primes, threshold, rng).map_err(|_| DealError::RsaImport.into())
 }
 
 fn check_len(kind: Kind, secret: &[u8]) -> Result<(), ImportError> {

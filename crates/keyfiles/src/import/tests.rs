@@ -8,9 +8,9 @@ use theta_groups::Secret;
 use theta_sharing::Threshold;
 
 use super::{ImportError, KeyFormat, import_key};
-use crate::Suite;
-use crate::keys::{AnyKeyShare, AnyPublicKey};
-use crate::signatures::frost::{Ed25519Sha512, SigningPackage, aggregate, commit, sign};
+use theta_schemes::Suite;
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey};
+use theta_schemes::signatures::frost::{Ed25519Sha512, SigningPackage, aggregate, commit, sign};
 
 type Imported = Result<(AnyPublicKey, Vec<AnyKeyShare>), ImportError>;
 
@@ -265,7 +265,7 @@ fn an_rsa_key_with_safe_primes_signs_as_before() {
     openssl(dir.path(), "pkey -in key.pem -pubout -out public.pem");
     let (key, shares) = auto(Suite::Sh00Pkcs1Sha256, pem).unwrap();
     let mut rng = ChaCha20Rng::seed_from_u64(3);
-    let statement = crate::Statement::Sign(b"the message");
+    let statement = theta_schemes::Statement::Sign(b"the message");
     let parts: Vec<_> = shares[1..]
         .iter()
         .map(|share| (share.index(), key.create_share(share, statement, &mut rng).unwrap()))

@@ -1,22 +1,26 @@
-//! Key files: what they say comes back, and what is wrong with them is said in a line.
+//! Files of keys on curves.
 
-use theta_groups::Secret;
+use theta_keyfiles::{KeyFileError, KeyShareText, PublicKeyText};
 use theta_schemes::Suite;
-use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, DealError, KeyFileError, KeyName, import_any};
-use theta_sharing::Threshold;
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName};
 
-use crate::suites::fixture::{borrow, curve_suites, has_possession, key, rng, shares, statement};
+use crate::fixture::{curve_suites, has_possession, key, name, use_key, with};
 
-for_every_suite!(
-    files_round_trip,
-    parts_that_do_not_belong_together_are_refused,
-    every_field_of_a_public_file_is_checked,
-    every_field_of_a_share_file_is_checked,
-);
-
-fn name() -> KeyName {
-    "files-2.a_b".parse().unwrap()
+/// One test for each of these, over all suites whose keys are on curves.
+macro_rules! for_every_suite {
+    ($($test:ident => $name:ident),+ $(,)?) => {
+        $(#[test]
+        fn $name() {
+            curve_suites().for_each($test);
+        })+
+    };
 }
+for_every_suite!(
+    files_round_trip => files_of_every_suite_round_trip,
+    parts_that_do_not_belong_together_are_refused => parts_that_do_not_belong_together_are_refused_by_every_suite,
+    every_field_of_a_public_file_is_checked => every_field_of_a_public_file_is_checked_by_every_suite,
+    every_field_of_a_share_file_is_checked => every_field_of_a_share_file_is_checked_by_every_suite,
+);
 
 fn files_round_trip(suite: Suite) {
     for (k, n) in [(1, 1), (2, 4), (5, 5), (9, 40)] {
@@ -35,19 +39,10 @@ fn files_round_trip(suite: Suite) {
                 share
             })
             .collect();
-        let request = statement(&read, 1);
-        let shares = shares(&read, &read_keys, &request);
-        read.combine(&request, &borrow(&shares), &mut rng(2)).unwrap();
+        if suite.scheme() != "FROST" {
+            use_key(&read, &read_keys);
+        }
     }
-}
-
-/// The text with the value of a field replaced.
-fn with(text: &str, field: &str, value: &str) -> String {
-    let start = format!("{field} = ");
-    let lines = text
-        .lines()
-        .map(|line| if line.starts_with(&start) { format!("{start}{value}\n") } else { format!("{line}\n") });
-    lines.collect()
 }
 
 fn parts_that_do_not_belong_together_are_refused(suite: Suite) {
@@ -158,35 +153,4 @@ fn names_have_a_form() {
         let error = bad.parse::<KeyName>().unwrap_err().to_string();
         assert_eq!(error.lines().count(), 1, "{error}");
     }
-}
-
-#[test]
-fn imported_secrets_are_checked() {
-    let threshold = Threshold::new(2, 3).unwrap();
-    for suite in curve_suites() {
-        // The last byte of an Ed448 scalar is always zero.
-        let (len, last) = if suite.group() == "ed448" { (57, 0) } else { (32, 1) };
-        let secret = [vec![1; len - 1], vec![last]].concat();
-        let import = |bytes: Vec<u8>| import_any(suite, threshold, &Secret::new(bytes), &mut rng(1));
-        assert_eq!(import(vec![0; len]).unwrap_err(), DealError::ZeroSecret);
-        assert!(matches!(import(vec![0xff; len]).unwrap_err(), DealError::Secret(_)));
-        assert!(matches!(import(vec![1; len - 1]).unwrap_err(), DealError::Secret(_)));
-        // Whatever the randomness, the public key is that of the secret.
-        let again = import_any(suite, threshold, &Secret::new(secret.clone()), &mut rng(2)).unwrap().0;
-        let first = import(secret).unwrap().0;
-        assert_eq!(first.public_key_bytes(), again.public_key_bytes());
-        assert_eq!(first.key_id(), again.key_id());
-        assert_ne!(first, again, "the sharing is another");
-    }
-}
-
-#[test]
-fn one_copy_of_the_public_material_serves_all() {
-    use std::sync::Arc;
-    let (public, keys) = key(Suite::Sg02Ristretto255, 100, 300, 1);
-    assert_eq!(keys.len(), 300);
-    let AnyPublicKey::Sg02Ristretto255(set) = &public else { panic!("wrong suite") };
-    let clones: Vec<_> = (0..300).map(|_| public.clone()).collect();
-    assert_eq!(Arc::strong_count(set), 301);
-    assert_eq!(clones[299], public);
 }

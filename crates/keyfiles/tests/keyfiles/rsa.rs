@@ -1,19 +1,18 @@
-//! Key files: what they say comes back, and what is wrong with them is said in a line.
+//! Files of RSA keys.
 
 use theta_groups::modular::Integer;
+use theta_keyfiles::{KeyFileError, KeyShareText, PublicKeyText};
 use theta_schemes::Suite;
-use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyFileError, KeyName};
-use theta_schemes::signatures::sh00::{RsaPublicKey, deal_primes};
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey};
+use theta_schemes::signatures::sh00::{Pkcs1Sha256, RsaPublicKey, Sh00, deal_primes};
 
-use crate::sh00::fixture::{Rsa, SUITES, borrow, key, primes, rng, shares, statement, threshold};
+use crate::fixture::{name, primes, rng, rsa_key as key, rsa_suites, threshold, use_key, with};
 
-fn name() -> KeyName {
-    "files-2.a_b".parse().unwrap()
-}
+type Rsa = Sh00<Pkcs1Sha256>;
 
 #[test]
 fn files_round_trip() {
-    for (suite, (bits, k, n)) in SUITES.into_iter().zip([(2048, 2, 4), (3072, 1, 1), (2048, 5, 5), (4096, 2, 2)]) {
+    for (suite, (bits, k, n)) in rsa_suites().zip([(2048, 2, 4), (3072, 1, 1), (2048, 5, 5), (4096, 2, 2)]) {
         let (public, keys) = key(suite, bits, k, n, 1);
         let text = public.to_text(&name());
         let (read_name, read) = AnyPublicKey::from_text(&text).unwrap();
@@ -29,8 +28,7 @@ fn files_round_trip() {
                 share
             })
             .collect();
-        let request = statement(suite, b"message");
-        read.combine(&request, &borrow(&shares(&read, &read_keys, &request)), &mut rng(2)).unwrap();
+        use_key(&read, &read_keys);
     }
 }
 
@@ -43,15 +41,6 @@ fn many_verification_keys() {
         let error = AnyPublicKey::from_text(&with(&text, "k", k)).unwrap_err().to_string();
         assert!(error.contains("do not belong"), "{error}");
     }
-}
-
-/// The text with the value of a field replaced.
-fn with(text: &str, field: &str, value: &str) -> String {
-    let start = format!("{field} = ");
-    let lines = text
-        .lines()
-        .map(|line| if line.starts_with(&start) { format!("{start}{value}\n") } else { format!("{line}\n") });
-    lines.collect()
 }
 
 fn rejected(text: &str) -> String {
@@ -195,7 +184,7 @@ fn every_field_of_a_share_file_is_checked() {
     assert!(reject("secret", &format!("\"{}\"", "zz".repeat(256))).starts_with("secret: not hexadecimal"));
     assert!(reject("secret", &format!("\"\\u0030{}\"", &secret[1..])).starts_with("line 7: "));
     assert!(AnyKeyShare::from_text("", &public).unwrap_err().to_string().contains("missing field"));
-    for other in SUITES {
+    for other in rsa_suites() {
         let (other_public, _) = key(other, 2048, 2, 3, 8);
         let error = AnyKeyShare::from_text(&text, &other_public).unwrap_err();
         if other == public.suite() {

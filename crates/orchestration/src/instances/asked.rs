@@ -7,7 +7,7 @@ use theta_custody::{KeyEntry, KeyTable, ResolveError};
 use theta_names::KeyRef;
 use theta_schemes::{
     StatementBytes,
-    ciphers::payload::Header,
+    ciphers::Header,
     keys::{KeyId, KeyName},
 };
 

@@ -1,6 +1,7 @@
-//! What stands before a sealed payload, and is all that the nodes see.
+//! What stands before a sealed payload, and is all that the nodes see: what the ciphers of this crate encrypt a payload's key
+//! *with*. A cipher's proof of validity binds every byte of it, so its form belongs to the mathematics; the payload does not.
 
-use super::{Aead, PayloadDigest, PayloadKey};
+use super::{Aead, PayloadKey};
 use crate::keys::KeyId;
 use crate::statement::{MAX_LABEL_LEN, check_size};
 use crate::{Purpose, RequestError, Statement, Suite};
@@ -13,30 +14,83 @@ const MAGIC: [u8; 5] = *b"theta";
 /// The format that this build writes and reads.
 const VERSION: u8 = 2;
 /// Magic, version and the header's length in four bytes: enough to know how much to read.
-pub(super) const PREAMBLE_LEN: usize = MAGIC.len() + 1 + 4;
+const PREAMBLE_LEN: usize = MAGIC.len() + 1 + 4;
 /// What follows the preamble and has a fixed length: suite, AEAD, key id, payload length, digest, length of the label.
 const FIXED_LEN: usize = 1 + 1 + 32 + 8 + 32 + 4;
+
+/// What a header says of its payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PayloadDigest {
+    hash: [u8; 32],
+    len: u64,
+}
+
+impl PayloadDigest {
+    /// Of a sealed payload with this BLAKE3 hash, whose plaintext has `len` bytes.
+    #[must_use]
+    pub const fn new(hash: [u8; 32], len: u64) -> Self {
+        Self { hash, len }
+    }
+
+    /// BLAKE3 of the sealed payload.
+    #[must_use]
+    pub const fn hash(&self) -> &[u8; 32] {
+        &self.hash
+    }
+
+    /// Length of the plaintext in bytes.
+    #[must_use]
+    pub const fn plaintext_len(&self) -> u64 {
+        self.len
+    }
+}
 
 /// A parsed header. Parsing looks at its form alone; whether it is valid is for the cipher to say
 /// ([`ThresholdScheme::parse_request`](crate::ThresholdScheme::parse_request)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header<'a> {
-    pub(super) suite: Suite,
-    pub(super) aead: Aead,
-    pub(super) key_id: KeyId,
-    pub(super) digest: PayloadDigest,
-    pub(super) label: &'a [u8],
+    suite: Suite,
+    aead: Aead,
+    key_id: KeyId,
+    digest: PayloadDigest,
+    label: &'a [u8],
     /// What the cipher adds: wrapped key, commitment and validity proof.
     capsule: &'a [u8],
 }
 
 impl<'a> Header<'a> {
+    /// The first bytes of a header, which say how long it is.
+    pub const PREAMBLE_LEN: usize = PREAMBLE_LEN;
+
+    /// The length in bytes of the header that begins with these bytes, which may be the preamble alone.
+    ///
+    /// # Errors
+    /// [`RequestError::Header`], [`RequestError::Version`], and [`RequestError::TooLarge`] over [`MAX_HEADER_LEN`].
+    pub fn stated_len(start: &[u8]) -> Result<usize, RequestError> {
+        let mut rest = Cursor(start);
+        if rest.array()? != MAGIC {
+            return Err(RequestError::Header("it does not begin with \"theta\": give what `theta encrypt` wrote"));
+        }
+        let [version] = rest.array()?;
+        if version != VERSION {
+            return Err(RequestError::Version(version));
+        }
+        let len = usize::try_from(u32::from_be_bytes(rest.array()?)).unwrap_or(usize::MAX);
+        if len < PREAMBLE_LEN + FIXED_LEN {
+            return Err(RequestError::Header("the length that it states is too short for any header"));
+        }
+        if len > MAX_HEADER_LEN {
+            return Err(RequestError::TooLarge { what: "ciphertext header", limit: MAX_HEADER_LEN, got: len });
+        }
+        Ok(len)
+    }
+
     /// Parses exactly one header.
     ///
     /// # Errors
     /// [`RequestError::Header`] or [`RequestError::Version`].
     pub fn parse(bytes: &'a [u8]) -> Result<Self, RequestError> {
-        if header_len(bytes)? != bytes.len() {
+        if Self::stated_len(bytes)? != bytes.len() {
             return Err(RequestError::Header("its length is not the one that it states"));
         }
         let mut rest = Cursor(bytes);
@@ -111,26 +165,6 @@ impl<'a> Header<'a> {
     pub(crate) const fn capsule(&self) -> &'a [u8] {
         self.capsule
     }
-}
-
-/// The length of the header that begins with these bytes, which may be the preamble alone.
-pub(super) fn header_len(start: &[u8]) -> Result<usize, RequestError> {
-    let mut rest = Cursor(start);
-    if rest.array()? != MAGIC {
-        return Err(RequestError::Header("it does not begin with \"theta\": give what `theta encrypt` wrote"));
-    }
-    let [version] = rest.array()?;
-    if version != VERSION {
-        return Err(RequestError::Version(version));
-    }
-    let len = usize::try_from(u32::from_be_bytes(rest.array()?)).unwrap_or(usize::MAX);
-    if len < PREAMBLE_LEN + FIXED_LEN {
-        return Err(RequestError::Header("the length that it states is too short for any header"));
-    }
-    if len > MAX_HEADER_LEN {
-        return Err(RequestError::TooLarge { what: "ciphertext header", limit: MAX_HEADER_LEN, got: len });
-    }
-    Ok(len)
 }
 
 /// The header without its capsule, which will have `capsule_len` bytes.

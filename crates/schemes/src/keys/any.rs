@@ -9,9 +9,7 @@ use theta_groups::{Scalar, Secret};
 use theta_sharing::{ShareIndex, Threshold};
 
 use super::dispatch::with_suite;
-use super::public_file::{self, PublicKeyFile};
-use super::share_file::ShareFile;
-use super::{DealError, KeyFileError, KeyId, KeyName, KeyScheme, PublicMaterial, SecretMaterial, deal, deal_secret};
+use super::{DealError, KeyId, KeyScheme, PublicMaterial, SecretMaterial, deal, deal_secret};
 use crate::signatures::sh00::{self, ModulusSize, RsaDealError, RsaPrimes};
 use crate::{Suite, for_each_suite, with_key};
 
@@ -39,7 +37,7 @@ macro_rules! define_any_keys {
             }
 
             /// The share, whatever it is made of.
-            fn material(&self) -> &dyn SecretMaterial {
+            pub(super) fn material(&self) -> &dyn SecretMaterial {
                 match self { $(Self::$variant(share) => share.as_ref(),)* }
             }
         }
@@ -79,29 +77,6 @@ impl AnyPublicKey {
     pub fn verifying_key_bytes(&self) -> &[u8] {
         with_key!(self, |public: S| S::verifying_key_bytes(public))
     }
-
-    /// The text of the `.pub` file.
-    #[must_use]
-    pub fn to_text(&self, name: &KeyName) -> String {
-        with_key!(self, |public: S| public.to_text(name))
-    }
-
-    /// Reads a `.pub` file and checks everything in it.
-    ///
-    /// # Errors
-    /// The [`KeyFileError`] that names the first mistake.
-    pub fn from_text(text: &str) -> Result<(KeyName, Self), KeyFileError> {
-        // Without a suite, the first complaint is the curves' one.
-        let suite =
-            public_file::suite(text).map_or_else(|| PublicKeyFile::parse(text).map(|(_, _, suite)| suite), Ok)?;
-        with_suite!(suite, |S, any_public, _any_share| if curve {
-            let (file, name, _) = PublicKeyFile::parse(text)?;
-            Ok((name, any_public(file.decode::<S>()?)))
-        } else {
-            let (name, key) = sh00::read_public::<S>(text)?;
-            Ok((name, any_public(Arc::new(key))))
-        })
-    }
 }
 
 impl AnyKeyShare {
@@ -115,30 +90,6 @@ impl AnyKeyShare {
     #[must_use]
     pub fn key_id(&self) -> &KeyId {
         self.material().key_id()
-    }
-
-    /// The text of the `.share` file. Write it where its owner alone can read it.
-    #[must_use]
-    pub fn to_text(&self, name: &KeyName) -> Secret<String> {
-        self.material().to_text(name, self.suite())
-    }
-
-    /// Reads a `.share` file and checks that it belongs to `public`. The text is the caller's, to be wiped by the
-    /// caller; no copy of the secret digits is made.
-    ///
-    /// # Errors
-    /// The [`KeyFileError`] that names the first mistake.
-    pub fn from_text(text: &str, public: &AnyPublicKey) -> Result<(KeyName, Self), KeyFileError> {
-        let (file, name, suite) = ShareFile::parse(text)?;
-        if suite != public.suite() {
-            return Err(file.other_key(public.key_id(), public.suite()));
-        }
-        let share = with_key!(public, |public: S => any_share| if curve {
-            any_share(Arc::new(file.decode(public)?))
-        } else {
-            any_share(Arc::new(sh00::read_share(&file, public)?))
-        });
-        Ok((name, share))
     }
 }
 

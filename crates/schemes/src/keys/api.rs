@@ -5,7 +5,6 @@ use theta_groups::{DecodeError, Secret};
 use theta_sharing::ShareIndex;
 
 use super::{AnyKeyShare, AnyPublicKey, KeyScheme, PublicMaterial};
-use crate::ciphers::payload::{self, Aead, EncryptError};
 use crate::{
     CombineError, Purpose, RequestError, SignatureScheme, Statement, Suite, ThresholdCoin, ThresholdScheme,
     VerifyError, selection, with_key,
@@ -56,20 +55,6 @@ fn list(indices: &[ShareIndex]) -> String {
 }
 
 impl AnyPublicKey {
-    /// Encrypts to the key, in memory; for files see [`payload::encrypt_stream`].
-    ///
-    /// # Errors
-    /// [`EncryptError`] if the key is not for encryption or the label is too long.
-    pub fn encrypt(
-        &self,
-        plaintext: &[u8],
-        label: &[u8],
-        aead: Aead,
-        rng: &mut dyn CryptoRng,
-    ) -> Result<Vec<u8>, EncryptError> {
-        payload::encrypt_bytes(self, plaintext, label, aead, rng)
-    }
-
     /// Whether the key answers the statement: for a ciphertext header, whether it is valid.
     ///
     /// # Errors

@@ -2,10 +2,10 @@
 
 use core::fmt;
 
-use theta_groups::{FixedBase, Group, Transcript};
+use theta_groups::{FixedBase, Group, Scalar, Transcript};
 use theta_sharing::{Encoded, ShareIndex, Threshold, dleq::Generator};
 
-use super::{CurveScheme, KeyName, KeyShare, PublicKeyError, PublicMaterial, consistency, public_file};
+use super::{CurveScheme, KeyShare, PublicKeyError, PublicMaterial, PublicParts, consistency};
 use crate::Suite;
 
 /// What a key is known by everywhere: a hash of its suite and public key.
@@ -195,8 +195,16 @@ impl<G: Group> PublicMaterial for PublicKeySet<G> {
         self.public_key.bytes()
     }
 
-    fn to_text(&self, name: &KeyName) -> String {
-        public_file::write(name, self)
+    fn parts(&self) -> PublicParts {
+        PublicParts::Curve {
+            public_key: self.public_key.bytes().to_vec(),
+            possession: self.possession.clone(),
+            verification_keys: self.verification_keys.iter().map(|key| key.bytes().to_vec()).collect(),
+        }
+    }
+
+    fn share_secret_len(&self) -> usize {
+        G::Scalar::ENCODED_LEN
     }
 }
 

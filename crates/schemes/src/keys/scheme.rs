@@ -5,7 +5,7 @@ use core::fmt::Debug;
 use theta_groups::{Group, Secret};
 use theta_sharing::{ShareIndex, Threshold};
 
-use super::{KeyId, KeyName, KeyShare, PublicKeySet};
+use super::{KeyId, KeyShare, PublicKeySet, PublicParts};
 use crate::Suite;
 
 /// The public material of a key, whatever it is made of.
@@ -18,8 +18,10 @@ pub trait PublicMaterial: Debug + PartialEq + Send + Sync + 'static {
     fn key_id(&self) -> &KeyId;
     /// The canonical encoding of the public key, of which the key's id is made.
     fn public_key_bytes(&self) -> &[u8];
-    /// The text of the `.pub` file.
-    fn to_text(&self, name: &KeyName) -> String;
+    /// All of it that does not follow from the rest.
+    fn parts(&self) -> PublicParts;
+    /// Length in bytes of the secret in each share of the key.
+    fn share_secret_len(&self) -> usize;
 }
 
 /// One party's share of a key, whatever it is made of.
@@ -28,8 +30,6 @@ pub trait SecretMaterial: Debug + Send + Sync + 'static {
     fn index(&self) -> ShareIndex;
     /// The key that this is a share of.
     fn key_id(&self) -> &KeyId;
-    /// The text of the `.share` file of a key of this suite.
-    fn to_text(&self, name: &KeyName, suite: Suite) -> Secret<String>;
     /// The secret's canonical bytes, from which a party derives what must be the same whenever it is asked the same.
     fn secret_bytes(&self) -> Secret<Vec<u8>>;
 }

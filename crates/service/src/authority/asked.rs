@@ -5,7 +5,7 @@ use hyper::HeaderMap;
 use theta_names::{KeyRef, KeyRefError, Operation};
 use theta_network::Fingerprint;
 use theta_policy::{Policy, Request, Unidentified};
-use theta_schemes::ciphers::payload::Header;
+use theta_schemes::ciphers::Header;
 use theta_statements::{Approval, Ask, MOST_APPROVALS, Name, SignedRequest, Token, TokenError, UnixTime};
 use tonic::Status;
 

@@ -8,6 +8,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use theta_keyfiles::PublicKeyText as _;
 use theta_names::{KeyRef, Operation};
 use theta_orchestration::{Finished, InstanceId, KeyRequest, Request as Submission, Seed};
 use theta_schemes::groups::Secret;

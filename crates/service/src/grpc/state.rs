@@ -12,11 +12,8 @@ use theta_custody::announcement;
 use theta_names::KeyRef;
 use theta_network::{PeerState, Transport};
 use theta_orchestration::{Finished, InstanceId, KeyEntry, Orchestrator, Seed, SlotRefusal, Stage};
-use theta_schemes::{
-    Suite,
-    ciphers::payload::{Header, PayloadKey, open_bytes, split_ciphertext},
-    signatures::frost::randomized_key,
-};
+use theta_payload::{Header, PayloadKey, open_bytes, split_ciphertext};
+use theta_schemes::{Suite, signatures::frost::randomized_key};
 use theta_wire::v1;
 use tokio::time;
 use tonic::{Request, Status};

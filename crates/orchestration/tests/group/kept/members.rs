@@ -8,10 +8,10 @@ use theta_custody::{Custodian, KeyEntry, Roster};
 use theta_groups::Secret;
 use theta_names::NodeId;
 use theta_orchestration::{Finished, KeyRequest, Request};
+use theta_payload::{Aead, Encrypt as _, PayloadKey, open_bytes, split_ciphertext};
 use theta_protocols::ceremony::CeremonyKeys;
 use theta_schemes::{
     Purpose, Suite,
-    ciphers::payload::{Aead, PayloadKey, open_bytes, split_ciphertext},
     keys::{AnyPublicKey, KeyName},
 };
 use theta_statements::{CeremonyRequest, KeyChange};

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use theta_groups::Ristretto255;
-use theta_schemes::ciphers::payload::{Aead, PayloadKey, open_bytes, split_ciphertext};
+use theta_keyfiles::PublicKeyText as _;
+use theta_payload::{Aead, Encrypt as _, PayloadKey, open_bytes, split_ciphertext};
 use theta_schemes::ciphers::sg02::Sg02;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, CurveScheme, KeyShare, PublicKeySet};
 use theta_schemes::signatures::bls04::{Bls04, MinPk};

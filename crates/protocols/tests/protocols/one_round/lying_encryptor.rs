@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use theta_groups::{Ristretto255, Scalar, Transcript, bls12_381};
 use theta_rounds::Abort;
-use theta_schemes::ciphers::payload::PayloadKey;
+use theta_schemes::ciphers::PayloadKey;
 use theta_schemes::ciphers::sg02::{CipherGroup, Sg02};
 use theta_schemes::keys::{AnyPublicKey, PublicKeySet};
 use theta_schemes::{StatementBytes, Suite, ThresholdCipher};

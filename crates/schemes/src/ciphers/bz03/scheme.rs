@@ -8,7 +8,7 @@ use zeroize::Zeroize;
 use super::capsule::{self, ValidCapsule};
 use super::{Bz03, CipherPairing};
 use crate::bisection::{find_false, random_weight};
-use crate::ciphers::payload::{Header, PayloadKey};
+use crate::ciphers::{Header, PayloadKey};
 use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
 use crate::{CombineError, RequestError, Statement, Suite, ThresholdCipher, ThresholdScheme, selection};
 
@@ -140,12 +140,13 @@ mod tests {
     use theta_sharing::Threshold;
 
     use super::*;
-    use crate::ciphers::payload::{Aead, split_ciphertext};
+    use crate::ciphers::{Aead, PayloadDigest};
     use crate::keys::{AnyPublicKey, deal};
 
     fn envelope<P: CipherPairing>(any: &AnyPublicKey, rng: &mut ChaCha20Rng) -> Vec<u8> {
-        let ciphertext = any.encrypt(b"plaintext", b"label", Aead::default(), rng).unwrap();
-        let honest = split_ciphertext(&ciphertext).unwrap().0;
+        let honest = any
+            .encapsulate(&PayloadKey::random(rng), Aead::default(), &PayloadDigest::new([5; 32], 9), b"label")
+            .unwrap();
         honest[..honest.len() - Bz03::<P>::CAPSULE_LEN].to_vec()
     }
 
@@ -184,9 +185,10 @@ mod tests {
         let mut rng = ChaCha20Rng::seed_from_u64(2);
         let dealt = deal::<Bz03<Bn254>>(Threshold::new(1, 1).unwrap(), &mut rng);
         let any = AnyPublicKey::Bz03Bn254(dealt.public.clone());
-        let ciphertext = any.encrypt(b"plaintext", b"label", Aead::default(), &mut rng).unwrap();
-        let header = split_ciphertext(&ciphertext).unwrap().0;
-        let request = Bz03::<Bn254>::parse_request(&dealt.public, &Statement::Decapsulate(header)).unwrap();
+        let header = any
+            .encapsulate(&PayloadKey::random(&mut rng), Aead::default(), &PayloadDigest::new([5; 32], 9), b"label")
+            .unwrap();
+        let request = Bz03::<Bn254>::parse_request(&dealt.public, &Statement::Decapsulate(&header)).unwrap();
         let h = *dealt.public.public_key();
         let u = request.0.u;
         for guess in [u, h, u + h, u - h, -u, -h] {

@@ -7,7 +7,7 @@ use zeroize::Zeroize;
 
 use super::capsule::{self, Sealed};
 use super::{CipherGroup, Sg02};
-use crate::ciphers::payload::{Header, PayloadKey};
+use crate::ciphers::{Header, PayloadKey};
 use crate::dleq_share::DleqShare;
 use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
 use crate::{CombineError, RequestError, Statement, Suite, ThresholdCipher, ThresholdScheme};
@@ -121,7 +121,7 @@ mod tests {
     use theta_sharing::Threshold;
 
     use super::*;
-    use crate::ciphers::payload::{Aead, split_ciphertext};
+    use crate::ciphers::{Aead, PayloadDigest};
     use crate::keys::{AnyPublicKey, deal};
 
     type Cipher = Sg02<Ristretto255>;
@@ -133,8 +133,9 @@ mod tests {
         let mut rng = ChaCha20Rng::seed_from_u64(1);
         let dealt = deal::<Cipher>(Threshold::new(2, 3).unwrap(), &mut rng);
         let any = AnyPublicKey::Sg02Ristretto255(dealt.public.clone());
-        let ciphertext = any.encrypt(b"plaintext", b"label", Aead::default(), &mut rng).unwrap();
-        let honest = split_ciphertext(&ciphertext).unwrap().0;
+        let honest = any
+            .encapsulate(&PayloadKey::random(&mut rng), Aead::default(), &PayloadDigest::new([5; 32], 9), b"label")
+            .unwrap();
         let envelope = &honest[..honest.len() - Cipher::CAPSULE_LEN];
         let lie = capsule::forge::<Ristretto255>(envelope, [7; 64], &mut rng);
 
@@ -152,8 +153,9 @@ mod tests {
         let mut rng = ChaCha20Rng::seed_from_u64(2);
         let dealt = deal::<Cipher>(Threshold::new(1, 1).unwrap(), &mut rng);
         let any = AnyPublicKey::Sg02Ristretto255(dealt.public.clone());
-        let ciphertext = any.encrypt(b"plaintext", b"label", Aead::default(), &mut rng).unwrap();
-        let honest = split_ciphertext(&ciphertext).unwrap().0;
+        let honest = any
+            .encapsulate(&PayloadKey::random(&mut rng), Aead::default(), &PayloadDigest::new([5; 32], 9), b"label")
+            .unwrap();
         let envelope = &honest[..honest.len() - Cipher::CAPSULE_LEN];
         for skew in [[1, 0], [0, 1]] {
             let lie = capsule::forge_skewed::<Ristretto255>(envelope, [7; 64], skew, &mut rng);

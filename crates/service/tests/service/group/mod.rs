@@ -15,6 +15,7 @@ use hyper_util::rt::TokioIo;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use tempfile::TempDir;
 use theta_custody::{DealtKey, import_dealt};
+use theta_keyfiles::PublicKeyText as _;
 use theta_names::{Holders, NodeId};
 use theta_network::{
     Identity,

@@ -2,22 +2,13 @@
 
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 
-use theta_schemes::ciphers::payload::{
-    Aead, CHUNK_LEN, Header, OpenError, PayloadKey, TAG_LEN, encrypt_stream, open_bytes, open_stream, read_header,
-    seal_stream, sealed_len, split_ciphertext,
+use theta_payload::{
+    Aead, CHUNK_LEN, Encrypt, Header, OpenError, PayloadKey, TAG_LEN, encrypt_stream, open_bytes, open_stream,
+    read_header, seal_stream, sealed_len, split_ciphertext,
 };
-use theta_schemes::keys::{AnyKeyShare, AnyPublicKey};
-use theta_schemes::{MAX_LABEL_LEN, RequestError, Statement, StatementBytes, Suite};
+use theta_schemes::{MAX_LABEL_LEN, RequestError, Statement, Suite};
 
-use crate::suites::fixture::{borrow, key, rng, shares};
-
-fn decapsulate(public: &AnyPublicKey, keys: &[AnyKeyShare], ciphertext: &[u8]) -> PayloadKey {
-    let (header, _) = split_ciphertext(ciphertext).unwrap();
-    let statement = StatementBytes::Decapsulate(header.to_vec().into());
-    let shares = shares(public, keys, &statement);
-    let combined = public.combine(&statement, &borrow(&shares), &mut rng(3)).unwrap();
-    PayloadKey::from_bytes(combined.result.expose()).unwrap()
-}
+use crate::fixture::{decapsulate, key, rng};
 
 fn plaintext(len: usize) -> Vec<u8> {
     (0..len).map(|i| u8::try_from(i % 251).unwrap()).collect()

@@ -1,0 +1,196 @@
+//! Keys as bytes, part by part: what is written down of them in whatever form, and what they are put together from.
+
+use core::fmt;
+use std::sync::Arc;
+
+use theta_groups::{DecodeError, Group, Scalar, Secret};
+use theta_sharing::{Encoded, ShareIndex, Threshold};
+
+use super::dispatch::with_suite;
+use super::{AnyKeyShare, AnyPublicKey, CurveScheme, KeyShare, PublicKeyError, PublicKeySet, PublicMaterial};
+use crate::signatures::sh00::{RsaKeyShare, RsaPublicKey};
+use crate::{Suite, with_key};
+
+/// What a key is made of, which decides what its parts are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyKind {
+    /// Elements of a prime-order group.
+    Curve,
+    /// Numbers modulo N.
+    Rsa,
+}
+
+/// The public material of a key in its canonical encodings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PublicParts {
+    /// Of a key on a curve.
+    Curve {
+        /// The group element h.
+        public_key: Vec<u8>,
+        /// The dealer's proof of possession, for schemes that have such.
+        possession: Option<Vec<u8>>,
+        /// The group elements h_1 to h_n.
+        verification_keys: Vec<Vec<u8>>,
+    },
+    /// Of an RSA key, whose exponent is always [`PUBLIC_EXPONENT`](crate::signatures::sh00::PUBLIC_EXPONENT).
+    Rsa {
+        /// N, big-endian, in as many bytes as it takes.
+        modulus: Vec<u8>,
+        /// v, in as many bytes as N has.
+        verification_base: Vec<u8>,
+        /// v_1 to v_n, in as many bytes as N has.
+        verification_keys: Vec<Vec<u8>>,
+    },
+}
+
+impl PublicParts {
+    /// The kind of key that these are parts of.
+    #[must_use]
+    pub const fn kind(&self) -> KeyKind {
+        match self {
+            Self::Curve { .. } => KeyKind::Curve,
+            Self::Rsa { .. } => KeyKind::Rsa,
+        }
+    }
+}
+
+/// One of [`PublicParts`], for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// h.
+    PublicKey,
+    /// N.
+    Modulus,
+    /// v.
+    VerificationBase,
+    /// h_i or v_i of party i, counted from 1.
+    VerificationKey(usize),
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PublicKey => f.write_str("public_key"),
+            Self::Modulus => f.write_str("modulus"),
+            Self::VerificationBase => f.write_str("verification_base"),
+            Self::VerificationKey(party) => write!(f, "verification_keys, entry {party}"),
+        }
+    }
+}
+
+/// Why parts are not a public key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PartsError {
+    /// A part is not what its bytes should be.
+    #[error("{part}: {error}")]
+    Encoding {
+        /// Which.
+        part: Part,
+        /// Why not.
+        error: DecodeError,
+    },
+    /// The parts do not belong together.
+    #[error(transparent)]
+    Parts(#[from] PublicKeyError),
+    /// The parts are of another kind of key than the suite's.
+    #[error("these are the parts of another kind of key than those of {0}")]
+    Kind(Suite),
+}
+
+/// Why bytes are not a party's share of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ShareError {
+    /// They are no secret of this kind of key.
+    #[error(transparent)]
+    Encoding(DecodeError),
+    /// They do not fit the party's verification key, or there is no such party.
+    #[error("the secret does not fit the verification key of party {0}")]
+    Mismatch(ShareIndex),
+}
+
+impl Suite {
+    /// What keys of this suite are made of.
+    #[must_use]
+    pub fn key_kind(self) -> KeyKind {
+        with_suite!(self, |S, _any_public, _any_share| if curve { KeyKind::Curve } else { KeyKind::Rsa })
+    }
+
+    /// Length in bytes of a secret key in its standard encoding; `None` for RSA, whose keys differ in size.
+    #[must_use]
+    pub fn secret_key_len(self) -> Option<usize> {
+        const fn of<S: CurveScheme>() -> usize {
+            <S::KeyGroup as Group>::Scalar::ENCODED_LEN
+        }
+        with_suite!(self, |S, _any_public, _any_share| if curve { Some(of::<S>()) } else { None })
+    }
+}
+
+impl AnyPublicKey {
+    /// All of the public material that does not follow from the rest.
+    #[must_use]
+    pub fn parts(&self) -> PublicParts {
+        with_key!(self, |public: S| public.parts())
+    }
+
+    /// The key of a suite that these are the parts of, fully checked.
+    ///
+    /// # Errors
+    /// The [`PartsError`] that names the first part that is wrong.
+    pub fn from_parts(suite: Suite, threshold: Threshold, parts: &PublicParts) -> Result<Self, PartsError> {
+        with_suite!(suite, |S, any_public, _any_share| if curve {
+            Ok(any_public(Arc::new(PublicKeySet::from_parts::<S>(threshold, parts)?)))
+        } else {
+            Ok(any_public(Arc::new(RsaPublicKey::from_parts::<S>(threshold, parts)?)))
+        })
+    }
+
+    /// Length in bytes of the secret in each share of this key.
+    #[must_use]
+    pub fn share_secret_len(&self) -> usize {
+        with_key!(self, |public: S| public.share_secret_len())
+    }
+}
+
+impl AnyKeyShare {
+    /// The secret's canonical bytes.
+    #[must_use]
+    pub fn secret_bytes(&self) -> Secret<Vec<u8>> {
+        self.material().secret_bytes()
+    }
+
+    /// The share of party `index` of the key `public` that has these secret bytes, checked against the party's verification
+    /// key.
+    ///
+    /// # Errors
+    /// [`ShareError`].
+    pub fn from_secret(public: &AnyPublicKey, index: ShareIndex, secret: &[u8]) -> Result<Self, ShareError> {
+        with_key!(public, |public: S => any_share| if curve {
+            Ok(any_share(Arc::new(KeyShare::from_secret(public, index, secret)?)))
+        } else {
+            Ok(any_share(Arc::new(RsaKeyShare::from_secret(public, index, secret)?)))
+        })
+    }
+}
+
+impl<G: Group> PublicKeySet<G> {
+    fn from_parts<S: CurveScheme<KeyGroup = G>>(threshold: Threshold, parts: &PublicParts) -> Result<Self, PartsError> {
+        let PublicParts::Curve { public_key, possession, verification_keys } = parts else {
+            return Err(PartsError::Kind(S::SUITE));
+        };
+        let element = |part, bytes: &[u8]| Encoded::decode(bytes).map_err(|error| PartsError::Encoding { part, error });
+        let public_key = element(Part::PublicKey, public_key)?;
+        let verification_keys = (1..)
+            .zip(verification_keys)
+            .map(|(party, bytes)| element(Part::VerificationKey(party), bytes))
+            .collect::<Result<_, _>>()?;
+        Ok(Self::new::<S>(threshold, public_key, verification_keys, possession.clone())?)
+    }
+}
+
+impl<G: Group> KeyShare<G> {
+    fn from_secret(public: &PublicKeySet<G>, index: ShareIndex, secret: &[u8]) -> Result<Self, ShareError> {
+        let secret = Secret::new(G::Scalar::decode(secret).map_err(ShareError::Encoding)?);
+        let share = Self::new(*public.key_id(), index, secret);
+        if public.matches(&share) { Ok(share) } else { Err(ShareError::Mismatch(index)) }
+    }
+}
