@@ -24,6 +24,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod answer;
 mod bisection;
 pub mod ciphers;
 pub mod coins;
@@ -31,15 +32,19 @@ mod derived_rng;
 mod dleq_share;
 mod family;
 pub mod keys;
+mod registry;
 mod selection;
 pub mod signatures;
 mod statement;
 mod suite;
+mod with_scheme;
 
+pub use answer::{Answer, Gathered, Shares};
 pub use family::{
     CombineError, RequestError, SignatureScheme, Statement, ThresholdCipher, ThresholdCoin, ThresholdScheme,
     VerifyError,
 };
+pub use registry::{Ciphers, Coins, Curve, Family, Kind, Rsa, Signatures, TwoRounds};
 pub use statement::{MAX_COIN_NAME_LEN, MAX_LABEL_LEN, MAX_MESSAGE_LEN, StatementBytes};
 pub use suite::{Suite, UnknownSuite};
 pub use theta_names::Purpose;

@@ -3,7 +3,7 @@
 use theta_protocols::ceremony::CeremonyEvidence;
 use theta_rounds::Malformed;
 use theta_schemes::keys::KeyName;
-use theta_schemes::with_curve_suite;
+use theta_schemes::with_scheme;
 
 use super::runner::plan_of;
 use super::subject::unbundle;
@@ -46,11 +46,11 @@ pub enum EvidenceError {
 pub fn check_evidence(bytes: &[u8], group: &Roster) -> Result<ProvenLie, EvidenceError> {
     let (subject, evidence) = unbundle(bytes)?;
     let evidence = CeremonyEvidence::decode(evidence)?;
-    let (proven, ceremony) = with_curve_suite!(subject.suite, |S, _any_public, _any_share| {
+    let (proven, ceremony) = with_scheme!(subject.suite, |S| if curve {
         let plan = plan_of::<S>(&subject, group)?;
         (evidence.verify::<S>(&plan), *plan.id().as_bytes())
     } else {
-        return Err(CeremonyError::TakesDealer(subject.suite).into())
+        return Err(CeremonyError::TakesDealer(subject.suite).into());
     });
     if !proven {
         return Err(EvidenceError::Unproven);

@@ -13,8 +13,8 @@ use theta_protocols::ceremony::{
     Recovery, RecoveryOutcome, SUMMARY, rewrite,
 };
 use theta_rounds::{Abort, Channel, Effect, Input, PartyId};
-use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, CurveScheme, KeyShare, PublicKeySet};
-use theta_schemes::{Suite, with_curve_suite, with_key};
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, CurveScheme, KeyGroup as _, KeyKind, KeyShare, PublicKeySet};
+use theta_schemes::{Suite, with_scheme};
 
 use super::Subject;
 use crate::{CeremonyError, Roster};
@@ -204,16 +204,12 @@ impl<S: CurveScheme> Run for Runner<S> {
 
 /// The source's key as the suite's own type; `None` for another suite.
 fn own_public<S: CurveScheme>(public: &AnyPublicKey) -> Option<Arc<PublicKeySet<S::KeyGroup>>> {
-    with_key!(public, |public: Any| (public as &dyn core::any::Any).downcast_ref().cloned())
+    S::KeyGroup::key_of(public.typed()).cloned()
 }
 
 /// This node's share as the suite's own type; `None` for another suite.
-fn own_share<S: CurveScheme>(public: &AnyPublicKey, share: &AnyKeyShare) -> Option<Arc<KeyShare<S::KeyGroup>>> {
-    with_key!(
-        (public, share),
-        |_public: Any, share| (share as &dyn core::any::Any).downcast_ref().cloned(),
-        else None
-    )
+fn own_share<S: CurveScheme>(share: &AnyKeyShare) -> Option<Arc<KeyShare<S::KeyGroup>>> {
+    S::KeyGroup::share_of(share.typed()).cloned()
 }
 
 /// The plan of a subject as the suite's own type.
@@ -227,7 +223,7 @@ pub(super) fn plan_of<S: CurveScheme>(
 
 /// Whether keys of this suite are made and renewed by ceremonies.
 pub(crate) fn has_ceremonies(suite: Suite) -> bool {
-    with_curve_suite!(suite, |S, _any_public, _any_share| { true } else { false })
+    suite.key_kind() == KeyKind::Curve
 }
 
 /// The id of the ceremony that a subject is of.
@@ -235,7 +231,7 @@ pub(crate) fn has_ceremonies(suite: Suite) -> bool {
 /// # Errors
 /// [`CeremonyError`] if there can be no such ceremony in this group.
 pub(crate) fn id_of(subject: &Subject, group: &Roster) -> Result<[u8; 32], CeremonyError> {
-    with_curve_suite!(subject.suite, |S, _any_public, _any_share| {
+    with_scheme!(subject.suite, |S| if curve {
         plan_of::<S>(subject, group).map(|plan| *plan.id().as_bytes())
     } else {
         Err(CeremonyError::TakesDealer(subject.suite))
@@ -254,9 +250,9 @@ pub(crate) fn begin(
     share: Option<&AnyKeyShare>,
     memory: Memory,
 ) -> Result<([u8; 32], Box<dyn Run>), CeremonyError> {
-    with_curve_suite!(subject.suite, |S, any_public, any_share| {
-        let share = share.zip(subject.source.as_ref()).and_then(|(share, source)| own_share::<S>(&source.public, share));
-        begin_of::<S>(subject, group, keys, share, memory, (any_public, any_share))
+    with_scheme!(subject.suite, |S| if curve {
+        let share = share.zip(subject.source.as_ref()).and_then(|(share, _)| own_share::<S>(share));
+        begin_of::<S>(subject, group, keys, share, memory, (AnyPublicKey::of::<S>, AnyKeyShare::of::<S>))
     } else {
         Err(CeremonyError::TakesDealer(subject.suite))
     })

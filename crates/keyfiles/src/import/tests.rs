@@ -9,7 +9,7 @@ use theta_sharing::Threshold;
 
 use super::{ImportError, KeyFormat, import_key};
 use theta_schemes::Suite;
-use theta_schemes::keys::{AnyKeyShare, AnyPublicKey};
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, TypedKeyShare, TypedPublicKey};
 use theta_schemes::signatures::frost::{Ed25519Sha512, SigningPackage, aggregate, commit, sign};
 
 type Imported = Result<(AnyPublicKey, Vec<AnyKeyShare>), ImportError>;
@@ -41,8 +41,8 @@ fn openssl(dir: &Path, arguments: &str) -> Vec<u8> {
 /// A signature of the imported key by parties 1 and 3.
 fn ed25519_signature(imported: &(AnyPublicKey, Vec<AnyKeyShare>), message: &[u8]) -> Vec<u8> {
     let mut rng = ChaCha20Rng::seed_from_u64(2);
-    let (AnyPublicKey::FrostEd25519(public), [AnyKeyShare::FrostEd25519(first), _, AnyKeyShare::FrostEd25519(third)]) =
-        (&imported.0, &imported.1[..])
+    let TypedPublicKey::Ed25519(public) = imported.0.typed() else { panic!("not Ed25519") };
+    let [TypedKeyShare::Ed25519(first), _, TypedKeyShare::Ed25519(third)] = [0, 1, 2].map(|i| imported.1[i].typed())
     else {
         panic!("not Ed25519");
     };

@@ -79,7 +79,7 @@ fn parts_that_do_not_belong_together_are_refused() {
 fn every_field_of_a_public_file_is_checked() {
     let dealt = deal_primes::<Rsa>(primes(2048), threshold(2, 3), &mut rng(5));
     let modulus = dealt.public.modulus().value();
-    let text = AnyPublicKey::Sh00Pkcs1Sha256(dealt.public.clone()).to_text(&name());
+    let text = AnyPublicKey::of::<Rsa>(dealt.public.clone()).to_text(&name());
     let reject = |field: &str, value: &str| rejected(&with(&text, field, value));
     let number = |number: &Integer| format!("{:?}", hex::encode(number.to_be_bytes(256).unwrap()));
     assert!(reject("format", "2").contains("format: 2 is not known"));

@@ -3,8 +3,9 @@
 use super::header::{total_len, write_envelope};
 use super::{Aead, PayloadDigest, PayloadKey};
 use crate::keys::AnyPublicKey;
+use crate::registry::Keyed;
 use crate::statement::{MAX_LABEL_LEN, check_size};
-use crate::{Purpose, RequestError, ThresholdCipher, with_key};
+use crate::{Purpose, RequestError, ThresholdCipher};
 
 impl AnyPublicKey {
     /// The length in bytes of a header that [`encapsulate`](Self::encapsulate) makes with a label.
@@ -12,7 +13,7 @@ impl AnyPublicKey {
     /// # Errors
     /// [`RequestError`] if the key is not for encryption or the label is too long.
     pub fn header_len(&self, label: &[u8]) -> Result<usize, RequestError> {
-        let capsule_len = capsule_len(self)?;
+        let capsule_len = self.cipher()?.capsule_len();
         check_size("label", label, MAX_LABEL_LEN)?;
         Ok(total_len(label, capsule_len))
     }
@@ -29,8 +30,9 @@ impl AnyPublicKey {
         digest: &PayloadDigest,
         label: &[u8],
     ) -> Result<Vec<u8>, RequestError> {
-        let envelope = write_envelope(self.suite(), aead, self.key_id(), digest, label, capsule_len(self)?)?;
-        complete(self, envelope, key)
+        let cipher = self.cipher()?;
+        let envelope = write_envelope(self.suite(), aead, self.key_id(), digest, label, cipher.capsule_len())?;
+        Ok(cipher.encapsulate(envelope, key))
     }
 
     /// Whether `header` is what an honest encryption of `payload_key` to this key makes, byte for byte: then k true shares
@@ -38,26 +40,31 @@ impl AnyPublicKey {
     /// that fits says less, since the encryptor may have committed to a key that no shares unwrap.
     #[must_use]
     pub fn encapsulates(&self, header: &[u8], payload_key: &PayloadKey) -> bool {
-        let Ok(capsule_len) = capsule_len(self) else { return false };
-        let Some((envelope, _)) = header.split_at_checked(header.len().saturating_sub(capsule_len)) else {
-            return false;
-        };
-        complete(self, envelope.to_vec(), payload_key).is_ok_and(|honest| honest == header)
+        let Ok(cipher) = self.cipher() else { return false };
+        let (envelope, _) = header.split_at(header.len().saturating_sub(cipher.capsule_len()));
+        cipher.encapsulate(envelope.to_vec(), payload_key) == header
+    }
+
+    fn cipher(&self) -> Result<&dyn CipherKey, RequestError> {
+        let other = RequestError::Purpose { key: self.suite().purpose(), asked: Purpose::Decrypt };
+        self.object().cipher().ok_or(other)
     }
 }
 
-fn capsule_len(public: &AnyPublicKey) -> Result<usize, RequestError> {
-    with_key!(public, |key: S| if cipher { Ok(S::CAPSULE_LEN) } else { Err(not_a_cipher(public)) })
+/// What is done with the public keys of ciphers.
+pub trait CipherKey {
+    /// Length in bytes of what the cipher adds to a header.
+    fn capsule_len(&self) -> usize;
+    /// Completes a header.
+    fn encapsulate(&self, envelope: Vec<u8>, key: &PayloadKey) -> Vec<u8>;
 }
 
-fn complete(public: &AnyPublicKey, envelope: Vec<u8>, payload_key: &PayloadKey) -> Result<Vec<u8>, RequestError> {
-    with_key!(public, |key: S| if cipher {
-        Ok(S::encapsulate(key, envelope, payload_key))
-    } else {
-        Err(not_a_cipher(public))
-    })
-}
+impl<S: ThresholdCipher> CipherKey for Keyed<S> {
+    fn capsule_len(&self) -> usize {
+        S::CAPSULE_LEN
+    }
 
-fn not_a_cipher(public: &AnyPublicKey) -> RequestError {
-    RequestError::Purpose { key: public.suite().purpose(), asked: Purpose::Decrypt }
+    fn encapsulate(&self, envelope: Vec<u8>, key: &PayloadKey) -> Vec<u8> {
+        S::encapsulate(&self.public, envelope, key)
+    }
 }

@@ -10,5 +10,6 @@ pub mod sg02;
 mod wrap;
 
 pub use aead::{Aead, UnknownAead};
+pub use encapsulation::CipherKey;
 pub use header::{Header, MAX_HEADER_LEN, PayloadDigest};
 pub use payload_key::PayloadKey;

@@ -15,6 +15,7 @@ use theta_sharing::ShareIndex;
 
 use super::from_signature;
 use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
+use crate::registry::{Coins, Curve};
 use crate::signatures::bls04::{self, Bls04, Form, SignRequest, Signature, SignatureShare, forms};
 use crate::statement::MAX_COIN_NAME_LEN;
 use crate::{CombineError, Purpose, RequestError, Statement, Suite, ThresholdCoin, ThresholdScheme, VerifyError};
@@ -77,6 +78,8 @@ impl<F: Form> BeaconKey<F> {
 impl<F: Form> KeyScheme for Cks05Bls<F> {
     type PublicKey = PublicKeySet<F::Keys>;
     type KeyShare = KeyShare<F::Keys>;
+    type Kind = Curve;
+    type Family = Coins;
     const SUITE: Suite = F::SUITE;
 }
 

@@ -4,12 +4,12 @@ mod any;
 mod api;
 mod consistency;
 mod dealer;
-mod dispatch;
 mod error;
 mod parts;
 mod public;
 mod scheme;
 mod share;
+mod typed;
 
 pub use any::{AnyKeyShare, AnyPublicKey, deal_any, deal_rsa, deal_rsa_primes, import_any};
 pub use api::{Combined, SchemeError};
@@ -20,3 +20,4 @@ pub use public::{KeyId, PublicKeySet};
 pub use scheme::{CurveScheme, KeyScheme, PublicMaterial, SecretMaterial};
 pub use share::KeyShare;
 pub use theta_names::{KeyName, KeyNameError};
+pub use typed::{KeyGroup, Typed, TypedKeyShare, TypedPublicKey};

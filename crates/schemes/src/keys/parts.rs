@@ -1,15 +1,12 @@
 //! Keys as bytes, part by part: what is written down of them in whatever form, and what they are put together from.
 
 use core::fmt;
-use std::sync::Arc;
 
 use theta_groups::{DecodeError, Group, Scalar, Secret};
 use theta_sharing::{Encoded, ShareIndex, Threshold};
 
-use super::dispatch::with_suite;
-use super::{AnyKeyShare, AnyPublicKey, CurveScheme, KeyShare, PublicKeyError, PublicKeySet, PublicMaterial};
-use crate::signatures::sh00::{RsaKeyShare, RsaPublicKey};
-use crate::{Suite, with_key};
+use super::{CurveScheme, KeyShare, PublicKeyError, PublicKeySet};
+use crate::Suite;
 
 /// What a key is made of, which decides what its parts are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,68 +109,21 @@ impl Suite {
     /// What keys of this suite are made of.
     #[must_use]
     pub fn key_kind(self) -> KeyKind {
-        with_suite!(self, |S, _any_public, _any_share| if curve { KeyKind::Curve } else { KeyKind::Rsa })
+        self.ops().key_kind()
     }
 
     /// Length in bytes of a secret key in its standard encoding; `None` for RSA, whose keys differ in size.
     #[must_use]
     pub fn secret_key_len(self) -> Option<usize> {
-        const fn of<S: CurveScheme>() -> usize {
-            <S::KeyGroup as Group>::Scalar::ENCODED_LEN
-        }
-        with_suite!(self, |S, _any_public, _any_share| if curve { Some(of::<S>()) } else { None })
-    }
-}
-
-impl AnyPublicKey {
-    /// All of the public material that does not follow from the rest.
-    #[must_use]
-    pub fn parts(&self) -> PublicParts {
-        with_key!(self, |public: S| public.parts())
-    }
-
-    /// The key of a suite that these are the parts of, fully checked.
-    ///
-    /// # Errors
-    /// The [`PartsError`] that names the first part that is wrong.
-    pub fn from_parts(suite: Suite, threshold: Threshold, parts: &PublicParts) -> Result<Self, PartsError> {
-        with_suite!(suite, |S, any_public, _any_share| if curve {
-            Ok(any_public(Arc::new(PublicKeySet::from_parts::<S>(threshold, parts)?)))
-        } else {
-            Ok(any_public(Arc::new(RsaPublicKey::from_parts::<S>(threshold, parts)?)))
-        })
-    }
-
-    /// Length in bytes of the secret in each share of this key.
-    #[must_use]
-    pub fn share_secret_len(&self) -> usize {
-        with_key!(self, |public: S| public.share_secret_len())
-    }
-}
-
-impl AnyKeyShare {
-    /// The secret's canonical bytes.
-    #[must_use]
-    pub fn secret_bytes(&self) -> Secret<Vec<u8>> {
-        self.material().secret_bytes()
-    }
-
-    /// The share of party `index` of the key `public` that has these secret bytes, checked against the party's verification
-    /// key.
-    ///
-    /// # Errors
-    /// [`ShareError`].
-    pub fn from_secret(public: &AnyPublicKey, index: ShareIndex, secret: &[u8]) -> Result<Self, ShareError> {
-        with_key!(public, |public: S => any_share| if curve {
-            Ok(any_share(Arc::new(KeyShare::from_secret(public, index, secret)?)))
-        } else {
-            Ok(any_share(Arc::new(RsaKeyShare::from_secret(public, index, secret)?)))
-        })
+        self.ops().secret_key_len()
     }
 }
 
 impl<G: Group> PublicKeySet<G> {
-    fn from_parts<S: CurveScheme<KeyGroup = G>>(threshold: Threshold, parts: &PublicParts) -> Result<Self, PartsError> {
+    pub(crate) fn from_parts<S: CurveScheme<KeyGroup = G>>(
+        threshold: Threshold,
+        parts: &PublicParts,
+    ) -> Result<Self, PartsError> {
         let PublicParts::Curve { public_key, possession, verification_keys } = parts else {
             return Err(PartsError::Kind(S::SUITE));
         };
@@ -188,7 +138,7 @@ impl<G: Group> PublicKeySet<G> {
 }
 
 impl<G: Group> KeyShare<G> {
-    fn from_secret(public: &PublicKeySet<G>, index: ShareIndex, secret: &[u8]) -> Result<Self, ShareError> {
+    pub(crate) fn from_secret(public: &PublicKeySet<G>, index: ShareIndex, secret: &[u8]) -> Result<Self, ShareError> {
         let secret = Secret::new(G::Scalar::decode(secret).map_err(ShareError::Encoding)?);
         let share = Self::new(*public.key_id(), index, secret);
         if public.matches(&share) { Ok(share) } else { Err(ShareError::Mismatch(index)) }

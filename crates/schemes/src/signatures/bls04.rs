@@ -17,7 +17,8 @@ use theta_groups::{DecodeError, Group, Pairing, Secret};
 use theta_sharing::{ShareIndex, vartime_interpolate_at_zero};
 
 use crate::bisection::{find_false, random_weight};
-use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
+use crate::keys::{CurveScheme, KeyGroup, KeyScheme, KeyShare, PublicKeySet};
+use crate::registry::{Curve, Signatures};
 use crate::statement::MAX_MESSAGE_LEN;
 use crate::{
     CombineError, Purpose, RequestError, SignatureScheme, Statement, Suite, ThresholdScheme, VerifyError, selection,
@@ -38,7 +39,7 @@ pub trait Form: Copy + Debug + Send + Sync + 'static {
     /// The pairing.
     type Curve: Pairing;
     /// The group of public keys.
-    type Keys: Group<Scalar = ScalarOf<Self::Curve>>;
+    type Keys: KeyGroup<Scalar = ScalarOf<Self::Curve>>;
     /// The group of signatures.
     type Signatures: Group<Scalar = ScalarOf<Self::Curve>>;
     /// The suite's name.
@@ -150,6 +151,8 @@ fn possession_point<F: Form>(public_key: &KeyElement<F>) -> SignatureElement<F> 
 impl<F: Form> KeyScheme for Bls04<F> {
     type PublicKey = PublicKeySet<F::Keys>;
     type KeyShare = KeyShare<F::Keys>;
+    type Kind = Curve;
+    type Family = Signatures;
     const SUITE: Suite = F::SUITE;
 }
 

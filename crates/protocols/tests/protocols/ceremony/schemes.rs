@@ -38,8 +38,8 @@ fn combine(public: &AnyPublicKey, shares: &[AnyKeyShare], statement: Statement<'
 fn bls_signatures() {
     let [(first, _), _] = &keys::<Bls04<MinPk>>();
     for (public, shares) in keys::<Bls04<MinPk>>() {
-        let any = AnyPublicKey::Bls04MinPk(public);
-        let shares: Vec<_> = shares.into_iter().map(AnyKeyShare::Bls04MinPk).collect();
+        let any = AnyPublicKey::of::<Bls04<MinPk>>(public);
+        let shares: Vec<_> = shares.into_iter().map(AnyKeyShare::of::<Bls04<MinPk>>).collect();
         let signature = combine(&any, &shares, Statement::Sign(b"message"));
         assert_eq!(<Bls04<MinPk> as SignatureScheme>::verify(first, b"message", &signature), Ok(()));
         // The file with its proof of possession is one that everybody reads.
@@ -51,13 +51,13 @@ fn bls_signatures() {
 #[test]
 fn sg02_decryption() {
     let both = keys::<Sg02<Ristretto255>>();
-    let public = AnyPublicKey::Sg02Ristretto255(Arc::clone(&both[0].0));
+    let public = AnyPublicKey::of::<Sg02<Ristretto255>>(Arc::clone(&both[0].0));
     let ciphertext = public.encrypt(b"the contents", b"label", Aead::default(), &mut test_rng(2)).unwrap();
     let (header, _) = split_ciphertext(&ciphertext).unwrap();
     for (public, shares) in both {
         // What was encrypted before the reshare is opened by the new holders.
-        let shares: Vec<_> = shares.into_iter().map(AnyKeyShare::Sg02Ristretto255).collect();
-        let key = combine(&AnyPublicKey::Sg02Ristretto255(public), &shares, Statement::Decapsulate(header));
+        let shares: Vec<_> = shares.into_iter().map(AnyKeyShare::of::<Sg02<Ristretto255>>).collect();
+        let key = combine(&AnyPublicKey::of::<Sg02<Ristretto255>>(public), &shares, Statement::Decapsulate(header));
         let key = PayloadKey::from_bytes(&key).unwrap();
         assert_eq!(open_bytes(&key, &ciphertext).unwrap().expose(), b"the contents");
     }

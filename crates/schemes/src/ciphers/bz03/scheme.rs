@@ -10,6 +10,7 @@ use super::{Bz03, CipherPairing};
 use crate::bisection::{find_false, random_weight};
 use crate::ciphers::{Header, PayloadKey};
 use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
+use crate::registry::{Ciphers, Curve};
 use crate::{CombineError, RequestError, Statement, Suite, ThresholdCipher, ThresholdScheme, selection};
 
 /// An element of G1.
@@ -29,6 +30,8 @@ pub struct DecryptionShare<P: CipherPairing> {
 impl<P: CipherPairing> KeyScheme for Bz03<P> {
     type PublicKey = PublicKeySet<P::G1>;
     type KeyShare = KeyShare<P::G1>;
+    type Kind = Curve;
+    type Family = Ciphers;
     const SUITE: Suite = P::SUITE;
 }
 
@@ -152,10 +155,10 @@ mod tests {
 
     /// An encryptor who commits to nonsense: the header is valid, the shares are true, and still there is no key to be
     /// had. Nobody's share may be blamed for that.
-    fn a_lying_encryptor<P: CipherPairing>(wrap: fn(std::sync::Arc<PublicKeySet<P::G1>>) -> AnyPublicKey) {
+    fn a_lying_encryptor<P: CipherPairing>() {
         let mut rng = ChaCha20Rng::seed_from_u64(1);
         let dealt = deal::<Bz03<P>>(Threshold::new(2, 3).unwrap(), &mut rng);
-        let envelope = envelope::<P>(&wrap(dealt.public.clone()), &mut rng);
+        let envelope = envelope::<P>(&AnyPublicKey::of::<Bz03<P>>(dealt.public.clone()), &mut rng);
         let lie = capsule::forge::<P>(&envelope, [7; 64], [0; 3], &mut rng);
 
         let request = Bz03::<P>::parse_request(&dealt.public, &Statement::Decapsulate(&lie)).unwrap();
@@ -175,8 +178,8 @@ mod tests {
 
     #[test]
     fn a_lying_encryptor_is_told_from_lying_parties() {
-        a_lying_encryptor::<Bls12_381>(AnyPublicKey::Bz03Bls12381);
-        a_lying_encryptor::<Bn254>(AnyPublicKey::Bz03Bn254);
+        a_lying_encryptor::<Bls12_381>();
+        a_lying_encryptor::<Bn254>();
     }
 
     /// The mask must not follow from what everyone sees: with keys in G2, e(u, h) would.
@@ -184,7 +187,7 @@ mod tests {
     fn the_mask_is_no_function_of_public_points() {
         let mut rng = ChaCha20Rng::seed_from_u64(2);
         let dealt = deal::<Bz03<Bn254>>(Threshold::new(1, 1).unwrap(), &mut rng);
-        let any = AnyPublicKey::Bz03Bn254(dealt.public.clone());
+        let any = AnyPublicKey::of::<Bz03<Bn254>>(dealt.public.clone());
         let header = any
             .encapsulate(&PayloadKey::random(&mut rng), Aead::default(), &PayloadDigest::new([5; 32], 9), b"label")
             .unwrap();

@@ -10,6 +10,7 @@ use super::{CipherGroup, Sg02};
 use crate::ciphers::{Header, PayloadKey};
 use crate::dleq_share::DleqShare;
 use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
+use crate::registry::{Ciphers, Curve};
 use crate::{CombineError, RequestError, Statement, Suite, ThresholdCipher, ThresholdScheme};
 
 /// A header whose validity proof holds: safe to answer.
@@ -23,6 +24,8 @@ pub struct DecapsulationRequest<G: CipherGroup> {
 impl<G: CipherGroup> KeyScheme for Sg02<G> {
     type PublicKey = PublicKeySet<G>;
     type KeyShare = KeyShare<G>;
+    type Kind = Curve;
+    type Family = Ciphers;
     const SUITE: Suite = G::SUITE;
 }
 
@@ -132,7 +135,7 @@ mod tests {
     fn a_lying_encryptor_is_told_from_lying_parties() {
         let mut rng = ChaCha20Rng::seed_from_u64(1);
         let dealt = deal::<Cipher>(Threshold::new(2, 3).unwrap(), &mut rng);
-        let any = AnyPublicKey::Sg02Ristretto255(dealt.public.clone());
+        let any = AnyPublicKey::of::<Cipher>(dealt.public.clone());
         let honest = any
             .encapsulate(&PayloadKey::random(&mut rng), Aead::default(), &PayloadDigest::new([5; 32], 9), b"label")
             .unwrap();
@@ -152,7 +155,7 @@ mod tests {
     fn unequal_logarithms_are_refused() {
         let mut rng = ChaCha20Rng::seed_from_u64(2);
         let dealt = deal::<Cipher>(Threshold::new(1, 1).unwrap(), &mut rng);
-        let any = AnyPublicKey::Sg02Ristretto255(dealt.public.clone());
+        let any = AnyPublicKey::of::<Cipher>(dealt.public.clone());
         let honest = any
             .encapsulate(&PayloadKey::random(&mut rng), Aead::default(), &PayloadDigest::new([5; 32], 9), b"label")
             .unwrap();
