@@ -5,7 +5,7 @@ use std::io;
 
 use serde::Serialize;
 
-use crate::group::Group;
+use crate::group::{Group, NODES, THRESHOLD};
 
 /// Who attacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -17,7 +17,7 @@ pub(crate) enum Who {
     Client,
     /// A node of the group, or whoever has its certificate.
     Member,
-    /// Somebody who handles a node's disk, process or power.
+    /// Somebody who handles nodes' disks, processes, memory or power.
     Disk,
 }
 
@@ -41,8 +41,24 @@ pub(crate) struct Attack {
     pub(crate) who: Who,
     /// Whether it is part of the short form.
     pub(crate) short: bool,
+    /// Of the group that is attacked.
+    pub(crate) shape: Shape,
     /// Commits it. The honest client's answers are judged by the caller ([`crate::report::commit`]).
     pub(crate) commit: fn(&mut Field) -> Committing<'_>,
+}
+
+/// How many nodes a group has, and how many of them are needed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub(crate) nodes: u16,
+    pub(crate) threshold: u16,
+}
+
+impl Shape {
+    /// Two of four.
+    pub(crate) const USUAL: Self = Self { nodes: NODES, threshold: THRESHOLD };
+    /// Two of five.
+    pub(crate) const FIVE: Self = Self { nodes: 5, threshold: 2 };
 }
 
 /// An attack under way.
@@ -125,4 +141,11 @@ impl From<h2::Error> for Trouble {
     fn from(error: h2::Error) -> Self {
         Self(error.to_string())
     }
+}
+
+/// So many random bytes.
+pub(crate) fn random<const N: usize>() -> Result<[u8; N], Trouble> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|error| Trouble::new(error.to_string()))?;
+    Ok(bytes)
 }

@@ -7,7 +7,7 @@ use std::{
     net::{Ipv4Addr, TcpListener},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use tempfile::TempDir;
@@ -18,14 +18,22 @@ use theta_network::{
     group::{GroupFile, GroupNode},
 };
 
-use crate::{attack::Trouble, process};
+use crate::{
+    attack::{Shape, Trouble},
+    process,
+    until::until,
+};
 
-/// n and k of every group that is attacked.
+/// n and k of a group that is attacked, unless an attack says otherwise.
 pub(crate) const NODES: u16 = 4;
 /// See [`NODES`].
 pub(crate) const THRESHOLD: u16 = 2;
 /// A key of the group that signs without a nonce (BLS).
 pub(crate) const SIGNER: &str = "sign";
+/// A key that the honest clients do not use, and the signing rule that gives it slots.
+pub(crate) const SLOTS: &str = "beacon";
+/// See [`SLOTS`].
+pub(crate) const SLOTS_RULE: &str = "[[signing]]\nname = \"heights\"\nkeys = [\"beacon\"]\nslot = \"claimed\"\n";
 /// A client that the policy knows by a token and gives no rights; with it in the policy, connections without certificates are
 /// taken, as they are wherever tokens are used.
 const ROBOT: &str = "robot";
@@ -47,7 +55,7 @@ pub(crate) struct Group {
 
 impl Group {
     /// Makes a group and starts its nodes; returns when they serve.
-    pub(crate) async fn create(theta: &Path, keep: Option<&Path>, name: &str) -> Result<Self, Trouble> {
+    pub(crate) async fn create(theta: &Path, keep: Option<&Path>, name: &str, shape: Shape) -> Result<Self, Trouble> {
         let (parent, temporary) = match keep {
             Some(keep) => {
                 fs::create_dir_all(keep)?;
@@ -59,8 +67,8 @@ impl Group {
             }
         };
         let dir = parent.join(name);
-        let base = free_base()?;
-        let (nodes, threshold, port) = (NODES.to_string(), THRESHOLD.to_string(), base.to_string());
+        let base = free_base(shape.nodes)?;
+        let (nodes, threshold, port) = (shape.nodes.to_string(), shape.threshold.to_string(), base.to_string());
         let mut init = Command::new(theta);
         init.args(["group", "init", "--nodes", &nodes, "--threshold", &threshold, "--base-port", &port]);
         run(init.arg("--dir").arg(&dir))?;
@@ -68,7 +76,7 @@ impl Group {
         token.args(["token", "new", "--name", ROBOT, "--output"]).arg(dir.join("robot.token"));
         let lines = run(&mut token)?;
         let file = GroupFile::load(&dir.join("group.toml")).map_err(|error| Trouble::new(error.to_string()))?;
-        for node in 1..=NODES {
+        for node in 1..=shape.nodes {
             let policy = dir.join(format!("node-{node}/policy.toml"));
             let text = fs::read_to_string(&policy)?;
             fs::write(&policy, format!("{text}\n{lines}"))?;
@@ -82,7 +90,7 @@ impl Group {
             children: Vec::new(),
             spent: Duration::ZERO,
         };
-        for node in 1..=NODES {
+        for node in group.numbers() {
             group.start(node)?;
         }
         group.serves().await?;
@@ -127,17 +135,9 @@ impl Group {
 
     /// Waits until the group signs.
     pub(crate) async fn serves(&self) -> Result<(), Trouble> {
-        let deadline = Instant::now() + Duration::from_secs(60);
         let client = self.client()?;
-        loop {
-            match client.sign(SIGNER, "is anybody there?".into()).await {
-                Ok(_) => return Ok(()),
-                Err(error) if Instant::now() > deadline => {
-                    return Err(Trouble::new(format!("the group does not come up: {error}")));
-                }
-                Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
-            }
-        }
+        let signed = until(Duration::from_secs(60), || client.sign(SIGNER, "is anybody there?".into())).await;
+        signed.map(drop).map_err(|error| Trouble::new(format!("the group does not come up: {error}")))
     }
 
     /// An honest client with connections of its own.
@@ -169,6 +169,16 @@ impl Group {
         found.ok_or_else(|| Trouble::new(format!("there is no node {node}")))
     }
 
+    /// What everybody knows of the group.
+    pub(crate) const fn file(&self) -> &GroupFile {
+        &self.file
+    }
+
+    /// The numbers of all nodes.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = u16> + use<> {
+        1..=u16::try_from(self.file.nodes().len()).unwrap_or_default()
+    }
+
     /// All nodes.
     pub(crate) fn nodes(&self) -> &[GroupNode] {
         self.file.nodes()
@@ -192,7 +202,7 @@ impl Group {
 
     /// Bytes of all logs.
     pub(crate) fn log_bytes(&self) -> u64 {
-        (1..=NODES).filter_map(|node| fs::metadata(self.log(node)).ok()).map(|log| log.len()).sum()
+        self.numbers().filter_map(|node| fs::metadata(self.log(node)).ok()).map(|log| log.len()).sum()
     }
 
     /// CPU time of all nodes, of those that were ended until then.
@@ -246,13 +256,13 @@ fn run(command: &mut Command) -> Result<String, Trouble> {
 
 /// A port from which the rule of `--base-port` finds free ones. Below the range that systems take the ports of outgoing
 /// connections from, so that they are still free when the nodes bind them a moment later.
-fn free_base() -> Result<u16, Trouble> {
+fn free_base(nodes: u16) -> Result<u16, Trouble> {
     const ATTEMPTS: usize = 200;
-    const STEP: u16 = 10 * (NODES + 1);
+    let step = 10 * (nodes + 1);
     for _ in 0..ATTEMPTS {
         let random = getrandom::u32().map_err(|error| Trouble::new(error.to_string()))?;
-        let base = 12_000 + u16::try_from(random % 380).unwrap_or_default() * STEP;
-        let mut ports = (1..=NODES).flat_map(|node| (0..3).map(move |offset| base + 10 * node + offset));
+        let base = 12_000 + u16::try_from(random % (19_000 / u32::from(step))).unwrap_or_default() * step;
+        let mut ports = (1..=nodes).flat_map(|node| (0..3).map(move |offset| base + 10 * node + offset));
         if ports.all(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()) {
             return Ok(base);
         }

@@ -9,12 +9,14 @@
 mod ask;
 mod attack;
 mod attacks;
+mod custody;
 mod door;
 mod group;
 mod honest;
 mod member;
 mod process;
 mod report;
+mod until;
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -31,7 +33,7 @@ use crate::{
 #[derive(Debug, Parser)]
 #[command(after_help = "Exit status: 0 all promises were kept, 1 one was broken, 2 an attack could not be committed.")]
 struct Arguments {
-    /// Smaller attacks: two or three minutes for all
+    /// Smaller attacks: about four minutes for all
     #[arg(long)]
     short: bool,
     /// Commits only attacks whose name contains this; may be given more than once
@@ -97,7 +99,7 @@ async fn commit_all(arguments: &Arguments, chosen: &[Attack]) -> Result<Report, 
         if !arguments.json {
             eprintln!("== {}: {}", attack.name, attack.promise);
         }
-        let group = Group::create(&theta, arguments.keep.as_deref(), attack.name).await?;
+        let group = Group::create(&theta, arguments.keep.as_deref(), attack.name, attack.shape).await?;
         let mut field = Field::new(group, arguments.short);
         let honest = Honest::start(field.group())?;
         let row = report::commit(attack, &mut field, honest)

@@ -5,24 +5,20 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use prost::Message as _;
 use theta_network::{
-    Inbound, SendError, Transport,
+    Inbound, PeerState, SendError, Transport,
     mesh::{Listen, Mesh, MeshConfig, MeshLimits, MeshPeer},
 };
-use theta_wire::peer::{Envelope, VERSION};
+use theta_wire::peer::{CUSTODY, Envelope, INSTANCES, VERSION};
 use tokio::{sync::mpsc, time};
 
 use crate::{
     attack::Trouble,
     group::{Group, NODES},
+    until::until,
 };
 
-/// The node whose place is taken in every attack by a member.
+/// The node whose place is taken in attacks by a member of a usual group.
 pub(crate) const TAKEN: u16 = NODES;
-/// The `stream` of instances' messages and of custodians' (peer.proto).
-const INSTANCES: u32 = 0;
-const CUSTODY: u32 = 1;
-/// Between two tries to send what a peer's queue has no room for.
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// The taken place in the mesh.
 pub(crate) struct Member {
@@ -33,11 +29,16 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    /// Ends the node and speaks in its name from then on; returns when it is connected to all the others.
+    /// Ends the node [`TAKEN`] and speaks in its name from then on; returns when it is connected to all the others.
     pub(crate) async fn take(group: &mut Group) -> Result<Self, Trouble> {
-        group.kill(TAKEN)?;
-        let identity = group.member_identity(TAKEN)?;
-        let local = group.node(TAKEN)?;
+        Self::take_node(group, TAKEN).await
+    }
+
+    /// The same with another node.
+    pub(crate) async fn take_node(group: &mut Group, node: u16) -> Result<Self, Trouble> {
+        group.kill(node)?;
+        let identity = group.member_identity(node)?;
+        let local = group.node(node)?;
         let address = local.peer_address.parse().map_err(|_| Trouble::new("a peer address is none"))?;
         let peers = group.nodes().iter().filter(|node| node.id != local.id).map(|node| MeshPeer {
             id: node.id,
@@ -52,13 +53,11 @@ impl Member {
             limits: MeshLimits { queue_bytes: 32 << 20, ..MeshLimits::default() },
         };
         let (mesh, inbound) = Mesh::start(config).map_err(|error| Trouble::new(error.to_string()))?;
-        let deadline = time::Instant::now() + Duration::from_secs(30);
-        while !mesh.status().iter().all(|peer| peer.state == theta_network::PeerState::Connected) {
-            if time::Instant::now() > deadline {
-                return Err(Trouble::new("the taken node is not connected to its peers"));
-            }
-            time::sleep(PAUSE).await;
-        }
+        let connected = until(Duration::from_secs(30), || async {
+            let all = mesh.status().iter().all(|peer| peer.state == PeerState::Connected);
+            if all { Ok(()) } else { Err(Trouble::new("a taken node is not connected to its peers")) }
+        });
+        connected.await?;
         Ok(Self { mesh, inbound, sent: 0 })
     }
 

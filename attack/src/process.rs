@@ -1,6 +1,8 @@
-//! What node processes have used, from `/proc`.
+//! What node processes have used, from `/proc`, and how they are stopped for a while.
 
-use std::{fs, time::Duration};
+use std::{fs, process::Command, time::Duration};
+
+use crate::attack::Trouble;
 
 /// Clock ticks in `/proc/PID/stat` a second: `USER_HZ`, which is 100 on every Linux that Rust supports.
 const MILLISECONDS_PER_TICK: u64 = 10;
@@ -29,6 +31,28 @@ fn parse_memory(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kib.checked_mul(1024)
+}
+
+/// A process that waits as long as this value lives.
+pub(crate) struct Stopped(u32);
+
+impl Stopped {
+    pub(crate) fn stop(pid: u32) -> Result<Self, Trouble> {
+        signal("-STOP", pid)?;
+        Ok(Self(pid))
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        // A process that is gone needs no signal.
+        let _ = signal("-CONT", self.0);
+    }
+}
+
+fn signal(which: &str, pid: u32) -> Result<(), Trouble> {
+    let status = Command::new("kill").args([which, &pid.to_string()]).status()?;
+    if status.success() { Ok(()) } else { Err(Trouble::new("a node cannot be stopped")) }
 }
 
 #[cfg(test)]

@@ -10,23 +10,20 @@
     reason = "a measurement that cannot be set up may stop at once"
 )]
 
-use std::marker::PhantomData;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rand_chacha::rand_core::CryptoRng;
-use theta_groups::{Ristretto255, Secret};
+use theta_ceremonies::{Aim, Ceremony, CeremonyKeys, CeremonyPlan, Conclusion, Memory, Outcome, PlanParts, Source};
+use theta_groups::{Group, Ristretto255, Secret};
 use theta_names::NodeId;
-use theta_protocols::Machine;
-use theta_protocols::ceremony::{
-    Aim, CeremonyKeys, CeremonyPlan, Conclusion, KeyCeremony, Memory, PlanParts, Recovery, Source,
-};
+use theta_rounds::Machine;
 use theta_rounds::simulator::{Conditions, Report, Simulator};
 use theta_rounds::{Effect, Input, PartyId, Recipient};
 use theta_schemes::ciphers::sg02::Sg02;
-use theta_schemes::keys::{CurveScheme, KeyShare, PublicKeySet};
+use theta_schemes::keys::{CurveScheme, possession_of};
 use theta_schemes::signatures::bls04::{Bls04, MinPk};
-use theta_sharing::ShareIndex;
+use theta_sharing::{EncodedKey, EncodedShare, ShareIndex};
 
 const GROUPS: [(u16, u16); 3] = [(3, 7), (11, 31), (43, 127)];
 
@@ -96,11 +93,10 @@ fn secret(party: PartyId) -> Secret<[u8; 32]> {
 }
 
 /// Runs a ceremony of parties 1 to n without loss, prints what it costs.
-fn measure<S: CurveScheme, M: Machine + 'static>(
-    name: &str,
-    plan: &Arc<CeremonyPlan<S::KeyGroup>>,
-    join: impl Fn(PartyId) -> M,
-) -> Report<M::Output> {
+fn measure(name: &str, plan: &Arc<CeremonyPlan>, share: impl Fn(PartyId) -> Option<EncodedShare>) -> Report<Outcome> {
+    let join = |party| {
+        Ceremony::join(Arc::clone(plan), keys(party), secret(party), share(party).as_ref(), Memory::Kept).unwrap()
+    };
     let parties: Vec<PartyId> = plan.parties().collect();
     let spent = Arc::new(Mutex::new(vec![Spent::default(); parties.len()]));
     let conditions = Conditions { max_start: 0, duplicates_per_mille: 0, ..Conditions::default() };
@@ -119,7 +115,7 @@ fn measure<S: CurveScheme, M: Machine + 'static>(
     let threshold = plan.threshold();
     println!(
         "| {} | {} of {} | {name} | {:.0} | {:.0} | {messages} | {:.0} |",
-        S::SUITE,
+        plan.suite(),
         threshold.k(),
         threshold.n(),
         millis(middle.time),
@@ -129,10 +125,12 @@ fn measure<S: CurveScheme, M: Machine + 'static>(
     report
 }
 
-fn plan<S: CurveScheme>(k: u16, n: u16, aim: Aim<S::KeyGroup>) -> Arc<CeremonyPlan<S::KeyGroup>> {
+fn plan<S: CurveScheme>(k: u16, n: u16, aim: Aim) -> Arc<CeremonyPlan> {
     let members: Vec<_> = (1..=n).map(|number| PartyId::of_node(NodeId::try_from(number).unwrap())).collect();
     let plan = CeremonyPlan::new(PlanParts {
-        suite: S::SUITE,
+        suite: S::SUITE.into(),
+        group: S::KeyGroup::NAME,
+        proof_of_possession: possession_of::<S>(),
         nonce: [3; 32],
         epoch: u32::from(!matches!(aim, Aim::Generate)),
         aim,
@@ -144,39 +142,42 @@ fn plan<S: CurveScheme>(k: u16, n: u16, aim: Aim<S::KeyGroup>) -> Arc<CeremonyPl
     Arc::new(plan.unwrap())
 }
 
-type Held<S> = (Arc<PublicKeySet<<S as CurveScheme>::KeyGroup>>, Vec<Arc<KeyShare<<S as CurveScheme>::KeyGroup>>>);
+/// A key, and the shares of parties 1 to n.
+struct Held(Arc<EncodedKey>, Vec<EncodedShare>);
 
-/// A ceremony of [`KeyCeremony`], and what comes of it.
-fn hold<S: CurveScheme>(name: &str, plan: &Arc<CeremonyPlan<S::KeyGroup>>, old: Option<&Held<S>>) -> Held<S> {
-    let report = measure::<S, _>(name, plan, |party| {
-        let share = old.map(|(_, shares)| Arc::clone(&shares[usize::from(party.get()) - 1]));
-        KeyCeremony::<S>::new(PhantomData, Arc::clone(plan), keys(party), secret(party), share, Memory::Kept).unwrap()
-    });
+impl Held {
+    /// The share of a party, as often as it is needed.
+    fn share(&self, party: PartyId) -> EncodedShare {
+        let share = &self.1[usize::from(party.get()) - 1];
+        EncodedShare { index: share.index, secret: Secret::new(share.secret.expose().clone()) }
+    }
+}
+
+/// A ceremony for a new key or new shares, and what comes of it.
+fn hold(name: &str, plan: &Arc<CeremonyPlan>, old: Option<&Held>) -> Held {
+    let report = measure(name, plan, |party| old.map(|held| held.share(party)));
     let mut public = None;
     let mut shares = Vec::new();
     for party in report.parties.into_values() {
         let Some(Ok(outcome)) = party.result else { panic!("not finished") };
-        let Conclusion::Activated(activated) = outcome.conclusion else { panic!("called off") };
+        let Conclusion::Activated(activated) = outcome.conclusion else { panic!("aborted") };
         public = Some(activated.public);
-        shares.extend(activated.share.map(Arc::new));
+        shares.extend(activated.share);
     }
-    (public.unwrap(), shares)
+    Held(Arc::new(public.unwrap()), shares)
 }
 
 fn suite<S: CurveScheme>() {
     for (k, n) in GROUPS {
-        let held = hold::<S>("create", &plan::<S>(k, n, Aim::Generate), None);
+        let held = hold("create", &plan::<S>(k, n, Aim::Generate), None);
         let source = || Source {
             public: Arc::clone(&held.0),
             holders: (1..=n).map(|number| PartyId::of_node(NodeId::try_from(number).unwrap())).collect(),
         };
-        hold::<S>("refresh", &plan::<S>(k, n, Aim::Reshare(source())), Some(&held));
-        hold::<S>("reshare to k + 1", &plan::<S>(k + 1, n, Aim::Reshare(source())), Some(&held));
+        hold("refresh", &plan::<S>(k, n, Aim::Reshare(source())), Some(&held));
+        hold("reshare to k + 1", &plan::<S>(k + 1, n, Aim::Reshare(source())), Some(&held));
         let lost = plan::<S>(k, n, Aim::Recover(source(), ShareIndex::try_from(1).unwrap()));
-        let _ = measure::<S, _>("recover", &lost, |party| {
-            let share = (party.get() != 1).then(|| Arc::clone(&held.1[usize::from(party.get()) - 1]));
-            Recovery::<S>::new(PhantomData, Arc::clone(&lost), keys(party), secret(party), share, Memory::Kept).unwrap()
-        });
+        let _ = measure("recover", &lost, |party| (party.get() != 1).then(|| held.share(party)));
     }
 }
 

@@ -20,6 +20,8 @@ use super::requests::{Job, Pool};
 
 /// In the open loop, more requests than this under way are not sent: the group is far beyond what it can do.
 const MAX_UNDER_WAY: usize = 10_000;
+/// How long a group may take until it serves: nodes under a signing rule first hear of each other that their stores are their latest.
+const GETTING_READY: Duration = Duration::from_secs(10);
 
 /// When requests leave.
 #[derive(Clone, Copy, Debug)]
@@ -61,8 +63,14 @@ pub(crate) struct Run {
 
 /// Opens the connections and fills the caches, so that the first measured request is like the others.
 pub(crate) async fn warm_up(client: &Client, pool: &Pool) -> Result<(), Failure> {
+    let deadline = Instant::now() + GETTING_READY;
     for job in pool.spare() {
-        job.perform(client).await?;
+        while let Err(error) = job.clone().perform(client).await {
+            if Instant::now() > deadline {
+                return Err(error.into());
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
     }
     Ok(())
 }

@@ -17,6 +17,7 @@ use super::{
     process,
     report::{self, NodeUse, Report, Setting},
     requests::{Operation, Pool},
+    rules::LocalRules,
 };
 
 /// Options of `theta-bench load`.
@@ -25,6 +26,8 @@ use super::{
 Examples:
   theta-bench load --local                                  7 nodes, any 3
   theta-bench load --local --operation sign --rate 200      open loop: 200 requests a second
+  theta-bench load --local --operation sign --slots --concurrency 1    what a slot certificate costs
+  theta-bench load --local --record soon --concurrency 1               what waiting for the record costs
   theta-bench load --operation decrypt --size 16KiB --concurrency 32
   theta-bench load --pids $(pgrep -d, -f 'theta node run') --csv load.csv
 
@@ -69,6 +72,8 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
     #[command(flatten)]
+    rules: LocalRules,
+    #[command(flatten)]
     client: ClientArgs,
 }
 
@@ -83,6 +88,7 @@ pub(crate) fn run(args: &LoadArgs, output: Output) -> Result<(), Failure> {
     let home = home.map_err(|error| Failure::writing(&std::env::temp_dir(), &error))?;
     let plan = Plan::new(args.nodes, args.threshold, plan::default_keys())?;
     let mut cluster = Cluster::create(this_program()?, &home.path().join("group"), &plan, Lifetime::Tied)?;
+    args.rules.write(&cluster.node_dirs())?;
     cluster.start_all()?;
     let session = Session::open(&cluster.client_dir(), args.client.timeout())?;
     session.block_on(cluster.listening(Duration::from_secs(30)))?;

@@ -6,6 +6,7 @@ mod micro;
 mod process;
 mod report;
 mod requests;
+mod rules;
 mod soak;
 
 use std::process::ExitCode;

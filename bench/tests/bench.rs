@@ -96,7 +96,9 @@ fn makes_its_own_group_and_ends_it() {
     let dir = tempfile::tempdir().unwrap();
     let arguments =
         ["load", "--local", "--nodes", "3", "--threshold", "2", "--operation", "sign", "--duration", "500ms", "--json"];
-    let report = run_in(dir.path(), &arguments).ok().json();
+    let rules = ["--slots", "--record", "soon"];
+    let report = run_in(dir.path(), &[&arguments[..], &rules[..]].concat()).ok().json();
+    assert_eq!(report["errors"], 0, "{report}");
     let nodes = report["nodes"].as_array().unwrap();
     assert_eq!(nodes.len(), 3);
     for node in nodes {

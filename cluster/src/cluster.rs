@@ -138,6 +138,11 @@ impl Cluster {
         self.dir.join(format!("node-{number}.log"))
     }
 
+    /// The directories of all nodes.
+    pub fn node_dirs(&self) -> Vec<PathBuf> {
+        self.nodes.iter().map(|node| self.node_dir(node.number)).collect()
+    }
+
     fn node_dir(&self, number: u16) -> PathBuf {
         self.dir.join(format!("node-{number}"))
     }

@@ -1,17 +1,15 @@
 //! Ceremonies that were held once, to be held again with a liar among the honest.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use theta_groups::{Ristretto255, Secret};
-use theta_names::NodeId;
-use theta_protocols::Machine;
-use theta_protocols::ceremony::{
-    Aim, CeremonyEvidence, CeremonyKeys, CeremonyPlan, ITEMS, KeyCeremony, Kind, Memory, PlanParts, QuorumCertificate,
-    Recovery, SUMMARY, Source, Statement, StatementSlot, rewrite, statements_of,
+use theta_ceremonies::{
+    Aim, Ceremony, CeremonyEvidence, CeremonyKeys, CeremonyPlan, ITEMS, Kind, Memory, PlanParts, QuorumCertificate,
+    SUMMARY, Source, Statement, StatementSlot, rewrite, statements_of,
 };
+use theta_groups::{Group, Ristretto255, Secret};
+use theta_names::NodeId;
 use theta_rounds::{Channel, Effect, Input, PartyId, Recipient, Slot};
 use theta_schemes::coins::cks05::Cks05;
 use theta_schemes::keys::{KeyScheme, KeyShare, deal};
@@ -47,45 +45,17 @@ fn keys(party: PartyId) -> Arc<CeremonyKeys> {
     Arc::new(CeremonyKeys::new(party.node(), Secret::new(master)))
 }
 
-/// A party of a ceremony of either kind; how it ends is not told.
-enum Party {
-    Key(Box<KeyCeremony<Coin>>),
-    Recovery(Box<Recovery<Coin>>),
-}
-
-impl Party {
-    /// What it sends, and whom it blames. That it gave up is a finding.
-    fn handle(&mut self, input: Input) -> (Vec<(Recipient, Slot, Bytes)>, Vec<PartyId>) {
-        fn sort<O>(effects: Vec<Effect<O>>) -> (Vec<(Recipient, Slot, Bytes)>, Vec<PartyId>) {
-            let (mut sent, mut blamed) = (Vec::new(), Vec::new());
-            for effect in effects {
-                match effect {
-                    Effect::Send { to, slot, payload, .. } => sent.push((to, slot, payload)),
-                    Effect::Blame(blame) => blamed.push(blame.party),
-                    Effect::Finished(result) => assert!(result.is_ok(), "it gave up"),
-                }
-            }
-            (sent, blamed)
-        }
-        match self {
-            Self::Key(machine) => sort(machine.handle(input, &mut rng())),
-            Self::Recovery(machine) => sort(machine.handle(input, &mut rng())),
+/// What a party sends, and whom it blames; how it ends is not told. That it gave up is a finding.
+fn handle(party: &mut Ceremony, input: Input) -> (Vec<(Recipient, Slot, Bytes)>, Vec<PartyId>) {
+    let (mut sent, mut blamed) = (Vec::new(), Vec::new());
+    for effect in party.take(input) {
+        match effect {
+            Effect::Send { to, slot, payload, .. } => sent.push((to, slot, payload)),
+            Effect::Blame(blame) => blamed.push(blame.party),
+            Effect::Finished(result) => assert!(result.is_ok(), "it gave up"),
         }
     }
-
-    fn revision(&self) -> u64 {
-        match self {
-            Self::Key(machine) => machine.revision(),
-            Self::Recovery(machine) => machine.revision(),
-        }
-    }
-
-    fn evidence(&self) -> &[CeremonyEvidence] {
-        match self {
-            Self::Key(machine) => machine.evidence(),
-            Self::Recovery(machine) => machine.evidence(),
-        }
-    }
+    (sent, blamed)
 }
 
 /// How a ceremony went that is played again.
@@ -104,7 +74,7 @@ const COURSES: [Course; 7] = [
     Course::Late,
     Course::Lie(Kind::Dealing),
     Course::Lie(Kind::Key),
-    Course::Lie(Kind::Possession),
+    Course::Lie(Kind::ProofOfPossession),
     Course::Lie(Kind::Answer),
     Course::Lie(Kind::Activation),
 ];
@@ -114,7 +84,7 @@ type Signed = BTreeMap<Vec<u8>, BTreeMap<PartyId, Vec<u8>>>;
 
 /// What was said in a ceremony once.
 pub struct Recording {
-    plan: Arc<CeremonyPlan<Ristretto255>>,
+    plan: Arc<CeremonyPlan>,
     shares: BTreeMap<PartyId, Share>,
     /// What reached party 1.
     heard: Vec<(PartyId, Slot, Bytes)>,
@@ -129,7 +99,7 @@ impl Recording {
     pub fn all() -> Vec<Self> {
         let dealt = deal::<Coin>(Threshold::new(K, N).expect("2 of 4"), &mut rng());
         let holders: Vec<_> = (1..=N).map(party).collect();
-        let source = Source { public: dealt.public, holders: holders.clone() };
+        let source = Source { public: Arc::new(dealt.public.encoded()), holders: holders.clone() };
         let shares: BTreeMap<_, _> = holders.into_iter().zip(dealt.shares.into_iter().map(Arc::new)).collect();
         let lost = |number| ShareIndex::try_from(number).expect("not zero");
         let aims = [
@@ -145,18 +115,15 @@ impl Recording {
     }
 
     /// Holds a ceremony; `None` if the liar had nothing to lie about in it.
-    fn of(
-        nonce: [u8; 32],
-        aim: Aim<Ristretto255>,
-        mut shares: BTreeMap<PartyId, Share>,
-        course: Course,
-    ) -> Option<Self> {
+    fn of(nonce: [u8; 32], aim: Aim, mut shares: BTreeMap<PartyId, Share>, course: Course) -> Option<Self> {
         if let Aim::Recover(_, lost) = &aim {
             shares.remove(&party(lost.get()));
         }
         let members: Vec<_> = (1..=N).map(party).collect();
         let plan = CeremonyPlan::new(PlanParts {
-            suite: Coin::SUITE,
+            suite: Coin::SUITE.into(),
+            group: Ristretto255::NAME,
+            proof_of_possession: None,
             nonce,
             epoch: u32::from(!matches!(aim, Aim::Generate)),
             aim,
@@ -182,16 +149,9 @@ impl Recording {
         (!is_lie || !recording.evidence.is_empty()).then_some(recording)
     }
 
-    fn join(&self, who: PartyId) -> Party {
-        let (plan, share) = (Arc::clone(&self.plan), self.shares.get(&who).cloned());
-        let scheme = PhantomData::<Coin>;
-        if matches!(self.plan.aim(), Aim::Recover(..)) {
-            let machine = Recovery::new(scheme, plan, keys(who), secret(who), share, Memory::Kept);
-            Party::Recovery(Box::new(machine.expect("a member")))
-        } else {
-            let machine = KeyCeremony::new(scheme, plan, keys(who), secret(who), share, Memory::Kept);
-            Party::Key(Box::new(machine.expect("a member")))
-        }
+    fn join(&self, who: PartyId) -> Ceremony {
+        let (plan, share) = (Arc::clone(&self.plan), self.shares.get(&who).map(|share| share.encoded()));
+        Ceremony::join(plan, keys(who), secret(who), share.as_ref(), Memory::Kept).expect("a member")
     }
 
     /// Holds the ceremony, and keeps what reached party 1 and all evidence.
@@ -208,7 +168,7 @@ impl Recording {
                     }
                     self.heard.push((*from, *slot, payload.clone()));
                 }
-                let (sent, _) = parties.get_mut(&to).expect("a member").handle(input);
+                let (sent, _) = handle(parties.get_mut(&to).expect("a member"), input);
                 for (recipient, slot, payload) in sent {
                     let payload = if slot == ITEMS { self.say(to, &payload, course, &mut signed) } else { payload };
                     for peer in everyone.iter().filter(|peer| **peer != to) {
@@ -255,7 +215,7 @@ impl Recording {
 
     /// Whether it convicts its culprit in this ceremony.
     pub fn is_proven(&self, evidence: &CeremonyEvidence) -> bool {
-        evidence.verify::<Coin>(&self.plan)
+        evidence.verify(&self.plan)
     }
 
     /// Messages, identities, certificates and evidence as bytes.
@@ -271,7 +231,7 @@ impl Recording {
     pub fn scripts(&self) -> Vec<Vec<u8>> {
         let heard: Vec<_> = (0_u8..u8::MAX).zip(&self.heard).collect();
         let all: Vec<u8> = heard.iter().flat_map(|(number, _)| [0, *number]).collect();
-        let with = |at: usize, deeds: &[u8]| [&all[..2 * at], deeds, &all[2 * at..]].concat();
+        let with = |at: usize, inserted: &[u8]| [&all[..2 * at], inserted, &all[2 * at..]].concat();
         let lies = heard.iter().filter(|(_, (from, ..))| from.get() == N).flat_map(|(number, _)| {
             [[1, *number, 0, 60, 1], [1, *number, 0, 4, 1], [6, *number, 0, 4, 1]]
                 .map(|lie| with((*number).into(), &lie))
@@ -297,7 +257,7 @@ fn message(from: PartyId, slot: Slot, payload: Bytes) -> Input {
 /// Party 1 as the script has it, and what it ever said.
 struct Stage<'a> {
     recording: &'a Recording,
-    party: Party,
+    party: Ceremony,
     journal: Vec<Input>,
     said: BTreeMap<StatementSlot, Bytes>,
 }
@@ -305,7 +265,7 @@ struct Stage<'a> {
 impl Stage<'_> {
     fn give(&mut self, input: Input) {
         let before = self.party.revision();
-        let (sent, blamed) = self.party.handle(input.clone());
+        let (sent, blamed) = handle(&mut self.party, input.clone());
         if self.party.revision() != before {
             self.journal.push(input);
         }

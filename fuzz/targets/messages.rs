@@ -79,10 +79,10 @@ fn seeds() -> Vec<Vec<u8>> {
         kind,
         payload: Bytes::from_static(b"share"),
         channel: 0,
-        stream: 0,
+        stream: peer::INSTANCES,
     };
     let payload = Bytes::from_static(b"order");
-    let custody = peer::Envelope { version: peer::VERSION, stream: 1, payload, ..Default::default() };
+    let custody = peer::Envelope { version: peer::VERSION, stream: peer::CUSTODY, payload, ..Default::default() };
     vec![
         custody.encode_to_vec(),
         message(1, 1).encode_to_vec(),

@@ -1,25 +1,32 @@
 //! What clients ask for, and what they take for an answer.
 
 use bytes::Bytes;
-use theta_names::{KeyState, Operation as Permission};
-use theta_orchestration::{Finished, InstanceId, KeyRequest, Request};
+use theta_authority::{InstanceId, KeyRequest, Presented, Request};
+use theta_custody::KeyTable;
+use theta_names::{KeyRef, Operation as Permission};
+use theta_orchestration::Finished;
 use theta_payload::{Aead, Encrypt as _, PayloadKey, open_bytes, split_ciphertext};
-use theta_schemes::keys::AnyPublicKey;
-use theta_schemes::{Purpose, StatementBytes, Suite};
-use theta_statements::{Approval, Ask, CeremonyRequest, KeyChange, StateChange};
+use theta_schemes::keys::{AnyPublicKey, KeyName};
+use theta_schemes::{Purpose, RequestError, StatementBytes, Suite};
+use theta_statements::{Ask, CeremonyRequest, KeyChange, StateChange};
 
-use crate::permission::approval;
+use crate::permission::{approval, presented};
 use crate::scenario::{Aim, Asked, Planned, Scenario};
 use crate::setup::{Failed, GROUP, Setup, seeded};
 
+/// What ciphertexts are labelled with.
+const LABEL: &[u8] = b"label";
+
 /// A request as a client has it.
 pub(crate) struct Wanted {
-    pub(crate) request: Request,
+    pub(crate) key: KeyName,
+    operation: KeyRequest,
     pub(crate) statement: StatementBytes,
     pub(crate) asked: Asked,
     suite: Suite,
     ciphertext: Vec<u8>,
-    approvals: Vec<Approval>,
+    /// Encoded.
+    approvals: Vec<Bytes>,
 }
 
 impl Wanted {
@@ -31,18 +38,17 @@ impl Wanted {
             Purpose::Sign => (KeyRequest::Sign(text.clone()), StatementBytes::Sign(text)),
             Purpose::Coin => (KeyRequest::FlipCoin(text.clone()), StatementBytes::FlipCoin(text)),
             Purpose::Decrypt => {
-                let sealed = public.encrypt(&text, b"label", Aead::default(), &mut seeded(seed, asked.at));
+                let sealed = public.encrypt(&text, LABEL, Aead::default(), &mut seeded(seed, asked.at));
                 ciphertext = sealed.map_err(|error| error.to_string())?;
                 let (header, _) = split_ciphertext(&ciphertext).map_err(|error| error.to_string())?;
                 let header = Bytes::copy_from_slice(header);
                 (KeyRequest::Decapsulate(header.clone()), StatementBytes::Decapsulate(header))
             }
         };
-        let request = Request { key: name.as_str().to_owned(), operation };
-        let (asked, suite, approvals) = (asked.clone(), held.suite, Vec::new());
-        let mut wanted = Self { request, statement, asked, suite, ciphertext, approvals };
-        let approvals = wanted.asked.consents.iter().map(|consent| approval(*consent, &wanted.ask(0)));
-        wanted.approvals = approvals.collect::<Result<_, _>>()?;
+        let (key, asked, suite, approvals) = (name.clone(), asked.clone(), held.suite, Vec::new());
+        let mut wanted = Self { key, operation, statement, asked, suite, ciphertext, approvals };
+        let approval = |consent: &_| Ok(approval(*consent, &wanted.ask())?.encode().into());
+        wanted.approvals = wanted.asked.consents.iter().map(approval).collect::<Result<_, Failed>>()?;
         Ok(wanted)
     }
 
@@ -59,16 +65,25 @@ impl Wanted {
         }
     }
 
-    /// What a node asks its policy.
-    pub(crate) fn ask(&self, node: u16) -> Ask<'_> {
-        let (operation, statement) = match &self.statement {
-            StatementBytes::Decapsulate(bytes) => (Permission::Decapsulate, bytes),
-            StatementBytes::Sign(bytes) => (Permission::Sign, bytes),
-            StatementBytes::FlipCoin(bytes) => (Permission::FlipCoin, bytes),
+    /// What is to be consented to.
+    fn ask(&self) -> Ask<'_> {
+        let (operation, label, statement) = match &self.statement {
+            StatementBytes::Decapsulate(bytes) => (Permission::Decapsulate, LABEL, bytes),
+            StatementBytes::Sign(bytes) => (Permission::Sign, &b""[..], bytes),
+            StatementBytes::FlipCoin(bytes) => (Permission::FlipCoin, &b""[..], bytes),
         };
-        let approvals = if self.asked.bare_at.contains(&node) { &[][..] } else { &self.approvals };
-        let ask = Ask::new(GROUP, operation);
-        Ask { key: Some(&self.request.key), statement, slot: self.asked.slot, approvals, ..ask }
+        Ask { key: Some(self.key.as_str()), label, statement, slot: self.asked.slot, ..Ask::new(GROUP, operation) }
+    }
+
+    /// As a node's door decodes it.
+    pub(crate) fn decoded(&self, keys: &KeyTable) -> Result<Request, RequestError> {
+        let key = KeyRef { name: self.key.clone(), version: None };
+        Ok(Request::new(keys, key, self.operation.clone())?.at(self.asked.slot))
+    }
+
+    /// What the client shows to this node.
+    pub(crate) fn presented(&self, node: u16) -> Presented {
+        presented(if self.asked.bare_at.contains(&node) { &[] } else { &self.approvals })
     }
 
     /// The instances that the request may have under a key, whose epoch may rise meanwhile.
@@ -111,17 +126,12 @@ pub(crate) fn ceremony(planned: &Planned, place: u8, setup: &Setup) -> Result<Ce
 }
 
 /// The changes of states as a client signs them: of each key, each makes the next generation.
-pub(crate) fn changes(scenario: &Scenario, setup: &Setup) -> Result<Vec<(Permission, StateChange)>, Failed> {
+pub(crate) fn changes(scenario: &Scenario, setup: &Setup) -> Result<Vec<StateChange>, Failed> {
     let mut changes = Vec::new();
     for (place, wish) in scenario.changes.iter().enumerate() {
         let before = scenario.changes.iter().take(place).filter(|before| before.key == wish.key).count();
-        let operation = match wish.state {
-            KeyState::Active => Permission::KeysEnable,
-            KeyState::Destroyed => Permission::KeysDestroy,
-            KeyState::Pending | KeyState::Retired | KeyState::Disabled => Permission::KeysDisable,
-        };
         let (key, generation) = (setup.key(wish.key)?.0.clone(), before as u64 + 1);
-        changes.push((operation, StateChange { key, version: None, state: wish.state, generation }));
+        changes.push(StateChange { key, version: None, state: wish.state, generation });
     }
     Ok(changes)
 }

@@ -6,18 +6,19 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use prometheus_client::registry::Registry;
+use theta_authority::Gate;
 use theta_custody::{Certifier, Custodian, StoreSlots};
 use theta_names::{NodeId, SlotOrder};
 use theta_network::{PeerState, PeerStatus, SendError, Transport};
 use theta_orchestration::{Engine, Keys, Pending};
-use theta_policy::{MemorySlots, SlotDecision, SlotScope, SlotState, SlotStateError, State};
+use theta_policy::{MemorySlots, Policy, SlotDecision, SlotScope, SlotState, SlotStateError};
 use theta_statements::Digest;
 use theta_store::{Incarnation, Options, Store, disk::SimulatedDisk};
 use tokio::time::Instant;
 
 use crate::byzantine::Liar;
 use crate::scenario::Sabotage;
-use crate::setup::{Failed, Setup, identity, party, sealing_key, seeded};
+use crate::setup::{Failed, GROUP, Setup, identity, party, sealing_key, seeded};
 
 /// Keeps what its node sends until the network takes it.
 pub(crate) struct Outbox {
@@ -104,7 +105,7 @@ impl SlotState for Slots {
 /// What is gone after a crash.
 pub(crate) struct Life {
     pub(crate) engine: Engine,
-    pub(crate) state: State<Slots>,
+    pub(crate) gate: Gate<Slots>,
     /// Requests that were taken, by their place in the scenario.
     pub(crate) pending: Vec<(usize, Pending)>,
     /// Of its keys, when it was last looked at what is permitted.
@@ -141,7 +142,7 @@ impl Node {
     pub(crate) fn start(
         &mut self,
         (seed, kept): (u64, bool),
-        setup: &Setup,
+        (setup, policy): (&Setup, &Policy),
         now: Instant,
         sabotage: Option<Sabotage>,
     ) -> Result<(), Failed> {
@@ -173,7 +174,12 @@ impl Node {
             _ => Slots::Stored(StoreSlots::new(store)),
         };
         let engine = engine.map_err(|error| error.to_string())?;
-        self.life = Some(Life { engine, state: State::new(slots), pending: Vec::new(), generation: 0 });
+        self.life = Some(Life {
+            engine,
+            gate: Gate::new(GROUP, self.number, policy.clone(), slots),
+            pending: Vec::new(),
+            generation: 0,
+        });
         Ok(())
     }
 

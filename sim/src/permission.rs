@@ -1,5 +1,7 @@
 //! Who may have what, and who consents to it.
 
+use bytes::Bytes;
+use theta_authority::Presented;
 use theta_groups::Secret;
 use theta_names::Operation;
 use theta_policy::Policy;
@@ -50,6 +52,22 @@ pub(crate) fn policy(node: u16, keys: &[(&KeyName, &HeldKey)], bug: Option<Sabot
     }
     text += "[[rule]]\nname = \"ceremonies\"\neffect = \"allow\"\nclients = [\"app\"]\nkeys = [\"*\"]\noperations = [\"keys.*\"]\n";
     Policy::parse(&text, "policy.toml").map_err(|error| error.to_string())
+}
+
+/// The policy of nobody: it allows everything to the client. For nodes that have none of their own, because they lie or because a
+/// bug keeps them from asking theirs.
+pub(crate) fn none() -> Result<Policy, Failed> {
+    let text = format!(
+        "format = 1\n[[client]]\nname = \"app\"\ncertificates = [\"{}\"]\n[[rule]]\nname = \"all\"\neffect = \"allow\"\n\
+         clients = [\"app\"]\nkeys = [\"*\"]\noperations = [\"*\"]\n",
+        hex::encode(CERTIFICATE)
+    );
+    Policy::parse(&text, "none.toml").map_err(|error| error.to_string())
+}
+
+/// The client's certificate, and what comes along in the request.
+pub(crate) fn presented(approvals: &[Bytes]) -> Presented {
+    Presented::new(Some(CERTIFICATE), None).with(&Bytes::new(), approvals)
 }
 
 /// The consent, or what is in its place, to what is asked.

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
+use theta_authority::Gate;
+use theta_ceremonies::CeremonyKeys;
 use theta_custody::{DealtKey, KeyTable, Roster, import_dealt};
 use theta_groups::{Secret, modular::Integer};
 use theta_keyfiles::KeyShareText as _;
 use theta_names::{Holders, NodeId};
 use theta_orchestration::OrchestratorConfig;
-use theta_policy::Policy;
-use theta_protocols::ceremony::CeremonyKeys;
+use theta_policy::{MemorySlots, Policy};
 use theta_schemes::Suite;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName, deal_any, deal_rsa_primes};
 use theta_schemes::signatures::sh00::RsaPrimes;
@@ -183,6 +184,11 @@ impl Setup {
         }
         drop(store);
         Ok(disk)
+    }
+
+    /// The gate of a node that asks no policy of its own.
+    pub(crate) fn open_gate(&self) -> Result<Gate<MemorySlots>, Failed> {
+        Ok(Gate::new(GROUP, 0, permission::none()?, MemorySlots::default()))
     }
 
     /// A node's policy file, read.

@@ -18,13 +18,11 @@ use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName, TypedKeyShare, Typ
 use theta_sharing::{ShareIndex, coefficients_at_zero};
 use theta_statements::CeremonyRequest;
 use theta_store::{Options, Store, disk::SimulatedDisk};
-use theta_wire::peer::Envelope;
+use theta_wire::peer::{CUSTODY, Envelope};
 
 use crate::setup::{EPOCH, Failed, Setup, party, sealing_key, seeded};
 use crate::watch::{Deed, Deeds};
 
-/// The stream of custodians' messages.
-const CUSTODY: u32 = 1;
 /// For how many ticks a stolen node is let run with what was recorded.
 const TICKS: u64 = 12;
 /// The most combinations of shares that are tried for one key.

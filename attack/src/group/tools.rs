@@ -4,14 +4,14 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use theta_client::{Client, ClientOptions};
 use theta_statements::Digest;
 
-use super::{Group, NODES, PATIENCE, run};
-use crate::attack::Trouble;
+use super::{Group, PATIENCE, SLOTS, run};
+use crate::{attack::Trouble, until::until};
 
 /// Until a policy is in force, or slots are served: nodes look at their files every second or two.
 const LATEST: Duration = Duration::from_secs(30);
@@ -29,8 +29,13 @@ impl Group {
 
     /// Puts these lines before the rules of all policies, and waits until all running nodes follow them.
     pub(crate) async fn begin_policies_with(&self, lines: &str) -> Result<(), Trouble> {
+        self.begin_policies_of(self.numbers(), lines).await
+    }
+
+    /// The same at these nodes alone.
+    pub(crate) async fn begin_policies_of(&self, nodes: impl Iterator<Item = u16>, lines: &str) -> Result<(), Trouble> {
         let client = self.client()?;
-        for node in 1..=NODES {
+        for node in nodes {
             let file = self.node_dir(node).join("policy.toml");
             let text = fs::read_to_string(&file)?;
             let (head, rest) = text.split_once("[[rule]]").ok_or_else(|| Trouble::new("a policy without rules"))?;
@@ -39,31 +44,22 @@ impl Group {
             let draft = file.with_extension("draft");
             fs::write(&draft, &text)?;
             fs::rename(&draft, &file)?;
-            let (deadline, wanted) = (Instant::now() + LATEST, Digest::of(text.as_bytes()));
-            let id = self.node(node)?.id;
-            while self.pid(node).is_ok() && client.policy(id).await.is_ok_and(|policy| policy.digest != wanted.0[..]) {
-                if Instant::now() > deadline {
-                    return Err(Trouble::new(format!("node {node} does not take its new policy")));
-                }
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
+            let (id, wanted) = (self.node(node)?.id, Digest::of(text.as_bytes()));
+            until(LATEST, || async {
+                let another = client.policy(id).await.is_ok_and(|policy| policy.digest != wanted.0[..]);
+                let waits = another && self.pid(node).is_ok();
+                if waits { Err(Trouble::new(format!("node {node} does not take its new policy"))) } else { Ok(()) }
+            })
+            .await?;
         }
         Ok(())
     }
 
-    /// Waits until the group signs for slots from `first` on of this key: a node that was started does so when enough peers have
-    /// said that its store is what it was. Returns the slot that was used.
-    pub(crate) async fn signs_slots(&self, client: &Client, key: &str, first: u64) -> Result<u64, Trouble> {
-        let deadline = Instant::now() + LATEST;
-        loop {
-            match client.sign_for_slot(key, format!("slot {first}").into(), first).await {
-                Ok(_) => return Ok(first),
-                Err(error) if Instant::now() > deadline => {
-                    return Err(Trouble::new(format!("the group does not sign for slots: {error}")));
-                }
-                Err(_) => tokio::time::sleep(Duration::from_millis(200)).await,
-            }
-        }
+    /// Waits until the group signs for this slot of [`SLOTS`]: a node that was started does so when enough peers have said that its
+    /// store is what it was.
+    pub(crate) async fn signs_slots(&self, client: &Client, slot: u64) -> Result<(), Trouble> {
+        let signed = until(LATEST, || client.sign_for_slot(SLOTS, format!("slot {slot}").into(), slot)).await;
+        signed.map(drop).map_err(|error| Trouble::new(format!("the group does not sign for slots: {error}")))
     }
 
     /// Makes another client; the lines of policies that let it in, to which a rule for it belongs.

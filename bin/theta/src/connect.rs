@@ -15,7 +15,7 @@ use crate::{
     access::{ApprovalFiles, REQUEST_KEY, read_signing_key},
     exit::Failure,
     files::Source,
-    keys::Keyring,
+    keys::{Keyring, change::Nonce},
     units,
 };
 
@@ -96,11 +96,13 @@ impl ClientArgs {
         }
         let signer = signed.then(|| read_signing_key(&self.dir.client.join(REQUEST_KEY))).transpose()?;
         let token = self.token_file.as_deref().map(read_token).transpose()?;
-        let credentials = Credentials { token, signer, approvals: approvals.read()? };
+        let approved = approvals.read()?;
+        let credentials = Credentials { token, signer, approvals: approved.approvals };
         let usual = ClientOptions::default();
         let ceremony_timeout = ceremony_timeout.unwrap_or(usual.ceremony_timeout);
         let options = ClientOptions { timeout: self.timeout, ceremony_timeout, ..usual };
-        Session::with(&self.dir.client, options, credentials)
+        let session = Session::with(&self.dir.client, options, credentials)?;
+        Ok(Session { approved: approved.nonce, ..session })
     }
 }
 
@@ -115,6 +117,8 @@ pub struct Session {
     dir: PathBuf,
     runtime: Runtime,
     client: Client,
+    /// The nonce of the ceremony that its approvals are of.
+    approved: Option<Nonce>,
 }
 
 impl Session {
@@ -129,7 +133,7 @@ impl Session {
             let _inside = runtime.enter();
             Client::open_with(dir, options)?.with_credentials(credentials)
         };
-        Ok(Self { dir: dir.to_owned(), runtime, client })
+        Ok(Self { dir: dir.to_owned(), runtime, client, approved: None })
     }
 
     /// The public keys of the group.
@@ -140,6 +144,11 @@ impl Session {
     /// The client.
     pub const fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// The nonce of the ceremony that its approvals are of, if they name one.
+    pub(crate) const fn approved(&self) -> Option<Nonce> {
+        self.approved
     }
 
     /// Runs something to its end.

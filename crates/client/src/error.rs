@@ -35,6 +35,9 @@ pub enum OpenError {
     /// The TLS library refused the identity.
     #[error("cannot use the certificate for TLS: {0}")]
     Tls(#[from] rustls::Error),
+    /// The system gives no thread for a blocking client.
+    #[error("cannot start the client's thread: {0}")]
+    Runtime(String),
     /// An address in the group file is not one.
     #[error("node {node}: {address:?} is not an address: write host:port in the group file")]
     Address {

@@ -1,6 +1,7 @@
 //! Public keys: from files, or from the nodes if enough of the key's holders agree.
 
 mod belief;
+pub(crate) mod ceremonies;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -9,8 +10,7 @@ use std::{
 };
 
 use theta_keyfiles::PublicKeyText as _;
-use theta_names::MOST_GENERATIONS_AHEAD;
-use theta_names::{KeyRef, NodeId};
+use theta_names::{KeyRef, MOST_GENERATIONS_AHEAD, NodeId};
 use theta_schemes::keys::{AnyPublicKey, KeyId, KeyName};
 use theta_wire::v1;
 use tokio::time::{self, Instant};
@@ -20,9 +20,10 @@ use crate::{
     fan_out::{self, Problems},
 };
 
+use belief::{Belief, Told};
+
 /// Names whose nodes did not tell their public keys, and are not asked again for a ciphertext's sake.
 const MOST_UNTOLD: usize = 1024;
-use belief::{Belief, Told};
 
 /// How long the other nodes are given to contradict when enough have told the same key.
 const CONTRADICTIONS: Duration = Duration::from_secs(1);
@@ -183,21 +184,12 @@ impl Client {
     /// [`ClientError`] if fewer than k nodes list their keys (`keys.list`).
     pub async fn next_generation(&self, name: &KeyName) -> Result<u64, ClientError> {
         const OPERATION: &str = "read the key's generation";
-        let (patience, enclosed) = (self.shared.options.timeout, self.enclose_token());
-        let mut replies = fan_out::ask_all(&self.shared.connections, patience, |connection| {
-            let request = enclosed.request(v1::ListKeysRequest {}, patience);
-            async move { Ok(connection.protocol().list_keys(request).await?.into_inner().keys) }
-        });
-        let (mut told, mut problems) = (Vec::new(), Problems::new(&self.shared.connections));
-        while let Some((node, reply)) = replies.recv().await {
-            match reply {
-                Err(problem) => problems.add(node, problem),
-                Ok(keys) => {
-                    let of_key = keys.iter().filter(|info| info.name == name.as_str());
-                    told.push(of_key.map(|info| info.generation).max().unwrap_or(0));
-                }
-            }
-        }
+        let (lists, problems) = self.key_lists().await;
+        let of_key = |keys: Vec<v1::KeyInfo>| {
+            let of_key = keys.iter().filter(|info| info.name == name.as_str());
+            of_key.map(|info| info.generation).max().unwrap_or(0)
+        };
+        let mut told: Vec<u64> = lists.into_iter().map(|(_, keys)| of_key(keys)).collect();
         told.sort_unstable_by(|a, b| b.cmp(a));
         let Some(anchor) = self.quorum().checked_sub(1).and_then(|place| told.get(place)) else {
             let hopeless = problems.hopeless(OPERATION, self.quorum());
@@ -213,30 +205,19 @@ impl Client {
     /// The versions of keys that the nodes know, by name and version, each with the nodes that list it; more than one entry of a version means that
     /// the nodes disagree. Nodes that did not answer come second.
     pub async fn list_keys(&self) -> (Vec<ListedKey>, Vec<crate::NodeProblem>) {
-        let patience = self.shared.options.timeout;
-        let enclosed = self.enclose_token();
-        let mut replies = fan_out::ask_all(&self.shared.connections, patience, |connection| {
-            let request = enclosed.request(v1::ListKeysRequest {}, patience);
-            async move { Ok(connection.protocol().list_keys(request).await?.into_inner().keys) }
-        });
-        let mut problems = Problems::new(&self.shared.connections);
+        let (lists, problems) = self.key_lists().await;
         let mut listed: Vec<ListedKey> = Vec::new();
-        while let Some((node, reply)) = replies.recv().await {
-            match reply {
-                Err(problem) => problems.add(node, problem),
-                Ok(keys) => {
-                    for mut info in keys {
-                        // Whether a node has its share, and which changes it has seen, is about that node, not about the key.
-                        let (held, seen) = (std::mem::take(&mut info.held), std::mem::take(&mut info.generation));
-                        match listed.iter_mut().find(|key| key.info == info) {
-                            Some(key) => key.add(node, held, seen),
-                            None => {
-                                let mut key = ListedKey { info, nodes: Vec::new(), held: Vec::new(), generation: 0 };
-                                key.add(node, held, seen);
-                                listed.push(key);
-                            }
-                        }
-                    }
+        for (node, mut info) in
+            lists.into_iter().flat_map(|(node, keys)| keys.into_iter().map(move |info| (node, info)))
+        {
+            // Whether a node has its share, and which changes it has seen, is about that node, not about the key.
+            let (held, seen) = (std::mem::take(&mut info.held), std::mem::take(&mut info.generation));
+            match listed.iter_mut().find(|key| key.info == info) {
+                Some(key) => key.add(node, held, seen),
+                None => {
+                    let mut key = ListedKey { info, nodes: Vec::new(), held: Vec::new(), generation: 0 };
+                    key.add(node, held, seen);
+                    listed.push(key);
                 }
             }
         }
@@ -246,6 +227,23 @@ impl Client {
         }
         listed.sort_by(|a, b| (&a.info.name, a.info.version).cmp(&(&b.info.name, b.info.version)));
         (listed, problems.all())
+    }
+
+    /// What each node lists, in the order of their answers, and what the others did.
+    async fn key_lists(&self) -> (Vec<(NodeId, Vec<v1::KeyInfo>)>, Problems) {
+        let (patience, enclosed) = (self.shared.options.timeout, self.enclose_token());
+        let mut replies = fan_out::ask_all(&self.shared.connections, patience, |connection| {
+            let request = enclosed.request(v1::ListKeysRequest {}, patience);
+            async move { Ok(connection.protocol().list_keys(request).await?.into_inner().keys) }
+        });
+        let (mut lists, mut problems) = (Vec::new(), Problems::new(&self.shared.connections));
+        while let Some((node, reply)) = replies.recv().await {
+            match reply {
+                Err(problem) => problems.add(node, problem),
+                Ok(keys) => lists.push((node, keys)),
+            }
+        }
+        (lists, problems)
     }
 }
 

@@ -9,12 +9,14 @@
 //! # }
 //! ```
 //!
+//! Programs without an async runtime have the same in [`blocking`].
+//!
 //! A node acts only on requests that it receives itself, so each request goes to all nodes. An answer counts only if it
 //! proves itself here: a payload key by the commitment in the ciphertext's header, a signature by the public key, a coin
 //! by its proof. A node whose answer does not is named, and the next one's is awaited.
 
 mod answer;
-mod ceremonies;
+pub mod blocking;
 mod connection;
 mod credentials;
 mod error;
@@ -43,11 +45,13 @@ use connection::Connection;
 
 pub use self::{
     answer::{Answer, Culprit},
-    ceremonies::{CeremonyEnd, CeremonyOutcome, CeremonyProgress, Evidence, StateChanged, state_statement},
     credentials::Credentials,
     error::{ClientError, NodeProblem, OpenError, Problem},
     governance::explain_request,
-    keys::ListedKey,
+    keys::{
+        ListedKey,
+        ceremonies::{CeremonyEnd, CeremonyOutcome, CeremonyProgress, Evidence, StateChanged, state_statement},
+    },
     operations::{Coin, RandomizedSignature},
     status::NodeStatus,
 };

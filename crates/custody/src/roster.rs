@@ -1,7 +1,7 @@
 //! The group, as its file describes it.
 
+use theta_ceremonies::CeremonyMember;
 use theta_names::NodeId;
-use theta_protocols::ceremony::CeremonyMember;
 
 /// All that a custodian knows of its group. It must be the same at all nodes: ceremonies are named by it.
 #[derive(Clone, Debug, PartialEq, Eq)]

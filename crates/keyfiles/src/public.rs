@@ -8,7 +8,7 @@ use theta_groups::DecodeError;
 use theta_schemes::Suite;
 use theta_schemes::keys::{AnyPublicKey, KeyKind, KeyName, PartsError, PublicParts};
 use theta_schemes::signatures::sh00::PUBLIC_EXPONENT;
-use theta_sharing::Threshold;
+use theta_sharing::{EncodedKey, Threshold};
 
 use crate::KeyFileError;
 use crate::fields::{FORMAT, check_format, fields, one_line};
@@ -65,7 +65,7 @@ impl<'a> Head<'a> {
 
     /// The key with these parts, fully checked.
     fn assemble(self, parts: &PublicParts) -> Result<(KeyName, AnyPublicKey), KeyFileError> {
-        let key = AnyPublicKey::from_parts(self.suite, self.threshold, parts).map_err(|error| match error {
+        let key = AnyPublicKey::from_parts(self.suite, parts).map_err(|error| match error {
             PartsError::Encoding { part, error } => KeyFileError::Encoding { field: part.to_string(), error },
             PartsError::Parts(error) => KeyFileError::Parts(error),
             PartsError::Kind(suite) => KeyFileError::Kind(suite),
@@ -100,11 +100,12 @@ fn read_curve(text: &str) -> Result<(KeyName, AnyPublicKey), KeyFileError> {
     let file: CurveFile<'_> = fields(text)?;
     check_format(file.format)?;
     let head = Head::new(file.name, file.suite, file.key_id, (file.k, file.n))?;
-    let parts = PublicParts::Curve {
+    let parts = PublicParts::Curve(EncodedKey {
+        threshold: head.threshold,
         public_key: unhex("public_key", file.public_key)?,
         verification_keys: unhex_list("verification_keys", &file.verification_keys)?,
-        possession: file.proof_of_possession.map(|text| unhex("proof_of_possession", text)).transpose()?,
-    };
+        proof_of_possession: file.proof_of_possession.map(|text| unhex("proof_of_possession", text)).transpose()?,
+    });
     head.assemble(&parts)
 }
 
@@ -116,6 +117,7 @@ fn read_rsa(text: &str) -> Result<(KeyName, AnyPublicKey), KeyFileError> {
         return Err(KeyFileError::Encoding { field: "exponent".to_owned(), error: DecodeError::NotCanonical });
     }
     let parts = PublicParts::Rsa {
+        threshold: head.threshold,
         modulus: unhex("modulus", file.modulus)?,
         verification_base: unhex("verification_base", file.verification_base)?,
         verification_keys: unhex_list("verification_keys", &file.verification_keys)?,
@@ -139,14 +141,14 @@ pub(crate) fn write(name: &KeyName, key: &AnyPublicKey) -> String {
         let _ = writeln!(text, "{field} = \"{}\"", hex::encode(value));
     };
     let verification_keys = match key.parts() {
-        PublicParts::Curve { public_key, possession, verification_keys } => {
+        PublicParts::Curve(EncodedKey { public_key, proof_of_possession, verification_keys, .. }) => {
             line("public_key", &public_key);
-            if let Some(proof) = possession {
+            if let Some(proof) = proof_of_possession {
                 line("proof_of_possession", &proof);
             }
             verification_keys
         }
-        PublicParts::Rsa { modulus, verification_base, verification_keys } => {
+        PublicParts::Rsa { modulus, verification_base, verification_keys, .. } => {
             line("modulus", &modulus);
             let _ = writeln!(text, "exponent = {PUBLIC_EXPONENT}");
             let _ = writeln!(text, "verification_base = \"{}\"", hex::encode(verification_base));

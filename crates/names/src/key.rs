@@ -85,12 +85,6 @@ impl KeyRef {
     pub fn parameters(&self, seed: &[u8]) -> Vec<u8> {
         self.version.map_or_else(|| seed.to_vec(), |version| [DOMAIN, &version.to_be_bytes(), seed].concat())
     }
-
-    /// Whether `asked`, with a version or without, names this key.
-    #[must_use]
-    pub fn is_for(asked: &str, name: &KeyName) -> bool {
-        asked.split(MARK).next() == Some(name.as_str())
-    }
 }
 
 impl FromStr for KeyRef {
@@ -149,9 +143,6 @@ mod tests {
         ] {
             assert!(bad.parse::<KeyRef>().is_err(), "{bad}");
         }
-        let files = "files".parse().unwrap();
-        assert!(["files", "files@2"].iter().all(|asked| KeyRef::is_for(asked, &files)));
-        assert!(["file", "files2", "other@2"].iter().all(|asked| !KeyRef::is_for(asked, &files)));
     }
 
     #[test]

@@ -1,7 +1,59 @@
 //! Many protocol instances at once.
 //!
-//! [`Orchestrator`] takes requests and messages from peers, brings them together in instances of protocols, and keeps the
-//! results for a while. Its rooms:
+//! [`Orchestrator`] takes granted requests and messages from peers, brings them together in instances of protocols, and keeps
+//! the results for a while. What has not passed the gate does not get in:
+//!
+//! ```compile_fail,E0308
+//! use theta_authority::Request;
+//! use theta_orchestration::{Certified, NotServed, Orchestrator};
+//! async fn forgets_to_ask(node: &Orchestrator, request: Request) -> Result<Certified, NotServed> {
+//!     node.certify(request).await
+//! }
+//! ```
+//!
+//! ```compile_fail,E0308
+//! use theta_authority::{Granted, Request};
+//! use theta_orchestration::{InstanceId, Orchestrator, SubmitError};
+//! async fn forgets_the_slots(node: &Orchestrator, granted: Granted<Request>) -> Result<InstanceId, SubmitError> {
+//!     node.submit(granted).await
+//! }
+//! ```
+//!
+//! ```compile_fail,E0308
+//! use theta_custody::CeremonyReport;
+//! use theta_orchestration::{HoldError, Orchestrator};
+//! use theta_statements::CeremonyRequest;
+//! async fn forgets_to_ask(node: &Orchestrator, request: CeremonyRequest) -> Result<CeremonyReport, HoldError> {
+//!     node.hold(request).await
+//! }
+//! ```
+//!
+//! ```compile_fail,E0308
+//! use theta_orchestration::{InstanceId, InstanceSnapshot, Orchestrator};
+//! async fn forgets_to_ask(node: &Orchestrator, id: InstanceId) -> Option<InstanceSnapshot> {
+//!     node.status(id).await
+//! }
+//! ```
+//!
+//! What has passed it does:
+//!
+//! ```
+//! use theta_authority::{Granted, Request};
+//! use theta_custody::CeremonyReport;
+//! use theta_orchestration::{HoldError, InstanceId, InstanceSnapshot, Orchestrator};
+//! use theta_statements::CeremonyRequest;
+//! async fn asked(node: &Orchestrator, granted: Granted<Request>) -> Result<InstanceId, Box<dyn core::error::Error>> {
+//!     Ok(node.submit(node.certify(granted).await?).await?)
+//! }
+//! async fn result(node: &Orchestrator, granted: Granted<InstanceId>) -> Option<InstanceSnapshot> {
+//!     node.status(granted).await
+//! }
+//! async fn hold(node: &Orchestrator, granted: Granted<CeremonyRequest>) -> Result<CeremonyReport, HoldError> {
+//!     node.hold(granted).await
+//! }
+//! ```
+//!
+//! Its rooms:
 //!
 //! - [`Keys`]: where the keys of this node are.
 //! - `instances`: shards that each own a part of the instances without locks; the backlog of messages that came before
@@ -13,6 +65,7 @@
 //! Cryptography never runs on the threads of the network, and nothing here grows without a bound: requests that wait,
 //! instances that run, messages that came early, results that are kept. All limits are in [`OrchestratorConfig`].
 
+mod certified;
 mod config;
 mod culprits;
 mod entropy;
@@ -22,13 +75,12 @@ mod node;
 mod quota;
 mod request;
 
+pub use certified::{Certified, NotServed};
 pub use config::{ConfigError, OrchestratorConfig};
 pub use culprits::CulpritRecord;
 pub use instances::Load;
 pub use metrics::Stage;
 pub use node::{ChangeKeyError, ComputeError, Engine, HoldError, Keys, NoCustodian, Orchestrator, Pending, StartError};
-pub use request::{
-    Asker, Culprit, Finished, InstanceError, InstanceId, InstanceSnapshot, InstanceState, KeyRequest, Request, Seed,
-    SubmitError,
-};
+pub use request::{Culprit, Finished, InstanceError, InstanceSnapshot, InstanceState, SubmitError};
+pub use theta_authority::{Asker, InstanceId};
 pub use theta_custody::{KeyEntry, KeyTable, ResolveError, SlotClaim, SlotRefusal};

@@ -1,10 +1,8 @@
 //! Threshold protocols: what the parties say to each other so that the schemes' results come about.
 //!
 //! [`start`] is the one door: a key, a share of it and a statement in, a [`Machine`] out. Behind it are [`one_round`],
-//! which serves every scheme whose parties send one share each, and [`frost`], which signs in two rounds. [`ceremony`] makes keys,
-//! and renews, moves and recovers their shares.
+//! which serves every scheme whose parties send one share each, and [`frost`], which signs in two rounds.
 
-pub mod ceremony;
 pub mod frost;
 pub mod one_round;
 mod start;

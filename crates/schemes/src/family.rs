@@ -4,7 +4,7 @@ use rand_core::CryptoRng;
 use theta_groups::DecodeError;
 use theta_sharing::ShareIndex;
 
-use crate::ciphers::PayloadKey;
+use crate::ciphers::{HeaderBytes, PayloadKey};
 use crate::keys::KeyScheme;
 
 /// What every one-round threshold scheme can do, whatever its result is.
@@ -123,6 +123,8 @@ pub trait ThresholdCoin: ThresholdScheme {
 pub enum Statement<'a> {
     /// Unwrap the payload key of the ciphertext with this header.
     Decapsulate(&'a [u8]),
+    /// The same, of a header that is parsed already.
+    Header(&'a HeaderBytes),
     /// Sign this message.
     Sign(&'a [u8]),
     /// Draw the coin of this name.

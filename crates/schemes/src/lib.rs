@@ -32,6 +32,7 @@ mod derived_rng;
 mod dleq_share;
 mod family;
 pub mod keys;
+mod point_share;
 mod registry;
 mod selection;
 pub mod signatures;

@@ -51,7 +51,7 @@ impl<'a> Statement<'a> {
     #[must_use]
     pub const fn purpose(&self) -> Purpose {
         match self {
-            Self::Decapsulate(_) => Purpose::Decrypt,
+            Self::Decapsulate(_) | Self::Header(_) => Purpose::Decrypt,
             Self::Sign(_) => Purpose::Sign,
             Self::FlipCoin(_) => Purpose::Coin,
         }
@@ -61,7 +61,7 @@ impl<'a> Statement<'a> {
     #[must_use]
     pub const fn operation(&self) -> &'static str {
         match self {
-            Self::Decapsulate(_) => "decapsulate",
+            Self::Decapsulate(_) | Self::Header(_) => "decapsulate",
             Self::Sign(_) => "sign",
             Self::FlipCoin(_) => "flip_coin",
         }
@@ -69,9 +69,10 @@ impl<'a> Statement<'a> {
 
     /// The bytes, whatever the operation.
     #[must_use]
-    pub const fn bytes(&self) -> &'a [u8] {
+    pub fn bytes(&self) -> &'a [u8] {
         match self {
             Self::Decapsulate(bytes) | Self::Sign(bytes) | Self::FlipCoin(bytes) => bytes,
+            Self::Header(parsed) => parsed.bytes(),
         }
     }
 

@@ -21,7 +21,7 @@ pub use self::{
     limits::LimitsConfig,
     store::{Sealing, StoreConfig, StoreOpenError},
 };
-pub use crate::authority::{PolicyLoadError, load_policy};
+pub use theta_authority::{PolicyLoadError, load_policy};
 
 /// A node's configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -13,7 +13,7 @@ mod server;
 mod state;
 
 pub(crate) use self::{
-    door::{Admission, Bounds, Caller, ConnectionBounds, Connections},
+    door::{Admission, Bounds, ConnectionBounds, Connections},
     server::{ApiError, ApiServer, Serving},
     state::NodeState,
 };

@@ -5,7 +5,6 @@
 //! Only clients that the group file or the policy file knows can connect to the API; each request passes the same bounds, and
 //! the node decides about each by its own policy before anything is done for it.
 
-mod authority;
 pub mod config;
 mod grpc;
 mod metrics;

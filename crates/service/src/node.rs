@@ -13,6 +13,8 @@ use std::{
 };
 
 use prometheus_client::registry::Registry;
+use theta_authority::{Authority, PolicyLoadError};
+use theta_ceremonies::CeremonyMember;
 use theta_custody::{Custodian, Roster};
 use theta_names::NodeId;
 use theta_network::{
@@ -23,7 +25,6 @@ use theta_network::{
 };
 use theta_orchestration::Orchestrator;
 use theta_policy::Reload;
-use theta_protocols::ceremony::CeremonyMember;
 use tokio::{
     net::TcpListener,
     sync::mpsc,
@@ -33,7 +34,6 @@ use tokio::{
 
 pub use self::error::StartError;
 use crate::{
-    authority::{self, Authority, PolicyLoadError},
     config::{LimitsConfig, NodeConfig},
     grpc::{Admission, ApiServer, Connections, NodeState, Serving},
     metrics::{self, ApiMetrics, DoorCollector, MeshCollector, ProcessCollector, Readiness},
@@ -143,6 +143,12 @@ impl Node {
     #[must_use]
     pub const fn orchestrator(&self) -> &Arc<Orchestrator> {
         &self.orchestrator
+    }
+
+    /// The gate, for hosts that embed a node: what the orchestrator does is granted here.
+    #[must_use]
+    pub const fn authority(&self) -> &Arc<Authority> {
+        &self.authority
     }
 
     /// Reads the policy file again, now rather than within a second or so.
@@ -262,7 +268,7 @@ impl NodeBuilder {
             nodes,
             started: Instant::now(),
         };
-        tokio::spawn(authority::watch(Arc::downgrade(&authority)));
+        tokio::spawn(theta_authority::watch(Arc::downgrade(&authority)));
         let (serving, scrapes) = (None, None);
         let mut node =
             Node { id: config.id, addresses, mesh, orchestrator, authority, serving, metrics: scrapes, stopping };

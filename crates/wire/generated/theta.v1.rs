@@ -2206,7 +2206,7 @@ pub enum CeremonyState {
     /// The lost share is there again.
     Recovered = 3,
     /// By agreement: nothing was changed anywhere.
-    CalledOff = 4,
+    Aborted = 4,
     /// At this node.
     Failed = 5,
 }
@@ -2221,7 +2221,7 @@ impl CeremonyState {
             Self::Running => "CEREMONY_STATE_RUNNING",
             Self::Activated => "CEREMONY_STATE_ACTIVATED",
             Self::Recovered => "CEREMONY_STATE_RECOVERED",
-            Self::CalledOff => "CEREMONY_STATE_CALLED_OFF",
+            Self::Aborted => "CEREMONY_STATE_ABORTED",
             Self::Failed => "CEREMONY_STATE_FAILED",
         }
     }
@@ -2232,7 +2232,7 @@ impl CeremonyState {
             "CEREMONY_STATE_RUNNING" => Some(Self::Running),
             "CEREMONY_STATE_ACTIVATED" => Some(Self::Activated),
             "CEREMONY_STATE_RECOVERED" => Some(Self::Recovered),
-            "CEREMONY_STATE_CALLED_OFF" => Some(Self::CalledOff),
+            "CEREMONY_STATE_ABORTED" => Some(Self::Aborted),
             "CEREMONY_STATE_FAILED" => Some(Self::Failed),
             _ => None,
         }

@@ -19,6 +19,13 @@ pub mod peer {
 
     /// The version of the peer protocol that this build speaks.
     pub const VERSION: u32 = 2;
+
+    /// The `stream` of instances' messages.
+    pub const INSTANCES: u32 = 0;
+    /// The `stream` of custodians' messages.
+    pub const CUSTODY: u32 = 1;
+    /// The `stream` of promises for slots.
+    pub const SLOTS: u32 = 2;
 }
 
 /// The compiled descriptors of all services, for the gRPC reflection service.

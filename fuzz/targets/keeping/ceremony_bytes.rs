@@ -6,9 +6,9 @@
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
+use theta_ceremonies::{CeremonyEvidence, CeremonyMember, QuorumCertificate, rewrite};
 use theta_fuzz::ceremony::{Recording, party};
 use theta_fuzz::plant;
-use theta_protocols::ceremony::{CeremonyEvidence, CeremonyMember, QuorumCertificate, rewrite};
 
 static RECORDINGS: LazyLock<Vec<Recording>> = LazyLock::new(Recording::all);
 

@@ -2,14 +2,12 @@
 
 use bytes::Bytes;
 use rand_chacha::rand_core::Rng;
-use theta_protocols::ceremony::{CeremonyId, CeremonyKeys, Kind, Statement, rewrite};
-use theta_wire::peer::Envelope;
+use theta_ceremonies::{CeremonyId, CeremonyKeys, Kind, Statement, rewrite};
+use theta_wire::peer::{CUSTODY, Envelope};
 
 use super::omission::leave_out;
 use crate::scenario::below;
 
-/// The stream of custodians' messages.
-const CUSTODY: u32 = 1;
 /// What comes before the statements in a custodian's message: format, tag, the ceremony's id.
 const HEAD: usize = 34;
 /// Bytes of nothing behind a true statement: more than the journal takes at once.
@@ -30,7 +28,7 @@ const KINDS: [Kind; 17] = [
     Kind::Prevote,
     Kind::Precommit,
     Kind::Key,
-    Kind::Possession,
+    Kind::ProofOfPossession,
     Kind::Activation,
     Kind::Checked,
     Kind::Answer,

@@ -9,17 +9,15 @@ use bytes::Bytes;
 use prost::Message as _;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
+use theta_ceremonies::CeremonyKeys;
 use theta_custody::{Promise, encode_promises, promises_of};
-use theta_protocols::ceremony::CeremonyKeys;
-use theta_wire::peer::Envelope;
+use theta_wire::peer::{Envelope, INSTANCES, SLOTS};
 
 pub use ceremony::CeremonyLie;
 
 use crate::scenario::below;
 use crate::setup::GROUP;
 
-/// The stream of promises for slots.
-const SLOTS: u32 = 2;
 /// How long an overlong payload is.
 const OVERLONG: usize = 1 << 20;
 /// The most messages that a liar remembers.
@@ -150,7 +148,7 @@ impl Liar {
             Behaviour::Equivocate if !odd => now(bytes),
             Behaviour::BitFlip | Behaviour::Equivocate if at_times => now(with(self.flipped(envelope))),
             Behaviour::TwoVersions => vec![(0, with(self.flipped(envelope))), (below(&mut self.rng, 50), bytes)],
-            Behaviour::Overlong if at_times && envelope.stream == 0 => now(with(stretched(envelope))),
+            Behaviour::Overlong if at_times && envelope.stream == INSTANCES => now(with(stretched(envelope))),
             Behaviour::Truncate if at_times => {
                 let keep = usize::try_from(below(&mut self.rng, envelope.payload.len() as u64)).unwrap_or(0);
                 now(with(Envelope { payload: envelope.payload.slice(..keep), ..envelope }))
@@ -249,7 +247,8 @@ impl Liar {
             for number in 0..10 {
                 lies.push((50 * number, bytes.clone()));
                 let instance_id = self.garbage(32);
-                let early = Envelope { instance_id, stream: 0, round: envelope.round.max(1), ..envelope.clone() };
+                let early =
+                    Envelope { instance_id, stream: INSTANCES, round: envelope.round.max(1), ..envelope.clone() };
                 lies.push((0, early.encode_to_vec().into()));
             }
         }

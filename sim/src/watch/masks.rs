@@ -7,11 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use prost::Message as _;
-use theta_protocols::ceremony::{Digest, Kind, Statement, statements_of};
-use theta_wire::peer::Envelope;
+use theta_ceremonies::{Digest, Kind, Statement, statements_of};
+use theta_wire::peer::{CUSTODY, Envelope};
 
-/// The stream of custodians' messages.
-const CUSTODY: u32 = 1;
 /// What comes before the statements in a custodian's message: format, tag, the ceremony's id.
 const HEAD: usize = 34;
 /// The tag of statements.
@@ -80,9 +78,9 @@ fn statements(bytes: &Bytes) -> impl Iterator<Item = ([u8; 32], Statement)> + us
 
 #[cfg(test)]
 mod tests {
+    use theta_ceremonies::{CeremonyId, CeremonyKeys, StatementSlot, rewrite};
     use theta_groups::Secret;
     use theta_names::NodeId;
-    use theta_protocols::ceremony::{CeremonyId, CeremonyKeys, StatementSlot, rewrite};
 
     use super::*;
 

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use prost::Message as _;
 use theta_orchestration::{InstanceId, Load, OrchestratorConfig};
-use theta_wire::peer::Envelope;
+use theta_wire::peer::{Envelope, INSTANCES};
 
 pub use deeds::{Deed, Deeds};
 
@@ -285,7 +285,7 @@ impl Watch {
 
 /// The envelope of an instance's message.
 fn instance_of(bytes: &Bytes) -> Option<(InstanceId, Envelope)> {
-    let envelope = Envelope::decode(bytes.clone()).ok().filter(|envelope| envelope.stream == 0)?;
+    let envelope = Envelope::decode(bytes.clone()).ok().filter(|envelope| envelope.stream == INSTANCES)?;
     let id = envelope.instance_id.as_ref().try_into().ok()?;
     Some((InstanceId(id), envelope))
 }

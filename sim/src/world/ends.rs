@@ -54,7 +54,7 @@ impl World<'_> {
         let Some(wanted) = self.wanted.get(request) else { return false };
         let life = self.nodes.get(&node).and_then(|node| node.life.as_ref());
         life.is_none_or(|life| {
-            let versions = life.engine.keys().versions(&wanted.request.key);
+            let versions = life.engine.keys().versions(wanted.key.as_str());
             !versions.is_empty() && versions.iter().all(|entry| entry.share.is_some())
         })
     }
@@ -115,12 +115,12 @@ impl World<'_> {
                 let end = match report.map(|report| report.state) {
                     Some(CeremonyState::Activated { key_id, .. }) => format!("activated {key_id}"),
                     Some(CeremonyState::Recovered) => "recovered".to_owned(),
-                    Some(CeremonyState::CalledOff) => "called off".to_owned(),
+                    Some(CeremonyState::Aborted) => "aborted".to_owned(),
                     Some(CeremonyState::Failed(why)) => format!("failed: {why}"),
                     Some(CeremonyState::Running { .. }) | None => continue,
                 };
                 let other = self.bug(*number) == Some(Sabotage::OtherOutcome);
-                self.ended.insert((ceremony, *number), if other { "called off".to_owned() } else { end });
+                self.ended.insert((ceremony, *number), if other { "aborted".to_owned() } else { end });
             }
         }
     }

@@ -1,6 +1,7 @@
 //! What happens at each event.
 
 use bytes::Bytes;
+use theta_authority::{Granted, Judged};
 use theta_custody::announcement;
 use theta_names::NodeId;
 use theta_network::Inbound;
@@ -10,8 +11,8 @@ use theta_statements::UnixTime;
 
 use super::{Event, ROUND, TICK, World};
 use crate::node::{Node, after};
+use crate::permission::presented;
 use crate::scenario::{Aim, Sabotage, below};
-use crate::setup::{CERTIFICATE, GROUP};
 use crate::watch::{Deed, Invariant, Signer, Violation};
 
 impl World<'_> {
@@ -76,8 +77,9 @@ impl World<'_> {
     fn start(&mut self, number: u16) -> Result<(), Violation> {
         let (run, sabotage) = ((self.scenario.seed, self.scenario.kept), self.bug(number));
         let moment = after(self.base, self.now);
+        let Some(policy) = self.policies.get(&number) else { return Ok(()) };
         let Some(node) = self.nodes.get_mut(&number).filter(|node| node.life.is_none()) else { return Ok(()) };
-        match node.start(run, &self.setup, moment, sabotage) {
+        match node.start(run, (&self.setup, policy), moment, sabotage) {
             Ok(()) => self.drain(number),
             Err(text) => self.watch.violated(Invariant::Works, format!("node {number} does not start: {text}")),
         }
@@ -221,10 +223,16 @@ impl World<'_> {
         if self.awake(number).is_none() {
             return Ok(());
         }
-        let (Some(wanted), Some(policy)) = (self.wanted.get(request), self.policies.get(&number)) else {
-            return Ok(());
+        let Some(wanted) = self.wanted.get(request) else { return Ok(()) };
+        let Some(life) = self.nodes.get(&number).and_then(|node| node.life.as_ref()) else { return Ok(()) };
+        let asked = match wanted.decoded(life.engine.keys()) {
+            Ok(asked) => asked,
+            Err(error) => {
+                let text = format!("node {number} does not understand request {request}: {error}");
+                return self.watch.violated(Invariant::Works, text);
+            }
         };
-        let takes_slot = policy.takes_slot(Some(&wanted.request.key), wanted.ask(number).operation);
+        let takes_slot = life.gate.takes_slot(&asked);
         // As the service does: an old copy of the store does not know which slots are taken.
         if takes_slot && !self.trusts_its_store(number)? && bug != Some(Sabotage::TrustsItself) {
             if self.watch.stores.is_set_back(number) {
@@ -232,37 +240,45 @@ impl World<'_> {
             }
             return Ok(());
         }
-        let (Some(wanted), Some(policy)) = (self.wanted.get(request), self.policies.get(&number)) else {
-            return Ok(());
-        };
+        let Some(wanted) = self.wanted.get(request) else { return Ok(()) };
         let Some(life) = self.nodes.get_mut(&number).and_then(|node| node.life.as_mut()) else { return Ok(()) };
         if life.pending.iter().any(|(other, _)| *other == request) {
             return Ok(());
         }
-        let mut claims = Vec::new();
+        let mut granted = None;
         if honest {
-            let Ok(caller) = policy.caller_by_certificate(CERTIFICATE) else { return Ok(()) };
-            let decision = policy.decide(&caller.asks(wanted.ask(number)), now, &life.state);
-            let taken = decision.slots.iter().all(|claim| claim.standing == SlotStanding::Taken);
+            let Ok(Judged { answer, .. }) = life.gate.decide(&wanted.presented(number), asked.clone(), now) else {
+                return Ok(());
+            };
+            let claims = answer.as_ref().map(Granted::claims).unwrap_or_default();
+            let taken = claims.iter().all(|claim| claim.standing == SlotStanding::Taken);
             if let Some(custodian) = life.engine.custodian().filter(|_| takes_slot) {
                 // Before the share: were this node's store set back, whoever has seen the share could tell.
                 let announcement = announcement(&custodian.store().incarnation());
                 life.engine.announce(announcement);
             }
-            self.decided(number, request, now.0 / 1_000, (decision.allowed, taken))?;
-            if bug != Some(Sabotage::NoCertificates) {
-                claims = decision.slots;
-            }
-            if decision.allowed {
+            let allowed = answer.is_ok();
+            self.decided(number, request, now.0 / 1_000, (allowed, taken))?;
+            if allowed {
                 self.permitted.insert((request, number));
                 self.permit(number);
             } else if bug != Some(Sabotage::NoPolicy) {
                 return Ok(());
             }
+            granted = answer.ok().filter(|_| bug != Some(Sabotage::NoCertificates));
         }
-        let Some(wanted) = self.wanted.get(request) else { return Ok(()) };
+        let granted = match granted {
+            Some(granted) => granted,
+            // Who lies asks no policy, nor does who has a bug.
+            None => match self.open.decide(&presented(&[]), asked, now).map(|judged| judged.answer) {
+                Ok(Ok(granted)) => granted,
+                Ok(Err(refusal)) | Err(refusal) => {
+                    return self.watch.violated(Invariant::Works, format!("the open gate refuses: {refusal}"));
+                }
+            },
+        };
         let Some(life) = self.nodes.get_mut(&number).and_then(|node| node.life.as_mut()) else { return Ok(()) };
-        match life.engine.submit_for_slots(wanted.request.clone(), claims) {
+        match life.engine.submit(granted) {
             Ok(pending) => life.pending.push((request, pending)),
             // What it lost with its store it does not have.
             Err(SubmitError::Request(_)) if self.watch.stores.has_forgotten(number) => {}
@@ -314,7 +330,7 @@ impl World<'_> {
             if !self.permitted.contains(&(request, number)) {
                 continue;
             }
-            for entry in life.engine.keys().versions(&wanted.request.key) {
+            for entry in life.engine.keys().versions(wanted.key.as_str()) {
                 let known = self.known.entry((number, wanted.asked.key)).or_default();
                 if !known.contains(&entry.public) {
                     known.push(entry.public.clone());
@@ -338,18 +354,12 @@ impl World<'_> {
         if self.awake(number).is_none() {
             return Ok(());
         }
-        let (Some(request), Some(policy)) = (self.ceremonies.get(ceremony), self.policies.get(&number)) else {
+        let Some(request) = self.ceremonies.get(ceremony) else { return Ok(()) };
+        let Some(life) = self.nodes.get_mut(&number).and_then(|node| node.life.as_mut()) else { return Ok(()) };
+        let Ok(Judged { answer: Ok(granted), .. }) = life.gate.decide(&presented(&[]), request.clone(), now) else {
             return Ok(());
         };
-        let Some(life) = self.nodes.get_mut(&number).and_then(|node| node.life.as_mut()) else { return Ok(()) };
-        let (key, statement) = (request.change.key().as_str().to_owned(), request.encode());
-        let ask = theta_statements::Ask::new(GROUP, request.change.operation());
-        let ask = theta_statements::Ask { key: Some(&key), statement: &statement, ..ask };
-        let Ok(caller) = policy.caller_by_certificate(CERTIFICATE) else { return Ok(()) };
-        if !policy.decide(&caller.asks(ask), now, &life.state).allowed {
-            return Ok(());
-        }
-        let answer = life.engine.hold(request.clone());
+        let answer = life.engine.hold(granted);
         if self.ended.contains_key(&(ceremony, number)) {
             self.asked_again(answer.as_ref().err());
         }

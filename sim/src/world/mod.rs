@@ -9,8 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
-use theta_names::{KeyName, Operation};
-use theta_policy::Policy;
+use theta_authority::Gate;
+use theta_names::KeyName;
+use theta_policy::{MemorySlots, Policy};
 use theta_schemes::keys::AnyPublicKey;
 use theta_statements::{CeremonyRequest, StateChange};
 use tokio::time::Instant;
@@ -79,9 +80,11 @@ struct World<'a> {
     scenario: &'a Scenario,
     setup: Setup,
     policies: BTreeMap<u16, Policy>,
+    /// That of nodes that ask none of these.
+    open: Gate<MemorySlots>,
     wanted: Vec<Wanted>,
     ceremonies: Vec<CeremonyRequest>,
-    changes: Vec<(Operation, StateChange)>,
+    changes: Vec<StateChange>,
     nodes: BTreeMap<u16, Node>,
     rng: ChaCha8Rng,
     base: Instant,
@@ -153,9 +156,11 @@ impl<'a> World<'a> {
         let ceremonies = (1..).zip(&scenario.ceremonies).map(|(place, planned)| ceremony(planned, place, &setup));
         let ceremonies = ceremonies.collect::<Result<_, _>>()?;
         let changes = changes(scenario, &setup)?;
+        let open = setup.open_gate()?;
         let mut world = Self {
             scenario,
             setup,
+            open,
             policies,
             wanted,
             ceremonies,

@@ -1,12 +1,13 @@
 //! What adversaries do to nodes from outside: they exchange disks, send again what was asked before, and steal.
 
+use theta_authority::Judged;
 use theta_custody::{CeremonyError, ChangeError, Custodian};
 use theta_orchestration::{ChangeKeyError, HoldError};
 use theta_statements::UnixTime;
 use theta_store::{KeyError, disk::SimulatedDisk};
 
 use super::{Event, World};
-use crate::setup::{CERTIFICATE, GROUP};
+use crate::permission::presented;
 use crate::watch::{Deed, Invariant, Violation};
 
 impl World<'_> {
@@ -113,20 +114,13 @@ impl World<'_> {
         if self.awake(number).is_none() {
             return Ok(());
         }
-        let (Some((operation, change_of)), Some(policy)) = (self.changes.get(change), self.policies.get(&number))
-        else {
+        let Some(change_of) = self.changes.get(change) else { return Ok(()) };
+        let Some(life) = self.nodes.get_mut(&number).and_then(|node| node.life.as_mut()) else { return Ok(()) };
+        let Ok(Judged { answer: Ok(granted), .. }) = life.gate.decide(&presented(&[]), change_of.clone(), now) else {
             return Ok(());
         };
-        let Some(life) = self.nodes.get_mut(&number).and_then(|node| node.life.as_mut()) else { return Ok(()) };
-        let statement = change_of.encode();
-        let ask = theta_statements::Ask::new(GROUP, *operation);
-        let ask = theta_statements::Ask { key: Some(change_of.key.as_str()), statement: &statement, ..ask };
-        let Ok(caller) = policy.caller_by_certificate(CERTIFICATE) else { return Ok(()) };
-        if !policy.decide(&caller.asks(ask), now, &life.state).allowed {
-            return Ok(());
-        }
         let again = self.taken.contains(&(change, number));
-        let answer = life.engine.change_key(change_of);
+        let answer = life.engine.change_key(granted);
         let entry = life.engine.keys().versions(change_of.key.as_str()).first().cloned();
         if again {
             self.watch.deeds.note(Deed::ChangedAgain);
@@ -163,9 +157,8 @@ impl World<'_> {
             let reports = life.engine.custodian().map(Custodian::reports).unwrap_or_default();
             let reported = self.watch.consents.reported(number, &reports, self.ceremonies.len());
             reported.or_else(|text| self.watch.violated(Invariant::ConsentOnce, text))?;
-            for (place, (_, last)) in self.changes.iter().enumerate() {
-                let later =
-                    |(_, other): &(theta_names::Operation, theta_statements::StateChange)| other.key == last.key;
+            for (place, last) in self.changes.iter().enumerate() {
+                let later = |other: &theta_statements::StateChange| other.key == last.key;
                 let is_last = !self.changes.iter().skip(place + 1).any(later);
                 let Some(entry) = life.engine.keys().get(last.key.as_str()).filter(|_| is_last) else { continue };
                 if self.taken.contains(&(place, number)) && entry.state != last.state {

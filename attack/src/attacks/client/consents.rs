@@ -8,7 +8,7 @@ use theta_statements::{Approval, ApprovalTerms, RequestTerms, SignedRequest, Sig
 use theta_wire::v1;
 
 use crate::{
-    attack::{Attack, Effort, Field, Happened, Trouble, Who},
+    attack::{Attack, Effort, Field, Happened, Shape, Trouble, Who, random},
     door::{Http, Shown, Windows},
     group::{Group, NODES},
 };
@@ -19,6 +19,7 @@ pub(super) const ATTACK: Attack = Attack {
     promise: "Consents are used once: nothing that was approved or signed for one act is good for another, or for the same again",
     who: Who::Client,
     short: true,
+    shape: Shape::USUAL,
     commit: |field| Box::pin(commit(field)),
 };
 
@@ -197,10 +198,4 @@ fn statement(state: KeyState, generation: u64) -> Result<Vec<u8>, Trouble> {
 
 fn name<T: core::str::FromStr>() -> Result<T, Trouble> {
     KEY.parse().map_err(|_| Trouble::new("bug: no name of a key"))
-}
-
-fn random<const N: usize>() -> Result<[u8; N], Trouble> {
-    let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).map_err(|error| Trouble::new(error.to_string()))?;
-    Ok(bytes)
 }

@@ -19,7 +19,7 @@ use tonic::Streaming;
 
 use crate::{
     ask::{Asked, is_exhausted},
-    attack::{Attack, Effort, Field, Happened, Trouble, Who},
+    attack::{Attack, Effort, Field, Happened, Shape, Trouble, Who},
     group::NODES,
 };
 
@@ -29,6 +29,7 @@ pub(super) const ATTACK: Attack = Attack {
     promise: "One client that submits and watches all it can takes no more than a client's part, and the others are served",
     who: Who::Client,
     short: true,
+    shape: Shape::USUAL,
     commit: |field| Box::pin(commit(field)),
 };
 

@@ -10,7 +10,7 @@ use tonic::transport::Channel;
 
 use crate::{
     ask::Asked,
-    attack::{Attack, Effort, Field, Happened, Trouble, Who},
+    attack::{Attack, Effort, Field, Happened, Shape, Trouble, Who},
     group::NODES,
 };
 
@@ -20,6 +20,7 @@ pub(super) const ATTACK: Attack = Attack {
     promise: "A request is answered by the version that its key's name stood for when the policy was asked, or not at all",
     who: Who::Client,
     short: true,
+    shape: Shape::USUAL,
     commit: |field| Box::pin(commit(field)),
 };
 

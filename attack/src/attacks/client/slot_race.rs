@@ -8,8 +8,8 @@ use tokio::task::JoinSet;
 
 use crate::{
     ask::{Asked, reason},
-    attack::{Attack, Effort, Field, Happened, Trouble, Who},
-    group::THRESHOLD,
+    attack::{Attack, Effort, Field, Happened, Shape, Trouble, Who},
+    group::{SLOTS, SLOTS_RULE, THRESHOLD},
 };
 
 /// See the module's first line.
@@ -18,12 +18,10 @@ pub(super) const ATTACK: Attack = Attack {
     promise: "One slot of a signing rule never has two messages, whoever asks whom for what, and every request ends",
     who: Who::Client,
     short: true,
+    shape: Shape::USUAL,
     commit: |field| Box::pin(commit(field)),
 };
 
-/// A key that signs, and that the honest clients do not use.
-const KEY: &str = "beacon";
-const RULE: &str = "[[signing]]\nname = \"heights\"\nkeys = [\"beacon\"]\nslot = \"claimed\"\n";
 /// The two messages.
 const TEXTS: [&str; 2] = ["one", "another"];
 
@@ -49,10 +47,10 @@ struct Slot {
 }
 
 async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
-    field.group().begin_policies_with(RULE).await?;
+    field.group().begin_policies_with(SLOTS_RULE).await?;
     let client = field.group().client()?;
     let nodes = field.group().nodes();
-    field.group().signs_slots(&client, KEY, 0).await?;
+    field.group().signs_slots(&client, 0).await?;
     let each: u64 = field.size(60, 8);
     let mut effort = Effort { connections: nodes.len(), bytes: 0 };
     let mut others = BTreeSet::new();
@@ -103,7 +101,7 @@ async fn attempt(
                 continue;
             }
             let (client, node) = (client.clone(), node.clone());
-            let request = Asked::new(KEY, format!("{text} {number}")).for_slot(number);
+            let request = Asked::new(SLOTS, format!("{text} {number}")).for_slot(number);
             effort.bytes += request.message.len();
             asked.spawn(async move {
                 let answer = match way {

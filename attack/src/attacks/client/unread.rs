@@ -6,7 +6,7 @@ use theta_wire::v1;
 use tokio::{task::JoinSet, time};
 
 use crate::{
-    attack::{Attack, Effort, Field, Happened, Trouble, Who},
+    attack::{Attack, Effort, Field, Happened, Shape, Trouble, Who},
     door::{Http, Shown, Windows, framed, headers},
     process,
 };
@@ -17,6 +17,7 @@ pub(super) const ATTACK: Attack = Attack {
     promise: "A client that does not read holds no more of a node's memory than the node gives to one client",
     who: Who::Client,
     short: true,
+    shape: Shape::USUAL,
     commit: |field| Box::pin(commit(field)),
 };
 

@@ -16,8 +16,9 @@ use tokio::{
 
 use crate::{
     ask::Asked,
-    attack::{Attack, Effort, Field, Happened, Trouble, Who},
+    attack::{Attack, Effort, Field, Happened, Shape, Trouble, Who},
     group::Group,
+    until::until,
 };
 
 /// See the module's first line.
@@ -26,6 +27,7 @@ pub(super) const ATTACK: Attack = Attack {
     promise: "A node whose disk is full says so at /readyz, and serves again by itself when there is room",
     who: Who::Disk,
     short: true,
+    shape: Shape::USUAL,
     commit: |field| Box::pin(commit(field)),
 };
 
@@ -45,7 +47,8 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     field.group_mut().kill(NODE)?;
     field.group_mut().start_ignoring_limits(NODE)?;
     let (client, node) = (field.group().client()?, field.group().node(NODE)?.clone());
-    until("the node is ready", || async { ready(field.group()).await == Some(200) }).await?;
+    let up = until(LATEST, || async { if ready(field.group()).await == Some(200) { Ok(()) } else { Err(()) } });
+    up.await.map_err(|()| Trouble::new("the node does not come up"))?;
     let (mut noticed, mut back, mut requests) = (0, 0, 0);
     let mut slowest = Duration::ZERO;
     for round in 0..times {
@@ -57,9 +60,10 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
         time::sleep(Duration::from_secs(2)).await;
         limit(field.group(), "unlimited")?;
         let room = Instant::now();
-        let again = until("", || async {
+        let again = until(LATEST, || async {
             let request = Asked::new(KEY, format!("room {round} {:?}", room.elapsed()));
-            ready(field.group()).await == Some(200) && request.share(&client, &node).await.is_ok()
+            let serves = ready(field.group()).await == Some(200) && request.share(&client, &node).await.is_ok();
+            if serves { Ok(()) } else { Err(()) }
         });
         back += usize::from(again.await.is_ok());
         slowest = slowest.max(room.elapsed());
@@ -102,17 +106,6 @@ fn limit(group: &Group, bytes: &str) -> Result<(), Trouble> {
     let pid = group.pid(NODE)?.to_string();
     let status = Command::new("prlimit").args(["--pid", &pid, &format!("--fsize={bytes}:")]).status()?;
     if status.success() { Ok(()) } else { Err(Trouble::new("prlimit cannot limit the node's files")) }
-}
-
-async fn until<F: Future<Output = bool>>(what: &str, holds: impl Fn() -> F) -> Result<(), Trouble> {
-    let deadline = Instant::now() + LATEST;
-    while !holds().await {
-        if Instant::now() > deadline {
-            return Err(Trouble::new(format!("it never came to this: {what}")));
-        }
-        time::sleep(Duration::from_millis(100)).await;
-    }
-    Ok(())
 }
 
 /// The status code of /readyz; nothing if nobody answers.

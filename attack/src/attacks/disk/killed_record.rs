@@ -4,16 +4,13 @@ use std::{collections::HashSet, time::Duration};
 
 use theta_client::Client;
 use theta_statements::Digest;
-use tokio::{
-    sync::watch,
-    task::JoinSet,
-    time::{self, Instant},
-};
+use tokio::{sync::watch, task::JoinSet, time};
 
 use crate::{
     ask::Asked,
-    attack::{Attack, Effort, Field, Happened, Trouble, Who},
+    attack::{Attack, Effort, Field, Happened, Shape, Trouble, Who},
     group::Group,
+    until::until,
 };
 
 /// See the module's first line.
@@ -22,6 +19,7 @@ pub(super) const ATTACK: Attack = Attack {
     promise: "A share that left a node is in the node's audit log, whenever the node was killed",
     who: Who::Disk,
     short: true,
+    shape: Shape::USUAL,
     commit: |field| Box::pin(commit(field)),
 };
 
@@ -81,14 +79,8 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
 
 /// The statements that the node allowed shares for, by its own log, once it is up again.
 async fn recorded(group: &Group, client: &Client) -> Result<HashSet<Digest>, Trouble> {
-    let (id, deadline) = (group.node(NODE)?.id, Instant::now() + Duration::from_secs(60));
-    let entries = loop {
-        match client.audit(id, 0, 0).await {
-            Ok(entries) => break entries,
-            Err(error) if Instant::now() > deadline => return Err(error.into()),
-            Err(_) => time::sleep(Duration::from_millis(100)).await,
-        }
-    };
+    let id = group.node(NODE)?.id;
+    let entries = until(Duration::from_secs(60), || client.audit(id, 0, 0)).await?;
     let allowed = entries.iter().filter(|entry| entry.record.allowed && entry.record.operation == "sign");
     Ok(allowed.map(|entry| entry.record.statement).collect())
 }

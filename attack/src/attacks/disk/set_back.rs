@@ -3,12 +3,13 @@
 use std::{fs, time::Duration};
 
 use theta_client::Client;
-use tokio::time::{self, Instant};
+use tokio::time;
 
 use crate::{
     ask::{Asked, reason},
-    attack::{Attack, Effort, Field, Happened, Trouble, Who},
-    group::{Group, NODES},
+    attack::{Attack, Effort, Field, Happened, Shape, Trouble, Who},
+    group::{Group, NODES, SIGNER, SLOTS, SLOTS_RULE},
+    until::until,
 };
 
 /// See the module's first line.
@@ -17,30 +18,29 @@ pub(super) const ATTACK: Attack = Attack {
     promise: "A store that was set back promises no slot again, however often it is opened, until a person says otherwise",
     who: Who::Disk,
     short: true,
+    shape: Shape::USUAL,
     commit: |field| Box::pin(commit(field)),
 };
 
 /// The node whose store is set back.
 const NODE: u16 = 1;
-const KEY: &str = "beacon";
-const RULE: &str = "[[signing]]\nname = \"heights\"\nkeys = [\"beacon\"]\nslot = \"claimed\"\n";
 /// Slots that were promised after the copy was made, and are asked again for another message.
-const SLOTS: u64 = 5;
+const PROMISED: u64 = 5;
 /// For greetings: they go out every 8 ticks, of 250 ms.
 const GREETED: Duration = Duration::from_secs(3);
 
 async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
-    field.group().begin_policies_with(RULE).await?;
+    field.group().begin_policies_with(SLOTS_RULE).await?;
     let client = field.group().client()?;
-    field.group().signs_slots(&client, KEY, 1).await?;
+    field.group().signs_slots(&client, 1).await?;
     let (store, copy) = (field.group().node_dir(NODE).join("theta.redb"), field.group().path("copy.redb"));
     field.group_mut().kill(NODE)?;
     fs::copy(&store, &copy)?;
     field.group_mut().start(NODE)?;
     // A slot takes three of four: with one away, node 1 is one of them.
     field.group_mut().kill(NODES)?;
-    for slot in 2..2 + SLOTS {
-        field.group().signs_slots(&client, KEY, slot).await?;
+    for slot in 2..2 + PROMISED {
+        field.group().signs_slots(&client, slot).await?;
     }
     time::sleep(GREETED).await;
     field.group_mut().kill(NODE)?;
@@ -75,18 +75,14 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
 
 /// Asks for a new slot, and for the old ones with other messages; how many were asked for and given.
 async fn again(group: &Group, client: &Client) -> Result<(usize, usize), Trouble> {
-    let (node, deadline) = (group.node(NODE)?, Instant::now() + Duration::from_secs(30));
-    let patience = Duration::from_millis(1_500);
-    while Asked::new("sign", "is it up?").share(client, node).await.is_err() {
-        if Instant::now() > deadline {
-            return Err(Trouble::new("the node does not come up with the copy of its store"));
-        }
-        time::sleep(Duration::from_millis(100)).await;
-    }
+    let (node, patience) = (group.node(NODE)?, Duration::from_millis(1_500));
+    let up = until(Duration::from_secs(30), || async { Asked::new(SIGNER, "is it up?").share(client, node).await });
+    up.await
+        .map_err(|status| Trouble::new(format!("the node does not come up with the copy of its store: {status}")))?;
     let (mut asked, mut given) = (0, 0);
-    for slot in 2..2 + SLOTS + 3 {
+    for slot in 2..2 + PROMISED + 3 {
         // Nobody else is asked for another message of an old slot: with the copy's promise and one more lie it would have two.
-        let request = Asked { patience, ..Asked::new(KEY, format!("another {slot}")).for_slot(slot) };
+        let request = Asked { patience, ..Asked::new(SLOTS, format!("another {slot}")).for_slot(slot) };
         asked += 1;
         match request.share(client, node).await {
             Ok(_) => given += 1,

@@ -11,7 +11,7 @@ use tokio::{
 
 use crate::{
     ask::Asked,
-    attack::{Attack, Effort, Field, Happened, Trouble, Who},
+    attack::{Attack, Effort, Field, Happened, Shape, Trouble, Who},
     group::NODES,
     member::{Heard, Member, TAKEN},
 };
@@ -22,6 +22,7 @@ pub(super) const ATTACK: Attack = Attack {
     promise: "A member's packages, however long, cost its peers no more than reading them, and signatures are made all the same",
     who: Who::Member,
     short: true,
+    shape: Shape::USUAL,
     commit: |field| Box::pin(commit(field)),
 };
 

@@ -5,8 +5,9 @@ use std::time::Duration;
 use tokio::time;
 
 use crate::{
-    attack::{Attack, Effort, Field, Happened, Trouble, Who},
-    group::NODES,
+    attack::{Attack, Effort, Field, Happened, Shape, Trouble, Who},
+    custody::{FORMAT, GREETING, NOW},
+    group::{NODES, SLOTS, SLOTS_RULE},
     member::Member,
 };
 
@@ -16,15 +17,10 @@ pub(super) const ATTACK: Attack = Attack {
     promise: "A member that says of every store that it was set back stops no key with slots, also where a node restarts meanwhile",
     who: Who::Member,
     short: true,
+    shape: Shape::USUAL,
     commit: |field| Box::pin(commit(field)),
 };
 
-const KEY: &str = "beacon";
-const RULE: &str = "[[signing]]\nname = \"heights\"\nkeys = [\"beacon\"]\nslot = \"claimed\"\n";
-/// The version of custodians' messages, and their tags (spec/custody.md).
-const FORMAT: u8 = 1;
-const GREETING: u8 = 3;
-const NOW: u8 = 8;
 /// Bytes of an incarnation: store, session, link, generation, commit of the opening, commits.
 const INCARNATION: usize = 88;
 const SESSION: core::ops::Range<usize> = 16..32;
@@ -33,9 +29,10 @@ const GENERATION: core::ops::Range<usize> = 64..72;
 type Incarnation = [u8; INCARNATION];
 
 async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
-    field.group().begin_policies_with(RULE).await?;
+    field.group().begin_policies_with(SLOTS_RULE).await?;
     let client = field.group().client()?;
-    let mut slot = field.group().signs_slots(&client, KEY, 1).await?;
+    let mut slot = 1;
+    field.group().signs_slots(&client, slot).await?;
     let mut member = Member::take(field.group_mut()).await?;
     let (mut told, mut signed, mut failed) = (0_usize, 0_usize, Vec::new());
     let mut stores = vec![None; usize::from(NODES)];
@@ -58,12 +55,12 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
             field.group_mut().kill(1)?;
             field.group_mut().start(1)?;
             slot += 1;
-            if let Err(trouble) = field.group().signs_slots(&client, KEY, slot).await {
+            if let Err(trouble) = field.group().signs_slots(&client, slot).await {
                 failed.push(format!("after a restart {trouble}"));
             }
         }
         slot += 1;
-        match time::timeout(Duration::from_secs(10), client.sign_for_slot(KEY, format!("slot {slot}").into(), slot))
+        match time::timeout(Duration::from_secs(10), client.sign_for_slot(SLOTS, format!("slot {slot}").into(), slot))
             .await
         {
             Ok(Ok(_)) => signed += 1,

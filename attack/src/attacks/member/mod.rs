@@ -1,12 +1,23 @@
 //! What a node of the group can do to the others, or whoever has its certificate.
 
 mod contradictions;
+mod divided_recovery;
+mod few_tellers;
 mod frost_packages;
 mod greetings;
 mod oversized_items;
+mod split_header;
 
 use crate::attack::Attack;
 
 pub(super) fn all() -> Vec<Attack> {
-    vec![oversized_items::ATTACK, contradictions::ATTACK, greetings::ATTACK, frost_packages::ATTACK]
+    vec![
+        oversized_items::ATTACK,
+        contradictions::ATTACK,
+        greetings::ATTACK,
+        frost_packages::ATTACK,
+        divided_recovery::ATTACK,
+        few_tellers::ATTACK,
+        split_header::ATTACK,
+    ]
 }

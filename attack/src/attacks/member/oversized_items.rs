@@ -3,12 +3,12 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use bytes::Bytes;
-use theta_client::KeyChange;
 use theta_statements::Digest;
-use tokio::time::{self, Instant};
+use tokio::time::Instant;
 
 use crate::{
-    attack::{Attack, Effort, Field, Happened, Trouble, Who},
+    attack::{Attack, Effort, Field, Happened, Shape, Trouble, Who},
+    custody::{self, ANSWER, FORMAT, ITEMS, LINEAGE, QUESTION, SUMMARY, about},
     group::{NODES, THRESHOLD},
     member::{Member, TAKEN},
 };
@@ -19,24 +19,16 @@ pub(super) const ATTACK: Attack = Attack {
     promise: "A member's messages about ceremonies, however long and many, stop no honest node and no ceremony",
     who: Who::Member,
     short: true,
+    shape: Shape::USUAL,
     commit: |field| Box::pin(commit(field)),
 };
 
 const KEY: &str = "beacon";
-/// The version of custodians' messages, and their tags (spec/custody.md).
-const FORMAT: u8 = 1;
-const ITEMS: u8 = 1;
-const SUMMARY: u8 = 2;
-const QUESTION: u8 = 4;
-const ANSWER: u8 = 5;
-const LINEAGE: u8 = 6;
 /// Bytes of a long message, and of a short one.
 const LONG: usize = 4 << 20;
 const SHORT: usize = 512;
 /// How many ceremonies that nobody holds are spoken of.
 const UNKNOWN: usize = 1_000;
-/// A ceremony may take so long meanwhile.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// What the honest nodes together may hold for this member, by SECURITY.md: 64 MiB each of long messages that wait to be read, 8
 /// for the custodian, 4 of ceremonies that they do not know.
 const MOST_MIB: u64 = (NODES as u64 - 1) * (64 + 8 + 4);
@@ -54,23 +46,16 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
         if round >= ceremonies && began.elapsed() > at_least {
             break;
         }
-        let mut held = tokio::spawn({
-            let client = client.clone();
-            async move {
-                let refresh = KeyChange::Refresh { key: KEY.parse().map_err(|_| "no name of a key")?, version: 0 };
-                let held = time::timeout(PATIENCE, client.hold(refresh, |_| {})).await;
-                held.map_err(|_| "it did not end")?.map_err(|error| error.to_string())
-            }
-        });
+        let held = custody::refresh(client.clone(), KEY);
         while !held.is_finished() {
             hear(&mut member, &mut known).await;
             speak(&mut member, &known, &mut number);
             most = most.max(field.group().memory());
         }
-        match (&mut held).await.map_err(|error| Trouble::new(format!("bug: a client ended: {error}")))? {
+        match held.await.map_err(|error| Trouble::new(format!("bug: a client ended: {error}")))? {
             Ok(outcome) if outcome.agreed.len() > usize::from(NODES - THRESHOLD - 1) => ended += 1,
             Ok(outcome) => drop(problems.insert(format!("only {} nodes report its end", outcome.agreed.len()))),
-            Err::<_, String>(problem) => drop(problems.insert(problem)),
+            Err(problem) => drop(problems.insert(problem)),
         }
         if ended + problems.len() > 50 {
             break;
@@ -95,9 +80,8 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
 /// Learns which ceremonies the others speak of.
 async fn hear(member: &mut Member, known: &mut BTreeSet<[u8; 32]>) {
     for heard in member.listen(Duration::from_millis(100)).await {
-        if let Some([FORMAT, ITEMS | SUMMARY, rest @ ..]) = heard.custody().map(|payload| &payload[..]) {
-            known.extend(rest.first_chunk::<32>());
-        }
+        let of_ceremony = |payload| about(ITEMS, payload).or_else(|| about(SUMMARY, payload));
+        known.extend(heard.custody().and_then(|payload| of_ceremony(payload)).map(|(id, _)| *id));
     }
 }
 

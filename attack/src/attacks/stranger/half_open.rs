@@ -7,7 +7,7 @@ use theta_wire::v1::PeerState;
 use tokio::{io::AsyncReadExt, net::TcpStream, time};
 
 use crate::{
-    attack::{Attack, Effort, Field, Happened, Trouble, Who},
+    attack::{Attack, Effort, Field, Happened, Shape, Trouble, Who},
     group::NODES,
 };
 
@@ -18,6 +18,7 @@ pub(super) const API: Attack = Attack {
     who: Who::Stranger,
     // Thousands of sockets a second: on two cores shared with the nodes, what is measured is the machine.
     short: false,
+    shape: Shape::USUAL,
     commit: |field| Box::pin(api(field)),
 };
 
@@ -27,6 +28,7 @@ pub(super) const MESH: Attack = Attack {
     promise: "Connections that do not finish their handshake keep no peer out",
     who: Who::Stranger,
     short: true,
+    shape: Shape::USUAL,
     commit: |field| Box::pin(mesh(field)),
 };
 

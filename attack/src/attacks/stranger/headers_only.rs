@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time;
 
 use crate::{
-    attack::{Attack, Committing, Effort, Field, Happened, Trouble, Who},
+    attack::{Attack, Committing, Effort, Field, Happened, Shape, Trouble, Who},
     door::{Http, Shown, Windows, headers},
 };
 
@@ -15,6 +15,7 @@ pub(super) const ATTACK: Attack = Attack {
     promise: "A stranger does not stop the API: known clients have places that strangers cannot take",
     who: Who::Stranger,
     short: true,
+    shape: Shape::USUAL,
     commit: committing,
 };
 

@@ -82,46 +82,58 @@ pub(crate) struct ApprovalFiles {
     files: Vec<PathBuf>,
 }
 
+/// What files of approvals say.
+#[derive(Default)]
+pub(crate) struct Approved {
+    pub(crate) approvals: Vec<Approval>,
+    /// The nonce of the ceremony that they are of, if they name one.
+    pub(crate) nonce: Option<Nonce>,
+}
+
 impl ApprovalFiles {
-    /// All of them.
-    pub(crate) fn read(&self) -> Result<Vec<Approval>, Failure> {
-        let mut approvals = Vec::new();
+    /// All of them, each file being read once: it may be a pipe.
+    pub(crate) fn read(&self) -> Result<Approved, Failure> {
+        let mut approved = Approved::default();
         for file in &self.files {
-            let wrong = |error: &dyn core::fmt::Display| Failure::Usage(format!("{}: {error}", file.display()));
-            let text = files::read_text(file)?;
-            let approvals_alone: String =
-                text.lines().filter(|line| nonce_in(line).is_none()).flat_map(|line| [line, "\n"]).collect();
-            let read = Approval::all_from_text(&approvals_alone).map_err(|error| wrong(&error))?;
-            if read.is_empty() {
-                return Err(wrong(&"there is no approval in it; theta approve writes them"));
-            }
-            approvals.extend(read);
+            approved
+                .add(&files::read_text(file)?)
+                .map_err(|problem| Failure::Usage(format!("{}: {problem}", file.display())))?;
         }
-        if approvals.len() > MOST_APPROVALS {
-            let got = approvals.len();
+        if approved.approvals.len() > MOST_APPROVALS {
+            let got = approved.approvals.len();
             return Err(Failure::Usage(format!(
                 "--approval: there are {got}, and a request may carry {MOST_APPROVALS}"
             )));
         }
-        Ok(approvals)
+        Ok(approved)
     }
+}
 
-    /// The nonce of the ceremony that they are of, if they name one.
-    pub(crate) fn nonce(&self) -> Result<Option<Nonce>, Failure> {
-        let mut found: Option<Nonce> = None;
-        for file in &self.files {
-            for written in files::read_text(file)?.lines().filter_map(nonce_in) {
-                let wrong = |problem: &str| Failure::Usage(format!("{}: {problem}", file.display()));
-                let nonce: Nonce = written.parse().map_err(wrong)?;
-                if found.is_some_and(|other| other != nonce) {
-                    return Err(wrong(
-                        "it approves another request than the file before, with another nonce: all have to approve one (theta approve --nonce)",
-                    ));
-                }
-                found = Some(nonce);
+impl Approved {
+    /// Takes what a file says. The error is what is wrong with it.
+    fn add(&mut self, text: &str) -> Result<(), String> {
+        let mut approvals_alone = String::with_capacity(text.len());
+        for line in text.lines() {
+            let Some(written) = line.strip_prefix(NONCE_LINE) else {
+                approvals_alone.extend([line, "\n"]);
+                continue;
+            };
+            let nonce: Nonce = written.trim().parse()?;
+            if self.nonce.is_some_and(|other| other != nonce) {
+                return Err(
+                    "it approves another request than the file before, with another nonce: all have to approve one \
+                            (theta approve --nonce)"
+                        .to_owned(),
+                );
             }
+            self.nonce = Some(nonce);
         }
-        Ok(found)
+        let read = Approval::all_from_text(&approvals_alone).map_err(|error| error.to_string())?;
+        if read.is_empty() {
+            return Err("there is no approval in it; theta approve writes them".to_owned());
+        }
+        self.approvals.extend(read);
+        Ok(())
     }
 }
 
@@ -131,10 +143,6 @@ const NONCE_LINE: &str = "Nonce: ";
 /// The line that tells whoever asks which request is approved.
 pub(crate) fn nonce_line(nonce: Nonce) -> String {
     format!("{NONCE_LINE}{nonce}\n")
-}
-
-fn nonce_in(line: &str) -> Option<&str> {
-    line.strip_prefix(NONCE_LINE).map(str::trim)
 }
 
 /// Reads a private key that signs requests or approvals.

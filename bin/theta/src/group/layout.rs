@@ -7,12 +7,12 @@ use std::{
 };
 
 use rand_core::CryptoRng;
+use theta_ceremonies::CeremonyKeys;
 use theta_names::NodeId;
 use theta_network::{
     GeneratedIdentity, Identity,
     group::{CeremonyKey, GroupFile, GroupNode},
 };
-use theta_protocols::ceremony::CeremonyKeys;
 use theta_service::config::{ListenConfig, NodeConfig};
 use theta_store::Store;
 

@@ -76,10 +76,7 @@ pub(crate) struct Caught {
 pub(crate) fn hold(args: &CeremonyArgs, session: &Session, change: KeyChange) -> Result<Held, Failure> {
     let mut bar = CeremonyBar::new(&describe(&change));
     let recovered = if let KeyChange::Recover { key, node, .. } = &change { Some((key.clone(), *node)) } else { None };
-    let nonce = match args.nonce {
-        Some(nonce) => nonce,
-        None => args.approvals.nonce()?.map_or_else(Nonce::draw, Ok)?,
-    };
+    let nonce = args.nonce.or_else(|| session.approved()).map_or_else(Nonce::draw, Ok)?;
     let request = CeremonyRequest { nonce: nonce.0, change };
     let held = session.block_on(session.client().hold_request(request, |progress| {
         if let Some((done, of)) = steps(progress) {
@@ -102,7 +99,7 @@ pub(crate) fn hold(args: &CeremonyArgs, session: &Session, change: KeyChange) ->
     let (key_id, certificate) = match &outcome.end {
         CeremonyEnd::Activated { key_id, certificate } => (Some(hex::encode(key_id)), Some(hex::encode(certificate))),
         CeremonyEnd::Recovered => (None, None),
-        CeremonyEnd::CalledOff => return Err(called_off(&outcome, &silent)),
+        CeremonyEnd::Aborted => return Err(aborted(&outcome, &silent)),
         CeremonyEnd::Failed(reason) => {
             return Err(Failure::Failed(format!("{} {}: {reason}", outcome.aim, outcome.key)));
         }
@@ -137,11 +134,11 @@ fn how_to_approve(key: &KeyName, node: u16) -> String {
     )
 }
 
-fn called_off(outcome: &CeremonyOutcome, silent: &[u16]) -> Failure {
+fn aborted(outcome: &CeremonyOutcome, silent: &[u16]) -> Failure {
     let missed = if silent.is_empty() { String::new() } else { format!(": {} took no part", connect::nodes(silent)) };
     let (aim, key) = (&outcome.aim, &outcome.key);
     Failure::NoAnswer(format!(
-        "the ceremony to {aim} {key} was called off{missed}; nothing has changed: ask again when they are up"
+        "the ceremony to {aim} {key} was aborted{missed}; nothing has changed: ask again when they are up"
     ))
 }
 

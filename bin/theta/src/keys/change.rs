@@ -3,12 +3,13 @@
 use core::{fmt, str::FromStr};
 
 use clap::Args;
+use rand_core::Rng as _;
 use theta_client::{KeyChange, KeyRef};
 use theta_names::Operation;
 use theta_network::group::GroupFile;
 use theta_schemes::Suite;
 
-use crate::{exit::Failure, suites};
+use crate::{exit::Failure, random, suites};
 
 /// What tells a ceremony that is asked for from every other, for those who approve it and for who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,8 +19,7 @@ impl Nonce {
     /// A new one.
     pub(crate) fn draw() -> Result<Self, Failure> {
         let mut nonce = [0; 32];
-        getrandom::fill(&mut nonce)
-            .map_err(|error| Failure::Internal(format!("the operating system gives no randomness: {error}")))?;
+        random::generator()?.fill_bytes(&mut nonce);
         Ok(Self(nonce))
     }
 }

@@ -80,7 +80,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// `theta policy explain`.
 pub(super) fn explain(args: &ExplainArgs, output: Output) -> Result<(), Failure> {
-    let approvals = args.approvals.read()?;
+    let approvals = args.approvals.read()?.approvals;
     match args.ask {
         Some(node) => by_node(args, node, &approvals, output),
         None => by_file(args, &approvals, output),

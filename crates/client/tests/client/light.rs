@@ -3,11 +3,12 @@
 use std::{collections::BTreeSet, env, process::Command};
 
 /// What only nodes are made of.
-const OF_NODES: [&str; 12] = [
+const OF_NODES: [&str; 13] = [
     "theta-store",
     "theta-custody",
     "theta-policy",
     "theta-protocols",
+    "theta-ceremonies",
     "theta-rounds",
     "theta-orchestration",
     "theta-service",

@@ -8,6 +8,7 @@
     reason = "tests fail by panicking, in their helpers too"
 )]
 
+mod blocking;
 mod ceremonies;
 #[path = "../../../service/tests/service/group/mod.rs"]
 mod group;

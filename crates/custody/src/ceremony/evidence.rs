@@ -1,11 +1,9 @@
 //! Evidence of any suite, checked by a third party.
 
-use theta_protocols::ceremony::CeremonyEvidence;
+use theta_ceremonies::CeremonyEvidence;
 use theta_rounds::Malformed;
 use theta_schemes::keys::KeyName;
-use theta_schemes::with_scheme;
 
-use super::runner::plan_of;
 use super::subject::unbundle;
 use crate::{CeremonyError, Roster};
 
@@ -46,13 +44,9 @@ pub enum EvidenceError {
 pub fn check_evidence(bytes: &[u8], group: &Roster) -> Result<ProvenLie, EvidenceError> {
     let (subject, evidence) = unbundle(bytes)?;
     let evidence = CeremonyEvidence::decode(evidence)?;
-    let (proven, ceremony) = with_scheme!(subject.suite, |S| if curve {
-        let plan = plan_of::<S>(&subject, group)?;
-        (evidence.verify::<S>(&plan), *plan.id().as_bytes())
-    } else {
-        return Err(CeremonyError::TakesDealer(subject.suite).into());
-    });
-    if !proven {
+    let plan = subject.plan(group)?;
+    let ceremony = *plan.id().as_bytes();
+    if !evidence.verify(&plan) {
         return Err(EvidenceError::Unproven);
     }
     let change = &subject.request.change;

@@ -4,8 +4,8 @@
 //! the plan, whatever others send, so that the bounds of the journal are there for what nobody has thought of.
 
 use bytes::Bytes;
+use theta_ceremonies::ITEMS;
 use theta_names::NodeId;
-use theta_protocols::ceremony::ITEMS;
 use theta_rounds::{Channel, Input, Malformed, PartyId};
 use theta_store::{JOURNAL_BYTES, JOURNAL_INPUT_BYTES, JOURNAL_INPUTS};
 

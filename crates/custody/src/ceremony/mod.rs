@@ -7,5 +7,5 @@ mod subject;
 
 pub use evidence::{EvidenceError, ProvenLie, check_evidence};
 pub(crate) use journal::{Entry, Page, Pages, fit};
-pub(crate) use runner::{Ending, Run, begin, has_ceremonies, id_of};
+pub(crate) use runner::{Ending, begin};
 pub(crate) use subject::{SourceKey, Subject, bundle, longest};

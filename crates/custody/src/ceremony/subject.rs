@@ -2,21 +2,20 @@
 
 use std::sync::Arc;
 
-use theta_groups::{Group, Transcript};
-use theta_keyfiles::PublicKeyText as _;
+use theta_ceremonies::{Aim, CeremonyPlan, EncodedKey, PlanParts, Source};
+use theta_groups::Transcript;
 use theta_names::{NodeId, ShareIndex};
-use theta_protocols::ceremony::{Aim, CeremonyPlan, PlanParts, Source};
 use theta_rounds::{Malformed, PartyId};
 use theta_schemes::Suite;
-use theta_schemes::keys::{AnyPublicKey, PublicKeySet};
+use theta_schemes::keys::AnyPublicKey;
 use theta_statements::{CeremonyRequest, KeyChange};
 
 use crate::codec::{Reader, Writer, parties};
 use crate::{CeremonyError, Roster};
 
-/// The version of the encoding.
-const FORMAT: u8 = 1;
-/// Ticks after which a node that sees no decision wants to call a ceremony off.
+/// The version of the encoding. Format 1 had the text of a public key's file in the place of its bytes.
+const FORMAT: u8 = 2;
+/// Ticks after which a node that sees no decision wants to abort a ceremony.
 const PATIENCE: u32 = 240;
 
 /// A key that is there, and the nodes that hold it.
@@ -56,7 +55,6 @@ impl Subject {
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let key = self.request.change.key();
         Writer::new(FORMAT)
             .raw(&self.request.nonce)
             .bytes(&self.request.change.encode())
@@ -66,7 +64,8 @@ impl Subject {
             .u16(self.k)
             .nodes(&self.holders)
             .option(self.source.as_ref(), |writer, source| {
-                writer.nodes(&source.holders).bytes(source.public.to_text(key).as_bytes())
+                let public = source.public.encoded().map_or_else(Vec::new, |public| public.encode());
+                writer.nodes(&source.holders).bytes(&public)
             })
             .finish()
     }
@@ -80,13 +79,13 @@ impl Subject {
         let nonce = reader.array()?;
         let change = KeyChange::decode(reader.bytes()?)?;
         let (version, epoch) = (reader.u32()?, reader.u32()?);
-        let suite = reader.word()?.parse().map_err(|_| Malformed("a suite is not known"))?;
+        let suite: Suite = reader.word()?.parse().map_err(|_| Malformed("a suite is not known"))?;
         let (k, holders) = (reader.u16()?, reader.nodes()?);
         let source = reader.option(|reader| {
             let holders = reader.nodes()?;
-            let text = core::str::from_utf8(reader.bytes()?).map_err(|_| Malformed("not text"))?;
-            let (name, public) = AnyPublicKey::from_text(text).map_err(|_| Malformed("not a public key"))?;
-            if name == *change.key() { Ok(SourceKey { public, holders }) } else { Err(Malformed("another key")) }
+            let public = EncodedKey::decode(reader.bytes()?)?;
+            let public = AnyPublicKey::from_encoded(suite, &public).map_err(|_| Malformed("not a public key"))?;
+            Ok::<_, Malformed>(SourceKey { public, holders })
         })?;
         let request = CeremonyRequest { nonce, change };
         let subject = reader.end(Self { request, version, epoch, suite, k, holders, source })?;
@@ -110,19 +109,20 @@ impl Subject {
             _ => false,
         };
         let of_version = change.version() == 0 || change.version() == *version;
-        of_change && of_version && *version > 0 && source.as_ref().is_none_or(|source| source.public.suite() == *suite)
+        of_change && of_version && *version > 0
     }
 
     /// What all parties agree on beforehand. Its id is a hash of the whole subject and of the identities.
-    pub(crate) fn plan<G: Group>(
-        &self,
-        source: Option<Arc<PublicKeySet<G>>>,
-        group: &Roster,
-    ) -> Result<CeremonyPlan<G>, CeremonyError> {
+    ///
+    /// # Errors
+    /// [`CeremonyError`] if there can be no such ceremony in this group.
+    pub(crate) fn plan(&self, group: &Roster) -> Result<Arc<CeremonyPlan>, CeremonyError> {
         let change = &self.request.change;
-        let source = source.zip(self.source.as_ref()).map(|(public, source)| {
-            let holders = ceremony_parties(&source.holders);
-            Source { public, holders }
+        let no_curve = CeremonyError::TakesDealer(self.suite);
+        let key_group = self.suite.key_group().ok_or(no_curve)?;
+        let source = self.source.as_ref().and_then(|source| {
+            let public = Arc::new(source.public.encoded()?);
+            Some(Source { public, holders: ceremony_parties(&source.holders) })
         });
         let aim = match (change, source) {
             (KeyChange::Recover { node, .. }, Some(source)) => {
@@ -140,7 +140,9 @@ impl Subject {
             .with("version", &self.version.to_be_bytes())
             .finish32();
         let parts = PlanParts {
-            suite: self.suite,
+            suite: self.suite.into(),
+            group: key_group,
+            proof_of_possession: self.suite.proof_of_possession(),
             nonce,
             epoch: self.epoch,
             aim,
@@ -149,7 +151,7 @@ impl Subject {
             roster: self.nodes().into_iter().map(identity).collect::<Result<_, _>>()?,
             patience: PATIENCE,
         };
-        Ok(CeremonyPlan::new(parts)?)
+        Ok(Arc::new(CeremonyPlan::new(parts)?))
     }
 }
 
@@ -158,10 +160,10 @@ fn ceremony_parties(nodes: &[u16]) -> Vec<PartyId> {
     parties(nodes).into_iter().map(PartyId::of_node).collect()
 }
 
-/// The longest subject in a group of so many nodes, in bytes: two lists of holders in the request and two beside it, and the
-/// text of a public key with a verification key for each holder.
+/// The longest subject in a group of so many nodes, in bytes: two lists of holders in the request and two beside it, and a public
+/// key with a verification key of 96 bytes at most for each holder.
 pub(crate) const fn longest(nodes: usize) -> usize {
-    4096 + nodes * (4 * 2 + 512)
+    4096 + nodes * (4 * 2 + 96)
 }
 
 /// A subject, and what was proven in its ceremony.

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use theta_ceremonies::CeremonyKeys;
 use theta_names::NodeId;
 use theta_policy::{SlotClaim, SlotQuorum, SlotScope, SlotStanding, SlotState};
-use theta_protocols::ceremony::CeremonyKeys;
 use theta_statements::Digest;
 
 use super::early::Early;

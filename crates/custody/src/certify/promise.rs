@@ -1,9 +1,9 @@
 //! What a node signs about a slot.
 
+use theta_ceremonies::{CeremonyKeys, CeremonyMember};
 use theta_groups::Transcript;
 use theta_names::NodeId;
 use theta_policy::SlotClaim;
-use theta_protocols::ceremony::{CeremonyKeys, CeremonyMember};
 use theta_rounds::Malformed;
 use theta_statements::Digest;
 

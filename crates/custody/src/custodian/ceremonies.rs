@@ -1,8 +1,10 @@
 //! The life of a ceremony at this node: begun, fed, ended.
 
+use std::sync::Arc;
+
+use theta_ceremonies::{CeremonyKeys, CeremonyPlan, Memory};
 use theta_groups::Secret;
 use theta_names::KeyState;
-use theta_protocols::ceremony::Memory;
 use theta_rounds::{Abort, Input};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName};
 use theta_statements::CeremonyRequest;
@@ -49,7 +51,9 @@ impl Custodian {
             return Err(CeremonyError::Busy { id: rival.id, aim: rival.subject.request.change.aim() });
         }
         let mut work = Work::default();
-        let launched = self.launch(subject, None, &mut work)?;
+        self.identity()?;
+        let plan = subject.plan(&self.group)?;
+        let launched = self.launch(subject, plan, None, &mut work)?;
         effects.append(&mut self.settle(work));
         match &self.failed {
             Some(why) => Err(CeremonyError::StoreFailed(why.clone())),
@@ -57,28 +61,34 @@ impl Custodian {
         }
     }
 
-    /// Begins a ceremony. Without a `memory` it is for the peers to say whether it is new.
+    /// Who this node is in ceremonies.
+    fn identity(&self) -> Result<Arc<CeremonyKeys>, CeremonyError> {
+        let keys = self.keys.clone().ok_or(CeremonyError::NoIdentity)?;
+        match self.group.member(self.local) {
+            Some(_) => Ok(keys),
+            None => Err(CeremonyError::NoCeremonyKey(self.local)),
+        }
+    }
+
+    /// Begins the ceremony of a subject and its plan. Without a `memory` it is for the peers to say whether it is new.
     pub(super) fn launch(
         &mut self,
         subject: Subject,
+        plan: Arc<CeremonyPlan>,
         memory: Option<Memory>,
         work: &mut Work,
     ) -> Result<Id, CeremonyError> {
-        let keys = self.keys.clone().ok_or(CeremonyError::NoIdentity)?;
-        if self.group.member(self.local).is_none() {
-            return Err(CeremonyError::NoCeremonyKey(self.local));
-        }
-        let share = self.share_for(&subject);
-        let id = crate::ceremony::id_of(&subject, &self.group)?;
+        let keys = self.identity()?;
+        let (share, id) = (self.share_for(&subject), *plan.id().as_bytes());
         let memory = memory.unwrap_or_else(|| self.memory_of(&id));
         // All that this node hides in the ceremony follows from it. It is in the journal before anything leaves, and nowhere else;
         // it goes with the journal when the ceremony ends.
         let seed = self.store.draw_secret().map_err(|error| CeremonyError::StoreFailed(error.to_string()))?;
-        let begun = begin(&subject, &self.group, (&keys, Secret::new(*seed.expose())), share.as_deref(), memory)?;
+        let ceremony = begin(plan, (&keys, Secret::new(*seed.expose())), share.as_deref(), memory)?;
         if self.ended.remove(&id).is_some() {
             work.records.push(Record::Forget(id));
         }
-        let mut running = Running::new(begun, subject, self.local);
+        let mut running = Running::new(id, ceremony, subject, self.local);
         running.started = self.now;
         // With the ceremony's beginning, in one transaction: what was approved or signed for it is used up.
         work.records.push(Record::Use { request: running.subject.request.digest(), now: self.now });
@@ -137,7 +147,7 @@ impl Custodian {
         let subject = running.subject.clone();
         let (state, written) = match ending {
             Err(abort) => (CeremonyState::Failed(abort.to_string()), None),
-            Ok(Ending::CalledOff) => (CeremonyState::CalledOff, None),
+            Ok(Ending::Aborted) => (CeremonyState::Aborted, None),
             Ok(Ending::Recovered { share }) => {
                 let public = subject.source.as_ref().map(|source| source.public.clone());
                 let found = share.zip(public).filter(|_| self.share_for(&subject).is_none());

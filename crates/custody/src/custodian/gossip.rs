@@ -9,13 +9,13 @@ mod vouchers;
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
+use theta_ceremonies::Memory;
 use theta_names::NodeId;
-use theta_protocols::ceremony::Memory;
 
 use super::message::{Hello, Id, MOST_TOLD, Message, Part};
 use super::work::{Record, Work};
 use super::{Custodian, CustodyEffect};
-use crate::ceremony::{Subject, id_of, longest};
+use crate::ceremony::{Subject, longest};
 use crate::request::{CeremonyState, To};
 use crate::{CeremonyError, CustodyError};
 
@@ -287,8 +287,11 @@ impl Custodian {
         let Some(memory) = self.may_join(id) else { return Ok(()) };
         let short = subject.len() <= longest(self.group.nodes.len());
         let subject = if short { Subject::decode(subject).ok() } else { None };
-        let same = |subject: &Subject| id_of(subject, &self.group).as_ref() == Ok(id);
-        let Some(subject) = subject.filter(same) else {
+        let planned = subject.and_then(|subject| {
+            let plan = subject.plan(&self.group).ok()?;
+            Some((subject, plan)).filter(|(_, plan)| plan.id().as_bytes() == id)
+        });
+        let Some((subject, plan)) = planned else {
             self.gossip.disbelieve(from, id);
             return Ok(());
         };
@@ -312,7 +315,7 @@ impl Custodian {
             let rival = rival.id;
             self.close(&rival, why, Vec::new(), work);
         }
-        match self.launch(subject, Some(memory), work) {
+        match self.launch(subject, plan, Some(memory), work) {
             Ok(_) => self.gossip.forget(id),
             Err(CeremonyError::StoreFailed(_)) => {}
             Err(_) => self.gossip.refuse(*id),

@@ -15,8 +15,8 @@ mod work;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use theta_ceremonies::CeremonyKeys;
 use theta_names::{KeyState, NodeId};
-use theta_protocols::ceremony::CeremonyKeys;
 use theta_schemes::keys::KeyName;
 use theta_statements::StateChange;
 use theta_store::Store;

@@ -5,9 +5,9 @@ mod recovery;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use theta_ceremonies::{CeremonyKeys, Memory};
 use theta_groups::Secret;
 use theta_names::NodeId;
-use theta_protocols::ceremony::{CeremonyKeys, Memory};
 use theta_rounds::Malformed;
 use theta_store::{Ceremony, Store};
 
@@ -77,9 +77,9 @@ impl Custodian {
             return Ok(());
         }
         let begun = self.keys.as_ref().zip(ceremony.seed.as_ref()).and_then(|(keys, seed)| {
+            let plan = subject.plan(&self.group).ok().filter(|plan| *plan.id().as_bytes() == ceremony.id)?;
             let keys = (keys, Secret::new(*seed.expose()));
-            let begun = begin(&subject, &self.group, keys, self.share_for(&subject).as_deref(), memory).ok()?;
-            (begun.0 == ceremony.id).then_some(begun)
+            begin(plan, keys, self.share_for(&subject).as_deref(), memory).ok()
         });
         let Some(begun) = begun else {
             // The identities in the group file are others now, or this node's is: nothing more can be said in it.
@@ -87,7 +87,7 @@ impl Custodian {
             self.close_unresumed(ceremony, &subject, why, work);
             return Ok(());
         };
-        let mut running = Running::new(begun, subject, self.local);
+        let mut running = Running::new(ceremony.id, begun, subject, self.local);
         let mut ending = None;
         for input in self.store.ceremony_inputs(&ceremony.id)? {
             ending = running.replay(input.expose()).map_err(CustodyError::Malformed)?.or(ending);

@@ -1,15 +1,13 @@
 //! A ceremony that runs at this node.
 
 use bytes::Bytes;
-use rand_chacha::ChaCha20Rng;
-use rand_core::SeedableRng;
+use theta_ceremonies::{Ceremony, ITEMS, Kind, Outcome, SUMMARY, statements_of};
 use theta_names::NodeId;
-use theta_protocols::ceremony::{ITEMS, Kind, SUMMARY, statements_of};
-use theta_rounds::{Abort, Channel, Effect, Evidence, Input, Malformed, PartyId, Recipient};
+use theta_rounds::{Abort, Channel, Effect, Evidence, Input, Machine, Malformed, PartyId, Recipient};
 
 use super::message::{Id, Message, Part};
 use super::work::{Record, Work};
-use crate::ceremony::{Ending, Entry, Page, Pages, Run, Subject, bundle};
+use crate::ceremony::{Ending, Entry, Page, Pages, Subject, bundle};
 use crate::request::{CeremonyReport, CeremonyState, CustodyEffect, EvidenceReport, To};
 
 /// Ticks after which a node that has signed for nothing gives a ceremony up.
@@ -23,8 +21,7 @@ pub(super) struct Running {
     pub(super) subject: Subject,
     /// When it began here, in seconds since 1970.
     pub(super) started: u64,
-    run: Box<dyn Run>,
-    rng: ChaCha20Rng,
+    ceremony: Ceremony,
     local: NodeId,
     /// What it has in the journal.
     pages: Pages,
@@ -41,22 +38,18 @@ pub(super) struct Running {
 const FULL: &str = "its part of the journal is full: ask for it again, without those that are named below";
 
 impl Running {
-    pub(super) fn new((id, run): (Id, Box<dyn Run>), subject: Subject, local: NodeId) -> Self {
-        // The machines draw nothing from it: what is random in them follows from the ceremony's secret.
-        let rng = ChaCha20Rng::from_seed(id);
-        let silent = Vec::new();
+    pub(super) fn new(id: Id, ceremony: Ceremony, subject: Subject, local: NodeId) -> Self {
         Self {
             id,
             subject,
             started: 0,
-            run,
-            rng,
+            ceremony,
             local,
             pages: Pages::default(),
             age: 0,
             signed: false,
             progress: (0, 0),
-            silent,
+            silent: Vec::new(),
             told: None,
         }
     }
@@ -64,11 +57,12 @@ impl Running {
     /// Takes an input; what changes the machine goes into the journal, and nothing else does. Where there is no more room for it,
     /// the ceremony ends.
     pub(super) fn feed(&mut self, input: Input, work: &mut Work) -> Option<Result<Ending, Abort>> {
-        let revision = self.run.revision();
+        let revision = self.ceremony.revision();
         let entry = Entry::of(&input);
-        let effects = self.run.handle(input, &mut self.rng);
-        if self.run.revision() != revision {
-            let Some(Page { index, input, amends }) = self.pages.write(entry, self.run.accepted(), self.signed) else {
+        let effects = self.ceremony.take(input);
+        if self.ceremony.revision() != revision {
+            let Some(Page { index, input, amends }) = self.pages.write(entry, self.ceremony.accepted(), self.signed)
+            else {
                 // What is not in the journal must not be said.
                 let caught = effects.into_iter().filter(|effect| matches!(effect, Effect::Blame(_))).collect();
                 return self.carry_out(caught, work).or(Some(Err(Abort::Input(FULL))));
@@ -80,7 +74,7 @@ impl Running {
         self.carry_out(effects, work)
     }
 
-    fn carry_out(&mut self, effects: Vec<Effect<Ending>>, work: &mut Work) -> Option<Result<Ending, Abort>> {
+    fn carry_out(&mut self, effects: Vec<Effect<Outcome>>, work: &mut Work) -> Option<Result<Ending, Abort>> {
         let mut ending = None;
         for effect in effects {
             match effect {
@@ -94,10 +88,12 @@ impl Running {
                     misbehaviour: blame.offence.to_string(),
                     ceremony: self.id,
                 }),
-                Effect::Finished(result) => ending = Some(result),
+                Effect::Finished(result) => {
+                    ending = Some(result.and_then(|outcome| Ending::of(outcome, &self.subject)));
+                }
             }
         }
-        let (done, of) = self.run.contributions();
+        let (done, of) = self.ceremony.contributions();
         let number = |count| u32::try_from(count).unwrap_or(u32::MAX);
         self.progress = (self.progress.0.max(number(done)), self.progress.1.max(number(of)));
         ending
@@ -111,7 +107,7 @@ impl Running {
             if matches!(input, Input::Tick) {
                 self.age = self.age.saturating_add(if self.age < SLOW_AFTER { 1 } else { SLOWER });
             }
-            let effects = self.run.handle(input.clone(), &mut self.rng);
+            let effects = self.ceremony.take(input.clone());
             ending = self.carry_out(effects, &mut Work::default()).or(ending);
         }
         Ok(ending)
@@ -139,7 +135,8 @@ impl Running {
     }
 
     pub(super) fn look_who_is_silent(&mut self) {
-        self.silent = self.run.silent().into_iter().map(NodeId::get).filter(|node| *node != self.local.get()).collect();
+        self.silent =
+            self.ceremony.silent().into_iter().map(PartyId::get).filter(|node| *node != self.local.get()).collect();
     }
 
     /// Whether nothing has come of it for so long that nothing will.
@@ -170,8 +167,8 @@ impl Running {
     }
 
     /// What a newcomer needs to end alike.
-    pub(super) fn epilogue(&mut self) -> Vec<Bytes> {
-        self.run.epilogue(&mut self.rng)
+    pub(super) fn epilogue(&self) -> Vec<Bytes> {
+        self.ceremony.epilogue()
     }
 
     /// How it stands.
@@ -182,8 +179,8 @@ impl Running {
 
     pub(super) fn report_as(&self, state: CeremonyState) -> CeremonyReport {
         let change = &self.subject.request.change;
-        let subject = if self.run.evidence().is_empty() { Vec::new() } else { self.subject.encode() };
-        let evidence = self.run.evidence().iter().map(|evidence| EvidenceReport {
+        let subject = if self.ceremony.evidence().is_empty() { Vec::new() } else { self.subject.encode() };
+        let evidence = self.ceremony.evidence().iter().map(|evidence| EvidenceReport {
             node: evidence.culprit().get(),
             misbehaviour: format!("{} ({})", evidence, evidence.name()),
             evidence: bundle(&subject, &evidence.encode()),
@@ -203,7 +200,7 @@ impl Running {
     /// Tells of it if there is something new to tell.
     pub(super) fn tell(&mut self, work: &mut Work) {
         let (done, of) = self.progress;
-        let now = (done, of, self.run.evidence().len(), self.silent.len());
+        let now = (done, of, self.ceremony.evidence().len(), self.silent.len());
         if self.told != Some(now) {
             self.told = Some(now);
             work.effects.push(CustodyEffect::Report(self.report()));

@@ -149,5 +149,5 @@ fn small(epoch: u64) -> Result<u32, CeremonyError> {
 
 /// RSA keys are not made or renewed by ceremonies.
 fn takes_no_dealer(suite: Suite) -> Result<(), CeremonyError> {
-    if crate::ceremony::has_ceremonies(suite) { Ok(()) } else { Err(CeremonyError::TakesDealer(suite)) }
+    if suite.key_group().is_some() { Ok(()) } else { Err(CeremonyError::TakesDealer(suite)) }
 }

@@ -112,17 +112,20 @@ impl KeyTable {
         *current = Arc::new(content);
     }
 
-    /// The key of this name: `files` is its primary version, `files@2` that version. A key without a version that serves is
-    /// still found, as the last that did.
+    /// The key of this name, as [`KeyTable::find`] has it; `None` also if it is no name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Arc<KeyEntry>> {
-        self.find(name).ok().map(|(_, entry)| entry)
+        self.find(&name.parse().ok()?).ok()
     }
 
-    fn find(&self, asked: &str) -> Result<(KeyRef, Arc<KeyEntry>), ResolveError> {
+    /// The key of this name: `files` is its primary version, `files@2` that version. A key without a version that serves is
+    /// still found, as the last that did.
+    ///
+    /// # Errors
+    /// [`ResolveError::Unknown`] and [`ResolveError::NoVersion`].
+    pub fn find(&self, key: &KeyRef) -> Result<Arc<KeyEntry>, ResolveError> {
         let content = self.content();
-        let unknown = || ResolveError::Unknown { name: asked.chars().take(80).collect(), known: known(&content) };
-        let key: KeyRef = asked.parse().map_err(|_| unknown())?;
+        let unknown = || ResolveError::Unknown { name: key.to_string(), known: known(&content) };
         let versions = content.keys.get(&key.name).filter(|versions| !versions.is_empty()).ok_or_else(unknown)?;
         let entry = match key.version {
             None => versions.iter().find(|entry| entry.primary).or_else(|| versions.last()).ok_or_else(unknown)?,
@@ -131,19 +134,22 @@ impl KeyTable {
                 ResolveError::NoVersion { name: key.name.clone(), version, known }
             })?,
         };
-        Ok((key, Arc::clone(entry)))
+        Ok(Arc::clone(entry))
     }
 
-    /// What serves a request that names `name`. With a key id (that of a ciphertext), the version of this name that has it,
-    /// retired or not; else the primary version, or the one that the name says.
+    /// What serves a request that names this key. With a key id (that of a ciphertext), the version of this name that has it,
+    /// retired or not; else the primary version, or the one that is named.
     ///
     /// # Errors
     /// [`ResolveError`] with the reason, and what would help. A version that is not served has no share here that may be used.
-    pub fn resolve(&self, name: &str, id: Option<&KeyId>) -> Result<Arc<KeyEntry>, ResolveError> {
-        let (asked, named) = self.find(name)?;
-        let by_id = || self.versions(named.name.as_str()).into_iter().find(|entry| Some(&entry.key_id) == id);
+    pub fn resolve(&self, key: &KeyRef, id: Option<&KeyId>) -> Result<Arc<KeyEntry>, ResolveError> {
+        let named = self.find(key)?;
+        let by_id = || {
+            let content = self.content();
+            content.keys.get(&key.name)?.iter().find(|entry| Some(&entry.key_id) == id).cloned()
+        };
         // A version that is named is meant; of a bare name, the ciphertext knows better.
-        let entry = if asked.version.is_some() { None } else { by_id() }.unwrap_or(named);
+        let entry = if key.version.is_some() || id.is_none() { None } else { by_id() }.unwrap_or(named);
         let qualified = || entry.qualified_name();
         match entry.state {
             KeyState::Disabled => return Err(ResolveError::Disabled(qualified())),

@@ -49,7 +49,7 @@ pub enum CeremonyState {
     /// The lost share was found.
     Recovered,
     /// A quorum agreed to abort it.
-    CalledOff,
+    Aborted,
     /// Nothing came of it at this node, and why.
     Failed(String),
 }
@@ -84,7 +84,7 @@ impl CeremonyReport {
             CeremonyState::Running { done, of } => writer.u8(0).u32(*done).u32(*of),
             CeremonyState::Activated { key_id, certificate } => writer.u8(1).raw(key_id.as_bytes()).bytes(certificate),
             CeremonyState::Recovered => writer.u8(2),
-            CeremonyState::CalledOff => writer.u8(3),
+            CeremonyState::Aborted => writer.u8(3),
             CeremonyState::Failed(why) => writer.u8(4).bytes(why.as_bytes()),
         };
         let mut writer = writer.nodes(&self.silent);
@@ -109,7 +109,7 @@ impl CeremonyReport {
                 certificate: reader.bytes()?.to_vec(),
             },
             2 => CeremonyState::Recovered,
-            3 => CeremonyState::CalledOff,
+            3 => CeremonyState::Aborted,
             4 => {
                 let why = core::str::from_utf8(reader.bytes()?).map_err(|_| Malformed("not text"))?;
                 CeremonyState::Failed(why.to_owned())
@@ -136,7 +136,7 @@ mod tests {
             CeremonyState::Running { done: 3, of: 7 },
             CeremonyState::Activated { key_id: KeyId::from_bytes([4; 32]), certificate: vec![1, 2, 3] },
             CeremonyState::Recovered,
-            CeremonyState::CalledOff,
+            CeremonyState::Aborted,
             CeremonyState::Failed("nobody came".to_owned()),
         ];
         for (state, aim) in states.into_iter().zip(AIMS) {

@@ -1,15 +1,14 @@
 //! Nodes that lie, and people who were not there and can tell who lied.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
+use theta_ceremonies::{Aim, CeremonyEvidence, CeremonyId, CeremonyPlan, Kind, PlanParts, Statement, rewrite};
 use theta_custody::{CustodyEffect, EvidenceError, check_evidence};
 use theta_groups::Transcript;
-use theta_groups::bls12_381::G1;
-use theta_protocols::ceremony::{Aim, CeremonyEvidence, CeremonyId, CeremonyPlan, Kind, PlanParts, Statement, rewrite};
 use theta_rounds::PartyId;
 use theta_schemes::Suite;
-use theta_schemes::signatures::bls04::{Bls04, MinPk};
 use theta_statements::KeyChange;
 
 mod bounds;
@@ -18,7 +17,7 @@ use crate::net::{Liar, Net, keys_of, name, party, roster};
 use crate::use_keys::check_signature;
 
 /// The plan that a request for a new key comes to, put together by hand from what `spec/ceremonies.md` says of it.
-pub(crate) fn plan(net: &mut Net, holders: &[u16]) -> (CeremonyPlan<G1>, theta_statements::CeremonyRequest) {
+pub(crate) fn plan(net: &mut Net, holders: &[u16]) -> (Arc<CeremonyPlan>, theta_statements::CeremonyRequest) {
     let change =
         KeyChange::Create { key: name("zone"), suite: Suite::Bls04MinPk.into(), k: 2, holders: holders.to_vec() };
     let request = net.request(change);
@@ -28,7 +27,9 @@ pub(crate) fn plan(net: &mut Net, holders: &[u16]) -> (CeremonyPlan<G1>, theta_s
         .with("version", &1_u32.to_be_bytes())
         .finish32();
     let parts = PlanParts {
-        suite: Suite::Bls04MinPk,
+        suite: Suite::Bls04MinPk.into(),
+        group: "bls12-381-g1",
+        proof_of_possession: Suite::Bls04MinPk.proof_of_possession(),
         nonce,
         epoch: 0,
         aim: Aim::Generate,
@@ -37,7 +38,7 @@ pub(crate) fn plan(net: &mut Net, holders: &[u16]) -> (CeremonyPlan<G1>, theta_s
         roster: holders.iter().map(|node| keys_of(*node).member().clone()).collect(),
         patience: 240,
     };
-    (CeremonyPlan::new(parts).unwrap(), request)
+    (Arc::new(CeremonyPlan::new(parts).unwrap()), request)
 }
 
 /// Format, tag of items, id; then the items.
@@ -82,7 +83,7 @@ fn caught(seed: u64, kind: Kind, forge: impl Fn(u16, Vec<u8>) -> Vec<u8> + 'stat
             // And so can whoever has the plan: the evidence of the ceremony itself stands at the end.
             let subject = u32::from_be_bytes(told.evidence[1..5].try_into().unwrap());
             let bare = &told.evidence[9 + usize::try_from(subject).unwrap()..];
-            assert!(CeremonyEvidence::decode(bare).unwrap().verify::<Bls04<MinPk>>(&plan));
+            assert!(CeremonyEvidence::decode(bare).unwrap().verify(&plan));
             caught.insert(told.node, told.misbehaviour.clone());
             check_that_nothing_else_is_proven(&told.evidence);
         }

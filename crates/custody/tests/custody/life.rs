@@ -76,13 +76,13 @@ fn new_versions_sign_and_old_ones_still_decrypt() {
         assert_eq!((net.entry(1, key).version, net.custodian(1).keys().versions(key).len()), (2, 2));
     }
     let table = Arc::clone(net.custodian(1).keys());
-    assert_eq!(table.resolve("zone", None).unwrap().version, 2);
-    assert!(matches!(table.resolve("zone@1", None), Err(ResolveError::Retired { .. })));
+    assert_eq!(table.resolve(&"zone".parse().unwrap(), None).unwrap().version, 2);
+    assert!(matches!(table.resolve(&"zone@1".parse().unwrap(), None), Err(ResolveError::Retired { .. })));
     assert_ne!(net.entry(1, "files").key_id, old.key_id);
     // The ciphertext names the version that it was made for.
-    let found = table.resolve("files", Some(&old.key_id)).unwrap();
+    let found = table.resolve(&"files".parse().unwrap(), Some(&old.key_id)).unwrap();
     assert_eq!((found.version, found.state, found.qualified_name()), (1, KeyState::Retired, "files@1".to_owned()));
-    assert_eq!(table.resolve("files", None).unwrap().version, 2);
+    assert_eq!(table.resolve(&"files".parse().unwrap(), None).unwrap().version, 2);
     check_decryption(&net, &[2, 4], "files@1", &ciphertext);
 }
 
@@ -140,7 +140,7 @@ fn shares_move_to_others_with_another_k() {
         assert!(net.entry(node, "files").share.is_none());
         let store = net.custodian(node).store();
         assert!((0..3).all(|epoch| store.share(&"files".parse().unwrap(), 1, epoch).unwrap().is_none()));
-        let refused = net.custodian(node).keys().resolve("files", None).unwrap_err();
+        let refused = net.custodian(node).keys().resolve(&"files".parse().unwrap(), None).unwrap_err();
         assert!(matches!(refused, ResolveError::NotHolder { .. }), "{refused}");
     }
     // And back to a node that gave its share up, from nodes some of which are new.

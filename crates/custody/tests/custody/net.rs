@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use rand_core::SeedableRng;
+use theta_ceremonies::{CeremonyKeys, CeremonyMember};
 use theta_custody::{
     CeremonyError, CeremonyReport, CeremonyState, Custodian, CustodyEffect, CustodyInput, KeyEntry, Roster, To,
 };
 use theta_groups::Secret;
 use theta_names::NodeId;
-use theta_protocols::ceremony::{CeremonyKeys, CeremonyMember};
 use theta_rounds::simulator::{SimRng, below};
 use theta_schemes::Suite;
 use theta_schemes::keys::KeyName;

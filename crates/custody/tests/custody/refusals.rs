@@ -96,7 +96,7 @@ fn without_an_identity_there_are_no_ceremonies() {
     let members = other.members.iter().map(|member| {
         let mut bytes = member.encode();
         bytes[..2].copy_from_slice(&(member.node().get() % 4 + 1).to_be_bytes());
-        theta_protocols::ceremony::CeremonyMember::decode(&bytes).unwrap()
+        theta_ceremonies::CeremonyMember::decode(&bytes).unwrap()
     });
     other.members = members.collect();
     assert!(Custodian::open(store, party(1), other).unwrap_err().to_string().contains("another ceremony key"));

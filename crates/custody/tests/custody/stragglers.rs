@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::mem::take;
 
 use bytes::Bytes;
+use theta_ceremonies::{CeremonyId, Kind, Statement, rewrite};
 use theta_custody::{CeremonyState, CustodyInput};
-use theta_protocols::ceremony::{CeremonyId, Kind, Statement, rewrite};
 use theta_schemes::Suite;
 use theta_statements::KeyChange;
 

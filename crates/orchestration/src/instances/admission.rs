@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time};
 
+use theta_authority::{Asker, InstanceId};
 use theta_custody::KeyEntry;
 use theta_schemes::{RequestError, signatures::frost::check_seed};
 use tokio::sync::oneshot;
@@ -11,7 +12,7 @@ use super::{
     command::{Reply, Submission, Taken},
     shared::Shared,
 };
-use crate::{Asker, InstanceId, Request, Stage, SubmitError, quota::Permit, quota::Quota};
+use crate::{Certified, Stage, SubmitError, quota::Permit, quota::Quota};
 
 /// Statements longer than this are hashed on the CPU threads rather than on the caller's.
 const LONG_STATEMENT: usize = 32 << 10;
@@ -40,7 +41,7 @@ impl Admitted {
     pub(crate) fn identification(&self) -> impl FnOnce() -> InstanceId + Send + 'static {
         let (key, epoch) = (self.key.key_id, self.key.epoch);
         let (statement, seed) = (self.asked.statement.clone(), self.asked.seed.clone());
-        move || InstanceId::with_seed(&key, epoch, &statement, seed.as_deref())
+        move || InstanceId::of(&key, epoch, &statement, seed.as_ref())
     }
 
     /// What the instance's shard is told, and where its answer comes.
@@ -52,16 +53,15 @@ impl Admitted {
 }
 
 impl Shared {
-    /// Lets a request in: finds its key, checks what costs nothing to check, and takes its part of the limits.
-    pub(crate) fn admit(&self, request: Request, asker: Option<Asker>) -> Result<Admitted, SubmitError> {
+    /// Lets a request in: checks what costs nothing to check, and takes its part of the limits. Its key has been found; a
+    /// table that has changed since is looked at again by the shard.
+    pub(crate) fn admit(&self, certified: Certified, asker: Option<Asker>) -> Result<Admitted, SubmitError> {
         let submitted = time::Instant::now();
         if let Some(text) = self.failure.get() {
             return Err(SubmitError::Store(text));
         }
-        let mut asked = Asked::from(request);
-        // Read first: a table that changes after it is looked at again by the shard.
-        let generation = self.keys.generation();
-        let key = asked.pin(&self.keys)?;
+        let (request, key, generation) = certified.into_parts();
+        let asked = Asked::of(request, key.version);
         let (purpose, suited) = (asked.statement.as_statement().purpose(), key.suite.purpose());
         if purpose != suited {
             return Err(RequestError::Purpose { key: suited, asked: purpose }.into());

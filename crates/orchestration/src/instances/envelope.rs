@@ -7,7 +7,7 @@
 use bytes::Bytes;
 use prost::Message as _;
 use theta_rounds::{Channel, Malformed, Round, Slot};
-use theta_wire::peer::{Envelope, VERSION};
+use theta_wire::peer::{CUSTODY, Envelope, INSTANCES, SLOTS, VERSION};
 
 use crate::InstanceId;
 
@@ -18,13 +18,6 @@ const BROADCAST: u32 = 0;
 /// The `channel` of what goes to one peer. Every envelope travels in an encrypted connection between two nodes; this says
 /// what its sender means by it.
 const PRIVATE: u32 = 1;
-
-/// The `stream` of instances' messages.
-const INSTANCES: u32 = 0;
-/// The `stream` of custodians' messages.
-const CUSTODY: u32 = 1;
-/// The `stream` of promises for slots.
-const SLOTS: u32 = 2;
 
 /// What a peer says.
 #[derive(Clone, Debug, PartialEq, Eq)]

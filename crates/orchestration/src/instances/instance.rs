@@ -290,7 +290,7 @@ impl Instance {
     pub(crate) fn snapshot(&self) -> InstanceSnapshot {
         let (shares, needed) = self.machine.contributions();
         InstanceSnapshot {
-            key: self.asked.key.clone(),
+            key: self.asked.key.to_string(),
             operation: self.asked.statement.as_statement().operation(),
             shares,
             needed,

@@ -26,7 +26,7 @@ const LONG_STATEMENT: usize = 4 << 10;
 /// An instance that has ended, or has gone on as another.
 pub(crate) struct Record {
     /// The key, as it was asked for.
-    pub(crate) key: String,
+    pub(crate) key: KeyRef,
     pub(crate) operation: &'static str,
     /// How many shares there were, and how many it took.
     pub(crate) contributions: (usize, usize),
@@ -74,7 +74,7 @@ impl Record {
         let state = self.ending.state().unwrap_or(InstanceState::Running);
         // One that went on under another epoch has got the rest there.
         let shares = if matches!(state, InstanceState::Finished(_)) { shares.max(needed) } else { shares };
-        InstanceSnapshot { key: self.key.clone(), operation: self.operation, shares, needed, state }
+        InstanceSnapshot { key: self.key.to_string(), operation: self.operation, shares, needed, state }
     }
 
     /// Whether it has a result.
@@ -168,7 +168,7 @@ impl Results {
         name: &'a KeyName,
     ) -> impl Iterator<Item = (InstanceId, &'a mut Record)> + 'a {
         let records = self.records.iter_mut().map(|(id, (_, record))| (*id, record));
-        records.filter(|(_, record)| KeyRef::is_for(&record.key, name))
+        records.filter(|(_, record)| record.key.name == *name)
     }
 
     pub(crate) fn get_mut(&mut self, id: &InstanceId) -> Option<&mut Record> {

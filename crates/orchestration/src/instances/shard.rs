@@ -206,7 +206,7 @@ impl Shard {
         let nonces = Some((NoncePool::clone(&key.nonces), self.worker.shared.config.nonces_per_peer));
         let options = frost::Options { nonces, seed: asked.seed.clone() };
         let started = catch_unwind(AssertUnwindSafe(|| {
-            theta_protocols::start_with(&key.public, share, &asked.statement, options)
+            theta_protocols::start_with(&key.public, share, asked.statement.as_statement(), options)
         }));
         match started {
             Ok(machine) => machine.map_err(SubmitError::Request),

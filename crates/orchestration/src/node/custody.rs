@@ -246,7 +246,7 @@ const fn outcome(state: &CeremonyState) -> &'static str {
         CeremonyState::Running { .. } => "running",
         CeremonyState::Activated { .. } => "activated",
         CeremonyState::Recovered => "recovered",
-        CeremonyState::CalledOff => "called_off",
+        CeremonyState::Aborted => "aborted",
         CeremonyState::Failed(_) => "failed",
     }
 }

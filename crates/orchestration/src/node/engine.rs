@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use prometheus_client::registry::Registry;
+use theta_authority::{Granted, Request};
 use theta_custody::{CeremonyReport, Custodian, KeyTable, SlotClaim, SlotRefusal};
 use theta_network::{Inbound, Transport};
 use theta_rounds::Bug;
@@ -21,7 +22,7 @@ use super::{
     slots::{SlotCommand, Slots},
 };
 use crate::{
-    CulpritRecord, Finished, InstanceError, InstanceId, InstanceSnapshot, Load, OrchestratorConfig, Request,
+    Certified, CulpritRecord, Finished, InstanceError, InstanceId, InstanceSnapshot, Load, OrchestratorConfig,
     SubmitError,
     entropy::Entropy,
     instances::{Command, Content, Ending, Shard, Shared},
@@ -102,39 +103,27 @@ impl Engine {
         Ok(Self { shared, shards, custody, slots, held: Vec::new(), custody_due: now })
     }
 
-    /// Starts an instance for a request, or joins the one that runs or has a result.
+    /// Starts an instance for a granted request, or joins the one that runs or has a result. One with slots waits until they
+    /// are certified for it, and ends with [`InstanceError::Slot`] if they are not.
     ///
     /// # Errors
     /// [`SubmitError`]; a request that is not valid leaves no trace.
-    pub fn submit(&mut self, request: Request) -> Result<Pending, SubmitError> {
-        let admitted = self.shared.admit(request, None)?;
-        let id = admitted.identification()();
-        let (submission, mut answer) = admitted.into_submission(id, false);
-        self.tell(&id, Command::Submit(submission));
-        let answer = answer.try_recv().map_err(|_| SubmitError::Bug(Bug("a shard that does not answer")))?;
-        let (id, ending) = answer?;
-        Ok(Pending { id, gate: Arc::new(Ok(ending).into()) })
-    }
-
-    /// As [`Engine::submit`], for a request whose slots must be certified before anything is done for it: it ends with
-    /// [`InstanceError::Slot`] if they are not.
-    ///
-    /// # Errors
-    /// As [`Engine::submit`].
-    pub fn submit_for_slots(&mut self, request: Request, claims: Vec<SlotClaim>) -> Result<Pending, SubmitError> {
-        if claims.is_empty() {
-            return self.submit(request);
-        }
-        let id = match self.shared.admit(request.clone(), None) {
-            Ok(admitted) => admitted.identification()(),
-            Err(error) => {
-                // Its promise counts, whether it takes part or not.
-                self.certify(SlotCommand::Announce(claims));
-                return Err(error);
-            }
+    pub fn submit(&mut self, granted: Granted<Request>) -> Result<Pending, SubmitError> {
+        let claims = granted.claims().to_vec();
+        let certified = match Certified::of(granted, &self.shared.keys) {
+            Ok(certified) => certified,
+            Err((error, claims)) => return Err(self.announce_slots(claims, error.into())),
         };
-        let (gate, (reply, certified)) = (Gate::default(), oneshot::channel());
-        self.held.push(Held { request, certified, gate: Arc::clone(&gate) });
+        if claims.is_empty() {
+            return self.start(certified);
+        }
+        let request = certified.request().clone();
+        let id = match self.shared.admit(certified, None) {
+            Ok(admitted) => admitted.identification()(),
+            Err(error) => return Err(self.announce_slots(claims, error)),
+        };
+        let (gate, (reply, answer)) = (Gate::default(), oneshot::channel());
+        self.held.push(Held { request, certified: answer, gate: Arc::clone(&gate) });
         match self.slots {
             Some(_) => self.certify(SlotCommand::Certify(claims, reply)),
             None => {
@@ -143,6 +132,24 @@ impl Engine {
             }
         }
         Ok(Pending { id, gate })
+    }
+
+    /// The promise of a request counts, whether it takes part or not.
+    fn announce_slots(&mut self, claims: Vec<SlotClaim>, error: SubmitError) -> SubmitError {
+        if !claims.is_empty() {
+            self.certify(SlotCommand::Announce(claims));
+        }
+        error
+    }
+
+    fn start(&mut self, certified: Certified) -> Result<Pending, SubmitError> {
+        let admitted = self.shared.admit(certified, None)?;
+        let id = admitted.identification()();
+        let (submission, mut answer) = admitted.into_submission(id, false);
+        self.tell(&id, Command::Submit(submission));
+        let answer = answer.try_recv().map_err(|_| SubmitError::Bug(Bug("a shard that does not answer")))?;
+        let (id, ending) = answer?;
+        Ok(Pending { id, gate: Arc::new(Ok(ending).into()) })
     }
 
     fn certify(&mut self, order: SlotCommand) {
@@ -163,7 +170,7 @@ impl Engine {
                 }
                 Err(TryRecvError::Closed) => Err(InstanceError::ShuttingDown),
                 Ok(Err(refusal)) => Err(InstanceError::Slot(refusal)),
-                Ok(Ok(())) => match self.submit(held.request) {
+                Ok(Ok(())) => match self.start_again(held.request) {
                     Ok(pending) => pending.gate.get().cloned().unwrap_or(Err(InstanceError::ShuttingDown)),
                     // It was taken before; now there is no room, or its key is gone. Its slot is still its own.
                     Err(error) => Err(InstanceError::Expired(error.to_string())),
@@ -172,6 +179,12 @@ impl Engine {
             // It is set here alone.
             let _ = held.gate.set(end);
         }
+    }
+
+    /// Starts a request that has waited: its key may have changed meanwhile.
+    fn start_again(&mut self, request: Request) -> Result<Pending, SubmitError> {
+        let certified = Certified::after_waiting(request, &self.shared.keys)?;
+        self.start(certified)
     }
 
     /// Takes a message of a peer.
@@ -206,14 +219,16 @@ impl Engine {
         }
     }
 
-    /// Where an instance stands; `None` if it is not known here.
+    /// Where an instance stands, with its result if there is one; `None` if it is not known here.
     #[must_use]
-    pub fn status(&self, id: InstanceId) -> Option<InstanceSnapshot> {
+    pub fn status(&self, granted: Granted<InstanceId>) -> Option<InstanceSnapshot> {
+        let id = granted.into_request();
         self.shard(&id)?.status(&id)
     }
 
     /// Follows an instance; `None` if it is not known here.
-    pub fn watch(&mut self, id: InstanceId) -> Option<watch::Receiver<InstanceSnapshot>> {
+    pub fn watch(&mut self, granted: Granted<InstanceId>) -> Option<watch::Receiver<InstanceSnapshot>> {
+        let id = granted.into_request();
         let place = place_of(&id, self.shards.len())?;
         self.shards.get_mut(place)?.watch(&id)
     }
@@ -222,8 +237,8 @@ impl Engine {
     ///
     /// # Errors
     /// [`HoldError`].
-    pub fn hold(&mut self, request: CeremonyRequest) -> Result<CeremonyReport, HoldError> {
-        let (answer, changed) = self.custody.as_mut().ok_or(NoCustodian::Fixed)?.hold(request);
+    pub fn hold(&mut self, granted: Granted<CeremonyRequest>) -> Result<CeremonyReport, HoldError> {
+        let (answer, changed) = self.custody.as_mut().ok_or(NoCustodian::Fixed)?.hold(granted.into_request());
         self.keys_changed(changed);
         Ok(answer?)
     }
@@ -232,8 +247,9 @@ impl Engine {
     ///
     /// # Errors
     /// [`ChangeKeyError`].
-    pub fn change_key(&mut self, change: &StateChange) -> Result<(), ChangeKeyError> {
-        let (answer, changed) = self.custody.as_mut().ok_or(NoCustodian::Fixed)?.change(change);
+    pub fn change_key(&mut self, granted: Granted<StateChange>) -> Result<(), ChangeKeyError> {
+        let change = granted.into_request();
+        let (answer, changed) = self.custody.as_mut().ok_or(NoCustodian::Fixed)?.change(&change);
         self.keys_changed(changed);
         Ok(answer?)
     }

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
+use theta_authority::Granted;
 use theta_custody::CeremonyReport;
 use theta_statements::{CeremonyRequest, StateChange};
 use tokio::sync::watch;
@@ -11,13 +12,13 @@ use super::{ChangeKeyError, HoldError, Orchestrator, custody::Order};
 use crate::instances::Content;
 
 impl Orchestrator {
-    /// Begins a ceremony at this node, or joins the one of this request; returns how it stands. Who may ask is for the caller
-    /// to decide. Nodes that were not asked join when enough others hold it.
+    /// Begins a ceremony at this node, or joins the one of this request; returns how it stands. Nodes that were not
+    /// asked join when enough others hold it.
     ///
     /// # Errors
     /// [`HoldError`]: the custodian says why not, or there is none.
-    pub async fn hold(&self, request: CeremonyRequest) -> Result<CeremonyReport, HoldError> {
-        Ok(self.ask_custodian(|reply| Order::Hold(request, reply)).await??)
+    pub async fn hold(&self, granted: Granted<CeremonyRequest>) -> Result<CeremonyReport, HoldError> {
+        Ok(self.ask_custodian(|reply| Order::Hold(granted.into_request(), reply)).await??)
     }
 
     /// How a ceremony stands, by its id; `None` if it is not known here.
@@ -41,8 +42,8 @@ impl Orchestrator {
     ///
     /// # Errors
     /// [`ChangeKeyError`]: the custodian says why not, or there is none.
-    pub async fn change_key(&self, change: StateChange) -> Result<(), ChangeKeyError> {
-        Ok(self.ask_custodian(|reply| Order::Change(change, reply)).await??)
+    pub async fn change_key(&self, granted: Granted<StateChange>) -> Result<(), ChangeKeyError> {
+        Ok(self.ask_custodian(|reply| Order::Change(granted.into_request(), reply)).await??)
     }
 
     /// Tells all peers how far this node's store is. To be called when something was decided once and for all, before anything

@@ -15,6 +15,7 @@ use core::time::Duration;
 
 use prometheus_client::registry::Registry;
 use rand_core::CryptoRng;
+use theta_authority::{Asker, Granted, InstanceId};
 use theta_custody::KeyTable;
 use theta_network::{Inbound, Transport};
 use theta_rounds::Bug;
@@ -34,8 +35,7 @@ use super::{
     slots::{self, Slots, SlotsInbox},
 };
 use crate::{
-    Asker, CulpritRecord, Finished, InstanceError, InstanceId, InstanceSnapshot, Load, OrchestratorConfig, Request,
-    Stage, SubmitError,
+    Certified, CulpritRecord, Finished, InstanceError, InstanceSnapshot, Load, OrchestratorConfig, Stage, SubmitError,
     entropy::Entropy,
     instances::{Command, Computing, Ending, Shard, ShardLoad, Shared},
 };
@@ -141,7 +141,7 @@ impl Orchestrator {
     ///
     /// # Errors
     /// [`SubmitError`]; a request that is not valid leaves no trace.
-    pub async fn submit(&self, request: Request) -> Result<InstanceId, SubmitError> {
+    pub async fn submit(&self, request: Certified) -> Result<InstanceId, SubmitError> {
         let (id, _) = self.enqueue(request, None, false).await?;
         Ok(id)
     }
@@ -150,7 +150,7 @@ impl Orchestrator {
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
-    pub async fn submit_for(&self, request: Request, asker: Asker) -> Result<InstanceId, SubmitError> {
+    pub async fn submit_for(&self, request: Certified, asker: Asker) -> Result<InstanceId, SubmitError> {
         let (id, _) = self.enqueue(request, Some(asker), false).await?;
         Ok(id)
     }
@@ -159,7 +159,8 @@ impl Orchestrator {
     ///
     /// # Errors
     /// [`InstanceError`]: not known here, failed, or the node is stopping.
-    pub async fn outcome(&self, id: InstanceId) -> Result<Arc<Finished>, InstanceError> {
+    pub async fn outcome(&self, granted: Granted<InstanceId>) -> Result<Arc<Finished>, InstanceError> {
+        let id = granted.into_request();
         let ending = self.ask(&id, |reply| Command::Ending(id, reply)).await;
         let ending: Option<Ending> = ending.ok_or(InstanceError::ShuttingDown)?;
         ending.ok_or(InstanceError::Unknown(id))?.wait().await
@@ -171,7 +172,7 @@ impl Orchestrator {
     /// As [`submit`](Self::submit); inside, as [`outcome`](Self::outcome).
     pub async fn run(
         &self,
-        request: Request,
+        request: Certified,
     ) -> Result<(InstanceId, Result<Arc<Finished>, InstanceError>), SubmitError> {
         let (id, ending) = self.enqueue(request, None, true).await?;
         Ok((id, ending.wait().await))
@@ -183,21 +184,29 @@ impl Orchestrator {
     /// As [`run`](Self::run).
     pub async fn run_for(
         &self,
-        request: Request,
+        request: Certified,
         asker: Asker,
     ) -> Result<(InstanceId, Result<Arc<Finished>, InstanceError>), SubmitError> {
         let (id, ending) = self.enqueue(request, Some(asker), true).await?;
         Ok((id, ending.wait().await))
     }
 
-    /// Where an instance stands; `None` if it is not known here.
-    pub async fn status(&self, id: InstanceId) -> Option<InstanceSnapshot> {
+    /// How many shares an instance has and how many it takes; `None` if it is not known here.
+    pub async fn progress(&self, id: InstanceId) -> Option<(usize, usize)> {
+        let snapshot = self.ask(&id, |reply| Command::Status(id, reply)).await.flatten()?;
+        Some((snapshot.shares, snapshot.needed))
+    }
+
+    /// Where an instance stands, with its result if there is one; `None` if it is not known here.
+    pub async fn status(&self, granted: Granted<InstanceId>) -> Option<InstanceSnapshot> {
+        let id = granted.into_request();
         self.ask(&id, |reply| Command::Status(id, reply)).await.flatten()
     }
 
     /// Follows an instance; `None` if it is not known here. The last value that the receiver sees is not
     /// [`Running`](crate::InstanceState::Running), unless the node stops; after it the channel is closed.
-    pub async fn watch(&self, id: InstanceId) -> Option<watch::Receiver<InstanceSnapshot>> {
+    pub async fn watch(&self, granted: Granted<InstanceId>) -> Option<watch::Receiver<InstanceSnapshot>> {
+        let id = granted.into_request();
         self.ask(&id, |reply| Command::Watch(id, reply)).await.flatten()
     }
 
@@ -303,7 +312,7 @@ impl Orchestrator {
 
     async fn enqueue(
         &self,
-        request: Request,
+        request: Certified,
         asker: Option<Asker>,
         waits: bool,
     ) -> Result<(InstanceId, Ending), SubmitError> {

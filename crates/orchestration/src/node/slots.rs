@@ -9,6 +9,7 @@ use std::{
 use core::time::Duration;
 
 use bytes::Bytes;
+use theta_authority::{Granted, Request};
 use theta_custody::{Certifier, CertifierEffect, CertifierLimits, SlotClaim, SlotRefusal, Ticket, To};
 use theta_names::NodeId;
 use tokio::{
@@ -19,7 +20,7 @@ use tracing::{debug, error, warn};
 
 use super::Orchestrator;
 use crate::{
-    Culprit, InstanceId, OrchestratorConfig,
+    Certified, Culprit, InstanceId, NotServed, OrchestratorConfig,
     instances::{Content, Shared},
     quota::{Permit, Quota},
 };
@@ -218,15 +219,27 @@ pub(crate) async fn tick(inbox: SlotsInbox, period: Duration) {
 }
 
 impl Orchestrator {
-    /// Waits until the slots of an allowed request are certified for its message: before that, nothing that hangs on a secret
-    /// may be done for it. What this node promises is said to the others meanwhile. To give up, drop the future.
+    /// Finds the key of a granted request and waits until its slots are certified for its message: before that, nothing that
+    /// hangs on a secret is done for it. What this node promises is said to the others meanwhile, and also if it holds no share
+    /// to take part with: it counts, whoever holds shares. To give up, drop the future.
     ///
     /// # Errors
-    /// [`SlotRefusal`]: nothing may be done for the request.
-    pub async fn certify(&self, claims: Vec<SlotClaim>) -> Result<(), SlotRefusal> {
-        if claims.is_empty() {
-            return Ok(());
+    /// [`NotServed`]: nothing is done for the request.
+    pub async fn certify(&self, granted: Granted<Request>) -> Result<Certified, NotServed> {
+        let keys = self.keys();
+        if granted.claims().is_empty() {
+            return Ok(Certified::of(granted, keys).map_err(|(error, _)| error)?);
         }
+        // The entry is not held while the request waits: a share that has left the key table is kept by nobody.
+        if let Err(error) = granted.request().entry(keys) {
+            self.announce_slots(granted.claims().to_vec()).await;
+            return Err(error.into());
+        }
+        self.certify_claims(granted.claims().to_vec()).await?;
+        Ok(Certified::of(granted, keys).map_err(|(error, _)| error)?)
+    }
+
+    async fn certify_claims(&self, claims: Vec<SlotClaim>) -> Result<(), SlotRefusal> {
         let Some(slots) = self.slots() else { return Err(SlotRefusal::NoIdentity) };
         let (reply, answer) = oneshot::channel();
         let order = SlotCommand::Certify(claims, reply);
@@ -235,8 +248,8 @@ impl Orchestrator {
     }
 
     /// Tells the others what this node promises for an allowed request that it does not take part in: it holds no share.
-    pub async fn announce_slots(&self, claims: Vec<SlotClaim>) {
-        if let Some(slots) = self.slots().filter(|_| !claims.is_empty()) {
+    async fn announce_slots(&self, claims: Vec<SlotClaim>) {
+        if let Some(slots) = self.slots() {
             // A node that stops promises nothing more.
             drop(slots.sender.send(SlotCommand::Announce(claims)).await);
         }

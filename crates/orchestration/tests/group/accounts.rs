@@ -2,8 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
+use crate::gated::Request;
 use bytes::Bytes;
-use theta_orchestration::{Asker, InstanceError, OrchestratorConfig, Request};
+use theta_orchestration::{Asker, InstanceError, OrchestratorConfig};
 use theta_schemes::Suite;
 use theta_wire::peer::{Envelope, VERSION};
 use tokio::time::timeout;
@@ -145,7 +146,7 @@ async fn a_place_is_held_as_long_as_its_instance_runs() {
     eventually("the second joins the first", || Arc::strong_count(&place) == 2).await;
     group.run(&request).await;
     eventually("it has ended", || Arc::strong_count(&place) == 1).await;
-    let wrong = Request { key: "nobody's".to_owned(), ..request };
+    let wrong = Request { key: "nobodys".to_owned(), ..request };
     group.node(1).submit_for(wrong, asker()).await.unwrap_err();
     assert_eq!(Arc::strong_count(&place), 1);
 }

@@ -2,10 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
+use crate::gated::Orchestrator;
 use bytes::Bytes;
-use theta_orchestration::{
-    ComputeError, InstanceError, Keys, Orchestrator, OrchestratorConfig, StartError, SubmitError,
-};
+use theta_orchestration::{ComputeError, InstanceError, Keys, OrchestratorConfig, StartError, SubmitError};
 use theta_schemes::Suite;
 use theta_wire::peer::{Envelope, VERSION};
 

@@ -2,10 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
+use crate::gated::{Engine, Request};
 use bytes::Bytes;
 use prometheus_client::registry::Registry;
 use theta_network::{Inbound, Transport};
-use theta_orchestration::{Engine, Finished, InstanceError, InstanceState, OrchestratorConfig, Request, SubmitError};
+use theta_orchestration::{Finished, InstanceError, InstanceState, OrchestratorConfig, SubmitError};
 use theta_schemes::Suite;
 use tokio::time::Instant;
 

@@ -11,8 +11,9 @@ use std::{
     time::Duration,
 };
 
+use crate::gated::Request;
 use bytes::Bytes;
-use theta_orchestration::{Finished, OrchestratorConfig, Request};
+use theta_orchestration::{Finished, OrchestratorConfig};
 use theta_schemes::Suite;
 use theta_wire::peer::{Envelope, VERSION};
 
@@ -30,6 +31,8 @@ fn message(group: &Group, request: &Request, payload: Bytes) -> Bytes {
 /// Lets node 4 send `payloads` to node 1 ahead of everyone, then asks all honest nodes. Returns node 1's result.
 async fn result_despite(group: &Group, request: &Request, payloads: Vec<Bytes>) -> Arc<Finished> {
     let count = payloads.len();
+    // The load is told now and then: it must not speak of an instance before this one.
+    eventually("nothing waits", || group.node(1).load().backlog == 0).await;
     for payload in payloads {
         group.wire.inject(4, 1, message(group, request, payload)).await;
     }

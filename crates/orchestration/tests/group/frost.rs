@@ -1,10 +1,16 @@
 //! Signatures in two rounds, and coordinators that come and go.
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{
+    collections::HashSet,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
+use crate::gated::Request;
 use bytes::Bytes;
+use theta_authority::{KeyRequest, Seed};
 use theta_groups::Secret;
-use theta_orchestration::{KeyRequest, OrchestratorConfig, Request, Seed, SubmitError};
+use theta_orchestration::{OrchestratorConfig, SubmitError};
 use theta_schemes::{
     Suite,
     signatures::frost::{SeedError, randomized_key, verify_with_key},
@@ -133,14 +139,20 @@ async fn false_shares_are_named_and_do_not_stop_the_others() {
         envelope.payload = payload.into();
         vec![seal(&envelope)]
     });
-    for i in 0..24 {
+    let said = || group.nodes.values().flat_map(|node| node.orchestrator.culprits()).collect::<Vec<_>>();
+    // A coordinator takes whose nonces come first: how many messages it takes until node 4 is among the signers, and until
+    // its share comes before the signature of somebody else, is a matter of the machine's load.
+    let deadline = Instant::now() + PATIENCE;
+    for i in 0.. {
+        if i >= 24 && !said().is_empty() {
+            break;
+        }
+        assert!(Instant::now() < deadline, "nobody was named for {i} messages");
         let request = group.request(SUITE, &format!("lie {i}"));
         let results = group.run_at(&[4, 3, 2, 1], &request).await;
         group.check(SUITE, &format!("lie {i}"), &results);
     }
-    let said: Vec<_> = group.nodes.values().flat_map(|node| node.orchestrator.culprits()).collect();
-    assert!(!said.is_empty());
-    for record in said {
+    for record in said() {
         assert_eq!(record.culprit.party.get(), 4);
         assert_eq!(record.culprit.misbehaviour, "share fails verification");
     }

@@ -9,14 +9,16 @@ use std::{
     time::Duration,
 };
 
+use crate::gated::{Orchestrator, Request};
 use bytes::Bytes;
 use prometheus_client::{encoding::text::encode, registry::Registry};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
+use theta_authority::KeyRequest;
 use theta_custody::KeyTable;
 use theta_groups::{Secret, modular::Integer};
 use theta_keyfiles::KeyShareText as _;
-use theta_orchestration::{Finished, InstanceId, KeyRequest, Orchestrator, OrchestratorConfig, Request};
+use theta_orchestration::{Finished, InstanceId, OrchestratorConfig};
 use theta_payload::{Aead, Encrypt as _, PayloadKey, open_bytes, split_ciphertext};
 use theta_schemes::{
     Purpose, StatementBytes, Suite,
@@ -92,6 +94,15 @@ impl Key {
     }
 }
 
+/// What is asked for, without what only a door knows.
+fn statement(operation: &KeyRequest) -> StatementBytes {
+    match operation.clone() {
+        KeyRequest::Decapsulate(header) | KeyRequest::Decrypt(header) => StatementBytes::Decapsulate(header),
+        KeyRequest::Sign(message) | KeyRequest::SignRandomized { message, .. } => StatementBytes::Sign(message),
+        KeyRequest::FlipCoin(name) => StatementBytes::FlipCoin(name),
+    }
+}
+
 impl Group {
     /// Any `k` of `n`, with a key of each suite, all nodes running.
     pub(crate) fn new(k: u16, n: u16, suites: &[Suite], config: &OrchestratorConfig) -> Self {
@@ -154,18 +165,13 @@ impl Group {
 
     pub(crate) fn id(&self, request: &Request) -> InstanceId {
         let key = self.keys.values().find(|key| key.name.as_str() == request.key).unwrap();
-        InstanceId::of(key.public.key_id(), 0, request.operation.clone())
+        InstanceId::new(key.public.key_id(), 0, &statement(&request.operation))
     }
 
     /// The share that a node owes in a request, as its peers would get it.
     pub(crate) fn share_of(&self, suite: Suite, node: u16, request: &Request) -> Bytes {
         let key = &self.keys[&suite];
-        let statement = match request.operation.clone() {
-            KeyRequest::Decapsulate(header) => StatementBytes::Decapsulate(header),
-            KeyRequest::Sign(message) | KeyRequest::SignRandomized { message, .. } => StatementBytes::Sign(message),
-            KeyRequest::FlipCoin(name) => StatementBytes::FlipCoin(name),
-        };
-        key.public.create_share(&key.share(node), &statement, &mut rng()).unwrap().into()
+        key.public.create_share(&key.share(node), &statement(&request.operation), &mut rng()).unwrap().into()
     }
 
     /// Sends a request to the nodes and returns what each says.

@@ -14,6 +14,7 @@ mod bounds;
 mod engine;
 mod faults;
 mod frost;
+mod gated;
 mod group;
 mod kept;
 mod lifecycle;

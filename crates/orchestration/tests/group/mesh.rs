@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use crate::gated::Orchestrator;
 use bytes::Bytes;
 use prometheus_client::registry::Registry;
 use theta_custody::CeremonyState;
@@ -14,7 +15,7 @@ use theta_network::{
     GeneratedIdentity, Identity, Inbound, PeerStatus, SendError, Transport,
     mesh::{Listen, Mesh, MeshConfig, MeshLimits, MeshPeer},
 };
-use theta_orchestration::{Orchestrator, OrchestratorConfig};
+use theta_orchestration::OrchestratorConfig;
 use theta_schemes::Suite;
 use theta_statements::KeyChange;
 use tokio::sync::mpsc;

@@ -2,8 +2,10 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
+use crate::gated::Request;
 use bytes::Bytes;
-use theta_orchestration::{InstanceState, KeyRequest, Request, SubmitError};
+use theta_authority::KeyRequest;
+use theta_orchestration::{InstanceState, SubmitError};
 use theta_schemes::{RequestError, Suite};
 
 use crate::group::{Group, PATIENCE, config};
@@ -127,18 +129,22 @@ async fn a_tampered_ciphertext_does_not_take_the_honest_ones_place() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn wrong_requests_are_refused_with_advice() {
-    let group = Group::of_four(&[Suite::Bls04MinPk, Suite::Cks05Ristretto255]);
+    let group = Group::of_four(&[Suite::Bls04MinPk, Suite::Cks05Ristretto255, Suite::Sg02Ristretto255]);
     let ask = |key: &str, operation| Request { key: key.to_owned(), operation };
     let message = KeyRequest::Sign(Bytes::from_static(b"m"));
     let error = group.node(1).submit(ask("nokey", message.clone())).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "there is no key \"nokey\" here; the known ones are: bls04-bls12381-min-pk, cks05-ristretto255"
+        "there is no key \"nokey\" here; the known ones are: bls04-bls12381-min-pk, cks05-ristretto255, \
+         sg02-ristretto255"
     );
     let error = group.node(1).submit(ask("cks05-ristretto255", message)).await.unwrap_err();
     assert!(matches!(error, SubmitError::Request(RequestError::Purpose { .. })), "{error}");
     let noise = KeyRequest::Decapsulate(Bytes::from_static(b"noise"));
     let error = group.node(1).submit(ask("bls04-bls12381-min-pk", noise)).await.unwrap_err();
+    assert!(matches!(error, SubmitError::Request(RequestError::Header(_))), "{error}");
+    let header = group.request(Suite::Sg02Ristretto255, "not for a signing key").operation;
+    let error = group.node(1).submit(ask("bls04-bls12381-min-pk", header)).await.unwrap_err();
     assert!(matches!(error, SubmitError::Request(RequestError::Purpose { .. })), "{error}");
     let long = KeyRequest::FlipCoin(vec![0; (64 << 10) + 1].into());
     let error = group.node(1).submit(ask("cks05-ristretto255", long)).await.unwrap_err();

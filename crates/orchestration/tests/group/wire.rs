@@ -9,7 +9,7 @@ use bytes::Bytes;
 use prost::Message as _;
 use theta_names::NodeId;
 use theta_network::{Inbound, PeerState, PeerStatus, SendError, Transport};
-use theta_wire::peer::Envelope;
+use theta_wire::peer::{Envelope, INSTANCES};
 use tokio::sync::mpsc;
 
 /// What becomes of a message from one node to another.
@@ -118,5 +118,5 @@ pub(crate) fn seal(envelope: &Envelope) -> Bytes {
 /// Whether a message belongs to a protocol rather than to orchestration itself.
 pub(crate) fn is_share(bytes: &Bytes) -> bool {
     let envelope = open(bytes);
-    envelope.stream == 0 && envelope.kind < u32::MAX - 1
+    envelope.stream == INSTANCES && envelope.kind < u32::MAX - 1
 }

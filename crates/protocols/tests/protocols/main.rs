@@ -2,8 +2,6 @@
 // `cfg(test)` is always true here; it tells clippy that these are tests, helpers included.
 
 #[cfg(test)]
-mod ceremony;
-#[cfg(test)]
 mod frost;
 #[cfg(test)]
 mod one_round;

@@ -1,6 +1,10 @@
 //! What stands before a sealed payload, and is all that the nodes see: what the ciphers of this crate encrypt a payload's key
 //! *with*. A cipher's proof of validity binds every byte of it, so its form belongs to the mathematics; the payload does not.
 
+use core::ops::Range;
+
+use bytes::Bytes;
+
 use super::{Aead, PayloadKey};
 use crate::keys::KeyId;
 use crate::statement::{MAX_LABEL_LEN, check_size};
@@ -117,7 +121,10 @@ impl<'a> Header<'a> {
         key_id: &KeyId,
     ) -> Result<(Self, &'a [u8]), RequestError> {
         let bytes = statement.for_purpose(Purpose::Decrypt, "ciphertext header", MAX_HEADER_LEN)?;
-        let header = Self::parse(bytes)?;
+        let header = match statement {
+            Statement::Header(parsed) => parsed.header(),
+            _ => Self::parse(bytes)?,
+        };
         if header.suite != suite || header.key_id != *key_id {
             return Err(RequestError::OtherKey { ciphertext: header.key_id.abbreviated(), key: key_id.abbreviated() });
         }
@@ -164,6 +171,64 @@ impl<'a> Header<'a> {
 
     pub(crate) const fn capsule(&self) -> &'a [u8] {
         self.capsule
+    }
+}
+
+/// A header that owns its bytes, parsed once for everybody who looks into it later. Clones share the bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeaderBytes {
+    bytes: Bytes,
+    suite: Suite,
+    aead: Aead,
+    key_id: KeyId,
+    digest: PayloadDigest,
+    label: Range<usize>,
+}
+
+impl HeaderBytes {
+    /// Parses exactly one header.
+    ///
+    /// # Errors
+    /// As [`Header::parse`].
+    pub fn parse(bytes: Bytes) -> Result<Self, RequestError> {
+        let Header { suite, aead, key_id, digest, label, .. } = Header::parse(&bytes)?;
+        let begin = PREAMBLE_LEN + FIXED_LEN;
+        let label = begin..begin.saturating_add(label.len());
+        Ok(Self { bytes, suite, aead, key_id, digest, label })
+    }
+
+    /// What parsing has found; nothing is parsed again.
+    #[must_use]
+    pub fn header(&self) -> Header<'_> {
+        // Parsing has found both ranges inside the bytes.
+        let label = self.bytes.get(self.label.clone()).unwrap_or_default();
+        let capsule = self.bytes.get(self.label.end..).unwrap_or_default();
+        let Self { suite, aead, key_id, digest, .. } = *self;
+        Header { suite, aead, key_id, digest, label, capsule }
+    }
+
+    /// The whole header.
+    #[must_use]
+    pub const fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// The key that it is encrypted to.
+    #[must_use]
+    pub const fn key_id(&self) -> &KeyId {
+        &self.key_id
+    }
+
+    /// The public context that it was encrypted with, sharing the header's buffer.
+    #[must_use]
+    pub fn label(&self) -> Bytes {
+        self.bytes.slice_ref(self.header().label)
+    }
+
+    /// The same with a buffer of its own: bytes from the network are a view that keeps a whole message alive.
+    #[must_use]
+    pub fn with_own_buffer(&self) -> Self {
+        Self { bytes: Bytes::copy_from_slice(&self.bytes), label: self.label.clone(), ..*self }
     }
 }
 
@@ -240,5 +305,30 @@ impl<'a> Cursor<'a> {
         let (head, rest) = self.0.split_first_chunk().ok_or(RequestError::Header("it is cut short"))?;
         self.0 = rest;
         Ok(*head)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_parsed_once_is_what_parsing_finds() {
+        let (key_id, digest) = (KeyId::from_bytes([7; 32]), PayloadDigest { hash: [9; 32], len: 5 });
+        for label in [&b""[..], b"a", &[3; MAX_LABEL_LEN]] {
+            let capsule = [5; 96];
+            let suite = Suite::Sg02Ristretto255;
+            let mut bytes = write_envelope(suite, Aead::default(), &key_id, &digest, label, capsule.len()).unwrap();
+            bytes.extend_from_slice(&capsule);
+            let parsed = HeaderBytes::parse(Bytes::from(bytes.clone())).unwrap();
+            assert_eq!(parsed.header(), Header::parse(&bytes).unwrap());
+            assert_eq!((&parsed.label()[..], parsed.header().capsule()), (label, &capsule[..]));
+            assert_eq!((parsed.bytes().as_ref(), parsed.key_id()), (&bytes[..], &key_id));
+            assert_eq!(parsed.with_own_buffer(), parsed);
+            for len in [0, PREAMBLE_LEN, PREAMBLE_LEN + FIXED_LEN, bytes.len() - 1] {
+                let cut = HeaderBytes::parse(Bytes::copy_from_slice(&bytes[..len])).unwrap_err();
+                assert_eq!(cut, Header::parse(&bytes[..len]).unwrap_err());
+            }
+        }
     }
 }

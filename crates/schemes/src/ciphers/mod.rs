@@ -11,5 +11,5 @@ mod wrap;
 
 pub use aead::{Aead, UnknownAead};
 pub use encapsulation::CipherKey;
-pub use header::{Header, MAX_HEADER_LEN, PayloadDigest};
+pub use header::{Header, HeaderBytes, MAX_HEADER_LEN, PayloadDigest};
 pub use payload_key::PayloadKey;

@@ -15,8 +15,9 @@ use theta_sharing::ShareIndex;
 
 use super::from_signature;
 use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
+use crate::point_share::PointShare;
 use crate::registry::{Coins, Curve};
-use crate::signatures::bls04::{self, Bls04, Form, SignRequest, Signature, SignatureShare, forms};
+use crate::signatures::bls04::{self, Bls04, Form, SignRequest, Signature, forms};
 use crate::statement::MAX_COIN_NAME_LEN;
 use crate::{CombineError, Purpose, RequestError, Statement, Suite, ThresholdCoin, ThresholdScheme, VerifyError};
 
@@ -85,6 +86,7 @@ impl<F: Form> KeyScheme for Cks05Bls<F> {
 
 impl<F: Form> CurveScheme for Cks05Bls<F> {
     type KeyGroup = F::Keys;
+    const PROVES_POSSESSION: bool = true;
 
     fn prove_possession(
         secret: &Secret<<F::Keys as Group>::Scalar>,
@@ -112,7 +114,7 @@ impl<F: Form> CurveScheme for Cks05Bls<F> {
 
 impl<F: Form> ThresholdScheme for Cks05Bls<F> {
     type Request = SignRequest<F>;
-    type Share = SignatureShare<F>;
+    type Share = PointShare<F::Signatures>;
     type Output = Signature<F>;
 
     const CHECKABLE: bool = true;

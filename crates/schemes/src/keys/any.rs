@@ -94,8 +94,8 @@ impl AnyPublicKey {
     ///
     /// # Errors
     /// The [`PartsError`] that names the first part that is wrong.
-    pub fn from_parts(suite: Suite, threshold: Threshold, parts: &PublicParts) -> Result<Self, PartsError> {
-        suite.ops().key(threshold, parts)
+    pub fn from_parts(suite: Suite, parts: &PublicParts) -> Result<Self, PartsError> {
+        suite.ops().key(parts)
     }
 
     /// Length in bytes of the secret in each share of this key.

@@ -2,8 +2,8 @@
 
 mod any;
 mod api;
-mod consistency;
 mod dealer;
+mod encoded;
 mod error;
 mod parts;
 mod public;
@@ -14,6 +14,7 @@ mod typed;
 pub use any::{AnyKeyShare, AnyPublicKey, deal_any, deal_rsa, deal_rsa_primes, import_any};
 pub use api::{Combined, SchemeError};
 pub use dealer::{DealError, Dealt, deal, deal_secret};
+pub use encoded::possession_of;
 pub use error::PublicKeyError;
 pub use parts::{KeyKind, Part, PartsError, PublicParts, ShareError};
 pub use public::{KeyId, PublicKeySet};

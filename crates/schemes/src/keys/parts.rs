@@ -2,10 +2,10 @@
 
 use core::fmt;
 
-use theta_groups::{DecodeError, Group, Scalar, Secret};
-use theta_sharing::{Encoded, ShareIndex, Threshold};
+use theta_groups::DecodeError;
+use theta_sharing::{EncodedKey, ShareIndex, Threshold};
 
-use super::{CurveScheme, KeyShare, PublicKeyError, PublicKeySet};
+use super::PublicKeyError;
 use crate::Suite;
 
 /// What a key is made of, which decides what its parts are.
@@ -20,17 +20,12 @@ pub enum KeyKind {
 /// The public material of a key in its canonical encodings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PublicParts {
-    /// Of a key on a curve.
-    Curve {
-        /// The group element h.
-        public_key: Vec<u8>,
-        /// The dealer's proof of possession, for schemes that have such.
-        possession: Option<Vec<u8>>,
-        /// The group elements h_1 to h_n.
-        verification_keys: Vec<Vec<u8>>,
-    },
+    /// Of a key on a curve: group elements.
+    Curve(EncodedKey),
     /// Of an RSA key, whose exponent is always [`PUBLIC_EXPONENT`](crate::signatures::sh00::PUBLIC_EXPONENT).
     Rsa {
+        /// How many of how many.
+        threshold: Threshold,
         /// N, big-endian, in as many bytes as it takes.
         modulus: Vec<u8>,
         /// v, in as many bytes as N has.
@@ -45,7 +40,7 @@ impl PublicParts {
     #[must_use]
     pub const fn kind(&self) -> KeyKind {
         match self {
-            Self::Curve { .. } => KeyKind::Curve,
+            Self::Curve(_) => KeyKind::Curve,
             Self::Rsa { .. } => KeyKind::Rsa,
         }
     }
@@ -116,31 +111,5 @@ impl Suite {
     #[must_use]
     pub fn secret_key_len(self) -> Option<usize> {
         self.ops().secret_key_len()
-    }
-}
-
-impl<G: Group> PublicKeySet<G> {
-    pub(crate) fn from_parts<S: CurveScheme<KeyGroup = G>>(
-        threshold: Threshold,
-        parts: &PublicParts,
-    ) -> Result<Self, PartsError> {
-        let PublicParts::Curve { public_key, possession, verification_keys } = parts else {
-            return Err(PartsError::Kind(S::SUITE));
-        };
-        let element = |part, bytes: &[u8]| Encoded::decode(bytes).map_err(|error| PartsError::Encoding { part, error });
-        let public_key = element(Part::PublicKey, public_key)?;
-        let verification_keys = (1..)
-            .zip(verification_keys)
-            .map(|(party, bytes)| element(Part::VerificationKey(party), bytes))
-            .collect::<Result<_, _>>()?;
-        Ok(Self::new::<S>(threshold, public_key, verification_keys, possession.clone())?)
-    }
-}
-
-impl<G: Group> KeyShare<G> {
-    pub(crate) fn from_secret(public: &PublicKeySet<G>, index: ShareIndex, secret: &[u8]) -> Result<Self, ShareError> {
-        let secret = Secret::new(G::Scalar::decode(secret).map_err(ShareError::Encoding)?);
-        let share = Self::new(*public.key_id(), index, secret);
-        if public.matches(&share) { Ok(share) } else { Err(ShareError::Mismatch(index)) }
     }
 }

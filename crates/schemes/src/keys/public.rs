@@ -3,9 +3,9 @@
 use core::fmt;
 
 use theta_groups::{FixedBase, Group, Scalar, Transcript};
-use theta_sharing::{Encoded, ShareIndex, Threshold, dleq::Generator};
+use theta_sharing::{Encoded, ShareIndex, Threshold, dleq::Generator, vartime_on_one_polynomial};
 
-use super::{CurveScheme, KeyShare, PublicKeyError, PublicMaterial, PublicParts, consistency};
+use super::{CurveScheme, KeyShare, PublicKeyError, PublicMaterial, PublicParts};
 use crate::Suite;
 
 /// What a key is known by everywhere: a hash of its suite and public key.
@@ -90,7 +90,7 @@ impl<G: Group> PublicKeySet<G> {
         if !S::check_possession(set.public_key(), set.possession.as_deref()) {
             return Err(PublicKeyError::Possession);
         }
-        if !consistency::vartime_on_one_polynomial::<G>(&set) {
+        if !vartime_on_one_polynomial(threshold, &set.public_key, &set.verification_keys) {
             return Err(PublicKeyError::Inconsistent);
         }
         Ok(set)
@@ -196,11 +196,7 @@ impl<G: Group> PublicMaterial for PublicKeySet<G> {
     }
 
     fn parts(&self) -> PublicParts {
-        PublicParts::Curve {
-            public_key: self.public_key.bytes().to_vec(),
-            possession: self.possession.clone(),
-            verification_keys: self.verification_keys.iter().map(|key| key.bytes().to_vec()).collect(),
-        }
+        PublicParts::Curve(self.encoded())
     }
 
     fn share_secret_len(&self) -> usize {
@@ -211,5 +207,60 @@ impl<G: Group> PublicMaterial for PublicKeySet<G> {
 impl<G: Group> fmt::Debug for PublicKeySet<G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "PublicKeySet({}, {}, {})", self.suite, self.threshold, self.key_id.abbreviated())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_chacha::ChaCha20Rng;
+    use rand_chacha::rand_core::SeedableRng;
+    use theta_groups::{Group, Ristretto255};
+    use theta_sharing::{Encoded, Threshold};
+
+    use crate::coins::cks05::Cks05;
+    use crate::keys::{PublicKeyError, PublicKeySet, deal};
+
+    type Coin = Cks05<Ristretto255>;
+
+    #[test]
+    fn only_one_degree_fits() {
+        let mut rng = ChaCha20Rng::seed_from_u64(1);
+        for (k, n) in [(1, 1), (1, 5), (2, 2), (3, 7), (6, 7), (7, 7)] {
+            let dealt = deal::<Coin>(Threshold::new(k, n).unwrap(), &mut rng).public;
+            let check = |k, public_key, keys: &[_]| {
+                let public_key = Encoded::new(public_key);
+                PublicKeySet::new::<Coin>(Threshold::new(k, n).unwrap(), public_key, keys.to_vec(), None).map(drop)
+            };
+            let (public_key, keys) = (*dealt.public_key(), dealt.verification_keys());
+            for claimed in 1..=n {
+                // A polynomial of degree k - 1 is one of any higher degree, too; that much is the dealer's word.
+                assert_eq!(check(claimed, public_key, keys).is_ok(), claimed >= k, "{claimed} for {k} of {n}");
+            }
+            let moved = public_key + Ristretto255::generator();
+            assert_eq!(check(k, moved, keys), Err(PublicKeyError::Inconsistent));
+            for party in 0..usize::from(n) {
+                let mut wrong = keys.to_vec();
+                wrong[party] = Encoded::new(*wrong[party].element() + Ristretto255::generator());
+                assert_eq!(check(k, public_key, &wrong), Err(PublicKeyError::Inconsistent));
+            }
+        }
+    }
+
+    #[test]
+    fn the_identity_is_no_key() {
+        let mut rng = ChaCha20Rng::seed_from_u64(2);
+        let threshold = Threshold::new(1, 2).unwrap();
+        let dealt = deal::<Coin>(threshold, &mut rng).public;
+        let identity = Encoded::new(Ristretto255::identity());
+        let public_key = Encoded::new(*dealt.public_key());
+        let with_identity = vec![public_key, identity];
+        assert_eq!(
+            PublicKeySet::new::<Coin>(threshold, identity, vec![identity; 2], None),
+            Err(PublicKeyError::Identity)
+        );
+        assert_eq!(
+            PublicKeySet::new::<Coin>(threshold, public_key, with_identity, None),
+            Err(PublicKeyError::Identity)
+        );
     }
 }

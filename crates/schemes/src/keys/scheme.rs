@@ -61,6 +61,8 @@ pub trait CurveScheme:
 {
     /// The group of the public key.
     type KeyGroup: KeyGroup;
+    /// Whether keys carry a proof that somebody knows their secret.
+    const PROVES_POSSESSION: bool = false;
 
     /// Proves that the dealer knows the secret key, for schemes whose users need that.
     fn prove_possession(

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use rand_core::CryptoRng;
 use theta_groups::{Group, Scalar, Secret};
-use theta_sharing::{ShareIndex, Threshold};
+use theta_sharing::{ProofOfPossession, ShareIndex, Threshold};
 
 use super::{DealtKey, Primes};
 use crate::keys::{
     AnyKeyShare, AnyPublicKey, CurveScheme, DealError, KeyKind, KeyScheme, KeyShare, PartsError, PublicKeySet,
-    PublicParts, ShareError, deal, deal_secret,
+    PublicParts, ShareError, deal, deal_secret, possession_of,
 };
 use crate::signatures::sh00::{self, ModulusSize, RsaDealError, RsaKeyShare, RsaPublicKey, RsaScheme};
 
@@ -35,7 +35,11 @@ pub trait Kind<S: KeyScheme> {
     ///
     /// # Errors
     /// [`PartsError`].
-    fn key(threshold: Threshold, parts: &PublicParts) -> Result<S::PublicKey, PartsError>;
+    fn key(parts: &PublicParts) -> Result<S::PublicKey, PartsError>;
+    /// The name of the group that public keys are elements of; `None` for RSA.
+    fn key_group() -> Option<&'static str>;
+    /// The proof of possession that keys carry, if they carry one.
+    fn proof_of_possession() -> Option<&'static dyn ProofOfPossession>;
     /// The share with this secret, checked.
     ///
     /// # Errors
@@ -83,8 +87,17 @@ impl<S: CurveScheme> Kind<S> for Curve {
         Ok(erased::<S>(dealt.public, dealt.shares))
     }
 
-    fn key(threshold: Threshold, parts: &PublicParts) -> Result<S::PublicKey, PartsError> {
-        PublicKeySet::from_parts::<S>(threshold, parts)
+    fn key(parts: &PublicParts) -> Result<S::PublicKey, PartsError> {
+        let PublicParts::Curve(key) = parts else { return Err(PartsError::Kind(S::SUITE)) };
+        PublicKeySet::from_encoded::<S>(key)
+    }
+
+    fn key_group() -> Option<&'static str> {
+        Some(S::KeyGroup::NAME)
+    }
+
+    fn proof_of_possession() -> Option<&'static dyn ProofOfPossession> {
+        possession_of::<S>()
     }
 
     fn share(public: &S::PublicKey, index: ShareIndex, secret: &[u8]) -> Result<S::KeyShare, ShareError> {
@@ -120,8 +133,16 @@ impl<S: RsaScheme> Kind<S> for Rsa {
         Err(DealError::RsaImport)
     }
 
-    fn key(threshold: Threshold, parts: &PublicParts) -> Result<RsaPublicKey, PartsError> {
-        RsaPublicKey::from_parts::<S>(threshold, parts)
+    fn key(parts: &PublicParts) -> Result<RsaPublicKey, PartsError> {
+        RsaPublicKey::from_parts::<S>(parts)
+    }
+
+    fn key_group() -> Option<&'static str> {
+        None
+    }
+
+    fn proof_of_possession() -> Option<&'static dyn ProofOfPossession> {
+        None
     }
 
     fn share(public: &RsaPublicKey, index: ShareIndex, secret: &[u8]) -> Result<RsaKeyShare, ShareError> {

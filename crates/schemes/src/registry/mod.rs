@@ -14,7 +14,7 @@ use core::marker::PhantomData;
 use rand_core::CryptoRng;
 use theta_groups::Secret;
 use theta_groups::modular::SearchProgress;
-use theta_sharing::Threshold;
+use theta_sharing::{ProofOfPossession, Threshold};
 
 use crate::keys::{AnyKeyShare, AnyPublicKey, DealError, KeyKind, KeyScheme, PartsError, PublicParts};
 use crate::signatures::sh00::{ModulusSize, RsaDealError, RsaPrimes};
@@ -58,7 +58,11 @@ pub(crate) trait SuiteOps: Sync {
         rng: &mut dyn CryptoRng,
     ) -> Result<DealtKey, DealError>;
     /// The key that these are the parts of, fully checked.
-    fn key(&self, threshold: Threshold, parts: &PublicParts) -> Result<AnyPublicKey, PartsError>;
+    fn key(&self, parts: &PublicParts) -> Result<AnyPublicKey, PartsError>;
+    /// The name of the group that public keys are elements of; `None` for RSA.
+    fn key_group(&self) -> Option<&'static str>;
+    /// The proof of possession that keys carry, if they carry one.
+    fn proof_of_possession(&self) -> Option<&'static dyn ProofOfPossession>;
 }
 
 /// The operations of a scheme.
@@ -99,7 +103,15 @@ impl<S: KeyScheme> SuiteOps for Of<S> {
         S::Kind::import(secret, threshold, rng)
     }
 
-    fn key(&self, threshold: Threshold, parts: &PublicParts) -> Result<AnyPublicKey, PartsError> {
-        Ok(AnyPublicKey::of::<S>(S::Kind::key(threshold, parts)?.into()))
+    fn key(&self, parts: &PublicParts) -> Result<AnyPublicKey, PartsError> {
+        Ok(AnyPublicKey::of::<S>(S::Kind::key(parts)?.into()))
+    }
+
+    fn key_group(&self) -> Option<&'static str> {
+        S::Kind::key_group()
+    }
+
+    fn proof_of_possession(&self) -> Option<&'static dyn ProofOfPossession> {
+        S::Kind::proof_of_possession()
     }
 }

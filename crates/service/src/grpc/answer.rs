@@ -102,7 +102,7 @@ pub(crate) fn ceremony(report: &CeremonyReport) -> v1::CeremonyStatus {
             v1::CeremonyState::Activated
         }
         CeremonyState::Recovered => v1::CeremonyState::Recovered,
-        CeremonyState::CalledOff => v1::CeremonyState::CalledOff,
+        CeremonyState::Aborted => v1::CeremonyState::Aborted,
         CeremonyState::Failed(why) => {
             status.failure.clone_from(why);
             v1::CeremonyState::Failed

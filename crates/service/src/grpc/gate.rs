@@ -13,6 +13,7 @@ use std::{
 };
 
 use hyper::{Request, Response, body::Body as _};
+use theta_authority::Authority;
 use theta_wire::v1::{
     governance_server::GovernanceServer, threshold_keys_server::ThresholdKeysServer,
     threshold_protocol_server::ThresholdProtocolServer, threshold_scheme_server::ThresholdSchemeServer,
@@ -27,16 +28,13 @@ use tonic::{
 use tracing::{Instrument, field};
 
 use super::{
-    door::{Admission, Caller, Connections, Place, RequestBody, ResponseBody},
+    door::{Admission, Caller, Connections, Place, RequestBody, ResponseBody, presented_in_headers},
     governance::Governance,
     keys::Keys,
     protocol::Protocol,
     scheme::Scheme,
 };
-use crate::{
-    authority::{Authority, Presented},
-    metrics::ApiMetrics,
-};
+use crate::metrics::ApiMetrics;
 
 /// What the gate hands to the services with a request: its place, kept as long as anybody holds it.
 pub(crate) type Arrival = Arc<Place>;
@@ -163,7 +161,7 @@ impl<H, R, A> Gate<H, R, A> {
     fn place(&self, request: &Request<Body>) -> Result<(Place, oneshot::Receiver<()>), Status> {
         let caller = request.extensions().get::<Caller>();
         let caller = caller.ok_or_else(|| Status::internal("bug: a request without a connection; please report it"))?;
-        let client = self.0.authority.recognise(&Presented::in_headers(caller.certificate, request.headers()));
+        let client = self.0.authority.recognise(&presented_in_headers(caller.certificate, request.headers()));
         if let Some(client) = &client {
             self.0.connections.recognise(&caller.connection, client);
         }

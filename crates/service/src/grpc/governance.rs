@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use theta_authority::{Look, now};
 use theta_names::Operation;
 use theta_policy::Answer;
 use theta_statements::{Approval, Ask, UnixTime};
@@ -13,7 +14,6 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
 use super::{gate::Arrival, refusal, state::NodeState};
-use crate::authority::{Asked, Grant, now};
 
 /// Records read from the store at a time.
 const CHUNK: usize = 256;
@@ -27,10 +27,6 @@ impl Governance {
     pub(crate) const fn new(node: Arc<NodeState>) -> Self {
         Self { node }
     }
-
-    async fn decide<T>(&self, request: &Request<T>, operation: Operation) -> Result<Grant, Status> {
-        self.node.decide(request, Asked::new(operation)).await
-    }
 }
 
 #[tonic::async_trait]
@@ -41,8 +37,8 @@ impl v1::governance_server::Governance for Governance {
         &self,
         request: Request<v1::ReadAuditRequest>,
     ) -> Result<Response<Self::ReadAuditStream>, Status> {
-        let grant = self.decide(&request, Operation::AuditRead).await?;
-        let stream_place = self.node.authority.stream(grant.client())?;
+        let granted = self.node.decide_plain(&request, Look::Audit).await?;
+        let stream_place = self.node.stream(granted.client())?;
         let v1::ReadAuditRequest { from, count } = *request.get_ref();
         // The request keeps its place under the node's bounds for as long as its records are read.
         let place = request.extensions().get::<Arrival>().cloned();
@@ -50,7 +46,10 @@ impl v1::governance_server::Governance for Governance {
         let (entries, stream) = mpsc::channel(CHUNK);
         tokio::task::spawn_blocking(move || {
             let most = if count == 0 { u64::MAX } else { count };
-            let sent = authority.flush().and_then(|()| send(authority.store(), from, most, &entries));
+            let sent = authority
+                .flush()
+                .map_err(|refusal| refusal::gate(&refusal))
+                .and_then(|()| send(authority.store(), from, most, &entries));
             if let Err(refusal) = sent {
                 // Fails only if the client is gone.
                 let _ = entries.blocking_send(Err(refusal));
@@ -64,7 +63,7 @@ impl v1::governance_server::Governance for Governance {
         &self,
         request: Request<v1::ExplainPolicyRequest>,
     ) -> Result<Response<v1::ExplainPolicyResponse>, Status> {
-        self.decide(&request, Operation::PolicyRead).await?;
+        let _ = self.node.decide_plain(&request, Look::Policy).await?;
         let v1::ExplainPolicyRequest { client, operation, key, label, statement, slot, approvals, at } =
             request.into_inner();
         let operation: Operation =
@@ -106,7 +105,7 @@ impl v1::governance_server::Governance for Governance {
         &self,
         request: Request<v1::GetPolicyRequest>,
     ) -> Result<Response<v1::GetPolicyResponse>, Status> {
-        self.decide(&request, Operation::PolicyRead).await?;
+        let _ = self.node.decide_plain(&request, Look::Policy).await?;
         let policy = self.node.authority.policy();
         Ok(Response::new(v1::GetPolicyResponse {
             digest: Bytes::copy_from_slice(&policy.digest().0),

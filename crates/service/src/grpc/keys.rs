@@ -7,8 +7,9 @@ use std::{
 };
 
 use bytes::Bytes;
+use theta_authority::{Look, Place};
 use theta_custody::{CeremonyError, CeremonyReport};
-use theta_names::{KeyRef, KeyState, Operation};
+use theta_names::KeyState;
 use theta_orchestration::{ChangeKeyError, HoldError, NoCustodian};
 use theta_statements::{CeremonyRequest, KeyChange, StateChange};
 use theta_wire::v1;
@@ -16,7 +17,6 @@ use tokio_stream::{Stream, wrappers::WatchStream};
 use tonic::{Request, Response, Status};
 
 use super::{answer, gate::Arrival, refusal, state::NodeState};
-use crate::authority::{Asked, Place, key_ref};
 
 /// Serves `theta.v1.ThresholdKeys`.
 pub(crate) struct Keys {
@@ -39,14 +39,8 @@ impl v1::threshold_keys_server::ThresholdKeys for Keys {
         let change =
             KeyChange::decode(change).map_err(|error| refusal::invalid(format!("not a change of a key: {error}")))?;
         let asks = CeremonyRequest { nonce: nonce_of(nonce)?, change };
-        let asked = Asked {
-            key: Some(asks.change.key().to_string()),
-            statement: asks.encode().into(),
-            recorded_first: true,
-            ..Asked::new(asks.change.operation())
-        };
-        self.node.decide(&request, asked.with(signed_request, approvals)).await?;
-        let report = self.node.orchestrator.hold(asks).await.map_err(|error| not_held(&error))?;
+        let granted = self.node.decide(&request, (signed_request, approvals), asks).await?;
+        let report = self.node.orchestrator.hold(granted).await.map_err(|error| not_held(&error))?;
         Ok(Response::new(answer::ceremony(&report)))
     }
 
@@ -56,9 +50,8 @@ impl v1::threshold_keys_server::ThresholdKeys for Keys {
         let id = &request.get_ref().id;
         let wrong = |_| refusal::invalid(format!("a ceremony's id has 32 bytes, this one has {}", id.len()));
         let id = <[u8; 32]>::try_from(id.as_ref()).map_err(wrong)?;
-        let asked = Asked { statement: Bytes::copy_from_slice(&id), ..Asked::new(Operation::KeysList) };
-        let grant = self.node.decide(&request, asked).await?;
-        let stream = self.node.authority.stream(grant.client())?;
+        let granted = self.node.decide_plain(&request, Look::Ceremony(id)).await?;
+        let stream = self.node.stream(granted.client())?;
         let reports = self.node.orchestrator.watch_ceremony(id).await.ok_or_else(|| {
             refusal::not_found("no such ceremony is known here: it was never asked for here, or is long over")
         })?;
@@ -70,7 +63,7 @@ impl v1::threshold_keys_server::ThresholdKeys for Keys {
         &self,
         request: Request<v1::ListCeremoniesRequest>,
     ) -> Result<Response<v1::ListCeremoniesResponse>, Status> {
-        self.node.decide(&request, Asked::new(Operation::KeysList)).await?;
+        let _ = self.node.decide_plain(&request, Look::Keys).await?;
         let reports = self.node.orchestrator.ceremonies().await;
         Ok(Response::new(v1::ListCeremoniesResponse { ceremonies: reports.iter().map(answer::ceremony).collect() }))
     }
@@ -81,37 +74,29 @@ impl v1::threshold_keys_server::ThresholdKeys for Keys {
     ) -> Result<Response<v1::ChangeKeyStateResponse>, Status> {
         let v1::ChangeKeyStateRequest { key, version, state, generation, signed_request, approvals } =
             request.get_ref();
-        let key = KeyRef { version: None, ..key_ref(key)? };
-        let (operation, state) = state_of(state)?;
+        let (key, state) = (refusal::key_ref(key)?.name, state_of(state)?);
         if *generation == 0 {
             return Err(refusal::invalid(
                 "the generation is missing: name the one after the key's, as ListKeys has it",
             ));
         }
         let version = Some(*version).filter(|version| *version > 0);
-        let change = StateChange { key: key.name.clone(), version, state, generation: *generation };
-        let asked = Asked {
-            key: Some(key.name.to_string()),
-            statement: change.encode().into(),
-            recorded_first: true,
-            ..Asked::new(operation)
-        };
-        self.node.decide(&request, asked.with(signed_request, approvals)).await?;
-        self.node.orchestrator.change_key(change).await.map_err(|error| not_changed(&error))?;
-        let versions = self.node.orchestrator.keys().versions(key.name.as_ref());
+        let change = StateChange { key: key.clone(), version, state, generation: *generation };
+        let granted = self.node.decide(&request, (signed_request, approvals), change).await?;
+        self.node.orchestrator.change_key(granted).await.map_err(|error| not_changed(&error))?;
+        let versions = self.node.orchestrator.keys().versions(key.as_ref());
         let versions = versions.iter().map(|entry| answer::key_info(entry)).collect();
         Ok(Response::new(v1::ChangeKeyStateResponse { versions }))
     }
 }
 
-/// The state that a client may ask for, and the operation that it is.
-fn state_of(name: &str) -> Result<(Operation, KeyState), Status> {
+/// The state that a client may ask for.
+fn state_of(name: &str) -> Result<KeyState, Status> {
     match name {
-        "active" => Ok((Operation::KeysEnable, KeyState::Active)),
-        // What is retired signs no more: a way of disabling that leaves decryption.
-        "retired" => Ok((Operation::KeysDisable, KeyState::Retired)),
-        "disabled" => Ok((Operation::KeysDisable, KeyState::Disabled)),
-        "destroyed" => Ok((Operation::KeysDestroy, KeyState::Destroyed)),
+        "active" => Ok(KeyState::Active),
+        "retired" => Ok(KeyState::Retired),
+        "disabled" => Ok(KeyState::Disabled),
+        "destroyed" => Ok(KeyState::Destroyed),
         _ => Err(refusal::invalid("a key's state is made active, retired, disabled or destroyed")),
     }
 }

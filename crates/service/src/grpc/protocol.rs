@@ -8,30 +8,44 @@ use std::{
 };
 
 use bytes::Bytes;
+use theta_authority::{Granted, KeyRequest, Look, Place, Request as KeyUse, Seed};
 use theta_keyfiles::PublicKeyText as _;
-use theta_names::{KeyRef, Operation};
-use theta_orchestration::{Finished, InstanceId, KeyRequest, Request as Submission, Seed};
-use theta_schemes::groups::Secret;
+use theta_orchestration::{Finished, InstanceId};
+use theta_schemes::{groups::Secret, keys::AnyPublicKey};
 use theta_wire::v1;
 use tokio::time;
 use tokio_stream::{Stream, wrappers::WatchStream};
 use tonic::{Request, Response, Status};
 
 use super::{
-    answer, deadline,
+    answer, deadline, door,
     gate::Arrival,
     refusal,
     state::{NodeState, header_of},
 };
-use crate::authority::{Asked, Place, Presented, key_ref};
 
 /// Serves `theta.v1.ThresholdProtocol`.
 pub(crate) struct Protocol {
     node: Arc<NodeState>,
 }
 
-/// An instance, and its outcome if it was waited for.
-type Performed = (InstanceId, Option<Arc<Finished>>);
+/// An instance, the public part of the version of the key that answers, and the outcome if it was waited for.
+struct Performed {
+    id: InstanceId,
+    public: AnyPublicKey,
+    finished: Option<Arc<Finished>>,
+}
+
+impl Performed {
+    fn instance_id(&self) -> Bytes {
+        answer::id(self.id)
+    }
+
+    /// The outcome whose result is the instance's own.
+    fn outcome(&self) -> Option<v1::Outcome> {
+        self.finished.as_deref().map(answer::whole_outcome)
+    }
+}
 
 impl Protocol {
     pub(crate) const fn new(node: Arc<NodeState>) -> Self {
@@ -42,53 +56,52 @@ impl Protocol {
     async fn perform<T>(
         &self,
         request: &Request<T>,
-        key: &KeyRef,
-        asked: Asked,
-        operation: KeyRequest,
+        enclosed: (&Bytes, &[Bytes]),
+        key_use: KeyUse,
         wait: i32,
     ) -> Result<Performed, Status> {
         let wait = v1::Wait::try_from(wait).map_err(|_| refusal::invalid("wait is WAIT_DONE or WAIT_STARTED"))?;
         let authority = &self.node.authority;
-        let grant = self.node.decide(request, asked).await?;
+        let granted = self.node.decide_use(request, enclosed, key_use).await?;
+        let terms = granted.terms().clone();
         let began = Instant::now();
         let left = || Some(deadline::patience(request.metadata())?.saturating_sub(began.elapsed()));
-        let entry = self.node.certified_entry(key, header_to_open(&operation), &grant, left()).await?;
-        let key = key.to_string();
-        self.node.decoded(request, entry.suite);
+        let certified = self.node.certified(granted, left()).await?;
+        // Not the whole entry: whoever waits long keeps no share that has left the key table meanwhile.
+        let public = certified.entry().public.clone();
+        self.node.decoded(request, public.suite());
         let orchestrator = &self.node.orchestrator;
-        let submission = Submission { key, operation: operation.clone() };
-        let load = orchestrator.load();
-        let asker = authority.account(&grant, operation.statement_len(), (load.running, load.max_running))?;
+        let (load, len) = (orchestrator.load(), certified.request().statement().len());
+        let asker = authority.account(&terms.client, len, (load.running, load.max_running));
+        let asker = asker.map_err(|refusal| refusal::gate(&refusal))?;
         if wait == v1::Wait::Started {
-            let id = orchestrator.submit_for(submission, asker).await.map_err(|error| refusal::submit(&error))?;
-            authority.remember(id, &grant);
-            return Ok((id, None));
+            let id = orchestrator.submit_for(certified, asker).await.map_err(|error| refusal::submit(&error))?;
+            authority.remember(id, &terms);
+            return Ok(Performed { id, public, finished: None });
         }
-        let run = orchestrator.run_for(submission, asker);
+        let identification = certified.identification();
+        let run = orchestrator.run_for(certified, asker);
         let ran = match left() {
             None => run.await,
             Some(patience) => match time::timeout(patience, run).await {
                 Ok(ran) => ran,
                 Err(_) => {
-                    let id = InstanceId::of(&entry.key_id, entry.epoch, operation);
-                    let snapshot = orchestrator.status(id).await;
-                    return Err(refusal::deadline(patience, snapshot.as_ref(), &self.node.unreachable()));
+                    let progress = orchestrator.progress(identification()).await;
+                    return Err(refusal::deadline(patience, progress, &self.node.unreachable()));
                 }
             },
         };
         let (id, finished) = ran.map_err(|error| refusal::submit(&error))?;
-        authority.remember(id, &grant);
+        authority.remember(id, &terms);
         let finished = finished.map_err(|error| refusal::instance(&error))?;
-        self.node.returned(request, entry.suite, id);
-        Ok((id, Some(finished)))
+        self.node.returned(request, public.suite(), id);
+        Ok(Performed { id, public, finished: Some(finished) })
     }
-}
 
-/// The header of what is to be opened, which names the key's version.
-fn header_to_open(operation: &KeyRequest) -> Option<&Bytes> {
-    match operation {
-        KeyRequest::Decapsulate(header) => Some(header),
-        _ => None,
+    /// Decides whether a client may have the result of an instance.
+    async fn decide_result<T>(&self, request: &Request<T>, id: &Bytes) -> Result<Granted<InstanceId>, Status> {
+        let (id, presented) = (instance_id(id)?, door::presented(request));
+        self.node.authority.decide_result(&presented, id).await.map_err(|refusal| refusal::gate(&refusal))
     }
 }
 
@@ -96,18 +109,16 @@ fn header_to_open(operation: &KeyRequest) -> Option<&Bytes> {
 impl v1::threshold_protocol_server::ThresholdProtocol for Protocol {
     async fn decrypt(&self, request: Request<v1::DecryptRequest>) -> Result<Response<v1::DecryptResponse>, Status> {
         let v1::DecryptRequest { key, ciphertext, wait, signed_request, approvals } = request.get_ref();
-        let (key, header) = (key_ref(key)?, header_of(ciphertext)?);
-        let asked = Asked::to_open(&key, Operation::Decrypt, &header)?.with(signed_request, approvals);
-        let operation = KeyRequest::Decapsulate(header);
-        let (id, finished) = self.perform(&request, &key, asked, operation, *wait).await?;
-        let outcome = match finished {
+        let key_use = self.node.key_use(key, KeyRequest::Decrypt(header_of(ciphertext)?), None)?;
+        let performed = self.perform(&request, (signed_request, approvals), key_use, *wait).await?;
+        let outcome = match &performed.finished {
             None => None,
             Some(finished) => {
-                let plaintext = self.node.open(Arc::clone(&finished), ciphertext.clone()).await?;
-                Some(answer::outcome(&finished, plaintext))
+                let plaintext = self.node.open(Arc::clone(finished), ciphertext.clone()).await?;
+                Some(answer::outcome(finished, plaintext))
             }
         };
-        Ok(Response::new(v1::DecryptResponse { instance_id: answer::id(id), outcome }))
+        Ok(Response::new(v1::DecryptResponse { instance_id: performed.instance_id(), outcome }))
     }
 
     async fn decapsulate(
@@ -115,64 +126,60 @@ impl v1::threshold_protocol_server::ThresholdProtocol for Protocol {
         request: Request<v1::DecapsulateRequest>,
     ) -> Result<Response<v1::DecapsulateResponse>, Status> {
         let v1::DecapsulateRequest { key, header, wait, signed_request, approvals } = request.get_ref();
-        let key = key_ref(key)?;
-        let asked = Asked::to_open(&key, Operation::Decapsulate, header)?.with(signed_request, approvals);
-        let operation = KeyRequest::Decapsulate(header.clone());
-        let (id, finished) = self.perform(&request, &key, asked, operation, *wait).await?;
-        let outcome = finished.as_deref().map(answer::whole_outcome);
-        Ok(Response::new(v1::DecapsulateResponse { instance_id: answer::id(id), outcome }))
+        let key_use = self.node.key_use(key, KeyRequest::Decapsulate(header.clone()), None)?;
+        let performed = self.perform(&request, (signed_request, approvals), key_use, *wait).await?;
+        let (instance_id, outcome) = (performed.instance_id(), performed.outcome());
+        Ok(Response::new(v1::DecapsulateResponse { instance_id, outcome }))
     }
 
     async fn sign(&self, request: Request<v1::SignRequest>) -> Result<Response<v1::SignResponse>, Status> {
         let v1::SignRequest { key, message, wait, randomizer, signed_request, approvals, slot } = request.get_ref();
-        let (key, message) = (key_ref(key)?, message.clone());
-        let asked =
-            Asked::of(&key, Operation::Sign, message.clone(), randomizer).with(signed_request, approvals).at(*slot);
-        if randomizer.is_empty() {
-            let (id, finished) = self.perform(&request, &key, asked, KeyRequest::Sign(message), *wait).await?;
-            let (instance_id, outcome) = (answer::id(id), finished.as_deref().map(answer::whole_outcome));
-            return Ok(Response::new(v1::SignResponse { instance_id, outcome, randomized_key: Bytes::new() }));
-        }
-        let seed = Seed::new(Secret::new(randomizer.to_vec()));
-        let operation = KeyRequest::SignRandomized { message, seed: Arc::clone(&seed) };
-        let (id, finished) = self.perform(&request, &key, asked, operation, *wait).await?;
-        let randomized_key = match &finished {
-            None => Bytes::new(),
-            Some(finished) => self.node.randomized_key(&key, seed, Arc::clone(finished)).await?,
+        let (message, seed) =
+            (message.clone(), (!randomizer.is_empty()).then(|| Seed::new(Secret::new(randomizer.to_vec()))));
+        let asked = match &seed {
+            None => KeyRequest::Sign(message),
+            Some(seed) => KeyRequest::SignRandomized { message, seed: Arc::clone(seed) },
         };
-        let outcome = finished.as_deref().map(answer::whole_outcome);
-        Ok(Response::new(v1::SignResponse { instance_id: answer::id(id), outcome, randomized_key }))
+        let key_use = self.node.key_use(key, asked, *slot)?;
+        let performed = self.perform(&request, (signed_request, approvals), key_use, *wait).await?;
+        let randomized_key = match (seed, &performed.finished) {
+            (Some(seed), Some(finished)) => {
+                self.node.randomized_key(performed.public.clone(), seed, Arc::clone(finished)).await?
+            }
+            _ => Bytes::new(),
+        };
+        let (instance_id, outcome) = (performed.instance_id(), performed.outcome());
+        Ok(Response::new(v1::SignResponse { instance_id, outcome, randomized_key }))
     }
 
     async fn flip_coin(&self, request: Request<v1::FlipCoinRequest>) -> Result<Response<v1::FlipCoinResponse>, Status> {
         let v1::FlipCoinRequest { key, name, wait, signed_request, approvals, slot } = request.get_ref();
-        let key = key_ref(key)?;
-        let asked = Asked::of(&key, Operation::FlipCoin, name.clone(), &[]).with(signed_request, approvals).at(*slot);
-        let (id, finished) = self.perform(&request, &key, asked, KeyRequest::FlipCoin(name.clone()), *wait).await?;
-        let outcome = finished.as_deref().map(answer::whole_outcome);
-        Ok(Response::new(v1::FlipCoinResponse { instance_id: answer::id(id), outcome }))
+        let key_use = self.node.key_use(key, KeyRequest::FlipCoin(name.clone()), *slot)?;
+        let performed = self.perform(&request, (signed_request, approvals), key_use, *wait).await?;
+        let (instance_id, outcome) = (performed.instance_id(), performed.outcome());
+        Ok(Response::new(v1::FlipCoinResponse { instance_id, outcome }))
     }
 
     async fn get_result(&self, request: Request<v1::GetResultRequest>) -> Result<Response<v1::InstanceStatus>, Status> {
-        let id = instance_id(&request.get_ref().instance_id)?;
-        self.node.authority.decide_result(&Presented::of(&request), id).await?;
-        let snapshot = self.node.orchestrator.status(id).await.ok_or_else(|| refusal::unknown_instance(id))?;
+        let granted = self.decide_result(&request, &request.get_ref().instance_id).await?;
+        let id = *granted.request();
+        let snapshot = self.node.orchestrator.status(granted).await.ok_or_else(|| refusal::unknown_instance(id))?;
         Ok(Response::new(answer::status(id, &snapshot)))
     }
 
     type WatchInstanceStream = Watching;
 
     async fn watch_instance(&self, request: Request<v1::WatchInstanceRequest>) -> Result<Response<Watching>, Status> {
-        let id = instance_id(&request.get_ref().instance_id)?;
-        let client = self.node.authority.decide_result(&Presented::of(&request), id).await?;
-        let place = self.node.authority.stream(&client)?;
-        let changes = self.node.orchestrator.watch(id).await.ok_or_else(|| refusal::unknown_instance(id))?;
+        let granted = self.decide_result(&request, &request.get_ref().instance_id).await?;
+        let place = self.node.stream(granted.client())?;
+        let id = *granted.request();
+        let changes = self.node.orchestrator.watch(granted).await.ok_or_else(|| refusal::unknown_instance(id))?;
         let arrival = request.extensions().get::<Arrival>().cloned();
         Ok(Response::new(Watching { id, changes: WatchStream::new(changes), ended: false, _places: (arrival, place) }))
     }
 
     async fn list_keys(&self, request: Request<v1::ListKeysRequest>) -> Result<Response<v1::ListKeysResponse>, Status> {
-        self.node.decide(&request, Asked::new(Operation::KeysList)).await?;
+        let _ = self.node.decide_plain(&request, Look::Keys).await?;
         Ok(Response::new(v1::ListKeysResponse { keys: self.node.keys() }))
     }
 
@@ -180,9 +187,7 @@ impl v1::threshold_protocol_server::ThresholdProtocol for Protocol {
         &self,
         request: Request<v1::GetPublicKeyRequest>,
     ) -> Result<Response<v1::GetPublicKeyResponse>, Status> {
-        let key = key_ref(&request.get_ref().key)?;
-        self.node.decide(&request, Asked::of(&key, Operation::KeysList, Bytes::new(), &[])).await?;
-        let entry = self.node.key_entry(&key)?;
+        let entry = self.node.key_seen(&request, &request.get_ref().key).await?;
         Ok(Response::new(v1::GetPublicKeyResponse {
             info: Some(answer::key_info(&entry)),
             public_key_file: entry.public.to_text(&entry.name),
@@ -193,7 +198,7 @@ impl v1::threshold_protocol_server::ThresholdProtocol for Protocol {
         &self,
         request: Request<v1::GetStatusRequest>,
     ) -> Result<Response<v1::GetStatusResponse>, Status> {
-        self.node.decide(&request, Asked::new(Operation::Status)).await?;
+        let _ = self.node.decide_plain(&request, Look::Status).await?;
         Ok(Response::new(self.node.status()))
     }
 }

@@ -2,15 +2,21 @@
 
 use std::time::Duration;
 
-use theta_orchestration::{
-    ComputeError, InstanceError, InstanceId, InstanceSnapshot, KeyEntry, ResolveError, SubmitError,
-};
+use theta_authority::{AuditUnavailable, Denial, Refusal, Terms};
+use theta_names::{KeyRef, KeyRefError};
+use theta_orchestration::{ComputeError, InstanceError, InstanceId, KeyEntry, ResolveError, SlotRefusal, SubmitError};
+use theta_policy::Reason;
 use theta_rounds::Abort;
 use theta_schemes::RequestError;
-use tonic::Status;
+use theta_statements::Name;
+use tonic::{Code, Status, metadata::MetadataValue};
 
 /// gRPC sends messages as HTTP/2 headers, which are bounded; and they may quote what the caller wrote.
 const MAX_MESSAGE_CHARS: usize = 800;
+
+/// Metadata with the name of the gate's reason, which never changes, and the rule's.
+const REASON: &str = "theta-reason";
+const RULE: &str = "theta-rule";
 
 /// At most as much as a client is told.
 pub(crate) fn short(message: String) -> String {
@@ -28,6 +34,81 @@ pub(crate) fn invalid(problem: impl Into<String>) -> Status {
 /// There is no such thing here.
 pub(crate) fn not_found(problem: impl Into<String>) -> Status {
     Status::not_found(short(problem.into()))
+}
+
+/// The key that a request names.
+///
+/// # Errors
+/// The caller's mistake.
+pub(crate) fn key_ref(text: &str) -> Result<KeyRef, Status> {
+    text.parse().map_err(|error: KeyRefError| invalid(error.to_string()))
+}
+
+/// The gate refuses.
+pub(crate) fn gate(refusal: &Refusal) -> Status {
+    let message = match refusal {
+        Refusal::Unrecorded(AuditUnavailable::Closed) => format!("{refusal}: ask another node"),
+        // The disk's words are for the operator, who finds them in the log.
+        Refusal::Unrecorded(AuditUnavailable::Broken(_)) => {
+            "this node cannot write its audit log and refuses all requests: ask another node".to_owned()
+        }
+        Refusal::UnknownInstance(id) => return unknown_instance(*id),
+        _ => refusal.to_string(),
+    };
+    let code = match refusal {
+        Refusal::Enclosure(_) => Code::InvalidArgument,
+        Refusal::Unidentified { .. } => Code::Unauthenticated,
+        Refusal::Denied(denial) => denied(denial),
+        Refusal::Quota(_) | Refusal::Unrecorded(AuditUnavailable::Full) => Code::ResourceExhausted,
+        Refusal::UnknownInstance(_) => Code::NotFound,
+        Refusal::OthersInstance { .. } => Code::PermissionDenied,
+        Refusal::Unrecorded(AuditUnavailable::Broken(_) | AuditUnavailable::Closed) => Code::Unavailable,
+        Refusal::Panicked => Code::Internal,
+    };
+    let mut status = Status::new(code, short(message));
+    if let Some(reason) = refusal.code() {
+        note(&mut status, REASON, reason);
+    }
+    note_rule(&mut status, refusal.rule());
+    status
+}
+
+const fn denied(denial: &Denial) -> Code {
+    match denial.reason {
+        Reason::TooOften { .. } | Reason::RatesFull => Code::ResourceExhausted,
+        Reason::SlotsUnavailable { .. } => Code::Unavailable,
+        Reason::CredentialWithdrawn => Code::Unauthenticated,
+        _ => Code::PermissionDenied,
+    }
+}
+
+/// The policy allows it, and its slot is not certified for it. `in_time`: whether that was found before the caller's deadline.
+pub(crate) fn uncertified(terms: &Terms, slots: &SlotRefusal, in_time: bool) -> Status {
+    let code = match slots {
+        SlotRefusal::Taken { .. } | SlotRefusal::Void { .. } | SlotRefusal::Over { .. } => Code::PermissionDenied,
+        SlotRefusal::Undecided(_) if !in_time => Code::DeadlineExceeded,
+        SlotRefusal::Undecided(_) | SlotRefusal::ShuttingDown => Code::Unavailable,
+        SlotRefusal::NoIdentity => Code::FailedPrecondition,
+        SlotRefusal::Overloaded => Code::ResourceExhausted,
+    };
+    let Terms { client, operation, rule, .. } = terms;
+    let mut status = Status::new(code, short(format!("client {client} may not {operation}: {slots}")));
+    note(&mut status, REASON, slots.code());
+    note_rule(&mut status, rule.as_ref());
+    status
+}
+
+fn note_rule(status: &mut Status, rule: Option<&Name>) {
+    if let Some(rule) = rule {
+        note(status, RULE, rule.as_str());
+    }
+}
+
+fn note(status: &mut Status, name: &'static str, value: &str) {
+    // Names and codes are plain ASCII.
+    if let Ok(value) = MetadataValue::try_from(value) {
+        status.metadata_mut().insert(name, value);
+    }
 }
 
 pub(crate) fn submit(error: &SubmitError) -> Status {
@@ -87,10 +168,9 @@ pub(crate) fn instance(error: &InstanceError) -> Status {
     }
 }
 
-/// The deadline came before the result.
-pub(crate) fn deadline(after: Duration, snapshot: Option<&InstanceSnapshot>, unreachable: &[u16]) -> Status {
-    let progress = snapshot
-        .map_or_else(String::new, |snapshot| format!(" with {} of {} shares", snapshot.shares, snapshot.needed));
+/// The deadline came before the result; `progress`: how many shares there are, and how many it takes.
+pub(crate) fn deadline(after: Duration, progress: Option<(usize, usize)>, unreachable: &[u16]) -> Status {
+    let progress = progress.map_or_else(String::new, |(shares, needed)| format!(" with {shares} of {needed} shares"));
     let cause = if unreachable.is_empty() {
         String::new()
     } else {
@@ -111,6 +191,61 @@ mod tests {
         let status = invalid("é".repeat(100_000));
         assert_eq!(status.message().chars().count(), MAX_MESSAGE_CHARS + 3);
         assert_eq!(invalid("short").message(), "short");
+    }
+
+    /// Codes, words and metadata that clients rely on.
+    #[test]
+    fn what_the_gate_refuses_has_the_code_that_clients_know() {
+        let client: Name = "c".parse().unwrap();
+        let denial = |reason, rule: Option<&str>| {
+            let (rule, key) = (rule.map(|rule| rule.parse().unwrap()), Some("chain".to_owned()));
+            let operation = theta_names::Operation::Sign;
+            Refusal::Denied(Box::new(Denial { client: client.clone(), operation, key, rule, reason }))
+        };
+        let unidentified = |begin| Refusal::Unidentified { error: theta_policy::Unidentified::Nothing, begin };
+        for (refusal, code, words) in [
+            (
+                denial(Reason::NoRule, None),
+                Code::PermissionDenied,
+                "theta policy explain --client c --operation sign --key chain",
+            ),
+            (
+                denial(Reason::Denied, Some("r")),
+                Code::PermissionDenied,
+                "client c may not sign with key chain: rule r denies it",
+            ),
+            (
+                denial(Reason::RatesFull, Some("r")),
+                Code::ResourceExhausted,
+                "client c may not sign with key chain, by rule r: ",
+            ),
+            (
+                denial(Reason::CredentialWithdrawn, None),
+                Code::Unauthenticated,
+                "client c may not sign with key chain: ",
+            ),
+            (unidentified(None), Code::Unauthenticated, "nothing says who asks"),
+            (
+                unidentified(Some("begin like this".to_owned())),
+                Code::Unauthenticated,
+                "sign the request; begin like this",
+            ),
+            (AuditUnavailable::Broken("EIO".to_owned()).into(), Code::Unavailable, "cannot write its audit log"),
+            (AuditUnavailable::Closed.into(), Code::Unavailable, "this node is stopping: ask another node"),
+            (AuditUnavailable::Full.into(), Code::ResourceExhausted, "try again in a moment"),
+            (Refusal::UnknownInstance(InstanceId::NONE), Code::NotFound, "send the request again"),
+            (Refusal::OthersInstance { client: client.clone() }, Code::PermissionDenied, "it meets the same instance"),
+            (theta_authority::EnclosureError::TooManyApprovals(65).into(), Code::InvalidArgument, "65 approvals"),
+            (Refusal::Panicked, Code::Internal, "bug: "),
+        ] {
+            let status = gate(&refusal);
+            assert_eq!(status.code(), code, "{refusal}");
+            assert!(status.message().contains(words) && !status.message().contains("EIO"), "{}", status.message());
+            let noted = |name| status.metadata().get(name).map(|value| value.to_str().unwrap().to_owned());
+            assert_eq!(noted(REASON).as_deref(), refusal.code());
+            assert_eq!(noted(RULE), refusal.rule().map(ToString::to_string));
+        }
+        assert_eq!(denial(Reason::NoRule, None).code(), Some("no-rule"));
     }
 
     #[test]

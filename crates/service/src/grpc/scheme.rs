@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use theta_names::Operation;
+use theta_authority::KeyRequest;
 use theta_orchestration::KeyEntry;
 use theta_payload::{Aead, Encrypt as _, EncryptError, Header, sealed_len, split_ciphertext};
 use theta_schemes::{
@@ -16,7 +16,6 @@ use theta_wire::v1::{self, statement};
 use tonic::{Request, Response, Status};
 
 use super::{deadline, refusal, state::NodeState};
-use crate::authority::{Asked, key_ref};
 
 mod shares;
 
@@ -32,10 +31,7 @@ impl Scheme {
 
     /// A key, for arithmetic that anybody can do who may see it.
     async fn key<T>(&self, request: &Request<T>, key: &str) -> Result<Arc<KeyEntry>, Status> {
-        let key = key_ref(key)?;
-        let asked = Asked::of(&key, Operation::KeysList, Bytes::new(), &[]);
-        self.node.decide(request, asked).await?;
-        self.node.key_entry(&key)
+        self.node.key_seen(request, key).await
     }
 
     /// The public part of a key.
@@ -82,21 +78,20 @@ impl v1::threshold_scheme_server::ThresholdScheme for Scheme {
         request: Request<v1::CreateShareRequest>,
     ) -> Result<Response<v1::CreateShareResponse>, Status> {
         let v1::CreateShareRequest { key, statement, signed_request, approvals, slot } = request.get_ref();
-        let (key, statement) = (key_ref(key)?, parse_statement(statement.clone())?);
-        let asked = match &statement {
-            StatementBytes::Decapsulate(header) => Asked::to_open(&key, Operation::Decapsulate, header)?,
-            StatementBytes::Sign(message) => Asked::of(&key, Operation::Sign, message.clone(), &[]),
-            StatementBytes::FlipCoin(name) => Asked::of(&key, Operation::FlipCoin, name.clone(), &[]),
+        let asked = match parse_statement(statement.clone())? {
+            StatementBytes::Decapsulate(header) => KeyRequest::Decapsulate(header),
+            StatementBytes::Sign(message) => KeyRequest::Sign(message),
+            StatementBytes::FlipCoin(name) => KeyRequest::FlipCoin(name),
         };
-        let asked = asked.with(signed_request, approvals).at(*slot);
-        let grant = self.node.decide(&request, asked).await?;
-        let (header, patience) = (statement_header(&statement), deadline::patience(request.metadata()));
-        let entry = self.node.certified_entry(&key, header, &grant, patience).await?;
+        let key_use = self.node.key_use(key, asked, *slot)?;
+        let granted = self.node.decide_use(&request, (signed_request, approvals), key_use).await?;
+        let certified = self.node.certified(granted, deadline::patience(request.metadata())).await?;
+        let entry = Arc::clone(certified.entry());
         let share = entry.share.clone().ok_or_else(|| refusal::no_share(&entry))?;
         let node = shares::node(&entry, share.index())?;
-        let create = {
-            let entry = Arc::clone(&entry);
-            move |rng: &mut dyn rand_core::CryptoRng| entry.public.create_share(&share, &statement, rng)
+        let create = move |rng: &mut dyn rand_core::CryptoRng| {
+            let statement = certified.request().statement().as_statement();
+            certified.entry().public.create_share(&share, statement, rng)
         };
         let share = self.node.compute(create).await?.map_err(|error| shares::refusal(&error, &entry))?;
         Ok(Response::new(v1::CreateShareResponse { node, share: share.into() }))
@@ -192,13 +187,6 @@ fn parse_aead(name: &str) -> Result<Aead, Status> {
         return Ok(Aead::default());
     }
     name.parse().map_err(|error: theta_payload::UnknownAead| refusal::invalid(error.to_string()))
-}
-
-fn statement_header(statement: &StatementBytes) -> Option<&Bytes> {
-    match statement {
-        StatementBytes::Decapsulate(header) => Some(header),
-        StatementBytes::Sign(_) | StatementBytes::FlipCoin(_) => None,
-    }
 }
 
 fn parse_statement(statement: Option<v1::Statement>) -> Result<StatementBytes, Status> {

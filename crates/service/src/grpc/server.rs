@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use theta_authority::Authority;
 use theta_network::{
     Fingerprint, Identity,
     doorway::Doorway,
@@ -33,7 +34,7 @@ use super::{
     protocol::Protocol,
     scheme::Scheme,
 };
-use crate::{authority::Authority, config::LimitsConfig, metrics::ApiMetrics};
+use crate::{config::LimitsConfig, metrics::ApiMetrics};
 
 /// Windows that let a message of 32 MiB flow without waiting for the other side's leave at every 64 KiB.
 /// A stream whose body nobody reads yet holds so much of the node, too: strangers have a bounded number of them.
@@ -83,7 +84,7 @@ struct Door {
 
 impl Admits for Door {
     fn admits(&self, certificate: &Fingerprint) -> bool {
-        self.clients.admits(certificate) || self.authority.client_of(certificate).is_some()
+        self.clients.admits(certificate) || self.authority.client_of(certificate.as_bytes()).is_some()
     }
 
     fn admits_anonymous(&self) -> bool {
@@ -93,7 +94,7 @@ impl Admits for Door {
 
 impl Entrance for Door {
     fn client(&self, certificate: &Fingerprint) -> Option<Name> {
-        self.authority.client_of(certificate)
+        self.authority.client_of(certificate.as_bytes())
     }
 }
 

@@ -8,18 +8,19 @@ use std::{
 
 use bytes::Bytes;
 use rand_core::CryptoRng;
+use theta_authority::{Asks, Authority, Granted, KeyRequest, Look, Place, Request as KeyUse, Seed};
 use theta_custody::announcement;
 use theta_names::KeyRef;
 use theta_network::{PeerState, Transport};
-use theta_orchestration::{Finished, InstanceId, KeyEntry, Orchestrator, Seed, SlotRefusal, Stage};
-use theta_payload::{Header, PayloadKey, open_bytes, split_ciphertext};
-use theta_schemes::{Suite, signatures::frost::randomized_key};
+use theta_orchestration::{Certified, Finished, InstanceId, KeyEntry, NotServed, Orchestrator, SlotRefusal, Stage};
+use theta_payload::{PayloadKey, open_bytes, split_ciphertext};
+use theta_schemes::{Suite, keys::AnyPublicKey, signatures::frost::randomized_key};
+use theta_statements::Name;
 use theta_wire::v1;
 use tokio::time;
 use tonic::{Request, Status};
 
-use super::{answer, gate::Arrival, refusal};
-use crate::authority::{Asked, Authority, Grant, Presented};
+use super::{answer, door, gate::Arrival, refusal};
 
 /// The most culprits that a status lists.
 const MAX_CULPRITS: usize = 100;
@@ -35,89 +36,125 @@ pub(crate) struct NodeState {
 }
 
 impl NodeState {
-    /// Decides whether a request is for this client, and whether this node can be sure of what it decided before.
+    /// Decides whether a request is for this client. `enclosed`: a signed request or nothing, and approvals.
     ///
     /// # Errors
     /// The refusal.
-    pub(crate) async fn decide<T>(&self, request: &Request<T>, asked: Asked) -> Result<Grant, Status> {
+    pub(crate) async fn decide<T, R: Asks + Send + 'static>(
+        &self,
+        request: &Request<T>,
+        enclosed: (&Bytes, &[Bytes]),
+        asks: R,
+    ) -> Result<Granted<R>, Status> {
+        let presented = door::presented(request).with(enclosed.0, enclosed.1);
+        let granted = self.authority.decide(presented, asks).await.map_err(|refusal| refusal::gate(&refusal))?;
+        // Who was recognised by a signature has had a place among strangers, or its carrier's.
+        if let Some(arrival) = request.extensions().get::<Arrival>() {
+            arrival.recognised(granted.client())?;
+        }
+        Ok(granted)
+    }
+
+    /// The same about something that carries nothing besides.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub(crate) async fn decide_plain<T, R: Asks + Send + 'static>(
+        &self,
+        request: &Request<T>,
+        asks: R,
+    ) -> Result<Granted<R>, Status> {
+        self.decide(request, (&Bytes::new(), &[]), asks).await
+    }
+
+    /// Decodes what is asked of a key and finds the key: the one time for all that comes.
+    ///
+    /// # Errors
+    /// The caller's mistake.
+    pub(crate) fn key_use(&self, key: &str, asked: KeyRequest, slot: Option<u64>) -> Result<KeyUse, Status> {
+        let key = refusal::key_ref(key)?;
+        let request = KeyUse::new(self.orchestrator.keys(), key, asked).map_err(|error| refusal::request(&error))?;
+        Ok(request.at(slot))
+    }
+
+    /// Decides whether a request to a key is for this client, and whether this node can be sure of what it decided before.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub(crate) async fn decide_use<T>(
+        &self,
+        request: &Request<T>,
+        enclosed: (&Bytes, &[Bytes]),
+        key_use: KeyUse,
+    ) -> Result<Granted<KeyUse>, Status> {
         // An old copy of the store does not know which slots are taken.
-        let takes_slot = self.authority.policy().takes_slot(asked.key.as_deref(), asked.operation);
+        let takes_slot = self.authority.takes_slot(&key_use);
         if takes_slot && !self.orchestrator.is_trusted() {
             return Err(Status::unavailable(
                 "a signing rule covers this key, and too few nodes have confirmed yet that this node's store is its latest: try \
                  again in a moment or ask another node",
             ));
         }
-        let grant = self.authority.decide(Presented::of(request), asked).await?;
-        // Who was recognised by a signature has had a place among strangers, or its carrier's.
-        if let Some(arrival) = request.extensions().get::<Arrival>() {
-            arrival.recognised(grant.client())?;
-        }
+        let granted = self.decide(request, enclosed, key_use).await?;
         if takes_slot {
             // Before the share: were this node's store set back, whoever has seen the share could tell.
             self.orchestrator.announce(announcement(&self.authority.store().incarnation()));
         }
-        Ok(grant)
+        Ok(granted)
     }
 
-    /// Waits until the slots of an allowed request are certified for it: before that, nothing may be done for it that hangs on a
-    /// share. At most as long as the caller waits.
+    /// Waits until a granted request can be served: its key is here, and its slots are certified for it. At most as long as the
+    /// caller waits.
     ///
     /// # Errors
     /// The refusal.
-    pub(crate) async fn certify(&self, grant: &Grant, patience: Option<Duration>) -> Result<(), Status> {
-        if grant.slots.is_empty() {
-            return Ok(());
-        }
-        let certified = self.orchestrator.certify(grant.slots.clone());
-        let verdict = match patience {
+    pub(crate) async fn certified(
+        &self,
+        granted: Granted<KeyUse>,
+        patience: Option<Duration>,
+    ) -> Result<Certified, Status> {
+        let (terms, claims) = (granted.terms().clone(), granted.claims().to_vec());
+        let certified = self.orchestrator.certify(granted);
+        let served = match patience.filter(|_| !claims.is_empty()) {
             None => certified.await,
             Some(patience) => match time::timeout(patience, certified).await {
-                Ok(verdict) => verdict,
+                Ok(served) => served,
                 Err(_) => {
-                    let standing = self.orchestrator.slot_standing(grant.slots.clone()).await;
+                    let standing = self.orchestrator.slot_standing(claims).await;
                     let late = || SlotRefusal::Undecided("the slot was not decided before the deadline".to_owned());
-                    return Err(grant.uncertified(&standing.unwrap_or_else(late), false));
+                    return Err(refusal::uncertified(&terms, &standing.unwrap_or_else(late), false));
                 }
             },
         };
-        verdict.map_err(|refusal| grant.uncertified(&refusal, true))
-    }
-
-    /// A version of a key that would serve an allowed request, whose slots are certified for it; `header`: of the ciphertext to
-    /// open.
-    ///
-    /// # Errors
-    /// The refusal. What this node promised is said to the others all the same: it counts, whoever holds shares.
-    pub(crate) async fn certified_entry(
-        &self,
-        key: &KeyRef,
-        header: Option<&Bytes>,
-        grant: &Grant,
-        patience: Option<Duration>,
-    ) -> Result<Arc<KeyEntry>, Status> {
-        if let Err(status) = self.serving_entry(key, header) {
-            self.orchestrator.announce_slots(grant.slots.clone()).await;
-            return Err(status);
-        }
-        self.certify(grant, patience).await?;
-        // Looked up again: it may have changed meanwhile.
-        self.serving_entry(key, header)
-    }
-
-    /// A key of this node, whatever its state.
-    pub(crate) fn key_entry(&self, key: &KeyRef) -> Result<Arc<KeyEntry>, Status> {
-        let keys = self.orchestrator.keys();
-        let name = key.to_string();
-        keys.get(&name).ok_or_else(|| {
-            refusal::not_found(format!("no key named \"{name}\" on this node; it has: {}", keys.known()))
+        served.map_err(|error| match error {
+            NotServed::Key(error) => refusal::key(&error),
+            NotServed::Slot(slots) => refusal::uncertified(&terms, &slots, true),
         })
     }
 
-    /// The version of a key that would serve a request; `header`: of the ciphertext to open.
-    pub(crate) fn serving_entry(&self, key: &KeyRef, header: Option<&Bytes>) -> Result<Arc<KeyEntry>, Status> {
-        let id = header.and_then(|header| Header::parse(header).ok()).map(|header| *header.key_id());
-        self.orchestrator.keys().resolve(&key.to_string(), id.as_ref()).map_err(|error| refusal::key(&error))
+    /// A key of this node, whatever its state.
+    fn key_entry(&self, key: &KeyRef) -> Result<Arc<KeyEntry>, Status> {
+        let keys = self.orchestrator.keys();
+        keys.find(key)
+            .map_err(|_| refusal::not_found(format!("no key named \"{key}\" on this node; it has: {}", keys.known())))
+    }
+
+    /// A key, for somebody who may see it.
+    ///
+    /// # Errors
+    /// The refusal, or there is none.
+    pub(crate) async fn key_seen<T>(&self, request: &Request<T>, key: &str) -> Result<Arc<KeyEntry>, Status> {
+        let key = refusal::key_ref(key)?;
+        let _ = self.decide_plain(request, Look::Key(key.clone())).await?;
+        self.key_entry(&key)
+    }
+
+    /// A place for a stream of this client's.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub(crate) fn stream(&self, client: &Name) -> Result<Place, Status> {
+        self.authority.stream(client).map_err(|refusal| refusal::gate(&refusal))
     }
 
     /// All versions of all keys, by name.
@@ -143,14 +180,13 @@ impl NodeState {
         self.compute(open).await?.map_err(|reason| refusal::invalid(format!("the payload does not open: {reason}")))
     }
 
-    /// The key that a signature made with a seed verifies under.
+    /// The key that a signature made with a seed verifies under; `public` is the version that signed.
     pub(crate) async fn randomized_key(
         &self,
-        key: &KeyRef,
+        public: AnyPublicKey,
         seed: Seed,
         finished: Arc<Finished>,
     ) -> Result<Bytes, Status> {
-        let public = self.key_entry(key)?.public.clone();
         let derived = self.compute(move |_| randomized_key(&public, &seed, &finished.proof)).await?;
         derived.map(Bytes::from).ok_or_else(|| Status::internal("bug: a randomizer without its key; please report it"))
     }

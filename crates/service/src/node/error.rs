@@ -2,15 +2,12 @@
 
 use std::{io, net::SocketAddr, num::NonZeroU16, path::PathBuf};
 
+use theta_authority::{AuthorityError, PolicyLoadError};
 use theta_custody::CustodyError;
 use theta_names::NodeId;
 use theta_network::{Fingerprint, IdentityError, group::GroupFileError, mesh::MeshError};
 
-use crate::{
-    authority::{AuthorityError, PolicyLoadError},
-    config::StoreOpenError,
-    grpc::ApiError,
-};
+use crate::{config::StoreOpenError, grpc::ApiError};
 
 /// Why a node did not start.
 #[derive(Debug, thiserror::Error)]

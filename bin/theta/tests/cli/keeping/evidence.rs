@@ -3,10 +3,10 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use bytes::Bytes;
+use theta_ceremonies::{CeremonyId, CeremonyKeys, Kind, Statement, rewrite};
 use theta_custody::{Custodian, CustodyEffect, CustodyInput, To};
 use theta_names::NodeId;
 use theta_network::group::GroupFile;
-use theta_protocols::ceremony::{CeremonyId, CeremonyKeys, Kind, Statement, rewrite};
 use theta_schemes::Suite;
 use theta_statements::{CeremonyRequest, KeyChange};
 use theta_store::{SealingKey, Store};

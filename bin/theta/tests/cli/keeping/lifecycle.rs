@@ -122,7 +122,10 @@ fn a_lost_share_is_recovered() {
     // The nodes look for a changed policy now and then.
     thread::sleep(Duration::from_secs(3));
     group.theta(&recover).fails(1, &["recovering-takes-an-approval", "theta approve --as ann.key"]);
-    let recovered = group.theta(&[&recover[..], &["--approval", "ann.approval"]].concat()).ok().json();
+    // As from a process substitution: what comes from a pipe can be read once.
+    let approval = fs::read(group.path().join("ann.approval")).unwrap();
+    let arguments = [&recover[..], &["--approval", "/dev/stdin"]].concat();
+    let recovered = theta_with_stdin(group.path(), &arguments, &approval).ok().json();
     assert_eq!((&recovered[0]["aim"], &recovered[0]["epoch"]), (&"recover".into(), &0.into()));
     // Now node 3 is one of two.
     group.kill(1);

@@ -47,7 +47,7 @@ fn a_group_s_k_nodes_get_no_key_of_a_greater_k() {
         }
         for node in [1, 2] {
             let state = net.state(node, &id);
-            assert!(matches!(state, CeremonyState::Running { .. } | CeremonyState::CalledOff), "{what}: {state:?}");
+            assert!(matches!(state, CeremonyState::Running { .. } | CeremonyState::Aborted), "{what}: {state:?}");
         }
         for node in 1..=4 {
             assert_eq!(net.epoch(node, "vault"), Some(0), "{what}");

@@ -1,9 +1,9 @@
 //! One member that sends too much: what it costs the others, and that it stops nobody.
 
 use bytes::Bytes;
+use theta_ceremonies::{CeremonyId, Kind, Statement, StatementSlot, rewrite};
 use theta_custody::{CustodyEffect, CustodyInput};
 use theta_groups::Transcript;
-use theta_protocols::ceremony::{CeremonyId, Kind, Statement, StatementSlot, rewrite};
 use theta_schemes::Suite;
 use theta_statements::KeyChange;
 

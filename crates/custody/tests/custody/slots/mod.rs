@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use theta_ceremonies::CeremonyKeys;
 use theta_custody::{
     Certifier, CertifierEffect, Equivocation, Promise, Roster, SlotClaim, SlotRefusal, SlotStanding, Subject, Ticket,
     To, encode_promises, promises_of,
@@ -13,7 +14,6 @@ use theta_custody::{
 use theta_groups::Secret;
 use theta_names::{NodeId, SlotOrder};
 use theta_policy::{MemorySlots, SlotDecision, SlotScope, SlotState};
-use theta_protocols::ceremony::CeremonyKeys;
 use theta_statements::Digest;
 
 const A: Digest = Digest([0xa; 32]);
@@ -484,7 +484,7 @@ fn known_answers() {
     let text = |name: &str| file[name].as_str().unwrap().to_owned();
     let key = hex::decode(text("verifying_key")).unwrap();
     let member = [&[0, 4], &*key].concat();
-    let member = theta_protocols::ceremony::CeremonyMember::decode(&member).unwrap();
+    let member = theta_ceremonies::CeremonyMember::decode(&member).unwrap();
     let bytes = hex::decode(text("equivocation")).unwrap();
     let lie = Equivocation::decode(&bytes).unwrap();
     assert_eq!(lie.encode(), bytes);

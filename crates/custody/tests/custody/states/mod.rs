@@ -36,15 +36,15 @@ fn a_disabled_key_serves_again_when_it_is_enabled() {
     let generation = table.generation();
     assert_eq!(change(&mut net, 1, None, KeyState::Disabled).unwrap(), [1, 2]);
     assert!(table.generation() > generation);
-    let refused = table.resolve("files", None).unwrap_err();
+    let refused = table.resolve(&"files".parse().unwrap(), None).unwrap_err();
     assert!(matches!(&refused, ResolveError::Disabled(key) if key == "files"), "{refused}");
     // It is so after a restart.
     net.kill(1);
     net.start(1);
-    let refused = net.custodian(1).keys().resolve("files@1", None).unwrap_err();
+    let refused = net.custodian(1).keys().resolve(&"files@1".parse().unwrap(), None).unwrap_err();
     assert!(matches!(refused, ResolveError::Disabled(_)), "{refused}");
     assert_eq!(change(&mut net, 1, None, KeyState::Active).unwrap(), [1, 2]);
-    assert_eq!(net.custodian(1).keys().resolve("files", None).unwrap().version, 2);
+    assert_eq!(net.custodian(1).keys().resolve(&"files".parse().unwrap(), None).unwrap().version, 2);
     assert_eq!(change(&mut net, 1, Some(1), KeyState::Disabled).unwrap(), [1]);
     let refused = change(&mut net, 1, Some(1), KeyState::Active).unwrap_err();
     assert!(matches!(refused, ChangeError::Key(KeyError::Transition { .. })), "{refused}");
@@ -74,7 +74,7 @@ fn of_a_destroyed_key_nothing_is_left_that_a_share_follows_from() {
     for id in [made, id] {
         assert!(store.ceremony_inputs(&id).unwrap().is_empty());
     }
-    let refused = net.custodian(1).keys().resolve("files", None).unwrap_err();
+    let refused = net.custodian(1).keys().resolve(&"files".parse().unwrap(), None).unwrap_err();
     assert!(matches!(refused, ResolveError::Destroyed(_)), "{refused}");
     // The other three are enough to go on; the one that destroyed it stays out of it.
     assert!(net.until(60, |net| [2, 3, 4].iter().all(|node| net.epoch(*node, "files") == Some(1))));

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use crate::gated::{Engine, Request};
 use bytes::Bytes;
 use prometheus_client::{encoding::text::encode, registry::Registry};
 use rand_chacha::ChaCha20Rng;
@@ -13,7 +14,7 @@ use rand_core::{Rng, SeedableRng};
 use theta_custody::{CeremonyReport, CeremonyState, KeyEntry};
 use theta_names::NodeId;
 use theta_network::{Inbound, PeerState, PeerStatus, SendError, Transport};
-use theta_orchestration::{Engine, OrchestratorConfig, Pending, Request};
+use theta_orchestration::{OrchestratorConfig, Pending};
 use theta_schemes::Suite;
 use theta_statements::KeyChange;
 use tokio::time::Instant;

@@ -6,9 +6,10 @@ use std::{
 };
 
 use bytes::Bytes;
+use theta_authority::KeyRequest;
 use theta_custody::{KeyEntry, ResolveError};
 use theta_names::KeyState;
-use theta_orchestration::{InstanceError, InstanceState, KeyRequest, Pending, SubmitError};
+use theta_orchestration::{InstanceError, InstanceState, Pending, SubmitError};
 use theta_schemes::Suite;
 use theta_statements::{KeyChange, StateChange};
 use theta_wire::peer::{Envelope, VERSION};

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
+use crate::gated::Request;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
+use theta_authority::KeyRequest;
+use theta_ceremonies::CeremonyKeys;
 use theta_custody::{Custodian, KeyEntry, Roster};
 use theta_groups::Secret;
 use theta_names::NodeId;
-use theta_orchestration::{Finished, KeyRequest, Request};
+use theta_orchestration::Finished;
 use theta_payload::{Aead, Encrypt as _, PayloadKey, open_bytes, split_ciphertext};
-use theta_protocols::ceremony::CeremonyKeys;
 use theta_schemes::{
     Purpose, Suite,
     keys::{AnyPublicKey, KeyName},

@@ -9,10 +9,11 @@ use std::{
     time::Duration,
 };
 
+use crate::gated::Orchestrator;
 use prometheus_client::{encoding::text::encode, registry::Registry};
 use theta_custody::{CeremonyError, CeremonyReport, CeremonyState};
 use theta_names::KeyState;
-use theta_orchestration::{ChangeKeyError, HoldError, NoCustodian, Orchestrator, OrchestratorConfig};
+use theta_orchestration::{ChangeKeyError, HoldError, NoCustodian, OrchestratorConfig};
 use theta_schemes::Suite;
 use theta_statements::{CeremonyRequest, KeyChange, StateChange};
 use theta_wire::peer::{Envelope, VERSION};

@@ -17,7 +17,7 @@ use theta_groups::bn254::Bn254;
 use crate::Suite;
 use crate::keys::KeyGroup;
 
-pub use scheme::{DecapsulationRequest, DecryptionShare};
+pub use scheme::DecapsulationRequest;
 
 /// The cipher on the groups of pairing `P`. Keys and shares are in its G1.
 #[derive(Clone, Copy, Debug)]

@@ -1,31 +1,20 @@
 //! The cipher as a one-round scheme.
 
 use rand_core::CryptoRng;
-use theta_groups::{DecodeError, Group, Pairing, Secret};
+use theta_groups::{DecodeError, Group, Secret};
 use theta_sharing::ShareIndex;
 use zeroize::Zeroize;
 
 use super::capsule::{self, ValidCapsule};
 use super::{Bz03, CipherPairing};
-use crate::bisection::{find_false, random_weight};
 use crate::ciphers::{Header, PayloadKey};
 use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
+use crate::point_share::PointShare;
 use crate::registry::{Ciphers, Curve};
-use crate::{CombineError, RequestError, Statement, Suite, ThresholdCipher, ThresholdScheme, selection};
-
-/// An element of G1.
-type First<P> = <<P as Pairing>::G1 as Group>::Element;
+use crate::{CombineError, RequestError, Statement, Suite, ThresholdCipher, ThresholdScheme};
 
 /// A header that is whole: safe to answer.
 pub struct DecapsulationRequest<P: CipherPairing>(ValidCapsule<P>);
-
-/// One party's `u * x_i`. It is on the curve; membership in the prime-order subgroup is checked when the share is
-/// verified.
-#[derive(Clone, Copy, Debug)]
-pub struct DecryptionShare<P: CipherPairing> {
-    index: ShareIndex,
-    point: First<P>,
-}
 
 impl<P: CipherPairing> KeyScheme for Bz03<P> {
     type PublicKey = PublicKeySet<P::G1>;
@@ -41,7 +30,7 @@ impl<P: CipherPairing> CurveScheme for Bz03<P> {
 
 impl<P: CipherPairing> ThresholdScheme for Bz03<P> {
     type Request = DecapsulationRequest<P>;
-    type Share = DecryptionShare<P>;
+    type Share = PointShare<P::G1>;
     type Output = PayloadKey;
 
     const CHECKABLE: bool = true;
@@ -57,19 +46,19 @@ impl<P: CipherPairing> ThresholdScheme for Bz03<P> {
         request: &Self::Request,
         _rng: &mut dyn CryptoRng,
     ) -> Self::Share {
-        DecryptionShare { index: key.index(), point: request.0.u * *key.secret().expose() }
+        PointShare::create(key, &request.0.u)
     }
 
     fn share_index(share: &Self::Share) -> ShareIndex {
-        share.index
+        share.index()
     }
 
     fn encode_share(share: &Self::Share) -> Vec<u8> {
-        P::G1::encode(&share.point).as_ref().to_vec()
+        share.encode()
     }
 
     fn decode_share(index: ShareIndex, bytes: &[u8]) -> Result<Self::Share, DecodeError> {
-        Ok(DecryptionShare { index, point: P::G1::decode_unchecked_subgroup(bytes)? })
+        PointShare::decode(index, bytes)
     }
 
     /// e(v_i, g') = e(h_i, u') for each share; for many at once with random 128-bit weights, two pairings in all.
@@ -79,28 +68,10 @@ impl<P: CipherPairing> ThresholdScheme for Bz03<P> {
         shares: &[Self::Share],
         rng: &mut dyn CryptoRng,
     ) -> Vec<ShareIndex> {
-        let mut culprits = Vec::new();
-        let mut batch = Vec::with_capacity(shares.len());
-        for share in shares {
-            match public.verification_key(share.index) {
-                Some(key) if P::G1::is_in_subgroup(&share.point) => {
-                    batch.push((*share, *key.element(), random_weight(rng)));
-                }
-                _ => culprits.push(share.index),
-            }
-        }
-        let holds = |batch: &[(Self::Share, First<P>, u128)]| {
-            let weights: Vec<_> = batch.iter().map(|(_, _, weight)| *weight).collect();
-            let points: Vec<_> = batch.iter().map(|(share, _, _)| share.point).collect();
-            let keys: Vec<_> = batch.iter().map(|(_, key, _)| *key).collect();
-            let (points, keys) = match (points.as_slice(), keys.as_slice()) {
-                ([point], [key]) => (*point, *key),
-                _ => (P::G1::vartime_msm_short(&weights, &points), P::G1::vartime_msm_short(&weights, &keys)),
-            };
-            P::vartime_product_is_one(&[(points, P::G2::generator()), (-keys, request.0.u_second)])
+        let holds = |key: &<P::G1 as Group>::Element, point: &<P::G1 as Group>::Element| {
+            P::vartime_product_is_one(&[(*point, P::G2::generator()), (-*key, request.0.u_second)])
         };
-        find_false(&batch, &holds, &mut |(share, _, _)| culprits.push(share.index));
-        culprits
+        PointShare::false_among(public, shares, holds, rng)
     }
 
     /// A result that is not valid although every share is, was made so by the encryptor: then it is not valid whichever
@@ -110,12 +81,7 @@ impl<P: CipherPairing> ThresholdScheme for Bz03<P> {
         request: &Self::Request,
         shares: &[Self::Share],
     ) -> Result<Self::Output, CombineError> {
-        let mut shared = selection::vartime_interpolate::<P::G1, _>(
-            public.threshold(),
-            shares,
-            |share| share.index,
-            |share| share.point,
-        )?;
+        let mut shared = PointShare::interpolate(public, shares)?;
         let key = request.0.open(public, &shared);
         shared.zeroize();
         key
@@ -195,7 +161,7 @@ mod tests {
         let h = *dealt.public.public_key();
         let u = request.0.u;
         for guess in [u, h, u + h, u - h, -u, -h] {
-            let guess = DecryptionShare { index: dealt.shares[0].index(), point: guess };
+            let guess = PointShare::new(dealt.shares[0].index(), guess);
             let result = Bz03::<Bn254>::combine(&dealt.public, &request, &[guess]);
             assert_eq!(result.unwrap_err(), CombineError::ResultInvalid);
         }

@@ -2,15 +2,15 @@
 
 use theta_groups::DecodeError;
 use theta_groups::modular::{Integer, Modulus};
-use theta_sharing::{ShareIndex, Threshold};
+use theta_sharing::ShareIndex;
 
 use super::{MODULUS_BITS, RsaKeyShare, RsaPublicKey, RsaScheme};
 use crate::keys::{Part, PartsError, PublicParts, ShareError};
 
 impl RsaPublicKey {
     /// The key that these are the parts of, checked.
-    pub(crate) fn from_parts<S: RsaScheme>(threshold: Threshold, parts: &PublicParts) -> Result<Self, PartsError> {
-        let PublicParts::Rsa { modulus, verification_base, verification_keys } = parts else {
+    pub(crate) fn from_parts<S: RsaScheme>(parts: &PublicParts) -> Result<Self, PartsError> {
+        let PublicParts::Rsa { threshold, modulus, verification_base, verification_keys } = parts else {
             return Err(PartsError::Kind(S::SUITE));
         };
         let modulus = decode_modulus(modulus).map_err(|error| PartsError::Encoding { part: Part::Modulus, error })?;
@@ -20,12 +20,13 @@ impl RsaPublicKey {
             .zip(verification_keys)
             .map(|(party, bytes)| residue(Part::VerificationKey(party), bytes))
             .collect::<Result<_, _>>()?;
-        Ok(Self::new::<S>(threshold, modulus, base, verification_keys)?)
+        Ok(Self::new::<S>(*threshold, modulus, base, verification_keys)?)
     }
 
     pub(super) fn to_parts(&self) -> PublicParts {
         let modulus = self.modulus();
         PublicParts::Rsa {
+            threshold: self.threshold(),
             modulus: modulus.value().to_be_bytes(modulus.encoded_len()).unwrap_or_default(),
             verification_base: modulus.encode(self.verification_base()),
             verification_keys: self.verification_keys().iter().map(|key| modulus.encode(key)).collect(),

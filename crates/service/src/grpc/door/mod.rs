@@ -11,6 +11,7 @@ mod book;
 mod connections;
 mod incoming;
 mod patrol;
+mod presented;
 
 pub(crate) use self::{
     admission::{Admission, Place},
@@ -19,4 +20,5 @@ pub(crate) use self::{
     connections::{ConnectionBounds, Connections},
     incoming::{Caller, ConnectionLimits, Entrance, accept},
     patrol::patrol,
+    presented::{presented, presented_in_headers},
 };

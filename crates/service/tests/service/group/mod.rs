@@ -14,6 +14,7 @@ use std::{
 use hyper_util::rt::TokioIo;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use tempfile::TempDir;
+use theta_ceremonies::CeremonyKeys;
 use theta_custody::{DealtKey, import_dealt};
 use theta_keyfiles::PublicKeyText as _;
 use theta_names::{Holders, NodeId};
@@ -22,7 +23,6 @@ use theta_network::{
     group::{CeremonyKey, GroupClient, GroupFile, GroupNode},
     tls,
 };
-use theta_protocols::ceremony::CeremonyKeys;
 use theta_schemes::{
     Suite,
     groups::Secret,

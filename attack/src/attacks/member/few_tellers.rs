@@ -1,0 +1,120 @@
+//! Members that hold ceremonies of a key which is not theirs alone to move: fewer than its k, and more than the group's.
+
+use std::collections::BTreeSet;
+
+use theta_client::{Client, KeyChange};
+use tokio::{
+    task::JoinHandle,
+    time::{self, Duration, Instant},
+};
+
+use crate::{
+    ask::Asked,
+    attack::{Attack, Effort, Field, Happened, Shape, Trouble, Who},
+    group::Group,
+};
+
+/// See the module's first line.
+pub(super) const ATTACK: Attack = Attack {
+    name: "few-tellers",
+    promise: "A key whose k is above the group's is moved, renewed or made by as many of its holders as its own k, or not at all",
+    who: Who::Member,
+    short: true,
+    shape: Shape::FIVE,
+    commit: |field| Box::pin(commit(field)),
+};
+
+const KEY: &str = "vault";
+/// Another like it: one ceremony of a key runs at a time.
+const OTHER: &str = "other-vault";
+/// Its k, in a group of 2 of 5.
+const K: u16 = 4;
+/// Those who would like to have it alone: as many as the key withstands, and more than the group does.
+const LIARS: [u16; 3] = [3, 4, 5];
+const HONEST: [u16; 2] = [1, 2];
+/// A client of theirs, whom nobody else knows.
+const MALLORY: &str = "mallory";
+const RULE: &str = "[[rule]]\nname = \"mallory-may\"\neffect = \"allow\"\nclients = [\"mallory\"]\nkeys = [\"*\"]\n\
+                    operations = [\"keys.*\", \"sign\"]\n";
+
+async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
+    let group = field.group();
+    let client = group.client()?;
+    for key in [KEY, OTHER] {
+        client.hold(create(key)?, |_| {}).await?;
+    }
+    client.sign(KEY, "before".into()).await?;
+    let lines = group.add_client(MALLORY)?;
+    // Their own nodes' policies are theirs to write.
+    group.begin_policies_of(LIARS.into_iter(), &format!("{lines}\n{RULE}")).await?;
+    let mallory = group.client_of(MALLORY)?;
+    let known = ids(&client, &HONEST).await;
+    let changes = [reshare()?, refresh()?, create("hoard")?];
+    let asked = changes.len();
+    let held: Vec<_> = changes.into_iter().map(|change| hold(&mallory, change)).collect();
+    let until = Instant::now() + field.size(Duration::from_secs(120), Duration::from_secs(7));
+    let mut joined = BTreeSet::new();
+    while Instant::now() < until {
+        joined.extend(ids(&client, &HONEST).await.difference(&known).cloned());
+        time::sleep(Duration::from_millis(500)).await;
+    }
+    held.iter().for_each(JoinHandle::abort);
+    let begun = ids(&client, &LIARS).await.difference(&known).count();
+    if begun == 0 {
+        return Err(Trouble::new("the liars' own nodes hold none of their ceremonies"));
+    }
+    let alone = sign_alone(field.group(), &mallory).await?;
+    let still = client.sign(KEY, "after".into()).await;
+    let lost = still.as_ref().err().map(|error| format!("; the key signs no more: {error}")).unwrap_or_default();
+    Ok(Happened {
+        kept: joined.is_empty() && alone == 0 && still.is_ok(),
+        words: format!(
+            "nodes {LIARS:?} of 5 were asked for {asked} ceremonies of keys of {K} of 5, and began {begun}; the honest ones joined {}; \
+             signatures by the liars alone: {alone}{lost}",
+            joined.len()
+        ),
+        effort: Effort { connections: LIARS.len(), bytes: 0 },
+    })
+}
+
+/// A ceremony at the nodes that let their own client.
+fn hold(mallory: &Client, change: KeyChange) -> JoinHandle<()> {
+    let mallory = mallory.clone();
+    // How it ends is looked up where it should not have begun.
+    tokio::spawn(async move { drop(mallory.hold(change, |_| {}).await) })
+}
+
+/// Ceremonies of these nodes, by their own word: id and aim.
+async fn ids(client: &Client, nodes: &[u16]) -> BTreeSet<(Vec<u8>, String)> {
+    let (listed, _) = client.ceremonies().await;
+    let of = listed.into_iter().filter(|(node, _)| nodes.contains(&node.get()));
+    of.flat_map(|(_, all)| all).map(|ceremony| (ceremony.id.to_vec(), ceremony.aim)).collect()
+}
+
+/// How many of the liars' nodes have a signature when they alone are asked.
+async fn sign_alone(group: &Group, mallory: &Client) -> Result<usize, Trouble> {
+    let mut signed = 0;
+    for number in LIARS {
+        let asked = Asked { patience: Duration::from_secs(2), ..Asked::new(KEY, "for the liars alone") };
+        signed += usize::from(asked.sign(mallory, group.node(number)?).await.is_ok());
+    }
+    Ok(signed)
+}
+
+fn create(key: &str) -> Result<KeyChange, Trouble> {
+    let all = HONEST.into_iter().chain(LIARS).collect();
+    Ok(KeyChange::Create { key: name(key)?, suite: name("bls04-bls12381-min-sig")?, k: K, holders: all })
+}
+
+/// To the liars alone, two of whom would do.
+fn reshare() -> Result<KeyChange, Trouble> {
+    Ok(KeyChange::Reshare { key: name(KEY)?, version: 0, k: 2, holders: LIARS.to_vec() })
+}
+
+fn refresh() -> Result<KeyChange, Trouble> {
+    Ok(KeyChange::Refresh { key: name(OTHER)?, version: 0 })
+}
+
+fn name<T: core::str::FromStr>(word: &str) -> Result<T, Trouble> {
+    word.parse().map_err(|_| Trouble::new(format!("bug: {word} is no name")))
+}

@@ -1,0 +1,75 @@
+//! What custodians say to each other (spec/custody.md), and ceremonies as clients ask for them.
+
+use std::{num::NonZeroU16, time::Duration};
+
+use theta_ceremonies::{CeremonyKeys, Statement};
+use theta_client::{CeremonyOutcome, Client, KeyChange};
+use theta_store::{SealingKey, Store};
+use tokio::{task::JoinHandle, time};
+
+use crate::{attack::Trouble, group::Group};
+
+/// The version of custodians' messages.
+pub(crate) const FORMAT: u8 = 1;
+/// Tags: of statements of a ceremony.
+pub(crate) const ITEMS: u8 = 1;
+/// Of what a node has of a ceremony.
+pub(crate) const SUMMARY: u8 = 2;
+/// Of a node's store, and what it remembers of the receiver's.
+pub(crate) const GREETING: u8 = 3;
+/// What a ceremony is about: the question, and the answer.
+pub(crate) const QUESTION: u8 = 4;
+/// See [`QUESTION`].
+pub(crate) const ANSWER: u8 = 5;
+/// How a store came to be what it is.
+pub(crate) const LINEAGE: u8 = 6;
+/// How far a store is.
+pub(crate) const NOW: u8 = 8;
+/// A ceremony may take so long under attack.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A ceremony that is held; the problem, if nothing good came of it in a minute.
+pub(crate) type Held = JoinHandle<Result<CeremonyOutcome, String>>;
+
+/// Renews the shares of a key.
+pub(crate) fn refresh(client: Client, key: &'static str) -> Held {
+    tokio::spawn(async move {
+        let refresh = KeyChange::Refresh { key: key.parse().map_err(|_| "no name of a key")?, version: 0 };
+        let held = time::timeout(PATIENCE, client.hold(refresh, |_| {})).await;
+        held.map_err(|_| "a ceremony did not end")?.map_err(|error| error.to_string())
+    })
+}
+
+/// The ceremony that a message of this tag is about, and the message.
+pub(crate) fn about(tag: u8, payload: &[u8]) -> Option<(&[u8; 32], &[u8])> {
+    match payload {
+        [FORMAT, said, rest @ ..] if *said == tag => rest.split_first_chunk(),
+        _ => None,
+    }
+}
+
+/// The identity that a node signs ceremonies with, from its own store. The node must not run.
+pub(crate) fn identity(group: &Group, node: u16) -> Result<CeremonyKeys, Trouble> {
+    let dir = group.node_dir(node);
+    let key = SealingKey::from_file(&dir.join("store.key")).map_err(|error| Trouble::new(error.to_string()))?;
+    let store = Store::open(&dir.join("theta.redb"), &key).map_err(|error| Trouble::new(error.to_string()))?;
+    let master = store.identity().map_err(|error| Trouble::new(error.to_string()))?;
+    let master = master.ok_or_else(|| Trouble::new("the node has no identity"))?;
+    let party = NonZeroU16::new(node).ok_or_else(|| Trouble::new("bug: no node has number zero"))?;
+    Ok(CeremonyKeys::new(party.into(), master))
+}
+
+/// Statements as a message of [`ITEMS`] has them (spec/ceremonies.md).
+pub(crate) fn items(statements: &[Statement]) -> Vec<u8> {
+    let mut items = Vec::new();
+    for said in statements {
+        items.push(1);
+        items.extend_from_slice(&said.author().get().to_be_bytes());
+        items.push(said.slot().kind as u8);
+        items.extend_from_slice(&said.slot().number.to_be_bytes());
+        items.extend_from_slice(&u32::try_from(said.body().len()).unwrap_or(u32::MAX).to_be_bytes());
+        items.extend_from_slice(said.body());
+        items.extend_from_slice(said.signature());
+    }
+    items
+}

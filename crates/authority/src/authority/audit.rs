@@ -1,0 +1,284 @@
+//! The audit log's writer: decisions wait in a bounded queue, one thread chains them into the store in batches.
+//!
+//! Whoever lets something out waits for its record first ([`AuditLog::durable`]). The writer commits what there is as soon as
+//! somebody waits and it is idle, so that all who came during one commit share the next. Records that nobody waits for,
+//! those of refusals above all, are written [`GATHER`] and one commit later at most. When the log cannot be written,
+//! [`AuditLog::check`] says so and the node refuses requests: what is not recorded does not happen.
+
+use std::{
+    io,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use prometheus_client::metrics::counter::Counter;
+use theta_statements::audit::AuditRecord;
+use theta_store::{Store, StoreError};
+use tokio::sync::watch;
+
+/// How long a record may wait for others to share its commit.
+const GATHER: Duration = Duration::from_millis(40);
+/// So many are written without waiting for more.
+const FULL_BATCH: usize = 512;
+/// So many may wait; those of requests that were let in meanwhile come on top.
+const MOST_WAITING: usize = 8_192;
+/// How long after a failure the next attempt comes.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Why no decision can be recorded now.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AuditUnavailable {
+    /// The disk does not take it; the disk's words are for the operator.
+    #[error("the audit log cannot be written: {0}")]
+    Broken(String),
+    /// Too many wait.
+    #[error("{MOST_WAITING} decisions wait to be written to the audit log, its limit: try again in a moment")]
+    Full,
+    /// The node is stopping.
+    #[error("this node is stopping")]
+    Closed,
+}
+
+/// A record's place in the log of this run, to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Ticket(u64);
+
+/// The log as decisions see it.
+#[derive(Debug)]
+pub(crate) struct AuditLog {
+    shared: Arc<Shared>,
+    writer: Mutex<Option<JoinHandle<()>>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    queue: Mutex<Queue>,
+    changed: Condvar,
+    /// Told when a commit is over, for those who wait without a thread.
+    over: watch::Sender<()>,
+    recorded: Counter,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: Vec<AuditRecord>,
+    appended: u64,
+    written: u64,
+    /// Somebody waits: write what there is.
+    urgent: bool,
+    closed: bool,
+    failure: Option<String>,
+}
+
+impl AuditLog {
+    /// Starts the writer.
+    ///
+    /// # Errors
+    /// The system's, if it gives no thread.
+    pub(crate) fn start(store: Arc<Store>) -> io::Result<Self> {
+        let (over, _) = watch::channel(());
+        let shared =
+            Arc::new(Shared { queue: Mutex::default(), changed: Condvar::new(), over, recorded: Counter::default() });
+        let of_writer = Arc::clone(&shared);
+        let writer =
+            thread::Builder::new().name("theta-audit".to_owned()).spawn(move || of_writer.write_all(&store))?;
+        Ok(Self { shared, writer: Mutex::new(Some(writer)) })
+    }
+
+    /// How many records were written.
+    pub(crate) fn recorded(&self) -> Counter {
+        self.shared.recorded.clone()
+    }
+
+    /// Whether decisions can be recorded: to be asked before one is made.
+    ///
+    /// # Errors
+    /// [`AuditUnavailable`].
+    pub(crate) fn check(&self) -> Result<(), AuditUnavailable> {
+        let queue = self.shared.lock();
+        match &queue.failure {
+            Some(failure) => Err(AuditUnavailable::Broken(failure.clone())),
+            None if queue.closed => Err(AuditUnavailable::Closed),
+            None if queue.waiting.len() >= MOST_WAITING => Err(AuditUnavailable::Full),
+            None => Ok(()),
+        }
+    }
+
+    /// Records a decision.
+    pub(crate) fn append(&self, record: AuditRecord) -> Ticket {
+        let mut queue = self.shared.lock();
+        queue.waiting.push(record);
+        queue.appended = queue.appended.saturating_add(1);
+        let (ticket, waiting) = (Ticket(queue.appended), queue.waiting.len());
+        drop(queue);
+        if waiting == 1 || waiting == FULL_BATCH {
+            self.shared.changed.notify_all();
+        }
+        ticket
+    }
+
+    /// Waits until a record is durable, and holds no thread meanwhile.
+    ///
+    /// # Errors
+    /// [`AuditUnavailable`]: it may never be.
+    pub(crate) async fn durable(&self, ticket: Ticket) -> Result<(), AuditUnavailable> {
+        // From before the first look: what happens after it is not missed.
+        let mut over = self.shared.over.subscribe();
+        loop {
+            if let Some(outcome) = self.shared.hurry(&mut self.shared.lock(), ticket) {
+                return outcome;
+            }
+            // The sender lives as long as this log.
+            let _ = over.changed().await;
+        }
+    }
+
+    /// Blocks until a record is durable.
+    fn wait(&self, ticket: Ticket) -> Result<(), AuditUnavailable> {
+        let mut queue = self.shared.lock();
+        loop {
+            if let Some(outcome) = self.shared.hurry(&mut queue, ticket) {
+                return outcome;
+            }
+            queue = self.shared.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Blocks until all records so far are durable.
+    ///
+    /// # Errors
+    /// As [`AuditLog::durable`].
+    pub(crate) fn flush(&self) -> Result<(), AuditUnavailable> {
+        let last = Ticket(self.shared.lock().appended);
+        self.wait(last)
+    }
+
+    /// Writes what waits and ends the writer.
+    pub(crate) fn close(&self) {
+        self.shared.lock().closed = true;
+        self.shared.tell();
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // It ends by itself; had it panicked, there would be nothing left to do.
+        let _ = writer.map(JoinHandle::join);
+    }
+}
+
+/// Writes a batch. After a failure nobody knows what of it is there until the store has recovered: `begins` is the index of its
+/// first record then, and what is there is not written twice.
+fn write(store: &Store, batch: &[AuditRecord], begins: &mut Option<u64>) -> Result<(), StoreError> {
+    store.recover()?;
+    let written = store.write(|transaction| {
+        let len = transaction.audit_len()?;
+        let there = len.saturating_sub(*begins.get_or_insert(len));
+        let rest = batch.iter().skip(usize::try_from(there).unwrap_or(usize::MAX));
+        rest.into_iter().try_for_each(|record| transaction.append_audit(record.encode()).map(|_| ()))
+    });
+    if written.is_ok() {
+        *begins = None;
+    }
+    written
+}
+
+impl Drop for AuditLog {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self) {
+        self.changed.notify_all();
+        self.over.send_replace(());
+    }
+
+    /// What became of a record; `None` as long as nobody knows, and then the writer is told that somebody waits.
+    fn hurry(&self, queue: &mut Queue, Ticket(place): Ticket) -> Option<Result<(), AuditUnavailable>> {
+        if queue.written >= place {
+            return Some(Ok(()));
+        }
+        if let Some(failure) = &queue.failure {
+            return Some(Err(AuditUnavailable::Broken(failure.clone())));
+        }
+        if queue.closed {
+            return Some(Err(AuditUnavailable::Closed));
+        }
+        if !std::mem::replace(&mut queue.urgent, true) {
+            self.changed.notify_all();
+        }
+        None
+    }
+
+    fn write_all(&self, store: &Store) {
+        let mut begins = None;
+        while let Some(batch) = self.next_batch() {
+            let written = write(store, &batch, &mut begins);
+            if !self.finish(batch, written) {
+                return;
+            }
+        }
+    }
+
+    /// What is to be written next; `None` when the log is closed and everything was written.
+    fn next_batch(&self) -> Option<Vec<AuditRecord>> {
+        let mut queue = self.lock();
+        while queue.waiting.is_empty() {
+            if queue.closed {
+                return None;
+            }
+            queue.urgent = false;
+            queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+        let gathered_at = Instant::now() + GATHER;
+        while !queue.urgent && !queue.closed && queue.waiting.len() < FULL_BATCH {
+            let left = gathered_at.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            queue = self.changed.wait_timeout(queue, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        queue.urgent = false;
+        Some(std::mem::take(&mut queue.waiting))
+    }
+
+    /// Tells those who wait. After a failure the batch waits again, for a while; `false` if it is given up.
+    fn finish(&self, mut batch: Vec<AuditRecord>, written: Result<(), StoreError>) -> bool {
+        let count = u64::try_from(batch.len()).unwrap_or(u64::MAX);
+        let mut queue = self.lock();
+        match written {
+            Ok(()) => {
+                queue.written = queue.written.saturating_add(count);
+                if queue.failure.take().is_some() {
+                    tracing::warn!("the audit log can be written again");
+                }
+                self.recorded.inc_by(count);
+                self.tell();
+            }
+            Err(error) => {
+                let failure = Some(error.to_string());
+                // Told once, not at each attempt: the log may be on the same full disk.
+                if queue.failure != failure {
+                    tracing::error!(%error, "the audit log cannot be written: all requests are refused until it can");
+                }
+                queue.failure = failure;
+                batch.append(&mut queue.waiting);
+                queue.waiting = batch;
+                self.tell();
+                let deadline = Instant::now() + RETRY;
+                while !queue.closed && Instant::now() < deadline {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    queue = self.changed.wait_timeout(queue, left).unwrap_or_else(PoisonError::into_inner).0;
+                }
+                if queue.closed {
+                    tracing::error!(lost = queue.waiting.len(), "decisions are not in the audit log");
+                    return false;
+                }
+            }
+        }
+        true
+    }
+}

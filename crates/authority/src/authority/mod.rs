@@ -1,0 +1,396 @@
+//! Who may ask this node for what: the policy in force, its memory and its record.
+//!
+//! Each request is decided here before anything is done for it ([`Authority::decide`]). The decision itself is the
+//! [`Gate`]'s; this is what it needs of the world: the file, the clock, the store.
+
+mod audit;
+mod disk;
+mod file;
+mod grants;
+mod metrics;
+mod quotas;
+mod refused;
+mod slots;
+#[cfg(test)]
+mod tests;
+mod watch;
+
+use std::{
+    path::Path,
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use prometheus_client::registry::Registry;
+use theta_custody::StoreSlots;
+use theta_names::Operation;
+use theta_policy::{Policy, Reload};
+use theta_statements::audit::AuditRecord;
+use theta_statements::{Name, UnixTime};
+use theta_store::Store;
+
+pub use self::{
+    audit::AuditUnavailable,
+    file::{PolicyLoadError, load_policy},
+    quotas::{Place, QuotaError},
+    watch::watch,
+};
+use self::{
+    audit::{AuditLog, Ticket},
+    disk::Disk,
+    file::PolicyFile,
+    grants::Grants,
+    metrics::AuthorityMetrics,
+    quotas::Quotas,
+    refused::Refused,
+};
+use crate::{
+    Asked, Asker, Asks, Gate, Granted, InstanceId, Judged, Presented, Refusal, Request, Terms, refusal::how_to_begin,
+};
+
+/// Statements up to this length are digested on the threads that move bytes.
+const SHORT_STATEMENT: usize = 64 << 10;
+
+/// Decides about requests, by the policy file of this node alone.
+#[derive(Debug)]
+pub struct Authority {
+    gate: Gate<StoreSlots>,
+    file: PolicyFile,
+    store: Arc<Store>,
+    audit: AuditLog,
+    grants: Grants,
+    refused: Refused,
+    quotas: Quotas,
+    metrics: AuthorityMetrics,
+    disk: Disk,
+}
+
+/// What is allowed, and the record that has to be on the disk before anything comes of it.
+type Decided<R> = (Granted<R>, Option<Ticket>);
+
+/// Why there is no authority.
+#[derive(Debug, thiserror::Error)]
+pub enum AuthorityError {
+    /// The policy file cannot be used.
+    #[error(transparent)]
+    Policy(#[from] PolicyLoadError),
+    /// The system gives no thread.
+    #[error("the thread of the audit log cannot be started: {0}")]
+    Thread(#[from] std::io::Error),
+}
+
+impl Authority {
+    /// Reads the policy file and opens the log. Blocks.
+    ///
+    /// # Errors
+    /// [`AuthorityError`].
+    pub fn open(
+        group: &str,
+        node: u16,
+        file: &Path,
+        store: Arc<Store>,
+        registry: &mut Registry,
+    ) -> Result<Arc<Self>, AuthorityError> {
+        let stamped = PolicyFile::new(file);
+        let policy = load_policy(file)?;
+        if policy.is_empty() {
+            tracing::error!(file = %file.display(), "{}", how_to_begin(file));
+        }
+        tracing::info!(file = %file.display(), digest = %policy.digest(), rules = policy.rules().count(), "policy in force");
+        let audit = AuditLog::start(Arc::clone(&store))?;
+        let metrics = AuthorityMetrics::register(registry, audit.recorded());
+        let disk = Disk::register(registry);
+        disk.look(&store);
+        Ok(Arc::new(Self {
+            gate: Gate::new(group, node, policy, StoreSlots::new(Arc::clone(&store))),
+            file: stamped,
+            store,
+            audit,
+            grants: Grants::default(),
+            refused: Refused::default(),
+            quotas: Quotas::default(),
+            metrics,
+            disk,
+        }))
+    }
+
+    /// The policy in force.
+    #[must_use]
+    pub fn policy(&self) -> Arc<Policy> {
+        self.gate.policy().current()
+    }
+
+    /// The group's name, as requests and consents have it.
+    #[must_use]
+    pub fn group(&self) -> &str {
+        self.gate.group()
+    }
+
+    /// Where the policy is read from.
+    #[must_use]
+    pub fn policy_file(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// The node's store.
+    #[must_use]
+    pub const fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    /// Whether an allowed request like this one takes a slot: then a node that may have an old copy of its store must not decide.
+    #[must_use]
+    pub fn takes_slot(&self, request: &Request) -> bool {
+        self.gate.takes_slot(request)
+    }
+
+    /// Decides about a request, and records what it decided: durably before this returns where the request lets something
+    /// out, unless the rule that allows it says `record = "soon"`.
+    ///
+    /// # Errors
+    /// The refusal: which rule, and what would help.
+    pub async fn decide<R: Asks + Send + 'static>(
+        self: &Arc<Self>,
+        presented: Presented,
+        request: R,
+    ) -> Result<Granted<R>, Refusal> {
+        let (granted, ticket) = self.decided(presented, request).await?;
+        if let Some(ticket) = ticket {
+            self.audit.durable(ticket).await?;
+        }
+        tracing::Span::current().record("client", granted.client().as_str());
+        Ok(granted)
+    }
+
+    async fn decided<R: Asks + Send + 'static>(
+        self: &Arc<Self>,
+        presented: Presented,
+        request: R,
+    ) -> Result<Decided<R>, Refusal> {
+        let asked = request.asked();
+        if self.takes_long(&presented, &asked) {
+            let this = Arc::clone(self);
+            let decide = move || this.decide_now(&presented, request, &asked);
+            tokio::task::spawn_blocking(decide).await.unwrap_or_else(|error| {
+                tracing::error!(%error, "a decision panicked");
+                Err(Refusal::Panicked)
+            })
+        } else {
+            self.decide_now(&presented, request, &asked)
+        }
+    }
+
+    /// Whether deciding may take longer than the threads that move bytes can spare: it verifies signatures, waits for the
+    /// disk to take a slot, or digests much.
+    fn takes_long(&self, presented: &Presented, asked: &Asked) -> bool {
+        presented.is_signed()
+            || asked.statement.len() > SHORT_STATEMENT
+            || self.policy().takes_slot(asked.key.as_deref(), asked.operation)
+    }
+
+    /// May block: on the disk, for slots.
+    fn decide_now<R>(&self, presented: &Presented, request: R, asked: &Asked) -> Result<Decided<R>, Refusal> {
+        self.audit.check()?;
+        let judged = self.gate.decide_asked(presented, request, asked, now())?;
+        self.record(judged)
+    }
+
+    /// A place among the running instances for a statement of so many bytes, on the account of whoever was allowed the request.
+    /// `load`: how many instances run, of how many at most.
+    ///
+    /// # Errors
+    /// [`Refusal::Quota`]: it has as many as the policy gives it, or the node is nearly full and others come first.
+    pub fn account(&self, client: &Name, bytes: usize, load: (usize, usize)) -> Result<Asker, Refusal> {
+        let limits = self.policy().limits_of(client);
+        let place = self.quotas.instance(client, &limits, bytes, load, now()).map_err(|error| self.exhausted(error))?;
+        Ok(Asker { name: client.as_str().into(), result_bytes: limits.result_bytes, place: Arc::new(place) })
+    }
+
+    /// A place for a stream of this client's.
+    ///
+    /// # Errors
+    /// [`Refusal::Quota`]: it has as many as the policy gives it.
+    pub fn stream(&self, client: &Name) -> Result<Place, Refusal> {
+        let limits = self.policy().limits_of(client);
+        self.quotas.stream(client, &limits).map_err(|error| self.exhausted(error))
+    }
+
+    fn exhausted(&self, error: QuotaError) -> Refusal {
+        self.metrics.exhausted(error.name());
+        error.into()
+    }
+
+    /// Remembers whose instance it is.
+    pub fn remember(&self, instance: InstanceId, terms: &Terms) {
+        self.grants.add(instance, terms.clone());
+    }
+
+    /// Decides whether a client may have the result of an instance: who was allowed the operation that made it, if the policy
+    /// would still have it so. As [`Authority::decide`], it returns when that is on record.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub async fn decide_result(
+        &self,
+        presented: &Presented,
+        instance: InstanceId,
+    ) -> Result<Granted<InstanceId>, Refusal> {
+        let (granted, ticket) = self.decide_result_now(presented, instance)?;
+        if let Some(ticket) = ticket {
+            self.audit.durable(ticket).await?;
+        }
+        Ok(granted)
+    }
+
+    fn decide_result_now(&self, presented: &Presented, instance: InstanceId) -> Result<Decided<InstanceId>, Refusal> {
+        self.audit.check()?;
+        let (policy, now) = (self.policy(), now());
+        let caller = match presented.caller(&policy) {
+            Ok(caller) => caller,
+            Err(error) => {
+                let stranger = Asked::new(Operation::Status);
+                return self.record(self.gate.stranger(&policy, &stranger.ask(self.group(), &[]), now, error));
+            }
+        };
+        let all = self.grants.of(&instance);
+        if all.is_empty() {
+            return Err(Refusal::UnknownInstance(instance));
+        }
+        let Some(terms) = all.into_iter().find(|terms| terms.client == *caller.client()) else {
+            return Err(Refusal::OthersInstance { client: caller.client().clone() });
+        };
+        self.record(self.gate.decide_result(&caller, &terms, instance, now))
+    }
+
+    /// Puts a decision on record; gives what is allowed.
+    fn record<R>(&self, judged: Judged<R>) -> Result<Decided<R>, Refusal> {
+        let Judged { answer, record, first, client, code } = judged;
+        self.metrics.decided(answer.is_ok(), code);
+        match answer {
+            Ok(granted) => {
+                let ticket = self.audit.append(record);
+                Ok((granted, first.then_some(ticket)))
+            }
+            Err(refusal) => {
+                self.record_refusal(client.as_ref(), record);
+                Err(self.advised(refusal))
+            }
+        }
+    }
+
+    /// With advice for whoever finds that the policy names nobody.
+    fn advised(&self, refusal: Refusal) -> Refusal {
+        match refusal {
+            Refusal::Unidentified { error, .. } => {
+                let begin = self.policy().is_empty().then(|| how_to_begin(self.file.path()));
+                Refusal::Unidentified { error, begin }
+            }
+            other => other,
+        }
+    }
+
+    /// What is refused goes into the log at a bounded rate for each client, and for all strangers together.
+    fn record_refusal(&self, client: Option<&Name>, record: AuditRecord) {
+        if let Some(record) = self.refused.take(client, record) {
+            self.audit.append(record);
+        }
+    }
+
+    /// The client whom the policy names by a certificate of this SHA-256 fingerprint.
+    #[must_use]
+    pub fn client_of(&self, certificate: &[u8; 32]) -> Option<Name> {
+        self.policy().caller_by_certificate(*certificate).ok().map(|caller| caller.client().clone())
+    }
+
+    /// The client whom this shows before anything of the request is read. `None`: a stranger, or somebody whose signature is
+    /// still to come.
+    #[must_use]
+    pub fn recognise(&self, presented: &Presented) -> Option<Name> {
+        presented.client(&self.policy())
+    }
+
+    /// Whether somebody without a certificate may connect.
+    #[must_use]
+    pub fn has_tokens(&self) -> bool {
+        self.policy().has_tokens()
+    }
+
+    /// Reads the policy file again and puts it in force if nothing is wrong with it. Blocks.
+    ///
+    /// # Errors
+    /// [`PolicyLoadError`]: the old policy stays in force.
+    pub fn reload(&self) -> Result<Reload, PolicyLoadError> {
+        let _turn = self.file.turn();
+        let file = self.file.path().display().to_string();
+        let reloaded = self.file.text().and_then(|text| Ok(self.gate.policy().reload(&text, &file)?));
+        self.metrics.reloaded(reloaded.as_ref().ok());
+        match &reloaded {
+            Ok(Reload { changed: false, .. }) => tracing::debug!(file, "the policy file says what it said"),
+            Ok(reload) => {
+                let digest = self.policy().digest();
+                tracing::info!(file, %digest, gone = ?reload.rules_gone, "a new policy is in force");
+                for rule in &reload.signing_rules_gone {
+                    tracing::warn!(%rule, "a signing rule is gone: nothing limits its slots any more");
+                }
+                if self.policy().is_empty() {
+                    tracing::error!(file, "{}", how_to_begin(self.file.path()));
+                }
+            }
+            Err(error) => tracing::error!(%error, "the policy file was not taken: the old policy stays in force"),
+        }
+        reloaded
+    }
+
+    /// Reads the file again if it changed. Blocks.
+    pub fn reload_if_changed(&self) {
+        if self.file.may_have_changed() {
+            // What is wrong with it was logged.
+            let _ = self.reload();
+        }
+    }
+
+    /// Looks after what changes without a request. Blocks.
+    pub fn look_after(&self) {
+        self.reload_if_changed();
+        self.disk.look(&self.store);
+        for record in self.refused.left_over(now()) {
+            self.audit.append(record);
+        }
+    }
+
+    /// Whether requests can be decided and recorded; if so, what the operator should look at all the same.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn standing(&self) -> Result<Option<String>, String> {
+        match self.audit.check() {
+            Err(AuditUnavailable::Full) | Ok(()) if self.store.has_failed() => {
+                Err("the disk of its store does not work: see the node's log".to_owned())
+            }
+            Err(AuditUnavailable::Full) | Ok(()) => Ok(self.disk.warning()),
+            // The disk's words are for the operator alone, but so is this.
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// Blocks until all decisions so far are in the log.
+    ///
+    /// # Errors
+    /// The log cannot be written.
+    pub fn flush(&self) -> Result<(), Refusal> {
+        Ok(self.audit.flush()?)
+    }
+
+    /// Writes the rest of the log and ends its thread; every request after this is refused. Blocks.
+    pub fn close(&self) {
+        self.audit.close();
+    }
+}
+
+/// The time of decisions.
+#[must_use]
+pub fn now() -> UnixTime {
+    // Before 1970 nothing is valid that has a beginning.
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    UnixTime(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}

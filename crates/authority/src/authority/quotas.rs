@@ -1,0 +1,289 @@
+//! What each client holds of this node: running instances, streams, requests a second.
+//!
+//! How much it may hold is for the policy to say. Beyond that, the last places are not for those who have many already: when
+//! seven eighths of all instances run, only a client with less than an even share gets another one. So whoever fills a node is
+//! the first to be refused, and everybody else finds room for the requests of a moment.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use theta_policy::{Limits, Rate, RateAnswer, RateLimiter};
+use theta_statements::{Name, UnixTime};
+
+/// What a client holds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    instances: usize,
+    statement_bytes: usize,
+    streams: usize,
+}
+
+impl Held {
+    const fn plus(self, other: Self) -> Self {
+        Self {
+            instances: self.instances.saturating_add(other.instances),
+            statement_bytes: self.statement_bytes.saturating_add(other.statement_bytes),
+            streams: self.streams.saturating_add(other.streams),
+        }
+    }
+
+    const fn minus(self, other: Self) -> Self {
+        Self {
+            instances: self.instances.saturating_sub(other.instances),
+            statement_bytes: self.statement_bytes.saturating_sub(other.statement_bytes),
+            streams: self.streams.saturating_sub(other.streams),
+        }
+    }
+}
+
+/// Why a client gets no more for now.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum QuotaError {
+    /// Too many running instances.
+    #[error(
+        "client {client} has {most} running instances at this node, as many as the policy gives it: wait for some of them"
+    )]
+    Instances {
+        /// Whose.
+        client: Name,
+        /// How many it may have.
+        most: usize,
+    },
+    /// Too long requests in running instances.
+    #[error(
+        "client {client} may have {most} bytes of requests in running instances at this node: wait for some of them"
+    )]
+    Bytes {
+        /// Whose.
+        client: Name,
+        /// How many bytes it may have.
+        most: usize,
+    },
+    /// Too many streams.
+    #[error("client {client} has {most} streams at this node, as many as the policy gives it: end some of them")]
+    Streams {
+        /// Whose.
+        client: Name,
+        /// How many it may have.
+        most: usize,
+    },
+    /// Too many requests in a time.
+    #[error("client {client} may send {rate}: again in {wait} ms")]
+    TooOften {
+        /// Whose.
+        client: Name,
+        /// How many it may send.
+        rate: Rate,
+        /// When the next may come, in milliseconds.
+        wait: u64,
+    },
+    /// The node is nearly full, and others come first.
+    #[error(
+        "this node is nearly full, and client {client} has {held} of its running instances, an even share or more: wait for \
+         some of them or ask another node"
+    )]
+    Full {
+        /// Who has much of it.
+        client: Name,
+        /// How many instances of it run.
+        held: usize,
+    },
+}
+
+impl QuotaError {
+    /// Stable names for metrics.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Instances { .. } => "client_instances",
+            Self::Bytes { .. } => "client_statement_bytes",
+            Self::Streams { .. } => "client_streams",
+            Self::TooOften { .. } => "client_rate",
+            Self::Full { .. } => "uneven_share",
+        }
+    }
+}
+
+/// What all clients hold. Clients are those of the policy, so there are no more than it names.
+#[derive(Debug, Default)]
+pub(crate) struct Quotas(Arc<Mutex<Table>>);
+
+#[derive(Default)]
+struct Table {
+    held: HashMap<Name, Held>,
+    rates: RateLimiter,
+}
+
+impl fmt::Debug for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Table({} clients)", self.held.len())
+    }
+}
+
+/// A place that a client holds until this is dropped.
+#[derive(Debug)]
+pub struct Place {
+    table: Arc<Mutex<Table>>,
+    client: Name,
+    part: Held,
+}
+
+impl Quotas {
+    /// The table; nothing that holds the lock panics.
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives a client a place for one more instance, with a statement of so many bytes; `running` of at most `capacity` run at this node.
+    ///
+    /// # Errors
+    /// [`QuotaError`]: it has too many, asks too often, or the node is nearly full and the others come first.
+    pub(crate) fn instance(
+        &self,
+        client: &Name,
+        limits: &Limits,
+        bytes: usize,
+        (running, capacity): (usize, usize),
+        now: UnixTime,
+    ) -> Result<Place, QuotaError> {
+        let mut table = self.table();
+        let Held { instances: held, statement_bytes, .. } = table.held.get(client).copied().unwrap_or_default();
+        if held >= limits.instances {
+            return Err(QuotaError::Instances { client: client.clone(), most: limits.instances });
+        }
+        if statement_bytes.saturating_add(bytes) > limits.statement_bytes {
+            return Err(QuotaError::Bytes { client: client.clone(), most: limits.statement_bytes });
+        }
+        if running >= capacity.saturating_sub(capacity.div_ceil(8)) {
+            let others = table.held.iter().filter(|(name, held)| *name != client && held.instances > 0).count();
+            let even = capacity.checked_div(others.saturating_add(1)).unwrap_or(capacity);
+            // Alone, a client may have all that its limits give it.
+            if others > 0 && held >= even.max(1) {
+                return Err(QuotaError::Full { client: client.clone(), held });
+            }
+        }
+        // One bucket a client, under its own name.
+        match table.rates.take(client, client, limits.submissions, now) {
+            RateAnswer::Taken => {}
+            RateAnswer::Wait(wait) => {
+                return Err(QuotaError::TooOften { client: client.clone(), rate: limits.submissions, wait });
+            }
+            RateAnswer::NoRoom => {
+                return Err(QuotaError::TooOften { client: client.clone(), rate: limits.submissions, wait: 1_000 });
+            }
+        }
+        Ok(self.place(&mut table, client, Held { instances: 1, statement_bytes: bytes, streams: 0 }))
+    }
+
+    /// Gives a client a place for one more stream.
+    ///
+    /// # Errors
+    /// [`QuotaError::Streams`].
+    pub(crate) fn stream(&self, client: &Name, limits: &Limits) -> Result<Place, QuotaError> {
+        let mut table = self.table();
+        let held = table.held.get(client).copied().unwrap_or_default().streams;
+        if held >= limits.streams {
+            return Err(QuotaError::Streams { client: client.clone(), most: limits.streams });
+        }
+        Ok(self.place(&mut table, client, Held { streams: 1, ..Held::default() }))
+    }
+
+    fn place(&self, table: &mut Table, client: &Name, part: Held) -> Place {
+        let held = table.held.entry(client.clone()).or_default();
+        *held = held.plus(part);
+        Place { table: Arc::clone(&self.0), client: client.clone(), part }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(held) = table.held.get_mut(&self.client) else { return };
+        *held = held.minus(self.part);
+        if held.instances == 0 && held.streams == 0 {
+            table.held.remove(&self.client);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: UnixTime = UnixTime(1_795_249_800_000);
+
+    fn name(text: &str) -> Name {
+        text.parse().unwrap()
+    }
+
+    fn limits(instances: usize, streams: usize, rate: &str) -> Limits {
+        Limits { instances, streams, submissions: rate.parse().unwrap(), ..Limits::DEFAULT }
+    }
+
+    #[test]
+    fn a_client_holds_what_the_policy_gives_it_and_gives_it_back() {
+        let (quotas, limits, ann) = (Quotas::default(), limits(3, 2, "1000000/s"), name("ann"));
+        let instance = |client: &Name| quotas.instance(client, &limits, 10, (0, 100), NOW);
+        let places: Vec<Place> = (0..3).map(|_| instance(&ann).unwrap()).collect();
+        assert_eq!(instance(&ann).unwrap_err(), QuotaError::Instances { client: ann.clone(), most: 3 });
+        let bob = instance(&name("bob")).unwrap();
+        drop(places);
+        drop(instance(&ann).unwrap());
+        let streams: Vec<Place> = (0..2).map(|_| quotas.stream(&ann, &limits).unwrap()).collect();
+        assert_eq!(quotas.stream(&ann, &limits).unwrap_err().name(), "client_streams");
+        drop((streams, bob));
+        assert!(quotas.table().held.is_empty());
+    }
+
+    /// A hundred thousand submissions of one client that nobody waits for, at a node for 800 instances.
+    #[test]
+    fn whoever_fills_the_node_is_refused_first() {
+        let (quotas, limits) = (Quotas::default(), limits(1_000_000, 10, "1000000/s"));
+        let (many, few) = (name("many"), name("few"));
+        let running = std::cell::Cell::new(0);
+        let ask = |client: &Name| {
+            let place = quotas.instance(client, &limits, 10, (running.get(), 800), NOW);
+            // The node itself has no more than 800.
+            let place = place.ok().filter(|_| running.get() < 800);
+            running.set(running.get() + usize::from(place.is_some()));
+            place
+        };
+        let first = ask(&few).unwrap();
+        let flood: Vec<Place> = (0..100_000).filter_map(|_| ask(&many)).collect();
+        assert_eq!(flood.len(), 699, "the last eighth is for those who have less than half");
+        let others: Vec<Place> = (0..100).filter_map(|_| ask(&few)).collect();
+        assert_eq!(others.len(), 100);
+        // Alone at a node, it is not kept from what is there.
+        drop(others);
+        drop(first);
+        running.set(699);
+        assert_eq!((0..200).filter_map(|_| ask(&many)).count(), 101);
+    }
+
+    /// A few requests of fifteen megabytes each, which nobody waits for.
+    #[test]
+    fn bytes_of_statements_are_counted() {
+        let (quotas, ann) = (Quotas::default(), name("ann"));
+        let ask = |client: &Name| quotas.instance(client, &Limits::DEFAULT, 15 << 20, (0, 10_000), NOW);
+        let places: Vec<Place> = (0..100).filter_map(|_| ask(&ann).ok()).collect();
+        assert_eq!(places.len(), 4);
+        assert_eq!(ask(&ann).unwrap_err().name(), "client_statement_bytes");
+        ask(&name("bob")).unwrap();
+        drop(places);
+        ask(&ann).unwrap();
+    }
+
+    #[test]
+    fn submissions_have_a_rate() {
+        let (quotas, limits, ann) = (Quotas::default(), limits(1_000, 10, "10/s"), name("ann"));
+        let ask = |now| quotas.instance(&ann, &limits, 10, (0, 10_000), now);
+        let taken = (0..100_000).filter(|_| ask(NOW).is_ok()).count();
+        assert_eq!(taken, 10);
+        assert!(matches!(ask(NOW).unwrap_err(), QuotaError::TooOften { wait: 100, .. }));
+        assert!(ask(UnixTime(NOW.0 + 100)).is_ok());
+        assert!(quotas.instance(&name("bob"), &limits, 10, (0, 10_000), NOW).is_ok());
+    }
+}

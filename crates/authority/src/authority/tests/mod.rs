@@ -1,0 +1,270 @@
+//! The authority on a real store, and on a disk that fails.
+
+use std::{
+    fs,
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use prometheus_client::registry::Registry;
+use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use theta_custody::{KeyTable, StoreSlots};
+use theta_groups::Secret;
+use theta_names::SlotOrder;
+use theta_policy::{SlotDecision, SlotScope, SlotStanding, SlotState};
+use theta_statements::Digest;
+use theta_statements::audit::{AuditRecord, Checkpoint, LogEntry, verify};
+use theta_store::{Options, SealingKey, Store, disk::SimulatedDisk};
+
+use super::{Authority, audit::AuditLog};
+use crate::{Asks, AuditUnavailable, KeyRequest, Look, Presented, Refusal, Request};
+
+/// The fingerprint of the client's certificate.
+const CERTIFICATE: [u8; 32] = [0xc0; 32];
+
+fn sealing() -> SealingKey {
+    SealingKey::key(Secret::new([5; 32]))
+}
+
+fn simulated(disk: &SimulatedDisk) -> Arc<Store> {
+    Arc::new(Store::create_on(disk.backend(), &sealing(), Options::default()).unwrap())
+}
+
+/// The rule, whose table is the last, and the signing rule of its key.
+fn policy() -> (String, String) {
+    let certificate = CERTIFICATE.map(|byte| format!("{byte:02x}")).concat();
+    let rules = format!(
+        "format = 1\n[[client]]\nname = \"c\"\ncertificates = [\"{certificate}\"]\n[[rule]]\nname = \"r\"\neffect = \"allow\"\n\
+         clients = [\"c\"]\nkeys = [\"chain\"]\noperations = [\"sign\"]\n"
+    );
+    (rules, "[[signing]]\nname = \"s\"\nkeys = [\"chain\"]\nslot = \"claimed\"\n".to_owned())
+}
+
+fn with_slots() -> String {
+    let (rules, signing) = policy();
+    rules + &signing
+}
+
+fn open(folder: &Path, text: &str, store: Arc<Store>) -> Arc<Authority> {
+    let file = folder.join("policy.toml");
+    fs::write(&file, text).unwrap();
+    Authority::open("g", 3, &file, store, &mut Registry::default()).unwrap()
+}
+
+/// Whoever shows a certificate, or nothing.
+fn from(certificate: Option<[u8; 32]>) -> Presented {
+    Presented::new(certificate, None)
+}
+
+fn client() -> Presented {
+    from(Some(CERTIFICATE))
+}
+
+/// The gate need not know the key: that there is none is for those to hear whom it lets in.
+fn sign(message: &'static str, slot: u64) -> Request {
+    let (keys, message) = (KeyTable::default(), Bytes::from_static(message.as_bytes()));
+    Request::new(&keys, "chain".parse().unwrap(), KeyRequest::Sign(message)).unwrap().at(Some(slot))
+}
+
+fn log(store: &Store) -> Vec<LogEntry> {
+    let records = store.audit(0, usize::MAX).unwrap();
+    let entry = |record: theta_store::AuditRecord| LogEntry {
+        sequence: record.index,
+        previous: Digest(record.previous),
+        hash: Digest(record.hash),
+        record: AuditRecord::decode(&record.body).unwrap(),
+    };
+    records.into_iter().map(entry).collect()
+}
+
+#[test]
+fn the_stores_slots_keep_the_promise_over_a_restart() {
+    let disk = SimulatedDisk::default();
+    let scope = SlotScope { key: "chain", rule: "s" };
+    let slots = StoreSlots::new(simulated(&disk));
+    let decide = |slots: &StoreSlots, slot, digest, order| slots.decide(scope, slot, Digest([digest; 32]), order);
+    assert_eq!(decide(&slots, 7, 1, SlotOrder::Any), Ok(SlotDecision::Allowed));
+    drop(slots);
+    let store = Store::open_on(disk.backend(), &sealing(), Options::default()).unwrap();
+    let slots = StoreSlots::new(Arc::new(store));
+    assert_eq!(decide(&slots, 7, 1, SlotOrder::Any), Ok(SlotDecision::Same));
+    assert_eq!(decide(&slots, 7, 2, SlotOrder::Any), Ok(SlotDecision::Conflict { previous: Digest([1; 32]) }));
+    assert_eq!(decide(&slots, 9, 2, SlotOrder::Increasing), Ok(SlotDecision::Allowed));
+    assert_eq!(decide(&slots, 7, 1, SlotOrder::Any), Ok(SlotDecision::Below { mark: 8 }));
+    assert!(slots.decide(SlotScope { key: "", rule: "s" }, 1, Digest([1; 32]), SlotOrder::Any).is_err());
+}
+
+#[tokio::test]
+async fn decisions_are_made_recorded_and_chained() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = simulated(&SimulatedDisk::default());
+    let authority = open(folder.path(), &with_slots(), Arc::clone(&store));
+    let _ = authority.decide(client(), sign("a", 1)).await.unwrap();
+    let contested = authority.decide(client(), sign("b", 1)).await.unwrap();
+    let standing = contested.claims().first().unwrap().standing;
+    assert!(matches!(standing, SlotStanding::Contested { .. }), "{contested:?}");
+    assert_eq!(contested.terms().rule, Some("r".parse().unwrap()));
+    let status = authority.decide(client(), Look::Status).await.unwrap_err();
+    assert_eq!((status.code(), status.rule()), (Some("no-rule"), None));
+    for stranger in [None, Some([1; 32])] {
+        let refused = authority.decide(from(stranger), sign("a", 1)).await.unwrap_err();
+        assert!(matches!(refused, Refusal::Unidentified { begin: None, .. }), "{refused}");
+    }
+    let _ = authority.decide(client(), sign("a", 1)).await.unwrap();
+    let entries = log(&store);
+    let checkpoint = verify(&entries, Checkpoint::START, None).unwrap();
+    assert_eq!(checkpoint.count, 6, "the last was to be recorded first, and with it all before");
+    let reasons: Vec<&str> = entries.iter().map(|entry| entry.record.reason.as_str()).collect();
+    assert_eq!(reasons, ["allowed", "slot-contested", "no-rule", "unidentified", "unidentified", "allowed"]);
+    authority.close();
+    let closed = authority.decide(client(), sign("a", 1)).await.unwrap_err();
+    assert_eq!(closed, Refusal::Unrecorded(AuditUnavailable::Closed), "what cannot be recorded is not done");
+}
+
+/// The power fails at the moment when a request was allowed: whether its record is there afterwards.
+async fn is_on_record_after_a_crash(word: &str) -> bool {
+    let (folder, disk) = (tempfile::tempdir().unwrap(), SimulatedDisk::default());
+    let (rules, _) = policy();
+    let authority = open(folder.path(), &format!("{rules}{word}"), simulated(&disk));
+    let _ = authority.decide(client(), sign("a", 1)).await.unwrap();
+    disk.fail_power(&mut ChaCha20Rng::seed_from_u64(1));
+    let store = Store::open_on(disk.backend(), &sealing(), Options::default()).unwrap();
+    let entries = log(&store);
+    verify(&entries, Checkpoint::START, None).unwrap();
+    entries.iter().any(|entry| entry.record.allowed)
+}
+
+#[tokio::test]
+async fn what_was_allowed_is_on_record_when_the_power_fails() {
+    for _ in 0..20 {
+        assert!(is_on_record_after_a_crash("").await);
+        assert!(is_on_record_after_a_crash("record = \"first\"\n").await);
+    }
+    // What the weaker word costs: had the default no effect, neither would this.
+    let mut lost = 0;
+    for _ in 0..20 {
+        lost += usize::from(!is_on_record_after_a_crash("record = \"soon\"\n").await);
+    }
+    assert!(lost > 0, "no record was ever lost by the way that may lose them");
+}
+
+#[tokio::test]
+async fn many_who_wait_share_the_commits() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = simulated(&SimulatedDisk::default());
+    let authority = open(folder.path(), &policy().0, Arc::clone(&store));
+    let before = store.incarnation().sequence;
+    let ask = |authority: Arc<Authority>| async move { authority.decide(client(), sign("a", 1)).await };
+    let asked: Vec<_> = (0..256).map(|_| tokio::spawn(ask(Arc::clone(&authority)))).collect();
+    for granted in asked {
+        let _ = granted.await.unwrap().unwrap();
+    }
+    assert_eq!(log(&store).len(), 256);
+    assert!(store.incarnation().sequence - before < 64, "{} commits", store.incarnation().sequence - before);
+    assert!(!Look::Status.asked().lets_out() && sign("a", 1).asked().lets_out());
+}
+
+#[tokio::test]
+async fn a_log_that_cannot_be_written_stops_everything() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = SimulatedDisk::default();
+    let authority = open(folder.path(), &with_slots(), simulated(&disk));
+    let _ = authority.decide(client(), sign("a", 1)).await.unwrap();
+    disk.fail_after(0);
+    for _ in 0..3 {
+        let refused = authority.decide(client(), sign("a", 1)).await.unwrap_err();
+        assert!(matches!(refused, Refusal::Unrecorded(AuditUnavailable::Broken(_))), "{refused}");
+    }
+    let quick = authority.decide(client(), Look::Status).await.unwrap_err();
+    assert!(matches!(quick, Refusal::Unrecorded(AuditUnavailable::Broken(_))), "{quick}");
+}
+
+#[test]
+fn records_wait_for_each_other_and_are_all_written_at_the_end() {
+    let store = simulated(&SimulatedDisk::default());
+    let audit = AuditLog::start(Arc::clone(&store)).unwrap();
+    let before = store.incarnation().sequence;
+    let record = |number: u64| AuditRecord {
+        time: theta_statements::UnixTime(number),
+        node: 1,
+        client: None,
+        recognised_by: None,
+        key: None,
+        operation: "status".to_owned(),
+        statement: Digest([0; 32]),
+        slot: None,
+        allowed: false,
+        rule: None,
+        reason: "no-rule".to_owned(),
+        detail: String::new(),
+        approvers: Vec::new(),
+        policy: Digest([0; 32]),
+    };
+    for number in 0..2_000 {
+        audit.check().unwrap();
+        audit.append(record(number));
+    }
+    audit.close();
+    let entries = log(&store);
+    assert_eq!(verify(&entries, Checkpoint::START, None).unwrap().count, 2_000);
+    assert!(entries.iter().zip(0..).all(|(entry, number)| entry.record.time.0 == number), "in their order");
+    assert!(store.incarnation().sequence - before < 200, "many share a commit");
+}
+
+/// What a full disk costs: refusals that say why, and nothing any more when there is room again.
+#[tokio::test]
+async fn a_full_disk_is_refused_and_recovered_from_without_a_restart() {
+    for changes in [0, 1, 3, 7] {
+        let (folder, disk) = (tempfile::tempdir().unwrap(), SimulatedDisk::default());
+        let store = simulated(&disk);
+        let authority = open(folder.path(), &policy().0, Arc::clone(&store));
+        let ask = || authority.decide(client(), sign("a", 1));
+        let _ = ask().await.unwrap();
+        assert_eq!(authority.standing(), Ok(None));
+        disk.fill_after(changes);
+        let mut allowed = 1;
+        let refused = loop {
+            match ask().await {
+                Ok(_) => allowed += 1,
+                Err(refused) => break refused,
+            }
+        };
+        assert!(matches!(refused, Refusal::Unrecorded(AuditUnavailable::Broken(_))), "{refused}");
+        assert!(authority.standing().unwrap_err().contains("cannot be written"));
+        disk.make_room();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while ask().await.is_err() {
+            assert!(Instant::now() < deadline, "it never recovers");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        assert_eq!(authority.standing(), Ok(None));
+        let entries = log(&store);
+        verify(&entries, Checkpoint::START, None).unwrap();
+        // Those that were answered, the one whose commit failed, and the last: none of them twice.
+        assert_eq!(entries.len(), allowed + 2, "after {changes} changes");
+    }
+}
+
+#[tokio::test]
+async fn a_known_client_without_rights_does_not_fill_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = simulated(&SimulatedDisk::default());
+    let authority = open(folder.path(), &policy().0, Arc::clone(&store));
+    for _ in 0..3_000 {
+        authority.decide(client(), Look::Status).await.unwrap_err();
+    }
+    for _ in 0..5 {
+        let _ = authority.decide(client(), sign("a", 1)).await.unwrap();
+    }
+    authority.look_after();
+    authority.flush().unwrap();
+    let entries = log(&store);
+    let refused: Vec<_> = entries.iter().filter(|entry| !entry.record.allowed).collect();
+    // Twenty in each second that it took.
+    assert!(refused.len() < 1_000, "{} refusals are in the log", refused.len());
+    let last = &refused.last().unwrap().record.detail;
+    assert!(last.contains("more refusals of the same second were not recorded"), "{last}");
+    assert_eq!(entries.len() - refused.len(), 5, "what is allowed is always recorded");
+}

@@ -1,0 +1,134 @@
+//! The decision itself: a policy and what it remembers, without files, clocks or threads.
+
+use theta_policy::{Caller, Decision, Policy, PolicyHandle, Recording, SlotState, Unidentified};
+use theta_statements::audit::AuditRecord;
+use theta_statements::{Ask, Name, UnixTime};
+
+use crate::{Asked, Asks, Denial, Granted, InstanceId, Presented, Refusal, Request, Terms};
+
+/// Decides about requests by a policy.
+///
+/// The gate of a node in service is its [`Authority`](crate::Authority), which puts what is decided here on record before
+/// anything comes of it. Whoever has no file and no log (a simulation, a test) has a gate of its own, with a policy that it
+/// wrote: a leave that no policy gave does not exist.
+#[derive(Debug)]
+pub struct Gate<S> {
+    group: String,
+    node: u16,
+    policy: PolicyHandle<S>,
+}
+
+/// A decision, and what goes on record of it.
+#[derive(Debug)]
+#[must_use]
+pub struct Judged<R> {
+    /// The leave, or why there is none.
+    pub answer: Result<Granted<R>, Refusal>,
+    /// What goes on record, before anything is done if `first`.
+    pub record: AuditRecord,
+    /// Whether the record has to be durable before anything is done: what lets something out, unless its rule says otherwise.
+    pub first: bool,
+    /// Who asked, if the policy knows.
+    pub client: Option<Name>,
+    /// The reason's name for metrics.
+    pub(crate) code: &'static str,
+}
+
+impl<S: SlotState> Gate<S> {
+    /// The gate of this node of a group, with a memory of slots.
+    #[must_use]
+    pub fn new(group: &str, node: u16, policy: Policy, slots: S) -> Self {
+        Self { group: group.to_owned(), node, policy: PolicyHandle::new(policy, slots) }
+    }
+
+    /// Decides.
+    ///
+    /// # Errors
+    /// [`Refusal::Enclosure`], which is not recorded: nothing was asked that could be understood.
+    pub fn decide<R: Asks>(&self, presented: &Presented, request: R, now: UnixTime) -> Result<Judged<R>, Refusal> {
+        let asked = request.asked();
+        self.decide_asked(presented, request, &asked, now)
+    }
+
+    /// `asked` is what `request` asks.
+    pub(crate) fn decide_asked<R>(
+        &self,
+        presented: &Presented,
+        request: R,
+        asked: &Asked,
+        now: UnixTime,
+    ) -> Result<Judged<R>, Refusal> {
+        let (policy, enclosed) = (self.policy.current(), presented.enclosed()?);
+        let ask = asked.ask(&self.group, &enclosed.approvals);
+        let asking = match presented.asks(&policy, enclosed.signed.as_ref(), ask, now) {
+            Ok(asking) => asking,
+            Err(error) => return Ok(self.stranger(&policy, &ask, now, error)),
+        };
+        let decision = policy.decide(&asking, now, self.policy.state());
+        Ok(self.judged(&policy, &asking, request, now, decision, asked))
+    }
+
+    /// Decides whether a client may have the result of an instance that was allowed on these terms before: whether the policy
+    /// would still have it so. Nothing is counted or taken.
+    pub fn decide_result(
+        &self,
+        caller: &Caller,
+        terms: &Terms,
+        instance: InstanceId,
+        now: UnixTime,
+    ) -> Judged<InstanceId> {
+        let (key, label, statement) = (terms.key.clone(), terms.label.clone(), instance.0.to_vec().into());
+        let asked = Asked { key, label, statement, ..Asked::new(terms.operation) };
+        let policy = self.policy.current();
+        let asking = caller.asks(asked.ask(&self.group, &[]));
+        let decision = policy.still_allows(&asking, now);
+        self.judged(&policy, &asking, instance, now, decision, &asked)
+    }
+
+    /// What is said to, and recorded of, somebody whom the policy does not know.
+    pub(crate) fn stranger<R>(&self, policy: &Policy, ask: &Ask<'_>, now: UnixTime, error: Unidentified) -> Judged<R> {
+        let record = theta_policy::record_of_stranger(self.node, now, ask.operation, ask.key, &error, policy.digest());
+        let answer = Err(Refusal::Unidentified { error, begin: None });
+        Judged { answer, record, first: false, client: None, code: "unidentified" }
+    }
+
+    fn judged<R>(
+        &self,
+        policy: &Policy,
+        asking: &theta_policy::Request<'_>,
+        request: R,
+        now: UnixTime,
+        decision: Decision,
+        asked: &Asked,
+    ) -> Judged<R> {
+        let record = theta_policy::record(self.node, now, asking, &decision, policy.digest());
+        let (client, code) = (asking.client().clone(), decision.reason.code());
+        let first = asked.recorded_first || (asked.lets_out() && decision.recording == Recording::First);
+        let (key, operation) = (asked.key.clone(), asked.operation);
+        let Decision { allowed, rule, reason, slots, .. } = decision;
+        let answer = if allowed {
+            let terms = Terms { client: client.clone(), key, operation, label: asked.label.clone(), rule };
+            Ok(Granted::new(request, terms, slots))
+        } else {
+            Err(Refusal::Denied(Box::new(Denial { client: client.clone(), operation, key, rule, reason })))
+        };
+        Judged { answer, record, first: first && allowed, client: Some(client), code }
+    }
+
+    /// The policy in force, and what it remembers.
+    pub const fn policy(&self) -> &PolicyHandle<S> {
+        &self.policy
+    }
+
+    /// The group's name, as requests and consents have it.
+    #[must_use]
+    pub fn group(&self) -> &str {
+        &self.group
+    }
+
+    /// Whether an allowed request like this one takes a slot.
+    #[must_use]
+    pub fn takes_slot(&self, request: &Request) -> bool {
+        self.policy.current().takes_slot(Some(request.key().name.as_str()), request.operation())
+    }
+}

@@ -1,0 +1,107 @@
+//! What a request is called at every node.
+
+use core::fmt;
+
+use sha2::{Digest, Sha512};
+use theta_custody::KeyEntry;
+use theta_groups::{Secret, Transcript};
+use theta_schemes::{Statement, keys::KeyId};
+
+use crate::{ParsedStatement, Seed};
+
+/// The hash of the canonical request: key id, epoch, operation, statement, and the seed if there is one. Equal requests have
+/// equal ids, different ones never.
+///
+/// The first two bytes are those of the statement's SHA-512 digest, whatever the key and its epoch: they choose the CPU
+/// thread, so that an instance that goes on under another epoch of its key stays where it is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct InstanceId(pub [u8; 32]);
+
+impl InstanceId {
+    /// No instance: stands where misbehaviour belongs to none. No request hashes to it, short of breaking SHA-512.
+    pub const NONE: Self = Self([0; 32]);
+
+    /// The id of a statement under a key at one of its epochs.
+    #[must_use]
+    pub fn new<'a>(key: &KeyId, epoch: u64, statement: impl Into<Statement<'a>>) -> Self {
+        Self::with_seed(key, epoch, &statement.into(), None)
+    }
+
+    /// The id of a statement that is answered under a key as it is, re-randomised with the seed if there is one.
+    #[must_use]
+    pub fn under(key: &KeyEntry, statement: &ParsedStatement, seed: Option<&Seed>) -> Self {
+        Self::of(&key.key_id, key.epoch, statement, seed)
+    }
+
+    /// The same of a key of which no more is known than its id and epoch.
+    #[must_use]
+    pub fn of(key: &KeyId, epoch: u64, statement: &ParsedStatement, seed: Option<&Seed>) -> Self {
+        Self::with_seed(key, epoch, &statement.as_statement(), seed.map(|seed| &**seed))
+    }
+
+    fn with_seed(key: &KeyId, epoch: u64, statement: &Statement<'_>, seed: Option<&Secret<Vec<u8>>>) -> Self {
+        let transcript = Transcript::new("theta/instance/v2").with("key", key.as_bytes());
+        let transcript = transcript.with("epoch", &epoch.to_be_bytes());
+        // The digest of a statement rather than the statement: what a node logs or signs about an instance later can
+        // then be checked without the statement itself.
+        let digest: [u8; 64] = Sha512::digest(statement.bytes()).into();
+        let transcript = transcript.with("operation", statement.operation().as_bytes()).with("statement", &digest);
+        let mut id = match seed {
+            None => transcript.finish32(),
+            Some(seed) => transcript.with("seed", seed.expose()).finish32(),
+        };
+        if let (Some(place), Some(prefix)) = (id.first_chunk_mut::<2>(), digest.first_chunk()) {
+            *place = *prefix;
+        }
+        Self(id)
+    }
+}
+
+impl fmt::Display for InstanceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::encode(self.0))
+    }
+}
+
+impl fmt::Debug for InstanceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use bytes::Bytes;
+    use theta_schemes::StatementBytes;
+
+    use super::*;
+
+    #[test]
+    fn different_requests_have_different_ids() {
+        let keys = [KeyId::from_bytes([1; 32]), KeyId::from_bytes([2; 32])];
+        let seeds = [[1; 32], [2; 32]].map(|bytes: [u8; 32]| Arc::new(Secret::new(bytes.to_vec())));
+        let mut seen = std::collections::HashSet::new();
+        for (key, epoch) in keys.into_iter().flat_map(|key| [(key, 0), (key, 1)]) {
+            for text in ["", "a", "b"] {
+                let bytes = Bytes::from_static(text.as_bytes());
+                let (message, coin) =
+                    (ParsedStatement::Message(bytes.clone()), ParsedStatement::CoinName(bytes.clone()));
+                let plain = InstanceId::new(&key, epoch, &StatementBytes::Sign(bytes.clone()));
+                assert_eq!(InstanceId::of(&key, epoch, &message, None), plain);
+                // Bytes that are no header have an id, too, which nobody is given.
+                let header = InstanceId::new(&key, epoch, Statement::Decapsulate(&bytes));
+                let [one, other] = seeds.each_ref().map(|seed| InstanceId::of(&key, epoch, &message, Some(seed)));
+                for id in [plain, one, other, header, InstanceId::of(&key, epoch, &coin, None)] {
+                    assert_eq!(id.0[..2], Sha512::digest(&bytes)[..2], "the same thread for all epochs and keys");
+                    assert!(seen.insert(id));
+                }
+            }
+        }
+        assert_eq!(seen.len(), 60);
+        assert!(!seen.contains(&InstanceId::NONE));
+        let [seed, _] = seeds;
+        assert!(!format!("{:?}", crate::KeyRequest::SignRandomized { message: Bytes::new(), seed }).contains("[1, 1"));
+    }
+}

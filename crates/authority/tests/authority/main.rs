@@ -1,0 +1,12 @@
+//! The gate from outside: what is in its tree, and what a request keeps of its key.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests fail by panicking, in their helpers too"
+)]
+
+mod requests;
+mod tree;

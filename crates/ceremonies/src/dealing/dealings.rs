@@ -1,0 +1,289 @@
+//! All dealings that a party has seen, and what it thinks of them.
+
+use core::ops::RangeInclusive;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use rand_core::CryptoRng;
+use theta_groups::Group;
+use theta_rounds::{Malformed, PartyId};
+use theta_sharing::pedersen::Blinding;
+use theta_sharing::{ShareIndex, interpolate_at, vartime_false_shares};
+
+use crate::bulletin_board::{BulletinBoard, Item};
+use crate::dealing::{Announced, Dealing, Form, Judgement, Values, split_digest};
+use crate::encryption::EncryptionKey;
+use crate::evidence::CeremonyEvidence;
+use crate::machine::Outbox;
+use crate::participant::Participant;
+use crate::statement::{Digest, Kind, Statement, StatementSlot};
+use crate::typed::TypedPlan;
+
+/// What a dealing holds for this party.
+enum Mine<G: Group> {
+    Unchecked,
+    Right(Values<G::Scalar>),
+    /// Something false: to be complained about.
+    Wrong,
+    /// This party was left out: its key came late, or the dealer did not want it.
+    LeftOut,
+    /// This party is no recipient.
+    Nothing,
+}
+
+/// A dealing with its statement.
+pub(crate) struct Entry<G: Group> {
+    pub(crate) statement: Statement,
+    pub(crate) dealing: Dealing<G>,
+    mine: Mine<G>,
+}
+
+impl<G: Group> Entry<G> {
+    pub(crate) const fn mine(&self) -> Option<&Values<G::Scalar>> {
+        if let Mine::Right(values) = &self.mine { Some(values) } else { None }
+    }
+}
+
+/// Dealings by digest.
+pub(crate) struct Dealings<G: Group> {
+    plan: Arc<TypedPlan<G>>,
+    own: Arc<Participant>,
+    /// What members have said that is to be encrypted to, and the order in which it came.
+    announced: Announced,
+    arrivals: Vec<PartyId>,
+    blinding: Blinding<G>,
+    entries: BTreeMap<Digest, Entry<G>>,
+    /// What each dealer said first, by dealing slot.
+    first: BTreeMap<(StatementSlot, PartyId), Digest>,
+    /// Dealings that were proven false.
+    disputed: BTreeSet<Digest>,
+    convicted: BTreeSet<PartyId>,
+    /// Complaints that need no second look.
+    judged: BTreeSet<(StatementSlot, PartyId)>,
+}
+
+impl<G: Group> Dealings<G> {
+    pub(crate) fn new(plan: Arc<TypedPlan<G>>, own: Arc<Participant>) -> Self {
+        Self {
+            plan,
+            own,
+            announced: Announced::new(),
+            arrivals: Vec::new(),
+            blinding: Blinding::new(),
+            entries: BTreeMap::new(),
+            first: BTreeMap::new(),
+            disputed: BTreeSet::new(),
+            convicted: BTreeSet::new(),
+            judged: BTreeSet::new(),
+        }
+    }
+
+    pub(crate) const fn blinding(&self) -> &Blinding<G> {
+        &self.blinding
+    }
+
+    /// Takes a member's key.
+    pub(crate) fn announce(&mut self, statement: &Statement) -> Result<(), Malformed> {
+        let key = EncryptionKey::of(statement)?;
+        if self.announced.insert(statement.author(), key).is_none() {
+            self.arrivals.push(statement.author());
+        }
+        Ok(())
+    }
+
+    pub(crate) const fn announced(&self) -> &Announced {
+        &self.announced
+    }
+
+    /// The members whose keys are here, in the order in which they came.
+    pub(crate) fn arrivals(&self) -> &[PartyId] {
+        &self.arrivals
+    }
+
+    /// Takes a dealing. Says whether it has a place for this party under a key that this party does not know, though it has
+    /// signed it: in a life that it has forgotten.
+    pub(crate) fn take(&mut self, statement: &Statement) -> Result<bool, Malformed> {
+        let dealing = Dealing::read_with(&self.plan, statement, &self.announced)?;
+        let mut forgotten = false;
+        let mine = match self.plan.index_of(self.own.party()) {
+            None => Mine::Nothing,
+            // Masks are nothing to the owner of the lost share.
+            Some(index) if !Form::of(&self.plan, statement.author()).is_some_and(|form| form.has_place(index)) => {
+                Mine::Nothing
+            }
+            Some(index) => match dealing.key_of(index) {
+                Some(key) if key.recipient().key == self.own.encryption_key() => Mine::Unchecked,
+                key => {
+                    forgotten = key.is_some();
+                    Mine::LeftOut
+                }
+            },
+        };
+        let digest = statement.digest();
+        self.first.entry((statement.slot(), statement.author())).or_insert(digest);
+        self.entries.insert(digest, Entry { statement: statement.clone(), dealing, mine });
+        Ok(forgotten)
+    }
+
+    pub(crate) fn convict(&mut self, party: PartyId) {
+        self.convicted.insert(party);
+    }
+
+    pub(crate) fn is_convicted(&self, party: PartyId) -> bool {
+        self.convicted.contains(&party)
+    }
+
+    pub(crate) fn is_disputed(&self, digest: &Digest) -> bool {
+        self.disputed.contains(digest)
+    }
+
+    pub(crate) fn get(&self, digest: &Digest) -> Option<&Entry<G>> {
+        self.entries.get(digest)
+    }
+
+    /// From how many dealers there is something.
+    pub(crate) fn count(&self) -> usize {
+        self.first.keys().map(|(_, dealer)| dealer).collect::<BTreeSet<_>>().len()
+    }
+
+    /// Whether a dealing has a place for all these.
+    pub(crate) fn covers(&self, digest: &Digest, parties: &[PartyId]) -> bool {
+        self.get(digest).is_some_and(|entry| {
+            parties.iter().all(|party| self.plan.index_of(*party).and_then(|i| entry.dealing.key_of(i)).is_some())
+        })
+    }
+
+    pub(crate) fn supply(&self, digest: &Digest) -> Option<Item> {
+        self.get(digest).map(|entry| Item::Statement(entry.statement.clone()))
+    }
+
+    /// The first dealing of each dealer in each of these slots, by rising slot, if it is right for this party and its dealer is
+    /// not convicted.
+    pub(crate) fn good(&self, slots: RangeInclusive<StatementSlot>) -> impl Iterator<Item = (PartyId, Digest)> {
+        let of_slots = self.first.iter().filter(move |((of, _), _)| slots.contains(of));
+        of_slots.map(|((_, dealer), digest)| (*dealer, *digest)).filter(|(dealer, digest)| {
+            let right = self.get(digest).is_some_and(|entry| matches!(entry.mine, Mine::Right(_) | Mine::Nothing));
+            right && !self.is_convicted(*dealer)
+        })
+    }
+
+    /// Decrypts and checks what has not been looked at, all of it together.
+    pub(crate) fn check(&mut self, rng: &mut impl CryptoRng) {
+        let Some(index) = self.plan.index_of(self.own.party()) else { return };
+        let mut opened = Vec::new();
+        for (digest, entry) in &mut self.entries {
+            if matches!(entry.mine, Mine::Unchecked) {
+                match entry.dealing.open(&self.plan, &entry.statement, &self.own) {
+                    Some(values) => opened.push((*digest, values)),
+                    None => entry.mine = Mine::Wrong,
+                }
+            }
+        }
+        let claim = |(digest, values)| Some(self.get(digest)?.dealing.claim(index, values, self.blinding));
+        let claims: Vec<_> = opened.iter().map(|(digest, values)| (digest, values)).filter_map(claim).collect();
+        let wrong: BTreeSet<usize> = vartime_false_shares(&claims, rng).into_iter().collect();
+        for (position, (digest, values)) in opened.into_iter().enumerate() {
+            if let Some(entry) = self.entries.get_mut(&digest) {
+                entry.mine = if wrong.contains(&position) { Mine::Wrong } else { Mine::Right(values) };
+            }
+        }
+    }
+
+    /// Whether it has no place for this party.
+    pub(crate) fn leaves_out(&self, digest: &Digest) -> bool {
+        self.get(digest).is_some_and(|entry| matches!(entry.mine, Mine::LeftOut))
+    }
+
+    /// Whether it was found false by this party.
+    pub(crate) fn is_wrong(&self, digest: &Digest) -> bool {
+        self.get(digest).is_some_and(|entry| matches!(entry.mine, Mine::Wrong))
+    }
+
+    /// Complains about everything that was found false, once a dealer.
+    pub(crate) fn complain(&self, outbox: &mut Outbox) {
+        let wrong = self.first.values().filter(|digest| self.is_wrong(digest));
+        wrong.for_each(|digest| self.complain_about(digest, Kind::Complaint, outbox));
+    }
+
+    /// Complains about a dealing.
+    pub(crate) fn complain_about(&self, digest: &Digest, kind: Kind, outbox: &mut Outbox) {
+        if let Some(entry) = self.get(digest) {
+            let slot = StatementSlot::about(kind, entry.statement.author());
+            outbox.say(slot, || Some(entry.dealing.complain(&self.plan, &entry.statement, &self.own)));
+        }
+    }
+
+    /// Judges the complaints that have come.
+    pub(crate) fn judge(&mut self, board: &BulletinBoard, outbox: &mut Outbox) {
+        for complaint in [Kind::Complaint, Kind::LateComplaint].into_iter().flat_map(|kind| board.of_kind(kind)) {
+            let key = (complaint.slot(), complaint.author());
+            let Ok((digest, _)) = split_digest(complaint.body()) else { continue };
+            if self.judged.contains(&key) {
+                continue;
+            }
+            let Some(entry) = self.entries.get(&digest) else { continue };
+            let Some(judgement) = entry.dealing.judge(&self.plan, &entry.statement, complaint) else { continue };
+            let (dealing, complaint) = (entry.statement.clone(), complaint.clone());
+            let culprit = match judgement {
+                Judgement::DealerLies => dealing.author(),
+                Judgement::ComplainerLies => complaint.author(),
+            };
+            if judgement == Judgement::DealerLies {
+                self.disputed.insert(digest);
+                outbox.faults.push(CeremonyEvidence::FalseDealing { dealing, complaint });
+            } else {
+                outbox.faults.push(CeremonyEvidence::FalseComplaint { dealing, complaint });
+            }
+            self.judged.insert(key);
+            self.convicted.insert(culprit);
+        }
+    }
+
+    /// Says what a dealer dealt to this party, which was proven to have dealt falsely to another.
+    pub(crate) fn release(&self, digest: &Digest, outbox: &mut Outbox) {
+        if let (true, Some(entry)) = (self.is_disputed(digest), self.get(digest))
+            && let Some(values) = entry.mine()
+        {
+            outbox.say(StatementSlot::about(Kind::Release, entry.statement.author()), || {
+                let mut body = digest.to_vec();
+                body.extend_from_slice(values.encode().expose());
+                Some(body)
+            });
+        }
+    }
+
+    /// Computes this party's values of a false dealing from what k others were dealt.
+    pub(crate) fn reconstruct(&mut self, digest: &Digest, board: &BulletinBoard, outbox: &mut Outbox) {
+        let Some(index) = self.plan.index_of(self.own.party()) else { return };
+        let Some(entry) = self.entries.get_mut(digest).filter(|entry| matches!(entry.mine, Mine::Wrong)) else {
+            return;
+        };
+        let slot = StatementSlot::about(Kind::Release, entry.statement.author());
+        let mut shares = Vec::new();
+        for release in board.of_slot(slot) {
+            match entry.dealing.released(&self.plan, &entry.statement, release) {
+                Some(Ok(share)) => shares.push(share),
+                Some(Err(_)) => outbox.faults.push(CeremonyEvidence::FalseRelease {
+                    dealing: entry.statement.clone(),
+                    release: release.clone(),
+                }),
+                None => {}
+            }
+        }
+        shares.truncate(usize::from(self.plan.threshold().k()));
+        if shares.len() < usize::from(self.plan.threshold().k()) {
+            return;
+        }
+        if let Some(values) = interpolate::<G>(&shares, index) {
+            entry.mine = Mine::Right(values);
+        }
+    }
+}
+
+fn interpolate<G: Group>(shares: &[(ShareIndex, Values<G::Scalar>)], index: ShareIndex) -> Option<Values<G::Scalar>> {
+    let values: Vec<_> = shares.iter().map(|(index, values)| (*index, &values.value)).collect();
+    let blindings: Vec<_> =
+        shares.iter().filter_map(|(index, values)| Some((*index, values.blinding.as_ref()?))).collect();
+    let blinding = if blindings.is_empty() { None } else { Some(interpolate_at(&blindings, index).ok()?) };
+    Some(Values { value: interpolate_at(&values, index).ok()?, blinding })
+}

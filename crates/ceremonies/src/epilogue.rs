@@ -1,0 +1,70 @@
+//! What is left to say when a ceremony has ended: public messages, of which nothing follows once everybody has ended.
+
+use bytes::Bytes;
+use theta_groups::Secret;
+use theta_rounds::{Channel, Effect, Input, Machine};
+
+use super::Memory;
+use super::bulletin_board::rewrite;
+use super::machine::{Ceremony, ITEMS, SUMMARY};
+use super::outcome::Outcome;
+use super::plan::Aim;
+use super::statement::Kind;
+
+/// How often a machine is asked for what another lacks before that one is expected to be done.
+const MOST_QUESTIONS: usize = 8;
+
+impl Ceremony {
+    /// What one who comes late needs to end alike.
+    #[must_use]
+    pub fn epilogue(&self) -> Vec<Bytes> {
+        let parts = self.what_newcomers_need().unwrap_or_default();
+        if !matches!(self.plan.aim(), Aim::Recover(..)) {
+            return parts;
+        }
+        // That the owner is done is all that helpers need to hear.
+        let done = |part: &Bytes| {
+            rewrite(part, |statement| if statement.slot().kind == Kind::Done { vec![statement] } else { Vec::new() })
+        };
+        parts.iter().filter_map(done).filter(|part| !part.is_empty()).map(Bytes::from).collect()
+    }
+
+    /// All that a party that knows nothing needs to end as this one did: it is tried with one. Nobody else has a say in it: a
+    /// peer that was ignored, or has asked too often, leaves nothing out.
+    fn what_newcomers_need(&self) -> Option<Vec<Bytes>> {
+        let identity = self.own.identity();
+        // Another party, in whose name a newcomer can be told what this one knows.
+        let other = self.plan.parties().find(|party| *party != self.own.party())?;
+        // It looks on, and says nothing that follows from a secret.
+        let (plan, nothing) = (self.plan.clone(), Secret::new([0; 32]));
+        let mut newcomer = Self::join(plan, identity.clone(), nothing, None, Memory::Lost).ok()?;
+        let mut parts = Vec::new();
+        newcomer.take(Input::Start);
+        for _ in 0..MOST_QUESTIONS {
+            let question = questions(newcomer.take(Input::Tick)).pop()?;
+            for payload in self.answer(&question) {
+                let slot = ITEMS;
+                newcomer.take(Input::Message {
+                    from: other,
+                    slot,
+                    channel: Channel::Broadcast,
+                    payload: payload.clone(),
+                });
+                parts.push(payload);
+            }
+            if newcomer.is_finished() {
+                break;
+            }
+        }
+        Some(parts)
+    }
+}
+
+/// The summaries that are sent.
+fn questions(effects: Vec<Effect<Outcome>>) -> Vec<Bytes> {
+    let payload = |effect| match effect {
+        Effect::Send { slot: SUMMARY, payload, .. } => Some(payload),
+        _ => None,
+    };
+    effects.into_iter().filter_map(payload).collect()
+}

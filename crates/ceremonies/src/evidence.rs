@@ -1,0 +1,311 @@
+//! Evidence that a party lied in a ceremony, which anybody can check who has the group file.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use theta_groups::Group;
+use theta_rounds::{Evidence, Malformed, PartyId};
+use theta_sharing::pedersen::Blinding;
+
+use super::agreement::{digest_of, value_digest};
+use super::certificate::QuorumCertificate;
+use super::check;
+use super::codec::{Reader, put_bytes};
+use super::dealing::{Dealing, Judgement};
+use super::key::{Keys, Material, Selection, check_key};
+use super::plan::CeremonyPlan;
+use super::recovery::is_false_answer;
+use super::statement::{Kind, Statement};
+use super::typed::TypedPlan;
+
+/// Signed statements that no honest party makes. The plan and nothing else is needed to check it, offline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CeremonyEvidence {
+    /// Two different statements in one slot.
+    Equivocation(Statement, Statement),
+    /// A statement that cannot be read.
+    Malformed(Statement),
+    /// A dealing that, as a complaint shows, is false for the complainer.
+    FalseDealing {
+        /// The dealing of the culprit.
+        dealing: Statement,
+        /// The complaint of any recipient.
+        complaint: Statement,
+    },
+    /// A complaint about a dealing that is right.
+    FalseComplaint {
+        /// The dealing, whoever made it.
+        dealing: Statement,
+        /// The complaint of the culprit.
+        complaint: Statement,
+    },
+    /// Values that somebody claims to have been dealt and were not.
+    FalseRelease {
+        /// The dealing, whoever made it.
+        dealing: Statement,
+        /// The values that the culprit released.
+        release: Statement,
+    },
+    /// A verification key that does not fit the decided dealings.
+    FalseKey {
+        /// The decision on the qualified dealings.
+        decision: QuorumCertificate,
+        /// Those dealings by rising dealer.
+        dealings: Vec<Statement>,
+        /// The key statement of the culprit.
+        key: Statement,
+    },
+    /// A share of the proof of possession that does not fit the culprit's verification key.
+    FalseProofOfPossession {
+        /// The decision on the qualified dealings.
+        decision: QuorumCertificate,
+        /// Those dealings by rising dealer.
+        dealings: Vec<Statement>,
+        /// k true key statements, from which all keys follow.
+        keys: Vec<Statement>,
+        /// The share of the proof that the culprit gave.
+        share: Statement,
+    },
+    /// A masked share that is not what was asked for.
+    FalseAnswer {
+        /// The request of the owner of the lost share.
+        request: Statement,
+        /// The masks that it lists.
+        masks: Vec<Statement>,
+        /// The answer of the culprit.
+        answer: Statement,
+        /// What the owner discloses, so that everybody can open the answer.
+        disclosed: Vec<u8>,
+    },
+    /// A signature for another key than the certified one.
+    FalseActivation {
+        /// The certificate of the true key.
+        certificate: QuorumCertificate,
+        /// The signature of the culprit for another key.
+        activation: Statement,
+    },
+}
+
+impl CeremonyEvidence {
+    /// The party that lied.
+    #[must_use]
+    pub const fn culprit(&self) -> PartyId {
+        self.offending_statement().author()
+    }
+
+    /// The statement that offends: what the culprit signed.
+    const fn offending_statement(&self) -> &Statement {
+        match self {
+            Self::Equivocation(statement, _)
+            | Self::Malformed(statement)
+            | Self::FalseDealing { dealing: statement, .. }
+            | Self::FalseComplaint { complaint: statement, .. }
+            | Self::FalseRelease { release: statement, .. }
+            | Self::FalseKey { key: statement, .. }
+            | Self::FalseProofOfPossession { share: statement, .. }
+            | Self::FalseAnswer { answer: statement, .. }
+            | Self::FalseActivation { activation: statement, .. } => statement,
+        }
+    }
+
+    /// Whether it proves that the culprit lied in the ceremony of this plan. Takes the plan and nothing else; an honest
+    /// party is never proven guilty.
+    #[must_use]
+    pub fn verify(&self, plan: &Arc<CeremonyPlan>) -> bool {
+        self.offending_statement().is_signed(plan) && plan.group().proves(self, plan)
+    }
+
+    /// The same, for the group of the plan; the culprit's signature is checked.
+    pub(super) fn is_proof<G: Group>(&self, plan: &TypedPlan<G>) -> bool {
+        match self {
+            Self::Equivocation(first, second) => {
+                let same = first.author() == second.author() && first.slot() == second.slot();
+                // Two encryption keys harm their author alone, who may have lost its disk between them.
+                let forbidden = first.slot().kind != Kind::EncryptionKey;
+                same && forbidden && first.body() != second.body() && second.is_signed(plan)
+            }
+            Self::Malformed(statement) => check(plan, statement).is_err(),
+            Self::FalseDealing { dealing, complaint } => judge(plan, dealing, complaint) == Some(Judgement::DealerLies),
+            Self::FalseComplaint { dealing, complaint } => {
+                judge(plan, dealing, complaint) == Some(Judgement::ComplainerLies)
+            }
+            Self::FalseRelease { dealing, release } => read_dealing(plan, dealing).is_some_and(|read| {
+                release.slot().kind == Kind::Release && matches!(read.released(plan, dealing, release), Some(Err(_)))
+            }),
+            Self::FalseKey { decision, dealings, key } => material(plan, decision, dealings).is_some_and(|material| {
+                let is_key = key.slot().kind == Kind::Key && plan.index_of(key.author()).is_some();
+                is_key && check_key(plan, &Blinding::new(), &material, key).is_none()
+            }),
+            Self::FalseProofOfPossession { decision, dealings, keys, share } => {
+                false_proof_of_possession(plan, (decision, dealings), keys, share) == Some(true)
+            }
+            Self::FalseAnswer { request, masks, answer, disclosed } => {
+                is_false_answer(plan, request, masks, answer, disclosed) == Some(true)
+            }
+            Self::FalseActivation { certificate, activation } => {
+                let same = certificate.kind() == Kind::Activation && activation.slot().kind == Kind::Activation;
+                same && certificate.is_valid(plan) && certificate.body() != activation.body()
+            }
+        }
+    }
+
+    /// A tag and the parts, each behind its length.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let statement = |statement: &Statement| {
+            let mut bytes = Vec::new();
+            statement.encode_into(&mut bytes);
+            bytes
+        };
+        let list = |list: &[Statement]| {
+            let mut bytes = Vec::new();
+            list.iter().for_each(|statement| statement.encode_into(&mut bytes));
+            bytes
+        };
+        let (tag, parts) = match self {
+            Self::Equivocation(first, second) => (1, vec![statement(first), statement(second)]),
+            Self::Malformed(malformed) => (2, vec![statement(malformed)]),
+            Self::FalseDealing { dealing, complaint } => (3, vec![statement(dealing), statement(complaint)]),
+            Self::FalseComplaint { dealing, complaint } => (4, vec![statement(dealing), statement(complaint)]),
+            Self::FalseRelease { dealing, release } => (5, vec![statement(dealing), statement(release)]),
+            Self::FalseKey { decision, dealings, key } => (6, vec![decision.encode(), list(dealings), statement(key)]),
+            Self::FalseProofOfPossession { decision, dealings, keys, share } => {
+                (7, vec![decision.encode(), list(dealings), list(keys), statement(share)])
+            }
+            Self::FalseAnswer { request, masks, answer, disclosed } => {
+                (9, vec![statement(request), list(masks), statement(answer), disclosed.clone()])
+            }
+            Self::FalseActivation { certificate, activation } => (8, vec![certificate.encode(), statement(activation)]),
+        };
+        let mut out = vec![tag];
+        parts.iter().for_each(|part| put_bytes(&mut out, part));
+        out
+    }
+
+    /// Reads what [`CeremonyEvidence::encode`] wrote. Whether it proves anything is for [`CeremonyEvidence::verify`].
+    ///
+    /// # Errors
+    /// [`Malformed`].
+    pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(bytes);
+        let tag = reader.u8()?;
+        let mut parts = reader.all(Reader::bytes)?.into_iter();
+        let mut part = || parts.next().ok_or(Malformed("evidence lacks a part"));
+        let certificate = |bytes| QuorumCertificate::decode(bytes);
+        let evidence = match tag {
+            1 => Self::Equivocation(statement(part()?)?, statement(part()?)?),
+            2 => Self::Malformed(statement(part()?)?),
+            3 => Self::FalseDealing { dealing: statement(part()?)?, complaint: statement(part()?)? },
+            4 => Self::FalseComplaint { dealing: statement(part()?)?, complaint: statement(part()?)? },
+            5 => Self::FalseRelease { dealing: statement(part()?)?, release: statement(part()?)? },
+            6 => Self::FalseKey {
+                decision: certificate(part()?)?,
+                dealings: Reader::new(part()?).all(Statement::read)?,
+                key: statement(part()?)?,
+            },
+            7 => Self::FalseProofOfPossession {
+                decision: certificate(part()?)?,
+                dealings: Reader::new(part()?).all(Statement::read)?,
+                keys: Reader::new(part()?).all(Statement::read)?,
+                share: statement(part()?)?,
+            },
+            8 => Self::FalseActivation { certificate: certificate(part()?)?, activation: statement(part()?)? },
+            9 => Self::FalseAnswer {
+                request: statement(part()?)?,
+                masks: Reader::new(part()?).all(Statement::read)?,
+                answer: statement(part()?)?,
+                disclosed: part()?.to_vec(),
+            },
+            _ => return Err(Malformed("no such evidence")),
+        };
+        if parts.next().is_none() { Ok(evidence) } else { Err(Malformed("too many parts")) }
+    }
+}
+
+fn statement(bytes: &[u8]) -> Result<Statement, Malformed> {
+    let mut reader = Reader::new(bytes);
+    let statement = Statement::read(&mut reader)?;
+    reader.end().map(|()| statement)
+}
+
+/// A dealing that its author signed.
+fn read_dealing<G: Group>(plan: &TypedPlan<G>, statement: &Statement) -> Option<Dealing<G>> {
+    let signed = statement.slot().kind == Kind::Dealing && statement.is_signed(plan);
+    if signed { Dealing::read(plan, statement).ok() } else { None }
+}
+
+fn judge<G: Group>(plan: &TypedPlan<G>, dealing: &Statement, complaint: &Statement) -> Option<Judgement> {
+    let complains = matches!(complaint.slot().kind, Kind::Complaint | Kind::LateComplaint);
+    if !complains || !complaint.is_signed(plan) {
+        return None;
+    }
+    read_dealing(plan, dealing)?.judge(plan, dealing, complaint)
+}
+
+/// What a decision comes to, if these are the dealings that it names.
+fn material<G: Group>(
+    plan: &TypedPlan<G>,
+    decision: &QuorumCertificate,
+    dealings: &[Statement],
+) -> Option<Material<G>> {
+    let list = dealings.iter().map(|dealing| (dealing.author(), dealing.digest())).collect();
+    let value = Selection::Dealings(list).encode();
+    let decided = decision.kind() == Kind::Precommit && digest_of(decision) == Some(value_digest(&value));
+    if !decided || !decision.is_valid(plan) {
+        return None;
+    }
+    let read: Vec<_> =
+        dealings.iter().map(|dealing| Some((dealing.author(), read_dealing(plan, dealing)?))).collect::<Option<_>>()?;
+    let borrowed: Vec<_> = read.iter().map(|(dealer, dealing)| (*dealer, dealing)).collect();
+    Material::new(plan, &borrowed)
+}
+
+fn false_proof_of_possession<G: Group>(
+    plan: &TypedPlan<G>,
+    (decision, dealings): (&QuorumCertificate, &[Statement]),
+    keys: &[Statement],
+    share: &Statement,
+) -> Option<bool> {
+    let material = material(plan, decision, dealings)?;
+    let blinding = Blinding::new();
+    let known: BTreeMap<_, _> =
+        keys.iter().map(|key| check_key(plan, &blinding, &material, key)).collect::<Option<_>>()?;
+    let keys = Keys::interpolate(plan, &known)?;
+    let key = keys.verification_keys.get(plan.index_of(share.author())?.position())?;
+    let scheme = plan.proof_of_possession()?;
+    let right = scheme.vartime_verify_share(keys.public_key.bytes(), key.bytes(), share.body());
+    Some(share.slot().kind == Kind::ProofOfPossession && !right)
+}
+
+impl core::fmt::Display for CeremonyEvidence {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::Equivocation(..) => "two different signed statements where one is due",
+            Self::Malformed(_) => "a signed statement that cannot be read",
+            Self::FalseDealing { .. } => "a dealing that is false for a recipient",
+            Self::FalseComplaint { .. } => "a complaint about a dealing that is right",
+            Self::FalseRelease { .. } => "values that were not dealt",
+            Self::FalseKey { .. } => "a verification key that does not fit the dealings",
+            Self::FalseProofOfPossession { .. } => "a false share of the proof of possession",
+            Self::FalseAnswer { .. } => "a masked share that is not what was asked for",
+            Self::FalseActivation { .. } => "a signature for another key than the certified one",
+        })
+    }
+}
+
+impl Evidence for CeremonyEvidence {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Equivocation(..) => "equivocation",
+            Self::Malformed(_) => "malformed_statement",
+            Self::FalseDealing { .. } => "false_dealing",
+            Self::FalseComplaint { .. } => "false_complaint",
+            Self::FalseRelease { .. } => "false_release",
+            Self::FalseKey { .. } => "false_key",
+            Self::FalseProofOfPossession { .. } => "false_proof_of_possession",
+            Self::FalseAnswer { .. } => "false_answer",
+            Self::FalseActivation { .. } => "false_activation",
+        }
+    }
+}

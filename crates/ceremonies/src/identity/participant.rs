@@ -1,0 +1,64 @@
+//! One party in one ceremony: its identity, and a secret that is drawn for the ceremony and destroyed at its end.
+
+use std::sync::Arc;
+
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+use theta_groups::{Group, Ristretto255, RistrettoScalar, Secret, Transcript};
+use theta_rounds::PartyId;
+use theta_sharing::Encoded;
+
+use crate::CeremonyKeys;
+use crate::plan::CeremonyId;
+use crate::statement::{Statement, StatementSlot};
+
+/// All that a party draws at random in a ceremony, and the key that others encrypt to, follows from 32 bytes that nothing else
+/// follows from: replayed from its journal it repeats itself, and when they are destroyed nobody opens what was sealed to it.
+pub(crate) struct Participant {
+    identity: Arc<CeremonyKeys>,
+    ceremony: CeremonyId,
+    seed: Secret<[u8; 32]>,
+    decryption: Secret<RistrettoScalar>,
+    encryption_key: Encoded<Ristretto255>,
+}
+
+impl Participant {
+    pub(crate) fn new(identity: Arc<CeremonyKeys>, ceremony: CeremonyId, seed: Secret<[u8; 32]>) -> Self {
+        let transcript = Transcript::new("theta/ceremony/decryption/v1").with("seed", seed.expose());
+        let decryption = transcript.with("ceremony", ceremony.as_bytes()).challenge::<RistrettoScalar>();
+        let decryption = Secret::new(decryption);
+        let encryption_key = Encoded::new(Ristretto255::mul_base(decryption.expose()));
+        Self { identity, ceremony, seed, decryption, encryption_key }
+    }
+
+    pub(crate) fn party(&self) -> PartyId {
+        self.identity.party()
+    }
+
+    pub(crate) const fn identity(&self) -> &Arc<CeremonyKeys> {
+        &self.identity
+    }
+
+    pub(crate) const fn decryption(&self) -> &Secret<RistrettoScalar> {
+        &self.decryption
+    }
+
+    /// What others encrypt to, in this ceremony.
+    pub(crate) const fn encryption_key(&self) -> &Encoded<Ristretto255> {
+        &self.encryption_key
+    }
+
+    pub(crate) fn sign(&self, slot: StatementSlot, body: Vec<u8>) -> Statement {
+        Statement::sign(&self.ceremony, &self.identity, slot, body)
+    }
+
+    /// The random numbers of one purpose; `binding` is what they must never be used twice for.
+    pub(crate) fn rng(&self, purpose: &'static str, binding: &[u8]) -> ChaCha20Rng {
+        let transcript = Transcript::new("theta/ceremony/randomness/v2")
+            .with("seed", self.seed.expose())
+            .with("ceremony", self.ceremony.as_bytes())
+            .with("purpose", purpose.as_bytes())
+            .with("binding", binding);
+        ChaCha20Rng::from_seed(transcript.finish32())
+    }
+}

@@ -1,0 +1,135 @@
+//! The set of qualified dealings (QUAL in the literature on distributed key generation): the value that the agreement decides.
+
+use core::ops::RangeInclusive;
+use std::collections::BTreeMap;
+
+use theta_groups::Group;
+use theta_rounds::{Malformed, PartyId};
+
+use crate::agreement::{Judge, Verdict};
+use crate::codec::{Reader, put_party};
+use crate::dealings::Dealings;
+use crate::plan::{Aim, CeremonyPlan};
+use crate::statement::{Digest, Kind, StatementSlot};
+
+/// The last dealing of a dealer: see [`dealing_slot`].
+const LAST_DEALING: u32 = 8;
+/// The slots of a dealer's dealings. The later ones have places for members whose keys came late.
+pub(crate) const DEALINGS: RangeInclusive<StatementSlot> =
+    StatementSlot::new(Kind::Dealing, 0)..=StatementSlot::new(Kind::Dealing, LAST_DEALING);
+/// Ticks for which a dealer waits for the keys of members that say nothing.
+pub(super) const KEY_TICKS: u32 = 2;
+/// Ticks for which a member votes for no dealings that leave out somebody whose key it has.
+const FULL_TICKS: u32 = 8;
+
+/// The slot of a dealing that is dealt now: one for each time that the ticks double, from two on. So the number of dealings is
+/// bounded whatever keys come when, and the last ones are so far apart that all honest keys are everywhere before.
+pub(super) fn dealing_slot(ticks: u32) -> StatementSlot {
+    let octave = ticks.checked_ilog2().map_or(0, |octave| octave.saturating_sub(1));
+    StatementSlot::new(Kind::Dealing, octave.min(LAST_DEALING))
+}
+
+/// A value to decide: the dealings that count by rising dealer, or that there is to be no key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Selection {
+    Abort,
+    Dealings(Vec<(PartyId, Digest)>),
+}
+
+impl Selection {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        if let Self::Dealings(list) = self {
+            for (dealer, digest) in list {
+                put_party(&mut out, *dealer);
+                out.extend_from_slice(digest);
+            }
+        }
+        out
+    }
+
+    /// Reads a selection that fits the plan.
+    pub(crate) fn decode(plan: &CeremonyPlan, bytes: &[u8]) -> Result<Self, Malformed> {
+        let list = Reader::new(bytes).all(|reader| Ok((reader.party()?, reader.array::<32>()?)))?;
+        if list.is_empty() {
+            return Ok(Self::Abort);
+        }
+        let rising = list.iter().zip(list.iter().skip(1)).all(|((a, _), (b, _))| a < b);
+        let dealers = list.iter().all(|(dealer, _)| plan.dealer_index(*dealer).is_some());
+        let enough = match plan.aim() {
+            // One more than can lie: one of them at least is honest and has told its secret to nobody.
+            Aim::Generate => list.len() >= usize::from(plan.threshold().k()),
+            // What interpolates the old secret, and no more.
+            Aim::Reshare(source) | Aim::Recover(source, _) => list.len() == usize::from(source.public.threshold.k()),
+        };
+        if rising && dealers && enough { Ok(Self::Dealings(list)) } else { Err(Malformed("not a set of dealings")) }
+    }
+}
+
+/// One member's opinion, for the agreement.
+pub(super) struct Opinion<'a, G: Group> {
+    pub(super) plan: &'a CeremonyPlan,
+    pub(super) dealings: &'a Dealings<G>,
+    pub(super) ticks: u32,
+}
+
+impl<G: Group> Opinion<'_, G> {
+    const fn wants_to_abort(&self) -> bool {
+        self.plan.patience() > 0 && self.ticks >= self.plan.patience()
+    }
+
+    /// The latest of each dealer's dealings that has places for all these, by rising dealer.
+    fn latest(&self, all: &[(PartyId, Digest)], covered: &[PartyId]) -> Vec<(PartyId, Digest)> {
+        let covering = all.iter().copied().filter(|(_, digest)| self.dealings.covers(digest, covered));
+        covering.collect::<BTreeMap<_, _>>().into_iter().collect()
+    }
+}
+
+impl<G: Group> Judge for Opinion<'_, G> {
+    fn propose(&mut self) -> Option<Vec<u8>> {
+        if self.wants_to_abort() {
+            return Some(Selection::Abort.encode());
+        }
+        let enough = match self.plan.aim() {
+            // All dealings are better than some; but whoever has nothing to say does not keep the others waiting.
+            Aim::Generate if self.ticks == 0 => self.plan.dealers().len(),
+            Aim::Generate => usize::from(self.plan.threshold().k()),
+            Aim::Reshare(source) | Aim::Recover(source, _) => usize::from(source.public.threshold.k()),
+        };
+        // Whoever has a key has a place, if that is possible; else those whose keys came first, since the honest dealers have
+        // places for all whose keys came long enough ago.
+        let arrivals = self.dealings.arrivals();
+        let all: Vec<_> = self.dealings.good(DEALINGS).collect();
+        let covering = (self.plan.quorum()..=arrivals.len()).rev().filter_map(|count| arrivals.get(..count));
+        let mut good = covering.map(|parties| self.latest(&all, parties)).find(|good| good.len() >= enough)?;
+        if !matches!(self.plan.aim(), Aim::Generate) {
+            good.truncate(enough);
+        }
+        Some(Selection::Dealings(good).encode())
+    }
+
+    fn judge(&mut self, value: &[u8]) -> Verdict {
+        let list = match Selection::decode(self.plan, value) {
+            Err(_) => return Verdict::Invalid,
+            Ok(Selection::Abort) if self.wants_to_abort() => return Verdict::Valid,
+            Ok(Selection::Abort) => return Verdict::Invalid,
+            Ok(Selection::Dealings(list)) => list,
+        };
+        let all = self.dealings.arrivals();
+        let bad = |(dealer, digest): &(PartyId, Digest)| {
+            let entry = self.dealings.get(digest);
+            let other = entry.is_some_and(|entry| entry.statement.author() != *dealer);
+            let left_out = self.ticks < FULL_TICKS && entry.is_some() && !self.dealings.covers(digest, all);
+            let own = self.dealings.is_wrong(digest) || self.dealings.leaves_out(digest);
+            other || own || left_out || self.dealings.is_convicted(*dealer)
+        };
+        if list.iter().any(bad) {
+            return Verdict::Invalid;
+        }
+        if list.iter().all(|(_, digest)| self.dealings.get(digest).is_some()) {
+            Verdict::Valid
+        } else {
+            Verdict::Unknown
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! What a party knows in a key's ceremony: what it deals, what it votes for, what it signs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use theta_groups::Group;
+use theta_rounds::{Abort, Bug};
+use theta_sharing::{EncodedKey, EncodedShare, ShareIndex};
+
+use super::judge::{KEY_TICKS, Opinion, dealing_slot};
+use super::phase::{Decided, Phase};
+use crate::Memory;
+use crate::agreement::Agreement;
+use crate::bulletin_board::BulletinBoard;
+use crate::certificate::QuorumCertificate;
+use crate::dealing::{Dealing, SecretShare, Values, encoded, image};
+use crate::dealings::Dealings;
+use crate::encryption::ENCRYPTION_KEY;
+use crate::evidence::CeremonyEvidence;
+use crate::machine::Outbox;
+use crate::outcome::{Activated, Conclusion};
+use crate::participant::Participant;
+use crate::plan::public_digest;
+use crate::statement::{Kind, StatementSlot};
+use crate::typed::TypedPlan;
+
+pub(super) const KEY: StatementSlot = StatementSlot::new(Kind::Key, 0);
+pub(super) const PROOF_OF_POSSESSION: StatementSlot = StatementSlot::new(Kind::ProofOfPossession, 0);
+pub(super) const ACTIVATION: StatementSlot = StatementSlot::new(Kind::Activation, 0);
+
+/// Ticks after the certificate for which a member waits for help with a false dealing.
+const HELP_TICKS: u32 = 24;
+
+/// One party's state.
+pub(crate) struct KeyLogic<G: Group> {
+    pub(super) plan: Arc<TypedPlan<G>>,
+    pub(super) own: Arc<Participant>,
+    pub(super) memory: Memory,
+    pub(super) old_share: Option<SecretShare<G>>,
+    pub(super) ticks: u32,
+    /// The latest dealing of this party's, and for how many keys it has places.
+    dealt: Option<(StatementSlot, usize)>,
+    pub(super) dealings: Dealings<G>,
+    pub(super) agreement: Agreement,
+    pub(super) phase: Phase<G>,
+    pub(super) activation: Option<QuorumCertificate>,
+    /// When it was certified, for all that this party knows.
+    certified_at: Option<u32>,
+}
+
+impl<G: Group> KeyLogic<G> {
+    pub(crate) fn new(
+        plan: Arc<TypedPlan<G>>,
+        own: Arc<Participant>,
+        old_share: Option<SecretShare<G>>,
+        memory: Memory,
+    ) -> Self {
+        let voter = (memory == Memory::Kept).then(|| own.party());
+        Self {
+            agreement: Agreement::new(&plan, voter),
+            dealings: Dealings::new(Arc::clone(&plan), Arc::clone(&own)),
+            plan,
+            own,
+            memory,
+            old_share,
+            ticks: 0,
+            dealt: None,
+            certified_at: None,
+            phase: Phase::AwaitsDecision,
+            activation: None,
+        }
+    }
+
+    pub(super) fn index(&self) -> Option<ShareIndex> {
+        self.plan.index_of(self.own.party())
+    }
+
+    /// Says what to encrypt to, in this ceremony.
+    pub(super) fn announce(&self, outbox: &mut Outbox) {
+        if self.memory == Memory::Kept && self.index().is_some() {
+            outbox.say(ENCRYPTION_KEY, || Some(self.own.encryption_key().bytes().to_vec()));
+        }
+    }
+
+    /// This party's dealing, when the keys of all members are here, or of as many as it takes and the others say nothing; and
+    /// another one when more keys have come. One that has not been decided on hides its secret like any other.
+    pub(super) fn deal(&mut self, outbox: &mut Outbox) {
+        let dealer = self.plan.dealer_index(self.own.party()).is_some();
+        if !dealer || self.memory == Memory::Lost || self.agreement.decision().is_some() {
+            return;
+        }
+        let (slot, known) = (dealing_slot(self.ticks), self.dealings.arrivals().len());
+        let due = match self.dealt {
+            Some((last, places)) => known > places && slot > last,
+            None => {
+                let enough = self.ticks >= KEY_TICKS && known >= self.plan.quorum();
+                enough || known == self.plan.members().len()
+            }
+        };
+        if due {
+            let secret = self.old_share.as_deref();
+            outbox.say(slot, || Dealing::deal(&self.plan, &self.own, slot, secret, self.dealings.announced()));
+            self.dealt = Some((slot, known));
+        }
+    }
+
+    pub(super) fn agree(&mut self, outbox: &mut Outbox) {
+        let Self { plan, dealings, ticks, .. } = self;
+        let mut opinion = Opinion { plan, dealings, ticks: *ticks };
+        if let Some((slot, body)) = self.agreement.next(&mut opinion) {
+            outbox.say(slot, || Some(body));
+        }
+    }
+
+    fn activation_body(&self, key: &EncodedKey) -> Vec<u8> {
+        let mut body = self.plan.epoch().to_be_bytes().to_vec();
+        body.extend_from_slice(&public_digest(self.plan.suite(), key));
+        body
+    }
+
+    /// Whether a dealing that was decided on has no place for this member. It has no share then, and can vouch for the key all the
+    /// same: that k honest members have theirs is what the decision says.
+    fn is_left_out(&self, decided: &Decided<G>) -> bool {
+        decided.list.iter().any(|(_, digest)| self.dealings.leaves_out(digest))
+    }
+
+    /// Whether this member will not get a share here any more: it has no place, or forgot; or what was dealt to it was false, and
+    /// those who could help have ended, for all that it has heard from them.
+    fn has_lost_its_share(&self, decided: &Decided<G>) -> bool {
+        let waited = self.certified_at.is_some_and(|since| self.ticks.saturating_sub(since) >= HELP_TICKS);
+        self.memory == Memory::Lost || self.is_left_out(decided) || waited
+    }
+
+    /// Signs for the key, and gathers the certificate.
+    ///
+    /// # Errors
+    /// More than t members signed another key: nothing that can be trusted comes of this.
+    pub(super) fn activate(
+        &mut self,
+        decided: &Decided<G>,
+        key: &EncodedKey,
+        board: &BulletinBoard,
+        outbox: &mut Outbox,
+    ) -> Result<(), Bug> {
+        let body = self.activation_body(key);
+        if let Some(index) = self.index().filter(|_| self.memory == Memory::Kept) {
+            let fits = |share: &Values<_>| key.verification_key(index) == Some(image::<G>(&share.value).bytes());
+            if decided.share.as_ref().map_or_else(|| self.is_left_out(decided), fits) {
+                outbox.say(ACTIVATION, || Some(body.clone()));
+            }
+        }
+        let other_key = self.activation.as_ref().is_some_and(|certificate| certificate.body() != &body);
+        if self.activation.is_none() {
+            let same = board.of_slot(ACTIVATION).filter(|statement| statement.body() == &body);
+            let signatures: BTreeMap<_, _> = same.map(|signed| (signed.author(), *signed.signature())).collect();
+            if signatures.len() >= self.plan.quorum() {
+                self.activation = Some(QuorumCertificate::new(ACTIVATION, Bytes::from(body), signatures));
+            }
+        }
+        if let Some(certificate) = &self.activation {
+            self.certified_at.get_or_insert(self.ticks);
+            for other in board.of_slot(ACTIVATION).filter(|statement| statement.body() != certificate.body()) {
+                let (certificate, activation) = (certificate.clone(), other.clone());
+                outbox.faults.push(CeremonyEvidence::FalseActivation { certificate, activation });
+            }
+        }
+        if other_key { Err(Bug("a quorum certified another key")) } else { Ok(()) }
+    }
+
+    pub(super) fn conclude(&self) -> Option<Result<Conclusion, Abort>> {
+        let (decided, key) = match &self.phase {
+            Phase::Failed(bug) => return Some(Err(Abort::Bug(*bug))),
+            Phase::Aborted => {
+                return self.agreement.decision().cloned().map(|decision| Ok(Conclusion::Aborted(decision)));
+            }
+            Phase::AwaitsCertificate(decided, key) => (decided, key),
+            Phase::AwaitsDecision | Phase::AwaitsDealings(_) | Phase::AwaitsKeys(_) | Phase::AwaitsProof(..) => {
+                return None;
+            }
+        };
+        let certificate = self.activation.clone()?;
+        let share = match self.index() {
+            None => None,
+            Some(index) => match &decided.share {
+                Some(share) => Some(EncodedShare { index, secret: encoded(&share.value) }),
+                None if self.has_lost_its_share(decided) => None,
+                None => return None,
+            },
+        };
+        Some(Ok(Conclusion::Activated(Activated { public: key.clone(), share, certificate })))
+    }
+}

@@ -1,0 +1,51 @@
+//! Ceremonies: keys that nobody ever held, shares that are renewed, moved to others, or found again.
+//!
+//! - A [`Ceremony`] makes a key ([`Aim::Generate`]) or new shares of one ([`Aim::Reshare`], which is a refresh if the holders
+//!   stay the same). All honest parties end alike: with a key that a [`QuorumCertificate`] makes active, or without one. Or it
+//!   finds one holder's lost share again ([`Aim::Recover`]).
+//! - Keys and shares come and go as bytes ([`EncodedKey`], [`EncodedShare`]): what is generic over the group ends in this crate.
+//! - Liars are named with [`CeremonyEvidence`] that a third party can check; who is silent is listed apart.
+//!
+//! Pure machines: no clock, no socket, no disk, and nothing random but what follows from 32 bytes that a party draws for the
+//! ceremony and destroys at its end. See `spec/ceremonies.md`, `docs/adr/0011-ceremonies.md` and
+//! `docs/adr/0017-forward-secret-ceremonies.md`.
+
+mod agreement;
+mod dealing;
+mod epilogue;
+mod evidence;
+mod group;
+mod identity;
+mod key;
+mod machine;
+mod outcome;
+mod plan;
+mod record;
+mod recovery;
+mod typed;
+mod wellformed;
+
+use dealing::dealings;
+use identity::{encryption, participant, schnorr, sealed};
+use record::{bulletin_board, certificate, codec, statement};
+
+pub use bulletin_board::{rewrite, statements_of};
+pub use certificate::QuorumCertificate;
+pub use evidence::CeremonyEvidence;
+pub use identity::{CeremonyKeys, CeremonyMember};
+pub use machine::{Ceremony, ITEMS, SUMMARY};
+pub use outcome::{Activated, Conclusion, JoinError, Outcome};
+pub use plan::{Aim, CeremonyId, CeremonyPlan, PlanError, PlanParts, Source, public_digest};
+pub use statement::{Digest, Kind, Statement, StatementSlot};
+pub use theta_sharing::{EncodedKey, EncodedShare, ProofOfPossession};
+
+use wellformed::{LONGEST_CERTIFIED, check, longest_body, longest_items, longest_summary};
+
+/// Whether a party remembers what it has said in a ceremony.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// It has just begun, or all that it heard will be replayed to it.
+    Kept,
+    /// Its journal is lost, and the secret with it. It says nothing, learns how the ceremony ends, and ends without a share.
+    Lost,
+}

@@ -1,0 +1,469 @@
+//! Running a ceremony at one party: signatures, the bulletin board, who lacks what. What is said is for a [`Logic`] to know.
+//!
+//! [`Ceremony`] is a [`Machine`] of its own and not a protocol under the driver: a statement belongs to its author, whoever
+//! passes it on, so that slots are by author and not by sender; and a party that has finished keeps telling the others.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use rand_core::CryptoRng;
+use theta_groups::Secret;
+use theta_rounds::{
+    Abort, Blame, Channel, Effect, Input, Machine, Malformed, Offence, PartyId, Recipient, Round, Slot,
+};
+use theta_sharing::EncodedShare;
+
+use super::bulletin_board::{BulletinBoard, Item, Posted, Summary};
+use super::certificate::QuorumCertificate;
+use super::evidence::CeremonyEvidence;
+use super::outcome::{JoinError, Outcome};
+use super::participant::Participant;
+use super::plan::CeremonyPlan;
+use super::statement::{Digest, Kind, Statement, StatementSlot};
+use super::{CeremonyKeys, Memory, longest_body, longest_items, longest_summary};
+
+/// Statements, certificates and values.
+pub const ITEMS: Slot = Slot { round: Round(1), kind: 1 };
+/// What the sender has and lacks.
+pub const SUMMARY: Slot = Slot { round: Round(1), kind: 2 };
+
+/// Bytes of items that travel in one message, but for a single item that is longer.
+pub(super) const MESSAGE_BYTES: usize = 1 << 18;
+/// Summaries of one party that are answered, and what each tick adds.
+const REPLIES: u32 = 64;
+const REPLIES_PER_TICK: u32 = 4;
+
+/// Whether a statement can be of use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Admission {
+    Keep,
+    /// Too far ahead to be kept, but good to know that it exists.
+    Note,
+    Drop,
+}
+
+/// What leaves a party: what it says, and whom it has caught.
+pub(super) struct Outbox {
+    say: Vec<(StatementSlot, Vec<u8>)>,
+    pub(super) faults: Vec<CeremonyEvidence>,
+    /// What this party has said already; it stands.
+    said: BTreeSet<StatementSlot>,
+}
+
+impl Outbox {
+    fn of(board: &BulletinBoard, party: PartyId) -> Self {
+        Self { say: Vec::new(), faults: Vec::new(), said: board.slots_of(party).collect() }
+    }
+
+    /// Says something, if it has not been said: else it is not even computed.
+    pub(super) fn say(&mut self, slot: StatementSlot, body: impl FnOnce() -> Option<Vec<u8>>) {
+        if !self.said.contains(&slot)
+            && let Some(body) = body()
+        {
+            self.said.insert(slot);
+            self.say.push((slot, body));
+        }
+    }
+}
+
+/// What a ceremony is about. All of it is deterministic: what is random comes from the party's secret of this ceremony.
+pub(super) trait Logic: Send + 'static {
+    /// Whether a statement of that author and slot can be of use. Must bound what is kept.
+    fn admission(&self, author: PartyId, slot: StatementSlot) -> Admission;
+    /// Whether it is news that a statement exists which is not kept. Must bound how often it is.
+    fn is_news(&self, author: PartyId, slot: StatementSlot) -> bool;
+    /// A statement exists that is not kept.
+    fn note(&mut self, author: PartyId, slot: StatementSlot);
+    /// Takes a new statement.
+    fn take(&mut self, statement: &Statement) -> Result<(), Malformed>;
+    /// Whether a statement that contradicts another of its author's is of use all the same.
+    fn is_wanted(&self, statement: &Statement) -> bool;
+    /// Takes one that contradicts another, if it is wanted.
+    fn take_other(&mut self, statement: &Statement);
+    /// Takes a certificate; says whether it was news. Nobody honest passes a false one on.
+    fn take_certificate(&mut self, certificate: &QuorumCertificate) -> Result<bool, Malformed>;
+    /// Takes the value behind a digest; says whether it was wanted.
+    fn take_value(&mut self, value: &[u8]) -> bool;
+    /// This party has said what it does not remember: it must not say anything more that it could contradict.
+    fn lose_memory(&mut self);
+    /// Logical time passes.
+    fn tick(&mut self);
+    /// Does what can be done. Asked again as long as it says something new.
+    fn advance(&mut self, board: &mut BulletinBoard, outbox: &mut Outbox);
+    /// Digests of what is lacking and known by digest only.
+    fn wants(&self) -> Vec<Digest>;
+    /// What a digest stands for.
+    fn supply(&self, digest: &Digest) -> Option<Item>;
+    /// The decision and the activation.
+    fn certificates(&self) -> [Option<&QuorumCertificate>; 2];
+    /// The view of votes that are of use.
+    fn view(&self) -> u32;
+    /// The end, once.
+    fn outcome(&mut self, board: &BulletinBoard, evidence: &[CeremonyEvidence]) -> Option<Result<Outcome, Abort>>;
+    /// What has been heard of what the present phase waits for, and how much of it the phase takes.
+    fn contributions(&self) -> (usize, usize);
+    /// Who has not said what is due.
+    fn silent(&self, board: &BulletinBoard) -> Vec<PartyId>;
+}
+
+/// A ceremony at one party.
+///
+/// It is a pure function of its arguments and the ordered inputs: replayed from a journal, it says the same to the byte. All that it
+/// hides follows from the secret that it is given: when that and the machine are destroyed, what was sealed to this party in the
+/// ceremony stays sealed for ever.
+/// Only inputs that raise [`Ceremony::revision`] need to be in the journal, before what they caused is sent.
+pub struct Ceremony {
+    pub(super) plan: Arc<CeremonyPlan>,
+    pub(super) own: Arc<Participant>,
+    logic: Box<dyn Logic>,
+    board: BulletinBoard,
+    started: bool,
+    finished: bool,
+    revision: u64,
+    /// Items of the last input that changed what this party knows.
+    accepted: Vec<u8>,
+    /// Who has contradicted itself, and which contradictions were looked at all the same: the sets that were proposed or
+    /// decided named them.
+    contradicted: BTreeSet<PartyId>,
+    others: BTreeSet<Digest>,
+    ignored: BTreeSet<PartyId>,
+    replies: BTreeMap<PartyId, u32>,
+    evidence: Vec<CeremonyEvidence>,
+}
+
+type Effects = Vec<Effect<Outcome>>;
+
+impl Ceremony {
+    /// Joins a ceremony. `secret` is drawn for this ceremony alone, and kept as long as it runs and no longer; whose journal is
+    /// lost says nothing that follows from it. `share` is this party's share of the key that the ceremony begins with: without
+    /// it, a holder takes part but does not deal or help, unless it is the one that looks for its share. An owner of a lost share
+    /// whose journal is lost listens to what it has asked, and then asks anew.
+    ///
+    /// # Errors
+    /// [`JoinError`].
+    pub fn join(
+        plan: Arc<CeremonyPlan>,
+        keys: Arc<CeremonyKeys>,
+        secret: Secret<[u8; 32]>,
+        share: Option<&EncodedShare>,
+        memory: Memory,
+    ) -> Result<Self, JoinError> {
+        if plan.member(keys.party()) != Some(keys.member()) {
+            return Err(JoinError::Stranger);
+        }
+        let own = Arc::new(Participant::new(keys, *plan.id(), secret));
+        let logic = plan.group().logic(&plan, &own, share, memory)?;
+        Ok(Self::new(plan, own, logic))
+    }
+
+    const fn new(plan: Arc<CeremonyPlan>, own: Arc<Participant>, logic: Box<dyn Logic>) -> Self {
+        Self {
+            plan,
+            own,
+            logic,
+            board: BulletinBoard::new(),
+            started: false,
+            finished: false,
+            revision: 0,
+            accepted: Vec::new(),
+            contradicted: BTreeSet::new(),
+            others: BTreeSet::new(),
+            ignored: BTreeSet::new(),
+            replies: BTreeMap::new(),
+            evidence: Vec::new(),
+        }
+    }
+
+    /// Takes one input: as [`Machine::handle`], which has a generator that no ceremony uses, since what is random in it follows from
+    /// its secret.
+    pub fn take(&mut self, input: Input) -> Vec<Effect<Outcome>> {
+        let mut out = Vec::new();
+        let before = self.revision;
+        self.accepted.clear();
+        match input {
+            Input::Start => {
+                self.revision += u64::from(!self.started);
+                self.started = true;
+            }
+            Input::Message { from, slot, channel, payload } => self.receive(from, slot, channel, &payload, &mut out),
+            Input::Tick if self.started && !self.finished => self.tick(&mut out),
+            Input::Tick => {}
+        }
+        // What changes nothing makes nothing possible: repeating a message costs reading it, and no more.
+        if self.started && self.revision != before {
+            self.settle(&mut out);
+        }
+        out
+    }
+
+    /// Rises with every input that changed what this party knows.
+    #[must_use]
+    pub const fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// Of the last message, what changed what this party knows: a message of its own, which takes the place of the whole one when
+    /// it is replayed. Empty if nothing did, and after inputs of other kinds.
+    #[must_use]
+    pub fn accepted(&self) -> &[u8] {
+        &self.accepted
+    }
+
+    /// The parties that lied so far, with evidence.
+    #[must_use]
+    pub fn evidence(&self) -> &[CeremonyEvidence] {
+        &self.evidence
+    }
+
+    /// Whose statements are awaited.
+    #[must_use]
+    pub fn silent(&self) -> Vec<PartyId> {
+        self.logic.silent(&self.board)
+    }
+
+    /// Takes one statement of whoever's; says whether it changed anything. Signatures are looked at last, and only of what
+    /// could change something.
+    ///
+    /// # Errors
+    /// [`Malformed`]: whoever passed it on cannot have checked it, as every honest party does.
+    fn hear(&mut self, statement: &Statement, out: &mut Effects) -> Result<bool, Malformed> {
+        let (author, slot) = (statement.author(), statement.slot());
+        if statement.body().len() > longest_body(&self.plan, slot.kind) {
+            return Err(Malformed("a statement that is longer than any honest party's"));
+        }
+        let useful = match self.logic.admission(author, slot) {
+            Admission::Drop => false,
+            Admission::Note => self.logic.is_news(author, slot),
+            Admission::Keep => self.is_open_to(statement),
+        };
+        if !useful {
+            return Ok(false);
+        }
+        if !statement.is_signed(&self.plan) {
+            return Err(Malformed("a statement with a false signature"));
+        }
+        if self.logic.admission(author, slot) == Admission::Note {
+            self.logic.note(author, slot);
+            return Ok(true);
+        }
+        let posted = self.board.post(statement);
+        if author == self.own.party() && !matches!(posted, Posted::Known) {
+            // Nobody else can have signed it, and all that was said since the last start is on the bulletin board.
+            self.logic.lose_memory();
+        }
+        match posted {
+            Posted::Known => return Ok(false),
+            Posted::New => {
+                if self.logic.take(statement).is_err() {
+                    self.convict(CeremonyEvidence::Malformed(statement.clone()), out);
+                }
+            }
+            // It harms its author alone; and who lost its disk without knowing it does so honestly.
+            Posted::Conflict(_) if slot.kind == Kind::EncryptionKey => {}
+            Posted::Conflict(first) => {
+                self.contradicted.insert(author);
+                self.others.insert(statement.digest());
+                self.logic.take_other(statement);
+                self.convict(CeremonyEvidence::Equivocation(first, statement.clone()), out);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether there is still something to learn from a statement: its author has not filled the slot, or has never been seen
+    /// to contradict itself before, or what it says here stands in a set that was proposed or decided. So each author costs
+    /// one contradiction, whatever it signs.
+    fn is_open_to(&self, statement: &Statement) -> bool {
+        match self.board.get(statement.author(), statement.slot()) {
+            None => true,
+            Some(first) if first.body() == statement.body() => false,
+            Some(_) if !self.contradicted.contains(&statement.author()) => true,
+            Some(_) => self.logic.is_wanted(statement) && !self.others.contains(&statement.digest()),
+        }
+    }
+
+    /// Keeps the first evidence against each party.
+    fn convict(&mut self, evidence: CeremonyEvidence, out: &mut Effects) {
+        let party = evidence.culprit();
+        if party != self.own.party() && self.evidence.iter().all(|known| known.culprit() != party) {
+            out.push(Effect::Blame(Blame { party, slot: None, offence: Offence::protocol(&evidence) }));
+            self.evidence.push(evidence);
+        }
+    }
+
+    fn receive(&mut self, from: PartyId, slot: Slot, channel: Channel, payload: &[u8], out: &mut Effects) {
+        let stranger = from == self.own.party() || self.plan.member(from).is_none();
+        // Whoever is ignored may still ask.
+        if stranger || (self.ignored.contains(&from) && slot != SUMMARY) {
+            return;
+        }
+        let longest = if slot == SUMMARY { longest_summary(&self.plan) } else { longest_items(&self.plan) };
+        let offence = match (channel_of(slot), slot) {
+            (None, _) => Offence::UnknownSlot,
+            (Some(expected), _) if expected != channel => Offence::WrongChannel { expected, got: channel },
+            // Nothing is read of it.
+            _ if payload.len() > longest => Offence::TooLong { len: payload.len(), most: longest },
+            (_, SUMMARY) => match self.reply(from, payload, out) {
+                Ok(()) => return,
+                Err(malformed) => Offence::Malformed(malformed),
+            },
+            _ => match Item::decode_all(payload).and_then(|items| self.take_all(items, out)) {
+                Ok(()) => return,
+                Err(malformed) => Offence::Malformed(malformed),
+            },
+        };
+        // What it says through others, signed, still counts.
+        if self.ignored.insert(from) {
+            out.push(Effect::Blame(Blame { party: from, slot: Some(slot), offence }));
+        }
+    }
+
+    /// Takes items as far as whoever passed them on has checked them. So one false signature is all that a party costs.
+    fn take_all(&mut self, items: Vec<Item>, out: &mut Effects) -> Result<(), Malformed> {
+        for item in items {
+            let news = match &item {
+                Item::Statement(statement) => self.hear(statement, out)?,
+                Item::Certificate(certificate) => self.logic.take_certificate(certificate)?,
+                Item::Value(value) => self.logic.take_value(value),
+            };
+            if news {
+                self.revision += 1;
+                item.encode_into(&mut self.accepted);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends what a party lacks.
+    fn reply(&mut self, to: PartyId, summary: &[u8], out: &mut Effects) -> Result<(), Malformed> {
+        let replies = self.replies.entry(to).or_insert(REPLIES);
+        let Some(rest) = replies.checked_sub(1) else { return Ok(()) };
+        *replies = rest;
+        send(Recipient::Party(to), &self.lacking(&Summary::decode(summary)?), out);
+        Ok(())
+    }
+
+    /// What the author of a summary lacks, whoever that is and however often it has asked; nothing for bytes that are no summary.
+    #[must_use]
+    pub fn answer(&self, summary: &[u8]) -> Vec<Bytes> {
+        let items = Summary::decode(summary).map(|summary| self.lacking(&summary)).unwrap_or_default();
+        messages(&items)
+    }
+
+    fn lacking(&self, summary: &Summary) -> Vec<Item> {
+        let [decision, activation] = self.logic.certificates();
+        let decision = decision.filter(|_| !summary.decided);
+        let activation = activation.filter(|_| !summary.activated);
+        let certificates = decision.into_iter().chain(activation).cloned().map(Item::Certificate);
+        // Each once, however often it is asked for.
+        let wants: BTreeSet<&Digest> = summary.wants.iter().collect();
+        let wanted = wants.into_iter().filter_map(|digest| self.logic.supply(digest));
+        let missing = self.board.missing(summary).cloned().map(Item::Statement);
+        certificates.chain(wanted).chain(missing).collect()
+    }
+
+    fn tick(&mut self, out: &mut Effects) {
+        self.revision += 1;
+        self.logic.tick();
+        for replies in self.replies.values_mut() {
+            *replies = REPLIES.min(*replies + REPLIES_PER_TICK);
+        }
+        let [decided, activated] = self.logic.certificates().map(|certificate| certificate.is_some());
+        let summary = Summary::of(&self.board, decided, activated, self.logic.view(), self.logic.wants());
+        out.push(effect(Recipient::All, SUMMARY, summary.encode()));
+    }
+
+    /// Goes on until there is nothing more to say.
+    fn settle(&mut self, out: &mut Effects) {
+        loop {
+            let mut outbox = Outbox::of(&self.board, self.own.party());
+            self.logic.advance(&mut self.board, &mut outbox);
+            outbox.faults.into_iter().for_each(|fault| self.convict(fault, out));
+            let mut said = Vec::new();
+            for (slot, body) in outbox.say {
+                let statement = self.own.sign(slot, body);
+                self.hear_own(&statement);
+                said.push(Item::Statement(statement));
+            }
+            if said.is_empty() {
+                break;
+            }
+            // Whatever made this party say something is replayed to it, so that it never meets its own words as news.
+            self.revision += 1;
+            send(Recipient::All, &said, out);
+        }
+        if !self.finished
+            && let Some(outcome) = self.logic.outcome(&self.board, &self.evidence)
+        {
+            self.finished = true;
+            out.push(Effect::Finished(outcome));
+        }
+    }
+
+    fn hear_own(&mut self, statement: &Statement) {
+        if matches!(self.board.post(statement), Posted::New) {
+            // Our own statements are well-formed.
+            let _ = self.logic.take(statement);
+        }
+    }
+}
+
+/// How messages travel: to all, or to the one that asked.
+const fn channel_of(slot: Slot) -> Option<Channel> {
+    match slot {
+        ITEMS | SUMMARY => Some(Channel::Broadcast),
+        _ => None,
+    }
+}
+
+fn effect(to: Recipient, slot: Slot, payload: Vec<u8>) -> Effect<Outcome> {
+    Effect::Send { to, slot, channel: Channel::Broadcast, payload: Bytes::from(payload) }
+}
+
+fn send(to: Recipient, items: &[Item], out: &mut Effects) {
+    let sent = messages(items).into_iter();
+    out.extend(sent.map(|payload| Effect::Send { to, slot: ITEMS, channel: Channel::Broadcast, payload }));
+}
+
+/// Items in messages, few enough in each.
+fn messages(items: &[Item]) -> Vec<Bytes> {
+    let (mut messages, mut payload) = (Vec::new(), Vec::new());
+    for item in items {
+        let len = payload.len();
+        item.encode_into(&mut payload);
+        if payload.len() > MESSAGE_BYTES && len > 0 {
+            let rest = payload.split_off(len);
+            messages.push(Bytes::from(core::mem::replace(&mut payload, rest)));
+        }
+    }
+    if !payload.is_empty() {
+        messages.push(Bytes::from(payload));
+    }
+    messages
+}
+
+impl Machine for Ceremony {
+    type Output = Outcome;
+
+    fn handle(&mut self, input: Input, _rng: &mut dyn CryptoRng) -> Vec<Effect<Outcome>> {
+        self.take(input)
+    }
+
+    fn contributions(&self) -> (usize, usize) {
+        self.logic.contributions()
+    }
+
+    fn awaits(&self, party: PartyId) -> bool {
+        !self.finished && party != self.own.party() && self.plan.member(party).is_some()
+    }
+
+    fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    /// Whoever comes late is still told, and helped.
+    fn lingers(&self) -> bool {
+        self.finished
+    }
+}

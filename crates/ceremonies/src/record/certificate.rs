@@ -1,0 +1,95 @@
+//! Quorums of signatures on one thing, for everyone to check.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use theta_rounds::{Malformed, PartyId};
+
+use crate::codec::{Reader, put_bytes, put_party};
+use crate::plan::CeremonyPlan;
+use crate::schnorr::{SIGNATURE_LEN, Signature};
+use crate::statement::{Kind, Statement, StatementSlot};
+
+/// The same statement, signed by a quorum of the members.
+///
+/// Of two kinds: a decision (of [`Kind::Precommit`]) says which dealings count; an activation (of [`Kind::Activation`])
+/// says that a quorum holds shares of the key whose digest it carries. In a recovery, the signatures of all helpers that a request
+/// lists (of [`Kind::Accepted`]), however many these are, are written down in the same form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuorumCertificate {
+    slot: StatementSlot,
+    body: Bytes,
+    signatures: BTreeMap<PartyId, Signature>,
+}
+
+impl QuorumCertificate {
+    pub(crate) const fn new(slot: StatementSlot, body: Bytes, signatures: BTreeMap<PartyId, Signature>) -> Self {
+        Self { slot, body, signatures }
+    }
+
+    /// What the statements are.
+    #[must_use]
+    pub const fn kind(&self) -> Kind {
+        self.slot.kind
+    }
+
+    /// The view of votes.
+    pub(crate) const fn view(&self) -> u32 {
+        self.slot.number
+    }
+
+    /// Where the statements belong.
+    pub(crate) const fn slot(&self) -> StatementSlot {
+        self.slot
+    }
+
+    /// The statements that it stands for.
+    pub(crate) fn statements(&self) -> impl Iterator<Item = Statement> {
+        self.signatures.iter().map(|(party, signature)| Statement::of(*party, self.slot, self.body.clone(), *signature))
+    }
+
+    /// What they all say.
+    #[must_use]
+    pub const fn body(&self) -> &Bytes {
+        &self.body
+    }
+
+    /// Who signed.
+    pub fn signers(&self) -> impl Iterator<Item = PartyId> {
+        self.signatures.keys().copied()
+    }
+
+    /// Whether a quorum of the plan's members signed.
+    #[must_use]
+    pub fn is_valid(&self, plan: &CeremonyPlan) -> bool {
+        self.signatures.len() >= plan.quorum()
+            && self
+                .statements()
+                .all(|statement| plan.index_of(statement.author()).is_some() && statement.is_signed(plan))
+    }
+
+    /// StatementSlot, body, and party and signature of each signer.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = self.slot.encode().to_vec();
+        put_bytes(&mut out, &self.body);
+        for (party, signature) in &self.signatures {
+            put_party(&mut out, *party);
+            out.extend_from_slice(signature);
+        }
+        out
+    }
+
+    /// Reads what [`QuorumCertificate::encode`] wrote. It may still be false.
+    ///
+    /// # Errors
+    /// [`Malformed`].
+    pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(bytes);
+        let (slot, body) = (StatementSlot::read(&mut reader)?, Bytes::copy_from_slice(reader.bytes()?));
+        let list = reader.all(|reader| Ok((reader.party()?, reader.array::<SIGNATURE_LEN>()?)))?;
+        let rising = list.iter().zip(list.iter().skip(1)).all(|((a, _), (b, _))| a < b);
+        let signatures: BTreeMap<_, _> = list.into_iter().collect();
+        if rising { Ok(Self { slot, body, signatures }) } else { Err(Malformed("signers are listed by rising party")) }
+    }
+}

@@ -1,0 +1,208 @@
+//! What parties say: signed, so that it can be passed on and kept as evidence.
+
+use bytes::Bytes;
+use theta_groups::Transcript;
+use theta_names::NodeId;
+use theta_rounds::{Malformed, PartyId};
+
+use crate::CeremonyKeys;
+use crate::codec::{Reader, put_bytes, put_party};
+use crate::plan::{CeremonyId, CeremonyPlan};
+use crate::schnorr::{self, Message, SIGNATURE_LEN, Signature};
+
+/// What a statement is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// Shares of a dealer's secret; in recoveries of a mask, numbered by attempt.
+    Dealing = 1,
+    /// That a dealing is false, with proof; numbered by dealer.
+    Complaint = 2,
+    /// The same after the decision.
+    LateComplaint = 3,
+    /// What a convicted dealer dealt to its author; numbered by dealer.
+    Release = 4,
+    /// What to decide; numbered by view, as are the votes.
+    Proposal = 5,
+    /// The first vote.
+    Prevote = 6,
+    /// The second vote; a quorum of them is the decision.
+    Precommit = 7,
+    /// A verification key with proof.
+    Key = 8,
+    /// A share of the proof of possession.
+    ProofOfPossession = 9,
+    /// That the author has its share of the key that is named.
+    Activation = 10,
+    /// Which masks of an attempt are right.
+    Checked = 11,
+    /// Which masks to use in an attempt.
+    Request = 12,
+    /// A masked share for the one that lost its own.
+    Answer = 13,
+    /// That the lost share is found.
+    Done = 14,
+    /// The one request that a helper accepts in an attempt.
+    Accepted = 15,
+    /// What all who are listed in a request signed to accept it.
+    Acceptances = 16,
+    /// What to encrypt to in this ceremony; of the owner of a lost share numbered by attempt.
+    EncryptionKey = 17,
+}
+
+impl Kind {
+    /// Every kind, by rising number.
+    pub const ALL: [Self; 17] = [
+        Self::Dealing,
+        Self::Complaint,
+        Self::LateComplaint,
+        Self::Release,
+        Self::Proposal,
+        Self::Prevote,
+        Self::Precommit,
+        Self::Key,
+        Self::ProofOfPossession,
+        Self::Activation,
+        Self::Checked,
+        Self::Request,
+        Self::Answer,
+        Self::Done,
+        Self::Accepted,
+        Self::Acceptances,
+        Self::EncryptionKey,
+    ];
+
+    fn read(byte: u8) -> Result<Self, Malformed> {
+        Self::ALL.into_iter().find(|kind| *kind as u8 == byte).ok_or(Malformed("no such kind of statement"))
+    }
+}
+
+/// Where a statement belongs: an honest party says one thing at most in each slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StatementSlot {
+    /// The kind of the statement.
+    pub kind: Kind,
+    /// Which of those: see [`Kind`].
+    pub number: u32,
+}
+
+impl StatementSlot {
+    pub(crate) const ENCODED_LEN: usize = 5;
+
+    /// The slot of that kind and number.
+    #[must_use]
+    pub const fn new(kind: Kind, number: u32) -> Self {
+        Self { kind, number }
+    }
+
+    /// The slot about a party.
+    pub(crate) fn about(kind: Kind, party: PartyId) -> Self {
+        Self::new(kind, u32::from(party.get()))
+    }
+
+    /// The party that a numbered-by-party slot is about.
+    pub(crate) fn party(self) -> Option<PartyId> {
+        NodeId::try_from(u16::try_from(self.number).ok()?).ok().map(PartyId::of_node)
+    }
+
+    pub(crate) fn encode(self) -> [u8; Self::ENCODED_LEN] {
+        let [a, b, c, d] = self.number.to_be_bytes();
+        [self.kind as u8, a, b, c, d]
+    }
+
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Ok(Self { kind: Kind::read(reader.u8()?)?, number: reader.u32()? })
+    }
+}
+
+/// 32 bytes that stand for something longer.
+pub type Digest = [u8; 32];
+
+/// What is signed.
+pub(crate) fn signed_message(ceremony: &CeremonyId, author: PartyId, slot: StatementSlot, body: &[u8]) -> Message {
+    Transcript::new("theta/ceremony/statement/v1")
+        .with("ceremony", ceremony.as_bytes())
+        .with("author", &author.get().to_be_bytes())
+        .with("slot", &slot.encode())
+        .with("body", body)
+}
+
+/// A signed statement of a party in a ceremony.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statement {
+    author: PartyId,
+    slot: StatementSlot,
+    body: Bytes,
+    signature: Signature,
+}
+
+impl Statement {
+    /// Signs; what an honest party signs is for its ceremony alone to know.
+    #[must_use]
+    pub fn sign(ceremony: &CeremonyId, keys: &CeremonyKeys, slot: StatementSlot, body: Vec<u8>) -> Self {
+        let signature = keys.sign(&signed_message(ceremony, keys.party(), slot, &body));
+        Self { author: keys.party(), slot, body: body.into(), signature }
+    }
+
+    /// The statement to which a signature belongs that was seen elsewhere. Whether it is the author's is for
+    /// [`Statement::is_signed`].
+    pub(crate) const fn of(author: PartyId, slot: StatementSlot, body: Bytes, signature: Signature) -> Self {
+        Self { author, slot, body, signature }
+    }
+
+    /// The party that signed it.
+    #[must_use]
+    pub const fn author(&self) -> PartyId {
+        self.author
+    }
+
+    /// The slot that it belongs to.
+    #[must_use]
+    pub const fn slot(&self) -> StatementSlot {
+        self.slot
+    }
+
+    /// What it says.
+    #[must_use]
+    pub const fn body(&self) -> &Bytes {
+        &self.body
+    }
+
+    /// Its signature.
+    #[must_use]
+    pub const fn signature(&self) -> &[u8; SIGNATURE_LEN] {
+        &self.signature
+    }
+
+    /// Whether its author is a party of the ceremony and signed it.
+    #[must_use]
+    pub fn is_signed(&self, plan: &CeremonyPlan) -> bool {
+        let message = signed_message(plan.id(), self.author, self.slot, &self.body);
+        plan.member(self.author)
+            .is_some_and(|member| schnorr::vartime_verify(member.verifying_key(), &message, &self.signature))
+    }
+
+    /// What stands for it elsewhere.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        Transcript::new("theta/ceremony/digest/v1")
+            .with("author", &self.author.get().to_be_bytes())
+            .with("slot", &self.slot.encode())
+            .with("body", &self.body)
+            .finish32()
+    }
+
+    /// Appends author, slot, body, signature.
+    pub(crate) fn encode_into(&self, out: &mut Vec<u8>) {
+        put_party(out, self.author);
+        out.extend_from_slice(&self.slot.encode());
+        put_bytes(out, &self.body);
+        out.extend_from_slice(&self.signature);
+    }
+
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let (author, slot) = (reader.party()?, StatementSlot::read(reader)?);
+        let body = Bytes::copy_from_slice(reader.bytes()?);
+        Ok(Self { author, slot, body, signature: reader.array::<SIGNATURE_LEN>()? })
+    }
+}

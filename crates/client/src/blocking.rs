@@ -1,0 +1,247 @@
+//! The same client for programs without an async runtime.
+//!
+//! ```no_run
+//! # fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let client = theta_client::blocking::Client::open("group/client".as_ref())?;
+//! let answer = client.sign("release", "a message".into())?;
+//! println!("signed by nodes {:?} in {:?}", answer.contributors, answer.latency);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Each method is the one of [`crate::Client`] of the same name, and blocks its thread until that has its answer; what it
+//! says, returns and refuses is written there.
+
+use std::{future::Future, panic, path::Path, sync::Arc, thread};
+
+use bytes::Bytes;
+use theta_names::{KeyState, NodeId};
+use theta_network::{Identity, group::GroupFile};
+use theta_payload::PayloadKey;
+use theta_schemes::{
+    groups::Secret,
+    keys::{AnyPublicKey, KeyName},
+};
+use theta_statements::{CeremonyRequest, KeyChange, audit::LogEntry};
+use theta_wire::v1;
+use tokio::runtime::{Builder, Handle, Runtime};
+
+use crate::{
+    Answer, CeremonyOutcome, CeremonyProgress, ClientError, ClientOptions, Coin, Credentials, ListedKey, NodeProblem,
+    NodeStatus, OpenError, RandomizedSignature, StateChanged,
+};
+
+/// A client of one group whose methods block. Clones share the connections, and the thread that drives them.
+#[derive(Clone, Debug)]
+pub struct Client {
+    client: crate::Client,
+    driver: Arc<Driver>,
+}
+
+/// The runtime. What goes on when an answer is there, goes on in it: the other nodes still have to be reached.
+#[derive(Debug)]
+struct Driver {
+    handle: Handle,
+    runtime: Option<Runtime>,
+}
+
+impl Driver {
+    fn start() -> Result<Self, OpenError> {
+        let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("theta-client").enable_all().build();
+        let runtime = runtime.map_err(|error| OpenError::Runtime(error.to_string()))?;
+        Ok(Self { handle: runtime.handle().clone(), runtime: Some(runtime) })
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        // Waits for nothing: it may be dropped where waiting is not allowed, as inside another runtime.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Client {
+    /// As [`crate::Client::open`].
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn open(folder: &Path) -> Result<Self, OpenError> {
+        Self::open_with(folder, ClientOptions::default())
+    }
+
+    /// As [`crate::Client::open_with`].
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn open_with(folder: &Path, options: ClientOptions) -> Result<Self, OpenError> {
+        Self::make(|| crate::Client::open_with(folder, options))
+    }
+
+    /// As [`crate::Client::new`].
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn new(
+        group: GroupFile,
+        identity: Option<&Identity>,
+        keys: impl IntoIterator<Item = (KeyName, AnyPublicKey)>,
+        options: ClientOptions,
+    ) -> Result<Self, OpenError> {
+        Self::make(|| crate::Client::new(group, identity, keys, options))
+    }
+
+    fn make(client: impl FnOnce() -> Result<crate::Client, OpenError>) -> Result<Self, OpenError> {
+        let driver = Driver::start()?;
+        let client = {
+            let _inside = driver.handle.enter();
+            client()?
+        };
+        Ok(Self { client, driver: Arc::new(driver) })
+    }
+
+    /// As [`crate::Client::with_credentials`].
+    #[must_use]
+    pub fn with_credentials(self, credentials: Credentials) -> Self {
+        Self { client: self.client.with_credentials(credentials), ..self }
+    }
+
+    /// The client that this one waits for, for what needs no waiting: its group, its options, what it asks.
+    #[must_use]
+    pub const fn asynchronous(&self) -> &crate::Client {
+        &self.client
+    }
+
+    /// Blocks until it is done. Inside another runtime it blocks that one's thread as well, which is no error and no good idea.
+    fn wait<F: Future<Output: Send> + Send>(&self, future: F) -> F::Output {
+        let handle = &self.driver.handle;
+        if Handle::try_current().is_err() {
+            return handle.block_on(future);
+        }
+        // A thread of one runtime cannot wait for another runtime.
+        let waited = thread::scope(|scope| scope.spawn(|| handle.block_on(future)).join());
+        waited.unwrap_or_else(|panicked| panic::resume_unwind(panicked))
+    }
+}
+
+/// One method for each of the asynchronous client's.
+macro_rules! waits_for {
+    ($($(#[doc = $doc:literal])+ $name:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)+) => {
+        impl Client {
+            $(
+                $(#[doc = $doc])+
+                pub fn $name(&self, $($argument: $kind),*) -> $answer {
+                    self.wait(self.client.$name($($argument),*))
+                }
+            )+
+        }
+    };
+}
+
+waits_for! {
+    /// As [`crate::Client::decapsulate`].
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    decapsulate(key: &str, header: Bytes) -> Result<Answer<PayloadKey>, ClientError>;
+    /// As [`crate::Client::decrypt`].
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    decrypt(key: &str, ciphertext: Bytes) -> Result<Answer<Secret<Vec<u8>>>, ClientError>;
+    /// As [`crate::Client::sign`].
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    sign(key: &str, message: Bytes) -> Result<Answer<Bytes>, ClientError>;
+    /// As [`crate::Client::sign_for_slot`].
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    sign_for_slot(key: &str, message: Bytes, slot: u64) -> Result<Answer<Bytes>, ClientError>;
+    /// As [`crate::Client::sign_randomized`].
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    sign_randomized(
+        key: &str,
+        message: Bytes,
+        randomizer: &Secret<Vec<u8>>
+    ) -> Result<Answer<RandomizedSignature>, ClientError>;
+    /// As [`crate::Client::flip_coin`].
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    flip_coin(key: &str, name: Bytes) -> Result<Answer<Coin>, ClientError>;
+    /// As [`crate::Client::public_key`].
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    public_key(name: &str) -> Result<AnyPublicKey, ClientError>;
+    /// As [`crate::Client::public_key_file`].
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    public_key_file(name: &str) -> Result<String, ClientError>;
+    /// As [`crate::Client::list_keys`].
+    list_keys() -> (Vec<ListedKey>, Vec<NodeProblem>);
+    /// As [`crate::Client::next_generation`].
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    next_generation(name: &KeyName) -> Result<u64, ClientError>;
+    /// As [`crate::Client::change_state`].
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    change_state(key: &str, version: u32, state: KeyState) -> Result<StateChanged, ClientError>;
+    /// As [`crate::Client::change_state_at`].
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    change_state_at(
+        key: &str,
+        version: u32,
+        state: KeyState,
+        generation: u64
+    ) -> Result<StateChanged, ClientError>;
+    /// As [`crate::Client::hold`].
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    hold(
+        change: KeyChange,
+        on_progress: impl FnMut(&CeremonyProgress) + Send
+    ) -> Result<CeremonyOutcome, ClientError>;
+    /// As [`crate::Client::hold_request`].
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    hold_request(
+        request: CeremonyRequest,
+        on_progress: impl FnMut(&CeremonyProgress) + Send
+    ) -> Result<CeremonyOutcome, ClientError>;
+    /// As [`crate::Client::ceremonies`].
+    ceremonies() -> (Vec<(NodeId, Vec<v1::CeremonyStatus>)>, Vec<NodeProblem>);
+    /// As [`crate::Client::status`].
+    status() -> Vec<NodeStatus>;
+    /// As [`crate::Client::audit`].
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    audit(node: NodeId, from: u64, count: u64) -> Result<Vec<LogEntry>, ClientError>;
+    /// As [`crate::Client::explain`].
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    explain(
+        node: NodeId,
+        question: v1::ExplainPolicyRequest
+    ) -> Result<v1::ExplainPolicyResponse, ClientError>;
+    /// As [`crate::Client::policy`].
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    policy(node: NodeId) -> Result<v1::GetPolicyResponse, ClientError>;
+}

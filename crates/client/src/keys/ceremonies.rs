@@ -1,0 +1,536 @@
+//! Keys' ceremonies and states: asked of all nodes, believed when k of them report the same, the group's k or the key's, whichever is more.
+
+use std::{collections::BTreeMap, fs, future::Future, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use theta_keyfiles::PublicKeyText as _;
+use theta_names::{KeyRef, KeyState, NodeId, Operation};
+use theta_schemes::keys::KeyName;
+use theta_statements::{CeremonyRequest, KeyChange, StateChange};
+use theta_wire::v1;
+use tokio::{
+    sync::mpsc,
+    time::{self, Instant},
+};
+use tonic::Code;
+
+use crate::{
+    Client, ClientError, Connection, NodeProblem, Problem,
+    answer::node,
+    credentials::{Enclosed, random},
+    fan_out::{self, Problems},
+};
+
+/// How long a node that could not be reached, or did not know the ceremony yet, is left alone.
+const AGAIN: Duration = Duration::from_millis(300);
+/// How long the other nodes are given when k have reported the same end.
+const STRAGGLERS: Duration = Duration::from_secs(2);
+
+/// What one node says about a ceremony, as it says it.
+#[derive(Clone, Debug)]
+pub struct CeremonyProgress {
+    /// Which node.
+    pub node: NodeId,
+    /// How the ceremony stands there.
+    pub status: v1::CeremonyStatus,
+}
+
+/// A ceremony that k nodes report to have ended alike.
+#[derive(Clone, Debug)]
+pub struct CeremonyOutcome {
+    /// Its name.
+    pub id: [u8; 32],
+    /// Which key.
+    pub key: String,
+    /// Which version.
+    pub version: u32,
+    /// The sharing that it made, or whose share it recovered.
+    pub epoch: u64,
+    /// `create`, `rotate`, `refresh`, `reshare` or `recover`.
+    pub aim: String,
+    /// How it ended.
+    pub end: CeremonyEnd,
+    /// Who reports this end: k at least.
+    pub agreed: Vec<NodeId>,
+    /// The nodes that lied, with evidence that anybody can check.
+    pub evidence: Vec<Evidence>,
+    /// Who was waited for, by the word of any node.
+    pub silent: Vec<NodeId>,
+    /// What the other nodes did.
+    pub problems: Vec<NodeProblem>,
+    /// From the request to the agreement.
+    pub latency: Duration,
+}
+
+/// How a ceremony ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CeremonyEnd {
+    /// The key, or its new sharing, serves.
+    Activated {
+        /// The key's id.
+        key_id: [u8; 32],
+        /// What its holders signed.
+        certificate: Bytes,
+    },
+    /// The lost share is there again.
+    Recovered,
+    /// Nothing was changed anywhere.
+    Aborted,
+    /// Nothing came of it.
+    Failed(String),
+}
+
+/// A node that provably lied in a ceremony. Who wants to be sure checks the evidence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Evidence {
+    /// The culprit.
+    pub node: NodeId,
+    /// What it did.
+    pub misbehaviour: String,
+    /// The proof.
+    pub evidence: Bytes,
+    /// Who reports it.
+    pub reported_by: Vec<NodeId>,
+}
+
+/// A change of state that k nodes have made.
+#[derive(Clone, Debug)]
+pub struct StateChanged {
+    /// The generation that it made.
+    pub generation: u64,
+    /// Who has made it.
+    pub nodes: Vec<NodeId>,
+    /// What the others did.
+    pub problems: Vec<NodeProblem>,
+}
+
+/// The statement of a change of state, for those who approve or sign it elsewhere. Version 0 is the key as a whole; the
+/// generation is the one that the change makes ([`Client::next_generation`]).
+#[must_use]
+pub fn state_statement(key: &KeyName, version: u32, state: KeyState, generation: u64) -> Vec<u8> {
+    let version = Some(version).filter(|version| *version > 0);
+    StateChange { key: key.clone(), version, state, generation }.encode()
+}
+
+/// What a node's follower tells.
+enum News {
+    Status(v1::CeremonyStatus),
+    /// Nothing more will come of this node.
+    Ended(Problem),
+    /// It may come back.
+    Trouble(Problem),
+}
+
+/// What nodes must agree in: id, version, epoch, state, key id.
+type Verdict = (Bytes, u32, u64, i32, Bytes);
+
+impl Client {
+    /// Holds a ceremony: asks all nodes, follows it at each of them, asks those again that could not be reached, and returns when
+    /// k nodes report the same end: as many as the group's k and the key's. `on_progress` hears every report of every node.
+    ///
+    /// After a key was made or renewed the client takes its public part from k nodes, and writes it into its folder.
+    ///
+    /// The request's nonce is drawn here: see [`Client::hold_request`] for one that others have approved.
+    ///
+    /// # Errors
+    /// As [`Client::hold_request`].
+    pub async fn hold(
+        &self,
+        change: KeyChange,
+        on_progress: impl FnMut(&CeremonyProgress) + Send,
+    ) -> Result<CeremonyOutcome, ClientError> {
+        self.hold_request(CeremonyRequest { nonce: random()?, change }, on_progress).await
+    }
+
+    /// The same for a request whose nonce is given: approvals cover it, and the nodes hold one ceremony for it and no second.
+    ///
+    /// # Errors
+    /// [`ClientError::Refused`] or [`ClientError::Denied`] if too few nodes will hold it, [`ClientError::NoAnswer`] if too few
+    /// report the same end in [`crate::ClientOptions::ceremony_timeout`].
+    pub async fn hold_request(
+        &self,
+        request: CeremonyRequest,
+        mut on_progress: impl FnMut(&CeremonyProgress) + Send,
+    ) -> Result<CeremonyOutcome, ClientError> {
+        let (started, patience) = (Instant::now(), self.shared.options.ceremony_timeout);
+        let mut news = self.follow_all(&request)?;
+        // They are asked already: what they say meanwhile waits.
+        let k = time::timeout(STRAGGLERS, self.k_of(&request.change)).await.unwrap_or(0);
+        let mut reports = Reports::new(&self.shared.connections, self.quorum().max(usize::from(k)));
+        let mut deadline = started + patience;
+        while let Ok(Some((node, event))) = time::timeout_at(deadline, news.recv()).await {
+            match event {
+                News::Status(status) => {
+                    let progress = CeremonyProgress { node, status };
+                    on_progress(&progress);
+                    reports.add(progress);
+                    if reports.agreed().is_some() {
+                        deadline = deadline.min(Instant::now() + STRAGGLERS);
+                    }
+                }
+                News::Trouble(problem) => reports.problems.add(node, problem),
+                News::Ended(problem) => {
+                    reports.problems.add(node, problem);
+                    reports.lost.push(node);
+                    if reports.is_hopeless() {
+                        break;
+                    }
+                }
+            }
+            if reports.all_have_ended() {
+                break;
+            }
+        }
+        let outcome = reports.outcome(started.elapsed())?;
+        if matches!(outcome.end, CeremonyEnd::Activated { .. }) {
+            self.keep_public_key(request.change.key()).await;
+        }
+        Ok(outcome)
+    }
+
+    /// How many nodes of those that hold the key, or will, may not be believed, and one: the k before and the k afterwards.
+    async fn k_of(&self, change: &KeyChange) -> u16 {
+        let version = Some(change.version()).filter(|version| *version > 0);
+        let key = KeyRef { name: change.key().clone(), version };
+        let afterwards = match change {
+            KeyChange::Create { k, .. } => return *k,
+            KeyChange::Reshare { k, .. } => *k,
+            KeyChange::Rotate { .. } | KeyChange::Refresh { .. } | KeyChange::Recover { .. } => 0,
+        };
+        let before = match self.public_key(&key.to_string()).await {
+            Ok(public) => public.threshold().k(),
+            Err(ClientError::KeyDisagreement { needed, .. }) => needed,
+            // Who may not look at it, or finds nobody who would answer, has the group's word.
+            Err(_) => 0,
+        };
+        afterwards.max(before)
+    }
+
+    /// Follows a ceremony at every node at once; the receiver ends when all are done with it.
+    fn follow_all(&self, asked: &CeremonyRequest) -> Result<mpsc::Receiver<(NodeId, News)>, ClientError> {
+        let CeremonyRequest { nonce, change } = asked;
+        let (key, statement) = (change.key(), asked.encode());
+        let ask = self.ask_for(change.operation(), Some(key.as_ref()), &statement);
+        let enclosed = Arc::new(self.enclose(&ask)?);
+        let request = v1::HoldCeremonyRequest {
+            change: change.encode().into(),
+            nonce: Bytes::copy_from_slice(nonce),
+            signed_request: enclosed.signed_request.clone(),
+            approvals: enclosed.approvals.clone(),
+        };
+        let (sender, receiver) = mpsc::channel(64);
+        for connection in &self.shared.connections {
+            let follower = Follower {
+                connection: connection.clone(),
+                request: request.clone(),
+                enclosed: Arc::clone(&enclosed),
+                patience: self.shared.options.timeout,
+                watch_for: self.shared.options.ceremony_timeout,
+                news: sender.clone(),
+            };
+            tokio::spawn(follower.follow());
+        }
+        Ok(receiver)
+    }
+
+    /// The public part of a key that changed, for this client and for its folder.
+    async fn keep_public_key(&self, name: &KeyName) {
+        let key = KeyRef { name: name.clone(), version: None };
+        let text = match self.renew_public_key(&key).await {
+            Ok(public) => public.to_text(name),
+            Err(error) => return tracing::warn!(%name, %error, "the public key was not renewed"),
+        };
+        let Some(folder) = self.shared.folder.as_ref().map(|folder| folder.join("keys")) else { return };
+        let file = folder.join(format!("{name}.pub"));
+        // Beside and then in place: a reader never sees half of it.
+        let beside = folder.join(format!(".{name}.pub.new"));
+        let written = fs::create_dir_all(&folder)
+            .and_then(|()| fs::write(&beside, text))
+            .and_then(|()| fs::rename(&beside, &file));
+        if let Err(error) = written {
+            tracing::warn!(file = %file.display(), %error, "the public key was not written");
+        }
+    }
+
+    /// The ceremonies that the nodes hold or held lately, by node; nodes that did not answer come second.
+    pub async fn ceremonies(&self) -> (Vec<(NodeId, Vec<v1::CeremonyStatus>)>, Vec<NodeProblem>) {
+        let (patience, enclosed) = (self.shared.options.timeout, self.enclose_token());
+        let mut replies = fan_out::ask_all(&self.shared.connections, patience, |connection| {
+            let request = enclosed.request(v1::ListCeremoniesRequest {}, patience);
+            async move { Ok(connection.keys().list_ceremonies(request).await?.into_inner().ceremonies) }
+        });
+        let (mut listed, mut problems) = (Vec::new(), Problems::new(&self.shared.connections));
+        while let Some((node, reply)) = replies.recv().await {
+            match reply {
+                Ok(ceremonies) => listed.push((node, ceremonies)),
+                Err(problem) => problems.add(node, problem),
+            }
+        }
+        listed.sort_by_key(|(node, _)| *node);
+        (listed, problems.all())
+    }
+
+    /// Changes the state of a key, or of one version of it: [`KeyState::Active`] enables, then there are [`KeyState::Disabled`],
+    /// [`KeyState::Retired`] and [`KeyState::Destroyed`]. Each node does it for itself; those that did not are in the answer, and have to
+    /// be asked again, with [`Client::change_state_at`] and the same generation. Version 0 is the key as a whole.
+    ///
+    /// The generation that the change makes is read from the nodes first ([`Client::next_generation`]).
+    ///
+    /// # Errors
+    /// As [`Client::next_generation`] and [`Client::change_state_at`].
+    pub async fn change_state(&self, key: &str, version: u32, state: KeyState) -> Result<StateChanged, ClientError> {
+        let generation = self.next_generation(&key.parse()?).await?;
+        self.change_state_at(key, version, state, generation).await
+    }
+
+    /// The same for a generation that is given: approvals cover it, and no node makes the change after a later one.
+    ///
+    /// # Errors
+    /// [`ClientError`] if fewer than k nodes have made the change.
+    pub async fn change_state_at(
+        &self,
+        key: &str,
+        version: u32,
+        state: KeyState,
+        generation: u64,
+    ) -> Result<StateChanged, ClientError> {
+        const OPERATION: &str = "change the key's state";
+        let name: KeyName = key.parse()?;
+        let operation = match state {
+            KeyState::Active => Operation::KeysEnable,
+            KeyState::Destroyed => Operation::KeysDestroy,
+            KeyState::Pending | KeyState::Retired | KeyState::Disabled => Operation::KeysDisable,
+        };
+        let statement = state_statement(&name, version, state, generation);
+        let patience = self.shared.options.timeout;
+        let enclosed = self.enclose(&self.ask_for(operation, Some(name.as_ref()), &statement))?;
+        let message = v1::ChangeKeyStateRequest {
+            key: name.to_string(),
+            version,
+            state: state.name().to_owned(),
+            generation,
+            signed_request: enclosed.signed_request.clone(),
+            approvals: enclosed.approvals.clone(),
+        };
+        let mut replies = fan_out::ask_all(&self.shared.connections, patience, |connection| {
+            let request = enclosed.request(message.clone(), patience);
+            async move { Ok(connection.keys().change_key_state(request).await?.into_inner()) }
+        });
+        let (mut nodes, mut problems) = (Vec::new(), Problems::new(&self.shared.connections));
+        while let Some((node, reply)) = replies.recv().await {
+            match reply {
+                Ok(_) => nodes.push(node),
+                Err(problem) => problems.add(node, problem),
+            }
+        }
+        nodes.sort_unstable();
+        if nodes.len() >= self.quorum() {
+            return Ok(StateChanged { generation, nodes, problems: problems.all() });
+        }
+        let hopeless = problems.hopeless(OPERATION, self.quorum());
+        Err(hopeless.unwrap_or_else(|| ClientError::NoAnswer { operation: OPERATION, nodes: problems.all() }))
+    }
+}
+
+/// Asks one node and follows it to the end.
+struct Follower {
+    connection: Connection,
+    request: v1::HoldCeremonyRequest,
+    enclosed: Arc<Enclosed>,
+    patience: Duration,
+    watch_for: Duration,
+    news: mpsc::Sender<(NodeId, News)>,
+}
+
+impl Follower {
+    async fn follow(self) {
+        loop {
+            let closed = self.news.closed();
+            let turn = tokio::select! {
+                turn = self.turn() => turn,
+                () = closed => return,
+            };
+            match turn {
+                // The ceremony is over at this node.
+                Ok(()) => return,
+                Err(problem) if is_final(&problem) => return self.tell(News::Ended(problem)).await,
+                Err(problem) => self.tell(News::Trouble(problem)).await,
+            }
+            time::sleep(AGAIN).await;
+        }
+    }
+
+    /// Asks for the ceremony, then watches it. Nodes that have it already say how it stands.
+    async fn turn(&self) -> Result<(), Problem> {
+        let held = self.connection.clone();
+        let request = self.enclosed.request(self.request.clone(), self.patience);
+        let ask = async { held.keys().hold_ceremony(request).await };
+        let status = within(self.patience, ask).await?.into_inner();
+        let (id, over) = (status.id.clone(), is_over(&status));
+        self.tell(News::Status(status)).await;
+        if over {
+            return Ok(());
+        }
+        let request = self.enclosed.request(v1::WatchCeremonyRequest { id }, self.watch_for);
+        let watch = async { self.connection.keys().watch_ceremony(request).await };
+        let mut reports = within(self.patience, watch).await?.into_inner();
+        loop {
+            match reports.message().await {
+                Ok(Some(status)) => {
+                    let over = is_over(&status);
+                    self.tell(News::Status(status)).await;
+                    if over {
+                        return Ok(());
+                    }
+                }
+                Ok(None) => return Err(Problem::Unreachable("it stopped telling how the ceremony stands".to_owned())),
+                Err(status) => return Err(Problem::from_status(&status, self.watch_for)),
+            }
+        }
+    }
+
+    async fn tell(&self, news: News) {
+        // Sending fails only when the receiver is gone, and then nobody needs the news.
+        let _ = self.news.send((self.connection.node, news)).await;
+    }
+}
+
+async fn within<T>(patience: Duration, call: impl Future<Output = Result<T, tonic::Status>>) -> Result<T, Problem> {
+    match time::timeout(patience, call).await {
+        Ok(answer) => answer.map_err(|status| Problem::from_status(&status, patience)),
+        Err(_) => Err(Problem::Silent(patience)),
+    }
+}
+
+/// Whether asking the same node again makes no sense.
+fn is_final(problem: &Problem) -> bool {
+    match problem {
+        Problem::Denied { reason, .. } => reason != "too-often" && reason != "rates-full",
+        Problem::FalseAnswer(_) => true,
+        Problem::Refused { code, .. } => {
+            !matches!(code, Code::Unavailable | Code::ResourceExhausted | Code::DeadlineExceeded)
+        }
+        Problem::Unreachable(_) | Problem::Silent(_) => false,
+    }
+}
+
+fn is_over(status: &v1::CeremonyStatus) -> bool {
+    !matches!(status.state(), v1::CeremonyState::Running | v1::CeremonyState::Unspecified)
+}
+
+/// The latest report of every node.
+struct Reports<'a> {
+    connections: &'a [Connection],
+    quorum: usize,
+    latest: BTreeMap<NodeId, v1::CeremonyStatus>,
+    problems: Problems,
+    /// Nodes that take no part.
+    lost: Vec<NodeId>,
+}
+
+impl<'a> Reports<'a> {
+    fn new(connections: &'a [Connection], quorum: usize) -> Self {
+        let problems = Problems::new(connections);
+        Self { connections, quorum, latest: BTreeMap::new(), problems, lost: Vec::new() }
+    }
+
+    fn add(&mut self, CeremonyProgress { node, status }: CeremonyProgress) {
+        self.problems.forget(node);
+        self.latest.insert(node, status);
+    }
+
+    /// The end that k nodes report, and who they are.
+    fn agreed(&self) -> Option<(&v1::CeremonyStatus, Vec<NodeId>)> {
+        let mut votes: BTreeMap<Verdict, Vec<NodeId>> = BTreeMap::new();
+        for (node, status) in self.latest.iter().filter(|(_, status)| is_over(status)) {
+            let v1::CeremonyStatus { id, version, epoch, state, key_id, .. } = status;
+            votes.entry((id.clone(), *version, *epoch, *state, key_id.clone())).or_default().push(*node);
+        }
+        let (_, nodes) = votes.into_iter().find(|(_, nodes)| nodes.len() >= self.quorum)?;
+        let status = nodes.first().and_then(|node| self.latest.get(node))?;
+        Some((status, nodes))
+    }
+
+    fn all_have_ended(&self) -> bool {
+        let over = self.latest.values().filter(|status| is_over(status)).count();
+        over + self.lost.iter().filter(|node| !self.latest.contains_key(node)).count() >= self.connections.len()
+    }
+
+    /// Whether too few nodes are left to agree.
+    fn is_hopeless(&self) -> bool {
+        self.connections.len().saturating_sub(self.lost.len()) < self.quorum
+    }
+
+    fn outcome(self, latency: Duration) -> Result<CeremonyOutcome, ClientError> {
+        const OPERATION: &str = "hold the ceremony";
+        let Some((status, agreed)) = self.agreed() else {
+            return Err(self.without_end(OPERATION));
+        };
+        let end = match status.state() {
+            v1::CeremonyState::Activated => CeremonyEnd::Activated {
+                key_id: status.key_id.as_ref().try_into().unwrap_or_default(),
+                certificate: status.certificate.clone(),
+            },
+            v1::CeremonyState::Recovered => CeremonyEnd::Recovered,
+            v1::CeremonyState::Aborted => CeremonyEnd::Aborted,
+            v1::CeremonyState::Failed | v1::CeremonyState::Running | v1::CeremonyState::Unspecified => {
+                CeremonyEnd::Failed(status.failure.clone())
+            }
+        };
+        let mut silent: Vec<NodeId> =
+            self.latest.values().flat_map(|status| &status.silent).copied().filter_map(node).collect();
+        silent.sort_unstable();
+        silent.dedup();
+        Ok(CeremonyOutcome {
+            id: status.id.as_ref().try_into().unwrap_or_default(),
+            key: status.key.clone(),
+            version: status.version,
+            epoch: status.epoch,
+            aim: status.aim.clone(),
+            end,
+            evidence: self.evidence(),
+            silent,
+            agreed,
+            problems: self.problems.all(),
+            latency,
+        })
+    }
+
+    fn without_end(&self, operation: &'static str) -> ClientError {
+        if let Some(error) = self.problems.hopeless(operation, self.quorum) {
+            return error;
+        }
+        let mut problems = Problems::new(self.connections);
+        for (node, status) in &self.latest {
+            let words = match status.state() {
+                v1::CeremonyState::Failed => status.failure.clone(),
+                state => format!("the ceremony is {} there, {} of {}", state.as_str_name(), status.done, status.of),
+            };
+            problems.add(*node, Problem::Refused { code: Code::Aborted, message: words });
+        }
+        for NodeProblem { node, problem, .. } in self.problems.all() {
+            problems.add(node, problem);
+        }
+        ClientError::NoAnswer { operation, nodes: problems.all() }
+    }
+
+    fn evidence(&self) -> Vec<Evidence> {
+        let mut all: Vec<Evidence> = Vec::new();
+        for (reporter, status) in &self.latest {
+            for found in &status.evidence {
+                let Some(culprit) = node(found.node) else { continue };
+                let same = |known: &&mut Evidence| known.node == culprit && known.misbehaviour == found.misbehaviour;
+                match all.iter_mut().find(same) {
+                    Some(known) => known.reported_by.push(*reporter),
+                    None => all.push(Evidence {
+                        node: culprit,
+                        misbehaviour: found.misbehaviour.clone(),
+                        evidence: found.evidence.clone(),
+                        reported_by: vec![*reporter],
+                    }),
+                }
+            }
+        }
+        all
+    }
+}

@@ -1,0 +1,52 @@
+//! The blocking face, against real nodes.
+
+use bytes::Bytes;
+use theta_client::{ClientError, ClientOptions, KeyState, blocking::Client};
+use theta_payload::{Aead, Encrypt as _};
+
+use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+
+use crate::group::{CIPHER, COIN, KEYS, SIGNER, TestGroup};
+
+/// What a program without a runtime does.
+fn work(group: &TestGroup) {
+    let client = Client::open(&group.client_folder()).unwrap();
+    let message = Bytes::from_static(b"without a runtime");
+    let signed = client.sign(SIGNER, message.clone()).unwrap();
+    group.public(SIGNER).verify(&message, &signed.result, &[]).unwrap();
+    let coin = client.flip_coin(COIN, message.clone()).unwrap();
+    group.public(COIN).verify(&message, &coin.result.value, &coin.result.proof).unwrap();
+    let mut rng = ChaCha20Rng::seed_from_u64(6);
+    let ciphertext = group.public(CIPHER).encrypt(&message, b"label", Aead::default(), &mut rng).unwrap();
+    assert_eq!(client.decrypt(CIPHER, ciphertext.into()).unwrap().result.expose().as_slice(), &message[..]);
+    assert!(client.status().iter().all(|status| status.status.is_ok()));
+    let (keys, problems) = client.list_keys();
+    assert_eq!((keys.len(), problems.len()), (KEYS.len(), 0));
+    let error = client.sign("No Name", message).unwrap_err();
+    assert!(matches!(error, ClientError::KeyName(_)), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_without_a_runtime_gets_the_same() {
+    let group = TestGroup::new().await;
+    let group = tokio::task::spawn_blocking(move || {
+        // A thread of its own, which no runtime knows.
+        std::thread::scope(|scope| scope.spawn(|| work(&group)).join().unwrap());
+        group
+    });
+    group.await.unwrap().shutdown().await;
+}
+
+/// No panic, whoever calls it from where: it blocks that thread, and says so.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn inside_a_runtime_it_blocks_and_works() {
+    let group = TestGroup::new().await;
+    work(&group);
+    let options = ClientOptions { connect_timeout: std::time::Duration::from_millis(500), ..ClientOptions::default() };
+    let client = Client::open_with(&group.client_folder(), options).unwrap();
+    let (copy, generation) = (client.clone(), client.next_generation(&SIGNER.parse().unwrap()).unwrap());
+    drop(client);
+    let error = copy.change_state_at("absent", 0, KeyState::Disabled, generation).unwrap_err();
+    assert!(matches!(error, ClientError::Refused { .. } | ClientError::Denied { .. } | ClientError::NoAnswer { .. }));
+    group.shutdown().await;
+}

@@ -1,0 +1,67 @@
+//! What is left of a request when everything that it had to wait for is there.
+
+use std::sync::Arc;
+
+use theta_authority::{Granted, InstanceId, Request};
+use theta_custody::{KeyEntry, KeyTable, ResolveError, SlotClaim, SlotRefusal};
+
+/// A granted request that a key of this node serves and whose slots are certified for it: nothing that hangs on a secret is
+/// done for anything else. Only [`Orchestrator::certify`](crate::Orchestrator::certify) makes one.
+#[derive(Debug)]
+#[must_use]
+pub struct Certified {
+    request: Request,
+    entry: Arc<KeyEntry>,
+    generation: u64,
+}
+
+/// Why a granted request is not served all the same.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotServed {
+    /// There is no such key here, or none that serves.
+    #[error(transparent)]
+    Key(#[from] ResolveError),
+    /// Its slot is not certified for it.
+    #[error(transparent)]
+    Slot(#[from] SlotRefusal),
+}
+
+impl Certified {
+    /// Uses up the leave.
+    pub(crate) fn of(granted: Granted<Request>, keys: &KeyTable) -> Result<Self, (ResolveError, Vec<SlotClaim>)> {
+        match granted.request().entry(keys) {
+            Ok((entry, generation)) => Ok(Self { request: granted.into_request(), entry, generation }),
+            Err(error) => Err((error, granted.claims().to_vec())),
+        }
+    }
+
+    /// A request that was granted and has waited since; the slots that it waited for are certified.
+    pub(crate) fn after_waiting(request: Request, keys: &KeyTable) -> Result<Self, ResolveError> {
+        let (entry, generation) = request.entry(keys)?;
+        Ok(Self { request, entry, generation })
+    }
+
+    /// The version of the key that answers.
+    #[must_use]
+    pub const fn entry(&self) -> &Arc<KeyEntry> {
+        &self.entry
+    }
+
+    /// What was allowed.
+    #[must_use]
+    pub const fn request(&self) -> &Request {
+        &self.request
+    }
+
+    /// Computes what its instance is called as long as its key stays as it is; anywhere, and not before it is wanted: the
+    /// request may be long.
+    pub fn identification(&self) -> impl FnOnce() -> InstanceId + Send + 'static {
+        let (key, epoch) = (self.entry.key_id, self.entry.epoch);
+        let (statement, seed) = (self.request.statement().clone(), self.request.seed().cloned());
+        move || InstanceId::of(&key, epoch, &statement, seed.as_ref())
+    }
+
+    pub(crate) fn into_parts(self) -> (Request, Arc<KeyEntry>, u64) {
+        (self.request, self.entry, self.generation)
+    }
+}

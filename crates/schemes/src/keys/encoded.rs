@@ -1,0 +1,197 @@
+//! Keys on curves as bytes, and what ceremonies have to know of a suite.
+
+use core::fmt;
+use core::marker::PhantomData;
+
+use theta_groups::{Group, Scalar, Secret};
+use theta_sharing::{Encoded, EncodedKey, EncodedShare, ProofOfPossession, ShareIndex};
+
+use super::{
+    AnyKeyShare, AnyPublicKey, CurveScheme, KeyKind, KeyShare, Part, PartsError, PublicKeySet, PublicParts, ShareError,
+};
+use crate::Suite;
+
+impl<G: Group> PublicKeySet<G> {
+    /// The key as bytes.
+    #[must_use]
+    pub fn encoded(&self) -> EncodedKey {
+        EncodedKey {
+            threshold: self.threshold(),
+            public_key: self.public_key_bytes().to_vec(),
+            verification_keys: self.verification_keys().iter().map(|key| key.bytes().to_vec()).collect(),
+            proof_of_possession: self.possession().map(<[u8]>::to_vec),
+        }
+    }
+
+    /// The key of these bytes, checked as [`PublicKeySet::new`] does.
+    ///
+    /// # Errors
+    /// [`PartsError`]: bytes that are no elements, or parts that do not belong together.
+    pub fn from_encoded<S: CurveScheme<KeyGroup = G>>(key: &EncodedKey) -> Result<Self, PartsError> {
+        let element = |part, bytes: &[u8]| Encoded::decode(bytes).map_err(|error| PartsError::Encoding { part, error });
+        let public_key = element(Part::PublicKey, &key.public_key)?;
+        let verification_keys = (1..)
+            .zip(&key.verification_keys)
+            .map(|(party, bytes)| element(Part::VerificationKey(party), bytes))
+            .collect::<Result<_, _>>()?;
+        Ok(Self::new::<S>(key.threshold, public_key, verification_keys, key.proof_of_possession.clone())?)
+    }
+}
+
+impl<G: Group> KeyShare<G> {
+    /// The share as bytes.
+    #[must_use]
+    pub fn encoded(&self) -> EncodedShare {
+        let encoding = Secret::new(self.secret().expose().encode());
+        EncodedShare { index: self.index(), secret: Secret::new(encoding.expose().as_ref().to_vec()) }
+    }
+
+    /// The share of these bytes, if it is one of the key.
+    ///
+    /// # Errors
+    /// [`ShareError`]: bytes that are no scalar, or not the one behind the party's verification key.
+    pub fn from_encoded(public: &PublicKeySet<G>, share: &EncodedShare) -> Result<Self, ShareError> {
+        Self::from_secret(public, share.index, share.secret.expose())
+    }
+
+    pub(crate) fn from_secret(public: &PublicKeySet<G>, index: ShareIndex, secret: &[u8]) -> Result<Self, ShareError> {
+        let secret = Secret::new(G::Scalar::decode(secret).map_err(ShareError::Encoding)?);
+        let share = Self::new(*public.key_id(), index, secret);
+        if public.matches(&share) { Ok(share) } else { Err(ShareError::Mismatch(index)) }
+    }
+}
+
+impl AnyPublicKey {
+    /// The key as bytes; `None` for RSA.
+    #[must_use]
+    pub fn encoded(&self) -> Option<EncodedKey> {
+        if let PublicParts::Curve(key) = self.parts() { Some(key) } else { None }
+    }
+
+    /// The key of these bytes, fully checked.
+    ///
+    /// # Errors
+    /// [`PartsError`], also if the suite is RSA.
+    pub fn from_encoded(suite: Suite, key: &EncodedKey) -> Result<Self, PartsError> {
+        Self::from_parts(suite, &PublicParts::Curve(key.clone()))
+    }
+}
+
+impl AnyKeyShare {
+    /// The share as bytes; `None` for RSA.
+    #[must_use]
+    pub fn encoded(&self) -> Option<EncodedShare> {
+        (self.suite().key_kind() == KeyKind::Curve)
+            .then(|| EncodedShare { index: self.index(), secret: self.secret_bytes() })
+    }
+
+    /// The share of these bytes, if it is one of the key.
+    ///
+    /// # Errors
+    /// [`ShareError`].
+    pub fn from_encoded(public: &AnyPublicKey, share: &EncodedShare) -> Result<Self, ShareError> {
+        Self::from_secret(public, share.index, share.secret.expose())
+    }
+}
+
+impl Suite {
+    /// The name of the group that public keys are elements of; `None` for RSA, whose keys no ceremony makes or renews.
+    #[must_use]
+    pub fn key_group(self) -> Option<&'static str> {
+        self.ops().key_group()
+    }
+
+    /// The proof of possession that keys of this suite carry, if they carry one.
+    #[must_use]
+    pub fn proof_of_possession(self) -> Option<&'static dyn ProofOfPossession> {
+        self.ops().proof_of_possession()
+    }
+}
+
+/// The proof of possession of a scheme, if it has one.
+#[must_use]
+pub fn possession_of<S: CurveScheme>() -> Option<&'static dyn ProofOfPossession> {
+    S::PROVES_POSSESSION.then_some(&Possession::<S>(PhantomData) as _)
+}
+
+/// A scheme's proofs on bytes.
+struct Possession<S>(PhantomData<S>);
+
+impl<S: CurveScheme> fmt::Debug for Possession<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ProofOfPossession({})", S::SUITE)
+    }
+}
+
+impl<S: CurveScheme> ProofOfPossession for Possession<S> {
+    fn prove(&self, secret: &Secret<Vec<u8>>, public_key: &[u8]) -> Option<Vec<u8>> {
+        let secret = Secret::new(<S::KeyGroup as Group>::Scalar::decode(secret.expose()).ok()?);
+        S::prove_possession(&secret, &S::KeyGroup::decode(public_key).ok()?)
+    }
+
+    fn vartime_verify_share(&self, public_key: &[u8], verification_key: &[u8], share: &[u8]) -> bool {
+        let keys = S::KeyGroup::decode(public_key).and_then(|key| Ok((key, S::KeyGroup::decode(verification_key)?)));
+        keys.is_ok_and(|(public_key, key)| S::check_possession_share(&public_key, &key, share))
+    }
+
+    fn vartime_combine(&self, shares: &[(ShareIndex, Vec<u8>)]) -> Option<Vec<u8>> {
+        S::combine_possession(shares)
+    }
+
+    fn vartime_verify(&self, public_key: &[u8], proof: &[u8]) -> bool {
+        S::KeyGroup::decode(public_key).is_ok_and(|key| S::check_possession(&key, Some(proof)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_chacha::ChaCha20Rng;
+    use rand_chacha::rand_core::SeedableRng;
+    use theta_sharing::Threshold;
+
+    use super::*;
+    use crate::keys::{PublicKeyError, deal_any};
+
+    #[test]
+    fn keys_of_all_suites_on_curves_are_what_they_were() {
+        let mut rng = ChaCha20Rng::seed_from_u64(1);
+        for suite in Suite::ALL.into_iter().filter(|suite| suite.key_group().is_some()) {
+            let (public, shares) = deal_any(suite, Threshold::new(2, 3).unwrap(), &mut rng);
+            let mut key = public.encoded().unwrap();
+            assert_eq!(AnyPublicKey::from_encoded(suite, &key), Ok(public.clone()), "{suite}");
+            for share in &shares {
+                let mut encoded = share.encoded().unwrap();
+                let same = AnyKeyShare::from_encoded(&public, &encoded).unwrap();
+                assert_eq!((same.index(), same.suite(), same.key_id()), (share.index(), suite, public.key_id()));
+                encoded.index = shares[usize::from(encoded.index == shares[0].index())].index();
+                assert_eq!(
+                    AnyKeyShare::from_encoded(&public, &encoded).map(drop),
+                    Err(ShareError::Mismatch(encoded.index))
+                );
+            }
+            // The proof that the dealer gave is what the holders give together.
+            match (suite.proof_of_possession(), &key.proof_of_possession) {
+                (None, None) => {}
+                (Some(scheme), Some(proof)) => {
+                    assert!(scheme.vartime_verify(&key.public_key, proof));
+                    let parts: Vec<_> = shares[1..]
+                        .iter()
+                        .map(|share| {
+                            let secret = share.encoded().unwrap().secret;
+                            let part = scheme.prove(&secret, &key.public_key).unwrap();
+                            let own = key.verification_key(share.index()).unwrap();
+                            assert!(scheme.vartime_verify_share(&key.public_key, own, &part));
+                            assert!(!scheme.vartime_verify_share(&key.public_key, &key.verification_keys[0], &part));
+                            (share.index(), part)
+                        })
+                        .collect();
+                    assert_eq!(scheme.vartime_combine(&parts).as_ref(), Some(proof));
+                }
+                _ => panic!("{suite} has a proof, or has none"),
+            }
+            key.verification_keys.swap(0, 1);
+            let swapped = AnyPublicKey::from_encoded(suite, &key);
+            assert_eq!(swapped, Err(PartsError::Parts(PublicKeyError::Inconsistent)), "{suite}");
+        }
+    }
+}
