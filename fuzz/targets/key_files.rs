@@ -5,8 +5,8 @@
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use theta_keyfiles::{KeyShareText as _, PublicKeyText as _};
 use theta_fuzz::{SAMPLES, plant, rng};
+use theta_keyfiles::{KeyShareText as _, PublicKeyText as _};
 use theta_schemes::Suite;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName, deal_any};
 use theta_sharing::{EncodedKey, Threshold};

@@ -50,7 +50,7 @@ pub struct Options {
 }
 
 /// The side of signing `message` of the party that holds `share`, which is one of the key `public`; `None` if that is no key of
-/// FROST, or the share is another key's.
+/// FROST, or the share is one of another suite; that it is of this very key is for the caller to see to.
 ///
 /// Commitments, sessions and announcements are random: two runs of one party have nothing in common, and no nonce is kept
 /// anywhere but in memory. A run replays from its seed, its inputs and what the pool answered.

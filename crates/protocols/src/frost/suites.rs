@@ -6,9 +6,9 @@ use bytes::Bytes;
 use theta_groups::Secret;
 use theta_rounds::{Driver, PartyId};
 use theta_schemes::Suite;
-use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyGroup};
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey};
 use theta_schemes::signatures::frost::{
-    Ed448Shake256, Ed25519Sha512, FrostSuite, P256Sha256, Ristretto255Sha512, Secp256k1Sha256, Secp256k1Taproot,
+    Ed448Shake256, Ed25519Sha512, Frost, FrostSuite, P256Sha256, Ristretto255Sha512, Secp256k1Sha256, Secp256k1Taproot,
 };
 
 use super::pool::{Pool, Reserve};
@@ -65,8 +65,9 @@ impl<C: FrostSuite> AnyPool for Pool<C> {
 
     fn machine(self: Arc<Self>, signing: Signing<'_>) -> Option<AnyMachine> {
         let Signing { public, share, message, seed, per_peer } = signing;
-        let public = Arc::clone(C::Group::key_of(public.typed())?);
-        let key = Arc::clone(C::Group::share_of(share.typed())?);
+        // By suite: two suites may be on one group.
+        let public = Arc::clone(public.get::<Frost<C>>()?);
+        let key = Arc::clone(share.get::<Frost<C>>()?);
         let (local, threshold) = (PartyId::of_share(key.index()), public.threshold());
         let reserve = Reserve::new(self, per_peer);
         let protocol = RobustFrost::<C>::new(Setting::new(local, (public, key), message, seed, reserve));

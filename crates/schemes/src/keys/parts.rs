@@ -35,17 +35,6 @@ pub enum PublicParts {
     },
 }
 
-impl PublicParts {
-    /// The kind of key that these are parts of.
-    #[must_use]
-    pub const fn kind(&self) -> KeyKind {
-        match self {
-            Self::Curve(_) => KeyKind::Curve,
-            Self::Rsa { .. } => KeyKind::Rsa,
-        }
-    }
-}
-
 /// One of [`PublicParts`], for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {

@@ -7,7 +7,7 @@ use theta_sharing::ShareIndex;
 
 use super::Keyed;
 use crate::answer::{Answer, Answering};
-use crate::keys::{AnyKeyShare, Combined, PublicMaterial as _, SchemeError, Typed};
+use crate::keys::{AnyKeyShare, Combined, PublicMaterial as _, SchemeError};
 use crate::{CombineError, Statement, ThresholdScheme, selection};
 
 /// What is done with encoded shares.
@@ -39,7 +39,8 @@ pub trait OneRoundKey {
 
 impl<S: ThresholdScheme> OneRoundKey for Keyed<S> {
     fn answer(&self, share: &AnyKeyShare, statement: &Statement<'_>) -> Result<Arc<dyn Answer>, SchemeError> {
-        let key = S::KeyShare::of(share.typed()).ok_or(SchemeError::OtherKey)?;
+        // By suite: two suites may be on one group.
+        let key = share.get::<S>().ok_or(SchemeError::OtherKey)?;
         let request = S::parse_request(&self.public, statement)?;
         Ok(Arc::new(Answering::<S> { public: Arc::clone(&self.public), key: Arc::clone(key), request }))
     }
@@ -50,7 +51,7 @@ impl<S: ThresholdScheme> OneRoundKey for Keyed<S> {
         statement: &Statement<'_>,
         rng: &mut dyn CryptoRng,
     ) -> Result<Vec<u8>, SchemeError> {
-        let key = S::KeyShare::of(share.typed()).ok_or(SchemeError::OtherKey)?;
+        let key = share.get::<S>().ok_or(SchemeError::OtherKey)?;
         let request = S::parse_request(&self.public, statement)?;
         Ok(S::encode_share(&S::create_share(&self.public, key, &request, rng)))
     }

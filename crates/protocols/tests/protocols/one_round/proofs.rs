@@ -66,6 +66,19 @@ fn a_false_proof_is_named() {
     }
 }
 
+/// Who is asked for its proof answers with its bare share once more: the share is true, and all the same it is no answer.
+#[test]
+fn a_bare_share_in_the_place_of_a_proven_one_is_named() {
+    for (suite, bare) in SUITES {
+        let setting = Setting::new(suite, 3, 5);
+        let without_proof = Tamper(move |_: &mut SimRng, _: PartyId, slot: Slot, payload: Bytes| {
+            vec![(slot, if slot == PROVEN_SHARE { payload.slice(..bare) } else { payload })]
+        });
+        let corrupted: Vec<(u16, Box<dyn Adversary>)> = vec![(2, Box::new(without_proof)), (4, lies_in(suite, SHARE))];
+        setting.expect_named(1, corrupted, &["malformed_message", "invalid_share"]);
+    }
+}
+
 /// As long as nobody doubts, a proof that would be false is never sent.
 #[test]
 fn a_false_proof_that_nobody_asks_for_is_never_seen() {
