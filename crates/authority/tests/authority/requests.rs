@@ -47,6 +47,36 @@ fn a_key_is_found_once_and_its_share_is_not_kept() {
     assert!(matches!(request.entry(&KeyTable::default()), Err(ResolveError::Unknown { .. })));
 }
 
+/// Of whoever asks nobody knows anything yet when a request is made: no words about the node's keys are made for it.
+#[test]
+fn a_name_that_stands_for_nothing_stays_so_and_words_are_made_for_those_alone_who_may_hear_them() {
+    let (public, keys) = table();
+    let ask = |table: &KeyTable, key: &str| {
+        Request::new(table, key.parse().unwrap(), KeyRequest::Decapsulate(header(&public, b"l"))).unwrap()
+    };
+    let absent = ask(&keys, "nokey");
+    // The error would hold the names of all keys: a request that only waits for the gate holds none of them.
+    assert!(!format!("{absent:?}").contains("files"), "{absent:?}");
+    let Err(ResolveError::Unknown { known, .. }) = absent.entry(&keys) else { panic!("there is no such key") };
+    assert_eq!(known, "files");
+    let Err(ResolveError::NoVersion { known, .. }) = ask(&keys, "files@3").entry(&keys) else { panic!("one version") };
+    assert_eq!(known, "1");
+    // What was not there when it was asked for is not there later.
+    let early = ask(&KeyTable::default(), "files");
+    assert!(matches!(early.entry(&keys), Err(ResolveError::Unknown { .. })));
+}
+
+/// Nodes that share a process have tables of the same generation.
+#[test]
+fn another_tables_entry_is_never_taken_for_ones_own() {
+    let ((public, keys), (_, others)) = (table(), table());
+    assert_eq!(keys.generation(), others.generation());
+    let asked = KeyRequest::Decapsulate(header(&public, b"l"));
+    let request = Request::new(&keys, "files".parse().unwrap(), asked).unwrap();
+    let (entry, _) = request.entry(&others).unwrap();
+    assert!(Arc::ptr_eq(&entry, &others.get("files").unwrap()), "its own share, not another node's");
+}
+
 #[test]
 fn the_gate_sees_the_label_and_the_name_and_says_nothing_of_the_key() {
     let (public, keys) = table();

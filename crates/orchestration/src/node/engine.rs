@@ -172,7 +172,9 @@ impl Engine {
                 Ok(Err(refusal)) => Err(InstanceError::Slot(refusal)),
                 Ok(Ok(())) => match self.start_again(held.request) {
                     Ok(pending) => pending.gate.get().cloned().unwrap_or(Err(InstanceError::ShuttingDown)),
-                    // It was taken before; now there is no room, or its key is gone. Its slot is still its own.
+                    // The version that its name stood for serves no more.
+                    Err(SubmitError::Key(error)) => Err(InstanceError::Key(error)),
+                    // It was taken before; now there is no room. Its slot is still its own.
                     Err(error) => Err(InstanceError::Expired(error.to_string())),
                 },
             };
