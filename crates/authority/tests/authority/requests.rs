@@ -66,6 +66,16 @@ fn a_name_that_stands_for_nothing_stays_so_and_words_are_made_for_those_alone_wh
     assert!(matches!(early.entry(&keys), Err(ResolveError::Unknown { .. })));
 }
 
+#[test]
+fn a_seed_is_not_shown() {
+    let seed = Arc::new(theta_groups::Secret::new(b"0123456789abcdef0123456789abcdef".to_vec()));
+    let asked = KeyRequest::SignRandomized { message: Bytes::new(), seed };
+    let request = Request::new(&KeyTable::default(), "files".parse().unwrap(), asked).unwrap();
+    for shown in [format!("{:?}", theta_authority::Asks::asked(&request)), format!("{request:?}")] {
+        assert!(shown.contains("files") && !shown.contains("0123456789abcdef") && !shown.contains("48, 49"), "{shown}");
+    }
+}
+
 /// Nodes that share a process have tables of the same generation.
 #[test]
 fn another_tables_entry_is_never_taken_for_ones_own() {
@@ -93,7 +103,7 @@ fn the_gate_sees_the_label_and_the_name_and_says_nothing_of_the_key() {
     let header = header(&public, b"for whom");
     let judged = decide("files@1", KeyRequest::Decapsulate(header.clone()));
     let granted = judged.answer.unwrap();
-    assert_eq!((granted.terms().key.as_deref(), &granted.terms().label[..]), (Some("files"), &b"for whom"[..]));
+    assert_eq!((granted.terms().key(), &granted.terms().label()[..]), (Some("files"), &b"for whom"[..]));
     assert!(judged.first && judged.record.allowed && granted.claims().is_empty());
     assert_eq!(judged.record.operation, Operation::Decapsulate.name());
     // To open the payload here is another operation.

@@ -7,9 +7,8 @@ use std::{
 
 use bytes::Bytes;
 use prometheus_client::registry::Registry;
-use theta_authority::{Asks, Gate, Granted, KeyRequest, Presented, Terms};
+use theta_authority::{Asks, Gate, Granted, KeyRequest, Presented};
 use theta_custody::{CeremonyReport, KeyTable};
-use theta_names::Operation;
 use theta_network::{Inbound, Transport};
 use theta_orchestration::{
     Asker, Certified, ChangeKeyError, Finished, HoldError, InstanceError, InstanceId, InstanceSnapshot, Keys,
@@ -63,13 +62,10 @@ fn grant<R: Asks>(gate: &Gate<MemorySlots>, request: R) -> Granted<R> {
 
 /// That the client may have the result of what it was allowed.
 fn grant_result(gate: &Gate<MemorySlots>, id: InstanceId) -> Granted<InstanceId> {
-    let terms = Terms {
-        client: "app".parse().unwrap(),
-        key: Some("any".to_owned()),
-        operation: Operation::Sign,
-        label: Bytes::new(),
-        rule: None,
-    };
+    // Those of any grant will do: this policy allows everything.
+    let asked = KeyRequest::Sign(Bytes::new());
+    let request = theta_authority::Request::new(&KeyTable::default(), "any".parse().unwrap(), asked).unwrap();
+    let terms = grant(gate, request).terms().clone();
     let caller = gate.policy().current().caller_by_certificate(CERTIFICATE).unwrap();
     gate.decide_result(&caller, &terms, id, UnixTime(0)).answer.unwrap()
 }
