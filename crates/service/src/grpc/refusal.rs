@@ -95,7 +95,7 @@ fn not_certified(
     let code = match slots {
         SlotRefusal::Taken { .. } | SlotRefusal::Void { .. } | SlotRefusal::Over { .. } => Code::PermissionDenied,
         SlotRefusal::Undecided(_) if !in_time => Code::DeadlineExceeded,
-        SlotRefusal::Undecided(_) | SlotRefusal::ShuttingDown => Code::Unavailable,
+        SlotRefusal::Undecided(_) | SlotRefusal::Unconfirmed | SlotRefusal::ShuttingDown => Code::Unavailable,
         SlotRefusal::NoIdentity => Code::FailedPrecondition,
         SlotRefusal::Overloaded => Code::ResourceExhausted,
     };
@@ -264,6 +264,7 @@ mod tests {
             (taken, true, Code::PermissionDenied, "slot-taken"),
             (undecided(), true, Code::Unavailable, "slot-undecided"),
             (undecided(), false, Code::DeadlineExceeded, "slot-undecided"),
+            (SlotRefusal::Unconfirmed, true, Code::Unavailable, "slot-unconfirmed"),
             (SlotRefusal::NoIdentity, true, Code::FailedPrecondition, "slot-no-identity"),
             (SlotRefusal::Overloaded, true, Code::ResourceExhausted, "slot-overloaded"),
             (SlotRefusal::ShuttingDown, true, Code::Unavailable, "shutting-down"),

@@ -1,6 +1,6 @@
 //! What changes between the decision about a request and what comes of it.
 
-use theta_custody::ResolveError;
+use theta_custody::{ResolveError, SlotRefusal};
 use theta_orchestration::{InstanceError, SubmitError};
 use theta_schemes::Suite;
 use theta_statements::KeyChange;
@@ -65,4 +65,30 @@ fn a_rotation_while_a_slot_is_certified_ends_the_request() {
     // They were asked when the name stood for version 2.
     cluster.until("two have it", |_| later.iter().all(|pending| pending.outcome().is_some()));
     assert!(later.iter().all(|pending| pending.outcome().unwrap().is_ok()));
+}
+
+/// A store that peers have not confirmed may be an old copy: what it does not know it must not promise again.
+#[test]
+fn a_node_whose_store_is_not_confirmed_promises_no_slot() {
+    let mut cluster = Cluster::with_key(Suite::Bls04MinPk, 2, &[1, 2, 3, 4], 4, 34);
+    let trusted = |cluster: &mut Cluster, node| cluster.engine(node).custodian().unwrap().is_trusted();
+    cluster.until("the stores are confirmed", |cluster| (1..=4).all(|node| trusted(cluster, node)));
+    cluster.kill(1);
+    cluster.start(1);
+    assert!(!trusted(&mut cluster, 1));
+    drop(cluster.sent(1));
+    let question = Question::new(&cluster.key(1), "for slot 7");
+    let ask = |cluster: &mut Cluster| {
+        let granted = cluster.engine(1).granted_slot(&question.request, 7);
+        cluster.engine(1).submit_granted(granted).unwrap()
+    };
+    let ended = ask(&mut cluster).outcome().unwrap().unwrap_err();
+    assert_eq!(ended, InstanceError::Slot(SlotRefusal::Unconfirmed));
+    assert!(cluster.sent(1).is_empty(), "no promise leaves");
+    cluster.until("its peers know it", |cluster| trusted(cluster, 1));
+    drop(cluster.sent(1));
+    assert!(ask(&mut cluster).outcome().is_none(), "it waits for the promises of the others");
+    let streams: Vec<_> = cluster.sent(1).iter().map(|(_, bytes)| crate::wire::open(bytes).stream).collect();
+    let [custody, slots] = [1, 2];
+    assert_eq!(streams[..6], [custody, custody, custody, slots, slots, slots], "peers hear of the store first");
 }
