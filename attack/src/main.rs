@@ -33,7 +33,7 @@ use crate::{
 #[derive(Debug, Parser)]
 #[command(after_help = "Exit status: 0 all promises were kept, 1 one was broken, 2 an attack could not be committed.")]
 struct Arguments {
-    /// Smaller attacks: about four minutes for all
+    /// Smaller attacks: four or five minutes for all
     #[arg(long)]
     short: bool,
     /// Commits only attacks whose name contains this; may be given more than once

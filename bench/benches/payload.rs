@@ -10,7 +10,7 @@
 use aws_lc_rs::aead::{AES_256_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
-use theta_schemes::ciphers::payload::{Aead, CHUNK_LEN, PayloadKey, open_bytes, split_ciphertext};
+use theta_payload::{Aead, CHUNK_LEN, Encrypt as _, PayloadKey, open_bytes, split_ciphertext};
 use theta_schemes::{Statement, Suite, keys::deal_any};
 use theta_sharing::Threshold;
 

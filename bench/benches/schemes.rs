@@ -12,11 +12,12 @@ use std::{hint::black_box, time::Duration};
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use theta_payload as payload;
+use theta_payload::Encrypt as _;
 use theta_schemes::{
     Purpose, Statement, Suite, ThresholdScheme,
-    ciphers::payload,
     keys::{AnyKeyShare, AnyPublicKey, deal_any},
-    with_key,
+    with_scheme,
 };
 use theta_sharing::Threshold;
 
@@ -89,11 +90,10 @@ fn one_round(c: &mut Criterion) {
                 Purpose::Coin => Statement::FlipCoin(&asked),
             };
             let subject = Subject { any: &any, keys: &keys, statement, threshold };
-            with_key!(
-                (&any, &keys[0]),
-                |public: S, key| if one_round { scheme::<S>(c, &subject, public, key) } else {},
-                else unreachable!()
-            );
+            with_scheme!(suite, |S| if one_round {
+                scheme::<S>(c, &subject, any.get::<S>().unwrap(), keys[0].get::<S>().unwrap());
+            } else {
+            });
         }
     }
 }

@@ -21,7 +21,9 @@ use super::requests::{Job, Pool};
 /// In the open loop, more requests than this under way are not sent: the group is far beyond what it can do.
 const MAX_UNDER_WAY: usize = 10_000;
 /// How long a group may take until it serves: nodes under a signing rule first hear of each other that their stores are their latest.
-const GETTING_READY: Duration = Duration::from_secs(10);
+const GETTING_READY: Duration = Duration::from_secs(30);
+/// How long one request of the first may take meanwhile.
+const TRY: Duration = Duration::from_secs(1);
 
 /// When requests leave.
 #[derive(Clone, Copy, Debug)]
@@ -65,11 +67,16 @@ pub(crate) struct Run {
 pub(crate) async fn warm_up(client: &Client, pool: &Pool) -> Result<(), Failure> {
     let deadline = Instant::now() + GETTING_READY;
     for job in pool.spare() {
-        while let Err(error) = job.clone().perform(client).await {
-            if Instant::now() > deadline {
-                return Err(error.into());
+        loop {
+            // One node may be ready, and wait for the others, which have refused already: then it has to be asked again.
+            let last = Instant::now() > deadline;
+            match time::timeout(if last { GETTING_READY } else { TRY }, job.clone().perform(client)).await {
+                Ok(Ok(())) => break,
+                Ok(Err(error)) if last => return Err(error.into()),
+                Err(_) if last => return Err(Failure::NoAnswer("the group does not get ready".to_owned())),
+                Ok(Err(_)) => time::sleep(Duration::from_millis(200)).await,
+                Err(_) => {}
             }
-            tokio::time::sleep(Duration::from_millis(200)).await;
         }
     }
     Ok(())

@@ -11,10 +11,8 @@ use clap::ValueEnum;
 use rand_core::Rng;
 use theta::{exit::Failure, keys::NamedKey};
 use theta_client::{Client, ClientError};
-use theta_schemes::{
-    Purpose,
-    ciphers::payload::{self, Aead},
-};
+use theta_payload::{self as payload, Aead};
+use theta_schemes::Purpose;
 
 /// The most memory that prepared requests take.
 const MAX_POOL_BYTES: u64 = 512 << 20;

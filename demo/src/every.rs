@@ -13,10 +13,8 @@ use theta::{
 use theta_client::{Answer, Client, ClientOptions};
 use theta_cluster::Cluster;
 use theta_cluster::Latencies;
-use theta_schemes::{
-    Purpose, Suite,
-    ciphers::payload::{self, Aead},
-};
+use theta_payload::{self as payload, Aead};
+use theta_schemes::{Purpose, Suite};
 
 use super::{
     PATIENCE,

@@ -9,7 +9,7 @@ use theta::{
 use theta_client::{Answer, Client};
 use theta_cluster::Latencies;
 use theta_names::NodeId;
-use theta_schemes::ciphers::payload::{self, Aead};
+use theta_payload::{self as payload, Aead};
 
 use super::{
     independent::{self, Verdict},

@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use serde_json::Value;
+use theta_keyfiles::{KeyShareText as _, PublicKeyText as _};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey};
 use theta_schemes::{Purpose, StatementBytes, Suite};
 

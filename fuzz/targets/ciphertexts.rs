@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use theta_fuzz::{SAMPLES, choose, plant, seeds_by_sample};
-use theta_schemes::ciphers::payload::{Aead, Header, PayloadKey, open_bytes, read_header, split_ciphertext};
+use theta_payload::{Aead, Header, PayloadKey, open_bytes, read_header, split_ciphertext};
 use theta_schemes::{Purpose, Statement, StatementBytes};
 
 fuzz_target!(init: plant("ciphertexts", seeds()), |input: &[u8]| {

@@ -1,14 +1,15 @@
-//! `.pub` and `.share` files: what is read, written and read again is the same key.
+//! `.pub` and `.share` files, and keys as ceremonies carry them: what is read, written and read again is the same key.
 
 #![no_main]
 
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
+use theta_keyfiles::{KeyShareText as _, PublicKeyText as _};
 use theta_fuzz::{SAMPLES, plant, rng};
 use theta_schemes::Suite;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName, deal_any};
-use theta_sharing::Threshold;
+use theta_sharing::{EncodedKey, Threshold};
 
 /// A public key, its file and that of a share.
 type Key = (AnyPublicKey, String, String);
@@ -27,7 +28,17 @@ fn dealt(suite: Suite) -> Key {
     (public.clone(), public.to_text(&name), shares[0].to_text(&name).expose().clone())
 }
 
-fuzz_target!(init: plant("key_files", seeds()), |text: &str| {
+fuzz_target!(init: plant("key_files", seeds()), |bytes: &[u8]| {
+    // As ceremonies carry keys: from peers.
+    if let Ok(key) = EncodedKey::decode(bytes) {
+        assert_eq!(key.encode(), bytes);
+        for suite in Suite::ALL {
+            if let Ok(public) = AnyPublicKey::from_encoded(suite, &key) {
+                assert_eq!(public.encoded(), Some(key.clone()));
+            }
+        }
+    }
+    let Ok(text) = core::str::from_utf8(bytes) else { return };
     if let Ok((name, public)) = AnyPublicKey::from_text(text) {
         assert_eq!(AnyPublicKey::from_text(&public.to_text(&name)), Ok((name, public)));
     }
@@ -43,5 +54,7 @@ fuzz_target!(init: plant("key_files", seeds()), |text: &str| {
 });
 
 fn seeds() -> Vec<Vec<u8>> {
-    KEYS.iter().flat_map(|(_, public, share)| [public.clone().into_bytes(), share.clone().into_bytes()]).collect()
+    let files = |(_, public, share): &Key| [public.clone().into_bytes(), share.clone().into_bytes()];
+    let encoded = KEYS.iter().filter_map(|(public, ..)| Some(public.encoded()?.encode()));
+    KEYS.iter().flat_map(files).chain(encoded).collect()
 }

@@ -4,10 +4,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use theta_keyfiles::{KeyFormat, KeyShareText as _, PublicKeyText as _, import_key};
 use theta_fuzz::{plant, rng};
 use theta_groups::Secret;
 use theta_schemes::Suite;
-use theta_schemes::import::{KeyFormat, import_key};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName};
 use theta_sharing::Threshold;
 

@@ -5,12 +5,14 @@
 
 use libfuzzer_sys::fuzz_target;
 use theta_fuzz::{Sample, choose, plant, rng, seeds_by_sample};
-use theta_schemes::{ThresholdScheme, with_key};
+use theta_schemes::{ThresholdScheme, with_scheme};
 use theta_sharing::ShareIndex;
 
 fuzz_target!(init: plant("shares", seeds()), |input: &[u8]| {
     let Some((sample, bytes)) = choose(input) else { return };
-    with_key!(&sample.public, |public: S| if one_round { check::<S>(public, sample, bytes) } else {});
+    with_scheme!(sample.public.suite(), |S| if one_round {
+        check::<S>(sample.public.get::<S>().expect("a key of its suite"), sample, bytes);
+    } else {});
 });
 
 fn check<S: ThresholdScheme>(public: &S::PublicKey, sample: &Sample, bytes: &[u8]) {

@@ -5,7 +5,7 @@ use theta_authority::{InstanceId, KeyRequest, Presented, Request};
 use theta_custody::KeyTable;
 use theta_names::{KeyRef, Operation as Permission};
 use theta_orchestration::Finished;
-use theta_schemes::ciphers::payload::{Aead, PayloadKey, open_bytes, split_ciphertext};
+use theta_payload::{Aead, Encrypt as _, PayloadKey, open_bytes, split_ciphertext};
 use theta_schemes::keys::{AnyPublicKey, KeyName};
 use theta_schemes::{Purpose, RequestError, StatementBytes, Suite};
 use theta_statements::{Ask, CeremonyRequest, KeyChange, StateChange};

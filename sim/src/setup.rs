@@ -10,6 +10,7 @@ use theta_authority::Gate;
 use theta_ceremonies::CeremonyKeys;
 use theta_custody::{DealtKey, KeyTable, Roster, import_dealt};
 use theta_groups::{Secret, modular::Integer};
+use theta_keyfiles::KeyShareText as _;
 use theta_names::{Holders, NodeId};
 use theta_orchestration::OrchestratorConfig;
 use theta_policy::{MemorySlots, Policy};

@@ -13,7 +13,8 @@ use bytes::Bytes;
 use prost::Message as _;
 use theta_custody::{Custodian, CustodyInput, KeyEntry, Roster};
 use theta_groups::{Group, Ristretto255, RistrettoScalar};
-use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName};
+use theta_schemes::Suite;
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName, TypedKeyShare, TypedPublicKey};
 use theta_sharing::{ShareIndex, coefficients_at_zero};
 use theta_statements::CeremonyRequest;
 use theta_store::{Options, Store, disk::SimulatedDisk};
@@ -179,9 +180,11 @@ impl Thief {
 
 /// Whether any k of these shares give the key, of whatever epochs they are; `None` for keys of suites that are not looked at.
 fn combinations(shares: &[Loot], public: &AnyPublicKey) -> Option<bool> {
-    let AnyPublicKey::Cks05Ristretto255(public) = public else { return None };
-    let of = |loot: &Loot| match loot.share.as_ref() {
-        AnyKeyShare::Cks05Ristretto255(share) => Some((share.index(), *share.secret().expose())),
+    let (Suite::Cks05Ristretto255, TypedPublicKey::Ristretto255(public)) = (public.suite(), public.typed()) else {
+        return None;
+    };
+    let of = |loot: &Loot| match loot.share.typed() {
+        TypedKeyShare::Ristretto255(share) => Some((share.index(), *share.secret().expose())),
         _ => None,
     };
     let known: Vec<_> = shares.iter().filter_map(of).collect();

@@ -6,7 +6,7 @@
 //!   `spec/frost.md` promises no more. That a draw takes fresh bytes of the system: `theta-orchestration` `entropy::tests`.
 //! - Nodes that tell clients a false public key of a higher k: it takes a liar's API. `theta-client` `belief::tests`.
 //! - Headers of BZ03 for a false share: no key of the usual group is one. `theta-schemes` `accomplice`.
-//! - Every theft that the mobile adversary may choose, and what follows by linear algebra from all that it has: `theta-protocols`
+//! - Every theft that the mobile adversary may choose, and what follows by linear algebra from all that it has: `theta-ceremonies`
 //!   `mobile`. `stolen-stores` has one such adversary, with the files of real nodes.
 
 mod client;

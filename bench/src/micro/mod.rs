@@ -28,7 +28,7 @@ use theta_schemes::{
     Suite,
     keys::{AnyKeyShare, AnyPublicKey, deal_any, deal_rsa_primes},
     signatures::sh00::{ModulusSize, RsaPrimes},
-    with_key,
+    with_scheme,
 };
 use theta_sharing::Threshold;
 
@@ -178,22 +178,28 @@ fn key(
     let subject = Subject { experiment, public: &public, shares: &shares, bits };
     if experiment.wants(Operation::KeyGeneration) {
         let timing = bench.clock.repeat(|| deal(&mut rng));
-        with_key!(&public, |_public: S| bench.record::<S>(&subject, Operation::KeyGeneration, None, 0, timing));
+        with_scheme!(public.suite(), |S| if any {
+            bench.record::<S>(&subject, Operation::KeyGeneration, None, 0, timing);
+        } else {
+        });
     }
     let Some(share) = shares.first() else { return Err(Failure::internal("a key without shares")) };
     if !Operation::ALL.into_iter().any(|operation| operation != Operation::KeyGeneration && experiment.wants(operation))
     {
         return Ok(());
     }
-    with_key!(
-        (&public, share),
-        |public: S, key| if frost {
+    with_scheme!(public.suite(), |S| if one_round {
+        match (public.get::<S>(), share.get::<S>()) {
+            (Some(public), Some(key)) => one_round::run::<S>(bench, &subject, public, key),
+            _ => Err(Failure::internal("a share of another key")),
+        }
+    } else {
+        with_scheme!(public.suite(), |S| if frost {
             frost::run::<S>(bench, &subject)
         } else {
-            one_round::run::<S>(bench, &subject, public, key)
-        },
-        else Err(Failure::internal("a share of another key"))
-    )
+            Err(Failure::internal("a suite that takes neither one round nor two"))
+        })
+    })
 }
 
 fn deal(

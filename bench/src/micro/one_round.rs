@@ -2,11 +2,8 @@
 
 use rand_chacha::ChaCha20Rng;
 use theta::exit::Failure;
-use theta_schemes::{
-    Purpose, Statement, ThresholdScheme,
-    ciphers::payload::{Aead, PayloadKey, open_bytes, split_ciphertext},
-    keys::Combined,
-};
+use theta_payload::{Aead, Encrypt as _, PayloadKey, open_bytes, split_ciphertext};
+use theta_schemes::{Purpose, Statement, ThresholdScheme, keys::Combined};
 
 use super::{
     measure::limits::Limits,

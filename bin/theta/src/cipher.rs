@@ -7,10 +7,8 @@ use std::{
 
 use clap::Args;
 use serde::Serialize;
-use theta_schemes::{
-    Purpose,
-    ciphers::payload::{self, Aead, Header, OpenError, PayloadKey},
-};
+use theta_payload::{self as payload, Aead, Header, OpenError, PayloadKey};
+use theta_schemes::Purpose;
 
 use crate::{
     access::ApprovalFiles,

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use theta_custody::{KeyEntry, KeyTable, ResolveError};
 use theta_groups::Secret;
 use theta_names::{KeyRef, Operation};
-use theta_schemes::{RequestError, Statement, ciphers::payload::HeaderBytes, keys::KeyId};
+use theta_schemes::{RequestError, Statement, ciphers::HeaderBytes, keys::KeyId};
 
 /// The seed of a re-randomised key; clones share it.
 pub type Seed = Arc<Secret<Vec<u8>>>;

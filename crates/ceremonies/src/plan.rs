@@ -182,7 +182,7 @@ impl CeremonyPlan {
             list.iter().for_each(|party| put_party(&mut bytes, *party));
             bytes
         };
-        let mut transcript = Transcript::new("theta/ceremony/plan/v1")
+        let mut transcript = Transcript::new("theta/ceremony/plan/v2")
             .with("nonce", nonce)
             .with("suite", self.suite.as_str().as_bytes())
             .with("group", self.group.name().as_bytes())

@@ -29,8 +29,8 @@ use std::{
 use bytes::Bytes;
 use theta_names::{KeyState, NodeId};
 use theta_network::{Identity, group::GroupFile};
+use theta_payload::PayloadKey;
 use theta_schemes::{
-    ciphers::payload::PayloadKey,
     groups::Secret,
     keys::{AnyPublicKey, KeyName},
 };

@@ -2,13 +2,10 @@
 
 use std::{fmt, path::PathBuf, time::Duration};
 
+use theta_keyfiles::KeyFileError;
 use theta_names::{KeyRefError, NodeId};
 use theta_network::{IdentityError, group::GroupFileError, tls::UnpinnedCertificate};
-use theta_schemes::{
-    RequestError,
-    keys::{KeyFileError, KeyNameError},
-    signatures::frost::SeedError,
-};
+use theta_schemes::{RequestError, keys::KeyNameError, signatures::frost::SeedError};
 
 /// Why a client could not be made.
 #[derive(Debug, thiserror::Error)]

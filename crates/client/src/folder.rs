@@ -2,6 +2,7 @@
 
 use std::{fs, path::Path};
 
+use theta_keyfiles::PublicKeyText as _;
 use theta_network::{Identity, group::GroupFile};
 use theta_schemes::keys::{AnyPublicKey, KeyName};
 

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use theta_keyfiles::PublicKeyText as _;
 use theta_names::{KeyRef, MOST_GENERATIONS_AHEAD, NodeId};
 use theta_schemes::keys::{AnyPublicKey, KeyId, KeyName};
 use theta_wire::v1;

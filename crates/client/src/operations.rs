@@ -4,8 +4,8 @@ use std::future::Future;
 
 use bytes::Bytes;
 use theta_names::{KeyRef, Operation};
+use theta_payload::{Header, PayloadKey, open_bytes, split_ciphertext};
 use theta_schemes::{
-    ciphers::payload::{Header, PayloadKey, open_bytes, split_ciphertext},
     groups::Secret,
     keys::AnyPublicKey,
     signatures::frost::{check_seed, randomized_key, verify_with_key},

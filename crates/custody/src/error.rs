@@ -1,9 +1,10 @@
 //! Why a custodian refuses, each in one line with what would help.
 
 use theta_ceremonies::{JoinError, PlanError};
+use theta_keyfiles::KeyFileError;
 use theta_names::NodeId;
 use theta_rounds::Malformed;
-use theta_schemes::keys::{KeyFileError, KeyName};
+use theta_schemes::keys::KeyName;
 use theta_schemes::{Suite, UnknownSuite};
 use theta_store::{JournalError, KeyError, StoreError};
 

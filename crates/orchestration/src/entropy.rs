@@ -78,7 +78,7 @@ impl TryCryptoRng for Entropy {}
 #[cfg(test)]
 mod tests {
     use theta_schemes::Suite;
-    use theta_schemes::keys::{AnyKeyShare, deal_any};
+    use theta_schemes::keys::{TypedKeyShare, deal_any};
     use theta_schemes::signatures::frost::{Ed25519Sha512, commit, commit_batch};
     use theta_sharing::Threshold;
 
@@ -87,10 +87,10 @@ mod tests {
     /// The commitments to the nonces that a node makes, for one session and in advance, with this randomness.
     fn commitments(entropy: &mut Entropy) -> Vec<Vec<u8>> {
         let mut dealer = ChaCha20Rng::from_seed([1; 32]);
-        let (_, mut shares) = deal_any(Suite::FrostEd25519, Threshold::new(2, 3).unwrap(), &mut dealer);
-        let AnyKeyShare::FrostEd25519(key) = shares.remove(0) else { panic!("another suite") };
-        let one = commit::<Ed25519Sha512>(&key, entropy).1;
-        let batch = commit_batch::<Ed25519Sha512>(&key, 3, entropy);
+        let (_, shares) = deal_any(Suite::FrostEd25519, Threshold::new(2, 3).unwrap(), &mut dealer);
+        let TypedKeyShare::Ed25519(key) = shares[0].typed() else { panic!("another suite") };
+        let one = commit::<Ed25519Sha512>(key, entropy).1;
+        let batch = commit_batch::<Ed25519Sha512>(key, 3, entropy);
         core::iter::once(one).chain(batch.into_iter().map(|(_, made)| made)).map(|made| made.encode()).collect()
     }
 

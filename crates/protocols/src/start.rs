@@ -1,14 +1,13 @@
 //! From a key and a statement to a running protocol.
 
-use core::marker::PhantomData;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use rand_core::CryptoRng;
 use theta_groups::{Secret, Transcript};
 use theta_rounds::{Abort, Bug, Driver, Effect, Input, Machine, PartyId};
-use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, SecretMaterial};
-use theta_schemes::{RequestError, Statement, ThresholdScheme, with_key};
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, SchemeError};
+use theta_schemes::{RequestError, Statement};
 use theta_sharing::{ShareIndex, Threshold};
 
 use crate::frost;
@@ -55,57 +54,34 @@ pub fn start_with<'a>(
     options: frost::Options,
 ) -> Result<AnyMachine, RequestError> {
     let statement = statement.into();
-    let any_public = public;
     let threshold = public.threshold();
     let ours = share.key_id() == public.key_id() && threshold.contains(share.index());
     if !ours {
         return Ok(Unusable::share());
     }
     let local = PartyId::of_share(share.index());
-    with_key!(
-        (public, share.as_ref()),
-        |public: Scheme, key| if one_round {
-            if options.seed.is_some() {
-                return Ok(Unusable::seed());
-            }
-            let request = Scheme::parse_request(public, &statement)?;
-            let seed = share_seed(key.as_ref(), &statement);
-            let protocol = OneRound::<Scheme>::new(local, threshold, Arc::clone(public), Arc::clone(key), request, seed);
+    let purpose = public.suite().purpose();
+    match (public.answer(share, statement), options.seed) {
+        (Err(SchemeError::TwoRounds(_)), seed) => {
+            public.check_request(statement)?;
+            let message = Bytes::copy_from_slice(statement.bytes());
+            let machine = frost::machine(public, share, message, frost::Options { seed, ..options });
+            Ok(machine.unwrap_or_else(Unusable::share))
+        }
+        (_, Some(_)) => Ok(Unusable::seed()),
+        (Ok(answer), None) => {
+            let protocol = OneRound::new(local, threshold, purpose, answer, share_seed(share, &statement));
             Ok(Box::new(Driver::new(local, parties(threshold), protocol)))
-        } else {
-            any_public.check_request(statement)?;
-            Ok(start_frost(any_public, share, local, statement.bytes(), options))
-        },
-        else Ok(Unusable::share())
-    )
-}
-
-fn start_frost(
-    public: &AnyPublicKey,
-    share: &Arc<AnyKeyShare>,
-    local: PartyId,
-    message: &[u8],
-    options: frost::Options,
-) -> AnyMachine {
-    let threshold = public.threshold();
-    let message = Bytes::copy_from_slice(message);
-    with_key!(
-        (public, share.as_ref()),
-        |public: Scheme, key| if frost {
-            let (public, key) = (Arc::clone(public), Arc::clone(key));
-            let protocol = frost::protocol(PhantomData::<Scheme>, local, public, key, message, options);
-            Box::new(Driver::new(local, parties(threshold), protocol))
-        } else {
-            Unusable::share()
-        },
-        else Unusable::share()
-    )
+        }
+        (Err(SchemeError::Request(error)), None) => Err(error),
+        (Err(_), None) => Ok(Unusable::share()),
+    }
 }
 
 /// Where a share's randomness comes from: the secret key share and the statement, in the manner of RFC 6979, so that a
 /// node makes the same share of the same request every time. With fresh randomness a node that is killed and asked again
 /// would send other bytes than before, and its peers could not tell that from equivocation.
-fn share_seed(key: &impl SecretMaterial, statement: &Statement<'_>) -> Secret<[u8; 32]> {
+fn share_seed(key: &AnyKeyShare, statement: &Statement<'_>) -> Secret<[u8; 32]> {
     let secret = key.secret_bytes();
     let seed = Transcript::new("theta/one-round/share-seed/v1")
         .with("key id", key.key_id().as_bytes())
@@ -116,7 +92,7 @@ fn share_seed(key: &impl SecretMaterial, statement: &Statement<'_>) -> Secret<[u
 }
 
 /// Parties 1 to n.
-fn parties(threshold: Threshold) -> impl Iterator<Item = PartyId> {
+pub(crate) fn parties(threshold: Threshold) -> impl Iterator<Item = PartyId> {
     threshold.indices().map(PartyId::of_share)
 }
 

@@ -164,7 +164,7 @@ impl<P: RoundProtocol> Driver<P> {
     /// Decodes a message whose time has come and gives it to the protocol.
     fn deliver(&mut self, from: PartyId, slot: Slot, payload: &[u8], out: &mut Effects<P>) {
         let Some(protocol) = self.running_mut() else { return };
-        let message = match P::Message::decode(from, slot, payload) {
+        let message = match protocol.decode(from, slot, payload) {
             Ok(message) => message,
             Err(malformed) => {
                 let blame = Blame { party: from, slot: Some(slot), offence: Offence::Malformed(malformed) };

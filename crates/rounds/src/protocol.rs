@@ -196,6 +196,14 @@ pub trait RoundProtocol: Send + 'static {
     /// decodes anything of them: with as many slots as a party can fill, it bounds what one party costs an instance.
     fn longest(&self, slot: Slot) -> usize;
 
+    /// Parses the payload of a slot; for messages that can be judged only by what the instance is about.
+    ///
+    /// # Errors
+    /// [`Malformed`] on anything that an honest party does not send.
+    fn decode(&self, from: PartyId, slot: Slot, payload: &[u8]) -> Result<Self::Message, Malformed> {
+        Self::Message::decode(from, slot, payload)
+    }
+
     /// Does the local work of the next round and says what to send.
     ///
     /// # Errors

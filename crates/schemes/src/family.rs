@@ -4,7 +4,7 @@ use rand_core::CryptoRng;
 use theta_groups::DecodeError;
 use theta_sharing::ShareIndex;
 
-use crate::ciphers::payload::{HeaderBytes, PayloadKey};
+use crate::ciphers::{HeaderBytes, PayloadKey};
 use crate::keys::KeyScheme;
 
 /// What every one-round threshold scheme can do, whatever its result is.

@@ -1,53 +1,51 @@
-//! Threshold ciphers, signatures and coins as pure mathematics: no rounds, no input or output beyond the reader and
-//! writer that the caller hands in.
+//! Threshold ciphers, signatures and coins as pure mathematics: no rounds, no files, no threads but the
+//! dealer's, no input or output.
 //!
 //! - [`ThresholdScheme`] and its families say what a one-round scheme can do: share, verify, combine.
 //! - [`ciphers::sg02`], [`ciphers::bz03`], [`signatures::bls04`], [`coins::cks05`] are the schemes, generic over the group or form.
-//! - [`ciphers::payload`] seals what a cipher's key wraps: files of any size in constant memory.
-//! - [`keys`] holds the keys, their dealer, their files, and the interface for those who have only bytes.
+//! - [`keys`] holds the keys, their dealer, their parts as bytes, and the interface for those who have only bytes.
 //!
-//! A file for any 2 of 3 parties, from the dealer to the plaintext:
+//! A signature by any 2 of 3 parties, from the dealer to the verifier:
 //!
 //! ```
-//! use theta_schemes::ciphers::payload::{Aead, PayloadKey, open_bytes, split_ciphertext};
 //! use theta_schemes::{Statement, Suite, keys::deal_any};
 //! use theta_sharing::Threshold;
 //! # use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 //! # let mut rng = ChaCha20Rng::seed_from_u64(1); // Never so in earnest.
 //!
-//! let (public, shares) = deal_any(Suite::Sg02Ristretto255, Threshold::new(2, 3)?, &mut rng);
-//! let ciphertext = public.encrypt(b"the contents", b"report 7", Aead::default(), &mut rng)?;
-//!
-//! // The parties see the header alone.
-//! let (header, _payload) = split_ciphertext(&ciphertext)?;
-//! let statement = Statement::Decapsulate(header);
+//! let (public, shares) = deal_any(Suite::Bls04MinPk, Threshold::new(2, 3)?, &mut rng);
+//! let statement = Statement::Sign(b"report 7");
 //! let first = public.create_share(&shares[0], statement, &mut rng)?;
 //! let third = public.create_share(&shares[2], statement, &mut rng)?;
 //!
 //! let answers = [(shares[0].index(), &first[..]), (shares[2].index(), &third[..])];
 //! let combined = public.combine(statement, &answers, &mut rng)?;
-//! let key = PayloadKey::from_bytes(combined.result.expose())?;
-//! assert_eq!(open_bytes(&key, &ciphertext)?.expose(), b"the contents");
+//! public.verify(b"report 7", combined.result.expose(), &combined.proof)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod answer;
 mod bisection;
 pub mod ciphers;
 pub mod coins;
 mod derived_rng;
 mod dleq_share;
 mod family;
-pub mod import;
 pub mod keys;
+mod point_share;
+mod registry;
 mod selection;
 pub mod signatures;
 mod statement;
 mod suite;
+mod with_scheme;
 
+pub use answer::{Answer, Gathered, Shares};
 pub use family::{
     CombineError, RequestError, SignatureScheme, Statement, ThresholdCipher, ThresholdCoin, ThresholdScheme,
     VerifyError,
 };
+pub use registry::{Ciphers, Coins, Curve, Family, Kind, Rsa, Signatures, TwoRounds};
 pub use statement::{MAX_COIN_NAME_LEN, MAX_LABEL_LEN, MAX_MESSAGE_LEN, StatementBytes};
 pub use suite::{Suite, UnknownSuite};
 pub use theta_names::Purpose;

@@ -5,6 +5,7 @@ mod error;
 use std::{
     net::{SocketAddr, TcpListener as StdListener},
     num::NonZeroU16,
+    pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -226,9 +227,16 @@ impl NodeBuilder {
 
     /// Starts the node.
     ///
+    /// Its future is behind a pointer, so that all that a node does is compiled here, and not once more in each program that
+    /// has one.
+    ///
     /// # Errors
     /// As [`Node::start`].
-    pub async fn start(self) -> Result<Node, StartError> {
+    pub fn start(self) -> Pin<Box<dyn Future<Output = Result<Node, StartError>> + Send>> {
+        Box::pin(self.begin())
+    }
+
+    async fn begin(self) -> Result<Node, StartError> {
         let Self { config, listeners, wrap } = self;
         let (group, identity) = membership(&config)?;
         let (authority, custodian, mut registry) = open_store(&config, &group).await?;

@@ -11,8 +11,8 @@ use crate::StoreError;
 
 /// The version of every record of today, and of the stored format and the backup that they make up: what one part says is of
 /// no use without the others. 1 had no holders in an epoch, no identity, and remembered no peers; in 2 openings were no chain,
-/// and neither forks nor contradictions were remembered.
-pub(crate) const RECORD_VERSION: u8 = 3;
+/// and neither forks nor contradictions were remembered; in 3 what a ceremony is about had its public key as text.
+pub(crate) const RECORD_VERSION: u8 = 4;
 
 /// Writes one record. The buffer is wiped; it has to have room from the start when a secret goes in, since a buffer that
 /// grows leaves copies behind.

@@ -14,7 +14,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use theta_groups::bn254::G1;
 use theta_groups::{Group, Scalar};
-use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, deal_any};
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, TypedPublicKey, deal_any};
 use theta_schemes::signatures::bls04::evm;
 use theta_schemes::{Statement, Suite};
 use theta_sharing::{ShareIndex, Threshold, coefficients_at_zero};
@@ -26,7 +26,7 @@ fn key(seed: u64) -> (AnyPublicKey, Vec<AnyKeyShare>) {
 }
 
 fn uncompressed(public: &AnyPublicKey) -> [u8; 128] {
-    let AnyPublicKey::Bls04Bn254(set) = public else { panic!("{public:?}") };
+    let TypedPublicKey::Bn254G2(set) = public.typed() else { panic!("{public:?}") };
     evm::public_key(set)
 }
 
@@ -98,7 +98,7 @@ fn a_contract_accepts_nothing_else() {
     assert_eq!(ask(&contract, &[&[0; 64][..], b"message"].concat()), None);
     assert_eq!(ask(&contract, &good[..63]), None);
     assert_eq!(ask(&contract, b""), None);
-    let AnyPublicKey::Bls04Bn254(set) = &public else { panic!("{public:?}") };
+    let TypedPublicKey::Bn254G2(set) = public.typed() else { panic!("{public:?}") };
     evm::pairing_input(set, b"message", &[0; 32]).unwrap_err();
     evm::pairing_input(set, b"message", &[]).unwrap_err();
 }
@@ -107,7 +107,7 @@ fn a_contract_accepts_nothing_else() {
 #[test]
 fn the_precompile_takes_our_input() {
     let (public, keys) = key(1);
-    let AnyPublicKey::Bls04Bn254(set) = &public else { panic!("{public:?}") };
+    let TypedPublicKey::Bn254G2(set) = public.typed() else { panic!("{public:?}") };
     let contract = relay(Precompile::EcPairing, 32);
     let input = evm::pairing_input(set, b"message", &sign(&public, &keys, b"message")).unwrap();
     let ask = |input: &[u8]| transact(&contract, input).map(|answer| answer.output);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use theta_custody::{CeremonyState, SlotQuorum};
+use theta_keyfiles::{KeyShareText as _, PublicKeyText as _};
 use theta_names::KeyState;
 use theta_orchestration::Culprit;
 use theta_schemes::keys::{AnyKeyShare, KeyName};

@@ -10,7 +10,7 @@ use std::{
 use theta_ceremonies::{CeremonyId, CeremonyKeys, Digest, Kind, Statement, StatementSlot, statements_of};
 use theta_client::KeyChange;
 use theta_groups::{Group as _, Ristretto255, RistrettoScalar, Scalar, Transcript};
-use theta_schemes::keys::AnyPublicKey;
+use theta_schemes::keys::TypedPublicKey;
 use tokio::time::Instant;
 
 use self::equations::Equations;
@@ -47,7 +47,8 @@ const AGAIN: Duration = Duration::from_millis(300);
 async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     field.group().begin_policies_with(RULE).await?;
     let client = field.group().client()?;
-    let AnyPublicKey::Sg02Ristretto255(public) = client.public_key(KEY).await? else {
+    let any = client.public_key(KEY).await?;
+    let TypedPublicKey::Ristretto255(public) = any.typed() else {
         return Err(Trouble::new("the key is of another suite than it was"));
     };
     let member = Member::take_node(field.group_mut(), OWNER).await?;

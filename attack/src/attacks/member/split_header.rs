@@ -7,12 +7,10 @@ use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use theta_client::Client;
 use theta_groups::{Group as _, Ristretto255, RistrettoScalar, Scalar, Transcript};
 use theta_network::group::GroupNode;
+use theta_payload::{Aead, Encrypt as _, PayloadKey, split_ciphertext};
 use theta_schemes::{
     Suite, ThresholdCipher,
-    ciphers::{
-        payload::{Aead, PayloadKey, split_ciphertext},
-        sg02::{CipherGroup as _, Sg02},
-    },
+    ciphers::sg02::{CipherGroup as _, Sg02},
     keys::{AnyPublicKey, PublicKeySet},
 };
 use theta_sharing::{ShareIndex, coefficients_at_zero};
@@ -69,9 +67,9 @@ enum Verdict {
 
 async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     let client = field.group().client()?;
-    let AnyPublicKey::Sg02Ristretto255(public) = client.public_key(KEY).await? else {
-        return Err(Trouble::new("the key is of another suite than it was"));
-    };
+    let any = client.public_key(KEY).await?;
+    let public = any.get::<Sg02<Ristretto255>>();
+    let public = Arc::clone(public.ok_or_else(|| Trouble::new("the key is of another suite than it was"))?);
     let mut member = Member::take(field.group_mut()).await?;
     let honest: Vec<GroupNode> = field.group().nodes().iter().filter(|node| node.id.get() != TAKEN).cloned().collect();
     let rounds: usize = field.size(60, 5);
@@ -108,7 +106,7 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
 /// A header, and the false share that uncovers its key beside the victim's.
 fn header(public: &Arc<PublicKeySet<Ristretto255>>, making: Making) -> Result<(Bytes, Bytes), Trouble> {
     let bug = |what: &str| Trouble::new(format!("bug: {what}"));
-    let any = AnyPublicKey::Sg02Ristretto255(Arc::clone(public));
+    let any = AnyPublicKey::of::<Sg02<Ristretto255>>(Arc::clone(public));
     let mut rng = ChaCha20Rng::from_seed(random()?);
     let made = any.encrypt(b"for whom?", b"", Aead::default(), &mut rng).map_err(|error| bug(&error.to_string()))?;
     let (honest, _) = split_ciphertext(&made).map_err(|error| bug(&error.to_string()))?;

@@ -6,10 +6,8 @@ use clap::Args;
 use theta_client::{CeremonyRequest, KeyRef, KeyState, state_statement};
 use theta_names::Operation;
 use theta_network::group::GroupFile;
-use theta_schemes::{
-    MAX_COIN_NAME_LEN, MAX_MESSAGE_LEN,
-    ciphers::payload::{self, Header},
-};
+use theta_payload::{self as payload, Header};
+use theta_schemes::{MAX_COIN_NAME_LEN, MAX_MESSAGE_LEN};
 use theta_statements::Ask;
 
 use crate::{

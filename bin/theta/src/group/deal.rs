@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use rand_core::CryptoRng;
+use theta_keyfiles::PublicKeyText as _;
 use theta_network::group::GroupFile;
 use theta_schemes::{
     Suite,

@@ -4,11 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use theta_schemes::{
-    Suite,
-    import::{KeyFormat, import_key},
-    keys::KeyName,
-};
+use theta_keyfiles::{KeyFormat, import_key};
+use theta_schemes::{Suite, keys::KeyName};
 use theta_sharing::Threshold;
 
 use crate::{

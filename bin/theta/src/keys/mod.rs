@@ -16,6 +16,7 @@ use std::{
 };
 
 use clap::{Args, Subcommand};
+use theta_keyfiles::PublicKeyText as _;
 use theta_schemes::{
     Purpose,
     keys::{AnyPublicKey, KeyId, KeyName},

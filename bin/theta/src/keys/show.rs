@@ -2,7 +2,8 @@
 
 use clap::Args;
 use serde::Serialize;
-use theta_schemes::keys::AnyPublicKey;
+use theta_keyfiles::PublicKeyText as _;
+use theta_schemes::keys::{AnyPublicKey, TypedPublicKey};
 
 use super::NamedKey;
 use crate::{
@@ -84,13 +85,7 @@ impl From<&NamedKey> for KeyView {
 
 /// The size of an RSA key.
 fn modulus_bits(public: &AnyPublicKey) -> Option<u32> {
-    match public {
-        AnyPublicKey::Sh00Pkcs1Sha256(key)
-        | AnyPublicKey::Sh00Pkcs1Sha512(key)
-        | AnyPublicKey::Sh00PssSha256(key)
-        | AnyPublicKey::Cks05Sh00(key) => Some(key.bits()),
-        _ => None,
-    }
+    if let TypedPublicKey::Rsa(key) = public.typed() { Some(key.bits()) } else { None }
 }
 
 /// `theta keys list`.

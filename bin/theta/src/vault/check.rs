@@ -5,6 +5,7 @@ use std::{io::BufReader, path::PathBuf};
 use clap::Args;
 use serde::Serialize;
 use theta_groups::Secret;
+use theta_keyfiles::{KeyShareText as _, PublicKeyText as _};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey};
 use theta_store::{BackupReport, Epoch, check_backup};
 

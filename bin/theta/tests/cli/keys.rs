@@ -104,7 +104,7 @@ fn keys_of_openssl_and_ssh_are_imported_and_sign_as_before() {
 #[test]
 fn an_rsa_key_signs_for_openssl() {
     let mut group = Group::made();
-    let key = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/schemes/src/import/safe_primes.pem");
+    let key = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/keyfiles/src/import/safe_primes.pem");
     for (name, suite) in [("rsa", "sh00-pkcs1-sha256"), ("pss", "sh00-pss-sha256")] {
         group.theta(&["keys", "import", "--name", name, "--suite", suite, key]).ok();
     }

@@ -7,10 +7,10 @@ use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use theta_authority::{Gate, KeyRequest, Presented, Refusal, Request};
 use theta_custody::{KeyTable, ResolveError};
 use theta_names::Operation;
+use theta_payload::{Aead, Encrypt as _, split_ciphertext};
 use theta_policy::{MemorySlots, Policy};
 use theta_schemes::{
     Statement, Suite,
-    ciphers::payload::{Aead, split_ciphertext},
     keys::{AnyPublicKey, deal_any},
 };
 use theta_sharing::Threshold;

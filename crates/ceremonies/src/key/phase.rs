@@ -39,8 +39,9 @@ pub(super) struct Decided<G: Group> {
     /// The dealings that count, by rising dealer.
     pub(super) list: Vec<(PartyId, Digest)>,
     pub(super) material: Material<G>,
-    /// This party's share; dealings that are false for it have to be reconstructed first.
-    pub(super) share: Option<Values<G::Scalar>>,
+    /// This party's share; dealings that are false for it have to be reconstructed first. It stays where it is: phases move, and
+    /// what is moved leaves a copy behind that nobody wipes.
+    pub(super) share: Option<Box<Values<G::Scalar>>>,
     /// Verification keys that were proven, and true shares of the proof of possession.
     pub(super) keys: BTreeMap<ShareIndex, Encoded<G>>,
     pub(super) proofs: BTreeMap<ShareIndex, Vec<u8>>,
@@ -177,7 +178,7 @@ impl<G: Group> KeyLogic<G> {
         if decided.share.is_none() && self.index().is_some() {
             let values: BTreeMap<PartyId, Digest> = decided.list.iter().copied().collect();
             let of = |dealer| self.dealings.get(values.get(&dealer)?)?.mine();
-            decided.share = decided.material.share(self.is_new_key(), of);
+            decided.share = decided.material.share(self.is_new_key(), of).map(Box::new);
         }
     }
 }

@@ -146,7 +146,7 @@ impl<G: Group> KeyLogic<G> {
         let body = self.activation_body(key);
         if let Some(index) = self.index().filter(|_| self.memory == Memory::Kept) {
             let fits = |share: &Values<_>| key.verification_key(index) == Some(image::<G>(&share.value).bytes());
-            if decided.share.as_ref().map_or_else(|| self.is_left_out(decided), fits) {
+            if decided.share.as_deref().map_or_else(|| self.is_left_out(decided), fits) {
                 outbox.say(ACTIVATION, || Some(body.clone()));
             }
         }

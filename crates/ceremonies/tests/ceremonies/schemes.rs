@@ -7,7 +7,8 @@ use theta_ceremonies::{
     Aim, Ceremony, CeremonyPlan, EncodedKey, EncodedShare, JoinError, Memory, PlanError, PlanParts, Source,
 };
 use theta_groups::Ristretto255;
-use theta_schemes::ciphers::payload::{Aead, PayloadKey, open_bytes, split_ciphertext};
+use theta_keyfiles::PublicKeyText as _;
+use theta_payload::{Aead, Encrypt as _, PayloadKey, open_bytes, split_ciphertext};
 use theta_schemes::ciphers::sg02::Sg02;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, CurveScheme, KeyShare, PublicKeySet, deal};
 use theta_schemes::signatures::bls04::{Bls04, MinPk};
@@ -42,8 +43,8 @@ fn combine(public: &AnyPublicKey, shares: &[AnyKeyShare], statement: Statement<'
 fn bls_signatures() {
     let [(first, _), _] = &keys::<Bls04<MinPk>>();
     for (public, shares) in keys::<Bls04<MinPk>>() {
-        let any = AnyPublicKey::Bls04MinPk(public);
-        let shares: Vec<_> = shares.into_iter().map(AnyKeyShare::Bls04MinPk).collect();
+        let any = AnyPublicKey::of::<Bls04<MinPk>>(public);
+        let shares: Vec<_> = shares.into_iter().map(AnyKeyShare::of::<Bls04<MinPk>>).collect();
         let signature = combine(&any, &shares, Statement::Sign(b"message"));
         assert_eq!(<Bls04<MinPk> as SignatureScheme>::verify(first, b"message", &signature), Ok(()));
         // The file with its proof of possession is one that everybody reads.
@@ -55,13 +56,13 @@ fn bls_signatures() {
 #[test]
 fn sg02_decryption() {
     let both = keys::<Sg02<Ristretto255>>();
-    let public = AnyPublicKey::Sg02Ristretto255(Arc::clone(&both[0].0));
+    let public = AnyPublicKey::of::<Sg02<Ristretto255>>(Arc::clone(&both[0].0));
     let ciphertext = public.encrypt(b"the contents", b"label", Aead::default(), &mut test_rng(2)).unwrap();
     let (header, _) = split_ciphertext(&ciphertext).unwrap();
     for (public, shares) in both {
         // What was encrypted before the reshare is opened by the new holders.
-        let shares: Vec<_> = shares.into_iter().map(AnyKeyShare::Sg02Ristretto255).collect();
-        let key = combine(&AnyPublicKey::Sg02Ristretto255(public), &shares, Statement::Decapsulate(header));
+        let shares: Vec<_> = shares.into_iter().map(AnyKeyShare::of::<Sg02<Ristretto255>>).collect();
+        let key = combine(&AnyPublicKey::of::<Sg02<Ristretto255>>(public), &shares, Statement::Decapsulate(header));
         let key = PayloadKey::from_bytes(&key).unwrap();
         assert_eq!(open_bytes(&key, &ciphertext).unwrap().expose(), b"the contents");
     }

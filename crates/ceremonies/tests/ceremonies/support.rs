@@ -173,10 +173,11 @@ impl<S: CurveScheme> Setting<S> {
     }
 }
 
+/// A key, and this party's share of it.
+pub(crate) type Typed<G> = (Arc<PublicKeySet<G>>, Option<Arc<KeyShare<G>>>);
+
 /// Key and share as the scheme has them, who refuses a false share.
-pub(crate) fn typed<S: CurveScheme>(
-    activated: &Activated,
-) -> Result<(Arc<PublicKeySet<S::KeyGroup>>, Option<Arc<KeyShare<S::KeyGroup>>>), String> {
+pub(crate) fn typed<S: CurveScheme>(activated: &Activated) -> Result<Typed<S::KeyGroup>, String> {
     let public = PublicKeySet::from_encoded::<S>(&activated.public).map_err(|error| error.to_string())?;
     let share = activated.share.as_ref().map(|share| KeyShare::from_encoded(&public, share));
     let share = share.transpose().map_err(|error| error.to_string())?;

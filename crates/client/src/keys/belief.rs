@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use theta_keyfiles::PublicKeyText as _;
 use theta_names::NodeId;
 use theta_schemes::keys::{AnyPublicKey, KeyId, KeyName};
 use theta_wire::v1;

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, fs, future::Future, sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use theta_keyfiles::PublicKeyText as _;
 use theta_names::{KeyRef, KeyState, NodeId, Operation};
 use theta_schemes::keys::KeyName;
 use theta_statements::{CeremonyRequest, KeyChange, StateChange};

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use theta_client::{ClientError, ClientOptions, KeyState, blocking::Client};
-use theta_schemes::ciphers::payload::Aead;
+use theta_payload::{Aead, Encrypt as _};
 
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 

@@ -6,6 +6,7 @@ use theta_client::{
     CeremonyEnd, CeremonyOutcome, CeremonyRequest, Client, ClientError, ClientOptions, Credentials, KeyChange,
     KeyState, SigningKey, state_statement,
 };
+use theta_keyfiles::PublicKeyText as _;
 use theta_names::Operation;
 use theta_schemes::{Suite, groups::Secret, keys::AnyPublicKey};
 use theta_statements::{Approval, ApprovalTerms, Ask, RequestTerms, SignedRequest, UnixTime, Validity};

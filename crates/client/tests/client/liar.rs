@@ -4,6 +4,7 @@ use std::{pin::Pin, sync::Arc};
 
 use bytes::Bytes;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use theta_keyfiles::PublicKeyText as _;
 use theta_network::{
     Identity,
     tls::{self, Pinned},

@@ -7,7 +7,8 @@ use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use theta_client::{Client, ClientError, ClientOptions, Credentials, Problem, audit};
 use theta_names::{NodeId, Operation};
 use theta_network::Identity;
-use theta_schemes::{ciphers::payload::Aead, groups::Secret};
+use theta_payload::{Aead, Encrypt as _};
+use theta_schemes::groups::Secret;
 use theta_statements::{
     Approval, ApprovalTerms, Ask, RequestTerms, SignedRequest, SigningKey, Token, UnixTime, Validity,
 };

@@ -11,7 +11,7 @@ use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use theta_client::{Client, ClientError, ClientOptions, OpenError, Problem};
 use theta_names::NodeId;
 use theta_network::{Inbound, PeerStatus, SendError, Transport};
-use theta_schemes::ciphers::payload::{Aead, open_bytes, split_ciphertext};
+use theta_payload::{Aead, Encrypt as _, open_bytes, split_ciphertext};
 use tokio::{net::TcpListener, sync::mpsc};
 
 use crate::{

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use theta_groups::Secret;
+use theta_keyfiles::{KeyFileError, KeyShareText as _, PublicKeyText as _};
 use theta_names::{Holders, KeyName, KeyState, NodeId};
 use theta_protocols::frost::NoncePool;
-use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyFileError};
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey};
 use theta_store::{Epoch, KeyRecord, Store, VersionRecord};
 
 use super::{KeyEntry, KeyTable, KeyTableError};

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use theta_custody::{CeremonyError, CeremonyState, CustodyEffect, ResolveError};
+use theta_keyfiles::KeyShareText as _;
 use theta_names::{KeyState, ShareIndex};
-use theta_schemes::ciphers::payload::split_ciphertext;
+use theta_payload::split_ciphertext;
 use theta_schemes::keys::SchemeError;
 use theta_schemes::{CombineError, Statement, Suite};
 use theta_statements::KeyChange;

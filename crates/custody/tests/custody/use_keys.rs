@@ -1,7 +1,7 @@
 //! The keys that ceremonies make are used with the real schemes.
 
+use theta_payload::{Aead, Encrypt as _, PayloadKey, open_bytes, split_ciphertext};
 use theta_schemes::Statement;
-use theta_schemes::ciphers::payload::{Aead, PayloadKey, open_bytes, split_ciphertext};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, SchemeError};
 
 use crate::net::{Net, seeded};

@@ -17,10 +17,11 @@ use rand_core::SeedableRng;
 use theta_authority::KeyRequest;
 use theta_custody::KeyTable;
 use theta_groups::{Secret, modular::Integer};
+use theta_keyfiles::KeyShareText as _;
 use theta_orchestration::{Finished, InstanceId, OrchestratorConfig};
+use theta_payload::{Aead, Encrypt as _, PayloadKey, open_bytes, split_ciphertext};
 use theta_schemes::{
     Purpose, StatementBytes, Suite,
-    ciphers::payload::{Aead, PayloadKey, open_bytes, split_ciphertext},
     keys::{AnyKeyShare, AnyPublicKey, KeyName, deal_any, deal_rsa_primes},
     signatures::sh00::RsaPrimes,
 };

@@ -20,15 +20,15 @@ mod pool;
 mod protocol;
 mod setting;
 mod signer;
+mod suites;
 
-use core::marker::PhantomData;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use theta_groups::Secret;
-use theta_rounds::PartyId;
-use theta_schemes::keys::{KeyShare, PublicKeySet};
-use theta_schemes::signatures::frost::{Frost, FrostSuite};
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey};
+
+use crate::AnyMachine;
 
 pub use evidence::Misbehaviour;
 pub use message::{
@@ -49,21 +49,21 @@ pub struct Options {
     pub seed: Option<Arc<Secret<Vec<u8>>>>,
 }
 
-/// Party `local`'s side of signing `message`. `key` is that party's share of the key `public`.
+/// The side of signing `message` of the party that holds `share`, which is one of the key `public`; `None` if that is no key of
+/// FROST, or the share is another key's.
 ///
 /// Commitments, sessions and announcements are random: two runs of one party have nothing in common, and no nonce is kept
 /// anywhere but in memory. A run replays from its seed, its inputs and what the pool answered.
-#[must_use]
-pub fn protocol<C: FrostSuite>(
-    _scheme: PhantomData<Frost<C>>,
-    local: PartyId,
-    public: Arc<PublicKeySet<C::Group>>,
-    key: Arc<KeyShare<C::Group>>,
+pub(crate) fn machine(
+    public: &AnyPublicKey,
+    share: &AnyKeyShare,
     message: Bytes,
-    options: Options,
-) -> RobustFrost<C> {
-    let Options { nonces, seed } = options;
-    let reserve =
-        pool::Reserve::new(nonces.as_ref().map(|(pool, _)| pool), nonces.as_ref().map_or(0, |(_, most)| *most));
-    RobustFrost::new(setting::Setting::new(local, (public, key), message, seed, reserve))
+    Options { nonces, seed }: Options,
+) -> Option<AnyMachine> {
+    let given = nonces.and_then(|(pool, per_peer)| Some((pool.into_any()?, per_peer)));
+    let (pool, per_peer) = match given {
+        Some((pool, per_peer)) if pool.suite() == public.suite() => (pool, per_peer),
+        _ => (suites::new_pool(public.suite())?, 0),
+    };
+    pool.machine(suites::Signing { public, share, message, seed, per_peer })
 }

@@ -7,38 +7,33 @@
 //! former life. Nonces are taken out before they sign, under a lock, so that two packages that name the same ones find
 //! them once, on whatever threads they come. See `docs/adr/0010-precomputed-nonces.md`.
 
-use core::any::Any;
 use core::fmt;
-use core::marker::PhantomData;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rand_core::CryptoRng;
 use theta_rounds::PartyId;
 use theta_schemes::keys::{AnyPublicKey, KeyShare};
-use theta_schemes::signatures::frost::{Frost, FrostSuite, SigningNonces, commit_batch};
-use theta_schemes::with_key;
+use theta_schemes::signatures::frost::{FrostSuite, SigningNonces, commit_batch};
 
 use super::message::{MOST_POOLED, Numbered};
+use super::suites::{AnyPool, new_pool};
 
 /// What one party keeps for one key beyond single instances: for FROST, nonces and commitments made in advance; for other
 /// schemes nothing. Clones share it; it is empty at first and wiped when the last clone goes.
 #[derive(Clone)]
-pub struct NoncePool(Option<Arc<dyn Any + Send + Sync>>);
+pub struct NoncePool(Option<Arc<dyn AnyPool>>);
 
 impl NoncePool {
     /// An empty pool for a key.
     #[must_use]
     pub fn new(public: &AnyPublicKey) -> Self {
-        fn make<C: FrostSuite>(_scheme: PhantomData<Frost<C>>) -> Arc<dyn Any + Send + Sync> {
-            Arc::new(Pool::<C>(Mutex::default()))
-        }
-        with_key!(public, |_public: Scheme| if frost { Self(Some(make(PhantomData::<Scheme>))) } else { Self(None) })
+        Self(new_pool(public.suite()))
     }
 
-    /// The pool, if it is one of this suite.
-    fn of<C: FrostSuite>(&self) -> Option<Arc<Pool<C>>> {
-        Arc::downcast(Arc::clone(self.0.as_ref()?)).ok()
+    /// The pool, if it is one for keys of FROST.
+    pub(super) fn into_any(self) -> Option<Arc<dyn AnyPool>> {
+        self.0
     }
 }
 
@@ -49,10 +44,10 @@ impl fmt::Debug for NoncePool {
 }
 
 /// A pool as all instances of a key share it.
-struct Pool<C: FrostSuite>(Mutex<BTreeMap<PartyId, Shelf<C>>>);
+pub(super) struct Pool<C: FrostSuite>(pub(super) Mutex<BTreeMap<PartyId, Shelf<C>>>);
 
 /// What this party and one peer have given each other.
-struct Shelf<C: FrostSuite> {
+pub(super) struct Shelf<C: FrostSuite> {
     /// Nonces that the peer may use as a coordinator, oldest first.
     given: VecDeque<(u64, SigningNonces<C>)>,
     /// The number of the next; the first is random.
@@ -77,8 +72,8 @@ pub(super) struct Reserve<C: FrostSuite> {
 
 impl<C: FrostSuite> Reserve<C> {
     /// At most `per_peer` pairs for each peer; none with 0.
-    pub(super) fn new(pool: Option<&NoncePool>, per_peer: usize) -> Self {
-        Self { pool: pool.filter(|_| per_peer > 0).and_then(NoncePool::of), per_peer }
+    pub(super) fn new(pool: Arc<Pool<C>>, per_peer: usize) -> Self {
+        Self { pool: Some(pool).filter(|_| per_peer > 0), per_peer }
     }
 
     pub(super) const fn is_off(&self) -> bool {
@@ -217,7 +212,7 @@ impl<C: FrostSuite> Reserve<C> {
 mod tests {
     use rand_chacha::ChaCha20Rng;
     use rand_core::SeedableRng;
-    use theta_schemes::keys::{AnyKeyShare, deal_any};
+    use theta_schemes::keys::{TypedKeyShare, deal_any};
     use theta_schemes::signatures::frost::Ed25519Sha512;
     use theta_schemes::{Suite, groups::Ed25519};
     use theta_sharing::{ShareIndex, Threshold};
@@ -235,9 +230,9 @@ mod tests {
     }
 
     fn reserve(per_peer: usize) -> (Reserve<C>, Arc<KeyShare<Ed25519>>) {
-        let (public, mut shares) = deal_any(Suite::FrostEd25519, Threshold::new(2, 4).unwrap(), &mut rng());
-        let AnyKeyShare::FrostEd25519(key) = shares.remove(0) else { panic!("a share of another suite") };
-        (Reserve::new(Some(&NoncePool::new(&public)), per_peer), key)
+        let (_, shares) = deal_any(Suite::FrostEd25519, Threshold::new(2, 4).unwrap(), &mut rng());
+        let TypedKeyShare::Ed25519(key) = shares[0].typed() else { panic!("a share of another suite") };
+        (Reserve::new(Arc::new(Pool(Mutex::default())), per_peer), Arc::clone(key))
     }
 
     fn numbers(offered: &[Numbered<C>]) -> Vec<u64> {
@@ -293,6 +288,8 @@ mod tests {
         assert!(reserve.is_off() && reserve.give(id(2), 5, &key, &mut rng()).is_empty());
         assert_eq!((reserve.wanted(id(2)), reserve.first_batch(), reserve.has_given(id(2))), (0, 0, false));
         let (public, _) = deal_any(Suite::Bls04MinPk, Threshold::new(1, 1).unwrap(), &mut rng());
-        assert!(Reserve::<C>::new(Some(&NoncePool::new(&public)), 8).is_off());
+        assert!(NoncePool::new(&public).into_any().is_none());
+        let (public, _) = deal_any(Suite::FrostEd25519, Threshold::new(1, 1).unwrap(), &mut rng());
+        assert!(NoncePool::new(&public).into_any().is_some_and(|pool| pool.suite() == Suite::FrostEd25519));
     }
 }

@@ -3,31 +3,31 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use theta_rounds::{Epilogue, PartyId, Slot};
-use theta_schemes::ThresholdScheme;
 
 use super::message::{PROOF_REQUEST, ShareMessage};
 use super::protocol::Setting;
 
 /// Proves this party's share to each that asks, once.
-pub(super) struct LateProofs<S: ThresholdScheme> {
-    setting: Arc<Setting<S>>,
-    share: Option<S::Share>,
+pub(super) struct LateProofs {
+    setting: Arc<Setting>,
+    share: Option<Bytes>,
     answered: BTreeSet<PartyId>,
 }
 
-impl<S: ThresholdScheme> LateProofs<S> {
-    pub(super) const fn new(setting: Arc<Setting<S>>) -> Self {
+impl LateProofs {
+    pub(super) const fn new(setting: Arc<Setting>) -> Self {
         Self { setting, share: None, answered: BTreeSet::new() }
     }
 }
 
-impl<S: ThresholdScheme> Epilogue<ShareMessage<S>> for LateProofs<S> {
-    fn reply(&mut self, from: PartyId, slot: Slot) -> Option<ShareMessage<S>> {
+impl Epilogue<ShareMessage> for LateProofs {
+    fn reply(&mut self, from: PartyId, slot: Slot) -> Option<ShareMessage> {
         if slot != PROOF_REQUEST || !self.answered.insert(from) {
             return None;
         }
         let share = self.share.get_or_insert_with(|| self.setting.proven_share());
-        Some(ShareMessage::ProvenShare(Ok(share.clone())))
+        Some(ShareMessage::ProvenShare(share.clone()))
     }
 }

@@ -1,9 +1,7 @@
 //! The messages.
 
 use bytes::Bytes;
-use theta_groups::DecodeError;
 use theta_rounds::{Channel, Malformed, PartyId, Round, RoundMessage, Slot};
-use theta_schemes::ThresholdScheme;
 
 /// Everybody's share, to all; bare where the scheme has bare ones.
 pub const SHARE: Slot = Slot { round: Round(1), kind: 0 };
@@ -16,18 +14,20 @@ pub const PROVEN_SHARE: Slot = Slot { round: Round(2), kind: 1 };
 /// The driver holds every share that is sent against it.
 pub(super) const LONGEST_SHARE: usize = 3 << 10;
 
-/// A message of the family. The payload of a share is [`ThresholdScheme::encode_share`]; whose share it is follows from
-/// who sent it and is not repeated, so nobody can send a share under another's name.
-pub enum ShareMessage<S: ThresholdScheme> {
-    /// A party's share, or why what it sent is none.
-    Share(Result<S::Share, DecodeError>),
+/// A message of the family. Shares are as [`ThresholdScheme::encode_share`](theta_schemes::ThresholdScheme::encode_share) has
+/// them: what is no share is found out by whoever gathers them. Whose share it is follows from who sent it and is not
+/// repeated, so nobody can send a share under another's name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ShareMessage {
+    /// A party's share.
+    Share(Bytes),
     /// "Prove your share."
     ProofRequest,
     /// The share again, with its proof.
-    ProvenShare(Result<S::Share, DecodeError>),
+    ProvenShare(Bytes),
 }
 
-impl<S: ThresholdScheme> RoundMessage for ShareMessage<S> {
+impl RoundMessage for ShareMessage {
     fn slot(&self) -> Slot {
         match self {
             Self::Share(_) => SHARE,
@@ -42,24 +42,17 @@ impl<S: ThresholdScheme> RoundMessage for ShareMessage<S> {
 
     fn encode(&self) -> Bytes {
         match self {
-            Self::Share(share) | Self::ProvenShare(share) => {
-                share.as_ref().map(S::encode_share).unwrap_or_default().into()
-            }
+            Self::Share(share) | Self::ProvenShare(share) => share.clone(),
             Self::ProofRequest => Bytes::new(),
         }
     }
 
-    fn decode(from: PartyId, slot: Slot, payload: &[u8]) -> Result<Self, Malformed> {
-        let index = from.share();
-        let share = || S::decode_share(index, payload);
+    fn decode(_from: PartyId, slot: Slot, payload: &[u8]) -> Result<Self, Malformed> {
         match slot {
             PROOF_REQUEST if payload.is_empty() => Ok(Self::ProofRequest),
             PROOF_REQUEST => Err(Malformed("a request for proofs has no content")),
-            PROVEN_SHARE => match share() {
-                Ok(bare) if !S::is_proven(&bare) => Err(Malformed("a proven share has a proof")),
-                share => Ok(Self::ProvenShare(share)),
-            },
-            _ => Ok(Self::Share(share())),
+            PROVEN_SHARE => Ok(Self::ProvenShare(Bytes::copy_from_slice(payload))),
+            _ => Ok(Self::Share(Bytes::copy_from_slice(payload))),
         }
     }
 }

@@ -16,7 +16,6 @@ mod evidence;
 mod late_proofs;
 mod message;
 mod protocol;
-mod shares;
 
 pub use evidence::Misbehaviour;
 pub use message::{PROOF_REQUEST, PROVEN_SHARE, SHARE, ShareMessage};

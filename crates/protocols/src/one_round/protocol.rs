@@ -4,23 +4,27 @@ use core::mem;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
-use theta_groups::{DecodeError, Secret};
-use theta_rounds::{Abort, Bug, Epilogue, Outgoing, PartyId, Progress, Recipient, Round, RoundProtocol, Slot};
-use theta_schemes::{CombineError, Purpose, ThresholdScheme};
+use theta_groups::Secret;
+use theta_rounds::{
+    Abort, Bug, Epilogue, Malformed, Outgoing, PartyId, Progress, Recipient, Round, RoundMessage, RoundProtocol, Slot,
+};
+use theta_schemes::keys::Combined;
+use theta_schemes::{Answer, CombineError, Gathered, Purpose, Shares};
 use theta_sharing::Threshold;
 
-use super::message::{LONGEST_SHARE, PROOF_REQUEST, ShareMessage};
-use super::{Misbehaviour, late_proofs::LateProofs, shares::Shares};
+use super::message::{LONGEST_SHARE, PROOF_REQUEST, PROVEN_SHARE, ShareMessage};
+use super::{Misbehaviour, late_proofs::LateProofs};
 use crate::Outcome;
 
 type Blames = Vec<(PartyId, Misbehaviour)>;
 
 /// One request at one party.
-pub struct OneRound<S: ThresholdScheme> {
-    setting: Arc<Setting<S>>,
-    state: State<S>,
+pub struct OneRound {
+    setting: Arc<Setting>,
+    state: State,
     /// Whether the share that it sends first is a bare one.
     bare: bool,
     /// Those whose shares are not wanted any more.
@@ -28,21 +32,20 @@ pub struct OneRound<S: ThresholdScheme> {
 }
 
 /// What does not change.
-pub(super) struct Setting<S: ThresholdScheme> {
+pub(super) struct Setting {
     local: PartyId,
     threshold: Threshold,
-    public: Arc<S::PublicKey>,
-    key: Arc<S::KeyShare>,
-    request: S::Request,
+    purpose: Purpose,
+    answer: Arc<dyn Answer>,
     share_seed: Secret<[u8; 32]>,
 }
 
 /// What it awaits.
-enum State<S: ThresholdScheme> {
+enum State {
     /// Its own turn to make a share.
     AwaitingOwnShare,
     /// Shares of the others.
-    AwaitingShares(Gathering<S>),
+    AwaitingShares(Gathering),
     /// To be asked for the result.
     Done(Outcome),
     /// To be asked for the reason.
@@ -50,8 +53,8 @@ enum State<S: ThresholdScheme> {
 }
 
 /// The shares so far and what to do about them.
-struct Gathering<S: ThresholdScheme> {
-    shares: Shares<S>,
+struct Gathering {
+    shares: Box<dyn Shares>,
     weights: WeightSource,
     /// Whether only proven shares count: a result was false, or results cannot tell.
     doubts: bool,
@@ -93,8 +96,8 @@ impl WeightSource {
     }
 }
 
-impl<S: ThresholdScheme> OneRound<S> {
-    /// Party `local`'s side of `request`. `key` is that party's share of the key `public`, which takes `threshold`.
+impl OneRound {
+    /// Party `local`'s side of what a key of `purpose`, which takes `threshold`, is asked; `answer` is that party's part.
     ///
     /// The share's randomness comes from `share_seed`, not from the driver's generator. The seed must be secret, differ
     /// for different requests, and be the same whenever this party is asked the same: then a node that was restarted
@@ -103,12 +106,11 @@ impl<S: ThresholdScheme> OneRound<S> {
     pub fn new(
         local: PartyId,
         threshold: Threshold,
-        public: Arc<S::PublicKey>,
-        key: Arc<S::KeyShare>,
-        request: S::Request,
+        purpose: Purpose,
+        answer: Arc<dyn Answer>,
         share_seed: Secret<[u8; 32]>,
     ) -> Self {
-        let setting = Arc::new(Setting { local, threshold, public, key, request, share_seed });
+        let setting = Arc::new(Setting { local, threshold, purpose, answer, share_seed });
         Self { setting, state: State::AwaitingOwnShare, bare: false, excluded: BTreeSet::new() }
     }
 
@@ -125,8 +127,10 @@ impl<S: ThresholdScheme> OneRound<S> {
             }
             let certain = gathering.shares.verified() >= needed;
             if certain || !gathering.doubts {
-                match gathering.shares.combine(&setting.public, &setting.request) {
-                    Ok(output) => break Some(State::Done(setting.outcome(&output, &gathering.shares))),
+                match gathering.shares.combine() {
+                    Ok((Combined { result, proof }, contributors)) => {
+                        break Some(State::Done(Outcome { result, proof, contributors }));
+                    }
                     Err(CombineError::ResultInvalid) if !certain => {}
                     Err(error) => break Some(State::Failed(setting.failure(&error))),
                 }
@@ -134,7 +138,7 @@ impl<S: ThresholdScheme> OneRound<S> {
                 continue;
             }
             let mut rng = gathering.weights.next_batch();
-            let culprits = gathering.shares.verify(&setting.public, &setting.request, &mut rng);
+            let culprits = gathering.shares.verify(&mut rng);
             for party in culprits.into_iter().map(PartyId::of_share) {
                 self.excluded.insert(party);
                 // One's own share is false only on a broken machine: nobody is to blame, the others may still do.
@@ -151,15 +155,11 @@ impl<S: ThresholdScheme> OneRound<S> {
     }
 
     /// Takes a share, and what follows from it.
-    fn take(&mut self, from: PartyId, share: Result<S::Share, DecodeError>) -> Blames {
+    fn take(&mut self, from: PartyId, share: &[u8]) -> Blames {
         let State::AwaitingShares(gathering) = &mut self.state else { return Vec::new() };
-        let misbehaviour = match share {
-            Ok(share) => {
-                if gathering.shares.put(share) {
-                    return self.try_combine();
-                }
-                Misbehaviour::InvalidShare
-            }
+        let misbehaviour = match gathering.shares.put(from.share(), share) {
+            Ok(true) => return self.try_combine(),
+            Ok(false) => Misbehaviour::InvalidShare,
             Err(error) => Misbehaviour::MalformedShare(error),
         };
         self.exclude(from);
@@ -175,45 +175,31 @@ impl<S: ThresholdScheme> OneRound<S> {
     }
 }
 
-impl<S: ThresholdScheme> Gathering<S> {
+impl Gathering {
     /// A result was false: from now on only proven shares count.
-    fn doubt(&mut self, setting: &Setting<S>, bare: bool) {
+    fn doubt(&mut self, setting: &Setting, bare: bool) {
         self.doubts = true;
         if bare {
             self.asks = true;
-            self.shares.put(setting.proven_share());
+            self.shares.put_own_proof(&mut setting.share_rng());
         }
     }
 }
 
-impl<S: ThresholdScheme> Setting<S> {
+impl Setting {
     /// This party's share, always the same.
-    pub(super) fn proven_share(&self) -> S::Share {
-        S::create_share(&self.public, &self.key, &self.request, &mut self.share_rng())
-    }
-
-    fn first_share(&self) -> S::Share {
-        if S::CHECKABLE {
-            S::create_bare_share(&self.public, &self.key, &self.request, &mut self.share_rng())
-        } else {
-            self.proven_share()
-        }
+    pub(super) fn proven_share(&self) -> Bytes {
+        self.answer.proven_share(&mut self.share_rng()).into()
     }
 
     fn share_rng(&self) -> ChaCha20Rng {
         ChaCha20Rng::from_seed(*self.share_seed.expose())
     }
 
-    fn outcome(&self, output: &S::Output, shares: &Shares<S>) -> Outcome {
-        let (result, proof) = S::encode_output(output);
-        let contributors = shares.indices().take(usize::from(self.threshold.k())).collect();
-        Outcome { result, proof, contributors }
-    }
-
     /// Why verified shares do not combine. Only an encryptor can bring that about from outside.
     fn failure(&self, error: &CombineError) -> Abort {
         match error {
-            CombineError::ResultInvalid if S::SUITE.purpose() == Purpose::Decrypt => Abort::Input(
+            CombineError::ResultInvalid if self.purpose == Purpose::Decrypt => Abort::Input(
                 "every share is right but the ciphertext does not open: whoever encrypted it made it so on purpose",
             ),
             CombineError::ResultInvalid => Abort::Bug(Bug("true shares give a false result")),
@@ -224,8 +210,8 @@ impl<S: ThresholdScheme> Setting<S> {
     }
 }
 
-impl<S: ThresholdScheme> RoundProtocol for OneRound<S> {
-    type Message = ShareMessage<S>;
+impl RoundProtocol for OneRound {
+    type Message = ShareMessage;
     type Output = Outcome;
     type Misbehaviour = Misbehaviour;
 
@@ -241,20 +227,28 @@ impl<S: ThresholdScheme> RoundProtocol for OneRound<S> {
         if slot == PROOF_REQUEST { 0 } else { LONGEST_SHARE }
     }
 
+    fn decode(&self, from: PartyId, slot: Slot, payload: &[u8]) -> Result<ShareMessage, Malformed> {
+        if slot == PROVEN_SHARE && self.setting.answer.is_bare(from.share(), payload) {
+            return Err(Malformed("a proven share has a proof"));
+        }
+        ShareMessage::decode(from, slot, payload)
+    }
+
     fn do_round(&mut self, rng: &mut dyn CryptoRng) -> Result<Vec<Outgoing<Self::Message>>, Bug> {
         let to_all = |message| Outgoing { to: Recipient::All, message };
         match &mut self.state {
             State::AwaitingOwnShare => {
-                let share = self.setting.first_share();
-                self.bare = !S::is_proven(&share);
-                let proof = if self.bare { Proof::Withheld } else { Proof::Given };
-                let (shares, weights) = (Shares::new(share.clone()), WeightSource::draw(rng));
-                self.state =
-                    State::AwaitingShares(Gathering { shares, weights, doubts: !S::CHECKABLE, asks: false, proof });
+                let doubts = !self.setting.answer.is_checkable();
+                let answer = Arc::clone(&self.setting.answer);
+                let Gathered { shares, own, is_bare } = answer.gather(doubts, &mut self.setting.share_rng());
+                self.bare = is_bare;
+                let proof = if is_bare { Proof::Withheld } else { Proof::Given };
+                let weights = WeightSource::draw(rng);
+                self.state = State::AwaitingShares(Gathering { shares, weights, doubts, asks: false, proof });
                 // With k = 1 the own share is the result, and there is nobody else's to blame.
                 self.try_combine();
                 self.give_up_if_hopeless();
-                Ok(vec![to_all(ShareMessage::Share(Ok(share)))])
+                Ok(vec![to_all(ShareMessage::Share(own.into()))])
             }
             State::AwaitingShares(gathering) => {
                 let mut out = Vec::new();
@@ -263,7 +257,7 @@ impl<S: ThresholdScheme> RoundProtocol for OneRound<S> {
                 }
                 if gathering.proof == Proof::Owed {
                     gathering.proof = Proof::Given;
-                    out.push(to_all(ShareMessage::ProvenShare(Ok(self.setting.proven_share()))));
+                    out.push(to_all(ShareMessage::ProvenShare(self.setting.proven_share())));
                 }
                 Ok(out)
             }
@@ -277,7 +271,7 @@ impl<S: ThresholdScheme> RoundProtocol for OneRound<S> {
             return Ok(());
         }
         let blames = match message {
-            ShareMessage::Share(share) | ShareMessage::ProvenShare(share) => self.take(from, share),
+            ShareMessage::Share(share) | ShareMessage::ProvenShare(share) => self.take(from, &share),
             ShareMessage::ProofRequest => {
                 if gathering.proof == Proof::Withheld {
                     gathering.proof = Proof::Owed;
@@ -299,7 +293,7 @@ impl<S: ThresholdScheme> RoundProtocol for OneRound<S> {
     fn awaits(&self, party: PartyId) -> bool {
         let has = |index| match &self.state {
             State::AwaitingShares(Gathering { shares, doubts: true, .. }) => shares.has_proven(index),
-            State::AwaitingShares(Gathering { shares, .. }) => shares.indices().any(|present| present == index),
+            State::AwaitingShares(Gathering { shares, .. }) => shares.has(index),
             _ => false,
         };
         !self.excluded.contains(&party) && !has(party.share())

@@ -1,6 +1,15 @@
-//! Public-key ciphers whose decryption takes k parties, and the sealing of their payloads.
+//! Public-key ciphers whose decryption takes k parties. What they encrypt is the key of a payload, with the payload's
+//! [`Header`]; the payload itself is not for this crate.
 
+mod aead;
 pub mod bz03;
-pub mod payload;
+mod encapsulation;
+mod header;
+mod payload_key;
 pub mod sg02;
 mod wrap;
+
+pub use aead::{Aead, UnknownAead};
+pub use encapsulation::CipherKey;
+pub use header::{Header, HeaderBytes, MAX_HEADER_LEN, PayloadDigest};
+pub use payload_key::PayloadKey;

@@ -4,7 +4,7 @@ use core::mem;
 
 use theta_groups::{Scalar, Secret, Transcript};
 
-use super::payload::PayloadKey;
+use super::PayloadKey;
 use crate::keys::KeyId;
 use crate::{CombineError, RequestError, Suite};
 

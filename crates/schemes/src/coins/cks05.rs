@@ -15,12 +15,13 @@ use theta_sharing::{Encoded, ShareIndex, dleq::Bases};
 
 use crate::derived_rng::DerivedRng;
 use crate::dleq_share::DleqShare;
-use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
+use crate::keys::{CurveScheme, KeyGroup, KeyScheme, KeyShare, PublicKeySet};
+use crate::registry::{Coins, Curve};
 use crate::statement::MAX_COIN_NAME_LEN;
 use crate::{CombineError, Purpose, RequestError, Statement, Suite, ThresholdCoin, ThresholdScheme, VerifyError};
 
 /// A group on which the coin is defined.
-pub trait CoinGroup: Group {
+pub trait CoinGroup: KeyGroup {
     /// The suite's name.
     const SUITE: Suite;
     /// The domain of the hash that maps names to elements.
@@ -106,6 +107,8 @@ impl<G: CoinGroup> CoinRequest<G> {
 impl<G: CoinGroup> KeyScheme for Cks05<G> {
     type PublicKey = PublicKeySet<G>;
     type KeyShare = KeyShare<G>;
+    type Kind = Curve;
+    type Family = Coins;
     const SUITE: Suite = G::SUITE;
 }
 

@@ -15,7 +15,9 @@ use theta_sharing::ShareIndex;
 
 use super::from_signature;
 use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
-use crate::signatures::bls04::{self, Bls04, Form, SignRequest, Signature, SignatureShare, forms};
+use crate::point_share::PointShare;
+use crate::registry::{Coins, Curve};
+use crate::signatures::bls04::{self, Bls04, Form, SignRequest, Signature, forms};
 use crate::statement::MAX_COIN_NAME_LEN;
 use crate::{CombineError, Purpose, RequestError, Statement, Suite, ThresholdCoin, ThresholdScheme, VerifyError};
 
@@ -77,6 +79,8 @@ impl<F: Form> BeaconKey<F> {
 impl<F: Form> KeyScheme for Cks05Bls<F> {
     type PublicKey = PublicKeySet<F::Keys>;
     type KeyShare = KeyShare<F::Keys>;
+    type Kind = Curve;
+    type Family = Coins;
     const SUITE: Suite = F::SUITE;
 }
 
@@ -110,7 +114,7 @@ impl<F: Form> CurveScheme for Cks05Bls<F> {
 
 impl<F: Form> ThresholdScheme for Cks05Bls<F> {
     type Request = SignRequest<F>;
-    type Share = SignatureShare<F>;
+    type Share = PointShare<F::Signatures>;
     type Output = Signature<F>;
 
     const CHECKABLE: bool = true;

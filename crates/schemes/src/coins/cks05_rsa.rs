@@ -9,6 +9,7 @@ use theta_sharing::ShareIndex;
 
 use super::from_signature;
 use crate::keys::KeyScheme;
+use crate::registry::{Coins, Rsa};
 use crate::signatures::sh00::{self, Pkcs1Sha256, RsaKeyShare, RsaPublicKey, RsaRequest, RsaShare, RsaSignature};
 use crate::statement::MAX_COIN_NAME_LEN;
 use crate::{CombineError, Purpose, RequestError, Statement, Suite, ThresholdCoin, ThresholdScheme, VerifyError};
@@ -29,6 +30,8 @@ fn signed_message(name: &[u8]) -> Vec<u8> {
 impl KeyScheme for Cks05Sh00 {
     type PublicKey = RsaPublicKey;
     type KeyShare = RsaKeyShare;
+    type Kind = Rsa;
+    type Family = Coins;
     const SUITE: Suite = Suite::Cks05Sh00;
 }
 

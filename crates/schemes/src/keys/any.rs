@@ -4,107 +4,150 @@ use core::fmt;
 use std::sync::Arc;
 
 use rand_core::CryptoRng;
+use theta_groups::Secret;
 use theta_groups::modular::SearchProgress;
-use theta_groups::{Scalar, Secret};
 use theta_sharing::{ShareIndex, Threshold};
 
-use super::dispatch::with_suite;
-use super::public_file::{self, PublicKeyFile};
-use super::share_file::ShareFile;
-use super::{DealError, KeyFileError, KeyId, KeyName, KeyScheme, PublicMaterial, SecretMaterial, deal, deal_secret};
-use crate::signatures::sh00::{self, ModulusSize, RsaDealError, RsaPrimes};
-use crate::{Suite, for_each_suite, with_key};
+use super::{
+    DealError, KeyId, KeyScheme, PartsError, PublicMaterial, PublicParts, SecretMaterial, ShareError, Typed,
+    TypedKeyShare, TypedPublicKey,
+};
+use crate::Suite;
+use crate::registry::{KeyObject, Keyed, Primes};
+use crate::signatures::sh00::{ModulusSize, RsaDealError, RsaPrimes};
 
-#[doc(hidden)]
-#[macro_export]
-macro_rules! define_any_keys {
-    ($([$family:ident] $variant:ident = $type:ty, $name:literal, $scheme:literal, $group:literal, $purpose:ident,
-        $doc:literal;)*) => {
-        /// The public material of a key of any suite; clones share it.
-        #[derive(Clone, Debug, PartialEq, Eq)]
-        pub enum AnyPublicKey {
-            $(#[doc = $doc] $variant(Arc<<$type as KeyScheme>::PublicKey>),)*
-        }
+/// The public material of a key of any suite; clones share it.
+#[derive(Clone)]
+pub struct AnyPublicKey(Arc<dyn KeyObject>);
 
-        /// One party's secret share of a key of any suite.
-        pub enum AnyKeyShare {
-            $(#[doc = $doc] $variant(Arc<<$type as KeyScheme>::KeyShare>),)*
-        }
-
-        impl AnyKeyShare {
-            /// What the key is for.
-            #[must_use]
-            pub const fn suite(&self) -> Suite {
-                match self { $(Self::$variant(_) => Suite::$variant,)* }
-            }
-
-            /// The share, whatever it is made of.
-            pub(super) fn material(&self) -> &dyn SecretMaterial {
-                match self { $(Self::$variant(share) => share.as_ref(),)* }
-            }
-        }
-    };
+/// One party's secret share of a key of any suite.
+pub struct AnyKeyShare {
+    suite: Suite,
+    typed: TypedKeyShare,
 }
 
-for_each_suite!(define_any_keys! {});
-
 impl AnyPublicKey {
+    /// A key of the scheme `S`.
+    #[must_use]
+    pub fn of<S: KeyScheme>(key: Arc<S::PublicKey>) -> Self {
+        Self(Arc::new(Keyed::<S>::new(key)))
+    }
+
+    /// The key by what it is made of.
+    #[must_use]
+    pub fn typed(&self) -> &TypedPublicKey {
+        self.0.typed()
+    }
+
+    /// The key as one of the scheme `S`, if it is one.
+    #[must_use]
+    pub fn get<S: KeyScheme>(&self) -> Option<&Arc<S::PublicKey>> {
+        S::PublicKey::of(self.typed()).filter(|_| self.suite() == S::SUITE)
+    }
+
+    pub(crate) fn object(&self) -> &dyn KeyObject {
+        self.0.as_ref()
+    }
+
+    fn material(&self) -> &dyn PublicMaterial {
+        self.typed().material()
+    }
+
     /// What the key is for.
     #[must_use]
     pub fn suite(&self) -> Suite {
-        with_key!(self, |public: S| public.suite())
+        self.material().suite()
     }
 
     /// How many of how many.
     #[must_use]
     pub fn threshold(&self) -> Threshold {
-        with_key!(self, |public: S| public.threshold())
+        self.material().threshold()
     }
 
     /// The key's id.
     #[must_use]
     pub fn key_id(&self) -> &KeyId {
-        with_key!(self, |public: S| public.key_id())
+        self.material().key_id()
     }
 
     /// The canonical encoding of the public key, of which the key's id is made.
     #[must_use]
     pub fn public_key_bytes(&self) -> &[u8] {
-        with_key!(self, |public: S| public.public_key_bytes())
+        self.material().public_key_bytes()
     }
 
     /// The public key as standard verifiers take it: for Taproot the 32 bytes of BIP-340, for all others the canonical
     /// encoding.
     #[must_use]
     pub fn verifying_key_bytes(&self) -> &[u8] {
-        with_key!(self, |public: S| S::verifying_key_bytes(public))
+        self.0.verifying_key_bytes()
     }
 
-    /// The text of the `.pub` file.
+    /// All of the public material that does not follow from the rest.
     #[must_use]
-    pub fn to_text(&self, name: &KeyName) -> String {
-        with_key!(self, |public: S| public.to_text(name))
+    pub fn parts(&self) -> PublicParts {
+        self.material().parts()
     }
 
-    /// Reads a `.pub` file and checks everything in it.
+    /// The key of a suite that these are the parts of, fully checked.
     ///
     /// # Errors
-    /// The [`KeyFileError`] that names the first mistake.
-    pub fn from_text(text: &str) -> Result<(KeyName, Self), KeyFileError> {
-        // Without a suite, the first complaint is the curves' one.
-        let suite =
-            public_file::suite(text).map_or_else(|| PublicKeyFile::parse(text).map(|(_, _, suite)| suite), Ok)?;
-        with_suite!(suite, |S, any_public, _any_share| if curve {
-            let (file, name, _) = PublicKeyFile::parse(text)?;
-            Ok((name, any_public(file.decode::<S>()?)))
-        } else {
-            let (name, key) = sh00::read_public::<S>(text)?;
-            Ok((name, any_public(Arc::new(key))))
-        })
+    /// The [`PartsError`] that names the first part that is wrong.
+    pub fn from_parts(suite: Suite, parts: &PublicParts) -> Result<Self, PartsError> {
+        suite.ops().key(parts)
+    }
+
+    /// Length in bytes of the secret in each share of this key.
+    #[must_use]
+    pub fn share_secret_len(&self) -> usize {
+        self.material().share_secret_len()
+    }
+}
+
+impl PartialEq for AnyPublicKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.typed() == other.typed()
+    }
+}
+
+impl Eq for AnyPublicKey {}
+
+impl fmt::Debug for AnyPublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.typed().fmt(f)
     }
 }
 
 impl AnyKeyShare {
+    /// A share of a key of the scheme `S`.
+    #[must_use]
+    pub fn of<S: KeyScheme>(share: Arc<S::KeyShare>) -> Self {
+        Self { suite: S::SUITE, typed: S::KeyShare::erase(share) }
+    }
+
+    /// The share by what it is made of.
+    #[must_use]
+    pub const fn typed(&self) -> &TypedKeyShare {
+        &self.typed
+    }
+
+    /// The share as one of the scheme `S`, if it is one.
+    #[must_use]
+    pub fn get<S: KeyScheme>(&self) -> Option<&Arc<S::KeyShare>> {
+        S::KeyShare::of(&self.typed).filter(|_| self.suite == S::SUITE)
+    }
+
+    fn material(&self) -> &dyn SecretMaterial {
+        self.typed.material()
+    }
+
+    /// What the key is for.
+    #[must_use]
+    pub const fn suite(&self) -> Suite {
+        self.suite
+    }
+
     /// Whose share this is.
     #[must_use]
     pub fn index(&self) -> ShareIndex {
@@ -117,28 +160,19 @@ impl AnyKeyShare {
         self.material().key_id()
     }
 
-    /// The text of the `.share` file. Write it where its owner alone can read it.
+    /// The secret's canonical bytes.
     #[must_use]
-    pub fn to_text(&self, name: &KeyName) -> Secret<String> {
-        self.material().to_text(name, self.suite())
+    pub fn secret_bytes(&self) -> Secret<Vec<u8>> {
+        self.material().secret_bytes()
     }
 
-    /// Reads a `.share` file and checks that it belongs to `public`. The text is the caller's, to be wiped by the
-    /// caller; no copy of the secret digits is made.
+    /// The share of party `index` of the key `public` that has these secret bytes, checked against the party's verification
+    /// key.
     ///
     /// # Errors
-    /// The [`KeyFileError`] that names the first mistake.
-    pub fn from_text(text: &str, public: &AnyPublicKey) -> Result<(KeyName, Self), KeyFileError> {
-        let (file, name, suite) = ShareFile::parse(text)?;
-        if suite != public.suite() {
-            return Err(file.other_key(public.key_id(), public.suite()));
-        }
-        let share = with_key!(public, |public: S => any_share| if curve {
-            any_share(Arc::new(file.decode(public)?))
-        } else {
-            any_share(Arc::new(sh00::read_share(&file, public)?))
-        });
-        Ok((name, share))
+    /// [`ShareError`].
+    pub fn from_secret(public: &AnyPublicKey, index: ShareIndex, secret: &[u8]) -> Result<Self, ShareError> {
+        public.object().share(index, secret)
     }
 }
 
@@ -152,13 +186,7 @@ impl fmt::Debug for AnyKeyShare {
 /// bits; that takes seconds, of which [`deal_rsa`] shows the progress.
 #[must_use]
 pub fn deal_any(suite: Suite, threshold: Threshold, rng: &mut dyn CryptoRng) -> (AnyPublicKey, Vec<AnyKeyShare>) {
-    with_suite!(suite, |S, any_public, any_share| if curve {
-        let dealt = deal::<S>(threshold, rng);
-        (any_public(dealt.public), dealt.shares.into_iter().map(|share| any_share(Arc::new(share))).collect())
-    } else {
-        let dealt = sh00::deal::<S>(ModulusSize::DEFAULT, threshold, &mut |_| (), rng);
-        (any_public(dealt.public), dealt.shares.into_iter().map(|share| any_share(Arc::new(share))).collect())
-    })
+    suite.ops().deal(threshold, rng)
 }
 
 /// Deals a new RSA key of 2048, 3072 or 4096 bits; `progress` is told how far the search for its primes is.
@@ -173,12 +201,7 @@ pub fn deal_rsa(
     rng: &mut dyn CryptoRng,
 ) -> Result<(AnyPublicKey, Vec<AnyKeyShare>), RsaDealError> {
     let size = ModulusSize::try_from(bits)?;
-    with_suite!(suite, |S, any_public, any_share| if curve {
-        Err(RsaDealError::Suite(suite))
-    } else {
-        let dealt = sh00::deal::<S>(size, threshold, progress, rng);
-        Ok((any_public(dealt.public), dealt.shares.into_iter().map(|share| any_share(Arc::new(share))).collect()))
-    })
+    suite.ops().deal_rsa(Primes::New(size, progress), threshold, rng)
 }
 
 /// Deals an RSA key with primes that were found before: for those who deal one key among many groups, such as benchmarks.
@@ -191,12 +214,7 @@ pub fn deal_rsa_primes(
     threshold: Threshold,
     rng: &mut dyn CryptoRng,
 ) -> Result<(AnyPublicKey, Vec<AnyKeyShare>), RsaDealError> {
-    with_suite!(suite, |S, any_public, any_share| if curve {
-        Err(RsaDealError::Suite(suite))
-    } else {
-        let dealt = sh00::deal_primes::<S>(primes, threshold, rng);
-        Ok((any_public(dealt.public), dealt.shares.into_iter().map(|share| any_share(Arc::new(share))).collect()))
-    })
+    suite.ops().deal_rsa(Primes::Found(primes), threshold, rng)
 }
 
 /// Deals an existing secret key, given in its standard encoding (for BLS keys, 32 bytes big-endian).
@@ -209,11 +227,5 @@ pub fn import_any(
     secret: &Secret<Vec<u8>>,
     rng: &mut dyn CryptoRng,
 ) -> Result<(AnyPublicKey, Vec<AnyKeyShare>), DealError> {
-    with_suite!(suite, |S, any_public, any_share| if curve {
-        let secret = Secret::new(Scalar::decode(secret.expose()).map_err(DealError::Secret)?);
-        let dealt = deal_secret::<S>(threshold, &secret, rng)?;
-        Ok((any_public(dealt.public), dealt.shares.into_iter().map(|share| any_share(Arc::new(share))).collect()))
-    } else {
-        Err(DealError::RsaImport)
-    })
+    suite.ops().import(secret, threshold, rng)
 }

@@ -1,15 +1,14 @@
 //! The schemes on encoded bytes, whatever the suite: what a service or a client calls.
 
+use std::sync::Arc;
+
 use rand_core::CryptoRng;
 use theta_groups::{DecodeError, Secret};
 use theta_sharing::ShareIndex;
 
-use super::{AnyKeyShare, AnyPublicKey, KeyScheme, PublicMaterial};
-use crate::ciphers::payload::{self, Aead, EncryptError};
-use crate::{
-    CombineError, Purpose, RequestError, SignatureScheme, Statement, Suite, ThresholdCoin, ThresholdScheme,
-    VerifyError, selection, with_key,
-};
+use super::{AnyKeyShare, AnyPublicKey};
+use crate::registry::OneRoundKey;
+use crate::{Answer, CombineError, RequestError, Statement, Suite, VerifyError};
 
 /// A combined result.
 #[derive(Debug)]
@@ -56,37 +55,33 @@ fn list(indices: &[ShareIndex]) -> String {
 }
 
 impl AnyPublicKey {
-    /// Encrypts to the key, in memory; for files see [`payload::encrypt_stream`].
-    ///
-    /// # Errors
-    /// [`EncryptError`] if the key is not for encryption or the label is too long.
-    pub fn encrypt(
-        &self,
-        plaintext: &[u8],
-        label: &[u8],
-        aead: Aead,
-        rng: &mut dyn CryptoRng,
-    ) -> Result<Vec<u8>, EncryptError> {
-        payload::encrypt_bytes(self, plaintext, label, aead, rng)
-    }
-
     /// Whether the key answers the statement: for a ciphertext header, whether it is valid.
     ///
     /// # Errors
     /// [`RequestError`] with the reason why not.
     pub fn check_request<'a>(&self, statement: impl Into<Statement<'a>>) -> Result<(), RequestError> {
-        let statement = statement.into();
-        with_key!(self, |public: S| if one_round {
-            S::parse_request(public, &statement).map(drop)
-        } else {
-            statement.for_purpose(S::SUITE.purpose(), "message", crate::MAX_MESSAGE_LEN).map(drop)
-        })
+        self.object().check_request(&statement.into())
+    }
+
+    /// The part of the party that holds `share` in the group's answer to a statement.
+    ///
+    /// # Errors
+    /// [`SchemeError::Request`], [`SchemeError::TwoRounds`], [`SchemeError::OtherKey`].
+    pub fn answer<'a>(
+        &self,
+        share: &AnyKeyShare,
+        statement: impl Into<Statement<'a>>,
+    ) -> Result<Arc<dyn Answer>, SchemeError> {
+        if share.key_id() != self.key_id() {
+            return Err(SchemeError::OtherKey);
+        }
+        self.one_round()?.answer(share, &statement.into())
     }
 
     /// Makes the share of the statement that `share`'s party owes.
     ///
     /// # Errors
-    /// [`SchemeError::Request`], [`SchemeError::OtherKey`].
+    /// [`SchemeError::Request`], [`SchemeError::TwoRounds`], [`SchemeError::OtherKey`].
     pub fn create_share<'a>(
         &self,
         share: &AnyKeyShare,
@@ -96,23 +91,13 @@ impl AnyPublicKey {
         if share.key_id() != self.key_id() {
             return Err(SchemeError::OtherKey);
         }
-        let statement = statement.into();
-        with_key!(
-            (self, share),
-            |public: S, share| if one_round {
-                let request = S::parse_request(public, &statement)?;
-                Ok(S::encode_share(&S::create_share(public, share, &request, rng)))
-            } else {
-                Err(SchemeError::TwoRounds(S::SUITE))
-            },
-            else Err(SchemeError::OtherKey)
-        )
+        self.one_round()?.create_share(share, &statement.into(), rng)
     }
 
     /// Checks party `index`'s share of the statement.
     ///
     /// # Errors
-    /// [`SchemeError::Request`], [`SchemeError::MalformedShare`], [`SchemeError::FalseShares`].
+    /// [`SchemeError::Request`], [`SchemeError::TwoRounds`], [`SchemeError::MalformedShare`], [`SchemeError::FalseShares`].
     pub fn verify_share<'a>(
         &self,
         statement: impl Into<Statement<'a>>,
@@ -120,17 +105,7 @@ impl AnyPublicKey {
         share: &[u8],
         rng: &mut dyn CryptoRng,
     ) -> Result<(), SchemeError> {
-        let statement = statement.into();
-        with_key!(self, |public: S| if one_round {
-            let request = S::parse_request(public, &statement)?;
-            let share = S::decode_share(index, share).map_err(|error| SchemeError::MalformedShare { index, error })?;
-            match S::verify_shares(public, &request, &[share], rng) {
-                culprits if culprits.is_empty() => Ok(()),
-                culprits => Err(SchemeError::FalseShares(culprits)),
-            }
-        } else {
-            Err(SchemeError::TwoRounds(S::SUITE))
-        })
+        self.one_round()?.verify_share(&statement.into(), (index, share), rng)
     }
 
     /// Combines the first k of the shares; a false result never comes back. If shares are false, all of their senders
@@ -144,19 +119,7 @@ impl AnyPublicKey {
         shares: &[(ShareIndex, &[u8])],
         rng: &mut dyn CryptoRng,
     ) -> Result<Combined, SchemeError> {
-        let statement = statement.into();
-        with_key!(self, |public: S| if one_round {
-            let request = S::parse_request(public, &statement)?;
-            let shares = shares
-                .iter()
-                .map(|(index, share)| {
-                    S::decode_share(*index, share).map_err(|error| SchemeError::MalformedShare { index: *index, error })
-                })
-                .collect::<Result<Vec<_>, _>>()?;
-            combine_checked::<S>(public, &request, &shares, rng)
-        } else {
-            Err(SchemeError::TwoRounds(S::SUITE))
-        })
+        self.one_round()?.combine(&statement.into(), shares, rng)
     }
 
     /// Verifies a signature of a message, or the value of a coin's name with its proof.
@@ -164,52 +127,10 @@ impl AnyPublicKey {
     /// # Errors
     /// [`SchemeError::Verify`], or [`SchemeError::Request`] if keys of this purpose have no results to verify.
     pub fn verify(&self, message: &[u8], result: &[u8], proof: &[u8]) -> Result<(), SchemeError> {
-        with_key!(self, |public: S| if signature {
-            Ok(S::verify(public, message, result)?)
-        } else {
-            with_key!(self, |public: S| if coin {
-                Ok(S::verify(public, message, result, proof)?)
-            } else {
-                Err(RequestError::Purpose { key: Purpose::Decrypt, asked: Purpose::Sign }.into())
-            })
-        })
+        self.object().verify(message, result, proof)
     }
-}
 
-/// Optimistic where the scheme allows it; shares are looked at one by one only when needed.
-fn combine_checked<S: ThresholdScheme>(
-    public: &S::PublicKey,
-    request: &S::Request,
-    shares: &[S::Share],
-    rng: &mut dyn CryptoRng,
-) -> Result<Combined, SchemeError> {
-    selection::first_k(public.threshold(), shares, S::share_index)?;
-    if !S::CHECKABLE {
-        let culprits = S::verify_shares(public, request, shares, rng);
-        if !culprits.is_empty() {
-            return Err(SchemeError::FalseShares(culprits));
-        }
-    }
-    match S::combine(public, request, shares) {
-        Ok(output) => {
-            let (result, proof) = S::encode_output(&output);
-            Ok(Combined { result, proof })
-        }
-        Err(CombineError::ResultInvalid) => Err(find_culprits::<S>(public, request, shares, rng)),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Why shares with a false result did not make a true one. A bare share may be right: only proven ones can be blamed.
-fn find_culprits<S: ThresholdScheme>(
-    public: &S::PublicKey,
-    request: &S::Request,
-    shares: &[S::Share],
-    rng: &mut dyn CryptoRng,
-) -> SchemeError {
-    let proven: Vec<S::Share> = shares.iter().filter(|share| S::is_proven(share)).cloned().collect();
-    match S::verify_shares(public, request, &proven, rng) {
-        culprits if culprits.is_empty() => CombineError::ResultInvalid.into(),
-        culprits => SchemeError::FalseShares(culprits),
+    fn one_round(&self) -> Result<&dyn OneRoundKey, SchemeError> {
+        self.object().one_round().ok_or(SchemeError::TwoRounds(self.suite()))
     }
 }

@@ -2,13 +2,14 @@
 
 use core::fmt;
 use core::marker::PhantomData;
-use std::sync::Arc;
 
 use theta_groups::{Group, Scalar, Secret};
 use theta_sharing::{Encoded, EncodedKey, EncodedShare, ProofOfPossession, ShareIndex};
 
-use super::{AnyKeyShare, AnyPublicKey, CurveScheme, EncodedKeyError, KeyShare, PublicKeySet, PublicMaterial};
-use crate::{Suite, with_curve_suite, with_key};
+use super::{
+    AnyKeyShare, AnyPublicKey, CurveScheme, KeyKind, KeyShare, Part, PartsError, PublicKeySet, PublicParts, ShareError,
+};
+use crate::Suite;
 
 impl<G: Group> PublicKeySet<G> {
     /// The key as bytes.
@@ -25,11 +26,14 @@ impl<G: Group> PublicKeySet<G> {
     /// The key of these bytes, checked as [`PublicKeySet::new`] does.
     ///
     /// # Errors
-    /// [`EncodedKeyError`]: bytes that are no elements, or parts that do not belong together.
-    pub fn from_encoded<S: CurveScheme<KeyGroup = G>>(key: &EncodedKey) -> Result<Self, EncodedKeyError> {
-        let public_key = Encoded::decode(&key.public_key)?;
-        let verification_keys =
-            key.verification_keys.iter().map(|key| Encoded::decode(key)).collect::<Result<_, _>>()?;
+    /// [`PartsError`]: bytes that are no elements, or parts that do not belong together.
+    pub fn from_encoded<S: CurveScheme<KeyGroup = G>>(key: &EncodedKey) -> Result<Self, PartsError> {
+        let element = |part, bytes: &[u8]| Encoded::decode(bytes).map_err(|error| PartsError::Encoding { part, error });
+        let public_key = element(Part::PublicKey, &key.public_key)?;
+        let verification_keys = (1..)
+            .zip(&key.verification_keys)
+            .map(|(party, bytes)| element(Part::VerificationKey(party), bytes))
+            .collect::<Result<_, _>>()?;
         Ok(Self::new::<S>(key.threshold, public_key, verification_keys, key.proof_of_possession.clone())?)
     }
 }
@@ -45,11 +49,15 @@ impl<G: Group> KeyShare<G> {
     /// The share of these bytes, if it is one of the key.
     ///
     /// # Errors
-    /// [`EncodedKeyError`]: bytes that are no scalar, or not the one behind the party's verification key.
-    pub fn from_encoded(public: &PublicKeySet<G>, share: &EncodedShare) -> Result<Self, EncodedKeyError> {
-        let secret = Secret::new(G::Scalar::decode(share.secret.expose())?);
-        let share = Self::new(*public.key_id(), share.index, secret);
-        if public.matches(&share) { Ok(share) } else { Err(EncodedKeyError::Share(share.index())) }
+    /// [`ShareError`]: bytes that are no scalar, or not the one behind the party's verification key.
+    pub fn from_encoded(public: &PublicKeySet<G>, share: &EncodedShare) -> Result<Self, ShareError> {
+        Self::from_secret(public, share.index, share.secret.expose())
+    }
+
+    pub(crate) fn from_secret(public: &PublicKeySet<G>, index: ShareIndex, secret: &[u8]) -> Result<Self, ShareError> {
+        let secret = Secret::new(G::Scalar::decode(secret).map_err(ShareError::Encoding)?);
+        let share = Self::new(*public.key_id(), index, secret);
+        if public.matches(&share) { Ok(share) } else { Err(ShareError::Mismatch(index)) }
     }
 }
 
@@ -57,19 +65,15 @@ impl AnyPublicKey {
     /// The key as bytes; `None` for RSA.
     #[must_use]
     pub fn encoded(&self) -> Option<EncodedKey> {
-        with_key!(self, |public: S| if curve { Some(public.encoded()) } else { None })
+        if let PublicParts::Curve(key) = self.parts() { Some(key) } else { None }
     }
 
     /// The key of these bytes, fully checked.
     ///
     /// # Errors
-    /// [`EncodedKeyError`].
-    pub fn from_encoded(suite: Suite, key: &EncodedKey) -> Result<Self, EncodedKeyError> {
-        with_curve_suite!(suite, |S, any_public, _any_share| {
-            Ok(any_public(Arc::new(PublicKeySet::from_encoded::<S>(key)?)))
-        } else {
-            Err(EncodedKeyError::Rsa(suite))
-        })
+    /// [`PartsError`], also if the suite is RSA.
+    pub fn from_encoded(suite: Suite, key: &EncodedKey) -> Result<Self, PartsError> {
+        Self::from_parts(suite, &PublicParts::Curve(key.clone()))
     }
 }
 
@@ -77,20 +81,16 @@ impl AnyKeyShare {
     /// The share as bytes; `None` for RSA.
     #[must_use]
     pub fn encoded(&self) -> Option<EncodedShare> {
-        (self.suite().key_group().is_some())
-            .then(|| EncodedShare { index: self.index(), secret: self.material().secret_bytes() })
+        (self.suite().key_kind() == KeyKind::Curve)
+            .then(|| EncodedShare { index: self.index(), secret: self.secret_bytes() })
     }
 
     /// The share of these bytes, if it is one of the key.
     ///
     /// # Errors
-    /// [`EncodedKeyError`].
-    pub fn from_encoded(public: &AnyPublicKey, share: &EncodedShare) -> Result<Self, EncodedKeyError> {
-        with_key!(public, |public: S => any_share| if curve {
-            Ok(any_share(Arc::new(KeyShare::from_encoded(public, share)?)))
-        } else {
-            Err(EncodedKeyError::Rsa(PublicMaterial::suite(public.as_ref())))
-        })
+    /// [`ShareError`].
+    pub fn from_encoded(public: &AnyPublicKey, share: &EncodedShare) -> Result<Self, ShareError> {
+        Self::from_secret(public, share.index, share.secret.expose())
     }
 }
 
@@ -98,17 +98,13 @@ impl Suite {
     /// The name of the group that public keys are elements of; `None` for RSA, whose keys no ceremony makes or renews.
     #[must_use]
     pub fn key_group(self) -> Option<&'static str> {
-        with_curve_suite!(self, |S, _any_public, _any_share| {
-            Some(<<S as CurveScheme>::KeyGroup as Group>::NAME)
-        } else {
-            None
-        })
+        self.ops().key_group()
     }
 
     /// The proof of possession that keys of this suite carry, if they carry one.
     #[must_use]
     pub fn proof_of_possession(self) -> Option<&'static dyn ProofOfPossession> {
-        with_curve_suite!(self, |S, _any_public, _any_share| { possession_of::<S>() } else { None })
+        self.ops().proof_of_possession()
     }
 }
 
@@ -170,7 +166,7 @@ mod tests {
                 encoded.index = shares[usize::from(encoded.index == shares[0].index())].index();
                 assert_eq!(
                     AnyKeyShare::from_encoded(&public, &encoded).map(drop),
-                    Err(EncodedKeyError::Share(encoded.index))
+                    Err(ShareError::Mismatch(encoded.index))
                 );
             }
             // The proof that the dealer gave is what the holders give together.
@@ -195,7 +191,7 @@ mod tests {
             }
             key.verification_keys.swap(0, 1);
             let swapped = AnyPublicKey::from_encoded(suite, &key);
-            assert_eq!(swapped, Err(EncodedKeyError::Parts(PublicKeyError::Inconsistent)), "{suite}");
+            assert_eq!(swapped, Err(PartsError::Parts(PublicKeyError::Inconsistent)), "{suite}");
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use core::fmt;
 
-use theta_groups::{FixedBase, Group, Transcript};
+use theta_groups::{FixedBase, Group, Scalar, Transcript};
 use theta_sharing::{Encoded, ShareIndex, Threshold, dleq::Generator, vartime_on_one_polynomial};
 
-use super::{CurveScheme, KeyName, KeyShare, PublicKeyError, PublicMaterial, public_file};
+use super::{CurveScheme, KeyShare, PublicKeyError, PublicMaterial, PublicParts};
 use crate::Suite;
 
 /// What a key is known by everywhere: a hash of its suite and public key.
@@ -195,8 +195,12 @@ impl<G: Group> PublicMaterial for PublicKeySet<G> {
         self.public_key.bytes()
     }
 
-    fn to_text(&self, name: &KeyName) -> String {
-        public_file::write(name, self)
+    fn parts(&self) -> PublicParts {
+        PublicParts::Curve(self.encoded())
+    }
+
+    fn share_secret_len(&self) -> usize {
+        G::Scalar::ENCODED_LEN
     }
 }
 

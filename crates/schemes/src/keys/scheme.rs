@@ -5,11 +5,12 @@ use core::fmt::Debug;
 use theta_groups::{Group, Secret};
 use theta_sharing::{ShareIndex, Threshold};
 
-use super::{KeyId, KeyName, KeyShare, PublicKeySet};
+use super::{KeyGroup, KeyId, KeyShare, PublicKeySet, PublicParts, Typed, TypedKeyShare, TypedPublicKey};
 use crate::Suite;
+use crate::registry::{Curve, Family, Kind};
 
 /// The public material of a key, whatever it is made of.
-pub trait PublicMaterial: Debug + PartialEq + Send + Sync + 'static {
+pub trait PublicMaterial: Debug + Send + Sync + 'static {
     /// What the key is for.
     fn suite(&self) -> Suite;
     /// How many of how many.
@@ -18,8 +19,10 @@ pub trait PublicMaterial: Debug + PartialEq + Send + Sync + 'static {
     fn key_id(&self) -> &KeyId;
     /// The canonical encoding of the public key, of which the key's id is made.
     fn public_key_bytes(&self) -> &[u8];
-    /// The text of the `.pub` file.
-    fn to_text(&self, name: &KeyName) -> String;
+    /// All of it that does not follow from the rest.
+    fn parts(&self) -> PublicParts;
+    /// Length in bytes of the secret in each share of the key.
+    fn share_secret_len(&self) -> usize;
 }
 
 /// One party's share of a key, whatever it is made of.
@@ -28,8 +31,6 @@ pub trait SecretMaterial: Debug + Send + Sync + 'static {
     fn index(&self) -> ShareIndex;
     /// The key that this is a share of.
     fn key_id(&self) -> &KeyId;
-    /// The text of the `.share` file of a key of this suite.
-    fn to_text(&self, name: &KeyName, suite: Suite) -> Secret<String>;
     /// The secret's canonical bytes, from which a party derives what must be the same whenever it is asked the same.
     fn secret_bytes(&self) -> Secret<Vec<u8>>;
 }
@@ -37,9 +38,14 @@ pub trait SecretMaterial: Debug + Send + Sync + 'static {
 /// A scheme's keys. Every suite has one type that implements it.
 pub trait KeyScheme: Sized + Send + Sync + 'static {
     /// A key's public material with the verification keys of all parties.
-    type PublicKey: PublicMaterial;
+    type PublicKey: PublicMaterial + Typed<Any = TypedPublicKey>;
     /// One party's secret share.
-    type KeyShare: SecretMaterial;
+    type KeyShare: SecretMaterial + Typed<Any = TypedKeyShare>;
+    /// What keys are made of: [`Curve`] or [`Rsa`](crate::Rsa).
+    type Kind: Kind<Self>;
+    /// What keys are good for: [`Ciphers`](crate::Ciphers), [`Signatures`](crate::Signatures), [`Coins`](crate::Coins) or
+    /// [`TwoRounds`](crate::TwoRounds).
+    type Family: Family<Self>;
     /// The suite's name.
     const SUITE: Suite;
 
@@ -51,10 +57,10 @@ pub trait KeyScheme: Sized + Send + Sync + 'static {
 
 /// Keys that are Shamir sharings in the exponent of a prime-order group: all but RSA.
 pub trait CurveScheme:
-    KeyScheme<PublicKey = PublicKeySet<Self::KeyGroup>, KeyShare = KeyShare<Self::KeyGroup>>
+    KeyScheme<PublicKey = PublicKeySet<Self::KeyGroup>, KeyShare = KeyShare<Self::KeyGroup>, Kind = Curve>
 {
     /// The group of the public key.
-    type KeyGroup: Group;
+    type KeyGroup: KeyGroup;
     /// Whether keys carry a proof that somebody knows their secret.
     const PROVES_POSSESSION: bool = false;
 

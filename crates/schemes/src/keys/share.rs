@@ -5,8 +5,7 @@ use core::fmt;
 use theta_groups::{Group, Scalar, Secret};
 use theta_sharing::ShareIndex;
 
-use super::{KeyId, KeyName, SecretMaterial, share_file};
-use crate::Suite;
+use super::{KeyId, SecretMaterial};
 
 /// One party's secret share x_i of a key. It is never copied: those who share it hold it in an `Arc`.
 pub struct KeyShare<G: Group> {
@@ -48,10 +47,6 @@ impl<G: Group> SecretMaterial for KeyShare<G> {
 
     fn key_id(&self) -> &KeyId {
         &self.key_id
-    }
-
-    fn to_text(&self, name: &KeyName, suite: Suite) -> Secret<String> {
-        share_file::write(name, suite, self)
     }
 
     fn secret_bytes(&self) -> Secret<Vec<u8>> {

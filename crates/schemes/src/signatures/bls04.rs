@@ -16,12 +16,11 @@ use theta_groups::bn254::{self, Bn254};
 use theta_groups::{DecodeError, Group, Pairing, Secret};
 use theta_sharing::{ShareIndex, vartime_interpolate_at_zero};
 
-use crate::bisection::{find_false, random_weight};
-use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
+use crate::keys::{CurveScheme, KeyGroup, KeyScheme, KeyShare, PublicKeySet};
+use crate::point_share::PointShare;
+use crate::registry::{Curve, Signatures};
 use crate::statement::MAX_MESSAGE_LEN;
-use crate::{
-    CombineError, Purpose, RequestError, SignatureScheme, Statement, Suite, ThresholdScheme, VerifyError, selection,
-};
+use crate::{CombineError, Purpose, RequestError, SignatureScheme, Statement, Suite, ThresholdScheme, VerifyError};
 
 /// A group's scalars.
 type ScalarOf<P> = <P as Pairing>::Scalar;
@@ -38,7 +37,7 @@ pub trait Form: Copy + Debug + Send + Sync + 'static {
     /// The pairing.
     type Curve: Pairing;
     /// The group of public keys.
-    type Keys: Group<Scalar = ScalarOf<Self::Curve>>;
+    type Keys: KeyGroup<Scalar = ScalarOf<Self::Curve>>;
     /// The group of signatures.
     type Signatures: Group<Scalar = ScalarOf<Self::Curve>>;
     /// The suite's name.
@@ -117,14 +116,6 @@ impl<F: Form> SignRequest<F> {
     }
 }
 
-/// One party's `H(m) * x_i`. It is on the curve; membership in the prime-order subgroup is checked with the share or
-/// with the combined signature.
-#[derive(Clone, Copy, Debug)]
-pub struct SignatureShare<F: Form> {
-    index: ShareIndex,
-    point: SignatureElement<F>,
-}
-
 /// A signature that verifies under the group's public key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signature<F: Form>(SignatureElement<F>);
@@ -150,6 +141,8 @@ fn possession_point<F: Form>(public_key: &KeyElement<F>) -> SignatureElement<F> 
 impl<F: Form> KeyScheme for Bls04<F> {
     type PublicKey = PublicKeySet<F::Keys>;
     type KeyShare = KeyShare<F::Keys>;
+    type Kind = Curve;
+    type Family = Signatures;
     const SUITE: Suite = F::SUITE;
 }
 
@@ -183,7 +176,7 @@ impl<F: Form> CurveScheme for Bls04<F> {
 
 impl<F: Form> ThresholdScheme for Bls04<F> {
     type Request = SignRequest<F>;
-    type Share = SignatureShare<F>;
+    type Share = PointShare<F::Signatures>;
     type Output = Signature<F>;
 
     const CHECKABLE: bool = true;
@@ -199,19 +192,19 @@ impl<F: Form> ThresholdScheme for Bls04<F> {
         request: &Self::Request,
         _rng: &mut dyn CryptoRng,
     ) -> Self::Share {
-        SignatureShare { index: key.index(), point: request.point * *key.secret().expose() }
+        PointShare::create(key, &request.point)
     }
 
     fn share_index(share: &Self::Share) -> ShareIndex {
-        share.index
+        share.index()
     }
 
     fn encode_share(share: &Self::Share) -> Vec<u8> {
-        F::Signatures::encode(&share.point).as_ref().to_vec()
+        share.encode()
     }
 
     fn decode_share(index: ShareIndex, bytes: &[u8]) -> Result<Self::Share, DecodeError> {
-        Ok(SignatureShare { index, point: F::Signatures::decode_unchecked_subgroup(bytes)? })
+        PointShare::decode(index, bytes)
     }
 
     fn verify_shares(
@@ -220,18 +213,7 @@ impl<F: Form> ThresholdScheme for Bls04<F> {
         shares: &[Self::Share],
         rng: &mut dyn CryptoRng,
     ) -> Vec<ShareIndex> {
-        let mut culprits = Vec::new();
-        let mut batch = Vec::with_capacity(shares.len());
-        for share in shares {
-            match public.verification_key(share.index) {
-                Some(key) if F::Signatures::is_in_subgroup(&share.point) => {
-                    batch.push(Weighted::<F> { share: *share, key: *key.element(), weight: random_weight(rng) });
-                }
-                _ => culprits.push(share.index),
-            }
-        }
-        find_false(&batch, &|batch| holds(&request.point, batch), &mut |entry| culprits.push(entry.share.index));
-        culprits
+        PointShare::false_among(public, shares, |key, share| is_power::<F>(key, &request.point, share), rng)
     }
 
     fn combine(
@@ -239,12 +221,7 @@ impl<F: Form> ThresholdScheme for Bls04<F> {
         request: &Self::Request,
         shares: &[Self::Share],
     ) -> Result<Self::Output, CombineError> {
-        let signature = selection::vartime_interpolate::<F::Signatures, _>(
-            public.threshold(),
-            shares,
-            |share| share.index,
-            |share| share.point,
-        )?;
+        let signature = PointShare::interpolate(public, shares)?;
         let sound = !F::Signatures::is_identity(&signature)
             && F::Signatures::is_in_subgroup(&signature)
             && is_power::<F>(public.public_key(), &request.point, &signature);
@@ -267,27 +244,4 @@ pub(crate) fn verify<F: Form>(key: &KeyElement<F>, message: &[u8], signature: &[
     let signature = F::Signatures::decode(signature)?;
     let request = SignRequest::<F>::new(message);
     if is_power::<F>(key, &request.point, &signature) { Ok(()) } else { Err(VerifyError::Invalid) }
-}
-
-/// A share to be checked, with the random weight that it has in every sum.
-struct Weighted<F: Form> {
-    share: SignatureShare<F>,
-    key: KeyElement<F>,
-    weight: u128,
-}
-
-/// Whether all shares of one message are true: sum(w s_i) must be the power of the message point that sum(w h_i) is of
-/// the generator. A batch with a false share passes with probability 2^-128.
-fn holds<F: Form>(point: &SignatureElement<F>, batch: &[Weighted<F>]) -> bool {
-    if let [one] = batch {
-        return is_power::<F>(&one.key, point, &one.share.point);
-    }
-    let weights: Vec<_> = batch.iter().map(|entry| entry.weight).collect();
-    let keys: Vec<_> = batch.iter().map(|entry| entry.key).collect();
-    let shares: Vec<_> = batch.iter().map(|entry| entry.share.point).collect();
-    is_power::<F>(
-        &F::Keys::vartime_msm_short(&weights, &keys),
-        point,
-        &F::Signatures::vartime_msm_short(&weights, &shares),
-    )
 }

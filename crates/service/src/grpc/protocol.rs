@@ -9,6 +9,7 @@ use std::{
 
 use bytes::Bytes;
 use theta_authority::{Granted, KeyRequest, Look, Place, Request as KeyUse, Seed};
+use theta_keyfiles::PublicKeyText as _;
 use theta_orchestration::{Finished, InstanceId};
 use theta_schemes::{groups::Secret, keys::AnyPublicKey};
 use theta_wire::v1;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use theta_authority::KeyRequest;
 use theta_orchestration::KeyEntry;
+use theta_payload::{Aead, Encrypt as _, EncryptError, Header, sealed_len, split_ciphertext};
 use theta_schemes::{
     StatementBytes,
-    ciphers::payload::{Aead, EncryptError, Header, sealed_len, split_ciphertext},
     keys::{AnyPublicKey, Combined, SchemeError},
 };
 use theta_sharing::ShareIndex;
@@ -186,7 +186,7 @@ fn parse_aead(name: &str) -> Result<Aead, Status> {
     if name.is_empty() {
         return Ok(Aead::default());
     }
-    name.parse().map_err(|error: theta_schemes::ciphers::payload::UnknownAead| refusal::invalid(error.to_string()))
+    name.parse().map_err(|error: theta_payload::UnknownAead| refusal::invalid(error.to_string()))
 }
 
 fn parse_statement(statement: Option<v1::Statement>) -> Result<StatementBytes, Status> {

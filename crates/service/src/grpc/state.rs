@@ -12,12 +12,8 @@ use theta_authority::{Asks, Authority, Granted, KeyRequest, Look, Place, Request
 use theta_names::KeyRef;
 use theta_network::{PeerState, Transport};
 use theta_orchestration::{Certified, Finished, InstanceId, KeyEntry, NotServed, Orchestrator, SlotRefusal, Stage};
-use theta_schemes::{
-    Suite,
-    ciphers::payload::{PayloadKey, open_bytes, split_ciphertext},
-    keys::AnyPublicKey,
-    signatures::frost::randomized_key,
-};
+use theta_payload::{PayloadKey, open_bytes, split_ciphertext};
+use theta_schemes::{Suite, keys::AnyPublicKey, signatures::frost::randomized_key};
 use theta_statements::Name;
 use theta_wire::v1;
 use tokio::time;

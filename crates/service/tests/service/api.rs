@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use bytes::Bytes;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
-use theta_schemes::ciphers::payload::{Aead, split_ciphertext};
+use theta_keyfiles::PublicKeyText as _;
+use theta_payload::{Aead, Encrypt as _, split_ciphertext};
 use theta_statements::{CeremonyRequest, KeyChange};
 use theta_wire::v1::{
     self, CeremonyState, InstanceState, Wait, statement, threshold_keys_client::ThresholdKeysClient,

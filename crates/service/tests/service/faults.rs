@@ -12,7 +12,7 @@ use rand_chacha::{
     rand_core::{Rng, SeedableRng},
 };
 use theta_network::Identity;
-use theta_schemes::ciphers::payload::{Aead, split_ciphertext};
+use theta_payload::{Aead, Encrypt as _, split_ciphertext};
 use theta_wire::v1::{
     self, InstanceState, Wait, statement, threshold_protocol_client::ThresholdProtocolClient,
     threshold_scheme_client::ThresholdSchemeClient,

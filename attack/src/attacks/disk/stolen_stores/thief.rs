@@ -12,7 +12,8 @@ use theta_custody::{Custodian, CustodyEffect, CustodyInput, KeyEntry, Roster, To
 use theta_groups::{Group as _, Ristretto255, RistrettoScalar};
 use theta_names::NodeId;
 use theta_network::group::GroupFile;
-use theta_schemes::keys::{AnyKeyShare, AnyPublicKey};
+use theta_schemes::Suite;
+use theta_schemes::keys::{TypedKeyShare, TypedPublicKey};
 use theta_sharing::{ShareIndex, coefficients_at_zero};
 use theta_store::{Options, SealingKey, Store, disk::SimulatedDisk};
 
@@ -198,10 +199,12 @@ fn send(from: u16, other: u16, effects: Vec<CustodyEffect>, packets: &mut Vec<(u
 impl Hoard {
     /// Takes a share, if there is one; whether there is.
     fn take(&mut self, node: u16, entry: &KeyEntry) -> bool {
-        let (AnyPublicKey::Cks05Ristretto255(public), Some(share)) = (&entry.public, &entry.share) else {
+        let (Suite::Cks05Ristretto255, Some(share)) = (entry.public.suite(), &entry.share) else { return false };
+        let (TypedPublicKey::Ristretto255(public), TypedKeyShare::Ristretto255(share)) =
+            (entry.public.typed(), share.typed())
+        else {
             return false;
         };
-        let AnyKeyShare::Cks05Ristretto255(share) = share.as_ref() else { return false };
         self.public = Some(*public.public_key());
         self.shares.insert((entry.epoch, node), (share.index(), *share.secret().expose()));
         true

@@ -5,6 +5,7 @@ use std::{fs, thread, time::Duration};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use theta_custody::{DealtKey, import_dealt};
+use theta_keyfiles::PublicKeyText as _;
 use theta_names::Holders;
 use theta_schemes::{
     Suite,

@@ -1,7 +1,7 @@
 //! A key whose k is above the group's: what it takes to bring its holders into a ceremony is for its own k to say.
 
 use theta_custody::CeremonyState;
-use theta_schemes::ciphers::payload::split_ciphertext;
+use theta_payload::split_ciphertext;
 use theta_schemes::{Statement, Suite};
 use theta_statements::KeyChange;
 

@@ -11,9 +11,9 @@ use theta_custody::{Custodian, KeyEntry, Roster};
 use theta_groups::Secret;
 use theta_names::NodeId;
 use theta_orchestration::Finished;
+use theta_payload::{Aead, Encrypt as _, PayloadKey, open_bytes, split_ciphertext};
 use theta_schemes::{
     Purpose, Suite,
-    ciphers::payload::{Aead, PayloadKey, open_bytes, split_ciphertext},
     keys::{AnyPublicKey, KeyName},
 };
 use theta_statements::{CeremonyRequest, KeyChange};

@@ -5,9 +5,9 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use theta_groups::{Ristretto255, Scalar, Transcript, bls12_381};
 use theta_rounds::Abort;
-use theta_schemes::ciphers::payload::PayloadKey;
+use theta_schemes::ciphers::PayloadKey;
 use theta_schemes::ciphers::sg02::{CipherGroup, Sg02};
-use theta_schemes::keys::{AnyPublicKey, PublicKeySet};
+use theta_schemes::keys::PublicKeySet;
 use theta_schemes::{StatementBytes, Suite, ThresholdCipher};
 
 use crate::one_round::support::{Delta, Setting, id, shifted, tamper};
@@ -82,10 +82,10 @@ const MOVED: u64 = 7;
 /// same answer, and the accomplice is named by each.
 #[test]
 fn an_accomplice_makes_no_header_open_at_some_nodes_alone() {
-    fn check<G: CipherGroup>(of: fn(&AnyPublicKey) -> &PublicKeySet<G>, follows: bool) {
+    fn check<G: CipherGroup>(follows: bool) {
         let mut setting = Setting::new(G::SUITE, 2, 4);
         let StatementBytes::Decapsulate(header) = &setting.statement else { panic!("another purpose") };
-        let forged = for_an_accomplice::<G>(header, of(&setting.public), follows);
+        let forged = for_an_accomplice::<G>(header, G::key_of(setting.public.typed()).unwrap(), follows);
         setting.statement = StatementBytes::Decapsulate(Bytes::from(forged));
         for seed in 0..5 {
             let accomplice = tamper(move |_, payload| shifted(G::SUITE, &payload, &Delta::plus(MOVED)));
@@ -100,20 +100,8 @@ fn an_accomplice_makes_no_header_open_at_some_nodes_alone() {
         }
     }
     for follows in [false, true] {
-        check::<Ristretto255>(
-            |public| match public {
-                AnyPublicKey::Sg02Ristretto255(set) => set,
-                other => panic!("{}", other.suite()),
-            },
-            follows,
-        );
-        check::<bls12_381::G1>(
-            |public| match public {
-                AnyPublicKey::Sg02Bls12381(set) => set,
-                other => panic!("{}", other.suite()),
-            },
-            follows,
-        );
+        check::<Ristretto255>(follows);
+        check::<bls12_381::G1>(follows);
     }
 }
 

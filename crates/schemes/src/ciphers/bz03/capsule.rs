@@ -6,7 +6,7 @@ use theta_groups::{Group, Pairing, Scalar, Secret, Transcript};
 use zeroize::Zeroize;
 
 use super::CipherPairing;
-use crate::ciphers::payload::PayloadKey;
+use crate::ciphers::PayloadKey;
 use crate::ciphers::wrap::{Coins, Wrap, take};
 use crate::derived_rng::DerivedRng;
 use crate::keys::{KeyId, PublicKeySet};

@@ -15,15 +15,16 @@ use theta_groups::bls12_381::Bls12_381;
 use theta_groups::bn254::Bn254;
 
 use crate::Suite;
+use crate::keys::KeyGroup;
 
-pub use scheme::{DecapsulationRequest, DecryptionShare};
+pub use scheme::DecapsulationRequest;
 
 /// The cipher on the groups of pairing `P`. Keys and shares are in its G1.
 #[derive(Clone, Copy, Debug)]
 pub struct Bz03<P>(PhantomData<P>);
 
 /// A pairing on which the cipher is defined.
-pub trait CipherPairing: Pairing {
+pub trait CipherPairing: Pairing<G1: KeyGroup> {
     /// The suite's name.
     const SUITE: Suite;
     /// The domain of the hash to G1 that makes a header whole.

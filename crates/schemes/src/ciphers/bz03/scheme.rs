@@ -1,34 +1,26 @@
 //! The cipher as a one-round scheme.
 
 use rand_core::CryptoRng;
-use theta_groups::{DecodeError, Group, Pairing, Secret};
+use theta_groups::{DecodeError, Group, Secret};
 use theta_sharing::ShareIndex;
 use zeroize::Zeroize;
 
 use super::capsule::{self, ValidCapsule};
 use super::{Bz03, CipherPairing};
-use crate::bisection::{find_false, random_weight};
-use crate::ciphers::payload::{Header, PayloadKey};
+use crate::ciphers::{Header, PayloadKey};
 use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
-use crate::{CombineError, RequestError, Statement, Suite, ThresholdCipher, ThresholdScheme, selection};
-
-/// An element of G1.
-type First<P> = <<P as Pairing>::G1 as Group>::Element;
+use crate::point_share::PointShare;
+use crate::registry::{Ciphers, Curve};
+use crate::{CombineError, RequestError, Statement, Suite, ThresholdCipher, ThresholdScheme};
 
 /// A header that is whole: safe to answer.
 pub struct DecapsulationRequest<P: CipherPairing>(ValidCapsule<P>);
 
-/// One party's `u * x_i`. It is on the curve; membership in the prime-order subgroup is checked when the share is
-/// verified.
-#[derive(Clone, Copy, Debug)]
-pub struct DecryptionShare<P: CipherPairing> {
-    index: ShareIndex,
-    point: First<P>,
-}
-
 impl<P: CipherPairing> KeyScheme for Bz03<P> {
     type PublicKey = PublicKeySet<P::G1>;
     type KeyShare = KeyShare<P::G1>;
+    type Kind = Curve;
+    type Family = Ciphers;
     const SUITE: Suite = P::SUITE;
 }
 
@@ -38,7 +30,7 @@ impl<P: CipherPairing> CurveScheme for Bz03<P> {
 
 impl<P: CipherPairing> ThresholdScheme for Bz03<P> {
     type Request = DecapsulationRequest<P>;
-    type Share = DecryptionShare<P>;
+    type Share = PointShare<P::G1>;
     type Output = PayloadKey;
 
     const CHECKABLE: bool = true;
@@ -54,19 +46,19 @@ impl<P: CipherPairing> ThresholdScheme for Bz03<P> {
         request: &Self::Request,
         _rng: &mut dyn CryptoRng,
     ) -> Self::Share {
-        DecryptionShare { index: key.index(), point: request.0.u * *key.secret().expose() }
+        PointShare::create(key, &request.0.u)
     }
 
     fn share_index(share: &Self::Share) -> ShareIndex {
-        share.index
+        share.index()
     }
 
     fn encode_share(share: &Self::Share) -> Vec<u8> {
-        P::G1::encode(&share.point).as_ref().to_vec()
+        share.encode()
     }
 
     fn decode_share(index: ShareIndex, bytes: &[u8]) -> Result<Self::Share, DecodeError> {
-        Ok(DecryptionShare { index, point: P::G1::decode_unchecked_subgroup(bytes)? })
+        PointShare::decode(index, bytes)
     }
 
     /// e(v_i, g') = e(h_i, u') for each share; for many at once with random 128-bit weights, two pairings in all.
@@ -76,28 +68,10 @@ impl<P: CipherPairing> ThresholdScheme for Bz03<P> {
         shares: &[Self::Share],
         rng: &mut dyn CryptoRng,
     ) -> Vec<ShareIndex> {
-        let mut culprits = Vec::new();
-        let mut batch = Vec::with_capacity(shares.len());
-        for share in shares {
-            match public.verification_key(share.index) {
-                Some(key) if P::G1::is_in_subgroup(&share.point) => {
-                    batch.push((*share, *key.element(), random_weight(rng)));
-                }
-                _ => culprits.push(share.index),
-            }
-        }
-        let holds = |batch: &[(Self::Share, First<P>, u128)]| {
-            let weights: Vec<_> = batch.iter().map(|(_, _, weight)| *weight).collect();
-            let points: Vec<_> = batch.iter().map(|(share, _, _)| share.point).collect();
-            let keys: Vec<_> = batch.iter().map(|(_, key, _)| *key).collect();
-            let (points, keys) = match (points.as_slice(), keys.as_slice()) {
-                ([point], [key]) => (*point, *key),
-                _ => (P::G1::vartime_msm_short(&weights, &points), P::G1::vartime_msm_short(&weights, &keys)),
-            };
-            P::vartime_product_is_one(&[(points, P::G2::generator()), (-keys, request.0.u_second)])
+        let holds = |key: &<P::G1 as Group>::Element, point: &<P::G1 as Group>::Element| {
+            P::vartime_product_is_one(&[(*point, P::G2::generator()), (-*key, request.0.u_second)])
         };
-        find_false(&batch, &holds, &mut |(share, _, _)| culprits.push(share.index));
-        culprits
+        PointShare::false_among(public, shares, holds, rng)
     }
 
     /// A result that is not valid although every share is, was made so by the encryptor: then it is not valid whichever
@@ -107,12 +81,7 @@ impl<P: CipherPairing> ThresholdScheme for Bz03<P> {
         request: &Self::Request,
         shares: &[Self::Share],
     ) -> Result<Self::Output, CombineError> {
-        let mut shared = selection::vartime_interpolate::<P::G1, _>(
-            public.threshold(),
-            shares,
-            |share| share.index,
-            |share| share.point,
-        )?;
+        let mut shared = PointShare::interpolate(public, shares)?;
         let key = request.0.open(public, &shared);
         shared.zeroize();
         key
@@ -140,21 +109,22 @@ mod tests {
     use theta_sharing::Threshold;
 
     use super::*;
-    use crate::ciphers::payload::{Aead, split_ciphertext};
+    use crate::ciphers::{Aead, PayloadDigest};
     use crate::keys::{AnyPublicKey, deal};
 
     fn envelope<P: CipherPairing>(any: &AnyPublicKey, rng: &mut ChaCha20Rng) -> Vec<u8> {
-        let ciphertext = any.encrypt(b"plaintext", b"label", Aead::default(), rng).unwrap();
-        let honest = split_ciphertext(&ciphertext).unwrap().0;
+        let honest = any
+            .encapsulate(&PayloadKey::random(rng), Aead::default(), &PayloadDigest::new([5; 32], 9), b"label")
+            .unwrap();
         honest[..honest.len() - Bz03::<P>::CAPSULE_LEN].to_vec()
     }
 
     /// An encryptor who commits to nonsense: the header is valid, the shares are true, and still there is no key to be
     /// had. Nobody's share may be blamed for that.
-    fn a_lying_encryptor<P: CipherPairing>(wrap: fn(std::sync::Arc<PublicKeySet<P::G1>>) -> AnyPublicKey) {
+    fn a_lying_encryptor<P: CipherPairing>() {
         let mut rng = ChaCha20Rng::seed_from_u64(1);
         let dealt = deal::<Bz03<P>>(Threshold::new(2, 3).unwrap(), &mut rng);
-        let envelope = envelope::<P>(&wrap(dealt.public.clone()), &mut rng);
+        let envelope = envelope::<P>(&AnyPublicKey::of::<Bz03<P>>(dealt.public.clone()), &mut rng);
         let lie = capsule::forge::<P>(&envelope, [7; 64], [0; 3], &mut rng);
 
         let request = Bz03::<P>::parse_request(&dealt.public, &Statement::Decapsulate(&lie)).unwrap();
@@ -174,8 +144,8 @@ mod tests {
 
     #[test]
     fn a_lying_encryptor_is_told_from_lying_parties() {
-        a_lying_encryptor::<Bls12_381>(AnyPublicKey::Bz03Bls12381);
-        a_lying_encryptor::<Bn254>(AnyPublicKey::Bz03Bn254);
+        a_lying_encryptor::<Bls12_381>();
+        a_lying_encryptor::<Bn254>();
     }
 
     /// The mask must not follow from what everyone sees: with keys in G2, e(u, h) would.
@@ -183,14 +153,15 @@ mod tests {
     fn the_mask_is_no_function_of_public_points() {
         let mut rng = ChaCha20Rng::seed_from_u64(2);
         let dealt = deal::<Bz03<Bn254>>(Threshold::new(1, 1).unwrap(), &mut rng);
-        let any = AnyPublicKey::Bz03Bn254(dealt.public.clone());
-        let ciphertext = any.encrypt(b"plaintext", b"label", Aead::default(), &mut rng).unwrap();
-        let header = split_ciphertext(&ciphertext).unwrap().0;
-        let request = Bz03::<Bn254>::parse_request(&dealt.public, &Statement::Decapsulate(header)).unwrap();
+        let any = AnyPublicKey::of::<Bz03<Bn254>>(dealt.public.clone());
+        let header = any
+            .encapsulate(&PayloadKey::random(&mut rng), Aead::default(), &PayloadDigest::new([5; 32], 9), b"label")
+            .unwrap();
+        let request = Bz03::<Bn254>::parse_request(&dealt.public, &Statement::Decapsulate(&header)).unwrap();
         let h = *dealt.public.public_key();
         let u = request.0.u;
         for guess in [u, h, u + h, u - h, -u, -h] {
-            let guess = DecryptionShare { index: dealt.shares[0].index(), point: guess };
+            let guess = PointShare::new(dealt.shares[0].index(), guess);
             let result = Bz03::<Bn254>::combine(&dealt.public, &request, &[guess]);
             assert_eq!(result.unwrap_err(), CombineError::ResultInvalid);
         }

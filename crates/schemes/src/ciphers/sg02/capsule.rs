@@ -7,7 +7,7 @@ use theta_sharing::Encoded;
 use zeroize::Zeroize;
 
 use super::CipherGroup;
-use crate::ciphers::payload::PayloadKey;
+use crate::ciphers::PayloadKey;
 use crate::ciphers::wrap::{Coins, Wrap, take};
 use crate::derived_rng::DerivedRng;
 use crate::keys::{KeyId, PublicKeySet};

@@ -13,6 +13,7 @@ use std::sync::OnceLock;
 use theta_groups::{Ed25519, FixedBase, Group, P256, Ristretto255, Secp256k1, bls12_381, bn254};
 
 use crate::Suite;
+use crate::keys::KeyGroup;
 
 pub use scheme::DecapsulationRequest;
 
@@ -21,7 +22,7 @@ pub use scheme::DecapsulationRequest;
 pub struct Sg02<G>(PhantomData<G>);
 
 /// A group on which the cipher is defined.
-pub trait CipherGroup: Group {
+pub trait CipherGroup: KeyGroup {
     /// The suite's name.
     const SUITE: Suite;
 

@@ -7,9 +7,10 @@ use zeroize::Zeroize;
 
 use super::capsule::{self, Sealed};
 use super::{CipherGroup, Sg02};
-use crate::ciphers::payload::{Header, PayloadKey};
+use crate::ciphers::{Header, PayloadKey};
 use crate::dleq_share::DleqShare;
 use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
+use crate::registry::{Ciphers, Curve};
 use crate::{CombineError, RequestError, Statement, Suite, ThresholdCipher, ThresholdScheme};
 
 /// A header whose validity proof holds: safe to answer.
@@ -23,6 +24,8 @@ pub struct DecapsulationRequest<G: CipherGroup> {
 impl<G: CipherGroup> KeyScheme for Sg02<G> {
     type PublicKey = PublicKeySet<G>;
     type KeyShare = KeyShare<G>;
+    type Kind = Curve;
+    type Family = Ciphers;
     const SUITE: Suite = G::SUITE;
 }
 
@@ -121,7 +124,7 @@ mod tests {
     use theta_sharing::Threshold;
 
     use super::*;
-    use crate::ciphers::payload::{Aead, split_ciphertext};
+    use crate::ciphers::{Aead, PayloadDigest};
     use crate::keys::{AnyPublicKey, deal};
 
     type Cipher = Sg02<Ristretto255>;
@@ -132,9 +135,10 @@ mod tests {
     fn a_lying_encryptor_is_told_from_lying_parties() {
         let mut rng = ChaCha20Rng::seed_from_u64(1);
         let dealt = deal::<Cipher>(Threshold::new(2, 3).unwrap(), &mut rng);
-        let any = AnyPublicKey::Sg02Ristretto255(dealt.public.clone());
-        let ciphertext = any.encrypt(b"plaintext", b"label", Aead::default(), &mut rng).unwrap();
-        let honest = split_ciphertext(&ciphertext).unwrap().0;
+        let any = AnyPublicKey::of::<Cipher>(dealt.public.clone());
+        let honest = any
+            .encapsulate(&PayloadKey::random(&mut rng), Aead::default(), &PayloadDigest::new([5; 32], 9), b"label")
+            .unwrap();
         let envelope = &honest[..honest.len() - Cipher::CAPSULE_LEN];
         let lie = capsule::forge::<Ristretto255>(envelope, [7; 64], &mut rng);
 
@@ -151,9 +155,10 @@ mod tests {
     fn unequal_logarithms_are_refused() {
         let mut rng = ChaCha20Rng::seed_from_u64(2);
         let dealt = deal::<Cipher>(Threshold::new(1, 1).unwrap(), &mut rng);
-        let any = AnyPublicKey::Sg02Ristretto255(dealt.public.clone());
-        let ciphertext = any.encrypt(b"plaintext", b"label", Aead::default(), &mut rng).unwrap();
-        let honest = split_ciphertext(&ciphertext).unwrap().0;
+        let any = AnyPublicKey::of::<Cipher>(dealt.public.clone());
+        let honest = any
+            .encapsulate(&PayloadKey::random(&mut rng), Aead::default(), &PayloadDigest::new([5; 32], 9), b"label")
+            .unwrap();
         let envelope = &honest[..honest.len() - Cipher::CAPSULE_LEN];
         for skew in [[1, 0], [0, 1]] {
             let lie = capsule::forge_skewed::<Ristretto255>(envelope, [7; 64], skew, &mut rng);

@@ -44,6 +44,7 @@ use core::marker::PhantomData;
 use theta_groups::Group;
 
 use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
+use crate::registry::{Curve, TwoRounds};
 use crate::{SignatureScheme, Suite, VerifyError};
 
 pub use aggregate::{AggregateError, aggregate, false_shares, verify_share};
@@ -52,7 +53,7 @@ pub use derived_key::DerivedKey;
 pub use nonce::{SigningNonces, commit, commit_batch};
 pub use package::SigningPackage;
 pub use rerandomized::{
-    MAX_SEED_LEN, MIN_SEED_LEN, SeedError, check_seed, randomized_key, randomizer_seed, verify_with_key,
+    FrostKey, MAX_SEED_LEN, MIN_SEED_LEN, SeedError, check_seed, randomized_key, randomizer_seed, verify_with_key,
 };
 pub use share::{SignError, SignatureShare, sign};
 pub use signature::{Signature, VerifyingKey};
@@ -73,6 +74,8 @@ pub struct Frost<C>(PhantomData<C>);
 impl<C: FrostSuite> KeyScheme for Frost<C> {
     type PublicKey = PublicKeySet<C::Group>;
     type KeyShare = KeyShare<C::Group>;
+    type Kind = Curve;
+    type Family = TwoRounds;
     const SUITE: Suite = C::SUITE;
 
     fn verifying_key_bytes(public: &Self::PublicKey) -> &[u8] {

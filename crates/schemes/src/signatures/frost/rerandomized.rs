@@ -1,15 +1,14 @@
 //! Re-randomised keys: signatures that verify under x + alpha and cannot be linked to x or to each other (Gouvea-Komlo,
 //! *Re-Randomized FROST*, 2024), compatible with the crate `frost-rerandomized` 3.
 
-use core::marker::PhantomData;
-
 use rand_core::CryptoRng;
 use theta_groups::{Scalar, Secret};
 
 use super::commitment::CommitmentList;
 use super::{DerivedKey, Frost, FrostSuite, PackageError, ScalarOf, SigningCommitments, SigningPackage, SuiteHash};
 use crate::keys::{AnyPublicKey, PublicKeySet};
-use crate::{Suite, VerifyError, with_key};
+use crate::registry::Keyed;
+use crate::{Suite, VerifyError};
 
 /// The least length of a seed in bytes: that of the shortest scalar.
 pub const MIN_SEED_LEN: usize = 32;
@@ -46,20 +45,7 @@ pub fn check_seed(suite: Suite, length: usize) -> Result<(), SeedError> {
 /// signature under a tweaked key takes the group's.
 #[must_use]
 pub fn randomized_key(public: &AnyPublicKey, seed: &Secret<Vec<u8>>, encoded_commitments: &[u8]) -> Option<Vec<u8>> {
-    fn derive<C: FrostSuite>(
-        _scheme: PhantomData<Frost<C>>,
-        public: &PublicKeySet<C::Group>,
-        seed: &Secret<Vec<u8>>,
-        encoded_commitments: &[u8],
-    ) -> Option<Vec<u8>> {
-        let key = DerivedKey::<C>::randomized(public, seed, encoded_commitments).ok()?;
-        Some(key.verifying_key().bytes().to_vec())
-    }
-    with_key!(public, |public: Scheme| if frost {
-        derive(PhantomData::<Scheme>, public, seed, encoded_commitments)
-    } else {
-        None
-    })
+    public.object().frost()?.randomized(seed, encoded_commitments)
 }
 
 /// Verifies a signature with a key in its standard encoding, of the suite that `public` has.
@@ -67,17 +53,26 @@ pub fn randomized_key(public: &AnyPublicKey, seed: &Secret<Vec<u8>>, encoded_com
 /// # Errors
 /// [`VerifyError`]; [`VerifyError::Invalid`] also for keys of other schemes.
 pub fn verify_with_key(public: &AnyPublicKey, key: &[u8], message: &[u8], signature: &[u8]) -> Result<(), VerifyError> {
-    fn verify<C: FrostSuite>(
-        _scheme: PhantomData<Frost<C>>,
-        [key, message, signature]: [&[u8]; 3],
-    ) -> Result<(), VerifyError> {
+    public.object().frost().ok_or(VerifyError::Invalid)?.verify_with([key, message, signature])
+}
+
+/// What is done with the keys of FROST beyond their signatures.
+pub trait FrostKey {
+    /// The key that belongs to a seed and to the commitments of a session, in its standard encoding.
+    fn randomized(&self, seed: &Secret<Vec<u8>>, encoded_commitments: &[u8]) -> Option<Vec<u8>>;
+    /// Verifies a signature of a message with another key of the suite: key, message, signature.
+    fn verify_with(&self, parts: [&[u8]; 3]) -> Result<(), VerifyError>;
+}
+
+impl<C: FrostSuite> FrostKey for Keyed<Frost<C>> {
+    fn randomized(&self, seed: &Secret<Vec<u8>>, encoded_commitments: &[u8]) -> Option<Vec<u8>> {
+        let key = DerivedKey::<C>::randomized(&self.public, seed, encoded_commitments).ok()?;
+        Some(key.verifying_key().bytes().to_vec())
+    }
+
+    fn verify_with(&self, [key, message, signature]: [&[u8]; 3]) -> Result<(), VerifyError> {
         super::VerifyingKey::<C>::decode(key)?.verify(message, signature)
     }
-    with_key!(public, |_public: Scheme| if frost {
-        verify(PhantomData::<Scheme>, [key, message, signature])
-    } else {
-        Err(VerifyError::Invalid)
-    })
 }
 
 /// A fresh seed, which the coordinator sends to the signers beside the commitments, and to nobody else: whoever knows it

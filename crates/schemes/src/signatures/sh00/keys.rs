@@ -6,9 +6,9 @@ use theta_groups::Secret;
 use theta_groups::modular::{Integer, Modulus, Residue};
 use theta_sharing::{ShareIndex, Threshold};
 
-use super::{MODULUS_BITS, PUBLIC_EXPONENT, TEST_MODULUS_BITS, consistency, der, files, interpolation};
+use super::{MODULUS_BITS, PUBLIC_EXPONENT, TEST_MODULUS_BITS, consistency, der, interpolation};
 use crate::Suite;
-use crate::keys::{KeyId, KeyName, KeyScheme, PublicKeyError, PublicMaterial, SecretMaterial, share_file};
+use crate::keys::{KeyId, KeyScheme, PublicKeyError, PublicMaterial, PublicParts, SecretMaterial};
 
 /// Schemes whose keys are shared RSA keys.
 pub trait RsaScheme: KeyScheme<PublicKey = RsaPublicKey, KeyShare = RsaKeyShare> {}
@@ -155,8 +155,12 @@ impl PublicMaterial for RsaPublicKey {
         &self.encoding
     }
 
-    fn to_text(&self, name: &KeyName) -> String {
-        files::write_public(name, self)
+    fn parts(&self) -> PublicParts {
+        self.to_parts()
+    }
+
+    fn share_secret_len(&self) -> usize {
+        self.modulus.encoded_len()
     }
 }
 
@@ -202,10 +206,6 @@ impl SecretMaterial for RsaKeyShare {
 
     fn key_id(&self) -> &KeyId {
         &self.key_id
-    }
-
-    fn to_text(&self, name: &KeyName, suite: Suite) -> Secret<String> {
-        share_file::write(name, suite, self)
     }
 
     fn secret_bytes(&self) -> Secret<Vec<u8>> {

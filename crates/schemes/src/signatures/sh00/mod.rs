@@ -11,9 +11,9 @@ mod consistency;
 mod dealer;
 mod der;
 mod encoding;
-mod files;
 mod interpolation;
 mod keys;
+mod parts;
 mod proof;
 mod scheme;
 mod share;
@@ -25,7 +25,6 @@ pub use scheme::{RsaRequest, RsaSignature, Sh00};
 pub use share::RsaShare;
 
 pub(crate) use combine::combine;
-pub(crate) use files::{read_public, read_share};
 pub(crate) use scheme::verify;
 pub(crate) use share::{create_bare, create_proven, decode, false_among};
 

@@ -9,6 +9,7 @@ use theta_sharing::ShareIndex;
 
 use super::{Encoding, RsaKeyShare, RsaPublicKey, RsaShare, combine, share};
 use crate::keys::KeyScheme;
+use crate::registry::{Rsa, Signatures};
 use crate::statement::MAX_MESSAGE_LEN;
 use crate::{CombineError, Purpose, RequestError, SignatureScheme, Statement, Suite, ThresholdScheme, VerifyError};
 
@@ -84,6 +85,8 @@ pub(crate) fn verify<E: Encoding>(public: &RsaPublicKey, message: &[u8], signatu
 impl<E: Encoding> KeyScheme for Sh00<E> {
     type PublicKey = RsaPublicKey;
     type KeyShare = RsaKeyShare;
+    type Kind = Rsa;
+    type Family = Signatures;
     const SUITE: Suite = E::SUITE;
 }
 

@@ -2,6 +2,7 @@
 
 use theta_groups::Transcript;
 use theta_groups::modular::{Integer, Modulus, Residue};
+use theta_keyfiles::{KeyShareText as _, PublicKeyText as _};
 use theta_schemes::keys::{PublicMaterial, SchemeError, SecretMaterial};
 use theta_schemes::signatures::sh00::{PUBLIC_EXPONENT, RsaDealt, RsaPrimes, RsaPublicKey};
 use theta_schemes::{RequestError, Statement, StatementBytes, Suite, ThresholdScheme};

@@ -2,6 +2,7 @@
 
 use theta_groups::Secret;
 use theta_groups::modular::{Integer, SearchProgress, find_safe_prime_pair};
+use theta_keyfiles::PublicKeyText as _;
 use theta_schemes::Suite;
 use theta_schemes::keys::{DealError, deal_rsa, deal_rsa_primes, import_any};
 use theta_schemes::signatures::sh00::{RsaDealError, RsaPrimes};

@@ -5,6 +5,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
+use theta_keyfiles::{KeyShareText, PublicKeyText};
 use theta_schemes::Suite;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName};
 

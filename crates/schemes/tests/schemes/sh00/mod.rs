@@ -3,7 +3,6 @@
 mod attacks;
 mod dealing;
 mod fixture;
-mod key_files;
 mod known_answers;
 mod shares;
 mod standard;

@@ -67,7 +67,7 @@ fn culprits(
 #[test]
 fn bare_shares_tell_that_one_is_false_and_proven_ones_tell_whose() {
     let dealt = short_key::<Rsa>(3, 5, 9);
-    let public = AnyPublicKey::Sh00Pkcs1Sha256(dealt.public.clone());
+    let public = AnyPublicKey::of::<Rsa>(dealt.public.clone());
     let request = request::<Rsa>(&dealt.public, b"message");
     let (bare, proven) = (typed_shares(&dealt, b"message", false), typed_shares(&dealt, b"message", true));
     let (other_bare, other_proven) = (typed_shares(&dealt, b"other", false), typed_shares(&dealt, b"other", true));
@@ -163,7 +163,7 @@ fn malformed_shares_are_refused() {
 #[test]
 fn numbers_out_of_range_are_false_shares() {
     let dealt = short_key::<Rsa>(2, 3, 12);
-    let public = AnyPublicKey::Sh00Pkcs1Sha256(dealt.public.clone());
+    let public = AnyPublicKey::of::<Rsa>(dealt.public.clone());
     let statement = statement(public.suite(), b"message");
     let modulus = dealt.public.modulus().value();
     let mut next = modulus.clone();

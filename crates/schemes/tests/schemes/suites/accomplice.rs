@@ -7,8 +7,8 @@ use rand_chacha::ChaCha20Rng;
 use theta_groups::bls12_381::{Bls12_381, G1};
 use theta_groups::bn254::{self, Bn254};
 use theta_groups::{Ed25519, Group, P256, Ristretto255, Scalar, Secp256k1, Transcript};
+use theta_payload::{Aead, Encrypt, Header, PayloadKey, split_ciphertext};
 use theta_schemes::ciphers::bz03::{Bz03, CipherPairing};
-use theta_schemes::ciphers::payload::{Aead, Header, PayloadKey, split_ciphertext};
 use theta_schemes::ciphers::sg02::{CipherGroup, Sg02};
 use theta_schemes::keys::{AnyPublicKey, CurveScheme, KeyScheme, KeyShare, PublicKeySet, deal};
 use theta_schemes::{CombineError, Statement, Suite, ThresholdCipher, ThresholdScheme};
@@ -104,11 +104,8 @@ fn finish_bz03<P: CipherPairing>(mut forged: Forged<P::G1>) -> Forged<P::G1> {
 }
 
 /// A group of 2 of 3 whose party 2 is the encryptor's accomplice.
-fn nobody_opens<S, G>(
-    any: fn(Arc<PublicKeySet<G>>) -> AnyPublicKey,
-    domain: &'static str,
-    finish: fn(Forged<G>) -> Forged<G>,
-) where
+fn nobody_opens<S, G>(domain: &'static str, finish: fn(Forged<G>) -> Forged<G>)
+where
     G: Group,
     S: ThresholdCipher
         + CurveScheme<KeyGroup = G>
@@ -117,7 +114,7 @@ fn nobody_opens<S, G>(
 {
     let mut rng = rng(5);
     let dealt = deal::<S>(Threshold::new(2, 3).unwrap(), &mut rng);
-    let public = any(Arc::clone(&dealt.public));
+    let public = AnyPublicKey::of::<S>(Arc::clone(&dealt.public));
     let ciphertext = public.encrypt(b"plaintext", b"label", Aead::default(), &mut rng).unwrap();
     let (header, _) = split_ciphertext(&ciphertext).unwrap();
     let envelope = &header[..header.len() - S::CAPSULE_LEN];
@@ -149,24 +146,24 @@ fn nobody_opens<S, G>(
 
 #[test]
 fn a_false_share_opens_no_header_of_sg02() {
-    fn check<G: CipherGroup>(any: fn(Arc<PublicKeySet<G>>) -> AnyPublicKey) {
-        nobody_opens::<Sg02<G>, G>(any, "theta/sg02/wrap/v1", finish_sg02);
+    fn check<G: CipherGroup>() {
+        nobody_opens::<Sg02<G>, G>("theta/sg02/wrap/v1", finish_sg02);
     }
-    check::<Ristretto255>(AnyPublicKey::Sg02Ristretto255);
-    check::<G1>(AnyPublicKey::Sg02Bls12381);
-    check::<Ed25519>(AnyPublicKey::Sg02Ed25519);
-    check::<bn254::G1>(AnyPublicKey::Sg02Bn254);
-    check::<P256>(AnyPublicKey::Sg02P256);
-    check::<Secp256k1>(AnyPublicKey::Sg02Secp256k1);
+    check::<Ristretto255>();
+    check::<G1>();
+    check::<Ed25519>();
+    check::<bn254::G1>();
+    check::<P256>();
+    check::<Secp256k1>();
 }
 
 #[test]
 fn a_false_share_opens_no_header_of_bz03() {
-    fn check<P: CipherPairing>(any: fn(Arc<PublicKeySet<P::G1>>) -> AnyPublicKey) {
-        nobody_opens::<Bz03<P>, P::G1>(any, "theta/bz03/wrap/v1", finish_bz03::<P>);
+    fn check<P: CipherPairing>() {
+        nobody_opens::<Bz03<P>, P::G1>("theta/bz03/wrap/v1", finish_bz03::<P>);
     }
-    check::<Bls12_381>(AnyPublicKey::Bz03Bls12381);
-    check::<Bn254>(AnyPublicKey::Bz03Bn254);
+    check::<Bls12_381>();
+    check::<Bn254>();
 }
 
 /// What a node or an encryptor says the payload key is, can be checked with the public key alone.
@@ -194,7 +191,7 @@ fn a_payload_key_is_believed_for_an_honest_header_alone() {
     }
     // The commitment fits, as the encryptor made it, and still no shares unwrap this key.
     let dealt = deal::<Sg02<Ristretto255>>(Threshold::new(2, 3).unwrap(), &mut rng(8));
-    let public = AnyPublicKey::Sg02Ristretto255(Arc::clone(&dealt.public));
+    let public = AnyPublicKey::of::<Sg02<Ristretto255>>(Arc::clone(&dealt.public));
     let ciphertext = public.encrypt(b"plaintext", b"label", Aead::default(), &mut rng(9)).unwrap();
     let (header, _) = split_ciphertext(&ciphertext).unwrap();
     let envelope = &header[..header.len() - Sg02::<Ristretto255>::CAPSULE_LEN];

@@ -125,7 +125,8 @@ fn errors_that_cancel_are_found(suite: Suite) {
         }
         // In one batch with an honest one between them.
         lying.swap(1, 2);
-        theta_schemes::with_key!(&public, |key: S| if one_round {
+        theta_schemes::with_scheme!(suite, |S| if one_round {
+            let key = public.get::<S>().unwrap();
             let parsed = S::parse_request(key, &request.as_statement()).unwrap();
             let decoded: Vec<_> = lying.iter().map(|(index, share)| S::decode_share(*index, share).unwrap()).collect();
             let mut culprits = S::verify_shares(key, &parsed, &decoded, &mut rng(4));
@@ -254,14 +255,15 @@ fn foreign_statements_are_refused(suite: Suite) {
 /// All parties' shares without proofs, where the suite has such.
 fn bare_shares(public: &AnyPublicKey, keys: &[AnyKeyShare], request: &StatementBytes) -> Vec<(ShareIndex, Vec<u8>)> {
     let bare = |key: &AnyKeyShare| {
-        theta_schemes::with_key!((public, key), |public: S, share| if one_round {
+        theta_schemes::with_scheme!(public.suite(), |S| if one_round {
+            let (public, share) = (public.get::<S>().unwrap(), key.get::<S>().unwrap());
             let parsed = S::parse_request(public, &request.as_statement()).unwrap();
             let bare = S::create_bare_share(public, share, &parsed, &mut rng(5));
             assert_eq!(S::is_proven(&bare), public.suite().scheme() != "SG02");
             S::encode_share(&bare)
         } else {
             panic!("two rounds")
-        }, else panic!("another key"))
+        })
     };
     keys.iter().map(|key| (key.index(), bare(key))).collect()
 }

@@ -4,7 +4,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use theta_groups::bls12_381::{G1, G2};
 use theta_groups::{Ed448, Ed25519, Group, P256, Ristretto255, Scalar, Secp256k1, bn254};
-use theta_schemes::ciphers::payload::{Aead, split_ciphertext};
+use theta_payload::{Aead, Encrypt, split_ciphertext};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, SchemeError, deal_any};
 use theta_schemes::{Purpose, StatementBytes, Suite, VerifyError};
 use theta_sharing::{ShareIndex, Threshold};

@@ -5,8 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use theta_keyfiles::{KeyShareText, PublicKeyText};
+use theta_payload::{Aead, Encrypt, PayloadKey, open_bytes, split_ciphertext};
 use theta_schemes::Suite;
-use theta_schemes::ciphers::payload::{Aead, PayloadKey, open_bytes, split_ciphertext};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName};
 use theta_schemes::{Purpose, StatementBytes};
 

@@ -3,7 +3,8 @@
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
-use theta_schemes::ciphers::payload::{Header, PayloadKey, open_bytes, read_header, split_ciphertext};
+use theta_keyfiles::{KeyShareText, PublicKeyText};
+use theta_payload::{Header, PayloadKey, open_bytes, read_header, split_ciphertext};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName};
 use theta_schemes::{Statement, StatementBytes};
 

@@ -2,7 +2,7 @@
 
 use blst::{BLST_ERROR, min_pk, min_sig};
 use theta_groups::Secret;
-use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, SchemeError, import_any};
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, SchemeError, TypedPublicKey, import_any};
 use theta_schemes::{StatementBytes, Suite, VerifyError};
 use theta_sharing::Threshold;
 
@@ -28,9 +28,9 @@ fn invalid() -> Result<(), SchemeError> {
 }
 
 fn possession(public: &AnyPublicKey) -> Vec<u8> {
-    match public {
-        AnyPublicKey::Bls04MinPk(key) => key.possession().unwrap().to_vec(),
-        AnyPublicKey::Bls04MinSig(key) => key.possession().unwrap().to_vec(),
+    match public.typed() {
+        TypedPublicKey::Bls12381G1(key) => key.possession().unwrap().to_vec(),
+        TypedPublicKey::Bls12381G2(key) => key.possession().unwrap().to_vec(),
         other => panic!("not a BLS key: {other:?}"),
     }
 }

@@ -16,6 +16,7 @@ use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use tempfile::TempDir;
 use theta_ceremonies::CeremonyKeys;
 use theta_custody::{DealtKey, import_dealt};
+use theta_keyfiles::PublicKeyText as _;
 use theta_names::{Holders, NodeId};
 use theta_network::{
     Identity,

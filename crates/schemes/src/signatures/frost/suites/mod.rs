@@ -11,6 +11,7 @@ use theta_sharing::Encoded;
 
 use super::ScalarOf;
 use crate::Suite;
+use crate::keys::KeyGroup;
 
 pub use hash::SuiteHash;
 pub use rfc9591::{Ed448Shake256, Ed25519Sha512, P256Sha256, Ristretto255Sha512, Secp256k1Sha256};
@@ -19,7 +20,7 @@ pub use taproot::Secp256k1Taproot;
 /// A ciphersuite: RFC 9591, section 6, or the like.
 pub trait FrostSuite: Copy + Debug + Eq + Send + Sync + 'static {
     /// The group of keys and commitments.
-    type Group: Group;
+    type Group: KeyGroup;
     /// The family of hash functions.
     type Hash: SuiteHash;
     /// The suite's name for keys.

@@ -1,0 +1,30 @@
+//! What both kinds of files have in common: their format's number, and complaints that name a line.
+
+use serde::Deserialize;
+
+use crate::KeyFileError;
+
+/// The format that this build writes and reads.
+pub(crate) const FORMAT: u64 = 1;
+
+/// The fields of a public file, or what is wrong with them and where.
+pub(crate) fn fields<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, KeyFileError> {
+    toml::from_str(text)
+        .map_err(|error| KeyFileError::Syntax { line: line_of(text, error.span()), problem: one_line(error.message()) })
+}
+
+/// Refuses what another release wrote.
+pub(crate) const fn check_format(format: u64) -> Result<(), KeyFileError> {
+    if format == FORMAT { Ok(()) } else { Err(KeyFileError::Format(format)) }
+}
+
+/// The line of a byte range, counted from 1.
+pub(crate) fn line_of(text: &str, span: Option<core::ops::Range<usize>>) -> usize {
+    let end = span.map_or(0, |span| span.start);
+    1 + text.bytes().take(end).filter(|byte| *byte == b'\n').count()
+}
+
+/// Text from a file or library, fit for one line.
+pub(crate) fn one_line(text: &str) -> String {
+    text.chars().take(120).map(|c| if c.is_control() { ' ' } else { c }).collect()
+}

@@ -1,0 +1,63 @@
+//! Keys as files: what a group's members and clients keep of a key, and private keys that were made elsewhere.
+//!
+//! - [`PublicKeyText`] writes and reads the `.pub` file of a key, [`KeyShareText`] the `.share` file of one party.
+//! - [`import_key`] shares a private key that OpenSSL, `ssh-keygen` or anything else wrote.
+//!
+//! Only the forms are this crate's. The parts of a key, and whether they belong together, are the schemes'
+//! ([`theta_schemes::keys::PublicParts`]).
+
+mod error;
+mod fields;
+mod import;
+mod public;
+mod share;
+
+pub use error::KeyFileError;
+pub use import::{ImportError, KeyFormat, UnknownFormat, import_key};
+use theta_groups::Secret;
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName};
+
+/// Public keys that are written as the text of a `.pub` file.
+pub trait PublicKeyText: Sized {
+    /// The text of the `.pub` file.
+    fn to_text(&self, name: &KeyName) -> String;
+
+    /// Reads a `.pub` file and checks everything in it.
+    ///
+    /// # Errors
+    /// The [`KeyFileError`] that names the first mistake.
+    fn from_text(text: &str) -> Result<(KeyName, Self), KeyFileError>;
+}
+
+impl PublicKeyText for AnyPublicKey {
+    fn to_text(&self, name: &KeyName) -> String {
+        public::write(name, self)
+    }
+
+    fn from_text(text: &str) -> Result<(KeyName, Self), KeyFileError> {
+        public::read(text)
+    }
+}
+
+/// Key shares that are written as the text of a `.share` file.
+pub trait KeyShareText: Sized {
+    /// The text of the `.share` file. Write it where its owner alone can read it.
+    fn to_text(&self, name: &KeyName) -> Secret<String>;
+
+    /// Reads a `.share` file and checks that it belongs to `public`. The text is the caller's, to be wiped by the
+    /// caller; no copy of the secret digits is made.
+    ///
+    /// # Errors
+    /// The [`KeyFileError`] that names the first mistake.
+    fn from_text(text: &str, public: &AnyPublicKey) -> Result<(KeyName, Self), KeyFileError>;
+}
+
+impl KeyShareText for AnyKeyShare {
+    fn to_text(&self, name: &KeyName) -> Secret<String> {
+        share::write(name, self)
+    }
+
+    fn from_text(text: &str, public: &AnyPublicKey) -> Result<(KeyName, Self), KeyFileError> {
+        share::read(text, public)
+    }
+}

@@ -1,0 +1,204 @@
+//! What one party does for the answer to one statement, whatever the scheme: its own shares and those of the others.
+
+use std::sync::Arc;
+
+use rand_core::CryptoRng;
+use theta_groups::DecodeError;
+use theta_sharing::ShareIndex;
+
+use crate::keys::Combined;
+use crate::{CombineError, ThresholdScheme};
+
+/// A party's own part. The statement has been checked: it is safe to answer.
+pub trait Answer: Send + Sync {
+    /// Whether a combined result can be checked by itself: see [`ThresholdScheme::CHECKABLE`].
+    fn is_checkable(&self) -> bool;
+
+    /// The share with its proof, encoded.
+    fn proven_share(&self, rng: &mut dyn CryptoRng) -> Vec<u8>;
+
+    /// Whether these bytes are a share of party `index` that carries no proof although the scheme has proofs.
+    fn is_bare(&self, index: ShareIndex, share: &[u8]) -> bool;
+
+    /// Makes the party's own share, with its proof or, where the scheme has bare shares, without, and begins to gather.
+    fn gather(self: Arc<Self>, proven: bool, rng: &mut dyn CryptoRng) -> Gathered;
+}
+
+/// Where gathering begins.
+pub struct Gathered {
+    /// The shares: just the party's own.
+    pub shares: Box<dyn Shares>,
+    /// The own share, encoded.
+    pub own: Vec<u8>,
+    /// Whether it carries no proof although the scheme has proofs.
+    pub is_bare: bool,
+}
+
+/// The shares that a party holds, of different parties.
+pub trait Shares: Send {
+    /// How many there are.
+    fn len(&self) -> usize;
+
+    /// Whether there is none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether that party's is here.
+    fn has(&self, index: ShareIndex) -> bool;
+
+    /// Whether that party's share is here with all that it may need.
+    fn has_proven(&self, index: ShareIndex) -> bool;
+
+    /// How many can be verified, or have been.
+    fn proven(&self) -> usize;
+
+    /// How many have been verified.
+    fn verified(&self) -> usize;
+
+    /// Takes a party's share, bare or proven; a proven one takes the place of its bare self. False if the two are of
+    /// different values: then one of them is false, whichever.
+    ///
+    /// # Errors
+    /// Any [`DecodeError`]; the sender is to blame.
+    fn put(&mut self, index: ShareIndex, share: &[u8]) -> Result<bool, DecodeError>;
+
+    /// Takes the party's own share with its proof.
+    fn put_own_proof(&mut self, rng: &mut dyn CryptoRng);
+
+    /// Forgets that party's.
+    fn remove(&mut self, index: ShareIndex);
+
+    /// Verifies the proven ones that are not yet, in one batch, drops the false ones and says whose they were.
+    fn verify(&mut self, rng: &mut dyn CryptoRng) -> Vec<ShareIndex>;
+
+    /// Combines the first k, verified ones as far as they go, and says whose they were.
+    ///
+    /// # Errors
+    /// As [`ThresholdScheme::combine`].
+    fn combine(&self) -> Result<(Combined, Vec<ShareIndex>), CombineError>;
+}
+
+/// One statement, one key, one share of it.
+pub(crate) struct Answering<S: ThresholdScheme> {
+    pub(crate) public: Arc<S::PublicKey>,
+    pub(crate) key: Arc<S::KeyShare>,
+    pub(crate) request: S::Request,
+}
+
+impl<S: ThresholdScheme> Answering<S> {
+    fn proven(&self, rng: &mut dyn CryptoRng) -> S::Share {
+        S::create_share(&self.public, &self.key, &self.request, rng)
+    }
+}
+
+impl<S: ThresholdScheme> Answer for Answering<S> {
+    fn is_checkable(&self) -> bool {
+        S::CHECKABLE
+    }
+
+    fn proven_share(&self, rng: &mut dyn CryptoRng) -> Vec<u8> {
+        S::encode_share(&self.proven(rng))
+    }
+
+    fn is_bare(&self, index: ShareIndex, share: &[u8]) -> bool {
+        S::decode_share(index, share).is_ok_and(|share| !S::is_proven(&share))
+    }
+
+    fn gather(self: Arc<Self>, proven: bool, rng: &mut dyn CryptoRng) -> Gathered {
+        let share =
+            if proven { self.proven(rng) } else { S::create_bare_share(&self.public, &self.key, &self.request, rng) };
+        let (own, is_bare) = (S::encode_share(&share), !S::is_proven(&share));
+        // The own share is trusted if no result will tell whether it was right: key shares are checked against their
+        // verification keys when they are loaded.
+        let shares = SharesOf { answering: self, shares: vec![share], verified: usize::from(!S::CHECKABLE) };
+        Gathered { shares: Box::new(shares), own, is_bare }
+    }
+}
+
+/// Shares of different parties, the verified ones in front.
+struct SharesOf<S: ThresholdScheme> {
+    answering: Arc<Answering<S>>,
+    shares: Vec<S::Share>,
+    verified: usize,
+}
+
+impl<S: ThresholdScheme> SharesOf<S> {
+    fn find(&self, index: ShareIndex) -> Option<&S::Share> {
+        self.shares.iter().find(|share| S::share_index(share) == index)
+    }
+
+    fn put_decoded(&mut self, share: S::Share) -> bool {
+        let index = S::share_index(&share);
+        let Some(present) = self.shares.iter_mut().find(|present| S::share_index(present) == index) else {
+            self.shares.push(share);
+            return true;
+        };
+        let (first, second) = (S::encode_share(present), S::encode_share(&share));
+        // A bare share is how its proven self begins.
+        if !first.starts_with(&second) && !second.starts_with(&first) {
+            return false;
+        }
+        if !S::is_proven(present) {
+            *present = share;
+        }
+        true
+    }
+}
+
+impl<S: ThresholdScheme> Shares for SharesOf<S> {
+    fn len(&self) -> usize {
+        self.shares.len()
+    }
+
+    fn has(&self, index: ShareIndex) -> bool {
+        self.find(index).is_some()
+    }
+
+    fn has_proven(&self, index: ShareIndex) -> bool {
+        self.find(index).is_some_and(S::is_proven)
+    }
+
+    fn proven(&self) -> usize {
+        self.shares.iter().filter(|share| S::is_proven(share)).count()
+    }
+
+    fn verified(&self) -> usize {
+        self.verified
+    }
+
+    fn put(&mut self, index: ShareIndex, share: &[u8]) -> Result<bool, DecodeError> {
+        Ok(self.put_decoded(S::decode_share(index, share)?))
+    }
+
+    fn put_own_proof(&mut self, rng: &mut dyn CryptoRng) {
+        let share = self.answering.proven(rng);
+        self.put_decoded(share);
+    }
+
+    fn remove(&mut self, index: ShareIndex) {
+        if let Some(position) = self.shares.iter().position(|share| S::share_index(share) == index) {
+            self.shares.remove(position);
+            self.verified -= usize::from(position < self.verified);
+        }
+    }
+
+    fn verify(&mut self, rng: &mut dyn CryptoRng) -> Vec<ShareIndex> {
+        let Some((_, rest)) = self.shares.split_at_mut_checked(self.verified) else { return Vec::new() };
+        rest.sort_by_key(|share| !S::is_proven(share));
+        let proven = self.proven();
+        let Some(unverified) = self.shares.get(self.verified..proven) else { return Vec::new() };
+        let culprits = S::verify_shares(&self.answering.public, &self.answering.request, unverified, rng);
+        self.shares.retain(|share| !culprits.contains(&S::share_index(share)));
+        self.verified = proven.saturating_sub(culprits.len());
+        culprits
+    }
+
+    fn combine(&self) -> Result<(Combined, Vec<ShareIndex>), CombineError> {
+        let Answering { public, request, .. } = self.answering.as_ref();
+        let output = S::combine(public, request, &self.shares)?;
+        let (result, proof) = S::encode_output(&output);
+        let k = usize::from(crate::keys::PublicMaterial::threshold(public.as_ref()).k());
+        Ok((Combined { result, proof }, self.shares.iter().take(k).map(S::share_index).collect()))
+    }
+}

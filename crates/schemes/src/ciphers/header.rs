@@ -1,0 +1,334 @@
+//! What stands before a sealed payload, and is all that the nodes see: what the ciphers of this crate encrypt a payload's key
+//! *with*. A cipher's proof of validity binds every byte of it, so its form belongs to the mathematics; the payload does not.
+
+use core::ops::Range;
+
+use bytes::Bytes;
+
+use super::{Aead, PayloadKey};
+use crate::keys::KeyId;
+use crate::statement::{MAX_LABEL_LEN, check_size};
+use crate::{Purpose, RequestError, Statement, Suite};
+
+/// No header is longer, in bytes: the longest label and room for the rest.
+pub const MAX_HEADER_LEN: usize = MAX_LABEL_LEN + 1024;
+
+/// The first bytes of every ciphertext.
+const MAGIC: [u8; 5] = *b"theta";
+/// The format that this build writes and reads.
+const VERSION: u8 = 2;
+/// Magic, version and the header's length in four bytes: enough to know how much to read.
+const PREAMBLE_LEN: usize = MAGIC.len() + 1 + 4;
+/// What follows the preamble and has a fixed length: suite, AEAD, key id, payload length, digest, length of the label.
+const FIXED_LEN: usize = 1 + 1 + 32 + 8 + 32 + 4;
+
+/// What a header says of its payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PayloadDigest {
+    hash: [u8; 32],
+    len: u64,
+}
+
+impl PayloadDigest {
+    /// Of a sealed payload with this BLAKE3 hash, whose plaintext has `len` bytes.
+    #[must_use]
+    pub const fn new(hash: [u8; 32], len: u64) -> Self {
+        Self { hash, len }
+    }
+
+    /// BLAKE3 of the sealed payload.
+    #[must_use]
+    pub const fn hash(&self) -> &[u8; 32] {
+        &self.hash
+    }
+
+    /// Length of the plaintext in bytes.
+    #[must_use]
+    pub const fn plaintext_len(&self) -> u64 {
+        self.len
+    }
+}
+
+/// A parsed header. Parsing looks at its form alone; whether it is valid is for the cipher to say
+/// ([`ThresholdScheme::parse_request`](crate::ThresholdScheme::parse_request)).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header<'a> {
+    suite: Suite,
+    aead: Aead,
+    key_id: KeyId,
+    digest: PayloadDigest,
+    label: &'a [u8],
+    /// What the cipher adds: wrapped key, commitment and validity proof.
+    capsule: &'a [u8],
+}
+
+impl<'a> Header<'a> {
+    /// The first bytes of a header, which say how long it is.
+    pub const PREAMBLE_LEN: usize = PREAMBLE_LEN;
+
+    /// The length in bytes of the header that begins with these bytes, which may be the preamble alone.
+    ///
+    /// # Errors
+    /// [`RequestError::Header`], [`RequestError::Version`], and [`RequestError::TooLarge`] over [`MAX_HEADER_LEN`].
+    pub fn stated_len(start: &[u8]) -> Result<usize, RequestError> {
+        let mut rest = Cursor(start);
+        if rest.array()? != MAGIC {
+            return Err(RequestError::Header("it does not begin with \"theta\": give what `theta encrypt` wrote"));
+        }
+        let [version] = rest.array()?;
+        if version != VERSION {
+            return Err(RequestError::Version(version));
+        }
+        let len = usize::try_from(u32::from_be_bytes(rest.array()?)).unwrap_or(usize::MAX);
+        if len < PREAMBLE_LEN + FIXED_LEN {
+            return Err(RequestError::Header("the length that it states is too short for any header"));
+        }
+        if len > MAX_HEADER_LEN {
+            return Err(RequestError::TooLarge { what: "ciphertext header", limit: MAX_HEADER_LEN, got: len });
+        }
+        Ok(len)
+    }
+
+    /// Parses exactly one header.
+    ///
+    /// # Errors
+    /// [`RequestError::Header`] or [`RequestError::Version`].
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, RequestError> {
+        if Self::stated_len(bytes)? != bytes.len() {
+            return Err(RequestError::Header("its length is not the one that it states"));
+        }
+        let mut rest = Cursor(bytes);
+        rest.take(PREAMBLE_LEN)?;
+        let [suite, aead] = rest.array()?;
+        let suite =
+            suite_from_code(suite).ok_or(RequestError::Header("the cipher suite is not known to this build"))?;
+        let aead = Aead::from_code(aead).ok_or(RequestError::Header("the AEAD is not known to this build"))?;
+        let key_id = KeyId::from_bytes(rest.array()?);
+        let len = u64::from_be_bytes(rest.array()?);
+        let digest = PayloadDigest { hash: rest.array()?, len };
+        let label_len = usize::try_from(u32::from_be_bytes(rest.array()?)).unwrap_or(usize::MAX);
+        if label_len > MAX_LABEL_LEN {
+            return Err(RequestError::TooLarge { what: "label", limit: MAX_LABEL_LEN, got: label_len });
+        }
+        let label = rest.take(label_len)?;
+        Ok(Self { suite, aead, key_id, digest, label, capsule: rest.0 })
+    }
+
+    /// The header that a statement asks to decapsulate, which must be for this key; with all of its bytes.
+    pub(crate) fn of_statement(
+        statement: &Statement<'a>,
+        suite: Suite,
+        key_id: &KeyId,
+    ) -> Result<(Self, &'a [u8]), RequestError> {
+        let bytes = statement.for_purpose(Purpose::Decrypt, "ciphertext header", MAX_HEADER_LEN)?;
+        let header = match statement {
+            Statement::Header(parsed) => parsed.header(),
+            _ => Self::parse(bytes)?,
+        };
+        if header.suite != suite || header.key_id != *key_id {
+            return Err(RequestError::OtherKey { ciphertext: header.key_id.abbreviated(), key: key_id.abbreviated() });
+        }
+        Ok((header, bytes))
+    }
+
+    /// The cipher.
+    #[must_use]
+    pub const fn suite(&self) -> Suite {
+        self.suite
+    }
+
+    /// How the payload is sealed.
+    #[must_use]
+    pub const fn aead(&self) -> Aead {
+        self.aead
+    }
+
+    /// The key that it is encrypted to.
+    #[must_use]
+    pub const fn key_id(&self) -> &KeyId {
+        &self.key_id
+    }
+
+    /// The public context that it was encrypted with.
+    #[must_use]
+    pub const fn label(&self) -> &'a [u8] {
+        self.label
+    }
+
+    /// Length of the plaintext in bytes and digest of the sealed payload.
+    #[must_use]
+    pub const fn payload(&self) -> &PayloadDigest {
+        &self.digest
+    }
+
+    /// Whether this is the payload key that the header commits to. Whoever has the public key checks more:
+    /// [`AnyPublicKey::encapsulates`](crate::keys::AnyPublicKey::encapsulates).
+    #[must_use]
+    pub fn is_for(&self, key: &PayloadKey) -> bool {
+        // The wrapped key comes first in every capsule, then the commitment.
+        self.capsule.get(32..64) == Some(key.commitment(self.suite, &self.key_id).as_slice())
+    }
+
+    pub(crate) const fn capsule(&self) -> &'a [u8] {
+        self.capsule
+    }
+}
+
+/// A header that owns its bytes, parsed once for everybody who looks into it later. Clones share the bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeaderBytes {
+    bytes: Bytes,
+    suite: Suite,
+    aead: Aead,
+    key_id: KeyId,
+    digest: PayloadDigest,
+    label: Range<usize>,
+}
+
+impl HeaderBytes {
+    /// Parses exactly one header.
+    ///
+    /// # Errors
+    /// As [`Header::parse`].
+    pub fn parse(bytes: Bytes) -> Result<Self, RequestError> {
+        let Header { suite, aead, key_id, digest, label, .. } = Header::parse(&bytes)?;
+        let begin = PREAMBLE_LEN + FIXED_LEN;
+        let label = begin..begin.saturating_add(label.len());
+        Ok(Self { bytes, suite, aead, key_id, digest, label })
+    }
+
+    /// What parsing has found; nothing is parsed again.
+    #[must_use]
+    pub fn header(&self) -> Header<'_> {
+        // Parsing has found both ranges inside the bytes.
+        let label = self.bytes.get(self.label.clone()).unwrap_or_default();
+        let capsule = self.bytes.get(self.label.end..).unwrap_or_default();
+        let Self { suite, aead, key_id, digest, .. } = *self;
+        Header { suite, aead, key_id, digest, label, capsule }
+    }
+
+    /// The whole header.
+    #[must_use]
+    pub const fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// The key that it is encrypted to.
+    #[must_use]
+    pub const fn key_id(&self) -> &KeyId {
+        &self.key_id
+    }
+
+    /// The public context that it was encrypted with, sharing the header's buffer.
+    #[must_use]
+    pub fn label(&self) -> Bytes {
+        self.bytes.slice_ref(self.header().label)
+    }
+
+    /// The same with a buffer of its own: bytes from the network are a view that keeps a whole message alive.
+    #[must_use]
+    pub fn with_own_buffer(&self) -> Self {
+        Self { bytes: Bytes::copy_from_slice(&self.bytes), label: self.label.clone(), ..*self }
+    }
+}
+
+/// The header without its capsule, which will have `capsule_len` bytes.
+pub(super) fn write_envelope(
+    suite: Suite,
+    aead: Aead,
+    key_id: &KeyId,
+    digest: &PayloadDigest,
+    label: &[u8],
+    capsule_len: usize,
+) -> Result<Vec<u8>, RequestError> {
+    check_size("label", label, MAX_LABEL_LEN)?;
+    let suite = suite_code(suite).ok_or(RequestError::Purpose { key: suite.purpose(), asked: Purpose::Decrypt })?;
+    let total = total_len(label, capsule_len);
+    let four = |len: usize| u32::try_from(len).unwrap_or(u32::MAX).to_be_bytes();
+    let mut out = Vec::with_capacity(total);
+    out.extend_from_slice(&MAGIC);
+    out.push(VERSION);
+    out.extend_from_slice(&four(total));
+    out.extend_from_slice(&[suite, aead.code()]);
+    out.extend_from_slice(key_id.as_bytes());
+    out.extend_from_slice(&digest.len.to_be_bytes());
+    out.extend_from_slice(&digest.hash);
+    out.extend_from_slice(&four(label.len()));
+    out.extend_from_slice(label);
+    Ok(out)
+}
+
+/// The length of a header with this label.
+pub(super) const fn total_len(label: &[u8], capsule_len: usize) -> usize {
+    PREAMBLE_LEN + FIXED_LEN + label.len() + capsule_len
+}
+
+const fn suite_code(suite: Suite) -> Option<u8> {
+    match suite {
+        Suite::Sg02Ristretto255 => Some(1),
+        Suite::Sg02Bls12381 => Some(2),
+        Suite::Bz03Bls12381 => Some(3),
+        Suite::Bz03Bn254 => Some(4),
+        Suite::Sg02Ed25519 => Some(5),
+        Suite::Sg02Bn254 => Some(6),
+        Suite::Sg02P256 => Some(7),
+        Suite::Sg02Secp256k1 => Some(8),
+        _ => None,
+    }
+}
+
+const fn suite_from_code(code: u8) -> Option<Suite> {
+    match code {
+        1 => Some(Suite::Sg02Ristretto255),
+        2 => Some(Suite::Sg02Bls12381),
+        3 => Some(Suite::Bz03Bls12381),
+        4 => Some(Suite::Bz03Bn254),
+        5 => Some(Suite::Sg02Ed25519),
+        6 => Some(Suite::Sg02Bn254),
+        7 => Some(Suite::Sg02P256),
+        8 => Some(Suite::Sg02Secp256k1),
+        _ => None,
+    }
+}
+
+/// Reads from the front.
+struct Cursor<'a>(&'a [u8]);
+
+impl<'a> Cursor<'a> {
+    fn take(&mut self, len: usize) -> Result<&'a [u8], RequestError> {
+        let (head, rest) = self.0.split_at_checked(len).ok_or(RequestError::Header("it is cut short"))?;
+        self.0 = rest;
+        Ok(head)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], RequestError> {
+        let (head, rest) = self.0.split_first_chunk().ok_or(RequestError::Header("it is cut short"))?;
+        self.0 = rest;
+        Ok(*head)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_parsed_once_is_what_parsing_finds() {
+        let (key_id, digest) = (KeyId::from_bytes([7; 32]), PayloadDigest { hash: [9; 32], len: 5 });
+        for label in [&b""[..], b"a", &[3; MAX_LABEL_LEN]] {
+            let capsule = [5; 96];
+            let suite = Suite::Sg02Ristretto255;
+            let mut bytes = write_envelope(suite, Aead::default(), &key_id, &digest, label, capsule.len()).unwrap();
+            bytes.extend_from_slice(&capsule);
+            let parsed = HeaderBytes::parse(Bytes::from(bytes.clone())).unwrap();
+            assert_eq!(parsed.header(), Header::parse(&bytes).unwrap());
+            assert_eq!((&parsed.label()[..], parsed.header().capsule()), (label, &capsule[..]));
+            assert_eq!((parsed.bytes().as_ref(), parsed.key_id()), (&bytes[..], &key_id));
+            assert_eq!(parsed.with_own_buffer(), parsed);
+            for len in [0, PREAMBLE_LEN, PREAMBLE_LEN + FIXED_LEN, bytes.len() - 1] {
+                let cut = HeaderBytes::parse(Bytes::copy_from_slice(&bytes[..len])).unwrap_err();
+                assert_eq!(cut, Header::parse(&bytes[..len]).unwrap_err());
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What keys are good for.
+
+use super::{Keyed, OneRoundKey};
+use crate::ciphers::CipherKey;
+use crate::keys::{KeyScheme, SchemeError};
+use crate::signatures::frost::{Frost, FrostKey, FrostSuite};
+use crate::statement::MAX_MESSAGE_LEN;
+use crate::{Purpose, RequestError, SignatureScheme, Statement, ThresholdCipher, ThresholdCoin, ThresholdScheme};
+
+/// What the keys of scheme `S` do.
+pub trait Family<S: KeyScheme> {
+    /// Whether the key answers the statement.
+    ///
+    /// # Errors
+    /// [`RequestError`] with the reason why not.
+    fn check_request(public: &S::PublicKey, statement: &Statement<'_>) -> Result<(), RequestError>;
+
+    /// Verifies a result.
+    ///
+    /// # Errors
+    /// [`SchemeError::Verify`], or [`SchemeError::Request`] if keys of this family have no results to verify.
+    fn verify(public: &S::PublicKey, message: &[u8], result: &[u8], proof: &[u8]) -> Result<(), SchemeError>;
+
+    /// The key as one whose parties answer in one round.
+    fn one_round(_key: &Keyed<S>) -> Option<&dyn OneRoundKey> {
+        None
+    }
+
+    /// The key as one for encryption.
+    fn cipher(_key: &Keyed<S>) -> Option<&dyn CipherKey> {
+        None
+    }
+
+    /// The key as one of FROST.
+    fn frost(_key: &Keyed<S>) -> Option<&dyn FrostKey> {
+        None
+    }
+}
+
+/// Ciphers: [`ThresholdCipher`].
+#[derive(Clone, Copy, Debug)]
+pub struct Ciphers;
+
+/// Signatures in one round: [`ThresholdScheme`] and [`SignatureScheme`].
+#[derive(Clone, Copy, Debug)]
+pub struct Signatures;
+
+/// Coins: [`ThresholdCoin`].
+#[derive(Clone, Copy, Debug)]
+pub struct Coins;
+
+/// FROST, whose signatures take two rounds.
+#[derive(Clone, Copy, Debug)]
+pub struct TwoRounds;
+
+impl<S: ThresholdCipher> Family<S> for Ciphers {
+    fn check_request(public: &S::PublicKey, statement: &Statement<'_>) -> Result<(), RequestError> {
+        S::parse_request(public, statement).map(drop)
+    }
+
+    fn verify(_public: &S::PublicKey, _message: &[u8], _result: &[u8], _proof: &[u8]) -> Result<(), SchemeError> {
+        Err(RequestError::Purpose { key: Purpose::Decrypt, asked: Purpose::Sign }.into())
+    }
+
+    fn one_round(key: &Keyed<S>) -> Option<&dyn OneRoundKey> {
+        Some(key)
+    }
+
+    fn cipher(key: &Keyed<S>) -> Option<&dyn CipherKey> {
+        Some(key)
+    }
+}
+
+impl<S: ThresholdScheme + SignatureScheme> Family<S> for Signatures {
+    fn check_request(public: &S::PublicKey, statement: &Statement<'_>) -> Result<(), RequestError> {
+        S::parse_request(public, statement).map(drop)
+    }
+
+    fn verify(public: &S::PublicKey, message: &[u8], result: &[u8], _proof: &[u8]) -> Result<(), SchemeError> {
+        Ok(S::verify(public, message, result)?)
+    }
+
+    fn one_round(key: &Keyed<S>) -> Option<&dyn OneRoundKey> {
+        Some(key)
+    }
+}
+
+impl<S: ThresholdCoin> Family<S> for Coins {
+    fn check_request(public: &S::PublicKey, statement: &Statement<'_>) -> Result<(), RequestError> {
+        S::parse_request(public, statement).map(drop)
+    }
+
+    fn verify(public: &S::PublicKey, message: &[u8], result: &[u8], proof: &[u8]) -> Result<(), SchemeError> {
+        Ok(S::verify(public, message, result, proof)?)
+    }
+
+    fn one_round(key: &Keyed<S>) -> Option<&dyn OneRoundKey> {
+        Some(key)
+    }
+}
+
+impl<C: FrostSuite> Family<Frost<C>> for TwoRounds {
+    fn check_request(
+        _public: &<Frost<C> as KeyScheme>::PublicKey,
+        statement: &Statement<'_>,
+    ) -> Result<(), RequestError> {
+        statement.for_purpose(Purpose::Sign, "message", MAX_MESSAGE_LEN).map(drop)
+    }
+
+    fn verify(
+        public: &<Frost<C> as KeyScheme>::PublicKey,
+        message: &[u8],
+        result: &[u8],
+        _proof: &[u8],
+    ) -> Result<(), SchemeError> {
+        Ok(Frost::<C>::verify(public, message, result)?)
+    }
+
+    fn frost(key: &Keyed<Frost<C>>) -> Option<&dyn FrostKey> {
+        Some(key)
+    }
+}

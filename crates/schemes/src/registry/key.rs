@@ -1,0 +1,77 @@
+//! A key of any suite as one object.
+
+use std::sync::Arc;
+
+use theta_sharing::ShareIndex;
+
+use super::{Family, Kind, OneRoundKey};
+use crate::keys::{AnyKeyShare, KeyScheme, SchemeError, ShareError, Typed, TypedPublicKey};
+use crate::signatures::frost::FrostKey;
+use crate::{RequestError, Statement, ciphers::CipherKey};
+
+/// What can be done with a public key, whatever its suite.
+pub(crate) trait KeyObject: Send + Sync {
+    /// The key itself.
+    fn typed(&self) -> &TypedPublicKey;
+    /// The public key as verifiers of single results take it.
+    fn verifying_key_bytes(&self) -> &[u8];
+    /// The share with this secret, checked.
+    fn share(&self, index: ShareIndex, secret: &[u8]) -> Result<AnyKeyShare, ShareError>;
+    /// Whether the key answers the statement.
+    fn check_request(&self, statement: &Statement<'_>) -> Result<(), RequestError>;
+    /// Verifies a result.
+    fn verify(&self, message: &[u8], result: &[u8], proof: &[u8]) -> Result<(), SchemeError>;
+    /// If its parties answer in one round.
+    fn one_round(&self) -> Option<&dyn OneRoundKey>;
+    /// If it is for encryption.
+    fn cipher(&self) -> Option<&dyn CipherKey>;
+    /// If it is a key of FROST.
+    fn frost(&self) -> Option<&dyn FrostKey>;
+}
+
+/// A key of scheme `S`.
+pub struct Keyed<S: KeyScheme> {
+    pub(crate) public: Arc<S::PublicKey>,
+    typed: TypedPublicKey,
+}
+
+impl<S: KeyScheme> Keyed<S> {
+    pub(crate) fn new(public: Arc<S::PublicKey>) -> Self {
+        let typed = S::PublicKey::erase(Arc::clone(&public));
+        Self { public, typed }
+    }
+}
+
+impl<S: KeyScheme> KeyObject for Keyed<S> {
+    fn typed(&self) -> &TypedPublicKey {
+        &self.typed
+    }
+
+    fn verifying_key_bytes(&self) -> &[u8] {
+        S::verifying_key_bytes(&self.public)
+    }
+
+    fn share(&self, index: ShareIndex, secret: &[u8]) -> Result<AnyKeyShare, ShareError> {
+        Ok(AnyKeyShare::of::<S>(Arc::new(S::Kind::share(&self.public, index, secret)?)))
+    }
+
+    fn check_request(&self, statement: &Statement<'_>) -> Result<(), RequestError> {
+        S::Family::check_request(&self.public, statement)
+    }
+
+    fn verify(&self, message: &[u8], result: &[u8], proof: &[u8]) -> Result<(), SchemeError> {
+        S::Family::verify(&self.public, message, result, proof)
+    }
+
+    fn one_round(&self) -> Option<&dyn OneRoundKey> {
+        S::Family::one_round(self)
+    }
+
+    fn cipher(&self) -> Option<&dyn CipherKey> {
+        S::Family::cipher(self)
+    }
+
+    fn frost(&self) -> Option<&dyn FrostKey> {
+        S::Family::frost(self)
+    }
+}

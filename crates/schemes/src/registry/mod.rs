@@ -1,0 +1,117 @@
+//! Every suite as one object: what is generic over the scheme is instantiated here, once for each, and nowhere above.
+//!
+//! A scheme says with two associated types what it is ([`KeyScheme::Kind`](crate::keys::KeyScheme::Kind): what its keys are
+//! made of; [`KeyScheme::Family`](crate::keys::KeyScheme::Family): what they are good for); its line in the table of suites
+//! makes it known. Everything else follows.
+
+mod family;
+mod key;
+mod kind;
+mod one_round;
+
+use core::marker::PhantomData;
+
+use rand_core::CryptoRng;
+use theta_groups::Secret;
+use theta_groups::modular::SearchProgress;
+use theta_sharing::{ProofOfPossession, Threshold};
+
+use crate::keys::{AnyKeyShare, AnyPublicKey, DealError, KeyKind, KeyScheme, PartsError, PublicParts};
+use crate::signatures::sh00::{ModulusSize, RsaDealError, RsaPrimes};
+
+pub use family::{Ciphers, Coins, Family, Signatures, TwoRounds};
+pub(crate) use key::{KeyObject, Keyed};
+pub use kind::{Curve, Kind, Rsa};
+pub(crate) use one_round::OneRoundKey;
+
+/// A key fresh from the dealer: its public material, and the shares of parties 1 to n.
+pub(crate) type DealtKey = (AnyPublicKey, Vec<AnyKeyShare>);
+
+/// Where the primes of a new RSA key come from.
+pub enum Primes<'a> {
+    /// They are looked for; the function is told how far the search is.
+    New(ModulusSize, &'a mut dyn FnMut(SearchProgress)),
+    /// They were found before.
+    Found(&'a RsaPrimes),
+}
+
+/// What can be done with a suite before there is a key of it.
+pub(crate) trait SuiteOps: Sync {
+    /// What its keys are made of.
+    fn key_kind(&self) -> KeyKind;
+    /// Length in bytes of a secret key in its standard encoding; `None` for RSA, whose keys differ in size.
+    fn secret_key_len(&self) -> Option<usize>;
+    /// A new key; RSA keys get the size that is taken when none is asked for.
+    fn deal(&self, threshold: Threshold, rng: &mut dyn CryptoRng) -> DealtKey;
+    /// A new RSA key.
+    fn deal_rsa(
+        &self,
+        primes: Primes<'_>,
+        threshold: Threshold,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<DealtKey, RsaDealError>;
+    /// The shares of an existing secret key.
+    fn import(
+        &self,
+        secret: &Secret<Vec<u8>>,
+        threshold: Threshold,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<DealtKey, DealError>;
+    /// The key that these are the parts of, fully checked.
+    fn key(&self, parts: &PublicParts) -> Result<AnyPublicKey, PartsError>;
+    /// The name of the group that public keys are elements of; `None` for RSA.
+    fn key_group(&self) -> Option<&'static str>;
+    /// The proof of possession that keys carry, if they carry one.
+    fn proof_of_possession(&self) -> Option<&'static dyn ProofOfPossession>;
+}
+
+/// The operations of a scheme.
+pub(crate) struct Of<S>(PhantomData<fn() -> S>);
+
+impl<S> Of<S> {
+    pub(crate) const OPS: Self = Self(PhantomData);
+}
+
+impl<S: KeyScheme> SuiteOps for Of<S> {
+    fn key_kind(&self) -> KeyKind {
+        S::Kind::KIND
+    }
+
+    fn secret_key_len(&self) -> Option<usize> {
+        S::Kind::secret_key_len()
+    }
+
+    fn deal(&self, threshold: Threshold, rng: &mut dyn CryptoRng) -> DealtKey {
+        S::Kind::deal(threshold, rng)
+    }
+
+    fn deal_rsa(
+        &self,
+        primes: Primes<'_>,
+        threshold: Threshold,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<DealtKey, RsaDealError> {
+        S::Kind::deal_rsa(primes, threshold, rng)
+    }
+
+    fn import(
+        &self,
+        secret: &Secret<Vec<u8>>,
+        threshold: Threshold,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<DealtKey, DealError> {
+        S::Kind::import(secret, threshold, rng)
+    }
+
+    fn key(&self, parts: &PublicParts) -> Result<AnyPublicKey, PartsError> {
+        Ok(AnyPublicKey::of::<S>(S::Kind::key(parts)?.into()))
+    }
+
+    fn key_group(&self) -> Option<&'static str> {
+        S::Kind::key_group()
+    }
+
+    fn proof_of_possession(&self) -> Option<&'static dyn ProofOfPossession> {
+        S::Kind::proof_of_possession()
+    }
+}

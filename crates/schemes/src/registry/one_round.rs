@@ -1,0 +1,124 @@
+//! Keys whose parties answer in one round, whatever the scheme.
+
+use std::sync::Arc;
+
+use rand_core::CryptoRng;
+use theta_sharing::ShareIndex;
+
+use super::Keyed;
+use crate::answer::{Answer, Answering};
+use crate::keys::{AnyKeyShare, Combined, PublicMaterial as _, SchemeError, Typed};
+use crate::{CombineError, Statement, ThresholdScheme, selection};
+
+/// What is done with encoded shares.
+pub trait OneRoundKey {
+    /// The part of the party that holds `share` in the answer to a statement.
+    fn answer(&self, share: &AnyKeyShare, statement: &Statement<'_>) -> Result<Arc<dyn Answer>, SchemeError>;
+    /// The share of the statement that `share`'s party owes.
+    fn create_share(
+        &self,
+        share: &AnyKeyShare,
+        statement: &Statement<'_>,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Vec<u8>, SchemeError>;
+    /// Checks one party's share of the statement.
+    fn verify_share(
+        &self,
+        statement: &Statement<'_>,
+        share: (ShareIndex, &[u8]),
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(), SchemeError>;
+    /// Combines the first k of the shares; a false result never comes back.
+    fn combine(
+        &self,
+        statement: &Statement<'_>,
+        shares: &[(ShareIndex, &[u8])],
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Combined, SchemeError>;
+}
+
+impl<S: ThresholdScheme> OneRoundKey for Keyed<S> {
+    fn answer(&self, share: &AnyKeyShare, statement: &Statement<'_>) -> Result<Arc<dyn Answer>, SchemeError> {
+        let key = S::KeyShare::of(share.typed()).ok_or(SchemeError::OtherKey)?;
+        let request = S::parse_request(&self.public, statement)?;
+        Ok(Arc::new(Answering::<S> { public: Arc::clone(&self.public), key: Arc::clone(key), request }))
+    }
+
+    fn create_share(
+        &self,
+        share: &AnyKeyShare,
+        statement: &Statement<'_>,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Vec<u8>, SchemeError> {
+        let key = S::KeyShare::of(share.typed()).ok_or(SchemeError::OtherKey)?;
+        let request = S::parse_request(&self.public, statement)?;
+        Ok(S::encode_share(&S::create_share(&self.public, key, &request, rng)))
+    }
+
+    fn verify_share(
+        &self,
+        statement: &Statement<'_>,
+        share: (ShareIndex, &[u8]),
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(), SchemeError> {
+        let request = S::parse_request(&self.public, statement)?;
+        let share = decode::<S>(share)?;
+        match S::verify_shares(&self.public, &request, &[share], rng) {
+            culprits if culprits.is_empty() => Ok(()),
+            culprits => Err(SchemeError::FalseShares(culprits)),
+        }
+    }
+
+    fn combine(
+        &self,
+        statement: &Statement<'_>,
+        shares: &[(ShareIndex, &[u8])],
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Combined, SchemeError> {
+        let request = S::parse_request(&self.public, statement)?;
+        let shares = shares.iter().map(|share| decode::<S>(*share)).collect::<Result<Vec<_>, _>>()?;
+        combine_checked::<S>(&self.public, &request, &shares, rng)
+    }
+}
+
+fn decode<S: ThresholdScheme>((index, bytes): (ShareIndex, &[u8])) -> Result<S::Share, SchemeError> {
+    S::decode_share(index, bytes).map_err(|error| SchemeError::MalformedShare { index, error })
+}
+
+/// Optimistic where the scheme allows it; shares are looked at one by one only when needed.
+fn combine_checked<S: ThresholdScheme>(
+    public: &S::PublicKey,
+    request: &S::Request,
+    shares: &[S::Share],
+    rng: &mut dyn CryptoRng,
+) -> Result<Combined, SchemeError> {
+    selection::first_k(public.threshold(), shares, S::share_index)?;
+    if !S::CHECKABLE {
+        let culprits = S::verify_shares(public, request, shares, rng);
+        if !culprits.is_empty() {
+            return Err(SchemeError::FalseShares(culprits));
+        }
+    }
+    match S::combine(public, request, shares) {
+        Ok(output) => {
+            let (result, proof) = S::encode_output(&output);
+            Ok(Combined { result, proof })
+        }
+        Err(CombineError::ResultInvalid) => Err(find_culprits::<S>(public, request, shares, rng)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Why shares with a false result did not make a true one. A bare share may be right: only proven ones can be blamed.
+fn find_culprits<S: ThresholdScheme>(
+    public: &S::PublicKey,
+    request: &S::Request,
+    shares: &[S::Share],
+    rng: &mut dyn CryptoRng,
+) -> SchemeError {
+    let proven: Vec<S::Share> = shares.iter().filter(|share| S::is_proven(share)).cloned().collect();
+    match S::verify_shares(public, request, &proven, rng) {
+        culprits if culprits.is_empty() => CombineError::ResultInvalid.into(),
+        culprits => SchemeError::FalseShares(culprits),
+    }
+}

@@ -1,0 +1,60 @@
+//! RSA keys from and to their parts as bytes.
+
+use theta_groups::DecodeError;
+use theta_groups::modular::{Integer, Modulus};
+use theta_sharing::ShareIndex;
+
+use super::{MODULUS_BITS, RsaKeyShare, RsaPublicKey, RsaScheme};
+use crate::keys::{Part, PartsError, PublicParts, ShareError};
+
+impl RsaPublicKey {
+    /// The key that these are the parts of, checked.
+    pub(crate) fn from_parts<S: RsaScheme>(parts: &PublicParts) -> Result<Self, PartsError> {
+        let PublicParts::Rsa { threshold, modulus, verification_base, verification_keys } = parts else {
+            return Err(PartsError::Kind(S::SUITE));
+        };
+        let modulus = decode_modulus(modulus).map_err(|error| PartsError::Encoding { part: Part::Modulus, error })?;
+        let residue = |part, bytes: &[u8]| modulus.decode(bytes).map_err(|error| PartsError::Encoding { part, error });
+        let base = residue(Part::VerificationBase, verification_base)?;
+        let verification_keys = (1..)
+            .zip(verification_keys)
+            .map(|(party, bytes)| residue(Part::VerificationKey(party), bytes))
+            .collect::<Result<_, _>>()?;
+        Ok(Self::new::<S>(*threshold, modulus, base, verification_keys)?)
+    }
+
+    pub(super) fn to_parts(&self) -> PublicParts {
+        let modulus = self.modulus();
+        PublicParts::Rsa {
+            threshold: self.threshold(),
+            modulus: modulus.value().to_be_bytes(modulus.encoded_len()).unwrap_or_default(),
+            verification_base: modulus.encode(self.verification_base()),
+            verification_keys: self.verification_keys().iter().map(|key| modulus.encode(key)).collect(),
+        }
+    }
+}
+
+impl RsaKeyShare {
+    /// The share with this secret, checked against the verification key.
+    pub(crate) fn from_secret(public: &RsaPublicKey, index: ShareIndex, secret: &[u8]) -> Result<Self, ShareError> {
+        let (expected, got) = (public.modulus().encoded_len(), secret.len());
+        if expected != got {
+            return Err(ShareError::Encoding(DecodeError::Length { expected, got }));
+        }
+        // Exponents are below N / 4.
+        if secret.first().is_none_or(|first| *first >= 0x40) {
+            return Err(ShareError::Encoding(DecodeError::NotCanonical));
+        }
+        let share = Self::new(*public.key_id(), index, theta_groups::Secret::new(secret.to_vec()));
+        if public.matches(&share) { Ok(share) } else { Err(ShareError::Mismatch(index)) }
+    }
+}
+
+/// N, whose size is checked before anything is computed with it.
+fn decode_modulus(bytes: &[u8]) -> Result<Modulus, DecodeError> {
+    let sized = MODULUS_BITS.iter().any(|bits| usize::try_from(bits / 8) == Ok(bytes.len()));
+    if !sized {
+        return Err(DecodeError::Length { expected: 256, got: bytes.len() });
+    }
+    Modulus::new(Integer::from_be_bytes(bytes)).ok_or(DecodeError::NotCanonical)
+}
