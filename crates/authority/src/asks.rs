@@ -18,17 +18,26 @@ pub trait Asks: sealed::Sealed {
 }
 
 /// What policy, approvals, signatures and records see of a request.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Asked {
     /// The key's name, without its version.
     pub(crate) key: Option<String>,
     pub(crate) operation: Operation,
     pub(crate) label: Bytes,
     pub(crate) statement: Bytes,
+    /// Not to be shown: the seed of a re-randomised key is in it.
     pub(crate) parameters: Bytes,
     pub(crate) slot: Option<u64>,
     /// Whether the decision must be in the log before it is acted on, whatever its rule says.
     pub(crate) recorded_first: bool,
+}
+
+impl core::fmt::Debug for Asked {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let mut shown = f.debug_struct("Asked");
+        shown.field("key", &self.key).field("operation", &self.operation).field("slot", &self.slot);
+        shown.field("statement_bytes", &self.statement.len()).finish_non_exhaustive()
+    }
 }
 
 impl Asked {

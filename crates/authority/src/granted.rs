@@ -13,7 +13,8 @@ use theta_statements::Name;
 /// It is what orchestration takes, so that a front end that forgets to ask the gate does not compile. There is one for each
 /// decision: it is not cloned, and doing what it allows uses it up.
 ///
-/// Nobody else makes one:
+/// Nobody else makes one. (Who has a policy of its own can set up a [`Gate`](crate::Gate) of its own, as the simulator does: in
+/// the product only this crate names one, which a rule of `cargo xtask tidy` checks.)
 ///
 /// ```compile_fail,E0451
 /// use theta_authority::{Granted, Terms};
@@ -47,19 +48,53 @@ pub struct Granted<R> {
     claims: Vec<SlotClaim>,
 }
 
-/// Who was allowed what, by which rule.
+/// Who was allowed what, by which rule. As a [`Granted`], which it is the terms of, only the gate makes it:
+///
+/// ```compile_fail,E0451
+/// use theta_authority::Terms;
+/// fn forge(client: theta_statements::Name, operation: theta_names::Operation) -> Terms {
+///     Terms { client, key: None, operation, label: bytes::Bytes::new(), rule: None }
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Terms {
+    pub(crate) client: Name,
+    pub(crate) key: Option<String>,
+    pub(crate) operation: Operation,
+    pub(crate) label: Bytes,
+    pub(crate) rule: Option<Name>,
+}
+
+impl Terms {
     /// Who.
-    pub client: Name,
+    #[must_use]
+    pub const fn client(&self) -> &Name {
+        &self.client
+    }
+
     /// With which key, if any; without its version.
-    pub key: Option<String>,
+    #[must_use]
+    pub fn key(&self) -> Option<&str> {
+        self.key.as_deref()
+    }
+
     /// What for.
-    pub operation: Operation,
+    #[must_use]
+    pub const fn operation(&self) -> Operation {
+        self.operation
+    }
+
     /// The label of the ciphertext, empty if there is none.
-    pub label: Bytes,
+    #[must_use]
+    pub const fn label(&self) -> &Bytes {
+        &self.label
+    }
+
     /// The rule that allowed it.
-    pub rule: Option<Name>,
+    #[must_use]
+    pub const fn rule(&self) -> Option<&Name> {
+        self.rule.as_ref()
+    }
 }
 
 /// Who asked, as far as this node's room goes: an instance is held to the account of whoever started it.

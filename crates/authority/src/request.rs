@@ -106,10 +106,19 @@ pub struct Request {
     statement: ParsedStatement,
     seed: Option<Seed>,
     slot: Option<u64>,
-    /// Not to be told to anybody who may not use the key. Held weakly: a share that has left the key table lives no longer
-    /// because somebody's request waits.
-    found: Result<Weak<KeyEntry>, ResolveError>,
-    generation: u64,
+    /// Not to be told to anybody who may not use the key, so no words are made of it yet; `None` if there was nothing.
+    found: Option<Found>,
+    /// The key table that was looked at, and its generation.
+    seen: (u64, u64),
+}
+
+/// What a name stood for at the door.
+#[derive(Clone, Debug)]
+struct Found {
+    /// The version that answers; no other one does, whatever the name stands for later.
+    version: u32,
+    /// Held weakly: a share that has left the key table lives no longer because somebody's request waits.
+    entry: Weak<KeyEntry>,
 }
 
 impl Request {
@@ -129,9 +138,10 @@ impl Request {
             KeyRequest::FlipCoin(name) => (FlipCoin, CoinName(name), None),
         };
         // Read first: a table that changes after it is looked at again.
-        let generation = keys.generation();
-        let found = keys.resolve(&key, statement.key_id()).map(|entry| Arc::downgrade(&entry));
-        Ok(Self { key, operation, statement, seed, slot: None, found, generation })
+        let seen = (keys.id(), keys.generation());
+        let found = keys.look_up(&key, statement.key_id());
+        let found = found.map(|entry| Found { version: entry.version, entry: Arc::downgrade(&entry) });
+        Ok(Self { key, operation, statement, seed, slot: None, found, seen })
     }
 
     /// For a slot, which signing rules count.
@@ -171,24 +181,25 @@ impl Request {
         self.slot
     }
 
-    /// The version of the key that answers, and the generation of the key table in which it was found; `keys` is the table that
-    /// the request was made with. It is looked up again only if the table has changed meanwhile.
+    /// The version of the key that answers, and the generation of the key table in which it was found: the version that the
+    /// name stood for when the request was made, before the policy was asked, and no other one. `keys` is the table that the
+    /// request was made with. That version is looked up again only if the table has changed meanwhile.
     ///
     /// # Errors
-    /// [`ResolveError`]: there is no such key, or none that serves here.
+    /// [`ResolveError`]: there was no such key, or that version does not serve here (any more).
     pub fn entry(&self, keys: &KeyTable) -> Result<(Arc<KeyEntry>, u64), ResolveError> {
         let generation = keys.generation();
-        if generation == self.generation {
-            match &self.found {
-                Err(error) => return Err(error.clone()),
-                Ok(found) => {
-                    if let Some(entry) = found.upgrade() {
-                        return Ok((entry, generation));
-                    }
-                }
+        // What has come to be since is not what the policy was asked about.
+        let found = self.found.as_ref().ok_or_else(|| keys.absent(&self.key))?;
+        let unchanged = (keys.id(), generation) == self.seen;
+        let entry = match found.entry.upgrade().filter(|_| unchanged) {
+            Some(entry) => keys.serving(entry)?,
+            None => {
+                let exactly = KeyRef { name: self.key.name.clone(), version: Some(found.version) };
+                keys.resolve(&exactly, None)?
             }
-        }
-        Ok((keys.resolve(&self.key, self.statement.key_id())?, generation))
+        };
+        Ok((entry, generation))
     }
 
     /// What is kept of it while an instance answers: key, statement and seed.

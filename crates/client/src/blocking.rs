@@ -11,8 +11,20 @@
 //!
 //! Each method is the one of [`crate::Client`] of the same name, and blocks its thread until that has its answer; what it
 //! says, returns and refuses is written there.
+//!
+//! What goes on when an answer is there (the request still has to reach the slower nodes, for 2 s at most) goes on in a thread
+//! that belongs to the clients of one opening, and ends with the last of them. A program that drops its client at once may
+//! leave nodes that never hear of its last request: no harm to its answer, but they miss their part, for example of a slot.
 
-use std::{future::Future, panic, path::Path, sync::Arc, thread};
+use std::{
+    future::Future,
+    io,
+    path::Path,
+    pin::pin,
+    sync::{Arc, mpsc},
+    task::{Context, Poll, Wake, Waker},
+    thread,
+};
 
 use bytes::Bytes;
 use theta_names::{KeyState, NodeId};
@@ -24,7 +36,11 @@ use theta_schemes::{
 };
 use theta_statements::{CeremonyRequest, KeyChange, audit::LogEntry};
 use theta_wire::v1;
-use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::{
+    runtime::{Builder, Handle},
+    sync::oneshot,
+    task::unconstrained,
+};
 
 use crate::{
     Answer, CeremonyOutcome, CeremonyProgress, ClientError, ClientOptions, Coin, Credentials, ListedKey, NodeProblem,
@@ -38,27 +54,31 @@ pub struct Client {
     driver: Arc<Driver>,
 }
 
-/// The runtime. What goes on when an answer is there, goes on in it: the other nodes still have to be reached.
+/// The runtime, and the thread that drives it. What goes on when an answer is there, goes on in it: the other nodes still have
+/// to be reached.
 #[derive(Debug)]
 struct Driver {
     handle: Handle,
-    runtime: Option<Runtime>,
+    /// Dropped with the last client, which ends the thread.
+    _alive: oneshot::Sender<()>,
 }
 
 impl Driver {
+    /// A thread of our own rather than the runtime's: Tokio panics where the system gives it none.
     fn start() -> Result<Self, OpenError> {
-        let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("theta-client").enable_all().build();
-        let runtime = runtime.map_err(|error| OpenError::Runtime(error.to_string()))?;
-        Ok(Self { handle: runtime.handle().clone(), runtime: Some(runtime) })
-    }
-}
-
-impl Drop for Driver {
-    fn drop(&mut self) {
-        // Waits for nothing: it may be dropped where waiting is not allowed, as inside another runtime.
-        if let Some(runtime) = self.runtime.take() {
+        let failed = |error: io::Error| OpenError::Runtime(error.to_string());
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(failed)?;
+        let handle = runtime.handle().clone();
+        let (alive, last_client_gone) = oneshot::channel::<()>();
+        let drive = move || {
+            // That nothing was sent is all that is waited for.
+            drop(runtime.block_on(last_client_gone));
             runtime.shutdown_background();
-        }
+        };
+        // Its thread is not waited for: a client may be dropped where waiting is not allowed, as inside another runtime.
+        drop(thread::Builder::new().name("theta-client".to_owned()).spawn(drive).map_err(failed)?);
+        Ok(Self { handle, _alive: alive })
     }
 }
 
@@ -114,14 +134,31 @@ impl Client {
     }
 
     /// Blocks until it is done. Inside another runtime it blocks that one's thread as well, which is no error and no good idea.
-    fn wait<F: Future<Output: Send> + Send>(&self, future: F) -> F::Output {
-        let handle = &self.driver.handle;
-        if Handle::try_current().is_err() {
-            return handle.block_on(future);
+    fn wait<F: Future>(&self, future: F) -> F::Output {
+        // Not Tokio's `block_on`, which panics on a thread of another runtime; what would do there takes a thread for each call.
+        let _inside = self.driver.handle.enter();
+        let (woken, wakes) = mpsc::sync_channel(1);
+        let waker = Waker::from(Arc::new(Woken(woken)));
+        let mut context = Context::from_waker(&waker);
+        // The other runtime would take turns from this future, and never give it new ones.
+        let mut future = pin!(unconstrained(future));
+        loop {
+            if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+                return output;
+            }
+            // Cannot fail: the waker is here, and has the other end.
+            let _ = wakes.recv();
         }
-        // A thread of one runtime cannot wait for another runtime.
-        let waited = thread::scope(|scope| scope.spawn(|| handle.block_on(future)).join());
-        waited.unwrap_or_else(|panicked| panic::resume_unwind(panicked))
+    }
+}
+
+/// Wakes a thread that waits; once is enough.
+struct Woken(mpsc::SyncSender<()>);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        // It has been woken before, and has not looked yet; or it is gone.
+        let _ = self.0.try_send(());
     }
 }
 

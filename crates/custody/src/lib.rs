@@ -13,6 +13,7 @@ mod keys;
 mod request;
 mod roster;
 mod slots;
+mod standing;
 
 pub use ceremony::{EvidenceError, ProvenLie, check_evidence};
 pub use certify::{
@@ -25,4 +26,5 @@ pub use keys::{DealtKey, KeyEntry, KeyTable, KeyTableError, ResolveError, import
 pub use request::{CeremonyReport, CeremonyState, CustodyEffect, CustodyInput, EvidenceReport, To};
 pub use roster::Roster;
 pub use slots::StoreSlots;
+pub use standing::StoreStanding;
 pub use theta_policy::{SlotClaim, SlotQuorum, SlotStanding};

@@ -8,7 +8,12 @@ use theta_policy::{SlotDecision, SlotScope, SlotState, SlotStateError};
 use theta_statements::Digest;
 use theta_store::{SlotRule, Store};
 
-/// The slots that a node has decided for: durable before they are answered, so asking blocks.
+/// Why an old copy decides nothing.
+const UNCONFIRMED: &str = "too few nodes have confirmed yet that this node's store is its latest: try again in a moment or ask \
+                           another node";
+
+/// The slots that a node has decided for: durable before they are answered, so asking blocks. A store that is not confirmed as
+/// the latest of its copies decides nothing: it does not know what a later copy has decided.
 #[derive(Clone, Debug)]
 pub struct StoreSlots(Arc<Store>);
 
@@ -29,6 +34,9 @@ impl SlotState for StoreSlots {
         order: SlotOrder,
     ) -> Result<SlotDecision, SlotStateError> {
         let rule = SlotRule { key: name(scope.key)?, rule: name(scope.rule)? };
+        if !self.0.is_confirmed() {
+            return Err(SlotStateError(UNCONFIRMED.to_owned()));
+        }
         match self.0.decide(rule, slot, digest.0, order) {
             Ok(theta_store::SlotDecision::Allowed) => Ok(SlotDecision::Allowed),
             Ok(theta_store::SlotDecision::Same) => Ok(SlotDecision::Same),

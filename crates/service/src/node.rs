@@ -147,6 +147,12 @@ impl Node {
     }
 
     /// The gate, for hosts that embed a node: what the orchestrator does is granted here.
+    ///
+    /// A front end of one's own presents whoever asks as its connection shows it, and asks [`Authority::decide`]; takes a place
+    /// on the account of whoever it was granted to ([`Authority::account`], with the terms of the grant); hands what was granted
+    /// to [`Orchestrator::certify`] and what that gives to `run_for` or `submit_for`; and remembers whose instance it is
+    /// ([`Authority::remember`]). Whoever comes back for a result takes a leave of its own ([`Authority::decide_result`]). That
+    /// a store is not trusted yet, both refuse by themselves. See `docs/adr/0026-granted-requests.md`.
     #[must_use]
     pub const fn authority(&self) -> &Arc<Authority> {
         &self.authority

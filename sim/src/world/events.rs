@@ -2,7 +2,6 @@
 
 use bytes::Bytes;
 use theta_authority::{Granted, Judged};
-use theta_custody::announcement;
 use theta_names::NodeId;
 use theta_network::Inbound;
 use theta_orchestration::{InstanceError, Pending, SubmitError};
@@ -247,16 +246,14 @@ impl World<'_> {
         }
         let mut granted = None;
         if honest {
+            if let Some(custodian) = life.engine.custodian().filter(|_| bug == Some(Sabotage::TrustsItself)) {
+                custodian.store().set_confirmed(true);
+            }
             let Ok(Judged { answer, .. }) = life.gate.decide(&wanted.presented(number), asked.clone(), now) else {
                 return Ok(());
             };
             let claims = answer.as_ref().map(Granted::claims).unwrap_or_default();
             let taken = claims.iter().all(|claim| claim.standing == SlotStanding::Taken);
-            if let Some(custodian) = life.engine.custodian().filter(|_| takes_slot) {
-                // Before the share: were this node's store set back, whoever has seen the share could tell.
-                let announcement = announcement(&custodian.store().incarnation());
-                life.engine.announce(announcement);
-            }
             let allowed = answer.is_ok();
             self.decided(number, request, now.0 / 1_000, (allowed, taken))?;
             if allowed {

@@ -2,6 +2,7 @@
 
 mod arrows;
 mod files;
+mod gates;
 mod links;
 
 use std::{
@@ -17,9 +18,10 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
     let mut findings = Vec::new();
     arrows::check(&tree, &mut findings)?;
     files::check(&tree, &mut findings)?;
+    gates::check(&tree, &mut findings)?;
     links::check(&tree, &mut findings)?;
     if findings.is_empty() {
-        println!("tidy: {} files, arrows, sizes, names, modules and links are in order", tree.files.len());
+        println!("tidy: {} files, arrows, sizes, names, modules, gates and links are in order", tree.files.len());
         return Ok(());
     }
     for finding in &findings {

@@ -195,12 +195,14 @@ impl Authority {
         self.record(judged)
     }
 
-    /// A place among the running instances for a statement of so many bytes, on the account of whoever was allowed the request.
+    /// A place among the running instances for a statement of so many bytes, on the account of whoever was allowed the request
+    /// on these terms.
     /// `load`: how many instances run, of how many at most.
     ///
     /// # Errors
     /// [`Refusal::Quota`]: it has as many as the policy gives it, or the node is nearly full and others come first.
-    pub fn account(&self, client: &Name, bytes: usize, load: (usize, usize)) -> Result<Asker, Refusal> {
+    pub fn account(&self, terms: &Terms, bytes: usize, load: (usize, usize)) -> Result<Asker, Refusal> {
+        let client = terms.client();
         let limits = self.policy().limits_of(client);
         let place = self.quotas.instance(client, &limits, bytes, load, now()).map_err(|error| self.exhausted(error))?;
         Ok(Asker { name: client.as_str().into(), result_bytes: limits.result_bytes, place: Arc::new(place) })

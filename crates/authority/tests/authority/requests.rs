@@ -47,6 +47,46 @@ fn a_key_is_found_once_and_its_share_is_not_kept() {
     assert!(matches!(request.entry(&KeyTable::default()), Err(ResolveError::Unknown { .. })));
 }
 
+/// Of whoever asks nobody knows anything yet when a request is made: no words about the node's keys are made for it.
+#[test]
+fn a_name_that_stands_for_nothing_stays_so_and_words_are_made_for_those_alone_who_may_hear_them() {
+    let (public, keys) = table();
+    let ask = |table: &KeyTable, key: &str| {
+        Request::new(table, key.parse().unwrap(), KeyRequest::Decapsulate(header(&public, b"l"))).unwrap()
+    };
+    let absent = ask(&keys, "nokey");
+    // The error would hold the names of all keys: a request that only waits for the gate holds none of them.
+    assert!(!format!("{absent:?}").contains("files"), "{absent:?}");
+    let Err(ResolveError::Unknown { known, .. }) = absent.entry(&keys) else { panic!("there is no such key") };
+    assert_eq!(known, "files");
+    let Err(ResolveError::NoVersion { known, .. }) = ask(&keys, "files@3").entry(&keys) else { panic!("one version") };
+    assert_eq!(known, "1");
+    // What was not there when it was asked for is not there later.
+    let early = ask(&KeyTable::default(), "files");
+    assert!(matches!(early.entry(&keys), Err(ResolveError::Unknown { .. })));
+}
+
+#[test]
+fn a_seed_is_not_shown() {
+    let seed = Arc::new(theta_groups::Secret::new(b"0123456789abcdef0123456789abcdef".to_vec()));
+    let asked = KeyRequest::SignRandomized { message: Bytes::new(), seed };
+    let request = Request::new(&KeyTable::default(), "files".parse().unwrap(), asked).unwrap();
+    for shown in [format!("{:?}", theta_authority::Asks::asked(&request)), format!("{request:?}")] {
+        assert!(shown.contains("files") && !shown.contains("0123456789abcdef") && !shown.contains("48, 49"), "{shown}");
+    }
+}
+
+/// Nodes that share a process have tables of the same generation.
+#[test]
+fn another_tables_entry_is_never_taken_for_ones_own() {
+    let ((public, keys), (_, others)) = (table(), table());
+    assert_eq!(keys.generation(), others.generation());
+    let asked = KeyRequest::Decapsulate(header(&public, b"l"));
+    let request = Request::new(&keys, "files".parse().unwrap(), asked).unwrap();
+    let (entry, _) = request.entry(&others).unwrap();
+    assert!(Arc::ptr_eq(&entry, &others.get("files").unwrap()), "its own share, not another node's");
+}
+
 #[test]
 fn the_gate_sees_the_label_and_the_name_and_says_nothing_of_the_key() {
     let (public, keys) = table();
@@ -63,7 +103,7 @@ fn the_gate_sees_the_label_and_the_name_and_says_nothing_of_the_key() {
     let header = header(&public, b"for whom");
     let judged = decide("files@1", KeyRequest::Decapsulate(header.clone()));
     let granted = judged.answer.unwrap();
-    assert_eq!((granted.terms().key.as_deref(), &granted.terms().label[..]), (Some("files"), &b"for whom"[..]));
+    assert_eq!((granted.terms().key(), &granted.terms().label()[..]), (Some("files"), &b"for whom"[..]));
     assert!(judged.first && judged.record.allowed && granted.claims().is_empty());
     assert_eq!(judged.record.operation, Operation::Decapsulate.name());
     // To open the payload here is another operation.

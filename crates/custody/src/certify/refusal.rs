@@ -56,6 +56,12 @@ pub enum SlotRefusal {
          ceremony_key"
     )]
     NoIdentity,
+    /// The node's store may be an old copy, which does not know what the node has promised.
+    #[error(
+        "a signing rule covers this key, and too few nodes have confirmed yet that this node's store is its latest: try again in a \
+         moment or ask another node"
+    )]
+    Unconfirmed,
     /// Too many requests wait for certificates.
     #[error(
         "this node is at its limit of requests that wait for slot certificates: try again later or ask another node"
@@ -76,6 +82,7 @@ impl SlotRefusal {
             Self::Over { .. } => "slot-over",
             Self::Undecided(_) => "slot-undecided",
             Self::NoIdentity => "slot-no-identity",
+            Self::Unconfirmed => "slot-unconfirmed",
             Self::Overloaded => "slot-overloaded",
             Self::ShuttingDown => "shutting-down",
         }

@@ -23,7 +23,7 @@ use theta_store::Store;
 
 use crate::keys::entries;
 use crate::request::{CeremonyReport, CustodyEffect, CustodyInput};
-use crate::{Certifier, ChangeError, CustodyError, KeyTable, Roster, StoreSlots};
+use crate::{Certifier, ChangeError, CustodyError, KeyTable, Roster, StoreSlots, StoreStanding};
 use early::Early;
 use ended::Ended;
 use gossip::Gossip;
@@ -83,6 +83,12 @@ impl Custodian {
         Certifier::new(self.group.clone(), self.local, self.keys.clone(), memory)
     }
 
+    /// Whether the store may be believed, for those who only ask that.
+    #[must_use]
+    pub fn standing(&self) -> StoreStanding {
+        StoreStanding::new(Arc::clone(&self.store))
+    }
+
     /// The store.
     #[must_use]
     pub const fn store(&self) -> &Arc<Store> {
@@ -98,6 +104,13 @@ impl Custodian {
     /// [`CustodyEffect::StoreFailed`], and from then on there is none until the store has recovered, which it is made to try on
     /// every fourth tick; then everything goes on as after a restart.
     pub fn handle_all(&mut self, inputs: impl IntoIterator<Item = CustodyInput>) -> Vec<CustodyEffect> {
+        let effects = self.take_all(inputs);
+        // Whoever has the store knows it, too, and decides nothing once and for all in a copy that may be old.
+        self.store.set_confirmed(self.is_trusted());
+        effects
+    }
+
+    fn take_all(&mut self, inputs: impl IntoIterator<Item = CustodyInput>) -> Vec<CustodyEffect> {
         let mut work = Work::default();
         if self.failed.is_some() {
             return self.recover(inputs);
@@ -152,6 +165,7 @@ impl Custodian {
     fn fail(&mut self, error: &CustodyError) -> Vec<CustodyEffect> {
         let text = error.to_string();
         self.failed = Some(text.clone());
+        self.store.set_confirmed(false);
         vec![CustodyEffect::StoreFailed(text)]
     }
 

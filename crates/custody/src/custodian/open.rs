@@ -58,6 +58,7 @@ impl Custodian {
         for ceremony in custodian.store.ceremonies()? {
             custodian.resume(&ceremony, &mut work)?;
         }
+        custodian.store.set_confirmed(custodian.is_trusted());
         custodian.forget_ceremonies_of_destroyed(&mut work);
         let effects = custodian.settle(work);
         match effects.into_iter().find_map(store_failure) {

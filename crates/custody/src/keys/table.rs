@@ -1,7 +1,10 @@
 //! The live table of keys.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{
+    Arc, PoisonError, RwLock,
+    atomic::{AtomicU64, Ordering::Relaxed},
+};
 
 use theta_names::{Holders, KeyRef, KeyState, NodeId};
 use theta_protocols::frost::NoncePool;
@@ -13,6 +16,8 @@ use super::{KeyEntry, KeyTableError, ResolveError};
 /// the table changes.
 #[derive(Debug)]
 pub struct KeyTable {
+    /// Tells it from all other tables of this process.
+    id: u64,
     local: Option<NodeId>,
     content: RwLock<Arc<Content>>,
 }
@@ -24,7 +29,41 @@ struct Content {
     generation: u64,
 }
 
+/// The tables of this process so far.
+static TABLES: AtomicU64 = AtomicU64::new(0);
+
+fn next_id() -> u64 {
+    TABLES.fetch_add(1, Relaxed)
+}
+
 impl Content {
+    /// What a name stands for.
+    fn named(&self, key: &KeyRef) -> Option<&Arc<KeyEntry>> {
+        let versions = self.keys.get(&key.name)?;
+        match key.version {
+            None => versions.iter().find(|entry| entry.primary).or_else(|| versions.last()),
+            Some(version) => versions.iter().find(|entry| entry.version == version),
+        }
+    }
+
+    /// What a name stands for; of a bare name, a ciphertext knows better.
+    fn meant(&self, key: &KeyRef, id: Option<&KeyId>) -> Option<&Arc<KeyEntry>> {
+        let named = self.named(key)?;
+        let by_id = || self.keys.get(&key.name)?.iter().find(|entry| Some(&entry.key_id) == id);
+        Some(if key.version.is_some() || id.is_none() { None } else { by_id() }.unwrap_or(named))
+    }
+
+    /// That a name stands for nothing, in words.
+    fn absent(&self, key: &KeyRef) -> ResolveError {
+        match (self.keys.get(&key.name).filter(|versions| !versions.is_empty()), key.version) {
+            (Some(versions), Some(version)) => {
+                let known = list(versions.iter().map(|entry| entry.version));
+                ResolveError::NoVersion { name: key.name.clone(), version, known }
+            }
+            _ => ResolveError::Unknown { name: key.to_string(), known: known(self) },
+        }
+    }
+
     fn entries(&self) -> impl Iterator<Item = &Arc<KeyEntry>> {
         self.keys.values().flatten()
     }
@@ -85,12 +124,12 @@ impl KeyTable {
             let [entry] = content.keys.get(&name)?.as_slice() else { return None };
             entry.holders.node_of(entry.share.as_ref()?.index())
         });
-        Ok(Self { local, content: RwLock::new(Arc::new(content)) })
+        Ok(Self { id: next_id(), local, content: RwLock::new(Arc::new(content)) })
     }
 
     /// An empty table of the node of this number.
     pub(crate) fn of_node(local: NodeId) -> Self {
-        Self { local: Some(local), content: RwLock::default() }
+        Self { id: next_id(), local: Some(local), content: RwLock::default() }
     }
 
     fn content(&self) -> Arc<Content> {
@@ -125,16 +164,7 @@ impl KeyTable {
     /// [`ResolveError::Unknown`] and [`ResolveError::NoVersion`].
     pub fn find(&self, key: &KeyRef) -> Result<Arc<KeyEntry>, ResolveError> {
         let content = self.content();
-        let unknown = || ResolveError::Unknown { name: key.to_string(), known: known(&content) };
-        let versions = content.keys.get(&key.name).filter(|versions| !versions.is_empty()).ok_or_else(unknown)?;
-        let entry = match key.version {
-            None => versions.iter().find(|entry| entry.primary).or_else(|| versions.last()).ok_or_else(unknown)?,
-            Some(version) => versions.iter().find(|entry| entry.version == version).ok_or_else(|| {
-                let known = list(versions.iter().map(|entry| entry.version));
-                ResolveError::NoVersion { name: key.name.clone(), version, known }
-            })?,
-        };
-        Ok(Arc::clone(entry))
+        content.named(key).cloned().ok_or_else(|| content.absent(key))
     }
 
     /// What serves a request that names this key. With a key id (that of a ciphertext), the version of this name that has it,
@@ -143,13 +173,29 @@ impl KeyTable {
     /// # Errors
     /// [`ResolveError`] with the reason, and what would help. A version that is not served has no share here that may be used.
     pub fn resolve(&self, key: &KeyRef, id: Option<&KeyId>) -> Result<Arc<KeyEntry>, ResolveError> {
-        let named = self.find(key)?;
-        let by_id = || {
-            let content = self.content();
-            content.keys.get(&key.name)?.iter().find(|entry| Some(&entry.key_id) == id).cloned()
-        };
-        // A version that is named is meant; of a bare name, the ciphertext knows better.
-        let entry = if key.version.is_some() || id.is_none() { None } else { by_id() }.unwrap_or(named);
+        let content = self.content();
+        let entry = content.meant(key, id).cloned().ok_or_else(|| content.absent(key))?;
+        self.serving(entry)
+    }
+
+    /// The entry that [`KeyTable::resolve`] is about, whether it serves or not. No words are made of what there is: for those
+    /// who may not hear them yet.
+    #[must_use]
+    pub fn look_up(&self, key: &KeyRef, id: Option<&KeyId>) -> Option<Arc<KeyEntry>> {
+        self.content().meant(key, id).cloned()
+    }
+
+    /// That there is no such key, and which there are.
+    #[must_use]
+    pub fn absent(&self, key: &KeyRef) -> ResolveError {
+        self.content().absent(key)
+    }
+
+    /// An entry of this table if it serves here.
+    ///
+    /// # Errors
+    /// As [`KeyTable::resolve`].
+    pub fn serving(&self, entry: Arc<KeyEntry>) -> Result<Arc<KeyEntry>, ResolveError> {
         let qualified = || entry.qualified_name();
         match entry.state {
             KeyState::Disabled => return Err(ResolveError::Disabled(qualified())),
@@ -211,6 +257,12 @@ impl KeyTable {
         known(&self.content())
     }
 
+    /// Tells this table from every other one of this process: nodes that share a process have tables of their own.
+    #[must_use]
+    pub const fn id(&self) -> u64 {
+        self.id
+    }
+
     /// Rises with each change.
     #[must_use]
     pub fn generation(&self) -> u64 {
@@ -221,7 +273,7 @@ impl KeyTable {
 impl Default for KeyTable {
     /// Without keys.
     fn default() -> Self {
-        Self { local: None, content: RwLock::default() }
+        Self { id: next_id(), local: None, content: RwLock::default() }
     }
 }
 

@@ -6,11 +6,12 @@ use std::sync::{
 };
 
 use bytes::Bytes;
-use theta_custody::{KeyEntry, KeyTable};
+use theta_custody::{KeyEntry, KeyTable, StoreStanding};
 use theta_names::NodeId;
 use theta_network::{SendError, Transport};
 use tracing::{debug, warn};
 
+use super::Content;
 use crate::{Culprit, OrchestratorConfig, culprits::Culprits, metrics::Metrics, quota::Quota};
 
 /// How busy an orchestrator is.
@@ -49,8 +50,8 @@ pub(crate) struct Shared {
     pub(crate) computations: Arc<Quota>,
     pub(crate) shards: Vec<ShardLoad>,
     pub(crate) stopping: AtomicBool,
-    /// Whether peers have confirmed that this node's store is not an old copy; true without a store.
-    pub(crate) trusted: AtomicBool,
+    /// The custodian's store, if the node has one: it knows whether peers have confirmed that it is not an old copy.
+    pub(crate) store: Option<StoreStanding>,
     /// Why the store failed, as long as it has not recovered.
     pub(crate) failure: Failure,
 }
@@ -151,6 +152,20 @@ impl Shared {
     pub(crate) fn send_to_all(&self, bytes: Bytes) {
         for error in self.transport.broadcast(bytes) {
             self.not_sent(error);
+        }
+    }
+
+    /// Whether peers have confirmed that this node's store is the one that they know; so are keys without a store.
+    pub(crate) fn is_trusted(&self) -> bool {
+        self.store.as_ref().is_none_or(StoreStanding::is_confirmed)
+    }
+
+    /// Tells all peers how far this node's store is, before anything comes of what was decided in it once and for all: what is
+    /// sent to a peer arrives in order, so whoever sees what came of it knows that the store was so far.
+    pub(crate) fn announce_store(&self) {
+        if let Some(store) = &self.store {
+            let payload = store.announcement();
+            self.send_to_all(Content::Custody { payload }.encode());
         }
     }
 

@@ -3,10 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{
-        Arc,
-        atomic::Ordering::{Acquire, Relaxed},
-    },
+    sync::{Arc, atomic::Ordering::Acquire},
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -71,7 +68,6 @@ struct Watched {
 
 impl Custody {
     pub(crate) fn new(custodian: Box<Custodian>, shared: Arc<Shared>) -> Self {
-        shared.trusted.store(custodian.is_trusted(), Relaxed);
         let known = |report: CeremonyReport| (report.id, Watched { over: report.state.is_over(), watch: None });
         let ceremonies = custodian.reports().into_iter().map(known).collect();
         Self { custodian, shared, connected: BTreeSet::new(), ceremonies }
@@ -204,7 +200,6 @@ impl Custody {
                 }
             }
         }
-        self.shared.trusted.store(self.custodian.is_trusted(), Relaxed);
         changed
     }
 

@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, OnceLock};
 
-use bytes::Bytes;
 use prometheus_client::registry::Registry;
 use theta_authority::{Granted, Request};
 use theta_custody::{CeremonyReport, Custodian, KeyTable, SlotClaim, SlotRefusal};
@@ -25,7 +24,7 @@ use crate::{
     Certified, CulpritRecord, Finished, InstanceError, InstanceId, InstanceSnapshot, Load, OrchestratorConfig,
     SubmitError,
     entropy::Entropy,
-    instances::{Command, Content, Ending, Shard, Shared},
+    instances::{Command, Ending, Shard, Shared},
 };
 
 /// All of one node's orchestration, driven by hand: every call does all that it makes possible, and has sent what there
@@ -95,7 +94,7 @@ impl Engine {
         now: Instant,
     ) -> Result<Self, StartError> {
         let keys = keys.into();
-        let shared = super::share(config, Arc::clone(keys.table()), transport, registry)?;
+        let shared = super::share(config, &keys, transport, registry)?;
         let shards = Shard::all(&shared, |stream| Entropy::seeded(seed, stream), now);
         let (custodian, certifier) = keys.into_parts();
         let custody = custodian.map(|custodian| Custody::new(custodian, Arc::clone(&shared)));
@@ -110,9 +109,14 @@ impl Engine {
     /// [`SubmitError`]; a request that is not valid leaves no trace.
     pub fn submit(&mut self, granted: Granted<Request>) -> Result<Pending, SubmitError> {
         let claims = granted.claims().to_vec();
+        let trusted = claims.is_empty() || self.shared.is_trusted();
+        if trusted && !claims.is_empty() {
+            self.shared.announce_store();
+        }
         let certified = match Certified::of(granted, &self.shared.keys) {
             Ok(certified) => certified,
-            Err((error, claims)) => return Err(self.announce_slots(claims, error.into())),
+            Err((error, claims)) if trusted => return Err(self.announce_slots(claims, error.into())),
+            Err((error, _)) => return Err(error.into()),
         };
         if claims.is_empty() {
             return self.start(certified);
@@ -120,8 +124,12 @@ impl Engine {
         let request = certified.request().clone();
         let id = match self.shared.admit(certified, None) {
             Ok(admitted) => admitted.identification()(),
-            Err(error) => return Err(self.announce_slots(claims, error)),
+            Err(error) if trusted => return Err(self.announce_slots(claims, error)),
+            Err(error) => return Err(error),
         };
+        if !trusted {
+            return Ok(Pending { id, gate: Arc::new(Err(InstanceError::Slot(SlotRefusal::Unconfirmed)).into()) });
+        }
         let (gate, (reply, answer)) = (Gate::default(), oneshot::channel());
         self.held.push(Held { request, certified: answer, gate: Arc::clone(&gate) });
         match self.slots {
@@ -172,7 +180,9 @@ impl Engine {
                 Ok(Err(refusal)) => Err(InstanceError::Slot(refusal)),
                 Ok(Ok(())) => match self.start_again(held.request) {
                     Ok(pending) => pending.gate.get().cloned().unwrap_or(Err(InstanceError::ShuttingDown)),
-                    // It was taken before; now there is no room, or its key is gone. Its slot is still its own.
+                    // The version that its name stood for serves no more.
+                    Err(SubmitError::Key(error)) => Err(InstanceError::Key(error)),
+                    // It was taken before; now there is no room. Its slot is still its own.
                     Err(error) => Err(InstanceError::Expired(error.to_string())),
                 },
             };
@@ -252,11 +262,6 @@ impl Engine {
         let (answer, changed) = self.custody.as_mut().ok_or(NoCustodian::Fixed)?.change(&change);
         self.keys_changed(changed);
         Ok(answer?)
-    }
-
-    /// As [`Orchestrator::announce`](crate::Orchestrator::announce).
-    pub fn announce(&mut self, announcement: Bytes) {
-        self.shared.send_to_all(Content::Custody { payload: announcement }.encode());
     }
 
     /// The custodian, to look at.

@@ -1,15 +1,11 @@
 //! Requests about the keys of a node: ceremonies, changes of state, whether its store is trusted.
 
-use std::sync::atomic::Ordering::Relaxed;
-
-use bytes::Bytes;
 use theta_authority::Granted;
 use theta_custody::CeremonyReport;
 use theta_statements::{CeremonyRequest, StateChange};
 use tokio::sync::watch;
 
 use super::{ChangeKeyError, HoldError, Orchestrator, custody::Order};
-use crate::instances::Content;
 
 impl Orchestrator {
     /// Begins a ceremony at this node, or joins the one of this request; returns how it stands. Nodes that were not
@@ -46,19 +42,12 @@ impl Orchestrator {
         Ok(self.ask_custodian(|reply| Order::Change(granted.into_request(), reply)).await??)
     }
 
-    /// Tells all peers how far this node's store is. To be called when something was decided once and for all, before anything
-    /// comes of it: what is sent to a peer arrives in order, so whoever sees what came of it knows that the store was so far.
-    /// `announcement` is what [`theta_custody::announcement`] gives.
-    pub fn announce(&self, announcement: Bytes) {
-        let payload = announcement;
-        self.shared().send_to_all(Content::Custody { payload }.encode());
-    }
-
     /// Whether enough peers have confirmed that this node's store is the one that they know, and not an old copy. A node with
-    /// fixed keys has nothing to confirm.
+    /// fixed keys has nothing to confirm. What is for a slot is refused without it
+    /// ([`Orchestrator::certify`], and the gate before it); to ask is for those who want to say so sooner.
     #[must_use]
     pub fn is_trusted(&self) -> bool {
-        self.shared().trusted.load(Relaxed)
+        self.shared().is_trusted()
     }
 
     /// Why the store failed, if it did: then this node refuses all requests until it has recovered, which it tries by itself.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use theta_custody::{Certifier, Custodian, KeyTable};
+use theta_custody::{Certifier, Custodian, KeyTable, StoreStanding};
 
 /// Where a node's keys are.
 pub enum Keys {
@@ -19,6 +19,14 @@ impl Keys {
         match self {
             Self::Fixed(table) | Self::Guarded(table, _) => table,
             Self::Kept(custodian) => custodian.keys(),
+        }
+    }
+
+    /// How the custodian's store stands, if there is one.
+    pub(crate) fn store(&self) -> Option<StoreStanding> {
+        match self {
+            Self::Fixed(_) | Self::Guarded(..) => None,
+            Self::Kept(custodian) => Some(custodian.standing()),
         }
     }
 

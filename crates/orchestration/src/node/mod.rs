@@ -20,8 +20,6 @@ pub use error::{ChangeKeyError, ComputeError, HoldError, NoCustodian, StartError
 pub use keys::Keys;
 pub use orchestrator::Orchestrator;
 
-use theta_custody::KeyTable;
-
 use crate::{
     OrchestratorConfig,
     culprits::Culprits,
@@ -33,11 +31,12 @@ use crate::{
 /// Checks what a node is started with and makes what all its parts share.
 fn share(
     config: OrchestratorConfig,
-    keys: Arc<KeyTable>,
+    keys: &Keys,
     transport: Arc<dyn Transport>,
     registry: &mut Registry,
 ) -> Result<Arc<Shared>, StartError> {
     config.check()?;
+    let (keys, store) = (Arc::clone(keys.table()), keys.store());
     let local = transport.local();
     if let Some(node) = keys.local().filter(|node| *node != local) {
         return Err(StartError::WrongNode { keys: node.get(), local: local.get() });
@@ -53,7 +52,7 @@ fn share(
         computations: Quota::new(config.max_computations),
         shards: (0..config.thread_count()).map(|_| ShardLoad::default()).collect(),
         stopping: AtomicBool::new(false),
-        trusted: AtomicBool::new(true),
+        store,
         failure: Failure::default(),
         config,
         keys,

@@ -75,7 +75,7 @@ impl Orchestrator {
         registry: &mut Registry,
     ) -> Result<Arc<Self>, StartError> {
         let keys = keys.into();
-        let shared = super::share(config, Arc::clone(keys.table()), transport, registry)?;
+        let shared = super::share(config, &keys, transport, registry)?;
         let config = &shared.config;
         let mut senders = Vec::new();
         let mut threads = Vec::new();

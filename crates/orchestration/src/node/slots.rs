@@ -223,6 +223,9 @@ impl Orchestrator {
     /// hangs on a secret is done for it. What this node promises is said to the others meanwhile, and also if it holds no share
     /// to take part with: it counts, whoever holds shares. To give up, drop the future.
     ///
+    /// Nothing is promised by a node whose store may be an old copy; and before a promise, peers are told how far the store is,
+    /// so that they notice if it is set back.
+    ///
     /// # Errors
     /// [`NotServed`]: nothing is done for the request.
     pub async fn certify(&self, granted: Granted<Request>) -> Result<Certified, NotServed> {
@@ -230,6 +233,10 @@ impl Orchestrator {
         if granted.claims().is_empty() {
             return Ok(Certified::of(granted, keys).map_err(|(error, _)| error)?);
         }
+        if !self.shared().is_trusted() {
+            return Err(SlotRefusal::Unconfirmed.into());
+        }
+        self.shared().announce_store();
         // The entry is not held while the request waits: a share that has left the key table is kept by nobody.
         if let Err(error) = granted.request().entry(keys) {
             self.announce_slots(granted.claims().to_vec()).await;

@@ -7,9 +7,8 @@ use std::{
 
 use bytes::Bytes;
 use prometheus_client::registry::Registry;
-use theta_authority::{Asks, Gate, Granted, KeyRequest, Presented, Terms};
+use theta_authority::{Asks, Gate, Granted, KeyRequest, Presented};
 use theta_custody::{CeremonyReport, KeyTable};
-use theta_names::Operation;
 use theta_network::{Inbound, Transport};
 use theta_orchestration::{
     Asker, Certified, ChangeKeyError, Finished, HoldError, InstanceError, InstanceId, InstanceSnapshot, Keys,
@@ -40,10 +39,19 @@ impl Request {
 }
 
 fn gate() -> Gate<MemorySlots> {
+    gate_with("")
+}
+
+/// The same, and every signature is for a slot.
+fn gate_of_slots() -> Gate<MemorySlots> {
+    gate_with("[[signing]]\nname = \"slots\"\nkeys = [\"*\"]\nslot = \"claimed\"\n")
+}
+
+fn gate_with(more: &str) -> Gate<MemorySlots> {
     let certificate = hex::encode(CERTIFICATE);
     let text = format!(
         "format = 1\n[[client]]\nname = \"app\"\ncertificates = [\"{certificate}\"]\n[[rule]]\nname = \"all\"\n\
-         effect = \"allow\"\nclients = [\"app\"]\nkeys = [\"*\"]\noperations = [\"*\"]\n"
+         effect = \"allow\"\nclients = [\"app\"]\nkeys = [\"*\"]\noperations = [\"*\"]\n{more}"
     );
     Gate::new("g", 1, Policy::parse(&text, "policy.toml").unwrap(), MemorySlots::default())
 }
@@ -54,13 +62,10 @@ fn grant<R: Asks>(gate: &Gate<MemorySlots>, request: R) -> Granted<R> {
 
 /// That the client may have the result of what it was allowed.
 fn grant_result(gate: &Gate<MemorySlots>, id: InstanceId) -> Granted<InstanceId> {
-    let terms = Terms {
-        client: "app".parse().unwrap(),
-        key: Some("any".to_owned()),
-        operation: Operation::Sign,
-        label: Bytes::new(),
-        rule: None,
-    };
+    // Those of any grant will do: this policy allows everything.
+    let asked = KeyRequest::Sign(Bytes::new());
+    let request = theta_authority::Request::new(&KeyTable::default(), "any".parse().unwrap(), asked).unwrap();
+    let terms = grant(gate, request).terms().clone();
     let caller = gate.policy().current().caller_by_certificate(CERTIFICATE).unwrap();
     gate.decide_result(&caller, &terms, id, UnixTime(0)).answer.unwrap()
 }
@@ -70,6 +75,7 @@ fn grant_result(gate: &Gate<MemorySlots>, id: InstanceId) -> Granted<InstanceId>
 pub(crate) struct Orchestrator {
     orchestrator: Arc<theta_orchestration::Orchestrator>,
     gate: Gate<MemorySlots>,
+    slots: Gate<MemorySlots>,
 }
 
 impl Deref for Orchestrator {
@@ -89,7 +95,13 @@ impl Orchestrator {
         registry: &mut Registry,
     ) -> Result<Arc<Self>, StartError> {
         let orchestrator = theta_orchestration::Orchestrator::start(config, keys, transport, inbound, registry)?;
-        Ok(Arc::new(Self { orchestrator, gate: gate() }))
+        Ok(Arc::new(Self { orchestrator, gate: gate(), slots: gate_of_slots() }))
+    }
+
+    /// What comes of a request for a slot.
+    pub(crate) async fn certify_slot(&self, request: &Request, slot: u64) -> Result<Certified, NotServed> {
+        let request = request.decoded(self.keys()).unwrap().at(Some(slot));
+        self.orchestrator.certify(grant(&self.slots, request)).await
     }
 
     async fn certified(&self, request: &Request) -> Result<Certified, SubmitError> {
@@ -149,6 +161,7 @@ impl Orchestrator {
 pub(crate) struct Engine {
     engine: theta_orchestration::Engine,
     gate: Gate<MemorySlots>,
+    slots: Gate<MemorySlots>,
 }
 
 impl Deref for Engine {
@@ -175,12 +188,29 @@ impl Engine {
         now: Instant,
     ) -> Result<Self, StartError> {
         let engine = theta_orchestration::Engine::new(config, keys, transport, registry, seed, now)?;
-        Ok(Self { engine, gate: gate() })
+        Ok(Self { engine, gate: gate(), slots: gate_of_slots() })
     }
 
     #[allow(clippy::needless_pass_by_value, reason = "as the engine takes it")]
     pub(crate) fn submit(&mut self, request: Request) -> Result<Pending, SubmitError> {
         let granted = grant(&self.gate, request.decoded(self.engine.keys())?);
+        self.engine.submit(granted)
+    }
+
+    /// What the policy allows now, to be done later.
+    pub(crate) fn granted(&self, request: &Request) -> Granted<theta_authority::Request> {
+        grant(&self.gate, request.decoded(self.engine.keys()).unwrap())
+    }
+
+    /// The same for a slot.
+    pub(crate) fn granted_slot(&self, request: &Request, slot: u64) -> Granted<theta_authority::Request> {
+        grant(&self.slots, request.decoded(self.engine.keys()).unwrap().at(Some(slot)))
+    }
+
+    pub(crate) fn submit_granted(
+        &mut self,
+        granted: Granted<theta_authority::Request>,
+    ) -> Result<Pending, SubmitError> {
         self.engine.submit(granted)
     }
 

@@ -72,7 +72,7 @@ impl Protocol {
         self.node.decoded(request, public.suite());
         let orchestrator = &self.node.orchestrator;
         let (load, len) = (orchestrator.load(), certified.request().statement().len());
-        let asker = authority.account(&terms.client, len, (load.running, load.max_running));
+        let asker = authority.account(&terms, len, (load.running, load.max_running));
         let asker = asker.map_err(|refusal| refusal::gate(&refusal))?;
         if wait == v1::Wait::Started {
             let id = orchestrator.submit_for(certified, asker).await.map_err(|error| refusal::submit(&error))?;

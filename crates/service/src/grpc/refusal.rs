@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use theta_authority::{AuditUnavailable, Denial, Refusal, Terms};
-use theta_names::{KeyRef, KeyRefError};
+use theta_names::{KeyRef, KeyRefError, Operation};
 use theta_orchestration::{ComputeError, InstanceError, InstanceId, KeyEntry, ResolveError, SlotRefusal, SubmitError};
 use theta_policy::Reason;
 use theta_rounds::Abort;
@@ -84,17 +84,24 @@ const fn denied(denial: &Denial) -> Code {
 
 /// The policy allows it, and its slot is not certified for it. `in_time`: whether that was found before the caller's deadline.
 pub(crate) fn uncertified(terms: &Terms, slots: &SlotRefusal, in_time: bool) -> Status {
+    not_certified((terms.client(), terms.operation(), terms.rule()), slots, in_time)
+}
+
+fn not_certified(
+    (client, operation, rule): (&Name, Operation, Option<&Name>),
+    slots: &SlotRefusal,
+    in_time: bool,
+) -> Status {
     let code = match slots {
         SlotRefusal::Taken { .. } | SlotRefusal::Void { .. } | SlotRefusal::Over { .. } => Code::PermissionDenied,
         SlotRefusal::Undecided(_) if !in_time => Code::DeadlineExceeded,
-        SlotRefusal::Undecided(_) | SlotRefusal::ShuttingDown => Code::Unavailable,
+        SlotRefusal::Undecided(_) | SlotRefusal::Unconfirmed | SlotRefusal::ShuttingDown => Code::Unavailable,
         SlotRefusal::NoIdentity => Code::FailedPrecondition,
         SlotRefusal::Overloaded => Code::ResourceExhausted,
     };
-    let Terms { client, operation, rule, .. } = terms;
     let mut status = Status::new(code, short(format!("client {client} may not {operation}: {slots}")));
     note(&mut status, REASON, slots.code());
-    note_rule(&mut status, rule.as_ref());
+    note_rule(&mut status, rule);
     status
 }
 
@@ -246,6 +253,30 @@ mod tests {
             assert_eq!(noted(RULE), refusal.rule().map(ToString::to_string));
         }
         assert_eq!(denial(Reason::NoRule, None).code(), Some("no-rule"));
+    }
+
+    #[test]
+    fn what_is_not_certified_names_the_rule_that_allowed_it() {
+        let [client, rule]: [Name; 2] = ["c", "r"].map(|name| name.parse().unwrap());
+        let undecided = || SlotRefusal::Undecided("late".to_owned());
+        let taken = SlotRefusal::Taken { key: "chain".to_owned(), rule: "s".to_owned(), slot: 7 };
+        for (refusal, in_time, code, reason) in [
+            (taken, true, Code::PermissionDenied, "slot-taken"),
+            (undecided(), true, Code::Unavailable, "slot-undecided"),
+            (undecided(), false, Code::DeadlineExceeded, "slot-undecided"),
+            (SlotRefusal::Unconfirmed, true, Code::Unavailable, "slot-unconfirmed"),
+            (SlotRefusal::NoIdentity, true, Code::FailedPrecondition, "slot-no-identity"),
+            (SlotRefusal::Overloaded, true, Code::ResourceExhausted, "slot-overloaded"),
+            (SlotRefusal::ShuttingDown, true, Code::Unavailable, "shutting-down"),
+        ] {
+            for rule in [Some(&rule), None] {
+                let status = not_certified((&client, Operation::Sign, rule), &refusal, in_time);
+                assert_eq!(status.code(), code, "{refusal}");
+                assert_eq!(status.message(), format!("client c may not sign: {refusal}"));
+                let noted = |name| status.metadata().get(name).map(|value| value.to_str().unwrap());
+                assert_eq!((noted(REASON), noted(RULE)), (Some(reason), rule.map(Name::as_str)));
+            }
+        }
     }
 
     #[test]

@@ -9,7 +9,6 @@ use std::{
 use bytes::Bytes;
 use rand_core::CryptoRng;
 use theta_authority::{Asks, Authority, Granted, KeyRequest, Look, Place, Request as KeyUse, Seed};
-use theta_custody::announcement;
 use theta_names::KeyRef;
 use theta_network::{PeerState, Transport};
 use theta_orchestration::{Certified, Finished, InstanceId, KeyEntry, NotServed, Orchestrator, SlotRefusal, Stage};
@@ -87,20 +86,15 @@ impl NodeState {
         enclosed: (&Bytes, &[Bytes]),
         key_use: KeyUse,
     ) -> Result<Granted<KeyUse>, Status> {
-        // An old copy of the store does not know which slots are taken.
-        let takes_slot = self.authority.takes_slot(&key_use);
-        if takes_slot && !self.orchestrator.is_trusted() {
+        // An old copy of the store does not know which slots are taken. The floors below refuse as well: this says it sooner, and
+        // makes no record of a decision that cannot be made.
+        if self.authority.takes_slot(&key_use) && !self.orchestrator.is_trusted() {
             return Err(Status::unavailable(
                 "a signing rule covers this key, and too few nodes have confirmed yet that this node's store is its latest: try \
                  again in a moment or ask another node",
             ));
         }
-        let granted = self.decide(request, enclosed, key_use).await?;
-        if takes_slot {
-            // Before the share: were this node's store set back, whoever has seen the share could tell.
-            self.orchestrator.announce(announcement(&self.authority.store().incarnation()));
-        }
-        Ok(granted)
+        self.decide(request, enclosed, key_use).await
     }
 
     /// Waits until a granted request can be served: its key is here, and its slots are certified for it. At most as long as the

@@ -4,7 +4,10 @@ use std::{
     fs,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
-    sync::{RwLock, atomic::AtomicU64},
+    sync::{
+        RwLock,
+        atomic::{AtomicBool, AtomicU64},
+    },
 };
 
 use rand_core::CryptoRng;
@@ -163,7 +166,8 @@ impl Store {
         rows.transaction.commit().map_err(StoreError::database)?;
         let sequence = AtomicU64::new(opening.opened_at);
         let (database, group) = (RwLock::new(Some(database)), GroupCommit::default());
-        Ok(Self { database, ground, sealer, chance, place, id, opening, sequence, group })
+        let confirmed = AtomicBool::new(true);
+        Ok(Self { database, ground, sealer, chance, place, id, opening, sequence, group, confirmed })
     }
 
     /// Opens the store on any storage. All of it is read and compared with its checksums.
@@ -198,7 +202,8 @@ impl Store {
         rows.transaction.commit().map_err(StoreError::database)?;
         let sequence = AtomicU64::new(opened_at);
         let (database, group) = (RwLock::new(Some(database)), GroupCommit::default());
-        Ok(Self { database, ground, sealer, chance, place, id: head.id, opening, sequence, group })
+        let confirmed = AtomicBool::new(true);
+        Ok(Self { database, ground, sealer, chance, place, id: head.id, opening, sequence, group, confirmed })
     }
 
     /// Wraps the store key under another sealing key; no record is sealed again. Whoever knew the old sealing key and keeps

@@ -2,7 +2,7 @@
 
 use std::sync::{
     PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
-    atomic::{AtomicU64, Ordering},
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
 use redb::{Database, ReadableDatabase};
@@ -28,6 +28,8 @@ pub struct Store {
     pub(super) opening: Opening,
     pub(super) sequence: AtomicU64,
     pub(super) group: GroupCommit,
+    /// Whether it may be taken for the latest of its copies.
+    pub(super) confirmed: AtomicBool,
 }
 
 /// Changes that become durable together or not at all. Made by [`Store::write`].
@@ -135,6 +137,19 @@ impl Store {
     #[must_use]
     pub fn incarnation(&self) -> Incarnation {
         Incarnation { store_id: self.id, opening: self.opening, sequence: self.sequence.load(Ordering::Acquire) }
+    }
+
+    /// Whether this may be taken for the latest of the copies that there may be of the store, so that what must not be decided
+    /// twice may be decided. It is, until whoever asks the peers (a custodian) says otherwise with
+    /// [`Store::set_confirmed`]. Of this process alone: nothing of it is on the disk.
+    #[must_use]
+    pub fn is_confirmed(&self) -> bool {
+        self.confirmed.load(Ordering::Acquire)
+    }
+
+    /// Says what the peers have said of this store: see [`Store::is_confirmed`].
+    pub fn set_confirmed(&self, confirmed: bool) {
+        self.confirmed.store(confirmed, Ordering::Release);
     }
 
     /// The store that this one was restored from.

@@ -96,6 +96,22 @@ fn the_stores_slots_keep_the_promise_over_a_restart() {
     assert!(slots.decide(SlotScope { key: "", rule: "s" }, 1, Digest([1; 32]), SlotOrder::Any).is_err());
 }
 
+/// Whoever asks: the gate itself gives no slot away in what may be an old copy, which does not know what it gave before.
+#[tokio::test]
+async fn a_store_that_nobody_has_confirmed_takes_no_slot() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = simulated(&SimulatedDisk::default());
+    let authority = open(folder.path(), &with_slots(), Arc::clone(&store));
+    store.set_confirmed(false);
+    let refused = authority.decide(client(), sign("a", 1)).await.unwrap_err();
+    assert_eq!(refused.code(), Some("slots-unavailable"), "{refused}");
+    assert!(refused.to_string().contains("too few nodes have confirmed"), "{refused}");
+    store.set_confirmed(true);
+    // Nothing was taken meanwhile: the slot is for whoever asks first now.
+    let granted = authority.decide(client(), sign("b", 1)).await.unwrap();
+    assert_eq!(granted.claims().first().unwrap().standing, SlotStanding::Taken);
+}
+
 #[tokio::test]
 async fn decisions_are_made_recorded_and_chained() {
     let folder = tempfile::tempdir().unwrap();

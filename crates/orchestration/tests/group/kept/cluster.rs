@@ -133,6 +133,11 @@ impl Cluster {
         &mut self.engines.get_mut(&id).unwrap().0
     }
 
+    /// What a node has sent that is not on its way yet; it gets lost.
+    pub(crate) fn sent(&self, id: u16) -> VecDeque<(u16, Bytes)> {
+        self.engines[&id].1.take()
+    }
+
     pub(crate) fn ids(&self) -> Vec<u16> {
         self.engines.keys().copied().collect()
     }

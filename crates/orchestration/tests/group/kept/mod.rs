@@ -4,3 +4,4 @@ pub(crate) mod cluster;
 mod epochs;
 pub(crate) mod members;
 pub(crate) mod threads;
+mod waiting;

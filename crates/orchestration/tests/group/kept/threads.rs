@@ -9,11 +9,12 @@ use std::{
     time::Duration,
 };
 
-use crate::gated::Orchestrator;
+use crate::gated::{Orchestrator, Request};
 use prometheus_client::{encoding::text::encode, registry::Registry};
-use theta_custody::{CeremonyError, CeremonyReport, CeremonyState};
+use theta_authority::KeyRequest;
+use theta_custody::{CeremonyError, CeremonyReport, CeremonyState, SlotRefusal};
 use theta_names::KeyState;
-use theta_orchestration::{ChangeKeyError, HoldError, NoCustodian, OrchestratorConfig};
+use theta_orchestration::{ChangeKeyError, HoldError, NoCustodian, NotServed, OrchestratorConfig};
 use theta_schemes::Suite;
 use theta_statements::{CeremonyRequest, KeyChange, StateChange};
 use theta_wire::peer::{Envelope, VERSION};
@@ -125,6 +126,21 @@ impl Kept {
         encode(&mut text, &self.nodes[&id].1).unwrap();
         text
     }
+}
+
+/// A front end that does not ask whether the store is trusted is told by what it needs.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_certified_in_a_store_that_nobody_has_confirmed() {
+    let mut group = Kept { wire: Wire::new(4), members: Member::group(2, 4), nodes: BTreeMap::new() };
+    group.start(1);
+    assert!(!group.node(1).is_trusted());
+    let request = Request { key: "key".to_owned(), operation: KeyRequest::Sign("for slot 7".into()) };
+    let refused = group.node(1).certify_slot(&request, 7).await.unwrap_err();
+    assert_eq!(refused, NotServed::Slot(SlotRefusal::Unconfirmed));
+    (2..=4).for_each(|id| group.start(id));
+    eventually("its store is trusted", || group.node(1).is_trusted()).await;
+    let refused = group.node(1).certify_slot(&request, 7).await.unwrap_err();
+    assert!(matches!(refused, NotServed::Key(_)), "there is no such key: {refused}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

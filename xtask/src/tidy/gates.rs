@@ -1,0 +1,68 @@
+//! A gate of one's own grants by a policy of one's own: the product asks the node's `Authority` alone.
+
+use super::{Tree, read};
+
+/// Who has a policy of its own: the crate that makes gates, simulations, and tests.
+fn may_name_a_gate(file: &str) -> bool {
+    file.starts_with("crates/authority/") || file.starts_with("sim/") || file.contains("/tests/")
+}
+
+/// Whether a text names `theta_authority::Gate`, by its path or in an import.
+fn names_a_gate(text: &str) -> bool {
+    let is_word = |after: &str| !after.starts_with(|next: char| next.is_alphanumeric() || next == '_');
+    text.split("theta_authority").skip(1).any(|after| {
+        // Renamed or taken whole, it could go by any name.
+        let Some(path) = after.trim_start().strip_prefix("::") else { return after.trim_start().starts_with("as ") };
+        let path = path.trim_start();
+        match path.strip_prefix('{') {
+            Some(list) => list.split('}').next().is_some_and(|list| {
+                list.split(',').any(|item| matches!(item.split_whitespace().next(), Some("Gate" | "*" | "self")))
+            }),
+            None => path.starts_with('*') || path.strip_prefix("Gate").is_some_and(is_word),
+        }
+    })
+}
+
+pub(super) fn check(tree: &Tree, findings: &mut Vec<String>) -> Result<(), String> {
+    for path in tree.ending(".rs") {
+        let shown = tree.shown(path);
+        // This file says what it looks for.
+        if !may_name_a_gate(&shown) && !shown.starts_with("xtask/") && names_a_gate(&read(path)?) {
+            findings.push(format!(
+                "{shown}: names theta_authority::Gate, which grants by whatever policy it is given: ask the node's Authority"
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gate_is_found_however_it_is_named() {
+        for text in [
+            "use theta_authority::Gate;",
+            "use theta_authority::{Asks, Gate, Granted};",
+            "use theta_authority::{\n    Gate as Other,\n};",
+            "use theta_authority::*;",
+            "use theta_authority as other;",
+            "let gate = theta_authority::Gate::new(group);",
+        ] {
+            assert!(names_a_gate(text), "{text}");
+        }
+        for text in ["use theta_authority::{Authority, Granted};", "use super::gate::Gate;", "theta_authority::Gateway"]
+        {
+            assert!(!names_a_gate(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn tests_and_simulations_have_policies_of_their_own() {
+        for file in ["crates/authority/src/gate.rs", "sim/src/node.rs", "crates/orchestration/tests/group/gated.rs"] {
+            assert!(may_name_a_gate(file), "{file}");
+        }
+        assert!(!may_name_a_gate("crates/service/src/grpc/state.rs") && !may_name_a_gate("bin/theta/src/main.rs"));
+    }
+}
