@@ -1,4 +1,4 @@
-//! The stored format, as `vectors/store/v3` has it: today's code reads it, and writes the same bytes. Those of versions 1 and 2
+//! The stored format, as `vectors/store/v4` has it: today's code reads it, and writes the same bytes. Those of versions 1 to 3
 //! are refused by their numbers, never misread.
 
 use std::{fs, path::Path};
@@ -15,7 +15,7 @@ use theta_store::{
 use crate::{burn_id, epoch, name, secret, seeded};
 
 const SEED: u64 = 2026;
-const TODAY: u8 = 3;
+const TODAY: u8 = 4;
 
 fn passphrase() -> SealingKey {
     let cost = Argon2Cost { memory: 64, passes: 2, lanes: 2 };
@@ -188,27 +188,27 @@ fn a_head_or_record_of_a_later_version_is_refused() {
             {
                 let mut rows = write.open_table(definition).unwrap();
                 let mut value = rows.get(key).unwrap().unwrap().value().to_vec();
-                value[0] = 4;
+                value[0] = 5;
                 rows.insert(key, value.as_slice()).unwrap();
             }
             write.commit().unwrap();
         })
     };
     let error = open(&later("head", b"store")).unwrap_err();
-    assert!(matches!(error, StoreError::Format { found: 4, known: 3, .. }), "{error}");
+    assert!(matches!(error, StoreError::Format { found: 5, known: 4, .. }), "{error}");
     let store = open(&later("keys", b"zone")).unwrap();
     let error = store.key(&name("zone")).unwrap_err();
-    assert!(matches!(error, StoreError::RecordVersion { table: "keys", found: 4 }), "{error}");
+    assert!(matches!(error, StoreError::RecordVersion { table: "keys", found: 5 }), "{error}");
 }
 
-/// Versions 1 and 2 were read by development builds only, and are not carried over.
+/// Versions 1 to 3 were read by development builds only, and are not carried over.
 #[test]
 fn the_formats_before_are_refused_by_their_numbers() {
-    for version in [1, 2] {
+    for version in [1, 2, 3] {
         let error = open(&disk_of(version, |_| {})).unwrap_err();
-        assert!(matches!(error, StoreError::Format { found, known: 3, .. } if found == version), "{error}");
+        assert!(matches!(error, StoreError::Format { found, known: 4, .. } if found == version), "{error}");
         let backup = hex::decode(vector(version)["backup"].as_str().unwrap()).unwrap();
         let error = check_backup(backup.as_slice(), &passphrase(), &mut |_, _, _, _| true).unwrap_err();
-        assert!(matches!(error, StoreError::Format { found, known: 3, .. } if found == version), "{error}");
+        assert!(matches!(error, StoreError::Format { found, known: 4, .. } if found == version), "{error}");
     }
 }
