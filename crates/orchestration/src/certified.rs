@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use theta_authority::{Granted, InstanceId, Request};
-use theta_custody::{KeyEntry, KeyTable, ResolveError, SlotClaim, SlotRefusal};
+use theta_custody::{KeyEntry, KeyTable, ResolveError, SlotRefusal};
 
 /// A granted request that a key of this node serves and whose slots are certified for it: nothing that hangs on a secret is
 /// done for anything else. Only [`Orchestrator::certify`](crate::Orchestrator::certify) makes one.
@@ -28,11 +28,8 @@ pub enum NotServed {
 
 impl Certified {
     /// Uses up the leave.
-    pub(crate) fn of(granted: Granted<Request>, keys: &KeyTable) -> Result<Self, (ResolveError, Vec<SlotClaim>)> {
-        match granted.request().entry(keys) {
-            Ok((entry, generation)) => Ok(Self { request: granted.into_request(), entry, generation }),
-            Err(error) => Err((error, granted.claims().to_vec())),
-        }
+    pub(crate) fn of(granted: Granted<Request>, keys: &KeyTable) -> Result<Self, ResolveError> {
+        Self::after_waiting(granted.into_request(), keys)
     }
 
     /// A request that was granted and has waited since; the slots that it waited for are certified.

@@ -347,15 +347,8 @@ impl World<'_> {
 
     /// A client asks a node to hold a ceremony, which asks its policy.
     fn hold(&mut self, number: u16, ceremony: usize) -> Result<(), Violation> {
-        let now = UnixTime(1_000 * self.nodes.get(&number).map_or(0, |node| node.wall_clock(self.now)));
-        if self.awake(number).is_none() {
-            return Ok(());
-        }
-        let Some(request) = self.ceremonies.get(ceremony) else { return Ok(()) };
-        let Some(life) = self.nodes.get_mut(&number).and_then(|node| node.life.as_mut()) else { return Ok(()) };
-        let Ok(Judged { answer: Ok(granted), .. }) = life.gate.decide(&presented(&[]), request.clone(), now) else {
-            return Ok(());
-        };
+        let Some(request) = self.ceremonies.get(ceremony).cloned() else { return Ok(()) };
+        let Some((granted, life)) = self.granted(number, request) else { return Ok(()) };
         let answer = life.engine.hold(granted);
         if self.ended.contains_key(&(ceremony, number)) {
             self.asked_again(answer.as_ref().err());

@@ -1,12 +1,13 @@
 //! What adversaries do to nodes from outside: they exchange disks, send again what was asked before, and steal.
 
-use theta_authority::Judged;
+use theta_authority::{Asks, Granted};
 use theta_custody::{CeremonyError, ChangeError, Custodian};
 use theta_orchestration::{ChangeKeyError, HoldError};
 use theta_statements::UnixTime;
 use theta_store::{KeyError, disk::SimulatedDisk};
 
 use super::{Event, World};
+use crate::node::Life;
 use crate::permission::presented;
 use crate::watch::{Deed, Invariant, Violation};
 
@@ -108,21 +109,24 @@ impl World<'_> {
         asks
     }
 
+    /// What the policy of a node allows somebody who asks it now, and the node, if it is awake.
+    pub(super) fn granted<R: Asks>(&mut self, number: u16, request: R) -> Option<(Granted<R>, &mut Life)> {
+        let now = self.now;
+        let node = self.awake(number)?;
+        let time = UnixTime(1_000 * node.wall_clock(now));
+        let life = node.life.as_mut()?;
+        let judged = life.gate.decide(&presented(&[]), request, time).ok()?;
+        Some((judged.answer.ok()?, life))
+    }
+
     /// Somebody asks a node to change the state of a key, which asks its policy.
     pub(super) fn change(&mut self, number: u16, change: usize) -> Result<(), Violation> {
-        let now = UnixTime(1_000 * self.nodes.get(&number).map_or(0, |node| node.wall_clock(self.now)));
-        if self.awake(number).is_none() {
-            return Ok(());
-        }
-        let Some(change_of) = self.changes.get(change) else { return Ok(()) };
-        let Some(life) = self.nodes.get_mut(&number).and_then(|node| node.life.as_mut()) else { return Ok(()) };
-        let Ok(Judged { answer: Ok(granted), .. }) = life.gate.decide(&presented(&[]), change_of.clone(), now) else {
-            return Ok(());
-        };
-        let again = self.taken.contains(&(change, number));
+        let Some(change_of) = self.changes.get(change).cloned() else { return Ok(()) };
+        let key = change_of.key.clone();
+        let Some((granted, life)) = self.granted(number, change_of) else { return Ok(()) };
         let answer = life.engine.change_key(granted);
-        let entry = life.engine.keys().versions(change_of.key.as_str()).first().cloned();
-        if again {
+        let entry = life.engine.keys().versions(key.as_str()).first().cloned();
+        if self.taken.contains(&(change, number)) {
             self.watch.deeds.note(Deed::ChangedAgain);
         }
         match answer {

@@ -13,7 +13,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("theta-payload", &["theta-schemes", "theta-groups"]),
     ("theta-keyfiles", &["theta-schemes", "theta-sharing", "theta-groups"]),
     ("theta-rounds", &["theta-names"]),
-    ("theta-protocols", &["theta-schemes", "theta-sharing", "theta-groups", "theta-names", "theta-rounds"]),
+    ("theta-protocols", &["theta-schemes", "theta-sharing", "theta-groups", "theta-rounds"]),
     ("theta-ceremonies", &["theta-sharing", "theta-groups", "theta-names", "theta-rounds"]),
     ("theta-wire", &[]),
     ("theta-store", &["theta-groups", "theta-names"]),
@@ -112,7 +112,6 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-schemes",
             "theta-sharing",
             "theta-groups",
-            "theta-rounds",
             "theta-wire",
         ],
     ),
@@ -134,7 +133,6 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-schemes",
             "theta-sharing",
             "theta-groups",
-            "theta-rounds",
             "theta-wire",
         ],
     ),
@@ -226,8 +224,19 @@ pub(super) fn check(tree: &Tree, findings: &mut Vec<String>) -> Result<(), Strin
         let dependencies = manifest.get("dependencies").and_then(toml::Value::as_table);
         let used: Vec<&str> = dependencies.into_iter().flat_map(toml::Table::keys).map(String::as_str).collect();
         findings.extend(compare(ARROWS, name, &used).into_iter().map(|finding| format!("{shown}: {finding}")));
+        let folder = path.parent().unwrap_or(path);
+        let sources = tree.ending(".rs").filter(|file| file.starts_with(folder)).map(read);
+        let sources = sources.collect::<Result<Vec<_>, _>>()?;
+        let ours = used.iter().filter(|used| ARROWS.iter().any(|(crate_name, _)| crate_name == *used));
+        findings.extend(unnamed(ours.copied(), &sources).map(|finding| format!("{shown}: {name} {finding}")));
     }
     Ok(())
+}
+
+/// The dependencies that no source names.
+fn unnamed<'a>(ours: impl Iterator<Item = &'a str>, sources: &[String]) -> impl Iterator<Item = String> {
+    let is_named = |used: &&str| sources.iter().any(|source| source.contains(&used.replace('-', "_")));
+    ours.filter(move |used| !is_named(used)).map(|used| format!("depends on {used} and names it nowhere: take it out"))
 }
 
 /// What is wrong about a crate with these dependencies: each of ours must be permitted, and each permitted one used, so that
@@ -248,7 +257,7 @@ fn compare(arrows: &[(&str, &[&str])], name: &str, used: &[&str]) -> Vec<String>
 
 #[cfg(test)]
 mod tests {
-    use super::{ARROWS, compare};
+    use super::{ARROWS, compare, unnamed};
 
     const HOUSE: &[(&str, &[&str])] = &[("ground", &[]), ("first", &["ground"]), ("roof", &["first", "ground"])];
 
@@ -267,6 +276,13 @@ mod tests {
     fn an_arrow_that_nobody_uses_is_found() {
         let unused = "roof may import ground and does not: take the arrow out of xtask/src/tidy/arrows.rs";
         assert_eq!(compare(HOUSE, "roof", &["first"]), [unused]);
+    }
+
+    #[test]
+    fn a_dependency_that_no_source_names_is_found() {
+        let sources = ["use first_floor::Stairs;".to_owned()];
+        let found: Vec<_> = unnamed(["first-floor", "ground"].into_iter(), &sources).collect();
+        assert_eq!(found, ["depends on ground and names it nowhere: take it out"]);
     }
 
     #[test]

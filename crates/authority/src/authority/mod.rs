@@ -154,10 +154,7 @@ impl Authority {
         presented: Presented,
         request: R,
     ) -> Result<Granted<R>, Refusal> {
-        let (granted, ticket) = self.decided(presented, request).await?;
-        if let Some(ticket) = ticket {
-            self.audit.durable(ticket).await?;
-        }
+        let granted = self.on_record(self.decided(presented, request).await?).await?;
         tracing::Span::current().record("client", granted.client().as_str());
         Ok(granted)
     }
@@ -237,7 +234,11 @@ impl Authority {
         presented: &Presented,
         instance: InstanceId,
     ) -> Result<Granted<InstanceId>, Refusal> {
-        let (granted, ticket) = self.decide_result_now(presented, instance)?;
+        self.on_record(self.decide_result_now(presented, instance)?).await
+    }
+
+    /// What is allowed, when its record is on the disk, if it has to be.
+    async fn on_record<R>(&self, (granted, ticket): Decided<R>) -> Result<Granted<R>, Refusal> {
         if let Some(ticket) = ticket {
             self.audit.durable(ticket).await?;
         }

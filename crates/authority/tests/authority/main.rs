@@ -10,3 +10,6 @@
 
 mod requests;
 mod tree;
+
+#[path = "../../../client/tests/client/tree.rs"]
+mod crates_with;

@@ -16,3 +16,4 @@ mod liar;
 mod light;
 mod policy;
 mod requests;
+mod tree;

@@ -4,7 +4,7 @@ use theta_keyfiles::{KeyFileError, KeyShareText, PublicKeyText};
 use theta_schemes::Suite;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName};
 
-use crate::fixture::{curve_suites, has_possession, key, name, use_key, with};
+use crate::fixture::{curve_suites, has_possession, key, name, use_key, with, written_and_read};
 
 /// One test for each of these, over all suites whose keys are on curves.
 macro_rules! for_every_suite {
@@ -25,20 +25,7 @@ for_every_suite!(
 fn files_round_trip(suite: Suite) {
     for (k, n) in [(1, 1), (2, 4), (5, 5), (9, 40)] {
         let (public, keys) = key(suite, k, n, 1);
-        let text = public.to_text(&name());
-        let (read_name, read) = AnyPublicKey::from_text(&text).unwrap();
-        assert_eq!((&read_name, &read), (&name(), &public));
-        assert_eq!(read.to_text(&name()), text);
-        let read_keys: Vec<_> = keys
-            .iter()
-            .map(|key| {
-                let text = key.to_text(&name());
-                let (read_name, share) = AnyKeyShare::from_text(text.expose(), &read).unwrap();
-                assert_eq!((read_name, share.index()), (name(), key.index()));
-                assert_eq!(share.to_text(&name()).expose(), text.expose());
-                share
-            })
-            .collect();
+        let (read, read_keys) = written_and_read(&public, &keys);
         if suite.scheme() != "FROST" {
             use_key(&read, &read_keys);
         }

@@ -8,6 +8,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use theta_groups::Secret;
 use theta_groups::modular::Integer;
+use theta_keyfiles::{KeyShareText as _, PublicKeyText as _};
 use theta_schemes::ciphers::{Aead, PayloadDigest, PayloadKey};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyKind, KeyName, deal_any, deal_rsa_primes};
 use theta_schemes::signatures::sh00::RsaPrimes;
@@ -61,6 +62,23 @@ pub(crate) fn primes(bits: u32) -> &'static RsaPrimes {
         };
         RsaPrimes::new(prime("p"), prime("q")).unwrap()
     })
+}
+
+/// The key and its shares from their files, which are written again as they were.
+pub(crate) fn written_and_read(public: &AnyPublicKey, keys: &[AnyKeyShare]) -> (AnyPublicKey, Vec<AnyKeyShare>) {
+    let text = public.to_text(&name());
+    let (read_name, read) = AnyPublicKey::from_text(&text).unwrap();
+    assert_eq!((&read_name, &read), (&name(), public));
+    assert_eq!(read.to_text(&name()), text);
+    let read_share = |key: &AnyKeyShare| {
+        let text = key.to_text(&name());
+        let (read_name, share) = AnyKeyShare::from_text(text.expose(), &read).unwrap();
+        assert_eq!((read_name, share.index()), (name(), key.index()));
+        assert_eq!(share.to_text(&name()).expose(), text.expose());
+        share
+    };
+    let read_keys = keys.iter().map(read_share).collect();
+    (read, read_keys)
 }
 
 /// Uses the key: something that it answers, by all of these holders; panics if that comes to nothing.

@@ -6,7 +6,7 @@ use theta_schemes::Suite;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey};
 use theta_schemes::signatures::sh00::{Pkcs1Sha256, RsaPublicKey, Sh00, deal_primes};
 
-use crate::fixture::{name, primes, rng, rsa_key as key, rsa_suites, threshold, use_key, with};
+use crate::fixture::{name, primes, rng, rsa_key as key, rsa_suites, threshold, use_key, with, written_and_read};
 
 type Rsa = Sh00<Pkcs1Sha256>;
 
@@ -14,20 +14,7 @@ type Rsa = Sh00<Pkcs1Sha256>;
 fn files_round_trip() {
     for (suite, (bits, k, n)) in rsa_suites().zip([(2048, 2, 4), (3072, 1, 1), (2048, 5, 5), (4096, 2, 2)]) {
         let (public, keys) = key(suite, bits, k, n, 1);
-        let text = public.to_text(&name());
-        let (read_name, read) = AnyPublicKey::from_text(&text).unwrap();
-        assert_eq!((&read_name, &read), (&name(), &public));
-        assert_eq!(read.to_text(&name()), text);
-        let read_keys: Vec<_> = keys
-            .iter()
-            .map(|key| {
-                let text = key.to_text(&name());
-                let (read_name, share) = AnyKeyShare::from_text(text.expose(), &read).unwrap();
-                assert_eq!((read_name, share.index()), (name(), key.index()));
-                assert_eq!(share.to_text(&name()).expose(), text.expose());
-                share
-            })
-            .collect();
+        let (read, read_keys) = written_and_read(&public, &keys);
         use_key(&read, &read_keys);
     }
 }

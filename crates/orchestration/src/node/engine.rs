@@ -109,14 +109,15 @@ impl Engine {
     /// [`SubmitError`]; a request that is not valid leaves no trace.
     pub fn submit(&mut self, granted: Granted<Request>) -> Result<Pending, SubmitError> {
         let claims = granted.claims().to_vec();
-        let trusted = claims.is_empty() || self.shared.is_trusted();
-        if trusted && !claims.is_empty() {
+        // A node whose store may be an old copy promises nothing, whatever becomes of the request.
+        let trusted = self.shared.is_trusted();
+        let promised = if trusted { claims.clone() } else { Vec::new() };
+        if !promised.is_empty() {
             self.shared.announce_store();
         }
         let certified = match Certified::of(granted, &self.shared.keys) {
             Ok(certified) => certified,
-            Err((error, claims)) if trusted => return Err(self.announce_slots(claims, error.into())),
-            Err((error, _)) => return Err(error.into()),
+            Err(error) => return Err(self.announce_slots(promised, error.into())),
         };
         if claims.is_empty() {
             return self.start(certified);
@@ -124,8 +125,7 @@ impl Engine {
         let request = certified.request().clone();
         let id = match self.shared.admit(certified, None) {
             Ok(admitted) => admitted.identification()(),
-            Err(error) if trusted => return Err(self.announce_slots(claims, error)),
-            Err(error) => return Err(error),
+            Err(error) => return Err(self.announce_slots(promised, error)),
         };
         if !trusted {
             return Ok(Pending { id, gate: Arc::new(Err(InstanceError::Slot(SlotRefusal::Unconfirmed)).into()) });

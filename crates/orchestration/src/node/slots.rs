@@ -231,7 +231,7 @@ impl Orchestrator {
     pub async fn certify(&self, granted: Granted<Request>) -> Result<Certified, NotServed> {
         let keys = self.keys();
         if granted.claims().is_empty() {
-            return Ok(Certified::of(granted, keys).map_err(|(error, _)| error)?);
+            return Ok(Certified::of(granted, keys)?);
         }
         if !self.shared().is_trusted() {
             return Err(SlotRefusal::Unconfirmed.into());
@@ -243,7 +243,7 @@ impl Orchestrator {
             return Err(error.into());
         }
         self.certify_claims(granted.claims().to_vec()).await?;
-        Ok(Certified::of(granted, keys).map_err(|(error, _)| error)?)
+        Ok(Certified::of(granted, keys)?)
     }
 
     async fn certify_claims(&self, claims: Vec<SlotClaim>) -> Result<(), SlotRefusal> {

@@ -20,7 +20,9 @@ pub trait OneRoundKey {
         share: &AnyKeyShare,
         statement: &Statement<'_>,
         rng: &mut dyn CryptoRng,
-    ) -> Result<Vec<u8>, SchemeError>;
+    ) -> Result<Vec<u8>, SchemeError> {
+        Ok(self.answer(share, statement)?.proven_share(rng))
+    }
     /// Checks one party's share of the statement.
     fn verify_share(
         &self,
@@ -43,17 +45,6 @@ impl<S: ThresholdScheme> OneRoundKey for Keyed<S> {
         let key = share.get::<S>().ok_or(SchemeError::OtherKey)?;
         let request = S::parse_request(&self.public, statement)?;
         Ok(Arc::new(Answering::<S> { public: Arc::clone(&self.public), key: Arc::clone(key), request }))
-    }
-
-    fn create_share(
-        &self,
-        share: &AnyKeyShare,
-        statement: &Statement<'_>,
-        rng: &mut dyn CryptoRng,
-    ) -> Result<Vec<u8>, SchemeError> {
-        let key = share.get::<S>().ok_or(SchemeError::OtherKey)?;
-        let request = S::parse_request(&self.public, statement)?;
-        Ok(S::encode_share(&S::create_share(&self.public, key, &request, rng)))
     }
 
     fn verify_share(
