@@ -84,18 +84,17 @@ impl Member {
         self.tell(to, &Envelope { version: VERSION, stream: CUSTODY, payload, ..Envelope::default() })
     }
 
-    /// A message of an instance, to all or to one: round, number within the round, content.
+    /// A message of an instance, to all or to one: which of the protocol's, which of that kind, content.
     pub(crate) fn tell_instance(
         &mut self,
         to: Option<u16>,
         id: &Bytes,
-        round: u32,
         kind: u32,
+        number: u32,
         payload: Bytes,
     ) -> usize {
-        let channel = u32::from(to.is_some());
         let (version, instance_id) = (VERSION, id.clone());
-        self.tell(to, &Envelope { version, instance_id, round, kind, payload, channel, stream: INSTANCES })
+        self.tell(to, &Envelope { version, instance_id, kind, number, payload, stream: INSTANCES })
     }
 
     /// How many peers' queues took it.

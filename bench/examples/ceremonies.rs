@@ -14,12 +14,14 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rand_chacha::rand_core::CryptoRng;
-use theta_ceremonies::{Aim, Ceremony, CeremonyKeys, CeremonyPlan, Conclusion, Memory, Outcome, PlanParts, Source};
+use theta_ceremonies::{
+    Aim, Ceremony, CeremonyEvidence, CeremonyKeys, CeremonyPlan, Conclusion, Memory, Outcome, PlanParts, Source,
+};
 use theta_groups::{Group, Ristretto255, Secret};
 use theta_names::NodeId;
 use theta_rounds::Machine;
 use theta_rounds::simulator::{Conditions, Report, Simulator};
-use theta_rounds::{Effect, Input, PartyId, Recipient};
+use theta_rounds::{Effect, Effects, Input, PartyId, Recipient};
 use theta_schemes::ciphers::sg02::Sg02;
 use theta_schemes::keys::{CurveScheme, possession_of};
 use theta_schemes::signatures::bls04::{Bls04, MinPk};
@@ -45,8 +47,11 @@ struct Metered<M> {
 
 impl<M: Machine> Machine for Metered<M> {
     type Output = M::Output;
+    type Misbehaviour = M::Misbehaviour;
+    type Ask = M::Ask;
+    type Supply = M::Supply;
 
-    fn handle(&mut self, input: Input, rng: &mut dyn CryptoRng) -> Vec<Effect<M::Output>> {
+    fn handle(&mut self, input: Input<M::Supply>, rng: &mut dyn CryptoRng) -> Effects<Self> {
         let begin = Instant::now();
         let effects = self.machine.handle(input, rng);
         let time = begin.elapsed();
@@ -93,7 +98,11 @@ fn secret(party: PartyId) -> Secret<[u8; 32]> {
 }
 
 /// Runs a ceremony of parties 1 to n without loss, prints what it costs.
-fn measure(name: &str, plan: &Arc<CeremonyPlan>, share: impl Fn(PartyId) -> Option<EncodedShare>) -> Report<Outcome> {
+fn measure(
+    name: &str,
+    plan: &Arc<CeremonyPlan>,
+    share: impl Fn(PartyId) -> Option<EncodedShare>,
+) -> Report<Outcome, CeremonyEvidence> {
     let join = |party| {
         Ceremony::join(Arc::clone(plan), keys(party), secret(party), share(party).as_ref(), Memory::Kept).unwrap()
     };

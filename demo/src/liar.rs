@@ -39,7 +39,7 @@ struct Lying {
     memory: Mutex<Memory>,
 }
 
-/// A message's round and kind.
+/// A message's kind and number.
 type Place = (u32, u32);
 
 #[derive(Default)]
@@ -58,11 +58,12 @@ impl Lying {
     fn falsify(&self, message: Bytes) -> Bytes {
         let Ok(mut envelope) = Envelope::decode(message.clone()) else { return message };
         // Round 0 is for the nodes' own arrangements: no shares in there.
-        if envelope.round == 0 {
+        if envelope.kind == u32::MAX {
             return message;
         }
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        envelope.payload = memory.substitute(&envelope.instance_id, (envelope.round, envelope.kind), &envelope.payload);
+        envelope.payload =
+            memory.substitute(&envelope.instance_id, (envelope.kind, envelope.number), &envelope.payload);
         envelope.encode_to_vec().into()
     }
 }

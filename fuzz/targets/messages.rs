@@ -72,13 +72,12 @@ fn round_trip<M: Message + Default + PartialEq + Debug>(input: &[u8]) {
 }
 
 fn seeds() -> Vec<Vec<u8>> {
-    let message = |round, kind| peer::Envelope {
+    let message = |kind, number| peer::Envelope {
         version: peer::VERSION,
         instance_id: vec![7; 32].into(),
-        round,
         kind,
+        number,
         payload: Bytes::from_static(b"share"),
-        channel: 0,
         stream: peer::INSTANCES,
     };
     let payload = Bytes::from_static(b"order");
@@ -86,7 +85,7 @@ fn seeds() -> Vec<Vec<u8>> {
     vec![
         custody.encode_to_vec(),
         message(1, 1).encode_to_vec(),
-        message(0, u32::MAX).encode_to_vec(),
+        message(u32::MAX, 0).encode_to_vec(),
         v1::SignRequest { key: "name".into(), message: Bytes::from_static(b"m"), ..Default::default() }.encode_to_vec(),
         v1::VerifyRequest::default().encode_to_vec(),
     ]

@@ -8,7 +8,7 @@ use theta_fuzz::{SAMPLES, choose, plant, rng};
 use theta_groups::{Group, Scalar};
 use theta_protocols::frost::{self, FrostMessage};
 use theta_protocols::one_round::{self, ShareMessage};
-use theta_rounds::{PartyId, RoundMessage, Slot};
+use theta_rounds::{PartyId, ProtocolMessage, Slot};
 use theta_schemes::keys::deal;
 use theta_schemes::signatures::frost::{
     Ed448Shake256, Ed25519Sha512, Frost, FrostSuite, P256Sha256, Ristretto255Sha512, Secp256k1Sha256, Secp256k1Taproot,
@@ -29,11 +29,11 @@ macro_rules! for_every_suite {
 }
 
 fuzz_target!(init: plant("rounds", seeds()), |input: &[u8]| {
-    let Some((round, payload)) = input.split_first() else { return };
+    let Some((kind, payload)) = input.split_first() else { return };
     for slot in [frost::COMMITMENTS, frost::PACKAGE, frost::SHARE, frost::SIGNATURE, frost::REQUEST]
-        .map(|round| Slot { round, kind: 7 })
+        .map(|kind| Slot { kind, number: 7 })
     {
-        if slot.round.0 == u16::from(*round) {
+        if slot.kind == u16::from(*kind) {
             for_every_suite!(check_frost, slot, payload);
         }
     }
@@ -93,7 +93,7 @@ fn seed<C: FrostSuite>(seeds: &mut Vec<Vec<u8>>) {
         (frost::SIGNATURE, [&signature[..], &[0, 2, 0, 1, 0, 2]].concat()),
         (frost::REQUEST, vec![5]),
     ];
-    for (round, payload) in contents {
-        seeds.push([&[u8::try_from(round.0).expect("few rounds")], &*payload].concat());
+    for (kind, payload) in contents {
+        seeds.push([&[u8::try_from(kind).expect("few kinds")], &*payload].concat());
     }
 }

@@ -2,12 +2,11 @@
 
 use bytes::Bytes;
 use theta_groups::Secret;
-use theta_rounds::{Channel, Effect, Input, Machine};
+use theta_rounds::{Channel, Effect, Machine};
 
 use super::Memory;
 use super::bulletin_board::rewrite;
-use super::machine::{Ceremony, ITEMS, SUMMARY};
-use super::outcome::Outcome;
+use super::machine::{Ceremony, Effects, ITEMS, Input, SUMMARY};
 use super::plan::Aim;
 use super::statement::Kind;
 
@@ -61,7 +60,7 @@ impl Ceremony {
 }
 
 /// The summaries that are sent.
-fn questions(effects: Vec<Effect<Outcome>>) -> Vec<Bytes> {
+fn questions(effects: Effects) -> Vec<Bytes> {
     let payload = |effect| match effect {
         Effect::Send { slot: SUMMARY, payload, .. } => Some(payload),
         _ => None,

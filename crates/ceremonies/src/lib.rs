@@ -33,7 +33,7 @@ pub use bulletin_board::{rewrite, statements_of};
 pub use certificate::QuorumCertificate;
 pub use evidence::CeremonyEvidence;
 pub use identity::{CeremonyKeys, CeremonyMember};
-pub use machine::{Ceremony, ITEMS, SUMMARY};
+pub use machine::{Ceremony, Effects, ITEMS, Input, SUMMARY};
 pub use outcome::{Activated, Conclusion, JoinError, Outcome};
 pub use plan::{Aim, CeremonyId, CeremonyPlan, PlanError, PlanParts, Source, public_digest};
 pub use statement::{Digest, Kind, Statement, StatementSlot};

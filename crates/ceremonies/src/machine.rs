@@ -3,15 +3,14 @@
 //! [`Ceremony`] is a [`Machine`] of its own and not a protocol under the driver: a statement belongs to its author, whoever
 //! passes it on, so that slots are by author and not by sender; and a party that has finished keeps telling the others.
 
+use core::convert::Infallible;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use rand_core::CryptoRng;
 use theta_groups::Secret;
-use theta_rounds::{
-    Abort, Blame, Channel, Effect, Input, Machine, Malformed, Offence, PartyId, Recipient, Round, Slot,
-};
+use theta_rounds::{self, Abort, Blame, Channel, Effect, Machine, Malformed, Offence, PartyId, Recipient, Slot};
 use theta_sharing::EncodedShare;
 
 use super::bulletin_board::{BulletinBoard, Item, Posted, Summary};
@@ -24,9 +23,9 @@ use super::statement::{Digest, Kind, Statement, StatementSlot};
 use super::{CeremonyKeys, Memory, longest_body, longest_items, longest_summary};
 
 /// Statements, certificates and values.
-pub const ITEMS: Slot = Slot { round: Round(1), kind: 1 };
+pub const ITEMS: Slot = Slot { kind: 1, number: 0 };
 /// What the sender has and lacks.
-pub const SUMMARY: Slot = Slot { round: Round(1), kind: 2 };
+pub const SUMMARY: Slot = Slot { kind: 2, number: 0 };
 
 /// Bytes of items that travel in one message, but for a single item that is longer.
 pub(super) const MESSAGE_BYTES: usize = 1 << 18;
@@ -132,7 +131,10 @@ pub struct Ceremony {
     evidence: Vec<CeremonyEvidence>,
 }
 
-type Effects = Vec<Effect<Outcome>>;
+/// What a ceremony is told: it asks no stock for anything.
+pub type Input = theta_rounds::Input<Infallible>;
+/// What a ceremony wants done. Whom it blames for a statement, it has evidence against that convinces anybody.
+pub type Effects = theta_rounds::Effects<Ceremony>;
 
 impl Ceremony {
     /// Joins a ceremony. `secret` is drawn for this ceremony alone, and kept as long as it runs and no longer; whose journal is
@@ -177,7 +179,7 @@ impl Ceremony {
 
     /// Takes one input: as [`Machine::handle`], which has a generator that no ceremony uses, since what is random in it follows from
     /// its secret.
-    pub fn take(&mut self, input: Input) -> Vec<Effect<Outcome>> {
+    pub fn take(&mut self, input: Input) -> Effects {
         let mut out = Vec::new();
         let before = self.revision;
         self.accepted.clear();
@@ -189,6 +191,7 @@ impl Ceremony {
             Input::Message { from, slot, channel, payload } => self.receive(from, slot, channel, &payload, &mut out),
             Input::Tick if self.started && !self.finished => self.tick(&mut out),
             Input::Tick => {}
+            Input::Supply(nothing) => match nothing {},
         }
         // What changes nothing makes nothing possible: repeating a message costs reading it, and no more.
         if self.started && self.revision != before {
@@ -287,7 +290,7 @@ impl Ceremony {
     fn convict(&mut self, evidence: CeremonyEvidence, out: &mut Effects) {
         let party = evidence.culprit();
         if party != self.own.party() && self.evidence.iter().all(|known| known.culprit() != party) {
-            out.push(Effect::Blame(Blame { party, slot: None, offence: Offence::protocol(&evidence) }));
+            out.push(Effect::Blame(Blame { party, slot: None, offence: Offence::Protocol(evidence.clone()) }));
             self.evidence.push(evidence);
         }
     }
@@ -301,7 +304,7 @@ impl Ceremony {
         let longest = if slot == SUMMARY { longest_summary(&self.plan) } else { longest_items(&self.plan) };
         let offence = match (channel_of(slot), slot) {
             (None, _) => Offence::UnknownSlot,
-            (Some(expected), _) if expected != channel => Offence::WrongChannel { expected, got: channel },
+            (Some(expected), _) if !channel.carries(expected) => Offence::WrongChannel { expected, got: channel },
             // Nothing is read of it.
             _ if payload.len() > longest => Offence::TooLong { len: payload.len(), most: longest },
             (_, SUMMARY) => match self.reply(from, payload, out) {
@@ -417,7 +420,7 @@ const fn channel_of(slot: Slot) -> Option<Channel> {
     }
 }
 
-fn effect(to: Recipient, slot: Slot, payload: Vec<u8>) -> Effect<Outcome> {
+fn effect(to: Recipient, slot: Slot, payload: Vec<u8>) -> Effect<Outcome, CeremonyEvidence, Infallible> {
     Effect::Send { to, slot, channel: Channel::Broadcast, payload: Bytes::from(payload) }
 }
 
@@ -445,8 +448,11 @@ fn messages(items: &[Item]) -> Vec<Bytes> {
 
 impl Machine for Ceremony {
     type Output = Outcome;
+    type Misbehaviour = CeremonyEvidence;
+    type Ask = Infallible;
+    type Supply = Infallible;
 
-    fn handle(&mut self, input: Input, _rng: &mut dyn CryptoRng) -> Vec<Effect<Outcome>> {
+    fn handle(&mut self, input: Input, _rng: &mut dyn CryptoRng) -> Effects {
         self.take(input)
     }
 

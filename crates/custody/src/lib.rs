@@ -4,6 +4,7 @@
 //!
 //! Pure and synchronous: no threads, no sockets, no clock; the store is the disk.
 
+mod burner;
 mod ceremony;
 mod certify;
 mod codec;
@@ -15,15 +16,16 @@ mod roster;
 mod slots;
 mod standing;
 
+pub use burner::Burner;
 pub use ceremony::{EvidenceError, ProvenLie, check_evidence};
 pub use certify::{
-    Certifier, CertifierEffect, CertifierLimits, Equivocation, Promise, SlotRefusal, Subject, Ticket, encode_promises,
-    promises_of,
+    Certifier, CertifierEffect, CertifierLimits, Equivocation, Promise, PromiseOffence, SlotRefusal, Subject, Ticket,
+    encode_promises, promises_of,
 };
 pub use custodian::{Custodian, announcement};
 pub use error::{CeremonyError, ChangeError, CustodyError};
 pub use keys::{DealtKey, KeyEntry, KeyTable, KeyTableError, ResolveError, import_dealt, read_keys};
-pub use request::{CeremonyReport, CeremonyState, CustodyEffect, CustodyInput, EvidenceReport, To};
+pub use request::{CeremonyOffence, CeremonyReport, CeremonyState, CustodyEffect, CustodyInput, EvidenceReport, To};
 pub use roster::Roster;
 pub use slots::StoreSlots;
 pub use standing::StoreStanding;

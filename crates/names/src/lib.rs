@@ -4,6 +4,7 @@
 //! Two numbers of one party are two types, [`NodeId`] and [`ShareIndex`], and nothing makes one of the other but a key's
 //! [`Holders`]. Nothing here knows what a share is made of.
 
+mod channel;
 pub mod codec;
 mod holders;
 mod key;
@@ -13,6 +14,7 @@ mod rule;
 mod state;
 mod suite_name;
 
+pub use channel::Channel;
 pub use holders::{Holders, HoldersError};
 pub use key::{KeyName, KeyNameError, KeyRef, KeyRefError};
 pub use number::{NodeId, ShareIndex, ZeroError};

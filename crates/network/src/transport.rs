@@ -1,13 +1,15 @@
 //! The one trait behind which every transport stands.
 
 use bytes::Bytes;
-use theta_names::NodeId;
+use theta_names::{Channel, NodeId};
 
-/// A message that arrived. The transport vouches for `from`.
+/// A message that arrived. The transport vouches for `from` and `channel`: nobody else has a word in them.
 #[derive(Clone, Debug)]
 pub struct Inbound {
     /// Who sent it.
     pub from: NodeId,
+    /// How it came: what is secret must not have come in the open, and what needs an order has one only by an ordered channel.
+    pub channel: Channel,
     /// The message; a view into the receive buffer, not a copy.
     pub bytes: Bytes,
 }

@@ -50,6 +50,8 @@ pub struct OrchestratorConfig {
     /// Pairs of FROST nonces that each signer makes in advance for each other node and key, so that a signature takes one round:
     /// at most as many as a coordinator keeps commitments of one peer, and twice as many at the signer's. 0 turns it off.
     pub nonces_per_peer: usize,
+    /// Whether it goes on record in the node's store, before they sign, which FROST nonces are used up.
+    pub burn_nonces: bool,
     /// How often the custodian of the keys looks after its ceremonies and its peers.
     #[serde(rename = "custody_tick_ms", with = "milliseconds")]
     pub custody_tick: Duration,
@@ -83,6 +85,7 @@ impl Default for OrchestratorConfig {
             results_count: 16_384,
             results_bytes: 32 << 20,
             nonces_per_peer: 32,
+            burn_nonces: false,
             custody_tick: Duration::from_millis(250),
             custody_inbox: 256,
             backlog_age: Duration::from_secs(10),

@@ -74,12 +74,15 @@ impl Culprits {
 
 #[cfg(test)]
 mod tests {
+    use theta_rounds::Offence;
+
     use super::*;
-    use crate::InstanceId;
+    use crate::{InstanceId, Misdeed};
 
     fn culprit(party: u16, text: usize) -> Culprit {
         let party = NodeId::try_from(party).unwrap();
-        Culprit { party, misbehaviour: text.to_string(), instance: InstanceId::NONE }
+        let offence = Offence::TooLong { len: text, most: 0 };
+        Culprit { party, misdeed: Misdeed::Instance(offence), instance: InstanceId::NONE }
     }
 
     #[test]

@@ -65,6 +65,7 @@
 //! Cryptography never runs on the threads of the network, and nothing here grows without a bound: requests that wait,
 //! instances that run, messages that came early, results that are kept. All limits are in [`OrchestratorConfig`].
 
+mod burning;
 mod certified;
 mod config;
 mod culprits;
@@ -78,9 +79,9 @@ mod request;
 pub use certified::{Certified, NotServed};
 pub use config::{ConfigError, OrchestratorConfig};
 pub use culprits::CulpritRecord;
-pub use instances::Load;
+pub use instances::{EnvelopeError, Load};
 pub use metrics::Stage;
 pub use node::{ChangeKeyError, ComputeError, Engine, HoldError, Keys, NoCustodian, Orchestrator, Pending, StartError};
-pub use request::{Culprit, Finished, InstanceError, InstanceSnapshot, InstanceState, SubmitError};
+pub use request::{Culprit, Finished, InstanceError, InstanceSnapshot, InstanceState, Misdeed, SubmitError};
 pub use theta_authority::{Asker, InstanceId};
 pub use theta_custody::{KeyEntry, KeyTable, ResolveError, SlotClaim, SlotRefusal};

@@ -1,11 +1,14 @@
 //! What the orchestrator answers.
 
 use theta_authority::InstanceId;
-use theta_custody::{ResolveError, SlotRefusal};
+use theta_custody::{CeremonyOffence, Equivocation, PromiseOffence, ResolveError, SlotRefusal};
 use theta_groups::Secret;
 use theta_names::NodeId;
-use theta_rounds::Abort;
+use theta_protocols::Misbehaviour;
+use theta_rounds::{Abort, Offence};
 use theta_schemes::signatures::frost::SeedError;
+
+use crate::instances::EnvelopeError;
 
 /// A finished instance.
 #[derive(Debug)]
@@ -26,10 +29,45 @@ pub struct Finished {
 pub struct Culprit {
     /// Who.
     pub party: NodeId,
-    /// What exactly, for example `share fails verification`.
-    pub misbehaviour: String,
+    /// What it did.
+    pub misdeed: Misdeed,
     /// In which instance, or ceremony.
     pub instance: InstanceId,
+}
+
+/// What a node did that no honest node does. Shown, it says what exactly, for example `share fails verification`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Misdeed {
+    /// In an instance. It convinces nobody but this node: see [`theta_rounds::Blame`].
+    #[error("{0}")]
+    Instance(Offence<Misbehaviour>),
+    /// In a ceremony. Where a signed statement offends, it convinces anybody who has the group file.
+    #[error("{0}")]
+    Ceremony(Box<CeremonyOffence>),
+    /// It promised one slot to two messages, and both promises are signed: that convinces anybody who has the group file.
+    #[error("promised slot {} of key {} (rule {}) to two messages", .0.subject.slot, .0.subject.key, .0.subject.rule)]
+    Slot(Box<Equivocation>),
+    /// What it said of promises is none, or not of those in whose name it is.
+    #[error(transparent)]
+    Promise(#[from] PromiseOffence),
+    /// What it sent is no envelope.
+    #[error(transparent)]
+    Envelope(#[from] EnvelopeError),
+}
+
+impl Misdeed {
+    /// A stable `snake_case` name for metrics.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Instance(offence) => offence.name(),
+            Self::Ceremony(_) => "ceremony",
+            Self::Slot(_) => "slot_equivocation",
+            Self::Promise(_) => "promise",
+            Self::Envelope(error) => error.name(),
+        }
+    }
 }
 
 /// Where an instance stands.

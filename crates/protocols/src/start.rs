@@ -5,12 +5,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use rand_core::CryptoRng;
 use theta_groups::{Secret, Transcript};
-use theta_rounds::{Abort, Bug, Driver, Effect, Input, Machine, PartyId};
+use theta_rounds::{Abort, Bug, Driver, Effect, Effects, Input, LockStep, Machine, PartyId};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, SchemeError};
 use theta_schemes::{RequestError, Statement};
 use theta_sharing::{ShareIndex, Threshold};
 
-use crate::frost;
+use crate::Misbehaviour;
+use crate::frost::{self, Ask, Supply};
 use crate::one_round::OneRound;
 
 /// What a request comes to.
@@ -25,7 +26,7 @@ pub struct Outcome {
 }
 
 /// A protocol of any kind, at work on one request at one party.
-pub type AnyMachine = Box<dyn Machine<Output = Outcome>>;
+pub type AnyMachine = Box<dyn Machine<Output = Outcome, Misbehaviour = Misbehaviour, Ask = Ask, Supply = Supply>>;
 
 /// Builds the state machine for one request at the party that holds `share`. Everything about the request that can be
 /// checked is checked here, before a share of anything leaves; the machine itself starts with [`Input::Start`].
@@ -65,13 +66,13 @@ pub fn start_with<'a>(
         (Err(SchemeError::TwoRounds(_)), seed) => {
             public.check_request(statement)?;
             let message = Bytes::copy_from_slice(statement.bytes());
-            let machine = frost::machine(public, share, message, frost::Options { seed, ..options });
+            let machine = frost::machine(public, share, &message, &frost::Options { seed, ..options });
             Ok(machine.unwrap_or_else(Unusable::share))
         }
         (_, Some(_)) => Ok(Unusable::seed()),
         (Ok(answer), None) => {
             let protocol = OneRound::new(local, threshold, purpose, answer, share_seed(share, &statement));
-            Ok(Box::new(Driver::new(local, parties(threshold), protocol)))
+            Ok(Box::new(Driver::new(local, parties(threshold), LockStep::<_, Ask, Supply>::new(protocol))))
         }
         (Err(SchemeError::Request(error)), None) => Err(error),
         (Err(_), None) => Ok(Unusable::share()),
@@ -114,8 +115,11 @@ impl Unusable {
 
 impl Machine for Unusable {
     type Output = Outcome;
+    type Misbehaviour = Misbehaviour;
+    type Ask = Ask;
+    type Supply = Supply;
 
-    fn handle(&mut self, input: Input, _rng: &mut dyn CryptoRng) -> Vec<Effect<Outcome>> {
+    fn handle(&mut self, input: Input<Supply>, _rng: &mut dyn CryptoRng) -> Effects<Self> {
         if self.finished || !matches!(input, Input::Start) {
             return Vec::new();
         }

@@ -5,100 +5,42 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use rand_core::CryptoRng;
+use theta_names::Channel;
 
 use crate::{
-    Abort, Blame, Bug, Channel, Epilogue, Offence, Outgoing, PartyId, Progress, Recipient, RoundMessage, RoundProtocol,
-    Slot,
+    Abort, Action, Blame, Blames, Bug, Effect, Input, Machine, Offence, Outgoing, PartyId, Progress, Protocol,
+    ProtocolMessage, Recipient, Replies, Slot, machine,
     mailbox::{Mailboxes, Stored},
 };
 
-/// What happens to a machine.
-#[derive(Clone, Debug)]
-pub enum Input {
-    /// The application asked for this instance. Messages that came before wait for it.
-    Start,
-    /// A message from an authenticated peer.
-    Message {
-        /// Its sender, as the transport authenticated it.
-        from: PartyId,
-        /// Where it claims to belong.
-        slot: Slot,
-        /// How it travelled.
-        channel: Channel,
-        /// Its bytes, of any content.
-        payload: Bytes,
-    },
-    /// Logical time passes.
-    Tick,
-}
-
-/// What a machine wants done.
-#[derive(Debug)]
-pub enum Effect<O> {
-    /// Send a message.
-    Send {
-        /// To whom.
-        to: Recipient,
-        /// Where it belongs.
-        slot: Slot,
-        /// How it must travel.
-        channel: Channel,
-        /// Its bytes.
-        payload: Bytes,
-    },
-    /// A party misbehaved. The instance goes on.
-    Blame(Blame),
-    /// The end; exactly once. After it, there are but replies to those that have not finished.
-    Finished(Result<O, Abort>),
-}
-
-/// A running protocol of any kind: eats inputs, emits effects. Never blocks, never panics on what comes from outside.
-pub trait Machine: Send {
-    /// The protocol's result.
-    type Output;
-
-    /// Takes one input and does all that it makes possible.
-    fn handle(&mut self, input: Input, rng: &mut dyn CryptoRng) -> Vec<Effect<Self::Output>>;
-
-    /// How many parties' contributions there are, and how many it takes.
-    fn contributions(&self) -> (usize, usize);
-
-    /// Whether a party may have something to say that this one lacks: see [`RoundProtocol::awaits`].
-    fn awaits(&self, party: PartyId) -> bool;
-
-    /// Whether [`Effect::Finished`] was emitted; from then on inputs are ignored, but for what [`Machine::lingers`] says.
-    fn is_finished(&self) -> bool;
-
-    /// Whether it has finished and still replies to those that have not: see [`Epilogue`].
-    fn lingers(&self) -> bool {
-        false
-    }
-}
+/// What answers questions in a protocol of that type.
+type AnyReplies<P> = Box<dyn Replies<<P as Protocol>::Message>>;
 
 /// Where an instance is in its life.
-enum Phase<P: RoundProtocol> {
+enum Phase<P: Protocol> {
     AwaitingStart(P),
     Running(P),
-    Finished { contributions: (usize, usize), epilogue: Option<Box<dyn Epilogue<<P as RoundProtocol>::Message>>> },
+    Finished { contributions: (usize, usize) },
 }
 
-/// Runs one instance of a [`RoundProtocol`] at one party.
+/// Runs one instance of a [`Protocol`] at one party.
 ///
 /// It refuses what does not come from another member or is longer than anything honest, bans whoever offends (and tells the
-/// protocol to forget them), keeps one payload a party and slot so as to tell duplicates from equivocation, holds messages of future rounds back until
-/// their round, and after every event goes on until the protocol waits.
+/// protocol to forget them), keeps one payload a party and slot so as to tell duplicates from equivocation, holds messages back
+/// until they are [due](Protocol::due), answers questions, and after every event goes on until the protocol waits.
 ///
 /// Memory is bounded by what the protocol itself accepts: payloads stay only if they decode, or are early and within
 /// [the mailbox's bounds](crate::EARLY_MESSAGES); the end frees them all.
-pub struct Driver<P: RoundProtocol> {
+pub struct Driver<P: Protocol> {
     local: PartyId,
     members: BTreeSet<PartyId>,
     banned: BTreeSet<PartyId>,
     mailboxes: Mailboxes,
     phase: Phase<P>,
+    replies: Option<AnyReplies<P>>,
 }
 
-impl<P: RoundProtocol> Driver<P> {
+impl<P: Protocol> Driver<P> {
     /// Sets up `protocol` at party `local` of the group `members`. Nothing runs before [`Input::Start`].
     pub fn new(local: PartyId, members: impl IntoIterator<Item = PartyId>, protocol: P) -> Self {
         Self {
@@ -107,6 +49,7 @@ impl<P: RoundProtocol> Driver<P> {
             banned: BTreeSet::new(),
             mailboxes: Mailboxes::default(),
             phase: Phase::AwaitingStart(protocol),
+            replies: None,
         }
     }
 
@@ -124,8 +67,7 @@ impl<P: RoundProtocol> Driver<P> {
     }
 
     fn start(&mut self) {
-        let nothing = Phase::Finished { contributions: (0, 0), epilogue: None };
-        self.phase = match mem::replace(&mut self.phase, nothing) {
+        self.phase = match mem::replace(&mut self.phase, Phase::Finished { contributions: (0, 0) }) {
             Phase::AwaitingStart(protocol) => Phase::Running(protocol),
             other => other,
         };
@@ -139,6 +81,11 @@ impl<P: RoundProtocol> Driver<P> {
         }
     }
 
+    /// Whether a message of that slot has to wait. A question is answered in whatever round.
+    fn is_early(&self, slot: Slot) -> bool {
+        self.running().is_none_or(|protocol| slot.number > protocol.due() && !P::Message::is_question(slot))
+    }
+
     /// Sorts one message in: ignored, blamed, held back or delivered.
     fn receive(&mut self, from: PartyId, slot: Slot, channel: Channel, payload: Bytes, out: &mut Effects<P>) {
         if from == self.local || !self.members.contains(&from) || self.banned.contains(&from) {
@@ -147,16 +94,13 @@ impl<P: RoundProtocol> Driver<P> {
         let Some(most) = self.longest(slot) else { return };
         let offence = match P::Message::channel(slot) {
             None => Offence::UnknownSlot,
-            Some(expected) if expected != channel => Offence::WrongChannel { expected, got: channel },
+            Some(expected) if !channel.carries(expected) => Offence::WrongChannel { expected, got: channel },
             Some(_) if payload.len() > most => Offence::TooLong { len: payload.len(), most },
-            Some(_) => {
-                let early = self.running().is_none_or(|protocol| slot.round > protocol.round());
-                match self.mailboxes.store(from, slot, payload, early) {
-                    Stored::Early | Stored::Duplicate | Stored::NoRoom => return,
-                    Stored::Due(payload) => return self.deliver(from, slot, &payload, out),
-                    Stored::Conflict { first, second } => Offence::Equivocation { first, second },
-                }
-            }
+            Some(_) => match self.mailboxes.store(from, slot, payload, self.is_early(slot)) {
+                Stored::Early | Stored::Duplicate | Stored::NoRoom => return,
+                Stored::Due(payload) => return self.deliver(from, slot, &payload, out),
+                Stored::Conflict { first, second } => Offence::Equivocation { first, second },
+            },
         };
         self.ban(Blame { party: from, slot: Some(slot), offence }, out);
     }
@@ -171,15 +115,24 @@ impl<P: RoundProtocol> Driver<P> {
                 return self.ban(blame, out);
             }
         };
-        let Err(blames) = protocol.update(from, message) else { return };
-        for (party, evidence) in blames {
-            let slot = (party == from).then_some(slot);
-            self.ban(Blame { party, slot, offence: Offence::protocol(&evidence) }, out);
+        if P::Message::is_question(slot) {
+            return out.extend(self.reply(from, slot));
+        }
+        if let Err(blames) = protocol.update(from, message) {
+            self.ban_all(blames, Some((from, slot)), out);
+        }
+    }
+
+    /// Shuts out whom the protocol blames; `found` is the message in which the fault was found, if it was in one.
+    fn ban_all(&mut self, blames: Blames<P::Misbehaviour>, found: Option<(PartyId, Slot)>, out: &mut Effects<P>) {
+        for (party, misbehaviour) in blames {
+            let slot = found.filter(|(from, _)| party == *from).map(|(_, slot)| slot);
+            self.ban(Blame { party, slot, offence: Offence::Protocol(misbehaviour) }, out);
         }
     }
 
     /// Shuts a party out of this instance, once.
-    fn ban(&mut self, blame: Blame, out: &mut Effects<P>) {
+    fn ban(&mut self, blame: Blame<P::Misbehaviour>, out: &mut Effects<P>) {
         let party = blame.party;
         if !self.members.contains(&party) || !self.banned.insert(party) {
             return;
@@ -196,15 +149,17 @@ impl<P: RoundProtocol> Driver<P> {
     fn settle(&mut self, rng: &mut dyn CryptoRng, out: &mut Effects<P>) {
         while let Some(protocol) = self.running_mut() {
             match protocol.progress() {
-                Progress::NextRound => {
-                    if let Err(bug) = next_round(protocol, rng, out) {
+                Progress::Act => {
+                    if let Err(bug) = act(protocol, rng, out) {
                         return self.finish(out, |_| Err(Abort::Bug(bug)));
                     }
                 }
                 Progress::Finalize | Progress::Failed => return self.finish(out, P::finalize),
                 Progress::Waiting => {
-                    let round = protocol.round();
-                    let Some((from, slot, payload)) = self.mailboxes.next_due(round) else { return };
+                    let due = protocol.due();
+                    let Some((from, slot, payload)) = self.mailboxes.next_due(due, P::Message::is_question) else {
+                        return;
+                    };
                     self.deliver(from, slot, &payload, out);
                 }
             }
@@ -213,37 +168,56 @@ impl<P: RoundProtocol> Driver<P> {
 
     fn finish(&mut self, out: &mut Effects<P>, result: impl FnOnce(P) -> Result<P::Output, Abort>) {
         let contributions = self.contributions();
-        let epilogue = self.running().and_then(RoundProtocol::epilogue);
-        if let Phase::Running(protocol) = mem::replace(&mut self.phase, Phase::Finished { contributions, epilogue }) {
+        self.prepare_replies();
+        if let Phase::Running(protocol) = mem::replace(&mut self.phase, Phase::Finished { contributions }) {
             out.push(Effect::Finished(result(protocol)));
-            // What still waited for its round may be a question.
+            // What still waits may be a question.
             for (from, slot) in mem::take(&mut self.mailboxes).into_early() {
                 out.extend(self.reply(from, slot));
             }
         }
     }
-}
 
-impl<P: RoundProtocol> Driver<P> {
-    /// Answers one that has not finished, if there is anything to say.
-    fn reply(&mut self, from: PartyId, slot: Slot) -> Option<Effect<P::Output>> {
-        let Phase::Finished { epilogue: Some(epilogue), .. } = &mut self.phase else { return None };
-        if from == self.local || !self.members.contains(&from) || self.banned.contains(&from) {
+    fn prepare_replies(&mut self) {
+        if self.replies.is_none() {
+            self.replies = self.running().and_then(Protocol::replies);
+        }
+    }
+
+    /// Answers a question, if it is one and there is anything to say.
+    fn reply(&mut self, from: PartyId, slot: Slot) -> Option<Effect<P::Output, P::Misbehaviour, P::Ask>> {
+        if !P::Message::is_question(slot)
+            || from == self.local
+            || !self.members.contains(&from)
+            || self.banned.contains(&from)
+        {
             return None;
         }
-        let message = epilogue.reply(from, slot)?;
+        self.prepare_replies();
+        let message = self.replies.as_mut()?.reply(from, slot)?;
         let slot = message.slot();
         let channel = P::Message::channel(slot)?;
         Some(Effect::Send { to: Recipient::Party(from), slot, channel, payload: message.encode() })
     }
 }
 
-type Effects<P> = Vec<Effect<<P as RoundProtocol>::Output>>;
+type Effects<P> = machine::Effects<Driver<P>>;
 
-/// Does one round and queues what it sends.
-fn next_round<P: RoundProtocol>(protocol: &mut P, rng: &mut dyn CryptoRng, out: &mut Effects<P>) -> Result<(), Bug> {
-    let before = protocol.round();
-    for Outgoing { to, message } in protocol.do_round(rng)? {
+/// Does what is due and queues what it sends and asks for.
+fn act<P: Protocol>(protocol: &mut P, rng: &mut dyn CryptoRng, out: &mut Effects<P>) -> Result<(), Bug> {
+    let actions = protocol.act(rng)?;
+    // Otherwise a protocol that never has done what it says it has to do would spin here for ever.
+    if actions.is_empty() && protocol.progress() == Progress::Act {
+        return Err(Bug("work that is never done"));
+    }
+    for action in actions {
+        let Outgoing { to, message } = match action {
+            Action::Send(outgoing) => outgoing,
+            Action::Ask(ask) => {
+                out.push(Effect::Ask(ask));
+                continue;
+            }
+        };
         let slot = message.slot();
         let channel = P::Message::channel(slot).ok_or(Bug("a message for a slot that the protocol does not have"))?;
         if channel == Channel::Private && !matches!(to, Recipient::Party(_)) {
@@ -256,22 +230,20 @@ fn next_round<P: RoundProtocol>(protocol: &mut P, rng: &mut dyn CryptoRng, out: 
         }
         out.push(Effect::Send { to, slot, channel, payload });
     }
-    // Otherwise a protocol that forgets to advance would spin here for ever.
-    if protocol.round() > before || protocol.progress() != Progress::NextRound {
-        Ok(())
-    } else {
-        Err(Bug("a round that does not advance"))
-    }
+    Ok(())
 }
 
-impl<P: RoundProtocol> Machine for Driver<P> {
+impl<P: Protocol> Machine for Driver<P> {
     type Output = P::Output;
+    type Misbehaviour = P::Misbehaviour;
+    type Ask = P::Ask;
+    type Supply = P::Supply;
 
-    fn handle(&mut self, input: Input, rng: &mut dyn CryptoRng) -> Vec<Effect<P::Output>> {
+    fn handle(&mut self, input: Input<P::Supply>, rng: &mut dyn CryptoRng) -> Effects<P> {
         let mut out = Vec::new();
         if self.is_finished() {
             if let Input::Message { from, slot, channel, .. } = input
-                && P::Message::channel(slot) == Some(channel)
+                && P::Message::channel(slot).is_some_and(|expected| channel.carries(expected))
             {
                 out.extend(self.reply(from, slot));
             }
@@ -280,9 +252,14 @@ impl<P: RoundProtocol> Machine for Driver<P> {
         match input {
             Input::Start => self.start(),
             Input::Message { from, slot, channel, payload } => self.receive(from, slot, channel, payload, &mut out),
+            Input::Supply(supply) => {
+                if let Some(Err(blames)) = self.running_mut().map(|protocol| protocol.supply(supply)) {
+                    self.ban_all(blames, None, &mut out);
+                }
+            }
             Input::Tick => {
                 if let Some(protocol) = self.running_mut() {
-                    protocol.expire_round();
+                    protocol.expire();
                 }
             }
         }
@@ -293,7 +270,7 @@ impl<P: RoundProtocol> Machine for Driver<P> {
     fn contributions(&self) -> (usize, usize) {
         match &self.phase {
             Phase::AwaitingStart(protocol) | Phase::Running(protocol) => protocol.contributions(),
-            Phase::Finished { contributions, .. } => *contributions,
+            Phase::Finished { contributions } => *contributions,
         }
     }
 
@@ -310,6 +287,6 @@ impl<P: RoundProtocol> Machine for Driver<P> {
     }
 
     fn lingers(&self) -> bool {
-        matches!(self.phase, Phase::Finished { epilogue: Some(_), .. })
+        self.is_finished() && self.replies.is_some()
     }
 }

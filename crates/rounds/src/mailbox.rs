@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 
 use bytes::Bytes;
 
-use crate::{PartyId, Round, Slot};
+use crate::{PartyId, Slot};
 
 /// How many messages of one party wait for their round at most. Honest parties are a round or two ahead.
 pub const EARLY_MESSAGES: usize = 64;
@@ -17,9 +17,9 @@ pub const KEPT_BYTES: usize = 2 << 20;
 
 /// What became of a message.
 pub(crate) enum Stored {
-    /// It is this round's (or an older one's): process it now.
+    /// Its time has come: process it now.
     Due(Bytes),
-    /// Kept until its round comes.
+    /// Kept until its time comes.
     Early,
     /// The same bytes again.
     Duplicate,
@@ -47,7 +47,7 @@ struct Mailbox {
 #[derive(Default)]
 pub(crate) struct Mailboxes {
     parties: BTreeMap<PartyId, Mailbox>,
-    /// Which of the payloads wait for their round.
+    /// Which of the payloads wait, by number.
     early: BTreeSet<(Slot, PartyId)>,
 }
 
@@ -83,13 +83,11 @@ impl Mailboxes {
         Stored::Early
     }
 
-    /// The next kept message whose round has come, lowest slot and party first.
-    pub(crate) fn next_due(&mut self, round: Round) -> Option<(PartyId, Slot, Bytes)> {
-        let &(slot, from) = self.early.first()?;
-        if slot.round > round {
-            return None;
-        }
-        self.early.pop_first();
+    /// The next kept message that is due, lowest slot and party first: those of numbers up to `due`, and questions of any.
+    pub(crate) fn next_due(&mut self, due: u16, is_question: impl Fn(Slot) -> bool) -> Option<(PartyId, Slot, Bytes)> {
+        let found = self.early.iter().find(|(slot, _)| slot.number <= due || is_question(*slot));
+        let &(slot, from) = found?;
+        self.early.remove(&(slot, from));
         let mailbox = self.parties.get_mut(&from)?;
         let payload = mailbox.slots.get(&slot)?.clone();
         mailbox.early_messages -= 1;
@@ -97,7 +95,7 @@ impl Mailboxes {
         Some((from, slot, payload))
     }
 
-    /// Where the messages belong that still wait for their round.
+    /// Where the messages belong that still wait.
     pub(crate) fn into_early(self) -> impl Iterator<Item = (PartyId, Slot)> {
         self.early.into_iter().map(|(slot, from)| (from, slot))
     }

@@ -1,141 +1,17 @@
-//! The five verbs of the round interface and the words around them.
+//! What a protocol is to the driver: something that messages, supplies and time happen to.
 
-use core::{fmt, num::NonZeroU16};
-
-use bytes::Bytes;
 use rand_core::CryptoRng;
-use theta_names::{NodeId, ShareIndex, codec::DecodeError};
 
-use crate::Evidence;
-
-/// The number of a party in one run of a protocol, 1 to 65,535.
-///
-/// In the protocols of a key (one-round schemes, FROST) parties are the holders of its shares, by their indices; in ceremonies they
-/// are nodes. Whoever runs a protocol knows which, and says so: a party is made [of a share](Self::of_share) or [of a
-/// node](Self::of_node), and read back as [the one](Self::share) or [the other](Self::node). There is no other way in or out, so
-/// that a node's number never becomes an index without a key's holders.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct PartyId(NonZeroU16);
-
-impl PartyId {
-    /// The lowest number.
-    pub const FIRST: Self = Self(NonZeroU16::MIN);
-
-    /// The party that is this node, in a protocol whose parties are nodes.
-    #[must_use]
-    pub const fn of_node(node: NodeId) -> Self {
-        Self(node.number())
-    }
-
-    /// The party that holds the share of this index, in a protocol whose parties are the holders of a key's shares.
-    #[must_use]
-    pub const fn of_share(index: ShareIndex) -> Self {
-        Self(index.number())
-    }
-
-    /// The node that this party is, in a protocol whose parties are nodes.
-    #[must_use]
-    pub fn node(self) -> NodeId {
-        self.0.into()
-    }
-
-    /// The index of the share that this party holds, in a protocol whose parties are the holders of a key's shares.
-    #[must_use]
-    pub fn share(self) -> ShareIndex {
-        self.0.into()
-    }
-
-    /// The number.
-    #[must_use]
-    pub const fn get(self) -> u16 {
-        self.0.get()
-    }
-}
-
-impl fmt::Display for PartyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-/// A round's number, from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Round(pub u16);
-
-/// Where in a protocol a message belongs: each party fills each slot once at most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Slot {
-    /// The round that sends it.
-    pub round: Round,
-    /// Which of the round's messages.
-    pub kind: u16,
-}
-
-/// How a message must travel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Channel {
-    /// Authenticated and encrypted, to one party.
-    Private,
-    /// Authenticated, the same to all as far as an honest sender goes.
-    Broadcast,
-    /// Through agreed, totally ordered broadcast.
-    Ordered,
-}
-
-/// Bytes that are not a message of this protocol; the sender is to blame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("malformed message: {0}")]
-pub struct Malformed(pub &'static str);
-
-impl From<DecodeError> for Malformed {
-    fn from(error: DecodeError) -> Self {
-        Self(error.problem())
-    }
-}
-
-/// A protocol's message type, one variant a slot.
-pub trait RoundMessage: Sized + Send {
-    /// Where it belongs.
-    fn slot(&self) -> Slot;
-    /// How messages of a slot travel; `None` for a slot that the protocol does not have.
-    fn channel(slot: Slot) -> Option<Channel>;
-    /// The payload; the slot travels beside it.
-    fn encode(&self) -> Bytes;
-    /// Parses the payload of a slot, from `from`.
-    ///
-    /// # Errors
-    /// [`Malformed`] on anything that an honest party does not send.
-    fn decode(from: PartyId, slot: Slot, payload: &[u8]) -> Result<Self, Malformed>;
-}
-
-/// To whom a message goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Recipient {
-    /// One party.
-    Party(PartyId),
-    /// All the others.
-    All,
-    /// Whoever of the others asks for it, as those do who wait for longer than they should; nobody else.
-    OnRequest,
-}
-
-/// A message to send.
-#[derive(Clone, Debug)]
-pub struct Outgoing<M> {
-    /// To whom.
-    pub to: Recipient,
-    /// What.
-    pub message: M,
-}
+use crate::{Evidence, Malformed, Outgoing, PartyId, ProtocolMessage, Slot};
 
 /// What an instance waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// More messages.
+    /// More messages, or a supply.
     Waiting,
-    /// [`RoundProtocol::do_round`] can run.
-    NextRound,
-    /// [`RoundProtocol::finalize`] can run.
+    /// [`Protocol::act`] has something to do.
+    Act,
+    /// [`Protocol::finalize`] can run.
     Finalize,
     /// No outcome is possible any more; `finalize` tells why.
     Failed,
@@ -165,36 +41,60 @@ pub enum Abort {
     Bug(#[from] Bug),
 }
 
-/// What a party that has finished still does for those that have not: it answers, and changes nothing.
-pub trait Epilogue<M>: Send {
-    /// The answer to a message of that slot, if there is one; to its sender alone. Each party is answered a bounded number
+/// What a protocol wants done.
+#[derive(Debug)]
+pub enum Action<M, A> {
+    /// Send a message.
+    Send(Outgoing<M>),
+    /// Ask for what was made in advance, or give it something to keep: see [`Protocol::Ask`].
+    Ask(A),
+}
+
+/// What a protocol wants done, in this order.
+pub type Actions<M, A> = Vec<Action<M, A>>;
+
+/// Answers to questions, from the start on and when the protocol has ended: they change nothing.
+pub trait Replies<M>: Send {
+    /// The answer to a question of that slot, if there is one; to its sender alone. Each party is answered a bounded number
     /// of times.
     fn reply(&mut self, from: PartyId, slot: Slot) -> Option<M>;
 }
 
-/// A multi-party protocol as one party sees it.
+/// Whom a protocol blames, and for what. Never empty.
+pub type Blames<M> = Vec<(PartyId, M)>;
+
+/// A multi-party protocol as one party sees it, whatever drives it on: messages, as in FROST with coordinators, or rounds, as in
+/// a [`RoundProtocol`](crate::RoundProtocol).
 ///
-/// Inside, an enum of states owned by value and named for what they await. Randomness enters in [`do_round`] only (and,
-/// for the weights of batch verification in [`update`], through seeds drawn there), so that seed + ordered inputs replay
-/// a run exactly. What a party sends in an instance of the one-round family is derived from its key share and the
-/// statement instead: a node that was restarted repeats itself and is not taken for an equivocator.
+/// Inside, an enum of states owned by value and named for what they await. Randomness enters in [`act`] only (and, for the
+/// weights of batch verification in [`update`], through seeds drawn there), so that seed + ordered inputs replay a run
+/// exactly; what comes from a stock is an input like a message. What a party sends in an instance of the one-round family
+/// is derived from its key share and the statement instead: a node that was restarted repeats itself and is not taken for
+/// an equivocator.
 ///
-/// [`do_round`]: RoundProtocol::do_round
-/// [`update`]: RoundProtocol::update
-pub trait RoundProtocol: Send + 'static {
+/// [`act`]: Protocol::act
+/// [`update`]: Protocol::update
+pub trait Protocol: Send + 'static {
     /// Its messages.
-    type Message: RoundMessage;
+    type Message: ProtocolMessage;
     /// Its typed result.
     type Output: Send;
     /// Exact, named reasons to blame a sender.
     type Misbehaviour: Evidence;
-
-    /// The current round.
-    fn round(&self) -> Round;
+    /// What it asks of the stock of its key's epoch: nonces, triples, presignatures made in advance.
+    /// [`Infallible`](core::convert::Infallible) if it needs none.
+    type Ask: Send;
+    /// What the stock answers.
+    type Supply: Send;
 
     /// The longest payload, in bytes, that an honest party sends in a slot. The driver refuses longer ones before it keeps or
     /// decodes anything of them: with as many slots as a party can fill, it bounds what one party costs an instance.
     fn longest(&self, slot: Slot) -> usize;
+
+    /// The highest number of slots whose messages can be taken now; later ones wait.
+    fn due(&self) -> u16 {
+        u16::MAX
+    }
 
     /// Parses the payload of a slot; for messages that can be judged only by what the instance is about.
     ///
@@ -204,21 +104,27 @@ pub trait RoundProtocol: Send + 'static {
         Self::Message::decode(from, slot, payload)
     }
 
-    /// Does the local work of the next round and says what to send.
+    /// Does the local work that is due and says what is to be done.
     ///
     /// # Errors
     /// [`Bug`]: only our own.
-    fn do_round(&mut self, rng: &mut dyn CryptoRng) -> Result<Vec<Outgoing<Self::Message>>, Bug>;
+    fn act(&mut self, rng: &mut dyn CryptoRng) -> Result<Actions<Self::Message, Self::Ask>, Bug>;
 
     /// Takes one message. The driver has checked sender, channel and slot, and delivers each slot of a party once.
     ///
     /// # Errors
     /// Blame for one or more senders: not necessarily `from`, since false shares may be found only when combined. It never
     /// ends the instance: one cheater cannot deny service.
-    fn update(&mut self, from: PartyId, message: Self::Message) -> Result<(), Vec<(PartyId, Self::Misbehaviour)>>;
+    fn update(&mut self, from: PartyId, message: Self::Message) -> Result<(), Blames<Self::Misbehaviour>>;
+
+    /// Takes what the stock answers to an [`Action::Ask`]. Answers come in any order, and perhaps never.
+    ///
+    /// # Errors
+    /// Blame, as in [`update`](Self::update): what a message is worth may come out only now.
+    fn supply(&mut self, supply: Self::Supply) -> Result<(), Blames<Self::Misbehaviour>>;
 
     /// Logical time passes: a tick or a block height.
-    fn expire_round(&mut self) {}
+    fn expire(&mut self) {}
 
     /// A party was banned by the driver (equivocation, garbage): forget what it sent, expect nothing more from it.
     fn exclude(&mut self, party: PartyId);
@@ -229,21 +135,12 @@ pub trait RoundProtocol: Send + 'static {
     /// Where the protocol stands.
     fn progress(&self) -> Progress;
 
-    /// Whether the next round can be done.
-    fn is_ready_for_next_round(&self) -> bool {
-        self.progress() == Progress::NextRound
-    }
-
-    /// Whether the result is there.
-    fn is_ready_to_finalize(&self) -> bool {
-        self.progress() == Progress::Finalize
-    }
-
     /// How many parties' contributions it has, and how many it takes, for people who watch.
     fn contributions(&self) -> (usize, usize);
 
-    /// What is left to do for others when this party has finished. Asked just before [`finalize`](Self::finalize).
-    fn epilogue(&self) -> Option<Box<dyn Epilogue<Self::Message>>> {
+    /// What answers the others' questions, if they have any. Asked when the first comes, or just before
+    /// [`finalize`](Self::finalize).
+    fn replies(&self) -> Option<Box<dyn Replies<Self::Message>>> {
         None
     }
 

@@ -237,6 +237,10 @@ const DESCRIPTIONS: &[(&str, &str)] = &[
         "nonces_per_peer",
         "Pairs of FROST nonces made in advance for each key and other node; 0: signatures take two rounds.",
     ),
+    (
+        "burn_nonces",
+        "Put on record which FROST nonces are used up before they sign: for nodes whose memory may be set back without their disk.",
+    ),
     ("level", "error, warn, info, debug, trace, or a filter such as info,theta_network=debug."),
     ("format", "text for people, json for machines."),
     ("[limits]", "Bounds on what this node takes on."),

@@ -2,30 +2,29 @@
 /// One message of one of three streams: 0, what belongs to an instance of a protocol; 1, what the custodians of keys say to each
 /// other; 2, promises for slots (spec/policy.md). The payloads of 1 and 2 are their own, and no other field but `version` is set.
 ///
-/// In stream 0 one value of `kind` belongs to orchestration itself, with round 0 and an empty payload. 4294967295: "send me
-/// again what you sent in this instance"; answered at most once a second per peer and instance. In all other messages `round`
+/// In stream 0 one value of `kind` belongs to orchestration itself, with number 0 and an empty payload. 4294967295: "send me
+/// again what you sent in this instance"; answered at most once a second per peer and instance. In all other messages `kind`
 /// counts from 1.
+///
+/// An envelope does not say how it travels: its receiver knows by which channel it came.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Envelope {
-    /// 2. Others are refused, never misread.
+    /// 3. Others are refused, never misread.
     #[prost(uint32, tag = "1")]
     pub version: u32,
     /// 32 bytes: made of the canonical request, the key and its epoch.
     #[prost(bytes = "bytes", tag = "2")]
     pub instance_id: ::prost::bytes::Bytes,
-    /// The slot: which round of the protocol,
+    /// The slot: which of the protocol's messages,
     #[prost(uint32, tag = "3")]
-    pub round: u32,
-    /// and which kind of message within it.
-    #[prost(uint32, tag = "4")]
     pub kind: u32,
-    /// The round's message in its scheme's encoding.
+    /// and which of that kind: its round, its session, or whatever the protocol counts by.
+    #[prost(uint32, tag = "4")]
+    pub number: u32,
+    /// The message in its scheme's encoding.
     #[prost(bytes = "bytes", tag = "5")]
     pub payload: ::prost::bytes::Bytes,
-    /// How its sender says that it travels: 0, to all alike; 1, to the receiver alone. Others are refused.
-    #[prost(uint32, tag = "6")]
-    pub channel: u32,
     /// 0, 1 or 2. Others are refused.
-    #[prost(uint32, tag = "7")]
+    #[prost(uint32, tag = "6")]
     pub stream: u32,
 }

@@ -18,7 +18,7 @@ pub mod peer {
     include!("../generated/theta.peer.v1.rs");
 
     /// The version of the peer protocol that this build speaks.
-    pub const VERSION: u32 = 2;
+    pub const VERSION: u32 = 3;
 
     /// The `stream` of instances' messages.
     pub const INSTANCES: u32 = 0;

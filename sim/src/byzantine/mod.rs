@@ -215,16 +215,16 @@ impl Liar {
 
     fn moved(&mut self, envelope: Envelope) -> Envelope {
         match below(&mut self.rng, 4) {
-            0 => Envelope { round: 1 + u32::try_from(below(&mut self.rng, 6)).unwrap_or(0), ..envelope },
+            0 => Envelope { kind: 1 + u32::try_from(below(&mut self.rng, 6)).unwrap_or(0), ..envelope },
             1 => Envelope { kind: envelope.kind ^ 1, ..envelope },
-            2 => Envelope { channel: envelope.channel ^ 1, ..envelope },
+            2 => Envelope { number: envelope.number ^ 1, ..envelope },
             _ => Envelope { stream: envelope.stream ^ 1, ..envelope },
         }
     }
 
-    /// With the payload, or the instance, of something that was said before in the same round.
+    /// With the payload, or the instance, of something that was said before of the same kind.
     fn replayed(&mut self, envelope: Envelope) -> Envelope {
-        let other = |said: &&Envelope| said.round == envelope.round && said.instance_id != envelope.instance_id;
+        let other = |said: &&Envelope| said.kind == envelope.kind && said.instance_id != envelope.instance_id;
         let others: Vec<Envelope> = self.said.iter().filter(other).cloned().collect();
         let at = usize::try_from(below(&mut self.rng, others.len() as u64)).unwrap_or(0);
         let forged = match others.get(at) {
@@ -247,8 +247,7 @@ impl Liar {
             for number in 0..10 {
                 lies.push((50 * number, bytes.clone()));
                 let instance_id = self.garbage(32);
-                let early =
-                    Envelope { instance_id, stream: INSTANCES, round: envelope.round.max(1), ..envelope.clone() };
+                let early = Envelope { instance_id, stream: INSTANCES, kind: envelope.kind.max(1), ..envelope.clone() };
                 lies.push((0, early.encode_to_vec().into()));
             }
         }

@@ -196,8 +196,8 @@ impl Watch {
     pub(crate) fn delivered(&mut self, node: u16, from: u16, bytes: &Bytes) {
         self.masks.iter_mut().for_each(|masks| masks.delivered(bytes));
         let Some((id, envelope)) = instance_of(bytes) else { return };
-        if envelope.round == PACKAGE {
-            self.packages.entry((node, from, id, envelope.kind)).or_insert(envelope.payload);
+        if envelope.kind == PACKAGE {
+            self.packages.entry((node, from, id, envelope.number)).or_insert(envelope.payload);
         }
     }
 
@@ -223,7 +223,7 @@ impl Watch {
         }
         self.helps(node, id)?;
         match self.frost.get(&(node, id)) {
-            Some(signer) if envelope.round == SHARE => self.signed((node, *signer), to, id, envelope.kind),
+            Some(signer) if envelope.kind == SHARE => self.signed((node, *signer), to, id, envelope.number),
             _ => Ok(()),
         }
     }

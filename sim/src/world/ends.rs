@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use theta_custody::{CeremonyState, SlotQuorum};
 use theta_keyfiles::{KeyShareText as _, PublicKeyText as _};
 use theta_names::KeyState;
-use theta_orchestration::Culprit;
+use theta_orchestration::{Culprit, Misdeed};
 use theta_schemes::keys::{AnyKeyShare, KeyName};
 
 use super::World;
@@ -176,14 +176,13 @@ impl World<'_> {
             }
             let falsely = |culprit: &Culprit| {
                 let party = culprit.party.get();
-                let by_word = culprit.misbehaviour.starts_with("promised slot");
+                let by_word = matches!(culprit.misdeed, Misdeed::Slot(_));
                 self.scenario.honest().any(|honest| honest == party)
                     && !(by_word && self.watch.stores.was_confirmed(party))
             };
             for record in life.engine.culprits() {
                 if falsely(&record.culprit) {
-                    let text =
-                        format!("node {number} accuses {}: {}", record.culprit.party, record.culprit.misbehaviour);
+                    let text = format!("node {number} accuses {}: {}", record.culprit.party, record.culprit.misdeed);
                     return self.watch.violated(Invariant::NoFalseBlame, text);
                 }
             }

@@ -105,7 +105,7 @@ impl World<'_> {
         let Some(node) = self.awake(to) else { return Ok(()) };
         let copied = node.liar.as_mut().and_then(|liar| liar.hear(&bytes));
         if let Some(life) = &mut node.life {
-            life.engine.receive(Inbound { from: peer, bytes });
+            life.engine.receive(Inbound { from: peer, channel: theta_names::Channel::Private, bytes });
         }
         if let Some((copied, to_all)) = copied {
             let told = |other: &u16| *other != to && (to_all || *other == from);
@@ -391,8 +391,8 @@ fn said(event: &Event) -> String {
                 return format!("{from} -> {to}: {} bytes of garbage", bytes.len());
             };
             let id = hex::encode(envelope.instance_id.get(..4).unwrap_or_default());
-            let (round, kind, len) = (envelope.round, envelope.kind, envelope.payload.len());
-            format!("{from} -> {to}: stream {} {id} round {round} kind {kind} {len} bytes", envelope.stream)
+            let (kind, number, len) = (envelope.kind, envelope.number, envelope.payload.len());
+            format!("{from} -> {to}: stream {} {id} kind {kind} number {number} {len} bytes", envelope.stream)
         }
         other => format!("{other:?}"),
     }

@@ -115,7 +115,7 @@ async fn nonces(
         let before = made.len();
         while made.len() == before && Instant::now() < deadline {
             for heard in member.listen(Duration::from_millis(30)).await {
-                if heard.from == NODE && heard.instance() == Some(&id) && heard.envelope.round == COMMITMENTS {
+                if heard.from == NODE && heard.instance() == Some(&id) && heard.envelope.kind == COMMITMENTS {
                     made.extend(points(&heard.envelope.payload));
                 }
             }

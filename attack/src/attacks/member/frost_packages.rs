@@ -28,7 +28,7 @@ pub(super) const ATTACK: Attack = Attack {
 
 const KEY: &str = "sign-ed25519";
 /// The rounds of FROST's messages (spec/frost.md).
-const ROUNDS: [u32; 5] = [1, 2, 3, 4, 5];
+const KINDS: [u32; 5] = [1, 2, 3, 4, 5];
 const PACKAGE: u32 = 2;
 /// The longest that a mesh takes.
 const LONG: usize = 16 << 20;
@@ -63,7 +63,7 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
             let to = u16::try_from(place % usize::from(TAKEN - 1)).unwrap_or_default() + 1;
             let kind = u32::try_from((number + place) % 60_000).unwrap_or_default();
             told += member.tell_instance(Some(to), id, PACKAGE, kind, long.clone());
-            for (round, length) in ROUNDS.iter().zip(WRONG.iter().cycle().skip(number % WRONG.len())) {
+            for (round, length) in KINDS.iter().zip(WRONG.iter().cycle().skip(number % WRONG.len())) {
                 told += member.tell_instance(Some(to), id, *round, kind, long.slice(..*length));
             }
         }

@@ -182,11 +182,11 @@ async fn judge(
     let begun = protocol.decapsulate(request(header, Wait::Started)).await;
     let id =
         begun.map_err(|status| Trouble::new(format!("a header was not taken: {status}")))?.into_inner().instance_id;
-    member.tell_instance(None, &id, SHARES, 0, share.clone());
+    member.tell_instance(None, &id, SHARES, 1, share.clone());
     let (deadline, mut doubted) = (Instant::now() + OPENED, false);
     while !doubted && Instant::now() < deadline {
         let heard = member.listen(LISTENING).await;
-        doubted = heard.iter().any(|heard| heard.instance() == Some(&id) && heard.envelope.round == PROOFS);
+        doubted = heard.iter().any(|heard| heard.instance() == Some(&id) && heard.envelope.kind == PROOFS);
         let asked = protocol.get_result(v1::GetResultRequest { instance_id: id.clone() }).await;
         if asked.is_ok_and(|status| status.into_inner().state() != v1::InstanceState::Running) {
             break;

@@ -307,7 +307,8 @@ fn a_third_may_lie_about_anything() {
         let t = 1 + u16::try_from(seed % 2).unwrap();
         let n = 3 * t + 1 + u16::try_from(seed % 3 / 2).unwrap();
         let setting = Setting::<Coin>::generate(t + 1, n, seed);
-        let mut simulator = theta_rounds::simulator::Simulator::<()>::new(seed ^ 0xffff, Conditions::default());
+        let mut simulator =
+            theta_rounds::simulator::Simulator::<(), CeremonyEvidence>::new(seed ^ 0xffff, Conditions::default());
         let rng = simulator.rng();
         let mut liars = Vec::new();
         while liars.len() < usize::from(t) {

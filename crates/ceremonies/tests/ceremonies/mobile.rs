@@ -6,10 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
+use theta_ceremonies::Input;
 use theta_ceremonies::{CeremonyId, Conclusion, ITEMS, Kind, Memory, Outcome, Statement, statements_of};
 use theta_groups::{Group, Ristretto255, RistrettoScalar, Scalar, Transcript};
 use theta_rounds::Machine;
-use theta_rounds::{Channel, Effect, Input, PartyId, Recipient, Slot};
+use theta_rounds::{Channel, Effect, PartyId, Recipient, Slot};
 use theta_schemes::coins::cks05::Cks05;
 use theta_sharing::{ShareIndex, coefficients_at_zero};
 
@@ -58,6 +59,7 @@ fn hold(setting: &Setting<Coin>, life: u8) -> Recording {
                     queue.extend(others.map(|peer| (to, *peer, slot, payload.clone())));
                 }
                 Effect::Finished(Ok(outcome)) => drop(outcomes.insert(to, outcome)),
+                Effect::Ask(nothing) => match nothing {},
                 Effect::Finished(Err(abort)) => panic!("{to} gives up: {abort}"),
                 Effect::Blame(blame) => panic!("{to} accuses an honest party: {blame}"),
             }

@@ -2,19 +2,21 @@
 //!
 //! Messages are delivered in a seeded order one at a time.
 
+use core::convert::Infallible;
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
+use theta_ceremonies::{CeremonyEvidence, Input};
 use theta_ceremonies::{ITEMS, Kind, Memory, StatementSlot, statements_of};
 use theta_rounds::Machine;
 use theta_rounds::simulator::{SimRng, below};
-use theta_rounds::{Channel, Effect, Input, PartyId, Recipient, Slot};
+use theta_rounds::{Channel, Effect, PartyId, Recipient, Slot};
 
 use crate::support::test_rng;
 
 /// A ceremony that a [`Net`] holds.
 pub(crate) trait Subject: Clone {
-    type Machine: Machine<Output = Self::Outcome>;
+    type Machine: Machine<Output = Self::Outcome, Misbehaviour = CeremonyEvidence, Ask = Infallible, Supply = Infallible>;
     type Outcome;
 
     fn parties(&self) -> Vec<PartyId>;
@@ -95,6 +97,7 @@ impl<C: Subject> Net<C> {
                     self.packets.extend(packets);
                 }
                 Effect::Finished(Ok(outcome)) => self.node(id).outcome = Some(outcome),
+                Effect::Ask(nothing) => match nothing {},
                 Effect::Finished(Err(abort)) => panic!("{id} gives up: {abort}"),
                 Effect::Blame(blame) => {
                     let deserved = self.is_liar(id) || self.is_liar(blame.party);

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use theta_ceremonies::{
-    Aim, Ceremony, CeremonyPlan, ITEMS, Kind, Memory, Outcome, PlanParts, Source, Statement, rewrite, statements_of,
+    Aim, Ceremony, CeremonyEvidence, CeremonyPlan, ITEMS, Kind, Memory, Outcome, PlanParts, Source, Statement, rewrite,
+    statements_of,
 };
 use theta_groups::bls12_381::G1;
 use theta_groups::{Ed448, Group, Ristretto255};
@@ -62,7 +63,7 @@ impl<S: CurveScheme> Setting<S> {
         conditions: Conditions,
         mut liars: Vec<(PartyId, Box<dyn Adversary>)>,
     ) -> Result<Vec<&'static str>, String> {
-        let mut simulator = Simulator::<Outcome>::new(seed, conditions);
+        let mut simulator = Simulator::<Outcome, CeremonyEvidence>::new(seed, conditions);
         let names: Vec<_> = liars.iter().map(|(liar, _)| *liar).collect();
         for who in self.plan.parties() {
             match liars.iter().position(|(liar, _)| *liar == who) {
@@ -203,7 +204,7 @@ fn who_accepts_two_requests_is_named() {
 fn false_acceptances_are_named() {
     let setting = Setting::<Coin>::new(2, 4, 2, 9);
     let conditions = Conditions { loss_per_mille: 0, ticks: 20, ..patient() };
-    let mut simulator = Simulator::<Outcome>::new(1, conditions);
+    let mut simulator = Simulator::<Outcome, CeremonyEvidence>::new(1, conditions);
     simulator.byzantine(party(2), setting.machine(party(2)), forge(&setting, party(2), Kind::Acceptances, 5));
     parties([1, 3, 4]).into_iter().for_each(|helper| simulator.honest(helper, setting.machine(helper)));
     let report = simulator.run();
@@ -240,7 +241,7 @@ fn helpers_answer_once_and_never_unmasked() {
         }
         vec![(slot, payload)]
     });
-    let mut simulator = Simulator::<Outcome>::new(1, Conditions { ticks: 10, ..patient() });
+    let mut simulator = Simulator::<Outcome, CeremonyEvidence>::new(1, Conditions { ticks: 10, ..patient() });
     simulator.byzantine(party(2), setting.machine(party(2)), liar);
     simulator.byzantine(party(1), setting.machine(party(1)), watch);
     parties([3, 4]).into_iter().for_each(|helper| simulator.honest(helper, setting.machine(helper)));

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use theta_ceremonies::Input;
 use theta_ceremonies::{Ceremony, CeremonyEvidence, Kind, Memory, Outcome, Statement, rewrite};
 use theta_groups::Ristretto255;
-use theta_rounds::{Input, PartyId};
+use theta_rounds::PartyId;
 use theta_schemes::coins::cks05::Cks05;
 
 use crate::net::{Lie, Net, Subject, die_at_every_step, die_at_random, replay};

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use theta_ceremonies::Input;
 use theta_ceremonies::{
     Ceremony, Conclusion, ITEMS, JoinError, Kind, Memory, Outcome, StatementSlot, public_digest, statements_of,
 };
 use theta_groups::Ristretto255;
-use theta_rounds::{Channel, Input, PartyId};
+use theta_rounds::{Channel, PartyId};
 use theta_schemes::coins::cks05::Cks05;
 use theta_sharing::EncodedShare;
 

@@ -5,15 +5,14 @@ use std::sync::Arc;
 
 use rand_core::SeedableRng;
 use theta_ceremonies::{
-    Activated, Aim, Ceremony, CeremonyKeys, CeremonyPlan, Conclusion, EncodedShare, Memory, Outcome, PlanParts, Source,
-    public_digest,
+    Activated, Aim, Ceremony, CeremonyEvidence, CeremonyKeys, CeremonyPlan, Conclusion, EncodedShare, Memory, Outcome,
+    PlanParts, Source, public_digest,
 };
 use theta_groups::{Group, Secret};
 use theta_names::NodeId;
-use theta_rounds::Machine;
 use theta_rounds::PartyId;
 use theta_rounds::simulator::SimRng;
-use theta_rounds::simulator::{Conditions, Report, Simulator};
+use theta_rounds::simulator::{AnyMachine, Conditions, Report, Simulator};
 use theta_schemes::keys::{CurveScheme, KeyShare, PublicKeySet, possession_of};
 use theta_sharing::{ShareIndex, coefficients_at_zero};
 
@@ -112,12 +111,12 @@ impl<S: CurveScheme> Setting<S> {
         Ceremony::join(plan, keys, secret, share.as_ref(), memory).unwrap()
     }
 
-    pub(crate) fn boxed(&self, party: PartyId) -> Box<dyn Machine<Output = Outcome>> {
+    pub(crate) fn boxed(&self, party: PartyId) -> AnyMachine<Outcome, CeremonyEvidence> {
         Box::new(self.machine(party, Memory::Kept, 0))
     }
 
     /// All honest.
-    pub(crate) fn simulate(&self, seed: u64, conditions: Conditions) -> Simulator<Outcome> {
+    pub(crate) fn simulate(&self, seed: u64, conditions: Conditions) -> Simulator<Outcome, CeremonyEvidence> {
         let mut simulator = Simulator::new(seed, conditions);
         for party in self.plan.parties() {
             simulator.honest(party, self.boxed(party));
@@ -127,7 +126,7 @@ impl<S: CurveScheme> Setting<S> {
 
     /// Checks that all honest parties have the same key and shares of it, that nobody honest is accused and that all
     /// evidence holds; and gives the key with all honest parties' shares.
-    pub(crate) fn check(&self, report: Report<Outcome>) -> Result<Held<S::KeyGroup>, String> {
+    pub(crate) fn check(&self, report: Report<Outcome, CeremonyEvidence>) -> Result<Held<S::KeyGroup>, String> {
         report.check_blame()?;
         report.agreed(|outcome| match &outcome.conclusion {
             Conclusion::Activated(activated) => Some(public_digest(self.plan.suite(), &activated.public)),

@@ -5,8 +5,9 @@
 
 use bytes::Bytes;
 use theta_ceremonies::ITEMS;
+use theta_ceremonies::Input;
 use theta_names::NodeId;
-use theta_rounds::{Channel, Input, Malformed, PartyId};
+use theta_rounds::{Channel, Malformed, PartyId};
 use theta_store::{JOURNAL_BYTES, JOURNAL_INPUT_BYTES, JOURNAL_INPUTS};
 
 use crate::codec::{Reader, Writer};
@@ -24,6 +25,7 @@ impl Entry {
         match input {
             Input::Start => Self::Start,
             Input::Tick => Self::Tick,
+            Input::Supply(nothing) => match *nothing {},
             Input::Message { from, .. } => Self::Items(from.node()),
         }
     }

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use theta_ceremonies::CeremonyKeys;
 use theta_names::NodeId;
 use theta_policy::{SlotClaim, SlotQuorum, SlotScope, SlotStanding, SlotState};
+use theta_rounds::Malformed;
 use theta_statements::Digest;
 
 use super::early::Early;
@@ -73,11 +74,23 @@ pub enum CertifierEffect {
     Culprit {
         /// Who.
         node: NodeId,
-        /// What, for people.
-        misbehaviour: String,
+        /// What.
+        offence: PromiseOffence,
     },
     /// A node promised one slot to two messages.
     Equivocation(Box<Equivocation>),
+}
+
+/// What a peer said about promises that no honest node says. Nobody else sees it: what it passed on may be of others.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PromiseOffence {
+    /// Bytes that are no promises.
+    #[error("malformed promises: {}", .0.0)]
+    Malformed(Malformed),
+    /// A promise in the name of that node which it did not sign.
+    #[error("a false promise of node {0}")]
+    FalseSignature(NodeId),
 }
 
 type Effects = Vec<CertifierEffect>;
@@ -236,7 +249,7 @@ impl Certifier {
         let most = self.group.nodes.len().saturating_mul(MOST_PROMISES_OF_ONE);
         let known = match Known::decode(bytes, most) {
             Ok(known) => known,
-            Err(malformed) => return self.silence(now, from, format!("malformed promises: {malformed}"), effects),
+            Err(malformed) => return self.silence(now, from, PromiseOffence::Malformed(malformed), effects),
         };
         let Known { asks, subject, promises } = known;
         let is_known = self.entries.contains_key(&subject) || (asks && self.recall(&subject));
@@ -351,7 +364,7 @@ impl Certifier {
             }
             let member = self.group.member(promise.node);
             if !member.is_some_and(|member| promise.vartime_verify(&self.group.name, subject, member)) {
-                return self.silence(now, from, format!("a false promise of node {}", promise.node), effects);
+                return self.silence(now, from, PromiseOffence::FalseSignature(promise.node), effects);
             }
             let node = promise.node;
             if let Some(lie) = entry.tally.add(subject, promise)
@@ -429,11 +442,11 @@ impl Certifier {
         effects.push(CertifierEffect::Send { to, bytes });
     }
 
-    fn silence(&mut self, now: u64, from: NodeId, misbehaviour: String, effects: &mut Effects) {
+    fn silence(&mut self, now: u64, from: NodeId, offence: PromiseOffence, effects: &mut Effects) {
         let (until, last) = self.silenced.entry(from).or_insert((0, 0));
         *last = last.saturating_mul(2).clamp(FIRST_SILENCE, LONGEST_SILENCE);
         *until = now.saturating_add(*last);
-        effects.push(CertifierEffect::Culprit { node: from, misbehaviour });
+        effects.push(CertifierEffect::Culprit { node: from, offence });
     }
 
     fn expired(&self, ticket: u64) -> SlotRefusal {

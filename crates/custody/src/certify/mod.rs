@@ -17,7 +17,7 @@ mod promise;
 mod refusal;
 mod tally;
 
-pub use certifier::{Certifier, CertifierEffect, CertifierLimits, Ticket};
+pub use certifier::{Certifier, CertifierEffect, CertifierLimits, PromiseOffence, Ticket};
 pub use promise::{Equivocation, Promise, Subject};
 pub use refusal::SlotRefusal;
 

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use theta_ceremonies::Input;
 use theta_ceremonies::{CeremonyKeys, CeremonyPlan, Memory};
 use theta_groups::Secret;
 use theta_names::KeyState;
-use theta_rounds::{Abort, Input};
+use theta_rounds::Abort;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName};
 use theta_statements::CeremonyRequest;
 use theta_store::Ceremony;

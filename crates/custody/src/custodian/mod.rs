@@ -23,7 +23,7 @@ use theta_store::Store;
 
 use crate::keys::entries;
 use crate::request::{CeremonyReport, CustodyEffect, CustodyInput};
-use crate::{Certifier, ChangeError, CustodyError, KeyTable, Roster, StoreSlots, StoreStanding};
+use crate::{Burner, Certifier, ChangeError, CustodyError, KeyTable, Roster, StoreSlots, StoreStanding};
 use early::Early;
 use ended::Ended;
 use gossip::Gossip;
@@ -87,6 +87,12 @@ impl Custodian {
     #[must_use]
     pub fn standing(&self) -> StoreStanding {
         StoreStanding::new(Arc::clone(&self.store))
+    }
+
+    /// What puts on record which nonces are used up.
+    #[must_use]
+    pub fn burner(&self) -> Burner {
+        Burner::new(Arc::clone(&self.store))
     }
 
     /// The store.

@@ -1,9 +1,9 @@
 //! A ceremony that runs at this node.
 
 use bytes::Bytes;
-use theta_ceremonies::{Ceremony, ITEMS, Kind, Outcome, SUMMARY, statements_of};
+use theta_ceremonies::{Ceremony, Effects, ITEMS, Input, Kind, SUMMARY, statements_of};
 use theta_names::NodeId;
-use theta_rounds::{Abort, Channel, Effect, Evidence, Input, Machine, Malformed, PartyId, Recipient};
+use theta_rounds::{Abort, Channel, Effect, Evidence, Machine, Malformed, PartyId, Recipient};
 
 use super::message::{Id, Message, Part};
 use super::work::{Record, Work};
@@ -74,7 +74,7 @@ impl Running {
         self.carry_out(effects, work)
     }
 
-    fn carry_out(&mut self, effects: Vec<Effect<Outcome>>, work: &mut Work) -> Option<Result<Ending, Abort>> {
+    fn carry_out(&mut self, effects: Effects, work: &mut Work) -> Option<Result<Ending, Abort>> {
         let mut ending = None;
         for effect in effects {
             match effect {
@@ -85,9 +85,10 @@ impl Running {
                 }
                 Effect::Blame(blame) => work.effects.push(CustodyEffect::Culprit {
                     node: blame.party.node(),
-                    misbehaviour: blame.offence.to_string(),
+                    offence: Box::new(blame.offence),
                     ceremony: self.id,
                 }),
+                Effect::Ask(nothing) => match nothing {},
                 Effect::Finished(result) => {
                     ending = Some(result.and_then(|outcome| Ending::of(outcome, &self.subject)));
                 }

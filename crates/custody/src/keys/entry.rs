@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use theta_names::{Holders, KeyState};
-use theta_protocols::frost::NoncePool;
+use theta_protocols::frost::Stock;
 use theta_schemes::Suite;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyId, KeyName};
 
@@ -33,8 +33,8 @@ pub struct KeyEntry {
     pub suite: Suite,
     /// Which node holds which share.
     pub holders: Holders,
-    /// What this node has made in advance for it. Of this epoch: with new shares come new nonces.
-    pub nonces: Arc<NoncePool>,
+    /// What this node and its peers have made in advance for it. Of this epoch: with new shares comes a new stock, and this one is wiped.
+    pub stock: Arc<Stock>,
 }
 
 impl KeyEntry {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use theta_groups::Secret;
 use theta_keyfiles::{KeyFileError, KeyShareText as _, PublicKeyText as _};
 use theta_names::{Holders, KeyName, KeyState, NodeId};
-use theta_protocols::frost::NoncePool;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey};
 use theta_store::{Epoch, KeyRecord, Store, VersionRecord};
 
@@ -86,7 +85,7 @@ pub(crate) fn entries(
         let error = |error| KeyTableError::HolderList { name: name.clone(), error };
         let holders = Holders::new(parties(&epoch.holders)).map_err(error)?;
         let known = before.iter().find(|entry| entry.version == version.version && entry.epoch == epoch.number);
-        let nonces = known.map_or_else(|| Arc::new(NoncePool::new(&public)), |entry| Arc::clone(&entry.nonces));
+        let stock = known.map(|entry| Arc::clone(&entry.stock)).unwrap_or_default();
         let entry = KeyEntry {
             name: name.clone(),
             version: version.version,
@@ -98,7 +97,7 @@ pub(crate) fn entries(
             key_id: *public.key_id(),
             suite: public.suite(),
             holders,
-            nonces,
+            stock,
             public,
         };
         if entry.share.as_ref().is_some_and(|share| entry.holders.node_of(share.index()) != Some(local)) {

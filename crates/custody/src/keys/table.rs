@@ -7,7 +7,6 @@ use std::sync::{
 };
 
 use theta_names::{Holders, KeyRef, KeyState, NodeId};
-use theta_protocols::frost::NoncePool;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyId, KeyName};
 
 use super::{KeyEntry, KeyTableError, ResolveError};
@@ -288,7 +287,7 @@ fn fixed_entry(name: KeyName, public: AnyPublicKey, share: AnyKeyShare) -> KeyEn
         key_id: *public.key_id(),
         suite: public.suite(),
         holders: Holders::first(public.threshold().n()),
-        nonces: Arc::new(NoncePool::new(&public)),
+        stock: Arc::default(),
         name,
         public,
     }

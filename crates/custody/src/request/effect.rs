@@ -1,10 +1,15 @@
 //! The inputs and effects of a custodian.
 
 use bytes::Bytes;
+use theta_ceremonies::CeremonyEvidence;
 use theta_names::NodeId;
+use theta_rounds::Offence;
 use theta_schemes::keys::KeyName;
 
 use super::CeremonyReport;
+
+/// What a node did in a ceremony: what it signed is evidence that convinces anybody, what it sent unsigned convinces its receiver.
+pub type CeremonyOffence = Offence<CeremonyEvidence>;
 
 /// What happens to a custodian.
 #[derive(Clone, Debug)]
@@ -54,8 +59,8 @@ pub enum CustodyEffect {
     Culprit {
         /// Who.
         node: NodeId,
-        /// What it did, for people.
-        misbehaviour: String,
+        /// What it did; where a statement offends, with evidence that convinces anybody.
+        offence: Box<CeremonyOffence>,
         /// In which ceremony.
         ceremony: [u8; 32],
     },

@@ -3,5 +3,5 @@
 mod effect;
 mod report;
 
-pub use effect::{CustodyEffect, CustodyInput, To};
+pub use effect::{CeremonyOffence, CustodyEffect, CustodyInput, To};
 pub use report::{CeremonyReport, CeremonyState, EvidenceReport};

@@ -1,5 +1,7 @@
 //! Stores that were copied and put back.
 
+mod burner;
+
 use std::sync::Arc;
 
 use bytes::Bytes;

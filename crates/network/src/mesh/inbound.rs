@@ -4,6 +4,7 @@ use core::{pin::pin, time::Duration};
 use std::{io, sync::Arc};
 
 use bytes::{Bytes, BytesMut};
+use theta_names::Channel;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf},
     net::TcpStream,
@@ -204,7 +205,7 @@ impl Delivery<'_> {
             Err(mpsc::error::TrySendError::Closed(())) => return Err(InboundError::Stopped),
         };
         // From here to the end nothing waits: a connection that is replaced has counted all that it delivered.
-        place.send(Inbound { from: self.link.peer.id, bytes });
+        place.send(Inbound { from: self.link.peer.id, channel: Channel::Private, bytes });
         self.received.delivered = sequence;
         self.since_ack = self.since_ack.saturating_add(1);
         self.bytes_since_ack = self.bytes_since_ack.saturating_add(length);

@@ -147,8 +147,6 @@ impl Backlog {
 
 #[cfg(test)]
 mod tests {
-    use theta_rounds::Round;
-
     use super::*;
 
     const LIMITS: BacklogLimits = BacklogLimits { messages: 10, bytes: 10_000, age: Duration::from_secs(10) };
@@ -160,7 +158,7 @@ mod tests {
     }
 
     fn early(from: u16, text: &'static str) -> Early {
-        let slot = Slot { round: Round(1), kind: 0 };
+        let slot = Slot { kind: 1, number: 1 };
         let channel = Channel::Broadcast;
         Early { from: NodeId::try_from(from).unwrap(), slot, channel, payload: Bytes::from_static(text.as_bytes()) }
     }

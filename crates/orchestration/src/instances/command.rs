@@ -5,6 +5,7 @@ use std::{sync::Arc, time};
 use rand_core::CryptoRng;
 use theta_custody::{KeyEntry, KeyTable, ResolveError};
 use theta_names::NodeId;
+use theta_protocols::frost::Supply;
 use theta_schemes::keys::KeyName;
 use tokio::{
     sync::{oneshot, watch},
@@ -21,6 +22,8 @@ pub(crate) enum Command {
     Submit(Box<Submission>),
     /// A protocol message from a peer.
     Message { instance: InstanceId, message: Early },
+    /// What an instance asked the stock of its key for, and had to wait for.
+    Supply { instance: InstanceId, supply: Supply },
     /// A peer asks for what was sent in an instance.
     Resend { from: NodeId, instance: InstanceId },
     /// Somebody wants to wait for an instance.

@@ -1,29 +1,24 @@
 //! Envelopes between orchestrators: what is in them before any protocol reads the payload.
 //!
-//! One kind of message belongs to orchestration itself, told by a reserved value of `kind`, with round 0 and an empty
+//! One kind of message belongs to orchestration itself, told by a reserved value of `kind`, with number 0 and an empty
 //! payload: [`RESEND`] asks the receiver to send again what it sent to all, or to the asker, in this instance. What
 //! custodians say to each other travels in a stream of its own, unread, and so do promises for slots.
 
 use bytes::Bytes;
 use prost::Message as _;
-use theta_rounds::{Channel, Malformed, Round, Slot};
+use theta_rounds::{Malformed, Slot};
 use theta_wire::peer::{CUSTODY, Envelope, INSTANCES, SLOTS, VERSION};
 
 use crate::InstanceId;
 
 /// The `kind` of a request to send again.
 const RESEND: u32 = u32::MAX;
-/// The `channel` of what goes to all alike.
-const BROADCAST: u32 = 0;
-/// The `channel` of what goes to one peer. Every envelope travels in an encrypted connection between two nodes; this says
-/// what its sender means by it.
-const PRIVATE: u32 = 1;
 
 /// What a peer says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     /// A protocol's message.
-    Message { instance: InstanceId, slot: Slot, channel: Channel, payload: Bytes },
+    Message { instance: InstanceId, slot: Slot, payload: Bytes },
     /// "Send me again what you sent in this instance."
     Resend { instance: InstanceId },
     /// For the custodian of this node's keys.
@@ -34,9 +29,12 @@ pub(crate) enum Content {
 
 /// Why bytes are not an envelope; the sender is to blame.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum EnvelopeError {
+#[non_exhaustive]
+pub enum EnvelopeError {
+    /// Not what an envelope is.
     #[error("malformed envelope: {0}")]
     Malformed(&'static str),
+    /// One of another release.
     #[error("speaks peer protocol {0}, this node speaks {VERSION}: bring both to one release")]
     Version(u32),
 }
@@ -85,31 +83,25 @@ impl Content {
         if envelope.kind == RESEND {
             return Ok(Self::Resend { instance });
         }
-        let (Ok(round), Ok(kind)) = (u16::try_from(envelope.round), u16::try_from(envelope.kind)) else {
+        let (Ok(kind), Ok(number)) = (u16::try_from(envelope.kind), u16::try_from(envelope.number)) else {
             return Err(EnvelopeError::Malformed("no protocol has a slot of this number"));
         };
-        if round == 0 {
-            return Err(EnvelopeError::Malformed("rounds count from 1"));
+        if kind == 0 {
+            return Err(EnvelopeError::Malformed("kinds of messages count from 1"));
         }
-        let channel = match envelope.channel {
-            BROADCAST => Channel::Broadcast,
-            PRIVATE => Channel::Private,
-            _ => return Err(EnvelopeError::Malformed("no channel has this number")),
-        };
-        Ok(Self::Message { instance, slot: Slot { round: Round(round), kind }, channel, payload: envelope.payload })
+        Ok(Self::Message { instance, slot: Slot { kind, number }, payload: envelope.payload })
     }
 
     /// The bytes to send.
     pub(crate) fn encode(self) -> Bytes {
         let id = |instance: InstanceId| Bytes::copy_from_slice(&instance.0);
         let envelope = match self {
-            Self::Message { instance, slot, channel, payload } => Envelope {
+            Self::Message { instance, slot, payload } => Envelope {
                 version: VERSION,
                 instance_id: id(instance),
-                round: slot.round.0.into(),
                 kind: slot.kind.into(),
+                number: slot.number.into(),
                 payload,
-                channel: if channel == Channel::Private { PRIVATE } else { BROADCAST },
                 stream: INSTANCES,
             },
             Self::Resend { instance } => {
@@ -129,18 +121,17 @@ mod tests {
     #[test]
     fn what_is_written_is_read_back() {
         let instance = InstanceId([7; 32]);
-        let slot = Slot { round: Round(65_535), kind: 65_535 };
+        let slot = Slot { kind: 65_535, number: 65_535 };
         let payload = Bytes::from_static(b"share");
-        let message = |channel| Content::Message { instance, slot, channel, payload: payload.clone() };
+        let message = Content::Message { instance, slot, payload: payload.clone() };
         let custody = Content::Custody { payload: payload.clone() };
-        let slots = Content::Slots { payload: payload.clone() };
-        let messages = [message(Channel::Broadcast), message(Channel::Private)];
-        for content in messages.into_iter().chain([Content::Resend { instance }, custody, slots]) {
+        let slots = Content::Slots { payload };
+        for content in [message, Content::Resend { instance }, custody, slots] {
             assert_eq!(Content::decode(content.clone().encode()), Ok(content));
         }
     }
 
-    /// What a release with peer protocol 1 sent: version 1, instance 0x09.., round 1, the payload "share".
+    /// What a release with peer protocol 1 sent: version 1, instance 0x09.., a 1, the payload "share".
     #[test]
     fn the_former_protocol_is_refused_with_advice() {
         let mut bytes = vec![0x08, 0x01, 0x12, 0x20];
@@ -148,29 +139,27 @@ mod tests {
         bytes.extend(*b"\x18\x01\x2a\x05share");
         let refused = Content::decode(bytes.into()).unwrap_err();
         assert_eq!(refused, EnvelopeError::Version(1));
-        let text = "speaks peer protocol 1, this node speaks 2: bring both to one release";
+        let text = "speaks peer protocol 1, this node speaks 3: bring both to one release";
         assert_eq!((refused.to_string().as_str(), refused.name()), (text, "protocol_version"));
     }
 
     #[test]
     fn garbage_is_refused_by_name() {
-        let good = Envelope { version: VERSION, instance_id: vec![1; 32].into(), round: 1, ..Envelope::default() };
+        let good = Envelope { version: VERSION, instance_id: vec![1; 32].into(), kind: 1, ..Envelope::default() };
         let refused = |envelope: Envelope| Content::decode(envelope.encode_to_vec().into()).unwrap_err();
-        assert_eq!(refused(Envelope { version: 3, ..good.clone() }), EnvelopeError::Version(3));
+        assert_eq!(refused(Envelope { version: 2, ..good.clone() }), EnvelopeError::Version(2));
         assert_eq!(refused(Envelope::default()), EnvelopeError::Version(0));
         let custody = Envelope { version: VERSION, stream: CUSTODY, ..Envelope::default() };
         for bad in [
             Envelope { instance_id: vec![1; 31].into(), ..good.clone() },
-            Envelope { round: 65_536, ..good.clone() },
-            Envelope { round: 0, ..good.clone() },
+            Envelope { number: 65_536, ..good.clone() },
             Envelope { kind: 65_536, ..good.clone() },
-            Envelope { channel: 2, ..good.clone() },
+            Envelope { kind: 0, ..good.clone() },
             Envelope { stream: 3, ..good.clone() },
             Envelope { stream: SLOTS, ..good.clone() },
             Envelope { stream: CUSTODY, ..good },
-            Envelope { round: 1, ..custody.clone() },
-            Envelope { kind: RESEND, ..custody.clone() },
-            Envelope { channel: PRIVATE, ..custody },
+            Envelope { number: 1, ..custody.clone() },
+            Envelope { kind: RESEND, ..custody },
         ] {
             assert_eq!(refused(bad).name(), "malformed_envelope");
         }

@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 use std::{
+    collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time,
@@ -11,14 +12,21 @@ use bytes::Bytes;
 use theta_custody::KeyEntry;
 use theta_names::{NodeId, ShareIndex};
 use theta_network::PeerState;
-use theta_protocols::Outcome;
-use theta_rounds::{Abort, Bug, Channel, Effect, Input, Machine, PartyId, Recipient};
+use theta_protocols::{
+    AnyMachine, Misbehaviour, Outcome,
+    frost::{Ask, Served, Supply},
+};
+use theta_rounds::{Abort, Bug, Channel, Effect, Input, PartyId, Recipient};
 use tokio::{sync::watch, time::Instant};
 
 use super::{asked::Asked, backlog::Early, ending::Audience, envelope::Content, shared::Shared};
 use crate::{
-    Asker, Culprit, InstanceId, InstanceSnapshot, InstanceState, entropy::Entropy, metrics::SuiteMetrics, quota::Permit,
+    Asker, Culprit, InstanceId, InstanceSnapshot, InstanceState, Misdeed, entropy::Entropy, metrics::SuiteMetrics,
+    quota::Permit,
 };
+
+/// What a machine of any protocol wants done.
+type AnyEffect = Effect<Outcome, Misbehaviour, Ask>;
 
 /// What a machine must not name.
 const NO_SUCH_SHARE: Bug = Bug("a protocol named a share that its key does not have");
@@ -35,7 +43,7 @@ pub(crate) struct Instance {
     pub(crate) id: InstanceId,
     pub(crate) asked: Asked,
     pub(crate) key: Arc<KeyEntry>,
-    pub(crate) machine: Box<dyn Machine<Output = Outcome>>,
+    pub(crate) machine: AnyMachine,
     pub(crate) metrics: Arc<SuiteMetrics>,
     pub(crate) audience: Audience,
     /// Those of instances of former epochs that this one goes on for, beside the one whose place it took.
@@ -137,47 +145,68 @@ impl Sent {
 }
 
 impl Instance {
-    /// Gives the machine one input and does what it wants. Returns the end if this was it.
-    pub(crate) fn step(&mut self, input: Input, worker: &mut Worker) -> Option<Result<Outcome, Abort>> {
-        // The boundary for bugs: whatever goes wrong in a protocol ends its instance, not the thread with all the others.
-        // The machine is not used again, so that its broken state cannot matter.
-        let Ok(effects) = catch_unwind(AssertUnwindSafe(|| self.machine.handle(input, &mut worker.rng))) else {
-            return Some(Err(Abort::Bug(Bug("the protocol panicked"))));
-        };
+    /// Gives the machine one input and does what it wants, until it wants nothing more. Returns the end if this was it.
+    pub(crate) fn step(&mut self, input: Input<Supply>, worker: &mut Worker) -> Option<Result<Outcome, Abort>> {
         let mut end = None;
-        for effect in effects {
-            match effect {
-                Effect::Send { channel: Channel::Ordered, .. } => {
-                    end = Some(Err(Abort::Bug(Bug("this network has no total order"))));
-                }
-                Effect::Send { to, slot, channel, payload } => {
-                    let message = Content::Message { instance: self.id, slot, channel, payload };
-                    let to = match to {
-                        Recipient::All => Ok(To::Holders),
-                        Recipient::OnRequest => Ok(To::WhoAsks),
-                        Recipient::Party(party) => self.node_of(party).map(To::Node),
-                    };
-                    match to {
-                        Ok(to) => self.send(to, message.encode(), &worker.shared),
-                        Err(bug) => end = Some(Err(bug.into())),
+        let mut next = VecDeque::from([input]);
+        while let Some(input) = next.pop_front() {
+            // The boundary for bugs: whatever goes wrong in a protocol ends its instance, not the thread with all the others.
+            // The machine is not used again, so that its broken state cannot matter.
+            let Ok(effects) = catch_unwind(AssertUnwindSafe(|| self.machine.handle(input, &mut worker.rng))) else {
+                return Some(Err(Abort::Bug(Bug("the protocol panicked"))));
+            };
+            for effect in effects {
+                match effect {
+                    Effect::Ask(ask) => next.extend(self.serve(ask, &worker.shared).map(Input::Supply)),
+                    Effect::Finished(result) => end = Some(result),
+                    effect => {
+                        if let Err(bug) = self.carry_out(effect, &worker.shared) {
+                            end = Some(Err(bug.into()));
+                        }
                     }
                 }
-                Effect::Blame(blame) => match self.node_of(blame.party) {
-                    Ok(party) => {
-                        let misbehaviour = blame.offence.to_string();
-                        let culprit = Culprit { party, misbehaviour, instance: self.id };
-                        worker.shared.blame(culprit.clone(), blame.offence.name());
-                        self.culprits.push(culprit);
-                    }
-                    Err(bug) => end = Some(Err(bug.into())),
-                },
-                Effect::Finished(result) => end = Some(result),
             }
         }
         if end.is_none() {
             self.show_progress();
         }
         end
+    }
+
+    /// Asks the stock of the key's epoch. What it has to say comes at once, or, of nonces whose use goes on record first, later.
+    fn serve(&self, ask: Ask, shared: &Shared) -> Option<Supply> {
+        match self.key.stock.serve(ask) {
+            Served::Done => None,
+            Served::Supply(supply) => Some(supply),
+            Served::Used(used) => shared.burning.burn(self.id, self.key.key_id, used),
+        }
+    }
+
+    /// Sends and blames.
+    ///
+    /// # Errors
+    /// [`Bug`]: the machine wants what it must not.
+    fn carry_out(&mut self, effect: AnyEffect, shared: &Shared) -> Result<(), Bug> {
+        match effect {
+            Effect::Send { channel: Channel::Ordered, .. } => return Err(Bug("this network has no total order")),
+            Effect::Send { to, slot, payload, .. } => {
+                let message = Content::Message { instance: self.id, slot, payload };
+                let to = match to {
+                    Recipient::All => To::Holders,
+                    Recipient::OnRequest => To::WhoAsks,
+                    Recipient::Party(party) => To::Node(self.node_of(party)?),
+                };
+                self.send(to, message.encode(), shared);
+            }
+            Effect::Blame(blame) => {
+                let party = self.node_of(blame.party)?;
+                let culprit = Culprit { party, misdeed: Misdeed::Instance(blame.offence), instance: self.id };
+                shared.blame(culprit.clone());
+                self.culprits.push(culprit);
+            }
+            Effect::Ask(_) | Effect::Finished(_) => {}
+        }
+        Ok(())
     }
 
     fn send(&mut self, to: To, bytes: Bytes, shared: &Shared) {
@@ -213,7 +242,7 @@ impl Instance {
     }
 
     /// What a message of a node is to the machine; nothing if the node holds no share.
-    pub(crate) fn input(&self, message: Early) -> Option<Input> {
+    pub(crate) fn input(&self, message: Early) -> Option<Input<Supply>> {
         let Early { from, slot, channel, payload } = message;
         Some(Input::Message { from: self.party_of(from)?, slot, channel, payload })
     }
@@ -282,7 +311,7 @@ impl Instance {
             }
         }
         for culprit in self.culprits.iter().take(MAX_NAMES) {
-            text.push_str(&format!("; node {} misbehaved: {}", culprit.party, culprit.misbehaviour));
+            text.push_str(&format!("; node {} misbehaved: {}", culprit.party, culprit.misdeed));
         }
         text
     }

@@ -16,6 +16,7 @@ pub(crate) use backlog::Early;
 pub(crate) use command::Command;
 pub(crate) use ending::Ending;
 pub(crate) use envelope::Content;
+pub use envelope::EnvelopeError;
 pub(crate) use shard::Shard;
 pub use shared::Load;
 pub(crate) use shared::{Computing, Failure, ShardLoad, Shared};

@@ -12,7 +12,7 @@ use theta_custody::KeyEntry;
 use theta_names::NodeId;
 use theta_protocols::{
     AnyMachine, Outcome,
-    frost::{self, NoncePool},
+    frost::{self, Supply},
 };
 use theta_rounds::{Abort, Bug, Input};
 use tokio::{sync::watch, time::Instant};
@@ -29,6 +29,7 @@ use super::{
 };
 use crate::{
     Asker, Finished, InstanceError, InstanceId, InstanceSnapshot, SubmitError,
+    burning::today,
     entropy::Entropy,
     metrics::{Ended, Stage, SuiteMetrics},
     quota::Permit,
@@ -100,6 +101,7 @@ impl Shard {
         match command {
             Command::Submit(submission) => self.submit(*submission),
             Command::Message { instance, message } => self.message(instance, message),
+            Command::Supply { instance, supply } => self.drive(instance, Input::Supply(supply), Stage::ShareReceived),
             Command::Resend { from, instance } => self.resend(from, &instance),
             Command::Ending(id, reply) => drop(reply.send(self.ending(&id))),
             Command::Status(id, reply) => drop(reply.send(self.status(&id))),
@@ -203,8 +205,8 @@ impl Shard {
     /// Checks a request and sets up its protocol.
     pub(super) fn machine(&self, key: &KeyEntry, asked: &Asked) -> Result<AnyMachine, SubmitError> {
         let Some(share) = &key.share else { return Err(SubmitError::Bug(Bug("a key without a share was chosen"))) };
-        let nonces = Some((NoncePool::clone(&key.nonces), self.worker.shared.config.nonces_per_peer));
-        let options = frost::Options { nonces, seed: asked.seed.clone() };
+        let per_peer = self.worker.shared.config.nonces_per_peer;
+        let options = frost::Options { per_peer, day: today(), seed: asked.seed.clone() };
         let started = catch_unwind(AssertUnwindSafe(|| {
             theta_protocols::start_with(&key.public, share, asked.statement.as_statement(), options)
         }));
@@ -264,7 +266,7 @@ impl Shard {
     }
 
     /// Gives an instance one input; ends it if that was all it needed.
-    fn drive(&mut self, id: InstanceId, input: Input, stage: Stage) {
+    fn drive(&mut self, id: InstanceId, input: Input<Supply>, stage: Stage) {
         let Some(instance) = self.running.get_mut(&id) else { return };
         let began = time::Instant::now();
         let end = instance.step(input, &mut self.worker);

@@ -12,7 +12,7 @@ use theta_network::{SendError, Transport};
 use tracing::{debug, warn};
 
 use super::Content;
-use crate::{Culprit, OrchestratorConfig, culprits::Culprits, metrics::Metrics, quota::Quota};
+use crate::{Culprit, OrchestratorConfig, burning::Burning, culprits::Culprits, metrics::Metrics, quota::Quota};
 
 /// How busy an orchestrator is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +54,8 @@ pub(crate) struct Shared {
     pub(crate) store: Option<StoreStanding>,
     /// Why the store failed, as long as it has not recovered.
     pub(crate) failure: Failure,
+    /// Where it goes on record that nonces are used up, if it does.
+    pub(crate) burning: Burning,
 }
 
 /// A failure that may pass. To see that there is none takes no lock.
@@ -117,10 +119,10 @@ impl Drop for Computing {
 
 impl Shared {
     /// Takes a culprit down: in the list, the metric and, within reason, the log.
-    pub(crate) fn blame(&self, culprit: Culprit, name: &'static str) {
-        self.metrics.culprit(culprit.party, name);
+    pub(crate) fn blame(&self, culprit: Culprit) {
+        self.metrics.culprit(culprit.party, culprit.misdeed.name());
         let (party, instance) = (culprit.party, culprit.instance);
-        let misbehaviour = culprit.misbehaviour.clone();
+        let misbehaviour = culprit.misdeed.to_string();
         if self.culprits.push(culprit) {
             warn!(node = party.get(), misbehaviour, %instance, "a node misbehaved");
         }

@@ -25,7 +25,7 @@ use tracing::{error, info, warn};
 
 use super::router::{CustodyMail, Inboxes};
 use crate::{
-    Culprit, InstanceId,
+    Culprit, InstanceId, Misdeed,
     instances::{Command, Content, Shared},
 };
 
@@ -177,9 +177,9 @@ impl Custody {
                     changed.push(name);
                 }
                 CustodyEffect::Report(report) => self.report(report),
-                CustodyEffect::Culprit { node, misbehaviour, ceremony } => {
-                    let culprit = Culprit { party: node, misbehaviour, instance: InstanceId(ceremony) };
-                    self.shared.blame(culprit, "ceremony");
+                CustodyEffect::Culprit { node, offence, ceremony } => {
+                    let (misdeed, instance) = (Misdeed::Ceremony(offence), InstanceId(ceremony));
+                    self.shared.blame(Culprit { party: node, misdeed, instance });
                 }
                 CustodyEffect::RolledBack { node, text } => {
                     warn!(node = node.get(), text, "a node's store is older than what was seen of it");

@@ -23,6 +23,7 @@ use super::{
 use crate::{
     Certified, CulpritRecord, Finished, InstanceError, InstanceId, InstanceSnapshot, Load, OrchestratorConfig,
     SubmitError,
+    burning::Burning,
     entropy::Entropy,
     instances::{Command, Ending, Shard, Shared},
 };
@@ -94,7 +95,8 @@ impl Engine {
         now: Instant,
     ) -> Result<Self, StartError> {
         let keys = keys.into();
-        let shared = super::share(config, &keys, transport, registry)?;
+        let burning = keys.burner(&config)?.map_or(Burning::Off, Burning::Here);
+        let shared = super::share(config, &keys, transport, registry, burning)?;
         let shards = Shard::all(&shared, |stream| Entropy::seeded(seed, stream), now);
         let (custodian, certifier) = keys.into_parts();
         let custody = custodian.map(|custodian| Custody::new(custodian, Arc::clone(&shared)));

@@ -22,6 +22,12 @@ pub enum StartError {
         /// Who this is.
         local: u16,
     },
+    /// What is used up cannot go on record.
+    #[error(
+        "burn_nonces puts on record in the node's store which nonces are used up, and this node has no store: take it out of \
+         [limits], or let the node keep its keys in a store"
+    )]
+    NoStore,
     /// The operating system gives no randomness.
     #[error("the operating system gives no randomness: {0}")]
     Entropy(String),

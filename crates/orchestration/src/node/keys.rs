@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use theta_custody::{Certifier, Custodian, KeyTable, StoreStanding};
+use theta_custody::{Burner, Certifier, Custodian, KeyTable, StoreStanding};
+
+use super::StartError;
+use crate::OrchestratorConfig;
 
 /// Where a node's keys are.
 pub enum Keys {
@@ -27,6 +30,18 @@ impl Keys {
         match self {
             Self::Fixed(_) | Self::Guarded(..) => None,
             Self::Kept(custodian) => Some(custodian.standing()),
+        }
+    }
+
+    /// What puts on record which nonces are used up, if that is asked for.
+    ///
+    /// # Errors
+    /// [`StartError::NoStore`]: there is nothing to put it into.
+    pub(crate) fn burner(&self, config: &OrchestratorConfig) -> Result<Option<Burner>, StartError> {
+        match self {
+            _ if !config.burn_nonces => Ok(None),
+            Self::Fixed(_) | Self::Guarded(..) => Err(StartError::NoStore),
+            Self::Kept(custodian) => Ok(Some(custodian.burner())),
         }
     }
 

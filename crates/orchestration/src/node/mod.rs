@@ -1,5 +1,6 @@
 //! One node: its instances, and the threads and tasks that drive them.
 
+mod burning;
 mod custody;
 mod engine;
 mod error;
@@ -22,6 +23,7 @@ pub use orchestrator::Orchestrator;
 
 use crate::{
     OrchestratorConfig,
+    burning::Burning,
     culprits::Culprits,
     instances::{Failure, ShardLoad, Shared},
     metrics::Metrics,
@@ -34,6 +36,7 @@ fn share(
     keys: &Keys,
     transport: Arc<dyn Transport>,
     registry: &mut Registry,
+    burning: Burning,
 ) -> Result<Arc<Shared>, StartError> {
     config.check()?;
     let (keys, store) = (Arc::clone(keys.table()), keys.store());
@@ -54,6 +57,7 @@ fn share(
         stopping: AtomicBool::new(false),
         store,
         failure: Failure::default(),
+        burning,
         config,
         keys,
         transport,

@@ -28,7 +28,7 @@ use tokio::{
 use zeroize::Zeroizing;
 
 use super::{
-    ComputeError, Keys, NoCustodian, StartError,
+    ComputeError, Keys, NoCustodian, StartError, burning,
     custody::{self, Custody, Order},
     mail::Mail,
     router::{self, Inboxes, Ways, inbox_of},
@@ -36,6 +36,7 @@ use super::{
 };
 use crate::{
     Certified, CulpritRecord, Finished, InstanceError, InstanceSnapshot, Load, OrchestratorConfig, Stage, SubmitError,
+    burning::Burning,
     entropy::Entropy,
     instances::{Command, Computing, Ending, Shard, ShardLoad, Shared},
 };
@@ -75,7 +76,10 @@ impl Orchestrator {
         registry: &mut Registry,
     ) -> Result<Arc<Self>, StartError> {
         let keys = keys.into();
-        let shared = super::share(config, &keys, transport, registry)?;
+        let (used, to_burn) = mpsc::channel(config.inbox.max(1));
+        let burner = keys.burner(&config)?;
+        let burning = if burner.is_some() { Burning::There(used) } else { Burning::Off };
+        let shared = super::share(config, &keys, transport, registry, burning)?;
         let config = &shared.config;
         let mut senders = Vec::new();
         let mut threads = Vec::new();
@@ -93,6 +97,10 @@ impl Orchestrator {
             senders.push(sender);
         }
         let inboxes = Inboxes::from(senders);
+        if let Some(burner) = burner {
+            let (inboxes, shared) = (Arc::clone(&inboxes), Arc::clone(&shared));
+            threads.push(spawn("theta-burn", move || burning::keep(&burner, to_burn, &inboxes, &shared))?);
+        }
         let (custodian, certifier) = keys.into_parts();
         let custodian = match custodian {
             None => None,
@@ -278,6 +286,7 @@ impl Orchestrator {
         if let Some(slots) = &self.slots {
             slots.stop();
         }
+        self.shared.burning.stop();
         let threads = core::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in threads {
             // The last owner may be a computation on one of these very threads.

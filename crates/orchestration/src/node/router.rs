@@ -72,9 +72,9 @@ pub(crate) fn inbox_of<'a>(inboxes: &'a Inboxes, id: &InstanceId) -> Option<&'a 
 
 /// Reads a message. `None` if it is good for nothing; then its sender has been taken down.
 pub(crate) fn sort(inbound: Inbound, shared: &Shared) -> Option<Sorted> {
-    let from = inbound.from;
+    let (from, channel) = (inbound.from, inbound.channel);
     match Content::decode(inbound.bytes) {
-        Ok(Content::Message { instance, slot, channel, payload }) => {
+        Ok(Content::Message { instance, slot, payload }) => {
             let message = Early { from, slot, channel, payload: own(payload) };
             Some(Sorted::Shard(instance, Command::Message { instance, message }))
         }
@@ -82,8 +82,7 @@ pub(crate) fn sort(inbound: Inbound, shared: &Shared) -> Option<Sorted> {
         Ok(Content::Custody { payload }) => Some(Sorted::Custodian { from, bytes: own(payload) }),
         Ok(Content::Slots { payload }) => Some(Sorted::Slots { from, bytes: own(payload) }),
         Err(error) => {
-            let culprit = Culprit { party: from, misbehaviour: error.to_string(), instance: InstanceId::NONE };
-            shared.blame(culprit, error.name());
+            shared.blame(Culprit { party: from, misdeed: error.into(), instance: InstanceId::NONE });
             None
         }
     }

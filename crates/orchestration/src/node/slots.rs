@@ -20,7 +20,7 @@ use tracing::{debug, error, warn};
 
 use super::Orchestrator;
 use crate::{
-    Certified, Culprit, InstanceId, NotServed, OrchestratorConfig,
+    Certified, Culprit, InstanceId, Misdeed, NotServed, OrchestratorConfig,
     instances::{Content, Shared},
     quota::{Permit, Quota},
 };
@@ -137,21 +137,19 @@ impl Slots {
                         drop(reply.send(verdict));
                     }
                 }
-                CertifierEffect::Culprit { node, misbehaviour } => self.blame(node, misbehaviour, "promise"),
+                CertifierEffect::Culprit { node, offence } => self.blame(node, offence.into()),
                 CertifierEffect::Equivocation(lie) => {
-                    let (node, subject) = (lie.first.node, &lie.subject);
+                    let node = lie.first.node;
                     let evidence = hex::encode(lie.encode());
                     warn!(node = node.get(), evidence, "a node promised one slot to two messages: this proves it");
-                    let (slot, key, rule) = (subject.slot, &subject.key, &subject.rule);
-                    let misbehaviour = format!("promised slot {slot} of key {key} (rule {rule}) to two messages");
-                    self.blame(node, misbehaviour, "slot_equivocation");
+                    self.blame(node, Misdeed::Slot(lie));
                 }
             }
         }
     }
 
-    fn blame(&self, party: NodeId, misbehaviour: String, name: &'static str) {
-        self.shared.blame(Culprit { party, misbehaviour, instance: InstanceId::NONE }, name);
+    fn blame(&self, party: NodeId, misdeed: Misdeed) {
+        self.shared.blame(Culprit { party, misdeed, instance: InstanceId::NONE });
     }
 
     /// Of how many shares of the key a result is made, by the version that takes most.

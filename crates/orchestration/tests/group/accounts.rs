@@ -57,7 +57,8 @@ async fn one_full_inbox_does_not_stop_the_router() {
         let junk = Envelope {
             version: VERSION,
             instance_id: Bytes::copy_from_slice(&id),
-            round: 1,
+            kind: 1,
+            number: 1,
             payload: Bytes::from_static(&[7; 100]),
             ..Envelope::default()
         };

@@ -23,7 +23,8 @@ fn junk(number: u64) -> Bytes {
     seal(&Envelope {
         version: VERSION,
         instance_id: Bytes::copy_from_slice(&id),
-        round: 1,
+        kind: 1,
+        number: 1,
         payload,
         ..Envelope::default()
     })

@@ -53,7 +53,7 @@ impl Engines {
             for (from, to, bytes) in carried {
                 self.log.push((from, to, bytes.clone()));
                 if keep(from, to, &bytes) {
-                    self.node(to).receive(Inbound { from: peer(from), bytes });
+                    self.node(to).receive(Inbound { from: peer(from), channel: theta_names::Channel::Private, bytes });
                 }
             }
         }
@@ -149,7 +149,11 @@ async fn an_engine_refuses_as_an_orchestrator_does() {
     assert_eq!(node.submit(request).unwrap().id(), id);
     let refused = node.submit(group.request(Suite::Cks05Ristretto255, "two")).unwrap_err();
     assert_eq!(refused, SubmitError::Overloaded("running instances"));
-    node.receive(Inbound { from: peer(2), bytes: Bytes::from_static(b"GET / HTTP/1.1") });
+    node.receive(Inbound {
+        from: peer(2),
+        channel: theta_names::Channel::Private,
+        bytes: Bytes::from_static(b"GET / HTTP/1.1"),
+    });
     assert_eq!(node.culprits().len(), 1);
     assert_eq!((node.load().running, node.keys().len()), (1, 1));
 }

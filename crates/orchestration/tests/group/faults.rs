@@ -25,7 +25,7 @@ use crate::{
 /// Node 4's message in the instance of `request`.
 fn message(group: &Group, request: &Request, payload: Bytes) -> Bytes {
     let instance_id = Bytes::copy_from_slice(&group.id(request).0);
-    seal(&Envelope { version: VERSION, instance_id, round: 1, payload, ..Envelope::default() })
+    seal(&Envelope { version: VERSION, instance_id, kind: 1, number: 1, payload, ..Envelope::default() })
 }
 
 /// Lets node 4 send `payloads` to node 1 ahead of everyone, then asks all honest nodes. Returns node 1's result.
@@ -47,7 +47,7 @@ fn assert_caught(group: &Group, request: &Request, finished: &Finished, misbehav
     assert_eq!(finished.culprits.len(), 1, "{:?}", finished.culprits);
     let culprit = &finished.culprits[0];
     assert_eq!((culprit.party.get(), culprit.instance), (4, group.id(request)));
-    assert!(culprit.misbehaviour.contains(misbehaviour), "{}", culprit.misbehaviour);
+    assert!(culprit.misdeed.to_string().contains(misbehaviour), "{}", culprit.misdeed);
     assert!(!finished.contributors.contains(&culprit.party));
     assert_eq!(group.node(1).culprits().last().unwrap().culprit, *culprit);
     let metric = format!("theta_culprits_total{{node=\"4\",misbehaviour=\"{name}\"}}");
@@ -130,7 +130,7 @@ async fn a_slot_that_does_not_exist_is_named() {
     let group = Group::of_four(&[suite]);
     let request = group.request(suite, "slot");
     let good = open(&message(&group, &request, Bytes::from_static(b"x")));
-    group.wire.inject(4, 1, seal(&Envelope { round: 9, ..good })).await;
+    group.wire.inject(4, 1, seal(&Envelope { kind: 9, ..good })).await;
     eventually("the message waits", || group.node(1).load().backlog == 1).await;
     let results = group.run_at(&[1, 2, 3], &request).await;
     assert_caught(&group, &request, &results[0], "slot that does not exist", "unknown_slot");
@@ -149,7 +149,7 @@ async fn bytes_that_are_no_envelope_hurt_only_their_sender() {
         seal(&short),
         seal(&Envelope { version: 1, ..good.clone() }),
         seal(&Envelope { stream: 2, ..good.clone() }),
-        seal(&Envelope { round: u32::MAX, ..good.clone() }),
+        seal(&Envelope { number: u32::MAX, ..good.clone() }),
         seal(&Envelope { kind: 1 << 16, ..good }),
     ] {
         group.wire.inject(4, 1, bytes).await;
@@ -268,7 +268,7 @@ async fn a_lost_request_for_proofs_is_repeated() {
     let (request, other) = (group.request(suite, "asked"), group.request(suite, "another"));
     let lost = AtomicUsize::new(0);
     group.wire.tamper(move |from, _, bytes| {
-        let asks = from == 1 && open(&bytes).round == 2;
+        let asks = from == 1 && open(&bytes).kind == 2;
         if asks && lost.fetch_add(1, Relaxed) < 3 { Vec::new() } else { vec![bytes] }
     });
     let wrong = group.share_of(suite, 4, &other);

@@ -10,7 +10,9 @@ use crate::gated::Request;
 use bytes::Bytes;
 use theta_authority::{KeyRequest, Seed};
 use theta_groups::Secret;
-use theta_orchestration::{OrchestratorConfig, SubmitError};
+use theta_orchestration::{Misdeed, OrchestratorConfig, SubmitError};
+use theta_protocols::Misbehaviour;
+use theta_rounds::Offence;
 use theta_schemes::{
     Suite,
     signatures::frost::{SeedError, randomized_key, verify_with_key},
@@ -69,7 +71,7 @@ async fn a_coordinator_that_dies_on_the_way_is_replaced() {
     let mut group = Group::new(3, 4, &[SUITE], &hasty());
     group.wire.tamper(|from, _, bytes| {
         // Node 1 never gets to announce anything.
-        if from == 1 && open(&bytes).round >= 4 { Vec::new() } else { vec![bytes] }
+        if from == 1 && (4..u32::MAX).contains(&open(&bytes).kind) { Vec::new() } else { vec![bytes] }
     });
     for i in 0..12 {
         let request = group.request(SUITE, &format!("dies {i}"));
@@ -131,7 +133,7 @@ async fn false_shares_are_named_and_do_not_stop_the_others() {
     let group = Group::new(2, 4, &[SUITE], &hasty());
     group.wire.tamper(|from, _, bytes| {
         let mut envelope = open(&bytes);
-        if from != 4 || envelope.round != 3 || !is_share(&bytes) {
+        if from != 4 || envelope.kind != 3 || !is_share(&bytes) {
             return vec![bytes];
         }
         let mut payload = envelope.payload.to_vec();
@@ -154,7 +156,7 @@ async fn false_shares_are_named_and_do_not_stop_the_others() {
     }
     for record in said() {
         assert_eq!(record.culprit.party.get(), 4);
-        assert_eq!(record.culprit.misbehaviour, "share fails verification");
+        assert_eq!(record.culprit.misdeed, Misdeed::Instance(Offence::Protocol(Misbehaviour::InvalidShare)));
     }
 }
 

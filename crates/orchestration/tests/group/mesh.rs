@@ -109,7 +109,7 @@ async fn a_group_answers_over_tls_and_a_crashed_node_comes_back() {
     assert!(nodes.iter().all(|(_, node)| node.culprits().is_empty()));
 }
 
-/// Who sent what: the sender's number and the message's round.
+/// Who sent what: the sender's number and the message's kind.
 type Tally = Arc<Mutex<Vec<(u16, usize)>>>;
 
 /// A mesh whose messages are counted on their way out.
@@ -128,7 +128,7 @@ impl Transport for Counted {
     }
 
     fn send(&self, to: NodeId, message: Bytes) -> Result<(), SendError> {
-        self.tally.lock().unwrap().push((self.local().get(), open(&message).round as usize));
+        self.tally.lock().unwrap().push((self.local().get(), open(&message).kind as usize));
         self.mesh.send(to, message)
     }
 

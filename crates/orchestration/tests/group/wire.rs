@@ -62,7 +62,7 @@ impl Wire {
     /// A message of node `from` that no orchestrator sent. Waits for room.
     pub(crate) async fn inject(&self, from: u16, to: u16, bytes: Bytes) {
         let inbox = self.inboxes.lock().unwrap().get(&to).cloned().unwrap();
-        inbox.send(Inbound { from: peer(from), bytes }).await.unwrap();
+        inbox.send(Inbound { from: peer(from), channel: theta_names::Channel::Private, bytes }).await.unwrap();
     }
 
     fn carry(&self, from: u16, to: u16, bytes: Bytes) -> Result<(), SendError> {
@@ -72,7 +72,7 @@ impl Wire {
         };
         let Some(inbox) = self.inboxes.lock().unwrap().get(&to).cloned() else { return Ok(()) };
         for bytes in messages {
-            match inbox.try_send(Inbound { from: peer(from), bytes }) {
+            match inbox.try_send(Inbound { from: peer(from), channel: theta_names::Channel::Private, bytes }) {
                 Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => {}
                 Err(mpsc::error::TrySendError::Full(_)) => return Err(SendError::QueueFull(peer(to))),
             }

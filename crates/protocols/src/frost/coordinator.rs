@@ -8,9 +8,11 @@ use theta_schemes::signatures::frost::{
     AggregateError, FrostSuite, SignatureShare, SigningPackage, aggregate, commit, sign, verify_share,
 };
 
-use super::Misbehaviour;
 use super::message::{Numbered, Offer, PackageMessage, Signed, encode_list, parties_of};
 use super::setting::{Setting, count, most_packages};
+use super::stock::Ask;
+use super::suites::{AnyNumbered, StockSuite};
+use crate::Misbehaviour;
 
 /// A session's number, and to whom which package goes.
 type Opened = (u16, Vec<(PartyId, PackageMessage)>);
@@ -46,6 +48,12 @@ pub(super) struct Coordinator<C: FrostSuite> {
     overdue: bool,
     /// Who still owes shares to sessions that are over.
     over: BTreeMap<u16, BTreeSet<PartyId>>,
+    /// What to ask of the stock, or to give it.
+    asks: Vec<Ask>,
+    /// Whether commitments have been asked for that are not here.
+    drawing: bool,
+    /// How many commitments of each signer the stock holds, as far as is known.
+    held: BTreeMap<PartyId, usize>,
 }
 
 struct Session<C: FrostSuite> {
@@ -62,7 +70,7 @@ pub(super) enum Spoiled {
     Bug(Bug),
 }
 
-impl<C: FrostSuite> Coordinator<C> {
+impl<C: StockSuite> Coordinator<C> {
     pub(super) const fn new(first_session: u16) -> Self {
         Self {
             asked: false,
@@ -79,6 +87,9 @@ impl<C: FrostSuite> Coordinator<C> {
             late: false,
             overdue: false,
             over: BTreeMap::new(),
+            asks: Vec::new(),
+            drawing: false,
+            held: BTreeMap::new(),
         }
     }
 
@@ -94,11 +105,35 @@ impl<C: FrostSuite> Coordinator<C> {
     }
 
     /// A session that is still open when time has passed is held up, and those who owe it shares are not counted on.
-    pub(super) fn expire(&mut self, setting: &Setting<C>) {
+    pub(super) fn expire(&mut self) {
         self.late = true;
         self.overdue = !self.sessions.is_empty();
         self.hurried |= self.overdue;
-        self.awaited().for_each(|party| setting.reserve.forget(party));
+        let awaited: BTreeSet<PartyId> = self.awaited().collect();
+        awaited.into_iter().for_each(|party| self.forget(party));
+    }
+
+    /// What that signer gave in advance is not to be counted on.
+    fn forget(&mut self, party: PartyId) {
+        self.held.insert(party, 0);
+        self.asks.push(Ask::Forget { party });
+    }
+
+    /// Keeps what a signer gave in advance.
+    fn shelve(&mut self, setting: &Setting<C>, from: PartyId, pooled: Vec<Numbered<C>>) {
+        if pooled.is_empty() || setting.is_two_rounds() {
+            return;
+        }
+        let most = setting.per_peer;
+        let held = self.held.entry(from).or_default();
+        *held = held.saturating_add(pooled.len()).min(most);
+        let commitments = pooled.into_iter().map(C::any_numbered).collect();
+        self.asks.push(Ask::Shelve { from, commitments, most });
+    }
+
+    /// What to ask of the stock, or to give it, in this order.
+    pub(super) fn take_asks(&mut self) -> Vec<Ask> {
+        core::mem::take(&mut self.asks)
     }
 
     fn awaited(&self) -> impl Iterator<Item = PartyId> {
@@ -112,11 +147,11 @@ impl<C: FrostSuite> Coordinator<C> {
         if let Some(own) = offer.own {
             self.asked = true;
             if self.drop_sessions_of(from) {
-                setting.reserve.forget(from);
+                self.forget(from);
             }
             self.make_ready(from, own);
         }
-        setting.reserve.receive(from, offer.pooled);
+        self.shelve(setting, from, offer.pooled);
         Ok(())
     }
 
@@ -128,30 +163,61 @@ impl<C: FrostSuite> Coordinator<C> {
         self.sessions.len() < before
     }
 
-    /// Completes the signers of a next session by such as have given commitments in advance; if they are too few, asks for
-    /// commitments. To be called whenever something has happened. Only for the coordinator that a request begins with:
-    /// signers turn to the others by themselves.
+    /// Completes the signers of a next session by such as have given commitments in advance: asks the stock for these. To be called
+    /// whenever something has happened. Only for the coordinator that a request begins with: signers turn to the others by
+    /// themselves.
     ///
     /// All or none are drawn, and the session opens at once: what one instance takes is of no use to others.
     pub(super) fn gather(&mut self, setting: &Setting<C>, excluded: &BTreeSet<PartyId>) {
         let due = self.sessions.is_empty() || self.overdue;
-        let worthwhile = self.late || !setting.reserve.is_off();
-        if !self.asked || self.retired || !due || !worthwhile || !setting.is_first() {
+        let worthwhile = self.late || !setting.is_two_rounds();
+        if !self.asked || self.retired || !due || !worthwhile || !setting.is_first() || self.drawing {
             return;
         }
-        let lacking = setting.needed().saturating_sub(self.ready.len() + 1);
-        let busy: BTreeSet<PartyId> = self.awaited().chain(self.ready.iter().map(|(party, _)| *party)).collect();
-        let eligible = |party: PartyId| party != setting.local && !busy.contains(&party) && !excluded.contains(&party);
-        let drawn = match lacking {
-            0 => None,
-            _ => setting.reserve.choose(lacking, setting.spread, eligible),
-        };
-        let enough = lacking == 0 || drawn.is_some();
-        self.ready.extend(drawn.into_iter().flatten());
+        let count = self.lacking(setting);
+        if count == 0 || setting.is_two_rounds() {
+            return self.request(setting, excluded, count == 0);
+        }
+        let without = self.unavailable(setting).chain(excluded.iter().copied()).collect();
+        self.drawing = true;
+        self.asks.push(Ask::Draw { count, start: setting.spread, without });
+    }
+
+    /// Takes what the stock had.
+    pub(super) fn supply(
+        &mut self,
+        setting: &Setting<C>,
+        excluded: &BTreeSet<PartyId>,
+        drawn: Vec<(PartyId, AnyNumbered)>,
+        held: BTreeMap<PartyId, usize>,
+    ) {
+        self.drawing = false;
+        self.held = held;
+        // Somebody may have come forward in the meantime.
+        let busy: BTreeSet<PartyId> = self.unavailable(setting).chain(excluded.iter().copied()).collect();
+        let drawn = drawn.into_iter().filter(|(party, _)| !busy.contains(party));
+        self.ready.extend(drawn.filter_map(|(party, numbered)| Some((party, C::numbered(numbered)?))));
+        let enough = self.lacking(setting) == 0;
+        self.request(setting, excluded, enough);
+    }
+
+    /// How many signers a next session lacks.
+    fn lacking(&self, setting: &Setting<C>) -> usize {
+        setting.needed().saturating_sub(self.ready.len() + 1)
+    }
+
+    /// Who cannot be asked to sign: this party, and those that are asked or ready.
+    fn unavailable(&self, setting: &Setting<C>) -> impl Iterator<Item = PartyId> {
+        self.awaited().chain(self.ready.iter().map(|(party, _)| *party)).chain([setting.local])
+    }
+
+    /// Asks those for commitments of which there are none, unless there are enough; when time has passed, all.
+    fn request(&mut self, setting: &Setting<C>, excluded: &BTreeSet<PartyId>, enough: bool) {
         if !enough || self.overdue {
-            let silent = setting.others().filter(|party| eligible(*party) && !self.requested.contains(party));
-            let silent: Vec<PartyId> =
-                silent.filter(|party| self.overdue || setting.reserve.held(*party) == 0).collect();
+            let busy: BTreeSet<PartyId> = self.unavailable(setting).chain(excluded.iter().copied()).collect();
+            let none_held = |party: &PartyId| self.held.get(party).is_none_or(|held| *held == 0);
+            let silent = setting.others().filter(|party| !busy.contains(party) && !self.requested.contains(party));
+            let silent: Vec<PartyId> = silent.filter(|party| self.overdue || none_held(party)).collect();
             self.requested.extend(&silent);
             self.requests.extend(silent);
         }
@@ -163,9 +229,9 @@ impl<C: FrostSuite> Coordinator<C> {
         core::mem::take(&mut self.requests)
     }
 
-    /// Whether there is anybody to ask.
+    /// Whether there is anybody to ask, or the stock.
     pub(super) const fn has_requests(&self) -> bool {
-        !self.requests.is_empty()
+        !self.requests.is_empty() || !self.asks.is_empty()
     }
 
     /// The latest commitments of a signer count: older ones have been used or forgotten. Should it be the other way round,
@@ -198,7 +264,8 @@ impl<C: FrostSuite> Coordinator<C> {
         self.called.extend(&awaited);
         self.sessions.insert(session, Session { package, shares: vec![share], awaited });
         let addressed = others.into_iter().map(|(party, Numbered { number, .. })| {
-            let wanted = if setting.is_first() { setting.reserve.wanted(party) } else { 0 };
+            let held = self.held.get(&party).copied().unwrap_or(0);
+            let wanted = if setting.is_first() { setting.wanted(held) } else { 0 };
             (party, PackageMessage { session, wanted, number, list: encoded.clone() })
         });
         Ok((session, addressed.collect()))
@@ -233,7 +300,7 @@ impl<C: FrostSuite> Coordinator<C> {
                 self.asked = true;
             }
         }
-        setting.reserve.receive(from, offer.pooled);
+        self.shelve(setting, from, offer.pooled);
         if let Some(own) = offer.own {
             self.make_ready(from, own);
         }
@@ -266,8 +333,8 @@ impl<C: FrostSuite> Coordinator<C> {
     }
 
     /// Does not count on a party any more: sessions that wait for it are over.
-    pub(super) fn exclude(&mut self, setting: &Setting<C>, party: PartyId) {
-        setting.reserve.forget(party);
+    pub(super) fn exclude(&mut self, party: PartyId) {
+        self.forget(party);
         self.ready.retain(|(ready, _)| *ready != party);
         self.drop_sessions_of(party);
     }

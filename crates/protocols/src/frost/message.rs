@@ -1,6 +1,6 @@
-//! The five messages.
+//! The five messages, by kind.
 //!
-//! A slot's `kind` tells the messages of a round apart: they have running numbers, which begin at a random one. Whoever was
+//! A slot's number tells the messages of a kind apart: session or running number, which begin at a random one. Whoever was
 //! restarted in the middle of an instance has forgotten its nonces and makes new ones; its messages have other numbers,
 //! so that nobody takes it for an equivocator (but with probability 2^-16 or so a message, and then for this instance
 //! only).
@@ -9,27 +9,27 @@ use core::num::NonZeroU16;
 
 use bytes::Bytes;
 use theta_groups::{Group, Scalar};
-use theta_rounds::{Channel, Malformed, PartyId, Round, RoundMessage, Slot};
+use theta_rounds::{Channel, Malformed, PartyId, ProtocolMessage, Slot};
 use theta_schemes::signatures::frost::{FrostSuite, SignatureShare, SigningCommitments};
 use theta_sharing::ShareIndex;
 
 /// A signer's commitments, to a coordinator.
-pub const COMMITMENTS: Round = Round(1);
+pub const COMMITMENTS: u16 = 1;
 /// Who signs with which commitments, from a coordinator to each of the signers.
-pub const PACKAGE: Round = Round(2);
+pub const PACKAGE: u16 = 2;
 /// A signer's share, to the coordinator.
-pub const SHARE: Round = Round(3);
+pub const SHARE: u16 = 3;
 /// The signature, to all.
-pub const SIGNATURE: Round = Round(4);
+pub const SIGNATURE: u16 = 4;
 /// A coordinator asks for commitments that it lacks.
-pub const REQUEST: Round = Round(5);
+pub const REQUEST: u16 = 5;
 
 /// The most commitments for later signatures in one message.
 pub(super) const MOST_POOLED: usize = 64;
 
 /// Commitments and the number by which their signer finds the nonces.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Numbered<C: FrostSuite> {
+pub struct Numbered<C: FrostSuite> {
     pub(super) number: u64,
     pub(super) commitments: SigningCommitments<C>,
 }
@@ -60,7 +60,7 @@ pub enum FrostMessage<C: FrostSuite> {
 
 /// See [`FrostMessage::Commitments`].
 pub struct CommitmentsMessage<C: FrostSuite> {
-    pub(super) kind: u16,
+    pub(super) sent: u16,
     pub(super) offer: Offer<C>,
 }
 
@@ -82,13 +82,13 @@ pub struct ShareMessage<C: FrostSuite> {
 
 /// See [`FrostMessage::Signature`].
 pub struct SignatureMessage {
-    pub(super) kind: u16,
+    pub(super) sent: u16,
     pub(super) signed: Signed,
 }
 
 /// See [`FrostMessage::Request`].
 pub struct RequestMessage {
-    pub(super) kind: u16,
+    pub(super) sent: u16,
     pub(super) wanted: u8,
 }
 
@@ -197,14 +197,14 @@ fn signers(bytes: &[u8]) -> Result<(Vec<PartyId>, &[u8]), Malformed> {
 impl<C: FrostSuite> FrostMessage<C> {
     fn read(from: PartyId, slot: Slot, payload: &[u8]) -> Result<Self, Malformed> {
         let index = from.share();
-        let kind = slot.kind;
-        match slot.round {
+        let sent = slot.number;
+        match slot.kind {
             COMMITMENTS => {
                 let offer = Offer::read(index, payload)?;
                 if offer.is_empty() {
                     return Err(Malformed("no commitments at all"));
                 }
-                Ok(Self::Commitments(CommitmentsMessage { kind, offer }))
+                Ok(Self::Commitments(CommitmentsMessage { sent, offer }))
             }
             PACKAGE => {
                 const NO_PACKAGE: Malformed = Malformed("a package begins with two numbers");
@@ -214,27 +214,27 @@ impl<C: FrostSuite> FrostMessage<C> {
                     return Err(NO_LIST);
                 }
                 let list = Bytes::copy_from_slice(rest);
-                Ok(Self::Package(PackageMessage { session: kind, wanted: *wanted, number, list }))
+                Ok(Self::Package(PackageMessage { session: sent, wanted: *wanted, number, list }))
             }
             SHARE => {
                 const NO_SHARE: Malformed = Malformed("a share is a scalar and commitments");
                 let len = <C::Group as Group>::Scalar::ENCODED_LEN;
                 let (share, rest) = payload.split_at_checked(len).ok_or(NO_SHARE)?;
                 let share = SignatureShare::decode(index, share).map_err(|_| NO_SHARE)?;
-                Ok(Self::Share(ShareMessage { session: kind, share, offer: Offer::read(index, rest)? }))
+                Ok(Self::Share(ShareMessage { session: sent, share, offer: Offer::read(index, rest)? }))
             }
             SIGNATURE => {
                 let len = C::STANDARD_LEN + <C::Group as Group>::Scalar::ENCODED_LEN;
                 let (signature, rest) = payload.split_at_checked(len).ok_or(Malformed("too short for a signature"))?;
                 let (signers, rest) = signers(rest)?;
                 let signed = Signed { signature: signature.to_vec(), signers, commitments: rest.to_vec() };
-                Ok(Self::Signature(SignatureMessage { kind, signed }))
+                Ok(Self::Signature(SignatureMessage { sent, signed }))
             }
             REQUEST => match payload {
-                [wanted] => Ok(Self::Request(RequestMessage { kind, wanted: *wanted })),
+                [wanted] => Ok(Self::Request(RequestMessage { sent, wanted: *wanted })),
                 _ => Err(Malformed("a request is one byte")),
             },
-            _ => Err(Malformed("no such round")),
+            _ => Err(Malformed("no such message")),
         }
     }
 }
@@ -244,7 +244,7 @@ pub(super) fn longest<C: FrostSuite>(n: u16, slot: Slot) -> usize {
     let (signers, pair) = (usize::from(n), 2 * C::Group::ENCODED_LEN);
     let scalar = <C::Group as Group>::Scalar::ENCODED_LEN;
     let offer = 1 + (MOST_POOLED + 1) * (NUMBER_LEN + pair);
-    match slot.round {
+    match slot.kind {
         COMMITMENTS => offer,
         PACKAGE => 1 + NUMBER_LEN + signers * (INDEX_LEN + pair),
         SHARE => scalar + offer,
@@ -255,20 +255,20 @@ pub(super) fn longest<C: FrostSuite>(n: u16, slot: Slot) -> usize {
     }
 }
 
-impl<C: FrostSuite> RoundMessage for FrostMessage<C> {
+impl<C: FrostSuite> ProtocolMessage for FrostMessage<C> {
     fn slot(&self) -> Slot {
-        let (round, kind) = match self {
-            Self::Commitments(message) => (COMMITMENTS, message.kind),
+        let (kind, number) = match self {
+            Self::Commitments(message) => (COMMITMENTS, message.sent),
             Self::Package(message) => (PACKAGE, message.session),
             Self::Share(message) => (SHARE, message.session),
-            Self::Signature(message) => (SIGNATURE, message.kind),
-            Self::Request(message) => (REQUEST, message.kind),
+            Self::Signature(message) => (SIGNATURE, message.sent),
+            Self::Request(message) => (REQUEST, message.sent),
         };
-        Slot { round, kind }
+        Slot { kind, number }
     }
 
     fn channel(slot: Slot) -> Option<Channel> {
-        match slot.round {
+        match slot.kind {
             COMMITMENTS | PACKAGE | SHARE | REQUEST => Some(Channel::Private),
             SIGNATURE => Some(Channel::Broadcast),
             _ => None,

@@ -8,18 +8,17 @@
 //! `spec/frost.md` and `docs/adr/0008-robust-frost.md`.
 //!
 //! The coordinator that a request begins with needs one round where signers have given it commitments in advance: see
-//! [`NoncePool`] and `docs/adr/0010-precomputed-nonces.md`. Whatever goes wrong with these, the rest of the above follows.
+//! [`Stock`] and `docs/adr/0010-precomputed-nonces.md`. Whatever goes wrong with these, the rest of the above follows.
 //!
 //! Departures from ROAST: coordinators rotate instead of running all at once; the first session's shares are verified only
 //! when their sum turns out false; there is one session at a time until one is held up.
 
 mod coordinator;
-mod evidence;
 mod message;
-mod pool;
 mod protocol;
 mod setting;
 mod signer;
+mod stock;
 mod suites;
 
 use std::sync::Arc;
@@ -30,20 +29,20 @@ use theta_schemes::keys::{AnyKeyShare, AnyPublicKey};
 
 use crate::AnyMachine;
 
-pub use evidence::Misbehaviour;
 pub use message::{
     COMMITMENTS, CommitmentsMessage, FrostMessage, PACKAGE, PackageMessage, REQUEST, RequestMessage, SHARE, SIGNATURE,
     ShareMessage, SignatureMessage,
 };
-pub use pool::NoncePool;
-pub use protocol::RobustFrost;
+pub use stock::{Ask, Served, Stock, Supply, Used};
+pub use suites::{AnyNonces, AnyNumbered};
 
 /// How a FROST signature is made beyond key and message.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Where nonces made in advance are, of the same key and party in all instances, and how many pairs a coordinator keeps
-    /// of each peer.
-    pub nonces: Option<(NoncePool, usize)>,
+    /// How many pairs made in advance a coordinator keeps of each peer; with 0, nothing is made in advance and the stock is not asked.
+    pub per_peer: usize,
+    /// Today, or a day before, in days since 1970: nonces that are drawn are known to be of that day or later.
+    pub day: u32,
     /// The seed of a re-randomised key: then the signature verifies under that, and the outcome's proof is the session's
     /// encoded commitments, for [`randomized_key`](theta_schemes::signatures::frost::randomized_key).
     pub seed: Option<Arc<Secret<Vec<u8>>>>,
@@ -53,17 +52,12 @@ pub struct Options {
 /// FROST, or the share is one of another suite; that it is of this very key is for the caller to see to.
 ///
 /// Commitments, sessions and announcements are random: two runs of one party have nothing in common, and no nonce is kept
-/// anywhere but in memory. A run replays from its seed, its inputs and what the pool answered.
+/// anywhere but in memory. A run replays from its seed and its inputs, of which what the stock supplies is one.
 pub(crate) fn machine(
     public: &AnyPublicKey,
     share: &AnyKeyShare,
-    message: Bytes,
-    Options { nonces, seed }: Options,
+    message: &Bytes,
+    options: &Options,
 ) -> Option<AnyMachine> {
-    let given = nonces.and_then(|(pool, per_peer)| Some((pool.into_any()?, per_peer)));
-    let (pool, per_peer) = match given {
-        Some((pool, per_peer)) if pool.suite() == public.suite() => (pool, per_peer),
-        _ => (suites::new_pool(public.suite())?, 0),
-    };
-    pool.machine(suites::Signing { public, share, message, seed, per_peer })
+    suites::machine(suites::Signing { public, share, message, options })
 }

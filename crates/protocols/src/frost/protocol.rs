@@ -6,23 +6,24 @@ use std::collections::BTreeSet;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
 use theta_groups::Secret;
-use theta_rounds::{Abort, Bug, Outgoing, PartyId, Progress, Recipient, Round, RoundProtocol, Slot};
-use theta_schemes::signatures::frost::{FrostSuite, SignatureShare};
+use theta_rounds::{Abort, Action, Blames, Bug, Outgoing, PartyId, Progress, Protocol, Recipient, Slot};
+use theta_schemes::signatures::frost::{FrostSuite, SignatureShare, commit_batch};
 
-use super::Misbehaviour;
 use super::coordinator::{Coordinator, Spoiled};
 use super::message::{
-    CommitmentsMessage, FrostMessage, Offer, PackageMessage, REQUEST, RequestMessage, ShareMessage, SignatureMessage,
+    CommitmentsMessage, FrostMessage, Numbered, Offer, PackageMessage, RequestMessage, ShareMessage, SignatureMessage,
     Signed, longest,
 };
 use super::setting::Setting;
-use super::signer::{Answer, Signer};
-use crate::Outcome;
+use super::signer::{Answer, Signer, Taken};
+use super::stock::{Ask, Supply};
+use super::suites::StockSuite;
+use crate::{Misbehaviour, Outcome};
 
-type Blames = Vec<(PartyId, Misbehaviour)>;
+type Actions<C> = Vec<Action<FrostMessage<C>, Ask>>;
 
 /// One request at one party.
-pub struct RobustFrost<C: FrostSuite> {
+pub(super) struct RobustFrost<C: FrostSuite> {
     setting: Setting<C>,
     state: State<C>,
     excluded: BTreeSet<PartyId>,
@@ -34,8 +35,8 @@ enum State<C: FrostSuite> {
     AwaitingStart,
     /// A signature, from whichever coordinator: others, and perhaps itself.
     AwaitingSignature(Box<Roles<C>>),
-    /// To tell the others.
-    Announcing { number: u16, signed: Signed, to: Recipient },
+    /// To tell the others, and to leave with the stock what is still to be left there.
+    Announcing { number: u16, signed: Signed, to: Recipient, rest: Vec<Ask> },
     /// To be asked for the result.
     Done(Signed),
     /// To be asked for the reason.
@@ -50,6 +51,8 @@ struct Roles<C: FrostSuite> {
     attempt: u32,
     /// What to send next.
     tasks: Vec<Task<C>>,
+    /// What to ask the stock for as a signer.
+    asks: Vec<Ask>,
     /// The number of this party's next message of its own accord. The first is random.
     number: u16,
     /// For the weights of batch verification.
@@ -67,7 +70,7 @@ struct Task<C: FrostSuite> {
     pooled: u8,
 }
 
-impl<C: FrostSuite> Roles<C> {
+impl<C: StockSuite> Roles<C> {
     fn draw(rng: &mut dyn CryptoRng) -> Self {
         let mut seed = Secret::new([0; 32]);
         rng.fill_bytes(seed.expose_mut());
@@ -77,6 +80,7 @@ impl<C: FrostSuite> Roles<C> {
             number: u16::from_be_bytes(random(rng)),
             attempt: 0,
             tasks: Vec::new(),
+            asks: Vec::new(),
             weights: ChaCha20Rng::from_seed(*seed.expose()),
         }
     }
@@ -88,37 +92,50 @@ impl<C: FrostSuite> Roles<C> {
                 Some(party) if party == setting.local => return self.coordinator.ask(),
                 Some(party) if !excluded.contains(&party) => {
                     // The first one uses what it was given in advance. To another one, silence would not tell that it is asked.
-                    let in_advance = self.attempt == 0 && setting.reserve.has_given(party);
-                    if !in_advance && !self.signer.has_committed_to(party) {
-                        self.tasks.push(Task { coordinator: party, answer: None, own: true, pooled: 0 });
+                    if self.attempt == 0 && !setting.is_two_rounds() {
+                        return self.asks.push(Ask::Given { to: party });
                     }
-                    return;
+                    return self.commit_to(party);
                 }
                 _ => self.attempt = self.attempt.wrapping_add(1),
             }
         }
     }
 
-    fn is_busy(&self, setting: &Setting<C>) -> bool {
-        !self.tasks.is_empty() || self.coordinator.has_requests() || self.coordinator.wants_session(setting)
+    /// Gives a coordinator commitments for this signature, unless it has some.
+    fn commit_to(&mut self, coordinator: PartyId) {
+        if !self.signer.has_committed_to(coordinator) {
+            self.tasks.push(Task { coordinator, answer: None, own: true, pooled: 0 });
+        }
     }
 
-    /// What this party says as a signer, and what it asks signers for.
-    fn speak(&mut self, setting: &Setting<C>, rng: &mut dyn CryptoRng) -> Vec<Outgoing<FrostMessage<C>>> {
-        let mut out = Vec::new();
+    fn is_busy(&self, setting: &Setting<C>) -> bool {
+        !self.tasks.is_empty()
+            || !self.asks.is_empty()
+            || self.coordinator.has_requests()
+            || self.coordinator.wants_session(setting)
+    }
+
+    /// What this party says as a signer, and what it asks signers and the stock for.
+    fn speak(&mut self, setting: &Setting<C>, rng: &mut dyn CryptoRng) -> Actions<C> {
+        let mut out: Actions<C> = self.asks.drain(..).chain(self.coordinator.take_asks()).map(Action::Ask).collect();
+        let send = |party, message| Action::Send(Outgoing { to: Recipient::Party(party), message });
         for Task { coordinator, answer, own, pooled } in mem::take(&mut self.tasks) {
             let own = own.then(|| self.signer.commit(setting, coordinator, rng));
-            let offer = Offer { own, pooled: setting.reserve.give(coordinator, pooled, &setting.key, rng) };
+            let (keep, pooled) = in_advance(setting, coordinator, pooled, rng);
+            // Nonces are in their place before anybody hears of them.
+            out.extend(keep.map(Action::Ask));
+            let offer = Offer { own, pooled };
             let message = match answer {
                 Some((session, share)) => FrostMessage::Share(ShareMessage { session, share, offer }),
                 None if offer.is_empty() => continue,
-                None => FrostMessage::Commitments(CommitmentsMessage { kind: self.next_number(), offer }),
+                None => FrostMessage::Commitments(CommitmentsMessage { sent: self.next_number(), offer }),
             };
-            out.push(Outgoing { to: Recipient::Party(coordinator), message });
+            out.push(send(coordinator, message));
         }
         for party in self.coordinator.take_requests() {
-            let message = RequestMessage { kind: self.next_number(), wanted: setting.reserve.first_batch() };
-            out.push(Outgoing { to: Recipient::Party(party), message: FrostMessage::Request(message) });
+            let message = RequestMessage { sent: self.next_number(), wanted: setting.batch() };
+            out.push(send(party, FrostMessage::Request(message)));
         }
         out
     }
@@ -129,16 +146,63 @@ impl<C: FrostSuite> Roles<C> {
         self.number
     }
 
+    /// The end of these roles. What has been given to this party for later is not lost with them; what they asked for is.
+    fn announcing(&mut self, signed: Signed, to: Recipient) -> State<C> {
+        let asked = self.asks.drain(..).chain(self.coordinator.take_asks());
+        let rest = asked.filter(|ask| !ask.is_question()).collect();
+        State::Announcing { number: self.next_number(), signed, to, rest }
+    }
+
+    /// What becomes of a package whose nonces were asked for; nothing if its coordinator has been excluded.
+    fn answer(
+        &mut self,
+        coordinator: PartyId,
+        answer: Option<Result<Answer<C>, Misbehaviour>>,
+        in_advance: bool,
+    ) -> Result<(), Blames<Misbehaviour>> {
+        match answer.transpose().map_err(|misbehaviour| vec![(coordinator, misbehaviour)])? {
+            None => {}
+            Some(Answer { session, wanted, share }) => {
+                let own = !in_advance || share.is_none();
+                let answer = share.map(|share| (session, share));
+                self.tasks.push(Task { coordinator, answer, own, pooled: wanted });
+            }
+        }
+        Ok(())
+    }
+
     /// A coordinator lacks commitments of this party.
-    fn take_request(&mut self, setting: &Setting<C>, from: PartyId, wanted: u8) -> Result<(), Misbehaviour> {
+    fn take_request(&mut self, from: PartyId, wanted: u8) -> Result<(), Misbehaviour> {
         let first = self.signer.request(from)?;
         if wanted == 0 {
-            setting.reserve.withdraw(from);
+            self.asks.push(Ask::Withdraw { coordinator: from });
         }
         let own = !self.signer.has_committed_to(from);
         self.tasks.push(Task { coordinator: from, answer: None, own, pooled: if first { wanted } else { 0 } });
         Ok(())
     }
+}
+
+/// Nonces for later signatures with a coordinator, as many as it wants within reason: what is to be kept of them, and what it is told.
+fn in_advance<C: StockSuite>(
+    setting: &Setting<C>,
+    coordinator: PartyId,
+    wanted: u8,
+    rng: &mut dyn CryptoRng,
+) -> (Option<Ask>, Vec<Numbered<C>>) {
+    let count = wanted.min(setting.batch());
+    if count == 0 {
+        return (None, Vec::new());
+    }
+    let first = u64::from_be_bytes(random(rng));
+    let mut offered = Vec::with_capacity(count.into());
+    let mut nonces = Vec::with_capacity(count.into());
+    for (made, step) in commit_batch::<C>(&setting.key, count.into(), rng).into_iter().zip(0..) {
+        let number = first.wrapping_add(step);
+        offered.push(Numbered { number, commitments: made.1 });
+        nonces.push((number, C::any_nonces(made.0)));
+    }
+    (Some(Ask::Keep { coordinator, nonces, most: 2 * setting.per_peer, day: setting.day }), offered)
 }
 
 fn random<const N: usize>(rng: &mut dyn CryptoRng) -> [u8; N] {
@@ -147,21 +211,22 @@ fn random<const N: usize>(rng: &mut dyn CryptoRng) -> [u8; N] {
     bytes
 }
 
-impl<C: FrostSuite> RobustFrost<C> {
+impl<C: StockSuite> RobustFrost<C> {
     /// A party's side of a request.
     pub(super) const fn new(setting: Setting<C>) -> Self {
         Self { setting, state: State::AwaitingStart, excluded: BTreeSet::new() }
     }
 
     /// Opens sessions as long as there are signers for them.
-    fn open_sessions(&mut self, rng: &mut dyn CryptoRng) -> Result<Vec<Outgoing<FrostMessage<C>>>, Bug> {
+    fn open_sessions(&mut self, rng: &mut dyn CryptoRng) -> Result<Actions<C>, Bug> {
         let mut out = Vec::new();
         while let State::AwaitingSignature(roles) = &mut self.state
             && roles.coordinator.wants_session(&self.setting)
         {
             let (session, packages) = roles.coordinator.open(&self.setting, rng)?;
-            let send =
-                |(party, package)| Outgoing { to: Recipient::Party(party), message: FrostMessage::Package(package) };
+            let send = |(party, package)| {
+                Action::Send(Outgoing { to: Recipient::Party(party), message: FrostMessage::Package(package) })
+            };
             out.extend(packages.into_iter().map(send));
             // Where one is enough, there is nobody to wait for and nobody else's share to be false.
             self.complete(session);
@@ -170,12 +235,12 @@ impl<C: FrostSuite> RobustFrost<C> {
     }
 
     /// Ends a session if all its shares are there.
-    fn complete(&mut self, session: u16) -> Blames {
+    fn complete(&mut self, session: u16) -> Blames<Misbehaviour> {
         let State::AwaitingSignature(roles) = &mut self.state else { return Vec::new() };
         match roles.coordinator.complete(&self.setting, session, &mut roles.weights) {
             None => Vec::new(),
             Some(Ok(signed)) => {
-                self.state = State::Announcing { number: roles.next_number(), signed, to: Recipient::All };
+                self.state = roles.announcing(signed, Recipient::All);
                 Vec::new()
             }
             Some(Err(Spoiled::By(culprits))) => {
@@ -195,13 +260,11 @@ impl<C: FrostSuite> RobustFrost<C> {
 
     fn take_package(&mut self, from: PartyId, package: PackageMessage) -> Result<(), Misbehaviour> {
         let State::AwaitingSignature(roles) = &mut self.state else { return Ok(()) };
-        let (session, pooled) = (package.session, package.wanted);
-        roles.tasks.push(match roles.signer.answer(&self.setting, from, package)? {
-            Answer::Share { share, in_advance } => {
-                Task { coordinator: from, answer: Some((session, share)), own: !in_advance, pooled }
-            }
-            Answer::Stale => Task { coordinator: from, answer: None, own: true, pooled },
-        });
+        let pooled = package.wanted;
+        match roles.signer.take(&self.setting, from, package)? {
+            Taken::Asked(ask) => roles.asks.push(ask),
+            Taken::Stale => roles.tasks.push(Task { coordinator: from, answer: None, own: true, pooled }),
+        }
         Ok(())
     }
 
@@ -211,7 +274,7 @@ impl<C: FrostSuite> RobustFrost<C> {
             return Err(Misbehaviour::InvalidSignature);
         }
         // Its coordinator has sent it to all; unless it lies, or was stopped half-way.
-        self.state = State::Announcing { number: roles.next_number(), signed, to: Recipient::OnRequest };
+        self.state = roles.announcing(signed, Recipient::OnRequest);
         Ok(())
     }
 
@@ -222,7 +285,7 @@ impl<C: FrostSuite> RobustFrost<C> {
         }
     }
 
-    fn receive(&mut self, from: PartyId, message: FrostMessage<C>) -> Result<Blames, Misbehaviour> {
+    fn receive(&mut self, from: PartyId, message: FrostMessage<C>) -> Result<Blames<Misbehaviour>, Misbehaviour> {
         let State::AwaitingSignature(roles) = &mut self.state else { return Ok(Vec::new()) };
         match message {
             FrostMessage::Commitments(CommitmentsMessage { offer, .. }) => {
@@ -238,7 +301,7 @@ impl<C: FrostSuite> RobustFrost<C> {
                 self.take_signature(signed).map(|()| Vec::new())
             }
             FrostMessage::Request(RequestMessage { wanted, .. }) => {
-                roles.take_request(&self.setting, from, wanted).map(|()| Vec::new())
+                roles.take_request(from, wanted).map(|()| Vec::new())
             }
         }
     }
@@ -252,24 +315,18 @@ impl<C: FrostSuite> RobustFrost<C> {
     }
 }
 
-impl<C: FrostSuite> RoundProtocol for RobustFrost<C> {
+impl<C: StockSuite> Protocol for RobustFrost<C> {
     type Message = FrostMessage<C>;
     type Output = Outcome;
     type Misbehaviour = Misbehaviour;
-
-    /// Sessions run side by side, each at its own pace: once started, messages of all rounds are welcome.
-    fn round(&self) -> Round {
-        match self.state {
-            State::AwaitingStart => Round(0),
-            _ => REQUEST,
-        }
-    }
+    type Ask = Ask;
+    type Supply = Supply;
 
     fn longest(&self, slot: Slot) -> usize {
         longest::<C>(self.setting.threshold.n(), slot)
     }
 
-    fn do_round(&mut self, rng: &mut dyn CryptoRng) -> Result<Vec<Outgoing<Self::Message>>, Bug> {
+    fn act(&mut self, rng: &mut dyn CryptoRng) -> Result<Actions<C>, Bug> {
         if matches!(self.state, State::AwaitingStart) {
             let mut roles = Roles::draw(rng);
             roles.turn(&self.setting, &self.excluded);
@@ -283,16 +340,17 @@ impl<C: FrostSuite> RoundProtocol for RobustFrost<C> {
         out.extend(self.open_sessions(rng)?);
         if let State::Announcing { .. } = self.state {
             let nothing = State::Failed(Abort::Bug(Bug("an announcement that was taken twice")));
-            if let State::Announcing { number, signed, to } = mem::replace(&mut self.state, nothing) {
-                let message = FrostMessage::Signature(SignatureMessage { kind: number, signed: signed.clone() });
-                out.push(Outgoing { to, message });
+            if let State::Announcing { number, signed, to, rest } = mem::replace(&mut self.state, nothing) {
+                out.extend(rest.into_iter().map(Action::Ask));
+                let message = FrostMessage::Signature(SignatureMessage { sent: number, signed: signed.clone() });
+                out.push(Action::Send(Outgoing { to, message }));
                 self.state = State::Done(signed);
             }
         }
         Ok(out)
     }
 
-    fn update(&mut self, from: PartyId, message: Self::Message) -> Result<(), Blames> {
+    fn update(&mut self, from: PartyId, message: Self::Message) -> Result<(), Blames<Misbehaviour>> {
         let received = self.receive(from, message);
         self.gather();
         match received {
@@ -302,10 +360,33 @@ impl<C: FrostSuite> RoundProtocol for RobustFrost<C> {
         }
     }
 
+    /// Takes what the stock answers.
+    fn supply(&mut self, supply: Supply) -> Result<(), Blames<Misbehaviour>> {
+        let State::AwaitingSignature(roles) = &mut self.state else { return Ok(()) };
+        match supply {
+            Supply::Given { to, any } => {
+                if !any && self.setting.coordinator(roles.attempt) == Some(to) {
+                    roles.commit_to(to);
+                }
+                Ok(())
+            }
+            Supply::Nonces { coordinator, number, nonces, in_advance } => {
+                let nonces = nonces.and_then(C::nonces);
+                let answer = roles.signer.answer(&self.setting, (coordinator, number), nonces);
+                roles.answer(coordinator, answer, in_advance)
+            }
+            // To look for signers again would ask the same of the stock, without end.
+            Supply::Drawn { commitments, held } => {
+                roles.coordinator.supply(&self.setting, &self.excluded, commitments, held);
+                Ok(())
+            }
+        }
+    }
+
     /// Who waited in vain turns to the next coordinator; the old one may still come up with a signature.
-    fn expire_round(&mut self) {
+    fn expire(&mut self) {
         if let State::AwaitingSignature(roles) = &mut self.state {
-            roles.coordinator.expire(&self.setting);
+            roles.coordinator.expire();
             roles.attempt = roles.attempt.wrapping_add(1);
             roles.turn(&self.setting, &self.excluded);
         }
@@ -316,7 +397,7 @@ impl<C: FrostSuite> RoundProtocol for RobustFrost<C> {
         self.excluded.insert(party);
         if let State::AwaitingSignature(roles) = &mut self.state {
             roles.signer.exclude(party);
-            roles.coordinator.exclude(&self.setting, party);
+            roles.coordinator.exclude(party);
             if self.setting.coordinator(roles.attempt) == Some(party) {
                 roles.turn(&self.setting, &self.excluded);
             }
@@ -332,8 +413,8 @@ impl<C: FrostSuite> RoundProtocol for RobustFrost<C> {
 
     fn progress(&self) -> Progress {
         match &self.state {
-            State::AwaitingStart | State::Announcing { .. } => Progress::NextRound,
-            State::AwaitingSignature(roles) if roles.is_busy(&self.setting) => Progress::NextRound,
+            State::AwaitingStart | State::Announcing { .. } => Progress::Act,
+            State::AwaitingSignature(roles) if roles.is_busy(&self.setting) => Progress::Act,
             State::AwaitingSignature(_) => Progress::Waiting,
             State::Done(_) => Progress::Finalize,
             State::Failed(_) => Progress::Failed,

@@ -10,10 +10,9 @@ use theta_schemes::keys::{KeyShare, PublicKeySet};
 use theta_schemes::signatures::frost::{DerivedKey, FrostSuite, PackageError, SigningCommitments, SigningPackage};
 use theta_sharing::{ShareIndex, Threshold};
 
-use super::Misbehaviour;
 use super::coordinator::MOST_OFFERS;
-use super::message::Signed;
-use super::pool::Reserve;
+use super::message::{MOST_POOLED, Signed};
+use crate::Misbehaviour;
 
 /// Packages of one coordinator that are read, and shares of one signer for sessions that are not known.
 ///
@@ -45,8 +44,11 @@ pub(super) struct Setting<C: FrostSuite> {
     pub(super) message: Bytes,
     /// The seed of the re-randomised key that is signed with, if it is not the group's own.
     pub(super) seed: Option<Arc<Secret<Vec<u8>>>>,
-    /// What is made in advance for signatures with this key.
-    pub(super) reserve: Reserve<C>,
+    /// How many pairs made in advance a coordinator keeps of a peer at most; 0 where nothing is. A signer keeps twice as many nonces for one:
+    /// some are on their way, some were lost with the instances that were to bring them.
+    pub(super) per_peer: usize,
+    /// The day on which this began: nonces that are drawn in it are of that day or later.
+    pub(super) day: u32,
     /// From where on signers are chosen among those who have given commitments in advance, so that work spreads.
     pub(super) spread: PartyId,
     /// Where the rotation of coordinators begins, 0 to n - 1.
@@ -59,7 +61,7 @@ impl<C: FrostSuite> Setting<C> {
         (public, key): KeyAndShare<C>,
         message: Bytes,
         seed: Option<Arc<Secret<Vec<u8>>>>,
-        reserve: Reserve<C>,
+        (per_peer, day): (usize, u32),
     ) -> Self {
         let threshold = public.threshold();
         let hash = Transcript::new("theta/frost/coordinator/v1")
@@ -72,7 +74,32 @@ impl<C: FrostSuite> Setting<C> {
         let [a, b, c, d, ..] = hash.finish32();
         let place = |bytes| u16::from_be_bytes(bytes).checked_rem(threshold.n()).unwrap_or(0);
         let spread = ShareIndex::at(usize::from(place([c, d]))).map_or(local, PartyId::of_share);
-        Self { local, threshold, public, key, message, seed, reserve, spread, first: place([a, b]) }
+        Self { local, threshold, public, key, message, seed, per_peer, day, spread, first: place([a, b]) }
+    }
+
+    /// Whether nothing is made in advance.
+    pub(super) const fn is_two_rounds(&self) -> bool {
+        self.per_peer == 0
+    }
+
+    /// The most pairs that are made at once, and how many to ask of a signer of which there are none.
+    pub(super) fn batch(&self) -> u8 {
+        if self.is_two_rounds() {
+            0
+        } else {
+            u8::try_from((self.per_peer / 4).clamp(1, MOST_POOLED)).unwrap_or(u8::MAX)
+        }
+    }
+
+    /// How many pairs to ask of a signer beside its share, of which so many are held: one for the one that is used, more where they run low.
+    pub(super) fn wanted(&self, held: usize) -> u8 {
+        if held >= self.per_peer {
+            0
+        } else if 2 * held >= self.per_peer {
+            1
+        } else {
+            u8::try_from((self.per_peer / 8).clamp(1, MOST_POOLED)).unwrap_or(u8::MAX)
+        }
     }
 
     /// k.

@@ -7,10 +7,12 @@ use rand_core::CryptoRng;
 use theta_rounds::PartyId;
 use theta_schemes::signatures::frost::{FrostSuite, SignError, SignatureShare, SigningNonces, commit, sign};
 
-use super::Misbehaviour;
 use super::coordinator::MOST_OFFERS;
 use super::message::{Numbered, PackageMessage, decode_list};
 use super::setting::{Setting, count, most_packages};
+use super::stock::{Ask, Used};
+use super::suites::StockSuite;
+use crate::Misbehaviour;
 
 /// One party's nonces for one signature, in memory only.
 pub(super) struct Signer<C: FrostSuite> {
@@ -18,21 +20,39 @@ pub(super) struct Signer<C: FrostSuite> {
     next: u64,
     /// Published and not used, with the coordinator that may use them.
     nonces: BTreeMap<u64, (PartyId, SigningNonces<C>)>,
+    /// Packages whose nonces have been asked for, by coordinator and number.
+    waiting: BTreeMap<(PartyId, u64), PackageMessage>,
     packages: BTreeMap<PartyId, usize>,
     requests: BTreeMap<PartyId, usize>,
 }
 
-/// What to answer to a package.
-pub(super) enum Answer<C: FrostSuite> {
-    /// The share, made with nonces of this instance or with such as were made in advance.
-    Share { share: SignatureShare<C>, in_advance: bool },
-    /// Nothing but new commitments: those of the package have been used, or forgotten in a restart.
+/// What a package comes to, as long as its nonces are not here.
+pub(super) enum Taken {
+    /// Its nonces are asked for.
+    Asked(Ask),
+    /// They are asked for already, for another package: there is nothing to answer but new commitments.
     Stale,
 }
 
-impl<C: FrostSuite> Signer<C> {
+/// What to answer to a package.
+pub(super) struct Answer<C: FrostSuite> {
+    /// Which session it is of.
+    pub(super) session: u16,
+    /// How many more commitments its coordinator wants.
+    pub(super) wanted: u8,
+    /// The share; without one there is nothing to answer but new commitments: those of the package have been used, or forgotten in a restart.
+    pub(super) share: Option<SignatureShare<C>>,
+}
+
+impl<C: StockSuite> Signer<C> {
     pub(super) const fn new(first: u64) -> Self {
-        Self { next: first, nonces: BTreeMap::new(), packages: BTreeMap::new(), requests: BTreeMap::new() }
+        Self {
+            next: first,
+            nonces: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            packages: BTreeMap::new(),
+            requests: BTreeMap::new(),
+        }
     }
 
     /// Whether that coordinator has commitments of ours that it can use.
@@ -61,39 +81,53 @@ impl<C: FrostSuite> Signer<C> {
         Ok(first)
     }
 
-    /// Answers a package, which uses up the nonces.
-    pub(super) fn answer(
+    /// Takes a package and says whom to ask for its nonces. Nothing of it is read before they are here.
+    pub(super) fn take(
         &mut self,
         setting: &Setting<C>,
         coordinator: PartyId,
         package: PackageMessage,
-    ) -> Result<Answer<C>, Misbehaviour> {
-        let PackageMessage { number, list, .. } = package;
+    ) -> Result<Taken, Misbehaviour> {
         count(&mut self.packages, coordinator, most_packages(setting.threshold))?;
-        let here = self.nonces.get(&number).is_some_and(|(party, _)| *party == coordinator);
-        if !here && !setting.reserve.has_nonces(coordinator, number) {
-            return Ok(Answer::Stale);
+        let number = package.number;
+        if self.waiting.contains_key(&(coordinator, number)) {
+            return Ok(Taken::Stale);
         }
-        // Only now: each package that is read in full uses up nonces, or is its sender's last.
-        let list = decode_list(&list).map_err(|_| Misbehaviour::MalformedPackage)?;
-        let package = setting.package(list).map_err(Misbehaviour::InvalidPackage)?;
-        let nonces = if here {
-            self.nonces.remove(&number).map(|(_, nonces)| nonces)
-        } else {
-            setting.reserve.take(coordinator, number)
-        };
-        let Some(nonces) = nonces else { return Ok(Answer::Stale) };
-        match sign(&package, nonces, &setting.key) {
-            Ok(share) => Ok(Answer::Share { share, in_advance: !here }),
-            // Nonces and key share are both ours: what does not fit is the package.
-            Err(SignError::NotInPackage | SignError::OtherKey | SignError::OtherParty { .. }) => {
-                Err(Misbehaviour::AlteredCommitments)
+        self.waiting.insert((coordinator, number), package);
+        let own = self.nonces.get(&number).is_some_and(|(party, _)| *party == coordinator);
+        Ok(Taken::Asked(match if own { self.nonces.remove(&number) } else { None } {
+            Some((_, nonces)) => {
+                let (day, nonces) = (setting.day, C::any_nonces(nonces));
+                Ask::Use(Used { coordinator, number, day, nonces, in_advance: false })
             }
-        }
+            None => Ask::Take { coordinator, number },
+        }))
+    }
+
+    /// Answers the package that waits for these nonces, which uses them up, whatever comes of it.
+    pub(super) fn answer(
+        &mut self,
+        setting: &Setting<C>,
+        (coordinator, number): (PartyId, u64),
+        nonces: Option<SigningNonces<C>>,
+    ) -> Option<Result<Answer<C>, Misbehaviour>> {
+        let PackageMessage { session, wanted, list, .. } = self.waiting.remove(&(coordinator, number))?;
+        let share = nonces.map(|nonces| {
+            let list = decode_list(&list).map_err(|_| Misbehaviour::MalformedPackage)?;
+            let package = setting.package(list).map_err(Misbehaviour::InvalidPackage)?;
+            // Nonces and key share are both ours: what does not fit is the package.
+            sign(&package, nonces, &setting.key).map_err(|error| match error {
+                SignError::NotInPackage | SignError::OtherKey | SignError::OtherParty { .. } => {
+                    Misbehaviour::AlteredCommitments
+                }
+            })
+        });
+        Some(share.transpose().map(|share| Answer { session, wanted, share }))
     }
 
     /// Forgets the nonces for a coordinator that is not trusted any more.
     pub(super) fn exclude(&mut self, party: PartyId) {
         self.nonces.retain(|_, (coordinator, _)| *coordinator != party);
+        self.waiting.retain(|(coordinator, _), _| *coordinator != party);
     }
 }

@@ -1,76 +1,118 @@
 //! FROST in every suite: what is generic over the suite is instantiated here, once for each, and nowhere above.
 
-use std::sync::{Arc, Mutex};
+use core::fmt;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use theta_groups::Secret;
 use theta_rounds::{Driver, PartyId};
-use theta_schemes::Suite;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey};
 use theta_schemes::signatures::frost::{
     Ed448Shake256, Ed25519Sha512, Frost, FrostSuite, P256Sha256, Ristretto255Sha512, Secp256k1Sha256, Secp256k1Taproot,
+    SigningNonces,
 };
 
-use super::pool::{Pool, Reserve};
+use super::message::Numbered;
 use super::protocol::RobustFrost;
 use super::setting::Setting;
 use crate::AnyMachine;
 use crate::start::parties;
 
-/// What makes an empty pool of a suite.
-type NewPool = fn() -> Arc<dyn AnyPool>;
-
-/// The suites.
-const SUITES: [(Suite, NewPool); 6] = [
-    row::<Ristretto255Sha512>(),
-    row::<Ed25519Sha512>(),
-    row::<Ed448Shake256>(),
-    row::<P256Sha256>(),
-    row::<Secp256k1Sha256>(),
-    row::<Secp256k1Taproot>(),
-];
-
-const fn row<C: FrostSuite>() -> (Suite, NewPool) {
-    (C::SUITE, || Arc::new(Pool::<C>(Mutex::default())))
-}
-
-/// An empty pool for keys of a suite; `None` if it is not one of FROST.
-pub(super) fn new_pool(suite: Suite) -> Option<Arc<dyn AnyPool>> {
-    SUITES.iter().find(|(known, _)| *known == suite).map(|(_, new)| new())
-}
-
 /// What is to be signed, and by whom.
+#[derive(Clone, Copy)]
 pub(super) struct Signing<'a> {
     pub(super) public: &'a AnyPublicKey,
     pub(super) share: &'a AnyKeyShare,
-    pub(super) message: Bytes,
-    /// The seed of a re-randomised key.
-    pub(super) seed: Option<Arc<Secret<Vec<u8>>>>,
-    /// How many pairs a coordinator keeps of each peer; with 0, none of the pool are used.
-    pub(super) per_peer: usize,
+    pub(super) message: &'a Bytes,
+    pub(super) options: &'a super::Options,
 }
 
-/// A key's pool, whatever the suite: machines of its suite are begun with it.
-pub(super) trait AnyPool: Send + Sync {
-    /// Which.
-    fn suite(&self) -> Suite;
-    /// The machine that signs; `None` for keys of other suites.
-    fn machine(self: Arc<Self>, signing: Signing<'_>) -> Option<AnyMachine>;
+/// A suite whose nonces and commitments a stock keeps.
+pub(super) trait StockSuite: FrostSuite {
+    /// As the stock knows them.
+    fn any_nonces(nonces: SigningNonces<Self>) -> AnyNonces;
+    /// Those of this suite; `None` for another's.
+    fn nonces(nonces: AnyNonces) -> Option<SigningNonces<Self>>;
+    /// As the stock knows them.
+    fn any_numbered(numbered: Numbered<Self>) -> AnyNumbered;
+    /// Those of this suite; `None` for another's.
+    fn numbered(numbered: AnyNumbered) -> Option<Numbered<Self>>;
 }
 
-impl<C: FrostSuite> AnyPool for Pool<C> {
-    fn suite(&self) -> Suite {
-        C::SUITE
-    }
+macro_rules! suites {
+    ($($name:ident: $suite:ty),* $(,)?) => {
+        /// The nonces of one signature, in whichever suite. Dropping them wipes them. They stay in one place on their way.
+        pub enum AnyNonces {
+            $(#[doc = concat!("In ", stringify!($name), ".")] $name(Box<SigningNonces<$suite>>),)*
+        }
 
-    fn machine(self: Arc<Self>, signing: Signing<'_>) -> Option<AnyMachine> {
-        let Signing { public, share, message, seed, per_peer } = signing;
-        // By suite: two suites may be on one group.
-        let public = Arc::clone(public.get::<Frost<C>>()?);
-        let key = Arc::clone(share.get::<Frost<C>>()?);
-        let (local, threshold) = (PartyId::of_share(key.index()), public.threshold());
-        let reserve = Reserve::new(self, per_peer);
-        let protocol = RobustFrost::<C>::new(Setting::new(local, (public, key), message, seed, reserve));
-        Some(Box::new(Driver::new(local, parties(threshold), protocol)))
+        /// Commitments with their number, in whichever suite.
+        #[derive(Clone)]
+        #[allow(clippy::large_enum_variant, reason = "a key has one suite, and its stock keeps a few dozen")]
+        pub enum AnyNumbered {
+            $(#[doc = concat!("In ", stringify!($name), ".")] $name(Numbered<$suite>),)*
+        }
+
+        impl AnyNonces {
+            /// What was published of them: no other nonces have the same.
+            #[must_use]
+            pub fn encoded_commitments(&self) -> Vec<u8> {
+                match self { $(Self::$name(nonces) => nonces.commitments().encode(),)* }
+            }
+        }
+
+        $(impl StockSuite for $suite {
+            fn any_nonces(nonces: SigningNonces<Self>) -> AnyNonces {
+                AnyNonces::$name(Box::new(nonces))
+            }
+
+            fn nonces(nonces: AnyNonces) -> Option<SigningNonces<Self>> {
+                if let AnyNonces::$name(nonces) = nonces { Some(*nonces) } else { None }
+            }
+
+            fn any_numbered(numbered: Numbered<Self>) -> AnyNumbered {
+                AnyNumbered::$name(numbered)
+            }
+
+            fn numbered(numbered: AnyNumbered) -> Option<Numbered<Self>> {
+                if let AnyNumbered::$name(numbered) = numbered { Some(numbered) } else { None }
+            }
+        })*
+
+        /// The machine that signs; `None` for a key that is not one of FROST, and for a share of another suite.
+        pub(super) fn machine(signing: Signing<'_>) -> Option<AnyMachine> {
+            None$(.or_else(|| machine_of::<$suite>(signing)))*
+        }
+    };
+}
+
+suites! {
+    Ristretto255: Ristretto255Sha512,
+    Ed25519: Ed25519Sha512,
+    Ed448: Ed448Shake256,
+    P256: P256Sha256,
+    Secp256k1: Secp256k1Sha256,
+    Taproot: Secp256k1Taproot,
+}
+
+impl fmt::Debug for AnyNonces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AnyNonces(<redacted>)")
     }
+}
+
+impl fmt::Debug for AnyNumbered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnyNumbered").finish_non_exhaustive()
+    }
+}
+
+fn machine_of<C: StockSuite>(Signing { public, share, message, options }: Signing<'_>) -> Option<AnyMachine> {
+    // By suite: two suites may be on one group.
+    let public: Arc<_> = Arc::clone(public.get::<Frost<C>>()?);
+    let key = Arc::clone(share.get::<Frost<C>>()?);
+    let (local, threshold) = (PartyId::of_share(key.index()), public.threshold());
+    let seed: Option<Arc<Secret<Vec<u8>>>> = options.seed.clone();
+    let setting = Setting::new(local, (public, key), message.clone(), seed, (options.per_peer, options.day));
+    Some(Box::new(Driver::new(local, parties(threshold), RobustFrost::<C>::new(setting))))
 }

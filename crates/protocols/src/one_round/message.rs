@@ -1,14 +1,14 @@
 //! The messages.
 
 use bytes::Bytes;
-use theta_rounds::{Channel, Malformed, PartyId, Round, RoundMessage, Slot};
+use theta_rounds::{Channel, Malformed, PartyId, ProtocolMessage, Slot};
 
 /// Everybody's share, to all; bare where the scheme has bare ones.
-pub const SHARE: Slot = Slot { round: Round(1), kind: 0 };
-/// Whoever got a false result asks all for proofs.
-pub const PROOF_REQUEST: Slot = Slot { round: Round(2), kind: 0 };
-/// The answer: the same share with its proof.
-pub const PROVEN_SHARE: Slot = Slot { round: Round(2), kind: 1 };
+pub const SHARE: Slot = Slot { kind: 1, number: 1 };
+/// Whoever got a false result asks all for the proofs of the first round's shares: a question, which is answered in whatever round.
+pub const PROOF_REQUEST: Slot = Slot { kind: 2, number: 1 };
+/// The answer, to whoever asked: the same share with its proof. It is of use in the second round, in which only those are who have asked.
+pub const PROVEN_SHARE: Slot = Slot { kind: 3, number: 2 };
 
 /// The longest share of any scheme, with its proof, in bytes: three numbers of the size of an RSA modulus of 4096 bits, twice.
 /// The driver holds every share that is sent against it.
@@ -27,7 +27,7 @@ pub enum ShareMessage {
     ProvenShare(Bytes),
 }
 
-impl RoundMessage for ShareMessage {
+impl ProtocolMessage for ShareMessage {
     fn slot(&self) -> Slot {
         match self {
             Self::Share(_) => SHARE,
@@ -38,6 +38,10 @@ impl RoundMessage for ShareMessage {
 
     fn channel(slot: Slot) -> Option<Channel> {
         matches!(slot, SHARE | PROOF_REQUEST | PROVEN_SHARE).then_some(Channel::Broadcast)
+    }
+
+    fn is_question(slot: Slot) -> bool {
+        slot == PROOF_REQUEST
     }
 
     fn encode(&self) -> Bytes {

@@ -5,18 +5,16 @@
 //! lied. Where it cannot, shares are verified in batches as soon as k are there. Either way a false share costs its
 //! sender the instance and the others a little time: k honest parties always get their result.
 //!
-//! A scheme may have shares without proofs. Then those are what parties send first; whoever gets a false result asks for the
-//! proofs, and all answer once, those that have finished, too: `docs/adr/0009-proofs-on-demand.md`. Who does not answer
-//! is left out.
+//! A scheme may have shares without proofs. Then those are what parties send in the first round, and there is a second only for those who got a
+//! false result: they ask all for the proofs, and all answer each that asks, once, those that have finished, too:
+//! `docs/adr/0009-proofs-on-demand.md`. Who does not answer is left out.
 //!
 //! Sources: Shoup and Gennaro, "Securing threshold cryptosystems against chosen ciphertext attack" (2002), section 2,
 //! for the shape; the optimistic order is a departure that the schemes' checks make sound.
 
-mod evidence;
-mod late_proofs;
 mod message;
+mod proofs;
 mod protocol;
 
-pub use evidence::Misbehaviour;
 pub use message::{PROOF_REQUEST, PROVEN_SHARE, SHARE, ShareMessage};
 pub use protocol::OneRound;

@@ -1,6 +1,5 @@
 //! The state machine.
 
-use core::mem;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -9,21 +8,20 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
 use theta_groups::Secret;
 use theta_rounds::{
-    Abort, Bug, Epilogue, Malformed, Outgoing, PartyId, Progress, Recipient, Round, RoundMessage, RoundProtocol, Slot,
+    Abort, Blames, Bug, Malformed, Outgoing, PartyId, ProtocolMessage, Recipient, Replies, Round, RoundProtocol, Slot,
 };
 use theta_schemes::keys::Combined;
 use theta_schemes::{Answer, CombineError, Gathered, Purpose, Shares};
 use theta_sharing::Threshold;
 
 use super::message::{LONGEST_SHARE, PROOF_REQUEST, PROVEN_SHARE, ShareMessage};
-use super::{Misbehaviour, late_proofs::LateProofs};
-use crate::Outcome;
-
-type Blames = Vec<(PartyId, Misbehaviour)>;
+use super::proofs::Proofs;
+use crate::{Misbehaviour, Outcome};
 
 /// One request at one party.
 pub struct OneRound {
     setting: Arc<Setting>,
+    round: Round,
     state: State,
     /// Whether the share that it sends first is a bare one.
     bare: bool,
@@ -58,20 +56,6 @@ struct Gathering {
     weights: WeightSource,
     /// Whether only proven shares count: a result was false, or results cannot tell.
     doubts: bool,
-    /// Whether to ask all for proofs, next.
-    asks: bool,
-    proof: Proof,
-}
-
-/// Whether the others may have this party's proof.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Proof {
-    /// It came with the share, or was sent.
-    Given,
-    /// Nobody has asked for it.
-    Withheld,
-    /// Somebody has.
-    Owed,
 }
 
 /// Where the random weights of batch verification come from: a seed drawn when the share is made, so that a run replays
@@ -111,11 +95,11 @@ impl OneRound {
         share_seed: Secret<[u8; 32]>,
     ) -> Self {
         let setting = Arc::new(Setting { local, threshold, purpose, answer, share_seed });
-        Self { setting, state: State::AwaitingOwnShare, bare: false, excluded: BTreeSet::new() }
+        Self { setting, round: Round(0), state: State::AwaitingOwnShare, bare: false, excluded: BTreeSet::new() }
     }
 
     /// Combines what is there, as often as that needs to drop false shares first. Blames their senders.
-    fn try_combine(&mut self) -> Blames {
+    fn try_combine(&mut self) -> Blames<Misbehaviour> {
         let mut blames = Vec::new();
         let setting = Arc::clone(&self.setting);
         let needed = usize::from(setting.threshold.k());
@@ -155,7 +139,7 @@ impl OneRound {
     }
 
     /// Takes a share, and what follows from it.
-    fn take(&mut self, from: PartyId, share: &[u8]) -> Blames {
+    fn take(&mut self, from: PartyId, share: &[u8]) -> Blames<Misbehaviour> {
         let State::AwaitingShares(gathering) = &mut self.state else { return Vec::new() };
         let misbehaviour = match gathering.shares.put(from.share(), share) {
             Ok(true) => return self.try_combine(),
@@ -180,7 +164,6 @@ impl Gathering {
     fn doubt(&mut self, setting: &Setting, bare: bool) {
         self.doubts = true;
         if bare {
-            self.asks = true;
             self.shares.put_own_proof(&mut setting.share_rng());
         }
     }
@@ -216,11 +199,7 @@ impl RoundProtocol for OneRound {
     type Misbehaviour = Misbehaviour;
 
     fn round(&self) -> Round {
-        match self.state {
-            State::AwaitingOwnShare => Round(0),
-            // Some may ask for proofs while others have yet to send their shares.
-            _ => PROOF_REQUEST.round,
-        }
+        self.round
     }
 
     fn longest(&self, slot: Slot) -> usize {
@@ -234,50 +213,36 @@ impl RoundProtocol for OneRound {
         ShareMessage::decode(from, slot, payload)
     }
 
+    /// The first round makes this party's share. The second, of those who got a false result from bare shares, asks for proofs.
     fn do_round(&mut self, rng: &mut dyn CryptoRng) -> Result<Vec<Outgoing<Self::Message>>, Bug> {
-        let to_all = |message| Outgoing { to: Recipient::All, message };
-        match &mut self.state {
+        let message = match &self.state {
             State::AwaitingOwnShare => {
                 let doubts = !self.setting.answer.is_checkable();
                 let answer = Arc::clone(&self.setting.answer);
                 let Gathered { shares, own, is_bare } = answer.gather(doubts, &mut self.setting.share_rng());
                 self.bare = is_bare;
-                let proof = if is_bare { Proof::Withheld } else { Proof::Given };
                 let weights = WeightSource::draw(rng);
-                self.state = State::AwaitingShares(Gathering { shares, weights, doubts, asks: false, proof });
+                self.state = State::AwaitingShares(Gathering { shares, weights, doubts });
                 // With k = 1 the own share is the result, and there is nobody else's to blame.
                 self.try_combine();
                 self.give_up_if_hopeless();
-                Ok(vec![to_all(ShareMessage::Share(own.into()))])
+                ShareMessage::Share(own.into())
             }
-            State::AwaitingShares(gathering) => {
-                let mut out = Vec::new();
-                if mem::take(&mut gathering.asks) {
-                    out.push(to_all(ShareMessage::ProofRequest));
-                }
-                if gathering.proof == Proof::Owed {
-                    gathering.proof = Proof::Given;
-                    out.push(to_all(ShareMessage::ProvenShare(self.setting.proven_share())));
-                }
-                Ok(out)
-            }
-            State::Done(_) | State::Failed(_) => Err(Bug("a round after the last")),
-        }
+            State::AwaitingShares(_) => ShareMessage::ProofRequest,
+            State::Done(_) | State::Failed(_) => return Err(Bug("a round after the last")),
+        };
+        self.round.0 += 1;
+        Ok(vec![Outgoing { to: Recipient::All, message }])
     }
 
-    fn update(&mut self, from: PartyId, message: Self::Message) -> Result<(), Blames> {
-        let State::AwaitingShares(gathering) = &mut self.state else { return Ok(()) };
+    fn update(&mut self, from: PartyId, message: Self::Message) -> Result<(), Blames<Misbehaviour>> {
         if self.excluded.contains(&from) {
             return Ok(());
         }
         let blames = match message {
             ShareMessage::Share(share) | ShareMessage::ProvenShare(share) => self.take(from, &share),
-            ShareMessage::ProofRequest => {
-                if gathering.proof == Proof::Withheld {
-                    gathering.proof = Proof::Owed;
-                }
-                Vec::new()
-            }
+            // Questions are answered by what stands below.
+            ShareMessage::ProofRequest => Vec::new(),
         };
         if blames.is_empty() { Ok(()) } else { Err(blames) }
     }
@@ -299,14 +264,16 @@ impl RoundProtocol for OneRound {
         !self.excluded.contains(&party) && !has(party.share())
     }
 
-    fn progress(&self) -> Progress {
+    fn is_ready_for_next_round(&self) -> bool {
         match &self.state {
-            State::AwaitingOwnShare => Progress::NextRound,
-            State::AwaitingShares(gathering) if gathering.asks || gathering.proof == Proof::Owed => Progress::NextRound,
-            State::AwaitingShares(_) => Progress::Waiting,
-            State::Done(_) => Progress::Finalize,
-            State::Failed(_) => Progress::Failed,
+            State::AwaitingOwnShare => true,
+            State::AwaitingShares(gathering) => self.bare && gathering.doubts && self.round == Round(1),
+            State::Done(_) | State::Failed(_) => false,
         }
+    }
+
+    fn is_ready_to_finalize(&self) -> bool {
+        matches!(self.state, State::Done(_) | State::Failed(_))
     }
 
     fn contributions(&self) -> (usize, usize) {
@@ -318,9 +285,9 @@ impl RoundProtocol for OneRound {
         }
     }
 
-    /// Whoever is slower and gets a false share first needs the proofs of all, those that have finished included.
-    fn epilogue(&self) -> Option<Box<dyn Epilogue<Self::Message>>> {
-        if self.bare { Some(Box::new(LateProofs::new(Arc::clone(&self.setting)))) } else { None }
+    /// Whoever gets a false share first needs the proofs of all, those that have finished included.
+    fn replies(&self) -> Option<Box<dyn Replies<Self::Message>>> {
+        if self.bare { Some(Box::new(Proofs::new(Arc::clone(&self.setting)))) } else { None }
     }
 
     fn finalize(self) -> Result<Outcome, Abort> {

@@ -5,3 +5,4 @@
 mod frost;
 #[cfg(test)]
 mod one_round;
+mod supplied;

@@ -11,7 +11,7 @@ use crate::{Channel, PartyId, Slot};
 pub struct HonestSend {
     /// Where it belongs.
     pub slot: Slot,
-    /// How it travels.
+    /// How it travels: the adversary of a test may say anything, as a transport that lies would.
     pub channel: Channel,
     /// Its bytes.
     pub payload: Bytes,
@@ -62,7 +62,7 @@ pub enum Behaviour {
     Overlong,
     /// Nothing at all as payload.
     Empty,
-    /// The right message over the wrong channel.
+    /// What is private in the open. What is for all may come by any channel.
     WrongChannel,
     /// The right message in a slot that does not exist.
     UnknownSlot,
@@ -101,11 +101,7 @@ impl Adversary for Behaviour {
             }
             Self::Empty => vec![honest.with(Bytes::new())],
             Self::WrongChannel => {
-                let channel = match honest.channel {
-                    Channel::Private => Channel::Broadcast,
-                    Channel::Broadcast => Channel::Ordered,
-                    Channel::Ordered => Channel::Private,
-                };
+                let channel = if honest.channel == Channel::Private { Channel::Broadcast } else { honest.channel };
                 vec![Forgery { channel, ..honest }]
             }
             Self::UnknownSlot => vec![Forgery { slot: Slot { kind: u16::MAX, ..honest.slot }, ..honest }],

@@ -14,6 +14,7 @@ mod adversary;
 mod report;
 mod seeds;
 
+use core::convert::Infallible;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
@@ -24,10 +25,13 @@ pub use adversary::{Adversary, Behaviour, Forgery, HonestSend, Tamper, flip_bit}
 pub use report::{PartyReport, Report};
 pub use seeds::for_each_seed;
 
-use crate::{Effect, Input, Machine, PartyId, Recipient};
+use crate::{Effect, Evidence, Input, Machine, PartyId, Recipient};
 
 /// The generator of the scheduler, of each party and of each adversary: one stream each of the run's seed.
 pub type SimRng = ChaCha8Rng;
+
+/// A machine that has all that it needs: nothing is asked for that was made in advance.
+pub type AnyMachine<O, M> = Box<dyn Machine<Output = O, Misbehaviour = M, Ask = Infallible, Supply = Infallible>>;
 
 /// A number below `bound` (0 for a bound of 0), near enough to uniform for scheduling.
 pub fn below(rng: &mut SimRng, bound: u64) -> u64 {
@@ -56,15 +60,15 @@ impl Default for Conditions {
 }
 
 /// A group about to run.
-pub struct Simulator<O> {
+pub struct Simulator<O, M: Evidence> {
     seed: u64,
     conditions: Conditions,
     rng: SimRng,
-    parties: BTreeMap<PartyId, Party<O>>,
+    parties: BTreeMap<PartyId, Party<O, M>>,
     lossy: BTreeSet<PartyId>,
     slow: BTreeMap<(PartyId, PartyId), u64>,
     queue: BinaryHeap<Reverse<(u64, u64)>>,
-    events: BTreeMap<u64, (PartyId, Event<O>)>,
+    events: BTreeMap<u64, (PartyId, Event<O, M>)>,
     next_event: u64,
     now: u64,
     /// What parties tell those who ask: sender, recipient, message.
@@ -73,17 +77,17 @@ pub struct Simulator<O> {
 }
 
 /// What happens to a party.
-enum Event<O> {
-    Input(Input),
-    Restart(Box<dyn Machine<Output = O>>),
+enum Event<O, M: Evidence> {
+    Input(Input<Infallible>),
+    Restart(AnyMachine<O, M>),
 }
 
-struct Party<O> {
-    machine: Box<dyn Machine<Output = O>>,
+struct Party<O, M: Evidence> {
+    machine: AnyMachine<O, M>,
     rng: SimRng,
     adversary: Option<(Box<dyn Adversary>, SimRng)>,
     restarts: u64,
-    report: PartyReport<O>,
+    report: PartyReport<O, M>,
 }
 
 /// To whom a stream of randomness belongs.
@@ -101,7 +105,7 @@ fn stream(seed: u64, id: PartyId, owner: Owner) -> SimRng {
     rng
 }
 
-impl<O> Simulator<O> {
+impl<O, M: Evidence> Simulator<O, M> {
     /// An empty group.
     #[must_use]
     pub fn new(seed: u64, conditions: Conditions) -> Self {
@@ -127,26 +131,16 @@ impl<O> Simulator<O> {
     }
 
     /// Adds an honest party.
-    pub fn honest(&mut self, id: PartyId, machine: Box<dyn Machine<Output = O>>) {
+    pub fn honest(&mut self, id: PartyId, machine: AnyMachine<O, M>) {
         self.add(id, machine, None);
     }
 
     /// Adds a Byzantine party: the honest machine of that party with an adversary in front of it.
-    pub fn byzantine(
-        &mut self,
-        id: PartyId,
-        machine: Box<dyn Machine<Output = O>>,
-        adversary: impl Adversary + 'static,
-    ) {
+    pub fn byzantine(&mut self, id: PartyId, machine: AnyMachine<O, M>, adversary: impl Adversary + 'static) {
         self.add(id, machine, Some((Box::new(adversary), stream(self.seed, id, Owner::Adversary))));
     }
 
-    fn add(
-        &mut self,
-        id: PartyId,
-        machine: Box<dyn Machine<Output = O>>,
-        adversary: Option<(Box<dyn Adversary>, SimRng)>,
-    ) {
+    fn add(&mut self, id: PartyId, machine: AnyMachine<O, M>, adversary: Option<(Box<dyn Adversary>, SimRng)>) {
         let report = PartyReport { honest: adversary.is_none(), restarted: false, result: None, blames: Vec::new() };
         let at = below(&mut self.rng, self.conditions.max_start + 1);
         self.parties
@@ -166,16 +160,16 @@ impl<O> Simulator<O> {
 
     /// Delivers an input at a certain time, besides all that the parties send. The senders of such messages are not
     /// watched: it is the test that speaks.
-    pub fn at(&mut self, time: u64, to: PartyId, input: Input) {
+    pub fn at(&mut self, time: u64, to: PartyId, input: Input<Infallible>) {
         self.schedule(time, to, Event::Input(input));
     }
 
     /// Kills a party and starts it again as `machine`: all that it knew is gone, what it sent is not.
-    pub fn restart(&mut self, time: u64, id: PartyId, machine: Box<dyn Machine<Output = O>>) {
+    pub fn restart(&mut self, time: u64, id: PartyId, machine: AnyMachine<O, M>) {
         self.schedule(time, id, Event::Restart(machine));
     }
 
-    fn schedule(&mut self, time: u64, to: PartyId, event: Event<O>) {
+    fn schedule(&mut self, time: u64, to: PartyId, event: Event<O, M>) {
         let number = self.next_event;
         self.next_event += 1;
         self.queue.push(Reverse((time, number)));
@@ -184,7 +178,7 @@ impl<O> Simulator<O> {
 
     /// Runs until nothing is under way any more.
     #[must_use]
-    pub fn run(mut self) -> Report<O> {
+    pub fn run(mut self) -> Report<O, M> {
         for round in 0..=self.conditions.ticks {
             while let Some(Reverse((time, number))) = self.queue.pop() {
                 self.now = time;
@@ -214,7 +208,7 @@ impl<O> Simulator<O> {
         Report { seed: self.seed, trace: self.trace.finish(), parties }
     }
 
-    fn replace(&mut self, id: PartyId, machine: Box<dyn Machine<Output = O>>) {
+    fn replace(&mut self, id: PartyId, machine: AnyMachine<O, M>) {
         if let Some(party) = self.parties.get_mut(&id) {
             party.machine = machine;
             // Every life draws other random numbers.
@@ -227,7 +221,7 @@ impl<O> Simulator<O> {
     }
 
     /// One event at one party, and all that follows from it there.
-    fn step(&mut self, id: PartyId, input: Input) {
+    fn step(&mut self, id: PartyId, input: Input<Infallible>) {
         self.trace.input(id, &input);
         let everyone: Vec<PartyId> = self.parties.keys().copied().collect();
         let Some(party) = self.parties.get_mut(&id) else { return };
@@ -244,6 +238,7 @@ impl<O> Simulator<O> {
         }
         for effect in party.machine.handle(input, &mut party.rng) {
             match effect {
+                Effect::Ask(nothing) => match nothing {},
                 Effect::Blame(blame) => {
                     self.trace.blame(id, &blame);
                     party.report.blames.push(blame);

@@ -1,21 +1,22 @@
 //! What came of a run.
 
+use core::convert::Infallible;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Abort, Blame, Input, PartyId};
+use crate::{Abort, Blame, Evidence, Input, PartyId};
 
 /// What came of a run.
-pub struct Report<O> {
+pub struct Report<O, M: Evidence> {
     /// What it was drawn from.
     pub seed: u64,
     /// A digest of every event in its order: equal for equal runs.
     pub trace: u64,
     /// By party.
-    pub parties: BTreeMap<PartyId, PartyReport<O>>,
+    pub parties: BTreeMap<PartyId, PartyReport<O, M>>,
 }
 
 /// What came of a run at one party.
-pub struct PartyReport<O> {
+pub struct PartyReport<O, M: Evidence> {
     /// Whether it was left alone by the adversary.
     pub honest: bool,
     /// Whether it lost its memory on the way: what came before is not sent to it again, so it may wait for ever.
@@ -23,17 +24,17 @@ pub struct PartyReport<O> {
     /// Its outcome; `None` if it still waits.
     pub result: Option<Result<O, Abort>>,
     /// Whom it blamed.
-    pub blames: Vec<Blame>,
+    pub blames: Vec<Blame<M>>,
 }
 
-impl<O> Report<O> {
+impl<O, M: Evidence> Report<O, M> {
     /// The honest parties.
-    pub fn honest(&self) -> impl Iterator<Item = (PartyId, &PartyReport<O>)> {
+    pub fn honest(&self) -> impl Iterator<Item = (PartyId, &PartyReport<O, M>)> {
         self.parties.iter().filter(|(_, party)| party.honest).map(|(id, party)| (*id, party))
     }
 
     /// All that honest parties say about `party`, each with who says it.
-    pub fn blames_of(&self, party: PartyId) -> impl Iterator<Item = (PartyId, &Blame)> {
+    pub fn blames_of(&self, party: PartyId) -> impl Iterator<Item = (PartyId, &Blame<M>)> {
         let all = self.honest().flat_map(|(by, report)| report.blames.iter().map(move |blame| (by, blame)));
         all.filter(move |(_, blame)| blame.party == party)
     }
@@ -91,21 +92,22 @@ impl Trace {
         }
     }
 
-    pub(super) fn input(&mut self, at: PartyId, input: &Input) {
+    pub(super) fn input(&mut self, at: PartyId, input: &Input<Infallible>) {
         self.absorb(&at.get().to_le_bytes());
         match input {
             Input::Start => self.absorb(b"start"),
             Input::Tick => self.absorb(b"tick"),
+            Input::Supply(nothing) => match *nothing {},
             Input::Message { from, slot, payload, .. } => {
                 self.absorb(&from.get().to_le_bytes());
-                self.absorb(&slot.round.0.to_le_bytes());
+                self.absorb(&slot.number.to_le_bytes());
                 self.absorb(&slot.kind.to_le_bytes());
                 self.absorb(payload);
             }
         }
     }
 
-    pub(super) fn blame(&mut self, at: PartyId, blame: &Blame) {
+    pub(super) fn blame<M: Evidence>(&mut self, at: PartyId, blame: &Blame<M>) {
         self.absorb(format!("{at} {blame}").as_bytes());
     }
 

@@ -1,28 +1,31 @@
 //! One machine, fed by hand.
 
+use core::convert::Infallible;
+
 use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use theta_names::ShareIndex;
 
-use super::sum::{COMMIT, MASK, MaskedSum, OPEN};
+use super::sum::{COMMIT, FalseOpening, MASK, MaskedSum, OPEN};
 use crate::{
-    Abort, Blame, Channel, Driver, EARLY_BYTES, EARLY_MESSAGES, Effect, Input, KEPT_BYTES, Machine, Offence, PartyId,
-    Recipient, Round, Slot,
+    Abort, Blame, Channel, Driver, EARLY_BYTES, EARLY_MESSAGES, Effect, Input, KEPT_BYTES, LockStep, Machine, Offence,
+    PartyId, Recipient, Slot,
 };
 
-type Effects = Vec<Effect<u64>>;
+type Sum = Driver<LockStep<MaskedSum>>;
+type Effects = crate::Effects<Sum>;
 
 fn id(number: u16) -> PartyId {
     PartyId::of_share(ShareIndex::try_from(number).unwrap())
 }
 
 /// Party 1 of 3, and its randomness.
-struct One(Driver<MaskedSum>, ChaCha8Rng);
+struct One(Sum, ChaCha8Rng);
 
 impl One {
     fn new() -> Self {
-        let protocol = MaskedSum::new(id(1), 3, 1000);
+        let protocol = LockStep::new(MaskedSum::new(id(1), 3, 1000));
         Self(Driver::new(id(1), (1..=3).map(id), protocol), ChaCha8Rng::seed_from_u64(7))
     }
 
@@ -32,7 +35,7 @@ impl One {
         one
     }
 
-    fn input(&mut self, input: Input) -> Effects {
+    fn input(&mut self, input: Input<Infallible>) -> Effects {
         self.0.handle(input, &mut self.1)
     }
 
@@ -45,7 +48,7 @@ impl One {
     }
 }
 
-fn only_blame(effects: &Effects) -> &Blame {
+fn only_blame(effects: &Effects) -> &Blame<FalseOpening> {
     match effects.as_slice() {
         // The sum takes all three parties, so a ban also ends it.
         [Effect::Blame(blame), Effect::Finished(Err(Abort::TooFewHonest { remaining: 2, needed: 3 }))] => blame,
@@ -84,7 +87,7 @@ fn what_is_longer_than_its_slot_allows_is_blamed_unread() {
 
 #[test]
 fn a_slot_that_does_not_exist_is_blamed() {
-    let slot = Slot { round: Round(1), kind: 9 };
+    let slot = Slot { kind: 9, number: 1 };
     let effects = One::started().message(3, slot, Channel::Private, &[0; 8]);
     assert_eq!(only_blame(&effects).offence, Offence::UnknownSlot);
 }
@@ -169,7 +172,7 @@ fn ticks_reach_a_running_protocol_only() {
 #[test]
 fn early_junk_does_not_fill_memory() {
     let mut mailboxes = crate::mailbox::Mailboxes::default();
-    let slot = |kind| Slot { round: Round(2), kind };
+    let slot = |kind| Slot { kind, number: 2 };
     let mut kept = 0;
     for kind in 0..10_000 {
         let stored = mailboxes.store(id(2), slot(kind), Bytes::from_static(b"junk"), true);
@@ -187,7 +190,7 @@ fn early_junk_does_not_fill_memory() {
     });
     assert_eq!(kept.count(), KEPT_BYTES / 10_000);
     mailboxes.remove(id(2));
-    assert_eq!(mailboxes.next_due(Round(1)), None);
-    assert_eq!(mailboxes.next_due(Round(2)), Some((id(3), slot(0), Bytes::from_static(b"real"))));
-    assert_eq!(mailboxes.next_due(Round(2)), None);
+    assert_eq!(mailboxes.next_due(1, |_| false), None);
+    assert_eq!(mailboxes.next_due(2, |_| false), Some((id(3), slot(0), Bytes::from_static(b"real"))));
+    assert_eq!(mailboxes.next_due(2, |_| false), None);
 }

@@ -3,9 +3,11 @@
 use bytes::Bytes;
 use theta_names::ShareIndex;
 
-use super::sum::{MaskedSum, OPEN};
-use crate::simulator::{Behaviour, Conditions, Report, SimRng, Simulator, Tamper, below, flip_bit, for_each_seed};
-use crate::{Abort, Driver, Machine, Offence, PartyId, Slot};
+use super::sum::{FalseOpening, MaskedSum, OPEN};
+use crate::simulator::{
+    AnyMachine, Behaviour, Conditions, Report, SimRng, Simulator, Tamper, below, flip_bit, for_each_seed,
+};
+use crate::{Abort, Driver, LockStep, Offence, PartyId, Slot};
 
 const N: u16 = 4;
 
@@ -13,13 +15,13 @@ fn id(number: u16) -> PartyId {
     PartyId::of_share(ShareIndex::try_from(number).unwrap())
 }
 
-fn machine(number: u16) -> Box<dyn Machine<Output = u64>> {
+fn machine(number: u16) -> AnyMachine<u64, FalseOpening> {
     let protocol = MaskedSum::new(id(number), N, u64::from(number) * 100);
-    Box::new(Driver::new(id(number), (1..=N).map(id), protocol))
+    Box::new(Driver::new(id(number), (1..=N).map(id), LockStep::new(protocol)))
 }
 
 /// The last party behaves like that, if at all.
-fn run(seed: u64, behaviour: Option<Behaviour>) -> Report<u64> {
+fn run(seed: u64, behaviour: Option<Behaviour>) -> Report<u64, FalseOpening> {
     let mut simulator = Simulator::new(seed, Conditions { ticks: 1, ..Conditions::default() });
     for number in 1..N {
         simulator.honest(id(number), machine(number));
@@ -116,7 +118,7 @@ fn a_hook_tampers_with_one_message_of_one_round() {
     let blames: Vec<_> = report.blames_of(id(N)).collect();
     assert!(matches!(
         blames.as_slice(),
-        [(by, blame)] if *by == id(2) && matches!(blame.offence, Offence::Protocol { name: "false_opening", .. })
+        [(by, blame)] if *by == id(2) && matches!(blame.offence, Offence::Protocol(FalseOpening))
     ));
 }
 

@@ -13,13 +13,12 @@ use sha2::{Digest, Sha256};
 use theta_names::ShareIndex;
 
 use crate::{
-    Abort, Bug, Channel, Evidence, Malformed, Outgoing, PartyId, Progress, Recipient, Round, RoundMessage,
-    RoundProtocol, Slot,
+    Abort, Bug, Channel, Evidence, Malformed, Outgoing, PartyId, ProtocolMessage, Recipient, Round, RoundProtocol, Slot,
 };
 
-pub(super) const MASK: Slot = Slot { round: Round(1), kind: 0 };
-pub(super) const COMMIT: Slot = Slot { round: Round(2), kind: 0 };
-pub(super) const OPEN: Slot = Slot { round: Round(3), kind: 0 };
+pub(super) const MASK: Slot = Slot { kind: 1, number: 1 };
+pub(super) const COMMIT: Slot = Slot { kind: 2, number: 2 };
+pub(super) const OPEN: Slot = Slot { kind: 3, number: 3 };
 
 pub(super) enum Message {
     Mask(u64),
@@ -27,7 +26,7 @@ pub(super) enum Message {
     Open { term: u64, nonce: u64 },
 }
 
-impl RoundMessage for Message {
+impl ProtocolMessage for Message {
     fn slot(&self) -> Slot {
         match self {
             Self::Mask(_) => MASK,
@@ -65,7 +64,7 @@ impl RoundMessage for Message {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct FalseOpening;
 
 impl fmt::Display for FalseOpening {
@@ -112,6 +111,21 @@ impl MaskedSum {
     fn commitment(from: PartyId, term: u64, nonce: u64) -> [u8; 32] {
         let hash = Sha256::new().chain_update(from.get().to_le_bytes()).chain_update(term.to_le_bytes());
         hash.chain_update(nonce.to_le_bytes()).finalize().into()
+    }
+
+    const fn is_lost(&self) -> bool {
+        self.lost > 0 || self.expired
+    }
+
+    /// Whether all have sent what this round takes.
+    fn is_complete(&self) -> bool {
+        let others = usize::from(self.n) - 1;
+        match self.round {
+            Round(0) => true,
+            Round(1) => self.masks.len() == others,
+            Round(2) => self.commitments.len() == others,
+            _ => self.terms.len() == others + 1,
+        }
     }
 
     fn others(&self) -> impl Iterator<Item = PartyId> {
@@ -189,20 +203,12 @@ impl RoundProtocol for MaskedSum {
         true
     }
 
-    fn progress(&self) -> Progress {
-        let others = usize::from(self.n) - 1;
-        let complete = match self.round {
-            Round(0) => true,
-            Round(1) => self.masks.len() == others,
-            Round(2) => self.commitments.len() == others,
-            _ => self.terms.len() == others + 1,
-        };
-        match (self.lost > 0 || self.expired, complete, self.round) {
-            (true, ..) => Progress::Failed,
-            (_, false, _) => Progress::Waiting,
-            (_, true, Round(3)) => Progress::Finalize,
-            (_, true, _) => Progress::NextRound,
-        }
+    fn is_ready_for_next_round(&self) -> bool {
+        self.round < Round(3) && self.is_complete()
+    }
+
+    fn is_ready_to_finalize(&self) -> bool {
+        self.is_lost() || (self.round == Round(3) && self.is_complete())
     }
 
     fn contributions(&self) -> (usize, usize) {
@@ -211,9 +217,9 @@ impl RoundProtocol for MaskedSum {
 
     fn finalize(self) -> Result<u64, Abort> {
         let needed = usize::from(self.n);
-        match self.progress() {
-            Progress::Finalize => Ok(self.terms.values().fold(0, |sum, term| sum.wrapping_add(*term))),
-            _ => Err(Abort::TooFewHonest { remaining: needed - self.lost.max(usize::from(self.expired)), needed }),
+        match self.is_lost() {
+            false => Ok(self.terms.values().fold(0, |sum, term| sum.wrapping_add(*term))),
+            true => Err(Abort::TooFewHonest { remaining: needed - self.lost.max(usize::from(self.expired)), needed }),
         }
     }
 }

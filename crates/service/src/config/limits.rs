@@ -94,6 +94,8 @@ pub struct LimitsConfig {
     pub result_seconds: NonZeroUsize,
     /// Pairs of FROST nonces made in advance for each key and other node, 0 to 1,024; 0 turns it off. Default 32.
     pub nonces_per_peer: usize,
+    /// Whether it goes on record in the node's store, before they sign, which FROST nonces are used up. Default no.
+    pub burn_nonces: bool,
 }
 
 impl Default for LimitsConfig {
@@ -125,6 +127,7 @@ impl Default for LimitsConfig {
             max_result_bytes: size(32 << 20),
             result_seconds: size(300),
             nonces_per_peer: 32,
+            burn_nonces: false,
         }
     }
 }
@@ -174,6 +177,7 @@ impl LimitsConfig {
             results_bytes: self.max_result_bytes.get(),
             results_age: seconds(self.result_seconds),
             nonces_per_peer: self.nonces_per_peer,
+            burn_nonces: self.burn_nonces,
             ..OrchestratorConfig::default()
         }
     }

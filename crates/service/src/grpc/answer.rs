@@ -33,7 +33,7 @@ pub(crate) fn outcome(finished: &Finished, result: Bytes) -> v1::Outcome {
 pub(crate) fn culprit(culprit: &Culprit) -> v1::Culprit {
     v1::Culprit {
         node: u32::from(culprit.party.get()),
-        misbehaviour: culprit.misbehaviour.clone(),
+        misbehaviour: culprit.misdeed.to_string(),
         instance_id: id(culprit.instance),
     }
 }

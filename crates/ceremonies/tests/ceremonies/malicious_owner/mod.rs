@@ -8,11 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use theta_ceremonies::{
-    Ceremony, Digest, ITEMS, Kind, Memory, QuorumCertificate, Statement, StatementSlot, rewrite, statements_of,
+    Ceremony, Digest, Effects, ITEMS, Input, Kind, Memory, QuorumCertificate, Statement, StatementSlot, rewrite,
+    statements_of,
 };
 use theta_groups::Ristretto255;
 use theta_rounds::Machine;
-use theta_rounds::{Channel, Effect, Input, PartyId};
+use theta_rounds::{Channel, Effect, PartyId};
 use theta_schemes::coins::cks05::Cks05;
 
 use crate::recovery::Setting;
@@ -154,7 +155,7 @@ impl Attack {
     }
 }
 
-fn said_by<O>(effects: Vec<Effect<O>>) -> Vec<Bytes> {
+fn said_by(effects: Effects) -> Vec<Bytes> {
     let said = effects.into_iter().filter_map(|effect| match effect {
         Effect::Send { slot: ITEMS, payload, .. } => Some(payload),
         _ => None,

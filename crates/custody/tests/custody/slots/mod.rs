@@ -115,7 +115,7 @@ impl Group {
                 CertifierEffect::Decided { ticket, verdict } => {
                     assert!(at.verdicts.insert(ticket, verdict).is_none(), "decided once");
                 }
-                CertifierEffect::Culprit { node, misbehaviour } => at.culprits.push((node.get(), misbehaviour)),
+                CertifierEffect::Culprit { node, offence } => at.culprits.push((node.get(), offence.to_string())),
                 CertifierEffect::Equivocation(lie) => at.lies.push(*lie),
             }
         }

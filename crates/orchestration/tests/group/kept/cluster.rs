@@ -83,7 +83,12 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// Nodes 1 to `n`, any `k` of which the group trusts, without keys.
     pub(crate) fn new(k: u16, n: u16, seed: u64) -> Self {
-        let limits = OrchestratorConfig { resend_after: Duration::from_millis(200), ..config() };
+        Self::with_limits(k, n, seed, &config())
+    }
+
+    /// The same with these limits, but for how soon nodes ask again.
+    pub(crate) fn with_limits(k: u16, n: u16, seed: u64, limits: &OrchestratorConfig) -> Self {
+        let limits = OrchestratorConfig { resend_after: Duration::from_millis(200), ..limits.clone() };
         let began = Instant::now();
         let mut cluster = Self {
             members: Member::group(k, n),
@@ -171,7 +176,7 @@ impl Cluster {
         let (from, to, bytes) = self.packets.swap_remove(chosen);
         self.log.push((from, to, bytes.clone()));
         if let Some((engine, _, _)) = self.engines.get_mut(&to) {
-            engine.receive(Inbound { from: peer(from), bytes });
+            engine.receive(Inbound { from: peer(from), channel: theta_names::Channel::Private, bytes });
         }
     }
 

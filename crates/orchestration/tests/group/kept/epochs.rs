@@ -72,8 +72,12 @@ fn the_silent_and_the_liars_are_named_by_their_nodes() {
     let pending = cluster.submit(1, &question.request);
     let instance_id = Bytes::copy_from_slice(&pending.id().0);
     let payload = Bytes::from_static(b"no share");
-    let lie = seal(&Envelope { version: VERSION, instance_id, round: 1, payload, ..Envelope::default() });
-    let inbound = |from| theta_network::Inbound { from: crate::wire::peer(from), bytes: lie.clone() };
+    let lie = seal(&Envelope { version: VERSION, instance_id, kind: 1, number: 1, payload, ..Envelope::default() });
+    let inbound = |from| theta_network::Inbound {
+        from: crate::wire::peer(from),
+        channel: theta_names::Channel::Private,
+        bytes: lie.clone(),
+    };
     // Node 3 holds no share: what it says in an instance is nothing to anybody.
     cluster.engine(1).receive(inbound(3));
     assert!(cluster.engine(1).culprits().is_empty());

@@ -1,5 +1,6 @@
 //! Nodes whose keys are kept by custodians, who make and renew them.
 
+mod burning;
 pub(crate) mod cluster;
 mod epochs;
 pub(crate) mod members;

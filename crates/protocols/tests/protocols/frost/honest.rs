@@ -43,7 +43,7 @@ fn four_delays_and_few_messages() {
                             theta_rounds::Recipient::OnRequest => false,
                         });
                         for one in reached {
-                            sent[usize::from(slot.round.0)] += 1;
+                            sent[usize::from(slot.kind)] += 1;
                             let from = id(at);
                             next.push((one, Input::Message { from, slot, channel, payload: payload.clone() }));
                         }

@@ -1,17 +1,19 @@
 //! Signatures in one round, with nonces made in advance.
 
+use core::convert::Infallible;
 use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 
 use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
-use theta_protocols::{AnyMachine, Outcome};
+use theta_protocols::{Misbehaviour, Outcome};
 use theta_rounds::simulator::{Adversary, Behaviour, SimRng, below, for_each_seed};
-use theta_rounds::{Channel, Effect, Input, Recipient, Round, Slot};
+use theta_rounds::{Channel, Effect, Input, Recipient, Slot};
 use theta_schemes::Suite;
 
 use crate::frost::support::{MESSAGE, Setting, flip, id, tamper};
+use crate::supplied::SuppliedMachine;
 
 const SUITE: Suite = Suite::FrostEd25519;
 const COMMITMENTS: u16 = 1;
@@ -29,13 +31,13 @@ struct Sent {
 }
 
 impl Sent {
-    fn input(&self) -> Input {
+    fn input(&self) -> Input<Infallible> {
         Input::Message { from: id(self.from), slot: self.slot, channel: self.channel, payload: self.payload.clone() }
     }
 }
 
 /// What a machine sends, and its outcome.
-fn sends(n: u16, at: u16, effects: Vec<Effect<Outcome>>) -> (Vec<Sent>, Option<Outcome>) {
+fn sends(n: u16, at: u16, effects: Vec<Effect<Outcome, Misbehaviour, Infallible>>) -> (Vec<Sent>, Option<Outcome>) {
     let (mut sent, mut outcome) = (Vec::new(), None);
     for effect in effects {
         match effect {
@@ -49,6 +51,7 @@ fn sends(n: u16, at: u16, effects: Vec<Effect<Outcome>>) -> (Vec<Sent>, Option<O
             }
             Effect::Finished(result) => outcome = Some(result.unwrap()),
             Effect::Blame(blame) => panic!("{at} blames: {blame}"),
+            Effect::Ask(nothing) => match nothing {},
         }
     }
     (sent, outcome)
@@ -58,9 +61,9 @@ fn sends(n: u16, at: u16, effects: Vec<Effect<Outcome>>) -> (Vec<Sent>, Option<O
 /// the first had the signature.
 fn lockstep(setting: &Setting, seed: u64) -> ([usize; 6], usize) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut machines: Vec<AnyMachine> = (1..=setting.n).map(|number| setting.machine(number)).collect();
+    let mut machines: Vec<SuppliedMachine> = (1..=setting.n).map(|number| setting.machine(number)).collect();
     let (mut counts, mut delays, mut first, mut finished) = ([0; 6], 0, None, 0);
-    let mut events: Vec<(u16, Input)> = (1..=setting.n).map(|number| (number, Input::Start)).collect();
+    let mut events: Vec<(u16, Input<Infallible>)> = (1..=setting.n).map(|number| (number, Input::Start)).collect();
     while !events.is_empty() {
         let mut next = Vec::new();
         for (at, input) in events {
@@ -72,7 +75,7 @@ fn lockstep(setting: &Setting, seed: u64) -> ([usize; 6], usize) {
                 finished += 1;
             }
             for message in sent {
-                counts[usize::from(message.slot.round.0)] += 1;
+                counts[usize::from(message.slot.kind)] += 1;
                 next.push((message.to, message.input()));
             }
         }
@@ -134,12 +137,12 @@ fn restarts_cost_one_round() {
 fn packages(setting: &Setting, message: &[u8], rng: &mut ChaCha8Rng) -> Vec<Sent> {
     let coordinator = setting.coordinator_of(message);
     let (sent, _) = sends(setting.n, coordinator, setting.machine_on(coordinator, message).handle(Input::Start, rng));
-    assert!(!sent.is_empty() && sent.iter().all(|message| message.slot.round == Round(PACKAGE)), "{sent:?}");
+    assert!(!sent.is_empty() && sent.iter().all(|message| message.slot.kind == PACKAGE), "{sent:?}");
     sent
 }
 
 fn rounds(sent: &[Sent]) -> Vec<u16> {
-    sent.iter().map(|message| message.slot.round.0).collect()
+    sent.iter().map(|message| message.slot.kind).collect()
 }
 
 /// Messages that have the same first coordinator as [`MESSAGE`].
@@ -187,7 +190,7 @@ fn one_nonce_never_makes_two_shares_on_two_threads() {
                         let mut signer = setting.machine_on(package.to, message.as_bytes());
                         signer.handle(Input::Start, &mut rng);
                         let (sent, _) = sends(setting.n, package.to, signer.handle(package.input(), &mut rng));
-                        sent.iter().filter(|message| message.slot.round == Round(SHARE)).count()
+                        sent.iter().filter(|message| message.slot.kind == SHARE).count()
                     })
                 })
                 .collect();
@@ -212,7 +215,7 @@ fn mixed_commitments_are_named_and_use_up_the_nonces() {
     let effects = signer.handle(mixed.input(), &mut rng);
     let [Effect::Blame(blame), Effect::Send { slot, .. }] = effects.as_slice() else { panic!("{effects:?}") };
     // It turns to the next coordinator.
-    assert_eq!(slot.round, Round(COMMITMENTS));
+    assert_eq!(slot.kind, COMMITMENTS);
     assert_eq!((blame.party, blame.offence.name()), (id(one.from), "altered_commitments"));
 
     let mut signer = setting.machine(one.to);
@@ -275,8 +278,8 @@ fn endless_requests_are_named() {
     let setting = Setting::cold(SUITE, 2, 3);
     let coordinator = setting.coordinator();
     let flood = tamper(|_, slot, payload| {
-        let copies = if slot.round.0 == 5 { 100 } else { 1 };
-        (0..copies).map(|i| (Slot { kind: slot.kind.wrapping_add(i), ..slot }, payload.clone())).collect()
+        let copies = if slot.kind == 5 { 100 } else { 1 };
+        (0..copies).map(|i| (Slot { number: slot.number.wrapping_add(i), ..slot }, payload.clone())).collect()
     });
     let report = setting.run(1, vec![(coordinator, flood)]);
     setting.check(&report).unwrap();

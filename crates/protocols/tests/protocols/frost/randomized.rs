@@ -15,13 +15,13 @@ use theta_sharing::Threshold;
 use crate::frost::support::{MESSAGE, Setting, flip, id};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
-use theta_protocols::Outcome;
+use theta_protocols::{Misbehaviour, Outcome};
 
 fn seed(byte: u8) -> Arc<Secret<Vec<u8>>> {
     Arc::new(Secret::new(vec![byte; 32]))
 }
 
-fn run(setting: &Setting, seed: &Arc<Secret<Vec<u8>>>, liar: Option<u16>) -> Report<Outcome> {
+fn run(setting: &Setting, seed: &Arc<Secret<Vec<u8>>>, liar: Option<u16>) -> Report<Outcome, Misbehaviour> {
     let mut simulator = setting.simulator(1);
     for party in 1..=setting.n {
         let machine = setting.randomized(party, seed);
@@ -93,7 +93,7 @@ fn other_schemes_have_none() {
     assert_eq!(check_seed(Suite::FrostP256, 65), Err(SeedError::Length(65)));
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let (public, mut shares) = deal_any(Suite::Bls04MinPk, Threshold::new(1, 1).unwrap(), &mut rng);
-    let options = Options { nonces: None, seed: Some(seed(1)) };
+    let options = Options { seed: Some(seed(1)), ..Options::default() };
     let share = Arc::new(shares.remove(0));
     let mut machine = start_with(&public, &share, Statement::Sign(MESSAGE), options).unwrap();
     let effects = machine.handle(Input::Start, &mut rng);

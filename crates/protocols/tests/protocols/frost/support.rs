@@ -6,13 +6,15 @@ use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use theta_groups::Secret;
-use theta_protocols::frost::{NoncePool, Options};
-use theta_protocols::{AnyMachine, Outcome, start, start_with};
+use theta_protocols::frost::{Options, Stock};
+use theta_protocols::{Misbehaviour, Outcome, start, start_with};
 use theta_rounds::simulator::{Adversary, Conditions, Report, SimRng, Simulator, Tamper};
 use theta_rounds::{Effect, Input, PartyId, Recipient, Slot};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, deal_any};
 use theta_schemes::{Statement, Suite};
 use theta_sharing::{ShareIndex, Threshold};
+
+use crate::supplied::{SuppliedMachine, alone, supplied};
 
 pub(crate) const MESSAGE: &[u8] = b"a message";
 
@@ -28,7 +30,7 @@ pub(crate) struct Setting {
     pub(crate) n: u16,
     pub(crate) public: AnyPublicKey,
     shares: Vec<Arc<AnyKeyShare>>,
-    pools: Vec<NoncePool>,
+    stocks: Vec<Arc<Stock>>,
     /// How many pairs of nonces are kept for each peer.
     pub(crate) per_peer: usize,
 }
@@ -37,8 +39,8 @@ impl Setting {
     pub(crate) fn new(suite: Suite, k: u16, n: u16) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(u64::from(k) << 16 | u64::from(n));
         let (public, shares) = deal_any(suite, Threshold::new(k, n).unwrap(), &mut rng);
-        let pools = (0..n).map(|_| NoncePool::new(&public)).collect();
-        Self { n, public, shares: shares.into_iter().map(Arc::new).collect(), pools, per_peer: 0 }
+        let stocks = (0..n).map(|_| Arc::default()).collect();
+        Self { n, public, shares: shares.into_iter().map(Arc::new).collect(), stocks, per_peer: 0 }
     }
 
     /// One whose parties will make nonces in advance.
@@ -61,34 +63,34 @@ impl Setting {
 
     /// A party's nonces and its peers' commitments are gone, as after a restart.
     pub(crate) fn forget(&mut self, number: u16) {
-        self.pools[usize::from(number) - 1] = NoncePool::new(&self.public);
+        self.stocks[usize::from(number) - 1] = Arc::default();
     }
 
-    pub(crate) fn machine(&self, number: u16) -> AnyMachine {
-        self.machine_for(number, MESSAGE, self.pools[usize::from(number) - 1].clone())
+    pub(crate) fn machine(&self, number: u16) -> SuppliedMachine {
+        self.machine_for(number, MESSAGE, &self.stocks[usize::from(number) - 1])
     }
 
     /// The machine of a party that knows nothing of its former life.
-    pub(crate) fn restarted(&self, number: u16) -> AnyMachine {
-        self.machine_for(number, MESSAGE, NoncePool::new(&self.public))
+    pub(crate) fn restarted(&self, number: u16) -> SuppliedMachine {
+        self.machine_for(number, MESSAGE, &Arc::default())
     }
 
     /// The machine for another message.
-    pub(crate) fn machine_on(&self, number: u16, message: &[u8]) -> AnyMachine {
-        self.machine_for(number, message, self.pools[usize::from(number) - 1].clone())
+    pub(crate) fn machine_on(&self, number: u16, message: &[u8]) -> SuppliedMachine {
+        self.machine_for(number, message, &self.stocks[usize::from(number) - 1])
     }
 
-    fn machine_for(&self, number: u16, message: &[u8], pool: NoncePool) -> AnyMachine {
-        let options = Options { nonces: Some((pool, self.per_peer)), seed: None };
+    fn machine_for(&self, number: u16, message: &[u8], stock: &Arc<Stock>) -> SuppliedMachine {
+        let options = Options { per_peer: self.per_peer, ..Options::default() };
         let share = &self.shares[usize::from(number) - 1];
-        start_with(&self.public, share, Statement::Sign(message), options).unwrap()
+        supplied(start_with(&self.public, share, Statement::Sign(message), options).unwrap(), stock)
     }
 
-    /// A machine without a pool, for a signature under a re-randomised key.
-    pub(crate) fn randomized(&self, number: u16, seed: &Arc<Secret<Vec<u8>>>) -> AnyMachine {
-        let options = Options { nonces: None, seed: Some(Arc::clone(seed)) };
+    /// A machine that makes nothing in advance, for a signature under a re-randomised key.
+    pub(crate) fn randomized(&self, number: u16, seed: &Arc<Secret<Vec<u8>>>) -> SuppliedMachine {
+        let options = Options { seed: Some(Arc::clone(seed)), ..Options::default() };
         let share = &self.shares[usize::from(number) - 1];
-        start_with(&self.public, share, Statement::Sign(MESSAGE), options).unwrap()
+        alone(start_with(&self.public, share, Statement::Sign(MESSAGE), options).unwrap())
     }
 
     /// Who coordinates first.
@@ -97,7 +99,7 @@ impl Setting {
     }
 
     pub(crate) fn coordinator_of(&self, message: &[u8]) -> u16 {
-        let mut machine = start(&self.public, &self.shares[0], Statement::Sign(message)).unwrap();
+        let mut machine = alone(start(&self.public, &self.shares[0], Statement::Sign(message)).unwrap());
         let effects = machine.handle(Input::Start, &mut ChaCha8Rng::seed_from_u64(1));
         match effects.as_slice() {
             [Effect::Send { to: Recipient::Party(party), .. }] => party.get(),
@@ -112,12 +114,16 @@ impl Setting {
         (1..self.n).map(|offset| (first - 1 + offset) % self.n + 1).collect()
     }
 
-    pub(crate) fn simulator(&self, seed: u64) -> Simulator<Outcome> {
+    pub(crate) fn simulator(&self, seed: u64) -> Simulator<Outcome, Misbehaviour> {
         Simulator::new(seed, Conditions { ticks: u32::from(self.n) + 3, max_start: 50, ..Conditions::default() })
     }
 
     /// Adds everybody, these ones corrupted.
-    pub(crate) fn populate(&self, simulator: &mut Simulator<Outcome>, mut corrupted: Vec<(u16, Box<dyn Adversary>)>) {
+    pub(crate) fn populate(
+        &self,
+        simulator: &mut Simulator<Outcome, Misbehaviour>,
+        mut corrupted: Vec<(u16, Box<dyn Adversary>)>,
+    ) {
         for number in 1..=self.n {
             match corrupted.iter().position(|(culprit, _)| *culprit == number) {
                 None => simulator.honest(id(number), self.machine(number)),
@@ -126,14 +132,14 @@ impl Setting {
         }
     }
 
-    pub(crate) fn run(&self, seed: u64, corrupted: Vec<(u16, Box<dyn Adversary>)>) -> Report<Outcome> {
+    pub(crate) fn run(&self, seed: u64, corrupted: Vec<(u16, Box<dyn Adversary>)>) -> Report<Outcome, Misbehaviour> {
         let mut simulator = self.simulator(seed);
         self.populate(&mut simulator, corrupted);
         simulator.run()
     }
 
     /// Everyone honest that was not restarted has a signature, and nobody blames the honest.
-    pub(crate) fn check(&self, report: &Report<Outcome>) -> Result<(), String> {
+    pub(crate) fn check(&self, report: &Report<Outcome, Misbehaviour>) -> Result<(), String> {
         report.check_blame()?;
         for (party, report) in report.honest() {
             match &report.result {
@@ -155,7 +161,7 @@ impl Setting {
     }
 
     /// The names of what honest parties say about this one.
-    pub(crate) fn offences(report: &Report<Outcome>, party: u16) -> Vec<(u16, &'static str)> {
+    pub(crate) fn offences(report: &Report<Outcome, Misbehaviour>, party: u16) -> Vec<(u16, &'static str)> {
         report.blames_of(id(party)).map(|(by, blame)| (by.get(), blame.offence.name())).collect()
     }
 }
@@ -167,11 +173,11 @@ pub(crate) fn tamper(
     Box::new(Tamper(move |_: &mut SimRng, to: PartyId, slot: Slot, payload: Bytes| change(to.get(), slot, payload)))
 }
 
-/// Changes messages of one round only, by turning a bit of a byte in the middle of a number.
-pub(crate) fn flip(round: u16, byte: usize) -> Box<dyn Adversary> {
+/// Changes messages of one kind only, by turning a bit of a byte in the middle of a number.
+pub(crate) fn flip(kind: u16, byte: usize) -> Box<dyn Adversary> {
     tamper(move |_, slot, payload| {
         let mut payload = payload.to_vec();
-        if slot.round.0 == round {
+        if slot.kind == kind {
             let byte = byte % payload.len();
             payload[byte] ^= 1;
         }

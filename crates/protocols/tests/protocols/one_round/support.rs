@@ -8,13 +8,15 @@ use rand_core::SeedableRng;
 use theta_groups::{Group, Ristretto255, Scalar, Secret, bls12_381, modular::Integer};
 use theta_payload::{Aead, Encrypt as _, split_ciphertext};
 use theta_protocols::one_round::{PROOF_REQUEST, PROVEN_SHARE, SHARE};
-use theta_protocols::{AnyMachine, Outcome, start};
+use theta_protocols::{Misbehaviour, Outcome, start};
 use theta_rounds::simulator::{Adversary, Conditions, Forgery, HonestSend, Report, SimRng, Simulator, Tamper};
 use theta_rounds::{Channel, Effect, Input, PartyId, Slot};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, deal_any, deal_rsa_primes};
 use theta_schemes::signatures::sh00::RsaPrimes;
 use theta_schemes::{Purpose, StatementBytes, Suite};
 use theta_sharing::{ShareIndex, Threshold};
+
+use crate::supplied::{SuppliedMachine, alone};
 
 /// The moment by which everything that is not held back has arrived.
 pub(crate) const HELD_BACK: u64 = 10_000;
@@ -47,19 +49,19 @@ impl Setting {
         setting
     }
 
-    pub(crate) fn machine(&self, number: u16) -> AnyMachine {
-        start(&self.public, &self.shares[usize::from(number) - 1], &self.statement).unwrap()
+    pub(crate) fn machine(&self, number: u16) -> SuppliedMachine {
+        alone(start(&self.public, &self.shares[usize::from(number) - 1], &self.statement).unwrap())
     }
 
     /// What party `number` sends in the instance of the other statement.
     pub(crate) fn share_of_other_instance(&self, number: u16) -> HonestSend {
-        let mut machine = start(&self.public, &self.shares[usize::from(number) - 1], &self.other_statement).unwrap();
-        own_share(&mut machine)
+        let machine = start(&self.public, &self.shares[usize::from(number) - 1], &self.other_statement).unwrap();
+        own_share(&mut alone(machine))
     }
 
     /// Runs all parties, these ones corrupted. Their messages arrive at everybody before those of the honest, and the
     /// honest ones' reach them early.
-    pub(crate) fn run(&self, seed: u64, corrupted: Vec<(u16, Box<dyn Adversary>)>) -> Report<Outcome> {
+    pub(crate) fn run(&self, seed: u64, corrupted: Vec<(u16, Box<dyn Adversary>)>) -> Report<Outcome, Misbehaviour> {
         let mut simulator = Simulator::new(seed, Conditions::default());
         let culprits: Vec<u16> = corrupted.iter().map(|(number, _)| *number).collect();
         let honest: Vec<u16> = (1..=self.n).filter(|number| !culprits.contains(number)).collect();
@@ -94,7 +96,7 @@ impl Setting {
         }
     }
 
-    pub(crate) fn expect_result(&self, report: &Report<Outcome>) {
+    pub(crate) fn expect_result(&self, report: &Report<Outcome, Misbehaviour>) {
         report.check_blame().unwrap();
         let result = report.agreed(result_of).unwrap();
         assert_eq!(result, self.result, "{}: the result is the one of an honest run", self.suite);
@@ -139,12 +141,12 @@ pub(crate) fn result_of(outcome: &Outcome) -> Vec<u8> {
 }
 
 /// The share that a machine sends when it starts.
-pub(crate) fn own_share(machine: &mut AnyMachine) -> HonestSend {
+pub(crate) fn own_share(machine: &mut SuppliedMachine) -> HonestSend {
     own_share_with(machine, 99)
 }
 
 /// The same with that randomness.
-pub(crate) fn own_share_with(machine: &mut AnyMachine, seed: u64) -> HonestSend {
+pub(crate) fn own_share_with(machine: &mut SuppliedMachine, seed: u64) -> HonestSend {
     let effects = machine.handle(Input::Start, &mut ChaCha8Rng::seed_from_u64(seed));
     let sent = effects.into_iter().find_map(|effect| match effect {
         Effect::Send { slot, channel, payload, .. } => Some(HonestSend { slot, channel, payload }),
@@ -154,7 +156,7 @@ pub(crate) fn own_share_with(machine: &mut AnyMachine, seed: u64) -> HonestSend 
 }
 
 /// The proven share that a machine sends when a peer asks, if it has been withheld.
-pub(crate) fn own_proof(machine: &mut AnyMachine, asker: u16) -> Option<HonestSend> {
+pub(crate) fn own_proof(machine: &mut SuppliedMachine, asker: u16) -> Option<HonestSend> {
     let request =
         Input::Message { from: id(asker), slot: PROOF_REQUEST, channel: Channel::Broadcast, payload: Bytes::new() };
     let effects = machine.handle(request, &mut ChaCha8Rng::seed_from_u64(98));

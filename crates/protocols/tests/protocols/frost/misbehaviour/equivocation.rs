@@ -15,7 +15,7 @@ fn two_commitments_under_one_number() {
             culprit,
             tamper(|_, slot, payload| {
                 let other = [&payload[..9], &payload[41..], &payload[9..41]].concat();
-                if slot.round.0 == 1 { vec![(slot, payload), (slot, other.into())] } else { vec![(slot, payload)] }
+                if slot.kind == 1 { vec![(slot, payload), (slot, other.into())] } else { vec![(slot, payload)] }
             }),
         )],
     );
@@ -34,7 +34,7 @@ fn two_packages_of_one_session() {
             coordinator,
             tamper(|_, slot, payload| {
                 let mut other = payload.to_vec();
-                if slot.round.0 != 2 {
+                if slot.kind != 2 {
                     return vec![(slot, payload)];
                 }
                 other[1] ^= 1;

@@ -28,7 +28,7 @@ fn signers_that_cannot_be_are_a_false_signature() {
             vec![(
                 coordinator,
                 tamper(move |_, slot, payload| {
-                    let payload = if slot.round.0 == 4 { [&payload[..64], lie].concat().into() } else { payload };
+                    let payload = if slot.kind == 4 { [&payload[..64], lie].concat().into() } else { payload };
                     vec![(slot, payload)]
                 }),
             )],
@@ -51,7 +51,7 @@ fn a_signature_for_one_reaches_all() {
                 coordinator,
                 tamper(
                     move |to, slot, payload| {
-                        if slot.round.0 == 4 && to != lucky { Vec::new() } else { vec![(slot, payload)] }
+                        if slot.kind == 4 && to != lucky { Vec::new() } else { vec![(slot, payload)] }
                     },
                 ),
             )],

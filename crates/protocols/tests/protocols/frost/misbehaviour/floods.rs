@@ -6,17 +6,17 @@ use theta_schemes::Suite;
 #[test]
 fn endless_commitments_and_packages_are_named() {
     let setting = Setting::new(Suite::FrostEd25519, 2, 3);
-    for round in [1, 2] {
-        let culprit = if round == 2 { setting.coordinator() } else { setting.others()[0] };
+    for kind in [1, 2] {
+        let culprit = if kind == 2 { setting.coordinator() } else { setting.others()[0] };
         let report = setting.run(
             1,
             vec![(
                 culprit,
                 tamper(move |_, slot, payload| {
-                    let copies = if slot.round.0 == round { 100 } else { 1 };
+                    let copies = if slot.kind == kind { 100 } else { 1 };
                     (0..copies)
                         .map(|copy| {
-                            (theta_rounds::Slot { kind: slot.kind.wrapping_add(copy), ..slot }, payload.clone())
+                            (theta_rounds::Slot { number: slot.number.wrapping_add(copy), ..slot }, payload.clone())
                         })
                         .collect()
                 }),

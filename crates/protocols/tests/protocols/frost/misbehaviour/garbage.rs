@@ -1,4 +1,4 @@
-//! Bytes that are no messages, in every round.
+//! Bytes that are no messages, in every kind.
 
 use crate::frost::support::{HELD_BACK, Setting, id, tamper};
 use theta_rounds::simulator::Behaviour;
@@ -8,23 +8,22 @@ use theta_schemes::Suite;
 fn it_is_named_in_every_round() {
     let setting = Setting::new(Suite::FrostEd25519, 2, 3);
     let (coordinator, others) = (setting.coordinator(), setting.others());
-    for round in 1..=4_u16 {
-        let culprit = if round % 2 == 0 { coordinator } else { others[0] };
+    for kind in 1..=4_u16 {
+        let culprit = if kind % 2 == 0 { coordinator } else { others[0] };
         for garbage in [&b""[..], &[0xff; 3], &[0xff; 32], &[0xff; 64], &[0xff; 98], &[0; 68], &[0xff; 200]] {
-            let liar = tamper(move |_, slot, payload| {
-                vec![(slot, if slot.round.0 == round { garbage.into() } else { payload })]
-            });
+            let liar =
+                tamper(move |_, slot, payload| vec![(slot, if slot.kind == kind { garbage.into() } else { payload })]);
             let mut simulator = setting.simulator(1);
             setting.populate(&mut simulator, vec![(culprit, liar)]);
             simulator.hold_back(id(others[1]), id(coordinator), HELD_BACK);
             let report = simulator.run();
-            setting.check(&report).unwrap_or_else(|error| panic!("round {round}: {error}"));
+            setting.check(&report).unwrap_or_else(|error| panic!("kind {kind}: {error}"));
             let said = Setting::offences(&report, culprit);
             assert!(
                 said.iter().all(|(_, name)| *name == "malformed_message" || *name == "invalid_signature"),
                 "{said:?}"
             );
-            assert!(!said.is_empty(), "round {round}, {} bytes", garbage.len());
+            assert!(!said.is_empty(), "kind {kind}, {} bytes", garbage.len());
         }
     }
 }

@@ -17,7 +17,7 @@ fn named(change: impl Fn(u16, Bytes) -> Vec<u8> + Send + 'static) -> Vec<&'stati
         vec![(
             coordinator,
             tamper(move |to, slot, payload| {
-                let payload = if slot.round.0 == 2 { change(to, payload).into() } else { payload };
+                let payload = if slot.kind == 2 { change(to, payload).into() } else { payload };
                 vec![(slot, payload)]
             }),
         )],

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
-use theta_rounds::{Channel, Effect, Input, Round, Slot};
+use theta_rounds::{Channel, Effect, Input, Slot};
 use theta_schemes::Suite;
 
 use crate::frost::support::{Setting, id, tamper};
@@ -24,14 +24,14 @@ fn stretched(payload: &Bytes, len: usize) -> Bytes {
 fn messages_longer_than_n_signers_make_are_named() {
     for suite in Suite::ALL.into_iter().filter(|suite| suite.scheme() == "FROST") {
         let setting = Setting::new(suite, 2, 3);
-        for round in 1..=4 {
-            let culprit = if round == 1 || round == 3 { setting.others()[0] } else { setting.coordinator() };
+        for kind in 1..=4 {
+            let culprit = if kind == 1 || kind == 3 { setting.others()[0] } else { setting.coordinator() };
             let report = setting.run(
                 1,
                 vec![(
                     culprit,
                     tamper(move |_, slot, payload| {
-                        let long = slot.round.0 == round;
+                        let long = slot.kind == kind;
                         vec![(slot, if long { stretched(&payload, 1 << 20) } else { payload })]
                     }),
                 )],
@@ -39,8 +39,8 @@ fn messages_longer_than_n_signers_make_are_named() {
             setting.check(&report).unwrap();
             let said = Setting::offences(&report, culprit);
             // Whether this one's share is asked for at all is for the coordinator to say.
-            assert!(!said.is_empty() || round == 3, "round {round}");
-            assert!(said.iter().all(|(_, name)| *name == "too_long"), "round {round}: {said:?}");
+            assert!(!said.is_empty() || kind == 3, "kind {kind}");
+            assert!(said.iter().all(|(_, name)| *name == "too_long"), "kind {kind}: {said:?}");
         }
     }
 }
@@ -55,8 +55,8 @@ fn the_first_overlong_package_is_the_last() {
     let from = id(setting.coordinator());
     let payload = Bytes::from(vec![1; 16 << 20]);
     let mut blames = 0;
-    for kind in 0..1000 {
-        let slot = Slot { round: Round(2), kind };
+    for number in 0..1000 {
+        let slot = Slot { kind: 2, number };
         let package = Input::Message { from, slot, channel: Channel::Private, payload: payload.clone() };
         let effects = machine.handle(package, &mut rng);
         blames += effects.iter().filter(|effect| matches!(effect, Effect::Blame(blame) if blame.party == from)).count();

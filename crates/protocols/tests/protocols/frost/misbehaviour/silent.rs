@@ -21,7 +21,7 @@ fn signers_that_only_commit_hold_up_one_session_each() {
     for seed in 0..20 {
         let setting = Setting::new(Suite::FrostEd25519, 3, 7);
         let mute = |party: &u16| {
-            (*party, tamper(|_, slot, payload| if slot.round.0 == 1 { vec![(slot, payload)] } else { Vec::new() }))
+            (*party, tamper(|_, slot, payload| if slot.kind == 1 { vec![(slot, payload)] } else { Vec::new() }))
         };
         let report = setting.run(seed, setting.others()[..4].iter().map(mute).collect());
         setting.check(&report).unwrap_or_else(|error| panic!("seed {seed}: {error}"));

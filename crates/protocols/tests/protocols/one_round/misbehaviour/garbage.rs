@@ -16,9 +16,8 @@ fn random_bytes_are_named() {
 }
 
 #[test]
-fn a_message_in_no_slot_and_one_over_the_wrong_channel_are_named() {
+fn a_message_in_no_slot_is_named() {
     each_suite(2, 3, |setting| {
         setting.expect_named(1, vec![(2, Box::new(Behaviour::UnknownSlot))], &["unknown_slot"]);
-        setting.expect_named(2, vec![(2, Box::new(Behaviour::WrongChannel))], &["wrong_channel"]);
     });
 }

@@ -1,28 +1,28 @@
-//! What a party that has finished does for one that has not.
+//! What a party does for those that doubt a result: it proves its share.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use theta_rounds::{Epilogue, PartyId, Slot};
+use theta_rounds::{PartyId, Replies, Slot};
 
 use super::message::{PROOF_REQUEST, ShareMessage};
 use super::protocol::Setting;
 
 /// Proves this party's share to each that asks, once.
-pub(super) struct LateProofs {
+pub(super) struct Proofs {
     setting: Arc<Setting>,
     share: Option<Bytes>,
     answered: BTreeSet<PartyId>,
 }
 
-impl LateProofs {
+impl Proofs {
     pub(super) const fn new(setting: Arc<Setting>) -> Self {
         Self { setting, share: None, answered: BTreeSet::new() }
     }
 }
 
-impl Epilogue<ShareMessage> for LateProofs {
+impl Replies<ShareMessage> for Proofs {
     fn reply(&mut self, from: PartyId, slot: Slot) -> Option<ShareMessage> {
         if slot != PROOF_REQUEST || !self.answered.insert(from) {
             return None;

@@ -1,12 +1,17 @@
-//! What a signer or a coordinator can be blamed for.
+//! What a party can be blamed for, in whatever protocol.
 
+use theta_groups::DecodeError;
 use theta_rounds::Evidence;
 use theta_schemes::signatures::frost::PackageError;
 
 /// What is wrong with what a party sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Misbehaviour {
-    /// A share, but not the one that the signer owes to the session.
+    /// The bytes are no share.
+    #[error("malformed share: {0}")]
+    MalformedShare(DecodeError),
+    /// A share, but not the one that the party owes: its verification key demands another for this request, or this session.
     #[error("share fails verification")]
     InvalidShare,
     /// What a coordinator calls the signature does not verify.
@@ -29,6 +34,7 @@ pub enum Misbehaviour {
 impl Evidence for Misbehaviour {
     fn name(&self) -> &'static str {
         match self {
+            Self::MalformedShare(_) => "malformed_share",
             Self::InvalidShare => "invalid_share",
             Self::InvalidSignature => "invalid_signature",
             Self::MalformedPackage => "malformed_message",

@@ -1,0 +1,82 @@
+//! What is used up goes on record before it signs.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use rand_core::SeedableRng;
+use theta_names::Channel;
+use theta_protocols::frost::{Ask, Options, REQUEST, Supply, Used};
+use theta_protocols::{AnyMachine, start_with};
+use theta_rounds::simulator::SimRng;
+use theta_rounds::{Effect, Input, PartyId, Slot};
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, deal_any};
+use theta_schemes::{Statement, Suite};
+use theta_sharing::{ShareIndex, Threshold};
+
+use crate::net::Net;
+
+fn id(number: u16) -> PartyId {
+    PartyId::of_share(ShareIndex::try_from(number).unwrap())
+}
+
+fn key() -> (AnyPublicKey, Arc<AnyKeyShare>) {
+    let threshold = Threshold::new(2, 3).unwrap();
+    let (public, shares) = deal_any(Suite::FrostEd25519, threshold, &mut SimRng::seed_from_u64(1));
+    (public, Arc::new(shares.into_iter().next().unwrap()))
+}
+
+/// Two pairs of nonces that a signer makes for a coordinator which asks for them on that day. The same seed makes the same: as from two
+/// pictures of one memory.
+fn nonces(seed: u64, day: u32) -> Vec<Used> {
+    let (public, share) = key();
+    let options = Options { per_peer: 8, day, seed: None };
+    let mut machine: AnyMachine = start_with(&public, &share, Statement::Sign(b"any"), options).unwrap();
+    let mut rng = SimRng::seed_from_u64(seed);
+    machine.handle(Input::Start, &mut rng);
+    let (slot, payload) = (Slot { kind: REQUEST, number: 1 }, Bytes::from_static(&[2]));
+    let request = Input::Message { from: id(2), slot, channel: Channel::Private, payload };
+    let kept = machine.handle(request, &mut rng).into_iter().find_map(|effect| match effect {
+        Effect::Ask(Ask::Keep { coordinator, nonces, day, .. }) => Some((coordinator, nonces, day)),
+        _ => None,
+    });
+    let (coordinator, nonces, day) = kept.unwrap();
+    let used = |(number, nonces)| Used { coordinator, number, day, nonces, in_advance: true };
+    nonces.into_iter().map(used).collect()
+}
+
+/// Which of them may sign.
+fn may_sign(supplies: &[Supply]) -> Vec<bool> {
+    supplies.iter().map(|supply| matches!(supply, Supply::Nonces { nonces: Some(_), in_advance: true, .. })).collect()
+}
+
+#[test]
+fn nonces_of_a_memory_that_was_set_back_do_not_sign_again() {
+    let mut net = Net::new(2, 4, 1);
+    let key = *key().0.key_id();
+    let used = |seed| nonces(seed, 100).into_iter().map(|used| (key, used)).collect::<Vec<_>>();
+    let burner = net.custodian(1).burner();
+    assert_eq!(may_sign(&burner.burn(used(1), 100).unwrap()), [true, true]);
+    // The process goes on with what it had in memory before; the disk has gone on.
+    assert_eq!(may_sign(&burner.burn(used(1), 100).unwrap()), [false, false]);
+    assert_eq!(may_sign(&burner.burn(used(2), 100).unwrap()), [true, true]);
+    // So does a machine without power, whose store is opened again.
+    net.kill(1);
+    net.start(1);
+    assert_eq!(may_sign(&net.custodian(1).burner().burn(used(1), 101).unwrap()), [false, false]);
+}
+
+/// Of days that are forgotten, nothing signs: neither what did then nor what did not.
+#[test]
+fn old_nonces_are_refused_by_their_day() {
+    let net = Net::new(2, 4, 2);
+    let key = *key().0.key_id();
+    let used = |seed, day| nonces(seed, day).into_iter().map(|used| (key, used)).collect::<Vec<_>>();
+    let burner = net.custodian(1).burner();
+    assert_eq!(may_sign(&burner.burn(used(1, 100), 101).unwrap()), [true, true], "of yesterday");
+    assert_eq!(may_sign(&burner.burn(used(1, 100), 102).unwrap()), [false, false]);
+    assert_eq!(may_sign(&burner.burn(used(3, 100), 102).unwrap()), [false, false]);
+    assert_eq!(net.custodian(1).store().burn_watermark().unwrap(), 101);
+    // A clock that was set back brings nothing back.
+    assert_eq!(may_sign(&burner.burn(used(3, 100), 100).unwrap()), [false, false]);
+    assert_eq!(may_sign(&burner.burn(used(4, 102), 102).unwrap()), [true, true]);
+}

@@ -1,0 +1,345 @@
+//! What was made in advance for signatures with one key, at one party: nonces and commitments.
+//!
+//! A signer makes pairs of nonces for one coordinator and tells it the commitments ahead of time; the coordinator spends
+//! them, one a session, the oldest first. Both sides are here, for one epoch of a key at one party, shared by all its
+//! instances: a machine [asks](Ask) and is [supplied](Supply).
+//!
+//! Everything is in memory only and leaves it with the epoch: whoever restarts, from whatever backup, knows no nonce of its
+//! former life. Nonces are taken out before they sign, under a lock, so that two packages that name the same ones find
+//! them once, on whatever threads they come. See `docs/adr/0010-precomputed-nonces.md`.
+
+use core::fmt;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use theta_rounds::PartyId;
+
+use super::suites::{AnyNonces, AnyNumbered};
+
+/// What a machine asks of the stock of its key's epoch, or gives it to keep.
+#[derive(Debug)]
+pub enum Ask {
+    /// Whether that coordinator was given commitments that it has not used. The answer is [`Supply::Given`].
+    Given {
+        /// The coordinator.
+        to: PartyId,
+    },
+    /// Keep these nonces for a coordinator; its oldest are wiped when there are too many. No answer.
+    Keep {
+        /// The coordinator.
+        coordinator: PartyId,
+        /// By their numbers, oldest first.
+        nonces: Vec<(u64, AnyNonces)>,
+        /// How many of that coordinator's are kept at most.
+        most: usize,
+        /// When they were drawn, or before: in days since 1970.
+        day: u32,
+    },
+    /// Take the nonces of that number out, for good. The answer is [`Supply::Nonces`].
+    Take {
+        /// The coordinator that names them.
+        coordinator: PartyId,
+        /// Their number.
+        number: u64,
+    },
+    /// These nonces, which are the machine's own, are about to sign: whoever records what is used up does it now. The answer is
+    /// [`Supply::Nonces`], with them if they may sign.
+    Use(Used),
+    /// Forget all nonces for a coordinator: it has no use for them. No answer.
+    Withdraw {
+        /// The coordinator.
+        coordinator: PartyId,
+    },
+    /// Keep commitments that a signer gave; its oldest leave when there are too many. No answer.
+    Shelve {
+        /// The signer.
+        from: PartyId,
+        /// Oldest first.
+        commitments: Vec<AnyNumbered>,
+        /// How many of one signer's are kept at most.
+        most: usize,
+    },
+    /// Draw commitments of so many signers, one pair of each, or none at all. The answer is [`Supply::Drawn`].
+    Draw {
+        /// How many.
+        count: usize,
+        /// The first from here on round the circle.
+        start: PartyId,
+        /// Those that are not to be drawn.
+        without: BTreeSet<PartyId>,
+    },
+    /// Drop what a signer gave: it does not answer, lies, or has forgotten it. No answer.
+    Forget {
+        /// The signer.
+        party: PartyId,
+    },
+}
+
+impl Ask {
+    /// Whether it is answered by a [`Supply`].
+    #[must_use]
+    pub const fn is_question(&self) -> bool {
+        matches!(self, Self::Given { .. } | Self::Take { .. } | Self::Use(_) | Self::Draw { .. })
+    }
+}
+
+/// What the stock answers.
+#[derive(Debug)]
+pub enum Supply {
+    /// To [`Ask::Given`].
+    Given {
+        /// The coordinator.
+        to: PartyId,
+        /// Whether it has any.
+        any: bool,
+    },
+    /// To [`Ask::Take`] and [`Ask::Use`].
+    Nonces {
+        /// The coordinator that named them.
+        coordinator: PartyId,
+        /// Their number.
+        number: u64,
+        /// The nonces, if they are there and may sign.
+        nonces: Option<AnyNonces>,
+        /// Whether they were made in advance.
+        in_advance: bool,
+    },
+    /// To [`Ask::Draw`].
+    Drawn {
+        /// One pair of each of as many signers as were asked for; empty if they were too few.
+        commitments: Vec<(PartyId, AnyNumbered)>,
+        /// How many are left of each signer.
+        held: BTreeMap<PartyId, usize>,
+    },
+}
+
+/// Nonces that leave to sign.
+#[derive(Debug)]
+pub struct Used {
+    /// The coordinator that named them.
+    pub coordinator: PartyId,
+    /// Their number.
+    pub number: u64,
+    /// The day they were drawn on, or before.
+    pub day: u32,
+    /// The nonces.
+    pub nonces: AnyNonces,
+    /// Whether they were made in advance.
+    pub in_advance: bool,
+}
+
+impl From<Used> for Supply {
+    fn from(Used { coordinator, number, nonces, in_advance, .. }: Used) -> Self {
+        Self::Nonces { coordinator, number, nonces: Some(nonces), in_advance }
+    }
+}
+
+impl Used {
+    /// That they may not sign: they are wiped.
+    #[must_use]
+    pub fn refused(self) -> Supply {
+        let Self { coordinator, number, in_advance, .. } = self;
+        Supply::Nonces { coordinator, number, nonces: None, in_advance }
+    }
+}
+
+/// What comes of an [`Ask`].
+#[derive(Debug)]
+pub enum Served {
+    /// There is nothing to answer.
+    Done,
+    /// The answer.
+    Supply(Supply),
+    /// Nonces that leave to sign: `into()` is the answer when it is certain that they never sign again, [`Used::refused`] if it is not.
+    Used(Used),
+}
+
+/// What one party keeps for an epoch of one key beyond single instances. It is empty at first and wiped when it is dropped.
+#[derive(Default)]
+pub struct Stock(Mutex<BTreeMap<PartyId, Shelf>>);
+
+impl fmt::Debug for Stock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Stock(<redacted>)")
+    }
+}
+
+/// What this party and one peer have given each other.
+#[derive(Default)]
+struct Shelf {
+    /// Nonces that the peer may use as a coordinator, oldest first: number, day, nonces.
+    given: VecDeque<(u64, u32, AnyNonces)>,
+    /// Commitments that this party may use as a coordinator, oldest first.
+    held: VecDeque<AnyNumbered>,
+}
+
+impl Stock {
+    fn shelves(&self) -> MutexGuard<'_, BTreeMap<PartyId, Shelf>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does what is asked for.
+    pub fn serve(&self, ask: Ask) -> Served {
+        match ask {
+            Ask::Given { to } => {
+                let any = self.shelves().get(&to).is_some_and(|shelf| !shelf.given.is_empty());
+                return Served::Supply(Supply::Given { to, any });
+            }
+            Ask::Keep { coordinator, nonces, most, day } => {
+                let mut shelves = self.shelves();
+                let given = &mut shelves.entry(coordinator).or_default().given;
+                given.extend(nonces.into_iter().map(|(number, nonces)| (number, day, nonces)));
+                given.drain(..given.len().saturating_sub(most));
+            }
+            Ask::Take { coordinator, number } => return self.take(coordinator, number),
+            Ask::Use(used) => return Served::Used(used),
+            Ask::Withdraw { coordinator } => {
+                if let Some(shelf) = self.shelves().get_mut(&coordinator) {
+                    shelf.given.clear();
+                }
+            }
+            Ask::Shelve { from, commitments, most } => {
+                let mut shelves = self.shelves();
+                let held = &mut shelves.entry(from).or_default().held;
+                held.extend(commitments);
+                held.drain(..held.len().saturating_sub(most));
+            }
+            Ask::Draw { count, start, without } => {
+                let mut shelves = self.shelves();
+                let commitments = draw(&mut shelves, count, start, &without);
+                let held = shelves.iter().map(|(party, shelf)| (*party, shelf.held.len())).collect();
+                return Served::Supply(Supply::Drawn { commitments, held });
+            }
+            Ask::Forget { party } => {
+                if let Some(shelf) = self.shelves().get_mut(&party) {
+                    shelf.held.clear();
+                }
+            }
+        }
+        Served::Done
+    }
+
+    fn take(&self, coordinator: PartyId, number: u64) -> Served {
+        let mut shelves = self.shelves();
+        let found = shelves.get_mut(&coordinator).and_then(|shelf| {
+            let place = shelf.given.iter().position(|(given, ..)| *given == number)?;
+            shelf.given.remove(place)
+        });
+        match found {
+            Some((_, day, nonces)) => Served::Used(Used { coordinator, number, day, nonces, in_advance: true }),
+            None => Served::Supply(Supply::Nonces { coordinator, number, nonces: None, in_advance: true }),
+        }
+    }
+}
+
+/// One pair of each of `count` signers, the first from `start` round the circle; all or none.
+fn draw(
+    shelves: &mut BTreeMap<PartyId, Shelf>,
+    count: usize,
+    start: PartyId,
+    without: &BTreeSet<PartyId>,
+) -> Vec<(PartyId, AnyNumbered)> {
+    let circle = shelves.range(start..).chain(shelves.range(..start));
+    let stocked = circle.filter(|(party, shelf)| !shelf.held.is_empty() && !without.contains(party));
+    let parties: Vec<PartyId> = stocked.map(|(party, _)| *party).take(count).collect();
+    if parties.len() < count {
+        return Vec::new();
+    }
+    let drawn = parties.into_iter().filter_map(|party| Some((party, shelves.get_mut(&party)?.held.pop_front()?)));
+    drawn.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_chacha::ChaCha20Rng;
+    use rand_core::SeedableRng;
+    use theta_schemes::Suite;
+    use theta_schemes::keys::{TypedKeyShare, deal_any};
+    use theta_schemes::signatures::frost::{Ed25519Sha512, commit_batch};
+    use theta_sharing::{ShareIndex, Threshold};
+
+    use super::super::{message::Numbered, suites::StockSuite};
+    use super::*;
+
+    type C = Ed25519Sha512;
+
+    fn id(number: u16) -> PartyId {
+        PartyId::of_share(ShareIndex::try_from(number).unwrap())
+    }
+
+    /// So many pairs, numbered from 1.
+    fn pairs(count: usize) -> Vec<(u64, AnyNonces, AnyNumbered)> {
+        let mut rng = ChaCha20Rng::seed_from_u64(1);
+        let (_, shares) = deal_any(Suite::FrostEd25519, Threshold::new(2, 4).unwrap(), &mut rng);
+        let TypedKeyShare::Ed25519(key) = shares[0].typed() else { panic!("a share of another suite") };
+        let made = commit_batch::<C>(key, count, &mut rng).into_iter();
+        let pair = |(number, (nonces, commitments))| {
+            (number, C::any_nonces(nonces), C::any_numbered(Numbered { number, commitments }))
+        };
+        (1..).zip(made).map(pair).collect()
+    }
+
+    fn is_taken(stock: &Stock, coordinator: u16, number: u64) -> bool {
+        match stock.serve(Ask::Take { coordinator: id(coordinator), number }) {
+            Served::Used(used) => used.in_advance && used.day == 9 && used.number == number,
+            _ => false,
+        }
+    }
+
+    fn is_given(stock: &Stock, to: u16) -> bool {
+        matches!(stock.serve(Ask::Given { to: id(to) }), Served::Supply(Supply::Given { any: true, .. }))
+    }
+
+    #[test]
+    fn nonces_come_out_once_and_the_oldest_are_forgotten() {
+        let stock = Stock::default();
+        let nonces: Vec<_> = pairs(20).into_iter().map(|(number, nonces, _)| (number, nonces)).collect();
+        stock.serve(Ask::Keep { coordinator: id(2), nonces, most: 8, day: 9 });
+        assert!(is_given(&stock, 2) && !is_given(&stock, 3));
+        assert!(!is_taken(&stock, 2, 12), "pushed out");
+        assert!(!is_taken(&stock, 3, 20), "they are another coordinator's");
+        assert!(is_taken(&stock, 2, 20) && !is_taken(&stock, 2, 20));
+        assert!(is_taken(&stock, 2, 13));
+        stock.serve(Ask::Withdraw { coordinator: id(2) });
+        assert!(!is_taken(&stock, 2, 14) && !is_given(&stock, 2));
+    }
+
+    #[test]
+    fn commitments_are_bounded_and_drawn_by_all_or_none() {
+        let stock = Stock::default();
+        let commitments = |of: &[(u64, AnyNonces, AnyNumbered)]| of.iter().map(|pair| pair.2.clone()).collect();
+        let drawn = |count, start, without: &[u16]| {
+            let without = without.iter().map(|party| id(*party)).collect();
+            match stock.serve(Ask::Draw { count, start: id(start), without }) {
+                Served::Supply(Supply::Drawn { commitments, held }) => {
+                    let number = |numbered| C::numbered(numbered).unwrap().number;
+                    let drawn: Vec<_> = commitments.into_iter().map(|(party, it)| (party.get(), number(it))).collect();
+                    let held: Vec<_> = held.into_iter().map(|(party, held)| (party.get(), held)).collect();
+                    (drawn, held)
+                }
+                other => panic!("{other:?}"),
+            }
+        };
+        let made = pairs(6);
+        stock.serve(Ask::Shelve { from: id(2), commitments: commitments(&made), most: 4 });
+        assert_eq!(drawn(2, 3, &[]), (vec![], vec![(2, 4)]), "nothing was taken");
+        stock.serve(Ask::Shelve { from: id(4), commitments: commitments(&made[4..]), most: 4 });
+        assert_eq!(drawn(1, 1, &[2, 4]).0, []);
+        // Round the circle from party 3, the oldest that is left of each.
+        assert_eq!(drawn(2, 3, &[]), (vec![(4, 5), (2, 3)], vec![(2, 3), (4, 1)]));
+        stock.serve(Ask::Forget { party: id(2) });
+        assert_eq!(drawn(1, 1, &[]), (vec![(4, 6)], vec![(2, 0), (4, 0)]));
+    }
+
+    /// What the machine has made for this instance goes through the stock as well, and comes back if nobody objects.
+    #[test]
+    fn nonces_of_an_instance_are_shown_before_they_sign() {
+        let (number, nonces, _) = pairs(1).remove(0);
+        let used = Used { coordinator: id(2), number, day: 9, nonces, in_advance: false };
+        let Served::Used(used) = Stock::default().serve(Ask::Use(used)) else { panic!("they do not come back") };
+        let Supply::Nonces { nonces: Some(nonces), in_advance: false, .. } = Supply::from(used) else {
+            panic!("without nonces")
+        };
+        assert_eq!(C::nonces(nonces).unwrap().index().get(), 1);
+    }
+}

@@ -1,0 +1,77 @@
+//! A machine that finds what it asks for at once.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use rand_core::CryptoRng;
+use theta_protocols::frost::{Served, Stock};
+use theta_protocols::{AnyMachine, Machine, Misbehaviour, Outcome};
+use theta_rounds::{Effect, Effects, Input, PartyId, simulator};
+
+/// A machine of any kind that needs nothing from outside but messages.
+pub(crate) type SuppliedMachine = simulator::AnyMachine<Outcome, Misbehaviour>;
+
+/// A machine and the stock of its key.
+struct Supplied(AnyMachine, Arc<Stock>);
+
+/// The machine, supplied from that stock.
+pub(crate) fn supplied(machine: AnyMachine, stock: &Arc<Stock>) -> SuppliedMachine {
+    Box::new(Supplied(machine, Arc::clone(stock)))
+}
+
+/// The machine, with a stock of its own, which is empty.
+pub(crate) fn alone(machine: AnyMachine) -> SuppliedMachine {
+    supplied(machine, &Arc::default())
+}
+
+impl Machine for Supplied {
+    type Output = Outcome;
+    type Misbehaviour = Misbehaviour;
+    type Ask = Infallible;
+    type Supply = Infallible;
+
+    fn handle(&mut self, input: Input<Infallible>, rng: &mut dyn CryptoRng) -> Effects<Self> {
+        let mut out = Vec::new();
+        let mut inputs = VecDeque::from([match input {
+            Input::Start => Input::Start,
+            Input::Tick => Input::Tick,
+            Input::Supply(nothing) => match nothing {},
+            Input::Message { from, slot, channel, payload } => Input::Message { from, slot, channel, payload },
+        }]);
+        while let Some(input) = inputs.pop_front() {
+            for effect in self.0.handle(input, rng) {
+                out.push(match effect {
+                    Effect::Ask(ask) => {
+                        inputs.extend(match self.1.serve(ask) {
+                            Served::Done => None,
+                            Served::Supply(supply) => Some(Input::Supply(supply)),
+                            Served::Used(used) => Some(Input::Supply(used.into())),
+                        });
+                        continue;
+                    }
+                    Effect::Send { to, slot, channel, payload } => Effect::Send { to, slot, channel, payload },
+                    Effect::Blame(blame) => Effect::Blame(blame),
+                    Effect::Finished(result) => Effect::Finished(result),
+                });
+            }
+        }
+        out
+    }
+
+    fn contributions(&self) -> (usize, usize) {
+        self.0.contributions()
+    }
+
+    fn awaits(&self, party: PartyId) -> bool {
+        self.0.awaits(party)
+    }
+
+    fn is_finished(&self) -> bool {
+        self.0.is_finished()
+    }
+
+    fn lingers(&self) -> bool {
+        self.0.lingers()
+    }
+}
