@@ -28,6 +28,7 @@ Examples:
   theta-bench load --local --operation sign --rate 200      open loop: 200 requests a second
   theta-bench load --local --operation sign --slots --concurrency 1    what a slot certificate costs
   theta-bench load --local --record soon --concurrency 1               what waiting for the record costs
+  theta-bench load --local --operation sign --key sign-ed25519 --burn-nonces    what burning nonces costs
   theta-bench load --operation decrypt --size 16KiB --concurrency 32
   theta-bench load --pids $(pgrep -d, -f 'theta node run') --csv load.csv
 

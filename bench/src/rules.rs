@@ -1,6 +1,9 @@
-//! What the policies of a group made for a measurement say beyond the generated ones.
+//! What policies and configuration of a group made for a measurement say beyond the generated ones.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use clap::{Args, ValueEnum};
 use theta::exit::Failure;
@@ -24,15 +27,19 @@ pub(crate) struct LocalRules {
     /// When what a request lets out may leave a node
     #[arg(long, value_enum, default_value = "first", requires = "local")]
     record: Record,
+    /// Put on record which FROST nonces are used up before they sign
+    #[arg(long, requires = "local")]
+    burn_nonces: bool,
 }
 
 impl LocalRules {
-    /// Changes the policy of every node, none of which runs yet.
+    /// Changes policy and configuration of every node, none of which runs yet.
     pub(crate) fn write(&self, nodes: &[PathBuf]) -> Result<(), Failure> {
         for dir in nodes {
-            let path = dir.join("policy.toml");
-            let text = fs::read_to_string(&path).map_err(|error| Failure::reading(&path, &error))?;
-            fs::write(&path, self.apply(&text)).map_err(|error| Failure::writing(&path, &error))?;
+            change(&dir.join("policy.toml"), |text| self.apply(text))?;
+            if self.burn_nonces {
+                change(&dir.join("node.toml"), |text| text.replacen("burn_nonces = false", "burn_nonces = true", 1))?;
+            }
         }
         Ok(())
     }
@@ -48,4 +55,9 @@ impl LocalRules {
         }
         text
     }
+}
+
+fn change(path: &Path, text: impl FnOnce(&str) -> String) -> Result<(), Failure> {
+    let before = fs::read_to_string(path).map_err(|error| Failure::reading(path, &error))?;
+    fs::write(path, text(&before)).map_err(|error| Failure::writing(path, &error))
 }

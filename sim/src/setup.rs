@@ -127,6 +127,8 @@ impl Setup {
             max_instances: 16,
             results_count: 16,
             nonces_per_peer: 4,
+            // In groups of even size, where there is a store to put it into.
+            burn_nonces: scenario.kept && n % 2 == 0,
             backlog_messages_per_peer: 64,
             backlog_bytes_per_peer: 64 << 10,
             tick: Duration::from_millis(100),

@@ -115,6 +115,24 @@ impl Transaction<'_> {
         // What cannot be read is kept: to keep an id harms nobody.
         self.rows.retain(Table::Burnt, |_, record| decode_day(record).map_or(true, |burnt| burnt >= day))
     }
+
+    /// The same, for ids that begin with their day, in parts: forgets `most` ids at most, the oldest first, and says whether there may
+    /// be more to forget. All of them are refused from now on.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn raise_burn_watermark_in_parts(&mut self, day: u32, most: usize) -> Result<bool, StoreError> {
+        let watermark = Settings::watermark(&self.rows)?.max(day);
+        Settings::set_watermark(&mut self.rows, watermark)?;
+        let mut old = Vec::new();
+        self.rows.visit(Table::Burnt, &[], &[], &mut |id, record| {
+            let is_old = decode_day(record.expose()).is_ok_and(|burnt| burnt < watermark);
+            old.extend(is_old.then(|| id.to_vec()));
+            Ok(is_old && old.len() < most)
+        })?;
+        old.iter().try_for_each(|id| self.rows.remove(Table::Burnt, id))?;
+        Ok(old.len() == most)
+    }
 }
 
 /// The day of a burnt id.

@@ -110,8 +110,11 @@ pub enum StoreError {
     /// The disk failed, and the database could not be opened again yet.
     #[error("the disk failed, and the store waits for it to work again: make room on it, or repair it")]
     Failed,
-    /// What is found after a failure of the disk is not what this process wrote.
-    #[error("{0}: after a failure of the disk it is not the store that this process had opened: stop this node")]
+    /// What is found is not what this process wrote: after a failure of the disk, or because the process was resumed from a picture of its
+    /// memory while the disk had gone on.
+    #[error(
+        "{0}: it is not as this process left it (the disk failed, or memory was set back and the disk was not): restart this node"
+    )]
     NotContinued(String),
     /// Work that waited for another thread's commit was lost when that thread died.
     #[error("the thread that was to commit this died; nothing is known of it: open the store again")]

@@ -90,6 +90,14 @@ impl Sent {
         self.messages.iter().map(|(_, bytes)| bytes.len()).sum()
     }
 
+    /// Keeps, once, what one has been told and all may know, for whoever else asks: they may not get the chance to ask the machine.
+    fn keep_for_all(&mut self, told: &Bytes) {
+        let is_kept = |(to, kept): &(To, Bytes)| matches!(to, To::WhoAsks) && kept == told;
+        if !self.messages.iter().any(is_kept) {
+            self.messages.push((To::WhoAsks, told.clone()));
+        }
+    }
+
     /// Keeps one of the replies, which are alike, for all that ask again; drops the others.
     pub(crate) fn keep_reply(&mut self, replies: &mut Self) {
         let reply = replies.messages.drain(..).next_back();
@@ -148,8 +156,10 @@ impl Instance {
     /// Gives the machine one input and does what it wants, until it wants nothing more. Returns the end if this was it.
     pub(crate) fn step(&mut self, input: Input<Supply>, worker: &mut Worker) -> Option<Result<Outcome, Abort>> {
         let mut end = None;
-        let mut next = VecDeque::from([input]);
-        while let Some(input) = next.pop_front() {
+        // Most inputs make a machine ask for nothing: then this allocates nothing.
+        let mut supplies = VecDeque::new();
+        let mut next = Some(input);
+        while let Some(input) = next.take().or_else(|| supplies.pop_front().map(Input::Supply)) {
             // The boundary for bugs: whatever goes wrong in a protocol ends its instance, not the thread with all the others.
             // The machine is not used again, so that its broken state cannot matter.
             let Ok(effects) = catch_unwind(AssertUnwindSafe(|| self.machine.handle(input, &mut worker.rng))) else {
@@ -157,7 +167,7 @@ impl Instance {
             };
             for effect in effects {
                 match effect {
-                    Effect::Ask(ask) => next.extend(self.serve(ask, &worker.shared).map(Input::Supply)),
+                    Effect::Ask(ask) => supplies.extend(self.serve(ask, &worker.shared)),
                     Effect::Finished(result) => end = Some(result),
                     effect => {
                         if let Err(bug) = self.carry_out(effect, &worker.shared) {
@@ -178,7 +188,7 @@ impl Instance {
         match self.key.stock.serve(ask) {
             Served::Done => None,
             Served::Supply(supply) => Some(supply),
-            Served::Used(used) => shared.burning.burn(self.id, self.key.key_id, used),
+            Served::Used(used) => shared.burning.burn(self.id, self.key.key_id, used, &shared.today),
         }
     }
 
@@ -189,14 +199,22 @@ impl Instance {
     fn carry_out(&mut self, effect: AnyEffect, shared: &Shared) -> Result<(), Bug> {
         match effect {
             Effect::Send { channel: Channel::Ordered, .. } => return Err(Bug("this network has no total order")),
-            Effect::Send { to, slot, payload, .. } => {
-                let message = Content::Message { instance: self.id, slot, payload };
+            Effect::Send { to, slot, channel, payload } => {
+                let bytes = Content::Message { instance: self.id, slot, payload }.encode();
                 let to = match to {
                     Recipient::All => To::Holders,
                     Recipient::OnRequest => To::WhoAsks,
-                    Recipient::Party(party) => To::Node(self.node_of(party)?),
+                    Recipient::Party(party) => {
+                        let node = self.node_of(party)?;
+                        if channel == Channel::Broadcast {
+                            self.sent.keep_for_all(&bytes);
+                            shared.send_to(node, bytes);
+                            return Ok(());
+                        }
+                        To::Node(node)
+                    }
                 };
-                self.send(to, message.encode(), shared);
+                self.send(to, bytes, shared);
             }
             Effect::Blame(blame) => {
                 let party = self.node_of(blame.party)?;

@@ -29,7 +29,6 @@ use super::{
 };
 use crate::{
     Asker, Finished, InstanceError, InstanceId, InstanceSnapshot, SubmitError,
-    burning::today,
     entropy::Entropy,
     metrics::{Ended, Stage, SuiteMetrics},
     quota::Permit,
@@ -205,8 +204,9 @@ impl Shard {
     /// Checks a request and sets up its protocol.
     pub(super) fn machine(&self, key: &KeyEntry, asked: &Asked) -> Result<AnyMachine, SubmitError> {
         let Some(share) = &key.share else { return Err(SubmitError::Bug(Bug("a key without a share was chosen"))) };
-        let per_peer = self.worker.shared.config.nonces_per_peer;
-        let options = frost::Options { per_peer, day: today(), seed: asked.seed.clone() };
+        let shared = &self.worker.shared;
+        let (per_peer, day) = (shared.config.nonces_per_peer, shared.burning.day(&shared.today));
+        let options = frost::Options { per_peer, day, seed: asked.seed.clone() };
         let started = catch_unwind(AssertUnwindSafe(|| {
             theta_protocols::start_with(&key.public, share, asked.statement.as_statement(), options)
         }));

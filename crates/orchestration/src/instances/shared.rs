@@ -12,7 +12,13 @@ use theta_network::{SendError, Transport};
 use tracing::{debug, warn};
 
 use super::Content;
-use crate::{Culprit, OrchestratorConfig, burning::Burning, culprits::Culprits, metrics::Metrics, quota::Quota};
+use crate::{
+    Culprit, OrchestratorConfig,
+    burning::{Burning, Today},
+    culprits::Culprits,
+    metrics::Metrics,
+    quota::Quota,
+};
 
 /// How busy an orchestrator is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +62,7 @@ pub(crate) struct Shared {
     pub(crate) failure: Failure,
     /// Where it goes on record that nonces are used up, if it does.
     pub(crate) burning: Burning,
+    pub(crate) today: Today,
 }
 
 /// A failure that may pass. To see that there is none takes no lock.

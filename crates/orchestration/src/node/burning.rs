@@ -1,9 +1,13 @@
 //! The thread that puts on record which nonces are used up: many in one commit.
 
-use std::sync::atomic::Ordering::Acquire;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::atomic::Ordering::Acquire,
+};
 
 use theta_custody::Burner;
 use tokio::sync::mpsc;
+use tracing::error;
 
 use super::router::{Inboxes, inbox_of};
 use crate::{
@@ -20,10 +24,14 @@ pub(super) fn keep(burner: &Burner, mut inbox: mpsc::Receiver<Option<Burn>>, inb
     while inbox.blocking_recv_many(&mut batch, BATCH) > 0 && !shared.stopping.load(Acquire) {
         let (instances, used): (Vec<_>, Vec<_>) =
             batch.drain(..).flatten().map(|Burn { instance, key, used }| (instance, (key, used))).unzip();
-        for (instance, supply) in instances.into_iter().zip(burn_all(burner, used)) {
-            let Some(inbox) = inbox_of(inboxes, &instance) else { return };
-            if inbox.blocking_send(Command::Supply { instance, supply }).is_err() {
-                return;
+        let Ok(supplies) = catch_unwind(AssertUnwindSafe(|| burn_all(burner, used, &shared.today))) else {
+            error!("bug: the store panicked; this node signs nothing with what was to go on record: please report it");
+            continue;
+        };
+        for (instance, supply) in instances.into_iter().zip(supplies) {
+            // A thread that stops needs no supplies.
+            if let Some(inbox) = inbox_of(inboxes, &instance) {
+                drop(inbox.blocking_send(Command::Supply { instance, supply }));
             }
         }
     }

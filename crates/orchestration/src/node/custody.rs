@@ -108,6 +108,7 @@ impl Custody {
 
     /// The time, and who has been connected since it was last told.
     pub(crate) fn time(&mut self, unix: u64) -> Vec<CustodyInput> {
+        self.shared.today.set(unix);
         let status = self.shared.transport.status().into_iter();
         let now: BTreeSet<NodeId> =
             status.filter(|status| status.state == PeerState::Connected).map(|status| status.peer).collect();
@@ -269,15 +270,18 @@ fn work(mut custody: Custody, mut inbox: mpsc::Receiver<Order>, mail: &CustodyMa
     }
 }
 
+/// The time in seconds since 1970. A clock before that is as good as one that stands still.
+pub(super) fn unix() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
 /// Tells the custodian the time. One that is behind gets fewer ticks, not more.
 pub(crate) async fn tick(inbox: mpsc::Sender<Order>, period: Duration) {
     let mut interval = interval(period);
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         interval.tick().await;
-        // A clock before 1970 is as good as one that stands still.
-        let unix = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        if inbox.send(Order::Tick(unix)).await.is_err() {
+        if inbox.send(Order::Tick(unix())).await.is_err() {
             return;
         }
     }

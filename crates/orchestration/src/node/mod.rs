@@ -23,7 +23,7 @@ pub use orchestrator::Orchestrator;
 
 use crate::{
     OrchestratorConfig,
-    burning::Burning,
+    burning::{Burning, Today},
     culprits::Culprits,
     instances::{Failure, ShardLoad, Shared},
     metrics::Metrics,
@@ -58,6 +58,7 @@ fn share(
         store,
         failure: Failure::default(),
         burning,
+        today: Today::default(),
         config,
         keys,
         transport,

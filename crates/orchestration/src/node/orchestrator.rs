@@ -78,8 +78,9 @@ impl Orchestrator {
         let keys = keys.into();
         let (used, to_burn) = mpsc::channel(config.inbox.max(1));
         let burner = keys.burner(&config)?;
-        let burning = if burner.is_some() { Burning::There(used) } else { Burning::Off };
+        let burning = burner.clone().map_or(Burning::Off, |burner| Burning::There(burner, used));
         let shared = super::share(config, &keys, transport, registry, burning)?;
+        shared.today.set(custody::unix());
         let config = &shared.config;
         let mut senders = Vec::new();
         let mut threads = Vec::new();

@@ -163,6 +163,10 @@ impl<C: StockSuite> Roles<C> {
         match answer.transpose().map_err(|misbehaviour| vec![(coordinator, misbehaviour)])? {
             None => {}
             Some(Answer { session, wanted, share }) => {
+                // Nonces of this instance that may not sign: the next ones might not either, and every offer counts.
+                if share.is_none() && !in_advance {
+                    return Ok(());
+                }
                 let own = !in_advance || share.is_none();
                 let answer = share.map(|share| (session, share));
                 self.tasks.push(Task { coordinator, answer, own, pooled: wanted });

@@ -41,7 +41,7 @@ pub(super) trait StockSuite: FrostSuite {
 
 macro_rules! suites {
     ($($name:ident: $suite:ty),* $(,)?) => {
-        /// The nonces of one signature, in whichever suite. Dropping them wipes them. They stay in one place on their way.
+        /// The nonces of one signature, in whichever suite. Dropping them wipes them.
         pub enum AnyNonces {
             $(#[doc = concat!("In ", stringify!($name), ".")] $name(Box<SigningNonces<$suite>>),)*
         }

@@ -9,7 +9,7 @@ use std::{
     ops::Bound,
     path::{Path, PathBuf},
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering::AcqRel, Ordering::Acquire, Ordering::Release},
     },
 };
@@ -20,6 +20,9 @@ use redb::{BackendError, StorageBackend};
 const CHUNK: usize = 1 << 20;
 /// A database is not opened again on a file system with less free space, in bytes: its next commit would fail as well.
 const ROOM: u64 = 1 << 20;
+
+/// The head of the file: every commit changes it.
+const HEAD: usize = 512;
 
 /// The storage of a store, shared by the databases that are opened on it one after the other.
 #[derive(Clone)]
@@ -33,6 +36,8 @@ struct Soil {
     failed: AtomicBool,
     /// A sync failed: what the system shows need not be what is on the disk.
     unsynced: AtomicBool,
+    /// The head of the file as this process left it.
+    head: Mutex<[u8; HEAD]>,
 }
 
 impl Drop for Soil {
@@ -51,7 +56,8 @@ impl fmt::Debug for Ground {
 impl Ground {
     pub(super) fn new(storage: impl StorageBackend, path: Option<PathBuf>) -> Self {
         let storage = Box::new(storage);
-        Self(Arc::new(Soil { storage, path, failed: AtomicBool::new(false), unsynced: AtomicBool::new(false) }))
+        let (failed, unsynced) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self(Arc::new(Soil { storage, path, failed, unsynced, head: Mutex::new([0; HEAD]) }))
     }
 
     /// Whether an operation failed, so that the database above works no more.
@@ -62,6 +68,36 @@ impl Ground {
     /// Notes that the database could not be opened.
     pub(super) fn set_failed(&self) {
         self.0.failed.store(true, Release);
+    }
+
+    /// Looks at the head of the file, which this process has just opened.
+    pub(super) fn note_head(&self) -> io::Result<()> {
+        let head = self.read_head()?;
+        *self.head() = head;
+        Ok(())
+    }
+
+    /// Whether the file is as this process left it. A process that was resumed from a picture of its memory finds here that the disk
+    /// has gone on without it: what it believes of the file is of the past.
+    pub(super) fn is_continued(&self) -> io::Result<bool> {
+        Ok(self.read_head()? == *self.head())
+    }
+
+    /// Nothing is written over what another has left: not even by a database that is closed.
+    fn check_continued(&self) -> io::Result<()> {
+        if self.is_continued()? { Ok(()) } else { Err(io::Error::other("the file is not as this process left it")) }
+    }
+
+    /// The head of the file; of one that is shorter, or new, with zeros behind it.
+    fn read_head(&self) -> io::Result<[u8; HEAD]> {
+        let mut head = [0; HEAD];
+        let len = usize::try_from(self.note(self.0.storage.len())?).unwrap_or(HEAD).min(HEAD);
+        self.note(self.0.storage.read(0, head.get_mut(..len).unwrap_or_default()))?;
+        Ok(head)
+    }
+
+    fn head(&self) -> MutexGuard<'_, [u8; HEAD]> {
+        self.0.head.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Bytes of the file system that are free for this process; `None` where that is not known.
@@ -123,6 +159,7 @@ impl StorageBackend for Ground {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
+        self.note(self.check_continued())?;
         self.note(self.0.storage.set_len(len))
     }
 
@@ -133,7 +170,14 @@ impl StorageBackend for Ground {
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.note(self.0.storage.write(offset, data))
+        self.note(self.check_continued())?;
+        self.note(self.0.storage.write(offset, data))?;
+        // Most writes are behind it.
+        if let Some(from) = usize::try_from(offset).ok().filter(|from| *from < HEAD) {
+            let mut head = self.head();
+            head.iter_mut().skip(from).zip(data).for_each(|(head, byte)| *head = *byte);
+        }
+        Ok(())
     }
 
     /// The file stays open for the next database.

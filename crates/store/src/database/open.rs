@@ -164,6 +164,7 @@ impl Store {
         Settings::set_sequence(&mut rows, opening.opened_at)?;
         fill(&mut rows)?;
         rows.transaction.commit().map_err(StoreError::database)?;
+        ground.note_head().map_err(|error| StoreError::io(place.as_str(), error))?;
         let sequence = AtomicU64::new(opening.opened_at);
         let (database, group) = (RwLock::new(Some(database)), GroupCommit::default());
         let confirmed = AtomicBool::new(true);
@@ -187,6 +188,7 @@ impl Store {
             return Err(StoreError::Unfinished(place));
         }
         let ground = Ground::new(backend, path);
+        ground.note_head().map_err(|error| StoreError::io(place.as_str(), error))?;
         let database = whole_database(ground.clone(), &place)?;
         let head = read_head(&database, &place)?;
         let store_key = head.wrapped.unwrap(key, Table::Head.name(), &head.id.0, &place)?;
@@ -200,6 +202,7 @@ impl Store {
         Settings::add_opening(&mut rows, &opening)?;
         Settings::set_sequence(&mut rows, opened_at)?;
         rows.transaction.commit().map_err(StoreError::database)?;
+        ground.note_head().map_err(|error| StoreError::io(place.as_str(), error))?;
         let sequence = AtomicU64::new(opened_at);
         let (database, group) = (RwLock::new(Some(database)), GroupCommit::default());
         let confirmed = AtomicBool::new(true);

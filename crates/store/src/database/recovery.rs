@@ -42,6 +42,8 @@ impl Store {
         }
         drop(place.take());
         self.ground.restore().map_err(|error| StoreError::io(self.place.as_str(), error))?;
+        // Whatever is there now is judged by what it says of its last opening and commit.
+        self.ground.note_head().map_err(|error| StoreError::io(self.place.as_str(), error))?;
         let damaged = StoreError::Damaged(self.place.clone());
         let opened = catch_unwind(AssertUnwindSafe(|| self.open_again())).unwrap_or(Err(damaged));
         match opened {
@@ -67,7 +69,10 @@ impl Store {
         let known = self.sequence.load(Acquire);
         let continues = opening == Some(self.opening) && (known..=known.saturating_add(1)).contains(&sequence);
         drop(snapshot);
-        if continues { Ok((database, sequence)) } else { Err(StoreError::NotContinued(self.place.clone())) }
+        if !continues {
+            return Err(StoreError::NotContinued(self.place.clone()));
+        }
+        Ok((database, sequence))
     }
 }
 

@@ -90,6 +90,11 @@ impl Store {
     }
 
     fn begin(&self) -> Result<Transaction<'_>, StoreError> {
+        // What this process believes of the file would take the place of what is in it.
+        if !self.ground.is_continued().map_err(|error| StoreError::io(self.place.as_str(), error))? {
+            self.ground.set_failed();
+            return Err(StoreError::NotContinued(self.place.clone()));
+        }
         let transaction = self.with_database(|database| database.begin_write().map_err(StoreError::database))?;
         let rows = Writes { transaction, sealer: &self.sealer, chance: &self.chance, changed: false, broken: false };
         let sequence = self.sequence.load(Ordering::Acquire).saturating_add(1);

@@ -3,7 +3,7 @@
 use std::{sync::Arc, thread};
 
 use theta_names::SlotOrder;
-use theta_store::{BurnError, SlotDecision, SlotRule, disk::SimulatedDisk};
+use theta_store::{BurnError, SlotDecision, SlotRule, StoreError, disk::SimulatedDisk};
 
 use crate::{burn_id, create, name, open};
 
@@ -115,4 +115,45 @@ fn an_increasing_rule_never_looks_back() {
     }
     assert_eq!(decide(u64::MAX, 1), SlotDecision::Allowed);
     assert_eq!(decide(u64::MAX, 2), SlotDecision::Conflict { previous: [1; 32] });
+}
+
+/// A process that was resumed from a picture of its memory has a store that believes in the past: it writes nothing over what is there.
+#[test]
+fn a_store_whose_disk_went_on_burns_nothing_and_writes_nothing() {
+    let disk = SimulatedDisk::default();
+    let picture = create(&disk);
+    picture.burn(burn_id(100, 1)).unwrap();
+    let later = open(&disk);
+    later.burn(burn_id(100, 2)).unwrap();
+    let sequence = later.incarnation().sequence;
+    drop(later);
+    for id in [1, 2, 3] {
+        let refused = picture.burn(burn_id(100, id)).unwrap_err();
+        assert!(matches!(&refused, BurnError::Store(StoreError::NotContinued(_) | StoreError::Failed)), "{refused}");
+    }
+    assert!(picture.recover().is_err(), "it is another opening by now");
+    drop(picture);
+    let store = open(&disk);
+    assert_eq!(store.incarnation().sequence, sequence + 1, "nothing but the opening");
+    assert!(matches!(store.burn(burn_id(100, 2)), Err(BurnError::AlreadyBurnt)));
+}
+
+/// Ids that begin with their day are forgotten in parts, the oldest first, and refused at once.
+#[test]
+fn days_are_forgotten_in_parts() {
+    let store = create(&SimulatedDisk::default());
+    let id = |day: u32, number: u8| {
+        let mut id = [number; 32];
+        id[..4].copy_from_slice(&day.to_be_bytes());
+        theta_store::BurnId { day, id }
+    };
+    let ids = (10..13).flat_map(|day| (0..5).map(move |number| id(day, number)));
+    assert!(store.burn_all(ids.collect()).unwrap().iter().all(Result::is_ok));
+    let part = |day| store.write(|tx| tx.raise_burn_watermark_in_parts(day, 4)).unwrap();
+    assert_eq!([part(12), part(12), part(12), part(12)], [true, true, false, false]);
+    assert!(!part(11), "it never falls");
+    assert_eq!(store.burn_watermark().unwrap(), 12);
+    assert!(matches!(store.burn(id(11, 9)), Err(BurnError::BelowWatermark { day: 11, watermark: 12 })));
+    assert!(matches!(store.burn(id(12, 4)), Err(BurnError::AlreadyBurnt)));
+    store.burn(id(12, 9)).unwrap();
 }

@@ -1,6 +1,6 @@
 //! Nodes that put on record which nonces are used up before they sign.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use prometheus_client::registry::Registry;
 use theta_orchestration::{Keys, Orchestrator, OrchestratorConfig, StartError};
@@ -55,6 +55,8 @@ async fn signatures_come_all_the_same() {
 #[test]
 fn an_engine_puts_them_on_record_itself() {
     let mut cluster = Cluster::with_limits(2, 2, 1, &OrchestratorConfig { burn_nonces: true, ..config() });
+    // It is told what day it is.
+    cluster.pass(Duration::from_secs(60));
     cluster.hold(&[1, 2], create("key", SUITE, 2, &[1, 2]));
     for number in 0..4 {
         let question = Question::new(&cluster.key(1), &format!("message {number}"));

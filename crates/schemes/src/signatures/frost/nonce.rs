@@ -14,8 +14,8 @@ use crate::keys::KeyShare;
 /// They answer at most one package: [`sign`](super::sign) consumes them, and there is no way to copy or store them.
 /// Dropping them wipes them.
 pub struct SigningNonces<C: FrostSuite> {
-    hiding: Secret<ScalarOf<C>>,
-    binding: Secret<ScalarOf<C>>,
+    /// d and e. They stay in one place wherever the nonces go, so that no copy of them is left on the way.
+    secrets: Box<Secret<[ScalarOf<C>; 2]>>,
     commitments: SigningCommitments<C>,
 }
 
@@ -34,7 +34,8 @@ impl<C: FrostSuite> SigningNonces<C> {
 
     /// d + e rho.
     pub(super) fn bound(self, binding_factor: ScalarOf<C>) -> Secret<ScalarOf<C>> {
-        Secret::new(*self.hiding.expose() + *self.binding.expose() * binding_factor)
+        let [hiding, binding] = self.secrets.expose();
+        Secret::new(*hiding + *binding * binding_factor)
     }
 }
 
@@ -57,7 +58,7 @@ pub fn commit<C: FrostSuite>(
         [hiding, binding] => [*hiding, *binding],
         _ => elements.map(Encoded::new),
     };
-    assemble(key.index(), hiding, binding, encoded)
+    assemble(key.index(), &hiding, &binding, encoded)
 }
 
 /// Round one for `count` signatures at once; encoding shares its inversions.
@@ -77,18 +78,19 @@ pub fn commit_batch<C: FrostSuite>(
     pairs
         .into_iter()
         .zip(encoded)
-        .map(|((hiding, binding), encoded)| assemble(key.index(), hiding, binding, *encoded))
+        .map(|((hiding, binding), encoded)| assemble(key.index(), &hiding, &binding, *encoded))
         .collect()
 }
 
 fn assemble<C: FrostSuite>(
     index: ShareIndex,
-    hiding: Secret<ScalarOf<C>>,
-    binding: Secret<ScalarOf<C>>,
+    hiding: &Secret<ScalarOf<C>>,
+    binding: &Secret<ScalarOf<C>>,
     [d, e]: [Encoded<C::Group>; 2],
 ) -> (SigningNonces<C>, SigningCommitments<C>) {
     let commitments = SigningCommitments::new(index, d, e);
-    (SigningNonces { hiding, binding, commitments }, commitments)
+    let secrets = Box::new(Secret::new([*hiding.expose(), *binding.expose()]));
+    (SigningNonces { secrets, commitments }, commitments)
 }
 
 /// `nonce_generate`, section 4.1: H3 of 32 random bytes and the secret share, so that a random number generator that
