@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use rand_chacha::rand_core::CryptoRng;
 use theta_ceremonies::{Aim, Ceremony, CeremonyKeys, CeremonyPlan, Conclusion, Memory, Outcome, PlanParts, Source};
 use theta_groups::{Group, Ristretto255, Secret};
-use theta_names::NodeId;
+use theta_names::{Epoch, NodeId};
 use theta_rounds::Machine;
 use theta_rounds::simulator::{Conditions, Report, Simulator};
 use theta_rounds::{Effect, Input, PartyId, Recipient};
@@ -132,7 +132,7 @@ fn plan<S: CurveScheme>(k: u16, n: u16, aim: Aim) -> Arc<CeremonyPlan> {
         group: S::KeyGroup::NAME,
         proof_of_possession: possession_of::<S>(),
         nonce: [3; 32],
-        epoch: u32::from(!matches!(aim, Aim::Generate)),
+        epoch: Epoch::new(u32::from(!matches!(aim, Aim::Generate))),
         aim,
         k,
         roster: members.iter().map(|member| keys(*member).member().clone()).collect(),

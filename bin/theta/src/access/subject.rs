@@ -145,7 +145,7 @@ impl SubjectArgs {
         };
         let (bytes, about, nonce) = match (state, self.generation) {
             (Some(state), Some(generation)) => {
-                let bytes = state_statement(&key.name, key.version_or_zero(), state, generation);
+                let bytes = state_statement(&key.name, key.version, state, generation);
                 (bytes, format!("{key} becomes {state}, generation {generation}"), None)
             }
             // What is to be approved names its generation; for all else the statement does not matter.

@@ -114,7 +114,7 @@ impl<G: Group> KeyLogic<G> {
     }
 
     fn activation_body(&self, key: &EncodedKey) -> Vec<u8> {
-        let mut body = self.plan.epoch().to_be_bytes().to_vec();
+        let mut body = self.plan.epoch().get().to_be_bytes().to_vec();
         body.extend_from_slice(&public_digest(self.plan.suite(), key));
         body
     }

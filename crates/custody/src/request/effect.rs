@@ -1,7 +1,7 @@
 //! The inputs and effects of a custodian.
 
 use bytes::Bytes;
-use theta_names::NodeId;
+use theta_names::{NodeId, Version};
 use theta_schemes::keys::KeyName;
 
 use super::CeremonyReport;
@@ -46,7 +46,7 @@ pub enum CustodyEffect {
         /// Which key.
         name: KeyName,
         /// Which version.
-        version: u32,
+        version: Version,
     },
     /// A ceremony went on, or ended.
     Report(CeremonyReport),
