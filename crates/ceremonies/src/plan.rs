@@ -10,7 +10,7 @@ use theta_rounds::PartyId;
 use theta_sharing::{EncodedKey, ProofOfPossession, ShareIndex, Threshold, ThresholdError};
 
 use super::CeremonyMember;
-use super::codec::put_party;
+use super::codec::Writer;
 use super::group::{KeyGroup, group_named};
 
 /// A ceremony's name: a hash of all that it is about. Every signature in it is on this, so nothing can be carried from
@@ -178,9 +178,7 @@ impl CeremonyPlan {
 
     fn compute_id(&self, nonce: &[u8; 32]) -> CeremonyId {
         let parties = |list: &[PartyId]| {
-            let mut bytes = Vec::with_capacity(2 * list.len());
-            list.iter().for_each(|party| put_party(&mut bytes, *party));
-            bytes
+            list.iter().fold(Writer::default(), |writer, party| writer.node_id(party.node())).finish()
         };
         let mut transcript = Transcript::new("theta/ceremony/plan/v2")
             .with("nonce", nonce)

@@ -153,6 +153,19 @@ impl<'a> Reader<'a> {
         if self.flag()? { read(self).map(Some) } else { Ok(None) }
     }
 
+    /// Items until nothing is left. An item that takes no byte would never end, and is refused.
+    pub fn all<T, E: From<DecodeError>>(mut self, read: impl Fn(&mut Self) -> Result<T, E>) -> Result<Vec<T>, E> {
+        let mut items = Vec::new();
+        while !self.is_empty() {
+            let left = self.0.len();
+            items.push(read(&mut self)?);
+            if self.0.len() == left {
+                return Err(DecodeError::Trailing.into());
+            }
+        }
+        Ok(items)
+    }
+
     /// All that is left.
     #[must_use]
     pub const fn rest(&mut self) -> &'a [u8] {

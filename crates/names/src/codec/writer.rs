@@ -26,6 +26,17 @@ impl Sink for Vec<u8> {
     }
 }
 
+/// A buffer of somebody else, who goes on with it.
+impl Sink for &mut Vec<u8> {
+    type Written = ();
+
+    fn put(&mut self, bytes: &[u8]) {
+        self.extend_from_slice(bytes);
+    }
+
+    fn finish(self) {}
+}
+
 /// Writes fields one after the other.
 #[derive(Debug)]
 pub struct Writer<S = Vec<u8>>(S);
@@ -69,6 +80,12 @@ impl<S: Sink> Writer<S> {
     #[must_use]
     pub fn u8(self, value: u8) -> Self {
         self.raw(&[value])
+    }
+
+    /// 0 or 1.
+    #[must_use]
+    pub fn flag(self, value: bool) -> Self {
+        self.u8(u8::from(value))
     }
 
     /// Two bytes.
@@ -140,7 +157,7 @@ impl<S: Sink> Writer<S> {
         nodes.iter().fold(writer, |writer, node| writer.u16(*node))
     }
 
-    /// A node's number.
+    /// A node, by its number.
     #[must_use]
     pub fn node_id(self, node: NodeId) -> Self {
         self.u16(node.get())
@@ -156,7 +173,6 @@ impl<S: Sink> Writer<S> {
     }
 
     /// What was written.
-    #[must_use]
     pub fn finish(self) -> S::Written {
         self.0.finish()
     }

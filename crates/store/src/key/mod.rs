@@ -11,6 +11,7 @@ mod record;
 mod used;
 
 use theta_groups::Secret;
+use theta_names::codec::{Reader, Writer};
 use theta_names::{Epoch, KeyName, KeyState, Purpose, RuleName, Version};
 
 use crate::codec::{Decoder, encoder};
@@ -62,15 +63,11 @@ fn read(rows: &impl Rows, name: &KeyName) -> Result<Option<KeyRecord>, StoreErro
 
 /// name || 0 || version || epoch.
 fn share_key(name: &KeyName, version: Version, epoch: Epoch) -> Vec<u8> {
-    let mut key = version_prefix(name, version);
-    key.extend_from_slice(&epoch.to_be_bytes());
-    key
+    Writer::default().raw(&version_prefix(name, version)).epoch(epoch).finish()
 }
 
 fn version_prefix(name: &KeyName, version: Version) -> Vec<u8> {
-    let mut key = terminated(name.as_str());
-    key.extend_from_slice(&version.to_be_bytes());
-    key
+    Writer::default().raw(&terminated(name.as_str())).version(version).finish()
 }
 
 impl Transaction<'_> {
@@ -275,11 +272,10 @@ fn check_share(share: Option<&Secret<Vec<u8>>>) -> Result<(), KeyError> {
 
 /// Which share a row of the table is: the inverse of `share_key`.
 pub(crate) fn parse_share_key(key: &[u8]) -> Option<(KeyName, Version, Epoch)> {
-    let (rest, epoch) = key.split_last_chunk()?;
-    let (rest, version) = rest.split_last_chunk()?;
-    let name = core::str::from_utf8(rest.strip_suffix(&[0])?).ok()?.parse().ok()?;
-    let version = Version::new(u32::from_be_bytes(*version))?;
-    Some((name, version, Epoch::from_wide(u64::from_be_bytes(*epoch))?))
+    let (name, sharing) = key.split_last_chunk::<12>()?;
+    let name = core::str::from_utf8(name.strip_suffix(&[0])?).ok()?.parse().ok()?;
+    let mut sharing = Reader::new(sharing);
+    Some((name, sharing.version().ok()?, sharing.epoch().ok()?))
 }
 
 /// The share in a row of the table.

@@ -158,8 +158,7 @@ fn credulous(file: &GroupFile) -> Result<Roster, Trouble> {
     let mut members = Vec::new();
     for node in file.nodes() {
         let key = node.ceremony_key.ok_or_else(|| Trouble::new("a node without an identity"))?;
-        let encoded = [&node.id.get().to_be_bytes(), key.as_bytes().as_slice()].concat();
-        members.push(CeremonyMember::decode(&encoded).map_err(trouble)?);
+        members.push(CeremonyMember::of(node.id, key.as_bytes()).map_err(trouble)?);
     }
     let nodes = file.nodes().iter().map(|node| node.id).collect();
     Ok(Roster { name: file.name().to_owned(), nodes, members, k: 1 })
