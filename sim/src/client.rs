@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use theta_authority::{InstanceId, KeyRequest, Presented, Request};
 use theta_custody::KeyTable;
-use theta_names::{Epoch, KeyRef, Operation as Permission};
+use theta_names::{Epoch, KeyRef, Label, Operation as Permission};
 use theta_orchestration::Finished;
 use theta_payload::{Aead, Encrypt as _, PayloadKey, open_bytes, split_ciphertext};
 use theta_schemes::keys::{AnyPublicKey, KeyName};
@@ -68,9 +68,11 @@ impl Wanted {
     /// What is to be consented to.
     fn ask(&self) -> Ask<'_> {
         let (operation, label, statement) = match &self.statement {
-            StatementBytes::Decapsulate(bytes) => (Permission::Decapsulate, LABEL, bytes),
-            StatementBytes::Sign(bytes) => (Permission::Sign, &b""[..], bytes),
-            StatementBytes::FlipCoin(bytes) => (Permission::FlipCoin, &b""[..], bytes),
+            StatementBytes::Decapsulate(bytes) => {
+                (Permission::Decapsulate, Label::new(LABEL).unwrap_or_default(), bytes)
+            }
+            StatementBytes::Sign(bytes) => (Permission::Sign, Label::EMPTY, bytes),
+            StatementBytes::FlipCoin(bytes) => (Permission::FlipCoin, Label::EMPTY, bytes),
         };
         Ask { key: Some(self.key.as_str()), label, statement, slot: self.asked.slot, ..Ask::new(GROUP, operation) }
     }

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 use theta_groups::Secret;
-use theta_names::{Operation, Version};
+use theta_names::{Label, Operation, Version};
 use theta_statements::{
     Approval, ApprovalTerms, Ask, CeremonyRequest, Digest, KeyChange, RequestTerms, SignedRequest, SigningKey,
     StateChange, UnixTime, Validity,
@@ -112,7 +112,7 @@ impl Asked {
     fn ask(&self) -> Ask<'_> {
         Ask {
             key: self.key.as_deref(),
-            label: &self.label,
+            label: Label::new(&self.label[..]).unwrap(),
             statement: &self.statement,
             parameters: &self.parameters,
             slot: self.slot,

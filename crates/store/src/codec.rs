@@ -83,28 +83,33 @@ impl<'a> Decoder<'a> {
         read(&mut self.fields).map_err(|error| self.problem(&error, wrong))
     }
 
+    /// A field all of whose values exist.
+    fn any<T>(&mut self, read: impl FnOnce(&mut Reader<'a>) -> Result<T, DecodeError>) -> Result<T, StoreError> {
+        self.field("a field is not valid", read)
+    }
+
     pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8], StoreError> {
-        self.field("", |fields| fields.take(len))
+        self.any(|fields| fields.take(len))
     }
 
     pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], StoreError> {
-        self.field("", Reader::array)
+        self.any(Reader::array)
     }
 
     pub(crate) fn u8(&mut self) -> Result<u8, StoreError> {
-        self.field("", Reader::u8)
+        self.any(Reader::u8)
     }
 
     pub(crate) fn u16(&mut self) -> Result<u16, StoreError> {
-        self.field("", Reader::u16)
+        self.any(Reader::u16)
     }
 
     pub(crate) fn u32(&mut self) -> Result<u32, StoreError> {
-        self.field("", Reader::u32)
+        self.any(Reader::u32)
     }
 
     pub(crate) fn u64(&mut self) -> Result<u64, StoreError> {
-        self.field("", Reader::u64)
+        self.any(Reader::u64)
     }
 
     pub(crate) fn version(&mut self) -> Result<Version, StoreError> {
@@ -116,7 +121,7 @@ impl<'a> Decoder<'a> {
     }
 
     pub(crate) fn bytes(&mut self, most: usize) -> Result<&'a [u8], StoreError> {
-        self.field("", |fields| fields.bytes_within(most))
+        self.any(|fields| fields.bytes_within(most))
     }
 
     /// A name of any kind.

@@ -556,5 +556,8 @@ async fn a_node_explains_its_policy() {
     assert_eq!((policy.rules, policy.digest), (vec!["signs".to_owned(), "reads".to_owned()], no.policy));
     let error = client.explain(node(1), ask("everything")).await.unwrap_err().to_string();
     assert!(error.contains("is not an operation"), "{error}");
+    let long = v1::ExplainPolicyRequest { label: vec![0; 65_537].into(), ..ask("decapsulate") };
+    let error = client.explain(node(1), long).await.unwrap_err().to_string();
+    assert!(error.contains("a label has at most 65536 bytes, not 65537"), "{error}");
     group.shutdown().await;
 }

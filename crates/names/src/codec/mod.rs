@@ -1,6 +1,8 @@
 //! The one way in which words of this house are written as bytes: whole numbers in big-endian order, everything else behind its
 //! length. There is one encoding of every value, and the reader takes no other.
 
+#[cfg(test)]
+mod canonical;
 mod reader;
 mod writer;
 

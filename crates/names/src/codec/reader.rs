@@ -3,7 +3,7 @@
 use core::str::FromStr;
 
 use super::DecodeError;
-use crate::{Epoch, KeyName, NodeId, Operation, Version};
+use crate::{Epoch, KeyName, Label, LabelError, MOST_LABEL, NodeId, Operation, Version};
 
 /// Reads what [`Writer`] wrote. Each method fails with a [`DecodeError`] on what that did not write.
 #[derive(Debug)]
@@ -105,6 +105,12 @@ impl<'a> Reader<'a> {
     /// A text, of so many bytes at most.
     pub fn text(&mut self, most: usize) -> Result<&'a str, DecodeError> {
         core::str::from_utf8(self.bytes_within(most)?).map_err(|_| DecodeError::Field("a text"))
+    }
+
+    /// A label.
+    pub fn label(&mut self) -> Result<Label<&'a [u8]>, DecodeError> {
+        let label = Label::new(self.bytes_within(MOST_LABEL)?);
+        label.map_err(|LabelError { got }| DecodeError::TooLong { got, most: MOST_LABEL })
     }
 
     /// What is written as a text of so many bytes at most.

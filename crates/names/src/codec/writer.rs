@@ -1,6 +1,6 @@
 //! Writing.
 
-use crate::{Epoch, NodeId, Version};
+use crate::{Epoch, Label, NodeId, Version};
 
 /// Where a [`Writer`] puts what it writes: a vector, or a buffer of a floor above that is wiped.
 pub trait Sink {
@@ -133,7 +133,7 @@ impl<S: Sink> Writer<S> {
     /// Behind its length in one byte. Names and words are never longer than 255 bytes; what is longer is cut.
     #[must_use]
     pub fn word(self, text: &str) -> Self {
-        let text = text.get(..text.len().min(255)).unwrap_or_default();
+        let text = text.get(..text.floor_char_boundary(255)).unwrap_or_default();
         self.u8(u8::try_from(text.len()).unwrap_or(u8::MAX)).raw(text.as_bytes())
     }
 
@@ -148,6 +148,12 @@ impl<S: Sink> Writer<S> {
     #[must_use]
     pub fn text(self, text: &str) -> Self {
         self.bytes(text.as_bytes())
+    }
+
+    /// A label, behind its length in four bytes.
+    #[must_use]
+    pub fn label(self, label: Label<&[u8]>) -> Self {
+        self.bytes(label.bytes())
     }
 
     /// Numbers of nodes behind their number in two bytes.

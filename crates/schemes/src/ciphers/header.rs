@@ -4,6 +4,7 @@
 use core::ops::Range;
 
 use bytes::Bytes;
+use theta_names::Label;
 use theta_names::codec::{DecodeError, Reader, Writer};
 
 use super::{Aead, PayloadKey};
@@ -58,7 +59,7 @@ pub struct Header<'a> {
     aead: Aead,
     key_id: KeyId,
     digest: PayloadDigest,
-    label: &'a [u8],
+    label: Label<&'a [u8]>,
     /// What the cipher adds: wrapped key, commitment and validity proof.
     capsule: &'a [u8],
 }
@@ -107,7 +108,7 @@ impl<'a> Header<'a> {
         let key_id = KeyId::from_bytes(reader.array().map_err(cut)?);
         let len = reader.u64().map_err(cut)?;
         let digest = PayloadDigest { hash: reader.array().map_err(cut)?, len };
-        let label = reader.bytes_within(MAX_LABEL_LEN).map_err(|error| match error {
+        let label = reader.label().map_err(|error| match error {
             DecodeError::TooLong { got, most } => RequestError::TooLarge { what: "label", limit: most, got },
             other => cut(other),
         })?;
@@ -151,7 +152,7 @@ impl<'a> Header<'a> {
 
     /// The public context that it was encrypted with.
     #[must_use]
-    pub const fn label(&self) -> &'a [u8] {
+    pub const fn label(&self) -> Label<&'a [u8]> {
         self.label
     }
 
@@ -200,8 +201,8 @@ impl HeaderBytes {
     /// What parsing has found; nothing is parsed again.
     #[must_use]
     pub fn header(&self) -> Header<'_> {
-        // Parsing has found both ranges inside the bytes.
-        let label = self.bytes.get(self.label.clone()).unwrap_or_default();
+        // Parsing has found both ranges inside the bytes, and the label short enough.
+        let label = Label::new(self.bytes.get(self.label.clone()).unwrap_or_default()).unwrap_or_default();
         let capsule = self.bytes.get(self.label.end..).unwrap_or_default();
         let Self { suite, aead, key_id, digest, .. } = *self;
         Header { suite, aead, key_id, digest, label, capsule }
@@ -221,8 +222,8 @@ impl HeaderBytes {
 
     /// The public context that it was encrypted with, sharing the header's buffer.
     #[must_use]
-    pub fn label(&self) -> Bytes {
-        self.bytes.slice_ref(self.header().label)
+    pub fn label(&self) -> Label<Bytes> {
+        Label::new(self.bytes.slice_ref(self.header().label.bytes())).unwrap_or_default()
     }
 
     /// The same with a buffer of its own: bytes from the network are a view that keeps a whole message alive.
@@ -302,7 +303,7 @@ mod tests {
             bytes.extend_from_slice(&capsule);
             let parsed = HeaderBytes::parse(Bytes::from(bytes.clone())).unwrap();
             assert_eq!(parsed.header(), Header::parse(&bytes).unwrap());
-            assert_eq!((&parsed.label()[..], parsed.header().capsule()), (label, &capsule[..]));
+            assert_eq!((parsed.label().view().bytes(), parsed.header().capsule()), (label, &capsule[..]));
             assert_eq!((parsed.bytes().as_ref(), parsed.key_id()), (&bytes[..], &key_id));
             assert_eq!(parsed.with_own_buffer(), parsed);
             for len in [0, PREAMBLE_LEN, PREAMBLE_LEN + FIXED_LEN, bytes.len() - 1] {
