@@ -10,7 +10,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use libfuzzer_sys::fuzz_target;
 use theta_fuzz::{plant, rng};
 use theta_groups::Secret;
-use theta_names::{Epoch, KeyName, Purpose};
+use theta_names::{Epoch, KeyName, Purpose, Version};
 use theta_store::{BurnId, EpochRecord, Options, RestoreFloors, SealingKey, Store, check_backup, disk::SimulatedDisk};
 
 /// What is burnt before anything is damaged.
@@ -135,7 +135,7 @@ fn is_what_was_written(store: &Store) {
     for record in store.keys().into_iter().flatten() {
         assert_eq!(record.name, name());
     }
-    if let Ok(Some(share)) = store.share(&name(), 1, 0) {
+    if let Ok(Some(share)) = store.share(&name(), Version::FIRST, Epoch::FIRST) {
         assert_eq!(share.expose(), &[2; 32]);
     }
     for record in store.audit(0, 10).into_iter().flatten() {
