@@ -539,3 +539,26 @@ impl<'a> Reports<'a> {
         all
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two nodes that say the same of a ceremony, as far as they may be believed.
+    fn agreed(version: u32, epoch: u64) -> Option<(Version, Epoch)> {
+        let mut reports = Reports::new(&[], 2);
+        for number in 1..=2 {
+            let state = v1::CeremonyState::Activated.into();
+            let status = v1::CeremonyStatus { version, epoch, state, ..Default::default() };
+            reports.add(CeremonyProgress { node: NodeId::try_from(number).unwrap(), status });
+        }
+        reports.agreed().map(|(_, sharing, _)| sharing)
+    }
+
+    #[test]
+    fn a_sharing_that_there_cannot_be_is_nobodys_word() {
+        assert_eq!(agreed(1, 0), Some((Version::FIRST, Epoch::FIRST)));
+        assert_eq!(agreed(2, u64::from(u32::MAX)), Some((Version::new(2).unwrap(), Epoch::new(u32::MAX))));
+        assert_eq!((agreed(0, 0), agreed(1, 1 << 32)), (None, None));
+    }
+}
