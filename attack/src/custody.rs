@@ -34,7 +34,7 @@ pub(crate) type Held = JoinHandle<Result<CeremonyOutcome, String>>;
 /// Renews the shares of a key.
 pub(crate) fn refresh(client: Client, key: &'static str) -> Held {
     tokio::spawn(async move {
-        let refresh = KeyChange::Refresh { key: key.parse().map_err(|_| "no name of a key")?, version: 0 };
+        let refresh = KeyChange::Refresh { key: key.parse().map_err(|_| "no name of a key")?, version: None };
         let held = time::timeout(PATIENCE, client.hold(refresh, |_| {})).await;
         held.map_err(|_| "a ceremony did not end")?.map_err(|error| error.to_string())
     })

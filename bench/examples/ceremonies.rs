@@ -18,7 +18,7 @@ use theta_ceremonies::{
     Aim, Ceremony, CeremonyEvidence, CeremonyKeys, CeremonyPlan, Conclusion, Memory, Outcome, PlanParts, Source,
 };
 use theta_groups::{Group, Ristretto255, Secret};
-use theta_names::NodeId;
+use theta_names::{Epoch, NodeId};
 use theta_rounds::Machine;
 use theta_rounds::simulator::{Conditions, Report, Simulator};
 use theta_rounds::{Effect, Effects, Input, PartyId, Recipient};
@@ -141,7 +141,7 @@ fn plan<S: CurveScheme>(k: u16, n: u16, aim: Aim) -> Arc<CeremonyPlan> {
         group: S::KeyGroup::NAME,
         proof_of_possession: possession_of::<S>(),
         nonce: [3; 32],
-        epoch: u32::from(!matches!(aim, Aim::Generate)),
+        epoch: Epoch::new(u32::from(!matches!(aim, Aim::Generate))),
         aim,
         k,
         roster: members.iter().map(|member| keys(*member).member().clone()).collect(),

@@ -67,7 +67,7 @@ impl Stage<'_> {
         let over = AtomicBool::new(false);
         let ceremony = async {
             let key = KEPT.parse().map_err(Failure::internal)?;
-            let held = worker.client.hold(KeyChange::Refresh { key, version: 0 }, |_| ()).await;
+            let held = worker.client.hold(KeyChange::Refresh { key, version: None }, |_| ()).await;
             over.store(true, Ordering::Relaxed);
             held.map_err(Failure::from)
         };
@@ -97,7 +97,7 @@ impl Stage<'_> {
     /// A request that the policy does not allow.
     pub(super) async fn refuse(&self, client: &Client) -> Result<(), Failure> {
         self.show.act("Every node decides for itself who may ask for what");
-        match client.change_state(KEPT, 0, KeyState::Destroyed).await {
+        match client.change_state(KEPT, None, KeyState::Destroyed).await {
             Err(ClientError::Denied { rule: Some(rule), .. }) if rule == RULE => {
                 self.show
                     .good(format_args!("destroying {KEPT} is refused, by the rule {rule:?} of the nodes' policies"));

@@ -9,7 +9,7 @@ use theta_ceremonies::{
     SUMMARY, Source, Statement, StatementSlot, rewrite, statements_of,
 };
 use theta_groups::{Group, Ristretto255, Secret};
-use theta_names::NodeId;
+use theta_names::{Epoch, NodeId};
 use theta_rounds::{Channel, Effect, Input, PartyId, Recipient, Slot};
 use theta_schemes::coins::cks05::Cks05;
 use theta_schemes::keys::{KeyScheme, KeyShare, deal};
@@ -125,7 +125,7 @@ impl Recording {
             group: Ristretto255::NAME,
             proof_of_possession: None,
             nonce,
-            epoch: u32::from(!matches!(aim, Aim::Generate)),
+            epoch: Epoch::new(u32::from(!matches!(aim, Aim::Generate))),
             aim,
             k: K,
             roster: members.iter().map(|member| keys(*member).member().clone()).collect(),

@@ -49,7 +49,7 @@ fn check_header(parsed: &Header<'_>, header: &[u8]) {
         &parsed.payload().plaintext_len().to_be_bytes(),
         &header[52..84],
         &four(parsed.label().len()),
-        parsed.label(),
+        parsed.label().bytes(),
     ]
     .concat();
     assert!(header.starts_with(&envelope));

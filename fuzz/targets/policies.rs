@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use libfuzzer_sys::fuzz_target;
 use theta_fuzz::plant;
 use theta_groups::Secret;
-use theta_names::Operation;
+use theta_names::{Label, Operation};
 use theta_policy::{Answer, MemorySlots, Policy, State};
 use theta_statements::audit::{AuditRecord, Chain, Checkpoint, LogEntry, from_line, to_line, verify};
 use theta_statements::{Approval, ApprovalTerms, Ask, RequestTerms, SignedRequest, SigningKey, UnixTime, Validity};
@@ -60,7 +60,13 @@ fn decide(policy: &Policy) {
     let Ok(caller) = policy.caller_by_certificate(CERTIFICATE) else { return };
     for (operation, approval) in Operation::ALL.into_iter().zip(&*APPROVALS) {
         let slot = Some(7);
-        let ask = Ask { operation, label: b"inbox/1", slot, approvals: core::slice::from_ref(approval), ..ask() };
+        let ask = Ask {
+            operation,
+            label: Label::new(&b"inbox/1"[..]).expect("short"),
+            slot,
+            approvals: core::slice::from_ref(approval),
+            ..ask()
+        };
         let explained = policy.explain(caller.client().as_str(), &ask, NOW);
         let decision = policy.decide(&caller.asks(ask), NOW, &state);
         assert!(!decision.allowed || decision.rule.is_some(), "allowed without a rule");

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use theta_authority::{InstanceId, KeyRequest, Presented, Request};
 use theta_custody::KeyTable;
-use theta_names::{KeyRef, Operation as Permission};
+use theta_names::{Epoch, KeyRef, Label, Operation as Permission};
 use theta_orchestration::Finished;
 use theta_payload::{Aead, Encrypt as _, PayloadKey, open_bytes, split_ciphertext};
 use theta_schemes::keys::{AnyPublicKey, KeyName};
@@ -68,9 +68,11 @@ impl Wanted {
     /// What is to be consented to.
     fn ask(&self) -> Ask<'_> {
         let (operation, label, statement) = match &self.statement {
-            StatementBytes::Decapsulate(bytes) => (Permission::Decapsulate, LABEL, bytes),
-            StatementBytes::Sign(bytes) => (Permission::Sign, &b""[..], bytes),
-            StatementBytes::FlipCoin(bytes) => (Permission::FlipCoin, &b""[..], bytes),
+            StatementBytes::Decapsulate(bytes) => {
+                (Permission::Decapsulate, Label::new(LABEL).unwrap_or_default(), bytes)
+            }
+            StatementBytes::Sign(bytes) => (Permission::Sign, Label::EMPTY, bytes),
+            StatementBytes::FlipCoin(bytes) => (Permission::FlipCoin, Label::EMPTY, bytes),
         };
         Ask { key: Some(self.key.as_str()), label, statement, slot: self.asked.slot, ..Ask::new(GROUP, operation) }
     }
@@ -87,8 +89,9 @@ impl Wanted {
     }
 
     /// The instances that the request may have under a key, whose epoch may rise meanwhile.
-    pub(crate) fn instances(&self, public: &AnyPublicKey, epoch: u64) -> impl Iterator<Item = (u64, InstanceId)> {
-        (0..=epoch + 4).map(|epoch| (epoch, InstanceId::new(public.key_id(), epoch, &self.statement)))
+    pub(crate) fn instances(&self, public: &AnyPublicKey, epoch: Epoch) -> impl Iterator<Item = (Epoch, InstanceId)> {
+        let epochs = (0..=epoch.get() + 4).map(Epoch::new);
+        epochs.map(|epoch| (epoch, InstanceId::new(public.key_id(), epoch, &self.statement)))
     }
 
     /// The place of the key under which a result is right; the first, if any opens it.
@@ -116,11 +119,11 @@ pub(crate) fn ceremony(planned: &Planned, place: u8, setup: &Setup) -> Result<Ce
             holders: nodes(),
         },
         Aim::Rotate(key) => KeyChange::Rotate { key: name(*key)? },
-        Aim::Refresh(key) => KeyChange::Refresh { key: name(*key)?, version: 0 },
+        Aim::Refresh(key) => KeyChange::Refresh { key: name(*key)?, version: None },
         Aim::Reshare(key, k, holders) => {
-            KeyChange::Reshare { key: name(*key)?, version: 0, k: *k, holders: holders.clone() }
+            KeyChange::Reshare { key: name(*key)?, version: None, k: *k, holders: holders.clone() }
         }
-        Aim::Recover(key, node) => KeyChange::Recover { key: name(*key)?, version: 0, node: *node },
+        Aim::Recover(key, node) => KeyChange::Recover { key: name(*key)?, version: None, node: *node },
     };
     Ok(CeremonyRequest { nonce: [place; 32], change })
 }

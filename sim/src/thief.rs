@@ -13,6 +13,7 @@ use bytes::Bytes;
 use prost::Message as _;
 use theta_custody::{Custodian, CustodyInput, KeyEntry, Roster};
 use theta_groups::{Group, Ristretto255, RistrettoScalar};
+use theta_names::{Epoch, Version};
 use theta_schemes::Suite;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName, TypedKeyShare, TypedPublicKey};
 use theta_sharing::{ShareIndex, coefficients_at_zero};
@@ -29,7 +30,7 @@ const TICKS: u64 = 12;
 const COMBINATIONS: usize = 20_000;
 
 /// One sharing of a key.
-type Sharing = (KeyName, u32, u64);
+type Sharing = (KeyName, Version, Epoch);
 
 /// What a thief has.
 #[derive(Default)]
@@ -41,7 +42,7 @@ pub(crate) struct Thief {
 
 /// A share that came into the thief's hands.
 struct Loot {
-    epoch: u64,
+    epoch: Epoch,
     node: u16,
     share: Arc<AnyKeyShare>,
 }
@@ -49,8 +50,8 @@ struct Loot {
 /// All shares, and the keys they are of.
 #[derive(Default)]
 struct Hoard {
-    shares: BTreeMap<(KeyName, u32), Vec<Loot>>,
-    public: BTreeMap<(KeyName, u32), AnyPublicKey>,
+    shares: BTreeMap<(KeyName, Version), Vec<Loot>>,
+    public: BTreeMap<(KeyName, Version), AnyPublicKey>,
 }
 
 impl Hoard {
@@ -101,7 +102,7 @@ impl Thief {
         }
         for (key, shares) in &hoard.shares {
             let Some(public) = hoard.public.get(key) else { continue };
-            let mut robbed: BTreeMap<u64, BTreeSet<u16>> = BTreeMap::new();
+            let mut robbed: BTreeMap<Epoch, BTreeSet<u16>> = BTreeMap::new();
             for loot in shares {
                 robbed.entry(loot.epoch).or_default().insert(loot.node);
             }

@@ -195,7 +195,7 @@ pub(crate) fn decrypt(args: &DecryptArgs, output: Output) -> Result<(), Failure>
         Unopened::Other(failure) => failure,
     })?;
 
-    let label = String::from_utf8_lossy(header.label());
+    let label = String::from_utf8_lossy(header.label().bytes());
     let report = Decrypted { output: target.name(), bytes, label: &label, provenance };
     let by = report.provenance.as_ref().map_or_else(|| "without a node".to_owned(), Provenance::summary);
     let (from, to) = (source.name.display(), report.output.display());

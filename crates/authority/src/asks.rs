@@ -1,7 +1,7 @@
 //! What the gate can be asked about.
 
 use bytes::Bytes;
-use theta_names::{KeyRef, Operation};
+use theta_names::{KeyRef, Label, Operation};
 use theta_statements::{Approval, Ask, CeremonyRequest, StateChange};
 
 use crate::{ParsedStatement, Request};
@@ -23,7 +23,7 @@ pub struct Asked {
     /// The key's name, without its version.
     pub(crate) key: Option<String>,
     pub(crate) operation: Operation,
-    pub(crate) label: Bytes,
+    pub(crate) label: Label<Bytes>,
     pub(crate) statement: Bytes,
     /// Not to be shown: the seed of a re-randomised key is in it.
     pub(crate) parameters: Bytes,
@@ -42,11 +42,11 @@ impl core::fmt::Debug for Asked {
 
 impl Asked {
     /// An operation about nothing yet.
-    pub(crate) const fn new(operation: Operation) -> Self {
+    pub(crate) fn new(operation: Operation) -> Self {
         Self {
             key: None,
             operation,
-            label: Bytes::new(),
+            label: Label::default(),
             statement: Bytes::new(),
             parameters: Bytes::new(),
             slot: None,
@@ -67,7 +67,7 @@ impl Asked {
             group,
             key: self.key.as_deref(),
             operation: self.operation,
-            label: &self.label,
+            label: self.label.view(),
             statement: &self.statement,
             parameters: &self.parameters,
             slot: self.slot,
@@ -116,7 +116,7 @@ impl Asks for Request {
         let seed = self.seed().map_or(&[][..], |seed| seed.expose());
         let label = match self.statement() {
             ParsedStatement::Header(header) => header.label(),
-            ParsedStatement::Message(_) | ParsedStatement::CoinName(_) => Bytes::new(),
+            ParsedStatement::Message(_) | ParsedStatement::CoinName(_) => Label::default(),
         };
         Asked {
             key: Some(self.key().name.to_string()),

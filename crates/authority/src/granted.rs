@@ -4,7 +4,7 @@ use core::any::Any;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use theta_names::Operation;
+use theta_names::{Label, Operation};
 use theta_policy::SlotClaim;
 use theta_statements::Name;
 
@@ -53,7 +53,7 @@ pub struct Granted<R> {
 /// ```compile_fail,E0451
 /// use theta_authority::Terms;
 /// fn forge(client: theta_statements::Name, operation: theta_names::Operation) -> Terms {
-///     Terms { client, key: None, operation, label: bytes::Bytes::new(), rule: None }
+///     Terms { client, key: None, operation, label: theta_names::Label::default(), rule: None }
 /// }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub struct Terms {
     pub(crate) client: Name,
     pub(crate) key: Option<String>,
     pub(crate) operation: Operation,
-    pub(crate) label: Bytes,
+    pub(crate) label: Label<Bytes>,
     pub(crate) rule: Option<Name>,
 }
 
@@ -86,7 +86,7 @@ impl Terms {
 
     /// The label of the ciphertext, empty if there is none.
     #[must_use]
-    pub const fn label(&self) -> &Bytes {
+    pub const fn label(&self) -> &Label<Bytes> {
         &self.label
     }
 

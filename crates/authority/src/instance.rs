@@ -5,6 +5,7 @@ use core::fmt;
 use sha2::{Digest, Sha512};
 use theta_custody::KeyEntry;
 use theta_groups::{Secret, Transcript};
+use theta_names::Epoch;
 use theta_schemes::{Statement, keys::KeyId};
 
 use crate::{ParsedStatement, Seed};
@@ -23,7 +24,7 @@ impl InstanceId {
 
     /// The id of a statement under a key at one of its epochs.
     #[must_use]
-    pub fn new<'a>(key: &KeyId, epoch: u64, statement: impl Into<Statement<'a>>) -> Self {
+    pub fn new<'a>(key: &KeyId, epoch: Epoch, statement: impl Into<Statement<'a>>) -> Self {
         Self::with_seed(key, epoch, &statement.into(), None)
     }
 
@@ -35,11 +36,11 @@ impl InstanceId {
 
     /// The same of a key of which no more is known than its id and epoch.
     #[must_use]
-    pub fn of(key: &KeyId, epoch: u64, statement: &ParsedStatement, seed: Option<&Seed>) -> Self {
+    pub fn of(key: &KeyId, epoch: Epoch, statement: &ParsedStatement, seed: Option<&Seed>) -> Self {
         Self::with_seed(key, epoch, &statement.as_statement(), seed.map(|seed| &**seed))
     }
 
-    fn with_seed(key: &KeyId, epoch: u64, statement: &Statement<'_>, seed: Option<&Secret<Vec<u8>>>) -> Self {
+    fn with_seed(key: &KeyId, epoch: Epoch, statement: &Statement<'_>, seed: Option<&Secret<Vec<u8>>>) -> Self {
         let transcript = Transcript::new("theta/instance/v2").with("key", key.as_bytes());
         let transcript = transcript.with("epoch", &epoch.to_be_bytes());
         // The digest of a statement rather than the statement: what a node logs or signs about an instance later can
@@ -83,7 +84,7 @@ mod tests {
         let keys = [KeyId::from_bytes([1; 32]), KeyId::from_bytes([2; 32])];
         let seeds = [[1; 32], [2; 32]].map(|bytes: [u8; 32]| Arc::new(Secret::new(bytes.to_vec())));
         let mut seen = std::collections::HashSet::new();
-        for (key, epoch) in keys.into_iter().flat_map(|key| [(key, 0), (key, 1)]) {
+        for (key, epoch) in keys.into_iter().flat_map(|key| [(key, Epoch::FIRST), (key, Epoch::new(1))]) {
             for text in ["", "a", "b"] {
                 let bytes = Bytes::from_static(text.as_bytes());
                 let (message, coin) =

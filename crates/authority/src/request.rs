@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 use theta_custody::{KeyEntry, KeyTable, ResolveError};
 use theta_groups::Secret;
-use theta_names::{KeyRef, Operation};
+use theta_names::{KeyRef, Operation, Version};
 use theta_schemes::{RequestError, Statement, ciphers::HeaderBytes, keys::KeyId};
 
 /// The seed of a re-randomised key; clones share it.
@@ -116,7 +116,7 @@ pub struct Request {
 #[derive(Clone, Debug)]
 struct Found {
     /// The version that answers; no other one does, whatever the name stands for later.
-    version: u32,
+    version: Version,
     /// Held weakly: a share that has left the key table lives no longer because somebody's request waits.
     entry: Weak<KeyEntry>,
 }
@@ -221,7 +221,8 @@ mod tests {
             assert!(matches!(ask(asked), Err(RequestError::Header(_))));
         }
         let request = ask(KeyRequest::Sign(noise.clone())).unwrap().at(Some(7));
-        assert_eq!((request.operation(), request.slot(), request.key().version), (Operation::Sign, Some(7), Some(2)));
+        assert_eq!((request.operation(), request.slot()), (Operation::Sign, Some(7)));
+        assert_eq!(request.key().version, Version::new(2));
         assert_eq!(request.statement(), &ParsedStatement::Message(noise));
         // That the key is not there is known, and kept for those who may hear it.
         assert!(matches!(request.entry(&keys), Err(ResolveError::Unknown { .. })));

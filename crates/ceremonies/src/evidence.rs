@@ -10,7 +10,7 @@ use theta_sharing::pedersen::Blinding;
 use super::agreement::{digest_of, value_digest};
 use super::certificate::QuorumCertificate;
 use super::check;
-use super::codec::{Reader, put_bytes};
+use super::codec::{Reader, Writer};
 use super::dealing::{Dealing, Judgement};
 use super::key::{Keys, Material, Selection, check_key};
 use super::plan::CeremonyPlan;
@@ -178,9 +178,7 @@ impl CeremonyEvidence {
             }
             Self::FalseActivation { certificate, activation } => (8, vec![certificate.encode(), statement(activation)]),
         };
-        let mut out = vec![tag];
-        parts.iter().for_each(|part| put_bytes(&mut out, part));
-        out
+        parts.iter().fold(Writer::new(tag), |writer, part| writer.bytes(part)).finish()
     }
 
     /// Reads what [`CeremonyEvidence::encode`] wrote. Whether it proves anything is for [`CeremonyEvidence::verify`].
@@ -226,7 +224,7 @@ impl CeremonyEvidence {
 fn statement(bytes: &[u8]) -> Result<Statement, Malformed> {
     let mut reader = Reader::new(bytes);
     let statement = Statement::read(&mut reader)?;
-    reader.end().map(|()| statement)
+    Ok(reader.end(statement)?)
 }
 
 /// A dealing that its author signed.

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use theta_groups::Transcript;
-use theta_names::SuiteName;
+use theta_names::{Epoch, SuiteName};
 use theta_rounds::PartyId;
 use theta_sharing::{EncodedKey, ProofOfPossession, ShareIndex, Threshold, ThresholdError};
 
 use super::CeremonyMember;
-use super::codec::put_party;
+use super::codec::Writer;
 use super::group::{KeyGroup, group_named};
 
 /// A ceremony's name: a hash of all that it is about. Every signature in it is on this, so nothing can be carried from
@@ -59,7 +59,7 @@ pub struct CeremonyPlan {
     suite: SuiteName,
     group: &'static dyn KeyGroup,
     proof_of_possession: Option<&'static dyn ProofOfPossession>,
-    epoch: u32,
+    epoch: Epoch,
     aim: Aim,
     threshold: Threshold,
     members: Vec<PartyId>,
@@ -78,8 +78,8 @@ pub struct PlanParts {
     pub proof_of_possession: Option<&'static dyn ProofOfPossession>,
     /// Unique among all ceremonies of the group: 32 random bytes from whoever starts it.
     pub nonce: [u8; 32],
-    /// The number of the key's sharing: 0 for a new key, one more for each new set of shares.
-    pub epoch: u32,
+    /// The sharing that comes out: the first for a new key, the next one for new shares.
+    pub epoch: Epoch,
     /// What it is for.
     pub aim: Aim,
     /// How many of the holders the key will take.
@@ -178,15 +178,13 @@ impl CeremonyPlan {
 
     fn compute_id(&self, nonce: &[u8; 32]) -> CeremonyId {
         let parties = |list: &[PartyId]| {
-            let mut bytes = Vec::with_capacity(2 * list.len());
-            list.iter().for_each(|party| put_party(&mut bytes, *party));
-            bytes
+            list.iter().fold(Writer::default(), |writer, party| writer.node_id(party.node())).finish()
         };
         let mut transcript = Transcript::new("theta/ceremony/plan/v2")
             .with("nonce", nonce)
             .with("suite", self.suite.as_str().as_bytes())
             .with("group", self.group.name().as_bytes())
-            .with("epoch", &self.epoch.to_be_bytes())
+            .with("epoch", &self.epoch.get().to_be_bytes())
             .with("k", &self.threshold.k().to_be_bytes())
             .with("members", &parties(&self.members))
             .with("patience", &self.patience.to_be_bytes());
@@ -226,7 +224,7 @@ impl CeremonyPlan {
 
     /// The number of the sharing that comes out.
     #[must_use]
-    pub const fn epoch(&self) -> u32 {
+    pub const fn epoch(&self) -> Epoch {
         self.epoch
     }
 

@@ -27,7 +27,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use theta_names::{KeyState, NodeId};
+use theta_names::{KeyState, NodeId, Version};
 use theta_network::{Identity, group::GroupFile};
 use theta_payload::PayloadKey;
 use theta_schemes::{
@@ -232,14 +232,14 @@ waits_for! {
     ///
     /// # Errors
     /// [`ClientError`].
-    change_state(key: &str, version: u32, state: KeyState) -> Result<StateChanged, ClientError>;
+    change_state(key: &str, version: Option<Version>, state: KeyState) -> Result<StateChanged, ClientError>;
     /// As [`crate::Client::change_state_at`].
     ///
     /// # Errors
     /// [`ClientError`].
     change_state_at(
         key: &str,
-        version: u32,
+        version: Option<Version>,
         state: KeyState,
         generation: u64
     ) -> Result<StateChanged, ClientError>;

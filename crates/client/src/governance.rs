@@ -77,7 +77,7 @@ pub fn explain_request(client: &str, ask: &Ask<'_>, at: Option<UnixTime>) -> v1:
         client: client.to_owned(),
         operation: ask.operation.to_string(),
         key: ask.key.unwrap_or_default().to_owned(),
-        label: Bytes::copy_from_slice(ask.label),
+        label: Bytes::copy_from_slice(ask.label.bytes()),
         statement: Bytes::copy_from_slice(ask.statement),
         slot: ask.slot,
         approvals: ask.approvals.iter().map(|approval| approval.encode().into()).collect(),

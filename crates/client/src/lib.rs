@@ -55,7 +55,7 @@ pub use self::{
     operations::{Coin, RandomizedSignature},
     status::NodeStatus,
 };
-pub use theta_names::{KeyRef, KeyState, Operation};
+pub use theta_names::{Epoch, KeyRef, KeyState, Operation, Version};
 pub use theta_statements::{Approval, CeremonyRequest, KeyChange, SigningKey, Token, audit};
 
 /// How a client behaves.

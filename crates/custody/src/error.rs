@@ -2,7 +2,7 @@
 
 use theta_ceremonies::{JoinError, PlanError};
 use theta_keyfiles::KeyFileError;
-use theta_names::NodeId;
+use theta_names::{KeyRef, NodeId};
 use theta_rounds::Malformed;
 use theta_schemes::keys::KeyName;
 use theta_schemes::{Suite, UnknownSuite};
@@ -23,12 +23,10 @@ pub enum CustodyError {
     #[error("the journal of a ceremony: {0}")]
     Journal(#[from] JournalError),
     /// A key in the store is not one.
-    #[error("version {version} of key {name} in the store: {error}")]
+    #[error("key {key} in the store: {error}")]
     Content {
-        /// Which key.
-        name: String,
-        /// Which version.
-        version: u32,
+        /// Which key, and which version if that is known.
+        key: KeyRef,
         /// What is wrong in it.
         error: Box<KeyFileError>,
     },
@@ -36,12 +34,10 @@ pub enum CustodyError {
     #[error(transparent)]
     Table(#[from] KeyTableError),
     /// A share of another node.
-    #[error("version {version} of key {name} in the store: the share is not the one of node {node}")]
+    #[error("key {key} in the store: the share is not the one of node {node}")]
     OtherNode {
-        /// Which key.
-        name: KeyName,
-        /// Which version.
-        version: u32,
+        /// Which version of which key.
+        key: KeyRef,
         /// This node.
         node: NodeId,
     },

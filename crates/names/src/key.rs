@@ -2,6 +2,8 @@
 
 use core::{fmt, str::FromStr};
 
+use crate::{Version, VersionError};
+
 /// The name of a key: 1 to 64 of `a-z`, `0-9`, `.`, `_`, `-`, the first a letter or digit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeyName(String);
@@ -57,8 +59,8 @@ const DOMAIN: &[u8] = b"theta/version/v1\0";
 pub struct KeyRef {
     /// The key.
     pub name: KeyName,
-    /// The version, from 1, if one is named.
-    pub version: Option<u32>,
+    /// The version, if one is named.
+    pub version: Option<Version>,
 }
 
 /// Not the name of a key or version.
@@ -73,12 +75,6 @@ pub enum KeyRefError {
 }
 
 impl KeyRef {
-    /// The version as changes of keys have it: 0 is the primary one, or the key as a whole.
-    #[must_use]
-    pub fn version_or_zero(&self) -> u32 {
-        self.version.unwrap_or(0)
-    }
-
     /// What changes the result of a request besides its statement, as policies, approvals and signatures have it: the version
     /// that is named, and the seed of a re-randomised key, if there is one.
     #[must_use]
@@ -94,8 +90,7 @@ impl FromStr for KeyRef {
         let Some((name, digits)) = text.split_once(MARK) else {
             return Ok(Self { name: text.parse()?, version: None });
         };
-        let version = digits.parse().ok().filter(|version: &u32| *version > 0 && version.to_string() == digits);
-        let version = version.ok_or_else(|| KeyRefError::Version(digits.chars().take(20).collect()))?;
+        let version = digits.parse().map_err(|VersionError(digits)| KeyRefError::Version(digits))?;
         Ok(Self { name: name.parse()?, version: Some(version) })
     }
 }
@@ -126,7 +121,7 @@ mod tests {
     #[test]
     fn keys_may_name_their_version_in_one_way() {
         let key: KeyRef = "files@12".parse().unwrap();
-        assert_eq!((key.name.as_ref(), key.version, key.to_string().as_str()), ("files", Some(12), "files@12"));
+        assert_eq!((key.name.as_ref(), key.version, key.to_string().as_str()), ("files", Version::new(12), "files@12"));
         assert_eq!("files".parse::<KeyRef>().unwrap().to_string(), "files");
         for bad in [
             "",

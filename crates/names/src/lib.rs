@@ -6,22 +6,28 @@
 
 mod channel;
 pub mod codec;
+mod epoch;
 mod holders;
 mod key;
+mod label;
 mod number;
 mod operation;
 mod rule;
 mod state;
 mod suite_name;
+mod version;
 
 pub use channel::Channel;
+pub use epoch::Epoch;
 pub use holders::{Holders, HoldersError};
 pub use key::{KeyName, KeyNameError, KeyRef, KeyRefError};
+pub use label::{Label, LabelError, MOST_LABEL};
 pub use number::{NodeId, ShareIndex, ZeroError};
 pub use operation::{Operation, OperationError};
 pub use rule::{RuleName, RuleNameError, SlotOrder};
 pub use state::{KeyState, Purpose};
 pub use suite_name::{SuiteName, SuiteNameError};
+pub use version::{Version, VersionError};
 
 /// The context, in BLAKE3's key derivation mode, of the hashes that chain an audit log (`spec/policy.md`). There is one chain: the
 /// store makes it, and whoever reads a log checks it.

@@ -78,7 +78,7 @@ pub(super) fn open(key: &PayloadKey, header: &Header<'_>, payload: &[u8]) -> Res
     }
     // No longer than the payload, which is there: never reserved on the header's word alone.
     let mut plaintext = Secret::new(vec![0; usize::try_from(len).unwrap_or_default()]);
-    let mut cipher = ChunkCipher::new(key, header.aead(), header.label())
+    let mut cipher = ChunkCipher::new(key, header.aead(), header.label().bytes())
         .map_err(|_| OpenError::NotAuthentic { chunk: 1, chunks })?;
     let room = plaintext.expose_mut();
     let mut hasher = blake3::Hasher::new();

@@ -213,7 +213,7 @@ pub fn open_stream(
     progress: &mut dyn FnMut(u64),
 ) -> Result<u64, OpenError> {
     let chunks = chunk_count(header.payload().plaintext_len());
-    let mut cipher = ChunkCipher::new(key, header.aead(), header.label())
+    let mut cipher = ChunkCipher::new(key, header.aead(), header.label().bytes())
         .map_err(|_| OpenError::NotAuthentic { chunk: 1, chunks })?;
     let mut hasher = blake3::Hasher::new();
     let (mut remaining, mut read, mut opened, mut done) = (header.payload().plaintext_len(), 0, 0, 0);

@@ -7,7 +7,7 @@ use crate::{Purpose, RequestError, Statement};
 /// The longest message that is signed, in bytes: 64 MiB. Larger things are signed by their digest.
 pub const MAX_MESSAGE_LEN: usize = 64 << 20;
 /// The longest label of a ciphertext, in bytes: 64 KiB.
-pub const MAX_LABEL_LEN: usize = 64 << 10;
+pub const MAX_LABEL_LEN: usize = theta_names::MOST_LABEL;
 /// The longest name of a coin, in bytes: 64 KiB.
 pub const MAX_COIN_NAME_LEN: usize = 64 << 10;
 

@@ -369,8 +369,7 @@ async fn open_store(config: &NodeConfig, group: &GroupFile) -> Result<Opened, St
 pub fn roster(group: &GroupFile) -> Result<Roster, StartError> {
     let member = |node: &GroupNode| {
         let key = node.ceremony_key?;
-        let encoded = [&node.id.get().to_be_bytes(), key.as_bytes().as_slice()].concat();
-        Some(CeremonyMember::decode(&encoded).map_err(|_| StartError::CeremonyKey(node.id)))
+        Some(CeremonyMember::of(node.id, key.as_bytes()).map_err(|_| StartError::CeremonyKey(node.id)))
     };
     Ok(Roster {
         name: group.name().to_owned(),

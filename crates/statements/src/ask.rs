@@ -1,6 +1,6 @@
 //! What is asked.
 
-use theta_names::Operation;
+use theta_names::{Label, Operation};
 
 use crate::Approval;
 
@@ -14,7 +14,7 @@ pub struct Ask<'a> {
     /// What for.
     pub operation: Operation,
     /// The label of a ciphertext, empty if there is none.
-    pub label: &'a [u8],
+    pub label: Label<&'a [u8]>,
     /// What the operation is about, complete: the message, the ciphertext's header, the coin's name, the encoded change of
     /// a key.
     pub statement: &'a [u8],
@@ -30,6 +30,15 @@ impl<'a> Ask<'a> {
     /// An operation of a group, about nothing yet.
     #[must_use]
     pub const fn new(group: &'a str, operation: Operation) -> Self {
-        Self { group, key: None, operation, label: b"", statement: b"", parameters: b"", slot: None, approvals: &[] }
+        Self {
+            group,
+            key: None,
+            operation,
+            label: Label::EMPTY,
+            statement: b"",
+            parameters: b"",
+            slot: None,
+            approvals: &[],
+        }
     }
 }

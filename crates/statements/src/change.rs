@@ -2,7 +2,7 @@
 
 use theta_groups::Transcript;
 use theta_names::codec::{DecodeError, Reader, Writer};
-use theta_names::{KeyName, KeyState, Operation, SuiteName};
+use theta_names::{KeyName, KeyState, Operation, SuiteName, Version};
 
 /// The version of the encoding.
 const FORMAT: u8 = 1;
@@ -33,15 +33,15 @@ pub enum KeyChange {
     Refresh {
         /// Which key.
         key: KeyName,
-        /// Which version; 0 is the primary one.
-        version: u32,
+        /// Which version; `None` is the primary one.
+        version: Option<Version>,
     },
     /// New shares of the same key for these holders, with this k.
     Reshare {
         /// Which key.
         key: KeyName,
-        /// Which version; 0 is the primary one.
-        version: u32,
+        /// Which version; `None` is the primary one.
+        version: Option<Version>,
         /// How many shares it takes afterwards.
         k: u16,
         /// The holders afterwards.
@@ -51,8 +51,8 @@ pub enum KeyChange {
     Recover {
         /// Which key.
         key: KeyName,
-        /// Which version; 0 is the primary one.
-        version: u32,
+        /// Which version; `None` is the primary one.
+        version: Option<Version>,
         /// The number of the node that lost it.
         node: u16,
     },
@@ -71,11 +71,11 @@ impl KeyChange {
         }
     }
 
-    /// The version that it names; 0 is the primary one, or the next if it makes one.
+    /// The version that it names; `None` is the primary one, or the next if it makes one.
     #[must_use]
-    pub const fn version(&self) -> u32 {
+    pub const fn version(&self) -> Option<Version> {
         match self {
-            Self::Create { .. } | Self::Rotate { .. } => 0,
+            Self::Create { .. } | Self::Rotate { .. } => None,
             Self::Refresh { version, .. } | Self::Reshare { version, .. } | Self::Recover { version, .. } => *version,
         }
     }
@@ -114,11 +114,11 @@ impl KeyChange {
                 writer.u8(1).word(key.as_str()).word(suite.as_str()).u16(*k).nodes(holders)
             }
             Self::Rotate { key } => writer.u8(2).word(key.as_str()),
-            Self::Refresh { key, version } => writer.u8(3).word(key.as_str()).u32(*version),
+            Self::Refresh { key, version } => writer.u8(3).word(key.as_str()).named_version(*version),
             Self::Reshare { key, version, k, holders } => {
-                writer.u8(4).word(key.as_str()).u32(*version).u16(*k).nodes(holders)
+                writer.u8(4).word(key.as_str()).named_version(*version).u16(*k).nodes(holders)
             }
-            Self::Recover { key, version, node } => writer.u8(5).word(key.as_str()).u32(*version).u16(*node),
+            Self::Recover { key, version, node } => writer.u8(5).word(key.as_str()).named_version(*version).u16(*node),
         }
         .finish()
     }
@@ -139,9 +139,9 @@ impl KeyChange {
                 Self::Create { key, suite, k: reader.u16()?, holders: reader.nodes()? }
             }
             2 => Self::Rotate { key },
-            3 => Self::Refresh { key, version: reader.u32()? },
-            4 => Self::Reshare { key, version: reader.u32()?, k: reader.u16()?, holders: reader.nodes()? },
-            5 => Self::Recover { key, version: reader.u32()?, node: reader.node()? },
+            3 => Self::Refresh { key, version: reader.named_version()? },
+            4 => Self::Reshare { key, version: reader.named_version()?, k: reader.u16()?, holders: reader.nodes()? },
+            5 => Self::Recover { key, version: reader.named_version()?, node: reader.node()? },
             _ => return Err(DecodeError::Field("the kind of change")),
         };
         reader.end(change)
@@ -179,7 +179,7 @@ pub struct StateChange {
     /// Which key.
     pub key: KeyName,
     /// Which version; `None` is the key as a whole.
-    pub version: Option<u32>,
+    pub version: Option<Version>,
     /// What it is to be: [`KeyState::Disabled`], [`KeyState::Active`] (enables), [`KeyState::Retired`] or [`KeyState::Destroyed`].
     pub state: KeyState,
     /// The generation of the key that it makes: higher than that of every change before.
@@ -192,8 +192,7 @@ impl StateChange {
     /// made once, and not after a later change.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let version = self.version.unwrap_or_default();
-        let writer = Writer::new(FORMAT).u8(17).word(self.key.as_str()).u32(version);
+        let writer = Writer::new(FORMAT).u8(17).word(self.key.as_str()).named_version(self.version);
         writer.word(self.state.name()).u64(self.generation).finish()
     }
 }
@@ -212,9 +211,9 @@ mod tests {
                 holders: vec![1, 2, 7],
             },
             KeyChange::Rotate { key: key.clone() },
-            KeyChange::Refresh { key: key.clone(), version: 0 },
-            KeyChange::Reshare { key: key.clone(), version: 3, k: 3, holders: vec![4, 5, 6, 65_535] },
-            KeyChange::Recover { key, version: 1, node: 9 },
+            KeyChange::Refresh { key: key.clone(), version: None },
+            KeyChange::Reshare { key: key.clone(), version: Version::new(3), k: 3, holders: vec![4, 5, 6, 65_535] },
+            KeyChange::Recover { key, version: Version::new(1), node: 9 },
         ]
     }
 

@@ -6,8 +6,8 @@
 //! and remembers it for longer than a consent is valid; that of a change of state names the generation that it makes, and no
 //! node makes it again or after a later one.
 
-use theta_names::Operation;
 use theta_names::codec::{DecodeError, Reader, Writer};
+use theta_names::{Label, Operation};
 
 use crate::armor::{ArmorError, armor, dearmor};
 use crate::time::Invalid;
@@ -15,8 +15,6 @@ use crate::{Ask, Digest, MOST_NAME, Name, Signature, SigningKey, UnixTime, Valid
 
 /// The longest that a signed request may be valid: an hour, in milliseconds.
 pub const MOST_REQUEST_LIFETIME: u64 = 3_600_000;
-/// The longest label, in bytes: that of a ciphertext.
-pub const MOST_LABEL: usize = 64 << 10;
 
 const DOMAIN: &str = "theta/request/v1";
 const ID_DOMAIN: &str = "theta/request-id/v1";
@@ -31,8 +29,8 @@ pub struct RequestTerms {
     pub key: Option<Name>,
     /// What for.
     pub operation: Operation,
-    /// The label; at most [`MOST_LABEL`] bytes.
-    pub label: Vec<u8>,
+    /// The label.
+    pub label: Label<Vec<u8>>,
     /// The digest of the statement.
     pub statement: Digest,
     /// The digest of the parameters.
@@ -87,7 +85,7 @@ impl RequestTerms {
             group: ask.group.parse()?,
             key: ask.key.map(str::parse).transpose()?,
             operation: ask.operation,
-            label: ask.label.to_vec(),
+            label: ask.label.copied(),
             statement: Digest::of(ask.statement),
             parameters: Digest::of(ask.parameters),
             slot: ask.slot,
@@ -101,7 +99,7 @@ impl RequestTerms {
             .text(self.group.as_str())
             .option(self.key.as_ref(), |writer, key| writer.text(key.as_str()))
             .u8(self.operation.code())
-            .bytes(&self.label)
+            .label(self.label.view())
             .raw(&self.statement.0)
             .raw(&self.parameters.0)
             .option(self.slot, Writer::u64)
@@ -150,7 +148,7 @@ impl SignedRequest {
             ("group", terms.group.as_str() == ask.group),
             ("key", terms.key.as_ref().map(Name::as_str) == ask.key),
             ("operation", terms.operation == ask.operation),
-            ("label", terms.label == ask.label),
+            ("label", terms.label.view() == ask.label),
             ("statement", terms.statement == Digest::of(ask.statement)),
             ("choice of parameters", terms.parameters == Digest::of(ask.parameters)),
             ("slot", terms.slot == ask.slot),
@@ -181,7 +179,7 @@ impl SignedRequest {
             group: name(&mut reader)?,
             key: reader.option(name)?,
             operation: reader.operation()?,
-            label: reader.bytes_within(MOST_LABEL)?.to_vec(),
+            label: reader.label()?.copied(),
             statement: Digest(reader.array()?),
             parameters: Digest(reader.array()?),
             slot: reader.option(Reader::u64)?,

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 use theta_groups::Secret;
-use theta_names::Operation;
+use theta_names::{Label, Operation, Version};
 use theta_statements::{
     Approval, ApprovalTerms, Ask, CeremonyRequest, Digest, KeyChange, RequestTerms, SignedRequest, SigningKey,
     StateChange, UnixTime, Validity,
@@ -40,7 +40,7 @@ fn number<T: TryFrom<u64, Error: core::fmt::Debug>>(value: &Value) -> T {
 
 fn change(value: &Value) -> KeyChange {
     let key = text(&value["key"]).parse().unwrap();
-    let version = || number(&value["version"]);
+    let version = || Version::new(number(&value["version"]));
     let holders = || value["holders"].as_array().unwrap().iter().map(number).collect();
     match text(&value["aim"]) {
         "create" => {
@@ -71,7 +71,7 @@ fn changes_of_keys_are_encoded_as_specified() {
                 CeremonyRequest { nonce: array(&value["nonce"]), change }.encode()
             }
             "state" => {
-                let version = Some(number(&value["version"])).filter(|version| *version > 0);
+                let version = Version::new(number(&value["version"]));
                 let state = theta_names::KeyState::ALL.into_iter().find(|state| state.name() == text(&value["state"]));
                 let (key, generation) = (text(&value["key"]).parse().unwrap(), number(&value["generation"]));
                 StateChange { key, version, state: state.unwrap(), generation }.encode()
@@ -112,7 +112,7 @@ impl Asked {
     fn ask(&self) -> Ask<'_> {
         Ask {
             key: self.key.as_deref(),
-            label: &self.label,
+            label: Label::new(&self.label[..]).unwrap(),
             statement: &self.statement,
             parameters: &self.parameters,
             slot: self.slot,

@@ -5,7 +5,7 @@
 
 use theta_names::AUDIT_CHAIN;
 
-use crate::codec::{Decoder, Encoder};
+use crate::codec::{Decoder, encoder};
 use crate::database::{Rows, Settings, Table};
 use crate::{Store, StoreError, Transaction};
 
@@ -166,7 +166,7 @@ impl Transaction<'_> {
         let last = last.map(|(key, record)| AuditRecord::decode(&key, record.expose())).transpose()?;
         let (index, previous) = last.map_or((0, [0; 32]), |last| (last.index.saturating_add(1), last.hash));
         let hash = hash(index, &previous, &body);
-        let encoded = Encoder::new(72 + body.len()).raw(&previous).raw(&hash).bytes(&body).finish();
+        let encoded = encoder(72 + body.len()).raw(&previous).raw(&hash).bytes(&body).finish();
         self.rows.put(Table::Audit, &index.to_be_bytes(), encoded)?;
         Ok(AuditRecord { index, previous, hash, body })
     }

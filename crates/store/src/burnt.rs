@@ -5,7 +5,7 @@
 //! from (the request's date, or the day the nonce was drawn), never that of the burning: else one id would come back under
 //! another day when the first was forgotten. While it is remembered, an id is refused under every day.
 
-use crate::codec::{Decoder, Encoder};
+use crate::codec::{Decoder, encoder};
 use crate::database::{Rows, Settings, Table};
 use crate::{Incarnation, Store, StoreError, Transaction};
 
@@ -98,7 +98,7 @@ impl Transaction<'_> {
         if self.rows.row(Table::Burnt, &id.id)?.is_some() {
             return Err(BurnError::AlreadyBurnt);
         }
-        self.rows.put(Table::Burnt, &id.id, Encoder::new(4).u32(id.day).finish())?;
+        self.rows.put(Table::Burnt, &id.id, encoder(4).u32(id.day).finish())?;
         Ok(Fresh { id, incarnation: self.incarnation })
     }
 

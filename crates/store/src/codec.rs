@@ -1,11 +1,10 @@
-//! The encoding of records: a version byte, then fields of fixed size in big-endian order or with their length before them.
-//!
-//! There is one encoding of every value, and the decoder takes no other: not one byte too few or too many, no number out of
-//! range, no flag but 0 and 1.
+//! The encoding of records: a byte for the format, then fields as [`theta_names::codec`] writes them, in a buffer that is wiped.
 
 use core::str::FromStr;
 
 use theta_groups::Secret;
+use theta_names::codec::{DecodeError, Reader, Sink, Writer};
+use theta_names::{Epoch, Version};
 
 use crate::StoreError;
 
@@ -14,69 +13,51 @@ use crate::StoreError;
 /// and neither forks nor contradictions were remembered; in 3 what a ceremony is about had its public key as text.
 pub(crate) const RECORD_VERSION: u8 = 4;
 
-/// Writes one record. The buffer is wiped; it has to have room from the start when a secret goes in, since a buffer that
-/// grows leaves copies behind.
-pub(crate) struct Encoder(Secret<Vec<u8>>);
+/// A buffer that is wiped, also where it grows out of its place.
+pub(crate) struct Wiped(Secret<Vec<u8>>);
 
-impl Encoder {
-    pub(crate) fn new(room: usize) -> Self {
-        let mut bytes = Vec::with_capacity(room.saturating_add(1));
-        bytes.push(RECORD_VERSION);
-        Self(Secret::new(bytes))
-    }
+impl Sink for Wiped {
+    type Written = Secret<Vec<u8>>;
 
-    pub(crate) fn raw(mut self, bytes: &[u8]) -> Self {
-        self.0.expose_mut().extend_from_slice(bytes);
-        self
-    }
-
-    pub(crate) fn u8(self, value: u8) -> Self {
-        self.raw(&[value])
-    }
-
-    pub(crate) fn u16(self, value: u16) -> Self {
-        self.raw(&value.to_be_bytes())
-    }
-
-    pub(crate) fn u32(self, value: u32) -> Self {
-        self.raw(&value.to_be_bytes())
-    }
-
-    pub(crate) fn u64(self, value: u64) -> Self {
-        self.raw(&value.to_be_bytes())
-    }
-
-    /// With the length before them. What is longer than 2^32 is refused where it comes in.
-    pub(crate) fn bytes(self, bytes: &[u8]) -> Self {
-        self.u32(u32::try_from(bytes.len()).unwrap_or(u32::MAX)).raw(bytes)
-    }
-
-    /// A flag, and the value if there is one.
-    pub(crate) fn option<T>(self, value: Option<T>, write: impl FnOnce(Self, T) -> Self) -> Self {
-        match value {
-            None => self.u8(0),
-            Some(value) => write(self.u8(1), value),
+    fn put(&mut self, bytes: &[u8]) {
+        let written = self.0.expose();
+        let needed = written.len().saturating_add(bytes.len());
+        if needed > written.capacity() {
+            // A vector that grew by itself would leave a copy of what it held behind.
+            let mut roomier = Vec::with_capacity(needed.saturating_mul(2));
+            roomier.extend_from_slice(written);
+            self.0 = Secret::new(roomier);
         }
+        self.0.expose_mut().extend_from_slice(bytes);
     }
 
-    pub(crate) fn finish(self) -> Secret<Vec<u8>> {
+    fn finish(self) -> Secret<Vec<u8>> {
         self.0
     }
 }
 
-/// Reads one record of a table.
+/// Writes one record.
+pub(crate) type Encoder = Writer<Wiped>;
+
+/// Begins a record that will have about so many bytes.
+pub(crate) fn encoder(room: usize) -> Encoder {
+    Writer::onto(Wiped(Secret::new(Vec::with_capacity(room.saturating_add(1))))).u8(RECORD_VERSION)
+}
+
+/// Reads one record of a table: the canonical reader, with the table's name to what is wrong.
 pub(crate) struct Decoder<'a> {
     table: &'static str,
-    rest: &'a [u8],
+    fields: Reader<'a>,
 }
 
 impl<'a> Decoder<'a> {
     /// Begins after the version byte, if it is ours.
     pub(crate) fn new(table: &'static str, record: &'a [u8]) -> Result<Self, StoreError> {
-        match record.split_first() {
-            Some((&RECORD_VERSION, rest)) => Ok(Self { table, rest }),
-            Some((&found, _)) => Err(StoreError::RecordVersion { table, found }),
-            None => Err(StoreError::Record { table, problem: "a record is empty" }),
+        let mut fields = Reader::new(record);
+        match fields.u8() {
+            Ok(RECORD_VERSION) => Ok(Self { table, fields }),
+            Ok(found) => Err(StoreError::RecordVersion { table, found }),
+            Err(_) => Err(StoreError::Record { table, problem: "a record is empty" }),
         }
     }
 
@@ -84,61 +65,84 @@ impl<'a> Decoder<'a> {
         StoreError::Record { table: self.table, problem }
     }
 
+    /// What is wrong, in the store's words; `wrong` is what a field is that has a value which does not exist.
+    const fn problem(&self, error: &DecodeError, wrong: &'static str) -> StoreError {
+        self.error(match error {
+            DecodeError::Truncated => "a record ends early",
+            DecodeError::Trailing => "a record goes on after its end",
+            DecodeError::TooLong { .. } => "a field is too long",
+            DecodeError::Domain { .. } | DecodeError::Field(_) => wrong,
+        })
+    }
+
+    fn field<T>(
+        &mut self,
+        wrong: &'static str,
+        read: impl FnOnce(&mut Reader<'a>) -> Result<T, DecodeError>,
+    ) -> Result<T, StoreError> {
+        read(&mut self.fields).map_err(|error| self.problem(&error, wrong))
+    }
+
+    /// A field all of whose values exist.
+    fn any<T>(&mut self, read: impl FnOnce(&mut Reader<'a>) -> Result<T, DecodeError>) -> Result<T, StoreError> {
+        self.field("a field is not valid", read)
+    }
+
     pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8], StoreError> {
-        let (taken, rest) = self.rest.split_at_checked(len).ok_or_else(|| self.error("a record ends early"))?;
-        self.rest = rest;
-        Ok(taken)
+        self.any(|fields| fields.take(len))
     }
 
     pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], StoreError> {
-        self.take(N)?.try_into().map_err(|_| self.error("a record ends early"))
+        self.any(Reader::array)
     }
 
     pub(crate) fn u8(&mut self) -> Result<u8, StoreError> {
-        self.array::<1>().map(u8::from_be_bytes)
+        self.any(Reader::u8)
     }
 
     pub(crate) fn u16(&mut self) -> Result<u16, StoreError> {
-        self.array().map(u16::from_be_bytes)
+        self.any(Reader::u16)
     }
 
     pub(crate) fn u32(&mut self) -> Result<u32, StoreError> {
-        self.array().map(u32::from_be_bytes)
+        self.any(Reader::u32)
     }
 
     pub(crate) fn u64(&mut self) -> Result<u64, StoreError> {
-        self.array().map(u64::from_be_bytes)
+        self.any(Reader::u64)
+    }
+
+    pub(crate) fn version(&mut self) -> Result<Version, StoreError> {
+        self.field("a version is 0", Reader::version)
+    }
+
+    pub(crate) fn epoch(&mut self) -> Result<Epoch, StoreError> {
+        self.field("an epoch is out of range", Reader::epoch)
     }
 
     pub(crate) fn bytes(&mut self, most: usize) -> Result<&'a [u8], StoreError> {
-        let len = usize::try_from(self.u32()?).unwrap_or(usize::MAX);
-        if len > most { Err(self.error("a field is too long")) } else { self.take(len) }
+        self.any(|fields| fields.bytes_within(most))
     }
 
     /// A name of any kind.
     pub(crate) fn name<T: FromStr>(&mut self) -> Result<T, StoreError> {
-        let bytes = self.bytes(64)?;
-        let text = core::str::from_utf8(bytes).ok().and_then(|text| text.parse().ok());
-        text.ok_or_else(|| self.error("a name is not one"))
+        self.field("a name is not one", |fields| fields.parsed("a name", 64))
     }
 
     pub(crate) fn option<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, StoreError>,
     ) -> Result<Option<T>, StoreError> {
-        match self.u8()? {
-            0 => Ok(None),
-            1 => read(self).map(Some),
-            _ => Err(self.error("a flag is neither 0 nor 1")),
-        }
+        if self.field("a flag is neither 0 nor 1", Reader::flag)? { read(self).map(Some) } else { Ok(None) }
     }
 
-    pub(crate) const fn rest(&self) -> &'a [u8] {
-        self.rest
+    pub(crate) const fn rest(&mut self) -> &'a [u8] {
+        self.fields.rest()
     }
 
     pub(crate) fn finish<T>(self, value: T) -> Result<T, StoreError> {
-        if self.rest.is_empty() { Ok(value) } else { Err(self.error("a record goes on after its end")) }
+        let Self { table, fields } = self;
+        fields.end(value).map_err(|_| StoreError::Record { table, problem: "a record goes on after its end" })
     }
 }
 
@@ -148,12 +152,14 @@ mod tests {
     use theta_names::{KeyName, KeyState, Purpose};
 
     use super::*;
-    use crate::{Epoch, KeyRecord, VersionRecord, audit::AuditRecord, burnt::decode_day, journal::Ceremony, slots};
+    use crate::{
+        EpochRecord, KeyRecord, VersionRecord, audit::AuditRecord, burnt::decode_day, journal::Ceremony, slots,
+    };
 
-    fn epoch() -> impl Strategy<Value = Epoch> {
-        (0..9_u64, 1..9_u16, 0..9_u16, vec(any::<u8>(), 0..40), vec(any::<u8>(), 0..40), any::<u64>()).prop_map(
-            |(number, k, more, public, certificate, created)| Epoch {
-                number,
+    fn epoch() -> impl Strategy<Value = EpochRecord> {
+        (0..9_u32, 1..9_u16, 0..9_u16, vec(any::<u8>(), 0..40), vec(any::<u8>(), 0..40), any::<u64>()).prop_map(
+            |(number, k, more, public, certificate, created)| EpochRecord {
+                number: Epoch::new(number),
                 k,
                 n: k + more,
                 holders: (0..k + more).map(|place| 65_535 - place).collect(),
@@ -174,10 +180,11 @@ mod tests {
                     KeyRecord::new(parsed(name), Purpose::ALL[purpose], policy.map(|name| name.parse().unwrap()));
                 key.state = KeyState::ALL[state];
                 for (serving, pending, suite, state, created) in versions {
-                    let pending = pending.map(|pending| Epoch { number: pending.number + 10, ..pending });
+                    let pending =
+                        pending.map(|pending| EpochRecord { number: Epoch::new(pending.number.get() + 10), ..pending });
                     let (version, state) = (key.next_version, KeyState::ALL[state]);
                     key.versions.push(VersionRecord { version, state, suite, serving, pending, created });
-                    key.next_version += 1;
+                    key.next_version = version.next().unwrap();
                 }
                 key
             },
@@ -193,16 +200,16 @@ mod tests {
             assert_eq!(ceremony.encode().expose(), bytes);
         }
         if let Ok(day) = decode_day(bytes) {
-            assert_eq!(Encoder::new(4).u32(day).finish().expose(), bytes);
+            assert_eq!(encoder(4).u32(day).finish().expose(), bytes);
         }
         if let Ok(mark) = slots::decode_mark(bytes) {
             assert_eq!(slots::mark_record(mark).expose(), bytes);
         }
         if let Ok(digest) = slots::decode_digest(bytes) {
-            assert_eq!(Encoder::new(32).raw(&digest).finish().expose(), bytes);
+            assert_eq!(encoder(32).raw(&digest).finish().expose(), bytes);
         }
         if let Ok(record) = AuditRecord::decode(&[0; 8], bytes) {
-            let again = Encoder::new(80).raw(&record.previous).raw(&record.hash).bytes(&record.body).finish();
+            let again = encoder(80).raw(&record.previous).raw(&record.hash).bytes(&record.body).finish();
             assert_eq!(again.expose(), bytes);
         }
     }
@@ -243,5 +250,31 @@ mod tests {
         assert!(Decoder::new("t", &huge).unwrap().bytes(10).is_err());
         assert!(matches!(Decoder::new("t", &[1, 0]), Err(StoreError::RecordVersion { table: "t", found: 1 })));
         assert!(Decoder::new("t", &[]).is_err());
+    }
+
+    #[test]
+    fn a_record_without_room_is_the_same_record() {
+        let parts: Vec<Vec<u8>> = (0..100).map(|len: u8| vec![len; usize::from(len)]).collect();
+        let write = |room| parts.iter().fold(encoder(room), |encoder, part| encoder.bytes(part)).finish();
+        assert_eq!(write(0).expose(), write(1 << 16).expose());
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_the_table() {
+        let problem = |fields: &[u8], read: fn(&mut Decoder<'_>) -> Result<(), StoreError>| {
+            let record = [&[RECORD_VERSION], fields].concat();
+            let mut decoder = Decoder::new("t", &record).unwrap();
+            match read(&mut decoder).and_then(|()| decoder.finish(())) {
+                Err(StoreError::Record { table: "t", problem }) => problem,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(problem(&[0, 0, 0], |decoder| decoder.u32().map(drop)), "a record ends early");
+        assert_eq!(problem(&[0, 0, 0], |decoder| decoder.u16().map(drop)), "a record goes on after its end");
+        assert_eq!(problem(&[0, 0, 0, 2, 1, 1], |decoder| decoder.bytes(1).map(drop)), "a field is too long");
+        assert_eq!(problem(&[2], |decoder| decoder.option(Decoder::u8).map(drop)), "a flag is neither 0 nor 1");
+        assert_eq!(problem(&[0; 4], |decoder| decoder.version().map(drop)), "a version is 0");
+        assert_eq!(problem(&[0, 0, 0, 1, 0, 0, 0, 0], |decoder| decoder.epoch().map(drop)), "an epoch is out of range");
+        assert_eq!(problem(&[0, 0, 0, 1, b'A'], |decoder| decoder.name::<KeyName>().map(drop)), "a name is not one");
     }
 }

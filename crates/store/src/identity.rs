@@ -2,7 +2,7 @@
 
 use theta_groups::Secret;
 
-use crate::codec::{Decoder, Encoder};
+use crate::codec::{Decoder, encoder};
 use crate::database::{Rows, Table};
 use crate::{Store, StoreError, Transaction};
 
@@ -41,7 +41,7 @@ impl Transaction<'_> {
     /// # Errors
     /// [`StoreError`].
     pub fn set_identity(&mut self, secret: &Secret<[u8; 32]>) -> Result<(), StoreError> {
-        self.rows.put(Table::Identity, CEREMONIES, Encoder::new(32).raw(secret.expose()).finish())
+        self.rows.put(Table::Identity, CEREMONIES, encoder(32).raw(secret.expose()).finish())
     }
 }
 

@@ -5,7 +5,7 @@
 
 use theta_groups::Secret;
 
-use crate::codec::{Decoder, Encoder};
+use crate::codec::{Decoder, encoder};
 use crate::database::{Rows, Table};
 use crate::{Store, StoreError, Transaction};
 
@@ -84,7 +84,7 @@ impl Ceremony {
 
     pub(crate) fn encode(&self) -> Secret<Vec<u8>> {
         let room = 64 + self.subject.len() + self.outcome.as_ref().map_or(0, Vec::len);
-        Encoder::new(room)
+        encoder(room)
             .u64(self.started)
             .u32(self.inputs)
             .u64(self.bytes)
@@ -231,11 +231,7 @@ impl Transaction<'_> {
             return Err(JournalError::TooMuch { what: "the sum of inputs, in bytes,", most: MOST_BYTES });
         }
         (ceremony.inputs, ceremony.bytes) = (index + 1, bytes);
-        Ok(self.rows.put(
-            Table::Inputs,
-            &input_key(&ceremony.id, index),
-            Encoder::new(input.len()).raw(input).finish(),
-        )?)
+        Ok(self.rows.put(Table::Inputs, &input_key(&ceremony.id, index), encoder(input.len()).raw(input).finish())?)
     }
 
     /// Records how a ceremony ended, and forgets its seed and inputs. In their place it keeps `epilogue`, what tells others how

@@ -1,7 +1,7 @@
 //! What this node has seen of its peers' stores, and what they have seen of its own that it does not know: so that it can tell
 //! after a restart of its own that one of them went back, and remembers that it did itself.
 
-use crate::codec::{Decoder, Encoder};
+use crate::codec::{Decoder, encoder};
 use crate::database::{Rows, Settings, Table};
 use crate::{Incarnation, Store, StoreError, Transaction, Witness};
 
@@ -51,7 +51,7 @@ impl Transaction<'_> {
     /// [`StoreError`].
     pub fn remember_peer(&mut self, peer: u16, witness: &Witness) -> Result<(), StoreError> {
         let Some(seen) = witness.remembered() else { return Ok(()) };
-        let record = Encoder::new(2 * Incarnation::ENCODED_LEN + 1).raw(&seen.encode());
+        let record = encoder(2 * Incarnation::ENCODED_LEN + 1).raw(&seen.encode());
         let record = record.option(witness.fork(), |record, fork| record.raw(&fork.encode())).finish();
         self.rows.put(Table::Peers, &peer.to_be_bytes(), record)
     }
@@ -95,7 +95,7 @@ impl Transaction<'_> {
 
     fn put_contradiction(&mut self, contradiction: &Contradiction) -> Result<(), StoreError> {
         let Contradiction { peer, claim, overruled } = contradiction;
-        let record = Encoder::new(Incarnation::ENCODED_LEN + 1).raw(&claim.encode()).u8(u8::from(*overruled)).finish();
+        let record = encoder(Incarnation::ENCODED_LEN + 1).raw(&claim.encode()).u8(u8::from(*overruled)).finish();
         self.rows.put(Table::Contradictions, &contradiction_key(*peer, claim), record)
     }
 }

@@ -7,7 +7,7 @@
 use theta_groups::Secret;
 use theta_names::{KeyName, RuleName, SlotOrder};
 
-use crate::codec::{Decoder, Encoder};
+use crate::codec::{Decoder, encoder};
 use crate::database::{Rows, Settings, Table};
 use crate::name::terminated;
 use crate::{Store, StoreError, Transaction};
@@ -117,7 +117,7 @@ impl Transaction<'_> {
             let previous = decode_digest(record.expose())?;
             return Ok(if previous == digest { SlotDecision::Same } else { SlotDecision::Conflict { previous } });
         }
-        self.rows.put(Table::Slots, &key, Encoder::new(32).raw(&digest).finish())?;
+        self.rows.put(Table::Slots, &key, encoder(32).raw(&digest).finish())?;
         if order == SlotOrder::Increasing
             && let Some(over) = slot.checked_sub(1)
         {
@@ -166,7 +166,7 @@ pub(crate) fn decode_digest(record: &[u8]) -> Result<[u8; 32], StoreError> {
 
 /// The record of a mark.
 pub(crate) fn mark_record(slot: u64) -> Secret<Vec<u8>> {
-    Encoder::new(8).u64(slot).finish()
+    encoder(8).u64(slot).finish()
 }
 
 /// The slot of a mark.

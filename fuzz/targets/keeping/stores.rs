@@ -10,8 +10,8 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use libfuzzer_sys::fuzz_target;
 use theta_fuzz::{plant, rng};
 use theta_groups::Secret;
-use theta_names::{KeyName, Purpose};
-use theta_store::{BurnId, Epoch, Options, RestoreFloors, SealingKey, Store, check_backup, disk::SimulatedDisk};
+use theta_names::{Epoch, KeyName, Purpose, Version};
+use theta_store::{BurnId, EpochRecord, Options, RestoreFloors, SealingKey, Store, check_backup, disk::SimulatedDisk};
 
 /// What is burnt before anything is damaged.
 const ID: BurnId = BurnId { day: 1, id: [3; 32] };
@@ -107,8 +107,8 @@ fn name() -> KeyName {
 fn write() -> (Written, Written) {
     let disk = SimulatedDisk::default();
     let store = Store::create_on(disk.backend(), &key(), seeded()).expect("an empty disk");
-    let epoch = Epoch {
-        number: 0,
+    let epoch = EpochRecord {
+        number: Epoch::FIRST,
         k: 2,
         n: 3,
         holders: vec![1, 2, 3],
@@ -135,7 +135,7 @@ fn is_what_was_written(store: &Store) {
     for record in store.keys().into_iter().flatten() {
         assert_eq!(record.name, name());
     }
-    if let Ok(Some(share)) = store.share(&name(), 1, 0) {
+    if let Ok(Some(share)) = store.share(&name(), Version::FIRST, Epoch::FIRST) {
         assert_eq!(share.expose(), &[2; 32]);
     }
     for record in store.audit(0, 10).into_iter().flatten() {

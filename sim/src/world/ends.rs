@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use theta_custody::{CeremonyState, SlotQuorum};
 use theta_keyfiles::{KeyShareText as _, PublicKeyText as _};
-use theta_names::KeyState;
+use theta_names::{Epoch, KeyState, Version};
 use theta_orchestration::{Culprit, Misdeed};
 use theta_schemes::keys::{AnyKeyShare, KeyName};
 
@@ -192,12 +192,12 @@ impl World<'_> {
 
     /// No key has gone back to an epoch before, and k honest nodes have right shares of each. Says how many there are.
     pub(super) fn shares_are_right(&self) -> Result<usize, Violation> {
-        let mut right: BTreeMap<(KeyName, u32), BTreeSet<u16>> = BTreeMap::new();
+        let mut right: BTreeMap<(KeyName, Version), BTreeSet<u16>> = BTreeMap::new();
         let lives = self.scenario.honest().filter_map(|node| Some((node, self.nodes.get(&node)?.life.as_ref()?)));
         for (node, life) in lives {
             for entry in life.engine.keys().iter().filter(|entry| entry.state != KeyState::Destroyed) {
                 let key = (entry.name.clone(), entry.version);
-                let newest = self.newest.get(&key).copied().unwrap_or_default();
+                let newest = self.newest.get(&key).copied().unwrap_or(Epoch::FIRST);
                 if entry.epoch < newest && !self.watch.stores.is_set_back(node) {
                     let text = format!("key {} is in epoch {} at node {node}, and was in {newest}", key.0, entry.epoch);
                     return self.watch.violated(Invariant::Shares, text);

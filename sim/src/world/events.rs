@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use theta_authority::{Granted, Judged};
-use theta_names::NodeId;
+use theta_names::{Epoch, NodeId};
 use theta_network::Inbound;
 use theta_orchestration::{InstanceError, Pending, SubmitError};
 use theta_policy::SlotStanding;
@@ -320,7 +320,7 @@ impl World<'_> {
         let Some(life) = self.nodes.get_mut(&number).and_then(|node| node.life.as_mut()) else { return };
         life.generation = life.engine.keys().generation();
         for entry in life.engine.keys().iter().filter(|_| !self.scenario.liars.contains_key(&number)) {
-            let newest = self.newest.entry((entry.name.clone(), entry.version)).or_default();
+            let newest = self.newest.entry((entry.name.clone(), entry.version)).or_insert(Epoch::FIRST);
             *newest = entry.epoch.max(*newest);
         }
         for (request, wanted) in self.wanted.iter().enumerate() {
@@ -337,7 +337,7 @@ impl World<'_> {
                     if let Some(slot) = wanted.asked.slot.filter(|_| has_slots) {
                         self.watch.about(id, wanted.asked.key, slot, &wanted.asked.text);
                     }
-                    let index = if epoch == 0 { number } else { index(&self.scenario.ceremonies, number) };
+                    let index = if epoch == Epoch::FIRST { number } else { index(&self.scenario.ceremonies, number) };
                     let signer = Signer { index, element_len: wanted.element_len() };
                     self.watch.permit(number, id, wanted.is_frost().then_some(signer));
                 }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use theta_authority::Gate;
-use theta_names::KeyName;
+use theta_names::{Epoch, KeyName, Version};
 use theta_policy::{MemorySlots, Policy};
 use theta_schemes::keys::AnyPublicKey;
 use theta_statements::{CeremonyRequest, StateChange};
@@ -109,7 +109,7 @@ struct World<'a> {
     /// Which nodes have made a change of a key's state, or a later one.
     taken: BTreeSet<(usize, u16)>,
     /// The newest epoch of each version of a key that an honest node has had.
-    newest: BTreeMap<(KeyName, u32), u64>,
+    newest: BTreeMap<(KeyName, Version), Epoch>,
     thief: Thief,
     shares: usize,
     saboteur: u16,

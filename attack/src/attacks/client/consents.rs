@@ -103,7 +103,7 @@ impl People {
             }
         }
         for _ in 0..ceremonies {
-            self.client.hold(KeyChange::Refresh { key: name()?, version: 0 }, |_| {}).await?;
+            self.client.hold(KeyChange::Refresh { key: name()?, version: None }, |_| {}).await?;
         }
         if ceremonies > 0 {
             tries += 1;
@@ -124,12 +124,12 @@ impl People {
         for (generation, state) in
             [(next, KeyState::Disabled), (next + 1, KeyState::Active), (next + 2, KeyState::Disabled)]
         {
-            self.approved_state(state, generation)?.change_state_at(KEY, 0, state, generation).await?;
+            self.approved_state(state, generation)?.change_state_at(KEY, None, state, generation).await?;
         }
         let old = self.approved_state(KeyState::Active, next + 1)?;
         let tries = [next + 1, next + 3, next + 4];
         for generation in tries {
-            if old.change_state_at(KEY, 0, KeyState::Active, generation).await.is_ok() {
+            if old.change_state_at(KEY, None, KeyState::Active, generation).await.is_ok() {
                 broken.push(format!("an old enable was made as generation {generation}"));
             }
         }
@@ -193,7 +193,7 @@ const fn operation(state: KeyState) -> Operation {
 }
 
 fn statement(state: KeyState, generation: u64) -> Result<Vec<u8>, Trouble> {
-    Ok(state_statement(&name()?, 0, state, generation))
+    Ok(state_statement(&name()?, None, state, generation))
 }
 
 fn name<T: core::str::FromStr>() -> Result<T, Trouble> {

@@ -8,6 +8,7 @@
 mod thief;
 
 use std::{fs, time::Duration};
+use theta_names::Epoch;
 
 use tokio::time;
 
@@ -38,7 +39,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 const COPIES: usize = 6;
 
 /// The one node that is stolen in an epoch. Where it is the same in two, it is stolen in the ceremony between them, too.
-const fn robbed(epoch: u64) -> u16 {
+const fn robbed(epoch: u32) -> u16 {
     match epoch % 6 {
         0 => 1,
         1 | 2 => 2,
@@ -50,7 +51,7 @@ const fn robbed(epoch: u64) -> u16 {
 async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     let group = field.group();
     let client = group.client()?;
-    let refreshes: u64 = field.size(9, 2);
+    let refreshes: u32 = field.size(9, 2);
     let mut thief = Thief::new(group)?;
     let mut meanwhile = 0;
     for epoch in 0..=refreshes {
@@ -71,7 +72,7 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
         }
         let outcome = held.await.map_err(|error| Trouble::new(format!("bug: a client ended: {error}")))?;
         let outcome = outcome.map_err(Trouble::new)?;
-        if outcome.epoch != epoch + 1 || outcome.agreed.len() < usize::from(THRESHOLD) {
+        if outcome.epoch != Epoch::new(epoch + 1) || outcome.agreed.len() < usize::from(THRESHOLD) {
             return Err(Trouble::new(format!("a refresh led to epoch {}", outcome.epoch)));
         }
         // Until all of them have the new epoch: who is late is not robbed of two.
@@ -99,10 +100,10 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
 }
 
 /// Copies a node's store and sealing key at one moment of its life.
-fn steal(group: &Group, node: u16, epoch: u64) -> Result<Theft, Trouble> {
+fn steal(group: &Group, node: u16, epoch: u32) -> Result<Theft, Trouble> {
     let dir = group.node_dir(node);
     let stopped = Stopped::stop(group.pid(node)?)?;
     let store = fs::read(dir.join("theta.redb"));
     drop(stopped);
-    Ok(Theft { node, epoch, store: store?, key: dir.join("store.key") })
+    Ok(Theft { node, epoch: Epoch::new(epoch), store: store?, key: dir.join("store.key") })
 }

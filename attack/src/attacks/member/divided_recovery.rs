@@ -54,7 +54,7 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     let member = Member::take_node(field.group_mut(), OWNER).await?;
     let keys = identity(field.group(), OWNER)?;
     let recover =
-        KeyChange::Recover { key: KEY.parse().map_err(|_| Trouble::new("bug: no name"))?, version: 0, node: OWNER };
+        KeyChange::Recover { key: KEY.parse().map_err(|_| Trouble::new("bug: no name"))?, version: None, node: OWNER };
     let held = tokio::spawn(async move { client.hold(recover, |_| {}).await });
     let mut owner = Owner::new(member, keys).await?;
     let (attempts, mut requests) = (field.size(24_u32, 2), 0);

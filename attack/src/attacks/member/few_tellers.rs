@@ -108,11 +108,11 @@ fn create(key: &str) -> Result<KeyChange, Trouble> {
 
 /// To the liars alone, two of whom would do.
 fn reshare() -> Result<KeyChange, Trouble> {
-    Ok(KeyChange::Reshare { key: name(KEY)?, version: 0, k: 2, holders: LIARS.to_vec() })
+    Ok(KeyChange::Reshare { key: name(KEY)?, version: None, k: 2, holders: LIARS.to_vec() })
 }
 
 fn refresh() -> Result<KeyChange, Trouble> {
-    Ok(KeyChange::Refresh { key: name(OTHER)?, version: 0 })
+    Ok(KeyChange::Refresh { key: name(OTHER)?, version: None })
 }
 
 fn name<T: core::str::FromStr>(word: &str) -> Result<T, Trouble> {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use theta_client::{CeremonyRequest, KeyRef, KeyState, state_statement};
-use theta_names::Operation;
+use theta_names::{Label, Operation};
 use theta_network::group::GroupFile;
 use theta_payload::{self as payload, Header};
 use theta_schemes::{MAX_COIN_NAME_LEN, MAX_MESSAGE_LEN};
@@ -48,7 +48,7 @@ pub(crate) struct Subject {
     /// With which key.
     pub(crate) key: Option<String>,
     /// The label of a ciphertext.
-    pub(crate) label: Vec<u8>,
+    pub(crate) label: Label<Vec<u8>>,
     /// The bytes that consents are about.
     pub(crate) statement: Vec<u8>,
     /// What the statement is, in words; nothing if nothing was named.
@@ -62,7 +62,7 @@ impl Subject {
     pub(crate) fn ask<'a>(&'a self, group: &'a str) -> Ask<'a> {
         Ask {
             key: self.key.as_deref(),
-            label: &self.label,
+            label: self.label.view(),
             statement: &self.statement,
             ..Ask::new(group, self.operation)
         }
@@ -73,7 +73,7 @@ impl Subject {
 struct Statement {
     bytes: Vec<u8>,
     about: String,
-    label: Vec<u8>,
+    label: Label<Vec<u8>>,
     nonce: Option<Nonce>,
 }
 
@@ -101,7 +101,9 @@ impl SubjectArgs {
             Some(Statement { bytes, about, label, nonce }) => {
                 Subject { operation, key, label, statement: bytes, about: Some(about), nonce }
             }
-            None => Subject { operation, key, label: Vec::new(), statement: Vec::new(), about: None, nonce: None },
+            None => {
+                Subject { operation, key, label: Label::default(), statement: Vec::new(), about: None, nonce: None }
+            }
         })
     }
 
@@ -111,7 +113,7 @@ impl SubjectArgs {
         let name = source.name.display().to_string();
         let bytes = source.read_all(MAX_MESSAGE_LEN, "sign its digest instead")?;
         let about = format!("{name}, {} bytes", bytes.len());
-        Ok(Some(Statement { bytes, about, label: Vec::new(), nonce: None }))
+        Ok(Some(Statement { bytes, about, label: Label::default(), nonce: None }))
     }
 
     fn header(&self) -> Result<Option<Statement>, Failure> {
@@ -120,8 +122,8 @@ impl SubjectArgs {
         let name = source.name.display().to_string();
         let wrong = |error: &dyn core::fmt::Display| Failure::Usage(format!("{name}: {error}"));
         let bytes = payload::read_header(&mut source.reader).map_err(|error| wrong(&error))?;
-        let label = Header::parse(&bytes).map_err(|error| wrong(&error))?.label().to_vec();
-        let about = format!("the header of {name}, labelled {:?}", String::from_utf8_lossy(&label));
+        let label = Header::parse(&bytes).map_err(|error| wrong(&error))?.label().copied();
+        let about = format!("the header of {name}, labelled {:?}", String::from_utf8_lossy(label.view().bytes()));
         Ok(Some(Statement { bytes, about, label, nonce: None }))
     }
 
@@ -131,7 +133,7 @@ impl SubjectArgs {
             return Err(Failure::Usage(format!("a coin's name has at most {MAX_COIN_NAME_LEN} bytes")));
         }
         let about = format!("the coin {coin:?}");
-        Ok(Some(Statement { bytes: coin.clone().into_bytes(), about, label: Vec::new(), nonce: None }))
+        Ok(Some(Statement { bytes: coin.clone().into_bytes(), about, label: Label::default(), nonce: None }))
     }
 
     /// A ceremony or a change of state, if the operation is one and a key was named.
@@ -145,7 +147,7 @@ impl SubjectArgs {
         };
         let (bytes, about, nonce) = match (state, self.generation) {
             (Some(state), Some(generation)) => {
-                let bytes = state_statement(&key.name, key.version_or_zero(), state, generation);
+                let bytes = state_statement(&key.name, key.version, state, generation);
                 (bytes, format!("{key} becomes {state}, generation {generation}"), None)
             }
             // What is to be approved names its generation; for all else the statement does not matter.
@@ -159,6 +161,6 @@ impl SubjectArgs {
                 None => return Ok(None),
             },
         };
-        Ok(Some(Statement { bytes, about, label: Vec::new(), nonce }))
+        Ok(Some(Statement { bytes, about, label: Label::default(), nonce }))
     }
 }

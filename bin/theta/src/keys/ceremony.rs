@@ -5,6 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::Args;
 use serde::Serialize;
 use theta_client::{CeremonyEnd, CeremonyOutcome, CeremonyProgress, CeremonyRequest, ClientError, KeyChange};
+use theta_names::{Epoch, Version};
 use theta_schemes::keys::KeyName;
 use theta_wire::v1::CeremonyState;
 
@@ -50,8 +51,8 @@ pub(crate) struct Held {
     id: String,
     aim: String,
     key: String,
-    version: u32,
-    epoch: u64,
+    version: Version,
+    epoch: Epoch,
     #[serde(skip_serializing_if = "Option::is_none")]
     key_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -104,8 +104,8 @@ impl ChangeArgs {
         group: impl FnOnce() -> Result<GroupFile, Failure>,
     ) -> Result<Option<KeyChange>, Failure> {
         let missing = |what: &str| Failure::Usage(format!("{operation} needs {what}, as theta keys is given it"));
-        let (version, key) = (key.version_or_zero(), key.name);
-        if version != 0 && matches!(operation, Operation::KeysCreate | Operation::KeysRotate) {
+        let KeyRef { name: key, version } = key;
+        if let Some(version) = version.filter(|_| matches!(operation, Operation::KeysCreate | Operation::KeysRotate)) {
             return Err(Failure::Usage(format!("{operation} is of a key, not of a version: leave out @{version}")));
         }
         Ok(Some(match operation {

@@ -148,7 +148,7 @@ pub(super) fn rotate(args: &RotateArgs, output: Output) -> Result<(), Failure> {
 
 /// `theta keys refresh`.
 pub(super) fn refresh(args: &RefreshArgs, output: Output) -> Result<(), Failure> {
-    let (key, version) = (args.key.name.clone(), args.key.version_or_zero());
+    let (key, version) = (args.key.name.clone(), args.key.version);
     single(&args.ceremony, KeyChange::Refresh { key, version }, output)
 }
 
@@ -162,13 +162,13 @@ pub(super) fn reshare(args: &ReshareArgs, output: Output) -> Result<(), Failure>
     }
     let session = args.ceremony.open()?;
     let (k, holders) = args.holders.resolve(session.client().group())?;
-    let (key, version) = (args.key.name.clone(), args.key.version_or_zero());
+    let (key, version) = (args.key.name.clone(), args.key.version);
     report(&[hold(&args.ceremony, &session, KeyChange::Reshare { key, version, k, holders })?], output)
 }
 
 /// `theta keys recover`.
 pub(super) fn recover(args: &RecoverArgs, output: Output) -> Result<(), Failure> {
-    let (key, version) = (args.key.name.clone(), args.key.version_or_zero());
+    let (key, version) = (args.key.name.clone(), args.key.version);
     single(&args.ceremony, KeyChange::Recover { key, version, node: args.node }, output)
 }
 

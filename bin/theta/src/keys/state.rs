@@ -93,7 +93,7 @@ fn confirm(key: &KeyRef) -> Result<(), Failure> {
 
 fn change(args: &StateArgs, state: KeyState, output: Output) -> Result<(), Failure> {
     let session = args.client.open_signed(&args.approvals, args.client.timeout())?;
-    let (name, version) = (args.key.name.as_str(), args.key.version_or_zero());
+    let (name, version) = (args.key.name.as_str(), args.key.version);
     let changed = session.block_on(async {
         let client = session.client();
         match args.generation {

@@ -8,6 +8,7 @@ use std::{
 
 use clap::Args;
 use theta_client::explain_request;
+use theta_names::Label;
 use theta_network::group::GroupFile;
 use theta_policy::Explanation;
 use theta_statements::{Approval, Ask, UnixTime};
@@ -69,7 +70,8 @@ impl ExplainArgs {
     fn subject(&self, group: impl FnOnce() -> Result<GroupFile, Failure>) -> Result<Subject, Failure> {
         let mut subject = self.subject.read(group)?;
         if let Some(label) = &self.label {
-            subject.label = label.clone().into_bytes();
+            subject.label =
+                Label::new(label.clone().into_bytes()).map_err(|error| Failure::Usage(format!("--label: {error}")))?;
         }
         Ok(subject)
     }

@@ -6,8 +6,9 @@ use clap::Args;
 use serde::Serialize;
 use theta_groups::Secret;
 use theta_keyfiles::{KeyShareText as _, PublicKeyText as _};
+use theta_names::{Epoch, Version};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey};
-use theta_store::{BackupReport, Epoch, check_backup};
+use theta_store::{BackupReport, EpochRecord, check_backup};
 
 use super::{SEALING_HELP, SealWord};
 use crate::{
@@ -50,10 +51,10 @@ struct KeyView {
 
 #[derive(Serialize)]
 struct VersionView {
-    version: u32,
+    version: Version,
     suite: String,
     state: &'static str,
-    epoch: Option<u64>,
+    epoch: Option<Epoch>,
 }
 
 impl From<BackupReport> for Checked {
@@ -117,7 +118,7 @@ pub(crate) fn check(args: &CheckArgs, output: Output) -> Result<(), Failure> {
 }
 
 /// Whether a share is one of the key that the epoch describes.
-fn fits(epoch: &Epoch, share: &Secret<Vec<u8>>) -> bool {
+fn fits(epoch: &EpochRecord, share: &Secret<Vec<u8>>) -> bool {
     let read = || {
         let (_, public) = AnyPublicKey::from_text(std::str::from_utf8(&epoch.public).ok()?).ok()?;
         AnyKeyShare::from_text(std::str::from_utf8(share.expose()).ok()?, &public).ok()

@@ -6,6 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use theta_names::Label;
 use theta_statements::Name;
 
 use crate::{InstanceId, Terms};
@@ -90,7 +91,8 @@ impl Grants {
         allowed.label_bytes = allowed.label_bytes.saturating_add(granted.label.len());
         *label_bytes = label_bytes.saturating_add(granted.label.len());
         // A copy: the label's buffer may be that of a whole ciphertext.
-        all.push(Terms { label: Bytes::copy_from_slice(&granted.label), ..granted });
+        let label = Label::new(Bytes::copy_from_slice(granted.label.get())).unwrap_or_default();
+        all.push(Terms { label, ..granted });
         while inner.count > MOST_INSTANCES || inner.label_bytes > MOST_LABEL_BYTES {
             if !inner.make_room() {
                 return;
@@ -107,32 +109,33 @@ impl Grants {
 
 #[cfg(test)]
 mod tests {
-    use theta_names::Operation;
+    use theta_names::{MOST_LABEL, Operation};
 
     use super::*;
 
     fn granted(client: &str, label: usize) -> Terms {
-        let label = vec![0; label].into();
+        let label = Label::new(vec![0; label].into()).unwrap();
         Terms { client: client.parse().unwrap(), key: None, operation: Operation::Sign, label, rule: None }
     }
 
     #[test]
     fn the_latest_are_remembered_within_bounds() {
         let grants = Grants::default();
-        let id = |number: u8| InstanceId([number; 32]);
-        grants.add(id(1), granted("a", 1 << 20));
-        grants.add(id(1), granted("a", 1 << 20));
+        let id = |number: u16| {
+            let mut id = [0; 32];
+            id[..2].copy_from_slice(&number.to_be_bytes());
+            InstanceId(id)
+        };
+        grants.add(id(1), granted("a", MOST_LABEL));
+        grants.add(id(1), granted("a", MOST_LABEL));
         grants.add(id(1), granted("b", 0));
-        assert_eq!(grants.of(&id(1)), [granted("a", 1 << 20), granted("b", 0)]);
-        for number in 2..=17 {
-            grants.add(id(number), granted("a", 1 << 20));
+        for number in 2..=256 {
+            grants.add(id(number), granted("a", MOST_LABEL));
         }
-        assert_eq!(
-            grants.of(&id(1)),
-            [granted("b", 0)],
-            "17 MiB of labels are too many, and they are all of one client"
-        );
-        assert_eq!(grants.of(&id(17)).len(), 1);
+        assert_eq!(grants.of(&id(1)), [granted("a", MOST_LABEL), granted("b", 0)], "16 MiB of labels have room");
+        grants.add(id(257), granted("a", MOST_LABEL));
+        assert_eq!(grants.of(&id(1)), [granted("b", 0)], "more are too many, and they are all of one client");
+        assert_eq!((grants.of(&id(2)).len(), grants.of(&id(257)).len()), (1, 1));
     }
 
     /// A client that is allowed a hundred thousand instances forgets its own, and nobody else's.

@@ -103,7 +103,7 @@ fn the_gate_sees_the_label_and_the_name_and_says_nothing_of_the_key() {
     let header = header(&public, b"for whom");
     let judged = decide("files@1", KeyRequest::Decapsulate(header.clone()));
     let granted = judged.answer.unwrap();
-    assert_eq!((granted.terms().key(), &granted.terms().label()[..]), (Some("files"), &b"for whom"[..]));
+    assert_eq!((granted.terms().key(), granted.terms().label().view().bytes()), (Some("files"), &b"for whom"[..]));
     assert!(judged.first && judged.record.allowed && granted.claims().is_empty());
     assert_eq!(judged.record.operation, Operation::Decapsulate.name());
     // To open the payload here is another operation.

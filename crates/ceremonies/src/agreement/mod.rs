@@ -18,7 +18,7 @@ use theta_groups::Transcript;
 use theta_rounds::{Malformed, PartyId};
 
 use super::certificate::QuorumCertificate;
-use super::codec::{Reader, put_bytes};
+use super::codec::{Reader, Writer};
 use super::plan::CeremonyPlan;
 use super::statement::{Digest, Kind, Statement, StatementSlot};
 use tally::{Tally, vote_of};
@@ -66,17 +66,15 @@ struct Proposal {
 
 impl Proposal {
     fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        put_bytes(&mut out, &self.value);
-        self.polka.iter().for_each(|polka| put_bytes(&mut out, &polka.encode()));
-        out
+        let writer = Writer::default().bytes(&self.value);
+        self.polka.iter().fold(writer, |writer, polka| writer.bytes(&polka.encode())).finish()
     }
 
     fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(bytes);
         let value = reader.bytes()?.to_vec();
         let polka = if reader.is_empty() { None } else { Some(QuorumCertificate::decode(reader.bytes()?)?) };
-        reader.end().map(|()| Self { value, polka })
+        Ok(reader.end(Self { value, polka })?)
     }
 }
 

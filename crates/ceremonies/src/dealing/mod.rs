@@ -204,8 +204,7 @@ impl<G: Group> Dealing<G> {
         let len = form.width() * G::Scalar::ENCODED_LEN;
         let place = place(plan, statement.author(), statement.slot());
         let sealed = Sealed::read(place, &mut reader, count, len)?;
-        reader.end()?;
-        Ok(Self { commitments, blinded: matches!(form, Form::Hidden), places, sealed })
+        Ok(reader.end(Self { commitments, blinded: matches!(form, Form::Hidden), places, sealed })?)
     }
 
     /// Under which key there is something for a member, and where.

@@ -4,7 +4,7 @@ use theta_groups::{Group, Ristretto255};
 use theta_rounds::{Malformed, PartyId};
 use theta_sharing::Encoded;
 
-use crate::codec::Reader;
+use crate::codec::{Reader, Writer};
 use crate::plan::CeremonyPlan;
 use crate::schnorr::{self, SIGNATURE_LEN, Signature};
 use crate::sealed::Recipient;
@@ -42,8 +42,7 @@ impl EncryptionKey {
 
     /// Key and signature.
     pub(crate) fn encode_into(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(self.key.bytes());
-        out.extend_from_slice(&self.signature);
+        Writer::onto(out).raw(self.key.bytes()).raw(&self.signature).finish();
     }
 
     /// Reads what [`EncryptionKey::encode_into`] wrote for the key of that number of a party. Whether that one signed it is another

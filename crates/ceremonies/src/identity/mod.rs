@@ -15,7 +15,7 @@ use theta_names::NodeId;
 use theta_rounds::{Malformed, PartyId};
 use theta_sharing::Encoded;
 
-use crate::codec::{Reader, put_party};
+use crate::codec::{Reader, Writer, read_party};
 use crate::schnorr::{Message, Signature};
 
 /// Who a party is in ceremonies, as the group file has it: what its statements verify under. It is on ristretto255, whatever
@@ -50,10 +50,7 @@ impl CeremonyMember {
     /// Number, verifying key.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(Self::ENCODED_LEN);
-        put_party(&mut bytes, self.party);
-        bytes.extend_from_slice(self.verifying_key.bytes());
-        bytes
+        Writer::default().node_id(self.party.node()).raw(self.verifying_key.bytes()).finish()
     }
 
     /// Reads what [`CeremonyMember::encode`] wrote.
@@ -62,9 +59,17 @@ impl CeremonyMember {
     /// [`Malformed`].
     pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(bytes);
-        let party = reader.party()?;
-        let verifying_key = Encoded::decode(reader.take(32)?).map_err(|_| Malformed("not a key"))?;
-        reader.end().map(|()| Self { party, verifying_key })
+        let (party, key) = (read_party(&mut reader)?, reader.rest());
+        Self::of(party.node(), key)
+    }
+
+    /// The node with this verifying key, of 32 bytes.
+    ///
+    /// # Errors
+    /// [`Malformed`] if it is none.
+    pub fn of(node: NodeId, key: &[u8]) -> Result<Self, Malformed> {
+        let verifying_key = Encoded::decode(key).map_err(|_| Malformed("not a key"))?;
+        Ok(Self { party: PartyId::of_node(node), verifying_key })
     }
 }
 

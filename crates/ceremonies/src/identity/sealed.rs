@@ -12,7 +12,7 @@ use theta_rounds::{Malformed, PartyId};
 use theta_sharing::Encoded;
 use theta_sharing::dleq::{self, DleqClaim, DleqProof, Generator};
 
-use crate::codec::Reader;
+use crate::codec::{Reader, Writer};
 use crate::participant::Participant;
 use crate::plan::CeremonyId;
 use crate::schnorr::{self, SIGNATURE_LEN, Signature};
@@ -72,9 +72,8 @@ impl Sealed {
 
     /// Appends R, proof, ciphertexts.
     pub(crate) fn encode_into(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(self.ephemeral.bytes());
-        out.extend_from_slice(&self.proof);
-        self.ciphertexts.iter().for_each(|ciphertext| out.extend_from_slice(ciphertext));
+        let writer = Writer::onto(out).raw(self.ephemeral.bytes()).raw(&self.proof);
+        self.ciphertexts.iter().fold(writer, |writer, ciphertext| writer.raw(ciphertext)).finish();
     }
 
     /// Reads `count` ciphertexts of `len` bytes each, and checks the proof.

@@ -137,7 +137,7 @@ pub(crate) fn read_key<G: Group>(body: &[u8]) -> Result<(Encoded<G>, OpeningProo
     let key = Encoded::decode(reader.take(G::ENCODED_LEN)?).map_err(|_| Malformed("not a verification key"))?;
     let proof = OpeningProof::decode(reader.take(OpeningProof::<G::Scalar>::ENCODED_LEN)?)
         .map_err(|_| Malformed("not a proof"))?;
-    reader.end().map(|()| (key, proof))
+    Ok(reader.end((key, proof))?)
 }
 
 /// The key in a well-formed key statement, if it is true.

@@ -7,7 +7,7 @@ use theta_groups::Group;
 use theta_rounds::{Malformed, PartyId};
 
 use crate::agreement::{Judge, Verdict};
-use crate::codec::{Reader, put_party};
+use crate::codec::{Reader, Writer, read_entries, write_entries};
 use crate::dealings::Dealings;
 use crate::plan::{Aim, CeremonyPlan};
 use crate::statement::{Digest, Kind, StatementSlot};
@@ -38,23 +38,16 @@ pub(crate) enum Selection {
 
 impl Selection {
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        if let Self::Dealings(list) = self {
-            for (dealer, digest) in list {
-                put_party(&mut out, *dealer);
-                out.extend_from_slice(digest);
-            }
-        }
-        out
+        let list = if let Self::Dealings(list) = self { list.as_slice() } else { &[] };
+        write_entries(Writer::default(), list.iter().map(|(dealer, digest)| (dealer, digest))).finish()
     }
 
     /// Reads a selection that fits the plan.
     pub(crate) fn decode(plan: &CeremonyPlan, bytes: &[u8]) -> Result<Self, Malformed> {
-        let list = Reader::new(bytes).all(|reader| Ok((reader.party()?, reader.array::<32>()?)))?;
+        let list = read_entries(Reader::new(bytes), "dealings are listed by rising dealer")?;
         if list.is_empty() {
             return Ok(Self::Abort);
         }
-        let rising = list.iter().zip(list.iter().skip(1)).all(|((a, _), (b, _))| a < b);
         let dealers = list.iter().all(|(dealer, _)| plan.dealer_index(*dealer).is_some());
         let enough = match plan.aim() {
             // One more than can lie: one of them at least is honest and has told its secret to nobody.
@@ -62,7 +55,7 @@ impl Selection {
             // What interpolates the old secret, and no more.
             Aim::Reshare(source) | Aim::Recover(source, _) => list.len() == usize::from(source.public.threshold.k()),
         };
-        if rising && dealers && enough { Ok(Self::Dealings(list)) } else { Err(Malformed("not a set of dealings")) }
+        if dealers && enough { Ok(Self::Dealings(list)) } else { Err(Malformed("not a set of dealings")) }
     }
 }
 

@@ -14,6 +14,7 @@ use crate::Memory;
 use crate::agreement::Agreement;
 use crate::bulletin_board::BulletinBoard;
 use crate::certificate::QuorumCertificate;
+use crate::codec::Writer;
 use crate::dealing::{Dealing, SecretShare, Values, encoded, image};
 use crate::dealings::Dealings;
 use crate::encryption::ENCRYPTION_KEY;
@@ -114,9 +115,7 @@ impl<G: Group> KeyLogic<G> {
     }
 
     fn activation_body(&self, key: &EncodedKey) -> Vec<u8> {
-        let mut body = self.plan.epoch().to_be_bytes().to_vec();
-        body.extend_from_slice(&public_digest(self.plan.suite(), key));
-        body
+        Writer::default().short_epoch(self.plan.epoch()).raw(&public_digest(self.plan.suite(), key)).finish()
     }
 
     /// Whether a dealing that was decided on has no place for this member. It has no share then, and can vouch for the key all the

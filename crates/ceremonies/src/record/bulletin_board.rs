@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use theta_rounds::{Malformed, PartyId};
 
 use crate::certificate::QuorumCertificate;
-use crate::codec::{Reader, put_bytes, put_party};
+use crate::codec::{Reader, Writer, read_party};
 use crate::statement::{Digest, Kind, Statement, StatementSlot};
 
 /// Statements by author and slot.
@@ -100,32 +100,20 @@ impl Summary {
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut out = vec![u8::from(self.decided), u8::from(self.activated)];
-        out.extend_from_slice(&self.view.to_be_bytes());
-        put_bytes(&mut out, self.wants.as_flattened());
-        for (slot, party) in &self.has {
-            out.extend_from_slice(&slot.encode());
-            put_party(&mut out, *party);
-        }
-        out
+        let writer = Writer::default().flag(self.decided).flag(self.activated).u32(self.view);
+        let writer = writer.bytes(self.wants.as_flattened());
+        let has = self.has.iter();
+        has.fold(writer, |writer, (slot, party)| slot.write(writer).node_id(party.node())).finish()
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(bytes);
-        let (decided, activated) = (flag(reader.u8()?)?, flag(reader.u8()?)?);
+        let (decided, activated) = (reader.flag()?, reader.flag()?);
         let (view, (wants, [])) = (reader.u32()?, reader.bytes()?.as_chunks::<32>()) else {
             return Err(Malformed("not a list of digests"));
         };
-        let has = reader.all(|reader| Ok((StatementSlot::read(reader)?, reader.party()?)))?.into_iter().collect();
-        Ok(Self { decided, activated, view, wants: wants.to_vec(), has })
-    }
-}
-
-const fn flag(byte: u8) -> Result<bool, Malformed> {
-    match byte {
-        0 => Ok(false),
-        1 => Ok(true),
-        _ => Err(Malformed("neither yes nor no")),
+        let has = reader.all(|reader| Ok::<_, Malformed>((StatementSlot::read(reader)?, read_party(reader)?)))?;
+        Ok(Self { decided, activated, view, wants: wants.to_vec(), has: has.into_iter().collect() })
     }
 }
 
@@ -145,14 +133,8 @@ impl Item {
                 out.push(1);
                 statement.encode_into(out);
             }
-            Self::Certificate(certificate) => {
-                out.push(2);
-                put_bytes(out, &certificate.encode());
-            }
-            Self::Value(value) => {
-                out.push(3);
-                put_bytes(out, value);
-            }
+            Self::Certificate(certificate) => Writer::onto(out).u8(2).bytes(&certificate.encode()).finish(),
+            Self::Value(value) => Writer::onto(out).u8(3).bytes(value).finish(),
         }
     }
 

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use theta_rounds::{Malformed, PartyId};
 
-use crate::codec::{Reader, put_bytes, put_party};
+use crate::codec::{Reader, Writer, read_entries, write_entries};
 use crate::plan::CeremonyPlan;
-use crate::schnorr::{SIGNATURE_LEN, Signature};
+use crate::schnorr::Signature;
 use crate::statement::{Kind, Statement, StatementSlot};
 
 /// The same statement, signed by a quorum of the members.
@@ -71,13 +71,8 @@ impl QuorumCertificate {
     /// StatementSlot, body, and party and signature of each signer.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = self.slot.encode().to_vec();
-        put_bytes(&mut out, &self.body);
-        for (party, signature) in &self.signatures {
-            put_party(&mut out, *party);
-            out.extend_from_slice(signature);
-        }
-        out
+        let writer = self.slot.write(Writer::default()).bytes(&self.body);
+        write_entries(writer, &self.signatures).finish()
     }
 
     /// Reads what [`QuorumCertificate::encode`] wrote. It may still be false.
@@ -87,9 +82,7 @@ impl QuorumCertificate {
     pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(bytes);
         let (slot, body) = (StatementSlot::read(&mut reader)?, Bytes::copy_from_slice(reader.bytes()?));
-        let list = reader.all(|reader| Ok((reader.party()?, reader.array::<SIGNATURE_LEN>()?)))?;
-        let rising = list.iter().zip(list.iter().skip(1)).all(|((a, _), (b, _))| a < b);
-        let signatures: BTreeMap<_, _> = list.into_iter().collect();
-        if rising { Ok(Self { slot, body, signatures }) } else { Err(Malformed("signers are listed by rising party")) }
+        let signatures = read_entries(reader, "signers are listed by rising party")?.into_iter().collect();
+        Ok(Self { slot, body, signatures })
     }
 }

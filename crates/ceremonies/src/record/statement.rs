@@ -6,7 +6,7 @@ use theta_names::NodeId;
 use theta_rounds::{Malformed, PartyId};
 
 use crate::CeremonyKeys;
-use crate::codec::{Reader, put_bytes, put_party};
+use crate::codec::{Reader, Sink, Writer, read_party};
 use crate::plan::{CeremonyId, CeremonyPlan};
 use crate::schnorr::{self, Message, SIGNATURE_LEN, Signature};
 
@@ -87,8 +87,6 @@ pub struct StatementSlot {
 }
 
 impl StatementSlot {
-    pub(crate) const ENCODED_LEN: usize = 5;
-
     /// The slot of that kind and number.
     #[must_use]
     pub const fn new(kind: Kind, number: u32) -> Self {
@@ -105,9 +103,12 @@ impl StatementSlot {
         NodeId::try_from(u16::try_from(self.number).ok()?).ok().map(PartyId::of_node)
     }
 
-    pub(crate) fn encode(self) -> [u8; Self::ENCODED_LEN] {
-        let [a, b, c, d] = self.number.to_be_bytes();
-        [self.kind as u8, a, b, c, d]
+    pub(crate) fn write<S: Sink>(self, writer: Writer<S>) -> Writer<S> {
+        writer.u8(self.kind as u8).u32(self.number)
+    }
+
+    pub(crate) fn encode(self) -> Vec<u8> {
+        self.write(Writer::default()).finish()
     }
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
@@ -194,14 +195,12 @@ impl Statement {
 
     /// Appends author, slot, body, signature.
     pub(crate) fn encode_into(&self, out: &mut Vec<u8>) {
-        put_party(out, self.author);
-        out.extend_from_slice(&self.slot.encode());
-        put_bytes(out, &self.body);
-        out.extend_from_slice(&self.signature);
+        let writer = Writer::onto(out).node_id(self.author.node());
+        self.slot.write(writer).bytes(&self.body).raw(&self.signature).finish();
     }
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let (author, slot) = (reader.party()?, StatementSlot::read(reader)?);
+        let (author, slot) = (read_party(reader)?, StatementSlot::read(reader)?);
         let body = Bytes::copy_from_slice(reader.bytes()?);
         Ok(Self { author, slot, body, signature: reader.array::<SIGNATURE_LEN>()? })
     }

@@ -4,7 +4,7 @@ use theta_groups::{Group, Scalar, Secret};
 use theta_rounds::{Malformed, PartyId};
 use theta_sharing::{Commitments, Encoded, ShareIndex};
 
-use crate::codec::{Reader, put_party};
+use crate::codec::{Reader, Writer, read_entries, write_entries};
 use crate::dealing::{Dealing, encoded, split_digest};
 use crate::encryption::EncryptionKey;
 use crate::participant::Participant;
@@ -17,18 +17,11 @@ use crate::typed::TypedPlan;
 pub(crate) type Masks = Vec<(PartyId, Digest)>;
 
 pub(super) fn encode_masks(masks: &[(PartyId, Digest)]) -> Vec<u8> {
-    let mut out = Vec::new();
-    for (helper, digest) in masks {
-        put_party(&mut out, *helper);
-        out.extend_from_slice(digest);
-    }
-    out
+    write_entries(Writer::default(), masks.iter().map(|(helper, digest)| (helper, digest))).finish()
 }
 
 pub(crate) fn read_masks(body: &[u8]) -> Result<Masks, Malformed> {
-    let masks: Masks = Reader::new(body).all(|reader| Ok((reader.party()?, reader.array::<32>()?)))?;
-    let rising = masks.iter().zip(masks.iter().skip(1)).all(|((a, _), (b, _))| a < b);
-    if rising { Ok(masks) } else { Err(Malformed("masks are listed by rising helper")) }
+    read_entries(Reader::new(body), "masks are listed by rising helper")
 }
 
 fn place(plan: &CeremonyPlan, helper: PartyId, slot: StatementSlot) -> Place<'_> {
@@ -73,7 +66,7 @@ impl Answer {
         }
         let place = place(plan, statement.author(), statement.slot());
         let sealed = Sealed::read(place, &mut reader, 1, plan.group().scalar_len())?;
-        reader.end().map(|()| Self { request, key, sealed })
+        Ok(reader.end(Self { request, key, sealed })?)
     }
 
     /// Whether it is sealed to this party as it is now, and not to what it was before it lost its journal.

@@ -9,6 +9,7 @@ use theta_ceremonies::{
 };
 use theta_groups::bls12_381::G1;
 use theta_groups::{Ed448, Group, Ristretto255};
+use theta_names::Epoch;
 use theta_rounds::simulator::{Adversary, Behaviour, Conditions, SimRng, Simulator, Tamper, below, for_each_seed};
 use theta_rounds::{PartyId, Slot};
 use theta_schemes::coins::cks05::Cks05;
@@ -37,7 +38,7 @@ impl<S: CurveScheme> Setting<S> {
             group: S::KeyGroup::NAME,
             proof_of_possession: possession_of::<S>(),
             nonce: [nonce; 32],
-            epoch: 0,
+            epoch: Epoch::FIRST,
             aim: Aim::Recover(source, ShareIndex::try_from(lost).unwrap()),
             k,
             roster: members.iter().map(|party| keys_of(*party).member().clone()).collect(),

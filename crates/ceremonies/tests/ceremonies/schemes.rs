@@ -8,6 +8,7 @@ use theta_ceremonies::{
 };
 use theta_groups::Ristretto255;
 use theta_keyfiles::PublicKeyText as _;
+use theta_names::Epoch;
 use theta_payload::{Aead, Encrypt as _, PayloadKey, open_bytes, split_ciphertext};
 use theta_schemes::ciphers::sg02::Sg02;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, CurveScheme, KeyShare, PublicKeySet, deal};
@@ -93,7 +94,7 @@ fn the_group_of_every_suite_is_known() {
             group,
             proof_of_possession: suite.proof_of_possession(),
             nonce: [1; 32],
-            epoch: 0,
+            epoch: Epoch::FIRST,
             aim: Aim::Generate,
             k: 2,
             roster: members.iter().map(|member| keys_of(*member).member().clone()).collect(),
@@ -125,7 +126,7 @@ fn a_key_of_another_group_is_refused() {
             group,
             proof_of_possession: None,
             nonce: [1; 32],
-            epoch: 1,
+            epoch: Epoch::new(1),
             aim: Aim::Reshare(Source { public: Arc::new(public), holders: members.clone() }),
             k: 2,
             roster: members.iter().map(|member| keys_of(*member).member().clone()).collect(),

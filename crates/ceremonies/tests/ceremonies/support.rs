@@ -9,7 +9,7 @@ use theta_ceremonies::{
     PlanParts, Source, public_digest,
 };
 use theta_groups::{Group, Secret};
-use theta_names::NodeId;
+use theta_names::{Epoch, NodeId};
 use theta_rounds::PartyId;
 use theta_rounds::simulator::SimRng;
 use theta_rounds::simulator::{AnyMachine, Conditions, Report, Simulator};
@@ -72,7 +72,7 @@ impl<S: CurveScheme> Setting<S> {
             group: S::KeyGroup::NAME,
             proof_of_possession: possession_of::<S>(),
             nonce: bytes,
-            epoch: u32::from(!matches!(aim, Aim::Generate)),
+            epoch: Epoch::new(u32::from(!matches!(aim, Aim::Generate))),
             aim,
             k,
             members,

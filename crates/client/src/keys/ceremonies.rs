@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs, future::Future, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use theta_keyfiles::PublicKeyText as _;
-use theta_names::{KeyRef, KeyState, NodeId, Operation};
+use theta_names::{Epoch, KeyRef, KeyState, NodeId, Operation, Version};
 use theta_schemes::keys::KeyName;
 use theta_statements::{CeremonyRequest, KeyChange, StateChange};
 use theta_wire::v1;
@@ -43,9 +43,9 @@ pub struct CeremonyOutcome {
     /// Which key.
     pub key: String,
     /// Which version.
-    pub version: u32,
+    pub version: Version,
     /// The sharing that it made, or whose share it recovered.
-    pub epoch: u64,
+    pub epoch: Epoch,
     /// `create`, `rotate`, `refresh`, `reshare` or `recover`.
     pub aim: String,
     /// How it ended.
@@ -104,11 +104,10 @@ pub struct StateChanged {
     pub problems: Vec<NodeProblem>,
 }
 
-/// The statement of a change of state, for those who approve or sign it elsewhere. Version 0 is the key as a whole; the
-/// generation is the one that the change makes ([`Client::next_generation`]).
+/// The statement of a change of state, for those who approve or sign it elsewhere. Without a version it is of the key as a whole;
+/// the generation is the one that the change makes ([`Client::next_generation`]).
 #[must_use]
-pub fn state_statement(key: &KeyName, version: u32, state: KeyState, generation: u64) -> Vec<u8> {
-    let version = Some(version).filter(|version| *version > 0);
+pub fn state_statement(key: &KeyName, version: Option<Version>, state: KeyState, generation: u64) -> Vec<u8> {
     StateChange { key: key.clone(), version, state, generation }.encode()
 }
 
@@ -122,7 +121,7 @@ enum News {
 }
 
 /// What nodes must agree in: id, version, epoch, state, key id.
-type Verdict = (Bytes, u32, u64, i32, Bytes);
+type Verdict = (Bytes, Version, Epoch, i32, Bytes);
 
 impl Client {
     /// Holds a ceremony: asks all nodes, follows it at each of them, asks those again that could not be reached, and returns when
@@ -190,8 +189,7 @@ impl Client {
 
     /// How many nodes of those that hold the key, or will, may not be believed, and one: the k before and the k afterwards.
     async fn k_of(&self, change: &KeyChange) -> u16 {
-        let version = Some(change.version()).filter(|version| *version > 0);
-        let key = KeyRef { name: change.key().clone(), version };
+        let key = KeyRef { name: change.key().clone(), version: change.version() };
         let afterwards = match change {
             KeyChange::Create { k, .. } => return *k,
             KeyChange::Reshare { k, .. } => *k,
@@ -272,13 +270,18 @@ impl Client {
 
     /// Changes the state of a key, or of one version of it: [`KeyState::Active`] enables, then there are [`KeyState::Disabled`],
     /// [`KeyState::Retired`] and [`KeyState::Destroyed`]. Each node does it for itself; those that did not are in the answer, and have to
-    /// be asked again, with [`Client::change_state_at`] and the same generation. Version 0 is the key as a whole.
+    /// be asked again, with [`Client::change_state_at`] and the same generation. Without a version it is the key as a whole.
     ///
     /// The generation that the change makes is read from the nodes first ([`Client::next_generation`]).
     ///
     /// # Errors
     /// As [`Client::next_generation`] and [`Client::change_state_at`].
-    pub async fn change_state(&self, key: &str, version: u32, state: KeyState) -> Result<StateChanged, ClientError> {
+    pub async fn change_state(
+        &self,
+        key: &str,
+        version: Option<Version>,
+        state: KeyState,
+    ) -> Result<StateChanged, ClientError> {
         let generation = self.next_generation(&key.parse()?).await?;
         self.change_state_at(key, version, state, generation).await
     }
@@ -290,7 +293,7 @@ impl Client {
     pub async fn change_state_at(
         &self,
         key: &str,
-        version: u32,
+        version: Option<Version>,
         state: KeyState,
         generation: u64,
     ) -> Result<StateChanged, ClientError> {
@@ -306,7 +309,7 @@ impl Client {
         let enclosed = self.enclose(&self.ask_for(operation, Some(name.as_ref()), &statement))?;
         let message = v1::ChangeKeyStateRequest {
             key: name.to_string(),
-            version,
+            version: Version::number_of(version),
             state: state.name().to_owned(),
             generation,
             signed_request: enclosed.signed_request.clone(),
@@ -439,16 +442,18 @@ impl<'a> Reports<'a> {
         self.latest.insert(node, status);
     }
 
-    /// The end that k nodes report, and who they are.
-    fn agreed(&self) -> Option<(&v1::CeremonyStatus, Vec<NodeId>)> {
+    /// The end that k nodes report, of which sharing, and who they are.
+    fn agreed(&self) -> Option<(&v1::CeremonyStatus, (Version, Epoch), Vec<NodeId>)> {
         let mut votes: BTreeMap<Verdict, Vec<NodeId>> = BTreeMap::new();
         for (node, status) in self.latest.iter().filter(|(_, status)| is_over(status)) {
             let v1::CeremonyStatus { id, version, epoch, state, key_id, .. } = status;
-            votes.entry((id.clone(), *version, *epoch, *state, key_id.clone())).or_default().push(*node);
+            // A version or an epoch that there cannot be is no honest node's word, and has no vote.
+            let (Some(version), Some(epoch)) = (Version::new(*version), Epoch::from_wide(*epoch)) else { continue };
+            votes.entry((id.clone(), version, epoch, *state, key_id.clone())).or_default().push(*node);
         }
-        let (_, nodes) = votes.into_iter().find(|(_, nodes)| nodes.len() >= self.quorum)?;
+        let ((_, version, epoch, ..), nodes) = votes.into_iter().find(|(_, nodes)| nodes.len() >= self.quorum)?;
         let status = nodes.first().and_then(|node| self.latest.get(node))?;
-        Some((status, nodes))
+        Some((status, (version, epoch), nodes))
     }
 
     fn all_have_ended(&self) -> bool {
@@ -463,7 +468,7 @@ impl<'a> Reports<'a> {
 
     fn outcome(self, latency: Duration) -> Result<CeremonyOutcome, ClientError> {
         const OPERATION: &str = "hold the ceremony";
-        let Some((status, agreed)) = self.agreed() else {
+        let Some((status, (version, epoch), agreed)) = self.agreed() else {
             return Err(self.without_end(OPERATION));
         };
         let end = match status.state() {
@@ -484,8 +489,8 @@ impl<'a> Reports<'a> {
         Ok(CeremonyOutcome {
             id: status.id.as_ref().try_into().unwrap_or_default(),
             key: status.key.clone(),
-            version: status.version,
-            epoch: status.epoch,
+            version,
+            epoch,
             aim: status.aim.clone(),
             end,
             evidence: self.evidence(),
@@ -532,5 +537,28 @@ impl<'a> Reports<'a> {
             }
         }
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two nodes that say the same of a ceremony, as far as they may be believed.
+    fn agreed(version: u32, epoch: u64) -> Option<(Version, Epoch)> {
+        let mut reports = Reports::new(&[], 2);
+        for number in 1..=2 {
+            let state = v1::CeremonyState::Activated.into();
+            let status = v1::CeremonyStatus { version, epoch, state, ..Default::default() };
+            reports.add(CeremonyProgress { node: NodeId::try_from(number).unwrap(), status });
+        }
+        reports.agreed().map(|(_, sharing, _)| sharing)
+    }
+
+    #[test]
+    fn a_sharing_that_there_cannot_be_is_nobodys_word() {
+        assert_eq!(agreed(1, 0), Some((Version::FIRST, Epoch::FIRST)));
+        assert_eq!(agreed(2, u64::from(u32::MAX)), Some((Version::new(2).unwrap(), Epoch::new(u32::MAX))));
+        assert_eq!((agreed(0, 0), agreed(1, 1 << 32)), (None, None));
     }
 }

@@ -46,7 +46,7 @@ async fn inside_a_runtime_it_blocks_and_works() {
     let client = Client::open_with(&group.client_folder(), options).unwrap();
     let (copy, generation) = (client.clone(), client.next_generation(&SIGNER.parse().unwrap()).unwrap());
     drop(client);
-    let error = copy.change_state_at("absent", 0, KeyState::Disabled, generation).unwrap_err();
+    let error = copy.change_state_at("absent", None, KeyState::Disabled, generation).unwrap_err();
     assert!(matches!(error, ClientError::Refused { .. } | ClientError::Denied { .. } | ClientError::NoAnswer { .. }));
     group.shutdown().await;
 }

@@ -7,7 +7,7 @@ use theta_client::{
     KeyState, SigningKey, state_statement,
 };
 use theta_keyfiles::PublicKeyText as _;
-use theta_names::Operation;
+use theta_names::{Operation, Version};
 use theta_schemes::{Suite, groups::Secret, keys::AnyPublicKey};
 use theta_statements::{Approval, ApprovalTerms, Ask, RequestTerms, SignedRequest, UnixTime, Validity};
 use theta_wire::v1;
@@ -55,17 +55,17 @@ async fn a_key_is_made_renewed_moved_and_destroyed_while_it_serves() {
     let client = open(&group);
     let made = hold(&client, create("made", &[1, 2, 3])).await;
     let CeremonyEnd::Activated { key_id, .. } = made.end else { panic!("{made:?}") };
-    assert_eq!((made.aim.as_str(), made.version, made.epoch), ("create", 1, 0));
+    assert_eq!((made.aim.as_str(), made.version.get(), made.epoch.get()), ("create", 1, 0));
     let public = key_file(&group, "made");
     assert_eq!(public.key_id().as_bytes(), &key_id, "the client's folder has the new key");
     let signed = client.sign("made", "one".into()).await.unwrap();
     public.verify(b"one", &signed.result, &[]).unwrap();
 
-    let refresh = KeyChange::Refresh { key: "made".parse().unwrap(), version: 0 };
+    let refresh = KeyChange::Refresh { key: "made".parse().unwrap(), version: None };
     let refreshed = hold(&client, refresh).await;
     assert!(matches!(refreshed.end, CeremonyEnd::Activated { key_id: id, .. } if id == key_id));
-    assert_eq!(refreshed.epoch, 1);
-    let reshare = KeyChange::Reshare { key: "made".parse().unwrap(), version: 0, k: 2, holders: vec![2, 3, 4] };
+    assert_eq!(refreshed.epoch.get(), 1);
+    let reshare = KeyChange::Reshare { key: "made".parse().unwrap(), version: None, k: 2, holders: vec![2, 3, 4] };
     let moved = hold(&client, reshare).await;
     assert!(matches!(moved.end, CeremonyEnd::Activated { key_id: id, .. } if id == key_id));
     let signed = client.sign("made", "two".into()).await.unwrap();
@@ -78,7 +78,7 @@ async fn a_key_is_made_renewed_moved_and_destroyed_while_it_serves() {
     );
 
     let rotated = hold(&client, KeyChange::Rotate { key: "made".parse().unwrap() }).await;
-    assert_eq!((rotated.version, rotated.aim.as_str()), (2, "rotate"));
+    assert_eq!((rotated.version.get(), rotated.aim.as_str()), (2, "rotate"));
     let next = key_file(&group, "made");
     assert_ne!(next.key_id(), public.key_id());
     let signed = client.sign("made", "three".into()).await.unwrap();
@@ -89,14 +89,14 @@ async fn a_key_is_made_renewed_moved_and_destroyed_while_it_serves() {
     let (ceremonies, problems) = client.ceremonies().await;
     assert!(problems.is_empty() && ceremonies.iter().any(|(_, held)| held.iter().any(|one| one.aim == "rotate")));
 
-    client.change_state("made", 0, KeyState::Disabled).await.unwrap();
+    client.change_state("made", None, KeyState::Disabled).await.unwrap();
     refused_as(client.sign("made", "four".into()).await, "is disabled");
-    client.change_state("made", 0, KeyState::Active).await.unwrap();
+    client.change_state("made", None, KeyState::Active).await.unwrap();
     client.sign("made", "four".into()).await.unwrap();
-    client.change_state("made", 0, KeyState::Destroyed).await.unwrap();
+    client.change_state("made", None, KeyState::Destroyed).await.unwrap();
     refused_as(client.sign("made", "five".into()).await, "is destroyed");
     // Nothing leads back.
-    refused_as(client.change_state("made", 0, KeyState::Active).await, "from destroyed to active");
+    refused_as(client.change_state("made", None, KeyState::Active).await, "from destroyed to active");
     client.sign(SIGNER, "other keys serve".into()).await.unwrap();
     group.shutdown().await;
 }
@@ -186,13 +186,13 @@ impl Governed {
     /// The tester with ann's approval of a change of the key's state.
     fn approved_state(&self, state: KeyState, generation: u64) -> Client {
         let operation = if state == KeyState::Active { Operation::KeysEnable } else { Operation::KeysDisable };
-        self.approved(operation, &state_statement(&SIGNER.parse().unwrap(), 0, state, generation))
+        self.approved(operation, &state_statement(&SIGNER.parse().unwrap(), None, state, generation))
     }
 
     /// What the officer signed, to be carried by anybody.
     fn signed(&self, state: KeyState, generation: u64) -> v1::ChangeKeyStateRequest {
         let operation = if state == KeyState::Active { Operation::KeysEnable } else { Operation::KeysDisable };
-        let statement = state_statement(&SIGNER.parse().unwrap(), 0, state, generation);
+        let statement = state_statement(&SIGNER.parse().unwrap(), None, state, generation);
         let ask = Ask { key: Some(SIGNER), statement: &statement, ..Ask::new(&self.name, operation) };
         let terms = RequestTerms::of(&ask, self.validity, [9; 16]).unwrap();
         v1::ChangeKeyStateRequest {
@@ -213,19 +213,19 @@ async fn one_approval_of_a_rotation_makes_one() {
     let request = CeremonyRequest { nonce: [5; 32], change: change.clone() };
     let with = governed.approved(Operation::KeysRotate, &request.encode());
     let first = with.hold_request(request.clone(), |_| {}).await.unwrap();
-    assert_eq!(first.version, 2);
+    assert_eq!(first.version.get(), 2);
     // The same approval again: of the same request, which is the same ceremony, and of another, which it does not approve.
     let again = with.hold_request(request.clone(), |_| {}).await.unwrap();
-    assert_eq!((again.version, again.id), (2, first.id));
+    assert_eq!((again.version.get(), again.id), (2, first.id));
     let other = with.hold(change, |_| {}).await.unwrap_err();
     assert!(matches!(&other, ClientError::Denied { reason, .. } if reason == "too-few-approvals"), "{other}");
     // When the nodes have forgotten how it ended, it is refused. Each forgets after 16 later ceremonies that it was in; one that
     // is slow may have missed a few and remembers longer, and then it tells of the same ceremony.
     let used = async {
         for _ in 0..64 {
-            hold(&governed.client, KeyChange::Refresh { key: SIGNER.parse().unwrap(), version: 2 }).await;
+            hold(&governed.client, KeyChange::Refresh { key: SIGNER.parse().unwrap(), version: Version::new(2) }).await;
             match with.hold_request(request.clone(), |_| {}).await {
-                Ok(told) => assert_eq!((told.version, told.id), (2, first.id)),
+                Ok(told) => assert_eq!((told.version.get(), told.id), (2, first.id)),
                 Err(used) => return used,
             }
         }
@@ -245,15 +245,15 @@ async fn an_old_enable_does_not_undo_a_newer_disable() {
     let enable = governed.approved_state(KeyState::Active, 2);
     let disable = async |generation| {
         let client = governed.approved_state(KeyState::Disabled, generation);
-        client.change_state_at(SIGNER, 0, KeyState::Disabled, generation).await.unwrap();
+        client.change_state_at(SIGNER, None, KeyState::Disabled, generation).await.unwrap();
     };
     disable(1).await;
-    enable.change_state_at(SIGNER, 0, KeyState::Active, 2).await.unwrap();
+    enable.change_state_at(SIGNER, None, KeyState::Active, 2).await.unwrap();
     assert_eq!(governed.client.next_generation(&SIGNER.parse().unwrap()).await.unwrap(), 3);
     disable(3).await;
-    let old = enable.change_state_at(SIGNER, 0, KeyState::Active, 2).await.unwrap_err();
+    let old = enable.change_state_at(SIGNER, None, KeyState::Active, 2).await.unwrap_err();
     assert!(old.to_string().contains("names generation 2") && old.to_string().contains("is at 3"), "{old}");
-    let stretched = enable.change_state_at(SIGNER, 0, KeyState::Active, 4).await.unwrap_err();
+    let stretched = enable.change_state_at(SIGNER, None, KeyState::Active, 4).await.unwrap_err();
     assert!(matches!(&stretched, ClientError::Denied { .. }), "{stretched}");
     refused_as(governed.client.sign(SIGNER, "disabled".into()).await, "is disabled");
 
@@ -297,7 +297,7 @@ async fn a_node_that_was_down_is_asked_again_and_keeps_what_was_made() {
     let client = open(&group);
     let signed = client.sign("made", "after a restart".into()).await.unwrap();
     key_file(&group, "made").verify(b"after a restart", &signed.result, &[]).unwrap();
-    let asked = client.hold(KeyChange::Recover { key: "made".parse().unwrap(), version: 0, node: 9 }, |_| {}).await;
+    let asked = client.hold(KeyChange::Recover { key: "made".parse().unwrap(), version: None, node: 9 }, |_| {}).await;
     refused_as(asked, "node 9 is no holder");
     group.shutdown().await;
 }

@@ -99,7 +99,7 @@ async fn nothing_is_allowed_by_default_and_each_kind_of_client_is_recognised() {
         denied(operator.public_key(SIGNER).await).1,
         denied(tester.audit(node(1), 0, 0).await).1,
         denied(tester.policy(node(1)).await).1,
-        denied(tester.change_state_at(SIGNER, 0, theta_client::KeyState::Destroyed, 1).await).1,
+        denied(tester.change_state_at(SIGNER, None, theta_client::KeyState::Destroyed, 1).await).1,
     ] {
         assert_eq!(refused, "no-rule");
     }
@@ -348,7 +348,7 @@ async fn approvals_are_counted_by_every_node() {
     with(vec![good(11), good(13)]).sign(SIGNER, "m".into()).await.unwrap();
     // Replayed for another message, and for something worse.
     assert_eq!(denied(with(vec![good(11), good(13)]).sign(SIGNER, "other".into()).await).1, "too-few-approvals");
-    let worse = with(vec![good(11), good(13)]).change_state(SIGNER, 0, theta_client::KeyState::Destroyed).await;
+    let worse = with(vec![good(11), good(13)]).change_state(SIGNER, None, theta_client::KeyState::Destroyed).await;
     assert_eq!(denied(worse).1, "too-few-approvals");
     let mut one = client.protocol(node(1)).unwrap();
     let garbage = v1::SignRequest {
@@ -556,5 +556,8 @@ async fn a_node_explains_its_policy() {
     assert_eq!((policy.rules, policy.digest), (vec!["signs".to_owned(), "reads".to_owned()], no.policy));
     let error = client.explain(node(1), ask("everything")).await.unwrap_err().to_string();
     assert!(error.contains("is not an operation"), "{error}");
+    let long = v1::ExplainPolicyRequest { label: vec![0; 65_537].into(), ..ask("decapsulate") };
+    let error = client.explain(node(1), long).await.unwrap_err().to_string();
+    assert!(error.contains("a label has at most 65536 bytes, not 65537"), "{error}");
     group.shutdown().await;
 }

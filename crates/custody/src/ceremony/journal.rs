@@ -56,7 +56,7 @@ impl Pages {
         let input = match entry {
             Entry::Start => vec![0],
             Entry::Tick => Writer::new(1).u32(self.ticks.checked_add(1)?).finish(),
-            Entry::Items(from) => Writer::new(2).u16(from.get()).raw(accepted).finish(),
+            Entry::Items(from) => Writer::new(2).node_id(from).raw(accepted).finish(),
         };
         if entry == Entry::Tick && self.ticks > 0 {
             self.ticks += 1;
@@ -80,8 +80,7 @@ impl Pages {
             0 => (Input::Start, 1),
             1 => (Input::Tick, reader.u32()?),
             2 => {
-                let node = NodeId::try_from(reader.node()?).map_err(|_| Malformed("there is no node 0"))?;
-                let from = PartyId::of_node(node);
+                let from = PartyId::of_node(reader.node_id()?);
                 let payload = Bytes::copy_from_slice(reader.rest());
                 (Input::Message { from, slot: ITEMS, channel: Channel::Broadcast, payload }, 1)
             }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use theta_ceremonies::{Aim, CeremonyPlan, EncodedKey, PlanParts, Source};
 use theta_groups::Transcript;
-use theta_names::{NodeId, ShareIndex};
+use theta_names::{Epoch, NodeId, ShareIndex, Version};
 use theta_rounds::{Malformed, PartyId};
 use theta_schemes::Suite;
 use theta_schemes::keys::AnyPublicKey;
@@ -29,9 +29,9 @@ pub(crate) struct SourceKey {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Subject {
     pub(crate) request: CeremonyRequest,
-    pub(crate) version: u32,
+    pub(crate) version: Version,
     /// Of the sharing that comes out, or whose share is recovered.
-    pub(crate) epoch: u32,
+    pub(crate) epoch: Epoch,
     pub(crate) suite: Suite,
     /// Of the holders afterwards.
     pub(crate) k: u16,
@@ -58,8 +58,8 @@ impl Subject {
         Writer::new(FORMAT)
             .raw(&self.request.nonce)
             .bytes(&self.request.change.encode())
-            .u32(self.version)
-            .u32(self.epoch)
+            .version(self.version)
+            .short_epoch(self.epoch)
             .word(self.suite.name())
             .u16(self.k)
             .nodes(&self.holders)
@@ -78,7 +78,7 @@ impl Subject {
         }
         let nonce = reader.array()?;
         let change = KeyChange::decode(reader.bytes()?)?;
-        let (version, epoch) = (reader.u32()?, reader.u32()?);
+        let (version, epoch) = (reader.version()?, reader.short_epoch()?);
         let suite: Suite = reader.word()?.parse().map_err(|_| Malformed("a suite is not known"))?;
         let (k, holders) = (reader.u16()?, reader.nodes()?);
         let source = reader.option(|reader| {
@@ -96,20 +96,23 @@ impl Subject {
         let Self { version, epoch, suite, k, holders, source, .. } = self;
         let change = &self.request.change;
         let kept = |source: &SourceKey| *k == source.public.threshold().k() && *holders == source.holders;
+        let renewed = *epoch > Epoch::FIRST;
         let of_change = match (change, source) {
             (KeyChange::Create { suite: s, k: asked, holders: listed, .. }, None) => {
-                suite.name() == s.as_str() && k == asked && holders == listed && (*version, *epoch) == (1, 0)
+                suite.name() == s.as_str()
+                    && k == asked
+                    && holders == listed
+                    && (*version, *epoch) == (Version::FIRST, Epoch::FIRST)
             }
-            (KeyChange::Rotate { .. }, None) => *version > 1 && *epoch == 0,
-            (KeyChange::Refresh { .. }, Some(source)) => kept(source) && *epoch > 0,
+            (KeyChange::Rotate { .. }, None) => *version > Version::FIRST && !renewed,
+            (KeyChange::Refresh { .. }, Some(source)) => kept(source) && renewed,
             (KeyChange::Reshare { k: asked, holders: listed, .. }, Some(_)) => {
-                k == asked && holders == listed && *epoch > 0
+                k == asked && holders == listed && renewed
             }
             (KeyChange::Recover { node, .. }, Some(source)) => kept(source) && holders.contains(node),
             _ => false,
         };
-        let of_version = change.version() == 0 || change.version() == *version;
-        of_change && of_version && *version > 0
+        of_change && change.version().is_none_or(|named| named == *version)
     }
 
     /// What all parties agree on beforehand. Its id is a hash of the whole subject and of the identities.

@@ -18,7 +18,7 @@ pub(super) struct Known {
 
 impl Known {
     pub(super) fn encode(&self) -> Vec<u8> {
-        let writer = self.subject.write(Writer::new(FORMAT).u8(u8::from(self.asks)));
+        let writer = self.subject.write(Writer::new(FORMAT).flag(self.asks));
         let writer = writer.u16(u16::try_from(self.promises.len()).unwrap_or(u16::MAX));
         self.promises.iter().take(usize::from(u16::MAX)).fold(writer, |writer, promise| promise.write(writer)).finish()
     }
@@ -29,11 +29,7 @@ impl Known {
         if reader.u8()? != FORMAT {
             return Err(Malformed("promises in another format"));
         }
-        let asks = match reader.u8()? {
-            0 => false,
-            1 => true,
-            _ => return Err(Malformed("a flag is 0 or 1")),
-        };
+        let asks = reader.flag()?;
         let subject = Subject::read(&mut reader)?;
         let count = usize::from(reader.u16()?);
         // Before anything is read for them.

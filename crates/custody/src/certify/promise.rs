@@ -83,12 +83,11 @@ impl Promise {
     }
 
     pub(super) fn write(&self, writer: Writer) -> Writer {
-        writer.u16(self.node.get()).raw(&self.digest.0).raw(&self.signature)
+        writer.node_id(self.node).raw(&self.digest.0).raw(&self.signature)
     }
 
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let node = NodeId::try_from(reader.u16()?).map_err(|_| Malformed("there is no node 0"))?;
-        Ok(Self { node, digest: Digest(reader.array()?), signature: reader.array()? })
+        Ok(Self { node: reader.node_id()?, digest: Digest(reader.array()?), signature: reader.array()? })
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use theta_ceremonies::Input;
 use theta_ceremonies::{CeremonyKeys, CeremonyPlan, Memory};
 use theta_groups::Secret;
-use theta_names::KeyState;
+use theta_names::{KeyState, Version};
 use theta_rounds::Abort;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName};
 use theta_statements::CeremonyRequest;
@@ -182,8 +182,7 @@ impl Custodian {
         work: &mut Work,
     ) {
         let (name, version) = (subject.request.change.key().clone(), subject.version);
-        let epoch =
-            epoch_of(u64::from(subject.epoch), &name, &public, &parties(&subject.holders), certificate, self.now);
+        let epoch = epoch_of(subject.epoch, &name, &public, &parties(&subject.holders), certificate, self.now);
         // From what is left of the ceremonies before, the old share follows.
         if !subject.is_recovery() {
             self.forget_epilogues_of(&name, Some(version), work);
@@ -215,7 +214,7 @@ impl Custodian {
             id: ceremony.id,
             key: change.key().clone(),
             version: subject.version,
-            epoch: u64::from(subject.epoch),
+            epoch: subject.epoch,
             aim: change.aim(),
             state,
             evidence: Vec::new(),
@@ -245,7 +244,7 @@ impl Custodian {
         self.ended.insert(id, ended);
     }
 
-    fn forget_epilogues_of(&mut self, key: &KeyName, version: Option<u32>, work: &mut Work) {
+    fn forget_epilogues_of(&mut self, key: &KeyName, version: Option<Version>, work: &mut Work) {
         for (id, ended) in self.ended.iter_mut().filter(|(_, ended)| ended.epilogue && ended.is_of(key, version)) {
             ended.epilogue = false;
             work.records.push(Record::ForgetEpilogue(*id));
@@ -253,7 +252,7 @@ impl Custodian {
     }
 
     /// Ends the ceremonies of a key, or of one version, and forgets from what ended ones its shares follow.
-    pub(super) fn forget_ceremonies_of(&mut self, key: &KeyName, version: Option<u32>, work: &mut Work) {
+    pub(super) fn forget_ceremonies_of(&mut self, key: &KeyName, version: Option<Version>, work: &mut Work) {
         let of_key = |running: &&Running| {
             running.subject.request.change.key() == key
                 && version.is_none_or(|version| version == running.subject.version)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use theta_names::NodeId;
+use theta_names::{NodeId, Version};
 use theta_schemes::keys::KeyName;
 
 use super::message::Id;
@@ -34,7 +34,7 @@ impl Ended {
     }
 
     /// Whether it was about this key, and this version if there is one.
-    pub(super) fn is_of(&self, key: &KeyName, version: Option<u32>) -> bool {
+    pub(super) fn is_of(&self, key: &KeyName, version: Option<Version>) -> bool {
         self.report.key == *key && version.is_none_or(|version| version == self.report.version)
     }
 

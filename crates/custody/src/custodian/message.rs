@@ -64,7 +64,7 @@ impl Message {
                 let writer = writer.u8(3).raw(&incarnation.encode());
                 let writer = writer.option(remembered.as_ref(), |writer, seen| writer.raw(&seen.encode()));
                 let writer = writer.option(fork.as_ref(), |writer, seen| writer.raw(&seen.encode()));
-                ceremonies.iter().fold(writer, |writer, (id, over)| writer.raw(id).u8(u8::from(*over)))
+                ceremonies.iter().fold(writer, |writer, (id, over)| writer.raw(id).flag(*over))
             }
             Self::Ask(id) => writer.u8(4).raw(id),
             Self::Present(id, subject) => writer.u8(5).raw(id).raw(subject),
@@ -87,15 +87,14 @@ impl Message {
                 Self::Ceremony { id, part, payload: bytes.slice_ref(rest) }
             }
             3 => {
-                let now = incarnation(&mut reader)?;
-                let (remembered, fork) = (reader.option(incarnation)?, reader.option(incarnation)?);
+                let now = Incarnation::read(&mut reader)?;
+                let (remembered, fork) = (reader.option(Incarnation::read)?, reader.option(Incarnation::read)?);
                 let mut ceremonies = Vec::new();
                 while !reader.is_empty() {
-                    let (id, over) = (reader.array()?, reader.u8()?);
-                    if over > 1 || ceremonies.len() == MOST_TOLD {
-                        return Err(Malformed("not a list of ceremonies"));
+                    if ceremonies.len() == MOST_TOLD {
+                        return Err(Malformed("too many ceremonies"));
                     }
-                    ceremonies.push((id, over == 1));
+                    ceremonies.push((reader.array()?, reader.flag()?));
                 }
                 Self::Hello(Hello { incarnation: now, remembered, fork, ceremonies })
             }
@@ -105,16 +104,12 @@ impl Message {
                 Self::Present(id, bytes.slice_ref(rest))
             }
             6 => Self::Lineage(Lineage::decode(reader.rest()).ok_or(Malformed("no lineage"))?),
-            7 => Self::Meant { claim: incarnation(&mut reader)?, now: incarnation(&mut reader)? },
-            8 => Self::Now(incarnation(&mut reader)?),
+            7 => Self::Meant { claim: Incarnation::read(&mut reader)?, now: Incarnation::read(&mut reader)? },
+            8 => Self::Now(Incarnation::read(&mut reader)?),
             _ => return Err(Malformed("no such message")),
         };
         Ok(reader.end(message)?)
     }
-}
-
-fn incarnation(reader: &mut Reader<'_>) -> Result<Incarnation, Malformed> {
-    Incarnation::decode(reader.take(Incarnation::ENCODED_LEN)?).ok_or(Malformed("not an incarnation"))
 }
 
 #[cfg(test)]

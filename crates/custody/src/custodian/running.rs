@@ -190,7 +190,7 @@ impl Running {
             id: self.id,
             key: change.key().clone(),
             version: self.subject.version,
-            epoch: u64::from(self.subject.epoch),
+            epoch: self.subject.epoch,
             aim: change.aim(),
             state,
             evidence: evidence.collect(),

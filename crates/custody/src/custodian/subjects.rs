@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use theta_names::KeyState;
+use theta_names::{Epoch, KeyRef, KeyState, Version};
 use theta_schemes::Suite;
 use theta_schemes::keys::{AnyKeyShare, KeyName};
 use theta_statements::{CeremonyRequest, KeyChange};
@@ -20,7 +20,7 @@ impl Custodian {
                 let suite = suite.as_str().parse().map_err(CeremonyError::UnknownSuite)?;
                 self.check_new(key, suite, holders)?;
                 let (k, holders) = (*k, holders.clone());
-                Subject { request, version: 1, epoch: 0, suite, k, holders, source: None }
+                Subject { request, version: Version::FIRST, epoch: Epoch::FIRST, suite, k, holders, source: None }
             }
             KeyChange::Rotate { key } => self.rotation(&request, key)?,
             KeyChange::Refresh { key, version } => {
@@ -54,9 +54,10 @@ impl Custodian {
     }
 
     /// The version of the key that a request is about. `holders` are those afterwards, which need not know it yet.
-    fn source(&self, key: &KeyName, version: u32, holders: &[u16]) -> Result<Arc<KeyEntry>, CeremonyError> {
-        let name = if version == 0 { key.to_string() } else { format!("{key}@{version}") };
-        let Some(entry) = self.table.get(&name) else {
+    fn source(&self, key: &KeyName, version: Option<Version>, holders: &[u16]) -> Result<Arc<KeyEntry>, CeremonyError> {
+        let meant = KeyRef { name: key.clone(), version };
+        let name = meant.to_string();
+        let Ok(entry) = self.table.find(&meant) else {
             return Err(if holders.contains(&self.local.get()) {
                 CeremonyError::NotHereYet(key.clone(), self.group.k)
             } else {
@@ -75,23 +76,24 @@ impl Custodian {
     }
 
     fn rotation(&self, request: &CeremonyRequest, key: &KeyName) -> Result<Subject, CeremonyError> {
-        let entry = self.source(key, 0, &[])?;
+        let entry = self.source(key, None, &[])?;
         if entry.state != KeyState::Active {
             let help = "enable it before it is rotated";
             return Err(CeremonyError::State { name: key.to_string(), state: entry.state.name(), help });
         }
         let stored = self.store.key(key);
         let record = stored.map_err(|error| CeremonyError::StoreFailed(error.to_string()))?;
-        let version = record.map_or(0, |record| record.next_version());
+        let unknown = || CeremonyError::UnknownKey { name: key.to_string(), known: self.table.known() };
+        let version = record.ok_or_else(unknown)?.next_version();
         let (k, holders, suite) = (entry.public.threshold().k(), numbers(entry.holders.nodes()), entry.suite);
-        Ok(Subject { request: request.clone(), version, epoch: 0, suite, k, holders, source: None })
+        Ok(Subject { request: request.clone(), version, epoch: Epoch::FIRST, suite, k, holders, source: None })
     }
 
     fn recovery(
         &self,
         request: &CeremonyRequest,
         key: &KeyName,
-        version: u32,
+        version: Option<Version>,
         node: u16,
     ) -> Result<Subject, CeremonyError> {
         let entry = self.source(key, version, &[node])?;
@@ -102,7 +104,7 @@ impl Custodian {
         if node == self.local.get() && entry.share.is_some() {
             return Err(CeremonyError::HasShare(self.local));
         }
-        let (k, suite, epoch) = (entry.public.threshold().k(), entry.suite, small(entry.epoch)?);
+        let (k, suite, epoch) = (entry.public.threshold().k(), entry.suite, entry.epoch);
         let source = Some(SourceKey { public: entry.public.clone(), holders: holders.clone() });
         Ok(Subject { request: request.clone(), version: entry.version, epoch, suite, k, holders, source })
     }
@@ -122,9 +124,9 @@ impl Custodian {
         let Some(version) = record.version(subject.version) else {
             return Ok(record.state != KeyState::Destroyed && subject.version >= record.next_version());
         };
-        let epoch = u64::from(subject.epoch);
         let serving = version.serving.as_ref().map(|serving| serving.number);
-        let newer = serving.is_none_or(|serving| epoch > serving || (subject.is_recovery() && epoch == serving));
+        let newer = serving
+            .is_none_or(|serving| subject.epoch > serving || (subject.is_recovery() && subject.epoch == serving));
         Ok(newer && record.effective_state(version) != KeyState::Destroyed)
     }
 
@@ -138,13 +140,9 @@ impl Custodian {
 }
 
 fn renewal(request: CeremonyRequest, entry: &KeyEntry, k: u16, holders: Vec<u16>) -> Result<Subject, CeremonyError> {
-    let epoch = small(entry.epoch)?.checked_add(1).ok_or(CeremonyError::TooManyEpochs)?;
+    let epoch = entry.epoch.next().ok_or(CeremonyError::TooManyEpochs)?;
     let source = Some(SourceKey { public: entry.public.clone(), holders: numbers(entry.holders.nodes()) });
     Ok(Subject { request, version: entry.version, epoch, suite: entry.suite, k, holders, source })
-}
-
-fn small(epoch: u64) -> Result<u32, CeremonyError> {
-    u32::try_from(epoch).map_err(|_| CeremonyError::TooManyEpochs)
 }
 
 /// RSA keys are not made or renewed by ceremonies.

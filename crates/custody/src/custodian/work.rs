@@ -2,9 +2,10 @@
 
 use bytes::Bytes;
 use theta_groups::Secret;
+use theta_names::Version;
 use theta_schemes::Suite;
 use theta_schemes::keys::{AnyKeyShare, KeyName};
-use theta_store::{Epoch, Incarnation, KeyError, Transaction, Witness};
+use theta_store::{EpochRecord, Incarnation, KeyError, Transaction, Witness};
 
 use super::message::{Id, Message};
 use crate::CustodyError;
@@ -60,8 +61,8 @@ pub(super) enum Record {
 pub(super) struct KeyWrite {
     pub(super) name: KeyName,
     pub(super) suite: Suite,
-    pub(super) version: u32,
-    pub(super) epoch: Epoch,
+    pub(super) version: Version,
+    pub(super) epoch: EpochRecord,
     pub(super) share: Option<AnyKeyShare>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use theta_names::{Holders, KeyState};
+use theta_names::{Epoch, Holders, KeyState, Version};
 use theta_protocols::frost::Stock;
 use theta_schemes::Suite;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyId, KeyName};
@@ -13,10 +13,10 @@ use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyId, KeyName};
 pub struct KeyEntry {
     /// What people call the key, without the version.
     pub name: KeyName,
-    /// Counts from 1.
-    pub version: u32,
-    /// The number of the sharing; 0 for a key that was dealt or just made.
-    pub epoch: u64,
+    /// Which version.
+    pub version: Version,
+    /// The sharing: the first for a key that was dealt or just made.
+    pub epoch: Epoch,
     /// What key and version together may do.
     pub state: KeyState,
     /// The generation of the last change of the key's state, of whatever version.

@@ -1,6 +1,6 @@
 //! Why keys do not go together, and why one cannot be used, each in one line with what would help.
 
-use theta_names::{HoldersError, NodeId};
+use theta_names::{HoldersError, NodeId, Version};
 use theta_schemes::keys::KeyName;
 use theta_sharing::ShareIndex;
 
@@ -82,7 +82,7 @@ pub enum ResolveError {
         /// Which key.
         name: KeyName,
         /// Which version.
-        version: u32,
+        version: Version,
         /// Those that there are.
         known: String,
     },

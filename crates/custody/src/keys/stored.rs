@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use theta_groups::Secret;
 use theta_keyfiles::{KeyFileError, KeyShareText as _, PublicKeyText as _};
-use theta_names::{Holders, KeyName, KeyState, NodeId};
+use theta_names::{Epoch, Holders, KeyName, KeyRef, KeyState, NodeId, Version};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey};
-use theta_store::{Epoch, KeyRecord, Store, VersionRecord};
+use theta_store::{EpochRecord, KeyRecord, Store, VersionRecord};
 
 use super::{KeyEntry, KeyTable, KeyTableError};
 use crate::CustodyError;
@@ -32,14 +32,14 @@ pub struct DealtKey<'a> {
 ///
 /// # Errors
 /// [`CustodyError`]: the parts do not belong together, the name is that of a destroyed key, or the store fails.
-pub fn import_dealt(store: &Store, key: &DealtKey<'_>) -> Result<u32, CustodyError> {
+pub fn import_dealt(store: &Store, key: &DealtKey<'_>) -> Result<Version, CustodyError> {
     let DealtKey { name, public, share, holders, created } = *key;
     if let Some(share) = share {
         let text = share.to_text(name);
         // Whoever mixes up files learns it now, and not when the node starts.
-        AnyKeyShare::from_text(text.expose(), public).map_err(|error| content(name, 0, error))?;
+        AnyKeyShare::from_text(text.expose(), public).map_err(|error| content(name, None, error))?;
     }
-    let epoch = epoch_of(0, name, public, holders.nodes(), Vec::new(), created);
+    let epoch = epoch_of(Epoch::FIRST, name, public, holders.nodes(), Vec::new(), created);
     let share = share.map(|share| share_bytes(name, share));
     store.write(|transaction| {
         let known = store.key(name)?.is_some();
@@ -73,8 +73,7 @@ pub(crate) fn entries(
     local: NodeId,
     before: &[Arc<KeyEntry>],
 ) -> Result<Vec<Arc<KeyEntry>>, CustodyError> {
-    let name: KeyName =
-        record.name.as_str().parse().map_err(|error| content(&record.name, 0, KeyFileError::Name(error)))?;
+    let name = record.name.clone();
     let newest = || record.versions().iter().rev().find(|version| version.serving.is_some());
     let primary = record.primary().or_else(newest).map(|version| version.version);
     let generation = store.key_generation(&record.name)?;
@@ -101,7 +100,8 @@ pub(crate) fn entries(
             public,
         };
         if entry.share.as_ref().is_some_and(|share| entry.holders.node_of(share.index()) != Some(local)) {
-            return Err(CustodyError::OtherNode { name, version: version.version, node: local });
+            let key = KeyRef { name, version: Some(version.version) };
+            return Err(CustodyError::OtherNode { key, node: local });
         }
         entries.push(Arc::new(entry));
     }
@@ -113,9 +113,9 @@ fn parts(
     store: &Store,
     record: &KeyRecord,
     version: &VersionRecord,
-    epoch: &Epoch,
+    epoch: &EpochRecord,
 ) -> Result<(AnyPublicKey, Option<AnyKeyShare>), CustodyError> {
-    let wrong = |error| content(&record.name, version.version, error);
+    let wrong = |error| content(&record.name, Some(version.version), error);
     let text = |bytes: &[u8]| core::str::from_utf8(bytes).map(str::to_owned).map_err(|_| wrong(not_text()));
     let (_, public) = AnyPublicKey::from_text(&text(&epoch.public)?).map_err(wrong)?;
     if record.effective_state(version) == KeyState::Destroyed {
@@ -131,21 +131,21 @@ fn not_text() -> KeyFileError {
     KeyFileError::Syntax { line: 1, problem: "not text".to_owned() }
 }
 
-fn content(name: &impl ToString, version: u32, error: KeyFileError) -> CustodyError {
-    CustodyError::Content { name: name.to_string(), version, error: Box::new(error) }
+fn content(name: &KeyName, version: Option<Version>, error: KeyFileError) -> CustodyError {
+    CustodyError::Content { key: KeyRef { name: name.clone(), version }, error: Box::new(error) }
 }
 
 /// The store's record of a sharing.
 pub(crate) fn epoch_of(
-    number: u64,
+    number: Epoch,
     name: &KeyName,
     public: &AnyPublicKey,
     holders: &[NodeId],
     certificate: Vec<u8>,
     created: u64,
-) -> Epoch {
+) -> EpochRecord {
     let (threshold, public) = (public.threshold(), public.to_text(name).into_bytes());
-    Epoch { number, k: threshold.k(), n: threshold.n(), holders: numbers(holders), public, certificate, created }
+    EpochRecord { number, k: threshold.k(), n: threshold.n(), holders: numbers(holders), public, certificate, created }
 }
 
 /// A share as the store has it.

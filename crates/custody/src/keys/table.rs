@@ -6,7 +6,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering::Relaxed},
 };
 
-use theta_names::{Holders, KeyRef, KeyState, NodeId};
+use theta_names::{Epoch, Holders, KeyRef, KeyState, NodeId, Version};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyId, KeyName};
 
 use super::{KeyEntry, KeyTableError, ResolveError};
@@ -278,8 +278,8 @@ impl Default for KeyTable {
 
 fn fixed_entry(name: KeyName, public: AnyPublicKey, share: AnyKeyShare) -> KeyEntry {
     KeyEntry {
-        version: 1,
-        epoch: 0,
+        version: Version::FIRST,
+        epoch: Epoch::FIRST,
         state: KeyState::Active,
         generation: 0,
         primary: true,

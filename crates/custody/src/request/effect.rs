@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use theta_ceremonies::CeremonyEvidence;
-use theta_names::NodeId;
+use theta_names::{NodeId, Version};
 use theta_rounds::Offence;
 use theta_schemes::keys::KeyName;
 
@@ -51,7 +51,7 @@ pub enum CustodyEffect {
         /// Which key.
         name: KeyName,
         /// Which version.
-        version: u32,
+        version: Version,
     },
     /// A ceremony went on, or ended.
     Report(CeremonyReport),

@@ -1,5 +1,6 @@
 //! How a ceremony stands.
 
+use theta_names::{Epoch, Version};
 use theta_rounds::Malformed;
 use theta_schemes::keys::{KeyId, KeyName};
 
@@ -16,9 +17,9 @@ pub struct CeremonyReport {
     /// Which key.
     pub key: KeyName,
     /// Which version.
-    pub version: u32,
+    pub version: Version,
     /// The sharing that it makes, or whose share it recovers.
-    pub epoch: u64,
+    pub epoch: Epoch,
     /// `create`, `rotate`, `refresh`, `reshare` or `recover`.
     pub aim: &'static str,
     /// Whether it runs, and how it ended if it does not.
@@ -78,7 +79,7 @@ pub(crate) const AIMS: [&str; 5] = ["create", "rotate", "refresh", "reshare", "r
 
 impl CeremonyReport {
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let writer = Writer::new(FORMAT).raw(&self.id).word(self.key.as_str()).u32(self.version).u64(self.epoch);
+        let writer = Writer::new(FORMAT).raw(&self.id).word(self.key.as_str()).version(self.version).epoch(self.epoch);
         let writer = writer.word(self.aim);
         let writer = match &self.state {
             CeremonyState::Running { done, of } => writer.u8(0).u32(*done).u32(*of),
@@ -99,7 +100,7 @@ impl CeremonyReport {
         if reader.u8()? != FORMAT {
             return Err(Malformed("a report of another release"));
         }
-        let (id, key, version, epoch) = (reader.array()?, reader.key_name()?, reader.u32()?, reader.u64()?);
+        let (id, key, version, epoch) = (reader.array()?, reader.key_name()?, reader.version()?, reader.epoch()?);
         let word = reader.word()?;
         let aim = AIMS.into_iter().find(|aim| *aim == word).ok_or(Malformed("no such aim"))?;
         let state = match reader.u8()? {
@@ -148,8 +149,8 @@ mod tests {
             let report = CeremonyReport {
                 id: [9; 32],
                 key: "a".parse().unwrap(),
-                version: 2,
-                epoch: 5,
+                version: Version::FIRST,
+                epoch: Epoch::new(5),
                 aim,
                 state,
                 evidence: evidence.to_vec(),

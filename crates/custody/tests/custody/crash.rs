@@ -1,6 +1,7 @@
 //! Nodes that lose their power in the middle of a ceremony.
 
 use theta_custody::{CeremonyState, CustodyEffect};
+use theta_names::{Epoch, Version};
 use theta_rounds::simulator::below;
 use theta_schemes::Suite;
 use theta_statements::KeyChange;
@@ -20,7 +21,7 @@ fn with_key() -> Net {
 fn about_to_refresh(net: &Net, seed: u64) -> (Net, [u8; 32]) {
     let mut net = net.copy(seed);
     net.drain();
-    let request = net.request(KeyChange::Refresh { key: name("zone"), version: 0 });
+    let request = net.request(KeyChange::Refresh { key: name("zone"), version: None });
     let id = net.ask(1..=4, &request);
     (net, id)
 }
@@ -37,9 +38,9 @@ fn check_alike(net: &mut Net, id: &[u8; 32], when: &str) {
             panic!("{when}: node {node}: {:?}", net.state(node, id));
         };
         let entry = net.entry(node, "zone");
-        assert_eq!((entry.epoch, &entry.public), (1, &first.public), "{when}: node {node}");
+        assert_eq!((entry.epoch.get(), &entry.public), (1, &first.public), "{when}: node {node}");
         let store = net.custodian(node).store();
-        let old = store.share(&"zone".parse().unwrap(), 1, 0).unwrap();
+        let old = store.share(&"zone".parse().unwrap(), Version::FIRST, Epoch::FIRST).unwrap();
         assert!(old.is_none(), "{when}: node {node}");
     }
     let without: Vec<u16> = (1..=4).filter(|node| net.entry(*node, "zone").share.is_none()).collect();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use theta_custody::{Custodian, CustodyEffect, CustodyInput, To};
+use theta_names::Epoch;
 use theta_schemes::Suite;
 use theta_statements::KeyChange;
 use theta_store::{Options, Store, disk::SimulatedDisk};
@@ -73,7 +74,7 @@ fn an_identity_from_before_and_a_disk_from_after_give_one_share() {
     let mut net = Net::new(2, 4, 41);
     net.create("zone", COIN, 2, &[1, 2, 3, 4]);
     let before = net.node(1).disk.content();
-    let request = net.request(KeyChange::Refresh { key: name("zone"), version: 0 });
+    let request = net.request(KeyChange::Refresh { key: name("zone"), version: None });
     let id = net.ask(1..=4, &request);
     let mut recorded = BTreeSet::new();
     while !(1..=4).all(|node| net.state(node, &id).is_over()) {
@@ -89,7 +90,7 @@ fn an_identity_from_before_and_a_disk_from_after_give_one_share() {
         talk(&mut nodes, &recorded, 60);
         let entry = nodes[1].1.keys().get("zone").unwrap();
         // It learns what everybody knows, and no share.
-        assert_eq!(entry.epoch, 1);
+        assert_eq!(entry.epoch, Epoch::new(1));
         assert!(entry.share.is_none(), "the thief has node 1's share of the newest epoch");
         assert!(nodes[0].1.keys().get("zone").unwrap().share.is_some());
     }
@@ -101,7 +102,7 @@ fn an_identity_from_before_and_a_disk_from_after_give_one_share() {
 fn the_secret_of_a_ceremony_goes_with_it() {
     let mut net = Net::new(2, 4, 42);
     net.create("zone", COIN, 2, &[1, 2, 3, 4]);
-    let request = net.request(KeyChange::Refresh { key: name("zone"), version: 0 });
+    let request = net.request(KeyChange::Refresh { key: name("zone"), version: None });
     let id = net.ask(1..=4, &request);
     let seed = |net: &Net, node: u16| {
         let ceremony = net.custodian(node).store().ceremony(&id).unwrap().unwrap();
@@ -114,7 +115,7 @@ fn the_secret_of_a_ceremony_goes_with_it() {
     // One that is given up goes the same way.
     net.kill(3);
     net.kill(4);
-    let request = net.request(KeyChange::Refresh { key: name("zone"), version: 0 });
+    let request = net.request(KeyChange::Refresh { key: name("zone"), version: None });
     let id = net.ask([1, 2], &request);
     let seed = |net: &Net| net.custodian(1).store().ceremony(&id).unwrap().unwrap().seed.is_some();
     assert!(seed(&net));

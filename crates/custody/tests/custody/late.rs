@@ -32,7 +32,7 @@ fn who_was_down_for_the_whole_ceremony_catches_up() {
     net.create("files", SG02, 2, &[1, 2, 3, 4]);
     let ciphertext = encrypt(&net.entry(1, "files").public);
     net.kill(4);
-    let id = net.run(1..=3, KeyChange::Refresh { key: name("files"), version: 0 });
+    let id = net.run(1..=3, KeyChange::Refresh { key: name("files"), version: None });
     // The others have forgotten what it takes to run it, and keep what it takes to be told.
     for node in 1..=3 {
         net.kill(node);
@@ -53,7 +53,7 @@ fn who_missed_several_ceremonies_joins_the_last() {
     let ciphertext = encrypt(&net.entry(1, "files").public);
     net.kill(2);
     for _ in 0..6 {
-        net.run([1, 3, 4], KeyChange::Refresh { key: name("files"), version: 0 });
+        net.run([1, 3, 4], KeyChange::Refresh { key: name("files"), version: None });
     }
     net.create("new", COIN, 2, &[1, 3, 4]);
     net.start(2);
@@ -71,7 +71,7 @@ fn a_new_holder_may_come_late() {
     net.create("files", SG02, 2, &[1, 2, 3, 4]);
     let ciphertext = encrypt(&net.entry(1, "files").public);
     net.kill(5);
-    let change = KeyChange::Reshare { key: name("files"), version: 0, k: 2, holders: vec![2, 3, 4, 5] };
+    let change = KeyChange::Reshare { key: name("files"), version: None, k: 2, holders: vec![2, 3, 4, 5] };
     net.run(1..=4, change);
     net.start(5);
     net.connect();
@@ -84,13 +84,13 @@ fn a_new_holder_may_come_late() {
 fn what_nobody_joins_is_given_up() {
     let mut net = Net::new(2, 4, 5);
     net.create("files", SG02, 2, &[1, 2, 3, 4]);
-    let request = net.request(KeyChange::Refresh { key: name("files"), version: 0 });
+    let request = net.request(KeyChange::Refresh { key: name("files"), version: None });
     let id = net.ask([1], &request);
     assert!(net.until(1000, |net| net.state(1, &id).is_over()));
     let CeremonyState::Failed(why) = net.state(1, &id) else { panic!() };
     assert!(why.contains("too few nodes"), "{why}");
     assert_eq!(net.epoch(1, "files"), Some(0));
-    net.run(1..=4, KeyChange::Refresh { key: name("files"), version: 0 });
+    net.run(1..=4, KeyChange::Refresh { key: name("files"), version: None });
 }
 
 /// Who gave up too early gets what the others agreed on after all.
@@ -99,7 +99,7 @@ fn who_gave_up_gets_what_came_about() {
     let mut net = Net::new(2, 4, 6);
     net.create("files", SG02, 2, &[1, 2, 3, 4]);
     let ciphertext = encrypt(&net.entry(1, "files").public);
-    let request = net.request(KeyChange::Refresh { key: name("files"), version: 0 });
+    let request = net.request(KeyChange::Refresh { key: name("files"), version: None });
     let id = net.ask([1], &request);
     assert!(net.until(1000, |net| net.state(1, &id).is_over()));
     net.ask([2, 3, 4], &request);

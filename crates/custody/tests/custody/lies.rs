@@ -7,6 +7,7 @@ use bytes::Bytes;
 use theta_ceremonies::{Aim, CeremonyEvidence, CeremonyId, CeremonyPlan, Kind, PlanParts, Statement, rewrite};
 use theta_custody::{CustodyEffect, EvidenceError, check_evidence};
 use theta_groups::Transcript;
+use theta_names::Epoch;
 use theta_rounds::PartyId;
 use theta_schemes::Suite;
 use theta_statements::KeyChange;
@@ -31,7 +32,7 @@ pub(crate) fn plan(net: &mut Net, holders: &[u16]) -> (Arc<CeremonyPlan>, theta_
         group: "bls12-381-g1",
         proof_of_possession: Suite::Bls04MinPk.proof_of_possession(),
         nonce,
-        epoch: 0,
+        epoch: Epoch::FIRST,
         aim: Aim::Generate,
         k: 2,
         members: holders.iter().copied().map(party).map(PartyId::of_node).collect(),

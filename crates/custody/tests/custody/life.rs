@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use theta_custody::{CeremonyError, CeremonyState, CustodyEffect, ResolveError};
 use theta_keyfiles::KeyShareText as _;
-use theta_names::{KeyState, ShareIndex};
+use theta_names::{Epoch, KeyState, ShareIndex, Version};
 use theta_payload::split_ciphertext;
 use theta_schemes::keys::SchemeError;
 use theta_schemes::{CombineError, Statement, Suite};
@@ -19,7 +19,7 @@ const SG02: Suite = Suite::Sg02Ristretto255;
 fn changed(net: &mut Net, node: u16) -> Vec<(String, u32)> {
     let told = std::mem::take(&mut net.node(node).told);
     let changed = told.into_iter().filter_map(|effect| match effect {
-        CustodyEffect::KeyChanged { name, version } => Some((name.to_string(), version)),
+        CustodyEffect::KeyChanged { name, version } => Some((name.to_string(), version.get())),
         _ => None,
     });
     changed.collect()
@@ -30,7 +30,7 @@ fn a_key_is_made_by_all_and_serves() {
     let mut net = Net::new(2, 4, 1);
     let id = net.create("zone", BLS, 2, &[3, 1, 4, 2]);
     let entry = net.entry(1, "zone");
-    assert_eq!((entry.version, entry.epoch, entry.state), (1, 0, KeyState::Active));
+    assert_eq!((entry.version, entry.epoch, entry.state), (Version::FIRST, Epoch::FIRST, KeyState::Active));
     assert_eq!(entry.holders.nodes(), [3, 1, 4, 2].map(party));
     // Node 1 has share 2: numbers of nodes are not indices of shares.
     let index = |number| ShareIndex::try_from(number).unwrap();
@@ -73,16 +73,19 @@ fn new_versions_sign_and_old_ones_still_decrypt() {
     let ciphertext = encrypt(&old.public);
     for key in ["zone", "files"] {
         net.run(1..=4, KeyChange::Rotate { key: name(key) });
-        assert_eq!((net.entry(1, key).version, net.custodian(1).keys().versions(key).len()), (2, 2));
+        assert_eq!((net.entry(1, key).version.get(), net.custodian(1).keys().versions(key).len()), (2, 2));
     }
     let table = Arc::clone(net.custodian(1).keys());
-    assert_eq!(table.resolve(&"zone".parse().unwrap(), None).unwrap().version, 2);
+    assert_eq!(table.resolve(&"zone".parse().unwrap(), None).unwrap().version.get(), 2);
     assert!(matches!(table.resolve(&"zone@1".parse().unwrap(), None), Err(ResolveError::Retired { .. })));
     assert_ne!(net.entry(1, "files").key_id, old.key_id);
     // The ciphertext names the version that it was made for.
     let found = table.resolve(&"files".parse().unwrap(), Some(&old.key_id)).unwrap();
-    assert_eq!((found.version, found.state, found.qualified_name()), (1, KeyState::Retired, "files@1".to_owned()));
-    assert_eq!(table.resolve(&"files".parse().unwrap(), None).unwrap().version, 2);
+    assert_eq!(
+        (found.version.get(), found.state, found.qualified_name()),
+        (1, KeyState::Retired, "files@1".to_owned())
+    );
+    assert_eq!(table.resolve(&"files".parse().unwrap(), None).unwrap().version.get(), 2);
     check_decryption(&net, &[2, 4], "files@1", &ciphertext);
 }
 
@@ -92,8 +95,8 @@ fn refreshed_shares_work_and_do_not_mix_with_old_ones() {
     net.create("zone", BLS, 2, &[1, 2, 3, 4]);
     let before: Vec<_> = (1..=4).map(|node| net.entry(node, "zone")).collect();
     for epoch in 1..=3 {
-        net.run(1..=4, KeyChange::Refresh { key: name("zone"), version: 0 });
-        assert_eq!(net.entry(3, "zone").epoch, epoch);
+        net.run(1..=4, KeyChange::Refresh { key: name("zone"), version: None });
+        assert_eq!(net.entry(3, "zone").epoch, Epoch::new(epoch));
     }
     let after: Vec<_> = (1..=4).map(|node| net.entry(node, "zone")).collect();
     assert_eq!(before[0].public.public_key_bytes(), after[0].public.public_key_bytes());
@@ -109,7 +112,8 @@ fn refreshed_shares_work_and_do_not_mix_with_old_ones() {
     for node in 1..=4 {
         let store = Arc::clone(net.custodian(node).store());
         let zone = "zone".parse().unwrap();
-        let epochs: Vec<u64> = (0..9).filter(|epoch| store.share(&zone, 1, *epoch).unwrap().is_some()).collect();
+        let epochs: Vec<u32> =
+            (0..9).filter(|epoch| store.share(&zone, Version::FIRST, Epoch::new(*epoch)).unwrap().is_some()).collect();
         assert_eq!(epochs, [3], "node {node}");
     }
 }
@@ -121,7 +125,7 @@ fn shares_move_to_others_with_another_k() {
     let before = net.entry(1, "files");
     let ciphertext = encrypt(&before.public);
     // Nodes 5, 6 and 7 have never heard of the key: they join when two others have the ceremony.
-    let change = KeyChange::Reshare { key: name("files"), version: 0, k: 3, holders: vec![7, 5, 4, 6] };
+    let change = KeyChange::Reshare { key: name("files"), version: None, k: 3, holders: vec![7, 5, 4, 6] };
     let request = net.request(change);
     let id = net.ask(1..=4, &request);
     assert_eq!(net.hold(5, &request), Err(CeremonyError::NotHereYet(name("files"), 2)));
@@ -134,17 +138,24 @@ fn shares_move_to_others_with_another_k() {
     let too_few = combine(&net, &[4, 5], "files", Statement::Decapsulate(header)).unwrap_err();
     assert!(matches!(too_few, SchemeError::Combine(CombineError::TooFew { .. })), "{too_few}");
     let after = net.entry(5, "files");
-    assert_eq!((after.epoch, after.public.threshold().k(), after.key_id), (1, 3, before.key_id));
+    assert_eq!((after.epoch.get(), after.public.threshold().k(), after.key_id), (1, 3, before.key_id));
     assert_eq!(after.holders.nodes(), [7, 5, 4, 6].map(party));
     for node in 1..=3 {
         assert!(net.entry(node, "files").share.is_none());
         let store = net.custodian(node).store();
-        assert!((0..3).all(|epoch| store.share(&"files".parse().unwrap(), 1, epoch).unwrap().is_none()));
+        assert!(
+            (0..3)
+                .map(Epoch::new)
+                .all(|epoch| store.share(&"files".parse().unwrap(), Version::FIRST, epoch).unwrap().is_none())
+        );
         let refused = net.custodian(node).keys().resolve(&"files".parse().unwrap(), None).unwrap_err();
         assert!(matches!(refused, ResolveError::NotHolder { .. }), "{refused}");
     }
     // And back to a node that gave its share up, from nodes some of which are new.
-    net.run([4, 5, 6, 7, 1], KeyChange::Reshare { key: name("files"), version: 1, k: 2, holders: vec![1, 5, 6, 7] });
+    net.run(
+        [4, 5, 6, 7, 1],
+        KeyChange::Reshare { key: name("files"), version: Version::new(1), k: 2, holders: vec![1, 5, 6, 7] },
+    );
     check_decryption(&net, &[1, 7], "files", &ciphertext);
 }
 
@@ -152,21 +163,21 @@ fn shares_move_to_others_with_another_k() {
 fn a_lost_share_is_found_again() {
     let mut net = Net::new(2, 4, 6);
     net.create("zone", BLS, 2, &[4, 3, 2, 1]);
-    net.run(1..=4, KeyChange::Refresh { key: name("zone"), version: 0 });
+    net.run(1..=4, KeyChange::Refresh { key: name("zone"), version: None });
     let share = net.entry(3, "zone").share.clone().unwrap();
     let text = share.to_text(&name("zone"));
     net.lose_everything(3);
     assert!(net.custodian(3).keys().is_empty());
-    let change = KeyChange::Recover { key: name("zone"), version: 0, node: 3 };
+    let change = KeyChange::Recover { key: name("zone"), version: None, node: 3 };
     let request = net.request(change);
     let id = net.ask([1, 2, 4], &request);
     let over = |net: &Net| (1..=4).all(|node| net.state(node, &id) == CeremonyState::Recovered);
     assert!(net.until(60, over), "{:?}", (1..=4).map(|node| net.state(node, &id)).collect::<Vec<_>>());
     let entry = net.entry(3, "zone");
-    assert_eq!((entry.epoch, entry.version), (1, 1));
+    assert_eq!((entry.epoch, entry.version), (Epoch::new(1), Version::FIRST));
     assert_eq!(entry.share.as_ref().unwrap().to_text(&name("zone")).expose(), text.expose());
     check_signature(&net, &[3, 1], "zone", &entry.public);
     // Nothing is lost any more.
-    let again = net.request(KeyChange::Recover { key: name("zone"), version: 0, node: 3 });
+    let again = net.request(KeyChange::Recover { key: name("zone"), version: None, node: 3 });
     assert_eq!(net.hold(3, &again), Err(CeremonyError::HasShare(party(3))));
 }

@@ -289,21 +289,21 @@ impl Net {
 
     /// Waits until a node has the key at an epoch, as a holder without a share: it was not there when shares were dealt. Then it
     /// gets it back.
-    pub(crate) fn recovers(&mut self, node: u16, key: &str, epoch: u64) {
-        let knows = |net: &Self| net.custodian(node).keys().get(key).is_some_and(|entry| entry.epoch == epoch);
+    pub(crate) fn recovers(&mut self, node: u16, key: &str, epoch: u32) {
+        let knows = |net: &Self| net.custodian(node).keys().get(key).is_some_and(|entry| entry.epoch.get() == epoch);
         assert!(self.until(60, knows), "node {node} does not hear of epoch {epoch}");
         assert!(self.entry(node, key).share.is_none());
         let (holders, up) = (self.entry(node, key).holders.clone(), self.up());
         let holders: Vec<u16> =
             holders.iter().map(|holder| holder.get()).filter(|holder| up.contains(holder)).collect();
         self.until(10, |_| false);
-        self.run(holders, KeyChange::Recover { key: name(key), version: 0, node });
+        self.run(holders, KeyChange::Recover { key: name(key), version: None, node });
         assert_eq!(self.epoch(node, key), Some(epoch));
     }
 
     /// The epoch at which a node has the key, if it has it with a share.
-    pub(crate) fn epoch(&self, node: u16, key: &str) -> Option<u64> {
+    pub(crate) fn epoch(&self, node: u16, key: &str) -> Option<u32> {
         let entry = self.custodian(node).keys().get(key)?;
-        entry.share.is_some().then_some(entry.epoch)
+        entry.share.is_some().then_some(entry.epoch.get())
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use theta_custody::{
     Custodian, CustodyError, DealtKey, KeyTable, KeyTableError, ResolveError, import_dealt, read_keys,
 };
-use theta_names::{Holders, NodeId};
+use theta_names::{Epoch, Holders, NodeId, Version};
 use theta_schemes::Suite;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, deal_any, import_any};
 use theta_sharing::Threshold;
@@ -30,7 +30,7 @@ fn import(
     public: &AnyPublicKey,
     share: Option<&AnyKeyShare>,
     holders: &[NodeId],
-) -> Result<u32, CustodyError> {
+) -> Result<Version, CustodyError> {
     let holders = &Holders::new(holders.to_vec()).unwrap();
     import_dealt(store, &DealtKey { name: &name(key), public, share, holders, created: 1_795_000_000 })
 }
@@ -44,14 +44,14 @@ fn a_dealt_key_serves_and_is_renewed_by_its_holders() {
     for (share, node) in shares.iter().zip([4, 3, 2, 1]) {
         let store = Arc::clone(net.custodian(node).store());
         net.node(node).custodian = None;
-        assert_eq!(import(&store, "zone", &public, Some(share), &holders).unwrap(), 1);
+        assert_eq!(import(&store, "zone", &public, Some(share), &holders).unwrap(), Version::FIRST);
         drop(store);
         net.start(node);
     }
     net.connect();
     check_signature(&net, &[1, 2], "zone", &public);
-    net.run(1..=4, KeyChange::Refresh { key: name("zone"), version: 0 });
-    assert_eq!(net.entry(2, "zone").epoch, 1);
+    net.run(1..=4, KeyChange::Refresh { key: name("zone"), version: None });
+    assert_eq!(net.entry(2, "zone").epoch, Epoch::new(1));
     check_signature(&net, &[3, 4], "zone", &public);
 }
 
@@ -69,10 +69,10 @@ fn what_does_not_belong_together_is_not_imported() {
         assert!(import(&store, "files", &public, Some(&shares[0]), wrong).is_err());
     }
     assert_eq!(store.keys().unwrap().len(), 0);
-    assert_eq!(import(&store, "files", &public, Some(&shares[0]), &holders).unwrap(), 1);
-    assert_eq!(import(&store, "files", &other, None, &holders).unwrap(), 2);
+    assert_eq!(import(&store, "files", &public, Some(&shares[0]), &holders).unwrap().get(), 1);
+    assert_eq!(import(&store, "files", &other, None, &holders).unwrap().get(), 2);
     let table = read_keys(&store, party(1)).unwrap();
-    assert_eq!((table.len(), table.iter().count(), table.get("files").unwrap().version), (1, 2, 2));
+    assert_eq!((table.len(), table.iter().count(), table.get("files").unwrap().version.get()), (1, 2, 2));
     assert!(matches!(table.resolve(&"files".parse().unwrap(), None), Err(ResolveError::ShareLost { .. })));
     assert!(table.resolve(&"files@1".parse().unwrap(), None).is_ok());
     // Node 2 does not hold share 1.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use theta_custody::{CeremonyError, Custodian, CustodyInput};
+use theta_names::Version;
 use theta_schemes::Suite;
 use theta_statements::{CeremonyRequest, KeyChange};
 use theta_store::{Options, Store, disk::SimulatedDisk};
@@ -25,14 +26,14 @@ fn refused(net: &mut Net, node: u16, change: KeyChange) -> CeremonyError {
 fn one_ceremony_of_a_key_at_a_time() {
     let mut net = Net::new(2, 4, 1);
     net.create("files", SG02, 2, &[1, 2, 3, 4]);
-    let request = net.request(KeyChange::Refresh { key: name("files"), version: 0 });
+    let request = net.request(KeyChange::Refresh { key: name("files"), version: None });
     let id = net.ask([1, 2], &request);
     // The same request is the same ceremony.
     assert_eq!(net.hold(1, &request).unwrap().id, id);
     for change in [
-        KeyChange::Refresh { key: name("files"), version: 1 },
-        KeyChange::Reshare { key: name("files"), version: 0, k: 3, holders: vec![1, 2, 3, 4] },
-        KeyChange::Recover { key: name("files"), version: 0, node: 3 },
+        KeyChange::Refresh { key: name("files"), version: Version::new(1) },
+        KeyChange::Reshare { key: name("files"), version: None, k: 3, holders: vec![1, 2, 3, 4] },
+        KeyChange::Recover { key: name("files"), version: None, node: 3 },
     ] {
         let busy = refused(&mut net, 1, change);
         assert_eq!(busy, CeremonyError::Busy { id, aim: "refresh" });
@@ -43,7 +44,7 @@ fn one_ceremony_of_a_key_at_a_time() {
     assert!(net.until(40, |net| (1..=4).all(|node| net.epoch(node, "files") == Some(1))));
     // And so is the same key afterwards; the first request is answered with what came of it.
     assert!(net.hold(1, &request).unwrap().state.is_over());
-    net.run(1..=4, KeyChange::Refresh { key: name("files"), version: 1 });
+    net.run(1..=4, KeyChange::Refresh { key: name("files"), version: Version::new(1) });
 }
 
 #[test]
@@ -60,13 +61,13 @@ fn what_makes_no_sense_is_refused_in_words() {
         (1, create("new", SG02, 2, &[1, 2, 2]), "listed twice"),
         (1, create("new", SG02, 2, &[1, 9]), "no node 9"),
         (4, create("new", SG02, 2, &[1, 2, 3]), "node 4 takes no part"),
-        (1, refresh("none", 0), "known ones are: files"),
-        (1, refresh("files", 2), "no key files@2"),
-        (4, refresh("files", 0), "no key files"),
-        (4, KeyChange::Reshare { key: name("files"), version: 0, k: 2, holders: vec![1, 2, 4] }, "ask again"),
+        (1, refresh("none", None), "known ones are: files"),
+        (1, refresh("files", Version::new(2)), "no key files@2"),
+        (4, refresh("files", None), "no key files"),
+        (4, KeyChange::Reshare { key: name("files"), version: None, k: 2, holders: vec![1, 2, 4] }, "ask again"),
         (1, KeyChange::Rotate { key: name("none") }, "no key none"),
-        (1, KeyChange::Recover { key: name("files"), version: 0, node: 1 }, "nothing is to be recovered"),
-        (1, KeyChange::Recover { key: name("files"), version: 0, node: 4 }, "no holder"),
+        (1, KeyChange::Recover { key: name("files"), version: None, node: 1 }, "nothing is to be recovered"),
+        (1, KeyChange::Recover { key: name("files"), version: None, node: 4 }, "no holder"),
     ] {
         let error = refused(&mut net, node, change.clone()).to_string();
         assert!(error.contains(words), "{change:?}: {error}");

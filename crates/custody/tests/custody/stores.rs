@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use theta_custody::{CeremonyError, Custodian, CustodyEffect, CustodyInput, announcement};
+use theta_names::Epoch;
 use theta_schemes::Suite;
 use theta_statements::KeyChange;
 use theta_store::{Options, Store, disk::SimulatedDisk};
@@ -135,7 +136,7 @@ fn a_copy_is_not_trusted_after_any_number_of_restarts_until_a_person_says_so() {
     net.create("zone", COIN, 2, &[1, 2, 3, 4]);
     net.until(9, |_| false);
     let old = net.node(3).disk.content();
-    net.run(1..=4, KeyChange::Refresh { key: name("zone"), version: 0 });
+    net.run(1..=4, KeyChange::Refresh { key: name("zone"), version: None });
     net.until(50, |_| false);
     let original = net.node(3).disk.content();
     exchange(&mut net, 3, old);
@@ -219,7 +220,7 @@ fn a_full_disk_is_recovered_from_without_a_restart() {
         net.create("zone", COIN, 2, &[1, 2, 3, 4]);
         net.until(9, |_| false);
         net.node(3).disk.fill_after(changes);
-        let request = net.request(KeyChange::Refresh { key: name("zone"), version: 0 });
+        let request = net.request(KeyChange::Refresh { key: name("zone"), version: None });
         for node in [1, 2, 4] {
             net.hold(node, &request).unwrap();
         }
@@ -234,7 +235,7 @@ fn a_full_disk_is_recovered_from_without_a_restart() {
         let recovered =
             |net: &Net| net.nodes[&3].told.iter().any(|effect| matches!(effect, CustodyEffect::StoreRecovered));
         assert!(net.until(12, recovered), "after {changes} changes");
-        let knows = |net: &Net| net.custodian(3).keys().get("zone").is_some_and(|entry| entry.epoch == 1);
+        let knows = |net: &Net| net.custodian(3).keys().get("zone").is_some_and(|entry| entry.epoch == Epoch::new(1));
         assert!(net.until(200, knows), "after {changes} changes");
         // If its disk was full before its secret for the ceremony was there, nothing was dealt to it.
         if net.epoch(3, "zone").is_none() {
@@ -250,7 +251,7 @@ fn an_old_copy_is_noticed_by_its_peers_and_by_itself() {
     net.create("zone", COIN, 2, &[1, 2, 3, 4]);
     net.until(9, |_| false);
     let old = net.node(3).disk.content();
-    net.run(1..=4, KeyChange::Refresh { key: name("zone"), version: 0 });
+    net.run(1..=4, KeyChange::Refresh { key: name("zone"), version: None });
     net.until(50, |_| false);
     // The peers remember it across their own restarts.
     for peer in [1, 2, 4] {
@@ -268,7 +269,7 @@ fn an_old_copy_is_noticed_by_its_peers_and_by_itself() {
     }
     assert!([1, 2, 4].iter().any(|peer| !rollbacks(&net, *peer).is_empty()));
     // It still catches up with the key, since what it holds for others is not in question.
-    assert!(net.until(40, |net| net.entry(3, "zone").epoch == 1));
+    assert!(net.until(40, |net| net.entry(3, "zone").epoch == Epoch::new(1)));
     // Without a share: it may have forgotten what it said when that was dealt.
     assert!(net.entry(3, "zone").share.is_none());
     // Until a person says that it is meant.
@@ -289,7 +290,7 @@ fn nobody_honest_is_suspected() {
         net.start(node);
         net.connect();
         net.until(10, |_| false);
-        net.run(1..=4, KeyChange::Refresh { key: name("zone"), version: 0 });
+        net.run(1..=4, KeyChange::Refresh { key: name("zone"), version: None });
     }
     for node in 1..=4 {
         assert!(rollbacks(&net, node).is_empty(), "{:?}", rollbacks(&net, node));

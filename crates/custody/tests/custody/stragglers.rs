@@ -138,7 +138,7 @@ fn about_to_recover(seed: u64) -> (Net, [u8; 32]) {
     net.create("zone", COIN, 2, &[1, 2, 3, 4]);
     net.lose_everything(4);
     net.connect();
-    let request = net.request(KeyChange::Recover { key: name("zone"), version: 0, node: 4 });
+    let request = net.request(KeyChange::Recover { key: name("zone"), version: None, node: 4 });
     let id = net.ask(1..=3, &request);
     (net, id)
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use theta_authority::{InstanceId, ParsedStatement, Request, Seed};
 use theta_custody::{KeyEntry, KeyTable, ResolveError};
-use theta_names::KeyRef;
+use theta_names::{KeyRef, Version};
 use theta_schemes::keys::KeyName;
 
 /// What an application asked for.
@@ -16,12 +16,12 @@ pub(crate) struct Asked {
     pub(crate) seed: Option<Seed>,
     /// The version that answered when the request was let in. No other version answers it later: that would be another
     /// public key, and nobody's policy was asked about that.
-    version: u32,
+    version: Version,
 }
 
 impl Asked {
     /// A request that this version of its key answers from now on.
-    pub(crate) fn of(request: Request, version: u32) -> Self {
+    pub(crate) fn of(request: Request, version: Version) -> Self {
         let (key, statement, seed) = request.into_parts();
         Self { key, statement, seed, version }
     }

@@ -53,7 +53,7 @@ impl Shard {
             self.running.insert(old, Box::new(instance));
             return;
         }
-        debug!(instance = %old, next = %new, epoch = key.epoch, "goes on under another epoch of its key");
+        debug!(instance = %old, next = %new, epoch = key.epoch.get(), "goes on under another epoch of its key");
         let mut record = Record::of(&mut instance, 0);
         record.next = Some(new);
         self.results.insert(old, record, self.now);

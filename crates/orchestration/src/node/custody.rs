@@ -174,7 +174,7 @@ impl Custody {
             match effect {
                 CustodyEffect::Send { to, bytes } => self.send(to, bytes),
                 CustodyEffect::KeyChanged { name, version } => {
-                    info!(key = name.as_str(), version, "a key has changed");
+                    info!(key = name.as_str(), version = version.get(), "a key has changed");
                     changed.push(name);
                 }
                 CustodyEffect::Report(report) => self.report(report),
@@ -220,7 +220,7 @@ impl Custody {
         if over && !watched.over {
             let outcome = outcome(&report.state);
             self.shared.metrics.ceremony(outcome);
-            let (key, version, epoch) = (report.key.as_str(), report.version, report.epoch);
+            let (key, version, epoch) = (report.key.as_str(), report.version.get(), report.epoch.get());
             info!(key, version, epoch, aim = report.aim, outcome, "a ceremony has ended");
         }
         watched.over = over;

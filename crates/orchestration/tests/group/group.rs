@@ -18,6 +18,7 @@ use theta_authority::KeyRequest;
 use theta_custody::KeyTable;
 use theta_groups::{Secret, modular::Integer};
 use theta_keyfiles::KeyShareText as _;
+use theta_names::Epoch;
 use theta_orchestration::{Finished, InstanceId, OrchestratorConfig};
 use theta_payload::{Aead, Encrypt as _, PayloadKey, open_bytes, split_ciphertext};
 use theta_schemes::{
@@ -165,7 +166,7 @@ impl Group {
 
     pub(crate) fn id(&self, request: &Request) -> InstanceId {
         let key = self.keys.values().find(|key| key.name.as_str() == request.key).unwrap();
-        InstanceId::new(key.public.key_id(), 0, &statement(&request.operation))
+        InstanceId::new(key.public.key_id(), Epoch::FIRST, &statement(&request.operation))
     }
 
     /// The share that a node owes in a request, as its peers would get it.

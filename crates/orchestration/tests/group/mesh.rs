@@ -204,7 +204,7 @@ async fn keys_are_made_and_moved_over_tls() {
 
     nodes.push(start(4, fourth));
     nodes.push(start(5, fifth));
-    let change = KeyChange::Reshare { key: name("key"), version: 0, k: 2, holders: vec![5, 3, 4] };
+    let change = KeyChange::Reshare { key: name("key"), version: None, k: 2, holders: vec![5, 3, 4] };
     let moved = ceremony(2, change);
     // Those who do not know the key yet join when others hold the ceremony.
     let id = kept::begin(&[&nodes[0], &nodes[1], &nodes[2]], &moved).await;

@@ -24,7 +24,7 @@ fn every_size_opens_with_every_suite_and_aead() {
                 let ciphertext = public.encrypt(&plaintext, b"label", aead, &mut rng(2)).unwrap();
                 let (header, payload) = split_ciphertext(&ciphertext).unwrap();
                 let parsed = Header::parse(header).unwrap();
-                assert_eq!((parsed.aead(), parsed.label(), parsed.suite()), (aead, &b"label"[..], suite));
+                assert_eq!((parsed.aead(), parsed.label().bytes(), parsed.suite()), (aead, &b"label"[..], suite));
                 assert_eq!(parsed.payload().plaintext_len(), len as u64);
                 assert_eq!(sealed_len(len as u64), payload.len() as u64);
                 assert_eq!(blake3::hash(payload), *parsed.payload().hash());

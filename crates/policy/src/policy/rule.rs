@@ -117,7 +117,8 @@ impl Rule {
         if !self.keys.iter().any(|pattern| pattern.matches(ask.key)) {
             return Some(ask.key.map_or(Mismatch::NoKey, |key| Mismatch::Key(key.to_owned())));
         }
-        if !self.labels.is_empty() && !self.labels.iter().any(|prefix| ask.label.starts_with(prefix.as_bytes())) {
+        if !self.labels.is_empty() && !self.labels.iter().any(|prefix| ask.label.bytes().starts_with(prefix.as_bytes()))
+        {
             return Some(Mismatch::Label);
         }
         self.validity.check(now).err().map(Mismatch::Validity)

@@ -1,11 +1,11 @@
 //! Which rule decides, and every way for it to be about something else.
 
 use proptest::prelude::*;
-use theta_names::Operation;
+use theta_names::{Label, Operation};
 use theta_policy::{Answer, Effect, Policy, Reason, Unidentified};
 use theta_statements::{Ask, Invalid, Token, UnixTime};
 
-use crate::support::{NOW, alice, allow, ask_once, fingerprint, people, policy, rule, sign, state};
+use crate::support::{NOW, alice, allow, ask_once, fingerprint, label, people, policy, rule, sign, state};
 
 #[test]
 fn nothing_is_allowed_by_default() {
@@ -17,17 +17,17 @@ fn nothing_is_allowed_by_default() {
 #[test]
 fn a_rule_is_about_its_clients_keys_operations_and_labels_alone() {
     let policy = policy(&allow("r", "alice", "mail-*", "decapsulate", "labels = [\"in/\", \"out/\"]"));
-    let good = Ask { key: Some("mail-1"), label: b"in/1", ..Ask::new("demo", Operation::Decapsulate) };
+    let good = Ask { key: Some("mail-1"), label: label(b"in/1"), ..Ask::new("demo", Operation::Decapsulate) };
     let decision = ask_once(&policy, good);
     assert_eq!((decision.allowed, decision.rule.unwrap().as_str()), (true, "r"));
-    assert!(ask_once(&policy, Ask { label: b"out/", ..good }).allowed);
+    assert!(ask_once(&policy, Ask { label: label(b"out/"), ..good }).allowed);
     for other in [
         Ask { key: Some("root"), ..good },
         Ask { key: None, ..good },
         Ask { operation: Operation::Sign, ..good },
-        Ask { label: b"", ..good },
-        Ask { label: b"in", ..good },
-        Ask { label: b"\xff\xfe", ..good },
+        Ask { label: Label::EMPTY, ..good },
+        Ask { label: label(b"in"), ..good },
+        Ask { label: label(b"\xff\xfe"), ..good },
     ] {
         assert_eq!(ask_once(&policy, other).reason, Reason::NoRule, "{other:?}");
     }

@@ -5,7 +5,7 @@
 use theta_statements::audit::{AuditRecord, Chain, Checkpoint};
 use theta_statements::{Approval, ApprovalTerms, Ask, Digest, RequestTerms, SignedRequest, UnixTime, Validity};
 
-use crate::support::{MINUTE, NOW, key, sign};
+use crate::support::{MINUTE, NOW, key, label, sign};
 
 const REQUEST: &str = "0000001074686574612f726571756573742f76310000000464656d6f0100000004726f6f7403000000056c6162656c62c66a\
      7a5dd70c3146618063c344e531e6d4b59e379808443ce962b3abd63c5a19b25856e1c150ca834cffc8b59b23adbd0ec0389e\
@@ -26,7 +26,7 @@ const SOON: Validity = Validity { from: NOW, until: UnixTime(NOW.0 + MINUTE) };
 
 #[test]
 fn signed_requests() {
-    let ask = Ask { label: b"label", parameters: b"seed", slot: Some(7), ..sign(b"m") };
+    let ask = Ask { label: label(b"label"), parameters: b"seed", slot: Some(7), ..sign(b"m") };
     let signed = SignedRequest::sign(RequestTerms::of(&ask, SOON, [9; 16]).unwrap(), &key(3));
     assert_eq!(hex::encode(signed.encode()), REQUEST);
     assert_eq!(signed.id().to_string(), REQUEST_ID);

@@ -1,6 +1,6 @@
 //! The worked example of the specification is true.
 
-use theta_names::Operation;
+use theta_names::{Label, Operation};
 use theta_policy::Policy;
 use theta_statements::{Ask, UnixTime};
 
@@ -21,7 +21,7 @@ fn the_table_of_examples_holds() {
         let [client, operation, key, label, slot, time, answer, rule, _] = cells[..] else { panic!("{row}") };
         let ask = Ask {
             key: Some(key).filter(|key| !key.is_empty()),
-            label: label.as_bytes(),
+            label: Label::new(label.as_bytes()).unwrap(),
             slot: slot.parse().ok(),
             ..Ask::new("demo", operation.parse::<Operation>().unwrap())
         };

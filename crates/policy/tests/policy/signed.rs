@@ -1,19 +1,19 @@
 //! Requests that a client signed and anybody may bring.
 
 use proptest::prelude::*;
-use theta_names::Operation;
+use theta_names::{Label, Operation};
 use theta_policy::Unidentified;
 use theta_statements::{
     Ask, DecodeError, Invalid, MOST_REQUEST_LIFETIME, RequestTerms, SignedRequest, SignedRequestError, UnixTime,
     Validity,
 };
 
-use crate::support::{MINUTE, NOW, allow, key, policy, sign, state};
+use crate::support::{MINUTE, NOW, allow, key, label, policy, sign, state};
 
 const SOON: Validity = Validity { from: NOW, until: UnixTime(NOW.0 + MINUTE) };
 
 fn full() -> Ask<'static> {
-    Ask { label: b"label", parameters: b"seed", slot: Some(7), ..sign(b"m") }
+    Ask { label: label(b"label"), parameters: b"seed", slot: Some(7), ..sign(b"m") }
 }
 
 fn signed(ask: &Ask<'_>, number: u8, validity: Validity) -> SignedRequest {
@@ -34,7 +34,7 @@ fn a_signature_is_a_caller_for_this_ask_alone() {
         ("key", Ask { key: Some("leaf"), ..good }),
         ("key", Ask { key: None, ..good }),
         ("operation", Ask { operation: Operation::FlipCoin, ..good }),
-        ("label", Ask { label: b"", ..good }),
+        ("label", Ask { label: Label::EMPTY, ..good }),
         ("statement", Ask { statement: b"n", ..good }),
         ("choice of parameters", Ask { parameters: b"", ..good }),
         ("slot", Ask { slot: None, ..good }),

@@ -1,12 +1,16 @@
 //! People, keys and short policies.
 
 use theta_groups::Secret;
-use theta_names::Operation;
+use theta_names::{Label, Operation};
 use theta_policy::{Caller, Decision, MemorySlots, Policy, State};
 use theta_statements::{Ask, SigningKey, UnixTime};
 
 pub(crate) const NOW: UnixTime = UnixTime(1_795_249_800_000);
 pub(crate) const MINUTE: u64 = 60_000;
+
+pub(crate) fn label(bytes: &[u8]) -> Label<&[u8]> {
+    Label::new(bytes).unwrap()
+}
 
 pub(crate) fn key(number: u8) -> SigningKey {
     SigningKey::from_seed(Secret::new([number; 32])).unwrap()

@@ -4,6 +4,8 @@
 use core::ops::Range;
 
 use bytes::Bytes;
+use theta_names::Label;
+use theta_names::codec::{DecodeError, Reader, Writer};
 
 use super::{Aead, PayloadKey};
 use crate::keys::KeyId;
@@ -57,7 +59,7 @@ pub struct Header<'a> {
     aead: Aead,
     key_id: KeyId,
     digest: PayloadDigest,
-    label: &'a [u8],
+    label: Label<&'a [u8]>,
     /// What the cipher adds: wrapped key, commitment and validity proof.
     capsule: &'a [u8],
 }
@@ -71,15 +73,15 @@ impl<'a> Header<'a> {
     /// # Errors
     /// [`RequestError::Header`], [`RequestError::Version`], and [`RequestError::TooLarge`] over [`MAX_HEADER_LEN`].
     pub fn stated_len(start: &[u8]) -> Result<usize, RequestError> {
-        let mut rest = Cursor(start);
-        if rest.array()? != MAGIC {
+        let mut reader = Reader::new(start);
+        if reader.array().map_err(cut)? != MAGIC {
             return Err(RequestError::Header("it does not begin with \"theta\": give what `theta encrypt` wrote"));
         }
-        let [version] = rest.array()?;
+        let version = reader.u8().map_err(cut)?;
         if version != VERSION {
             return Err(RequestError::Version(version));
         }
-        let len = usize::try_from(u32::from_be_bytes(rest.array()?)).unwrap_or(usize::MAX);
+        let len = usize::try_from(reader.u32().map_err(cut)?).unwrap_or(usize::MAX);
         if len < PREAMBLE_LEN + FIXED_LEN {
             return Err(RequestError::Header("the length that it states is too short for any header"));
         }
@@ -97,21 +99,20 @@ impl<'a> Header<'a> {
         if Self::stated_len(bytes)? != bytes.len() {
             return Err(RequestError::Header("its length is not the one that it states"));
         }
-        let mut rest = Cursor(bytes);
-        rest.take(PREAMBLE_LEN)?;
-        let [suite, aead] = rest.array()?;
+        let mut reader = Reader::new(bytes);
+        reader.take(PREAMBLE_LEN).map_err(cut)?;
+        let (suite, aead) = (reader.u8().map_err(cut)?, reader.u8().map_err(cut)?);
         let suite =
             suite_from_code(suite).ok_or(RequestError::Header("the cipher suite is not known to this build"))?;
         let aead = Aead::from_code(aead).ok_or(RequestError::Header("the AEAD is not known to this build"))?;
-        let key_id = KeyId::from_bytes(rest.array()?);
-        let len = u64::from_be_bytes(rest.array()?);
-        let digest = PayloadDigest { hash: rest.array()?, len };
-        let label_len = usize::try_from(u32::from_be_bytes(rest.array()?)).unwrap_or(usize::MAX);
-        if label_len > MAX_LABEL_LEN {
-            return Err(RequestError::TooLarge { what: "label", limit: MAX_LABEL_LEN, got: label_len });
-        }
-        let label = rest.take(label_len)?;
-        Ok(Self { suite, aead, key_id, digest, label, capsule: rest.0 })
+        let key_id = KeyId::from_bytes(reader.array().map_err(cut)?);
+        let len = reader.u64().map_err(cut)?;
+        let digest = PayloadDigest { hash: reader.array().map_err(cut)?, len };
+        let label = reader.label().map_err(|error| match error {
+            DecodeError::TooLong { got, most } => RequestError::TooLarge { what: "label", limit: most, got },
+            other => cut(other),
+        })?;
+        Ok(Self { suite, aead, key_id, digest, label, capsule: reader.rest() })
     }
 
     /// The header that a statement asks to decapsulate, which must be for this key; with all of its bytes.
@@ -151,7 +152,7 @@ impl<'a> Header<'a> {
 
     /// The public context that it was encrypted with.
     #[must_use]
-    pub const fn label(&self) -> &'a [u8] {
+    pub const fn label(&self) -> Label<&'a [u8]> {
         self.label
     }
 
@@ -200,8 +201,8 @@ impl HeaderBytes {
     /// What parsing has found; nothing is parsed again.
     #[must_use]
     pub fn header(&self) -> Header<'_> {
-        // Parsing has found both ranges inside the bytes.
-        let label = self.bytes.get(self.label.clone()).unwrap_or_default();
+        // Parsing has found both ranges inside the bytes, and the label short enough.
+        let label = Label::new(self.bytes.get(self.label.clone()).unwrap_or_default()).unwrap_or_default();
         let capsule = self.bytes.get(self.label.end..).unwrap_or_default();
         let Self { suite, aead, key_id, digest, .. } = *self;
         Header { suite, aead, key_id, digest, label, capsule }
@@ -221,8 +222,8 @@ impl HeaderBytes {
 
     /// The public context that it was encrypted with, sharing the header's buffer.
     #[must_use]
-    pub fn label(&self) -> Bytes {
-        self.bytes.slice_ref(self.header().label)
+    pub fn label(&self) -> Label<Bytes> {
+        Label::new(self.bytes.slice_ref(self.header().label.bytes())).unwrap_or_default()
     }
 
     /// The same with a buffer of its own: bytes from the network are a view that keeps a whole message alive.
@@ -244,18 +245,10 @@ pub(super) fn write_envelope(
     check_size("label", label, MAX_LABEL_LEN)?;
     let suite = suite_code(suite).ok_or(RequestError::Purpose { key: suite.purpose(), asked: Purpose::Decrypt })?;
     let total = total_len(label, capsule_len);
-    let four = |len: usize| u32::try_from(len).unwrap_or(u32::MAX).to_be_bytes();
-    let mut out = Vec::with_capacity(total);
-    out.extend_from_slice(&MAGIC);
-    out.push(VERSION);
-    out.extend_from_slice(&four(total));
-    out.extend_from_slice(&[suite, aead.code()]);
-    out.extend_from_slice(key_id.as_bytes());
-    out.extend_from_slice(&digest.len.to_be_bytes());
-    out.extend_from_slice(&digest.hash);
-    out.extend_from_slice(&four(label.len()));
-    out.extend_from_slice(label);
-    Ok(out)
+    let preamble = Writer::onto(Vec::with_capacity(total)).raw(&MAGIC).u8(VERSION);
+    let stated = preamble.u32(u32::try_from(total).unwrap_or(u32::MAX));
+    let writer = stated.u8(suite).u8(aead.code()).raw(key_id.as_bytes());
+    Ok(writer.u64(digest.len).raw(&digest.hash).bytes(label).finish())
 }
 
 /// The length of a header with this label.
@@ -291,21 +284,9 @@ const fn suite_from_code(code: u8) -> Option<Suite> {
     }
 }
 
-/// Reads from the front.
-struct Cursor<'a>(&'a [u8]);
-
-impl<'a> Cursor<'a> {
-    fn take(&mut self, len: usize) -> Result<&'a [u8], RequestError> {
-        let (head, rest) = self.0.split_at_checked(len).ok_or(RequestError::Header("it is cut short"))?;
-        self.0 = rest;
-        Ok(head)
-    }
-
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], RequestError> {
-        let (head, rest) = self.0.split_first_chunk().ok_or(RequestError::Header("it is cut short"))?;
-        self.0 = rest;
-        Ok(*head)
-    }
+/// Nothing else can be wrong with fields of a fixed length.
+fn cut(_: DecodeError) -> RequestError {
+    RequestError::Header("it is cut short")
 }
 
 #[cfg(test)]
@@ -322,7 +303,7 @@ mod tests {
             bytes.extend_from_slice(&capsule);
             let parsed = HeaderBytes::parse(Bytes::from(bytes.clone())).unwrap();
             assert_eq!(parsed.header(), Header::parse(&bytes).unwrap());
-            assert_eq!((&parsed.label()[..], parsed.header().capsule()), (label, &capsule[..]));
+            assert_eq!((parsed.label().view().bytes(), parsed.header().capsule()), (label, &capsule[..]));
             assert_eq!((parsed.bytes().as_ref(), parsed.key_id()), (&bytes[..], &key_id));
             assert_eq!(parsed.with_own_buffer(), parsed);
             for len in [0, PREAMBLE_LEN, PREAMBLE_LEN + FIXED_LEN, bytes.len() - 1] {

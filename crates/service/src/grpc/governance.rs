@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use theta_authority::{Look, now};
-use theta_names::Operation;
+use theta_names::{Label, Operation};
 use theta_policy::Answer;
 use theta_statements::{Approval, Ask, UnixTime};
 use theta_store::{AuditRecord, Store};
@@ -78,7 +78,7 @@ impl v1::governance_server::Governance for Governance {
         let policy = authority.policy();
         let ask = Ask {
             key: Some(key.as_str()).filter(|key| !key.is_empty()),
-            label: &label,
+            label: Label::new(&*label).map_err(|error| refusal::invalid(error.to_string()))?,
             statement: &statement,
             slot,
             approvals: &approvals,

@@ -9,7 +9,7 @@ use std::{
 use bytes::Bytes;
 use theta_authority::{Look, Place};
 use theta_custody::{CeremonyError, CeremonyReport};
-use theta_names::KeyState;
+use theta_names::{KeyState, Version};
 use theta_orchestration::{ChangeKeyError, HoldError, NoCustodian};
 use theta_statements::{CeremonyRequest, KeyChange, StateChange};
 use theta_wire::v1;
@@ -80,7 +80,7 @@ impl v1::threshold_keys_server::ThresholdKeys for Keys {
                 "the generation is missing: name the one after the key's, as ListKeys has it",
             ));
         }
-        let version = Some(*version).filter(|version| *version > 0);
+        let version = Version::new(*version);
         let change = StateChange { key: key.clone(), version, state, generation: *generation };
         let granted = self.node.decide(&request, (signed_request, approvals), change).await?;
         self.node.orchestrator.change_key(granted).await.map_err(|error| not_changed(&error))?;

@@ -65,7 +65,7 @@ impl v1::threshold_scheme_server::ThresholdScheme for Scheme {
             public.check_request(theta_schemes::Statement::Decapsulate(header)).map_err(|error| error.to_string())?;
             let header = Header::parse(header).map_err(|error| error.to_string())?;
             check_payload(&header, payload)?;
-            Ok::<_, String>(Bytes::copy_from_slice(header.label()))
+            Ok::<_, String>(Bytes::copy_from_slice(header.label().bytes()))
         };
         Ok(Response::new(match self.node.compute(check).await? {
             Ok(label) => v1::VerifyCiphertextResponse { valid: true, reason: String::new(), label },

@@ -246,7 +246,7 @@ async fn hold(group: &TestGroup, change: KeyChange) {
 async fn the_scheme_api_speaks_of_nodes_whatever_their_share_indices() {
     let group = Prepared::new(2, 5).start(|_, _| {}, |_, node| node).await;
     let name = SIGNER.parse().unwrap();
-    hold(&group, KeyChange::Reshare { key: name, version: 0, k: 2, holders: vec![1, 2, 3, 5] }).await;
+    hold(&group, KeyChange::Reshare { key: name, version: None, k: 2, holders: vec![1, 2, 3, 5] }).await;
     let mut clients = Vec::new();
     for id in 1..=5 {
         clients.push(ThresholdSchemeClient::new(group.channel(id).await));

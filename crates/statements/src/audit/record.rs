@@ -60,14 +60,14 @@ impl AuditRecord {
         let text = |writer: Writer, text: &String| writer.text(text);
         let writer = Writer::of(DOMAIN)
             .u64(self.time.0)
-            .raw(&self.node.to_be_bytes())
+            .u16(self.node)
             .option(self.client.as_ref(), text)
             .option(self.recognised_by.as_ref(), text)
             .option(self.key.as_ref(), text)
             .text(&self.operation)
             .raw(&self.statement.0)
             .option(self.slot, Writer::u64)
-            .u8(u8::from(self.allowed))
+            .flag(self.allowed)
             .option(self.rule.as_ref(), text)
             .text(&self.reason)
             .text(&self.detail)
@@ -84,7 +84,7 @@ impl AuditRecord {
         let mut reader = Reader::of(bytes, DOMAIN)?;
         let record = Self {
             time: UnixTime(reader.u64()?),
-            node: reader.array().map(u16::from_be_bytes)?,
+            node: reader.u16()?,
             client: reader.option(text)?,
             recognised_by: reader.option(text)?,
             key: reader.option(text)?,

@@ -12,7 +12,7 @@ use theta_groups::{Secret, Transcript};
 use zeroize::Zeroize;
 
 use crate::StoreError;
-use crate::codec::{Decoder, Encoder};
+use crate::codec::{Decoder, encoder};
 use crate::incarnation::StoreId;
 use crate::seal::{Chance, SealingKey, TAG_LEN, Wrapped};
 
@@ -69,7 +69,7 @@ impl<W: Write> Sealed<W> {
     pub(super) fn new(mut writer: W, id: StoreId, key: &SealingKey, chance: &Chance) -> Result<Self, StoreError> {
         let backup_key = chance.secret()?;
         let wrapped = Wrapped::wrap(&backup_key, key, TABLE, &id.0, chance)?;
-        let record = wrapped.encode(Encoder::new(160).raw(&id.0)).finish();
+        let record = wrapped.encode(encoder(160).raw(&id.0)).finish();
         let head = record.expose();
         let len = u16::try_from(head.len()).map_err(|_| StoreError::Sealing)?;
         let write = |writer: &mut W| {

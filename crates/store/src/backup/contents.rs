@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use theta_groups::Secret;
 
 use super::container::{Opened, Sealed};
-use crate::codec::{Decoder, Encoder};
+use crate::codec::{Decoder, Encoder, encoder};
 use crate::database::{Rows, Settings, Snapshot, Table};
 use crate::incarnation::{Incarnation, Opening, StoreId};
 use crate::{StoreError, burnt};
@@ -52,7 +52,7 @@ impl Origin {
 
     fn encode(&self) -> Secret<Vec<u8>> {
         let Incarnation { store_id, opening, sequence } = self.incarnation;
-        Encoder::new(112)
+        encoder(112)
             .raw(&store_id.0)
             .u64(opening.generation)
             .raw(&opening.session)

@@ -14,12 +14,14 @@ use std::{
 };
 
 use theta_groups::Secret;
-use theta_names::KeyName;
+use theta_names::{Epoch, KeyName, Version};
 
 use crate::audit::{AuditChain, AuditRecord};
 use crate::database::{Settings, Table, Writes};
 use crate::identity::decode_identity;
-use crate::key::{Epoch, KeyRecord, VersionRecord, decode_generation, decode_share, decode_until, parse_share_key};
+use crate::key::{
+    EpochRecord, KeyRecord, VersionRecord, decode_generation, decode_share, decode_until, parse_share_key,
+};
 use crate::slots::{decode_digest, decode_mark, mark_record};
 use crate::{Incarnation, Options, SealingKey, SlotRule, Store, StoreError};
 
@@ -48,7 +50,7 @@ pub struct BackupReport {
     /// How many shares there are.
     pub shares: usize,
     /// Versions and epochs whose share does not fit the public data.
-    pub unfit: Vec<(KeyName, u32, u64)>,
+    pub unfit: Vec<(KeyName, Version, Epoch)>,
     /// How many records the audit log has, those included that were removed before; what is there is whole.
     pub audit_records: u64,
 }
@@ -161,7 +163,7 @@ pub fn check_backup(reader: impl Read, key: &SealingKey, fits: &mut Fits<'_>) ->
 struct Check {
     keys: BTreeMap<KeyName, KeyRecord>,
     shares: usize,
-    unfit: Vec<(KeyName, u32, u64)>,
+    unfit: Vec<(KeyName, Version, Epoch)>,
     log: Option<Log>,
 }
 
@@ -172,7 +174,7 @@ struct Log {
 }
 
 /// Whether a share fits the public data of its key, version and epoch.
-pub type Fits<'a> = dyn FnMut(&KeyRecord, &VersionRecord, &Epoch, &Secret<Vec<u8>>) -> bool + 'a;
+pub type Fits<'a> = dyn FnMut(&KeyRecord, &VersionRecord, &EpochRecord, &Secret<Vec<u8>>) -> bool + 'a;
 
 impl Check {
     fn row(

@@ -18,7 +18,7 @@ use super::ground::Ground;
 use super::group_commit::GroupCommit;
 use super::{Rows, Settings, Snapshot, Store, Table, Writes, files};
 use crate::StoreError;
-use crate::codec::{Decoder, Encoder};
+use crate::codec::{Decoder, encoder};
 use crate::incarnation::{Opening, StoreId};
 use crate::seal::{Chance, Sealer, SealingKey, Wrapped};
 
@@ -78,7 +78,7 @@ struct Head {
 
 impl Head {
     fn encode(&self) -> Secret<Vec<u8>> {
-        self.wrapped.encode(Encoder::new(160).raw(&self.id.0)).finish()
+        self.wrapped.encode(encoder(160).raw(&self.id.0)).finish()
     }
 
     fn decode(record: &[u8], place: &str) -> Result<Self, StoreError> {

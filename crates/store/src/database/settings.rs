@@ -5,7 +5,7 @@ use theta_groups::Secret;
 use super::{Rows, Table, Writes};
 use crate::StoreError;
 use crate::audit::AuditChain;
-use crate::codec::{Decoder, Encoder};
+use crate::codec::{Decoder, encoder};
 use crate::incarnation::{Opening, StoreId};
 
 const TABLE: &str = Table::Settings.name();
@@ -60,7 +60,7 @@ impl Settings {
     }
 
     pub(crate) fn set_restored_from(rows: &mut Writes<'_>, id: StoreId) -> Result<(), StoreError> {
-        rows.put(Table::Settings, Self::RESTORED_FROM, Encoder::new(16).raw(&id.0).finish())
+        rows.put(Table::Settings, Self::RESTORED_FROM, encoder(16).raw(&id.0).finish())
     }
 
     /// Before the first record of the audit log that was not removed.
@@ -72,7 +72,7 @@ impl Settings {
     }
 
     pub(crate) fn set_audit_start(rows: &mut Writes<'_>, start: &AuditChain) -> Result<(), StoreError> {
-        let record = Encoder::new(40).u64(start.len()).raw(start.head()).finish();
+        let record = encoder(40).u64(start.len()).raw(start.head()).finish();
         rows.put(Table::Settings, Self::AUDIT_START, record)
     }
 
@@ -111,13 +111,13 @@ impl Settings {
         if let Some(forgotten) = opening.generation.checked_sub(MOST_OPENINGS) {
             rows.remove(Table::Openings, &forgotten.to_be_bytes())?;
         }
-        let record = Encoder::new(56).raw(&opening.session).u64(opening.opened_at).raw(&opening.link).finish();
+        let record = encoder(56).raw(&opening.session).u64(opening.opened_at).raw(&opening.link).finish();
         rows.put(Table::Openings, &opening.generation.to_be_bytes(), record)
     }
 }
 
 fn number_record(number: u64) -> Secret<Vec<u8>> {
-    Encoder::new(8).u64(number).finish()
+    encoder(8).u64(number).finish()
 }
 
 fn decode_opening(key: &[u8], record: &[u8]) -> Result<Opening, StoreError> {

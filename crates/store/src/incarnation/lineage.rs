@@ -1,5 +1,7 @@
 //! The links from one opening to another.
 
+use theta_names::codec::{DecodeError, Reader, Writer};
+
 use super::{Incarnation, Opening, Rollback, StoreId};
 
 /// No more links than this are shown at a time: all that a store keeps.
@@ -67,32 +69,26 @@ impl Lineage {
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let Self { claim, now, base: (generation, link), links } = self;
-        let mut bytes = [&claim[..], &now.encode(), &generation.to_be_bytes(), link].concat();
-        for (session, opened_at) in links {
-            bytes.extend_from_slice(session);
-            bytes.extend_from_slice(&opened_at.to_be_bytes());
-        }
-        bytes
+        let writer = Writer::default().raw(claim).raw(&now.encode()).u64(*generation).raw(link);
+        let links = links.iter();
+        links.fold(writer, |writer, (session, opened_at)| writer.raw(session).u64(*opened_at)).finish()
     }
 
     /// Reads what [`Lineage::encode`] wrote; `None` for anything else, and for more than 4096 links.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let (fixed, rest) = bytes.split_at_checked(FIXED_LEN)?;
-        let (claim, fixed) = fixed.split_first_chunk()?;
-        let (now, fixed) = fixed.split_at_checked(Incarnation::ENCODED_LEN)?;
-        let (generation, link) = fixed.split_first_chunk()?;
-        let base = (u64::from_be_bytes(*generation), link.try_into().ok()?);
-        let (links, []) = rest.as_chunks::<LINK_LEN>() else { return None };
-        if links.len() > MOST_LINKS {
+        // Before anything is read for them.
+        if bytes.len() > FIXED_LEN + MOST_LINKS * LINK_LEN {
             return None;
         }
-        let link = |bytes: &[u8; LINK_LEN]| {
-            let (session, opened_at) = bytes.split_first_chunk()?;
-            Some((*session, u64::from_be_bytes(opened_at.try_into().ok()?)))
-        };
-        let links = links.iter().map(link).collect::<Option<_>>()?;
-        Some(Self { claim: *claim, now: Incarnation::decode(now)?, base, links })
+        Self::read(Reader::new(bytes)).ok()
+    }
+
+    fn read(mut reader: Reader<'_>) -> Result<Self, DecodeError> {
+        let (claim, now) = (reader.array()?, Incarnation::read(&mut reader)?);
+        let base = (reader.u64()?, reader.array()?);
+        let links = reader.all(|reader| Ok::<_, DecodeError>((reader.array()?, reader.u64()?)))?;
+        Ok(Self { claim, now, base, links })
     }
 }
 

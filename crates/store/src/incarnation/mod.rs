@@ -16,6 +16,8 @@ mod witness;
 
 use core::fmt;
 
+use theta_names::codec::{DecodeError, Reader, Writer};
+
 pub use lineage::Lineage;
 pub(crate) use lineage::check_remembered;
 pub use witness::{Seen, Witness};
@@ -87,21 +89,27 @@ impl Incarnation {
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let Self { store_id, opening, sequence } = self;
-        let numbers = [opening.generation, opening.opened_at, *sequence].map(u64::to_be_bytes);
-        [&store_id.0[..], &opening.session, &opening.link, numbers.as_flattened()].concat()
+        let writer = Writer::default().raw(&store_id.0).raw(&opening.session).raw(&opening.link);
+        writer.u64(opening.generation).u64(opening.opened_at).u64(*sequence).finish()
     }
 
     /// Reads what [`Incarnation::encode`] wrote; `None` for another number of bytes.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let (id, rest) = bytes.split_first_chunk()?;
-        let (session, rest) = rest.split_first_chunk()?;
-        let (link, rest) = rest.split_first_chunk()?;
-        let ([generation, opened_at, sequence], []) = rest.as_chunks() else { return None };
-        let [generation, opened_at, sequence] =
-            [generation, opened_at, sequence].map(|bytes| u64::from_be_bytes(*bytes));
-        let opening = Opening { generation, session: *session, opened_at, link: *link };
-        Some(Self { store_id: StoreId(*id), opening, sequence })
+        let mut reader = Reader::new(bytes);
+        let incarnation = Self::read(&mut reader).ok()?;
+        reader.end(incarnation).ok()
+    }
+
+    /// One of several fields.
+    ///
+    /// # Errors
+    /// [`DecodeError::Truncated`].
+    pub fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let (id, session, link) = (reader.array()?, reader.array()?, reader.array()?);
+        let (generation, opened_at, sequence) = (reader.u64()?, reader.u64()?, reader.u64()?);
+        let opening = Opening { generation, session, opened_at, link };
+        Ok(Self { store_id: StoreId(id), opening, sequence })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Why a key cannot be changed as asked, each in one line. All are the caller's, but those of the store.
 
-use theta_names::{KeyName, KeyState};
+use theta_names::{Epoch, KeyName, KeyState, Version};
 
 use crate::StoreError;
 
@@ -22,7 +22,7 @@ pub enum KeyError {
         /// Which key.
         name: KeyName,
         /// Which version.
-        version: u32,
+        version: Version,
     },
     /// There is no such epoch.
     #[error("version {version} of key {name} has no epoch {epoch}")]
@@ -30,9 +30,9 @@ pub enum KeyError {
         /// Which key.
         name: KeyName,
         /// Which version.
-        version: u32,
+        version: Version,
         /// Which epoch.
-        epoch: u64,
+        epoch: Epoch,
     },
     /// The epoch does not wait for a certificate.
     #[error("epoch {epoch} of version {version} of key {name} does not wait for a certificate")]
@@ -40,9 +40,9 @@ pub enum KeyError {
         /// Which key.
         name: KeyName,
         /// Which version.
-        version: u32,
+        version: Version,
         /// Which epoch.
-        epoch: u64,
+        epoch: Epoch,
     },
     /// A share of an older epoch never takes the place of a newer one.
     #[error("version {version} of key {name} has epoch {newer} already: epoch {epoch} is not newer")]
@@ -50,11 +50,11 @@ pub enum KeyError {
         /// Which key.
         name: KeyName,
         /// Which version.
-        version: u32,
+        version: Version,
         /// The epoch that was given.
-        epoch: u64,
+        epoch: Epoch,
         /// The epoch that is there.
-        newer: u64,
+        newer: Epoch,
     },
     /// Numbers of versions are never given twice.
     #[error("key {name} has had version {version}: the next is {next}")]
@@ -62,9 +62,9 @@ pub enum KeyError {
         /// Which key.
         name: KeyName,
         /// The number that was given.
-        version: u32,
+        version: Version,
         /// The lowest that may be.
-        next: u32,
+        next: Version,
     },
     /// Not one node for each share.
     #[error("it takes {n} different nodes to hold {n} shares")]
@@ -78,9 +78,9 @@ pub enum KeyError {
         /// Which key.
         name: KeyName,
         /// Which version.
-        version: u32,
+        version: Version,
         /// Which epoch.
-        epoch: u64,
+        epoch: Epoch,
     },
     /// The state does not follow.
     #[error(

@@ -1,17 +1,17 @@
 //! How often people have changed the state of a key: each change names the *generation* that it makes, so that one which was
 //! signed or approved once is made once, and none after a later one.
 
-use theta_names::{KeyName, KeyState, MOST_GENERATIONS_AHEAD};
+use theta_names::{KeyName, KeyState, MOST_GENERATIONS_AHEAD, Version};
 
 use super::KeyError;
-use crate::codec::{Decoder, Encoder};
+use crate::codec::{Decoder, Encoder, encoder};
 use crate::database::{Rows, Table};
 use crate::{Store, StoreError, Transaction};
 
 /// The last change of a key's state.
 struct Last {
     generation: u64,
-    version: Option<u32>,
+    version: Option<Version>,
     state: KeyState,
 }
 
@@ -23,7 +23,7 @@ impl Last {
 
     fn decode(record: &[u8]) -> Result<Self, StoreError> {
         let mut decoder = Decoder::new(Table::Generations.name(), record)?;
-        let (generation, version) = (decoder.u64()?, decoder.option(Decoder::u32)?);
+        let (generation, version) = (decoder.u64()?, decoder.option(Decoder::version)?);
         let state = KeyState::from_code(decoder.u8()?).ok_or_else(|| decoder.error("a state is not known"))?;
         decoder.finish(Self { generation, version, state })
     }
@@ -56,7 +56,7 @@ impl Transaction<'_> {
     pub fn change_state(
         &mut self,
         name: &KeyName,
-        version: Option<u32>,
+        version: Option<Version>,
         next: KeyState,
         generation: u64,
     ) -> Result<bool, KeyError> {
@@ -86,7 +86,7 @@ impl Transaction<'_> {
                 Some(version) => self.set_version_state(name, version, next)?,
             }
         }
-        let record = Encoder::new(16).u64(generation).option(version, Encoder::u32).u8(next.code()).finish();
+        let record = encoder(16).u64(generation).option(version, Encoder::version).u8(next.code()).finish();
         self.rows.put(Table::Generations, name.as_str().as_bytes(), record)?;
         Ok(true)
     }

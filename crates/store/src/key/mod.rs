@@ -11,16 +11,17 @@ mod record;
 mod used;
 
 use theta_groups::Secret;
-use theta_names::{KeyName, KeyState, Purpose, RuleName};
+use theta_names::codec::{Reader, Writer};
+use theta_names::{Epoch, KeyName, KeyState, Purpose, RuleName, Version};
 
-use crate::codec::{Decoder, Encoder};
+use crate::codec::{Decoder, encoder};
 use crate::database::{Rows, Table};
 use crate::name::terminated;
 use crate::{Store, StoreError, Transaction};
 
 pub use error::KeyError;
 pub(crate) use generation::decode_generation;
-pub use record::{Epoch, KeyRecord, VersionRecord};
+pub use record::{EpochRecord, KeyRecord, VersionRecord};
 pub use used::USED_REMEMBERED;
 pub(crate) use used::decode_until;
 
@@ -49,7 +50,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] if it cannot be read.
-    pub fn share(&self, name: &KeyName, version: u32, epoch: u64) -> Result<Option<Secret<Vec<u8>>>, StoreError> {
+    pub fn share(&self, name: &KeyName, version: Version, epoch: Epoch) -> Result<Option<Secret<Vec<u8>>>, StoreError> {
         let record = self.snapshot()?.row(Table::Shares, &share_key(name, version, epoch))?;
         record.map(|record| decode_share(record.expose())).transpose()
     }
@@ -61,16 +62,12 @@ fn read(rows: &impl Rows, name: &KeyName) -> Result<Option<KeyRecord>, StoreErro
 }
 
 /// name || 0 || version || epoch.
-fn share_key(name: &KeyName, version: u32, epoch: u64) -> Vec<u8> {
-    let mut key = version_prefix(name, version);
-    key.extend_from_slice(&epoch.to_be_bytes());
-    key
+fn share_key(name: &KeyName, version: Version, epoch: Epoch) -> Vec<u8> {
+    Writer::default().raw(&version_prefix(name, version)).epoch(epoch).finish()
 }
 
-fn version_prefix(name: &KeyName, version: u32) -> Vec<u8> {
-    let mut key = terminated(name.as_str());
-    key.extend_from_slice(&version.to_be_bytes());
-    key
+fn version_prefix(name: &KeyName, version: Version) -> Vec<u8> {
+    Writer::default().raw(&terminated(name.as_str())).version(version).finish()
 }
 
 impl Transaction<'_> {
@@ -116,9 +113,9 @@ impl Transaction<'_> {
         &mut self,
         name: &KeyName,
         suite: &str,
-        epoch: Epoch,
+        epoch: EpochRecord,
         share: Option<Secret<Vec<u8>>>,
-    ) -> Result<u32, KeyError> {
+    ) -> Result<Version, KeyError> {
         let version = self.key(name)?.next_version;
         self.begin_numbered_version(name, version, suite, epoch, share)?;
         Ok(version)
@@ -132,9 +129,9 @@ impl Transaction<'_> {
     pub fn begin_numbered_version(
         &mut self,
         name: &KeyName,
-        version: u32,
+        version: Version,
         suite: &str,
-        epoch: Epoch,
+        epoch: EpochRecord,
         share: Option<Secret<Vec<u8>>>,
     ) -> Result<(), KeyError> {
         check_share(share.as_ref())?;
@@ -155,9 +152,9 @@ impl Transaction<'_> {
         &mut self,
         name: &KeyName,
         suite: &str,
-        epoch: Epoch,
+        epoch: EpochRecord,
         share: Option<Secret<Vec<u8>>>,
-    ) -> Result<u32, KeyError> {
+    ) -> Result<Version, KeyError> {
         let (number, certificate) = (epoch.number, epoch.certificate.clone());
         let version = self.begin_version(name, suite, epoch, share)?;
         self.certify(name, version, number, &certificate)?;
@@ -171,8 +168,8 @@ impl Transaction<'_> {
     pub fn stage_epoch(
         &mut self,
         name: &KeyName,
-        version: u32,
-        epoch: Epoch,
+        version: Version,
+        epoch: EpochRecord,
         share: Option<Secret<Vec<u8>>>,
     ) -> Result<(), KeyError> {
         check_share(share.as_ref())?;
@@ -193,7 +190,13 @@ impl Transaction<'_> {
     ///
     /// # Errors
     /// [`KeyError::NotPending`] if this epoch does not wait.
-    pub fn certify(&mut self, name: &KeyName, version: u32, epoch: u64, certificate: &[u8]) -> Result<(), KeyError> {
+    pub fn certify(
+        &mut self,
+        name: &KeyName,
+        version: Version,
+        epoch: Epoch,
+        certificate: &[u8],
+    ) -> Result<(), KeyError> {
         let replaced = self.change_key(name, |key| key.certify(version, epoch, certificate))?;
         if let Some(replaced) = replaced {
             self.rows.remove(Table::Shares, &share_key(name, version, replaced.number))?;
@@ -208,8 +211,8 @@ impl Transaction<'_> {
     pub fn recover_share(
         &mut self,
         name: &KeyName,
-        version: u32,
-        epoch: u64,
+        version: Version,
+        epoch: Epoch,
         share: Secret<Vec<u8>>,
     ) -> Result<(), KeyError> {
         check_share(Some(&share))?;
@@ -228,7 +231,7 @@ impl Transaction<'_> {
     ///
     /// # Errors
     /// [`KeyError::Transition`] if that state does not follow, or a newer version stands in its way.
-    pub fn set_version_state(&mut self, name: &KeyName, version: u32, next: KeyState) -> Result<(), KeyError> {
+    pub fn set_version_state(&mut self, name: &KeyName, version: Version, next: KeyState) -> Result<(), KeyError> {
         self.change_key(name, |key| key.set_version_state(version, next))?;
         if next == KeyState::Destroyed {
             self.rows.remove_all(Table::Shares, &version_prefix(name, version))?;
@@ -251,12 +254,12 @@ impl Transaction<'_> {
     fn put_share(
         &mut self,
         name: &KeyName,
-        version: u32,
-        epoch: u64,
+        version: Version,
+        epoch: Epoch,
         share: Option<Secret<Vec<u8>>>,
     ) -> Result<(), KeyError> {
         let Some(share) = share else { return Ok(()) };
-        let record = Encoder::new(share.expose().len()).raw(share.expose()).finish();
+        let record = encoder(share.expose().len()).raw(share.expose()).finish();
         Ok(self.rows.put(Table::Shares, &share_key(name, version, epoch), record)?)
     }
 }
@@ -268,11 +271,11 @@ fn check_share(share: Option<&Secret<Vec<u8>>>) -> Result<(), KeyError> {
 }
 
 /// Which share a row of the table is: the inverse of `share_key`.
-pub(crate) fn parse_share_key(key: &[u8]) -> Option<(KeyName, u32, u64)> {
-    let (rest, epoch) = key.split_last_chunk()?;
-    let (rest, version) = rest.split_last_chunk()?;
-    let name = core::str::from_utf8(rest.strip_suffix(&[0])?).ok()?.parse().ok()?;
-    Some((name, u32::from_be_bytes(*version), u64::from_be_bytes(*epoch)))
+pub(crate) fn parse_share_key(key: &[u8]) -> Option<(KeyName, Version, Epoch)> {
+    let (name, sharing) = key.split_last_chunk::<12>()?;
+    let name = core::str::from_utf8(name.strip_suffix(&[0])?).ok()?.parse().ok()?;
+    let mut sharing = Reader::new(sharing);
+    Some((name, sharing.version().ok()?, sharing.epoch().ok()?))
 }
 
 /// The share in a row of the table.

@@ -1,11 +1,11 @@
 //! Keys, their versions, and the epochs of each version.
 
 use theta_groups::Secret;
-use theta_names::{KeyName, KeyState, Purpose, RuleName};
+use theta_names::{Epoch, KeyName, KeyState, Purpose, RuleName, Version};
 
 use super::KeyError;
 use crate::StoreError;
-use crate::codec::{Decoder, Encoder};
+use crate::codec::{Decoder, Encoder, encoder};
 use crate::database::Table;
 
 const TABLE: &str = Table::Keys.name();
@@ -21,9 +21,9 @@ const MOST_VERSIONS: u32 = 1024;
 /// One sharing of a version's secret: who holds it, and what proves it. Refreshing and resharing make a new epoch of the same
 /// public key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Epoch {
-    /// Counts up; a share of an older epoch never takes the place of a newer one.
-    pub number: u64,
+pub struct EpochRecord {
+    /// Which one: a share of an older epoch never takes the place of a newer one.
+    pub number: Epoch,
     /// How many shares it takes.
     pub k: u16,
     /// How many there are.
@@ -41,16 +41,16 @@ pub struct Epoch {
 /// One key pair under the name of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionRecord {
-    /// Counts from 1; a number is never given twice.
-    pub version: u32,
+    /// Which one.
+    pub version: Version,
     /// Its own state.
     pub state: KeyState,
     /// The scheme and group.
     pub suite: String,
     /// The sharing that serves; `None` until the first is certified.
-    pub serving: Option<Epoch>,
+    pub serving: Option<EpochRecord>,
     /// A sharing that waits for its certificate, beside the one that serves.
-    pub pending: Option<Epoch>,
+    pub pending: Option<EpochRecord>,
     /// When it was made, in seconds since 1970.
     pub created: u64,
 }
@@ -67,21 +67,21 @@ pub struct KeyRecord {
     /// The policy that says who may ask; `None` is nobody but what other policies allow.
     pub policy: Option<RuleName>,
     /// The number that the next version gets.
-    pub(crate) next_version: u32,
+    pub(crate) next_version: Version,
     /// Ascending.
     pub(crate) versions: Vec<VersionRecord>,
 }
 
 impl VersionRecord {
     /// The epoch of this number, serving or pending.
-    pub(crate) fn epoch(&self, number: u64) -> Option<&Epoch> {
+    pub(crate) fn epoch(&self, number: Epoch) -> Option<&EpochRecord> {
         [&self.serving, &self.pending].into_iter().flatten().find(|epoch| epoch.number == number)
     }
 }
 
 impl KeyRecord {
     pub(crate) const fn new(name: KeyName, purpose: Purpose, policy: Option<RuleName>) -> Self {
-        Self { name, purpose, state: KeyState::Active, policy, next_version: 1, versions: Vec::new() }
+        Self { name, purpose, state: KeyState::Active, policy, next_version: Version::FIRST, versions: Vec::new() }
     }
 
     /// The versions, ascending.
@@ -92,13 +92,13 @@ impl KeyRecord {
 
     /// The number that the next version gets.
     #[must_use]
-    pub const fn next_version(&self) -> u32 {
+    pub const fn next_version(&self) -> Version {
         self.next_version
     }
 
     /// The version of this number.
     #[must_use]
-    pub fn version(&self, version: u32) -> Option<&VersionRecord> {
+    pub fn version(&self, version: Version) -> Option<&VersionRecord> {
         self.versions.iter().find(|record| record.version == version)
     }
 
@@ -120,7 +120,7 @@ impl KeyRecord {
         version.serving.is_some() && self.effective_state(version).serves(self.purpose)
     }
 
-    pub(super) fn version_mut(&mut self, version: u32) -> Result<&mut VersionRecord, KeyError> {
+    pub(super) fn version_mut(&mut self, version: Version) -> Result<&mut VersionRecord, KeyError> {
         let unknown = || KeyError::NoVersion { name: self.name.clone(), version };
         if self.version(version).is_none() {
             return Err(unknown());
@@ -131,7 +131,7 @@ impl KeyRecord {
     /// Makes room for one more version, of this number.
     pub(super) fn add_version(
         &mut self,
-        version: u32,
+        version: Version,
         suite: &str,
         created: u64,
     ) -> Result<&mut VersionRecord, KeyError> {
@@ -141,14 +141,13 @@ impl KeyRecord {
         if suite.is_empty() || suite.len() > MOST_SUITE {
             return Err(KeyError::TooLong { what: "the suite's name", most: MOST_SUITE });
         }
-        if version > MOST_VERSIONS {
-            return Err(KeyError::TooManyVersions(self.name.clone()));
-        }
+        let too_many = || KeyError::TooManyVersions(self.name.clone());
+        let next = version.next().filter(|_| version.get() <= MOST_VERSIONS).ok_or_else(too_many)?;
         if version < self.next_version {
             let (name, next) = (self.name.clone(), self.next_version);
             return Err(KeyError::OldVersion { name, version, next });
         }
-        self.next_version = version + 1;
+        self.next_version = next;
         let (state, suite) = (KeyState::Pending, suite.to_owned());
         self.versions.push(VersionRecord { version, state, suite, serving: None, pending: None, created });
         self.versions.last_mut().ok_or(KeyError::Bug)
@@ -156,7 +155,12 @@ impl KeyRecord {
 
     /// The pending epoch of the version serves from now on, and an older version signs no more. Gives the epoch that it took
     /// the place of.
-    pub(super) fn certify(&mut self, version: u32, epoch: u64, certificate: &[u8]) -> Result<Option<Epoch>, KeyError> {
+    pub(super) fn certify(
+        &mut self,
+        version: Version,
+        epoch: Epoch,
+        certificate: &[u8],
+    ) -> Result<Option<EpochRecord>, KeyError> {
         check_len("the certificate", certificate, MOST_CERTIFICATE)?;
         let name = self.name.clone();
         let record = self.version_mut(version)?;
@@ -177,7 +181,7 @@ impl KeyRecord {
     }
 
     /// Puts a sharing beside the one that serves.
-    pub(super) fn stage(&mut self, version: u32, epoch: Epoch) -> Result<(), KeyError> {
+    pub(super) fn stage(&mut self, version: Version, epoch: EpochRecord) -> Result<(), KeyError> {
         epoch.check()?;
         let name = self.name.clone();
         let record = self.version_mut(version)?;
@@ -197,7 +201,7 @@ impl KeyRecord {
     }
 
     /// Changes the state of a version. Only the newest one becomes active again.
-    pub(super) fn set_version_state(&mut self, version: u32, next: KeyState) -> Result<(), KeyError> {
+    pub(super) fn set_version_state(&mut self, version: Version, next: KeyState) -> Result<(), KeyError> {
         let newest = self.versions.iter().rev().find(|record| record.serving.is_some()).map(|record| record.version);
         let name = self.name.clone();
         let record = self.version_mut(version)?;
@@ -233,7 +237,7 @@ fn check_len(what: &'static str, bytes: &[u8], most: usize) -> Result<(), KeyErr
     if bytes.len() > most { Err(KeyError::TooLong { what, most }) } else { Ok(()) }
 }
 
-impl Epoch {
+impl EpochRecord {
     fn check(&self) -> Result<(), KeyError> {
         check_len("the public part", &self.public, MOST_PUBLIC)?;
         check_len("the certificate", &self.certificate, MOST_CERTIFICATE)?;
@@ -244,13 +248,13 @@ impl Epoch {
     }
 
     fn encode(encoder: Encoder, epoch: &Self) -> Encoder {
-        let encoder = encoder.u64(epoch.number).u16(epoch.k).u16(epoch.n).u64(epoch.created);
+        let encoder = encoder.epoch(epoch.number).u16(epoch.k).u16(epoch.n).u64(epoch.created);
         let encoder = epoch.holders.iter().fold(encoder, |encoder, holder| encoder.u16(*holder));
         encoder.bytes(&epoch.public).bytes(&epoch.certificate)
     }
 
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, StoreError> {
-        let (number, k, n, created) = (decoder.u64()?, decoder.u16()?, decoder.u16()?, decoder.u64()?);
+        let (number, k, n, created) = (decoder.epoch()?, decoder.u16()?, decoder.u16()?, decoder.u64()?);
         let (holders, []) = decoder.take(2 * usize::from(n))?.as_chunks() else {
             return Err(decoder.error("holders end early"));
         };
@@ -276,19 +280,20 @@ fn are_holders(holders: &[u16], n: u16) -> bool {
 
 impl VersionRecord {
     fn encode(&self, encoder: Encoder) -> Encoder {
-        let encoder = encoder.u32(self.version).u8(self.state.code()).u64(self.created).bytes(self.suite.as_bytes());
-        encoder.option(self.serving.as_ref(), Epoch::encode).option(self.pending.as_ref(), Epoch::encode)
+        let encoder =
+            encoder.version(self.version).u8(self.state.code()).u64(self.created).bytes(self.suite.as_bytes());
+        encoder.option(self.serving.as_ref(), EpochRecord::encode).option(self.pending.as_ref(), EpochRecord::encode)
     }
 
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, StoreError> {
-        let version = decoder.u32()?;
+        let version = decoder.version()?;
         let state = state(decoder)?;
         let created = decoder.u64()?;
         let suite = core::str::from_utf8(decoder.bytes(MOST_SUITE)?)
             .map_err(|_| decoder.error("a suite's name is not text"))?
             .to_owned();
-        let serving = decoder.option(Epoch::decode)?;
-        let pending = decoder.option(Epoch::decode)?;
+        let serving = decoder.option(EpochRecord::decode)?;
+        let pending = decoder.option(EpochRecord::decode)?;
         if let (Some(serving), Some(pending)) = (&serving, &pending)
             && serving.number >= pending.number
         {
@@ -304,12 +309,12 @@ fn state(decoder: &mut Decoder<'_>) -> Result<KeyState, StoreError> {
 
 impl KeyRecord {
     pub(crate) fn encode(&self) -> Secret<Vec<u8>> {
-        let mut encoder = Encoder::new(256)
+        let mut encoder = encoder(256)
             .bytes(self.name.as_str().as_bytes())
             .u8(self.purpose.code())
             .u8(self.state.code())
             .option(self.policy.as_ref(), |encoder, policy| encoder.bytes(policy.as_str().as_bytes()))
-            .u32(self.next_version)
+            .version(self.next_version)
             .u32(u32::try_from(self.versions.len()).unwrap_or(u32::MAX));
         for version in &self.versions {
             encoder = version.encode(encoder);
@@ -323,7 +328,7 @@ impl KeyRecord {
         let purpose = Purpose::from_code(decoder.u8()?).ok_or_else(|| decoder.error("a purpose is not known"))?;
         let state = state(&mut decoder)?;
         let policy = decoder.option(Decoder::name)?;
-        let (next_version, count) = (decoder.u32()?, decoder.u32()?);
+        let (next_version, count) = (decoder.version()?, decoder.u32()?);
         let mut versions: Vec<VersionRecord> = Vec::new();
         for _ in 0..count {
             let version = VersionRecord::decode(&mut decoder)?;

@@ -1,7 +1,7 @@
 //! Requests that are used up: those of ceremonies that have begun here. What was approved or signed for one of them stands for
 //! that one ceremony, and is remembered for longer than it is valid.
 
-use crate::codec::{Decoder, Encoder};
+use crate::codec::{Decoder, encoder};
 use crate::database::{Rows, Table};
 use crate::{Store, StoreError, Transaction};
 
@@ -33,7 +33,7 @@ impl Transaction<'_> {
             return Ok(());
         }
         let until = if now == 0 { 0 } else { now.saturating_add(USED_REMEMBERED) };
-        self.rows.put(Table::Used, request, Encoder::new(8).u64(until).finish())
+        self.rows.put(Table::Used, request, encoder(8).u64(until).finish())
     }
 }
 

@@ -6,7 +6,7 @@ use theta_groups::Secret;
 use super::sealing_key::{Source, wrapping_key};
 use super::{Argon2Cost, Chance, SALT_LEN, Sealer, SealingKey, TAG_LEN};
 use crate::StoreError;
-use crate::codec::{Decoder, Encoder};
+use crate::codec::{Decoder, Encoder, encoder};
 
 const ARGON2_SALT_LEN: usize = 16;
 /// Of the wrapped key: version, salt, key, tag.
@@ -117,7 +117,7 @@ impl Method {
     }
 
     fn associated_data(self, id: &[u8]) -> Vec<u8> {
-        self.encode(Encoder::new(64).bytes(id)).finish().expose().clone()
+        self.encode(encoder(64).bytes(id)).finish().expose().clone()
     }
 }
 

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use theta_groups::Secret;
-use theta_names::{KeyState, Purpose, SlotOrder};
+use theta_names::{Epoch, KeyState, Purpose, SlotOrder, Version};
 use theta_store::{
     BurnError, KeyError, Options, RestoreFloors, Rollback, SealingKey, SlotDecision, SlotRule, Store, StoreError,
     Witness, check_backup, disk::SimulatedDisk, key::USED_REMEMBERED,
 };
 
-use crate::{burn_id, create, epoch, key, name, secret};
+use crate::{burn_id, create, epoch, key, name, secret, version};
 
 fn other_key() -> SealingKey {
     SealingKey::key(Secret::new([8; 32]))
@@ -82,8 +82,9 @@ fn a_restored_store_knows_what_is_used_up() {
     assert!(matches!(again, KeyError::Generation { named: 2, current: 3, .. }), "{again}");
     assert_eq!(restored.key_generation(&name("zone")).unwrap(), 3);
     assert_eq!(restored.key_generation(&name("beacon")).unwrap(), 0);
-    let bad = restored.write(|tx| tx.change_state(&name("beacon"), Some(9), KeyState::Disabled, 1)).unwrap_err();
-    assert!(matches!(bad, KeyError::NoVersion { version: 9, .. }), "{bad}");
+    let bad =
+        restored.write(|tx| tx.change_state(&name("beacon"), Some(version(9)), KeyState::Disabled, 1)).unwrap_err();
+    assert!(matches!(bad, KeyError::NoVersion { version: missing, .. } if missing == version(9)), "{bad}");
     // What is refused has used nothing up.
     assert_eq!(restored.key_generation(&name("beacon")).unwrap(), 0);
 }
@@ -98,7 +99,7 @@ fn a_restored_store_has_the_keys_and_repeats_nothing() {
     assert_eq!(decide(&store, "votes", 900, 1), SlotDecision::Allowed);
     let restored = restore(&backup).unwrap();
     assert_eq!(restored.keys().unwrap(), store.keys().unwrap());
-    assert_eq!(restored.share(&name("zone"), 1, 4).unwrap().unwrap().expose(), b"share of zone");
+    assert_eq!(restored.share(&name("zone"), version(1), Epoch::new(4)).unwrap().unwrap().expose(), b"share of zone");
     assert_eq!(restored.identity().unwrap().unwrap().expose(), &[6; 32]);
     // What was seen of peers is old by now.
     assert_eq!((store.seen_of_peers().unwrap().len(), restored.seen_of_peers().unwrap().len()), (1, 0));
@@ -154,13 +155,13 @@ fn a_backup_is_checked_against_the_public_data() {
     let store = filled();
     let backup = backup(&store);
     let report = check_backup(backup.as_slice(), &other_key(), &mut |key, version, epoch, share| {
-        assert_eq!((version.version, epoch.number), (1, 4));
+        assert_eq!((version.version, epoch.number), (Version::FIRST, Epoch::new(4)));
         key.name.as_str() != "beacon" && share.expose() == b"share of zone"
     })
     .unwrap();
     assert_eq!(report.origin.store_id, store.id());
     assert_eq!((report.keys, report.shares, report.audit_records), (store.keys().unwrap(), 2, 3));
-    assert_eq!(report.unfit, [(name("beacon"), 1, 4)]);
+    assert_eq!(report.unfit, [(name("beacon"), version(1), Epoch::new(4))]);
     let wrong = check_backup(backup.as_slice(), &key(), &mut |_, _, _, _| true);
     assert!(matches!(wrong, Err(StoreError::WrongKey(_))));
 }

@@ -5,10 +5,10 @@ use std::{env, io};
 use rand_chacha::rand_core::Rng;
 use redb::StorageBackend;
 use theta_groups::Secret;
-use theta_names::{Purpose, SlotOrder};
+use theta_names::{Epoch, Purpose, SlotOrder};
 use theta_store::{KeyError, Options, SlotDecision, SlotRule, Store, disk::SimulatedDisk};
 
-use crate::{burn_id, epoch, key, name, rng, secret, seeded};
+use crate::{burn_id, epoch, key, name, rng, secret, seeded, version};
 
 const CEREMONY: [u8; 32] = [9; 32];
 
@@ -44,7 +44,7 @@ fn bundle(store: &Store, id: u64) -> Result<(), KeyError> {
 /// How much of a bundle is there: all or nothing, or the test fails.
 fn has_bundle(store: &Store, id: u64) -> bool {
     let key = name(&format!("key-{id}"));
-    let share = store.share(&key, 1, 1).unwrap().map(|share| share.expose().clone());
+    let share = store.share(&key, version(1), Epoch::new(1)).unwrap().map(|share| share.expose().clone());
     let parts = [
         store.key(&key).unwrap().is_some(),
         share == Some(id.to_be_bytes().to_vec()),

@@ -7,10 +7,10 @@ use std::{
 };
 
 use theta_groups::Secret;
-use theta_names::Purpose;
+use theta_names::{Epoch, Purpose, Version};
 use theta_store::{Argon2Cost, BurnError, Options, SealingKey, Store, StoreError, disk::SimulatedDisk};
 
-use crate::{burn_id, create, epoch, key, name, secret};
+use crate::{burn_id, create, epoch, key, name, secret, version};
 
 fn folder() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
@@ -112,7 +112,7 @@ fn a_passphrase_is_changed_without_sealing_anything_again() {
     drop(store);
     assert!(matches!(Store::open(&path, &old), Err(StoreError::WrongKey(_))));
     let store = Store::open(&path, &new).unwrap();
-    assert_eq!(store.share(&name("zsk"), 1, 1).unwrap().unwrap().expose(), b"a share");
+    assert_eq!(store.share(&name("zsk"), version(1), Epoch::new(1)).unwrap().unwrap().expose(), b"a share");
     store.rewrap(&new, &key()).unwrap();
     drop(store);
     Store::open(&path, &key()).unwrap();
@@ -133,7 +133,7 @@ fn no_secret_touches_the_disk_in_clear() {
         .write(|transaction| {
             transaction.create_key(&name("hidden-name"), Purpose::Sign, None)?;
             transaction.import_version(&name("hidden-name"), "frost-ed25519", epoch(1), secret(&marked(1)))?;
-            transaction.stage_epoch(&name("hidden-name"), 1, epoch(2), secret(&marked(2)))
+            transaction.stage_epoch(&name("hidden-name"), version(1), epoch(2), secret(&marked(2)))
         })
         .unwrap();
     store.write(|transaction| transaction.begin_ceremony([1; 32], b"dkg", Secret::new(seed), 0)).unwrap();
@@ -162,7 +162,7 @@ fn records_that_were_exchanged_in_the_file_are_refused() {
         .write(|transaction| {
             transaction.create_key(&name("a"), Purpose::Sign, None)?;
             transaction.import_version(&name("a"), "frost-ed25519", epoch(1), secret(&[0xaa; 64]))?;
-            transaction.stage_epoch(&name("a"), 1, epoch(2), secret(&[0xbb; 64]))
+            transaction.stage_epoch(&name("a"), version(1), epoch(2), secret(&[0xbb; 64]))
         })
         .unwrap();
     drop(store);
@@ -184,7 +184,7 @@ fn records_that_were_exchanged_in_the_file_are_refused() {
     drop(database);
     let store = crate::open(&disk);
     for epoch in [1, 2] {
-        let error = store.share(&name("a"), 1, epoch).unwrap_err();
+        let error = store.share(&name("a"), Version::FIRST, Epoch::new(epoch)).unwrap_err();
         assert!(matches!(error, StoreError::NotAuthentic { table: "shares" }), "{error}");
     }
 }

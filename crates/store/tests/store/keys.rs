@@ -1,9 +1,9 @@
 //! The life of keys.
 
-use theta_names::{KeyName, KeyState, Purpose};
-use theta_store::{Epoch, KeyError, Store, disk::SimulatedDisk};
+use theta_names::{Epoch, KeyName, KeyState, Purpose, Version};
+use theta_store::{EpochRecord, KeyError, Store, disk::SimulatedDisk};
 
-use crate::{create, epoch, name, open, secret};
+use crate::{create, epoch, name, open, secret, version};
 
 fn with_key(purpose: Purpose) -> (Store, KeyName) {
     let store = create(&SimulatedDisk::default());
@@ -12,46 +12,47 @@ fn with_key(purpose: Purpose) -> (Store, KeyName) {
     (store, key)
 }
 
-fn share(store: &Store, key: &KeyName, version: u32, epoch: u64) -> Option<Vec<u8>> {
-    store.share(key, version, epoch).unwrap().map(|share| share.expose().clone())
+fn share(store: &Store, key: &KeyName, number: u32, epoch: u32) -> Option<Vec<u8>> {
+    store.share(key, version(number), Epoch::new(epoch)).unwrap().map(|share| share.expose().clone())
 }
 
 #[test]
 fn a_key_becomes_active_by_its_certificate_only() {
     let (store, key) = with_key(Purpose::Sign);
     let begun = store.write(|tx| tx.begin_version(&key, "frost-ed25519", epoch(1), secret(b"share"))).unwrap();
-    assert_eq!(begun, 1);
+    assert_eq!(begun, Version::FIRST);
     let record = store.key(&key).unwrap().unwrap();
-    let version = record.version(1).unwrap();
-    assert_eq!(version.state, KeyState::Pending);
-    assert!(!record.serves(version) && record.primary().is_none());
-    let early = store.write(|tx| tx.set_version_state(&key, 1, KeyState::Active)).unwrap_err();
+    let begun = record.version(version(1)).unwrap();
+    assert_eq!(begun.state, KeyState::Pending);
+    assert!(!record.serves(begun) && record.primary().is_none());
+    let early = store.write(|tx| tx.set_version_state(&key, version(1), KeyState::Active)).unwrap_err();
     assert!(matches!(early, KeyError::Transition { from: KeyState::Pending, .. }), "{early}");
-    let other = store.write(|tx| tx.certify(&key, 1, 2, b"certificate")).unwrap_err();
-    assert!(matches!(other, KeyError::NotPending { epoch: 2, .. }), "{other}");
-    store.write(|tx| tx.certify(&key, 1, 1, b"certificate")).unwrap();
+    let other = store.write(|tx| tx.certify(&key, version(1), Epoch::new(2), b"certificate")).unwrap_err();
+    assert!(matches!(other, KeyError::NotPending { epoch, .. } if epoch == Epoch::new(2)), "{other}");
+    store.write(|tx| tx.certify(&key, version(1), Epoch::new(1), b"certificate")).unwrap();
     let record = store.key(&key).unwrap().unwrap();
     assert_eq!(record.primary().unwrap().serving.as_ref().unwrap().certificate, b"certificate");
-    assert!(record.serves(record.version(1).unwrap()));
+    assert!(record.serves(record.version(version(1)).unwrap()));
 }
 
 #[test]
 fn numbers_of_versions_may_be_left_out_but_not_given_twice() {
     let (store, key) = with_key(Purpose::Sign);
-    store.write(|tx| tx.begin_numbered_version(&key, 4, "suite", epoch(1), secret(b"four"))).unwrap();
+    store.write(|tx| tx.begin_numbered_version(&key, version(4), "suite", epoch(1), secret(b"four"))).unwrap();
     for old in [1, 4] {
-        let error = store.write(|tx| tx.begin_numbered_version(&key, old, "suite", epoch(1), None)).unwrap_err();
-        assert!(matches!(error, KeyError::OldVersion { next: 5, .. }), "{error}");
+        let error =
+            store.write(|tx| tx.begin_numbered_version(&key, version(old), "suite", epoch(1), None)).unwrap_err();
+        assert!(matches!(error, KeyError::OldVersion { next, .. } if next == version(5)), "{error}");
     }
-    assert_eq!(store.key(&key).unwrap().unwrap().next_version(), 5);
-    assert_eq!(store.write(|tx| tx.begin_version(&key, "suite", epoch(1), None)).unwrap(), 5);
+    assert_eq!(store.key(&key).unwrap().unwrap().next_version(), version(5));
+    assert_eq!(store.write(|tx| tx.begin_version(&key, "suite", epoch(1), None)).unwrap(), version(5));
 }
 
 #[test]
 fn each_share_has_a_holder_of_its_own() {
     let (store, key) = with_key(Purpose::Sign);
     for holders in [vec![], vec![1, 2], vec![1, 2, 3, 4], vec![1, 2, 2], vec![0, 1, 2]] {
-        let odd = Epoch { holders, ..epoch(1) };
+        let odd = EpochRecord { holders, ..epoch(1) };
         let error = store.write(|tx| tx.import_version(&key, "suite", odd, None)).unwrap_err();
         assert!(matches!(error, KeyError::Holders { n: 3 }), "{error}");
     }
@@ -64,18 +65,18 @@ fn rotation_leaves_the_old_version_to_verify_or_decrypt() {
         store.write(|tx| tx.import_version(&key, "suite", epoch(1), secret(b"one"))).unwrap();
         store.write(|tx| tx.begin_version(&key, "suite", epoch(1), secret(b"two"))).unwrap();
         // Until the new version is certified, the old one goes on.
-        assert_eq!(store.key(&key).unwrap().unwrap().primary().unwrap().version, 1);
-        store.write(|tx| tx.certify(&key, 2, 1, b"certificate")).unwrap();
+        assert_eq!(store.key(&key).unwrap().unwrap().primary().unwrap().version, version(1));
+        store.write(|tx| tx.certify(&key, version(2), Epoch::new(1), b"certificate")).unwrap();
         let record = store.key(&key).unwrap().unwrap();
-        assert_eq!(record.primary().unwrap().version, 2);
-        let old = record.version(1).unwrap();
+        assert_eq!(record.primary().unwrap().version, version(2));
+        let old = record.version(version(1)).unwrap();
         assert_eq!((old.state, record.serves(old)), (KeyState::Retired, old_serves));
         assert_eq!(share(&store, &key, 1, 1).unwrap(), b"one");
         // It may be disabled and enabled, but never signs again.
-        store.write(|tx| tx.set_version_state(&key, 1, KeyState::Disabled)).unwrap();
-        let back = store.write(|tx| tx.set_version_state(&key, 1, KeyState::Active)).unwrap_err();
+        store.write(|tx| tx.set_version_state(&key, version(1), KeyState::Disabled)).unwrap();
+        let back = store.write(|tx| tx.set_version_state(&key, version(1), KeyState::Active)).unwrap_err();
         assert!(matches!(back, KeyError::Transition { superseded: true, .. }), "{back}");
-        store.write(|tx| tx.set_version_state(&key, 1, KeyState::Retired)).unwrap();
+        store.write(|tx| tx.set_version_state(&key, version(1), KeyState::Retired)).unwrap();
     }
 }
 
@@ -83,14 +84,14 @@ fn rotation_leaves_the_old_version_to_verify_or_decrypt() {
 fn the_old_share_serves_until_the_new_epoch_is_certified() {
     let (store, key) = with_key(Purpose::Sign);
     store.write(|tx| tx.import_version(&key, "suite", epoch(1), secret(b"old"))).unwrap();
-    store.write(|tx| tx.stage_epoch(&key, 1, epoch(2), secret(b"new"))).unwrap();
+    store.write(|tx| tx.stage_epoch(&key, version(1), epoch(2), secret(b"new"))).unwrap();
     let record = store.key(&key).unwrap().unwrap();
     assert_eq!(record.primary().unwrap().serving, Some(epoch(1)));
     assert_eq!(share(&store, &key, 1, 1).unwrap(), b"old");
-    store.write(|tx| tx.certify(&key, 1, 2, b"certificate")).unwrap();
+    store.write(|tx| tx.certify(&key, version(1), Epoch::new(2), b"certificate")).unwrap();
     let record = store.key(&key).unwrap().unwrap();
     let serving = record.primary().unwrap().serving.clone().unwrap();
-    assert_eq!((serving.number, record.primary().unwrap().pending.clone()), (2, None));
+    assert_eq!((serving.number, record.primary().unwrap().pending.clone()), (Epoch::new(2), None));
     assert_eq!((share(&store, &key, 1, 1), share(&store, &key, 1, 2).unwrap()), (None, b"new".to_vec()));
 }
 
@@ -99,15 +100,15 @@ fn an_older_epoch_never_replaces_a_newer_one() {
     let (store, key) = with_key(Purpose::Sign);
     store.write(|tx| tx.import_version(&key, "suite", epoch(5), secret(b"five"))).unwrap();
     for old in [4, 5] {
-        let error = store.write(|tx| tx.stage_epoch(&key, 1, epoch(old), secret(b"old"))).unwrap_err();
-        assert!(matches!(error, KeyError::OldEpoch { newer: 5, .. }), "{error}");
+        let error = store.write(|tx| tx.stage_epoch(&key, version(1), epoch(old), secret(b"old"))).unwrap_err();
+        assert!(matches!(error, KeyError::OldEpoch { newer, .. } if newer == Epoch::new(5)), "{error}");
     }
-    store.write(|tx| tx.stage_epoch(&key, 1, epoch(7), secret(b"seven"))).unwrap();
+    store.write(|tx| tx.stage_epoch(&key, version(1), epoch(7), secret(b"seven"))).unwrap();
     for old in [6, 7] {
-        let error = store.write(|tx| tx.stage_epoch(&key, 1, epoch(old), secret(b"old"))).unwrap_err();
-        assert!(matches!(error, KeyError::OldEpoch { newer: 7, .. }), "{error}");
+        let error = store.write(|tx| tx.stage_epoch(&key, version(1), epoch(old), secret(b"old"))).unwrap_err();
+        assert!(matches!(error, KeyError::OldEpoch { newer, .. } if newer == Epoch::new(7)), "{error}");
     }
-    store.write(|tx| tx.stage_epoch(&key, 1, epoch(8), secret(b"eight"))).unwrap();
+    store.write(|tx| tx.stage_epoch(&key, version(1), epoch(8), secret(b"eight"))).unwrap();
     assert_eq!(share(&store, &key, 1, 7), None);
     assert_eq!(share(&store, &key, 1, 5).unwrap(), b"five");
     assert!(store.key(&key).unwrap().unwrap().primary().is_some());
@@ -117,9 +118,9 @@ fn an_older_epoch_never_replaces_a_newer_one() {
 fn destruction_leaves_a_tombstone_and_no_share() {
     let (store, key) = with_key(Purpose::Sign);
     store.write(|tx| tx.import_version(&key, "suite", epoch(1), secret(b"one"))).unwrap();
-    store.write(|tx| tx.stage_epoch(&key, 1, epoch(2), secret(b"two"))).unwrap();
+    store.write(|tx| tx.stage_epoch(&key, version(1), epoch(2), secret(b"two"))).unwrap();
     store.write(|tx| tx.import_version(&key, "suite", epoch(1), secret(b"three"))).unwrap();
-    store.write(|tx| tx.set_version_state(&key, 1, KeyState::Destroyed)).unwrap();
+    store.write(|tx| tx.set_version_state(&key, version(1), KeyState::Destroyed)).unwrap();
     assert_eq!((share(&store, &key, 1, 1), share(&store, &key, 1, 2)), (None, None));
     assert_eq!(share(&store, &key, 2, 1).unwrap(), b"three");
     store.write(|tx| tx.set_key_state(&key, KeyState::Destroyed)).unwrap();
@@ -130,10 +131,10 @@ fn destruction_leaves_a_tombstone_and_no_share() {
     for refused in [
         store.write(|tx| tx.create_key(&key, Purpose::Sign, None)).unwrap_err(),
         store.write(|tx| tx.import_version(&key, "suite", epoch(9), None)).unwrap_err(),
-        store.write(|tx| tx.stage_epoch(&key, 1, epoch(9), None)).unwrap_err(),
-        store.write(|tx| tx.recover_share(&key, 1, 1, secret(b"one").unwrap())).unwrap_err(),
+        store.write(|tx| tx.stage_epoch(&key, version(1), epoch(9), None)).unwrap_err(),
+        store.write(|tx| tx.recover_share(&key, version(1), Epoch::new(1), secret(b"one").unwrap())).unwrap_err(),
         store.write(|tx| tx.set_key_state(&key, KeyState::Active)).unwrap_err(),
-        store.write(|tx| tx.set_version_state(&key, 1, KeyState::Active)).unwrap_err(),
+        store.write(|tx| tx.set_version_state(&key, version(1), KeyState::Active)).unwrap_err(),
     ] {
         assert!(!matches!(refused, KeyError::Store(_) | KeyError::Bug), "{refused}");
     }
@@ -144,10 +145,11 @@ fn a_lost_share_comes_back_but_none_is_overwritten() {
     let (store, key) = with_key(Purpose::Decrypt);
     store.write(|tx| tx.import_version(&key, "suite", epoch(3), None)).unwrap();
     assert_eq!(share(&store, &key, 1, 3), None);
-    let other = store.write(|tx| tx.recover_share(&key, 1, 2, secret(b"x").unwrap())).unwrap_err();
-    assert!(matches!(other, KeyError::NoEpoch { epoch: 2, .. }), "{other}");
-    store.write(|tx| tx.recover_share(&key, 1, 3, secret(b"back").unwrap())).unwrap();
-    let twice = store.write(|tx| tx.recover_share(&key, 1, 3, secret(b"evil").unwrap())).unwrap_err();
+    let other = store.write(|tx| tx.recover_share(&key, version(1), Epoch::new(2), secret(b"x").unwrap())).unwrap_err();
+    assert!(matches!(other, KeyError::NoEpoch { epoch, .. } if epoch == Epoch::new(2)), "{other}");
+    store.write(|tx| tx.recover_share(&key, version(1), Epoch::new(3), secret(b"back").unwrap())).unwrap();
+    let twice =
+        store.write(|tx| tx.recover_share(&key, version(1), Epoch::new(3), secret(b"evil").unwrap())).unwrap_err();
     assert!(matches!(twice, KeyError::HasShare { .. }), "{twice}");
     assert_eq!(share(&store, &key, 1, 3).unwrap(), b"back");
 }
@@ -161,7 +163,7 @@ fn a_change_that_fails_leaves_nothing() {
         tx.create_key(&key, Purpose::Sign, None)
     });
     assert!(matches!(failed, Err(KeyError::Exists(_))));
-    let odd = Epoch { k: 4, n: 3, ..epoch(1) };
+    let odd = EpochRecord { k: 4, n: 3, ..epoch(1) };
     assert!(matches!(
         store.write(|tx| tx.import_version(&key, "suite", odd, None)),
         Err(KeyError::Threshold { k: 4, n: 3 })

@@ -19,8 +19,8 @@ mod vectors;
 
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use theta_groups::Secret;
-use theta_names::KeyName;
-use theta_store::{BurnId, Epoch, Options, SealingKey, Store, disk::SimulatedDisk};
+use theta_names::{Epoch, KeyName, Version};
+use theta_store::{BurnId, EpochRecord, Options, SealingKey, Store, disk::SimulatedDisk};
 
 fn key() -> SealingKey {
     SealingKey::key(Secret::new([7; 32]))
@@ -50,9 +50,14 @@ fn secret(bytes: &[u8]) -> Option<Secret<Vec<u8>>> {
     Some(Secret::new(bytes.to_vec()))
 }
 
-fn epoch(number: u64) -> Epoch {
+fn version(number: u32) -> Version {
+    Version::new(number).unwrap()
+}
+
+fn epoch(number: u32) -> EpochRecord {
     let public = format!("public part of epoch {number}").into_bytes();
-    Epoch { number, k: 2, n: 3, holders: vec![4, 1, 9], public, certificate: Vec::new(), created: 1_795_000_000 }
+    let number = Epoch::new(number);
+    EpochRecord { number, k: 2, n: 3, holders: vec![4, 1, 9], public, certificate: Vec::new(), created: 1_795_000_000 }
 }
 
 fn burn_id(day: u32, id: u64) -> BurnId {

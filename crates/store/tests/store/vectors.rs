@@ -6,13 +6,13 @@ use std::{fs, path::Path};
 use redb::{Builder, Database, ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
 use serde_json::{Value, json};
 use theta_groups::Secret;
-use theta_names::{KeyState, Purpose, SlotOrder};
+use theta_names::{Epoch, KeyState, Purpose, SlotOrder};
 use theta_store::{
     Argon2Cost, BurnError, Incarnation, KeyError, Opening, SealingKey, SlotDecision, SlotRule, Store, StoreError,
     StoreId, Witness, check_backup, disk::SimulatedDisk,
 };
 
-use crate::{burn_id, epoch, name, secret, seeded};
+use crate::{burn_id, epoch, name, secret, seeded, version};
 
 const SEED: u64 = 2026;
 const TODAY: u8 = 4;
@@ -41,7 +41,7 @@ fn fill(store: &Store) {
         tx.create_key(&name("zone"), Purpose::Sign, Some("registry".parse().unwrap()))?;
         tx.import_version(&name("zone"), "frost-ed25519", epoch(3), secret(&[0xa1; 32]))?;
         tx.begin_version(&name("zone"), "frost-ed25519", epoch(1), secret(&[0xa2; 32]))?;
-        tx.stage_epoch(&name("zone"), 1, epoch(4), secret(&[0xa3; 32]))?;
+        tx.stage_epoch(&name("zone"), version(1), epoch(4), secret(&[0xa3; 32]))?;
         tx.create_key(&name("files"), Purpose::Decrypt, None)?;
         tx.import_version(&name("files"), "sg02-bls12381", epoch(1), secret(&[0xa4; 32]))?;
         tx.set_key_state(&name("files"), KeyState::Destroyed)
@@ -126,16 +126,17 @@ fn today_s_code_reads_today_s_format() {
     assert_eq!(keys.iter().map(|key| key.name.as_str()).collect::<Vec<_>>(), ["files", "zone"]);
     assert_eq!((keys[0].state, keys[0].purpose, keys[0].policy.clone()), (KeyState::Destroyed, Purpose::Decrypt, None));
     assert_eq!((keys[1].state, keys[1].policy.clone()), (KeyState::Active, Some("registry".parse().unwrap())));
-    let (first, second) = (keys[1].version(1).unwrap(), keys[1].version(2).unwrap());
+    let (first, second) = (keys[1].version(version(1)).unwrap(), keys[1].version(version(2)).unwrap());
     assert_eq!((first.serving.clone(), first.pending.clone()), (Some(epoch(3)), Some(epoch(4))));
     assert_eq!(
         (second.state, second.serving.clone(), second.suite.as_str()),
         (KeyState::Pending, None, "frost-ed25519")
     );
-    for (version, number, byte) in [(1, 3, 0xa1), (1, 4, 0xa3), (2, 1, 0xa2)] {
-        assert_eq!(store.share(&name("zone"), version, number).unwrap().unwrap().expose(), &[byte; 32]);
+    for (number, epoch, byte) in [(1, 3, 0xa1), (1, 4, 0xa3), (2, 1, 0xa2)] {
+        let (version, epoch) = (version(number), Epoch::new(epoch));
+        assert_eq!(store.share(&name("zone"), version, epoch).unwrap().unwrap().expose(), &[byte; 32]);
     }
-    assert!(store.share(&name("files"), 1, 1).unwrap().is_none());
+    assert!(store.share(&name("files"), version(1), Epoch::new(1)).unwrap().is_none());
     assert_eq!(store.ceremony(&[1; 32]).unwrap().unwrap().seed.unwrap().expose(), &[0xa5; 32]);
     assert_eq!(store.ceremony_inputs(&[1; 32]).unwrap()[0].expose(), b"first input");
     assert_eq!(store.ceremony(&[2; 32]).unwrap().unwrap().outcome.unwrap(), b"certified");

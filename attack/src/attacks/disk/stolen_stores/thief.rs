@@ -10,7 +10,7 @@ use bytes::Bytes;
 use theta_ceremonies::CeremonyMember;
 use theta_custody::{Custodian, CustodyEffect, CustodyInput, KeyEntry, Roster, To};
 use theta_groups::{Group as _, Ristretto255, RistrettoScalar};
-use theta_names::NodeId;
+use theta_names::{Epoch, NodeId};
 use theta_network::group::GroupFile;
 use theta_schemes::Suite;
 use theta_schemes::keys::{TypedKeyShare, TypedPublicKey};
@@ -29,7 +29,7 @@ const LATER: u64 = 1_800_000_000;
 pub(super) struct Theft {
     pub(super) node: u16,
     /// Of the key, or the one that a ceremony was to end.
-    pub(super) epoch: u64,
+    pub(super) epoch: Epoch,
     pub(super) store: Vec<u8>,
     /// The file with the sealing key.
     pub(super) key: PathBuf,
@@ -58,7 +58,7 @@ pub(super) struct Found {
 
 /// Shares of the key, by epoch and node, with the key.
 struct Hoard {
-    shares: BTreeMap<(u64, u16), (ShareIndex, RistrettoScalar)>,
+    shares: BTreeMap<(Epoch, u16), (ShareIndex, RistrettoScalar)>,
     public: Option<<Ristretto255 as theta_groups::Group>::Element>,
 }
 
@@ -90,7 +90,7 @@ impl Thief {
             found.running += usize::from(running);
             robbed.insert((theft.epoch, theft.node));
             if running {
-                robbed.insert((theft.epoch + 1, theft.node));
+                robbed.extend(theft.epoch.next().map(|next| (next, theft.node)));
             }
             let entry = custodian.keys().get(key).ok_or_else(|| Trouble::new("a stolen store lacks the key"))?;
             if entry.epoch < theft.epoch {
@@ -158,8 +158,7 @@ fn credulous(file: &GroupFile) -> Result<Roster, Trouble> {
     let mut members = Vec::new();
     for node in file.nodes() {
         let key = node.ceremony_key.ok_or_else(|| Trouble::new("a node without an identity"))?;
-        let encoded = [&node.id.get().to_be_bytes(), key.as_bytes().as_slice()].concat();
-        members.push(CeremonyMember::decode(&encoded).map_err(trouble)?);
+        members.push(CeremonyMember::of(node.id, key.as_bytes()).map_err(trouble)?);
     }
     let nodes = file.nodes().iter().map(|node| node.id).collect();
     Ok(Roster { name: file.name().to_owned(), nodes, members, k: 1 })

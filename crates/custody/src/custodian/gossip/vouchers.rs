@@ -40,7 +40,7 @@ impl Custodian {
             Some(source) => {
                 demands.push((parties(&source.holders), source.public.threshold().k()));
                 let same_version = known.as_ref().filter(|entry| entry.version == subject.version);
-                let before = u64::from(subject.epoch).checked_sub(u64::from(!subject.is_recovery()))?;
+                let before = if subject.is_recovery() { subject.epoch } else { subject.epoch.previous()? };
                 let fits = same_version.is_none_or(|entry| {
                     let same = entry.public == source.public && numbers(entry.holders.nodes()) == source.holders;
                     entry.key_id == *source.public.key_id() && (same || entry.epoch != before)

@@ -19,7 +19,7 @@ fn group_with_a_vault(seed: u64) -> Net {
 }
 
 fn change(what: &str) -> KeyChange {
-    let (key, version) = (name("vault"), 0);
+    let (key, version) = (name("vault"), None);
     match what {
         "reshare" => KeyChange::Reshare { key, version, k: 2, holders: vec![1, 2] },
         "refresh" => KeyChange::Refresh { key, version },
@@ -72,7 +72,7 @@ fn its_own_k_holders_bring_in_the_others() {
         assert!([4, 5].iter().all(|node| net.custodian(*node).report(&id).is_none()), "three are not four: {what}");
         net.ask([4], &request);
         assert!(net.until(60, |net| (1..=5).all(|node| net.state(node, &id).is_over())), "{what}");
-        assert!((1..=5).all(|node| net.epoch(node, "vault") == Some(u64::from(what == "refresh"))), "{what}");
+        assert!((1..=5).all(|node| net.epoch(node, "vault") == Some(u32::from(what == "refresh"))), "{what}");
     }
 }
 
@@ -81,7 +81,7 @@ fn its_own_k_holders_bring_in_the_others() {
 fn who_holds_no_share_is_not_counted() {
     let mut net = Net::new(2, 6, 21);
     net.create("vault", SG02, 2, &[1, 2, 3]);
-    let to = KeyChange::Reshare { key: name("vault"), version: 0, k: 2, holders: vec![1, 4, 5, 6] };
+    let to = KeyChange::Reshare { key: name("vault"), version: None, k: 2, holders: vec![1, 4, 5, 6] };
     let request = net.request(to);
     let id = net.ask([1], &request);
     for _ in 0..20 {
@@ -107,14 +107,14 @@ fn a_false_account_takes_no_share_away() {
     let before = net.entry(1, "vault");
     let ciphertext = encrypt(&before.public);
     let mut other = net.copy(32);
-    other.run(1..=5, KeyChange::Reshare { key: name("vault"), version: 0, k: 2, holders: vec![1, 2, 5] });
-    other.run([1, 2, 5], KeyChange::Refresh { key: name("vault"), version: 0 });
+    other.run(1..=5, KeyChange::Reshare { key: name("vault"), version: None, k: 2, holders: vec![1, 2, 5] });
+    other.run([1, 2, 5], KeyChange::Refresh { key: name("vault"), version: None });
     for liar in [1, 2] {
         let node = other.nodes.remove(&liar).unwrap();
         net.nodes.insert(liar, node);
     }
     net.connect();
-    let request = net.request(KeyChange::Refresh { key: name("vault"), version: 0 });
+    let request = net.request(KeyChange::Refresh { key: name("vault"), version: None });
     net.ask([1, 2], &request);
     net.until(100, |_| false);
     for node in 3..=5 {

@@ -1,7 +1,7 @@
 //! What was approved or signed once is made once: attacks with what was said before.
 
 use theta_custody::{CeremonyError, ChangeError};
-use theta_names::KeyState;
+use theta_names::{KeyState, Version};
 use theta_schemes::Suite;
 use theta_statements::{CeremonyRequest, KeyChange, StateChange};
 use theta_store::KeyError;
@@ -24,7 +24,7 @@ fn rotated_long_ago(asked: &[u16]) -> (Net, CeremonyRequest) {
     for _ in 0..FORGETFUL {
         // The oldest reports make room, by the second in which their ceremonies began.
         net.tick();
-        net.run(1..=4, KeyChange::Refresh { key: name("files"), version: 2 });
+        net.run(1..=4, KeyChange::Refresh { key: name("files"), version: Version::new(2) });
     }
     assert!((1..=4).all(|node| net.custodian(node).report(&id).is_none()));
     (net, request)

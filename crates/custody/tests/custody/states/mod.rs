@@ -5,7 +5,7 @@ mod consents;
 use std::sync::Arc;
 
 use theta_custody::{CeremonyError, CeremonyState, ChangeError, CustodyEffect, ResolveError};
-use theta_names::KeyState;
+use theta_names::{Epoch, KeyState, Version};
 use theta_schemes::Suite;
 use theta_statements::{KeyChange, StateChange};
 use theta_store::KeyError;
@@ -18,10 +18,10 @@ const SG02: Suite = Suite::Sg02Ristretto255;
 fn change(net: &mut Net, node: u16, version: Option<u32>, state: KeyState) -> Result<Vec<u32>, ChangeError> {
     let mut effects = Vec::new();
     let generation = net.custodian(node).keys().get("files").map_or(0, |entry| entry.generation) + 1;
-    let change = StateChange { key: name("files"), version, state, generation };
+    let change = StateChange { key: name("files"), version: version.and_then(Version::new), state, generation };
     net.node(node).custodian.as_mut().unwrap().change(&change, &mut effects)?;
     let versions = effects.into_iter().filter_map(|effect| match effect {
-        CustodyEffect::KeyChanged { version, .. } => Some(version),
+        CustodyEffect::KeyChanged { version, .. } => Some(version.get()),
         _ => None,
     });
     Ok(versions.collect())
@@ -44,7 +44,7 @@ fn a_disabled_key_serves_again_when_it_is_enabled() {
     let refused = net.custodian(1).keys().resolve(&"files@1".parse().unwrap(), None).unwrap_err();
     assert!(matches!(refused, ResolveError::Disabled(_)), "{refused}");
     assert_eq!(change(&mut net, 1, None, KeyState::Active).unwrap(), [1, 2]);
-    assert_eq!(net.custodian(1).keys().resolve(&"files".parse().unwrap(), None).unwrap().version, 2);
+    assert_eq!(net.custodian(1).keys().resolve(&"files".parse().unwrap(), None).unwrap().version.get(), 2);
     assert_eq!(change(&mut net, 1, Some(1), KeyState::Disabled).unwrap(), [1]);
     let refused = change(&mut net, 1, Some(1), KeyState::Active).unwrap_err();
     assert!(matches!(refused, ChangeError::Key(KeyError::Transition { .. })), "{refused}");
@@ -52,9 +52,9 @@ fn a_disabled_key_serves_again_when_it_is_enabled() {
     assert!(matches!(refused, ChangeError::Key(KeyError::NoVersion { .. })), "{refused}");
     // A key that is disabled may be renewed: that may be why it is.
     net.connect();
-    net.run(1..=4, KeyChange::Refresh { key: name("files"), version: 1 });
+    net.run(1..=4, KeyChange::Refresh { key: name("files"), version: Version::new(1) });
     assert_eq!(net.entry(1, "files@1").state, KeyState::Disabled);
-    assert_eq!(net.entry(1, "files@1").epoch, 1);
+    assert_eq!(net.entry(1, "files@1").epoch, Epoch::new(1));
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn of_a_destroyed_key_nothing_is_left_that_a_share_follows_from() {
     let mut net = Net::new(2, 4, 2);
     let made = net.create("files", SG02, 2, &[1, 2, 3, 4]);
     let ciphertext = encrypt(&net.entry(2, "files").public);
-    let request = net.request(KeyChange::Refresh { key: name("files"), version: 0 });
+    let request = net.request(KeyChange::Refresh { key: name("files"), version: None });
     let id = net.ask([1, 2, 3], &request);
     assert!(!net.custodian(1).store().ceremony_inputs(&made).unwrap().is_empty());
     assert_eq!(change(&mut net, 1, None, KeyState::Destroyed).unwrap(), [1]);
@@ -70,7 +70,11 @@ fn of_a_destroyed_key_nothing_is_left_that_a_share_follows_from() {
     assert!(why.contains("destroyed"));
     net.until(60, |_| false);
     let store = net.custodian(1).store();
-    assert!((0..3).all(|epoch| store.share(&"files".parse().unwrap(), 1, epoch).unwrap().is_none()));
+    assert!(
+        (0..3)
+            .map(Epoch::new)
+            .all(|epoch| store.share(&"files".parse().unwrap(), Version::FIRST, epoch).unwrap().is_none())
+    );
     for id in [made, id] {
         assert!(store.ceremony_inputs(&id).unwrap().is_empty());
     }
@@ -91,7 +95,7 @@ fn the_remains_of_old_epochs_go_with_their_shares() {
     let mut net = Net::new(2, 4, 3);
     let mut ids = vec![net.create("files", SG02, 2, &[1, 2, 3, 4])];
     for _ in 0..3 {
-        ids.push(net.run(1..=4, KeyChange::Refresh { key: name("files"), version: 0 }));
+        ids.push(net.run(1..=4, KeyChange::Refresh { key: name("files"), version: None }));
     }
     for node in 1..=4 {
         let store = net.custodian(node).store();

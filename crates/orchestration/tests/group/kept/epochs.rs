@@ -8,7 +8,7 @@ use std::{
 use bytes::Bytes;
 use theta_authority::KeyRequest;
 use theta_custody::{KeyEntry, ResolveError};
-use theta_names::KeyState;
+use theta_names::{Epoch, KeyState, Version};
 use theta_orchestration::{InstanceError, InstanceState, Pending, SubmitError};
 use theta_schemes::Suite;
 use theta_statements::{KeyChange, StateChange};
@@ -24,7 +24,7 @@ const SUITES: [Suite; 5] =
     [Suite::Sg02Ristretto255, Suite::Bz03Bls12381, Suite::Bls04MinPk, Suite::FrostEd25519, Suite::Cks05Ristretto255];
 
 fn refresh() -> KeyChange {
-    KeyChange::Refresh { key: name("key"), version: 0 }
+    KeyChange::Refresh { key: name("key"), version: None }
 }
 
 fn all_ended(pending: &[Pending]) -> bool {
@@ -120,7 +120,7 @@ fn requests_under_load_end_well_at_all_nodes_while_the_epoch_changes() {
                 }
                 (1..=4).all(|node| cluster.is_done(node, &id))
             });
-            assert!((1..=4).all(|node| cluster.key(node).epoch == epoch));
+            assert!((1..=4).all(|node| cluster.key(node).epoch == Epoch::new(epoch)));
             epochs.push(cluster.key(1).public.clone());
         }
         for (question, node) in waiting {
@@ -214,7 +214,7 @@ fn shares_move_to_other_nodes_under_load() {
         let question = Question::new(&cluster.key(1), "moved");
         let running = cluster.submit(1, &question.request);
         let holders = vec![6, 3, 5, 4];
-        let change = KeyChange::Reshare { key: name("key"), version: 0, k: 3, holders };
+        let change = KeyChange::Reshare { key: name("key"), version: None, k: 3, holders };
         // Those who do not know the key yet join when others hold the ceremony.
         let id = cluster.begin(&[1, 2, 3], change);
         cluster.until("the shares are moved", |cluster| (1..=6).all(|node| cluster.is_done(node, &id)));
@@ -242,7 +242,7 @@ fn a_key_that_is_rotated_or_disabled_ends_its_requests() {
     cluster.cut.clear();
     cluster.hold(&[1, 2, 3, 4], KeyChange::Rotate { key: name("key") });
     let new = cluster.key(1);
-    assert_eq!((new.version, old.version), (2, 1));
+    assert_eq!((new.version.get(), old.version.get()), (2, 1));
     cluster.until("the others have it", |_| all_ended(&pending));
     let KeyRequest::Sign(message) = &question.request.operation else { panic!() };
     let under = |key: &KeyEntry, result: &[u8]| key.public.verify(message, result, &[]).is_ok();
@@ -284,7 +284,7 @@ fn old_ciphertexts_are_decrypted_by_the_version_that_they_name() {
     let mut cluster = Cluster::with_key(Suite::Sg02Ristretto255, 2, &[1, 2, 3, 4], 4, 8);
     let question = Question::new(&cluster.key(1), "years ago");
     cluster.hold(&[1, 2, 3, 4], KeyChange::Rotate { key: name("key") });
-    cluster.hold(&[1, 2, 3, 4], KeyChange::Refresh { key: name("key"), version: 1 });
+    cluster.hold(&[1, 2, 3, 4], KeyChange::Refresh { key: name("key"), version: Version::new(1) });
     let pending: Vec<_> = (1..=4).map(|node| cluster.submit(node, &question.request)).collect();
     cluster.until("all have it", |_| all_ended(&pending));
     question.check(&pending[3].outcome().unwrap().unwrap());
@@ -304,10 +304,10 @@ fn a_node_without_power_comes_back_to_the_new_epoch() {
         cluster.until("three have it", |_| all_ended(&pending));
         cluster.start(2);
         cluster.until("the refresh ends", |cluster| (1..=4).all(|node| cluster.is_done(node, &id)));
-        assert!((1..=4).all(|node| cluster.key(node).epoch == 1));
+        assert!((1..=4).all(|node| cluster.key(node).epoch == Epoch::new(1)));
         if cluster.key(2).share.is_none() {
             // It was away when shares were dealt.
-            let id = cluster.begin(&[1, 2, 3, 4], KeyChange::Recover { key: name("key"), version: 0, node: 2 });
+            let id = cluster.begin(&[1, 2, 3, 4], KeyChange::Recover { key: name("key"), version: None, node: 2 });
             cluster.until("its share is found", |cluster| cluster.is_done(2, &id) && cluster.key(2).share.is_some());
         }
         answers(&mut cluster, &[1, 2, 3, 4], "all together");

@@ -166,7 +166,7 @@ async fn a_key_is_made_and_refreshed_under_load_with_a_node_killed_on_the_way() 
             })
         })
         .collect();
-    let refresh = ceremony(2, KeyChange::Refresh { key: name("key"), version: 0 });
+    let refresh = ceremony(2, KeyChange::Refresh { key: name("key"), version: None });
     let id = begin(&group.all(), &refresh).await;
     group.kill(3);
     for node in [1, 2, 4] {
@@ -176,7 +176,7 @@ async fn a_key_is_made_and_refreshed_under_load_with_a_node_killed_on_the_way() 
     // It hears of the end of the ceremony that it was in.
     group.start(3);
     eventually("node 3 has the new shares", || {
-        group.node(3).keys().get("key").is_some_and(|key| key.epoch == 1 && key.share.is_some())
+        group.node(3).keys().get("key").is_some_and(|key| key.epoch.get() == 1 && key.share.is_some())
     })
     .await;
     stop.store(true, Relaxed);
@@ -250,7 +250,7 @@ async fn noise_among_custodians_hurts_nobody() {
         group.wire.inject(4, 1, noise(i.to_le_bytes()[0], len)).await;
     }
     answers(&[group.node(1), group.node(2), group.node(3)], "through the noise").await;
-    let refresh = ceremony(2, KeyChange::Refresh { key: name("key"), version: 0 });
+    let refresh = ceremony(2, KeyChange::Refresh { key: name("key"), version: None });
     hold(&[group.node(1), group.node(2), group.node(3)], &refresh).await;
     answers(&[group.node(1), group.node(2), group.node(3)], "and after it").await;
 }

@@ -12,7 +12,7 @@ use super::{
 
 fn rotate(cluster: &mut Cluster) {
     cluster.hold(&[1, 2, 3, 4], KeyChange::Rotate { key: name("key") });
-    assert!((1..=4).all(|node| cluster.key(node).version == 2));
+    assert!((1..=4).all(|node| cluster.key(node).version.get() == 2));
 }
 
 /// The record of a decision may take its time. What the policy granted of version 1 is not done with version 2.
