@@ -1,6 +1,10 @@
 //! `theta coin`, `theta verify-coin`, `theta status`.
 
-use std::{collections::BTreeSet, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use clap::Args;
 use serde::Serialize;
@@ -54,6 +58,7 @@ pub(crate) struct CoinArgs {
 Examples:
   theta verify-coin round-17 c0ffee... --proof round-17.proof
   theta verify-coin --round 17 c0ffee... --proof signature.hex
+  theta verify-coin round-17 c0ffee... --proof 8bd3a0...      as theta coin --json prints it
   theta verify-coin round-17 c0ffee... --proof round-17.proof --public-key coin.pub
   theta verify-coin --round 1000000 c0ffee... --proof signature.hex --beacon-key 83cf0f28...   a round of drand
 
@@ -64,8 +69,8 @@ pub(crate) struct VerifyCoinArgs {
     name: Option<String>,
     /// The value in hexadecimal, as theta coin prints it
     value: String,
-    /// The proof, as theta coin --proof writes it, or in hexadecimal
-    #[arg(long, value_name = "FILE")]
+    /// The proof: a file as theta coin --proof writes it, or in hexadecimal, or the hexadecimal digits themselves
+    #[arg(long, value_name = "FILE|HEX")]
     proof: PathBuf,
     #[command(flatten)]
     round: RoundArgs,
@@ -141,8 +146,13 @@ struct DrawnRound {
 pub(crate) fn coin(args: &CoinArgs, output: Output) -> Result<(), Failure> {
     let round = args.round.round()?;
     let asked = args.name.clone().unwrap_or_default();
-    if asked.len() > MAX_COIN_NAME_LEN {
-        return Err(Failure::Usage(format!("a coin's name has at most {MAX_COIN_NAME_LEN} bytes")));
+    if round.is_none() {
+        check_coin_name(&asked)?;
+    }
+    let proof_target = args.proof.as_deref().map(|path| Target::choose(Some(path), None)).transpose()?;
+    if let Some(target) = &proof_target {
+        target.check_json(output.json())?;
+        target.check_terminal("a proof")?;
     }
     let (keyring, key) = (args.client.keyring(), args.key.as_deref());
     let (key, name) = match &round {
@@ -154,8 +164,8 @@ pub(crate) fn coin(args: &CoinArgs, output: Output) -> Result<(), Failure> {
     let provenance = Provenance::new(key.name.as_str(), &answer);
     provenance.warn_of_culprits();
     let (value, proof) = (&answer.result.value, &answer.result.proof);
-    if let Some(path) = &args.proof {
-        Target::File(path.clone()).write(proof, false)?;
+    if let Some(target) = &proof_target {
+        target.write(proof, false)?;
     }
     if let Some(round) = round {
         let report = DrawnRound { beacon: round.beacon(value, proof), provenance };
@@ -166,6 +176,30 @@ pub(crate) fn coin(args: &CoinArgs, output: Output) -> Result<(), Failure> {
     }
     let report = Coin { name: asked, value: hex::encode(value), proof: hex::encode(proof), provenance };
     output.result(&report, |out| writeln!(out, "{}", report.value))
+}
+
+/// Refuses a name that is none, or too long for one.
+pub(crate) fn check_coin_name(name: &str) -> Result<(), Failure> {
+    if name.is_empty() {
+        return Err(Failure::Usage(
+            "a coin needs a name, such as 'lottery of 21 November'; this one is empty".to_owned(),
+        ));
+    }
+    if name.len() > MAX_COIN_NAME_LEN {
+        return Err(Failure::Usage(format!("a coin's name has at most {MAX_COIN_NAME_LEN} bytes")));
+    }
+    Ok(())
+}
+
+/// The bytes of a proof: in the file of this name, or else written out in hexadecimal.
+fn read_proof(given: &Path) -> Result<Vec<u8>, Failure> {
+    let digits = given.to_str().filter(|digits| !digits.is_empty() && !given.exists());
+    if let Some(proof) = digits.and_then(|digits| hex::decode(digits).ok()) {
+        return Ok(proof);
+    }
+    let proof = Source::open(given)?.read_all(16 << 20, "this is not the proof that was meant")?;
+    let decoded = std::str::from_utf8(&proof).ok().and_then(|digits| hex::decode(digits.trim()).ok());
+    Ok(decoded.unwrap_or(proof))
 }
 
 /// `theta verify-coin`.
@@ -187,9 +221,8 @@ pub(crate) fn verify_coin(args: &VerifyCoinArgs, output: Output) -> Result<(), F
             args.value
         ))
     })?;
-    let proof = Source::open(&args.proof)?.read_all(16 << 20, "this is not the proof that was meant")?;
-    let decoded = std::str::from_utf8(&proof).ok().and_then(|digits| hex::decode(digits.trim()).ok());
-    let verdict = key.verify(&message, &value, &decoded.unwrap_or(proof));
+    let proof = read_proof(&args.proof)?;
+    let verdict = key.verify(&message, &value, &proof);
     let key = key.name();
     let report = CoinVerdict { valid: verdict.is_ok(), reason: verdict.as_ref().err().map(ToString::to_string), key };
     output.result(&report, |out| match &verdict {

@@ -147,7 +147,7 @@ pub(crate) fn nonce_line(nonce: Nonce) -> String {
 
 /// Reads a private key that signs requests or approvals.
 pub(crate) fn read_signing_key(path: &std::path::Path) -> Result<SigningKey, Failure> {
-    let secret = Source::open(path)?.read_secret(4096)?;
+    let secret = Source::open_private(path)?.read_secret(4096)?;
     let text = std::str::from_utf8(secret.expose()).unwrap_or_default();
     SigningKey::from_pem(text).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
 }

@@ -7,10 +7,11 @@ use theta_client::{CeremonyRequest, KeyRef, KeyState, state_statement};
 use theta_names::Operation;
 use theta_network::group::GroupFile;
 use theta_payload::{self as payload, Header};
-use theta_schemes::{MAX_COIN_NAME_LEN, MAX_MESSAGE_LEN};
+use theta_schemes::MAX_MESSAGE_LEN;
 use theta_statements::Ask;
 
 use crate::{
+    ask::check_coin_name,
     exit::Failure,
     files::Source,
     keys::change::{ChangeArgs, Nonce},
@@ -127,9 +128,7 @@ impl SubjectArgs {
 
     fn coin(&self) -> Result<Option<Statement>, Failure> {
         let Some(coin) = &self.coin else { return Ok(None) };
-        if coin.len() > MAX_COIN_NAME_LEN {
-            return Err(Failure::Usage(format!("a coin's name has at most {MAX_COIN_NAME_LEN} bytes")));
-        }
+        check_coin_name(coin)?;
         let about = format!("the coin {coin:?}");
         Ok(Some(Statement { bytes: coin.clone().into_bytes(), about, label: Vec::new(), nonce: None }))
     }

@@ -14,7 +14,7 @@ use theta_sharing::Threshold;
 use theta_store::Store;
 
 use super::{layout::node_dir, plan::KeySpec};
-use crate::{access::now, exit::Failure, files::write_new, progress::PrimeSearch, vault};
+use crate::{access::now, exit::Failure, files::write_new, interrupt::Whole, progress::PrimeSearch, vault};
 
 /// A key fresh from the dealer.
 pub(crate) type DealtKey = (AnyPublicKey, Vec<AnyKeyShare>);
@@ -75,6 +75,8 @@ pub(crate) fn deal(
 pub(super) fn put(stores: &[Store], client: &Path, name: &KeyName, (public, shares): &DealtKey) -> Result<(), Failure> {
     let holders = theta_names::Holders::first(public.threshold().n());
     let created = now().0 / 1_000;
+    // A key that some nodes have and others lack is neither nothing nor everything.
+    let _whole = Whole::begin()?;
     for (store, share) in stores.iter().zip(shares) {
         let dealt = theta_custody::DealtKey { name, public, share: Some(share), holders: &holders, created };
         theta_custody::import_dealt(store, &dealt)

@@ -8,6 +8,8 @@ use theta_schemes::RequestError;
 use theta_service::StartError;
 use tonic::Code;
 
+use crate::interrupt::EndSignal;
+
 /// The table of exit codes in `theta --help`.
 pub const EXIT_CODES: &str = "\
 Exit codes:
@@ -19,7 +21,10 @@ Exit codes:
        key, a damaged key file or configuration
   3    the group did not answer: too few nodes are up, or the time ran out
   4    internal error: please report it
-  130  interrupted by Ctrl-C";
+  129  ended because its terminal was closed (SIGHUP)
+  130  interrupted by Ctrl-C (SIGINT)
+  143  ended by SIGTERM
+A command that is ended leaves no unfinished file behind.";
 
 /// Why a command did not do what it was asked. The text is one line: what was wrong, where, what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,9 +41,9 @@ pub enum Failure {
     /// Ours.
     #[error("internal error: {0}; please report it")]
     Internal(String),
-    /// Ctrl-C.
+    /// Ctrl-C, or another signal that ends a command.
     #[error("interrupted")]
-    Interrupted,
+    Interrupted(EndSignal),
     /// Whoever reads standard output has gone, as `head` does: nothing to complain about.
     #[error("standard output was closed")]
     OutputClosed,
@@ -53,8 +58,8 @@ impl Failure {
             Self::Usage(_) => 2,
             Self::NoAnswer(_) => 3,
             Self::Internal(_) => 4,
-            // As shells report a process that SIGINT ended.
-            Self::Interrupted => 130,
+            // As shells report a process that a signal ended.
+            Self::Interrupted(signal) => 128 + signal.number(),
         }
     }
 
@@ -204,13 +209,11 @@ mod tests {
     #[test]
     fn codes_are_the_documented_ones() {
         let text = String::new;
-        for failure in [
-            Failure::Failed(text()),
-            Failure::Usage(text()),
-            Failure::NoAnswer(text()),
-            Failure::Internal(text()),
-            Failure::Interrupted,
-        ] {
+        for failure in
+            [Failure::Failed(text()), Failure::Usage(text()), Failure::NoAnswer(text()), Failure::Internal(text())]
+                .into_iter()
+                .chain(EndSignal::ALL.map(Failure::Interrupted))
+        {
             assert!(EXIT_CODES.contains(&format!("\n  {:<3}  ", failure.code())), "{failure:?}");
         }
     }

@@ -15,5 +15,6 @@ mod group;
 mod harness;
 mod keeping;
 mod keys;
+mod losses;
 mod operations;
 mod run;
