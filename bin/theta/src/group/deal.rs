@@ -1,10 +1,15 @@
 //! Dealing keys, and putting them into the stores of nodes that do not run.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use clap::Args;
 use rand_core::CryptoRng;
+use theta_custody::{CustodyError, KeyEntry, KeyTable, KeyTableError};
 use theta_keyfiles::PublicKeyText as _;
+use theta_names::NodeId;
 use theta_network::group::GroupFile;
 use theta_schemes::{
     Suite,
@@ -93,8 +98,17 @@ fn public_file(client: &Path, name: &KeyName) -> PathBuf {
 /// them runs.
 pub(crate) struct ExistingGroup {
     client: PathBuf,
+    numbers: Vec<NodeId>,
     stores: Vec<Store>,
     threshold: u16,
+}
+
+/// The refusal of a secret that a key of another purpose has.
+pub(crate) fn one_secret(other: &KeyName) -> Failure {
+    Failure::Usage(format!(
+        "the group has this secret already, for another purpose: it is that of the key {other}, and what is done with one could \
+         be turned against the other; make a new key instead"
+    ))
 }
 
 impl ExistingGroup {
@@ -117,7 +131,8 @@ impl ExistingGroup {
             )));
         }
         let stores = dirs.iter().map(|dir| vault::open(&vault::config(dir)?)).collect::<Result<_, _>>()?;
-        Ok(Self { client, stores, threshold: group.threshold() })
+        let numbers = group.nodes().iter().map(|node| node.id).collect();
+        Ok(Self { client, numbers, stores, threshold: group.threshold() })
     }
 
     /// n.
@@ -142,6 +157,26 @@ impl ExistingGroup {
         }
         let file = public_file(&self.client, name);
         if file.exists() { Err(taken(&file.display().to_string())) } else { Ok(()) }
+    }
+
+    /// Refuses a key that a node has, or whose secret it has for another purpose: with both it would not start.
+    pub(crate) fn check_new(&self, name: &KeyName, (public, _): &DealtKey) -> Result<(), Failure> {
+        self.stores.iter().try_for_each(|store| match theta_custody::check_new_key(store, name, public) {
+            Err(CustodyError::Table(KeyTableError::SameKey { first, .. })) => Err(Failure::Usage(format!(
+                "the group has this key already: it is {first}; a node does not start with one key under two names"
+            ))),
+            Err(CustodyError::Table(KeyTableError::SameSecret { first, .. })) => Err(one_secret(&first)),
+            checked => checked.map_err(|error| Failure::Failed(format!("{}: {error}", store.place()))),
+        })
+    }
+
+    /// All versions of the keys that any of the nodes has.
+    pub(crate) fn keys(&self) -> Result<Vec<Arc<KeyEntry>>, Failure> {
+        let tables = self.numbers.iter().zip(&self.stores).map(|(node, store)| {
+            let table = theta_custody::read_keys(store, *node);
+            table.map_err(|error| Failure::Failed(format!("{}: {error}", store.place())))
+        });
+        Ok(tables.collect::<Result<Vec<_>, _>>()?.iter().flat_map(KeyTable::iter).collect())
     }
 
     /// Puts the key into the stores.

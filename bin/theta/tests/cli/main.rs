@@ -13,6 +13,7 @@ mod elsewhere;
 mod faults;
 mod group;
 mod harness;
+mod incoming;
 mod keeping;
 mod keys;
 mod losses;

@@ -9,7 +9,7 @@ use theta_protocols::frost::NoncePool;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey};
 use theta_store::{Epoch, KeyRecord, Store, VersionRecord};
 
-use super::{KeyEntry, KeyTable, KeyTableError};
+use super::{KeyEntry, KeyTable, KeyTableError, check_new_key};
 use crate::CustodyError;
 use crate::codec::{numbers, parties};
 
@@ -32,7 +32,8 @@ pub struct DealtKey<'a> {
 /// is there. Gives the version's number.
 ///
 /// # Errors
-/// [`CustodyError`]: the parts do not belong together, the name is that of a destroyed key, or the store fails.
+/// [`CustodyError`]: the parts do not belong together, the name is that of a destroyed key, the store has the key or its secret
+/// already, or the store fails.
 pub fn import_dealt(store: &Store, key: &DealtKey<'_>) -> Result<u32, CustodyError> {
     let DealtKey { name, public, share, holders, created } = *key;
     if let Some(share) = share {
@@ -40,6 +41,7 @@ pub fn import_dealt(store: &Store, key: &DealtKey<'_>) -> Result<u32, CustodyErr
         // Whoever mixes up files learns it now, and not when the node starts.
         AnyKeyShare::from_text(text.expose(), public).map_err(|error| content(name, 0, error))?;
     }
+    check_new_key(store, name, public)?;
     let epoch = epoch_of(0, name, public, holders.nodes(), Vec::new(), created);
     let share = share.map(|share| share_bytes(name, share));
     store.write(|transaction| {
@@ -128,11 +130,11 @@ fn parts(
     Ok((public, Some(share)))
 }
 
-fn not_text() -> KeyFileError {
+pub(super) fn not_text() -> KeyFileError {
     KeyFileError::Syntax { line: 1, problem: "not text".to_owned() }
 }
 
-fn content(name: &impl ToString, version: u32, error: KeyFileError) -> CustodyError {
+pub(super) fn content(name: &impl ToString, version: u32, error: KeyFileError) -> CustodyError {
     CustodyError::Content { name: name.to_string(), version, error: Box::new(error) }
 }
 
