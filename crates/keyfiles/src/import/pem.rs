@@ -69,7 +69,8 @@ impl Block<'_> {
     /// n, e, p and q of an RSA key.
     #[cfg(test)]
     pub(super) fn rsa_numbers(&self) -> Option<[Vec<u8>; 4]> {
-        asn1::rsa_numbers(self.bytes.expose()).ok().map(|numbers| numbers.map(<[u8]>::to_vec))
+        let info = pkcs8::PrivateKeyInfoRef::try_from(self.bytes.expose().as_slice()).ok()?;
+        asn1::rsa_numbers(info.private_key.as_bytes()).ok().map(|numbers| numbers.map(<[u8]>::to_vec))
     }
 
     pub(super) fn read(&self) -> Result<PrivateKey, ImportError> {

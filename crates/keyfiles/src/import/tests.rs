@@ -315,7 +315,7 @@ fn keys_that_openssh_can_write_otherwise_say_how() {
 
 /// The examples of RFC 8037, appendix A, and RFC 7517, appendix A.2.
 const ED25519_JWK: &str = r#"{"kty":"OKP","crv":"Ed25519",
-    "d":"nWGxne_9WmC6hEr0kuwsxERJxXN7MmkZcDusAxyuf2A","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}"#;
+    "d":"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}"#;
 const P256_JWK: &str = r#"{"kty":"EC","crv":"P-256","x":"MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4",
     "y":"4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM","d":"870MB6gfuTJ4HtUnUvYMyJpr5eUZNP4Bk43bVdj3eAE",
     "use":"enc","kid":"1"}"#;
