@@ -8,13 +8,13 @@ use std::{
 
 use clap::Args;
 use serde::Serialize;
-use theta_client::NodeStatus;
+use theta_client::{NodeStatus, Problem};
 use theta_schemes::{MAX_COIN_NAME_LEN, Purpose};
 use theta_wire::v1;
 
 use crate::{
     access::ApprovalFiles,
-    connect::{ClientArgs, CulpritView, Provenance},
+    connect::{self, ClientArgs, CulpritView, Provenance},
     drand::{self, Beacon, CoinKey, ForeignKey, RoundArgs},
     exit::{self, Failure},
     files::{Source, Target},
@@ -88,7 +88,7 @@ Examples:
   theta status
   theta status --json --timeout 2s
 
-Exit code 3 if fewer nodes answer than it takes to decrypt, sign or draw.")]
+Exit code 3 if fewer nodes answer than it takes to decrypt, sign or draw, 1 if enough are there and refuse this client.")]
 pub(crate) struct StatusArgs {
     #[command(flatten)]
     client: ClientArgs,
@@ -124,6 +124,7 @@ struct NodeView {
     node: u16,
     address: String,
     up: bool,
+    state: NodeState,
     problem: Option<String>,
     version: Option<String>,
     uptime_seconds: Option<u64>,
@@ -132,6 +133,37 @@ struct NodeView {
     instances_running: Option<u64>,
     results_cached: Option<u64>,
     latency_ms: Option<f64>,
+}
+
+/// What a node is to this client.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum NodeState {
+    /// It answers.
+    Up,
+    /// It is there, and does not do what this client asks.
+    Refuses,
+    /// Nobody answers there.
+    Down,
+}
+
+impl NodeState {
+    const fn of(problem: &Problem) -> Self {
+        match problem {
+            Problem::Unreachable(_) | Problem::Silent(_) => Self::Down,
+            Problem::Refused { .. } | Problem::Denied { .. } | Problem::TurnedAway { .. } | Problem::FalseAnswer(_) => {
+                Self::Refuses
+            }
+        }
+    }
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::Refuses => "refuses",
+            Self::Down => "down",
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -260,13 +292,29 @@ pub(crate) fn status(args: &StatusArgs, output: Output) -> Result<(), Failure> {
         let total = status.nodes.len();
         writeln!(out, "{style}{up} of {total} nodes are up{style:#}; it takes {threshold} to decrypt, sign or draw")
     })?;
-    if up < usize::from(threshold) {
-        return Err(Failure::NoAnswer(format!(
-            "only {up} of {} nodes are up and it takes {threshold}: start the others with theta node run",
-            status.nodes.len()
-        )));
+    if up < usize::from(threshold) { Err(too_few(&status)) } else { Ok(()) }
+}
+
+/// Too few nodes serve this client: because they are down, or because they refuse it, which is something else.
+fn too_few(Status { threshold, up, nodes, .. }: &Status) -> Failure {
+    let of_state = |state| nodes.iter().filter(move |node| node.state == state).map(|node| node.node);
+    let refusing: Vec<u16> = of_state(NodeState::Refuses).collect();
+    let all = nodes.len();
+    if refusing.is_empty() {
+        return Failure::NoAnswer(format!(
+            "only {up} of {all} nodes are up and it takes {threshold}: start the others with theta node run"
+        ));
     }
-    Ok(())
+    let down: Vec<u16> = of_state(NodeState::Down).collect();
+    let refuse = if refusing.len() == 1 { "is there and refuses" } else { "are there and refuse" };
+    let text = format!(
+        "{} {refuse} this client, as said above: those who keep the nodes can let it in, by policy.toml",
+        connect::nodes(&refusing)
+    );
+    if up + refusing.len() >= usize::from(*threshold) {
+        return Failure::Failed(text);
+    }
+    Failure::NoAnswer(format!("{text}; and {} cannot be reached, where it takes {threshold}", connect::nodes(&down)))
 }
 
 /// Everybody whom any node has caught, once for each misbehaviour.
@@ -288,6 +336,7 @@ impl From<&NodeStatus> for NodeView {
                     node,
                     address,
                     up: true,
+                    state: NodeState::Up,
                     problem: (!response.warnings.is_empty()).then(|| exit::tidy(&response.warnings.join("; "))),
                     version: Some(response.version.clone()),
                     uptime_seconds: Some(response.uptime_seconds),
@@ -301,8 +350,8 @@ impl From<&NodeStatus> for NodeView {
             Err(problem) => Self {
                 node,
                 address,
-                // A node that refuses is there, but does not do what it takes.
                 up: false,
+                state: NodeState::of(&problem.problem),
                 problem: Some(exit::tidy(&problem.problem.to_string())),
                 version: None,
                 uptime_seconds: None,
@@ -328,7 +377,7 @@ impl NodeView {
         [
             self.node.to_string(),
             self.address.clone(),
-            if self.up { "up" } else { "down" }.to_owned(),
+            self.state.word().to_owned(),
             peers,
             number(self.instances_running),
             number(self.results_cached),

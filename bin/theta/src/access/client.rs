@@ -98,7 +98,7 @@ impl Credentials {
 pub(super) fn new(args: &NewArgs, output: Output) -> Result<(), Failure> {
     let name = args.name.as_str();
     let dir = args.dir.clone().unwrap_or_else(|| PathBuf::from(name));
-    let draft = DraftDirectory::new(&dir, "name another with --dir")?;
+    let draft = DraftDirectory::new(&dir, 0o700, "name another with --dir")?;
     let usage = |error: &dyn core::fmt::Display| Failure::Usage(error.to_string());
     let credentials = Credentials::generate(name)?;
     let client = credentials.group_client(name);

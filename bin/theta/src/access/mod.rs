@@ -91,6 +91,11 @@ pub(crate) struct Approved {
 }
 
 impl ApprovalFiles {
+    /// Whether any file was named.
+    pub(crate) fn is_given(&self) -> bool {
+        !self.files.is_empty()
+    }
+
     /// All of them, each file being read once: it may be a pipe.
     pub(crate) fn read(&self) -> Result<Approved, Failure> {
         let mut approved = Approved::default();

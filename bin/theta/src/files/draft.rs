@@ -118,7 +118,7 @@ pub(crate) fn new_directory(path: &Path) -> Result<(), Failure> {
     fs::DirBuilder::new().mode(0o700).create(path).map_err(|error| Failure::writing(path, &error))
 }
 
-/// A directory in the making, for its owner alone: under another name beside its own, and removed with all that is in it if it
+/// A directory in the making: under another name beside its own, and removed with all that is in it if it
 /// is dropped or the process is told to end.
 pub(crate) struct DraftDirectory {
     directory: TempDir,
@@ -127,14 +127,16 @@ pub(crate) struct DraftDirectory {
 }
 
 impl DraftDirectory {
-    /// For a directory that must not exist. `repair` is what the caller may do if it does.
-    pub(crate) fn new(target: &Path, repair: &str) -> Result<Self, Failure> {
+    /// For a directory that must not exist, with this mode. `repair` is what the caller may do if it does.
+    pub(crate) fn new(target: &Path, mode: u32, repair: &str) -> Result<Self, Failure> {
         if target.symlink_metadata().is_ok() {
             let name = target.display();
             return Err(Failure::Usage(format!("{name} exists already, and is left as it is: {repair}")));
         }
         let _whole = Whole::begin()?;
-        let made = tempfile::Builder::new().prefix(".theta-group-").tempdir_in(parent(target));
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".theta-group-").permissions(fs::Permissions::from_mode(mode));
+        let made = builder.tempdir_in(parent(target));
         let directory = made.map_err(|error| Failure::writing(target, &error))?;
         let unfinished = Unfinished::watch(directory.path())?;
         Ok(Self { directory, target: target.to_owned(), unfinished })
@@ -166,7 +168,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let target = Target::File(dir.path().join("out"));
         drop(target.draft(true).unwrap());
-        let directory = DraftDirectory::new(&dir.path().join("group"), "").unwrap();
+        let directory = DraftDirectory::new(&dir.path().join("group"), 0o700, "").unwrap();
         fs::write(directory.path().join("x"), "x").unwrap();
         drop(directory);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);

@@ -32,7 +32,7 @@ const CLIENT: &str = "client";
 /// Makes a group: certificates, configuration, policies, stores and keys. The directory must not exist; it appears complete
 /// or not at all.
 pub fn create(dir: &Path, plan: &Plan, addresses: &[Addresses]) -> Result<(), Failure> {
-    let draft = DraftDirectory::new(dir, "name another with --dir")?;
+    let draft = DraftDirectory::new(dir, 0o755, "name another with --dir")?;
     write_group(draft.path(), &group_name(dir), plan, addresses)?;
     draft.commit()
 }

@@ -112,7 +112,9 @@ fn change(args: &StateArgs, state: KeyState, output: Output) -> Result<(), Failu
         missing: changed.problems.iter().map(|problem| problem.node.get()).collect(),
     };
     output.result(&report, |out| {
-        let (key, state, nodes) = (&report.key, report.state, connect::nodes(&report.nodes));
+        // An older version that is enabled decrypts again, and is not called active.
+        let word = if state == KeyState::Active { "enabled" } else { report.state };
+        let (key, state, nodes) = (&report.key, word, connect::nodes(&report.nodes));
         writeln!(out, "{GOOD}ok{GOOD:#} {key} is {state} at {nodes}")?;
         if report.missing.is_empty() {
             return Ok(());

@@ -19,3 +19,4 @@ mod keys;
 mod losses;
 mod operations;
 mod run;
+mod words;

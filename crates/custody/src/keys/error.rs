@@ -116,8 +116,8 @@ pub enum ResolveError {
     },
     /// The node is a holder, and has lost its share.
     #[error(
-        "this node's share of key {name} is lost, or it was away when shares were dealt: hold a ceremony that recovers it \
-         (theta keys recover)"
+        "this node's share of key {name} is lost, or it was away when shares were dealt: recover it with theta keys \
+         recover"
     )]
     ShareLost {
         /// Which version.
