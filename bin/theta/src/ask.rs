@@ -11,6 +11,7 @@ use serde::Serialize;
 use theta_client::{NodeStatus, Problem};
 use theta_schemes::{MAX_COIN_NAME_LEN, Purpose};
 use theta_wire::v1;
+use tonic::Code;
 
 use crate::{
     access::ApprovalFiles,
@@ -150,7 +151,7 @@ enum NodeState {
 impl NodeState {
     const fn of(problem: &Problem) -> Self {
         match problem {
-            Problem::Unreachable(_) | Problem::Silent(_) => Self::Down,
+            Problem::Unreachable(_) | Problem::Silent(_) | Problem::Refused { code: Code::Cancelled, .. } => Self::Down,
             Problem::Refused { .. } | Problem::Denied { .. } | Problem::TurnedAway { .. } | Problem::FalseAnswer(_) => {
                 Self::Refuses
             }

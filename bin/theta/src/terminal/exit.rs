@@ -132,7 +132,7 @@ impl From<ClientError> for Failure {
 }
 
 /// Whether a node was not there, or lacked others, rather than said no.
-const fn is_absence(problem: &Problem) -> bool {
+pub(crate) const fn is_absence(problem: &Problem) -> bool {
     match problem {
         Problem::Unreachable(_) | Problem::Silent(_) => true,
         Problem::Refused { code, .. } => {

@@ -31,6 +31,9 @@ fn a_client_that_is_refused_is_told_so() {
     let certificate = policy.lines().find(|line| line.starts_with("certificates")).unwrap();
     assert!(run.stderr.contains(certificate), "what lets it in can be pasted: {certificate} in {run:?}");
     group.theta(&["keys", "refresh", "sign", "--client", "stranger"]).fails(1, &["turn this client away"]);
+    group
+        .theta(&["keys", "list", "--live", "--client", "stranger"])
+        .fails(1, &["all are there and refuse this client"]);
     group.theta(&["audit", "show", "--node", "1", "--client", "stranger"]).fails(1, &["turns this client away"]);
 }
 
