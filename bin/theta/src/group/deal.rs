@@ -179,8 +179,14 @@ impl ExistingGroup {
         Ok(tables.collect::<Result<Vec<_>, _>>()?.iter().flat_map(KeyTable::iter).collect())
     }
 
-    /// Puts the key into the stores.
+    /// Puts the key into the stores, whose names for it are free ([`ExistingGroup::check_free`]): into all or none.
     pub(crate) fn add(&self, name: &KeyName, key: &DealtKey) -> Result<(), Failure> {
-        put(&self.stores, &self.client, name, key)
+        let _whole = Whole::begin()?;
+        put(&self.stores, &self.client, name, key).inspect_err(|_| {
+            for store in &self.stores {
+                // Those that do not have it yet say so, and one that fails again can be helped by theta keys remove.
+                let _ = store.write(|transaction| transaction.remove_key(name));
+            }
+        })
     }
 }

@@ -36,6 +36,21 @@ fn a_secret_that_the_group_has_already_is_not_imported() {
     assert_eq!(names.iter().filter(|name| ["copy", "dice", "x"].contains(&name.as_str())).count(), 0, "{names:?}");
 }
 
+#[test]
+fn a_key_that_cannot_be_put_everywhere_is_put_nowhere() {
+    let group = Group::made();
+    let keys = group.path().join("theta-group/client/keys");
+    let aside = group.path().join("aside");
+    // The client's copy comes last, and there is no folder for it.
+    std::fs::rename(&keys, &aside).unwrap();
+    std::fs::write(&keys, "no folder").unwrap();
+    group.theta(&["keys", "deal", "more=sg02-p256"]).fails(1, &["cannot write theta-group/client/keys/more.pub"]);
+    assert!(stores(&group).iter().all(|store| store.key(&"more".parse().unwrap()).unwrap().is_none()));
+    std::fs::remove_file(&keys).unwrap();
+    std::fs::rename(&aside, &keys).unwrap();
+    group.theta(&["keys", "deal", "more=sg02-p256"]).ok();
+}
+
 fn stores(group: &Group) -> Vec<Store> {
     let open = |node| NodeConfig::load(&group.node_dir(node).join("node.toml")).unwrap().store.open().unwrap();
     (1..=4).map(open).collect()
