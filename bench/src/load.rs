@@ -7,6 +7,7 @@ use theta::{
     connect::{ClientArgs, Session},
     exit::Failure,
     group::plan::{self, Plan},
+    interrupt::Unfinished,
     output::{self, Output},
     units,
 };
@@ -87,6 +88,7 @@ pub(crate) fn run(args: &LoadArgs, output: Output) -> Result<(), Failure> {
     }
     let home = tempfile::Builder::new().prefix("theta-bench-").tempdir();
     let home = home.map_err(|error| Failure::writing(&std::env::temp_dir(), &error))?;
+    let _unfinished = Unfinished::watch(home.path())?;
     let plan = Plan::new(args.nodes, args.threshold, plan::default_keys())?;
     let mut cluster = Cluster::create(this_program()?, &home.path().join("group"), &plan, Lifetime::Tied)?;
     args.rules.write(&cluster.node_dirs())?;

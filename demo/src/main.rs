@@ -26,8 +26,8 @@ use theta::{
     connect,
     exit::{self, Failure},
     group::plan::{self, Plan},
+    interrupt::{Unfinished, told_to_end},
     output::{self, Output},
-    progress::ctrl_c,
 };
 use theta_cluster::{Cluster, Lifetime, this_program};
 
@@ -154,7 +154,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Where the group lives.
 struct Home {
     group: PathBuf,
-    temporary: Option<TempDir>,
+    temporary: Option<(TempDir, Unfinished)>,
 }
 
 impl Home {
@@ -164,19 +164,20 @@ impl Home {
         }
         let made = tempfile::Builder::new().prefix("theta-demo-").tempdir();
         let temporary = made.map_err(|error| Failure::writing(&std::env::temp_dir(), &error))?;
-        Ok(Self { group: temporary.path().join("group"), temporary: Some(temporary) })
+        let unfinished = Unfinished::watch(temporary.path())?;
+        Ok(Self { group: temporary.path().join("group"), temporary: Some((temporary, unfinished)) })
     }
 
-    /// Plays to the end or to Ctrl-C. If it fails, the directory with the logs stays.
+    /// Plays to the end, or until a signal tells it to end. If it fails, the directory with the logs stays.
     fn unless_interrupted<T>(&mut self, play: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
         let played = connect::runtime()?.block_on(async {
-            let mut pressed = ctrl_c()?;
+            let told = told_to_end()?;
             tokio::select! {
                 played = play => played,
-                _ = pressed.recv() => Err(Failure::Interrupted),
+                signal = told => Err(Failure::Interrupted(signal)),
             }
         });
-        if matches!(&played, Err(failure) if *failure != Failure::Interrupted) {
+        if matches!(&played, Err(failure) if !matches!(failure, Failure::Interrupted(_))) {
             output::note(format_args!("the nodes' logs are {}/node-*.log", self.group.display()));
             self.keep();
         }
@@ -184,7 +185,7 @@ impl Home {
     }
 
     fn keep(&mut self) {
-        if let Some(temporary) = self.temporary.take() {
+        if let Some((temporary, _unfinished)) = self.temporary.take() {
             // Only the automatic removal ends; the path is known from `group`.
             let _ = temporary.keep();
         }

@@ -100,15 +100,31 @@ fn nodes_end_with_a_demo_that_is_interrupted() {
     nodes_end_with_the_demo("-INT", Some(130));
 }
 
+/// SIGTERM and SIGHUP left the group with its keys where temporary files are.
+#[test]
+fn a_demo_that_is_ended_leaves_no_keys() {
+    for (signal, code) in [("-HUP", 129), ("-INT", 130), ("-TERM", 143)] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut demo = command();
+        demo.arg("demo").env("TMPDIR", dir.path());
+        ended(&mut demo, dir.path(), (signal, Some(code)));
+        let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().flatten().map(|entry| entry.path()).collect();
+        assert!(left.is_empty(), "{signal}: {left:?}");
+    }
+}
+
 fn nodes_end_with_the_demo(signal: &str, code: Option<i32>) {
     let dir = tempfile::tempdir().unwrap();
-    let mut demo = command()
-        .args(["demo", "--dir", "group", "--rounds", "500"])
-        .current_dir(dir.path())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut demo = command();
+    demo.args(["demo", "--dir", "group"]);
+    ended(&mut demo, dir.path(), (signal, code));
+}
+
+/// Starts a demo, sends it a signal when its nodes run, and waits until it and they have ended.
+#[track_caller]
+fn ended(demo: &mut Command, dir: &std::path::Path, (signal, code): (&str, Option<i32>)) {
+    let mut demo =
+        demo.args(["--rounds", "500"]).current_dir(dir).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let nodes = || {
         let found = Command::new("pgrep").args(["-P", &demo.id().to_string()]).output().unwrap();
         String::from_utf8(found.stdout).unwrap().lines().map(ToOwned::to_owned).collect::<Vec<_>>()

@@ -48,13 +48,15 @@ fn check(suite: Suite, format: KeyFormat, file: &[u8]) {
 
 /// Keys that `openssl genpkey` and `ssh-keygen` made for nothing else, and bare ones; each for every suite and format.
 fn seeds() -> Vec<Vec<u8>> {
-    let files: [&[u8]; 9] = [
+    let files: [&[u8]; 10] = [
         include_bytes!("../keys/ed25519.pem"),
         include_bytes!("../keys/ed25519.der"),
         include_bytes!("../keys/ed448.pem"),
         include_bytes!("../keys/p256.pem"),
         include_bytes!("../keys/secp256k1.pem"),
         include_bytes!("../keys/openssh"),
+        // RFC 8037, appendix A.
+        br#"{"kty":"OKP","crv":"Ed25519","d":"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A"}"#,
         &[7; 32],
         &[7; 57],
         b"0x0707070707070707070707070707070707070707070707070707070707070707",

@@ -11,6 +11,7 @@ use theta::{
     connect::Session,
     exit::Failure,
     group::plan::{self, Plan},
+    interrupt::Unfinished,
     keys::NamedKey,
     output::{self, Output},
     units,
@@ -105,6 +106,7 @@ pub(crate) fn run(args: &SoakArgs, output: Output) -> Result<(), Failure> {
     args.check()?;
     let home = tempfile::Builder::new().prefix("theta-soak-").tempdir();
     let home = home.map_err(|error| Failure::writing(&std::env::temp_dir(), &error))?;
+    let _unfinished = Unfinished::watch(home.path())?;
     let plan = Plan::new(args.nodes, args.threshold, plan::default_keys())?;
     let mut cluster = Cluster::create(this_program()?, &home.path().join("group"), &plan, Lifetime::Tied)?;
     cluster.start_all()?;

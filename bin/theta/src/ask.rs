@@ -1,16 +1,21 @@
 //! `theta coin`, `theta verify-coin`, `theta status`.
 
-use std::{collections::BTreeSet, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use clap::Args;
 use serde::Serialize;
-use theta_client::NodeStatus;
+use theta_client::{NodeStatus, Problem};
 use theta_schemes::{MAX_COIN_NAME_LEN, Purpose};
 use theta_wire::v1;
+use tonic::Code;
 
 use crate::{
     access::ApprovalFiles,
-    connect::{ClientArgs, CulpritView, Provenance},
+    connect::{self, ClientArgs, CulpritView, Provenance},
     drand::{self, Beacon, CoinKey, ForeignKey, RoundArgs},
     exit::{self, Failure},
     files::{Source, Target},
@@ -54,6 +59,7 @@ pub(crate) struct CoinArgs {
 Examples:
   theta verify-coin round-17 c0ffee... --proof round-17.proof
   theta verify-coin --round 17 c0ffee... --proof signature.hex
+  theta verify-coin round-17 c0ffee... --proof 8bd3a0...      as theta coin --json prints it
   theta verify-coin round-17 c0ffee... --proof round-17.proof --public-key coin.pub
   theta verify-coin --round 1000000 c0ffee... --proof signature.hex --beacon-key 83cf0f28...   a round of drand
 
@@ -64,8 +70,8 @@ pub(crate) struct VerifyCoinArgs {
     name: Option<String>,
     /// The value in hexadecimal, as theta coin prints it
     value: String,
-    /// The proof, as theta coin --proof writes it, or in hexadecimal
-    #[arg(long, value_name = "FILE")]
+    /// The proof: a file as theta coin --proof writes it, or in hexadecimal, or the hexadecimal digits themselves
+    #[arg(long, value_name = "FILE|HEX")]
     proof: PathBuf,
     #[command(flatten)]
     round: RoundArgs,
@@ -83,7 +89,7 @@ Examples:
   theta status
   theta status --json --timeout 2s
 
-Exit code 3 if fewer nodes answer than it takes to decrypt, sign or draw.")]
+Exit code 3 if fewer nodes answer than it takes to decrypt, sign or draw, 1 if enough are there and refuse this client.")]
 pub(crate) struct StatusArgs {
     #[command(flatten)]
     client: ClientArgs,
@@ -119,6 +125,7 @@ struct NodeView {
     node: u16,
     address: String,
     up: bool,
+    state: NodeState,
     problem: Option<String>,
     version: Option<String>,
     uptime_seconds: Option<u64>,
@@ -127,6 +134,37 @@ struct NodeView {
     instances_running: Option<u64>,
     results_cached: Option<u64>,
     latency_ms: Option<f64>,
+}
+
+/// What a node is to this client.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum NodeState {
+    /// It answers.
+    Up,
+    /// It is there, and does not do what this client asks.
+    Refuses,
+    /// Nobody answers there.
+    Down,
+}
+
+impl NodeState {
+    const fn of(problem: &Problem) -> Self {
+        match problem {
+            Problem::Unreachable(_) | Problem::Silent(_) | Problem::Refused { code: Code::Cancelled, .. } => Self::Down,
+            Problem::Refused { .. } | Problem::Denied { .. } | Problem::TurnedAway { .. } | Problem::FalseAnswer(_) => {
+                Self::Refuses
+            }
+        }
+    }
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::Refuses => "refuses",
+            Self::Down => "down",
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -141,8 +179,13 @@ struct DrawnRound {
 pub(crate) fn coin(args: &CoinArgs, output: Output) -> Result<(), Failure> {
     let round = args.round.round()?;
     let asked = args.name.clone().unwrap_or_default();
-    if asked.len() > MAX_COIN_NAME_LEN {
-        return Err(Failure::Usage(format!("a coin's name has at most {MAX_COIN_NAME_LEN} bytes")));
+    if round.is_none() {
+        check_coin_name(&asked)?;
+    }
+    let proof_target = args.proof.as_deref().map(|path| Target::choose(Some(path), None)).transpose()?;
+    if let Some(target) = &proof_target {
+        target.check_json(output.json())?;
+        target.check_terminal("a proof")?;
     }
     let (keyring, key) = (args.client.keyring(), args.key.as_deref());
     let (key, name) = match &round {
@@ -154,8 +197,8 @@ pub(crate) fn coin(args: &CoinArgs, output: Output) -> Result<(), Failure> {
     let provenance = Provenance::new(key.name.as_str(), &answer);
     provenance.warn_of_culprits();
     let (value, proof) = (&answer.result.value, &answer.result.proof);
-    if let Some(path) = &args.proof {
-        Target::File(path.clone()).write(proof, false)?;
+    if let Some(target) = &proof_target {
+        target.write(proof, false)?;
     }
     if let Some(round) = round {
         let report = DrawnRound { beacon: round.beacon(value, proof), provenance };
@@ -166,6 +209,30 @@ pub(crate) fn coin(args: &CoinArgs, output: Output) -> Result<(), Failure> {
     }
     let report = Coin { name: asked, value: hex::encode(value), proof: hex::encode(proof), provenance };
     output.result(&report, |out| writeln!(out, "{}", report.value))
+}
+
+/// Refuses a name that is none, or too long for one.
+pub(crate) fn check_coin_name(name: &str) -> Result<(), Failure> {
+    if name.is_empty() {
+        return Err(Failure::Usage(
+            "a coin needs a name, such as 'lottery of 21 November'; this one is empty".to_owned(),
+        ));
+    }
+    if name.len() > MAX_COIN_NAME_LEN {
+        return Err(Failure::Usage(format!("a coin's name has at most {MAX_COIN_NAME_LEN} bytes")));
+    }
+    Ok(())
+}
+
+/// The bytes of a proof: in the file of this name, or else written out in hexadecimal.
+fn read_proof(given: &Path) -> Result<Vec<u8>, Failure> {
+    let digits = given.to_str().filter(|digits| !digits.is_empty() && !given.exists());
+    if let Some(proof) = digits.and_then(|digits| hex::decode(digits).ok()) {
+        return Ok(proof);
+    }
+    let proof = Source::open(given)?.read_all(16 << 20, "this is not the proof that was meant")?;
+    let decoded = std::str::from_utf8(&proof).ok().and_then(|digits| hex::decode(digits.trim()).ok());
+    Ok(decoded.unwrap_or(proof))
 }
 
 /// `theta verify-coin`.
@@ -187,9 +254,8 @@ pub(crate) fn verify_coin(args: &VerifyCoinArgs, output: Output) -> Result<(), F
             args.value
         ))
     })?;
-    let proof = Source::open(&args.proof)?.read_all(16 << 20, "this is not the proof that was meant")?;
-    let decoded = std::str::from_utf8(&proof).ok().and_then(|digits| hex::decode(digits.trim()).ok());
-    let verdict = key.verify(&message, &value, &decoded.unwrap_or(proof));
+    let proof = read_proof(&args.proof)?;
+    let verdict = key.verify(&message, &value, &proof);
     let key = key.name();
     let report = CoinVerdict { valid: verdict.is_ok(), reason: verdict.as_ref().err().map(ToString::to_string), key };
     output.result(&report, |out| match &verdict {
@@ -227,13 +293,29 @@ pub(crate) fn status(args: &StatusArgs, output: Output) -> Result<(), Failure> {
         let total = status.nodes.len();
         writeln!(out, "{style}{up} of {total} nodes are up{style:#}; it takes {threshold} to decrypt, sign or draw")
     })?;
-    if up < usize::from(threshold) {
-        return Err(Failure::NoAnswer(format!(
-            "only {up} of {} nodes are up and it takes {threshold}: start the others with theta node run",
-            status.nodes.len()
-        )));
+    if up < usize::from(threshold) { Err(too_few(&status)) } else { Ok(()) }
+}
+
+/// Too few nodes serve this client: because they are down, or because they refuse it, which is something else.
+fn too_few(Status { threshold, up, nodes, .. }: &Status) -> Failure {
+    let of_state = |state| nodes.iter().filter(move |node| node.state == state).map(|node| node.node);
+    let refusing: Vec<u16> = of_state(NodeState::Refuses).collect();
+    let all = nodes.len();
+    if refusing.is_empty() {
+        return Failure::NoAnswer(format!(
+            "only {up} of {all} nodes are up and it takes {threshold}: start the others with theta node run"
+        ));
     }
-    Ok(())
+    let down: Vec<u16> = of_state(NodeState::Down).collect();
+    let refuse = if refusing.len() == 1 { "is there and refuses" } else { "are there and refuse" };
+    let text = format!(
+        "{} {refuse} this client, as said above: those who keep the nodes can let it in, by policy.toml",
+        connect::nodes(&refusing)
+    );
+    if up + refusing.len() >= usize::from(*threshold) {
+        return Failure::Failed(text);
+    }
+    Failure::NoAnswer(format!("{text}; and {} cannot be reached, where it takes {threshold}", connect::nodes(&down)))
 }
 
 /// Everybody whom any node has caught, once for each misbehaviour.
@@ -255,6 +337,7 @@ impl From<&NodeStatus> for NodeView {
                     node,
                     address,
                     up: true,
+                    state: NodeState::Up,
                     problem: (!response.warnings.is_empty()).then(|| exit::tidy(&response.warnings.join("; "))),
                     version: Some(response.version.clone()),
                     uptime_seconds: Some(response.uptime_seconds),
@@ -268,8 +351,8 @@ impl From<&NodeStatus> for NodeView {
             Err(problem) => Self {
                 node,
                 address,
-                // A node that refuses is there, but does not do what it takes.
                 up: false,
+                state: NodeState::of(&problem.problem),
                 problem: Some(exit::tidy(&problem.problem.to_string())),
                 version: None,
                 uptime_seconds: None,
@@ -295,7 +378,7 @@ impl NodeView {
         [
             self.node.to_string(),
             self.address.clone(),
-            if self.up { "up" } else { "down" }.to_owned(),
+            self.state.word().to_owned(),
             peers,
             number(self.instances_running),
             number(self.results_cached),

@@ -15,9 +15,11 @@ use crate::{
     connect::{ClientArgs, Provenance, Session},
     exit::Failure,
     files::{self, Source, Target},
+    interrupt::Interrupt,
     keys::KeyArgs,
     output::Output,
-    progress::{Interrupt, Progress},
+    progress::Progress,
+    text::TextOnly,
     units::Bytes,
 };
 
@@ -132,12 +134,12 @@ pub(crate) fn encrypt(args: &EncryptArgs, output: Output) -> Result<(), Failure>
     let source = Source::open(&args.file)?;
     let target = Target::choose(args.output.as_deref(), files::with_suffix(&args.file, "theta"))?;
     target.check_json(output.json())?;
+    target.check_input(&source)?;
+    target.check_terminal("a ciphertext")?;
 
-    let runtime = crate::connect::runtime()?;
-    let interrupt = Interrupt::watch(runtime.handle())?;
+    let interrupt = Interrupt::watch()?;
     let mut progress = Progress::new("encrypting", source.length);
     let mut draft = target.draft(false)?;
-    interrupt.unfinished(draft.path());
     let mut reader = BufReader::with_capacity(BUFFER, interrupt.guard(source.reader));
     let (bytes, header_bytes) = {
         let mut writer = BufWriter::with_capacity(BUFFER, draft.file());
@@ -146,7 +148,7 @@ pub(crate) fn encrypt(args: &EncryptArgs, output: Output) -> Result<(), Failure>
         let mut report = |done| progress.reached(done);
         let sealed =
             payload::encrypt_stream(&key.public, label, args.aead, &mut reader, &mut writer, &mut report, &mut rng);
-        let bytes = sealed.map_err(|error| encrypt_failure(error, &interrupt, &source.name, &target))?;
+        let bytes = sealed.map_err(|error| encrypt_failure(error, interrupt, &source.name, &target))?;
         writer.flush().map_err(|error| Failure::writing(&target.name(), &error))?;
         let end = writer.get_mut().metadata().map_err(|error| Failure::writing(&target.name(), &error))?.len();
         let header = end.saturating_sub(payload::sealed_len(bytes));
@@ -170,6 +172,7 @@ pub(crate) fn decrypt(args: &DecryptArgs, output: Output) -> Result<(), Failure>
     let source = Source::open(&args.file)?;
     let target = Target::choose(args.output.as_deref(), plaintext_name(&args.file))?;
     target.check_json(output.json())?;
+    target.check_input(&source)?;
     let mut reader = BufReader::with_capacity(BUFFER, source.reader);
     let header_bytes = payload::read_header(&mut reader).map_err(|error| open_failure(&error, &source.name))?;
     let header = Header::parse(&header_bytes).map_err(|error| not_a_ciphertext(&error, &source.name))?;
@@ -184,15 +187,13 @@ pub(crate) fn decrypt(args: &DecryptArgs, output: Output) -> Result<(), Failure>
         }
     };
 
-    let runtime = crate::connect::runtime()?;
-    let interrupt = Interrupt::watch(runtime.handle())?;
+    let interrupt = Interrupt::watch()?;
     let mut progress = Progress::new("decrypting", Some(header.payload().plaintext_len()));
-    let opened = open_into(&key, &header, reader, &target, &interrupt, &mut |done| progress.reached(done));
+    let opened = open_into(&key, &header, reader, &target, interrupt, &mut |done| progress.reached(done));
     drop(progress);
-    let bytes = opened.map_err(|failure| match failure {
-        _ if interrupt.happened() => Failure::Interrupted,
-        Unopened::Payload(error) => open_failure(&error, &source.name),
-        Unopened::Other(failure) => failure,
+    let bytes = opened.map_err(|failure| match (interrupt.happened(), failure) {
+        (Some(interrupted), _) => interrupted,
+        (None, failure) => failure.in_words(&source.name),
     })?;
 
     let label = String::from_utf8_lossy(header.label().bytes());
@@ -220,6 +221,8 @@ pub(crate) fn decapsulate(args: &DecapsulateArgs, output: Output) -> Result<(), 
     let target = args.output.as_deref().map(|path| Target::choose(Some(path), None)).transpose()?;
     if let Some(target) = &target {
         target.check_json(output.json())?;
+        target.check_input(&source)?;
+        target.check_terminal("a payload key")?;
     }
     let session = args.client.open_with(&args.approvals)?;
     let name = key_name(args.key.as_deref(), &session, &header)?;
@@ -238,7 +241,22 @@ pub(crate) fn decapsulate(args: &DecapsulateArgs, output: Output) -> Result<(), 
 /// Why a payload was not opened.
 enum Unopened {
     Payload(OpenError),
+    /// The contents were opened, and a terminal cannot show them.
+    Unshowable,
     Other(Failure),
+}
+
+impl Unopened {
+    fn in_words(self, source: &Path) -> Failure {
+        match self {
+            Self::Payload(error) => open_failure(&error, source),
+            Self::Unshowable => Failure::Usage(format!(
+                "{} holds something other than text, and standard output is a terminal: name a file with -o, or pipe it",
+                source.display()
+            )),
+            Self::Other(failure) => failure,
+        }
+    }
 }
 
 fn open_into(
@@ -246,25 +264,44 @@ fn open_into(
     header: &Header<'_>,
     reader: impl Read,
     target: &Target,
-    interrupt: &Interrupt,
+    interrupt: Interrupt,
     progress: &mut dyn FnMut(u64),
 ) -> Result<u64, Unopened> {
     let mut reader = interrupt.guard(reader);
     let write_failed = |error: &std::io::Error| Unopened::Other(Failure::writing(&target.name(), error));
     if let Some(stream) = target.stream().map_err(Unopened::Other)? {
+        if target.is_terminal() {
+            return show(key, header, &mut reader, stream, progress);
+        }
         let mut writer = BufWriter::with_capacity(BUFFER, stream);
         let bytes = payload::open_stream(key, header, &mut reader, &mut writer, progress).map_err(Unopened::Payload)?;
         writer.flush().map_err(|error| write_failed(&error))?;
         return Ok(bytes);
     }
     let mut draft = target.draft(true).map_err(Unopened::Other)?;
-    interrupt.unfinished(draft.path());
     let mut writer = BufWriter::with_capacity(BUFFER, draft.file());
     let bytes = payload::open_stream(key, header, &mut reader, &mut writer, progress).map_err(Unopened::Payload)?;
     writer.flush().map_err(|error| write_failed(&error))?;
     drop(writer);
     draft.commit().map_err(Unopened::Other)?;
     Ok(bytes)
+}
+
+/// Opens a payload on a terminal, as far as it is text.
+fn show(
+    key: &PayloadKey,
+    header: &Header<'_>,
+    reader: &mut dyn Read,
+    terminal: Box<dyn Write>,
+    progress: &mut dyn FnMut(u64),
+) -> Result<u64, Unopened> {
+    let mut text = TextOnly::new(terminal);
+    let opened = payload::open_stream(key, header, reader, &mut text, progress);
+    match opened {
+        _ if text.refused() => Err(Unopened::Unshowable),
+        Ok(_) if text.finish().is_err() => Err(Unopened::Unshowable),
+        opened => opened.map_err(Unopened::Payload),
+    }
 }
 
 /// FILE.theta holds FILE; what is named otherwise holds FILE.decrypted.
@@ -316,7 +353,7 @@ fn ask_payload_key(session: &Session, name: &str, header: &[u8]) -> Result<(Payl
 }
 
 fn read_payload_key(path: &Path) -> Result<PayloadKey, Failure> {
-    let bytes = zeroize::Zeroizing::new(Source::open(path)?.read_all(1024, "a payload key has 32 bytes")?);
+    let bytes = zeroize::Zeroizing::new(Source::open_private(path)?.read_all(1024, "a payload key has 32 bytes")?);
     let from_hex = || {
         let digits = std::str::from_utf8(&bytes).ok()?.trim();
         PayloadKey::from_bytes(&zeroize::Zeroizing::new(hex::decode(digits).ok()?)).ok()
@@ -326,9 +363,11 @@ fn read_payload_key(path: &Path) -> Result<PayloadKey, Failure> {
     })
 }
 
-fn encrypt_failure(error: payload::EncryptError, interrupt: &Interrupt, source: &Path, target: &Target) -> Failure {
+fn encrypt_failure(error: payload::EncryptError, interrupt: Interrupt, source: &Path, target: &Target) -> Failure {
+    if let Some(interrupted) = interrupt.happened() {
+        return interrupted;
+    }
     match error {
-        _ if interrupt.happened() => Failure::Interrupted,
         payload::EncryptError::Request(error) => Failure::Usage(error.to_string()),
         payload::EncryptError::Io(error) => {
             let (from, to) = (source.display(), target.name());

@@ -107,7 +107,7 @@ impl ClientArgs {
 }
 
 fn read_token(path: &Path) -> Result<Token, Failure> {
-    let text = Source::open(path)?.read_secret(1024)?;
+    let text = Source::open_private(path)?.read_secret(1024)?;
     let token = std::str::from_utf8(text.expose()).unwrap_or_default().trim_end().parse();
     token.map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
 }

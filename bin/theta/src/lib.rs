@@ -21,4 +21,5 @@ mod suites;
 mod terminal;
 mod vault;
 
-pub use terminal::{exit, output, progress, units};
+use terminal::text;
+pub use terminal::{exit, interrupt, output, progress, units};

@@ -105,6 +105,8 @@ pub(crate) fn sign(args: &SignArgs, output: Output) -> Result<(), Failure> {
     let source = Source::open(&args.file)?;
     let target = Target::choose(args.output.as_deref(), files::with_suffix(&args.file, "sig"))?;
     target.check_json(output.json())?;
+    target.check_input(&source)?;
+    target.check_terminal("a signature")?;
     let key = args.client.keyring().choose(args.key.as_deref(), Purpose::Sign)?;
     let randomizer = randomizer(args)?;
     if let Some(secret) = &randomizer {

@@ -110,7 +110,14 @@ impl<S: SlotState> Gate<S> {
             let terms = Terms { client: client.clone(), key, operation, label: asked.label.clone(), rule };
             Ok(Granted::new(request, terms, slots))
         } else {
-            Err(Refusal::Denied(Box::new(Denial { client: client.clone(), operation, key, rule, reason })))
+            Err(Refusal::Denied(Box::new(Denial {
+                client: client.clone(),
+                operation,
+                key,
+                rule,
+                reason,
+                node: self.node,
+            })))
         };
         Judged { answer, record, first: first && allowed, client: Some(client), code }
     }

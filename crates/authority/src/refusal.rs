@@ -80,6 +80,8 @@ pub struct Denial {
     pub rule: Option<Name>,
     /// Why.
     pub reason: Reason,
+    /// The node that refuses: others may decide otherwise.
+    pub node: u16,
 }
 
 impl Refusal {
@@ -107,7 +109,7 @@ impl core::error::Error for Denial {}
 
 impl core::fmt::Display for Denial {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let Self { client, operation, key, rule, reason } = self;
+        let Self { client, operation, key, rule, reason, node } = self;
         write!(f, "client {client} may not {operation}")?;
         if let Some(key) = key {
             write!(f, " with key {key}")?;
@@ -116,8 +118,8 @@ impl core::fmt::Display for Denial {
             (None, Reason::NoRule) => {
                 write!(
                     f,
-                    ": no rule of this node's policy allows it; see why with: theta policy explain --client {client} \
-                     --operation {operation}"
+                    ": no rule of this node's policy allows it; see why with: theta policy explain --ask {node} \
+                     --client {client} --operation {operation}"
                 )?;
                 key.as_ref().map_or(Ok(()), |key| write!(f, " --key {key}"))
             }

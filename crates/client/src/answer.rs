@@ -22,7 +22,7 @@ pub struct Answer<T> {
     pub culprits: Vec<Culprit>,
     /// The nodes whose answers this client itself found to be false.
     pub bad_answers: Vec<NodeProblem>,
-    /// From the first request sent to the good answer checked.
+    /// From the request sent, over a connection that stood, to the good answer checked.
     pub latency: Duration,
 }
 

@@ -1,6 +1,10 @@
 //! One persistent connection to each node, made when it is first needed and again whenever it breaks.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{
+    io,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
@@ -10,16 +14,25 @@ use theta_wire::v1::{
     governance_client::GovernanceClient, threshold_keys_client::ThresholdKeysClient,
     threshold_protocol_client::ThresholdProtocolClient, threshold_scheme_client::ThresholdSchemeClient,
 };
-use tokio::net::TcpStream;
+use tokio::{
+    io::AsyncReadExt,
+    net::TcpStream,
+    time::{self, Instant},
+};
 use tokio_rustls::{TlsConnector, client::TlsStream};
-use tonic::transport::{Channel, Endpoint};
+use tonic::{
+    Status,
+    transport::{Channel, Endpoint},
+};
 use tower::service_fn;
 
-use crate::{ClientOptions, OpenError};
+use crate::{ClientOptions, OpenError, Problem};
 
 /// Windows that let a message of 32 MiB flow without waiting for the other side's leave at every 64 KiB.
 const STREAM_WINDOW: u32 = 8 << 20;
 const CONNECTION_WINDOW: u32 = 16 << 20;
+/// How long a node may take to say why it closes a connection.
+const PROBE: Duration = Duration::from_secs(2);
 
 /// A node as this client reaches it.
 #[derive(Clone, Debug)]
@@ -28,6 +41,12 @@ pub(crate) struct Connection {
     pub(crate) address: Arc<str>,
     channel: Channel,
     max_message_bytes: usize,
+    config: Arc<ClientConfig>,
+    expected: Fingerprint,
+    /// The certificate that this client shows.
+    shown: Option<Fingerprint>,
+    /// Since when it stands.
+    since: Arc<Mutex<Option<Instant>>>,
 }
 
 impl Connection {
@@ -54,9 +73,49 @@ impl Connection {
         let address: Arc<str> = Arc::from(node.api_address.as_str());
         let target = Arc::clone(&address);
         let expected = node.certificate;
-        let connector = service_fn(move |_| connect(Arc::clone(&target), Arc::clone(&config), expected));
+        let tls = Arc::clone(&config);
+        let since = Arc::new(Mutex::new(None));
+        let made = Arc::clone(&since);
+        let connector = service_fn(move |_| {
+            let (connecting, made) = (connect(Arc::clone(&target), Arc::clone(&tls), expected), Arc::clone(&made));
+            async move {
+                let connected = connecting.await;
+                *made.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+                connected
+            }
+        });
         let channel = endpoint.connect_with_connector_lazy(connector);
-        Ok(Self { node: node.id, address, channel, max_message_bytes: options.max_message_bytes })
+        let (max_message_bytes, shown) = (options.max_message_bytes, identity.map(Identity::fingerprint));
+        Ok(Self { node: node.id, address, channel, max_message_bytes, config, expected, shown, since })
+    }
+
+    /// When a request left that this client wanted to send at `wanted`: then, or as soon as there was a connection. What comes
+    /// before is this client's own time, with its library's start and the handshake, and not the group's.
+    pub(crate) fn sent(&self, wanted: Instant) -> Instant {
+        let since = *self.since.lock().unwrap_or_else(PoisonError::into_inner);
+        since.map_or(wanted, |since| since.max(wanted))
+    }
+
+    /// What a status means. Where it says nothing but that the connection broke, a new one is made, to hear why.
+    pub(crate) async fn problem(&self, status: &Status, patience: Duration) -> Problem {
+        let problem = Problem::from_status(status, patience);
+        if tls::certificate_refused(status) || (problem.is_vague() && self.is_turned_away().await) {
+            return Problem::TurnedAway { certificate: self.shown };
+        }
+        problem
+    }
+
+    /// Whether the node closes the connection because it does not take this client's certificate. In TLS 1.3 that comes after
+    /// the client's part of the handshake is done, as the first that it reads.
+    async fn is_turned_away(&self) -> bool {
+        let ask = async {
+            let stream = connect(Arc::clone(&self.address), Arc::clone(&self.config), self.expected).await;
+            match stream {
+                Ok(stream) => stream.into_inner().read_u8().await.map(drop),
+                Err(error) => Err(error),
+            }
+        };
+        matches!(time::timeout(PROBE, ask).await, Ok(Err(error)) if tls::certificate_refused(&error))
     }
 
     /// The protocol API of this node.

@@ -4,7 +4,7 @@ use std::{fmt, path::PathBuf, time::Duration};
 
 use theta_keyfiles::KeyFileError;
 use theta_names::{KeyRefError, NodeId};
-use theta_network::{IdentityError, group::GroupFileError, tls::UnpinnedCertificate};
+use theta_network::{Fingerprint, IdentityError, group::GroupFileError, tls::UnpinnedCertificate};
 use theta_schemes::{RequestError, keys::KeyNameError, signatures::frost::SeedError};
 
 /// Why a client could not be made.
@@ -81,6 +81,16 @@ pub enum ClientError {
         /// The nodes' words.
         message: String,
     },
+    /// Too many nodes do not let this client in.
+    #[error("{operation}: {}", all_turned_away(.nodes, .certificate.as_ref()))]
+    TurnedAway {
+        /// What was asked for.
+        operation: &'static str,
+        /// Those that do not, by ascending number.
+        nodes: Vec<NodeId>,
+        /// The certificate that they do not take; `None` if none was shown.
+        certificate: Option<Fingerprint>,
+    },
     /// Not a node of the group.
     #[error("there is no node {0} in the group")]
     UnknownNode(NodeId),
@@ -146,12 +156,18 @@ pub enum Problem {
     #[error("no answer within {0:.1?}")]
     Silent(Duration),
     /// It answered that it will not or cannot.
-    #[error("{code:?}: {message}")]
+    #[error("{}", refused(*.code, .message))]
     Refused {
-        /// The gRPC status code.
+        /// What kind of refusal it is, as gRPC has it.
         code: tonic::Code,
         /// Its words.
         message: String,
+    },
+    /// It does not let this client in: nothing was asked.
+    #[error("{}", turned_away(.certificate.as_ref()))]
+    TurnedAway {
+        /// The certificate that it does not take; `None` if none was shown.
+        certificate: Option<Fingerprint>,
     },
     /// Its policy refuses.
     #[error("{message}")]
@@ -174,6 +190,44 @@ impl fmt::Display for NodeProblem {
     }
 }
 
+/// That a client is not let in.
+fn turned_away(certificate: Option<&Fingerprint>) -> String {
+    format!("turns this client away: {}", way_in(certificate))
+}
+
+/// The same of several nodes.
+fn all_turned_away(nodes: &[NodeId], certificate: Option<&Fingerprint>) -> String {
+    let numbers: Vec<String> = nodes.iter().map(ToString::to_string).collect();
+    let who = match numbers.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("nodes {} and {last} turn", others.join(", ")),
+        _ => format!("node {} turns", numbers.concat()),
+    };
+    format!("{who} this client away: {}", way_in(certificate))
+}
+
+/// By what a client would be let in.
+fn way_in(certificate: Option<&Fingerprint>) -> String {
+    match certificate {
+        Some(certificate) => format!(
+            "neither policy.toml nor group.toml knows its certificate there; a [[client]] with certificates = \
+             [\"{certificate}\"] in policy.toml lets it in"
+        ),
+        None => "it shows no certificate, and policy.toml names no client with a token there".to_owned(),
+    }
+}
+
+/// What a node says that will not or cannot, in words: the names of codes are for programs.
+fn refused(code: tonic::Code, message: &str) -> String {
+    use tonic::Code;
+    match (code, message) {
+        (Code::Cancelled, _) => "the connection was closed before the answer".to_owned(),
+        (Code::Unimplemented, _) => "it does not know this request: it runs another release".to_owned(),
+        (Code::Internal | Code::Unknown | Code::DataLoss, message) => format!("it failed: {message}"),
+        (_, "") => "it refuses, without a reason".to_owned(),
+        (_, message) => message.to_owned(),
+    }
+}
+
 /// One line for each node, after the error's own.
 struct Lines<'a>(&'a [NodeProblem]);
 
@@ -184,6 +238,16 @@ impl fmt::Display for Lines<'_> {
 }
 
 impl Problem {
+    /// Whether nothing says what went wrong: a connection that a node closes at once may look like any other that broke.
+    pub(crate) const fn is_vague(&self) -> bool {
+        use tonic::Code;
+        match self {
+            Self::Unreachable(_) => true,
+            Self::Refused { code, .. } => matches!(code, Code::Cancelled | Code::Unavailable | Code::Unknown),
+            _ => false,
+        }
+    }
+
     /// What a gRPC status means here. The transport's own failures look like statuses, too.
     pub(crate) fn from_status(status: &tonic::Status, patience: Duration) -> Self {
         if let Some(unpinned) = UnpinnedCertificate::cause(status) {
@@ -261,7 +325,20 @@ mod tests {
     fn a_nodes_words_stay_on_a_line() {
         let status = tonic::Status::not_found("no\nkey\u{1b}[31m");
         let problem = Problem::from_status(&status, Duration::ZERO);
-        assert_eq!(problem.to_string(), "NotFound: no key [31m");
+        assert_eq!(problem.to_string(), "no key [31m");
         assert!(problem.blames_request());
+    }
+
+    #[test]
+    fn no_codes_are_read_by_people() {
+        for code in 0..=16 {
+            let code = tonic::Code::from_i32(code);
+            for message in ["", "the words"] {
+                let said = Problem::Refused { code, message: message.to_owned() }.to_string();
+                assert!(!said.is_empty() && !said.contains(&format!("{code:?}")), "{said}");
+            }
+        }
+        let turned_away = Problem::TurnedAway { certificate: Some(Fingerprint::from([7; 32])) }.to_string();
+        assert!(turned_away.contains(&format!("certificates = [\"{}\"]", "07".repeat(32))), "{turned_away}");
     }
 }

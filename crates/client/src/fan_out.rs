@@ -40,11 +40,12 @@ where
     let (replies, receiver) = mpsc::channel(connections.len().max(1));
     for connection in connections {
         let (node, replies, answer) = (connection.node, replies.clone(), call(connection.clone()));
+        let connection = connection.clone();
         tokio::spawn(async move {
             let answer = async {
                 match time::timeout(patience, answer).await {
                     Ok(Ok(value)) => Ok(value),
-                    Ok(Err(status)) => Err(Problem::from_status(&status, patience)),
+                    Ok(Err(status)) => Err(connection.problem(&status, patience).await),
                     Err(_) => Err(Problem::Silent(patience)),
                 }
             };
@@ -61,7 +62,8 @@ where
     receiver
 }
 
-/// Takes the first reply that `check` accepts; its latency counts from `asked`. Gives up when all nodes have failed, or when `quorum` nodes, one of them
+/// Takes the first reply that `check` accepts; its latency counts from `asked`, or from when
+/// there was a connection to send the question over. Gives up when all nodes have failed, or when `quorum` nodes, one of them
 /// honest therefore, blame the request itself.
 pub(crate) async fn first_good<A, T>(
     operation: &'static str,
@@ -76,7 +78,9 @@ pub(crate) async fn first_good<A, T>(
         let problem = match reply.map(&check) {
             Ok(Ok(value)) => {
                 let false_answers = problems.false_answers();
-                return Ok(Chosen { node, value, latency: asked.elapsed(), false_answers });
+                let sent = connections.iter().find(|connection| connection.node == node);
+                let latency = sent.map_or(asked, |connection| connection.sent(asked)).elapsed();
+                return Ok(Chosen { node, value, latency, false_answers });
             }
             Ok(Err(reason)) => {
                 tracing::warn!(%node, operation, reason, "a node gave a false answer");
@@ -138,13 +142,19 @@ impl Problems {
         if let Some(reason) = self.blame_for_request(quorum) {
             return Some(ClientError::Refused { operation, reason });
         }
-        let mut denials = self.found.values().filter(|problem| matches!(problem, Problem::Denied { .. }));
+        let refuses = |problem: &&Problem| matches!(problem, Problem::Denied { .. } | Problem::TurnedAway { .. });
+        let mut denials = self.found.values().filter(refuses);
         let count = denials.clone().count();
         if self.addresses.len().saturating_sub(count) >= quorum {
             return None;
         }
         match denials.next()?.clone() {
             Problem::Denied { rule, reason, message } => Some(ClientError::Denied { operation, rule, reason, message }),
+            Problem::TurnedAway { certificate } => {
+                let away = self.found.iter().filter(|(_, problem)| matches!(problem, Problem::TurnedAway { .. }));
+                let nodes = away.map(|(node, _)| *node).collect();
+                Some(ClientError::TurnedAway { operation, nodes, certificate })
+            }
             _ => None,
         }
     }

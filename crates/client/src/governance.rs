@@ -19,13 +19,10 @@ impl Client {
         const OPERATION: &str = "read the audit log";
         let connection = self.connection(node)?;
         let request = self.enclose_token().request(v1::ReadAuditRequest { from, count }, self.shared.options.timeout);
-        let failed = |status: &Status| {
-            self.failed(OPERATION, connection, Problem::from_status(status, self.shared.options.timeout))
-        };
-        let mut stream =
-            connection.governance().read_audit(request).await.map_err(|status| failed(&status))?.into_inner();
+        let opened = connection.governance().read_audit(request).await;
+        let mut stream = self.answered(OPERATION, connection, opened.map(tonic::Response::into_inner)).await?;
         let mut entries = Vec::new();
-        while let Some(entry) = stream.message().await.map_err(|status| failed(&status))? {
+        while let Some(entry) = self.answered(OPERATION, connection, stream.message().await).await? {
             let entry = log_entry(&entry)
                 .ok_or_else(|| self.failed(OPERATION, connection, Problem::FalseAnswer("not a record".to_owned())))?;
             entries.push(entry);
@@ -45,8 +42,7 @@ impl Client {
         let (connection, patience) = (self.connection(node)?, self.shared.options.timeout);
         let request = self.enclose_token().request(question, patience);
         let answer = connection.governance().explain_policy(request).await;
-        let failed = |status| self.failed("explain the policy", connection, Problem::from_status(&status, patience));
-        answer.map(tonic::Response::into_inner).map_err(failed)
+        self.answered("explain the policy", connection, answer.map(tonic::Response::into_inner)).await
     }
 
     /// Which policy is in force at a node: nodes with the same file have the same digest.
@@ -57,14 +53,31 @@ impl Client {
         let (connection, patience) = (self.connection(node)?, self.shared.options.timeout);
         let request = self.enclose_token().request(v1::GetPolicyRequest {}, patience);
         let answer = connection.governance().get_policy(request).await;
-        let failed = |status| self.failed("read the policy", connection, Problem::from_status(&status, patience));
-        answer.map(tonic::Response::into_inner).map_err(failed)
+        self.answered("read the policy", connection, answer.map(tonic::Response::into_inner)).await
+    }
+
+    async fn answered<T>(
+        &self,
+        operation: &'static str,
+        connection: &Connection,
+        answer: Result<T, Status>,
+    ) -> Result<T, ClientError> {
+        match answer {
+            Ok(answer) => Ok(answer),
+            Err(status) => {
+                let problem = connection.problem(&status, self.shared.options.timeout).await;
+                Err(self.failed(operation, connection, problem))
+            }
+        }
     }
 
     fn failed(&self, operation: &'static str, connection: &Connection, problem: Problem) -> ClientError {
-        if let Problem::Denied { rule, reason, message } = problem {
-            return ClientError::Denied { operation, rule, reason, message };
-        }
+        let problem = match problem {
+            Problem::Denied { rule, reason, message } => {
+                return ClientError::Denied { operation, rule, reason, message };
+            }
+            problem => problem,
+        };
         let problem = NodeProblem { node: connection.node, address: connection.address.to_string(), problem };
         ClientError::NoAnswer { operation, nodes: vec![problem] }
     }

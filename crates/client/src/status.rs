@@ -15,7 +15,7 @@ pub struct NodeStatus {
     pub node: NodeId,
     /// Where its API is.
     pub address: String,
-    /// What it says, and how long the question took.
+    /// What it says, and how long the question took, over a connection that stood.
     pub status: Result<(v1::GetStatusResponse, Duration), NodeProblem>,
 }
 
@@ -29,7 +29,7 @@ impl Client {
             let request = enclosed.request(v1::GetStatusRequest {}, patience);
             async move {
                 let status = connection.protocol().get_status(request).await?.into_inner();
-                Ok((status, asked.elapsed()))
+                Ok((status, connection.sent(asked).elapsed()))
             }
         });
         let mut statuses = Vec::with_capacity(self.shared.connections.len());

@@ -24,7 +24,7 @@ pub use certify::{
 };
 pub use custodian::{Custodian, announcement};
 pub use error::{CeremonyError, ChangeError, CustodyError};
-pub use keys::{DealtKey, KeyEntry, KeyTable, KeyTableError, ResolveError, import_dealt, read_keys};
+pub use keys::{DealtKey, KeyEntry, KeyTable, KeyTableError, ResolveError, check_new_key, import_dealt, read_keys};
 pub use request::{CeremonyOffence, CeremonyReport, CeremonyState, CustodyEffect, CustodyInput, EvidenceReport, To};
 pub use roster::Roster;
 pub use slots::StoreSlots;

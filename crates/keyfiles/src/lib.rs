@@ -1,6 +1,7 @@
 //! Keys as files: what a group's members and clients keep of a key, and private keys that were made elsewhere.
 //!
 //! - [`PublicKeyText`] writes and reads the `.pub` file of a key, [`KeyShareText`] the `.share` file of one party.
+//! - [`KeySummary`] tells keys from each other without arithmetic.
 //! - [`import_key`] shares a private key that OpenSSL, `ssh-keygen` or anything else wrote.
 //!
 //! Only the forms are this crate's. The parts of a key, and whether they belong together, are the schemes'
@@ -11,9 +12,11 @@ mod fields;
 mod import;
 mod public;
 mod share;
+mod summary;
 
 pub use error::KeyFileError;
 pub use import::{ImportError, KeyFormat, UnknownFormat, import_key};
+pub use summary::KeySummary;
 use theta_groups::Secret;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName};
 

@@ -115,6 +115,28 @@ impl UnpinnedCertificate {
     }
 }
 
+/// Whether the other side ended a connection because of the certificate that it was shown, or that it was shown none.
+#[must_use]
+pub fn certificate_refused(error: &(dyn core::error::Error + 'static)) -> bool {
+    use rustls::AlertDescription as Alert;
+    if let Some(Error::AlertReceived(alert)) = error.downcast_ref() {
+        return matches!(
+            alert,
+            Alert::CertificateUnknown
+                | Alert::CertificateRequired
+                | Alert::BadCertificate
+                | Alert::UnknownCA
+                | Alert::AccessDenied
+        );
+    }
+    // An I/O error's `source` is that of the error inside it: the inner one would be skipped.
+    let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    match inner {
+        Some(inner) => certificate_refused(inner),
+        None => error.source().is_some_and(certificate_refused),
+    }
+}
+
 /// Whom a server admits, asked anew in every handshake: the answers may change while it runs.
 pub trait Admits: fmt::Debug + Send + Sync {
     /// Whether the owner of this certificate may connect.

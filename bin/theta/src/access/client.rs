@@ -13,7 +13,7 @@ use theta_statements::{Name, SigningKey};
 use super::policy_client;
 use crate::{
     exit::Failure,
-    files::{new_directory, write_new},
+    files::{DraftDirectory, new_directory, write_new},
     output::{self, Output},
 };
 
@@ -81,9 +81,13 @@ impl Credentials {
 
     /// Makes the client's directory, all but its group file.
     pub(crate) fn write(&self, dir: &Path) -> Result<(), Failure> {
-        for dir in [dir, &dir.join("keys")] {
-            new_directory(dir)?;
-        }
+        new_directory(dir)?;
+        self.fill(dir)
+    }
+
+    /// The same in a directory that is there.
+    fn fill(&self, dir: &Path) -> Result<(), Failure> {
+        new_directory(&dir.join("keys"))?;
         write_new(&dir.join("client.crt"), self.identity.certificate_pem.as_bytes(), false)?;
         write_new(&dir.join("client.key"), self.identity.key_pem.as_bytes(), true)?;
         write_new(&dir.join(REQUEST_KEY), self.request_key.to_pem().expose().as_bytes(), true)
@@ -94,10 +98,7 @@ impl Credentials {
 pub(super) fn new(args: &NewArgs, output: Output) -> Result<(), Failure> {
     let name = args.name.as_str();
     let dir = args.dir.clone().unwrap_or_else(|| PathBuf::from(name));
-    if dir.exists() {
-        let dir = dir.display();
-        return Err(Failure::Usage(format!("{dir} exists already, and is left as it is: name another with --dir")));
-    }
+    let draft = DraftDirectory::new(&dir, 0o700, "name another with --dir")?;
     let usage = |error: &dyn core::fmt::Display| Failure::Usage(error.to_string());
     let credentials = Credentials::generate(name)?;
     let client = credentials.group_client(name);
@@ -110,10 +111,11 @@ pub(super) fn new(args: &NewArgs, output: Output) -> Result<(), Failure> {
             Some(new.map_err(|error| usage(&error))?)
         }
     };
-    credentials.write(&dir)?;
+    credentials.fill(draft.path())?;
     if let Some(group) = &group {
-        write_new(&dir.join("group.toml"), group.to_text().as_bytes(), false)?;
+        write_new(&draft.path().join("group.toml"), group.to_text().as_bytes(), false)?;
     }
+    draft.commit()?;
     let made = Made {
         name: &args.name,
         certificate: client.certificate.to_string(),

@@ -91,6 +91,11 @@ pub(crate) struct Approved {
 }
 
 impl ApprovalFiles {
+    /// Whether any file was named.
+    pub(crate) fn is_given(&self) -> bool {
+        !self.files.is_empty()
+    }
+
     /// All of them, each file being read once: it may be a pipe.
     pub(crate) fn read(&self) -> Result<Approved, Failure> {
         let mut approved = Approved::default();
@@ -147,7 +152,7 @@ pub(crate) fn nonce_line(nonce: Nonce) -> String {
 
 /// Reads a private key that signs requests or approvals.
 pub(crate) fn read_signing_key(path: &std::path::Path) -> Result<SigningKey, Failure> {
-    let secret = Source::open(path)?.read_secret(4096)?;
+    let secret = Source::open_private(path)?.read_secret(4096)?;
     let text = std::str::from_utf8(secret.expose()).unwrap_or_default();
     SigningKey::from_pem(text).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
 }

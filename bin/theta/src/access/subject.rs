@@ -7,10 +7,11 @@ use theta_client::{CeremonyRequest, KeyRef, KeyState, state_statement};
 use theta_names::{Label, Operation};
 use theta_network::group::GroupFile;
 use theta_payload::{self as payload, Header};
-use theta_schemes::{MAX_COIN_NAME_LEN, MAX_MESSAGE_LEN};
+use theta_schemes::MAX_MESSAGE_LEN;
 use theta_statements::Ask;
 
 use crate::{
+    ask::check_coin_name,
     exit::Failure,
     files::Source,
     keys::change::{ChangeArgs, Nonce},
@@ -85,11 +86,20 @@ impl SubjectArgs {
 
     /// Reads what was named. `group` is asked for what a change of a key does not say.
     pub(crate) fn read(&self, group: impl FnOnce() -> Result<GroupFile, Failure>) -> Result<Subject, Failure> {
+        self.read_with(true, group)
+    }
+
+    /// The same where a ceremony need not be described: to a policy without consents its details make no difference.
+    pub(crate) fn read_roughly(&self, group: impl FnOnce() -> Result<GroupFile, Failure>) -> Result<Subject, Failure> {
+        self.read_with(false, group)
+    }
+
+    fn read_with(&self, whole: bool, group: impl FnOnce() -> Result<GroupFile, Failure>) -> Result<Subject, Failure> {
         let statement = match self.operation {
             Operation::Sign => self.message()?,
             Operation::Decapsulate | Operation::Decrypt => self.header()?,
             Operation::FlipCoin => self.coin()?,
-            _ => self.change_of_key(group)?,
+            _ => self.change_of_key(whole, group)?,
         };
         let unused = [(&self.coin, "--coin is for flip-coin", Operation::FlipCoin)];
         if let Some((_, words, _)) = unused.iter().find(|(given, _, of)| given.is_some() && *of != self.operation) {
@@ -129,15 +139,17 @@ impl SubjectArgs {
 
     fn coin(&self) -> Result<Option<Statement>, Failure> {
         let Some(coin) = &self.coin else { return Ok(None) };
-        if coin.len() > MAX_COIN_NAME_LEN {
-            return Err(Failure::Usage(format!("a coin's name has at most {MAX_COIN_NAME_LEN} bytes")));
-        }
+        check_coin_name(coin)?;
         let about = format!("the coin {coin:?}");
         Ok(Some(Statement { bytes: coin.clone().into_bytes(), about, label: Label::default(), nonce: None }))
     }
 
     /// A ceremony or a change of state, if the operation is one and a key was named.
-    fn change_of_key(&self, group: impl FnOnce() -> Result<GroupFile, Failure>) -> Result<Option<Statement>, Failure> {
+    fn change_of_key(
+        &self,
+        whole: bool,
+        group: impl FnOnce() -> Result<GroupFile, Failure>,
+    ) -> Result<Option<Statement>, Failure> {
         let Some(key) = &self.key else { return Ok(None) };
         let state = match self.operation {
             Operation::KeysEnable => Some(KeyState::Active),
@@ -152,13 +164,15 @@ impl SubjectArgs {
             }
             // What is to be approved names its generation; for all else the statement does not matter.
             (Some(_), None) => return Ok(None),
-            (None, _) => match self.change.change(self.operation, key.clone(), group)? {
-                Some(change) => {
+            (None, _) => match self.change.change(self.operation, key.clone(), group) {
+                Err(_) if !whole && !self.change.is_given() => return Ok(None),
+                Err(failure) => return Err(failure),
+                Ok(Some(change)) => {
                     let nonce = self.nonce.map_or_else(Nonce::draw, Ok)?;
                     let about = format!("{change:?}");
                     (CeremonyRequest { nonce: nonce.0, change }.encode(), about, Some(nonce))
                 }
-                None => return Ok(None),
+                Ok(None) => return Ok(None),
             },
         };
         Ok(Some(Statement { bytes, about, label: Label::default(), nonce }))

@@ -51,7 +51,7 @@ pub(super) fn new(args: &NewArgs, output: Output) -> Result<(), Failure> {
     let mut text = token.to_text();
     text.expose_mut().push('\n');
     match &target {
-        Target::File(path) => write_new(path, text.expose().as_bytes(), true)?,
+        Target::File(path) | Target::NewFile(path) => write_new(path, text.expose().as_bytes(), true)?,
         Target::Stdout | Target::Stream(_) => {
             target.write(text.expose().as_bytes(), true)?;
             output::note(policy);

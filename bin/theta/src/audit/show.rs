@@ -19,7 +19,7 @@ use crate::{
 Examples:
   theta audit show --node 1
   theta audit show --node 1 --refused --last 100
-  theta audit show audit.jsonl --client gateway --key release --json
+  theta audit show audit.jsonl --by gateway --key release --json
 
 The log has digests and names; messages, labels and tokens are not in it.")]
 pub(crate) struct ShowArgs {

@@ -1,10 +1,15 @@
 //! Dealing keys, and putting them into the stores of nodes that do not run.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use clap::Args;
 use rand_core::CryptoRng;
+use theta_custody::{CustodyError, KeyEntry, KeyTable, KeyTableError};
 use theta_keyfiles::PublicKeyText as _;
+use theta_names::NodeId;
 use theta_network::group::GroupFile;
 use theta_schemes::{
     Suite,
@@ -14,7 +19,7 @@ use theta_sharing::Threshold;
 use theta_store::Store;
 
 use super::{layout::node_dir, plan::KeySpec};
-use crate::{access::now, exit::Failure, files::write_new, progress::PrimeSearch, vault};
+use crate::{access::now, exit::Failure, files::write_new, interrupt::Whole, progress::PrimeSearch, vault};
 
 /// A key fresh from the dealer.
 pub(crate) type DealtKey = (AnyPublicKey, Vec<AnyKeyShare>);
@@ -75,6 +80,8 @@ pub(crate) fn deal(
 pub(super) fn put(stores: &[Store], client: &Path, name: &KeyName, (public, shares): &DealtKey) -> Result<(), Failure> {
     let holders = theta_names::Holders::first(public.threshold().n());
     let created = now().0 / 1_000;
+    // A key that some nodes have and others lack is neither nothing nor everything.
+    let _whole = Whole::begin()?;
     for (store, share) in stores.iter().zip(shares) {
         let dealt = theta_custody::DealtKey { name, public, share: Some(share), holders: &holders, created };
         theta_custody::import_dealt(store, &dealt)
@@ -91,8 +98,17 @@ fn public_file(client: &Path, name: &KeyName) -> PathBuf {
 /// them runs.
 pub(crate) struct ExistingGroup {
     client: PathBuf,
+    numbers: Vec<NodeId>,
     stores: Vec<Store>,
     threshold: u16,
+}
+
+/// The refusal of a secret that a key of another purpose has.
+pub(crate) fn one_secret(other: &KeyName) -> Failure {
+    Failure::Usage(format!(
+        "the group has this secret already, for another purpose: it is that of the key {other}, and what is done with one could \
+         be turned against the other; make a new key instead"
+    ))
 }
 
 impl ExistingGroup {
@@ -115,7 +131,8 @@ impl ExistingGroup {
             )));
         }
         let stores = dirs.iter().map(|dir| vault::open(&vault::config(dir)?)).collect::<Result<_, _>>()?;
-        Ok(Self { client, stores, threshold: group.threshold() })
+        let numbers = group.nodes().iter().map(|node| node.id).collect();
+        Ok(Self { client, numbers, stores, threshold: group.threshold() })
     }
 
     /// n.
@@ -142,8 +159,34 @@ impl ExistingGroup {
         if file.exists() { Err(taken(&file.display().to_string())) } else { Ok(()) }
     }
 
-    /// Puts the key into the stores.
+    /// Refuses a key that a node has, or whose secret it has for another purpose: with both it would not start.
+    pub(crate) fn check_new(&self, name: &KeyName, (public, _): &DealtKey) -> Result<(), Failure> {
+        self.stores.iter().try_for_each(|store| match theta_custody::check_new_key(store, name, public) {
+            Err(CustodyError::Table(KeyTableError::SameKey { first, .. })) => Err(Failure::Usage(format!(
+                "the group has this key already: it is {first}; a node does not start with one key under two names"
+            ))),
+            Err(CustodyError::Table(KeyTableError::SameSecret { first, .. })) => Err(one_secret(&first)),
+            checked => checked.map_err(|error| Failure::Failed(format!("{}: {error}", store.place()))),
+        })
+    }
+
+    /// All versions of the keys that any of the nodes has.
+    pub(crate) fn keys(&self) -> Result<Vec<Arc<KeyEntry>>, Failure> {
+        let tables = self.numbers.iter().zip(&self.stores).map(|(node, store)| {
+            let table = theta_custody::read_keys(store, *node);
+            table.map_err(|error| Failure::Failed(format!("{}: {error}", store.place())))
+        });
+        Ok(tables.collect::<Result<Vec<_>, _>>()?.iter().flat_map(KeyTable::iter).collect())
+    }
+
+    /// Puts the key into the stores, whose names for it are free ([`ExistingGroup::check_free`]): into all or none.
     pub(crate) fn add(&self, name: &KeyName, key: &DealtKey) -> Result<(), Failure> {
-        put(&self.stores, &self.client, name, key)
+        let _whole = Whole::begin()?;
+        put(&self.stores, &self.client, name, key).inspect_err(|_| {
+            for store in &self.stores {
+                // Those that do not have it yet say so, and one that fails again can be helped by theta keys remove.
+                let _ = store.write(|transaction| transaction.remove_key(name));
+            }
+        })
     }
 }

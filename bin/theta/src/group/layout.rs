@@ -1,7 +1,6 @@
 //! The files of a group.
 
 use std::{
-    fs,
     num::NonZeroU16,
     path::{Path, PathBuf},
 };
@@ -23,7 +22,7 @@ use super::{
 use crate::{
     access::Credentials,
     exit::Failure,
-    files::{self, new_directory, write_new},
+    files::{DraftDirectory, new_directory, write_new},
     vault::{self, SealWord},
 };
 
@@ -33,20 +32,9 @@ const CLIENT: &str = "client";
 /// Makes a group: certificates, configuration, policies, stores and keys. The directory must not exist; it appears complete
 /// or not at all.
 pub fn create(dir: &Path, plan: &Plan, addresses: &[Addresses]) -> Result<(), Failure> {
-    if dir.exists() {
-        let name = dir.display();
-        return Err(Failure::Usage(format!("{name} exists already, and is left as it is: name another with --dir")));
-    }
-    let parent = files::parent(dir);
-    let draft = tempfile::Builder::new()
-        .prefix(".theta-group-")
-        .tempdir_in(&parent)
-        .map_err(|error| Failure::writing(&dir.join("group.toml"), &error))?;
+    let draft = DraftDirectory::new(dir, 0o755, "name another with --dir")?;
     write_group(draft.path(), &group_name(dir), plan, addresses)?;
-    fs::rename(draft.path(), dir).map_err(|error| Failure::writing(dir, &error))?;
-    // Nothing is left under the temporary name: there is nothing to remove.
-    let _ = draft.keep();
-    Ok(())
+    draft.commit()
 }
 
 fn group_name(dir: &Path) -> String {

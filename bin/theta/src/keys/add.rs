@@ -1,9 +1,12 @@
 //! `theta keys deal` and `theta keys import`: more keys for a group whose node directories are still together.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use clap::Args;
+use rand_core::CryptoRng;
 use serde::Serialize;
+use theta_custody::KeyEntry;
+use theta_groups::Secret;
 use theta_keyfiles::{KeyFormat, import_key};
 use theta_schemes::{Suite, keys::KeyName};
 use theta_sharing::Threshold;
@@ -76,7 +79,7 @@ pub(crate) struct ImportArgs {
     /// What the key will be for: one of theta suites
     #[arg(long, value_name = "SUITE", value_parser = suites::parse)]
     suite: Suite,
-    /// What the file is: auto, pkcs8 (PEM or DER, as OpenSSL writes), openssh, raw (a scalar) or seed (RFC 8032), the
+    /// What the file is: auto, pkcs8 (PEM or DER, as OpenSSL writes), openssh, jwk, raw (a scalar) or seed (RFC 8032), the
     /// last two as bytes or hexadecimal digits
     #[arg(long, value_name = "FORMAT", default_value_t)]
     format: KeyFormat,
@@ -117,6 +120,7 @@ pub(super) fn deal(args: &DealArgs, output: Output) -> Result<(), Failure> {
     let mut added = Vec::new();
     for key in &args.keys {
         let dealt = group::deal(key, threshold, bits, &mut rng)?;
+        group.check_new(key.key_name(), &dealt)?;
         group.add(key.key_name(), &dealt)?;
         added.push(Added::new(key.key_name(), &dealt));
     }
@@ -134,6 +138,8 @@ pub(super) fn import(args: &ImportArgs, output: Output) -> Result<(), Failure> {
     let mut rng = crate::random::generator()?;
     let dealt = import_key(args.suite, args.format, &secret, threshold, &mut rng)
         .map_err(|error| Failure::Usage(format!("{}: {error}", from.display())))?;
+    group.check_new(&name, &dealt)?;
+    check_other_purposes(&group.keys()?, args, &secret, &mut rng)?;
     group.add(&name, &dealt)?;
     report(&[Added::new(&name, &dealt)], output)?;
     output::diagnostic(
@@ -143,6 +149,25 @@ pub(super) fn import(args: &ImportArgs, output: Output) -> Result<(), Failure> {
             from.display()
         ),
     );
+    Ok(())
+}
+
+/// Refuses a secret that a key of another purpose has, in whichever form: the same scalar has another public key in each group,
+/// so the secret is tried as each of the keys that there are.
+fn check_other_purposes(
+    known: &[Arc<KeyEntry>],
+    args: &ImportArgs,
+    secret: &Secret<Vec<u8>>,
+    rng: &mut dyn CryptoRng,
+) -> Result<(), Failure> {
+    let alone = Threshold::new(1, 1).map_err(Failure::internal)?;
+    for key in known.iter().filter(|key| key.suite.purpose() != args.suite.purpose()) {
+        let same = import_key(key.suite, args.format, secret, alone, rng)
+            .is_ok_and(|(public, _)| *public.key_id() == key.key_id);
+        if same {
+            return Err(group::one_secret(&key.name));
+        }
+    }
     Ok(())
 }
 

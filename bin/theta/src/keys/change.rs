@@ -96,6 +96,11 @@ pub(crate) struct ChangeArgs {
 }
 
 impl ChangeArgs {
+    /// Whether anything of it was said.
+    pub(crate) fn is_given(&self) -> bool {
+        self.suite.is_some() || self.node.is_some() || self.holders.is_given()
+    }
+
     /// The ceremony that the operation holds, if it holds one.
     pub(crate) fn change(
         &self,

@@ -6,7 +6,7 @@ use serde::Serialize;
 use theta_schemes::{Suite, keys::AnyPublicKey};
 
 use super::NamedKey;
-use crate::{connect::ClientDir, exit::Failure, output::Output};
+use crate::{connect::ClientDir, exit::Failure, files::Target, output::Output};
 
 /// How a public key is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -69,6 +69,9 @@ pub(super) fn export(args: &ExportArgs, output: Output) -> Result<(), Failure> {
         Some(Form::Hex) => format!("{}\n", view.hex).into_bytes(),
         Some(Form::Raw) => bytes.to_vec(),
     };
+    if args.format == Some(Form::Raw) && !output.json() {
+        Target::Stdout.check_terminal("a raw public key")?;
+    }
     output.result(&view, |out| out.write_all(&text))
 }
 

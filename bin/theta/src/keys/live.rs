@@ -79,7 +79,11 @@ pub(super) fn show(args: &ClientArgs, name: Option<&str>, output: Output) -> Res
         output::diagnostic("warning", &exit::tidy(&problem.to_string()));
     }
     if problems.len() == session.client().group().nodes().len() {
-        return Err(Failure::NoAnswer("no node lists its keys; theta status shows who is up".to_owned()));
+        return Err(if problems.iter().any(|problem| exit::is_absence(&problem.problem)) {
+            Failure::NoAnswer("no node lists its keys; theta status shows who is up".to_owned())
+        } else {
+            Failure::Failed("no node lists its keys: all are there and refuse this client, as said above".to_owned())
+        });
     }
     let mut keys: Vec<LiveKey> = listed.into_iter().map(LiveKey::from).collect();
     if let Some(name) = name {

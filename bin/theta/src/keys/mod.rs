@@ -8,7 +8,7 @@ mod export;
 mod lifecycle;
 mod live;
 mod show;
-mod state;
+pub(crate) mod state;
 
 use std::{
     fs,
@@ -201,6 +201,8 @@ pub(crate) enum KeysCommand {
     Deal(add::DealArgs),
     /// Share a private key made elsewhere among the nodes; its public key stays the same
     Import(add::ImportArgs),
+    /// Take a key out of the stores of stopped nodes: the way out if they do not start with it
+    Remove(vault::RemoveArgs),
     /// Write a sealed backup of a stopped node's keys, memory and log
     Backup(vault::BackupArgs),
     /// Read a backup to its end and check everything in it
@@ -231,6 +233,7 @@ impl KeysCommand {
             Self::Destroy(args) => state::destroy(&args, output),
             Self::Deal(args) => add::deal(&args, output),
             Self::Import(args) => add::import(&args, output),
+            Self::Remove(args) => vault::remove(&args, output),
             Self::Backup(args) => vault::backup(&args, output),
             Self::CheckBackup(args) => vault::check(&args, output),
             Self::Restore(args) => vault::restore(&args, output),

@@ -75,20 +75,20 @@ pub(super) fn disable(args: &StateArgs, output: Output) -> Result<(), Failure> {
 /// `theta keys destroy`.
 pub(super) fn destroy(args: &DestroyArgs, output: Output) -> Result<(), Failure> {
     if !args.yes {
-        confirm(&args.state.key)?;
+        confirm_by_name(&args.state.key.to_string(), "destroyed for ever")?;
     }
     change(&args.state, KeyState::Destroyed, output)
 }
 
-/// Nobody destroys a key by accident: a person types its name, a program says so.
-fn confirm(key: &KeyRef) -> Result<(), Failure> {
+/// Nobody parts with a key by accident: a person types its name, a program says so.
+pub(crate) fn confirm_by_name(key: &str, fate: &str) -> Result<(), Failure> {
     if !io::stdin().is_terminal() {
-        return Err(Failure::Usage(format!("{key} would be destroyed for ever: add --yes if this is meant")));
+        return Err(Failure::Usage(format!("{key} would be {fate}: add --yes if this is meant")));
     }
-    output::note(format_args!("{key} will be destroyed for ever. Type its name to go on:"));
+    output::note(format_args!("{key} will be {fate}. Type its name to go on:"));
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer).map_err(|error| Failure::reading(Path::new("standard input"), &error))?;
-    if answer.trim() == key.to_string() { Ok(()) } else { Err(Failure::Failed(format!("{key} is left as it is"))) }
+    if answer.trim() == key { Ok(()) } else { Err(Failure::Failed(format!("{key} is left as it is"))) }
 }
 
 fn change(args: &StateArgs, state: KeyState, output: Output) -> Result<(), Failure> {
@@ -112,7 +112,9 @@ fn change(args: &StateArgs, state: KeyState, output: Output) -> Result<(), Failu
         missing: changed.problems.iter().map(|problem| problem.node.get()).collect(),
     };
     output.result(&report, |out| {
-        let (key, state, nodes) = (&report.key, report.state, connect::nodes(&report.nodes));
+        // An older version that is enabled decrypts again, and is not called active.
+        let word = if state == KeyState::Active { "enabled" } else { report.state };
+        let (key, state, nodes) = (&report.key, word, connect::nodes(&report.nodes));
         writeln!(out, "{GOOD}ok{GOOD:#} {key} is {state} at {nodes}")?;
         if report.missing.is_empty() {
             return Ok(());

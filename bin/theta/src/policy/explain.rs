@@ -68,7 +68,8 @@ pub(crate) struct ExplainArgs {
 
 impl ExplainArgs {
     fn subject(&self, group: impl FnOnce() -> Result<GroupFile, Failure>) -> Result<Subject, Failure> {
-        let mut subject = self.subject.read(group)?;
+        let mut subject =
+            if self.approvals.is_given() { self.subject.read(group)? } else { self.subject.read_roughly(group)? };
         if let Some(label) = &self.label {
             subject.label =
                 Label::new(label.clone().into_bytes()).map_err(|error| Failure::Usage(format!("--label: {error}")))?;

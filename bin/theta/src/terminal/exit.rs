@@ -8,6 +8,8 @@ use theta_schemes::RequestError;
 use theta_service::StartError;
 use tonic::Code;
 
+use crate::{interrupt::EndSignal, output::Ending};
+
 /// The table of exit codes in `theta --help`.
 pub const EXIT_CODES: &str = "\
 Exit codes:
@@ -19,7 +21,12 @@ Exit codes:
        key, a damaged key file or configuration
   3    the group did not answer: too few nodes are up, or the time ran out
   4    internal error: please report it
-  130  interrupted by Ctrl-C";
+  129  ended because its terminal was closed (SIGHUP)
+  130  interrupted by Ctrl-C (SIGINT)
+  143  ended by SIGTERM
+A command that is ended leaves no unfinished file behind. With --json, what is
+wrong is one JSON object on one line of standard error: level, message, kind,
+exit_code.";
 
 /// Why a command did not do what it was asked. The text is one line: what was wrong, where, what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,9 +43,9 @@ pub enum Failure {
     /// Ours.
     #[error("internal error: {0}; please report it")]
     Internal(String),
-    /// Ctrl-C.
+    /// Ctrl-C, or another signal that ends a command.
     #[error("interrupted")]
-    Interrupted,
+    Interrupted(EndSignal),
     /// Whoever reads standard output has gone, as `head` does: nothing to complain about.
     #[error("standard output was closed")]
     OutputClosed,
@@ -53,9 +60,25 @@ impl Failure {
             Self::Usage(_) => 2,
             Self::NoAnswer(_) => 3,
             Self::Internal(_) => 4,
-            // As shells report a process that SIGINT ended.
-            Self::Interrupted => 130,
+            // As shells report a process that a signal ended.
+            Self::Interrupted(signal) => 128 + signal.number(),
         }
+    }
+
+    /// The name of the exit code for programs, which never changes.
+    const fn kind(&self) -> &'static str {
+        match self {
+            Self::OutputClosed => "output-closed",
+            Self::Failed(_) => "failed",
+            Self::Usage(_) => "usage",
+            Self::NoAnswer(_) => "no-answer",
+            Self::Internal(_) => "internal",
+            Self::Interrupted(_) => "interrupted",
+        }
+    }
+
+    fn ending(&self) -> Option<Ending> {
+        Some(Ending { kind: self.kind(), exit_code: self.code() })
     }
 
     /// A file that cannot be read: the caller named it, so it is theirs to repair.
@@ -109,13 +132,13 @@ impl From<ClientError> for Failure {
 }
 
 /// Whether a node was not there, or lacked others, rather than said no.
-const fn is_absence(problem: &Problem) -> bool {
+pub(crate) const fn is_absence(problem: &Problem) -> bool {
     match problem {
         Problem::Unreachable(_) | Problem::Silent(_) => true,
         Problem::Refused { code, .. } => {
             matches!(code, Code::Unavailable | Code::DeadlineExceeded | Code::ResourceExhausted | Code::Cancelled)
         }
-        Problem::Denied { .. } | Problem::FalseAnswer(_) => false,
+        Problem::TurnedAway { .. } | Problem::Denied { .. } | Problem::FalseAnswer(_) => false,
     }
 }
 
@@ -148,6 +171,10 @@ pub(crate) fn tidy(text: &str) -> String {
 /// wrong. `program` is what the program is called there.
 pub fn main<C: Parser>(program: &'static str, run: impl FnOnce(C) -> Result<(), Failure>) -> ExitCode {
     crate::output::call_program(program);
+    // Also a command line that is not understood is answered in the form that it asks for.
+    if std::env::args_os().skip(1).take_while(|word| word != "--").any(|word| word == "--json") {
+        crate::output::diagnose_in_json();
+    }
     match C::try_parse() {
         Ok(command_line) => report(run(command_line)),
         Err(error) => report_usage(&error),
@@ -161,7 +188,7 @@ fn report(result: Result<(), Failure>) -> ExitCode {
         // What each node said is a line each in the client's errors.
         let text = tidy(&failure.to_string());
         let one_line = text.replace("answer\n  ", "answer: ").replace("\n  ", "; ").replace('\n', " ");
-        crate::output::diagnostic("error", &one_line);
+        crate::output::diagnose("error", &one_line, failure.ending());
     }
     ExitCode::from(failure.code())
 }
@@ -172,7 +199,8 @@ fn report_usage(error: &clap::Error) -> ExitCode {
         // Whoever reads it has gone, as `head` does.
         let _ = error.print();
     } else {
-        crate::output::diagnostic("error", &usage_line(&error.render().to_string()));
+        let line = usage_line(&error.render().to_string());
+        crate::output::diagnose("error", &line, Failure::Usage(String::new()).ending());
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
@@ -204,13 +232,11 @@ mod tests {
     #[test]
     fn codes_are_the_documented_ones() {
         let text = String::new;
-        for failure in [
-            Failure::Failed(text()),
-            Failure::Usage(text()),
-            Failure::NoAnswer(text()),
-            Failure::Internal(text()),
-            Failure::Interrupted,
-        ] {
+        for failure in
+            [Failure::Failed(text()), Failure::Usage(text()), Failure::NoAnswer(text()), Failure::Internal(text())]
+                .into_iter()
+                .chain(EndSignal::ALL.map(Failure::Interrupted))
+        {
             assert!(EXIT_CODES.contains(&format!("\n  {:<3}  ", failure.code())), "{failure:?}");
         }
     }

@@ -1,6 +1,8 @@
 //! The person at the terminal: what is printed, how it looks, and how a command ends.
 
 pub mod exit;
+pub mod interrupt;
 pub mod output;
 pub mod progress;
+pub(crate) mod text;
 pub mod units;

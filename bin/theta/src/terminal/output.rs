@@ -3,7 +3,10 @@
 use std::{
     fmt::Display,
     io::{self, IsTerminal, Write},
-    sync::OnceLock,
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use anstyle::{AnsiColor, Style};
@@ -79,8 +82,44 @@ pub(crate) fn call_program(name: &'static str) {
     PROGRAM.get_or_init(|| name);
 }
 
+/// Whether diagnostics are JSON, as results are.
+static JSON: AtomicBool = AtomicBool::new(false);
+
+/// From now on diagnostics are JSON.
+pub(crate) fn diagnose_in_json() {
+    JSON.store(true, Ordering::Relaxed);
+}
+
+/// A diagnostic for programs: one object on one line of standard error.
+#[derive(Serialize)]
+struct Diagnostic<'a> {
+    level: &'a str,
+    message: &'a str,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    ending: Option<Ending>,
+}
+
+/// How a command that failed ends.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Ending {
+    /// The name of the exit code, which never changes.
+    pub(crate) kind: &'static str,
+    /// The exit code.
+    pub(crate) exit_code: u8,
+}
+
 /// `theta: error: what, where, what would be right`.
 pub fn diagnostic(level: &str, line: &str) {
+    diagnose(level, line, None);
+}
+
+/// The same, for what ends the command.
+pub(crate) fn diagnose(level: &str, line: &str, ending: Option<Ending>) {
+    if JSON.load(Ordering::Relaxed)
+        && let Ok(object) = serde_json::to_string(&Diagnostic { level, message: line, ending })
+    {
+        return note(object);
+    }
     let style = if level == "error" { BAD.bold() } else { AnsiColor::Yellow.on_default() };
     let program = PROGRAM.get().unwrap_or(&"theta");
     note(format_args!("{program}: {style}{level}{style:#}: {line}"));

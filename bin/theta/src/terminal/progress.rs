@@ -1,23 +1,10 @@
-//! A bar on standard error for long work, and a way to stop it.
+//! A bar on standard error for long work.
 
-use std::{
-    collections::BTreeMap,
-    io::{self, Read},
-    path::{Path, PathBuf},
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use tokio::{
-    runtime::Handle,
-    signal::unix::{Signal, SignalKind, signal},
-};
 
-use crate::{exit::Failure, output};
+use crate::output;
 
 /// Below this many bytes nobody waits long enough to look.
 const WORTH_SHOWING: u64 = 10_000_000;
@@ -123,89 +110,5 @@ impl CeremonyBar {
 impl Drop for CeremonyBar {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
-    }
-}
-
-/// How long work has to notice that it is interrupted; it cannot while it waits for a pipe.
-const NOTICE: Duration = Duration::from_millis(300);
-
-/// Set when the user pressed Ctrl-C during work that must clean up after itself.
-#[derive(Clone, Default)]
-pub(crate) struct Interrupt {
-    happened: Arc<AtomicBool>,
-    draft: Arc<Mutex<Option<PathBuf>>>,
-}
-
-impl Interrupt {
-    /// From now on Ctrl-C sets the flag, and ends the process only if nobody looks at the flag soon.
-    pub(crate) fn watch(runtime: &Handle) -> Result<Self, Failure> {
-        let interrupt = Self::default();
-        let _inside = runtime.enter();
-        let mut pressed = ctrl_c()?;
-        let watching = interrupt.clone();
-        runtime.spawn(async move {
-            pressed.recv().await;
-            watching.happened.store(true, Ordering::Relaxed);
-            tokio::time::sleep(NOTICE).await;
-            watching.exit();
-        });
-        Ok(interrupt)
-    }
-
-    /// Names the unfinished file, to be removed when the process is ended.
-    pub(crate) fn unfinished(&self, draft: &Path) {
-        *self.draft.lock().unwrap_or_else(PoisonError::into_inner) = Some(draft.to_owned());
-    }
-
-    fn exit(&self) -> ! {
-        if let Some(draft) = self.draft.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            // Gone already if the work was finished meanwhile.
-            let _ = std::fs::remove_file(draft);
-        }
-        std::process::exit(Failure::Interrupted.code().into())
-    }
-
-    /// Whether it happened.
-    pub(crate) fn happened(&self) -> bool {
-        self.happened.load(Ordering::Relaxed)
-    }
-
-    /// A reader that fails once it happened, so that whatever streams from it stops.
-    pub(crate) fn guard<R: Read>(&self, inner: R) -> Guarded<R> {
-        Guarded { inner, interrupt: self.clone() }
-    }
-}
-
-/// Every Ctrl-C from this call on. Call it within a runtime.
-pub fn ctrl_c() -> Result<Signal, Failure> {
-    signal(SignalKind::interrupt()).map_err(|error| Failure::Internal(format!("cannot watch for Ctrl-C: {error}")))
-}
-
-/// See [`Interrupt::guard`].
-pub(crate) struct Guarded<R> {
-    inner: R,
-    interrupt: Interrupt,
-}
-
-impl<R: Read> Read for Guarded<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = if self.interrupt.happened() { Ok(0) } else { self.inner.read(buffer) };
-        // An interrupted input that ends is not a short input.
-        if self.interrupt.happened() { Err(io::Error::other("interrupted")) } else { read }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_guarded_reader_stops() {
-        let interrupt = Interrupt::default();
-        let mut reader = interrupt.guard(&[1_u8, 2, 3][..]);
-        let mut byte = [0];
-        assert_eq!(reader.read(&mut byte).unwrap(), 1);
-        interrupt.happened.store(true, Ordering::Relaxed);
-        assert!(reader.read(&mut byte).is_err());
     }
 }

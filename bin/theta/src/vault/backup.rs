@@ -62,7 +62,8 @@ impl<W: Write> Write for Counted<W> {
 pub(crate) fn backup(args: &BackupArgs, output: Output) -> Result<(), Failure> {
     let target = Target::choose(Some(&args.output), None)?;
     target.check_json(output.json())?;
-    let key = args.seal.key()?;
+    target.check_terminal("a backup")?;
+    let key = args.seal.new_key()?;
     let store = args.node.open()?;
     let mut draft = target.draft(true)?;
     let mut writer = Counted { inner: BufWriter::new(draft.file()), bytes: 0 };

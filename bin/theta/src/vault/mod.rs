@@ -3,6 +3,7 @@
 mod backup;
 mod check;
 mod confirm;
+mod remove;
 mod restore;
 mod sealing;
 mod trust;
@@ -16,17 +17,19 @@ use theta_service::{
     NodeConfig,
     config::{Sealing, StoreOpenError},
 };
+use theta_statements::{Digest, audit::AuditRecord};
 use theta_store::{Store, StoreError};
 
 pub(crate) use self::{
     backup::{BackupArgs, backup},
     check::{CheckArgs, check},
     confirm::{ConfirmArgs, confirm},
+    remove::{RemoveArgs, remove},
     restore::{RestoreArgs, restore},
     sealing::{SEALING_HELP, SealWord},
     trust::{TrustArgs, trust},
 };
-use crate::{exit::Failure, files::write_new};
+use crate::{access::now, exit::Failure, files::write_new};
 
 /// A node that does not run.
 #[derive(Debug, Args)]
@@ -69,6 +72,28 @@ pub(crate) fn open(config: &NodeConfig) -> Result<Store, Failure> {
 pub(crate) fn create(config: &NodeConfig) -> Result<Store, Failure> {
     make_key_file(&config.store.sealing)?;
     config.store.create().map_err(Failure::from)
+}
+
+/// What a person did with a node's store by a command, for the node's own log. `by` is the command, and the name of what it does.
+fn record(node: u16, by: (&str, &str), key: Option<String>, reason: &str, detail: &str) -> AuditRecord {
+    let (command, operation) = by;
+    AuditRecord {
+        time: now(),
+        node,
+        client: None,
+        recognised_by: Some(format!("the command {command} on this node")),
+        key,
+        operation: operation.to_owned(),
+        statement: Digest([0; 32]),
+        slot: None,
+        allowed: true,
+        rule: None,
+        reason: reason.to_owned(),
+        // Longer texts than this are refused by whoever reads the log.
+        detail: detail.chars().take(1_000).collect(),
+        approvers: Vec::new(),
+        policy: Digest([0; 32]),
+    }
 }
 
 /// Makes the key file of a sealing that names one which is not there.

@@ -122,7 +122,7 @@ pub(crate) fn restore(args: &RestoreArgs, output: Output) -> Result<(), Failure>
     let config = args.node.config()?;
     let source = Source::open(&args.file)?;
     make_key_file(&config.store.sealing)?;
-    let key = config.store.sealing.key()?;
+    let key = config.store.sealing.new_key()?;
     let path = config.store.path;
     let store = Store::restore(BufReader::new(source.reader), &backup_key, &path, &key, &floors)?;
     let restored = Restored {

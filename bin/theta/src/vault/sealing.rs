@@ -64,13 +64,22 @@ impl SealWord {
         Ok(Self(Sealing::PassphraseFile(absolute)))
     }
 
-    /// The key.
+    /// The key of something sealed.
     pub(crate) fn key(&self) -> Result<SealingKey, Failure> {
-        self.0.key().map_err(|error| match error {
-            // What the configuration could say is beside the point here.
-            StoreOpenError::Sealing(error) => Failure::Usage(error.to_string()),
-            error => error.into(),
-        })
+        self.0.key().map_err(in_words)
+    }
+
+    /// The key for something new.
+    pub(crate) fn new_key(&self) -> Result<SealingKey, Failure> {
+        self.0.new_key().map_err(in_words)
+    }
+}
+
+fn in_words(error: StoreOpenError) -> Failure {
+    match error {
+        // What the configuration could say is beside the point here.
+        StoreOpenError::Sealing(error) => Failure::Usage(error.to_string()),
+        error => error.into(),
     }
 }
 

@@ -2,8 +2,6 @@
 
 use clap::Args;
 use serde::Serialize;
-use theta_statements::audit::AuditRecord;
-use theta_statements::{Digest, UnixTime};
 use theta_store::{Contradiction, Incarnation, Store, StoreError};
 
 use super::StoppedNode;
@@ -78,24 +76,7 @@ pub(crate) fn trust(args: &TrustArgs, output: Output) -> Result<(), Failure> {
 
 /// Overrules and records it, both or neither.
 fn confirm(store: &Store, node: u16, told: &str) -> Result<(), Failure> {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    let record = AuditRecord {
-        time: UnixTime(u64::try_from(since.as_millis()).unwrap_or(u64::MAX)),
-        node,
-        client: None,
-        recognised_by: Some("the command theta keys trust-store on this node".to_owned()),
-        key: None,
-        operation: "store.trust".to_owned(),
-        statement: Digest([0; 32]),
-        slot: None,
-        allowed: true,
-        rule: None,
-        reason: "overruled".to_owned(),
-        // Longer texts than this are refused by whoever reads the log.
-        detail: told.chars().take(1_000).collect(),
-        approvers: Vec::new(),
-        policy: Digest([0; 32]),
-    };
+    let record = super::record(node, ("theta keys trust-store", "store.trust"), None, "overruled", told);
     store.write(|transaction| -> Result<(), StoreError> {
         let next = store.incarnation().opening.generation.saturating_add(1);
         transaction.trust_opening(next)?;

@@ -25,6 +25,15 @@ fn demo_and_laboratory_are_elsewhere_and_it_says_where() {
     assert!(!commands.contains("bench") && !commands.contains("demo"), "{commands}");
 }
 
+/// aws-lc's jitter entropy took 70 ms of CPU at the start of every command: see decision 3.
+#[test]
+fn the_product_does_not_wait_for_the_jitter_of_a_clock() {
+    let program = std::fs::read(EXE).unwrap();
+    let has = |text: &str| program.windows(text.len()).any(|window| window == text.as_bytes());
+    assert!(has("aws_lc_"), "the library's names are found in the program");
+    assert!(!has("jent_entropy_init"), "AWS_LC_SYS_NO_JITTER_ENTROPY is not set where aws-lc was built");
+}
+
 /// The text that the liar's command has for clap; the test of `theta-demo` finds it there.
 const LIAR: &str = "node that sends false shares";
 

@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File},
-    io::Write,
+    io::{Read, Write},
     net::{Ipv4Addr, TcpListener, TcpStream},
     path::{Path, PathBuf},
     process::{Child, Stdio},
@@ -144,6 +144,16 @@ impl Group {
             assert!(Instant::now() < deadline, "node {node} does not come up: {}", self.log(node));
             std::thread::sleep(Duration::from_millis(10));
         }
+    }
+
+    /// What a node answers to whoever asks whether it is ready.
+    pub(crate) fn ready(&self, node: u16) -> String {
+        let mut answer = String::new();
+        let asked = TcpStream::connect((Ipv4Addr::LOCALHOST, self.base + 10 * node + 2)).and_then(|mut stream| {
+            stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+            stream.read_to_string(&mut answer)
+        });
+        asked.map_or_else(|error| error.to_string(), |_| answer)
     }
 
     /// SIGKILL.

@@ -41,10 +41,11 @@ impl Run {
         for word in words {
             assert!(self.stderr.contains(word), "no {word:?} in {self:?}");
         }
-        let beginning = format!("{PROGRAM}: error: ");
-        let errors = self.stderr.lines().filter(|line| line.starts_with(&beginning)).count();
-        assert_eq!(errors, 1, "{self:?}");
-        assert_eq!(self.stderr.lines().last().map(|line| line.starts_with(&beginning)), Some(true), "{self:?}");
+        // For people, or with --json for programs.
+        let beginnings = [format!("{PROGRAM}: error: "), r#"{"level":"error","#.to_owned()];
+        let is_error = |line: &str| beginnings.iter().any(|beginning| line.starts_with(beginning));
+        assert_eq!(self.stderr.lines().filter(|line| is_error(line)).count(), 1, "{self:?}");
+        assert_eq!(self.stderr.lines().last().map(is_error), Some(true), "{self:?}");
         self
     }
 }

@@ -4,7 +4,10 @@ use std::{
     fs::{self, File},
     io::{self, Read},
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, SystemTime},
 };
 
@@ -61,6 +64,8 @@ pub(crate) struct PolicyFile {
     path: PathBuf,
     seen: Mutex<Option<Stamp>>,
     reading: Mutex<()>,
+    /// Whether it was said that the file is gone.
+    gone: AtomicBool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +78,12 @@ struct Stamp {
 
 impl PolicyFile {
     pub(crate) fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), seen: Mutex::new(stamp(path)), reading: Mutex::new(()) }
+        Self {
+            path: path.to_owned(),
+            seen: Mutex::new(stamp(path)),
+            reading: Mutex::new(()),
+            gone: AtomicBool::new(stamp(path).is_none()),
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -87,6 +97,26 @@ impl PolicyFile {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut *seen, now);
         now.is_some() && (before != now || before.is_some_and(|before| before.recent))
+    }
+
+    /// Says in the log, once each time, that the file was deleted, or is there again.
+    pub(crate) fn tell_whether_gone(&self) {
+        let gone = stamp(&self.path).is_none();
+        match (self.gone.swap(gone, Ordering::Relaxed), gone) {
+            (false, true) => tracing::error!(
+                file = %self.path.display(),
+                "the policy file is gone: the policy that was read from it stays in force until the node stops, and the next \
+                 start refuses everything; put the file back"
+            ),
+            (true, false) => tracing::info!(file = %self.path.display(), "the policy file is there"),
+            _ => {}
+        }
+    }
+
+    /// What the operator should know of the file.
+    pub(crate) fn warning(&self) -> Option<String> {
+        let gone = self.gone.load(Ordering::Relaxed);
+        gone.then(|| "its policy file is gone, and the next start refuses everything: put it back".to_owned())
     }
 
     /// To be held from reading the file until its policy is in force: or an older reading could come last.

@@ -355,6 +355,7 @@ impl Authority {
     /// Looks after what changes without a request. Blocks.
     pub fn look_after(&self) {
         self.reload_if_changed();
+        self.file.tell_whether_gone();
         self.disk.look(&self.store);
         for record in self.refused.left_over(now()) {
             self.audit.append(record);
@@ -366,11 +367,14 @@ impl Authority {
     /// # Errors
     /// Why not.
     pub fn standing(&self) -> Result<Option<String>, String> {
+        if self.policy().is_empty() {
+            return Err("no policy names a client, so that every request is refused: see the node's log".to_owned());
+        }
         match self.audit.check() {
             Err(AuditUnavailable::Full) | Ok(()) if self.store.has_failed() => {
                 Err("the disk of its store does not work: see the node's log".to_owned())
             }
-            Err(AuditUnavailable::Full) | Ok(()) => Ok(self.disk.warning()),
+            Err(AuditUnavailable::Full) | Ok(()) => Ok(self.disk.warning().or_else(|| self.file.warning())),
             // The disk's words are for the operator alone, but so is this.
             Err(error) => Err(error.to_string()),
         }

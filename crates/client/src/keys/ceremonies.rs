@@ -111,6 +111,17 @@ pub fn state_statement(key: &KeyName, version: Option<Version>, state: KeyState,
     StateChange { key: key.clone(), version, state, generation }.encode()
 }
 
+/// What a ceremony does, for people.
+const fn in_words(change: &KeyChange) -> &'static str {
+    match change {
+        KeyChange::Create { .. } => "make the key",
+        KeyChange::Rotate { .. } => "make the key's next version",
+        KeyChange::Refresh { .. } => "refresh the key's shares",
+        KeyChange::Reshare { .. } => "move the key to its holders",
+        KeyChange::Recover { .. } => "recover the share",
+    }
+}
+
 /// What a node's follower tells.
 enum News {
     Status(v1::CeremonyStatus),
@@ -180,7 +191,9 @@ impl Client {
                 break;
             }
         }
-        let outcome = reports.outcome(started.elapsed())?;
+        // The first of the nodes that could be asked began it.
+        let first = self.shared.connections.iter().map(|connection| connection.sent(started)).min().unwrap_or(started);
+        let outcome = reports.outcome(in_words(&request.change), first.elapsed())?;
         if matches!(outcome.end, CeremonyEnd::Activated { .. }) {
             self.keep_public_key(request.change.key()).await;
         }
@@ -368,7 +381,7 @@ impl Follower {
         let held = self.connection.clone();
         let request = self.enclosed.request(self.request.clone(), self.patience);
         let ask = async { held.keys().hold_ceremony(request).await };
-        let status = within(self.patience, ask).await?.into_inner();
+        let status = self.within(ask).await?.into_inner();
         let (id, over) = (status.id.clone(), is_over(&status));
         self.tell(News::Status(status)).await;
         if over {
@@ -376,7 +389,7 @@ impl Follower {
         }
         let request = self.enclosed.request(v1::WatchCeremonyRequest { id }, self.watch_for);
         let watch = async { self.connection.keys().watch_ceremony(request).await };
-        let mut reports = within(self.patience, watch).await?.into_inner();
+        let mut reports = self.within(watch).await?.into_inner();
         loop {
             match reports.message().await {
                 Ok(Some(status)) => {
@@ -387,8 +400,16 @@ impl Follower {
                     }
                 }
                 Ok(None) => return Err(Problem::Unreachable("it stopped telling how the ceremony stands".to_owned())),
-                Err(status) => return Err(Problem::from_status(&status, self.watch_for)),
+                Err(status) => return Err(self.connection.problem(&status, self.watch_for).await),
             }
+        }
+    }
+
+    async fn within<T>(&self, call: impl Future<Output = Result<T, tonic::Status>>) -> Result<T, Problem> {
+        match time::timeout(self.patience, call).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(status)) => Err(self.connection.problem(&status, self.patience).await),
+            Err(_) => Err(Problem::Silent(self.patience)),
         }
     }
 
@@ -398,18 +419,11 @@ impl Follower {
     }
 }
 
-async fn within<T>(patience: Duration, call: impl Future<Output = Result<T, tonic::Status>>) -> Result<T, Problem> {
-    match time::timeout(patience, call).await {
-        Ok(answer) => answer.map_err(|status| Problem::from_status(&status, patience)),
-        Err(_) => Err(Problem::Silent(patience)),
-    }
-}
-
 /// Whether asking the same node again makes no sense.
 fn is_final(problem: &Problem) -> bool {
     match problem {
         Problem::Denied { reason, .. } => reason != "too-often" && reason != "rates-full",
-        Problem::FalseAnswer(_) => true,
+        Problem::FalseAnswer(_) | Problem::TurnedAway { .. } => true,
         Problem::Refused { code, .. } => {
             !matches!(code, Code::Unavailable | Code::ResourceExhausted | Code::DeadlineExceeded)
         }
@@ -466,10 +480,9 @@ impl<'a> Reports<'a> {
         self.connections.len().saturating_sub(self.lost.len()) < self.quorum
     }
 
-    fn outcome(self, latency: Duration) -> Result<CeremonyOutcome, ClientError> {
-        const OPERATION: &str = "hold the ceremony";
+    fn outcome(self, operation: &'static str, latency: Duration) -> Result<CeremonyOutcome, ClientError> {
         let Some((status, (version, epoch), agreed)) = self.agreed() else {
-            return Err(self.without_end(OPERATION));
+            return Err(self.without_end(operation));
         };
         let end = match status.state() {
             v1::CeremonyState::Activated => CeremonyEnd::Activated {
@@ -509,7 +522,11 @@ impl<'a> Reports<'a> {
         for (node, status) in &self.latest {
             let words = match status.state() {
                 v1::CeremonyState::Failed => status.failure.clone(),
-                state => format!("the ceremony is {} there, {} of {}", state.as_str_name(), status.done, status.of),
+                v1::CeremonyState::Activated | v1::CeremonyState::Recovered => "it is done there".to_owned(),
+                v1::CeremonyState::Aborted => "it was given up there".to_owned(),
+                v1::CeremonyState::Running | v1::CeremonyState::Unspecified => {
+                    format!("it goes on there, {} of {} steps are done", status.done, status.of)
+                }
             };
             problems.add(*node, Problem::Refused { code: Code::Aborted, message: words });
         }

@@ -14,7 +14,7 @@ use theta_store::Ceremony;
 use super::ended::{Ended, MOST_ENDED};
 use super::message::Id;
 use super::open::encode_subject;
-use super::running::{GIVE_UP, Running};
+use super::running::Running;
 use super::work::{KeyWrite, Record, Work};
 use super::{Custodian, CustodyEffect};
 use crate::CeremonyError;
@@ -133,8 +133,7 @@ impl Custodian {
             let hopeless = ending.is_none() && running.is_hopeless();
             self.end_if(&id, ending, work);
             if hopeless {
-                let why =
-                    format!("nothing was agreed on in {GIVE_UP} ticks: too few nodes take part, or can be reached");
+                let why = "nothing was agreed on for too long: too few nodes take part, or can be reached".to_owned();
                 self.close(&id, CeremonyState::Failed(why), Vec::new(), work);
             }
         }

@@ -22,7 +22,7 @@ pub enum KeyTableError {
         second_index: ShareIndex,
     },
     /// One key twice.
-    #[error("keys {first} and {second} are the same key: remove one of them")]
+    #[error("keys {first} and {second} are the same key: remove one of them (theta keys remove)")]
     SameKey {
         /// One name.
         first: KeyName,
@@ -31,7 +31,8 @@ pub enum KeyTableError {
     },
     /// One secret for two purposes: an answer for one could be of use against the other.
     #[error(
-        "keys {first} and {second} are one secret for two purposes: remove one of them, and make a new key for its purpose"
+        "keys {first} and {second} are one secret for two purposes: remove one of them (theta keys remove), and make a new \
+         key for its purpose"
     )]
     SameSecret {
         /// One name.
@@ -115,8 +116,8 @@ pub enum ResolveError {
     },
     /// The node is a holder, and has lost its share.
     #[error(
-        "this node's share of key {name} is lost, or it was away when shares were dealt: hold a ceremony that recovers it \
-         (theta keys recover)"
+        "this node's share of key {name} is lost, or it was away when shares were dealt: recover it with theta keys \
+         recover"
     )]
     ShareLost {
         /// Which version.

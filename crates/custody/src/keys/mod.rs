@@ -1,10 +1,12 @@
 //! The keys of this node that answer requests.
 
+mod collision;
 mod entry;
 mod error;
 mod stored;
 mod table;
 
+pub use collision::check_new_key;
 pub use entry::KeyEntry;
 pub use error::{KeyTableError, ResolveError};
 pub use stored::{DealtKey, import_dealt, read_keys};

@@ -8,7 +8,7 @@ use theta_names::{Epoch, Holders, KeyName, KeyRef, KeyState, NodeId, Version};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey};
 use theta_store::{EpochRecord, KeyRecord, Store, VersionRecord};
 
-use super::{KeyEntry, KeyTable, KeyTableError};
+use super::{KeyEntry, KeyTable, KeyTableError, check_new_key};
 use crate::CustodyError;
 use crate::codec::{numbers, parties};
 
@@ -31,7 +31,8 @@ pub struct DealtKey<'a> {
 /// is there. Gives the version's number.
 ///
 /// # Errors
-/// [`CustodyError`]: the parts do not belong together, the name is that of a destroyed key, or the store fails.
+/// [`CustodyError`]: the parts do not belong together, the name is that of a destroyed key, the store has the key or its secret
+/// already, or the store fails.
 pub fn import_dealt(store: &Store, key: &DealtKey<'_>) -> Result<Version, CustodyError> {
     let DealtKey { name, public, share, holders, created } = *key;
     if let Some(share) = share {
@@ -39,6 +40,7 @@ pub fn import_dealt(store: &Store, key: &DealtKey<'_>) -> Result<Version, Custod
         // Whoever mixes up files learns it now, and not when the node starts.
         AnyKeyShare::from_text(text.expose(), public).map_err(|error| content(name, None, error))?;
     }
+    check_new_key(store, name, public)?;
     let epoch = epoch_of(Epoch::FIRST, name, public, holders.nodes(), Vec::new(), created);
     let share = share.map(|share| share_bytes(name, share));
     store.write(|transaction| {
@@ -127,11 +129,11 @@ fn parts(
     Ok((public, Some(share)))
 }
 
-fn not_text() -> KeyFileError {
+pub(super) fn not_text() -> KeyFileError {
     KeyFileError::Syntax { line: 1, problem: "not text".to_owned() }
 }
 
-fn content(name: &KeyName, version: Option<Version>, error: KeyFileError) -> CustodyError {
+pub(super) fn content(name: &KeyName, version: Option<Version>, error: KeyFileError) -> CustodyError {
     CustodyError::Content { key: KeyRef { name: name.clone(), version }, error: Box::new(error) }
 }
 

@@ -108,7 +108,7 @@ fn keys_that_must_not_be_together_are_refused() {
     assert!(text.starts_with("key a: the share does not belong to the public key"), "{text}");
     let mut again = deal(Suite::Sg02P256, 5).1;
     let same = table(vec![("a", &public, take(&mut again, 1)), ("b", &public, take(&mut shares, 1))]);
-    assert_eq!(same.unwrap_err().to_string(), "keys a and b are the same key: remove one of them");
+    assert_eq!(same.unwrap_err().to_string(), "keys a and b are the same key: remove one of them (theta keys remove)");
     let (public, mut first) = deal(Suite::Sg02P256, 7);
     let (other, mut second) = deal(Suite::Sg02P256, 8);
     let same = table(vec![("a", &public, take(&mut first, 0)), ("a", &other, take(&mut second, 0))]);

@@ -1,7 +1,7 @@
 //! Private keys in DER.
 
-use pkcs8::der::asn1::{OctetStringRef, UintRef};
-use pkcs8::der::{self, Decode, Reader, SliceReader};
+use pkcs8::der::asn1::{AnyRef, OctetStringRef, UintRef};
+use pkcs8::der::{self, Decode, Reader, SliceReader, Tag, Tagged};
 use pkcs8::{ObjectIdentifier, PrivateKeyInfoRef};
 use sec1::EcPrivateKey;
 use theta_groups::Secret;
@@ -22,8 +22,8 @@ const SECP256K1: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.132.0.10")
 const RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");
 const RSA_PSS: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.10");
 
-/// [`theta_schemes::signatures::sh00::PUBLIC_EXPONENT`], 65537.
-const EXPONENT: [u8; 3] = [1, 0, 1];
+/// The tag of a sequence, as a byte (X.690, section 8.9).
+const SEQUENCE: u8 = 0x30;
 
 /// Whichever of the three structures this is.
 pub(super) fn any(der: &[u8]) -> Result<PrivateKey, ImportError> {
@@ -33,6 +33,8 @@ pub(super) fn any(der: &[u8]) -> Result<PrivateKey, ImportError> {
         sec1(der, None)
     } else if rsa_numbers(der).is_ok() {
         pkcs1(der)
+    } else if writes_curve_out(der) {
+        Err(ImportError::ExplicitCurve)
     } else {
         Err(ImportError::Unrecognised)
     }
@@ -46,7 +48,11 @@ pub(super) fn pkcs8(der: &[u8]) -> Result<PrivateKey, ImportError> {
         ED25519 => Kind::Ed25519,
         ED448 => Kind::Ed448,
         EC => {
-            let curve = info.algorithm.parameters_oid().map_err(|_| ImportError::Malformed("it names no curve"))?;
+            let parameters = info.algorithm.parameters.ok_or(ImportError::Malformed("it names no curve"))?;
+            if parameters.tag() == Tag::Sequence {
+                return Err(ImportError::ExplicitCurve);
+            }
+            let curve = parameters.decode_as().map_err(|_| ImportError::Malformed("it names no curve"))?;
             return sec1(key, Some(curve));
         }
         RSA | RSA_PSS => return pkcs1(key),
@@ -61,7 +67,9 @@ pub(super) fn pkcs8(der: &[u8]) -> Result<PrivateKey, ImportError> {
 
 /// `ECPrivateKey` (RFC 5915, section 3). In PKCS#8 the curve is named outside.
 pub(super) fn sec1(der: &[u8], curve: Option<ObjectIdentifier>) -> Result<PrivateKey, ImportError> {
-    let key = EcPrivateKey::from_der(der).map_err(|_| ImportError::Malformed("it is not an ECPrivateKey"))?;
+    let damaged = ImportError::Malformed("it is not an ECPrivateKey");
+    let key = EcPrivateKey::from_der(der)
+        .map_err(|_| if writes_curve_out(der) { ImportError::ExplicitCurve } else { damaged })?;
     let inside = key.parameters.and_then(sec1::EcParameters::named_curve);
     if curve.is_some() && inside.is_some() && curve != inside {
         return Err(ImportError::Malformed("it names two different curves"));
@@ -75,21 +83,33 @@ pub(super) fn sec1(der: &[u8], curve: Option<ObjectIdentifier>) -> Result<Privat
     PrivateKey::ec(kind, key.private_key, key.public_key)
 }
 
+/// Whether this is an `ECPrivateKey` whose parameters are a sequence, `SpecifiedECDomain` (SEC 1, appendix C.2), instead of the
+/// name of a curve.
+fn writes_curve_out(der: &[u8]) -> bool {
+    let explicit = || -> der::Result<bool> {
+        let mut reader = SliceReader::new(der)?;
+        reader.sequence(|reader| {
+            let (version, _secret) = (u8::decode(reader)?, <&OctetStringRef>::decode(reader)?);
+            let parameters = AnyRef::decode(reader)?;
+            // The public key may follow.
+            while !reader.is_finished() {
+                AnyRef::decode(reader)?;
+            }
+            let specified = parameters.value().first() == Some(&SEQUENCE);
+            Ok::<_, der::Error>(version == 1 && parameters.tag().number().value() == 0 && specified)
+        })
+    };
+    explicit().unwrap_or(false)
+}
+
 /// `RSAPrivateKey` (RFC 8017, appendix A.1.2).
 pub(super) fn pkcs1(der: &[u8]) -> Result<PrivateKey, ImportError> {
     let [n, e, p, q] = rsa_numbers(der).map_err(|_| ImportError::Malformed("it is not an RSAPrivateKey"))?;
-    if e != EXPONENT {
-        return Err(ImportError::RsaExponent);
-    }
-    let [p, q] = [p, q].map(|prime| Secret::new(Integer::from_be_bytes(prime)));
-    if p.expose().mul(q.expose()) != Integer::from_be_bytes(n) {
-        return Err(ImportError::Malformed("the modulus is not the product of the primes"));
-    }
-    Ok(PrivateKey::rsa(p, q))
+    PrivateKey::rsa_of(n, e, [p, q].map(|prime| Secret::new(Integer::from_be_bytes(prime))))
 }
 
 /// n, e, p and q, big-endian and without leading zeros. Keys of more than two primes have another version.
-fn rsa_numbers(der: &[u8]) -> der::Result<[&[u8]; 4]> {
+pub(super) fn rsa_numbers(der: &[u8]) -> der::Result<[&[u8]; 4]> {
     let mut reader = SliceReader::new(der)?;
     let numbers = reader.sequence(|reader| {
         let version = u8::decode(reader)?;

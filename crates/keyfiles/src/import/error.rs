@@ -11,7 +11,7 @@ use super::KeyFormat;
 pub enum ImportError {
     /// Nothing that is known.
     #[error(
-        "no private key was recognised: give PKCS#8 or SEC1 (PEM or DER), an OpenSSH key file, or bare bytes or \
+        "no private key was recognised: give PKCS#8 or SEC1 (PEM or DER), an OpenSSH key file, a JWK, or bare bytes or \
          hexadecimal digits in the format raw or seed"
     )]
     Unrecognised,
@@ -35,6 +35,20 @@ pub enum ImportError {
     /// A key that no suite takes.
     #[error("{0} keys cannot be imported: Ed25519, Ed448, P-256, secp256k1 and RSA keys can")]
     Algorithm(String),
+    /// A key that OpenSSH has in a form of its own, and can write in another.
+    #[error(
+        "{0} keys are read as PKCS#8: convert a copy, which you destroy afterwards, with ssh-keygen -p -N \"\" -m PKCS8 -f COPY"
+    )]
+    OpenSshForm(&'static str),
+    /// A curve that is written out instead of named.
+    #[error(
+        "this EC key writes its curve out instead of naming it: name it in a copy, which you destroy afterwards, with \
+         openssl ec -in FILE -param_enc named_curve -out COPY"
+    )]
+    ExplicitCurve,
+    /// Which of them would be a guess.
+    #[error("the file holds more than one private key: give a file with the one that is meant")]
+    SeveralKeys,
     /// A key that another suite takes.
     #[error("{kind} keys do not fit {suite}: {remedy}")]
     OtherSuite {
@@ -83,5 +97,5 @@ pub enum ImportError {
 
 /// Not the name of a format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown key format {0:?}; the known ones are auto, pkcs8, openssh, raw and seed")]
+#[error("unknown key format {0:?}; the known ones are auto, pkcs8, openssh, jwk, raw and seed")]
 pub struct UnknownFormat(pub String);

@@ -2,7 +2,7 @@
 //! verify under it.
 //!
 //! [`import_key`] reads PKCS#8 (RFC 5958; for Ed25519 and Ed448 RFC 8410), `EC PRIVATE KEY` (RFC 5915), `RSA PRIVATE KEY`
-//! (RFC 8017, appendix A.1.2), OpenSSH's own format, bare scalars, and the seeds of RFC 8032. A key goes only into suites
+//! (RFC 8017, appendix A.1.2), JSON Web Keys (RFC 7517), OpenSSH's own format, bare scalars, and the seeds of RFC 8032. A key goes only into suites
 //! of its own kind. Whoever keeps the original keeps the whole key, and may use it for something that the group does not
 //! know of: destroy it.
 //!
@@ -10,6 +10,7 @@
 
 mod asn1;
 mod error;
+mod jwk;
 mod openssh;
 mod pem;
 mod private_key;
@@ -38,6 +39,8 @@ pub enum KeyFormat {
     Pkcs8,
     /// What `ssh-keygen` writes.
     OpenSsh,
+    /// A JSON Web Key (RFC 7517).
+    Jwk,
     /// A secret scalar in the suite's own encoding, as bytes or hexadecimal digits.
     Raw,
     /// The seed of an Ed25519 or Ed448 key (RFC 8032 calls it the private key), as bytes or hexadecimal digits.
@@ -46,7 +49,7 @@ pub enum KeyFormat {
 
 impl KeyFormat {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Auto, Self::Pkcs8, Self::OpenSsh, Self::Raw, Self::Seed];
+    pub const ALL: [Self; 6] = [Self::Auto, Self::Pkcs8, Self::OpenSsh, Self::Jwk, Self::Raw, Self::Seed];
 
     /// The name on the command line.
     #[must_use]
@@ -55,6 +58,7 @@ impl KeyFormat {
             Self::Auto => "auto",
             Self::Pkcs8 => "pkcs8",
             Self::OpenSsh => "openssh",
+            Self::Jwk => "jwk",
             Self::Raw => "raw",
             Self::Seed => "seed",
         }
@@ -101,6 +105,8 @@ fn read(suite: Suite, format: KeyFormat, file: &[u8]) -> Result<PrivateKey, Impo
             }
             block.read()
         }
+        (KeyFormat::Jwk, _) => jwk::read(file),
+        (KeyFormat::Auto, None) if jwk::looks_like(file) => jwk::read(file),
         (KeyFormat::Pkcs8, None) => asn1::any(file),
         (KeyFormat::OpenSsh, None) => Err(ImportError::Unrecognised),
         (KeyFormat::Raw, _) => Ok(PrivateKey::scalar(bare(file))),

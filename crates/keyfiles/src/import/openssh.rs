@@ -39,8 +39,11 @@ fn public_key(blob: &[u8]) -> Result<&[u8], ImportError> {
 }
 
 fn algorithm(name: &[u8]) -> Result<(), ImportError> {
-    if name == ED25519 {
-        return Ok(());
+    match name {
+        ED25519 => return Ok(()),
+        b"ecdsa-sha2-nistp256" => return Err(ImportError::OpenSshForm("OpenSSH ECDSA")),
+        b"ssh-rsa" => return Err(ImportError::OpenSshForm("OpenSSH RSA")),
+        _ => {}
     }
     let printable = name.iter().take(40).filter(|byte| byte.is_ascii_graphic()).map(|byte| char::from(*byte));
     Err(ImportError::Algorithm(format!("OpenSSH {}", printable.collect::<String>())))

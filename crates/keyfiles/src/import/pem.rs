@@ -20,21 +20,31 @@ pub(super) struct Block<'a> {
     bytes: Secret<Vec<u8>>,
 }
 
-/// The first private key of the text: an `EC PARAMETERS` block or a certificate may stand before it.
+/// The one private key of the text: an `EC PARAMETERS` block or a certificate may stand before it.
 pub(super) fn private_key(text: &str) -> Result<Block<'_>, ImportError> {
     let mut rest = text;
     while let Some((_, after)) = rest.split_once(BEGIN) {
         let (label, after) = after.split_once(DASHES).ok_or(UNFINISHED)?;
         let (body, after) = after.split_once(END).ok_or(UNFINISHED)?;
         if label.ends_with("PRIVATE KEY") {
-            if after.split_once(DASHES).is_none_or(|(end, _)| end != label) {
+            let Some((end, after)) = after.split_once(DASHES) else { return Err(UNFINISHED) };
+            if end != label {
                 return Err(UNFINISHED);
+            }
+            if has_private_key(after) {
+                return Err(ImportError::SeveralKeys);
             }
             return decode(label, body);
         }
         rest = after;
     }
     Err(ImportError::NotPrivate)
+}
+
+/// Whether another private key begins in the rest of the text.
+fn has_private_key(text: &str) -> bool {
+    let labels = text.split(BEGIN).skip(1).filter_map(|block| block.split_once(DASHES));
+    labels.into_iter().any(|(label, _)| label.ends_with("PRIVATE KEY"))
 }
 
 const UNFINISHED: ImportError = ImportError::Malformed("it has no END line that fits its BEGIN line");
@@ -56,6 +66,13 @@ fn decode<'a>(label: &'a str, body: &str) -> Result<Block<'a>, ImportError> {
 }
 
 impl Block<'_> {
+    /// n, e, p and q of an RSA key.
+    #[cfg(test)]
+    pub(super) fn rsa_numbers(&self) -> Option<[Vec<u8>; 4]> {
+        let info = pkcs8::PrivateKeyInfoRef::try_from(self.bytes.expose().as_slice()).ok()?;
+        asn1::rsa_numbers(info.private_key.as_bytes()).ok().map(|numbers| numbers.map(<[u8]>::to_vec))
+    }
+
     pub(super) fn read(&self) -> Result<PrivateKey, ImportError> {
         let bytes = self.bytes.expose();
         match self.label {

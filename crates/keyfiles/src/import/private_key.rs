@@ -31,13 +31,13 @@ impl Kind {
         }
     }
 
-    /// Signature suites on the key's own curve; whatever is made of RSA keys.
+    /// Signature suites for EdDSA, whose keys are seeds; whatever is made of scalars on the curve of the others, and of RSA keys.
     fn fits(self, suite: Suite) -> bool {
         match self {
             Self::Ed25519 => suite.name() == "frost-ed25519",
             Self::Ed448 => suite.name() == "frost-ed448",
-            Self::P256 => suite.name() == "frost-p256",
-            Self::Secp256k1 => ["frost-secp256k1", "frost-secp256k1-tr"].contains(&suite.name()),
+            Self::P256 => suite.group() == "p256",
+            Self::Secp256k1 => suite.group() == "secp256k1",
             Self::Rsa => suite.group() == "RSA",
         }
     }
@@ -62,11 +62,19 @@ impl Kind {
         let remedy = if fitting.is_empty() {
             "no suite of this build takes them".to_owned()
         } else {
-            format!("import them into {}", fitting.join(" or "))
+            match fitting.split_last() {
+                Some((last, others)) if !others.is_empty() => {
+                    format!("import them into {} or {last}", others.join(", "))
+                }
+                _ => format!("import them into {}", fitting.concat()),
+            }
         };
         Err(ImportError::OtherSuite { kind: self.name(), suite, remedy })
     }
 }
+
+/// [`theta_schemes::signatures::sh00::PUBLIC_EXPONENT`], 65537.
+const EXPONENT: [u8; 3] = [1, 0, 1];
 
 /// See [`Kind`].
 pub(super) enum PrivateKey {
@@ -100,9 +108,15 @@ impl PrivateKey {
         Ok(Self::Scalar { kind: Some(kind), scalar: Secret::new(scalar.to_vec()), public })
     }
 
-    /// An RSA key.
-    pub(super) const fn rsa(p: Secret<Integer>, q: Secret<Integer>) -> Self {
-        Self::Rsa { p, q }
+    /// An RSA key: modulus and exponent big-endian and without leading zeros, and the primes.
+    pub(super) fn rsa_of(n: &[u8], e: &[u8], [p, q]: [Secret<Integer>; 2]) -> Result<Self, ImportError> {
+        if e != EXPONENT {
+            return Err(ImportError::RsaExponent);
+        }
+        if p.expose().mul(q.expose()) != Integer::from_be_bytes(n) {
+            return Err(ImportError::Malformed("the modulus is not the product of the primes"));
+        }
+        Ok(Self::Rsa { p, q })
     }
 
     /// Shares it.

@@ -144,7 +144,7 @@ fn ssh_keys_sign_as_before() {
     assert!(locked.to_string().contains("ssh-keygen -p -N \"\""), "{locked}");
     run(dir.path(), "ssh-keygen", &["-q", "-t", "ecdsa", "-f", "ecdsa", "-N", ""]);
     let ecdsa = auto(Suite::FrostEd25519, &std::fs::read(dir.path().join("ecdsa")).unwrap()).unwrap_err();
-    assert!(matches!(&ecdsa, ImportError::Algorithm(name) if name.contains("ecdsa-sha2-nistp256")), "{ecdsa}");
+    assert_eq!(ecdsa, ImportError::OpenSshForm("OpenSSH ECDSA"));
 }
 
 /// An Ed25519 key of OpenSSH, its Base64 undone.
@@ -235,6 +235,133 @@ fn ec_keys_fit_their_own_suites_alone() {
     }
     let other = auto(Suite::FrostEd25519, &std::fs::read(dir.path().join("p384.pem")).unwrap()).unwrap_err();
     assert!(matches!(other, ImportError::Algorithm(_)), "{other}");
+}
+
+/// The same scalar as bytes was always taken for all suites on the curve.
+#[test]
+fn ec_keys_are_taken_for_every_purpose_on_their_curve() {
+    let dir = tempfile::tempdir().unwrap();
+    for (curve, group) in [("P-256", "p256"), ("secp256k1", "secp256k1")] {
+        openssl(dir.path(), &format!("genpkey -algorithm EC -pkeyopt ec_paramgen_curve:{curve} -out key.pem"));
+        let pem = std::fs::read(dir.path().join("key.pem")).unwrap();
+        let public = openssl(dir.path(), "ec -in key.pem -pubout -conv_form compressed -outform DER");
+        let suites: Vec<Suite> = Suite::ALL.into_iter().filter(|suite| suite.group() == group).collect();
+        assert!(suites.len() >= 3, "{suites:?}");
+        for suite in suites {
+            let (key, _) = auto(suite, &pem).unwrap();
+            assert!(public.ends_with(key.public_key_bytes()), "{suite}");
+        }
+        let error = auto("sg02-ristretto255".parse().unwrap(), &pem).unwrap_err().to_string();
+        assert!(error.contains(&format!("cks05-{group}")) && error.contains(&format!("sg02-{group}")), "{error}");
+    }
+}
+
+#[test]
+fn of_two_private_keys_none_is_guessed() {
+    let dir = tempfile::tempdir().unwrap();
+    openssl(dir.path(), "genpkey -algorithm ed25519 -out one.pem");
+    openssl(dir.path(), "genpkey -algorithm ed25519 -out two.pem");
+    openssl(dir.path(), "pkey -in two.pem -aes256 -passout pass:x -out locked.pem");
+    openssl(dir.path(), "pkey -in two.pem -pubout -out public.pem");
+    let read = |name: &str| std::fs::read(dir.path().join(name)).unwrap();
+    for second in ["two.pem", "one.pem", "locked.pem"] {
+        let both = [read("one.pem"), read(second)].concat();
+        assert_eq!(auto(Suite::FrostEd25519, &both).unwrap_err(), ImportError::SeveralKeys, "{second}");
+    }
+    for around in [[read("public.pem"), read("one.pem")], [read("one.pem"), read("public.pem")]] {
+        auto(Suite::FrostEd25519, &around.concat()).unwrap();
+    }
+}
+
+#[test]
+fn a_curve_that_is_written_out_is_no_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    openssl(dir.path(), "ecparam -name prime256v1 -genkey -noout -out named.pem");
+    openssl(dir.path(), "ec -in named.pem -param_enc explicit -out sec1.pem");
+    openssl(dir.path(), "pkcs8 -topk8 -nocrypt -in sec1.pem -out pkcs8.pem");
+    let read = |name: &str| std::fs::read(dir.path().join(name)).unwrap();
+    let der = openssl(dir.path(), "ec -in named.pem -param_enc explicit -outform DER");
+    for file in [read("sec1.pem"), read("pkcs8.pem"), der] {
+        let error = auto(Suite::FrostP256, &file).unwrap_err();
+        assert_eq!(error, ImportError::ExplicitCurve);
+        assert!(error.to_string().contains("openssl ec -in FILE -param_enc named_curve -out COPY"), "{error}");
+    }
+    // What it says helps.
+    openssl(dir.path(), "ec -in sec1.pem -param_enc named_curve -out copy.pem");
+    openssl(dir.path(), "ec -in pkcs8.pem -param_enc named_curve -out copy2.pem");
+    let key = |name: &str| auto(Suite::FrostP256, &read(name)).unwrap().0;
+    assert_eq!(key("copy.pem").public_key_bytes(), key("named.pem").public_key_bytes());
+    assert_eq!(key("copy2.pem").public_key_bytes(), key("named.pem").public_key_bytes());
+}
+
+#[test]
+fn keys_that_openssh_can_write_otherwise_say_how() {
+    let dir = tempfile::tempdir().unwrap();
+    for (kind, bits, suite) in [("ecdsa", "256", Suite::FrostP256), ("rsa", "2048", Suite::Sh00Pkcs1Sha256)] {
+        run(dir.path(), "ssh-keygen", &["-q", "-t", kind, "-b", bits, "-f", kind, "-N", ""]);
+        let read = || std::fs::read(dir.path().join(kind)).unwrap();
+        let error = auto(suite, &read()).unwrap_err();
+        assert!(error.to_string().contains("ssh-keygen -p -N \"\" -m PKCS8 -f COPY"), "{error}");
+        run(dir.path(), "ssh-keygen", &["-q", "-p", "-N", "", "-m", "PKCS8", "-f", kind]);
+        // What it says helps; ordinary RSA keys have other primes than ours.
+        let imported = auto(suite, &read());
+        assert!(matches!(imported, Ok(_) | Err(ImportError::RsaPrimes)), "{kind}");
+        assert_eq!(imported.is_ok(), kind == "ecdsa");
+    }
+    run(dir.path(), "ssh-keygen", &["-q", "-t", "ecdsa", "-b", "384", "-f", "p384", "-N", ""]);
+    let other = auto(Suite::FrostP256, &std::fs::read(dir.path().join("p384")).unwrap()).unwrap_err();
+    assert!(matches!(&other, ImportError::Algorithm(name) if name.contains("nistp384")), "{other}");
+}
+
+/// The examples of RFC 8037, appendix A, and RFC 7517, appendix A.2.
+const ED25519_JWK: &str = r#"{"kty":"OKP","crv":"Ed25519",
+    "d":"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}"#;
+const P256_JWK: &str = r#"{"kty":"EC","crv":"P-256","x":"MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4",
+    "y":"4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM","d":"870MB6gfuTJ4HtUnUvYMyJpr5eUZNP4Bk43bVdj3eAE",
+    "use":"enc","kid":"1"}"#;
+
+#[test]
+fn json_web_keys_keep_their_public_keys() {
+    let base64 = |bytes: &[u8]| <base64ct::Base64UrlUnpadded as base64ct::Encoding>::encode_string(bytes);
+    for format in [KeyFormat::Auto, KeyFormat::Jwk] {
+        let (key, _) = import(Suite::FrostEd25519, format, ED25519_JWK.as_bytes()).unwrap();
+        assert_eq!(base64(key.public_key_bytes()), "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo");
+        for name in ["frost-p256", "sg02-p256", "cks05-p256"] {
+            let (key, _) = import(suite(name), format, P256_JWK.as_bytes()).unwrap();
+            assert_eq!(base64(&key.public_key_bytes()[1..]), "MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4");
+        }
+    }
+    let pem = include_str!("safe_primes.pem");
+    let numbers = super::pem::private_key(pem).unwrap().rsa_numbers().unwrap().map(|number| base64(&number));
+    let [n, e, p, q] = numbers;
+    let rsa = format!(r#" {{"kty":"RSA","n":"{n}","e":"{e}","d":"AA","p":"{p}","q":"{q}"}}"#);
+    let (key, _) = auto(Suite::Sh00PssSha256, rsa.as_bytes()).unwrap();
+    assert_eq!(key.public_key_bytes(), auto(Suite::Sh00PssSha256, pem.as_bytes()).unwrap().0.public_key_bytes());
+    let three = rsa.replace(r#""e":"AQAB""#, r#""e":"Aw""#);
+    assert_eq!(auto(Suite::Sh00PssSha256, three.as_bytes()).unwrap_err(), ImportError::RsaExponent);
+}
+
+#[test]
+fn what_is_no_private_json_web_key_is_refused_in_words() {
+    let refused = |text: &str| auto(Suite::FrostEd25519, text.as_bytes()).unwrap_err();
+    let public = ED25519_JWK.replace("\"d\"", "\"kid\"");
+    assert_eq!(refused(&public), ImportError::NotPrivate);
+    assert_eq!(refused(&format!("{{\"keys\":[{ED25519_JWK}]}}")), ImportError::SeveralKeys);
+    assert_eq!(refused(&ED25519_JWK.replace("11qY", "11qZ")), ImportError::PublicKey);
+    assert!(matches!(refused(P256_JWK), ImportError::OtherSuite { .. }));
+    assert!(matches!(refused(r#"{"kty":"oct","k":"AAAA"}"#), ImportError::Algorithm(name) if name == "JWK oct"));
+    assert!(matches!(refused(&P256_JWK.replace("P-256", "P-521")), ImportError::Algorithm(_)));
+    assert!(matches!(
+        refused(&ED25519_JWK.replace("nWGx", "nWG")),
+        ImportError::Malformed(_) | ImportError::Length { .. }
+    ));
+    for text in ["{", "{}", "{\"kty\":1}", "{\"kty\":\"OKP\"}", "{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"d\":\"\"}"] {
+        refused(text);
+    }
+    let long = format!(r#"{{"kty":"RSA","n":"{0}","e":"AQAB","d":"AA","p":"{0}","q":"{0}"}}"#, "A".repeat(20_000));
+    assert_eq!(refused(&long), ImportError::Malformed("a number in it is too long"));
+    let cut = |end: usize| auto(Suite::FrostEd25519, &ED25519_JWK.as_bytes()[..end]);
+    assert!((0..ED25519_JWK.len()).all(|end| cut(end).is_err()));
 }
 
 #[test]

@@ -77,6 +77,16 @@ impl Sealing {
         })
     }
 
+    /// The same for something new to seal.
+    ///
+    /// # Errors
+    /// As [`Sealing::key`], and for a passphrase that is too easy to guess.
+    pub fn new_key(&self) -> Result<SealingKey, StoreOpenError> {
+        let key = self.key()?;
+        key.check_new()?;
+        Ok(key)
+    }
+
     /// The file that it names, if any.
     pub(super) const fn path_mut(&mut self) -> Option<&mut PathBuf> {
         match self {
@@ -100,7 +110,7 @@ impl StoreConfig {
     /// # Errors
     /// [`StoreOpenError`].
     pub fn create(&self) -> Result<Store, StoreOpenError> {
-        Ok(Store::create(&self.path, &self.sealing.key()?)?)
+        Ok(Store::create(&self.path, &self.sealing.new_key()?)?)
     }
 }
 

@@ -179,7 +179,8 @@ pub(crate) fn instance(error: &InstanceError) -> Status {
 pub(crate) fn deadline(after: Duration, progress: Option<(usize, usize)>, unreachable: &[u16]) -> Status {
     let progress = progress.map_or_else(String::new, |(shares, needed)| format!(" with {shares} of {needed} shares"));
     let cause = if unreachable.is_empty() {
-        String::new()
+        // Nobody else is missing: the others were not asked, or refuse.
+        "; a node acts only on requests that it receives itself: send this one to every node".to_owned()
     } else {
         let nodes: Vec<String> = unreachable.iter().map(u16::to_string).collect();
         format!("; not connected to node {}", nodes.join(", "))
@@ -207,14 +208,14 @@ mod tests {
         let denial = |reason, rule: Option<&str>| {
             let (rule, key) = (rule.map(|rule| rule.parse().unwrap()), Some("chain".to_owned()));
             let operation = theta_names::Operation::Sign;
-            Refusal::Denied(Box::new(Denial { client: client.clone(), operation, key, rule, reason }))
+            Refusal::Denied(Box::new(Denial { client: client.clone(), operation, key, rule, reason, node: 2 }))
         };
         let unidentified = |begin| Refusal::Unidentified { error: theta_policy::Unidentified::Nothing, begin };
         for (refusal, code, words) in [
             (
                 denial(Reason::NoRule, None),
                 Code::PermissionDenied,
-                "theta policy explain --client c --operation sign --key chain",
+                "theta policy explain --ask 2 --client c --operation sign --key chain",
             ),
             (
                 denial(Reason::Denied, Some("r")),
@@ -287,6 +288,17 @@ mod tests {
             status.message(),
             "the deadline of 1.5s passed; not connected to node 2, 4; the instance goes on: send the request again to \
              wait for it"
+        );
+    }
+
+    /// Whoever sends a request to one node, which is connected to all others, waits in vain.
+    #[test]
+    fn who_asks_one_node_alone_is_told_so() {
+        let status = deadline(Duration::from_millis(1500), Some((1, 2)), &[]);
+        assert_eq!(
+            status.message(),
+            "the deadline of 1.5s passed with 1 of 2 shares; a node acts only on requests that it receives itself: send \
+             this one to every node; the instance goes on: send the request again to wait for it"
         );
     }
 }

@@ -48,7 +48,8 @@ impl Transaction<'_> {
     /// Changes the state of a key, or of a version of it, if the change is newer than all before: its generation is higher than
     /// the last, by [`MOST_GENERATIONS_AHEAD`] at most. Says whether anything was done: the very change that was the last may
     /// be asked for again and again. The state that there is may be asked for, too, with a higher generation: so nodes that
-    /// have made different changes come together.
+    /// have made different changes come together. To destroy what is destroyed may be asked for with any generation. An older
+    /// version that is to be active becomes retired, wherever it was disabled and wherever it was not.
     ///
     /// # Errors
     /// [`KeyError::Generation`] for a change that is not newer, [`KeyError::GenerationAhead`]; else as
@@ -63,6 +64,18 @@ impl Transaction<'_> {
         let key = self.key(name)?;
         let last = Last::read(&self.rows, name)?;
         let current = last.as_ref().map_or(0, |last| last.generation);
+        let state = match version {
+            None => key.state,
+            Some(version) => {
+                let unknown = || KeyError::NoVersion { name: name.clone(), version };
+                key.version(version).ok_or_else(unknown)?.state
+            }
+        };
+        let late = generation <= current || generation > current.saturating_add(MOST_GENERATIONS_AHEAD);
+        if late && state == KeyState::Destroyed && next == KeyState::Destroyed {
+            // Nothing comes after that, so that it does not matter which change it was.
+            return Ok(false);
+        }
         if generation <= current {
             let same = |last: Last| (last.generation, last.version, last.state) == (generation, version, next);
             if last.is_some_and(same) {
@@ -73,17 +86,13 @@ impl Transaction<'_> {
         if generation > current.saturating_add(MOST_GENERATIONS_AHEAD) {
             return Err(KeyError::GenerationAhead { name: name.clone(), named: generation, current });
         }
-        let state = match version {
-            None => key.state,
-            Some(version) => {
-                let unknown = || KeyError::NoVersion { name: name.clone(), version };
-                key.version(version).ok_or_else(unknown)?.state
-            }
-        };
-        if state != next {
+        // An older version that is enabled is again what it was before: it decrypts and verifies, and makes nothing new.
+        let older = version.is_some_and(|version| key.is_superseded(version));
+        let goal = if next == KeyState::Active && older { KeyState::Retired } else { next };
+        if state != goal {
             match version {
-                None => self.set_key_state(name, next)?,
-                Some(version) => self.set_version_state(name, version, next)?,
+                None => self.set_key_state(name, goal)?,
+                Some(version) => self.set_version_state(name, version, goal)?,
             }
         }
         let record = encoder(16).u64(generation).option(version, Encoder::version).u8(next.code()).finish();

@@ -8,6 +8,7 @@
 mod error;
 mod generation;
 mod record;
+mod removal;
 mod used;
 
 use theta_groups::Secret;

@@ -200,6 +200,12 @@ impl KeyRecord {
         Ok(())
     }
 
+    /// Whether a newer version took the place of this one.
+    pub(super) fn is_superseded(&self, version: Version) -> bool {
+        let newest = self.versions.iter().rev().find(|record| record.serving.is_some());
+        newest.is_some_and(|newest| newest.version > version)
+    }
+
     /// Changes the state of a version. Only the newest one becomes active again.
     pub(super) fn set_version_state(&mut self, version: Version, next: KeyState) -> Result<(), KeyError> {
         let newest = self.versions.iter().rev().find(|record| record.serving.is_some()).map(|record| record.version);

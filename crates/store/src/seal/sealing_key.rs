@@ -15,6 +15,11 @@ use crate::{StoreError, database::files};
 /// 64 digits and a line's end.
 const MOST_KEY_FILE: usize = 66;
 
+/// The fewest characters of a passphrase that seals something new.
+const LEAST_PASSPHRASE: usize = 12;
+/// How many of them must differ.
+const LEAST_VARIETY: usize = 6;
+
 /// What Argon2id (RFC 9106) may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Argon2Cost {
@@ -62,6 +67,12 @@ pub enum SealingKeyError {
     /// An empty passphrase protects nothing.
     #[error("the passphrase is empty")]
     EmptyPassphrase,
+    /// It would be found by trying.
+    #[error(
+        "the passphrase is too easy to guess: it takes {LEAST_PASSPHRASE} characters, {LEAST_VARIETY} of them different; \
+         five words drawn at random are good"
+    )]
+    WeakPassphrase,
     /// The cost is out of its ranges.
     #[error("Argon2id cost {0:?} is out of range: memory 8 to 1048576 KiB and 8 a lane, passes 1 to 64, lanes 1 to 16")]
     Cost(Argon2Cost),
@@ -103,6 +114,22 @@ impl SealingKey {
             return Err(SealingKeyError::Cost(cost));
         }
         Ok(Self(Source::Passphrase { passphrase, cost }))
+    }
+
+    /// Refuses what should seal nothing new: a passphrase of which anybody can see that it is found by trying. That says nothing
+    /// about those that pass. What is sealed already is opened whatever the passphrase.
+    ///
+    /// # Errors
+    /// [`SealingKeyError::WeakPassphrase`].
+    pub fn check_new(&self) -> Result<(), SealingKeyError> {
+        let Source::Passphrase { passphrase, .. } = &self.0 else { return Ok(()) };
+        let characters = passphrase.expose().chars();
+        let first_seen = characters.clone().enumerate().filter(|(at, found)| {
+            // The characters are not collected, so that no copy of them stays behind.
+            !passphrase.expose().chars().take(*at).any(|before| before == *found)
+        });
+        let strong = characters.clone().count() >= LEAST_PASSPHRASE && first_seen.count() >= LEAST_VARIETY;
+        if strong { Ok(()) } else { Err(SealingKeyError::WeakPassphrase) }
     }
 
     /// A uniformly random key.
@@ -189,6 +216,18 @@ mod tests {
             Source::Key(key) => *key.expose(),
             Source::Passphrase { .. } => panic!("a passphrase"),
         }
+    }
+
+    #[test]
+    fn what_is_found_by_trying_seals_nothing_new() {
+        let check = |text: &str| SealingKey::passphrase(Secret::new(text.to_owned())).unwrap().check_new();
+        for weak in ["short", "password123", "aaaaaaaaaaaaaaaaaaaa", "abcabcabcabcabc", "eleven char"] {
+            assert!(matches!(check(weak), Err(SealingKeyError::WeakPassphrase)), "{weak}");
+        }
+        for good in ["correct horse", "überall zwölf", "x7#Qm2!vB9pL"] {
+            assert!(check(good).is_ok(), "{good}");
+        }
+        SealingKey::key(Secret::new([0; 32])).check_new().unwrap();
     }
 
     #[test]

@@ -80,6 +80,63 @@ fn rotation_leaves_the_old_version_to_verify_or_decrypt() {
     }
 }
 
+/// Enabling such a version was refused wherever it was not disabled, or was: it could not be had back.
+#[test]
+fn an_older_version_is_enabled_whatever_state_it_is_in() {
+    let (store, key) = with_key(Purpose::Decrypt);
+    for share in [b"one", b"two"] {
+        store.write(|tx| tx.import_version(&key, "suite", epoch(1), secret(share))).unwrap();
+    }
+    let state = |number| store.key(&key).unwrap().unwrap().version(version(number)).unwrap().state;
+    let change = |number: Option<u32>, state, generation| {
+        store.write(|tx| tx.change_state(&key, number.map(version), state, generation))
+    };
+    for (disabled, generation) in [(true, 1), (false, 3)] {
+        if disabled {
+            assert!(change(Some(1), KeyState::Disabled, generation).unwrap());
+        }
+        assert!(change(Some(1), KeyState::Active, generation + 1).unwrap());
+        assert_eq!((state(1), state(2)), (KeyState::Retired, KeyState::Active));
+    }
+    change(Some(2), KeyState::Disabled, 5).unwrap();
+    change(Some(2), KeyState::Active, 6).unwrap();
+    assert_eq!(state(2), KeyState::Active);
+}
+
+#[test]
+fn what_is_destroyed_may_be_destroyed_again() {
+    let (store, key) = with_key(Purpose::Sign);
+    store.write(|tx| tx.import_version(&key, "suite", epoch(1), secret(b"one"))).unwrap();
+    let change = |number: Option<u32>, state, generation| {
+        store.write(|tx| tx.change_state(&key, number.map(version), state, generation))
+    };
+    assert!(change(None, KeyState::Destroyed, 7).unwrap());
+    for generation in [1, 7, 8, 2, u64::MAX] {
+        for number in [None, Some(1)] {
+            change(number, KeyState::Destroyed, generation).unwrap();
+        }
+    }
+    assert!(matches!(change(None, KeyState::Active, 9), Err(KeyError::Transition { .. })));
+    assert!(matches!(change(None, KeyState::Active, 3), Err(KeyError::Generation { .. })));
+}
+
+#[test]
+fn a_key_that_is_removed_leaves_its_name_and_not_its_past() {
+    let (store, key) = with_key(Purpose::Sign);
+    store.write(|tx| tx.import_version(&key, "suite", epoch(1), secret(b"one"))).unwrap();
+    store.write(|tx| tx.change_state(&key, None, KeyState::Disabled, 4)).unwrap();
+    let removed = store.write(|tx| tx.remove_key(&key)).unwrap();
+    assert_eq!((removed.name.clone(), removed.versions().len()), (key.clone(), 1));
+    assert!(store.key(&key).unwrap().is_none() && store.share(&key, version(1), Epoch::new(1)).unwrap().is_none());
+    assert!(matches!(store.write(|tx| tx.remove_key(&key)), Err(KeyError::Unknown(_))));
+    // The name is free, and no old change of state is of use against the new key.
+    store.write(|tx| tx.create_key(&key, Purpose::Sign, None)).unwrap();
+    store.write(|tx| tx.import_version(&key, "suite", epoch(1), secret(b"new"))).unwrap();
+    assert_eq!(store.key_generation(&key).unwrap(), 4);
+    let old = store.write(|tx| tx.change_state(&key, None, KeyState::Active, 3)).unwrap_err();
+    assert!(matches!(old, KeyError::Generation { current: 4, .. }), "{old}");
+}
+
 #[test]
 fn the_old_share_serves_until_the_new_epoch_is_certified() {
     let (store, key) = with_key(Purpose::Sign);

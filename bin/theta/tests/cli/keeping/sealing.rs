@@ -39,9 +39,15 @@ fn a_passphrase_may_come_from_the_environment() {
     let init = ["group", "init", "--nodes", "1", "--threshold", "1", "--keys", "coin=cks05-ristretto255", "--seal"];
     let init = [&init[..], &["env:THETA_TEST_SEAL"]].concat();
     run(None, &init).fails(2, &["THETA_TEST_SEAL", "not set"]);
-    run(Some("horse"), &init).ok();
+    for weak in ["short", "aaaaaaaaaaaaaaaa"] {
+        run(Some(weak), &init).fails(2, &["too easy to guess", "12 characters"]);
+    }
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "nothing is left of what was refused");
+    run(Some("a horse of five words"), &init).ok();
     let verify = ["audit", "verify", "--dir", "theta-group/node-1"];
-    run(Some("horse"), &verify).ok();
+    run(Some("a horse of five words"), &verify).ok();
+    let backup = ["keys", "backup", "--dir", "theta-group/node-1", "-o", "backup", "--seal", "env:THETA_TEST_SEAL"];
+    run(Some("mule"), &backup).fails(2, &["too easy to guess"]);
     run(Some("mule"), &verify).fails(2, &["does not open"]);
     run(None, &verify).fails(2, &["THETA_TEST_SEAL"]);
 }

@@ -46,7 +46,13 @@ fn a_disabled_key_serves_again_when_it_is_enabled() {
     assert_eq!(change(&mut net, 1, None, KeyState::Active).unwrap(), [1, 2]);
     assert_eq!(net.custodian(1).keys().resolve(&"files".parse().unwrap(), None).unwrap().version.get(), 2);
     assert_eq!(change(&mut net, 1, Some(1), KeyState::Disabled).unwrap(), [1]);
-    let refused = change(&mut net, 1, Some(1), KeyState::Active).unwrap_err();
+    // An older version that is enabled decrypts what was encrypted to it, and is not active: a newer one is.
+    assert_eq!(change(&mut net, 1, Some(1), KeyState::Active).unwrap(), [1]);
+    assert_eq!(net.entry(1, "files@1").state, KeyState::Retired);
+    assert!(net.custodian(1).keys().resolve(&"files@1".parse().unwrap(), None).is_ok());
+    assert!(change(&mut net, 1, Some(1), KeyState::Active).unwrap().is_empty(), "it is so already");
+    assert_eq!(change(&mut net, 1, Some(1), KeyState::Disabled).unwrap(), [1]);
+    let refused = change(&mut net, 1, Some(1), KeyState::Pending).unwrap_err();
     assert!(matches!(refused, ChangeError::Key(KeyError::Transition { .. })), "{refused}");
     let refused = change(&mut net, 1, Some(7), KeyState::Disabled).unwrap_err();
     assert!(matches!(refused, ChangeError::Key(KeyError::NoVersion { .. })), "{refused}");

@@ -1,0 +1,155 @@
+//! What people and programs are told: who refuses, what is missing, what to do, and all of it true.
+
+use std::{fs, thread, time::Duration};
+
+use crate::harness::{Group, theta_in};
+
+/// Makes a client that no policy knows, with the public keys of the group; gives its policy lines.
+fn stranger(group: &Group, name: &str) -> String {
+    let made =
+        group.theta(&["client", "new", "--name", name, "--group", "theta-group/group.toml", "--json"]).ok().json();
+    for key in ["coin", "sign"] {
+        let file = format!("keys/{key}.pub");
+        let from = group.path().join("theta-group/client").join(&file);
+        fs::copy(from, group.path().join(name).join(file)).unwrap();
+    }
+    made["policy"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_client_that_is_refused_is_told_so() {
+    let group = Group::shared();
+    let policy = stranger(group, "stranger");
+    let message = group.file("refused.txt", "x");
+    let run = group.theta(&["status", "--client", "stranger"]).fails(1, &["nodes 1, 2, 3 and 4 are there and refuse"]);
+    assert!(!run.stderr.contains("start the others") && !run.text().contains(" down "), "{run:?}");
+    let run = group.theta(&["status", "--client", "stranger", "--json"]);
+    let states: Vec<_> = run.json()["nodes"].as_array().unwrap().iter().map(|node| node["state"].clone()).collect();
+    assert_eq!((run.code, states), (1, vec![serde_json::Value::from("refuses"); 4]));
+
+    let run = group.theta(&["sign", &message, "--client", "stranger"]).fails(1, &["turn this client away"]);
+    let certificate = policy.lines().find(|line| line.starts_with("certificates")).unwrap();
+    assert!(run.stderr.contains(certificate), "what lets it in can be pasted: {certificate} in {run:?}");
+    group.theta(&["keys", "refresh", "sign", "--client", "stranger"]).fails(1, &["turn this client away"]);
+    group
+        .theta(&["keys", "list", "--live", "--client", "stranger"])
+        .fails(1, &["all are there and refuse this client"]);
+    group.theta(&["audit", "show", "--node", "1", "--client", "stranger"]).fails(1, &["turns this client away"]);
+}
+
+#[test]
+fn who_is_let_in_by_one_node_alone_is_told_so() {
+    let mut group = Group::made();
+    let client = stranger(&group, "gateway");
+    let rule = "[[rule]]\nname = \"g\"\neffect = \"allow\"\nclients = [\"gateway\"]\nkeys = [\"*\"]\noperations = [\"flip-coin\"]\n";
+    let file = group.node_dir(1).join("policy.toml");
+    fs::write(&file, fs::read_to_string(&file).unwrap() + &client + rule).unwrap();
+    group.start_all();
+    let alone = group.theta(&["coin", "x", "--client", "gateway", "--timeout", "2s"]);
+    let certificate = client.lines().find(|line| line.starts_with("certificates")).unwrap();
+    let alone = alone.fails(1, &["flip coin: nodes 2, 3 and 4 turn this client away", certificate]);
+    assert!(!alone.stderr.contains("DeadlineExceeded") && !alone.stderr.contains("Unknown"), "{alone:?}");
+    let status =
+        group.theta(&["status", "--client", "gateway"]).fails(1, &["nodes 1, 2, 3 and 4 are there and refuse"]);
+    assert!(status.text().contains("node 1: client gateway may not status"), "{status:?}");
+}
+
+#[test]
+fn hints_work_when_they_are_pasted() {
+    let group = Group::shared();
+    let refused = group.theta(&["keys", "recover", "sign", "--node", "3"]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    let (_, hint) = refused.stderr.split_once("see why with: theta ").unwrap();
+    let hint: Vec<&str> = hint.lines().next().unwrap().split(' ').collect();
+    assert!(hint.starts_with(&["policy", "explain", "--ask"]), "{hint:?}");
+    let explained = group.theta(&hint).ok().text();
+    assert!(explained.contains("keys.recover"), "{explained}");
+    let help = group.theta(&["audit", "show", "--help"]).ok().text();
+    let example = help.lines().find(|line| line.contains("audit.jsonl")).unwrap();
+    group.theta(&["audit", "export", "--node", "1", "-o", "audit.jsonl"]).ok();
+    group.theta(&example.trim().split(' ').skip(1).collect::<Vec<_>>()).ok();
+}
+
+#[test]
+fn what_goes_wrong_is_json_where_results_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let error = |arguments: &[&str]| {
+        let run = theta_in(dir.path(), arguments);
+        assert_eq!(run.stderr.lines().count(), 1, "{run:?}");
+        let said: serde_json::Value = serde_json::from_str(&run.stderr).unwrap();
+        assert_eq!((&said["level"], &said["exit_code"]), (&"error".into(), &run.code.into()), "{run:?}");
+        said
+    };
+    let missing = error(&["status", "--client", "nowhere", "--json"]);
+    assert_eq!(missing["kind"], "usage");
+    assert!(missing["message"].as_str().unwrap().starts_with("nowhere is not a client directory"), "{missing}");
+    assert_eq!(error(&["--json", "encypt"])["kind"], "usage");
+    let group = Group::shared();
+    let signature = group.file("json.sig", [0; 96]);
+    let message = group.file("json.txt", "x");
+    let failed = group.theta(&["verify", &message, &signature, "--json"]);
+    let said: serde_json::Value = serde_json::from_str(&failed.stderr).unwrap();
+    assert_eq!((failed.code, &said["kind"], &failed.json()["valid"]), (1, &"failed".into(), &false.into()));
+    let people = theta_in(dir.path(), &["coin", "--", "--json"]);
+    assert!(people.stderr.starts_with("theta: error: "), "a name is no option: {people:?}");
+}
+
+/// Waits until a node says something at its metrics port.
+#[track_caller]
+fn await_words(group: &Group, node: u16, words: &str) {
+    let mut said = String::new();
+    for _ in 0..100 {
+        said = group.ready(node);
+        if said.contains(words) {
+            return;
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    panic!("no {words:?} in {said}");
+}
+
+#[test]
+fn a_node_without_a_policy_is_not_ready_and_a_deleted_one_is_told() {
+    let mut group = Group::made();
+    let file = group.node_dir(1).join("policy.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::remove_file(&file).unwrap();
+    group.start_all();
+    await_words(&group, 1, "not ready: no policy names a client");
+    await_words(&group, 2, "ready\n");
+    fs::write(&file, &text).unwrap();
+    await_words(&group, 1, "\r\n\r\nready\n");
+    fs::remove_file(&file).unwrap();
+    await_words(&group, 1, "ready\nwarning: its policy file is gone");
+    assert_eq!(group.log(1).matches("the policy file is gone").count(), 1, "{}", group.log(1));
+    let status = group.theta(&["status"]).ok().text();
+    assert!(status.contains("node 1: its policy file is gone"), "{status}");
+    fs::write(&file, &text).unwrap();
+    await_words(&group, 1, "\r\n\r\nready\n");
+}
+
+#[test]
+fn an_older_version_is_enabled_wherever_it_was_disabled_and_destroyed_is_destroyed() {
+    let mut group = Group::made_with(&["--keys", "files=sg02-ristretto255"]);
+    group.start_all();
+    group.file("old.txt", "to version 1");
+    group.theta(&["encrypt", "old.txt"]).ok();
+    group.theta(&["keys", "rotate", "files"]).ok();
+    group.kill(4);
+    group.theta(&["keys", "disable", "files@1"]).ok();
+    group.theta(&["decrypt", "old.txt.theta", "-o", "-"]).fails(1, &["disabled"]);
+    group.start(4);
+    group.await_up(4);
+    let enabled = group.theta(&["keys", "enable", "files@1"]).ok().text();
+    assert!(enabled.contains("files@1 is enabled at nodes 1, 2, 3 and 4"), "{enabled}");
+    assert_eq!(group.theta(&["decrypt", "old.txt.theta", "-o", "-"]).ok().stdout, b"to version 1");
+    let keys = group.theta(&["keys", "list", "--live", "--json"]).ok().json();
+    let states: Vec<_> = keys.as_array().unwrap().iter().map(|key| key["state"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(states, ["retired", "active"], "{keys}");
+
+    for generation in [&[][..], &["--generation", "1"], &[]] {
+        let destroy = [&["keys", "destroy", "files", "--yes", "--json"], generation].concat();
+        let gone = group.theta(&destroy).ok().json();
+        assert_eq!(gone["nodes"], serde_json::json!([1, 2, 3, 4]), "{gone}");
+    }
+}
