@@ -5,7 +5,7 @@ use core::str::FromStr;
 use super::DecodeError;
 use crate::{Epoch, KeyName, Label, LabelError, MOST_LABEL, NodeId, Operation, Version};
 
-/// Reads what [`Writer`] wrote. Each method fails with a [`DecodeError`] on what that did not write.
+/// Reads what [`Writer`](super::Writer) wrote. Each method fails with a [`DecodeError`] on what that did not write.
 #[derive(Debug)]
 pub struct Reader<'a>(&'a [u8]);
 
