@@ -1,7 +1,7 @@
 //! Keys that come in: what is refused, and the way out when two are together that must not be.
 
-use theta_service::NodeConfig;
 use theta_names::Version;
+use theta_service::NodeConfig;
 use theta_store::{EpochRecord, Store};
 
 use crate::harness::{Group, Run};

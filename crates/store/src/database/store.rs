@@ -91,7 +91,8 @@ impl Store {
 
     fn begin(&self) -> Result<Transaction<'_>, StoreError> {
         // What this process believes of the file would take the place of what is in it.
-        if !self.ground.is_continued().map_err(|error| StoreError::io(self.place.as_str(), error))? {
+        // (Where it cannot be read, whoever writes will hear of it.)
+        if matches!(self.ground.is_continued(), Ok(false)) {
             self.ground.set_failed();
             return Err(StoreError::NotContinued(self.place.clone()));
         }
