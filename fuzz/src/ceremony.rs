@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use theta_ceremonies::{
-    Aim, Ceremony, CeremonyEvidence, CeremonyKeys, CeremonyPlan, ITEMS, Kind, Memory, PlanParts, QuorumCertificate,
-    SUMMARY, Source, Statement, StatementSlot, rewrite, statements_of,
+    Aim, Ceremony, CeremonyEvidence, CeremonyKeys, CeremonyPlan, ITEMS, Input, Kind, Memory, PlanParts,
+    QuorumCertificate, SUMMARY, Source, Statement, StatementSlot, rewrite, statements_of,
 };
 use theta_groups::{Group, Ristretto255, Secret};
 use theta_names::{Epoch, NodeId};
-use theta_rounds::{Channel, Effect, Input, PartyId, Recipient, Slot};
+use theta_rounds::{Channel, Effect, PartyId, Recipient, Slot};
 use theta_schemes::coins::cks05::Cks05;
 use theta_schemes::keys::{KeyScheme, KeyShare, deal};
 use theta_sharing::{ShareIndex, Threshold};
