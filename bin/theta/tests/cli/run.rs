@@ -64,10 +64,15 @@ impl From<Output> for Run {
     }
 }
 
-/// The program, with nothing of the caller's environment that it heeds.
+/// The program, with nothing of the caller's environment that it heeds: nor signals that are to be ignored, as they are under
+/// `nohup` and in the background of a script.
 pub(crate) fn command() -> Command {
-    let mut command = Command::new(EXE);
-    command.env_remove("THETA_CLIENT").env_remove("RUST_LOG").stdin(Stdio::null());
+    let mut command = Command::new("env");
+    command
+        .args(["--default-signal=HUP,INT,TERM", EXE])
+        .env_remove("THETA_CLIENT")
+        .env_remove("RUST_LOG")
+        .stdin(Stdio::null());
     command
 }
 
