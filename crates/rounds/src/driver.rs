@@ -73,6 +73,11 @@ impl<P: Protocol> Driver<P> {
         };
     }
 
+    /// Whether what a party says counts: it is another member and has not been banned.
+    fn hears(&self, party: PartyId) -> bool {
+        party != self.local && self.members.contains(&party) && !self.banned.contains(&party)
+    }
+
     /// The longest payload of a slot, if there is one any more.
     fn longest(&self, slot: Slot) -> Option<usize> {
         match &self.phase {
@@ -88,7 +93,7 @@ impl<P: Protocol> Driver<P> {
 
     /// Sorts one message in: ignored, blamed, held back or delivered.
     fn receive(&mut self, from: PartyId, slot: Slot, channel: Channel, payload: Bytes, out: &mut Effects<P>) {
-        if from == self.local || !self.members.contains(&from) || self.banned.contains(&from) {
+        if !self.hears(from) {
             return;
         }
         let Some(most) = self.longest(slot) else { return };
@@ -186,11 +191,7 @@ impl<P: Protocol> Driver<P> {
 
     /// Answers a question, if it is one and there is anything to say.
     fn reply(&mut self, from: PartyId, slot: Slot) -> Option<Effect<P::Output, P::Misbehaviour, P::Ask>> {
-        if !P::Message::is_question(slot)
-            || from == self.local
-            || !self.members.contains(&from)
-            || self.banned.contains(&from)
-        {
+        if !P::Message::is_question(slot) || !self.hears(from) {
             return None;
         }
         self.prepare_replies();
@@ -279,7 +280,7 @@ impl<P: Protocol> Machine for Driver<P> {
             Phase::AwaitingStart(protocol) | Phase::Running(protocol) => protocol.awaits(party),
             Phase::Finished { .. } => false,
         };
-        expected && party != self.local && self.members.contains(&party) && !self.banned.contains(&party)
+        expected && self.hears(party)
     }
 
     fn is_finished(&self) -> bool {

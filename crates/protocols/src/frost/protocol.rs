@@ -20,7 +20,7 @@ use super::stock::{Ask, Supply};
 use super::suites::StockSuite;
 use crate::{Misbehaviour, Outcome};
 
-type Actions<C> = Vec<Action<FrostMessage<C>, Ask>>;
+type Actions<C> = theta_rounds::Actions<FrostMessage<C>, Ask>;
 
 /// One request at one party.
 pub(super) struct RobustFrost<C: FrostSuite> {
