@@ -7,11 +7,11 @@ use theta_groups::Group;
 use theta_rounds::{Evidence, Malformed, PartyId};
 use theta_sharing::pedersen::Blinding;
 
-use super::agreement::{digest_of, value_digest};
 use super::certificate::QuorumCertificate;
 use super::check;
 use super::codec::{Reader, Writer};
 use super::dealing::{Dealing, Judgement};
+use super::electorate::value_digest;
 use super::key::{Keys, Material, Selection, check_key};
 use super::plan::CeremonyPlan;
 use super::recovery::is_false_answer;
@@ -249,7 +249,7 @@ fn material<G: Group>(
 ) -> Option<Material<G>> {
     let list = dealings.iter().map(|dealing| (dealing.author(), dealing.digest())).collect();
     let value = Selection::Dealings(list).encode();
-    let decided = decision.kind() == Kind::Precommit && digest_of(decision) == Some(value_digest(&value));
+    let decided = decision.kind() == Kind::Precommit && decision.body().as_ref() == value_digest(&value).as_slice();
     if !decided || !decision.is_valid(plan) {
         return None;
     }

@@ -10,8 +10,8 @@
 //! ceremony and destroys at its end. See `spec/ceremonies.md`, `docs/adr/0011-ceremonies.md` and
 //! `docs/adr/0017-forward-secret-ceremonies.md`.
 
-mod agreement;
 mod dealing;
+mod electorate;
 mod epilogue;
 mod evidence;
 mod group;
@@ -26,17 +26,18 @@ mod typed;
 mod wellformed;
 
 use dealing::dealings;
-use identity::{encryption, participant, schnorr, sealed};
+use identity::{encryption, participant, sealed};
 use record::{bulletin_board, certificate, codec, statement};
+use theta_agreement::schnorr;
 
 pub use bulletin_board::{rewrite, statements_of};
 pub use certificate::QuorumCertificate;
 pub use evidence::CeremonyEvidence;
-pub use identity::{CeremonyKeys, CeremonyMember};
 pub use machine::{Ceremony, Effects, ITEMS, Input, SUMMARY};
 pub use outcome::{Activated, Conclusion, JoinError, Outcome};
 pub use plan::{Aim, CeremonyId, CeremonyPlan, PlanError, PlanParts, Source, public_digest};
 pub use statement::{Digest, Kind, Statement, StatementSlot};
+pub use theta_agreement::{Member as CeremonyMember, MemberKeys as CeremonyKeys};
 pub use theta_sharing::{EncodedKey, EncodedShare, ProofOfPossession};
 
 use wellformed::{LONGEST_CERTIFIED, check, longest_body, longest_items, longest_summary};

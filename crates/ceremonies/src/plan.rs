@@ -290,8 +290,7 @@ impl CeremonyPlan {
     /// take more than the honest ones for anything to come about: all n of them at worst.
     #[must_use]
     pub fn quorum(&self) -> usize {
-        let (n, t) = (usize::from(self.threshold.n()), usize::from(self.threshold.t()));
-        n.min(usize::midpoint(n, t).max(2 * t) + 1)
+        theta_agreement::quorum(usize::from(self.threshold.n()), usize::from(self.threshold.t()))
     }
 }
 

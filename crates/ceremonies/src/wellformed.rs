@@ -3,8 +3,8 @@
 use theta_groups::Group;
 use theta_rounds::Malformed;
 
-use super::agreement::Agreement;
 use super::dealing::Dealing;
+use super::electorate::ballot_of;
 use super::encryption::{self, EncryptionKey};
 use super::key::read_key;
 use super::machine::MESSAGE_BYTES;
@@ -16,9 +16,11 @@ use super::typed::TypedPlan;
 /// Reads a statement and forgets it. An honest party's never fails.
 pub(super) fn check<G: Group>(plan: &TypedPlan<G>, statement: &Statement) -> Result<(), Malformed> {
     let body = statement.body();
+    if let Some(ballot) = ballot_of(statement.slot()) {
+        return theta_agreement::check::<CeremonyPlan>(plan, ballot, body);
+    }
     match statement.slot().kind {
         Kind::Dealing => Dealing::read(plan, statement).map(drop),
-        Kind::Proposal | Kind::Prevote | Kind::Precommit => Agreement::check(plan, statement.slot(), body),
         Kind::Key => read_key::<G>(body).map(drop),
         Kind::EncryptionKey => encryption::read_key(body).map(drop),
         Kind::Complaint | Kind::LateComplaint | Kind::Release if body.len() < 32 => Err(Malformed("no digest")),

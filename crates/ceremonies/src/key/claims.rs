@@ -59,7 +59,7 @@ impl<G: Group> KeyLogic<G> {
     /// The decision and all dealings that count, for evidence.
     fn proven_material(&self, decided: &Decided<G>) -> Option<(QuorumCertificate, Vec<Statement>)> {
         let dealings = decided.list.iter().filter_map(|(_, digest)| Some(self.dealings.get(digest)?.statement.clone()));
-        Some((self.agreement.decision()?.clone(), dealings.collect()))
+        Some((self.decision.clone()?, dealings.collect()))
     }
 
     fn false_key(&self, decided: &Decided<G>, key: &Statement) -> Option<CeremonyEvidence> {

@@ -3,10 +3,10 @@
 use core::ops::RangeInclusive;
 use std::collections::BTreeMap;
 
+use theta_agreement::{Judge, Verdict};
 use theta_groups::Group;
 use theta_rounds::{Malformed, PartyId};
 
-use crate::agreement::{Judge, Verdict};
 use crate::codec::{Reader, Writer, read_entries, write_entries};
 use crate::dealings::Dealings;
 use crate::plan::{Aim, CeremonyPlan};

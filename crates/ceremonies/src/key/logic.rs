@@ -6,14 +6,14 @@ use theta_rounds::{Abort, Malformed, PartyId};
 use super::judge::{DEALINGS, Selection};
 use super::phase::Phase;
 use super::steps::{ACTIVATION, KeyLogic};
-use crate::agreement::digest_of;
 use crate::bulletin_board::{BulletinBoard, Item};
 use crate::certificate::QuorumCertificate;
+use crate::electorate::ballot_of;
 use crate::encryption::ENCRYPTION_KEY;
 use crate::evidence::CeremonyEvidence;
 use crate::machine::{Admission, Logic, Outbox};
 use crate::outcome::Outcome;
-use crate::plan::Aim;
+use crate::plan::{Aim, CeremonyPlan};
 use crate::statement::{Digest, Kind, Statement, StatementSlot};
 use crate::{LONGEST_CERTIFIED, Memory, check};
 
@@ -30,8 +30,8 @@ impl<G: Group> Logic for KeyLogic<G> {
             }
             Kind::Activation => member && slot.number == 0,
             Kind::Proposal | Kind::Prevote | Kind::Precommit => {
-                if !self.agreement.admits(author, slot) {
-                    let ahead = member && slot.number > self.agreement.view() && self.agreement.decision().is_none();
+                if !ballot_of(slot).is_some_and(|ballot| self.agreement.admits(author, ballot)) {
+                    let ahead = member && slot.number > self.agreement.view() && self.decision.is_none();
                     return if ahead { Admission::Note } else { Admission::Drop };
                 }
                 true
@@ -60,7 +60,10 @@ impl<G: Group> Logic for KeyLogic<G> {
             }
             Kind::Proposal | Kind::Prevote | Kind::Precommit => {
                 check(&self.plan, statement)?;
-                self.agreement.take(statement);
+                if let Some(ballot) = ballot_of(statement.slot()) {
+                    let said = (statement.author(), ballot);
+                    self.agreement.take::<CeremonyPlan>(&self.plan, said, statement.body(), statement.signature());
+                }
                 Ok(())
             }
             _ => check(&self.plan, statement),
@@ -91,19 +94,22 @@ impl<G: Group> Logic for KeyLogic<G> {
         }
         let decision = certificate.kind() == Kind::Precommit;
         let short = certificate.body().len() <= LONGEST_CERTIFIED;
-        if !short || (decision && digest_of(certificate).is_none()) || !certificate.is_valid(&self.plan) {
+        let votes = certificate.votes().filter(|_| decision);
+        if !short || votes.is_some() != decision || !certificate.is_valid(&self.plan) {
             return Err(Malformed("a certificate that is false"));
         }
-        if decision {
-            self.agreement.decide(certificate.clone());
-        } else {
-            self.activation = Some(certificate.clone());
+        match votes {
+            Some(votes) => {
+                self.agreement.decide(votes);
+                self.decision.get_or_insert_with(|| certificate.clone());
+            }
+            None => self.activation = Some(certificate.clone()),
         }
         Ok(true)
     }
 
     fn take_value(&mut self, value: &[u8]) -> bool {
-        self.agreement.take_value(value)
+        self.agreement.take_value::<CeremonyPlan>(&self.plan, value)
     }
 
     fn lose_memory(&mut self) {
@@ -122,7 +128,7 @@ impl<G: Group> Logic for KeyLogic<G> {
         let mut rng = self.own.rng("weights", &self.ticks.to_be_bytes());
         // Dealings are looked at together, when there is a reason to.
         if self.agreement.proposed_value().is_some()
-            || self.agreement.decision().is_some()
+            || self.decision.is_some()
             || self.ticks > 0
             || self.dealings.count() == self.plan.dealers().len()
         {
@@ -154,7 +160,7 @@ impl<G: Group> Logic for KeyLogic<G> {
     }
 
     fn certificates(&self) -> [Option<&QuorumCertificate>; 2] {
-        [self.agreement.decision(), self.activation.as_ref()]
+        [self.decision.as_ref(), self.activation.as_ref()]
     }
 
     fn view(&self) -> u32 {

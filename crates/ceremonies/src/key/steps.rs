@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use theta_agreement::Agreement;
 use theta_groups::Group;
 use theta_rounds::{Abort, Bug};
 use theta_sharing::{EncodedKey, EncodedShare, ShareIndex};
@@ -11,18 +12,18 @@ use theta_sharing::{EncodedKey, EncodedShare, ShareIndex};
 use super::judge::{KEY_TICKS, Opinion, dealing_slot};
 use super::phase::{Decided, Phase};
 use crate::Memory;
-use crate::agreement::Agreement;
 use crate::bulletin_board::BulletinBoard;
 use crate::certificate::QuorumCertificate;
 use crate::codec::Writer;
 use crate::dealing::{Dealing, SecretShare, Values, encoded, image};
 use crate::dealings::Dealings;
+use crate::electorate::slot_of;
 use crate::encryption::ENCRYPTION_KEY;
 use crate::evidence::CeremonyEvidence;
 use crate::machine::Outbox;
 use crate::outcome::{Activated, Conclusion};
 use crate::participant::Participant;
-use crate::plan::public_digest;
+use crate::plan::{CeremonyPlan, public_digest};
 use crate::statement::{Kind, StatementSlot};
 use crate::typed::TypedPlan;
 
@@ -44,6 +45,8 @@ pub(crate) struct KeyLogic<G: Group> {
     dealt: Option<(StatementSlot, usize)>,
     pub(super) dealings: Dealings<G>,
     pub(super) agreement: Agreement,
+    /// What the agreement has decided, as a certificate among others.
+    pub(super) decision: Option<QuorumCertificate>,
     pub(super) phase: Phase<G>,
     pub(super) activation: Option<QuorumCertificate>,
     /// When it was certified, for all that this party knows.
@@ -59,7 +62,7 @@ impl<G: Group> KeyLogic<G> {
     ) -> Self {
         let voter = (memory == Memory::Kept).then(|| own.party());
         Self {
-            agreement: Agreement::new(&plan, voter),
+            agreement: Agreement::new::<CeremonyPlan>(&plan, voter),
             dealings: Dealings::new(Arc::clone(&plan), Arc::clone(&own)),
             plan,
             own,
@@ -69,6 +72,7 @@ impl<G: Group> KeyLogic<G> {
             dealt: None,
             certified_at: None,
             phase: Phase::AwaitsDecision,
+            decision: None,
             activation: None,
         }
     }
@@ -88,7 +92,7 @@ impl<G: Group> KeyLogic<G> {
     /// another one when more keys have come. One that has not been decided on hides its secret like any other.
     pub(super) fn deal(&mut self, outbox: &mut Outbox) {
         let dealer = self.plan.dealer_index(self.own.party()).is_some();
-        if !dealer || self.memory == Memory::Lost || self.agreement.decision().is_some() {
+        if !dealer || self.memory == Memory::Lost || self.decision.is_some() {
             return;
         }
         let (slot, known) = (dealing_slot(self.ticks), self.dealings.arrivals().len());
@@ -109,8 +113,11 @@ impl<G: Group> KeyLogic<G> {
     pub(super) fn agree(&mut self, outbox: &mut Outbox) {
         let Self { plan, dealings, ticks, .. } = self;
         let mut opinion = Opinion { plan, dealings, ticks: *ticks };
-        if let Some((slot, body)) = self.agreement.next(&mut opinion) {
-            outbox.say(slot, || Some(body));
+        if let Some((ballot, body)) = self.agreement.next(&mut opinion) {
+            outbox.say(slot_of(ballot), || Some(body));
+        }
+        if self.decision.is_none() {
+            self.decision = self.agreement.decision().map(QuorumCertificate::of_votes);
         }
     }
 
@@ -171,7 +178,7 @@ impl<G: Group> KeyLogic<G> {
         let (decided, key) = match &self.phase {
             Phase::Failed(bug) => return Some(Err(Abort::Bug(*bug))),
             Phase::Aborted => {
-                return self.agreement.decision().cloned().map(|decision| Ok(Conclusion::Aborted(decision)));
+                return self.decision.clone().map(|decision| Ok(Conclusion::Aborted(decision)));
             }
             Phase::AwaitsCertificate(decided, key) => (decided, key),
             Phase::AwaitsDecision | Phase::AwaitsDealings(_) | Phase::AwaitsKeys(_) | Phase::AwaitsProof(..) => {

@@ -33,14 +33,14 @@ impl QuorumCertificate {
         self.slot.kind
     }
 
-    /// The view of votes.
-    pub(crate) const fn view(&self) -> u32 {
-        self.slot.number
-    }
-
     /// Where the statements belong.
     pub(crate) const fn slot(&self) -> StatementSlot {
         self.slot
+    }
+
+    /// The signatures by signer.
+    pub(crate) const fn signatures(&self) -> &BTreeMap<PartyId, Signature> {
+        &self.signatures
     }
 
     /// The statements that it stands for.

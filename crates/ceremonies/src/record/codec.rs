@@ -1,27 +1,4 @@
 //! The canonical codec, for parties that are nodes.
 
-use theta_names::codec::DecodeError;
+pub(crate) use theta_agreement::{read_entries, read_party, write_entries};
 pub(crate) use theta_names::codec::{Reader, Sink, Writer};
-use theta_rounds::{Malformed, PartyId};
-
-/// A party.
-pub(crate) fn read_party(reader: &mut Reader<'_>) -> Result<PartyId, DecodeError> {
-    reader.node_id().map(PartyId::of_node)
-}
-
-/// Parties, each with so many bytes.
-pub(crate) fn write_entries<'a, S: Sink, const N: usize>(
-    writer: Writer<S>,
-    entries: impl IntoIterator<Item = (&'a PartyId, &'a [u8; N])>,
-) -> Writer<S> {
-    entries.into_iter().fold(writer, |writer, (party, bytes)| writer.node_id(party.node()).raw(bytes))
-}
-
-/// All that is left, as parties that rise, each with so many bytes. `falling` is what is wrong if they do not.
-pub(crate) fn read_entries<const N: usize>(
-    reader: Reader<'_>,
-    falling: &'static str,
-) -> Result<Vec<(PartyId, [u8; N])>, Malformed> {
-    let entries = reader.all(|reader| Ok::<_, DecodeError>((read_party(reader)?, reader.array::<N>()?)))?;
-    if entries.is_sorted_by(|(a, _), (b, _)| a < b) { Ok(entries) } else { Err(Malformed(falling)) }
-}

@@ -2,9 +2,9 @@
 
 use theta_groups::Transcript;
 
-use super::{CeremonyKeys, CeremonyMember, schnorr};
+use super::{Member, MemberKeys, schnorr};
 
-impl CeremonyKeys {
+impl MemberKeys {
     /// Signs a transcript, whose domain must be that of no statement of a ceremony. The same transcript gives the same
     /// signature: 64 bytes, R || s of a Schnorr signature over ristretto255.
     #[must_use]
@@ -13,7 +13,7 @@ impl CeremonyKeys {
     }
 }
 
-impl CeremonyMember {
+impl Member {
     /// Whether this party signed the transcript. In variable time: all of it is public.
     #[must_use]
     pub fn vartime_verify_transcript(&self, transcript: &Transcript, signature: &[u8; 64]) -> bool {

@@ -5,18 +5,18 @@ use theta_groups::{Group, Ristretto255, RistrettoScalar, Scalar, Secret, Transcr
 use theta_sharing::Encoded;
 
 /// Length of a signature: R || s.
-pub(crate) const SIGNATURE_LEN: usize = 64;
+pub const SIGNATURE_LEN: usize = 64;
 /// A signature.
-pub(crate) type Signature = [u8; SIGNATURE_LEN];
+pub type Signature = [u8; SIGNATURE_LEN];
 /// What is hashed: purpose and parts are the caller's.
-pub(crate) type Message = Transcript;
+pub type Message = Transcript;
 
 fn challenge(key: &Encoded<Ristretto255>, message: &Message, commitment: &[u8]) -> RistrettoScalar {
     message.clone().with("key", key.bytes()).with("r", commitment).challenge()
 }
 
 /// Signs with the secret key whose public key is `key`; the same as proving knowledge of the secret.
-pub(crate) fn sign(secret: &Secret<RistrettoScalar>, key: &Encoded<Ristretto255>, message: &Message) -> Signature {
+pub fn sign(secret: &Secret<RistrettoScalar>, key: &Encoded<Ristretto255>, message: &Message) -> Signature {
     let encoded = Secret::new(secret.expose().encode());
     let nonce = message.clone().with("key", key.bytes()).with("nonce", encoded.expose());
     let nonce = Secret::new(nonce.challenge::<RistrettoScalar>());
@@ -31,7 +31,7 @@ pub(crate) fn sign(secret: &Secret<RistrettoScalar>, key: &Encoded<Ristretto255>
 }
 
 /// Whether the signature is the key's on the message.
-pub(crate) fn vartime_verify(key: &Encoded<Ristretto255>, message: &Message, signature: &Signature) -> bool {
+pub fn vartime_verify(key: &Encoded<Ristretto255>, message: &Message, signature: &Signature) -> bool {
     let (commitment, response) = signature.split_at(32);
     let Ok(response) = RistrettoScalar::decode(response) else { return false };
     let e = challenge(key, message, commitment);
