@@ -13,15 +13,13 @@
 use theta_rounds::PartyId;
 
 use crate::tally::Tally;
-use crate::vote::Proposal;
+use crate::vote::{Proposal, vote_of};
 use crate::{Ballot, Digest, Electorate, Signature, VoteCertificate, VoteKind};
 
 /// Views ahead of ours whose messages are kept. Whoever is further behind is shown the rest when it arrives there.
 const VIEWS_AHEAD: u32 = 16;
 /// Views behind ours whose messages are kept.
 const VIEWS_BEHIND: u32 = 4;
-/// The last view: after a day of ticks without a decision there is something else wrong than the leader.
-const LAST_VIEW: u32 = 10_000;
 /// Ticks that a proposal may take in the first view; a vote takes one less.
 const PROPOSAL_TICKS: u32 = 2;
 /// Views after which waiting grows no more.
@@ -44,6 +42,11 @@ pub trait Judge {
     fn propose(&mut self) -> Option<Vec<u8>>;
     /// Whether the value may be decided.
     fn judge(&mut self, value: &[u8]) -> Verdict;
+    /// Whether these members, who are a quorum, are enough to decide the value. Some values take the votes of certain members as
+    /// well; whoever checks the decision has to ask the same. The value is `None` if only its digest is known.
+    fn suffices(&mut self, _value: Option<&[u8]>, _votes: &VoteCertificate) -> bool {
+        true
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +62,7 @@ pub struct Agreement {
     members: Vec<PartyId>,
     first_leader: usize,
     faulty: usize,
+    last_view: u32,
     view: u32,
     step: Step,
     waited: u32,
@@ -77,6 +81,7 @@ impl Agreement {
             members: electorate.members().to_vec(),
             first_leader: electorate.first_leader(),
             faulty: electorate.faulty(),
+            last_view: electorate.last_view(),
             view: 0,
             step: Step::Propose,
             waited: 0,
@@ -138,7 +143,7 @@ impl Agreement {
     #[must_use]
     pub fn admits(&self, author: PartyId, ballot: Ballot) -> bool {
         let near = ballot.view.saturating_add(VIEWS_BEHIND) >= self.view
-            && ballot.view <= LAST_VIEW.min(self.view.saturating_add(VIEWS_AHEAD));
+            && ballot.view <= self.last_view.min(self.view.saturating_add(VIEWS_AHEAD));
         let due = ballot.kind != VoteKind::Proposal || self.leader(ballot.view) == Some(author);
         near && due && self.members.contains(&author) && self.decision.is_none()
     }
@@ -149,7 +154,7 @@ impl Agreement {
     #[must_use]
     pub fn is_news(&self, author: PartyId, view: u32) -> bool {
         let step = self.tally.latest(author).saturating_add(VIEWS_AHEAD);
-        self.members.contains(&author) && view <= LAST_VIEW && view >= step
+        self.members.contains(&author) && view <= self.last_view && view >= step
     }
 
     /// Notes that an author has come to a view.
@@ -184,6 +189,44 @@ impl Agreement {
             self.tally.keep_value(digest, value.to_vec());
         }
         wanted
+    }
+
+    /// Takes a quorum of prevotes that others have seen; it must be valid. Without it, members that are locked on a value could wait
+    /// for ever for those to whom a liar did not show its prevote.
+    pub fn take_polka(&mut self, polka: VoteCertificate) {
+        self.adopt(polka);
+    }
+
+    /// The latest quorum of prevotes that this member knows of.
+    #[must_use]
+    pub const fn polka(&self) -> Option<&VoteCertificate> {
+        self.polka.as_ref()
+    }
+
+    /// Whether this member is locked on a value: then something may have been decided that it has not heard of.
+    #[must_use]
+    pub const fn is_locked(&self) -> bool {
+        self.locked.is_some()
+    }
+
+    /// After a restart: takes what this member has said itself, in the order in which it said it, so that it says nothing else under
+    /// the same ballot and stays locked on what it has precommitted.
+    pub fn recall<E: Electorate>(&mut self, electorate: &E, ballot: Ballot, body: &[u8], signature: &Signature) {
+        let Some(voter) = self.voter else { return };
+        if ballot.view > self.view {
+            self.start_view(ballot.view);
+        }
+        self.take(electorate, (voter, ballot), body, signature);
+        match ballot.kind {
+            VoteKind::Proposal => {}
+            VoteKind::Prevote => self.enter(Step::Prevote),
+            VoteKind::Precommit => {
+                self.enter(Step::Precommit);
+                if let Ok(Some(digest)) = vote_of(body) {
+                    self.locked = Some((ballot.view, digest));
+                }
+            }
+        }
     }
 
     /// Takes a decision that others made; it must be valid.
@@ -238,7 +281,9 @@ impl Agreement {
         self.tally.polka().into_iter().for_each(|polka| self.adopt(polka));
         if self.decision.is_none() {
             // Lines 49 to 51.
-            self.decision = self.tally.decision();
+            let decisions = self.tally.decisions();
+            let enough = |votes: &VoteCertificate| judge.suffices(self.tally.value(votes.digest()), votes);
+            self.decision = decisions.into_iter().find(enough);
         }
         if self.decision.is_some() {
             return None;
@@ -255,7 +300,7 @@ impl Agreement {
                 Step::Prevote => (VoteKind::Precommit, self.precommit()?),
                 Step::Precommit => {
                     // Lines 47, 65 to 67.
-                    if !self.is_late() || view >= LAST_VIEW {
+                    if !self.is_late() || view >= self.last_view {
                         return None;
                     }
                     self.start_view(view + 1);

@@ -4,6 +4,9 @@ use theta_rounds::PartyId;
 
 use crate::{Ballot, Digest, Signature};
 
+/// The last view of a decision that may end without a value: after a day of ticks there is something else wrong than the leader.
+const LAST_VIEW: u32 = 10_000;
+
 /// The members that make one decision, and how what they sign is checked.
 pub trait Electorate {
     /// All who vote.
@@ -20,6 +23,11 @@ pub trait Electorate {
 
     /// Whether it is the author's signature on what it says in that slot, in this decision and no other.
     fn is_signed(&self, author: PartyId, ballot: Ballot, body: &[u8], signature: &Signature) -> bool;
+
+    /// The last view. Where a decision cannot be given up, there is none.
+    fn last_view(&self) -> u32 {
+        LAST_VIEW
+    }
 
     /// How many members make a quorum.
     fn quorum(&self) -> usize {

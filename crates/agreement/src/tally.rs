@@ -81,10 +81,10 @@ impl Tally {
         self.votes.get(&ballot)?.iter().find(won).map(|(vote, _)| *vote)
     }
 
-    /// The latest quorum of votes of a kind for a value.
-    fn certificate(&self, kind: VoteKind) -> Option<VoteCertificate> {
+    /// Quorums of votes of a kind for a value, the latest first.
+    fn certificates(&self, kind: VoteKind) -> impl Iterator<Item = VoteCertificate> {
         let from = Ballot::new(kind, 0)..=Ballot::new(kind, u32::MAX);
-        self.votes.range(from).rev().find_map(|(ballot, votes)| {
+        self.votes.range(from).rev().filter_map(|(ballot, votes)| {
             let (vote, signatures) =
                 votes.iter().find(|(vote, signatures)| vote.is_some() && signatures.len() >= self.quorum)?;
             Some(VoteCertificate::new(*ballot, (*vote)?, signatures.clone()))
@@ -92,11 +92,11 @@ impl Tally {
     }
 
     pub(crate) fn polka(&self) -> Option<VoteCertificate> {
-        self.certificate(VoteKind::Prevote)
+        self.certificates(VoteKind::Prevote).next()
     }
 
-    pub(crate) fn decision(&self) -> Option<VoteCertificate> {
-        self.certificate(VoteKind::Precommit)
+    pub(crate) fn decisions(&self) -> Vec<VoteCertificate> {
+        self.certificates(VoteKind::Precommit).collect()
     }
 
     /// Frees what is of earlier views, and the values that nobody can vote for any more.

@@ -15,6 +15,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("theta-rounds", &["theta-names"]),
     ("theta-protocols", &["theta-schemes", "theta-sharing", "theta-groups", "theta-rounds"]),
     ("theta-agreement", &["theta-sharing", "theta-groups", "theta-names", "theta-rounds"]),
+    (
+        "theta-ledger",
+        &["theta-agreement", "theta-statements", "theta-sharing", "theta-groups", "theta-names", "theta-rounds"],
+    ),
     ("theta-ceremonies", &["theta-agreement", "theta-sharing", "theta-groups", "theta-names", "theta-rounds"]),
     ("theta-wire", &[]),
     ("theta-store", &["theta-groups", "theta-names"]),

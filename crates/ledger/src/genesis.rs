@@ -1,0 +1,117 @@
+//! With what a ledger begins.
+
+use core::fmt;
+
+use theta_agreement::Member;
+use theta_groups::Transcript;
+
+/// What stands for a ledger in all that is signed in it: the digest of its genesis. Who has it can check the whole history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LedgerId([u8; 32]);
+
+impl LedgerId {
+    /// The id of these bytes.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The 32 bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Display for LedgerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// The members of a group when it was founded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Genesis {
+    name: String,
+    k: u16,
+    members: Vec<Member>,
+}
+
+/// Why a list of members is no genesis.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GenesisError {
+    /// A node that is listed twice.
+    #[error("node {0} is listed twice")]
+    Twice(u16),
+    /// Two nodes with one identity.
+    #[error("nodes {0} and {1} have the same identity")]
+    SameIdentity(u16, u16),
+    /// A threshold that a group of so many cannot have.
+    #[error("the group's word cannot take {k} of {n} nodes: it takes 1 to {n}")]
+    Threshold {
+        /// How many it is to take.
+        k: u16,
+        /// How many nodes there are.
+        n: usize,
+    },
+    /// A name that is too long.
+    #[error("the name of a group is 1 to 255 bytes long")]
+    Name,
+}
+
+impl Genesis {
+    /// A group of these members, of which k - 1 may do what they like.
+    ///
+    /// # Errors
+    /// [`GenesisError`].
+    pub fn new(name: &str, k: u16, mut members: Vec<Member>) -> Result<Self, GenesisError> {
+        members.sort_by_key(Member::node);
+        if name.is_empty() || name.len() > 255 {
+            return Err(GenesisError::Name);
+        }
+        if k == 0 || usize::from(k) > members.len() {
+            return Err(GenesisError::Threshold { k, n: members.len() });
+        }
+        for (at, one) in members.iter().enumerate() {
+            for other in members.iter().skip(at + 1) {
+                if one.node() == other.node() {
+                    return Err(GenesisError::Twice(one.node().get()));
+                }
+                if one.verifying_key() == other.verifying_key() {
+                    return Err(GenesisError::SameIdentity(one.node().get(), other.node().get()));
+                }
+            }
+        }
+        Ok(Self { name: name.to_owned(), k, members })
+    }
+
+    /// The group's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How many nodes it takes so that one of them is honest.
+    #[must_use]
+    pub const fn k(&self) -> u16 {
+        self.k
+    }
+
+    /// The members by rising number.
+    #[must_use]
+    pub fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    /// The ledger that begins with it.
+    #[must_use]
+    pub fn id(&self) -> LedgerId {
+        let mut transcript = Transcript::new("theta/ledger/genesis/v1")
+            .with("name", self.name.as_bytes())
+            .with("k", &self.k.to_be_bytes());
+        for member in &self.members {
+            transcript.append("member", &member.encode());
+        }
+        LedgerId(transcript.finish32())
+    }
+}

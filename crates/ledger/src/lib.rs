@@ -1,0 +1,23 @@
+//! The ledger of a group: one certified history of all that the group decides and that is no request.
+//!
+//! - [`Entry`], [`Action`]: what was decided, one thing at each height, chained by digests;
+//! - [`CertifiedEntry`]: an entry with the votes of a quorum of the members;
+//! - [`LedgerState`]: what follows from all entries up to a height: keys, versions, epochs, ceremonies. It takes certified entries and
+//!   nothing else, so that whoever has the genesis follows the group as a light client follows a chain;
+//! - [`Replica`]: a member's side of deciding the next entry, a pure machine.
+//!
+//! Requests for decryptions, signatures and coins never wait for it. See `spec/ledger.md` and `docs/adr/0029-ledger.md`.
+
+mod certified;
+mod entry;
+mod genesis;
+mod replica;
+mod sitting;
+mod state;
+
+pub use certified::CertifiedEntry;
+pub use entry::{Action, AdoptedKey, Entry, MOST_ENTRY, Outcome};
+pub use genesis::{Genesis, GenesisError, LedgerId};
+pub use replica::{DropReason, Effect, Host, Input, MOST_MESSAGE, Recipient, Replica, ReplicaOffence, Said};
+pub use state::{Begun, Epochs, KeyHistory, LedgerError, LedgerState, Refusal, Source, VersionHistory};
+pub use theta_agreement::{Digest, Verdict};

@@ -1,0 +1,110 @@
+//! What replicas say to each other.
+
+use theta_agreement::{Ballot, SIGNATURE_LEN, Signature, VoteCertificate};
+use theta_names::codec::{DecodeError, Reader, Writer};
+
+use crate::{Action, CertifiedEntry, MOST_ENTRY};
+
+/// The version of the encoding.
+const FORMAT: u8 = 1;
+/// Bytes of entries that travel in one message, but for a single one that is longer.
+pub(super) const MESSAGE_BYTES: usize = 1 << 18;
+/// The longest message in bytes: a proposal, with the prevotes of every node that there can be.
+pub const MOST_MESSAGE: usize = 2 * MOST_ENTRY + (1 << 18) + 2 * 66 * 4096;
+/// Proposals and votes in one message: what one member says in a view, and its votes of the one before.
+const MOST_VOTES: usize = 5;
+
+/// A proposal or vote of its sender, signed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Vote {
+    pub(super) ballot: Ballot,
+    pub(super) body: Vec<u8>,
+    pub(super) signature: Signature,
+}
+
+/// A quorum of prevotes, and the value that they are for.
+pub(super) type Polka = (VoteCertificate, Vec<u8>);
+
+/// A message of one replica to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Message {
+    /// How far the sender is.
+    Status { height: u64 },
+    /// What the sender says in its view of the height that it decides, and the latest quorum of prevotes that it knows.
+    Votes { height: u64, votes: Vec<Vote>, polka: Option<Polka> },
+    /// Entries, one after the other.
+    Entries(Vec<CertifiedEntry>),
+    /// The question for entries after this height.
+    Want { after: u64 },
+    /// Something to decide.
+    Candidate { action: Action, reason: Vec<u8> },
+}
+
+impl Vote {
+    pub(super) fn write(&self, writer: Writer) -> Writer {
+        self.ballot.write(writer).bytes(&self.body).raw(&self.signature)
+    }
+
+    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let ballot = Ballot::read(reader).map_err(|_| DecodeError::Field("a ballot"))?;
+        let body = reader.bytes()?.to_vec();
+        Ok(Self { ballot, body, signature: reader.array::<SIGNATURE_LEN>()? })
+    }
+}
+
+pub(super) fn write_polka(writer: Writer, polka: &Polka) -> Writer {
+    writer.bytes(&polka.0.encode()).bytes(&polka.1)
+}
+
+pub(super) fn read_polka(reader: &mut Reader<'_>) -> Result<Polka, DecodeError> {
+    let certificate = VoteCertificate::decode(reader.bytes()?).map_err(|_| DecodeError::Field("a certificate"))?;
+    Ok((certificate, reader.bytes()?.to_vec()))
+}
+
+impl Message {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let writer = Writer::new(FORMAT);
+        match self {
+            Self::Status { height } => writer.u8(1).u64(*height),
+            Self::Votes { height, votes, polka } => {
+                let writer = writer.u8(2).u64(*height).option(polka.as_ref(), write_polka);
+                votes.iter().fold(writer, |writer, vote| vote.write(writer))
+            }
+            Self::Entries(entries) => entries.iter().fold(writer.u8(3), |writer, entry| writer.raw(&entry.encode())),
+            Self::Want { after } => writer.u8(4).u64(*after),
+            Self::Candidate { action, reason } => writer.u8(5).bytes(&action.encode()).bytes(reason),
+        }
+        .finish()
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes);
+        if reader.u8()? != FORMAT {
+            return Err(DecodeError::Field("a message of another release"));
+        }
+        match reader.u8()? {
+            1 => {
+                let height = reader.u64()?;
+                reader.end(Self::Status { height })
+            }
+            2 => {
+                let (height, polka) = (reader.u64()?, reader.option(read_polka)?);
+                let votes = reader.all(Vote::read)?;
+                if votes.len() > MOST_VOTES {
+                    return Err(DecodeError::Field("as many votes as there are in a view"));
+                }
+                Ok(Self::Votes { height, votes, polka })
+            }
+            3 => Ok(Self::Entries(reader.all(CertifiedEntry::read)?)),
+            4 => {
+                let after = reader.u64()?;
+                reader.end(Self::Want { after })
+            }
+            5 => {
+                let (action, reason) = (Action::decode(reader.bytes()?)?, reader.bytes()?.to_vec());
+                reader.end(Self::Candidate { action, reason })
+            }
+            _ => Err(DecodeError::Field("the kind of message")),
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! A member's side of the ledger: what it proposes, votes for, and remembers.
+//!
+//! A pure machine: time is ticks, the disk is in the effects, which are carried out in their order. What an entry is about, and whether
+//! this node wants it, its [`Host`] says. It decides one height after the other, each by an [`Agreement`]; it works while somebody wants
+//! something decided, and otherwise says every [`STATUS_TICKS`] ticks how far it is.
+
+mod message;
+mod peers;
+mod pending;
+mod receive;
+mod said;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use theta_agreement::{Agreement, Ballot, Digest, Judge, MemberKeys, Verdict, VoteCertificate, VoteKind};
+use theta_names::NodeId;
+use theta_rounds::PartyId;
+
+use crate::sitting::Sitting;
+use crate::state::meets;
+use crate::{Action, CertifiedEntry, Entry, LedgerError, LedgerState};
+use message::{Message, Vote};
+use peers::Peers;
+use pending::Pending;
+
+pub use message::MOST_MESSAGE;
+pub use said::Said;
+
+/// Ticks between two messages of a replica that has nothing to do.
+pub(crate) const STATUS_TICKS: u64 = 8;
+/// Ticks between repeating what others may not have got.
+const REPEAT_TICKS: u64 = 4;
+/// How far ahead of this node's clock an entry may be, in seconds.
+const AHEAD: u64 = 600;
+
+/// What a replica asks of the node that it runs in.
+pub trait Host {
+    /// Whether this node wants the entry, which follows from the state: its own policy, or that the entry proves itself.
+    fn judge(&self, state: &LedgerState, entry: &Entry) -> Verdict;
+    /// The certified entry of a height, as it was given out with [`Effect::Decided`].
+    fn entry(&self, height: u64) -> Option<CertifiedEntry>;
+}
+
+/// What happens to a replica.
+#[derive(Clone, Debug)]
+pub enum Input<'a> {
+    /// Time passes; in seconds since 1970.
+    Tick(u64),
+    /// A connection to this node stands.
+    Connected(NodeId),
+    /// A message of another replica, of any content, from the node that the transport authenticated.
+    Message(NodeId, &'a [u8]),
+    /// This node wants an action decided. For [`Action`]s of clients, [`Host::judge`] must say so, too.
+    Propose(Action, Vec<u8>),
+}
+
+/// To whom a message goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recipient {
+    /// All other members.
+    All,
+    /// One of them.
+    One(NodeId),
+}
+
+/// What a replica wants done, in this order.
+#[derive(Clone, Debug)]
+pub enum Effect {
+    /// Make it durable before anything that follows leaves the node.
+    Record(Said),
+    /// Send a message; a lost one costs time only.
+    Send(Recipient, Vec<u8>),
+    /// This node votes again after it had lost its memory: it need not be told of that at its next start.
+    Remembers,
+    /// An entry was decided. Make it durable; what was recorded of its height may go.
+    Decided(Box<CertifiedEntry>),
+    /// Nothing comes of an action that this node wanted decided.
+    Dropped(Action, DropReason),
+    /// A member did what nobody honest does.
+    Blame(NodeId, ReplicaOffence),
+}
+
+/// Why nothing comes of an action.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DropReason {
+    /// Something else was decided first, and it does not follow any more.
+    Refused(crate::Refusal),
+    /// Too few members agreed to it in time.
+    TooFew,
+}
+
+/// What a member did to this one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReplicaOffence {
+    /// It voted for two things under one ballot; both votes are signed by it.
+    #[error("it said two things under one ballot at height {0}")]
+    Equivocation(u64),
+    /// It sent a vote that it did not sign.
+    #[error("it sent a vote with a false signature")]
+    FalseSignature,
+    /// It signed what cannot be read, or a false certificate.
+    #[error("it sent what no honest member sends: {0}")]
+    Malformed(&'static str),
+    /// It passed on an entry that is not certified.
+    #[error("it passed on an entry that is not certified: {0}")]
+    FalseEntry(LedgerError),
+}
+
+/// Whether a node remembers all that it has said in its ledger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Memory {
+    Kept,
+    /// Its store was lost or set back. It votes again at heights at which it cannot have voted.
+    Lost,
+    /// From this height on.
+    From(u64),
+}
+
+/// One member's replica of the ledger.
+pub struct Replica {
+    keys: Option<Arc<MemberKeys>>,
+    state: LedgerState,
+    sitting: Sitting,
+    agreement: Agreement,
+    memory: Memory,
+    said: BTreeMap<Ballot, Said>,
+    heard: BTreeMap<(PartyId, Ballot), Vec<u8>>,
+    /// Whose votes of this height are not looked at any more.
+    ignored: BTreeSet<PartyId>,
+    pending: Pending,
+    peers: Peers,
+    now: u64,
+    ticks: u64,
+}
+
+impl core::fmt::Debug for Replica {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let (height, view) = (self.state.height(), self.agreement.view());
+        write!(f, "Replica(height {height}, view {view}, {:?}, {} pending)", self.memory, self.pending.len())
+    }
+}
+
+impl Replica {
+    /// Goes on where the store is: `state` follows from all entries in it, `said` is what was recorded of the next height, in order.
+    /// Without `keys` it follows and does not vote. `remembers` is false if the store may lack what this identity has said, since it was
+    /// restored or set back; and at each start from then on until [`Effect::Remembers`].
+    #[must_use]
+    pub fn new(state: LedgerState, keys: Option<Arc<MemberKeys>>, said: Vec<Said>, remembers: bool) -> Self {
+        let sitting = state.sitting();
+        let memory = if remembers { Memory::Kept } else { Memory::Lost };
+        let voter = keys.as_ref().filter(|_| remembers).map(|keys| keys.party());
+        let mut agreement = Agreement::new(&sitting, voter);
+        let mut kept = BTreeMap::new();
+        for said in said.into_iter().filter(|said| said.height == sitting.height()) {
+            let Vote { ballot, body, signature } = &said.vote;
+            agreement.recall(&sitting, *ballot, body, signature);
+            if let Some((certificate, value)) = &said.polka {
+                agreement.take_polka(certificate.clone());
+                agreement.take_value(&sitting, value);
+            }
+            kept.insert(*ballot, said);
+        }
+        Self {
+            keys,
+            state,
+            sitting,
+            agreement,
+            memory,
+            said: kept,
+            heard: BTreeMap::new(),
+            ignored: BTreeSet::new(),
+            pending: Pending::default(),
+            peers: Peers::default(),
+            now: 0,
+            ticks: 0,
+        }
+    }
+
+    /// The group as of the last entry.
+    #[must_use]
+    pub const fn state(&self) -> &LedgerState {
+        &self.state
+    }
+
+    /// Whether an action waits for its decision.
+    #[must_use]
+    pub fn is_pending(&self, action: &Digest) -> bool {
+        self.pending.contains(action)
+    }
+
+    /// From now on this node may have said what it does not remember: its store was set back. It votes again at heights at which it
+    /// cannot have voted.
+    pub fn lose_memory(&mut self) {
+        if self.memory == Memory::Kept {
+            self.memory = Memory::Lost;
+            self.agreement.abstain();
+        }
+    }
+
+    /// Takes one input.
+    pub fn handle(&mut self, input: Input<'_>, host: &dyn Host) -> Vec<Effect> {
+        let mut out = Vec::new();
+        match input {
+            Input::Tick(now) => self.tick(now, host, &mut out),
+            Input::Connected(peer) => self.send_status(Recipient::One(peer), &mut out),
+            Input::Message(from, bytes) => self.receive(from, bytes, host, &mut out),
+            Input::Propose(action, reason) => self.propose(action, reason, &mut out),
+        }
+        self.settle(host, &mut out);
+        out
+    }
+
+    fn propose(&mut self, action: Action, reason: Vec<u8>, out: &mut Vec<Effect>) {
+        match self.state.check(&action) {
+            Err(refusal) => out.push(Effect::Dropped(action, DropReason::Refused(refusal))),
+            Ok(()) => {
+                if self.pending.insert(None, action.clone(), reason.clone(), self.ticks) {
+                    let message = Message::Candidate { action, reason };
+                    out.push(Effect::Send(Recipient::All, message.encode()));
+                }
+            }
+        }
+    }
+
+    fn tick(&mut self, now: u64, host: &dyn Host, out: &mut Vec<Effect>) {
+        (self.now, self.ticks) = (now, self.ticks.saturating_add(1));
+        self.peers.tick();
+        for (action, own) in self.pending.expire(self.ticks) {
+            if own {
+                out.push(Effect::Dropped(action, DropReason::TooFew));
+            }
+        }
+        let repeat = self.ticks.is_multiple_of(REPEAT_TICKS);
+        if self.is_active() {
+            self.agreement.tick();
+            self.settle(host, out);
+            if repeat {
+                out.push(Effect::Send(Recipient::All, self.votes().encode()));
+            }
+        }
+        if self.ticks.is_multiple_of(STATUS_TICKS) {
+            self.send_status(Recipient::All, out);
+            for (action, reason) in self.pending.own() {
+                let message = Message::Candidate { action: action.clone(), reason: reason.clone() };
+                out.push(Effect::Send(Recipient::All, message.encode()));
+            }
+        }
+    }
+
+    /// Whether there is something to decide: this node wants it, or more members speak of it than may do what they like.
+    fn is_active(&self) -> bool {
+        let spoken: BTreeSet<PartyId> = self.heard.keys().map(|(author, _)| *author).collect();
+        !self.pending.is_empty() || self.agreement.is_locked() || spoken.len() > self.state.faulty()
+    }
+
+    fn send_status(&self, to: Recipient, out: &mut Vec<Effect>) {
+        out.push(Effect::Send(to, Message::Status { height: self.state.height() }.encode()));
+    }
+
+    /// What this node says in its view and voted in the one before, and what locked it or others. A member that lacks votes to leave a
+    /// view is one view behind at most: from two on more than t honest ones are ahead of it, and it follows them.
+    fn votes(&self) -> Message {
+        let view = self.agreement.view();
+        let due = |ballot: &Ballot| {
+            ballot.view == view || (ballot.view.saturating_add(1) == view && ballot.kind != VoteKind::Proposal)
+        };
+        let votes = self.said.values().filter(|said| due(&said.vote.ballot)).map(|said| said.vote.clone()).collect();
+        // In its own view the prevotes themselves are on their way.
+        let polka = self.polka().filter(|(certificate, _)| certificate.view() < view);
+        Message::Votes { height: self.sitting.height(), votes, polka }
+    }
+
+    fn polka(&self) -> Option<message::Polka> {
+        let certificate = self.agreement.polka()?;
+        Some((certificate.clone(), self.agreement.value(certificate.digest())?.to_vec()))
+    }
+
+    /// Says what there is to say, and takes what is decided.
+    fn settle(&mut self, host: &dyn Host, out: &mut Vec<Effect>) {
+        loop {
+            let mut chamber = Chamber { state: &self.state, pending: &self.pending, host, now: self.now };
+            if let Some((ballot, body)) = self.agreement.next(&mut chamber) {
+                self.say(ballot, body, out);
+                continue;
+            }
+            let oldest = self.agreement.oldest_view();
+            self.heard.retain(|(_, ballot), _| ballot.view >= oldest);
+            self.said.retain(|ballot, _| ballot.view >= oldest);
+            let decided = self.agreement.decision().zip(self.agreement.decided_value());
+            let Some((certificate, value)) = decided else { return };
+            // It can be read: what cannot is never enough to decide.
+            let Ok(entry) = Entry::decode(value) else { return };
+            let certified = CertifiedEntry { entry, certificate: certificate.clone() };
+            if self.take_entry(certified, out).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn say(&mut self, ballot: Ballot, body: Vec<u8>, out: &mut Vec<Effect>) {
+        let Some(keys) = self.keys.clone() else { return };
+        if self.said.contains_key(&ballot) {
+            return;
+        }
+        let signature = self.sitting.sign(&keys, ballot, &body);
+        self.agreement.take(&self.sitting, (keys.party(), ballot), &body, &signature);
+        let locks = ballot.kind == VoteKind::Precommit && !body.is_empty();
+        let polka = if locks { self.polka() } else { None };
+        let said = Said { height: self.sitting.height(), vote: Vote { ballot, body, signature }, polka };
+        let message = Message::Votes { height: said.height, votes: vec![said.vote.clone()], polka: None };
+        out.push(Effect::Record(said.clone()));
+        self.said.insert(ballot, said);
+        out.push(Effect::Send(Recipient::All, message.encode()));
+    }
+
+    /// Takes the next entry, and begins the height after it.
+    fn take_entry(&mut self, certified: CertifiedEntry, out: &mut Vec<Effect>) -> Result<(), LedgerError> {
+        self.state.advance(&certified)?;
+        let action = certified.entry.action.digest();
+        out.push(Effect::Decided(Box::new(certified)));
+        self.pending.remove(&action);
+        for (action, refusal, own) in self.pending.retain(|action| self.state.check(action)) {
+            if own {
+                out.push(Effect::Dropped(action, DropReason::Refused(refusal)));
+            }
+        }
+        self.sitting = self.state.sitting();
+        if let Memory::From(height) = self.memory
+            && self.sitting.height() >= height
+        {
+            self.memory = Memory::Kept;
+            out.push(Effect::Remembers);
+        }
+        let voter = self.keys.as_ref().filter(|_| self.memory == Memory::Kept).map(|keys| keys.party());
+        self.agreement = Agreement::new(&self.sitting, voter);
+        self.said.clear();
+        self.heard.clear();
+        self.ignored.clear();
+        Ok(())
+    }
+}
+
+/// What a replica thinks of values, for the agreement.
+struct Chamber<'a> {
+    state: &'a LedgerState,
+    pending: &'a Pending,
+    host: &'a dyn Host,
+    now: u64,
+}
+
+impl Judge for Chamber<'_> {
+    fn propose(&mut self) -> Option<Vec<u8>> {
+        let (action, reason) = self.pending.oldest()?;
+        Some(self.state.next_entry(action.clone(), reason.clone(), self.now).encode())
+    }
+
+    fn judge(&mut self, value: &[u8]) -> Verdict {
+        match Entry::decode(value) {
+            Ok(entry) if entry.time > self.now.saturating_add(AHEAD) => Verdict::Invalid,
+            Ok(entry) if self.state.check_entry(&entry).is_ok() => self.host.judge(self.state, &entry),
+            _ => Verdict::Invalid,
+        }
+    }
+
+    fn suffices(&mut self, value: Option<&[u8]>, votes: &VoteCertificate) -> bool {
+        let Some(entry) = value.and_then(|value| Entry::decode(value).ok()) else { return false };
+        let signers = votes.signatures().keys().map(|party| party.get());
+        self.state.check_entry(&entry).is_ok() && meets(self.state.demand(&entry.action).as_ref(), signers)
+    }
+}

@@ -1,0 +1,103 @@
+//! What waits for its decision.
+
+use std::collections::BTreeMap;
+
+use theta_agreement::Digest;
+use theta_names::NodeId;
+
+use crate::{Action, Refusal};
+
+/// Ticks after which an action that too few agree to is given up.
+const PATIENCE: u64 = 240;
+/// Actions of this node that wait at once.
+const MOST_OWN: usize = 256;
+/// Actions that wait on the word of one peer.
+const MOST_OF_PEER: usize = 16;
+
+struct Waiting {
+    action: Action,
+    reason: Vec<u8>,
+    since: u64,
+    /// Who told of it; `None` is this node.
+    from: Option<NodeId>,
+}
+
+/// Actions that this node wants decided: those it was asked for, and those of others that it agrees to.
+#[derive(Default)]
+pub(super) struct Pending {
+    waiting: BTreeMap<Digest, Waiting>,
+}
+
+impl Pending {
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    pub(super) fn contains(&self, digest: &Digest) -> bool {
+        self.waiting.contains_key(digest)
+    }
+
+    /// Whether one more action of a peer would be taken.
+    pub(super) fn has_room_for(&self, peer: NodeId) -> bool {
+        self.waiting.values().filter(|waiting| waiting.from == Some(peer)).count() < MOST_OF_PEER
+    }
+
+    /// Whether it is new, and there was room.
+    pub(super) fn insert(&mut self, from: Option<NodeId>, action: Action, reason: Vec<u8>, now: u64) -> bool {
+        let digest = action.digest();
+        if let Some(known) = self.waiting.get_mut(&digest) {
+            // From now on it is this node's own.
+            let taken = from.is_none() && known.from.is_some();
+            if taken {
+                (known.from, known.since) = (None, now);
+            }
+            return taken;
+        }
+        let room = match from {
+            Some(peer) => self.has_room_for(peer),
+            None => self.waiting.values().filter(|waiting| waiting.from.is_none()).count() < MOST_OWN,
+        };
+        if room {
+            self.waiting.insert(digest, Waiting { action, reason, since: now, from });
+        }
+        room
+    }
+
+    pub(super) fn remove(&mut self, digest: &Digest) {
+        self.waiting.remove(digest);
+    }
+
+    /// What has waited longest.
+    pub(super) fn oldest(&self) -> Option<(&Action, &Vec<u8>)> {
+        let oldest = self.waiting.iter().min_by_key(|(digest, waiting)| (waiting.since, **digest));
+        oldest.map(|(_, waiting)| (&waiting.action, &waiting.reason))
+    }
+
+    /// What this node wants on its own account.
+    pub(super) fn own(&self) -> impl Iterator<Item = (&Action, &Vec<u8>)> {
+        self.waiting.values().filter(|waiting| waiting.from.is_none()).map(|waiting| (&waiting.action, &waiting.reason))
+    }
+
+    /// Takes out what has waited too long; says of each whether it was this node's own.
+    pub(super) fn expire(&mut self, now: u64) -> Vec<(Action, bool)> {
+        let late = |_: &Digest, waiting: &mut Waiting| now >= waiting.since.saturating_add(PATIENCE);
+        self.waiting.extract_if(.., late).map(|(_, waiting)| (waiting.action, waiting.from.is_none())).collect()
+    }
+
+    /// Takes out what cannot follow any more; says of each whether it was this node's own.
+    pub(super) fn retain(&mut self, follows: impl Fn(&Action) -> Result<(), Refusal>) -> Vec<(Action, Refusal, bool)> {
+        let mut gone = Vec::new();
+        self.waiting.retain(|_, waiting| match follows(&waiting.action) {
+            Ok(()) => true,
+            Err(refusal) => {
+                gone.push((waiting.action.clone(), refusal, waiting.from.is_none()));
+                false
+            }
+        });
+        gone
+    }
+}

@@ -1,0 +1,164 @@
+//! What a replica makes of messages.
+
+use theta_agreement::{Ballot, Electorate, Verdict, VoteKind, check};
+use theta_names::NodeId;
+use theta_rounds::PartyId;
+
+use super::message::{MESSAGE_BYTES, Message, Polka, Vote};
+use super::{Effect, Host, MOST_MESSAGE, Memory, Recipient, Replica, ReplicaOffence};
+use crate::{Action, CertifiedEntry, LedgerError, MOST_ENTRY};
+
+impl Replica {
+    pub(super) fn receive(&mut self, from: NodeId, bytes: &[u8], host: &dyn Host, out: &mut Vec<Effect>) {
+        let party = PartyId::of_node(from);
+        let own = self.keys.as_ref().is_some_and(|keys| keys.party() == party);
+        let stranger = own || !self.sitting.members().contains(&party);
+        if stranger || bytes.len() > MOST_MESSAGE || !self.peers.may_speak(from) {
+            return;
+        }
+        // Who sends what cannot be read harms nobody but itself.
+        let Ok(message) = Message::decode(bytes) else { return };
+        match message {
+            Message::Status { height } => self.hear_height(from, height, host, out),
+            Message::Want { after } => self.answer(from, after, host, out),
+            Message::Entries(entries) => self.take_entries(from, entries, out),
+            Message::Candidate { action, reason } => self.take_candidate(from, action, reason, host),
+            Message::Votes { height, votes, polka } => {
+                self.hear_height(from, height.saturating_sub(1), host, out);
+                if height == self.sitting.height() && !self.ignored.contains(&party) {
+                    let taken = self.take_votes(party, &votes).and_then(|()| self.take_polka(polka));
+                    if let Err(offence) = taken {
+                        self.ignored.insert(party);
+                        out.push(Effect::Blame(from, offence));
+                    }
+                }
+            }
+        }
+    }
+
+    /// A peer says how far it is: who is behind is sent what it lacks, who is ahead is asked.
+    fn hear_height(&mut self, from: NodeId, height: u64, host: &dyn Host, out: &mut Vec<Effect>) {
+        self.peers.note(from, height);
+        self.remember();
+        let own = self.state.height();
+        if height < own {
+            self.answer(from, height, host, out);
+        } else if height > own && self.peers.may_ask(from) {
+            out.push(Effect::Send(Recipient::One(from), Message::Want { after: own }.encode()));
+        }
+    }
+
+    /// A node that forgot what it has said learns at which heights it cannot have spoken.
+    ///
+    /// Let x be the highest height that was decided anywhere when its memory was lost: it spoke at x + 1 at most. A quorum precommitted x.
+    /// A quorum of peers has now told heights that this node has reached, own at most: an honest member is in both quorums, and had decided
+    /// x - 1 when it precommitted x. So x is own + 1 at most, this node spoke at own + 2 at most, and own + 3 is safe. A liar that claims to
+    /// be further than anybody is does not count, since its entries never come.
+    fn remember(&mut self) {
+        let own = self.state.height();
+        if self.memory == Memory::Lost
+            && self.peers.heights().filter(|height| *height <= own).count() >= self.sitting.quorum()
+        {
+            self.memory = Memory::From(own.saturating_add(3));
+        }
+    }
+
+    fn answer(&mut self, to: NodeId, after: u64, host: &dyn Host, out: &mut Vec<Effect>) {
+        if after >= self.state.height() || !self.peers.may_answer(to) {
+            return;
+        }
+        let (mut entries, mut bytes) = (Vec::new(), 0);
+        for height in after.saturating_add(1)..=self.state.height() {
+            let Some(entry) = host.entry(height) else { break };
+            bytes += entry.encode().len();
+            if bytes > MESSAGE_BYTES && !entries.is_empty() {
+                break;
+            }
+            entries.push(entry);
+        }
+        out.push(Effect::Send(Recipient::One(to), Message::Entries(entries).encode()));
+    }
+
+    /// Takes the entries that follow; one that is false is its sender's offence, and ends the message.
+    fn take_entries(&mut self, from: NodeId, entries: Vec<CertifiedEntry>, out: &mut Vec<Effect>) {
+        let mut taken = false;
+        for entry in entries {
+            match self.take_entry(entry, out) {
+                Ok(()) => taken = true,
+                // It was decided here in the meantime, or comes too early.
+                Err(LedgerError::Height { .. }) => {}
+                Err(error) => {
+                    out.push(Effect::Blame(from, ReplicaOffence::FalseEntry(error)));
+                    return;
+                }
+            }
+        }
+        // There may be more where these came from.
+        if taken && self.peers.may_ask(from) {
+            let after = self.state.height();
+            out.push(Effect::Send(Recipient::One(from), Message::Want { after }.encode()));
+        }
+    }
+
+    /// Whatever this node agrees to, it wants decided, too: else one that a client could reach alone would wait for its own turn.
+    fn take_candidate(&mut self, from: NodeId, action: Action, reason: Vec<u8>, host: &dyn Host) {
+        let known = self.pending.contains(&action.digest());
+        if known || !self.pending.has_room_for(from) || self.state.check(&action).is_err() {
+            return;
+        }
+        let entry = self.state.next_entry(action, reason, self.now);
+        if entry.encode().len() <= MOST_ENTRY && host.judge(&self.state, &entry) == Verdict::Valid {
+            self.pending.insert(Some(from), entry.action, entry.reason, self.ticks);
+        }
+    }
+
+    fn take_votes(&mut self, author: PartyId, votes: &[Vote]) -> Result<(), ReplicaOffence> {
+        votes.iter().try_for_each(|vote| self.take_vote(author, vote))
+    }
+
+    /// Takes one vote. Signatures are looked at last, and only of what could change something.
+    fn take_vote(&mut self, author: PartyId, vote: &Vote) -> Result<(), ReplicaOffence> {
+        let Vote { ballot, body, signature } = vote;
+        let longest = if ballot.kind == VoteKind::Proposal { 2 * MOST_ENTRY } else { 32 };
+        if body.len() > longest {
+            return Err(ReplicaOffence::Malformed("a vote that is longer than any honest member's"));
+        }
+        let kept = self.agreement.admits(author, *ballot);
+        let noted = ballot.view > self.agreement.view() && self.agreement.is_news(author, ballot.view);
+        let first = self.heard.get(&(author, *ballot));
+        if (!kept && !noted) || first == Some(body) {
+            return Ok(());
+        }
+        if !self.sitting.is_signed(author, *ballot, body, signature) {
+            return Err(ReplicaOffence::FalseSignature);
+        }
+        if !kept {
+            self.agreement.note(author, ballot.view);
+            return Ok(());
+        }
+        if first.is_some() {
+            return Err(ReplicaOffence::Equivocation(self.sitting.height()));
+        }
+        check(&self.sitting, *ballot, body).map_err(|malformed| ReplicaOffence::Malformed(malformed.0))?;
+        self.heard.insert((author, *ballot), body.clone());
+        self.agreement.take(&self.sitting, (author, *ballot), body, signature);
+        Ok(())
+    }
+
+    fn take_polka(&mut self, polka: Option<Polka>) -> Result<(), ReplicaOffence> {
+        let Some((certificate, value)) = polka else { return Ok(()) };
+        let known = self.agreement.polka().is_some_and(|known| known.view() >= certificate.view());
+        let lacking = self.agreement.wanted_value() == Some(*certificate.digest());
+        if known && !lacking {
+            return Ok(());
+        }
+        let same = self.sitting.value_digest(&value) == *certificate.digest();
+        let prevotes = certificate.ballot() == Ballot::new(VoteKind::Prevote, certificate.view());
+        if !same || !prevotes || value.len() > MOST_ENTRY || !certificate.is_valid(&self.sitting) {
+            return Err(ReplicaOffence::Malformed("a false certificate of prevotes"));
+        }
+        self.agreement.take_polka(certificate);
+        self.agreement.take_value(&self.sitting, &value);
+        Ok(())
+    }
+}

@@ -1,0 +1,205 @@
+//! What a request for a ceremony comes to.
+
+use theta_names::{Epoch, KeyName, KeyState, SuiteName, Version};
+use theta_sharing::EncodedKey;
+use theta_statements::{CeremonyRequest, KeyChange};
+
+use super::{Epochs, KeyHistory, LedgerState, Refusal, VersionHistory};
+use crate::Outcome;
+
+/// The sharing that a ceremony begins with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// How many shares it takes.
+    pub k: u16,
+    /// Its holders: that of index i at place i - 1.
+    pub holders: Vec<u16>,
+    /// The public key and all verification keys.
+    pub public: Vec<u8>,
+}
+
+/// A ceremony that was begun: the request, and all that follows from it at its place in the history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Begun {
+    /// What was asked for.
+    pub request: CeremonyRequest,
+    /// Which version it makes, or is about.
+    pub version: Version,
+    /// The sharing that comes out, or whose share is recovered.
+    pub epoch: Epoch,
+    /// The scheme and group.
+    pub suite: SuiteName,
+    /// How many shares it takes afterwards.
+    pub k: u16,
+    /// The holders afterwards.
+    pub holders: Vec<u16>,
+    /// The sharing that it begins with; `None` for a new key.
+    pub source: Option<Source>,
+}
+
+impl Begun {
+    /// All nodes that take part, by rising number.
+    #[must_use]
+    pub fn nodes(&self) -> Vec<u16> {
+        let before = self.source.as_ref().map_or(&[][..], |source| &source.holders);
+        let mut nodes = [&self.holders, before].concat();
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes
+    }
+}
+
+impl LedgerState {
+    /// What a request would come to if it were decided now.
+    ///
+    /// # Errors
+    /// [`Refusal`]: it cannot succeed, or was used before.
+    pub fn begun(&self, request: &CeremonyRequest) -> Result<Begun, Refusal> {
+        if let Some(number) = self.used.get(&request.digest()) {
+            return Err(Refusal::Used(*number));
+        }
+        let begun = match &request.change {
+            KeyChange::Create { key, suite, k, holders } => {
+                if self.keys.contains_key(key) || self.creating(key) {
+                    return Err(Refusal::Exists(key.clone()));
+                }
+                self.check_holders(*k, holders)?;
+                let (suite, holders) = (suite.clone(), holders.clone());
+                let (version, epoch) = (Version::FIRST, Epoch::FIRST);
+                Begun { request: request.clone(), version, epoch, suite, k: *k, holders, source: None }
+            }
+            KeyChange::Rotate { key } => self.rotation(request, key)?,
+            KeyChange::Refresh { key, version } => {
+                let (version, history, serving) = self.source(key, *version)?;
+                renewal(request, version, history, serving, serving.k, &serving.holders)?
+            }
+            KeyChange::Reshare { key, version, k, holders } => {
+                let (version, history, serving) = self.source(key, *version)?;
+                self.check_holders(*k, holders)?;
+                renewal(request, version, history, serving, *k, holders)?
+            }
+            KeyChange::Recover { key, version, node } => {
+                let (version, history, serving) = self.source(key, *version)?;
+                if !serving.holders.contains(node) {
+                    return Err(Refusal::NotHolder { node: *node, key: key.to_string() });
+                }
+                if serving.holders.len() <= usize::from(serving.k) {
+                    return Err(Refusal::Holders("a lost share takes k other holders to recover: here are too few"));
+                }
+                let renewed = renewal(request, version, history, serving, serving.k, &serving.holders)?;
+                Begun { epoch: serving.epoch, ..renewed }
+            }
+        };
+        match self.running_of(request.change.key(), begun.version) {
+            Some(number) => Err(Refusal::Busy(number)),
+            None => Ok(begun),
+        }
+    }
+
+    fn creating(&self, key: &KeyName) -> bool {
+        self.running.values().any(|begun| begun.request.change.key() == key)
+    }
+
+    fn running_of(&self, key: &KeyName, version: Version) -> Option<u64> {
+        let same = |begun: &Begun| begun.request.change.key() == key && begun.version == version;
+        self.running.iter().find(|(_, begun)| same(begun)).map(|(number, _)| *number)
+    }
+
+    fn check_holders(&self, k: u16, holders: &[u16]) -> Result<(), Refusal> {
+        let mut sorted = holders.to_vec();
+        sorted.sort_unstable();
+        if sorted.iter().zip(sorted.iter().skip(1)).any(|(a, b)| a == b) {
+            return Err(Refusal::Holders("a holder is listed twice"));
+        }
+        if k == 0 || usize::from(k) > holders.len() {
+            return Err(Refusal::Holders("a key takes at least 1 share, and at most as many as there are holders"));
+        }
+        self.check_members(holders)
+    }
+
+    pub(super) fn check_members(&self, nodes: &[u16]) -> Result<(), Refusal> {
+        let known = |node: &u16| self.members().iter().any(|member| member.node().get() == *node);
+        nodes.iter().find(|node| !known(node)).map_or(Ok(()), |node| Err(Refusal::NoMember(*node)))
+    }
+
+    fn rotation(&self, request: &CeremonyRequest, key: &KeyName) -> Result<Begun, Refusal> {
+        let (primary, history, serving) = self.source(key, None)?;
+        let line = self.keys.get(key).ok_or_else(|| Refusal::Unknown(key.to_string()))?;
+        let state = line.state_of(primary).unwrap_or(KeyState::Destroyed);
+        if state != KeyState::Active {
+            return Err(Refusal::State { key: key.to_string(), state });
+        }
+        self.check_members(&serving.holders)?;
+        let version = line.next_version().ok_or(Refusal::Exhausted("versions of this key"))?;
+        Ok(Begun {
+            request: request.clone(),
+            version,
+            epoch: Epoch::FIRST,
+            suite: history.suite.clone(),
+            k: serving.k,
+            holders: serving.holders.clone(),
+            source: None,
+        })
+    }
+
+    fn source(&self, key: &KeyName, version: Option<Version>) -> Result<(Version, &VersionHistory, &Epochs), Refusal> {
+        let unknown = || Refusal::Unknown(key.to_string());
+        let line: &KeyHistory = self.keys.get(key).ok_or_else(unknown)?;
+        let version = version.or_else(|| line.primary()).ok_or_else(unknown)?;
+        let history = line.versions.get(&version).ok_or_else(unknown)?;
+        let serving = history.serving().ok_or_else(unknown)?;
+        match line.state_of(version) {
+            Some(KeyState::Destroyed) | None => {
+                Err(Refusal::State { key: key.to_string(), state: KeyState::Destroyed })
+            }
+            Some(_) => Ok((version, history, serving)),
+        }
+    }
+
+    /// Whether a running ceremony may end so, and the sharing that serves then.
+    pub(super) fn ended(&self, number: u64, outcome: &Outcome) -> Result<Option<Epochs>, Refusal> {
+        let begun = self.running.get(&number).ok_or(Refusal::NoCeremony(number))?;
+        let recovery = matches!(begun.request.change, KeyChange::Recover { .. });
+        match outcome {
+            Outcome::Aborted => Ok(None),
+            Outcome::Recovered if recovery => Ok(None),
+            Outcome::Recovered => Err(Refusal::Outcome("it was not to recover a share")),
+            Outcome::Activated { .. } if recovery => Err(Refusal::Outcome("a recovery makes no sharing")),
+            Outcome::Activated { public, .. } => {
+                let key = EncodedKey::decode(public).map_err(|_| Refusal::Outcome("its public key cannot be read"))?;
+                let n = usize::from(key.threshold.n());
+                if key.threshold.k() != begun.k || n != begun.holders.len() {
+                    return Err(Refusal::Outcome("its public key is of other numbers of shares"));
+                }
+                let before = begun.source.as_ref().map(|source| EncodedKey::decode(&source.public));
+                let same = |before: EncodedKey| before.public_key == key.public_key;
+                if before.is_some_and(|before| !before.is_ok_and(same)) {
+                    return Err(Refusal::Outcome("new shares are of the key that was there"));
+                }
+                let (epoch, k, holders) = (begun.epoch, begun.k, begun.holders.clone());
+                Ok(Some(Epochs { epoch, since: 0, k, holders, public: public.clone() }))
+            }
+        }
+    }
+}
+
+fn renewal(
+    request: &CeremonyRequest,
+    version: Version,
+    history: &VersionHistory,
+    serving: &Epochs,
+    k: u16,
+    holders: &[u16],
+) -> Result<Begun, Refusal> {
+    let epoch = serving.epoch.next().ok_or(Refusal::Exhausted("epochs of this key"))?;
+    let source = Source { k: serving.k, holders: serving.holders.clone(), public: serving.public.clone() };
+    Ok(Begun {
+        request: request.clone(),
+        version,
+        epoch,
+        suite: history.suite.clone(),
+        k,
+        holders: holders.to_vec(),
+        source: Some(source),
+    })
+}

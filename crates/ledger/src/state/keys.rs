@@ -1,0 +1,75 @@
+//! What the history says about keys.
+
+use std::collections::BTreeMap;
+
+use theta_names::{Epoch, KeyState, SuiteName, Version};
+
+/// A sharing of a key's version, and since when it serves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Epochs {
+    /// Its number.
+    pub epoch: Epoch,
+    /// The height of the entry that said so.
+    pub since: u64,
+    /// How many shares it takes.
+    pub k: u16,
+    /// The holders: that of index i at place i - 1.
+    pub holders: Vec<u16>,
+    /// The public key and all verification keys, as the entry has them.
+    pub public: Vec<u8>,
+}
+
+/// A version of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VersionHistory {
+    /// Its scheme and group.
+    pub suite: SuiteName,
+    /// Its own state; what counts is this and the key's.
+    pub state: KeyState,
+    /// All its sharings, the one that serves last. Old ones stay: what was proven under them can be checked for ever.
+    pub epochs: Vec<Epochs>,
+}
+
+impl VersionHistory {
+    /// The sharing that serves.
+    #[must_use]
+    pub fn serving(&self) -> Option<&Epochs> {
+        self.epochs.last()
+    }
+}
+
+/// A key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyHistory {
+    /// The state of the key as a whole.
+    pub state: KeyState,
+    /// The number of the last change of state.
+    pub generation: u64,
+    /// All its versions, whatever their state.
+    pub versions: BTreeMap<Version, VersionHistory>,
+}
+
+impl KeyHistory {
+    pub(super) const fn new() -> Self {
+        Self { state: KeyState::Active, generation: 0, versions: BTreeMap::new() }
+    }
+
+    /// The version that is meant where none is named: the newest that is active, or else the newest that was not destroyed.
+    #[must_use]
+    pub fn primary(&self) -> Option<Version> {
+        let newest = |wanted: fn(KeyState) -> bool| {
+            self.versions.iter().rev().find(|(_, version)| wanted(version.state)).map(|(number, _)| *number)
+        };
+        newest(|state| state == KeyState::Active).or_else(|| newest(|state| state != KeyState::Destroyed))
+    }
+
+    /// What holds for a version: its own state and the key's.
+    #[must_use]
+    pub fn state_of(&self, version: Version) -> Option<KeyState> {
+        Some(self.versions.get(&version)?.state.and(self.state))
+    }
+
+    pub(super) fn next_version(&self) -> Option<Version> {
+        self.versions.last_key_value().map_or(Some(Version::FIRST), |(last, _)| last.next())
+    }
+}

@@ -1,0 +1,316 @@
+//! What follows from a history.
+
+mod ceremonies;
+mod keys;
+mod refusal;
+
+use std::collections::BTreeMap;
+
+use theta_agreement::{Digest, Electorate, Member, VoteKind};
+use theta_names::{KeyName, KeyState, Version};
+use theta_statements::StateChange;
+
+use crate::sitting::Sitting;
+use crate::{Action, AdoptedKey, CertifiedEntry, Entry, Genesis, LedgerId, Outcome};
+
+pub use ceremonies::{Begun, Source};
+pub use keys::{Epochs, KeyHistory, VersionHistory};
+pub use refusal::Refusal;
+
+/// Why a certified entry is not the next one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LedgerError {
+    /// Another height than the next.
+    #[error("the next entry is number {expected}, not {got}")]
+    Height {
+        /// The next height.
+        expected: u64,
+        /// The entry's.
+        got: u64,
+    },
+    /// It follows another history.
+    #[error("entry {0} follows another history than this one")]
+    Fork(u64),
+    /// It is older than the entry before.
+    #[error("entry {0} says that it is older than the one before")]
+    Time(u64),
+    /// Its votes are not those of a quorum, or for something else.
+    #[error("the votes for entry {0} are false, or too few")]
+    Certificate(u64),
+    /// It does not follow.
+    #[error("entry {0} cannot be: {1}")]
+    Refused(u64, Refusal),
+}
+
+/// A group as of one height: all that follows from the genesis and the entries up to there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LedgerState {
+    id: LedgerId,
+    group: String,
+    members: Vec<Member>,
+    faulty: usize,
+    height: u64,
+    head: Digest,
+    time: u64,
+    keys: BTreeMap<KeyName, KeyHistory>,
+    running: BTreeMap<u64, Begun>,
+    /// Which ceremony a request began.
+    used: BTreeMap<Digest, u64>,
+}
+
+impl LedgerState {
+    /// The group as it was founded.
+    #[must_use]
+    pub fn new(genesis: &Genesis) -> Self {
+        let id = genesis.id();
+        Self {
+            id,
+            group: genesis.name().to_owned(),
+            members: genesis.members().to_vec(),
+            faulty: usize::from(genesis.k().saturating_sub(1)),
+            height: 0,
+            head: *id.as_bytes(),
+            time: 0,
+            keys: BTreeMap::new(),
+            running: BTreeMap::new(),
+            used: BTreeMap::new(),
+        }
+    }
+
+    /// The ledger's id.
+    #[must_use]
+    pub const fn id(&self) -> &LedgerId {
+        &self.id
+    }
+
+    /// The group's name.
+    #[must_use]
+    pub fn group(&self) -> &str {
+        &self.group
+    }
+
+    /// The members by rising number.
+    #[must_use]
+    pub fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    /// How many members may do what they like.
+    #[must_use]
+    pub const fn faulty(&self) -> usize {
+        self.faulty
+    }
+
+    /// How many members decide.
+    #[must_use]
+    pub fn quorum(&self) -> usize {
+        self.sitting().quorum()
+    }
+
+    /// The number of the last entry; 0 if there is none.
+    #[must_use]
+    pub const fn height(&self) -> u64 {
+        self.height
+    }
+
+    /// The digest of the last entry; the ledger's id if there is none.
+    #[must_use]
+    pub const fn head(&self) -> &Digest {
+        &self.head
+    }
+
+    /// When the last entry was proposed, in seconds since 1970.
+    #[must_use]
+    pub const fn time(&self) -> u64 {
+        self.time
+    }
+
+    /// All keys that there are or were.
+    #[must_use]
+    pub const fn keys(&self) -> &BTreeMap<KeyName, KeyHistory> {
+        &self.keys
+    }
+
+    /// The ceremonies that run, by their numbers.
+    #[must_use]
+    pub const fn running(&self) -> &BTreeMap<u64, Begun> {
+        &self.running
+    }
+
+    /// Which ceremony a request began, by the request's digest.
+    #[must_use]
+    pub fn began(&self, request: &Digest) -> Option<u64> {
+        self.used.get(request).copied()
+    }
+
+    pub(crate) fn sitting(&self) -> Sitting {
+        Sitting::new(self.id, self.height.saturating_add(1), self.head, &self.members, self.faulty)
+    }
+
+    /// The entry that an action would be if it were decided next. `now` is in seconds since 1970.
+    #[must_use]
+    pub fn next_entry(&self, action: Action, reason: Vec<u8>, now: u64) -> Entry {
+        let time = now.max(self.time);
+        Entry { height: self.height.saturating_add(1), previous: self.head, time, action, reason }
+    }
+
+    /// Whether an action can follow.
+    ///
+    /// # Errors
+    /// [`Refusal`] with the reason.
+    pub fn check(&self, action: &Action) -> Result<(), Refusal> {
+        match action {
+            Action::Adopt(adopted) => self.check_adopted(adopted),
+            Action::Begin(request) => self.begun(request).map(drop),
+            Action::End { ceremony, outcome } => self.ended(*ceremony, outcome).map(drop),
+            Action::SetState(change) => self.check_state(change),
+        }
+    }
+
+    /// Whether an entry can be the next one, whoever votes for it.
+    ///
+    /// # Errors
+    /// [`LedgerError`].
+    pub fn check_entry(&self, entry: &Entry) -> Result<(), LedgerError> {
+        let expected = self.height.saturating_add(1);
+        if entry.height != expected {
+            return Err(LedgerError::Height { expected, got: entry.height });
+        }
+        if entry.previous != self.head {
+            return Err(LedgerError::Fork(entry.height));
+        }
+        if entry.time < self.time {
+            return Err(LedgerError::Time(entry.height));
+        }
+        self.check(&entry.action).map_err(|refusal| LedgerError::Refused(entry.height, refusal))
+    }
+
+    /// Of whose votes an entry takes more than a quorum: these nodes, and so many of them. Whatever moves a key takes as many of its
+    /// holders as are needed to use it, so that one of them is honest at the key's own threshold.
+    pub(crate) fn demand(&self, action: &Action) -> Option<(Vec<u16>, usize)> {
+        let (key, version) = match action {
+            Action::Begin(request) => (request.change.key(), request.change.version()),
+            // Whoever disables a key is on the safe side.
+            Action::SetState(change) if change.state != KeyState::Disabled => (&change.key, change.version),
+            Action::Adopt(_) | Action::End { .. } | Action::SetState(_) => return None,
+        };
+        let line = self.keys.get(key)?;
+        let serving = line.versions.get(&version.or_else(|| line.primary())?)?.serving()?;
+        Some((serving.holders.clone(), usize::from(serving.k)))
+    }
+
+    /// Takes the next entry.
+    ///
+    /// # Errors
+    /// [`LedgerError`]; nothing changes then.
+    pub fn advance(&mut self, certified: &CertifiedEntry) -> Result<(), LedgerError> {
+        let CertifiedEntry { entry, certificate } = certified;
+        self.check_entry(entry)?;
+        let sitting = self.sitting();
+        let digest = entry.digest(&self.id);
+        let demand = self.demand(&entry.action);
+        let decided = certificate.kind() == VoteKind::Precommit && *certificate.digest() == digest;
+        let signers = certificate.signatures().keys().map(|party| party.get());
+        if !decided || !meets(demand.as_ref(), signers) || !certificate.is_valid(&sitting) {
+            return Err(LedgerError::Certificate(entry.height));
+        }
+        self.apply(entry, digest).map_err(|refusal| LedgerError::Refused(entry.height, refusal))
+    }
+
+    fn apply(&mut self, entry: &Entry, digest: Digest) -> Result<(), Refusal> {
+        match &entry.action {
+            Action::Adopt(adopted) => self.adopt(adopted, entry.height),
+            Action::Begin(request) => {
+                let begun = self.begun(request)?;
+                self.used.insert(request.digest(), entry.height);
+                self.running.insert(entry.height, begun);
+            }
+            Action::End { ceremony, outcome } => self.end(*ceremony, outcome, entry.height)?,
+            Action::SetState(change) => self.set_state(change),
+        }
+        (self.height, self.head, self.time) = (entry.height, digest, entry.time);
+        Ok(())
+    }
+
+    fn check_adopted(&self, adopted: &AdoptedKey) -> Result<(), Refusal> {
+        let AdoptedKey { key, version, k, holders, .. } = adopted;
+        self.check_members(holders)?;
+        if *k == 0 || usize::from(*k) > holders.len() {
+            return Err(Refusal::Holders("a key takes at least 1 share, and at most as many as there are holders"));
+        }
+        let next = match self.keys.get(key) {
+            None => Version::FIRST,
+            Some(line) => line.next_version().ok_or(Refusal::Exhausted("versions of this key"))?,
+        };
+        // Versions that were there before the ledger are adopted in their order; a gap is a version that was destroyed.
+        if *version < next { Err(Refusal::Exists(key.clone())) } else { Ok(()) }
+    }
+
+    fn adopt(&mut self, adopted: &AdoptedKey, height: u64) {
+        let AdoptedKey { key, version, epoch, suite, k, holders, public } = adopted.clone();
+        let serving = Epochs { epoch, since: height, k, holders, public };
+        self.add_version(key, version, VersionHistory { suite, state: KeyState::Active, epochs: vec![serving] });
+    }
+
+    /// A new version takes the place of the one before, which serves no new signatures from then on.
+    fn add_version(&mut self, key: KeyName, version: Version, history: VersionHistory) {
+        let line = self.keys.entry(key).or_insert_with(KeyHistory::new);
+        for older in line.versions.values_mut().filter(|older| older.state == KeyState::Active) {
+            older.state = KeyState::Retired;
+        }
+        line.versions.insert(version, history);
+    }
+
+    fn end(&mut self, number: u64, outcome: &Outcome, height: u64) -> Result<(), Refusal> {
+        let serving = self.ended(number, outcome)?.map(|epochs| Epochs { since: height, ..epochs });
+        let begun = self.running.remove(&number).ok_or(Refusal::NoCeremony(number))?;
+        let (Some(serving), Begun { request, version, suite, source, .. }) = (serving, begun) else { return Ok(()) };
+        let key = request.change.key().clone();
+        if source.is_none() {
+            let history = VersionHistory { suite, state: KeyState::Active, epochs: vec![serving] };
+            self.add_version(key, version, history);
+        } else if let Some(history) = self.keys.get_mut(&key).and_then(|line| line.versions.get_mut(&version)) {
+            history.epochs.push(serving);
+        }
+        Ok(())
+    }
+
+    fn check_state(&self, change: &StateChange) -> Result<(), Refusal> {
+        let unknown = || Refusal::Unknown(change.key.to_string());
+        let line = self.keys.get(&change.key).ok_or_else(unknown)?;
+        let at = line.generation;
+        if change.generation != at.saturating_add(1) {
+            return Err(Refusal::Generation { at, named: change.generation });
+        }
+        let state = match change.version {
+            None => line.state,
+            Some(version) => line.versions.get(&version).ok_or_else(unknown)?.state,
+        };
+        if state.may_become(change.state) { Ok(()) } else { Err(Refusal::State { key: change.key.to_string(), state }) }
+    }
+
+    fn set_state(&mut self, change: &StateChange) {
+        let Some(line) = self.keys.get_mut(&change.key) else { return };
+        line.generation = change.generation;
+        match change.version {
+            None => line.state = change.state,
+            Some(version) => {
+                if let Some(history) = line.versions.get_mut(&version) {
+                    history.state = change.state;
+                }
+            }
+        }
+        // What is destroyed has no ceremonies any more.
+        if change.state == KeyState::Destroyed {
+            let gone = |begun: &Begun| {
+                begun.request.change.key() == &change.key && change.version.is_none_or(|it| it == begun.version)
+            };
+            self.running.retain(|_, begun| !gone(begun));
+        }
+    }
+}
+
+/// Whether enough of the nodes that are demanded have signed.
+pub(crate) fn meets(demand: Option<&(Vec<u16>, usize)>, signers: impl Iterator<Item = u16>) -> bool {
+    demand.is_none_or(|(nodes, least)| signers.filter(|node| nodes.contains(node)).count() >= *least)
+}

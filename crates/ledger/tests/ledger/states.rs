@@ -1,0 +1,164 @@
+//! What may follow from what.
+
+use theta_ledger::{Action, AdoptedKey, LedgerState, Outcome, Refusal};
+use theta_names::{Epoch, KeyState, Version};
+use theta_sharing::{EncodedKey, Threshold};
+use theta_statements::{CeremonyRequest, KeyChange, StateChange};
+
+use crate::net::{genesis, keys};
+use theta_agreement::{Ballot, VoteCertificate, VoteKind};
+use theta_ledger::CertifiedEntry;
+
+pub(crate) fn create(name: &str, nonce: u8, k: u16, holders: &[u16]) -> Action {
+    let change = KeyChange::Create {
+        key: name.parse().unwrap(),
+        suite: "frost-ed25519".parse().unwrap(),
+        k,
+        holders: holders.to_vec(),
+    };
+    Action::Begin(CeremonyRequest { nonce: [nonce; 32], change })
+}
+
+pub(crate) fn change(nonce: u8, change: KeyChange) -> Action {
+    Action::Begin(CeremonyRequest { nonce: [nonce; 32], change })
+}
+
+pub(crate) fn public(k: u16, n: u16, key: u8) -> Vec<u8> {
+    EncodedKey {
+        threshold: Threshold::new(k, n).unwrap(),
+        public_key: vec![key; 32],
+        verification_keys: vec![vec![key; 32]; usize::from(n)],
+        proof_of_possession: None,
+    }
+    .encode()
+}
+
+pub(crate) fn activated(ceremony: u64, k: u16, n: u16, key: u8) -> Action {
+    let outcome = Outcome::Activated { public: public(k, n, key), certificate: b"certificate".to_vec() };
+    Action::End { ceremony, outcome }
+}
+
+pub(crate) fn set(name: &str, version: Option<u32>, state: KeyState, generation: u64) -> Action {
+    let version = version.map(|number| Version::new(number).unwrap());
+    Action::SetState(StateChange { key: name.parse().unwrap(), version, state, generation })
+}
+
+/// An entry that these nodes signed.
+pub(crate) fn certified(state: &LedgerState, action: Action, signers: &[u16]) -> CertifiedEntry {
+    let entry = state.next_entry(action, Vec::new(), 5);
+    let (ballot, digest) = (Ballot::new(VoteKind::Precommit, 0), entry.digest(state.id()));
+    let signed = signers.iter().map(|number| {
+        let keys = keys(*number);
+        let message = theta_groups::Transcript::new("theta/ledger/vote/v1")
+            .with("ledger", state.id().as_bytes())
+            .with("height", &entry.height.to_be_bytes())
+            .with("previous", &entry.previous)
+            .with("author", &number.to_be_bytes())
+            .with("ballot", &[7, 0, 0, 0, 0])
+            .with("body", &digest);
+        (keys.party(), keys.sign(&message))
+    });
+    let certificate = VoteCertificate::new(ballot, digest, signed.collect());
+    CertifiedEntry { entry, certificate }
+}
+
+pub(crate) fn advance(state: &mut LedgerState, action: Action) {
+    let all: Vec<u16> = state.members().iter().map(|member| member.node().get()).collect();
+    let entry = certified(state, action, &all);
+    state.advance(&entry).unwrap();
+}
+
+fn refused(state: &LedgerState, action: &Action) -> Refusal {
+    state.check(action).unwrap_err()
+}
+
+#[test]
+fn a_key_lives_through_its_states() {
+    let mut state = LedgerState::new(&genesis(4, 2));
+    let name = "sign".parse().unwrap();
+    advance(&mut state, create("sign", 1, 2, &[1, 2, 3]));
+    assert_eq!(state.running().len(), 1);
+    assert_eq!(refused(&state, &create("sign", 2, 2, &[1, 2, 3])), Refusal::Exists("sign".parse().unwrap()));
+    advance(&mut state, activated(1, 2, 3, 9));
+    assert!(state.running().is_empty());
+    let line = &state.keys()[&name];
+    assert_eq!((line.primary(), line.generation), (Some(Version::FIRST), 0));
+
+    // One successor an epoch: the second refresh waits for the first.
+    let refresh = |nonce| change(nonce, KeyChange::Refresh { key: name.clone(), version: None });
+    advance(&mut state, refresh(3));
+    assert_eq!(refused(&state, &refresh(4)), Refusal::Busy(3));
+    // Once.
+    assert_eq!(refused(&state, &refresh(3)), Refusal::Used(3));
+    assert_eq!(refused(&state, &activated(3, 2, 3, 8)), Refusal::Outcome("new shares are of the key that was there"));
+    advance(&mut state, activated(3, 2, 3, 9));
+    assert_eq!(refused(&state, &refresh(3)), Refusal::Used(3));
+    let version = &state.keys()[&name].versions[&Version::FIRST];
+    assert_eq!(version.serving().unwrap().epoch, Epoch::FIRST.next().unwrap());
+    assert_eq!(version.epochs.len(), 2);
+
+    advance(&mut state, change(5, KeyChange::Rotate { key: name.clone() }));
+    advance(&mut state, activated(5, 2, 3, 7));
+    let line = &state.keys()[&name];
+    assert_eq!(line.state_of(Version::FIRST), Some(KeyState::Retired));
+    assert_eq!(line.primary(), Version::new(2));
+
+    // An old enable does not undo a newer disable.
+    advance(&mut state, set("sign", None, KeyState::Disabled, 1));
+    assert_eq!(refused(&state, &set("sign", None, KeyState::Active, 1)), Refusal::Generation { at: 1, named: 1 });
+    advance(&mut state, set("sign", None, KeyState::Active, 2));
+    advance(&mut state, set("sign", None, KeyState::Destroyed, 3));
+    let gone = Refusal::State { key: "sign".to_owned(), state: KeyState::Destroyed };
+    assert_eq!(refused(&state, &refresh(9)), gone);
+    assert_eq!(refused(&state, &set("sign", None, KeyState::Active, 4)), gone);
+    assert_eq!(refused(&state, &create("sign", 10, 2, &[1, 2])), Refusal::Exists(name));
+}
+
+#[test]
+fn what_cannot_succeed_does_not_begin() {
+    let mut state = LedgerState::new(&genesis(4, 2));
+    assert_eq!(refused(&state, &create("a", 1, 2, &[1, 2, 5])), Refusal::NoMember(5));
+    assert!(matches!(refused(&state, &create("a", 1, 2, &[1, 2, 2])), Refusal::Holders(_)));
+    assert!(matches!(refused(&state, &create("a", 1, 3, &[1, 2])), Refusal::Holders(_)));
+    advance(&mut state, create("a", 1, 2, &[1, 2]));
+    advance(&mut state, activated(1, 2, 2, 3));
+    let recover = |node| change(2, KeyChange::Recover { key: "a".parse().unwrap(), version: None, node });
+    // Of two holders of a key of two, one that forgot leaves one: nobody can help it.
+    assert!(matches!(refused(&state, &recover(1)), Refusal::Holders(_)));
+    assert_eq!(refused(&state, &recover(3)), Refusal::NotHolder { node: 3, key: "a".to_owned() });
+    assert_eq!(refused(&state, &activated(1, 2, 2, 3)), Refusal::NoCeremony(1));
+}
+
+#[test]
+fn a_key_moves_by_the_votes_of_its_own_holders_only() {
+    // 4 of 5 of them hold a key of 4, in a group whose word takes 2: q = 4.
+    let mut state = LedgerState::new(&genesis(5, 2));
+    advance(&mut state, create("a", 1, 4, &[1, 2, 3, 4]));
+    advance(&mut state, activated(1, 4, 4, 3));
+    let reshare = |nonce| {
+        change(nonce, KeyChange::Reshare { key: "a".parse().unwrap(), version: None, k: 2, holders: vec![4, 5] })
+    };
+    // A quorum of the group, but three of the key's holders.
+    let entry = certified(&state, reshare(2), &[2, 3, 4, 5]);
+    assert_eq!(state.clone().advance(&entry), Err(theta_ledger::LedgerError::Certificate(3)));
+    let entry = certified(&state, reshare(2), &[1, 2, 3, 4]);
+    assert_eq!(state.clone().advance(&entry), Ok(()));
+    // Three of the group are no quorum, whoever they are.
+    let entry = certified(&state, set("a", None, KeyState::Disabled, 1), &[1, 2, 3]);
+    assert_eq!(state.clone().advance(&entry), Err(theta_ledger::LedgerError::Certificate(3)));
+}
+
+#[test]
+fn keys_of_dealers_are_adopted_in_their_order() {
+    let mut state = LedgerState::new(&genesis(3, 2));
+    let adopt = |version| {
+        let suite = "sh00-2048".parse().unwrap();
+        let (key, version) = ("rsa".parse().unwrap(), Version::new(version).unwrap());
+        let public = b"a modulus".to_vec();
+        Action::Adopt(AdoptedKey { key, version, epoch: Epoch::FIRST, suite, k: 2, holders: vec![1, 2, 3], public })
+    };
+    advance(&mut state, adopt(2));
+    assert_eq!(refused(&state, &adopt(1)), Refusal::Exists("rsa".parse().unwrap()));
+    advance(&mut state, adopt(3));
+    assert_eq!(state.keys()[&"rsa".parse().unwrap()].primary(), Version::new(3));
+}
