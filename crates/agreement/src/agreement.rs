@@ -92,6 +92,11 @@ impl Agreement {
         }
     }
 
+    /// From now on this member votes, if it is one: it has said nothing that it does not remember.
+    pub fn vote_as<E: Electorate>(&mut self, electorate: &E, voter: PartyId) {
+        self.voter = Some(voter).filter(|party| electorate.members().contains(party));
+    }
+
     /// From now on this member looks on: it may have voted what it does not remember.
     pub const fn abstain(&mut self) {
         self.voter = None;

@@ -47,6 +47,9 @@ pub enum CustodyError {
     /// The store failed while ceremonies were resumed.
     #[error("the store failed: {0}")]
     Unusable(String),
+    /// An entry of the ledger is not one, or does not follow.
+    #[error("entry {0} of the ledger in the store: the file was changed, or is of another release")]
+    Ledger(u64),
     /// The identity in the store is not the one that the group knows.
     #[error(
         "the group file has another ceremony key for node {0} than its store: take the one that its store was made with"

@@ -155,7 +155,8 @@ impl Action {
         let action = match reader.u8()? {
             1 => {
                 let (key, version, epoch) = (reader.key_name()?, reader.version()?, reader.short_epoch()?);
-                let (suite, k) = (reader.parsed("the name of a suite", 64)?, reader.u16()?);
+                let suite = reader.word()?.parse().map_err(|_| DecodeError::Field("the name of a suite"))?;
+                let k = reader.u16()?;
                 let (holders, public) = (reader.nodes()?, reader.bytes()?.to_vec());
                 Self::Adopt(AdoptedKey { key, version, epoch, suite, k, holders, public })
             }

@@ -18,6 +18,6 @@ mod state;
 pub use certified::CertifiedEntry;
 pub use entry::{Action, AdoptedKey, Entry, MOST_ENTRY, Outcome};
 pub use genesis::{Genesis, GenesisError, LedgerId};
-pub use replica::{DropReason, Effect, Host, Input, MOST_MESSAGE, Recipient, Replica, ReplicaOffence, Said};
+pub use replica::{DropReason, Effect, Host, Input, MOST_MESSAGE, Memory, Recipient, Replica, ReplicaOffence, Said};
 pub use state::{Begun, Epochs, KeyHistory, LedgerError, LedgerState, Refusal, Source, VersionHistory};
 pub use theta_agreement::{Digest, Verdict};

@@ -5,6 +5,7 @@
 //! - [`key`]: keys with versions, states and epochs; shares, sealed one by one.
 //! - [`Store::burn`]: what must never happen twice. [`Store::decide`]: at most one message for a slot.
 //! - [`Ceremony`]: the journal, from which a killed node resumes. [`AuditRecord`]: the log that only grows.
+//! - [`Store::ledger_entry`]: what the group has decided, and what this node has said about what comes next.
 //! - [`Store::identity`]: who the node is in ceremonies.
 //! - [`Incarnation`], [`Witness`], [`Store::seen_of_peers`], [`Contradiction`]: how peers notice that an old copy of the file was put in its place.
 //! - [`Store::backup`], [`Store::restore`], [`check_backup`].
@@ -23,6 +24,7 @@ mod error;
 mod identity;
 mod incarnation;
 mod journal;
+mod ledger;
 pub mod key;
 mod name;
 mod peers;

@@ -34,6 +34,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-protocols",
             "theta-keyfiles",
             "theta-ceremonies",
+            "theta-ledger",
             "theta-schemes",
             "theta-sharing",
             "theta-groups",

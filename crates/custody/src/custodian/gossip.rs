@@ -153,6 +153,10 @@ impl Custodian {
                 Self::tell_of(from, proved.err().flatten(), work);
                 Ok(())
             }
+            Ok(Message::Ledger(bytes)) => {
+                self.receive_ledger(from, &bytes, work);
+                Ok(())
+            }
             Ok(Message::Meant { claim, now }) => {
                 if self.witnesses.confirmed(from, &claim, &now) {
                     work.effects.push(CustodyEffect::StoreConfirmed { node: from });

@@ -38,6 +38,8 @@ pub(super) enum Message {
     Meant { claim: Incarnation, now: Incarnation },
     /// How far the sender's store is.
     Now(Incarnation),
+    /// A message of the sender's replica of the ledger, unread.
+    Ledger(Bytes),
 }
 
 /// What a node tells a peer now and then.
@@ -71,6 +73,7 @@ impl Message {
             Self::Lineage(lineage) => writer.u8(6).raw(&lineage.encode()),
             Self::Meant { claim, now } => writer.u8(7).raw(&claim.encode()).raw(&now.encode()),
             Self::Now(now) => writer.u8(8).raw(&now.encode()),
+            Self::Ledger(bytes) => writer.u8(9).raw(bytes),
         };
         writer.finish().into()
     }
@@ -106,6 +109,7 @@ impl Message {
             6 => Self::Lineage(Lineage::decode(reader.rest()).ok_or(Malformed("no lineage"))?),
             7 => Self::Meant { claim: Incarnation::read(&mut reader)?, now: Incarnation::read(&mut reader)? },
             8 => Self::Now(Incarnation::read(&mut reader)?),
+            9 => return Ok(Self::Ledger(bytes.slice_ref(reader.rest()))),
             _ => return Err(Malformed("no such message")),
         };
         Ok(reader.end(message)?)
@@ -133,6 +137,7 @@ mod tests {
             Message::Lineage(Lineage::decode(&[7; 32 + 88 + 8 + 32 + 24]).unwrap()),
             Message::Meant { claim: incarnation, now: incarnation },
             Message::Now(incarnation),
+            Message::Ledger(Bytes::from_static(b"votes")),
         ]
     }
 
@@ -153,7 +158,7 @@ mod tests {
                 }
             }
         }
-        for wrong in [&[][..], &[0, 4], &[2, 4], &[1, 0], &[1, 9], &[1, 4, 1], &[1, 3, 1]] {
+        for wrong in [&[][..], &[0, 4], &[2, 4], &[1, 0], &[1, 10], &[1, 4, 1], &[1, 3, 1]] {
             assert!(Message::decode(&Bytes::copy_from_slice(wrong)).is_err(), "{wrong:?}");
         }
         let many = messages().remove(2).encode();

@@ -5,6 +5,7 @@ mod early;
 mod ended;
 mod gossip;
 mod helping;
+mod ledger;
 mod message;
 mod open;
 mod running;
@@ -16,6 +17,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use theta_ceremonies::CeremonyKeys;
+use theta_ledger::{Input, Replica};
 use theta_names::{KeyState, NodeId};
 use theta_schemes::keys::KeyName;
 use theta_statements::StateChange;
@@ -50,6 +52,8 @@ pub struct Custodian {
     early: Early,
     gossip: Gossip,
     witnesses: Witnesses,
+    /// The group's ledger; `None` if a node of the group has no identity to vote with.
+    ledger: Option<Replica>,
     /// Seconds since 1970, as the last tick said.
     now: u64,
     ticks: u64,
@@ -130,6 +134,7 @@ impl Custodian {
                 }
                 CustodyInput::Connected(peer) => {
                     self.greet(peer, &mut work);
+                    self.drive_ledger(Input::Connected(peer), &mut work);
                     Ok(())
                 }
             };
@@ -146,6 +151,7 @@ impl Custodian {
         self.tick_ceremonies(work);
         self.early.forget_old(self.ticks);
         self.tick_gossip(work);
+        self.tick_ledger(work);
     }
 
     /// Makes the changes durable, then the table what the store is, and lets the effects out.

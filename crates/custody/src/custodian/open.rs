@@ -17,7 +17,7 @@ use super::gossip::Gossip;
 use super::running::Running;
 use super::witness::Witnesses;
 use super::work::Work;
-use super::{Custodian, CustodyEffect};
+use super::{Custodian, CustodyEffect, ledger};
 use crate::ceremony::{Subject, begin};
 use crate::keys::read_keys;
 use crate::request::{CeremonyReport, CeremonyState};
@@ -39,8 +39,10 @@ impl Custodian {
         let seen = store.seen_of_peers()?;
         let seen = seen.into_iter().filter_map(|(peer, seen)| Some((NodeId::try_from(peer).ok()?, seen)));
         let table = Arc::new(read_keys(&store, local)?);
+        let ledger = ledger::open(&store, &group, keys.clone())?;
         let mut custodian = Self {
             witnesses: Witnesses::new(seen, store.contradictions()?, store.is_opening_trusted()?),
+            ledger,
             gossip: Gossip::new(store.restored_from()?.is_some()),
             store,
             local,

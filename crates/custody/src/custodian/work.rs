@@ -55,6 +55,15 @@ pub(super) enum Record {
     Seen(u16, Witness),
     /// What a peer contradicts this store with.
     Contradicted(u16, Option<Incarnation>),
+    /// What this node is about to say about the next entry of the ledger.
+    LedgerVote(Vec<u8>),
+    /// What was decided at a height of the ledger.
+    LedgerEntry {
+        height: u64,
+        entry: Vec<u8>,
+    },
+    /// Whether this node may have said in the ledger what the store does not know.
+    LacksLedgerVotes(bool),
 }
 
 /// A sharing that serves from now on, and takes the place of the one before.
@@ -99,6 +108,9 @@ impl Record {
             Self::Forget(id) => Ok(transaction.forget_ceremony(id)?),
             Self::Key(write) => write.apply(transaction),
             Self::Seen(peer, witness) => Ok(transaction.remember_peer(*peer, witness)?),
+            Self::LedgerVote(vote) => Ok(transaction.record_ledger_vote(vote)?),
+            Self::LedgerEntry { height, entry } => Ok(transaction.append_ledger(*height, entry)?),
+            Self::LacksLedgerVotes(lacks) => Ok(transaction.set_lacks_ledger_votes(*lacks)?),
             Self::Contradicted(peer, claim) => Ok(transaction.remember_contradiction(*peer, claim.as_ref())?),
         }
     }

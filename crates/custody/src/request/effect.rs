@@ -71,6 +71,13 @@ pub enum CustodyEffect {
         /// What was seen, for people.
         text: String,
     },
+    /// A node did in the ledger what nobody honest does.
+    LedgerOffence {
+        /// Who.
+        node: NodeId,
+        /// What it did, for people.
+        text: String,
+    },
     /// The operator of a node has said that its store is meant, although it is not the continuation of what was seen of it.
     StoreConfirmed {
         /// Whose store.

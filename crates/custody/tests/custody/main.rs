@@ -10,6 +10,7 @@
 mod crash;
 mod forward;
 mod late;
+mod ledger;
 mod lies;
 mod life;
 mod net;

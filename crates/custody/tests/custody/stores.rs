@@ -37,7 +37,7 @@ fn exchange(net: &mut Net, node: u16, content: Vec<u8>) {
 }
 
 /// A person trusts a node's disk as it is, as `theta keys trust-store` does, and the node starts again.
-fn overrule(net: &mut Net, node: u16) {
+pub(crate) fn overrule(net: &mut Net, node: u16) {
     let store = Arc::clone(net.custodian(node).store());
     let next = store.incarnation().opening.generation + 1;
     assert!(!store.write(|tx| tx.trust_opening(next)).unwrap().is_empty());

@@ -107,11 +107,14 @@ pub enum ReplicaOffence {
     FalseEntry(LedgerError),
 }
 
-/// Whether a node remembers all that it has said in its ledger.
+/// Whether a store has all that its node has said in the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Memory {
+pub enum Memory {
+    /// It has.
     Kept,
-    /// Its store was lost or set back. It votes again at heights at which it cannot have voted.
+    /// Nobody has confirmed it yet. The node votes when somebody has: see [`Replica::confirm`].
+    Unconfirmed,
+    /// The store was lost or set back. The node votes again at heights at which it cannot have voted.
     Lost,
     /// From this height on.
     From(u64),
@@ -143,13 +146,13 @@ impl core::fmt::Debug for Replica {
 
 impl Replica {
     /// Goes on where the store is: `state` follows from all entries in it, `said` is what was recorded of the next height, in order.
-    /// Without `keys` it follows and does not vote. `remembers` is false if the store may lack what this identity has said, since it was
-    /// restored or set back; and at each start from then on until [`Effect::Remembers`].
+    /// Without `keys` it follows and does not vote. `memory` is [`Memory::Lost`] if the store may lack what this identity has said, since
+    /// it was restored or set back; and at each start from then on until [`Effect::Remembers`].
     #[must_use]
-    pub fn new(state: LedgerState, keys: Option<Arc<MemberKeys>>, said: Vec<Said>, remembers: bool) -> Self {
+    pub fn new(state: LedgerState, keys: Option<Arc<MemberKeys>>, said: Vec<Said>, memory: Memory) -> Self {
         let sitting = state.sitting();
-        let memory = if remembers { Memory::Kept } else { Memory::Lost };
-        let voter = keys.as_ref().filter(|_| remembers).map(|keys| keys.party());
+        let recalls = matches!(memory, Memory::Kept | Memory::Unconfirmed);
+        let voter = keys.as_ref().filter(|_| recalls).map(|keys| keys.party());
         let mut agreement = Agreement::new(&sitting, voter);
         let mut kept = BTreeMap::new();
         for said in said.into_iter().filter(|said| said.height == sitting.height()) {
@@ -160,6 +163,9 @@ impl Replica {
                 agreement.take_value(&sitting, value);
             }
             kept.insert(*ballot, said);
+        }
+        if memory == Memory::Unconfirmed {
+            agreement.abstain();
         }
         Self {
             keys,
@@ -190,11 +196,23 @@ impl Replica {
     }
 
     /// From now on this node may have said what it does not remember: its store was set back. It votes again at heights at which it
-    /// cannot have voted.
-    pub fn lose_memory(&mut self) {
-        if self.memory == Memory::Kept {
+    /// cannot have voted. Says whether that is news.
+    pub fn lose_memory(&mut self) -> bool {
+        let news = matches!(self.memory, Memory::Kept | Memory::Unconfirmed);
+        if news {
             self.memory = Memory::Lost;
             self.agreement.abstain();
+        }
+        news
+    }
+
+    /// The store has all that this node has said, for all that its peers know.
+    pub fn confirm(&mut self) {
+        if self.memory == Memory::Unconfirmed {
+            self.memory = Memory::Kept;
+            if let Some(keys) = &self.keys {
+                self.agreement.vote_as(&self.sitting, keys.party());
+            }
         }
     }
 

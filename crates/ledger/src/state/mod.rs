@@ -192,7 +192,9 @@ impl LedgerState {
             Action::Begin(request) => (request.change.key(), request.change.version()),
             // Whoever disables a key is on the safe side.
             Action::SetState(change) if change.state != KeyState::Disabled => (&change.key, change.version),
-            Action::Adopt(_) | Action::End { .. } | Action::SetState(_) => return None,
+            // That there is such a key is for those to say who hold it.
+            Action::Adopt(adopted) => return Some((adopted.holders.clone(), usize::from(adopted.k))),
+            Action::End { .. } | Action::SetState(_) => return None,
         };
         let line = self.keys.get(key)?;
         let serving = line.versions.get(&version.or_else(|| line.primary())?)?.serving()?;
@@ -217,6 +219,16 @@ impl LedgerState {
         self.apply(entry, digest).map_err(|refusal| LedgerError::Refused(entry.height, refusal))
     }
 
+    /// Takes the next entry of a history whose votes were checked before, such as a node's own store.
+    ///
+    /// # Errors
+    /// [`LedgerError`]; nothing changes then.
+    pub fn restore(&mut self, entry: &Entry) -> Result<(), LedgerError> {
+        self.check_entry(entry)?;
+        let digest = entry.digest(&self.id);
+        self.apply(entry, digest).map_err(|refusal| LedgerError::Refused(entry.height, refusal))
+    }
+
     fn apply(&mut self, entry: &Entry, digest: Digest) -> Result<(), Refusal> {
         match &entry.action {
             Action::Adopt(adopted) => self.adopt(adopted, entry.height),
@@ -238,17 +250,23 @@ impl LedgerState {
         if *k == 0 || usize::from(*k) > holders.len() {
             return Err(Refusal::Holders("a key takes at least 1 share, and at most as many as there are holders"));
         }
-        let next = match self.keys.get(key) {
-            None => Version::FIRST,
-            Some(line) => line.next_version().ok_or(Refusal::Exhausted("versions of this key"))?,
-        };
-        // Versions that were there before the ledger are adopted in their order; a gap is a version that was destroyed.
+        let Some(line) = self.keys.get(key) else { return Ok(()) };
+        if let Some(known) = line.versions.get(version) {
+            let newer = known.serving().is_none_or(|serving| adopted.epoch > serving.epoch);
+            return if newer { Ok(()) } else { Err(Refusal::Exists(key.clone())) };
+        }
+        // Versions are adopted in their order; a gap is a version that was destroyed.
+        let next = line.next_version().ok_or(Refusal::Exhausted("versions of this key"))?;
         if *version < next { Err(Refusal::Exists(key.clone())) } else { Ok(()) }
     }
 
     fn adopt(&mut self, adopted: &AdoptedKey, height: u64) {
         let AdoptedKey { key, version, epoch, suite, k, holders, public } = adopted.clone();
         let serving = Epochs { epoch, since: height, k, holders, public };
+        if let Some(known) = self.keys.get_mut(&key).and_then(|line| line.versions.get_mut(&version)) {
+            known.epochs.push(serving);
+            return;
+        }
         self.add_version(key, version, VersionHistory { suite, state: KeyState::Active, epochs: vec![serving] });
     }
 

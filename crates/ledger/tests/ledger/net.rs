@@ -8,7 +8,7 @@ use rand_core::{Rng, SeedableRng};
 use theta_agreement::{MemberKeys, Verdict};
 use theta_groups::Secret;
 use theta_ledger::{
-    Action, CertifiedEntry, Digest, DropReason, Effect, Entry, Genesis, Host, Input, LedgerState, Recipient, Replica,
+    Action, CertifiedEntry, Digest, DropReason, Effect, Entry, Genesis, Host, Input, LedgerState, Memory, Recipient, Replica,
     ReplicaOffence, Said,
 };
 use theta_names::NodeId;
@@ -112,7 +112,8 @@ impl Net {
         // What is on disk is read back as it was written.
         let said = said.iter().map(|said| Said::decode(&said.encode()).unwrap()).collect();
         let keys = Arc::new(keys(id.get()));
-        node.replica = Some(Replica::new(state, Some(keys), said, !node.disk.lacks));
+        let memory = if node.disk.lacks { Memory::Lost } else { Memory::Kept };
+        node.replica = Some(Replica::new(state, Some(keys), said, memory));
     }
 
     pub(crate) fn stop(&mut self, id: NodeId) {

@@ -1,6 +1,6 @@
 //! What may follow from what.
 
-use theta_ledger::{Action, AdoptedKey, LedgerState, Outcome, Refusal};
+use theta_ledger::{Action, AdoptedKey, Entry, LedgerState, Outcome, Refusal};
 use theta_names::{Epoch, KeyState, Version};
 use theta_sharing::{EncodedKey, Threshold};
 use theta_statements::{CeremonyRequest, KeyChange, StateChange};
@@ -161,4 +161,30 @@ fn keys_of_dealers_are_adopted_in_their_order() {
     assert_eq!(refused(&state, &adopt(1)), Refusal::Exists("rsa".parse().unwrap()));
     advance(&mut state, adopt(3));
     assert_eq!(state.keys()[&"rsa".parse().unwrap()].primary(), Version::new(3));
+}
+
+#[test]
+fn what_is_read_is_what_was_written() {
+    let state = LedgerState::new(&genesis(3, 2));
+    let suite = "sh00-2048".parse().unwrap();
+    let (key, version) = ("rsa".parse().unwrap(), Version::FIRST);
+    let adopted =
+        AdoptedKey { key, version, epoch: Epoch::FIRST, suite, k: 2, holders: vec![1, 2, 3], public: vec![1, 2] };
+    let actions = [
+        Action::Adopt(adopted),
+        create("a", 1, 2, &[1, 2]),
+        activated(1, 2, 3, 4),
+        Action::End { ceremony: 7, outcome: Outcome::Recovered },
+        Action::End { ceremony: 8, outcome: Outcome::Aborted },
+        set("a", Some(2), KeyState::Retired, 9),
+        set("a", None, KeyState::Destroyed, 10),
+    ];
+    for action in actions {
+        let bytes = action.encode();
+        assert_eq!(Action::decode(&bytes).as_ref(), Ok(&action));
+        assert!((0..bytes.len()).all(|len| Action::decode(&bytes[..len]).is_err()));
+        let entry = state.next_entry(action, b"because".to_vec(), 8);
+        assert_eq!(Entry::decode(&entry.encode()), Ok(entry));
+    }
+    assert!(Entry::decode(&vec![1; theta_ledger::MOST_ENTRY + 1]).is_err());
 }

@@ -185,6 +185,9 @@ impl Custody {
                 CustodyEffect::RolledBack { node, text } => {
                     warn!(node = node.get(), text, "a node's store is older than what was seen of it");
                 }
+                CustodyEffect::LedgerOffence { node, text } => {
+                    warn!(node = node.get(), text, "a node broke the rules of the ledger");
+                }
                 CustodyEffect::StoreConfirmed { node } => {
                     warn!(
                         node = node.get(),

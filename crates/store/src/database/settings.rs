@@ -22,6 +22,8 @@ impl Settings {
     const WATERMARK: &'static [u8] = b"watermark";
     const AUDIT_START: &'static [u8] = b"audit-start";
     const TRUSTED_OPENING: &'static [u8] = b"trusted-opening";
+    const LEDGER: &'static [u8] = b"ledger";
+    const LEDGER_LACKS: &'static [u8] = b"ledger-lacks-votes";
 
     /// How many commits were made; 0 in a store that is only being created.
     pub(crate) fn sequence(rows: &impl Rows) -> Result<u64, StoreError> {
@@ -83,6 +85,27 @@ impl Settings {
 
     pub(crate) fn set_trusted_opening(rows: &mut Writes<'_>, generation: u64) -> Result<(), StoreError> {
         rows.put(Table::Settings, Self::TRUSTED_OPENING, number_record(generation))
+    }
+
+    /// The ledger that the entries are of.
+    pub(crate) fn ledger_id(rows: &impl Rows) -> Result<Option<[u8; 32]>, StoreError> {
+        let Some(record) = rows.row(Table::Settings, Self::LEDGER)? else { return Ok(None) };
+        let mut decoder = Decoder::new(TABLE, record.expose())?;
+        let id = decoder.array()?;
+        decoder.finish(Some(id))
+    }
+
+    pub(crate) fn set_ledger_id(rows: &mut Writes<'_>, id: &[u8; 32]) -> Result<(), StoreError> {
+        rows.put(Table::Settings, Self::LEDGER, encoder(32).raw(id).finish())
+    }
+
+    /// Whether this node may have said in the ledger what the store does not know.
+    pub(crate) fn lacks_ledger_votes(rows: &impl Rows) -> Result<bool, StoreError> {
+        Ok(Self::number(rows, Self::LEDGER_LACKS)?.is_some_and(|lacks| lacks != 0))
+    }
+
+    pub(crate) fn set_lacks_ledger_votes(rows: &mut Writes<'_>, lacks: bool) -> Result<(), StoreError> {
+        rows.put(Table::Settings, Self::LEDGER_LACKS, number_record(u64::from(lacks)))
     }
 
     fn number(rows: &impl Rows, key: &[u8]) -> Result<Option<u64>, StoreError> {

@@ -38,6 +38,10 @@ pub(crate) enum Table {
     Generations,
     /// In clear: requests that are used up, by digest.
     Used,
+    /// The entries of the group's ledger by height.
+    Ledger,
+    /// What this node has said about the next entry, in order.
+    LedgerVotes,
 }
 
 impl Table {
@@ -59,6 +63,8 @@ impl Table {
             Self::Audit => "audit",
             Self::Generations => "generations",
             Self::Used => "used",
+            Self::Ledger => "ledger",
+            Self::LedgerVotes => "ledger-votes",
         }
     }
 

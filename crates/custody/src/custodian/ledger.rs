@@ -1,0 +1,175 @@
+//! The group's ledger at this node: what it has, what it says about the next entry, and what it wants to be in there.
+//!
+//! A node wants the keys that it holds to be in the ledger, each version with its sharing: with the votes of a quorum, of which enough hold
+//! the key, everybody who knows the founding members can check which keys the group has. See `spec/ledger.md`.
+
+use std::sync::Arc;
+
+use theta_keyfiles::PublicKeyText;
+use theta_ledger::{
+    Action, AdoptedKey, CertifiedEntry, Entry, Genesis, Host, Input, LedgerState, Memory, Recipient, Replica, Said,
+    Verdict,
+};
+use theta_names::{KeyState, NodeId};
+use theta_store::Store;
+
+use super::message::Message;
+use super::work::{Record, Work};
+use super::{Custodian, CustodyEffect};
+use crate::codec::numbers;
+use crate::request::To;
+use crate::{CustodyError, KeyEntry, KeyTable, Roster};
+
+/// Ticks between looking for keys that the ledger lacks.
+const ADOPT: u64 = 8;
+/// Keys that this node proposes at once.
+const MOST_ADOPTED: usize = 16;
+
+/// What the replica asks of this node.
+struct Bookkeeper {
+    store: Arc<Store>,
+    table: Arc<KeyTable>,
+}
+
+impl Host for Bookkeeper {
+    fn judge(&self, _state: &LedgerState, entry: &Entry) -> Verdict {
+        let Action::Adopt(adopted) = &entry.action else { return Verdict::Invalid };
+        let versions = self.table.versions(adopted.key.as_str());
+        let known = versions.iter().find(|known| known.version == adopted.version);
+        match known.filter(|known| known.epoch >= adopted.epoch) {
+            // It may come: this node is about to end the same ceremony.
+            None => Verdict::Unknown,
+            Some(known) if adopted_key(known).as_ref() == Some(adopted) => Verdict::Valid,
+            Some(_) => Verdict::Invalid,
+        }
+    }
+
+    fn entry(&self, height: u64) -> Option<CertifiedEntry> {
+        // What cannot be read is not passed on; whoever lacks it asks another node.
+        let bytes = self.store.ledger_entry(height).ok()??;
+        CertifiedEntry::decode(&bytes).ok()
+    }
+}
+
+/// A key of this node's as the ledger has it, if it serves or did.
+fn adopted_key(entry: &KeyEntry) -> Option<AdoptedKey> {
+    let public = entry.public.to_text(&entry.name).into_bytes();
+    let adopted = AdoptedKey {
+        key: entry.name.clone(),
+        version: entry.version,
+        epoch: entry.epoch,
+        suite: entry.suite.into(),
+        k: entry.public.threshold().k(),
+        holders: numbers(entry.holders.nodes()),
+        public,
+    };
+    (!matches!(entry.state, KeyState::Pending | KeyState::Destroyed)).then_some(adopted)
+}
+
+/// The members with which the group's ledger begins; `None` if a node of the group has no identity to vote with.
+fn genesis_of(group: &Roster) -> Option<Genesis> {
+    let members = group.nodes.iter().map(|node| group.member(*node).cloned()).collect::<Option<_>>()?;
+    Genesis::new(&group.name, group.k, members).ok()
+}
+
+/// The replica as the store has it.
+pub(super) fn open(
+    store: &Store,
+    group: &Roster,
+    keys: Option<Arc<theta_ceremonies::CeremonyKeys>>,
+) -> Result<Option<Replica>, CustodyError> {
+    let Some(genesis) = genesis_of(group) else { return Ok(None) };
+    let id = genesis.id();
+    if store.ledger_id()? != Some(*id.as_bytes()) {
+        // A restored node may have spoken in it after its backup.
+        let lacks = store.restored_from()?.is_some();
+        store.write(|transaction| transaction.begin_ledger(id.as_bytes(), lacks))?;
+    }
+    let mut state = LedgerState::new(&genesis);
+    while let Some(bytes) = store.ledger_entry(state.height().saturating_add(1))? {
+        let certified = CertifiedEntry::decode(&bytes).map_err(|_| CustodyError::Ledger(state.height() + 1))?;
+        state.restore(&certified.entry).map_err(|_| CustodyError::Ledger(certified.entry.height))?;
+    }
+    let height = state.height();
+    let said = store.ledger_votes()?.iter().map(|vote| Said::decode(vote)).collect::<Result<Vec<_>, _>>();
+    let said = said.map_err(|_| CustodyError::Ledger(height.saturating_add(1)))?;
+    let memory = if store.lacks_ledger_votes()? { Memory::Lost } else { Memory::Unconfirmed };
+    Ok(Some(Replica::new(state, keys, said, memory)))
+}
+
+impl Custodian {
+    /// What the group has decided; `None` if a node of the group has no identity to vote with.
+    #[must_use]
+    pub fn ledger(&self) -> Option<&LedgerState> {
+        self.ledger.as_ref().map(Replica::state)
+    }
+
+    /// Gives the replica an input.
+    pub(super) fn drive_ledger(&mut self, input: Input<'_>, work: &mut Work) {
+        let host = Bookkeeper { store: Arc::clone(&self.store), table: Arc::clone(&self.table) };
+        let Some(replica) = self.ledger.as_mut() else { return };
+        for effect in replica.handle(input, &host) {
+            match effect {
+                theta_ledger::Effect::Record(said) => work.records.push(Record::LedgerVote(said.encode())),
+                theta_ledger::Effect::Remembers => work.records.push(Record::LacksLedgerVotes(false)),
+                theta_ledger::Effect::Decided(entry) => {
+                    let (height, entry) = (entry.entry.height, entry.encode());
+                    work.records.push(Record::LedgerEntry { height, entry });
+                }
+                theta_ledger::Effect::Send(to, bytes) => {
+                    let to = match to {
+                        Recipient::All => To::All,
+                        Recipient::One(node) => To::One(node),
+                    };
+                    work.send(to, &Message::Ledger(bytes.into()));
+                }
+                theta_ledger::Effect::Blame(node, offence) => {
+                    work.effects.push(CustodyEffect::LedgerOffence { node, text: offence.to_string() });
+                }
+                // It is proposed again as long as this node holds the key and the ledger lacks it.
+                theta_ledger::Effect::Dropped(..) => {}
+            }
+        }
+    }
+
+    pub(super) fn receive_ledger(&mut self, from: NodeId, bytes: &[u8], work: &mut Work) {
+        self.drive_ledger(Input::Message(from, bytes), work);
+    }
+
+    pub(super) fn tick_ledger(&mut self, work: &mut Work) {
+        self.judge_memory(work);
+        self.drive_ledger(Input::Tick(self.now), work);
+        if self.ticks.is_multiple_of(ADOPT) && self.is_trusted() {
+            for adopted in self.lacking().into_iter().take(MOST_ADOPTED) {
+                self.drive_ledger(Input::Propose(Action::Adopt(adopted), Vec::new()), work);
+            }
+        }
+    }
+
+    /// Whether the store has all that this node has said in the ledger: its peers know whether it went back.
+    fn judge_memory(&mut self, work: &mut Work) {
+        let (trusted, contradicted) = (self.is_trusted(), self.witnesses.contradicting() >= self.needed().max(1));
+        let Some(replica) = self.ledger.as_mut() else { return };
+        if contradicted && replica.lose_memory() {
+            work.records.push(Record::LacksLedgerVotes(true));
+        } else if trusted {
+            replica.confirm();
+        }
+    }
+
+    /// The keys of this node's that the ledger does not have yet and could have: those that a quorum of the group holds. Of each the lowest
+    /// version that is missing, since versions go in by their order.
+    fn lacking(&self) -> Vec<AdoptedKey> {
+        let Some(state) = self.ledger() else { return Vec::new() };
+        let quorum = state.quorum();
+        let mut lacking: Vec<AdoptedKey> = Vec::new();
+        for entry in self.table.iter().filter(|entry| entry.holders.nodes().len() >= quorum) {
+            let first = lacking.last().is_none_or(|last| last.key != entry.name);
+            let Some(adopted) = adopted_key(&entry).filter(|_| first) else { continue };
+            if state.check(&Action::Adopt(adopted.clone())).is_ok() {
+                lacking.push(adopted);
+            }
+        }
+        lacking
+    }
+}
