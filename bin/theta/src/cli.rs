@@ -8,7 +8,8 @@ use clap::{
 };
 
 use crate::{
-    access, ask, audit, cipher, exit, exit::Failure, group, keys, node, output::Output, policy, signature, suites,
+    access, ask, audit, cipher, exit, exit::Failure, group, keys, ledger, node, output::Output, policy, signature,
+    suites,
 };
 
 /// How help looks.
@@ -105,6 +106,9 @@ enum Work {
     /// Read what nodes decided, and check that their logs are whole
     #[command(subcommand)]
     Audit(audit::AuditCommand),
+    /// See what the group has decided, and check it without believing any node
+    #[command(subcommand)]
+    Ledger(ledger::LedgerCommand),
     /// Consent to one request, as an approver of the policy
     Approve(Box<access::ApproveArgs>),
     /// Make keys for approvers
@@ -192,6 +196,7 @@ impl ProductCommand {
             Work::Keys(command) => command.run(output),
             Work::Policy(command) => command.run(output),
             Work::Audit(command) => command.run(output),
+            Work::Ledger(command) => command.run(output),
             Work::Approve(args) => access::approve(&args, output),
             Work::Approver(command) => command.run(output),
             Work::Client(command) => command.run(output),

@@ -13,6 +13,7 @@ mod drand;
 pub mod files;
 pub mod group;
 pub mod keys;
+mod ledger;
 pub mod node;
 mod policy;
 pub mod random;

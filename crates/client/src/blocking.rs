@@ -276,6 +276,11 @@ waits_for! {
         node: NodeId,
         question: v1::ExplainPolicyRequest
     ) -> Result<v1::ExplainPolicyResponse, ClientError>;
+    /// As [`crate::Client::follow_ledger`].
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    follow_ledger(state: &mut theta_ledger::LedgerState) -> Result<crate::Followed, ClientError>;
     /// As [`crate::Client::policy`].
     ///
     /// # Errors

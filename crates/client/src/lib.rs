@@ -24,6 +24,7 @@ mod fan_out;
 mod folder;
 mod governance;
 mod keys;
+mod ledger;
 mod operations;
 mod status;
 
@@ -52,9 +53,11 @@ pub use self::{
         ListedKey,
         ceremonies::{CeremonyEnd, CeremonyOutcome, CeremonyProgress, Evidence, StateChanged, state_statement},
     },
+    ledger::{Followed, GenesisFileError, genesis_of},
     operations::{Coin, RandomizedSignature},
     status::NodeStatus,
 };
+pub use theta_agreement::Member;
 pub use theta_names::{Epoch, KeyRef, KeyState, Operation, Version};
 pub use theta_statements::{Approval, CeremonyRequest, KeyChange, SigningKey, Token, audit};
 

@@ -2776,6 +2776,18 @@ pub mod threshold_keys_server {
     }
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ReadLedgerRequest {
+    /// The height of the last entry that the caller has; 0: from the beginning.
+    #[prost(uint64, tag = "1")]
+    pub after: u64,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct LedgerEntry {
+    /// With the votes that certify it (spec/ledger.md).
+    #[prost(bytes = "bytes", tag = "1")]
+    pub entry: ::prost::bytes::Bytes,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ReadAuditRequest {
     /// The first record wanted; they count from 0.
     #[prost(uint64, tag = "1")]
@@ -3015,6 +3027,32 @@ pub mod governance_client {
                 .insert(GrpcMethod::new("theta.v1.Governance", "GetPolicy"));
             self.inner.unary(req, path, codec).await
         }
+        /// Streams the certified entries of the group's ledger that this node has, after a height. Whoever knows the founding members checks
+        /// them; no node is believed.
+        pub async fn read_ledger(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ReadLedgerRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::LedgerEntry>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/theta.v1.Governance/ReadLedger",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("theta.v1.Governance", "ReadLedger"));
+            self.inner.server_streaming(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -3057,6 +3095,18 @@ pub mod governance_server {
             tonic::Response<super::GetPolicyResponse>,
             tonic::Status,
         >;
+        /// Server streaming response type for the ReadLedger method.
+        type ReadLedgerStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::LedgerEntry, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// Streams the certified entries of the group's ledger that this node has, after a height. Whoever knows the founding members checks
+        /// them; no node is believed.
+        async fn read_ledger(
+            &self,
+            request: tonic::Request<super::ReadLedgerRequest>,
+        ) -> std::result::Result<tonic::Response<Self::ReadLedgerStream>, tonic::Status>;
     }
     #[derive(Debug)]
     pub struct GovernanceServer<T> {
@@ -3266,6 +3316,52 @@ pub mod governance_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/theta.v1.Governance/ReadLedger" => {
+                    #[allow(non_camel_case_types)]
+                    struct ReadLedgerSvc<T: Governance>(pub Arc<T>);
+                    impl<
+                        T: Governance,
+                    > tonic::server::ServerStreamingService<super::ReadLedgerRequest>
+                    for ReadLedgerSvc<T> {
+                        type Response = super::LedgerEntry;
+                        type ResponseStream = T::ReadLedgerStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ReadLedgerRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Governance>::read_ledger(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ReadLedgerSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)

@@ -92,6 +92,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "theta-client",
         &[
+            // It follows what the group decides, and checks it.
+            "theta-agreement",
+            "theta-ledger",
             "theta-names",
             "theta-statements",
             "theta-keyfiles",
@@ -104,6 +107,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "theta",
         &[
+            "theta-ledger",
             "theta-statements",
             "theta-names",
             "theta-client",

@@ -16,6 +16,7 @@ mod harness;
 mod incoming;
 mod keeping;
 mod keys;
+mod ledger;
 mod losses;
 mod operations;
 mod run;

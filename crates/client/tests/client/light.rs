@@ -3,13 +3,12 @@
 use crate::tree::crates_with;
 
 /// What only nodes are made of.
-const OF_NODES: [&str; 13] = [
+const OF_NODES: [&str; 12] = [
     "theta-store",
     "theta-custody",
     "theta-policy",
     "theta-protocols",
     "theta-ceremonies",
-    "theta-rounds",
     "theta-orchestration",
     "theta-service",
     "argon2",

@@ -8,8 +8,8 @@ use rand_core::{Rng, SeedableRng};
 use theta_agreement::{MemberKeys, Verdict};
 use theta_groups::Secret;
 use theta_ledger::{
-    Action, CertifiedEntry, Digest, DropReason, Effect, Entry, Genesis, Host, Input, LedgerState, Memory, Recipient, Replica,
-    ReplicaOffence, Said,
+    Action, CertifiedEntry, Digest, DropReason, Effect, Entry, Genesis, Host, Input, LedgerState, Memory, Recipient,
+    Replica, ReplicaOffence, Said,
 };
 use theta_names::NodeId;
 

@@ -17,6 +17,8 @@ use super::{gate::Arrival, refusal, state::NodeState};
 
 /// Records read from the store at a time.
 const CHUNK: usize = 256;
+/// Bytes of the ledger that are read from the store at a time.
+const LEDGER_CHUNK: usize = 1 << 20;
 
 /// Serves `theta.v1.Governance`.
 pub(crate) struct Governance {
@@ -53,6 +55,44 @@ impl v1::governance_server::Governance for Governance {
             if let Err(refusal) = sent {
                 // Fails only if the client is gone.
                 let _ = entries.blocking_send(Err(refusal));
+            }
+            drop((place, stream_place));
+        });
+        Ok(Response::new(ReceiverStream::new(stream)))
+    }
+
+    type ReadLedgerStream = ReceiverStream<Result<v1::LedgerEntry, Status>>;
+
+    async fn read_ledger(
+        &self,
+        request: Request<v1::ReadLedgerRequest>,
+    ) -> Result<Response<Self::ReadLedgerStream>, Status> {
+        let granted = self.node.decide_plain(&request, Look::Keys).await?;
+        let stream_place = self.node.stream(granted.client())?;
+        let mut after = request.get_ref().after;
+        let place = request.extensions().get::<Arrival>().cloned();
+        let authority = Arc::clone(&self.node.authority);
+        let (entries, stream) = mpsc::channel(CHUNK);
+        tokio::task::spawn_blocking(move || {
+            loop {
+                let read = authority.store().ledger_entries(after, LEDGER_CHUNK).map_err(|error| {
+                    tracing::error!(%error, "the ledger cannot be read");
+                    Status::unavailable("the ledger of this node cannot be read: see the node's log")
+                });
+                let chunk = match read {
+                    Ok(chunk) if chunk.is_empty() => break,
+                    Ok(chunk) => chunk,
+                    Err(refusal) => {
+                        // Fails only if the client is gone.
+                        let _ = entries.blocking_send(Err(refusal));
+                        break;
+                    }
+                };
+                after = after.saturating_add(u64::try_from(chunk.len()).unwrap_or(u64::MAX));
+                let mut sent = chunk.into_iter().map(|entry| v1::LedgerEntry { entry: entry.into() });
+                if sent.any(|entry| entries.blocking_send(Ok(entry)).is_err()) {
+                    break;
+                }
             }
             drop((place, stream_place));
         });

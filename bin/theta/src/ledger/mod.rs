@@ -1,0 +1,253 @@
+//! `theta ledger`: what the group has decided, checked from the founding members on.
+
+mod place;
+mod words;
+
+use std::{
+    io::{BufWriter, Write},
+    path::PathBuf,
+};
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use theta_statements::UnixTime;
+
+use self::place::{Checked, GenesisLine, MemberLine, PlaceArgs};
+use crate::{
+    exit::Failure,
+    files::Target,
+    output::{GOOD, Output, Table},
+};
+
+/// See [`crate::cli`].
+#[derive(Debug, Subcommand)]
+pub(crate) enum LedgerCommand {
+    /// Show the keys that the group has, as a quorum of its nodes has certified
+    Show(ShowArgs),
+    /// Check every entry, and the votes for it, from the founding members on
+    Verify(VerifyArgs),
+    /// Write all entries as JSON lines, for verification elsewhere and without any node
+    Export(ExportArgs),
+}
+
+/// Options of `theta ledger show`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  theta ledger show                      what the nodes have
+  theta ledger show ledger.jsonl         what a file has that theta ledger export wrote
+  theta ledger show --entries            every entry, one to a line
+
+All nodes are asked and none is believed: each entry carries the votes of a quorum of the group's nodes. A key comes in when a \
+quorum of the nodes holds it, a few seconds after it was made, dealt or given new shares. Which keys are disabled, the nodes say: see theta keys list.")]
+pub(crate) struct ShowArgs {
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// Show the entries instead of what follows from them
+    #[arg(long)]
+    entries: bool,
+}
+
+/// Options of `theta ledger verify`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  theta ledger verify
+  theta ledger verify ledger.jsonl --ledger 7f3a...      for somebody who has nothing but the ledger's id
+
+Exit code 1, and the first entry that is wrong, if it is not what the group has decided.")]
+pub(crate) struct VerifyArgs {
+    #[command(flatten)]
+    place: PlaceArgs,
+}
+
+/// Options of `theta ledger export`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  theta ledger export > ledger.jsonl
+  theta ledger export -o ledger.jsonl && theta ledger verify ledger.jsonl")]
+pub(crate) struct ExportArgs {
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// Where to write [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Serialize)]
+struct KeyView {
+    key: String,
+    version: u32,
+    suite: String,
+    k: u16,
+    holders: Vec<u16>,
+    epoch: u32,
+    since: u64,
+}
+
+#[derive(Serialize)]
+struct Summary {
+    group: String,
+    ledger: String,
+    k: u16,
+    nodes: usize,
+    quorum: usize,
+    height: u64,
+    head: String,
+    time: u64,
+    keys: Vec<KeyView>,
+}
+
+#[derive(Serialize)]
+struct EntryView {
+    height: u64,
+    time: u64,
+    what: String,
+    signers: Vec<u16>,
+}
+
+#[derive(Serialize)]
+struct Exported {
+    entries: usize,
+    output: PathBuf,
+}
+
+impl LedgerCommand {
+    /// Does it.
+    pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
+        match self {
+            Self::Show(args) if args.entries => show_entries(&args.place.read()?, output),
+            Self::Show(args) => show(&args.place.read()?, output),
+            Self::Verify(args) => verify(&args.place.read()?, output),
+            Self::Export(args) => export(&args, output),
+        }
+    }
+}
+
+fn summary(Checked { genesis, state, .. }: &Checked) -> Summary {
+    let mut keys = Vec::new();
+    for (key, line) in state.keys() {
+        for (version, history) in &line.versions {
+            let Some(serving) = history.serving() else { continue };
+            keys.push(KeyView {
+                key: key.to_string(),
+                version: version.get(),
+                suite: history.suite.to_string(),
+                k: serving.k,
+                holders: serving.holders.clone(),
+                epoch: serving.epoch.get(),
+                since: serving.since,
+            });
+        }
+    }
+    Summary {
+        group: state.group().to_owned(),
+        ledger: state.id().to_string(),
+        k: genesis.k(),
+        nodes: genesis.members().len(),
+        quorum: state.quorum(),
+        height: state.height(),
+        head: hex::encode(state.head()),
+        time: state.time(),
+        keys,
+    }
+}
+
+fn time(seconds: u64) -> String {
+    UnixTime(seconds.saturating_mul(1000).min(UnixTime::LAST.0)).to_string()
+}
+
+fn show(checked: &Checked, output: Output) -> Result<(), Failure> {
+    let summary = summary(checked);
+    output.result(&summary, |out| {
+        let Summary { group, ledger, k, nodes, quorum, height, .. } = &summary;
+        writeln!(out, "group   {group}: {nodes} nodes, {} of which may do what they like; {quorum} decide", k - 1)?;
+        writeln!(out, "ledger  {ledger}")?;
+        if *height == 0 {
+            return writeln!(out, "height  0: nothing has been decided yet");
+        }
+        writeln!(out, "height  {height}, of {}", time(summary.time))?;
+        let mut table = Table::new(&["key", "version", "suite", "shares", "epoch", "since"], &[1, 4, 5]);
+        for key in &summary.keys {
+            table.row([
+                key.key.clone(),
+                key.version.to_string(),
+                key.suite.clone(),
+                format!("any {} of {}", key.k, key.holders.len()),
+                key.epoch.to_string(),
+                key.since.to_string(),
+            ]);
+        }
+        table.write(out)
+    })
+}
+
+fn show_entries(checked: &Checked, output: Output) -> Result<(), Failure> {
+    let views: Vec<EntryView> = checked
+        .entries
+        .iter()
+        .map(|certified| EntryView {
+            height: certified.entry.height,
+            time: certified.entry.time,
+            what: words::what(&certified.entry.action),
+            signers: certified.certificate.signatures().keys().map(|party| party.get()).collect(),
+        })
+        .collect();
+    output.result(&views, |out| {
+        let mut table = Table::new(&["#", "when", "what", "certified by"], &[0]);
+        for view in &views {
+            let signers = crate::connect::nodes(&view.signers);
+            table.row([view.height.to_string(), time(view.time), view.what.clone(), signers]);
+        }
+        table.write(out)
+    })
+}
+
+fn verify(checked: &Checked, output: Output) -> Result<(), Failure> {
+    let summary = summary(checked);
+    output.result(&summary, |out| {
+        writeln!(
+            out,
+            "{GOOD}ok{GOOD:#} {} entries, each certified by {} nodes or more",
+            summary.height, summary.quorum
+        )?;
+        writeln!(out, "ledger  {}", summary.ledger)?;
+        writeln!(out, "head    {}", summary.head)
+    })
+}
+
+fn export(args: &ExportArgs, output: Output) -> Result<(), Failure> {
+    let target = Target::choose(args.output.as_deref(), None)?;
+    target.check_json(output.json())?;
+    let checked = args.place.read()?;
+    let failed = |error: &std::io::Error| Failure::writing(&target.name(), error);
+    let write_all = |writer: &mut dyn Write| -> Result<(), Failure> {
+        let members = checked.genesis.members().iter().map(|member| MemberLine {
+            node: member.node().get(),
+            identity: hex::encode(member.verifying_key().bytes()),
+        });
+        let genesis = GenesisLine {
+            ledger: checked.genesis.id().to_string(),
+            group: checked.genesis.name().to_owned(),
+            k: checked.genesis.k(),
+            members: members.collect(),
+        };
+        let line = serde_json::to_string(&genesis).map_err(Failure::internal)?;
+        writeln!(writer, "{line}").map_err(|error| failed(&error))?;
+        for certified in &checked.entries {
+            let line = serde_json::to_string(&words::line_of(certified)).map_err(Failure::internal)?;
+            writeln!(writer, "{line}").map_err(|error| failed(&error))?;
+        }
+        writer.flush().map_err(|error| failed(&error))
+    };
+    if let Some(stream) = target.stream()? {
+        write_all(&mut BufWriter::new(stream))?;
+    } else {
+        let mut draft = target.draft(false)?;
+        write_all(&mut BufWriter::new(draft.file()))?;
+        draft.commit()?;
+    }
+    let exported = Exported { entries: checked.entries.len(), output: target.name() };
+    output.remark(&exported, &format!("wrote {} entries to {}", exported.entries, exported.output.display()))
+}

@@ -1,0 +1,155 @@
+//! Where a ledger is read from: the nodes, or a file that somebody exported.
+
+use std::{
+    io::{BufRead, BufReader, Read},
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use theta_client::genesis_of;
+use theta_ledger::{CertifiedEntry, Genesis, LedgerId, LedgerState};
+
+use super::words;
+use crate::{connect::ClientArgs, exit::Failure, files::Source, output};
+
+/// The longest line of an export, in bytes: the longest entry with its votes, in hexadecimal.
+const MOST_LINE: u64 = 4 << 20;
+
+/// Where the ledger is, and by what it is checked.
+#[derive(Debug, Args)]
+pub(crate) struct PlaceArgs {
+    /// A file that theta ledger export wrote [default: ask the nodes]
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// The ledger's id, as somebody told it whom you trust; only for a file [default: that of the group in the client directory]
+    #[arg(long, value_name = "ID", requires = "file", value_parser = parse_id)]
+    ledger: Option<LedgerId>,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+/// A ledger that was checked from its beginning.
+pub(super) struct Checked {
+    pub(super) genesis: Genesis,
+    pub(super) state: LedgerState,
+    pub(super) entries: Vec<CertifiedEntry>,
+}
+
+/// The first line of an export.
+#[derive(Deserialize, Serialize)]
+pub(super) struct GenesisLine {
+    pub(super) ledger: String,
+    pub(super) group: String,
+    pub(super) k: u16,
+    pub(super) members: Vec<MemberLine>,
+}
+
+/// A member in it.
+#[derive(Deserialize, Serialize)]
+pub(super) struct MemberLine {
+    pub(super) node: u16,
+    pub(super) identity: String,
+}
+
+/// Every other line.
+#[derive(Deserialize, Serialize)]
+pub(super) struct EntryLine {
+    pub(super) height: u64,
+    pub(super) time: u64,
+    pub(super) what: String,
+    pub(super) certified: String,
+}
+
+fn parse_id(text: &str) -> Result<LedgerId, String> {
+    let bytes = hex::decode(text).ok().and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
+    bytes.map(LedgerId::from_bytes).ok_or_else(|| "a ledger's id is 64 hexadecimal digits".to_owned())
+}
+
+impl PlaceArgs {
+    /// Reads the ledger and checks each entry: its place, what it says, and the votes for it.
+    pub(super) fn read(&self) -> Result<Checked, Failure> {
+        match &self.file {
+            Some(file) => self.read_file(file),
+            None => self.ask(),
+        }
+    }
+
+    fn ask(&self) -> Result<Checked, Failure> {
+        let session = self.client.open()?;
+        let genesis = genesis_of(session.client().group()).map_err(|error| Failure::Usage(error.to_string()))?;
+        let mut state = LedgerState::new(&genesis);
+        let followed = session.block_on(session.client().follow_ledger(&mut state))?;
+        for problem in &followed.problems {
+            output::diagnostic("warning", &problem.to_string());
+        }
+        Ok(Checked { genesis, state, entries: followed.entries })
+    }
+
+    fn read_file(&self, path: &Path) -> Result<Checked, Failure> {
+        let source = Source::open(path)?;
+        let name = source.name.clone();
+        let mut lines = Lines { reader: BufReader::new(source.reader), name: &name, number: 0 };
+        let first: GenesisLine = lines.next()?.ok_or_else(|| lines.wrong(&"the file is empty"))?;
+        let genesis = read_genesis(&first).map_err(|error| lines.wrong(&error))?;
+        let expected = match self.ledger {
+            Some(id) => id,
+            None => {
+                let session = self.client.open()?;
+                genesis_of(session.client().group()).map_err(|error| Failure::Usage(error.to_string()))?.id()
+            }
+        };
+        if genesis.id() != expected {
+            let found = genesis.id();
+            return Err(Failure::Failed(format!("{} is of ledger {found}, not of {expected}", name.display())));
+        }
+        let (mut state, mut entries) = (LedgerState::new(&genesis), Vec::new());
+        while let Some(line) = lines.next::<EntryLine>()? {
+            let bytes = hex::decode(&line.certified).map_err(|error| lines.wrong(&error))?;
+            let certified = CertifiedEntry::decode(&bytes).map_err(|error| lines.wrong(&error))?;
+            state.advance(&certified).map_err(|error| lines.wrong(&error))?;
+            if words::line_of(&certified).what != line.what || line.height != certified.entry.height {
+                return Err(lines.wrong(&"what the line says is not what the entry says"));
+            }
+            entries.push(certified);
+        }
+        Ok(Checked { genesis, state, entries })
+    }
+}
+
+fn read_genesis(line: &GenesisLine) -> Result<Genesis, String> {
+    let member = |member: &MemberLine| {
+        let key = hex::decode(&member.identity).map_err(|error| error.to_string())?;
+        words::member(member.node, &key).ok_or_else(|| format!("node {} has no identity that is a key", member.node))
+    };
+    let members = line.members.iter().map(member).collect::<Result<_, _>>()?;
+    let genesis = Genesis::new(&line.group, line.k, members).map_err(|error| error.to_string())?;
+    if genesis.id().to_string() == line.ledger {
+        Ok(genesis)
+    } else {
+        Err("the ledger's id is not its members'".to_owned())
+    }
+}
+
+/// The lines of an export.
+struct Lines<'a, R> {
+    reader: BufReader<R>,
+    name: &'a Path,
+    number: u64,
+}
+
+impl<R: Read> Lines<'_, R> {
+    fn wrong(&self, error: &dyn core::fmt::Display) -> Failure {
+        Failure::Failed(format!("{}:{}: {error}", self.name.display(), self.number))
+    }
+
+    fn next<T: for<'de> Deserialize<'de>>(&mut self) -> Result<Option<T>, Failure> {
+        let mut line = Vec::new();
+        self.number += 1;
+        let read = self.reader.by_ref().take(MOST_LINE).read_until(b'\n', &mut line);
+        if read.map_err(|error| Failure::reading(self.name, &error))? == 0 {
+            return Ok(None);
+        }
+        serde_json::from_slice(&line).map(Some).map_err(|error| self.wrong(&error))
+    }
+}
