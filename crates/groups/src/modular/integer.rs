@@ -11,7 +11,7 @@ use super::ffi::Bn;
 /// A non-negative integer, wiped when dropped. Secret ones live in a [`crate::Secret`].
 ///
 /// Additions and multiplications take time that depends on the sizes; divisions, remainders and comparisons may depend
-/// on the values. Sizes are the caller's to bound; without memory the process stops, as with any collection.
+/// on the values. The caller has to bound sizes: without memory the process stops, as with any collection.
 #[derive(Clone)]
 pub struct Integer(pub(super) Bn);
 
@@ -28,7 +28,7 @@ impl Integer {
         Self::from_be_bytes(&value.to_be_bytes())
     }
 
-    /// Reads big-endian bytes; none are zero.
+    /// Reads big-endian bytes; an empty slice is zero.
     #[must_use]
     pub fn from_be_bytes(bytes: &[u8]) -> Self {
         Self(Bn::from_be_bytes(bytes))

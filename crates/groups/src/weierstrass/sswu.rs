@@ -5,11 +5,11 @@ use super::Field;
 use crate::expand::expand_message_xmd;
 use sha2::Sha256;
 
-/// A curve on which the map lands.
+/// The curve of the map, with the map's constant.
 pub(crate) struct Sswu<F> {
     pub(crate) a: F,
     pub(crate) b: F,
-    /// Z: no square, such that g(B / (Z A)) is one.
+    /// Z: not a square, such that g(B / (Z A)) is a square.
     pub(crate) z: F,
 }
 
