@@ -5,7 +5,7 @@
 //! - [`SigningKey`], [`Token`]: how clients and approvers prove who they are;
 //! - [`audit`]: the log of decisions.
 //!
-//! `theta-policy` decides who may do what. Encodings: `spec/policy.md` and `spec/ceremonies.md`; known answers:
+//! `theta-policy` decides who may do what. Encodings: `spec/policy.md` and `spec/custody.md`; known answers:
 //! `vectors/client`.
 
 mod approval;
