@@ -197,8 +197,8 @@ impl Bn {
         out
     }
 
-    /// Trial division, then Miller-Rabin with `rounds` random bases, constant-time but for the answer. The caller has
-    /// checked that the number is no longer than a modulus may be.
+    /// Trial division, then Miller-Rabin with `rounds` random bases. The time depends on the answer, not on the prime. The caller
+    /// has checked that the number is no longer than a modulus may be.
     pub(super) fn is_prime(&self, rounds: u16) -> bool {
         let (mut is_prime, scratch) = (0, Scratch::new());
         // SAFETY: owned; the flag is ours; a null callback is none; checked by the caller: a size that the C side takes.

@@ -121,8 +121,8 @@ impl Integer {
         Self(self.0.rem(&divisor.0))
     }
 
-    /// Whether it is a prime, after 64 rounds of Miller-Rabin with random bases: a composite passes with probability
-    /// below 2^-128, whoever made it. Constant-time but for the answer, which is false for more than
+    /// Whether it is a prime, after 64 rounds of Miller-Rabin with random bases: any composite, even an adversarial one, passes
+    /// with probability 2^-128 at most. The time depends on the answer, not on the prime. False for more than
     /// [`MAX_MODULUS_BITS`] bits.
     #[must_use]
     pub fn is_prime(&self) -> bool {
