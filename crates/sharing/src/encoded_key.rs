@@ -28,7 +28,8 @@ impl EncodedKey {
         self.verification_keys.get(index.position()).map(Vec::as_slice)
     }
 
-    /// k (2), n (2), length of an element (2), public key, verification keys; then 0, or 1, the length (4) and the proof of possession.
+    /// k (2), n (2), length of an element (2), public key, verification keys; then 0, or 1, the length (4) and the proof of
+    /// possession.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let len = u16::try_from(self.public_key.len()).unwrap_or(u16::MAX);

@@ -85,8 +85,8 @@ impl InterpolationSet {
         coefficients
     }
 
-    /// lambda_i of one index alone, which is what a signer of FROST needs. No inversion is needed where lambda_i of 16 indices at
-    /// most is an integer, as it is for consecutive indices from 1.
+    /// lambda_i of one index alone, which is what a signer of FROST needs. With at most 16 indices no inversion is needed if
+    /// lambda_i is an integer, as it is for consecutive indices from 1.
     #[must_use]
     pub fn coefficient_at_zero<S: Scalar>(&self, index: ShareIndex) -> S {
         let fraction = if self.0.len() <= FEW { reduced_fraction(self, index) } else { None };
@@ -209,9 +209,9 @@ impl SmallFractions {
     }
 }
 
-/// With more indices than this, the products rarely fit 128 bits...
+/// The products of at most this many indices often fit 128 bits.
 const FEW: usize = 16;
-/// ... unless at most this many indices are missing below the highest.
+/// The products of more indices may fit 128 bits if at most this many indices are missing below the highest.
 const FEW_GAPS: usize = 4;
 
 /// |lambda| of one index in lowest terms.
