@@ -31,8 +31,8 @@ pub enum DealError {
     /// The bytes to import are not a scalar.
     #[error("not a secret key of this group: {0}")]
     Secret(DecodeError),
-    /// RSA keys cannot be imported as secret keys, because their primes must be safe primes.
-    #[error("an RSA key made elsewhere cannot be shared, since it takes safe primes: deal a new key")]
+    /// RSA keys are not imported as bare bytes, because their primes are needed.
+    #[error("an RSA key is not imported as bare bytes: give a key file whose primes are safe primes, or deal a new key")]
     RsaImport,
 }
 

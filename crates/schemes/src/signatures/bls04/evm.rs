@@ -1,10 +1,10 @@
 //! Inputs for contracts that verify signatures of the form [`Bn254MinSig`] with the EVM's precompiled pairing check at address
 //! 0x08 (EIP-197).
 //!
-//! The contract keeps the public key, computes H(m) itself, and asks whether e(signature, -g2) e(H(m), public key) = 1. Hashing on
-//! chain must be exactly `BN254G1_XMD:SHA-256_SVDW_RO_` with the domain [`SIGN_DST`](super::Form::SIGN_DST), never a multiple of
-//! the generator. A contract that takes H(m) from its caller must check it: any point with a known logarithm makes forgery easy.
-//! The precompile refuses points outside the groups; the contract must refuse the all-zero signature and key.
+//! The contract keeps the public key, computes H(m) or has it from a trusted party, and asks whether
+//! e(signature, -g2) e(H(m), public key) = 1. Hashing on chain must be exactly `BN254G1_XMD:SHA-256_SVDW_RO_` with the domain
+//! [`SIGN_DST`](super::Form::SIGN_DST), never a multiple of the generator: everybody can compute the signature of a known multiple
+//! of a signed point. The precompile refuses points outside the groups; the contract must refuse the all-zero signature and key.
 
 use theta_groups::bn254::{G1, G2};
 use theta_groups::{DecodeError, Group};
