@@ -49,7 +49,7 @@ impl AsRef<str> for KeyName {
     }
 }
 
-/// What stands between a key's name and its version.
+/// The sign between a key's name and its version.
 const MARK: char = '@';
 /// Stands before the version among the parameters of a request.
 const DOMAIN: &[u8] = b"theta/version/v1\0";

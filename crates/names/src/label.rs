@@ -69,7 +69,7 @@ impl<'a> Label<&'a [u8]> {
 }
 
 impl<B> Label<B> {
-    /// What holds its bytes.
+    /// The holder of its bytes.
     #[must_use]
     pub const fn get(&self) -> &B {
         &self.0

@@ -29,8 +29,8 @@ pub use state::{KeyState, Purpose};
 pub use suite_name::{SuiteName, SuiteNameError};
 pub use version::{Version, VersionError};
 
-/// The context, in BLAKE3's key derivation mode, of the hashes that chain an audit log (`spec/policy.md`). The store makes the chain,
-/// and `theta-statements` checks it.
+/// The context, in BLAKE3's key derivation mode, of the hashes that chain an audit log (`spec/policy.md`). The store makes the
+/// chain, and `theta-statements` checks it.
 pub const AUDIT_CHAIN: &str = "theta store audit chain v1";
 
 /// How far above its own a store accepts the generation of a change: a node that was away may be this far behind. A false

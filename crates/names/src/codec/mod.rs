@@ -9,7 +9,7 @@ mod writer;
 pub use reader::Reader;
 pub use writer::{Sink, Writer};
 
-/// Bytes that are not the canonical encoding of what they should be.
+/// Why bytes are not a canonical encoding.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// The input ends within a field.
