@@ -20,7 +20,7 @@ pub const MOST_APPROVALS: usize = 64;
 const DOMAIN: &str = "theta/approval/v1";
 const ARMOR: &str = "THETA APPROVAL";
 
-/// What an approver consents to.
+/// The terms that an approver signs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApprovalTerms {
     /// The group.
@@ -93,7 +93,7 @@ impl Approval {
         Self { terms, approver, signature }
     }
 
-    /// What is approved.
+    /// The terms.
     #[must_use]
     pub const fn terms(&self) -> &ApprovalTerms {
         &self.terms

@@ -5,7 +5,7 @@ use zeroize::Zeroize;
 
 const WIDTH: usize = 64;
 
-/// The text does not hold what it should, and nothing else.
+/// Why a text is not the expected block, or blocks, and nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArmorError {
     /// The line that begins the block is missing.

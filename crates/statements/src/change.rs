@@ -153,7 +153,7 @@ impl KeyChange {
 pub struct CeremonyRequest {
     /// 32 random bytes, drawn by the client or by the first approver; never used twice.
     pub nonce: [u8; 32],
-    /// What to do.
+    /// The change.
     pub change: KeyChange,
 }
 

@@ -20,7 +20,7 @@ const DOMAIN: &str = "theta/request/v1";
 const ID_DOMAIN: &str = "theta/request-id/v1";
 const ARMOR: &str = "THETA REQUEST";
 
-/// What a client signs.
+/// The terms that a client signs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestTerms {
     /// The group.
@@ -120,7 +120,7 @@ impl SignedRequest {
         Self { terms, signer, signature }
     }
 
-    /// What was signed.
+    /// The terms.
     #[must_use]
     pub const fn terms(&self) -> &RequestTerms {
         &self.terms

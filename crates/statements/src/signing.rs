@@ -8,7 +8,7 @@ use theta_groups::{Ed25519, Group, Secret};
 
 use crate::armor::{armor, dearmor};
 
-/// What stands before the key in the text form.
+/// The beginning of a key's text form.
 const PREFIX: &str = "ed25519:";
 const PRIVATE_KEY: &str = "PRIVATE KEY";
 /// RFC 8410, section 7: everything of a PKCS #8 file before the 32 bytes of an Ed25519 key.

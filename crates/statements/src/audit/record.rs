@@ -1,4 +1,4 @@
-//! What is recorded of one decision.
+//! The record of one decision.
 
 use serde::{Deserialize, Serialize};
 
