@@ -92,7 +92,7 @@ fn powers_of<S: Scalar>(index: ShareIndex, count: usize) -> Vec<S> {
 /// A share as its holder sees it: a value at an index, and the commitments that it should fit.
 #[derive(Debug)]
 pub struct CommittedShare<'a, G: Group> {
-    /// What the dealer published.
+    /// The commitments that the dealer published.
     pub commitments: &'a Commitments<G>,
     /// Whose share it is.
     pub index: ShareIndex,

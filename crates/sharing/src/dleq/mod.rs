@@ -57,8 +57,8 @@ impl<G: Group> DleqProof<G> {
     }
 }
 
-/// What a proof is about, and the proof: log_g `image_g` = log_U `image`, where the bases are given beside the claims
-/// because they are common to all of them.
+/// A statement, log_g `image_g` = log_U `image`, and its proof. The bases are given beside the claims, because they are common
+/// to all of them.
 #[derive(Clone, Debug)]
 pub struct DleqClaim<'a, G: Group> {
     /// H = g^x, usually a party's verification key.
