@@ -1,4 +1,4 @@
-//! What can be wrong with a key's file, in one line each.
+//! Errors of key files, in one line each.
 
 use theta_groups::DecodeError;
 use theta_schemes::keys::{KeyNameError, PublicKeyError};

@@ -7,7 +7,7 @@ use crate::KeyFileError;
 /// The format that this build writes and reads.
 pub(crate) const FORMAT: u64 = 1;
 
-/// The fields of a public file, or what is wrong with them and where.
+/// Reads the fields of a public file; the error names the line.
 pub(crate) fn fields<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, KeyFileError> {
     toml::from_str(text)
         .map_err(|error| KeyFileError::Syntax { line: line_of(text, error.span()), problem: one_line(error.message()) })

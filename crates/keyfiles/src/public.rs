@@ -47,7 +47,7 @@ struct RsaFile<'a> {
     verification_keys: Vec<&'a str>,
 }
 
-/// What the files of all keys begin with.
+/// The first fields of the files of all keys.
 struct Head<'a> {
     name: KeyName,
     suite: Suite,

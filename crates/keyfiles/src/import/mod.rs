@@ -36,7 +36,7 @@ pub enum KeyFormat {
     Auto,
     /// PKCS#8, or the older formats for one algorithm, as PEM or DER: what OpenSSL writes.
     Pkcs8,
-    /// What `ssh-keygen` writes.
+    /// The format that `ssh-keygen` writes.
     OpenSsh,
     /// A JSON Web Key (RFC 7517).
     Jwk,

@@ -6,7 +6,7 @@ use theta_groups::Secret;
 use super::private_key::PrivateKey;
 use super::{ImportError, asn1, openssh};
 
-/// What every block begins with.
+/// The beginning of every block.
 pub(super) const BEGIN: &str = "-----BEGIN ";
 const END: &str = "-----END ";
 const DASHES: &str = "-----";
