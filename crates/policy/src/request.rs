@@ -5,7 +5,7 @@
 
 use theta_statements::{Ask, Digest, Name, SignedRequestError, TokenHash, VerifyingKey};
 
-/// What a client is recognised by.
+/// A credential by which a client is recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Credential {
     Certificate(Digest),
@@ -74,7 +74,7 @@ impl<'a> Request<'a> {
         self.caller.credential.name()
     }
 
-    /// What is asked.
+    /// The ask.
     #[must_use]
     pub const fn ask(&self) -> &Ask<'a> {
         &self.ask

@@ -17,7 +17,7 @@ pub struct SlotScope<'a> {
     pub rule: &'a str,
 }
 
-/// What the memory says to a message for a slot.
+/// The memory's answer for a message and a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum SlotDecision {

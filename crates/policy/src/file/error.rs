@@ -1,4 +1,4 @@
-//! What can be wrong with a policy file, in words for its editor.
+//! Errors of policy files, in words for the file's editor.
 
 use core::fmt;
 
@@ -21,7 +21,7 @@ pub struct PolicyFileError {
     pub problem: Box<PolicyProblem>,
 }
 
-/// What is wrong with a policy file.
+/// A mistake in a policy file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyProblem {
     /// The file is too long.
