@@ -177,7 +177,7 @@ pub trait Group: Copy + Debug + Eq + Send + Sync + 'static {
     /// Every [`DecodeError`] but [`DecodeError::Identity`].
     fn decode_allowing_identity(bytes: &[u8]) -> Result<Self::Element, DecodeError>;
 
-    /// Parses one element other than the identity, which is what almost every scheme needs.
+    /// Parses one element other than the identity. Almost every scheme needs this one.
     ///
     /// # Errors
     /// Any [`DecodeError`].

@@ -92,7 +92,7 @@ fn bits_at(scalar: &[u8], from: usize, count: usize) -> u32 {
     word >> (from % 8) & ((1 << count) - 1)
 }
 
-/// What a scalar of `bits` bits costs in Straus' method with digits of `width` bits.
+/// The cost of a scalar of `bits` bits in Straus's method with digits of `width` bits.
 const fn digits_cost<P: VartimePoint>(bits: usize, width: usize) -> usize {
     let table = if width > 2 { P::COSTS.entry << (width - 2) } else { 0 };
     table + P::COSTS.in_batch * bits.div_ceil(width + 1)

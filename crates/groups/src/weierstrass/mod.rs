@@ -1,4 +1,4 @@
-//! What P-256 and secp256k1 share: prime order, 256 bits, SEC1 encodings. The macro [`group`] wraps crrl's curve.
+//! The common parts of P-256 and secp256k1: prime order, 256 bits, SEC1 encodings. The macro [`group`] wraps crrl's curve.
 
 pub(crate) mod jacobian;
 pub(crate) mod sswu;
