@@ -32,7 +32,9 @@ pub enum DealError {
     #[error("not a secret key of this group: {0}")]
     Secret(DecodeError),
     /// RSA keys are not imported as bare bytes, because their primes are needed.
-    #[error("an RSA key is not imported as bare bytes: give a key file whose primes are safe primes, or deal a new key")]
+    #[error(
+        "an RSA key is not imported as bare bytes: give a key file whose primes are safe primes, or deal a new key"
+    )]
     RsaImport,
 }
 

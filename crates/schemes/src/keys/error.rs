@@ -1,4 +1,4 @@
-//! What can be wrong with a key's parts, in one line each.
+//! Errors of a key's parts, in one line each.
 
 /// Why parts are not a key's public material.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,6 +1,6 @@
 //! Threshold BLS signatures (Boldyreva, PKC 2003, on Boneh-Lynn-Shacham, J. Cryptology 2004) on BLS12-381, in the two
-//! forms of draft-irtf-cfrg-bls-signature with proofs of possession; any verifier of that draft accepts the results. A
-//! third form, on BN254, is what contracts in the EVM can verify.
+//! forms of draft-irtf-cfrg-bls-signature with proofs of possession; any verifier of that draft accepts the results. Contracts
+//! in the EVM can verify a third form, on BN254.
 //!
 //! A share is `H(m) * x_i`, itself a BLS signature under the verification key h_i, so shares need no proofs. See
 //! `spec/bls04.md`.

@@ -23,7 +23,7 @@ pub struct RsaDealt {
 /// Why a key cannot be dealt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RsaDealError {
-    /// The size is none of [`MODULUS_BITS`](super::MODULUS_BITS).
+    /// The size is none of [`MODULUS_BITS`].
     #[error("RSA keys have 2048, 3072 or 4096 bits, not {0}")]
     Bits(u32),
     /// The suite has keys of another kind.
