@@ -1,4 +1,4 @@
-"""Beacons of drand (spec/cks05.md, "The coin from a BLS signature") and the BLS signatures of Ethereum's tests."""
+"""Beacons of drand (spec/cks05.md, "Coins from signatures") and the BLS signatures of Ethereum's tests."""
 
 import hashlib
 

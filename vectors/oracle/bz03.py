@@ -7,7 +7,7 @@ from pairing import BLS12_381, BN254
 from sg02 import check_payload, coin
 from transcript import H
 
-# Code of the suite, pairing, domain of the hash that makes a header whole.
+# Code of the suite, pairing, domain of the hash by which a header is bound.
 SUITES = {
     "bz03-bls12381": (3, BLS12_381, "THETA-V01-CS03-bz03-validity-with-BLS12381G1_XMD:SHA-256_SSWU_RO_"),
     "bz03-bn254": (4, BN254, "THETA-V01-CS04-bz03-validity-with-BN254G1_XMD:SHA-256_SVDW_RO_"),

@@ -1,4 +1,4 @@
-"""What clients sign: spec/custody.md, "Changes of keys", and spec/policy.md, "Encodings"."""
+"""The statements and terms that clients sign: spec/custody.md, "Changes and requests", and spec/policy.md, "Encodings"."""
 
 import hashlib
 
@@ -11,12 +11,12 @@ OPERATIONS = (
 
 
 def word(text):
-    """Behind its length in one byte."""
+    """The text after its length in one byte."""
     return bytes([len(text)]) + text.encode()
 
 
 def field(data):
-    """Behind its length in four bytes."""
+    """The bytes after their length in four bytes."""
     return len(data).to_bytes(4, "big") + data
 
 
@@ -86,7 +86,7 @@ def approval(value, public):
 
 
 def sign(seed, message):
-    """Ed25519, RFC 8032, section 5.1.6; with the public key."""
+    """Ed25519, RFC 8032, section 5.1.6: public key and signature."""
     expanded = hashlib.sha512(seed).digest()
     secret = int.from_bytes(expanded[:32], "little") & ~7 & (1 << 254) - 1 | 1 << 254
     public = GROUP.encode(GROUP.multiply_integer(secret, GROUP.base(1)))

@@ -9,7 +9,7 @@ from fields import prime_field, quadratic_extension
 
 
 class Group:
-    """What all groups share."""
+    """The operations that all groups have."""
 
     name = None
     order = 0
@@ -25,7 +25,7 @@ class Group:
         return result
 
     def multiply_integer(self, integer, point):
-        """For cofactors and orders: not reduced modulo the order."""
+        """The product with an integer that is not reduced modulo the order, for cofactors and orders."""
         result = self.identity
         for bit in bin(integer)[2:]:
             result = self.add(result, result)
@@ -81,7 +81,7 @@ class Weierstrass(Group):
         return x, slope * (p[0] - x) - p[1]
 
     def slope(self, p, q):
-        """Of the line through p and q; None if it is vertical."""
+        """The slope of the line through p and q; None if it is vertical."""
         if p[0] != q[0]:
             return (q[1] - p[1]) / (q[0] - p[0])
         if p[1] == q[1] and p[1]:
@@ -108,7 +108,7 @@ class Weierstrass(Group):
 
 
 class Sec1(Weierstrass):
-    """With the compressed encoding of SEC 1, section 2.3.3."""
+    """A curve with the compressed encoding of SEC 1, section 2.3.3."""
 
     def encode(self, point):
         x, y = point

@@ -39,7 +39,7 @@ class Fp:
         return self.n != 0
 
     def inverse(self):
-        """1 / self; 0 for 0, as RFC 9380 has it."""
+        """1 / self; 0 for 0, as in RFC 9380."""
         return type(self)(pow(self.n, -1, self.p) if self.n else 0)
 
     def sgn0(self):

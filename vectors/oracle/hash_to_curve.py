@@ -45,7 +45,7 @@ def with_sign_of(y, u):
 
 
 def simplified_swu(u, a, b, z):
-    """RFC 9380, section 6.6.2, as it is described there, not the straight-line version."""
+    """RFC 9380, section 6.6.2, as described there, not in its straight-line version."""
     one = type(u)(1)
     denominator = z * z * u * u * u * u + z * u * u
     x = (-b / a) * (one + denominator.inverse()) if denominator else b / (z * a)
@@ -133,7 +133,7 @@ def ristretto_map(data):
 
 
 def svdw_constant(curve):
-    """Z of RFC 9380, appendix H.1, for A = 0: the first of 1, -1, 2, -2, ... that will do."""
+    """Z of RFC 9380, appendix H.1, for A = 0: the first of 1, -1, 2, -2, ... that meets its criteria."""
     field = curve.field
 
     def g(x):

@@ -31,7 +31,7 @@ class Key:
         assert group.base(self.secret) == self.public_key
 
     def subsets(self, values):
-        """All choices of k parties with their values."""
+        """All sets of k parties with their values."""
         return combinations(enumerate(values, 1), self.k)
 
     def combine(self, points, group=None):
@@ -47,7 +47,7 @@ class Key:
         return results[0]
 
     def parts(self):
-        """What every transcript begins with."""
+        """The first parts of every transcript."""
         return ("suite", self.suite.encode()), ("key id", self.id)
 
 

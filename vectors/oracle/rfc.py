@@ -1,4 +1,4 @@
-"""The oracle's own ground: the vectors of RFC 9380 and RFC 9496."""
+"""The vectors of RFC 9380 and RFC 9496, which check the oracle itself."""
 
 import curves
 from hash_to_curve import SUITES, expand_message_xmd, expand_message_xof, hash_to_curve, ristretto_map

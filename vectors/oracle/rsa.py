@@ -1,4 +1,4 @@
-"""RSA signatures as everybody verifies them: RFC 8017."""
+"""Standard verification of RSA signatures: RFC 8017."""
 
 import hashlib
 

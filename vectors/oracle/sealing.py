@@ -1,4 +1,4 @@
-"""Sealed payloads: spec/payload.md; ChaCha20-Poly1305 (RFC 8439) and BLAKE3, which Python does not bring."""
+"""Sealed payloads: spec/payload.md; ChaCha20-Poly1305 (RFC 8439) and BLAKE3, which Python's library does not have."""
 
 import struct
 
@@ -19,7 +19,7 @@ def header(data):
 
 
 def open_payload(payload_key, head, sealed):
-    """The plaintext. All that may be refused is an assertion."""
+    """The plaintext; an assertion fails if anything is wrong."""
     _, aead, _, length, digest, label, _ = header(head)
     assert aead == 1, "this oracle knows ChaCha20-Poly1305 alone"
     name = ("aead", b"chacha20-poly1305")

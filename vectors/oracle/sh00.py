@@ -73,7 +73,7 @@ def check_primes(stored):
 
 
 def is_prime(number):
-    """Miller-Rabin to the first primes: enough for numbers that nobody made to deceive."""
+    """Miller-Rabin to the first primes as bases, which suffices for numbers that are not adversarial."""
     odd, twos = number - 1, 0
     while odd % 2 == 0:
         odd, twos = odd // 2, twos + 1

@@ -7,7 +7,7 @@ from transcript import H, scalar
 
 
 def slot_digest(operation, message):
-    """What a promise is for: the operation's code and the message."""
+    """The digest that a promise is for, of the operation's code and the message."""
     return hashlib.sha256(b"theta/slot/v1\0" + bytes([operation]) + hashlib.sha256(message).digest()).digest()
 
 
@@ -25,7 +25,7 @@ def parts(vector, digest):
 
 
 def signs(key, signed, signature):
-    """Whether the Schnorr signature R || s over ristretto255 is the key's."""
+    """Whether the Schnorr signature R || s over ristretto255 is true under the key."""
     commitment, response = signature[:32], GROUP.decode_scalar(signature[32:])
     e = scalar(GROUP, H(*signed, ("key", key), ("r", commitment)))
     expected = GROUP.add(GROUP.decode(commitment), GROUP.multiply(e, GROUP.decode(key)))

@@ -1,4 +1,4 @@
-"""Which group a suite is on, and the domains of its hashes to the group: spec/sg02.md, spec/cks05.md."""
+"""The suites' groups and the domains of their hashes to the group: spec/sg02.md, spec/cks05.md."""
 
 import curves
 
@@ -12,7 +12,7 @@ HASHES = {
     "bls12381": (curves.BLS_G1, "BLS12381G1_XMD:SHA-256_SSWU_RO_"),
     "bn254": (curves.BN_G1, "BN254G1_XMD:SHA-256_SVDW_RO_"),
 }
-# The numbers of the suites, which stand in headers and in the domains of hashes.
+# The codes of the suites in headers and in the domains of hashes.
 NUMBERS = {
     "sg02-ristretto255": 1,
     "sg02-bls12381": 2,

@@ -1,4 +1,4 @@
-"""The house's transcript: `H(domain; label = data, ...)` of spec/sg02.md."""
+"""Transcripts: `H(domain; label = data, ...)` of spec/groups.md."""
 
 import hashlib
 

@@ -1,12 +1,12 @@
-//! Scalars of crates that take long to add them, in the form in which they are added fastest.
+//! A form of scalars that is fast to add, for crates whose own additions are slow.
 
 use core::marker::PhantomData;
 use core::ops::{AddAssign, Sub};
 
 use zeroize::Zeroize;
 
-/// A scalar of which the crate's own form, or another, is a number below the order in four words, the lowest first, so that sums of
-/// scalars are sums of these numbers modulo the order.
+/// A scalar with a form as a number below the order, in four words, the lowest first. Sums of scalars are sums of these numbers
+/// modulo the order.
 pub trait Words: Copy {
     /// The order, below 2^255.
     const ORDER: [u64; 4];
@@ -17,8 +17,8 @@ pub trait Words: Copy {
     fn from_words(words: [u64; 4]) -> Self;
 }
 
-/// A scalar as four words. It is added in as little as a tenth of the time that its crate takes, which converts at each addition or
-/// calls foreign code. All operations are constant-time.
+/// A scalar as four words. Adding it takes as little as a tenth of the time that its crate takes, which converts at each addition
+/// or calls foreign code. All operations are constant-time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Addend<S> {
     words: [u64; 4],
@@ -45,7 +45,7 @@ fn sub(a: [u64; 4], b: [u64; 4]) -> ([u64; 4], bool) {
     (difference, borrow)
 }
 
-/// The order if told, else zero, without a branch.
+/// The order if `choice`, else zero, without a branch.
 fn order_if<S: Words>(choice: bool) -> [u64; 4] {
     let mask = core::hint::black_box(u64::from(choice)).wrapping_neg();
     S::ORDER.map(|word| word & mask)
@@ -72,7 +72,7 @@ impl<S> Zeroize for Addend<S> {
 
 impl<S: Words> AddAssign for Addend<S> {
     fn add_assign(&mut self, other: Self) {
-        // Less than twice the order, which leaves a bit free.
+        // The sum is below twice the order, that is below 2^256, so there is no carry.
         let (sum, _) = add(self.words, other.words);
         let (reduced, below) = sub(sum, S::ORDER);
         self.words = add(reduced, order_if::<S>(below)).0;

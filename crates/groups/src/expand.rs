@@ -6,7 +6,7 @@ use sha2::digest::{Digest, ExtendableOutput, Output, Update};
 
 const OVERSIZE_TAG: &[u8] = b"H2C-OVERSIZE-DST-";
 
-/// What stands for a domain separation tag of more than 255 bytes (section 5.3.3).
+/// The hash that replaces a domain separation tag of more than 255 bytes (section 5.3.3).
 pub(crate) fn hash_oversize_tag<H: Digest>(dst: &[u8]) -> Output<H> {
     H::new().chain_update(OVERSIZE_TAG).chain_update(dst).finalize()
 }
@@ -50,8 +50,8 @@ pub(crate) fn expand_message_xmd<H: Digest + BlockSizeUser, const N: usize>(dst:
     out
 }
 
-/// The same with an extendable-output function: `expand_message_xof` (section 5.3.2). `BITS` is the suite's target
-/// security level, which only decides to how many bytes a tag longer than 255 bytes is hashed: a quarter of it.
+/// The same with an extendable-output function: `expand_message_xof` (section 5.3.2). `BITS` is the suite's target security
+/// level; a tag longer than 255 bytes is hashed to `BITS` / 4 bytes, rounded up.
 pub(crate) fn expand_message_xof<X: Default + Update + ExtendableOutput, const BITS: usize, const N: usize>(
     dst: &[u8],
     message: &[&[u8]],

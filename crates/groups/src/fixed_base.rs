@@ -1,13 +1,13 @@
-//! Elements that are multiplied again and again.
+//! Elements that are multiplied many times.
 
 use crate::{Group, Table};
 use core::fmt;
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::sync::OnceLock;
 
-/// A public element, such as a key or a second generator, that is multiplied by secret scalars. After as many
-/// multiplications as take the time of making a table it makes one, once for all who share it: whoever multiplies once does
-/// not pay for a table, and nobody pays more than twice what knowing the future would have cost.
+/// A public element, such as a key or a second generator, that is multiplied by secret scalars. It makes a table after as many
+/// multiplications as take the time of making one ([`Group::TABLE_COST`]), once for all threads. A single multiplication thus costs
+/// no table, and the total is never more than twice that of the better choice made at the start.
 pub struct FixedBase<G: Group> {
     element: G::Element,
     uses: AtomicU32,
@@ -27,13 +27,13 @@ impl<G: Group> FixedBase<G> {
         &self.element
     }
 
-    /// The product, in constant time: what it takes depends on how many products there were before, not on the scalar.
+    /// The product, in constant time: the time depends on the number of earlier products, not on the scalar.
     #[must_use]
     pub fn mul(&self, scalar: &G::Scalar) -> G::Element {
         if let Some(table) = self.table.get() {
             return table(scalar);
         }
-        // The identity, which nobody should multiply, has no table.
+        // The identity has no table.
         if self.uses.fetch_add(1, Ordering::Relaxed) < G::TABLE_COST || G::is_identity(&self.element) {
             return self.element * *scalar;
         }

@@ -1,4 +1,4 @@
-//! The traits that carry the house's mathematics.
+//! The traits of scalars, groups and pairings.
 
 use core::fmt::Debug;
 use core::iter::Sum;
@@ -10,21 +10,21 @@ use zeroize::Zeroize;
 /// Why bytes from outside are not a group element or a scalar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// Too few or too many bytes.
+    /// There are too few or too many bytes.
     #[error("wrong length: expected {expected} bytes, got {got}")]
     Length {
-        /// What the encoding takes.
+        /// The length of an encoding, in bytes.
         expected: usize,
-        /// What arrived.
+        /// How many bytes there were.
         got: usize,
     },
-    /// Not the one canonical encoding of anything: unreduced, a bad flag, or not on the curve.
+    /// The bytes are no canonical encoding: unreduced, with a bad flag, or not on the curve.
     #[error("not a canonical encoding")]
     NotCanonical,
-    /// On the curve but outside the subgroup of prime order.
+    /// The point is on the curve but outside the subgroup of prime order.
     #[error("outside the prime-order subgroup")]
     Subgroup,
-    /// The neutral element, where only others are allowed.
+    /// The neutral element is not allowed here.
     #[error("the identity element is not allowed here")]
     Identity,
 }
@@ -49,9 +49,9 @@ pub trait Scalar:
     + AddAssign
     + Sum
 {
-    /// A fixed-size byte array, little- or big-endian as the curve's standard has it.
+    /// A fixed-size byte array, in the byte order of the curve's standard.
     type Encoding: AsRef<[u8]> + Copy + Send + Sync + Zeroize;
-    /// The form in which long sums are cheapest: the scalar itself, unless its crate takes long to add. Constant-time as well.
+    /// The form in which long sums are cheapest: the scalar itself, unless its crate adds slowly. Constant-time, too.
     type Addend: Copy
         + AddAssign
         + Sub<Output = Self::Addend>
@@ -104,7 +104,7 @@ pub trait Scalar:
     fn decode(bytes: &[u8]) -> Result<Self, DecodeError>;
 }
 
-/// What multiplies one element by scalars in constant time, from a table of its multiples: see [`Group::table`].
+/// A function that multiplies one element by scalars in constant time, from a table of its multiples: see [`Group::table`].
 pub type Table<G> = Box<dyn Fn(&<G as Group>::Scalar) -> <G as Group>::Element + Send + Sync>;
 
 /// A group of prime order q in which discrete logarithms are hard.
@@ -113,7 +113,7 @@ pub type Table<G> = Box<dyn Fn(&<G as Group>::Scalar) -> <G as Group>::Element +
 pub trait Group: Copy + Debug + Eq + Send + Sync + 'static {
     /// Z_q.
     type Scalar: Scalar;
-    /// A group element; always in the prime-order group, never merely on the curve.
+    /// A group element. It is always in the prime-order group, except after [`Group::decode_unchecked_subgroup`].
     type Element: Copy
         + Debug
         + Eq
@@ -127,15 +127,15 @@ pub trait Group: Copy + Debug + Eq + Send + Sync + 'static {
         + Neg<Output = Self::Element>
         + Mul<Self::Scalar, Output = Self::Element>
         + Sum;
-    /// A fixed-size byte array; made from a slice of exactly its length, without a look at the contents.
+    /// A fixed-size byte array; it can be made from a slice of its length, whose contents are not checked.
     type Encoding: AsRef<[u8]> + for<'a> TryFrom<&'a [u8]> + Copy + Debug + Eq + Send + Sync + 'static;
 
-    /// Whether the curve has points outside the group, so that decoding takes a check of membership that costs about as
-    /// much as a multiplication.
+    /// Whether the curve has points outside the group, so that decoding has to check membership, which can cost about as much as
+    /// a multiplication.
     const HAS_COFACTOR: bool;
     /// How many multiplications take about as long as making a table.
     const TABLE_COST: u32;
-    /// The name that people type and files carry, such as `ristretto255`.
+    /// The group's name in texts and in names of suites, such as `ristretto255`.
     const NAME: &'static str;
     /// Length of an encoded element in bytes.
     const ENCODED_LEN: usize;
@@ -144,29 +144,28 @@ pub trait Group: Copy + Debug + Eq + Send + Sync + 'static {
     fn identity() -> Self::Element;
     /// The standard generator g.
     fn generator() -> Self::Element;
-    /// g * scalar, from precomputed tables where they pay.
+    /// g * scalar, from precomputed tables.
     fn mul_base(scalar: &Self::Scalar) -> Self::Element;
-    /// The same for many scalars, in less time than one by one where additions can share their inversions.
+    /// g * scalar for many scalars; faster than one by one where additions can share inversions.
     ///
-    /// Constant-time for scalars that are random or secret, as keys and nonces are; a batch with a scalar that somebody chose to be an
-    /// exception of the formulas, such as zero, may take longer.
+    /// Constant-time for random scalars, as keys and nonces are. A batch with a scalar that was chosen to be an exception of the
+    /// formulas, such as zero, may take longer.
     fn mul_base_batch(scalars: &[Self::Scalar]) -> Vec<Self::Element> {
         scalars.iter().map(Self::mul_base).collect()
     }
-    /// Multiples of a public element other than the identity, 8 to 30 KiB, from which its products with secret scalars
-    /// are two to three times as fast. [`crate::FixedBase`] decides when that pays.
+    /// Makes a table of a public element other than the identity, 8 to 30 KiB, with which products with secret scalars are two to
+    /// three times as fast. [`crate::FixedBase`] decides when that pays.
     fn table(element: &Self::Element) -> Table<Self>;
     /// Sum of points\[i\] * scalars\[i\], for public data. Extra entries of the longer slice are ignored.
     fn vartime_msm(scalars: &[Self::Scalar], points: &[Self::Element]) -> Self::Element;
-    /// The same with scalars of at most 128 bits: about half the cost, and less for shorter ones.
+    /// As [`Group::vartime_msm`] with scalars of at most 128 bits: about half the cost, and less for shorter ones.
     fn vartime_msm_short(scalars: &[u128], points: &[Self::Element]) -> Self::Element;
-    /// g * base_scalar + element * scalar, for public data: what verifying a Schnorr signature takes.
+    /// g * base_scalar + element * scalar, for public data: the equation of Schnorr signatures.
     fn vartime_double_mul(base_scalar: &Self::Scalar, element: &Self::Element, scalar: &Self::Scalar) -> Self::Element {
         Self::vartime_msm(&[*base_scalar, *scalar], &[Self::generator(), *element])
     }
-    /// A uniform element of which nobody knows the discrete logarithm: RFC 9380 `hash_to_curve` (or, for ristretto255,
-    /// `hash_to_ristretto255`, RFC 9380 appendix B) with the suite's expand_message_xmd. `message` parts are
-    /// concatenated.
+    /// A uniform element whose discrete logarithm nobody knows: RFC 9380 `hash_to_curve` (for ristretto255
+    /// `hash_to_ristretto255`, RFC 9380 appendix B) with the suite's expand_message. `message` parts are concatenated.
     fn hash_to_group(dst: &[u8], message: &[&[u8]]) -> Self::Element;
     /// The canonical encoding.
     fn encode(element: &Self::Element) -> Self::Encoding;
@@ -178,7 +177,7 @@ pub trait Group: Copy + Debug + Eq + Send + Sync + 'static {
     /// Every [`DecodeError`] but [`DecodeError::Identity`].
     fn decode_allowing_identity(bytes: &[u8]) -> Result<Self::Element, DecodeError>;
 
-    /// Parses one element other than the identity, which is what almost every scheme needs.
+    /// Parses one element other than the identity. Almost every scheme needs this one.
     ///
     /// # Errors
     /// Any [`DecodeError`].
@@ -187,9 +186,9 @@ pub trait Group: Copy + Debug + Eq + Send + Sync + 'static {
         if Self::is_identity(&element) { Err(DecodeError::Identity) } else { Ok(element) }
     }
 
-    /// Parses an element for optimistic combination: on the curve, but membership in the prime-order subgroup is
-    /// not checked where that check is expensive. The result may only enter a sum whose outcome is itself checked with
-    /// [`Group::is_in_subgroup`] and then for being right: a point of small order may make the sum any other element. Groups with free membership checks do the full [`Group::decode`].
+    /// Parses an element for optimistic combination: it is on the curve, but membership in the prime-order subgroup is not checked
+    /// where that check is expensive. The result may only enter a sum that is checked itself, with [`Group::is_in_subgroup`] and
+    /// then for being right, because a point of small order changes the sum. Groups with cheap checks do the full [`Group::decode`].
     ///
     /// # Errors
     /// Any [`DecodeError`].
@@ -209,7 +208,7 @@ pub trait Group: Copy + Debug + Eq + Send + Sync + 'static {
     }
 }
 
-/// One element of each group of a pairing: what it takes.
+/// The arguments of a pairing: an element of each group.
 pub type PairOf<P> = (<<P as Pairing>::G1 as Group>::Element, <<P as Pairing>::G2 as Group>::Element);
 
 /// Two groups of the same prime order with a pairing e: G1 x G2 -> GT (type 3: no efficient map between G1 and G2).

@@ -1,10 +1,10 @@
-//! Prime-order groups, pairings, hash-to-group, secrets and transcripts: the ground floor of the house.
+//! Prime-order groups, pairings, hash-to-group, secrets and transcripts.
 //!
-//! Everything above is generic over [`Group`] and reads like the papers: `h * r + g * s`. (The papers write groups
-//! multiplicatively; the code, like every curve library, writes them additively: `g^x` is `g * x`.)
+//! The schemes are generic over [`Group`] and read like the papers: `h * r + g * s`. (The papers write groups multiplicatively;
+//! the code, like curve libraries, writes them additively: `g^x` is `g * x`.)
 //!
-//! A group is implemented by wrapping the best-kept crate for its curve; nothing above this crate names such a crate,
-//! so that choice stays reversible (see `docs/adr/`).
+//! A group wraps a crate for its curve. The schemes above see [`Group`] alone, so that the choice of that crate stays reversible
+//! (see `docs/adr/0001-groups.md`).
 
 mod addend;
 pub mod bls12_381;

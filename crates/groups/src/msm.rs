@@ -1,8 +1,8 @@
-//! Sums of many products, for curves whose crate has none: interleaved windows after Straus for few points, buckets
-//! after Pippenger for many (Bernstein, Doumen, Lange and Oosterwijk, "Faster batch forgery identification", 2012,
-//! section 4, compare both). Everything here is variable-time: for public data only.
+//! Multi-scalar multiplication for curves whose crate has none: Straus's interleaved windows for few points, Pippenger's
+//! buckets for many (compared by Bernstein, Doumen, Lange and Oosterwijk, "Faster batch forgery identification", 2012,
+//! section 4). All of it is variable-time, for public data only.
 
-/// A point as these algorithms see it. Every operation may take time that depends on its operands.
+/// A point as these algorithms need it. Every operation may take time that depends on its operands.
 pub(crate) trait VartimePoint: Copy + 'static {
     /// The form in which points are added most cheaply: affine where mixed additions pay, else the point itself.
     type Affine: Copy + 'static;
@@ -13,7 +13,7 @@ pub(crate) trait VartimePoint: Copy + 'static {
     fn double(&self) -> Self;
     /// The sum of any two points.
     fn add(&self, other: &Self) -> Self;
-    /// The same, with one of them affine.
+    /// The sum with an affine point.
     fn add_affine(&self, other: &Self::Affine) -> Self;
     /// The sum with many affine points.
     fn add_all(&self, others: &[Self::Affine]) -> Self {
@@ -28,9 +28,9 @@ pub(crate) trait VartimePoint: Copy + 'static {
         let sums = left.iter().zip(right).map(|(left, right)| Self::identity().add_affine(left).add_affine(right));
         Self::batch_to_affine(&sums.collect::<Vec<_>>())
     }
-    /// How many additions must come together for [`VartimePoint::batch_add`] to beat [`VartimePoint::add_affine`].
+    /// The number of additions from which [`VartimePoint::batch_add`] beats [`VartimePoint::add_affine`].
     const BATCH_FROM: usize = usize::MAX;
-    /// What decides between the methods; the default counts the multiplications in the formulas.
+    /// The costs by which the method is chosen; the default counts the multiplications in the formulas.
     const COSTS: Costs = Costs { in_batch: 10, double: 7, add: 14, entry: 16 };
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Costs {
 /// Sum of points\[i\] * scalars\[i\], the scalars little-endian integers of up to 128 bytes each, of any value: short
 /// ones cost less, and a one costs an addition. Extra entries of the longer slice are ignored.
 pub(crate) fn vartime_msm<P: VartimePoint>(scalars: &[impl AsRef<[u8]>], points: &[P]) -> P {
-    // Products with zero would take part in the conversion for nothing.
+    // Points with scalar zero are dropped before the conversion.
     let terms = || scalars.iter().map(AsRef::as_ref).zip(points).filter(|(scalar, _)| bit_length(scalar) > 0);
     let points: Vec<P> = terms().map(|(_, point)| *point).collect();
     let scalars: Vec<&[u8]> = terms().map(|(scalar, _)| scalar).collect();
@@ -92,7 +92,7 @@ fn bits_at(scalar: &[u8], from: usize, count: usize) -> u32 {
     word >> (from % 8) & ((1 << count) - 1)
 }
 
-/// What a scalar of `bits` bits costs in Straus' method with digits of `width` bits.
+/// The cost of a scalar of `bits` bits in Straus's method with digits of `width` bits.
 const fn digits_cost<P: VartimePoint>(bits: usize, width: usize) -> usize {
     let table = if width > 2 { P::COSTS.entry << (width - 2) } else { 0 };
     table + P::COSTS.in_batch * bits.div_ceil(width + 1)
@@ -111,12 +111,12 @@ fn windows_cost<P: VartimePoint>(bits: &[usize]) -> usize {
 fn buckets_cost<P: VartimePoint>(bits: &[usize], window: usize) -> usize {
     let additions: usize = bits.iter().map(|bits| bits.div_ceil(window)).sum();
     let windows = bits.iter().max().unwrap_or(&0) / window + 1;
-    // What is left in a bucket at last is not added in a batch.
+    // The last sums of the buckets are not added in batches.
     let bucket = 10 - P::COSTS.in_batch + P::COSTS.add;
     P::COSTS.in_batch * additions + windows * ((bucket << (window - 1)) + P::COSTS.double * window)
 }
 
-/// Groups of points, those of each to be added up.
+/// Groups of points; the points of each group are to be added up.
 struct Groups<P: VartimePoint> {
     /// How many points each group has.
     sizes: Vec<usize>,
@@ -223,7 +223,7 @@ fn windows<P: VartimePoint>(scalars: &[&[u8]], points: &[P::Affine], bits: &[usi
         .map(|(scalar, (bits, width))| non_adjacent_form(scalar, *bits, *width))
         .collect();
     let positions: Vec<usize> = (0..digits.iter().map(Vec::len).max().unwrap_or(0)).rev().collect();
-    // Of the digits one in four or fewer is not zero.
+    // At most one digit in four is not zero.
     positions.chunks(4 * at_once::<P>(points.len())).fold(P::identity(), |sum, positions| {
         let mut groups = Groups::<P>::new();
         for position in positions {
@@ -263,8 +263,8 @@ fn buckets<P: VartimePoint>(scalars: &[&[u8]], points: &[P::Affine], bits: &[usi
     })
 }
 
-/// How many windows to prepare together for so many points: many additions share an inversion, but all the points must
-/// fit into the processor's cache. Without batches, the fewer the better.
+/// How many windows to prepare together for `points` points: many additions share an inversion, but all the points must fit
+/// the processor's cache. Without batches, fewer are better.
 fn at_once<P: VartimePoint>(points: usize) -> usize {
     let places = if P::BATCH_FROM == usize::MAX { 128 } else { 8192 };
     (places / points.max(1)).max(1)

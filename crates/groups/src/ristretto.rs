@@ -26,7 +26,7 @@ pub struct RistrettoScalar(pub(crate) DalekScalar);
 
 /// Reduces a little-endian integer of any length modulo the group's order.
 fn reduce_le(bytes: &[u8]) -> DalekScalar {
-    // A full block reduces by the library at once; longer integers block by block, the highest first.
+    // The library reduces 64 bytes at once; longer integers are reduced block by block, the highest first.
     let shift = DalekScalar::from_bytes_mod_order_wide(&[0xff; 64]) + DalekScalar::ONE;
     bytes.chunks(64).rev().fold(DalekScalar::ZERO, |high, block| {
         let mut wide = zeroize::Zeroizing::new([0; 64]);
@@ -115,7 +115,7 @@ impl Sum for RistrettoScalar {
     }
 }
 
-/// The canonical integer.
+/// The words are the canonical integer.
 impl Words for RistrettoScalar {
     /// 2^252 + 27742317777372353535851937790883648493.
     const ORDER: [u64; 4] = [0x5812_631a_5cf5_d3ed, 0x14de_f9de_a2f7_9cd6, 0, 0x1000_0000_0000_0000];
@@ -227,7 +227,7 @@ fn msm(scalars: impl ExactSizeIterator<Item = DalekScalar>, points: &[RistrettoE
     ))
 }
 
-/// The same for scalars of few bits, in any group, for public data.
+/// Multi-scalar multiplication by double-and-add, for short scalars in any group; for public data.
 pub(crate) fn vartime_double_and_add<G: Group>(bits: usize, scalars: &[u128], points: &[G::Element]) -> G::Element {
     let mut sum = G::identity();
     for bit in (0..bits).rev() {
@@ -241,8 +241,8 @@ pub(crate) fn vartime_double_and_add<G: Group>(bits: usize, scalars: &[u128], po
     sum
 }
 
-/// Whether double-and-add beats the library's multi-scalar multiplication, whose loop always makes 256 doublings, for
-/// `n` scalars of so many bits (measured).
+/// Whether double-and-add beats the library's multi-scalar multiplication, which always makes 256 doublings, for `n` scalars of
+/// `bits` bits (measured).
 pub(crate) const fn are_short(bits: usize, n: usize) -> bool {
     bits * (n + 2) < 200 + 20 * n
 }
@@ -305,7 +305,7 @@ impl Group for Ristretto255 {
         element.0.compress().to_bytes()
     }
 
-    /// One by one: the batch encoding of RFC 9496's authors encodes doubles, and halving costs more than it saves.
+    /// Encodes one by one: the library's batch encoding gives doubled elements, and halving first costs more than it saves.
     fn encode_batch(elements: &[RistrettoElement]) -> Vec<[u8; 32]> {
         elements.iter().map(Self::encode).collect()
     }

@@ -1,12 +1,12 @@
-//! The one wrapper for values that must not leak.
+//! The wrapper for values that must not leak.
 
 use core::fmt;
 use zeroize::Zeroize;
 
 /// A secret: wiped when dropped, never printed, never copied.
 ///
-/// There is deliberately no `Clone`, `Copy`, `PartialEq`, `Serialize` or `Deref`: leaving the secret world takes an
-/// explicit call to [`Secret::expose`], which a reviewer can search for.
+/// There is deliberately no `Clone`, `Copy`, `PartialEq`, `Serialize` or `Deref`: the value is reached by [`Secret::expose`] and
+/// [`Secret::expose_mut`] alone, which a reviewer can search for.
 pub struct Secret<T: Zeroize>(T);
 
 impl<T: Zeroize> Secret<T> {
@@ -15,7 +15,7 @@ impl<T: Zeroize> Secret<T> {
         Self(value)
     }
 
-    /// Borrows the secret value. Every call is a place where it could leak: keep the borrow short.
+    /// Borrows the secret value. The value could leak at every call, so keep the borrow short.
     pub const fn expose(&self) -> &T {
         &self.0
     }

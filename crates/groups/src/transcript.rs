@@ -3,11 +3,12 @@
 use crate::Scalar;
 use sha2::{Digest, Sha512};
 
-/// A hash whose input can be read in one way only: every part is preceded by its label and length.
+/// A hash whose input can be parsed in one way only: every part follows its label and its length, each as [`Transcript::append`]
+/// writes them.
 ///
-/// All challenges of the house (Fiat-Shamir, key derivation, identifiers) come from transcripts; two transcripts with
-/// different domains or different parts never have the same preimage. SHA-512 underneath; its state is wiped when
-/// dropped.
+/// Fiat-Shamir challenges, derived keys and identifiers come from transcripts, except where a standard prescribes the hash, as in
+/// FROST. Transcripts with different domains or different parts never have the same preimage. The hash is SHA-512; its state is
+/// wiped when it is dropped.
 #[derive(Clone)]
 pub struct Transcript(Sha512);
 

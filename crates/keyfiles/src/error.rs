@@ -1,4 +1,4 @@
-//! What can be wrong with a key's file, in one line each.
+//! Errors of key files, in one line each.
 
 use theta_groups::DecodeError;
 use theta_schemes::keys::{KeyNameError, PublicKeyError};
@@ -8,33 +8,33 @@ use theta_sharing::ShareIndex;
 /// Why a text is not a key file: what is wrong, where, and what would be right. Never shows a secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyFileError {
-    /// Not TOML, or not the fields that a key file has.
+    /// The text is not TOML, or has other fields than a key file.
     #[error("line {line}: {problem}")]
     Syntax {
-        /// Counted from 1.
+        /// The line, from 1.
         line: usize,
         /// What is wrong there.
         problem: String,
     },
-    /// A format of another release.
+    /// The format is of another release.
     #[error("format: {0} is not known to this build, which reads format 1: use a newer release")]
     Format(u64),
-    /// The name is not one.
+    /// The name is not a key's name.
     #[error("name: {0}")]
     Name(#[from] KeyNameError),
-    /// The suite is not known.
+    /// This build does not know the suite.
     #[error("suite: {0}")]
     Suite(#[from] UnknownSuite),
-    /// k and n do not fit.
+    /// Not 1 <= k <= n.
     #[error("k, n: {0}")]
     Threshold(String),
-    /// A field that should be hexadecimal.
+    /// A field is not hexadecimal.
     #[error("{field}: not hexadecimal digits in pairs")]
     Hex {
         /// The field's name, with its position in a list.
         field: String,
     },
-    /// Bytes that are not what the field holds.
+    /// The bytes of a field do not encode what the field should hold.
     #[error("{field}: {error}")]
     Encoding {
         /// The field's name, with its position in a list.
@@ -51,9 +51,9 @@ pub enum KeyFileError {
     /// The id is not that of the public key.
     #[error("key_id: is {found}, but the public key's is {expected}: take the file as the dealer wrote it")]
     KeyId {
-        /// In the file.
+        /// The id in the file.
         found: String,
-        /// By computation.
+        /// The id of the public key.
         expected: String,
     },
     /// The share is of another key.
@@ -70,10 +70,10 @@ pub enum KeyFileError {
         /// The public key's suite.
         public_suite: String,
     },
-    /// There is no such party.
+    /// The index is not one of 1 to n.
     #[error("index: {found} is not a party of this key: it has parties 1 to {n}")]
     Index {
-        /// In the file.
+        /// The index in the file.
         found: u64,
         /// How many parties there are.
         n: u16,

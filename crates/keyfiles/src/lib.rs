@@ -1,10 +1,10 @@
-//! Keys as files: what a group's members and clients keep of a key, and private keys that were made elsewhere.
+//! Key files: the public files and share files of a group's members and clients, and private keys that were made elsewhere.
 //!
 //! - [`PublicKeyText`] writes and reads the `.pub` file of a key, [`KeyShareText`] the `.share` file of one party.
-//! - [`KeySummary`] tells keys from each other without arithmetic.
-//! - [`import_key`] shares a private key that OpenSSL, `ssh-keygen` or anything else wrote.
+//! - [`KeySummary`] tells keys apart without arithmetic.
+//! - [`import_key`] shares a private key that OpenSSL, `ssh-keygen` or another tool wrote.
 //!
-//! Only the forms are this crate's. The parts of a key, and whether they belong together, are the schemes'
+//! This crate knows the formats alone. `theta-schemes` knows the parts of a key and checks that they belong together
 //! ([`theta_schemes::keys::PublicParts`]).
 
 mod error;
@@ -47,8 +47,8 @@ pub trait KeyShareText: Sized {
     /// The text of the `.share` file. Write it where its owner alone can read it.
     fn to_text(&self, name: &KeyName) -> Secret<String>;
 
-    /// Reads a `.share` file and checks that it belongs to `public`. The text is the caller's, to be wiped by the
-    /// caller; no copy of the secret digits is made.
+    /// Reads a `.share` file and checks that it belongs to `public`. The caller has to wipe the text; no copy of the secret
+    /// digits is made.
     ///
     /// # Errors
     /// The [`KeyFileError`] that names the first mistake.

@@ -1,5 +1,4 @@
-//! The `.pub` file: readable TOML with hexadecimal fields, safe to publish. What its fields are follows from the suite's kind
-//! of key.
+//! The `.pub` file: readable TOML with hexadecimal fields, safe to publish. The suite's kind of key decides which fields it has.
 
 use core::fmt::Write as _;
 
@@ -48,7 +47,7 @@ struct RsaFile<'a> {
     verification_keys: Vec<&'a str>,
 }
 
-/// What the files of all keys begin with.
+/// The first fields of the files of all keys.
 struct Head<'a> {
     name: KeyName,
     suite: Suite,
@@ -80,7 +79,7 @@ impl<'a> Head<'a> {
 
 /// Reads a `.pub` file and checks everything in it.
 pub(crate) fn read(text: &str) -> Result<(KeyName, AnyPublicKey), KeyFileError> {
-    // Without a suite that is known, the first complaint is the one about a curve's fields.
+    // A file without a known suite is read as a curve's, which gives the error.
     match suite(text).map(Suite::key_kind) {
         Some(KeyKind::Rsa) => read_rsa(text),
         Some(KeyKind::Curve) | None => read_curve(text),
@@ -133,7 +132,7 @@ fn unhex_list(field: &str, list: &[&str]) -> Result<Vec<Vec<u8>>, KeyFileError> 
     (1..).zip(list).map(|(entry, text)| unhex(&format!("{field}, entry {entry}"), text)).collect()
 }
 
-/// The file of a key.
+/// Writes the file of a key.
 pub(crate) fn write(name: &KeyName, key: &AnyPublicKey) -> String {
     let mut text = head(name, key);
     // Writing to a String cannot fail.

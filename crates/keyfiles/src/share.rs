@@ -11,7 +11,7 @@ use theta_sharing::ShareIndex;
 use crate::KeyFileError;
 use crate::fields::{FORMAT, check_format, line_of};
 
-/// The fields as they stand in the file; the secret stays in the caller's text, no copy is made.
+/// The fields as they stand in the file. The secret stays in the caller's text; no copy is made.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ShareFile<'a> {
@@ -64,7 +64,7 @@ impl<'a> ShareFile<'a> {
             .ok_or_else(unknown)
     }
 
-    /// The complaint that the two files are not of one key.
+    /// The error that the two files are not of one key.
     fn other_key(&self, public: &AnyPublicKey) -> KeyFileError {
         KeyFileError::OtherKey {
             share: self.key_id.chars().take(8).filter(char::is_ascii_hexdigit).collect(),
@@ -86,12 +86,12 @@ impl<'a> ShareFile<'a> {
     }
 }
 
-/// What is wrong with the field.
+/// An error about the field `secret`.
 fn secret_error(error: DecodeError) -> KeyFileError {
     KeyFileError::Encoding { field: "secret".to_owned(), error }
 }
 
-/// The file of a share.
+/// Writes the file of a share.
 pub(crate) fn write(name: &KeyName, share: &AnyKeyShare) -> Secret<String> {
     let encoding = share.secret_bytes();
     let digits = encoding.expose();

@@ -1,4 +1,4 @@
-//! What tells keys from each other, read from a `.pub` file without the arithmetic that checks it.
+//! Summaries that tell keys apart, read from `.pub` files without the arithmetic that checks them.
 
 use serde::Deserialize;
 use theta_schemes::Suite;
@@ -6,10 +6,10 @@ use theta_schemes::Suite;
 use crate::KeyFileError;
 use crate::fields::{check_format, fields};
 
-/// What of a key decides whether another is the same, or the same secret under another suite.
+/// The parts of a key that tell whether another key is the same, or has the same secret for another purpose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeySummary {
-    /// What it is for.
+    /// The suite.
     pub suite: Suite,
     /// The id that the file names, in hexadecimal.
     pub key_id: String,
@@ -29,11 +29,11 @@ struct Named<'a> {
 }
 
 impl KeySummary {
-    /// Of the text of a `.pub` file. Whether its parts belong together is not checked: it is for files that were checked when
-    /// they were written.
+    /// The summary of the text of a `.pub` file that was checked when it was written. This does not check that its parts belong
+    /// together.
     ///
     /// # Errors
-    /// [`KeyFileError`]: a field is missing, or of another release.
+    /// [`KeyFileError`]: a field is missing, or this build does not know the format or the suite.
     pub fn of_text(text: &str) -> Result<Self, KeyFileError> {
         let named: Named<'_> = fields(text)?;
         check_format(named.format)?;
@@ -46,13 +46,13 @@ impl KeySummary {
         })
     }
 
-    /// Whether both are one key.
+    /// Whether both are the same key.
     #[must_use]
     pub fn is_same_key(&self, other: &Self) -> bool {
         self.key_id == other.key_id
     }
 
-    /// Whether both are one secret for two purposes: an answer for one could be of use against the other.
+    /// Whether both have one secret for two purposes: an answer for one purpose could then help to attack the other.
     #[must_use]
     pub fn is_same_secret_for_another_purpose(&self, other: &Self) -> bool {
         self.suite.purpose() != other.suite.purpose() && self.material == other.material

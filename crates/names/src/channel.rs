@@ -3,17 +3,17 @@
 /// How a message travels between two members, or must travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Channel {
-    /// From one member to one other, authenticated and encrypted. What is meant for all goes to each.
+    /// From one member to one other, authenticated and encrypted. A message for all is sent to each.
     Private,
-    /// To all alike, authenticated, as far as an honest sender goes; whoever listens can read it.
+    /// Authenticated and readable by anyone. An honest sender sends the same to all; a dishonest one may not.
     Broadcast,
-    /// Through agreed, totally ordered broadcast: the same to all, in one order, whoever sends it.
+    /// Totally ordered broadcast: all receive the same messages in the same order, even from a dishonest sender.
     Ordered,
 }
 
 impl Channel {
-    /// Whether a message that must travel by `demanded` may come by this channel. An encrypted line takes what is for all as well,
-    /// and a total order what needs none; nothing else keeps a secret, and nothing else is in order.
+    /// Whether a message that must travel by `demanded` may come by this channel. A broadcast message may come by any channel; a
+    /// private message needs the private channel, an ordered one the ordered channel.
     #[must_use]
     pub const fn carries(self, demanded: Self) -> bool {
         matches!(

@@ -1,15 +1,14 @@
-//! Which sharing of a key's secret.
+//! Epochs: the numbers of a secret's sharings.
 
 use core::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// One sharing of the secret of a key's version, by its number: 0 is the first, a dealer's or that of the ceremony which made the
-/// version, and every refresh or reshare makes the next. The public key is the same in all of them; shares of two epochs never
-/// go together.
+/// The number of one sharing of the secret of a key's version. 0 is the first, by a dealer or by the ceremony that made the version;
+/// every refresh or reshare makes the next. The public key is the same in all epochs; shares of different epochs cannot be combined.
 ///
-/// Ceremonies take minutes: 2^32 of them outlast every key. What is stored, hashed or sent has eight bytes for an epoch,
-/// ceremonies have four.
+/// 2^32 epochs outlast every key: ten ceremonies a second would take 13 years to use them up. The store, hashes and messages encode
+/// an epoch in eight bytes, ceremonies in four.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Epoch(u32);
 
@@ -23,7 +22,7 @@ impl Epoch {
         Self(number)
     }
 
-    /// The epoch of a number as it is stored and sent; `None` beyond the last that there can be.
+    /// The epoch of a number as it is stored and sent; `None` above the last epoch, 2^32 - 1.
     #[must_use]
     pub fn from_wide(number: u64) -> Option<Self> {
         u32::try_from(number).ok().map(Self)
@@ -41,7 +40,7 @@ impl Epoch {
         u64::from(self.0)
     }
 
-    /// The one that this was made from; `None` for the first.
+    /// The epoch before, from whose shares this one was made; `None` for the first.
     #[must_use]
     pub const fn previous(self) -> Option<Self> {
         match self.0.checked_sub(1) {
@@ -50,7 +49,7 @@ impl Epoch {
         }
     }
 
-    /// The next one; `None` after the last that there can be.
+    /// The next epoch; `None` after the last.
     #[must_use]
     pub const fn next(self) -> Option<Self> {
         match self.0.checked_add(1) {
@@ -59,7 +58,7 @@ impl Epoch {
         }
     }
 
-    /// Its bytes in what is hashed or stored: the number in eight, big-endian.
+    /// The bytes that are hashed or stored: the number in eight bytes, big-endian.
     #[must_use]
     pub fn to_be_bytes(self) -> [u8; 8] {
         self.wide().to_be_bytes()

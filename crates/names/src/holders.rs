@@ -2,29 +2,29 @@
 
 use crate::{NodeId, ShareIndex};
 
-/// The one map of a key's epoch between node numbers and share indices.
+/// The map between node numbers and share indices in one epoch of a key.
 ///
-/// The two are different numbers of the same party: nodes are numbered by their group, shares by the sharing. They agree in a
-/// key that was dealt to all nodes, and no longer after a reshare to nodes 1, 2, 3 and 5. Nothing else makes one of the other.
+/// A party has both numbers: the group file numbers the nodes, the sharing numbers the shares. They are equal in a key that was
+/// dealt to all nodes, and differ after a reshare to nodes 1, 2, 3 and 5. Only this type converts one to the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holders(Vec<NodeId>);
 
-/// Why nodes are not the holders of a key.
+/// Why a list of nodes cannot be the holders of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HoldersError {
-    /// More than there are share indices.
+    /// More nodes than there are share indices.
     #[error("{0} nodes are too many to hold shares")]
     TooMany(usize),
-    /// One node at two places.
+    /// A node is in the list twice.
     #[error("node {0} is named twice")]
     Twice(NodeId),
 }
 
 impl Holders {
-    /// The holders of shares 1, 2, 3, ... in this order.
+    /// The holders of shares 1, 2, 3, ..., in this order.
     ///
     /// # Errors
-    /// [`HoldersError`] if a node is there twice, or nodes are more than share indices can be.
+    /// [`HoldersError`] if a node is there twice, or if there are more than 65,535 nodes.
     pub fn new(nodes: Vec<NodeId>) -> Result<Self, HoldersError> {
         if u16::try_from(nodes.len()).is_err() {
             return Err(HoldersError::TooMany(nodes.len()));
@@ -37,7 +37,7 @@ impl Holders {
         }
     }
 
-    /// Nodes 1 to n, the holder of each share being the node of its number.
+    /// Nodes 1 to n, where node i holds share i.
     #[must_use]
     pub fn first(n: u16) -> Self {
         Self((1..=n).filter_map(|node| NodeId::try_from(node).ok()).collect())
@@ -78,7 +78,7 @@ impl Holders {
         self.0.len()
     }
 
-    /// Whether nobody holds anything.
+    /// Whether there are no holders.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -1,4 +1,4 @@
-//! What keys are called.
+//! Names of keys.
 
 use core::{fmt, str::FromStr};
 
@@ -8,7 +8,7 @@ use crate::{Version, VersionError};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeyName(String);
 
-/// Not a key's name.
+/// The text is not a key's name; at most 80 characters of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a key name: use 1 to 64 of a-z, 0-9, '.', '_', '-', the first a letter or digit")]
 pub struct KeyNameError(pub String);
@@ -29,7 +29,7 @@ impl FromStr for KeyName {
     }
 }
 
-/// Whether a name is one that may stand in files, in texts and in tables of the store.
+/// Whether a name may stand in file names, in texts and in tables of the store.
 pub(crate) fn is_plain(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     name.len() <= 64
@@ -49,7 +49,7 @@ impl AsRef<str> for KeyName {
     }
 }
 
-/// What stands between a key's name and its version.
+/// The sign between a key's name and its version.
 const MARK: char = '@';
 /// Stands before the version among the parameters of a request.
 const DOMAIN: &[u8] = b"theta/version/v1\0";
@@ -66,17 +66,17 @@ pub struct KeyRef {
 /// Not the name of a key or version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyRefError {
-    /// What stands before the @.
+    /// The part before the @ is not a key's name.
     #[error(transparent)]
     Name(#[from] KeyNameError),
-    /// What stands behind it, at most 20 characters of it.
+    /// The part after the @ is not a version; at most 20 characters of it.
     #[error("{0:?} is not a version: the version behind the @ of a key is a number from 1, as in files@2")]
     Version(String),
 }
 
 impl KeyRef {
-    /// What changes the result of a request besides its statement, as policies, approvals and signatures have it: the version
-    /// that is named, and the seed of a re-randomised key, if there is one.
+    /// The parameters of a request, which change its result besides its statement: the version that is named, and the seed of a
+    /// re-randomised key, if there is one. Signed requests cover them; approvals do not.
     #[must_use]
     pub fn parameters(&self, seed: &[u8]) -> Vec<u8> {
         self.version.map_or_else(|| seed.to_vec(), |version| [DOMAIN, &version.to_be_bytes(), seed].concat())

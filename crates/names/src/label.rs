@@ -1,18 +1,18 @@
-//! What a ciphertext is about, for all to see.
+//! The public label of a ciphertext.
 
 use core::fmt;
 
 /// The longest label, in bytes: 64 KiB.
 pub const MOST_LABEL: usize = 1 << 16;
 
-/// The label of a ciphertext: public context of whoever encrypted it, which policies decide by and the ciphertext's proof binds.
-/// Any bytes, [`MOST_LABEL`] of them at most; what has no label has an empty one.
+/// The label of a ciphertext: public context that the encryptor chose. Policies decide by it, and the ciphertext is bound to it.
+/// It is any bytes, at most [`MOST_LABEL`] of them; a ciphertext without a label has an empty one.
 ///
-/// `B` holds the bytes: its own, or a view of those of others.
+/// `B` owns the bytes or borrows them.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Label<B>(B);
 
-/// Too long for a label.
+/// The bytes are too long for a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a label has at most {MOST_LABEL} bytes, not {got}")]
 pub struct LabelError {
@@ -35,7 +35,7 @@ impl<B: AsRef<[u8]>> Label<B> {
         if got > MOST_LABEL { Err(LabelError { got }) } else { Ok(Self(bytes)) }
     }
 
-    /// A view of it.
+    /// A label that borrows these bytes.
     #[must_use]
     pub fn view(&self) -> Label<&[u8]> {
         Label(self.0.as_ref())
@@ -47,7 +47,7 @@ impl<B: AsRef<[u8]>> Label<B> {
         self.0.as_ref().len()
     }
 
-    /// Whether there is none.
+    /// Whether the label is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.as_ref().is_empty()
@@ -61,7 +61,7 @@ impl<'a> Label<&'a [u8]> {
         self.0
     }
 
-    /// The same with a buffer of its own.
+    /// A copy that owns its bytes.
     #[must_use]
     pub fn copied(self) -> Label<Vec<u8>> {
         Label(self.0.to_vec())
@@ -69,7 +69,7 @@ impl<'a> Label<&'a [u8]> {
 }
 
 impl<B> Label<B> {
-    /// What holds its bytes.
+    /// The holder of its bytes.
     #[must_use]
     pub const fn get(&self) -> &B {
         &self.0
@@ -77,7 +77,7 @@ impl<B> Label<B> {
 }
 
 impl<B: AsRef<[u8]>> fmt::Debug for Label<B> {
-    /// As text, in which whatever is none is escaped.
+    /// The bytes as text, with all but printable ASCII escaped.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "\"{}\"", self.0.as_ref().escape_ascii())
     }

@@ -1,8 +1,8 @@
-//! The words that all floors share, each once: who a node is, which share it holds, what keys are called and what may be done
-//! with them, and the one way in which such words are written as bytes.
+//! The types that all crates share: numbers of nodes and shares, names of keys, versions and suites, operations, states, and the
+//! canonical encoding of such values.
 //!
-//! Two numbers of one party are two types, [`NodeId`] and [`ShareIndex`], and nothing makes one of the other but a key's
-//! [`Holders`]. Nothing here knows what a share is made of.
+//! The two numbers of a party have two types, [`NodeId`] and [`ShareIndex`]; only a key's [`Holders`] convert one to the other.
+//! Nothing here knows what a share is made of.
 
 mod channel;
 pub mod codec;
@@ -29,10 +29,10 @@ pub use state::{KeyState, Purpose};
 pub use suite_name::{SuiteName, SuiteNameError};
 pub use version::{Version, VersionError};
 
-/// The context, in BLAKE3's key derivation mode, of the hashes that chain an audit log (`spec/policy.md`). There is one chain: the
-/// store makes it, and whoever reads a log checks it.
+/// The context, in BLAKE3's key derivation mode, of the hashes that chain an audit log (`spec/policy.md`). The store makes the
+/// chain, and `theta-statements` checks it.
 pub const AUDIT_CHAIN: &str = "theta store audit chain v1";
 
-/// How far beyond its own a store takes the generation of a change: those of a node that was away long may be this far behind.
-/// Whoever lies about a generation makes the next ones this much higher at most, and 2^64 has room for 2^44 such lies.
+/// How far above its own a store accepts the generation of a change: a node that was away may be this far behind. A false
+/// generation raises the next ones by this much at most, and 2^64 has room for 2^44 false ones.
 pub const MOST_GENERATIONS_AHEAD: u64 = 1 << 20;

@@ -4,18 +4,19 @@ use core::{fmt, num::NonZeroU16};
 
 /// A node of a group, by its number in the group file: 1 to 65,535.
 ///
-/// Which share of a key it holds is another number, a [`ShareIndex`], and for the key's [`Holders`](crate::Holders) to say.
+/// The share of a key that the node holds has a number of its own, a [`ShareIndex`]; the key's [`Holders`](crate::Holders) map one
+/// to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(NonZeroU16);
 
-/// The point at which a share is the sharing polynomial's value: 1 to 65,535. Zero is where the secret lies, so it cannot be
-/// expressed.
+/// The index i of a share f(i), where f is the sharing polynomial: 1 to 65,535. Zero cannot be expressed, because f(0) is the
+/// secret.
 ///
-/// Which node holds the share is another number, a [`NodeId`], and for the key's [`Holders`](crate::Holders) to say.
+/// The node that holds the share has a number of its own, a [`NodeId`]; the key's [`Holders`](crate::Holders) map one to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ShareIndex(NonZeroU16);
 
-/// Zero, where a number from 1 should be.
+/// The number is 0, and should be 1 or more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} start at 1, not 0")]
 pub struct ZeroError(&'static str);

@@ -1,14 +1,14 @@
-//! What can be asked.
+//! The operations that clients can ask for.
 
 use core::{fmt, str::FromStr};
 
 use serde::{Serialize, Serializer};
 
-/// What a client may ask a node for. The names stand in policy files, the codes in everything that is signed or stored:
-/// neither ever changes its meaning.
+/// An operation that a client may ask a node for. Policy files have the names, signed and stored bytes the codes; neither ever
+/// changes its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Operation {
-    /// Open a ciphertext at the node.
+    /// Decrypt a ciphertext at the node.
     Decrypt,
     /// Unwrap the payload key of a ciphertext header.
     Decapsulate,
@@ -30,7 +30,7 @@ pub enum Operation {
     KeysRotate,
     /// Let a disabled key serve again.
     KeysEnable,
-    /// Let a key serve nobody.
+    /// Stop a key from serving requests.
     KeysDisable,
     /// Destroy a key.
     KeysDestroy,
@@ -96,13 +96,13 @@ impl Operation {
         }
     }
 
-    /// The name that people read and write.
+    /// The name in policy files and texts.
     #[must_use]
     pub const fn name(self) -> &'static str {
         self.code_and_name().1
     }
 
-    /// What stands for it in everything that is signed or stored.
+    /// The code in signed and stored bytes.
     #[must_use]
     pub const fn code(self) -> u8 {
         self.code_and_name().0
@@ -127,7 +127,7 @@ impl Serialize for Operation {
     }
 }
 
-/// Not an operation.
+/// The text is not an operation's name; at most 80 characters of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not an operation; there are {list}", list = Operation::ALL.map(Operation::name).join(", "))]
 pub struct OperationError(pub String);

@@ -1,14 +1,14 @@
-//! Rules beside keys: what remembers which slots are taken.
+//! Signing rules, which remember the slots that are taken.
 
 use core::{fmt, str::FromStr};
 
 use crate::key::is_plain;
 
-/// The name of a signing rule, or of a key's policy, under which something is remembered: written as the name of a key.
+/// The name of a signing rule or of a key's policy in the store, with the syntax of a [`KeyName`](crate::KeyName).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RuleName(String);
 
-/// Not a rule's name.
+/// The text is not a rule's name; at most 80 characters of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not the name of a signing rule: use 1 to 64 of a-z, 0-9, '.', '_', '-', the first a letter or digit")]
 pub struct RuleNameError(pub String);
@@ -16,9 +16,9 @@ pub struct RuleNameError(pub String);
 /// In what order the slots of a signing rule may be decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlotOrder {
-    /// In any.
+    /// In any order.
     Any,
-    /// Upwards only: a decision ends all lower slots.
+    /// In increasing order: a decision closes all lower slots.
     Increasing,
 }
 

@@ -1,8 +1,8 @@
-//! What a key or a version of it may do, and what may become of it.
+//! The states of keys and of their versions, and how they change.
 
 use core::fmt;
 
-/// What a key is for; one purpose a key.
+/// What a key is for. A key has one purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Purpose {
     /// Threshold decryption.
@@ -27,7 +27,7 @@ impl Purpose {
         }
     }
 
-    /// What stands for it in the store.
+    /// Its code in the store.
     #[must_use]
     pub const fn code(self) -> u8 {
         match self {
@@ -50,18 +50,18 @@ impl fmt::Display for Purpose {
     }
 }
 
-/// The state of a key and of each of its versions. A version does what both states allow.
+/// The state of a key and of each of its versions. A version does what its own state and the key's both allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum KeyState {
-    /// Made, but not certified by its holders: serves nobody. Versions alone begin so.
+    /// Made, but not certified by its holders: serves nobody. Only versions have this state.
     Pending,
     /// Serves every request.
     Active,
-    /// Rotated out: what it signed can be verified and what was encrypted to it decrypted, nothing new is signed.
+    /// Rotated out: still decrypts what was encrypted to it, but neither signs nor draws coins.
     Retired,
     /// Serves nobody until a person enables it again.
     Disabled,
-    /// The shares are gone for ever; the public part is kept as a tombstone.
+    /// The shares are gone for ever; the store keeps the public part.
     Destroyed,
 }
 
@@ -81,8 +81,9 @@ impl KeyState {
         }
     }
 
-    /// Whether a person may take a key or version from this state to that one. From pending to active leads a certificate
-    /// alone, which is not asked here; nothing leads back from destroyed, and a retired one never signs again.
+    /// Whether an operator may change a key or version from this state to `next`. A pending version becomes active by a certificate
+    /// alone, which is no change of an operator. Destroyed is final. A retired version becomes active only through disabled, and the
+    /// store refuses that to a version that has a successor.
     #[must_use]
     pub const fn may_become(self, next: Self) -> bool {
         match (self, next) {
@@ -111,7 +112,7 @@ impl KeyState {
         }
     }
 
-    /// What remains allowed when both states hold.
+    /// The state that allows what both states allow.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         match (self, other) {
@@ -121,7 +122,7 @@ impl KeyState {
         }
     }
 
-    /// What stands for it in the store.
+    /// Its code in the store.
     #[must_use]
     pub const fn code(self) -> u8 {
         match self {

@@ -1,20 +1,20 @@
-//! What schemes and groups are called together.
+//! Names of suites.
 
 use core::{fmt, str::FromStr};
 use std::borrow::Cow;
 
-/// The name of a suite, a scheme on a group in one form: 1 to 64 of `a-z`, `0-9`, `-`. Whether a build knows a suite of this name is
-/// for the schemes to say.
+/// The name of a suite, which is a scheme in one form on one group: 1 to 64 of `a-z`, `0-9`, `-`. `theta-schemes` knows which
+/// suites exist.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SuiteName(Cow<'static, str>);
 
-/// Not a suite's name.
+/// The text is not a suite's name; at most 80 characters of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not the name of a suite: use 1 to 64 of a-z, 0-9, '-'")]
 pub struct SuiteNameError(pub String);
 
 impl SuiteName {
-    /// A name of the table of suites, all of which are such names.
+    /// A name from the table of suites; it is not checked.
     #[must_use]
     pub const fn known(name: &'static str) -> Self {
         Self(Cow::Borrowed(name))

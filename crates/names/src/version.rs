@@ -1,18 +1,18 @@
-//! Which key pair under a key's name.
+//! Versions of keys.
 
 use core::{fmt, num::NonZeroU32, str::FromStr};
 
 use serde::{Serialize, Serializer};
 
-/// One version of a key, by its number: rotating a key makes the next one, with a public key of its own. Versions count from 1,
-/// and no number is given twice.
+/// The number of a version of a key. Rotating a key makes the next version, with a public key of its own. Versions count from 1, and
+/// no number is given twice.
 ///
-/// Where people, statements and connections write a number, 0 stands for no version: the primary one, or the key as a whole.
-/// That is `None` of an `Option<Version>`, which [`Version::new`] makes of it and [`Version::number_of`] makes it of.
+/// In statements and messages the number 0 stands for no version, which means the primary one or the key as a whole. The code has
+/// `None` of an `Option<Version>` for it; [`Version::new`] and [`Version::number_of`] convert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Version(NonZeroU32);
 
-/// Not a version; at most 20 characters of it.
+/// The text is not a version; at most 20 characters of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a version: it is a number from 1, without signs or leading zeros")]
 pub struct VersionError(pub String);
@@ -36,7 +36,7 @@ impl Version {
         self.0.get()
     }
 
-    /// The number where no version may be named: 0 if none is. The inverse of [`Version::new`].
+    /// The number of a version, or 0 for none. The inverse of [`Version::new`].
     #[must_use]
     pub const fn number_of(version: Option<Self>) -> u32 {
         match version {
@@ -45,7 +45,7 @@ impl Version {
         }
     }
 
-    /// The next one; `None` after the last that there can be.
+    /// The next version; `None` after the last.
     #[must_use]
     pub const fn next(self) -> Option<Self> {
         match self.0.checked_add(1) {
@@ -54,7 +54,7 @@ impl Version {
         }
     }
 
-    /// Its bytes in everything that is signed, hashed or stored: the number in four, big-endian.
+    /// The bytes that are signed, hashed or stored: the number in four bytes, big-endian.
     #[must_use]
     pub const fn to_be_bytes(self) -> [u8; 4] {
         self.get().to_be_bytes()

@@ -25,9 +25,9 @@ pub(super) struct ChunkCipher {
     key: Arc<LessSafeKey>,
     prefix: [u8; 7],
     associated_data: [u8; 32],
-    /// The next chunk.
+    /// The number of the next chunk.
     next: u64,
-    /// The first that this one may not touch: 2^32, or where another part begins.
+    /// The first number that this cipher may not use: 2^32, or where the next part begins.
     end: u64,
 }
 
@@ -51,8 +51,8 @@ impl ChunkCipher {
         Ok(Self { key, prefix, associated_data, next: 0, end: 1 << 32 })
     }
 
-    /// The cipher of the next `chunks` chunks and no others, which this one skips: so parts of a payload can be sealed at the same
-    /// time, and no nonce comes twice.
+    /// A cipher for the next `chunks` chunks only, which this one skips. Parts of a payload can so be sealed at the same time
+    /// without using a nonce twice.
     pub(super) fn part(&mut self, chunks: usize) -> Self {
         let next = self.next;
         self.next = next.saturating_add(chunks as u64);
@@ -60,7 +60,7 @@ impl ChunkCipher {
         Self { key: Arc::clone(&self.key), prefix: self.prefix, associated_data: self.associated_data, next, end }
     }
 
-    /// prefix || counter || last: never the same twice under a key.
+    /// prefix (7) || counter (4) || last (1), different for every chunk under a key.
     fn next_nonce(&mut self, last: bool) -> Result<Nonce, Unspecified> {
         if self.next >= self.end {
             return Err(Unspecified);
@@ -83,14 +83,14 @@ impl ChunkCipher {
         tag.as_ref().try_into().map_err(|_| Unspecified)
     }
 
-    /// Seals into room for the chunk and its tag.
+    /// Seals a chunk into `room`, which has room for the chunk and its tag.
     pub(super) fn seal_into(&mut self, chunk: &[u8], room: &mut [u8], last: bool) -> Result<(), Unspecified> {
         let nonce = self.next_nonce(last)?;
         let (sealed, tag) = room.split_at_mut_checked(chunk.len()).ok_or(Unspecified)?;
         self.key.seal_out_of_place_scatter(nonce, Aad::from(self.associated_data), chunk, sealed, &[], tag)
     }
 
-    /// Opens a chunk and its tag into room for the plaintext.
+    /// Opens a chunk and its tag into `room`, which has the plaintext's length.
     pub(super) fn open_into(&mut self, sealed: &[u8], room: &mut [u8], last: bool) -> Result<(), Unspecified> {
         let nonce = self.next_nonce(last)?;
         let (chunk, tag) = sealed.split_at_checked(room.len()).ok_or(Unspecified)?;

@@ -9,7 +9,7 @@ use theta_schemes::keys::AnyPublicKey;
 
 use super::{Aead, Header, OpenError, PayloadKey, memory, seal_stream, sealed_len};
 
-/// Why there is no ciphertext.
+/// Why encryption failed.
 #[derive(Debug, thiserror::Error)]
 pub enum EncryptError {
     /// The key is not for encryption, or the label is too long.
@@ -20,9 +20,9 @@ pub enum EncryptError {
     Io(#[from] io::Error),
 }
 
-/// Encrypts all that `reader` gives to the key, with the public key alone and in constant memory. The header is
-/// written last, into the room that is left for it at the writer's position; the writer ends after the payload.
-/// Returns the plaintext's length. `progress` is told the bytes of plaintext done.
+/// Encrypts all that `reader` gives to the public key, in constant memory. The header goes to the writer's position, but is
+/// written last; the writer's position ends after the payload. Returns the plaintext's length in bytes. `progress` is called
+/// with the bytes of plaintext done so far.
 ///
 /// # Errors
 /// Any [`EncryptError`].
@@ -48,10 +48,10 @@ pub fn encrypt_stream(
     Ok(digest.plaintext_len())
 }
 
-/// The same for things that fit in memory.
+/// As [`encrypt_stream`], for a plaintext in memory.
 ///
 /// # Errors
-/// Any [`RequestError`].
+/// Any [`EncryptError`].
 pub fn encrypt_bytes(
     public: &AnyPublicKey,
     plaintext: &[u8],
@@ -105,7 +105,7 @@ pub fn open_bytes(key: &PayloadKey, ciphertext: &[u8]) -> Result<Secret<Vec<u8>>
     memory::open(key, &Header::parse(header)?, payload)
 }
 
-/// Where the header ends and the sealed payload begins.
+/// Splits a ciphertext into header and sealed payload.
 ///
 /// # Errors
 /// [`RequestError`] if there is no whole header.

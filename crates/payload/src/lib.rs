@@ -2,9 +2,9 @@
 //!
 //! A ciphertext is a [`Header`], which is all that the nodes need, and the sealed payload: chunks of 64 KiB under an
 //! AEAD in the STREAM construction of Hoang, Reyhanitabar, Rogaway and Vizar ("Online authenticated-encryption and its
-//! nonce-reuse misuse-resistance", Crypto 2015). The header commits to the payload's digest. See `spec/payload.md`.
+//! nonce-reuse misuse-resistance", CRYPTO 2015). The header commits to the payload's digest. See `spec/payload.md`.
 //!
-//! Headers are the schemes' ([`theta_schemes::ciphers`]): whoever answers them needs nothing of this crate.
+//! Headers are defined in [`theta_schemes::ciphers`]; a node, which sees nothing else, does not need this crate.
 //!
 //! A file for any 2 of 3 parties, from the dealer to the plaintext:
 //!
@@ -13,7 +13,7 @@
 //! use theta_schemes::{Statement, Suite, keys::deal_any};
 //! use theta_sharing::Threshold;
 //! # use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
-//! # let mut rng = ChaCha20Rng::seed_from_u64(1); // Never so in earnest.
+//! # let mut rng = ChaCha20Rng::seed_from_u64(1); // A fixed seed is for examples only.
 //!
 //! let (public, shares) = deal_any(Suite::Sg02Ristretto255, Threshold::new(2, 3)?, &mut rng);
 //! let ciphertext = public.encrypt(b"the contents", b"report 7", Aead::default(), &mut rng)?;

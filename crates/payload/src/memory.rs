@@ -1,4 +1,4 @@
-//! Sealing and opening what is in memory: from where it is to where it goes, without buffers between, on all processors.
+//! Sealing and opening in memory, on all processors and without buffers in between.
 
 use std::io;
 
@@ -9,15 +9,15 @@ use super::parallel::in_order;
 use super::stream::{SEALED_CHUNK_LEN, chunk_count, hash_on};
 use super::{Aead, CHUNK_LEN, Header, OpenError, PayloadDigest, PayloadKey, sealed_len};
 
-/// What is longer is worked on by several threads; under this length they would cost more than they save.
+/// Up to this length in bytes one thread does all the work: more threads would cost more than they save.
 const ALONE: usize = 256 << 10;
 /// How many chunks a thread takes at a time.
 const PART: usize = 4;
 
-/// Seals into room of exactly [`sealed_len`] bytes. The key must be new.
+/// Seals into `room` of exactly [`sealed_len`] bytes. The key must be new.
 ///
 /// # Errors
-/// [`io::Error`] if the room has another length, there are over 2^48 bytes, or no thread can be started.
+/// [`io::Error`] if `room` has another length, there are over 2^48 bytes, or no thread can be started.
 pub(super) fn seal_into(
     plaintext: &[u8],
     room: &mut [u8],
@@ -27,7 +27,7 @@ pub(super) fn seal_into(
 ) -> io::Result<PayloadDigest> {
     let len = plaintext.len() as u64;
     if room.len() as u64 != sealed_len(len) {
-        return Err(io::Error::other("the room is not that of the sealed payload"));
+        return Err(io::Error::other("the output is not as long as the sealed payload"));
     }
     let mut cipher = ChunkCipher::new(key, aead, label).map_err(|_| io::Error::other("the AEAD refused its key"))?;
     let mut hasher = blake3::Hasher::new();
@@ -51,7 +51,7 @@ pub(super) fn seal_into(
     Ok(PayloadDigest::new(*hasher.finalize().as_bytes(), len))
 }
 
-/// Seals chunks one after the other; the payload may end with them.
+/// Seals chunks one after the other; `ends` says whether the payload ends with them.
 fn seal_part(cipher: &mut ChunkCipher, plain: &[u8], room: &mut [u8], ends: bool) -> io::Result<()> {
     let too_large = |_| io::Error::new(io::ErrorKind::FileTooLarge, "over 2^48 bytes: encrypt it in parts");
     // An empty payload has one empty chunk.
@@ -63,7 +63,7 @@ fn seal_part(cipher: &mut ChunkCipher, plain: &[u8], room: &mut [u8], ends: bool
     Ok(())
 }
 
-/// Opens a payload that is all there. The plaintext is wiped when dropped, or when it turns out to be false.
+/// Opens a whole payload. The plaintext is wiped when it is dropped, and on any error.
 ///
 /// # Errors
 /// Any [`OpenError`].
@@ -76,7 +76,7 @@ pub(super) fn open(key: &PayloadKey, header: &Header<'_>, payload: &[u8]) -> Res
     if payload.len() as u64 > sealed_len(len) {
         return Err(OpenError::TrailingBytes);
     }
-    // No longer than the payload, which is there: never reserved on the header's word alone.
+    // The payload was found to be longer than this, so a false header cannot make us reserve memory.
     let mut plaintext = Secret::new(vec![0; usize::try_from(len).unwrap_or_default()]);
     let mut cipher = ChunkCipher::new(key, header.aead(), header.label().bytes())
         .map_err(|_| OpenError::NotAuthentic { chunk: 1, chunks })?;

@@ -8,13 +8,13 @@ use std::sync::mpsc::channel;
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Builder};
 
-/// More threads than this wait for memory.
+/// More threads than this would wait for memory.
 const MOST_THREADS: usize = 8;
 
 /// Does all jobs, as many at a time as there are processors, and gives the results to `then` in the order of the jobs.
 ///
 /// # Errors
-/// The error of the first job that fails, after which no more are begun; [`io::Error`] if no thread can be started.
+/// The error of the first job, in order, that fails; later jobs may have been done. [`io::Error`] if no thread can be started.
 pub(super) fn in_order<J, D: Send, E: From<io::Error> + Send>(
     jobs: impl Iterator<Item = J> + Send,
     work: impl Fn(J) -> Result<D, E> + Sync,
@@ -31,7 +31,7 @@ pub(super) fn in_order<J, D: Send, E: From<io::Error> + Send>(
                 for (number, job) in iter::from_fn(next) {
                     let result = work(job);
                     let failed = result.is_err();
-                    // Whoever takes the results stops at the first error; the jobs before it are all done or under way.
+                    // The receiver stops at the first error in order; all jobs before it are done or under way.
                     if send.send((number, result)).is_err() || failed {
                         return;
                     }

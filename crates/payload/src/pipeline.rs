@@ -1,4 +1,4 @@
-//! Batches on their way through two stages, each on a thread of its own, while the caller's thread reads and writes.
+//! A pipeline of two stages, each on a thread of its own, while the caller's thread reads and writes.
 //!
 //! Sealing, hashing and the file system take about as long as each other; one after the other they would take three times
 //! as long.

@@ -10,16 +10,16 @@ use super::{Aead, CHUNK_LEN, Header, PayloadDigest, PayloadKey, TAG_LEN, pipelin
 
 /// Bytes of every sealed chunk but the last.
 pub(super) const SEALED_CHUNK_LEN: usize = CHUNK_LEN + TAG_LEN;
-/// How many chunks are hashed at once: BLAKE3 takes long pieces in parallel, and one of 64 KiB and a tag begins and ends in
-/// the middle of what it would take at once, which costs a third of its speed.
+/// How many chunks are hashed at once. BLAKE3 hashes long inputs in parallel; single chunks of 64 KiB and a tag would begin and
+/// end within its parallel blocks, which costs a third of its speed.
 pub(super) const BATCH: usize = 16;
-/// Up to this length a payload is hashed two of BLAKE3's chunks at a time. More of them at once would take the widest vector
-/// registers, for which some processors lower their clock: all that comes after then loses ten times what the hash won.
+/// Up to this length, in bytes, a payload is hashed two of BLAKE3's chunks at a time. More at once would use the widest vector
+/// registers, for which some processors lower their clock; the work after the hash then loses ten times what the hash gained.
 const GENTLY: usize = 32 << 10;
 /// Two of BLAKE3's chunks.
 const GENTLE_PIECE: usize = 2 << 10;
 
-/// Hashes on.
+/// Adds sealed bytes to the payload's hash.
 pub(super) fn hash_on(hasher: &mut blake3::Hasher, sealed: &[u8]) {
     let piece = if sealed.len() <= GENTLY { GENTLE_PIECE } else { sealed.len() };
     for piece in sealed.chunks(piece) {
@@ -33,32 +33,32 @@ const BATCHES_UNDER_WAY: usize = 4;
 /// Why a payload does not open.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// What stands before the payload is not a header.
+    /// The bytes before the payload are not a header.
     #[error(transparent)]
     Header(#[from] theta_schemes::RequestError),
     /// Reading the ciphertext or writing the plaintext failed.
     #[error("reading the ciphertext or writing the plaintext: {0}")]
     Io(#[from] io::Error),
-    /// It ends early.
+    /// The ciphertext ends early.
     #[error("the ciphertext is cut short: chunk {chunk} of {chunks} is incomplete")]
     Truncated {
-        /// Counted from 1.
+        /// The number of the first incomplete chunk, from 1.
         chunk: u64,
-        /// How many there should be.
+        /// How many chunks there should be.
         chunks: u64,
     },
-    /// There is something after the last chunk.
+    /// Bytes follow the last chunk.
     #[error("there are bytes after the end of the ciphertext")]
     TrailingBytes,
-    /// A chunk is not what was sealed: changed, moved, or the key, label or AEAD is another.
+    /// A chunk does not authenticate: it was changed or moved, or the key, label or AEAD is another.
     #[error("chunk {chunk} of {chunks} is not authentic: the ciphertext was changed, or the key is not its own")]
     NotAuthentic {
-        /// Counted from 1.
+        /// The number of the chunk, from 1.
         chunk: u64,
-        /// How many there are.
+        /// How many chunks there are.
         chunks: u64,
     },
-    /// All chunks opened, yet this is not the payload that the header was made with.
+    /// All chunks authenticate, but the payload is not the one that the header commits to: somebody who has the key sealed it anew.
     #[error("the payload is not the one that the header commits to; discard what was written")]
     OtherPayload,
 }
@@ -69,14 +69,13 @@ pub const fn sealed_len(len: u64) -> u64 {
     len.saturating_add(chunk_count(len).saturating_mul(TAG_LEN as u64))
 }
 
-/// An empty payload has one empty chunk.
+/// The number of chunks. An empty payload has one empty chunk.
 pub(super) const fn chunk_count(len: u64) -> u64 {
     if len == 0 { 1 } else { len.div_ceil(CHUNK_LEN as u64) }
 }
 
-/// Seals all that `reader` gives into `writer`, in constant memory; what is longer than a MiB on threads of its own.
-/// `progress` is told the bytes of plaintext done, about every MiB. The key must be new: it is never used for two
-/// payloads.
+/// Seals all that `reader` gives into `writer`, in constant memory; more than a MiB is sealed and hashed on two further threads.
+/// `progress` is called about every MiB with the bytes of plaintext done. The key must be new: no key seals two payloads.
 ///
 /// # Errors
 /// Those of the reader and writer, and [`io::ErrorKind::FileTooLarge`] over 2^48 bytes.
@@ -91,7 +90,7 @@ pub fn seal_stream(
     let mut cipher = ChunkCipher::new(key, aead, label).map_err(|_| io::Error::other("the AEAD refused its key"))?;
     let mut hasher = blake3::Hasher::new();
     let (mut len, mut ahead) = (0, None);
-    // What ends within a chunk takes no larger buffer, which would have to be wiped.
+    // A payload of one chunk at most gets no larger buffer, all of which would have to be wiped.
     let mut first = Batch::new(SEALED_CHUNK_LEN);
     first.fill(&mut reader, &mut ahead)?;
     if !first.last {
@@ -145,7 +144,7 @@ impl Batch {
         self.plain.div_ceil(CHUNK_LEN).max(1)
     }
 
-    /// All of it with the tags.
+    /// All chunks with their tags.
     fn sealed(&self) -> &[u8] {
         let len = self.plain + self.chunks() * TAG_LEN;
         self.buffer.expose().get(..len).unwrap_or_default()
@@ -199,9 +198,9 @@ impl Batch {
     }
 }
 
-/// Opens the payload that follows `header` in `reader`. Each chunk is authenticated before it is written; at the end
-/// the payload's digest is checked against the header, and on any error what was written must be discarded. Returns the
-/// plaintext's length. `progress` is told the bytes of plaintext done, about every MiB.
+/// Opens the payload that follows `header` in `reader`. Each chunk is authenticated before it is written, and at the end the
+/// payload's digest is checked against the header: on any error the caller must discard what was written. Returns the
+/// plaintext's length in bytes. `progress` is called about every MiB with the bytes of plaintext done.
 ///
 /// # Errors
 /// Any [`OpenError`].
@@ -251,7 +250,7 @@ pub fn open_stream(
     };
     let sealed = sealed_len(header.payload().plaintext_len());
     if sealed <= (BATCH * SEALED_CHUNK_LEN) as u64 {
-        // Not larger than the payload: all of it is wiped at the end.
+        // No larger than the payload, because all of the buffer is wiped at the end.
         let mut only = Batch::new(usize::try_from(sealed).unwrap_or(usize::MAX));
         fill(&mut only)?;
         hash(&mut only)?;
@@ -270,7 +269,7 @@ pub fn open_stream(
     Ok(header.payload().plaintext_len())
 }
 
-/// Fills the buffer, which begins with the byte read ahead if there is one, as far as there is anything.
+/// Fills the buffer as far as the input goes, beginning with the byte read ahead if there is one. Returns how much is filled.
 fn read_on(reader: &mut impl Read, ahead: Option<u8>, buffer: &mut [u8]) -> io::Result<usize> {
     match (ahead, buffer.split_first_mut()) {
         (Some(byte), Some((first, rest))) => {
@@ -281,7 +280,7 @@ fn read_on(reader: &mut impl Read, ahead: Option<u8>, buffer: &mut [u8]) -> io::
     }
 }
 
-/// Fills the buffer, or as much of it as there is.
+/// Fills the buffer as far as the input goes. Returns how much is filled.
 fn read_full(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {

@@ -1,4 +1,4 @@
-//! Whose consents count.
+//! Counting approvals.
 
 use core::fmt;
 
@@ -6,7 +6,7 @@ use theta_statements::{
     Approval, Ask, Digest, Invalid, MOST_APPROVAL_LIFETIME, MOST_APPROVALS, Name, UnixTime, VerifyingKey,
 };
 
-/// One who may consent.
+/// An approver: a name and a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Approver {
     pub(crate) name: Name,
@@ -16,32 +16,32 @@ pub(crate) struct Approver {
 /// Why an approval does not count.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApprovalFault {
-    /// Not one of those whose consent the rule takes.
+    /// The approver is not among the rule's.
     #[error("{0} is no approver of this rule")]
     UnknownApprover(VerifyingKey),
-    /// Given to something else.
+    /// It approves something else.
     #[error("it approves another {0}")]
     Differs(&'static str),
-    /// Given for another time.
+    /// It is not valid now, or for too long.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// Not signed by its approver.
+    /// Its approver did not sign it.
     #[error("its signature is false")]
     FalseSignature,
-    /// A second one of the same approver, who counts once.
+    /// Another approval of the same approver counts already.
     #[error("{0} has approved already and counts once")]
     Repeated(Name),
-    /// Beyond what a request may carry.
+    /// The request has more approvals than it may carry.
     #[error("only the first {MOST_APPROVALS} approvals of a request are looked at")]
     TooMany,
 }
 
-/// The outcome of counting.
+/// The approvals that count, and the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Consents {
-    /// Who has consented, each once.
+    /// The approvers whose approvals count, each once.
     pub approvers: Vec<Name>,
-    /// What did not count: its place in the request, from 0, and why.
+    /// The approvals that do not count: the place in the request, from 0, and why.
     pub faults: Vec<(usize, ApprovalFault)>,
 }
 
@@ -55,7 +55,7 @@ impl fmt::Display for Consents {
     }
 }
 
-/// Counts the consents of the ask among these approvers.
+/// Counts the approvals of the ask by these approvers.
 pub(crate) fn count(of: &[Approver], ask: &Ask<'_>, statement: Digest, now: UnixTime) -> Consents {
     let mut consents = Consents::default();
     for (place, approval) in ask.approvals.iter().take(MOST_APPROVALS).enumerate() {
@@ -73,7 +73,7 @@ pub(crate) fn count(of: &[Approver], ask: &Ask<'_>, statement: Digest, now: Unix
     consents
 }
 
-/// Cheap checks first: what is not meant for this costs no verification.
+/// Cheap checks come first: an approval of something else costs no verification.
 fn check<'a>(
     approval: &Approval,
     of: &'a [Approver],

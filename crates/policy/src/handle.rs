@@ -1,4 +1,4 @@
-//! The policy in force, which can be replaced while it is asked.
+//! The policy in force, which can be replaced at any time.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -8,23 +8,23 @@ use crate::policy::State;
 use crate::slots::SlotState;
 use crate::{Decision, Policy, PolicyFileError, Request};
 
-/// A policy that can be replaced, and what the node remembers across replacements: rates of the rules that keep their
-/// names, and all slots.
+/// A policy that can be replaced, and the memory that survives replacements: the rates of rules that keep their names, and all
+/// slots.
 #[derive(Debug)]
 pub struct PolicyHandle<S> {
     policy: RwLock<Arc<Policy>>,
     state: State<S>,
 }
 
-/// What a new file changed that its author may not have meant.
+/// Changes by a new file that its author may not have meant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reload {
-    /// Whether the file is another one than before.
+    /// Whether the file differs from the old one.
     pub changed: bool,
-    /// Rules that are gone, and with them their counts.
+    /// Rules that are gone, with their counts.
     pub rules_gone: Vec<Name>,
-    /// Signing rules that are gone: nothing limits their slots any more. Should one of the same name come back, it finds
-    /// its slots as they were.
+    /// Signing rules that are gone: nothing limits their slots any more. A later rule of the same name finds its slots as they
+    /// were.
     pub signing_rules_gone: Vec<Name>,
 }
 
@@ -35,7 +35,7 @@ impl<S: SlotState> PolicyHandle<S> {
         Self { policy: RwLock::new(Arc::new(policy)), state: State::new(slots) }
     }
 
-    /// The policy in force. It stays as it is; ask for each request anew.
+    /// The policy in force. What is returned never changes, so call this for each request.
     #[must_use]
     pub fn current(&self) -> Arc<Policy> {
         Arc::clone(&self.policy.read().unwrap_or_else(PoisonError::into_inner))
@@ -46,7 +46,7 @@ impl<S: SlotState> PolicyHandle<S> {
         self.current().decide(request, now, &self.state)
     }
 
-    /// What the node remembers, to decide by a policy that is held already.
+    /// The memory, for a caller that has the policy already.
     pub const fn state(&self) -> &State<S> {
         &self.state
     }
@@ -56,7 +56,7 @@ impl<S: SlotState> PolicyHandle<S> {
         self.state.slots()
     }
 
-    /// Puts the policy of a new file in force, if there is nothing wrong with it. Decisions under way end by the old one.
+    /// Puts the policy of a new file in force, if the file has no mistake. Decisions under way end by the old policy.
     ///
     /// # Errors
     /// [`PolicyFileError`]: the old policy stays in force.

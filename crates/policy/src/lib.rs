@@ -1,7 +1,7 @@
-//! Who may ask for what: policy files, signed requests, approvals, signing rules and the audit log, as pure functions.
+//! Who may ask for what: policy files, signed requests, approvals, signing rules and audit records, as pure functions.
 //!
-//! Nothing here reads a clock, a file or a socket. Every share holder decides for itself, with its own copy of the policy
-//! and its own memory: one that was taken over, or a node that relays requests, can refuse service and nothing else.
+//! Nothing here reads a clock, a file or a socket. Every node decides for itself, with its own copy of the policy and its own
+//! memory: a corrupt node, or one that relays requests, cannot make an honest node allow anything.
 //!
 //! ```
 //! use theta_names::Operation;

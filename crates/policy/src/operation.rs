@@ -4,29 +4,29 @@ use core::fmt;
 
 use theta_names::{Operation, OperationError};
 
-/// Operations that a rule is about.
+/// A set of operations.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct OperationSet(u32);
 
 impl OperationSet {
     /// All operations.
     pub const ALL: Self = Self(u32::MAX);
-    /// None.
+    /// No operation.
     pub const NONE: Self = Self(0);
 
-    /// With this one, too.
+    /// The set with this operation added.
     #[must_use]
     pub const fn with(self, operation: Operation) -> Self {
         Self(self.0 | Self::bit(operation))
     }
 
-    /// Whether this one is among them.
+    /// Whether the set has this operation.
     #[must_use]
     pub const fn contains(self, operation: Operation) -> bool {
         self.0 & Self::bit(operation) != 0
     }
 
-    /// Those that an entry of a policy file stands for: an operation, `keys.*` (all of key management) or `*`.
+    /// The set that an entry of a policy file stands for: an operation, `keys.*` (all of key management) or `*`.
     ///
     /// # Errors
     /// [`OperationError`] for anything else.
@@ -41,7 +41,7 @@ impl OperationSet {
         }
     }
 
-    /// Both together.
+    /// The union of both sets.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)

@@ -4,15 +4,15 @@ use core::{fmt, str::FromStr};
 
 use theta_statements::Name;
 
-/// Which keys a rule is about: `root` is that key, `mail-*` every key whose name begins with `mail-`, `*` every key, and
-/// also what is asked without a key.
+/// A pattern of key names: `root` matches that key, `mail-*` every key whose name begins with `mail-`, and `*` every key and
+/// also requests without a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyPattern {
     text: Box<str>,
     prefix: bool,
 }
 
-/// Not a pattern of key names.
+/// The text is not a pattern of key names; at most 80 characters of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is no key and no beginning of keys; write a key's name in lower case, or its beginning and one * at the end"
@@ -20,7 +20,7 @@ pub struct KeyPattern {
 pub struct KeyPatternError(pub String);
 
 impl KeyPattern {
-    /// Whether the pattern is about this key; `None` is a request that names no key.
+    /// Whether the pattern matches this key; `None` is a request that names no key.
     #[must_use]
     pub fn matches(&self, key: Option<&str>) -> bool {
         match (key, self.prefix) {
@@ -36,7 +36,7 @@ impl FromStr for KeyPattern {
 
     fn from_str(pattern: &str) -> Result<Self, KeyPatternError> {
         let (text, prefix) = pattern.strip_suffix('*').map_or((pattern, false), |text| (text, true));
-        // No key has upper-case letters: such a pattern would match none.
+        // A pattern with upper-case letters would match no key, because no key's name has them.
         let possible = text.parse::<Name>().is_ok() && !text.bytes().any(|byte| byte.is_ascii_uppercase());
         if possible || (prefix && text.is_empty()) {
             Ok(Self { text: text.into(), prefix })

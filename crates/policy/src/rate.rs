@@ -1,7 +1,7 @@
-//! Rates: token buckets in whole numbers, with the time given by the caller.
+//! Rates: token buckets in integers. The caller gives the time.
 //!
-//! A bucket of `count` a period counts in parts: a request costs as many parts as the period has milliseconds, and each
-//! millisecond brings `count` parts. So nothing is ever rounded, however often it is asked.
+//! A bucket of `count` requests a period counts in parts: a request costs as many parts as the period has milliseconds, and
+//! each millisecond brings `count` parts. So nothing is ever rounded.
 
 use core::{fmt, str::FromStr};
 use std::collections::HashMap;
@@ -10,13 +10,13 @@ use theta_statements::{Name, UnixTime};
 
 /// The largest count and burst.
 pub const MOST_RATE: u64 = 1_000_000;
-/// How many buckets a node keeps. Full ones are forgotten first: they say nothing.
+/// How many buckets a node keeps at most. Full ones can be forgotten, because a new bucket is full, too.
 pub const MOST_BUCKETS: usize = 65_536;
 
-/// How far apart the clock readings of calls that race may be, in milliseconds.
+/// How far apart the clock readings of concurrent calls may be, in milliseconds.
 const JITTER: u64 = 60_000;
 
-/// How often.
+/// How many requests a period allows, and how many at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     count: u64,
@@ -45,7 +45,7 @@ impl Unit {
     }
 }
 
-/// Not a rate.
+/// The text is not a rate; at most 80 characters of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not a rate; write a number of requests from 1 to {MOST_RATE} and /s, /min, /h or /day, as in \"100/min\""
@@ -68,24 +68,24 @@ impl FromStr for Rate {
 }
 
 impl Rate {
-    /// So many a second, and as many at once.
+    /// `count` requests a second, and as many at once.
     pub(crate) const fn a_second(count: u64) -> Self {
         Self { count, unit: Unit::Second, burst: count }
     }
 
-    /// With another burst, the number of requests that may come at once after a pause: 1 to [`MOST_RATE`]. Without, it is
-    /// the count.
+    /// The rate with another burst, which is the number of requests that may come at once after a pause: 1 to [`MOST_RATE`].
+    /// By default it is the count.
     #[must_use]
     pub fn with_burst(self, burst: u64) -> Option<Self> {
         (1..=MOST_RATE).contains(&burst).then_some(Self { burst, ..self })
     }
 
-    /// What a request costs, in parts.
+    /// The cost of a request, in parts.
     const fn cost(&self) -> u64 {
         self.unit.name_and_millis().1
     }
 
-    /// At most `10^6 * 86 400 000`, far from overflow.
+    /// The parts in a full bucket: at most 10^6 * 86,400,000, so nothing overflows.
     const fn capacity(&self) -> u64 {
         self.burst * self.cost()
     }
@@ -97,15 +97,15 @@ impl fmt::Display for Rate {
     }
 }
 
-/// What a bucket says to a request.
+/// A bucket's answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum RateAnswer {
-    /// Go.
+    /// The request is within the rate.
     Taken,
-    /// Not before so many milliseconds have passed.
+    /// The request is too early; it is within the rate after so many milliseconds.
     Wait(u64),
-    /// There is no memory to count with, for now.
+    /// There are too many buckets for now.
     NoRoom,
 }
 
@@ -117,8 +117,8 @@ struct Bucket {
 }
 
 impl Bucket {
-    /// Brings the level up to now, and to the rate if that has changed. A clock that goes back brings nothing; if it goes
-    /// back by more than [`JITTER`], it was put right and counts anew from there.
+    /// Refills the bucket up to `now`, after converting the level if the rate has changed. A clock that goes back brings nothing;
+    /// after a step back by more than [`JITTER`] the bucket goes on from the new time.
     fn refill(&mut self, rate: Rate, now: UnixTime) {
         if self.rate != rate {
             self.level = (self.level / self.rate.cost()).saturating_mul(rate.cost());
@@ -151,13 +151,13 @@ impl Default for RateLimiter {
 }
 
 impl RateLimiter {
-    /// Keeps at most so many buckets.
+    /// A limiter of at most `most` buckets.
     #[must_use]
     pub fn new(most: usize) -> Self {
         Self { buckets: HashMap::new(), most }
     }
 
-    /// Takes one request of the client out of the rule's rate.
+    /// Counts one request of the client against the rule's rate.
     pub fn take(&mut self, rule: &Name, client: &Name, rate: Rate, now: UnixTime) -> RateAnswer {
         let id = (rule.clone(), client.clone());
         if !self.buckets.contains_key(&id) {
@@ -180,7 +180,7 @@ impl RateLimiter {
         }
     }
 
-    /// Forgets the rules that are not among these.
+    /// Forgets the buckets of rules for which `keep` is false.
     pub fn keep_rules(&mut self, keep: impl Fn(&Name) -> bool) {
         self.buckets.retain(|(rule, _), _| keep(rule));
     }

@@ -1,4 +1,4 @@
-//! What goes on record of a decision.
+//! The audit records of decisions.
 
 use theta_names::Operation;
 use theta_statements::audit::{AuditRecord, MOST_APPROVERS};
@@ -28,7 +28,7 @@ pub fn record(node: u16, time: UnixTime, request: &Request<'_>, decision: &Decis
     }
 }
 
-/// The record of a request from nobody that the policy knows.
+/// The record of a request whose client was not recognised.
 #[must_use]
 pub fn record_of_stranger(
     node: u16,

@@ -1,12 +1,11 @@
-//! What is asked, and who asks.
+//! Requests: asks of recognised clients.
 //!
-//! An [`Ask`] is what a request says; anybody can make one. A [`Request`] is an ask whose asker is known: only a
-//! [`Caller`], or a signature over that very ask, turns one into the other, and only a policy hands out callers. So nothing
-//! that was not authenticated can reach a decision.
+//! Anybody can make an [`Ask`]. A [`Request`] is an ask whose client is known: only a [`Caller`], or a signature over exactly
+//! that ask, makes it from an ask, and only a policy makes callers. So no unauthenticated ask can reach a decision.
 
 use theta_statements::{Ask, Digest, Name, SignedRequestError, TokenHash, VerifyingKey};
 
-/// How somebody was recognised.
+/// A credential by which a client is recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Credential {
     Certificate(Digest),
@@ -24,8 +23,8 @@ impl Credential {
     }
 }
 
-/// A client that was recognised by its certificate or token. It stays one for as long as the policy in force knows the
-/// credential: every decision looks again.
+/// A client that was recognised by its certificate, token or key. Every decision checks that the policy in force still has the
+/// credential.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
     client: Name,
@@ -43,14 +42,14 @@ impl Caller {
         &self.client
     }
 
-    /// What this client asks.
+    /// A request of this client.
     #[must_use]
     pub fn asks<'a>(&self, ask: Ask<'a>) -> Request<'a> {
         Request::new(self.clone(), ask)
     }
 }
 
-/// An ask whose asker is known.
+/// An ask whose client is known.
 #[derive(Clone, Debug)]
 pub struct Request<'a> {
     caller: Caller,
@@ -63,7 +62,7 @@ impl<'a> Request<'a> {
         Self { caller, ask, statement: Digest::of(ask.statement) }
     }
 
-    /// Who asks.
+    /// The client's name.
     #[must_use]
     pub const fn client(&self) -> &Name {
         &self.caller.client
@@ -75,7 +74,7 @@ impl<'a> Request<'a> {
         self.caller.credential.name()
     }
 
-    /// What is asked.
+    /// The ask.
     #[must_use]
     pub const fn ask(&self) -> &Ask<'a> {
         &self.ask
@@ -92,16 +91,16 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Nobody that the policy knows.
+/// Why no client was recognised.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unidentified {
-    /// Nothing says who asks.
+    /// The request has no credential.
     #[error("nothing says who asks: connect with a certificate, send a token or sign the request")]
     Nothing,
     /// No client has this certificate.
     #[error("no client of the policy has the certificate {0}; add it to a [[client]] of the policy file")]
     Certificate(Digest),
-    /// No client has this token. It is not repeated here: it may be a secret.
+    /// No client has this token, which is not repeated here, because it may be a secret.
     #[error("no client of the policy has this token; check that it is complete, or ask for a new one")]
     Token,
     /// No client has this key.

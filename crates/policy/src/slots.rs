@@ -1,4 +1,4 @@
-//! Signing rules as state that only grows: at most one message for a slot.
+//! The memory of slots: a node gives a slot to one message at most.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -8,7 +8,7 @@ use std::{
 use theta_names::SlotOrder;
 use theta_statements::{Digest, Name};
 
-/// Whose slots: those of one signing rule for one key.
+/// The scope of slots: one signing rule for one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotScope<'a> {
     /// The key's name; empty for a request without one.
@@ -17,28 +17,28 @@ pub struct SlotScope<'a> {
     pub rule: &'a str,
 }
 
-/// What the state says to a message for a slot.
+/// The memory's answer for a message and a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum SlotDecision {
-    /// It is the first, and from now on the only one.
+    /// The message is the first for the slot, and has it from now on.
     Allowed,
-    /// It is the one that was allowed before.
+    /// The message has had the slot before.
     Same,
-    /// Another was allowed before.
+    /// Another message has the slot.
     Conflict {
-        /// That one's digest.
+        /// The other message's digest.
         previous: Digest,
     },
-    /// The slot is over, without saying what was decided for it.
+    /// The slot is closed; what was decided for it is forgotten.
     Below {
-        /// The highest slot that is over.
+        /// The highest closed slot.
         mark: u64,
     },
 }
 
-/// What an allowed request holds of a slot. Before anything that hangs on a secret leaves for the request, the slot must be
-/// certified for its digest: see `spec/policy.md`, "Slots".
+/// A slot that an allowed request needs. The slot must be certified for the digest before anything that depends on a secret leaves
+/// the node for the request: see `spec/policy.md`, "Slots".
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SlotClaim {
     /// The key's name, without a version; empty for a request without one.
@@ -47,44 +47,44 @@ pub struct SlotClaim {
     pub rule: Name,
     /// The slot.
     pub slot: u64,
-    /// Of the operation and the message.
+    /// The digest of the operation and the message.
     pub digest: Digest,
-    /// What this node remembers of the slot.
+    /// How the slot stands at this node.
     pub standing: SlotStanding,
 }
 
-/// How a request's message stands with what a node remembers of its slot.
+/// How a slot stands at a node, for the message of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SlotStanding {
-    /// The slot is this message's here, durably: the node promises it.
+    /// This message has the slot, durably: the node promises it.
     Taken,
-    /// It is another message's here. The node follows a certificate, and promises nothing.
+    /// Another message has the slot. The node promises nothing, but follows a certificate.
     Contested {
-        /// The digest of that one.
+        /// The other message's digest.
         previous: Digest,
     },
-    /// The slot is over here, whatever was decided for it. The node follows a certificate, and promises nothing.
+    /// The slot is closed. The node promises nothing, but follows a certificate.
     Over {
-        /// The highest slot that is over.
+        /// The highest closed slot.
         mark: u64,
     },
 }
 
-/// How many nodes of n it takes to certify a slot when t of them may do what they like.
+/// How many nodes of n it takes to certify a slot when t of them may be malicious.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotQuorum {
-    /// How many nodes promise.
+    /// How many nodes there are.
     pub n: u16,
-    /// How many of them may promise twice.
+    /// How many of them may be malicious, and promise one slot twice.
     pub t: u16,
 }
 
 impl SlotQuorum {
-    /// floor((n + t) / 2) + 1. Two sets of so many have 2 * need - n > t nodes in common: one of them is honest, and promises
-    /// once.
+    /// floor((n + t) / 2) + 1. Two sets of so many nodes have 2 * need - n > t nodes in common. One of these is honest and
+    /// promises a slot once.
     #[must_use]
     pub const fn need(self) -> u16 {
-        // The mean of two numbers of 16 bits is one, too; only n = t = 65,535 has no successor, and no group.
+        // The mean of two 16-bit numbers has 16 bits; adding 1 overflows for n = t = 65,535 alone, which is no group.
         self.n.midpoint(self.t).saturating_add(1)
     }
 
@@ -94,7 +94,7 @@ impl SlotQuorum {
         self.n.saturating_sub(self.need())
     }
 
-    /// What people should know before they rely on it, in one line; `None` if t nodes may be away.
+    /// A warning, in one line, that slots stop before t nodes are away; `None` if t nodes may be away.
     #[must_use]
     pub fn warning(self) -> Option<String> {
         let (Self { n, t }, need, spare) = (self, self.need(), self.spare());
@@ -108,18 +108,18 @@ impl SlotQuorum {
     }
 }
 
-/// The state could not be read or written: nothing is known, so nothing may be signed.
+/// The memory of slots could not be read or written, so nothing may be signed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct SlotStateError(pub String);
 
-/// What a share holder remembers about slots.
+/// A node's memory of slots.
 ///
-/// Whoever implements it promises: [`SlotDecision::Allowed`] is given once for each scope and slot, over all threads and
-/// restarts; it is durable before it is given; later answers for the slot are [`SlotDecision::Same`] for that digest alone,
-/// or [`SlotDecision::Below`] for all; what is over stays over.
+/// An implementation must guarantee: [`SlotDecision::Allowed`] is given once for each scope and slot, over all threads and
+/// restarts, and is durable before it is given; later answers for the slot are [`SlotDecision::Same`] for that digest alone and
+/// [`SlotDecision::Conflict`] for others, or [`SlotDecision::Below`] for all; a closed slot stays closed.
 pub trait SlotState {
-    /// Decides for a slot. May block until the decision is durable.
+    /// Gives the slot to the digest if it is free. May block until the decision is durable.
     ///
     /// # Errors
     /// [`SlotStateError`]: nothing was decided that can be relied on.
@@ -131,7 +131,7 @@ pub trait SlotState {
         order: SlotOrder,
     ) -> Result<SlotDecision, SlotStateError>;
 
-    /// The digest that a slot was decided for; `None` if there is none or it is forgotten.
+    /// The digest that has the slot; `None` if no digest has it or it is forgotten.
     ///
     /// # Errors
     /// [`SlotStateError`]: it cannot be read.
@@ -202,7 +202,7 @@ impl SlotState for MemorySlots {
 }
 
 impl Clone for MemorySlots {
-    /// What a node finds after a restart.
+    /// A copy of the memory, as a node finds it after a restart.
     fn clone(&self) -> Self {
         Self(Mutex::new(self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()))
     }

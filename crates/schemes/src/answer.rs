@@ -1,4 +1,4 @@
-//! What one party does for the answer to one statement, whatever the scheme: its own shares and those of the others.
+//! One party's part in the answer to one statement, for every one-round scheme: its own share and those of the others.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use theta_sharing::ShareIndex;
 use crate::keys::Combined;
 use crate::{CombineError, ThresholdScheme};
 
-/// A party's own part. The statement has been checked: it is safe to answer.
+/// A party's part in the answer to a statement, which has been checked and is safe to answer.
 pub trait Answer: Send + Sync {
     /// Whether a combined result can be checked by itself: see [`ThresholdScheme::CHECKABLE`].
     fn is_checkable(&self) -> bool;
@@ -24,9 +24,9 @@ pub trait Answer: Send + Sync {
     fn gather(self: Arc<Self>, proven: bool, rng: &mut dyn CryptoRng) -> Gathered;
 }
 
-/// Where gathering begins.
+/// The start of gathering shares.
 pub struct Gathered {
-    /// The shares: just the party's own.
+    /// The shares, so far the party's own alone.
     pub shares: Box<dyn Shares>,
     /// The own share, encoded.
     pub own: Vec<u8>,
@@ -36,18 +36,18 @@ pub struct Gathered {
 
 /// The shares that a party holds, of different parties.
 pub trait Shares: Send {
-    /// How many there are.
+    /// How many shares there are.
     fn len(&self) -> usize;
 
-    /// Whether there is none.
+    /// Whether there are no shares.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether that party's is here.
+    /// Whether the share of party `index` is here.
     fn has(&self, index: ShareIndex) -> bool;
 
-    /// Whether that party's share is here with all that it may need.
+    /// Whether the share of party `index` is here and can be verified.
     fn has_proven(&self, index: ShareIndex) -> bool;
 
     /// How many can be verified, or have been.
@@ -56,8 +56,8 @@ pub trait Shares: Send {
     /// How many have been verified.
     fn verified(&self) -> usize;
 
-    /// Takes a party's share, bare or proven; a proven one takes the place of its bare self. False if the two are of
-    /// different values: then one of them is false, whichever.
+    /// Takes a party's share, bare or proven; a proven share replaces the bare one of the same value. Returns `false` if the party
+    /// has given a share of another value before, so that one of the two is false.
     ///
     /// # Errors
     /// Any [`DecodeError`]; the sender is to blame.
@@ -66,13 +66,13 @@ pub trait Shares: Send {
     /// Takes the party's own share with its proof.
     fn put_own_proof(&mut self, rng: &mut dyn CryptoRng);
 
-    /// Forgets that party's.
+    /// Forgets the share of party `index`.
     fn remove(&mut self, index: ShareIndex);
 
-    /// Verifies the proven ones that are not yet, in one batch, drops the false ones and says whose they were.
+    /// Verifies in one batch the proven shares that are not verified yet. Drops the false ones and returns their parties.
     fn verify(&mut self, rng: &mut dyn CryptoRng) -> Vec<ShareIndex>;
 
-    /// Combines the first k, verified ones as far as they go, and says whose they were.
+    /// Combines k shares, verified ones first, and returns the result and their parties.
     ///
     /// # Errors
     /// As [`ThresholdScheme::combine`].
@@ -109,7 +109,7 @@ impl<S: ThresholdScheme> Answer for Answering<S> {
         let share =
             if proven { self.proven(rng) } else { S::create_bare_share(&self.public, &self.key, &self.request, rng) };
         let (own, is_bare) = (S::encode_share(&share), !S::is_proven(&share));
-        // The own share is trusted if no result will tell whether it was right: key shares are checked against their
+        // If the result cannot be checked by itself, the own share counts as verified: key shares are checked against their
         // verification keys when they are loaded.
         let shares = SharesOf { answering: self, shares: vec![share], verified: usize::from(!S::CHECKABLE) };
         Gathered { shares: Box::new(shares), own, is_bare }
@@ -135,7 +135,7 @@ impl<S: ThresholdScheme> SharesOf<S> {
             return true;
         };
         let (first, second) = (S::encode_share(present), S::encode_share(&share));
-        // A bare share is how its proven self begins.
+        // A proven share begins with the bytes of the bare one.
         if !first.starts_with(&second) && !second.starts_with(&first) {
             return false;
         }

@@ -1,17 +1,17 @@
-//! Finding what is false in a batch.
+//! Finding the false entries of a batch.
 
 use rand_core::CryptoRng;
 
-/// A weight that a cheater cannot guess but with probability 2^-128.
+/// A random weight, which a cheater guesses with probability 2^-128.
 pub(crate) fn random_weight(rng: &mut (impl CryptoRng + ?Sized)) -> u128 {
     let mut weight = [0; 16];
     rng.fill_bytes(&mut weight);
     u128::from_le_bytes(weight)
 }
 
-/// Checks a batch at once with `holds` and halves it until what is false stands alone and is handed to `found`, in
-/// order. `holds` must weigh its entries at random (the small-exponents test of Bellare, Garay and Rabin, Eurocrypt
-/// 1998): in a plain sum, errors cancel.
+/// Checks a batch with `holds` and, if it fails, its halves, down to the single false entries, which are given to `found` in
+/// order. `holds` must weigh its entries at random (the small-exponents test of Bellare, Garay and Rabin, EUROCRYPT 1998),
+/// because errors could cancel in a plain sum.
 pub(crate) fn find_false<T>(batch: &[T], holds: &impl Fn(&[T]) -> bool, found: &mut impl FnMut(&T)) {
     match batch {
         [] => {}

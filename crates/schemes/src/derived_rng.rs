@@ -1,13 +1,12 @@
-//! The weights of batch verification as a hash of what is verified, for verifiers that must come to the same or have no
-//! random generator.
+//! Weights of batch verification that are a hash of the verified data, for verifiers that must agree or have no random generator.
 
 use core::convert::Infallible;
 
 use rand_core::{TryCryptoRng, TryRng};
 use theta_groups::Transcript;
 
-/// The output stream of a hash over everything that is to be checked: a batch's weights may come from it (the
-/// Fiat-Shamir heuristic), since whoever changes what is checked changes the weights. Never for secrets.
+/// The output stream of a hash over everything that is checked. A batch's weights may come from it (the Fiat-Shamir heuristic),
+/// because changing what is checked changes the weights. Never for secrets.
 pub(crate) struct DerivedRng(blake3::OutputReader);
 
 impl DerivedRng {

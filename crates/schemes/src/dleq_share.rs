@@ -1,4 +1,4 @@
-//! The share of every Diffie-Hellman scheme: a power of a public base, with the proof that it is the right power.
+//! The share of Diffie-Hellman schemes: a multiple of a public base, with the proof that it is the right one.
 
 use rand_core::CryptoRng;
 use theta_groups::{DecodeError, Group, Transcript};
@@ -8,7 +8,7 @@ use theta_sharing::{Encoded, ShareIndex};
 use crate::keys::{KeyShare, PublicKeySet};
 use crate::{CombineError, selection};
 
-/// One party's `base * x_i`, bare or with a Chaum-Pedersen proof that it has the exponent of the verification key h_i.
+/// One party's `base * x_i`, bare or with a Chaum-Pedersen proof that x_i is the logarithm of the verification key h_i.
 ///
 /// The encoding is the point, then the proof if there is one. The point's subgroup membership is checked when the share
 /// is verified: see [`Group::decode_unchecked_subgroup`].
@@ -35,7 +35,7 @@ impl<G: Group> DleqShare<G> {
         self.proof.is_some()
     }
 
-    /// One multiplication.
+    /// A bare share; costs one multiplication.
     pub(crate) fn create_bare(key: &KeyShare<G>, bases: &Bases<G>) -> Self {
         let image = Encoded::new(*bases.base().element() * *key.secret().expose());
         Self { index: key.index(), image, proof: None }
@@ -52,7 +52,7 @@ impl<G: Group> DleqShare<G> {
         let bare = Self::create_bare(key, bases);
         let own_key = match public.verification_key(key.index()) {
             Some(verification_key) => *verification_key,
-            // A share of a foreign key: the proof will fail at the others, which is what it should do.
+            // The key share is of another key: the proof will fail at the other parties, as it should.
             None => Encoded::new(G::mul_base(key.secret().expose())),
         };
         let proof = dleq::prove(context, key.secret(), bases, &own_key, &bare.image, rng);
@@ -72,7 +72,7 @@ impl<G: Group> DleqShare<G> {
         out
     }
 
-    /// Tells by the length whether there is a proof.
+    /// Reads a share; its length tells whether there is a proof.
     pub(crate) fn decode(index: ShareIndex, bytes: &[u8]) -> Result<Self, DecodeError> {
         if bytes.len() == G::ENCODED_LEN {
             return Ok(Self { index, image: Encoded::decode_unchecked_subgroup(bytes)?, proof: None });
@@ -80,7 +80,7 @@ impl<G: Group> DleqShare<G> {
         Self::decode_proven(index, bytes)
     }
 
-    /// For schemes that have no bare shares.
+    /// Reads a proven share, for schemes that have no bare ones.
     pub(crate) fn decode_proven(index: ShareIndex, bytes: &[u8]) -> Result<Self, DecodeError> {
         let (image, proof) = bytes
             .split_at_checked(G::ENCODED_LEN)
@@ -110,7 +110,7 @@ impl<G: Group> DleqShare<G> {
             }
         }
         let false_claims = match claims.as_slice() {
-            // Alone, a claim is cheaper to check without decoding its commitments.
+            // A single claim is cheaper to check without decoding its commitments.
             [claim] if dleq::vartime_verify(bases, claim) => Vec::new(),
             [_] => vec![0],
             _ => dleq::vartime_verify_batch(bases, &claims, rng),
@@ -119,7 +119,7 @@ impl<G: Group> DleqShare<G> {
         culprits
     }
 
-    /// `base * x` from the first k shares, whose truth is not checked here.
+    /// `base * x` from the first k shares, which are not verified here.
     pub(crate) fn interpolate(public: &PublicKeySet<G>, shares: &[Self]) -> Result<G::Element, CombineError> {
         selection::vartime_interpolate::<G, _>(public.threshold(), shares, Self::index, |share| *share.image.element())
     }

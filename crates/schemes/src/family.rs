@@ -7,20 +7,19 @@ use theta_sharing::ShareIndex;
 use crate::ciphers::{HeaderBytes, PayloadKey};
 use crate::keys::KeyScheme;
 
-/// What every one-round threshold scheme can do, whatever its result is.
+/// A threshold scheme whose parties answer in one round.
 ///
-/// A *request* is the statement that a share answers: a valid ciphertext, a message, a coin's name. It is built from
-/// bytes by [`ThresholdScheme::parse_request`], which does all the checks that must precede a share: a value of type
-/// `Request` is safe to answer.
+/// A *request* is a checked statement: a valid ciphertext, a message, a coin's name. [`ThresholdScheme::parse_request`] makes it
+/// from bytes, with all the checks that must precede a share, so a value of type `Request` is safe to answer.
 pub trait ThresholdScheme: KeyScheme {
-    /// A checked statement. Cheap to clone or shared.
+    /// A checked statement.
     type Request: Send + Sync;
     /// One party's contribution to the result; its index is inside.
     type Share: Clone + Send + Sync;
     /// The result, such as a signature.
     type Output: Send;
 
-    /// Whether a combined result can be checked by itself. If so, combine first and look for cheaters on failure only.
+    /// Whether a combined result can be checked by itself. If so, callers combine first and verify shares on failure only.
     const CHECKABLE: bool;
 
     /// Parses and checks a statement.
@@ -37,8 +36,8 @@ pub trait ThresholdScheme: KeyScheme {
         rng: &mut dyn CryptoRng,
     ) -> Self::Share;
 
-    /// The share without what proves it, if the scheme's combined result can tell whether it is needed: what a party
-    /// sends first. A scheme without such has only the one kind of share.
+    /// A bare share, without its proof, for schemes whose combined result tells whether proofs are needed; parties send it first.
+    /// In other schemes this is [`ThresholdScheme::create_share`].
     fn create_bare_share(
         public: &Self::PublicKey,
         key: &Self::KeyShare,
@@ -48,7 +47,7 @@ pub trait ThresholdScheme: KeyScheme {
         Self::create_share(public, key, request, rng)
     }
 
-    /// Whether the share carries what [`ThresholdScheme::verify_shares`] needs, which takes a bare one for false.
+    /// Whether the share has all that [`ThresholdScheme::verify_shares`] needs, for which bare shares are false.
     fn is_proven(_share: &Self::Share) -> bool {
         true
     }
@@ -56,7 +55,7 @@ pub trait ThresholdScheme: KeyScheme {
     /// Whose share this is.
     fn share_index(share: &Self::Share) -> ShareIndex;
 
-    /// The canonical bytes of a share, without its index (the channel or the API carries that).
+    /// The canonical bytes of a share, without its index, which the channel or the API carries.
     fn encode_share(share: &Self::Share) -> Vec<u8>;
 
     /// Parses the share of party `index`. Proofs stay encoded until they are needed.
@@ -89,18 +88,18 @@ pub trait ThresholdScheme: KeyScheme {
     fn encode_output(output: &Self::Output) -> (theta_groups::Secret<Vec<u8>>, Vec<u8>);
 }
 
-/// A public-key cipher whose decryption takes k parties: wraps a 256-bit payload key.
+/// A public-key cipher whose decryption takes k parties. It wraps a 256-bit payload key.
 pub trait ThresholdCipher: ThresholdScheme {
-    /// Length in bytes of what the cipher adds to a header.
+    /// Length in bytes of the capsule, which the cipher adds to a header.
     const CAPSULE_LEN: usize;
 
     /// Completes a header: wraps `key` under the public key and proves that everything in the header, from its first
     /// byte, was made together. Returns the whole header. All randomness follows from `key`, the public key and the
-    /// envelope, so that whoever unwraps the key can check that the header was made like this.
+    /// envelope, so that everyone who unwraps the key can check that the header was made honestly.
     fn encapsulate(public: &Self::PublicKey, envelope: Vec<u8>, key: &PayloadKey) -> Vec<u8>;
 }
 
-/// A signature scheme whose signatures take k parties and verify as ordinary ones, in however many rounds they are made.
+/// A signature scheme whose signatures take k parties, in one round or two, and verify as ordinary ones.
 pub trait SignatureScheme: KeyScheme {
     /// Verifies a signature in its standard encoding with the group's public key.
     ///
@@ -111,19 +110,19 @@ pub trait SignatureScheme: KeyScheme {
 
 /// A common coin: an unpredictable value for every name, the same at all parties.
 pub trait ThresholdCoin: ThresholdScheme {
-    /// Checks that `value` is the coin of `name`, by the proof that came with it.
+    /// Checks by the proof that `value` is the coin of `name`.
     ///
     /// # Errors
     /// [`VerifyError`] with the reason.
     fn verify(public: &Self::PublicKey, name: &[u8], value: &[u8], proof: &[u8]) -> Result<(), VerifyError>;
 }
 
-/// What is asked for, as bytes from outside.
+/// A request as bytes from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statement<'a> {
     /// Unwrap the payload key of the ciphertext with this header.
     Decapsulate(&'a [u8]),
-    /// The same, of a header that is parsed already.
+    /// Unwrap the payload key of the ciphertext with this header, which is parsed already.
     Header(&'a HeaderBytes),
     /// Sign this message.
     Sign(&'a [u8]),
@@ -131,7 +130,7 @@ pub enum Statement<'a> {
     FlipCoin(&'a [u8]),
 }
 
-/// Why a statement cannot be answered: the caller's doing, never a party's.
+/// Why a statement cannot be answered: the caller's fault, never a party's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
     /// The key is for something else.
@@ -142,13 +141,13 @@ pub enum RequestError {
         /// What was asked.
         asked: crate::Purpose,
     },
-    /// The ciphertext's header is not one, or is damaged.
+    /// The bytes are not a ciphertext's header, or the header is damaged.
     #[error("not a ciphertext header: {0}")]
     Header(&'static str),
-    /// A header of a format that this build does not know.
-    #[error("ciphertext format {0} is not known to this build, which reads format 1: use a newer release")]
+    /// The header has a format that this build does not know.
+    #[error("ciphertext format {0} is not known to this build, which reads format 2 alone")]
     Version(u8),
-    /// Made for another key.
+    /// The ciphertext is encrypted to another key.
     #[error("the ciphertext is for key {ciphertext}, this key is {key}: name the key that it was encrypted to")]
     OtherKey {
         /// Abbreviated id in the ciphertext.
@@ -159,7 +158,7 @@ pub enum RequestError {
     /// The ciphertext fails its validity proof.
     #[error("the ciphertext is not valid: it was changed after encryption, or its label was")]
     InvalidCiphertext,
-    /// Larger than the scheme takes.
+    /// A part is larger than the limit.
     #[error("{what} of {got} bytes is over the limit of {limit}")]
     TooLarge {
         /// Which part.
@@ -171,10 +170,10 @@ pub enum RequestError {
     },
 }
 
-/// Why shares did not become a result.
+/// Why shares did not give a result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CombineError {
-    /// Fewer than k shares.
+    /// There are fewer than k shares.
     #[error("{got} shares are not enough, it takes {needed}")]
     TooFew {
         /// k.
@@ -182,10 +181,10 @@ pub enum CombineError {
         /// How many there are.
         got: usize,
     },
-    /// Two shares of one party.
+    /// There are two shares of one party.
     #[error("two shares of party {0}")]
     Duplicate(ShareIndex),
-    /// A share of a party that the key does not have.
+    /// A share is of a party that the key does not have.
     #[error("party {0} has no share of this key")]
     UnknownParty(ShareIndex),
     /// The combined result is false: at least one share is, or (for ciphers) the encryptor lied.
@@ -201,7 +200,7 @@ pub enum VerifyError {
     /// The bytes are not an encoding of a result.
     #[error("malformed: {0}")]
     Malformed(#[from] DecodeError),
-    /// It does not verify.
+    /// The result does not verify.
     #[error("does not verify under this key")]
     Invalid,
 }

@@ -1,9 +1,10 @@
-//! Threshold ciphers, signatures and coins as pure mathematics: no rounds, no files, no threads but the
-//! dealer's, no input or output.
+//! Threshold ciphers, signatures and coins as pure functions, without rounds, files or other input and output. Only dealers use
+//! threads.
 //!
-//! - [`ThresholdScheme`] and its families say what a one-round scheme can do: share, verify, combine.
-//! - [`ciphers::sg02`], [`ciphers::bz03`], [`signatures::bls04`], [`coins::cks05`] are the schemes, generic over the group or form.
-//! - [`keys`] holds the keys, their dealer, their parts as bytes, and the interface for those who have only bytes.
+//! - [`ThresholdScheme`] and its families are the traits of one-round schemes: share, verify, combine.
+//! - [`ciphers::sg02`], [`ciphers::bz03`], [`signatures::bls04`], [`signatures::frost`], [`signatures::sh00`], [`coins::cks05`] and
+//!   its siblings are the schemes, generic over the group or form.
+//! - [`keys`] has the keys, their dealer, their parts as bytes, and the schemes on encoded bytes.
 //!
 //! A signature by any 2 of 3 parties, from the dealer to the verifier:
 //!
@@ -11,7 +12,7 @@
 //! use theta_schemes::{Statement, Suite, keys::deal_any};
 //! use theta_sharing::Threshold;
 //! # use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
-//! # let mut rng = ChaCha20Rng::seed_from_u64(1); // Never so in earnest.
+//! # let mut rng = ChaCha20Rng::seed_from_u64(1); // A fixed seed is for examples only.
 //!
 //! let (public, shares) = deal_any(Suite::Bls04MinPk, Threshold::new(2, 3)?, &mut rng);
 //! let statement = Statement::Sign(b"report 7");

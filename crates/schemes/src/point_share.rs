@@ -1,4 +1,4 @@
-//! The share of every scheme on a pairing: a power of a public point, which a pairing can check without a proof.
+//! The share of schemes on pairings: a multiple of a public point, which a pairing verifies without a proof.
 
 use rand_core::CryptoRng;
 use theta_groups::{DecodeError, Group};
@@ -17,12 +17,12 @@ pub struct PointShare<G: Group> {
 }
 
 impl<G: Group> PointShare<G> {
-    /// Party `index`'s share, whatever its point is worth.
+    /// The share of party `index`, unchecked.
     pub(crate) const fn new(index: ShareIndex, point: G::Element) -> Self {
         Self { index, point }
     }
 
-    /// One multiplication. Keys may be in another group of the same order.
+    /// Makes a share by one multiplication. Keys may be in another group of the same order.
     pub(crate) fn create<K: Group<Scalar = G::Scalar>>(key: &KeyShare<K>, base: &G::Element) -> Self {
         Self::new(key.index(), *base * *key.secret().expose())
     }
@@ -41,8 +41,8 @@ impl<G: Group> PointShare<G> {
         Ok(Self::new(index, G::decode_unchecked_subgroup(bytes)?))
     }
 
-    /// The parties whose shares are false. `holds` says with pairings whether a point is the power of the base that a key is of
-    /// the generator; many shares at once are checked as one, with random 128-bit weights.
+    /// The parties whose shares are false. `holds` tells by pairings whether a point is the same multiple of the base that a key
+    /// is of the generator; many shares are checked as one, with random 128-bit weights.
     pub(crate) fn false_among<K: Group>(
         public: &PublicKeySet<K>,
         shares: &[Self],
@@ -72,7 +72,7 @@ impl<G: Group> PointShare<G> {
         culprits
     }
 
-    /// `base * x` from the first k shares, whose truth is not checked here.
+    /// `base * x` from the first k shares, which are not verified here.
     pub(crate) fn interpolate<K: Group>(public: &PublicKeySet<K>, shares: &[Self]) -> Result<G::Element, CombineError> {
         selection::vartime_interpolate::<G, _>(public.threshold(), shares, Self::index, |share| share.point)
     }

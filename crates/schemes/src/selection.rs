@@ -1,11 +1,11 @@
-//! Which shares are combined.
+//! The selection of shares to combine.
 
 use theta_groups::Group;
 use theta_sharing::{InterpolationError, InterpolationSet, ShareIndex, Threshold};
 
 use crate::CombineError;
 
-/// The first k shares, of parties that exist and differ, and who these are.
+/// The first k shares and their parties, which must exist and differ.
 pub(crate) fn first_k<T>(
     threshold: Threshold,
     shares: &[T],
@@ -24,7 +24,7 @@ pub(crate) fn first_k<T>(
     Ok((chosen, set))
 }
 
-/// The sharing polynomial in the exponent at zero, from the first k shares. Whether they are true is not looked at.
+/// The sharing polynomial in the exponent at zero, from the first k shares, which are not verified.
 pub(crate) fn vartime_interpolate<G: Group, T>(
     threshold: Threshold,
     shares: &[T],

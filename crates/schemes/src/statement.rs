@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use crate::{Purpose, RequestError, Statement};
 
-/// The longest message that is signed, in bytes: 64 MiB. Larger things are signed by their digest.
+/// The longest message that is signed, in bytes: 64 MiB. For larger ones, sign a digest.
 pub const MAX_MESSAGE_LEN: usize = 64 << 20;
 /// The longest label of a ciphertext, in bytes: 64 KiB.
 pub const MAX_LABEL_LEN: usize = theta_names::MOST_LABEL;
@@ -57,7 +57,7 @@ impl<'a> Statement<'a> {
         }
     }
 
-    /// What a key does that answers it, as ids, logs and metrics call it: `decapsulate`, `sign` or `flip_coin`.
+    /// The name of the operation in ids, logs and metrics: `decapsulate`, `sign` or `flip_coin`.
     #[must_use]
     pub const fn operation(&self) -> &'static str {
         match self {
@@ -87,7 +87,7 @@ impl<'a> Statement<'a> {
     }
 }
 
-/// Refuses what is longer than `limit` bytes.
+/// Refuses more than `limit` bytes.
 pub(crate) const fn check_size(what: &'static str, bytes: &[u8], limit: usize) -> Result<(), RequestError> {
     if bytes.len() > limit { Err(RequestError::TooLarge { what, limit, got: bytes.len() }) } else { Ok(()) }
 }

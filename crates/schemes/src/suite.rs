@@ -1,4 +1,4 @@
-//! The names of everything that a key can be, and the one table that they come from.
+//! The suites, and the table from which they are made.
 
 use core::{fmt, str::FromStr};
 
@@ -6,10 +6,10 @@ use theta_names::{Purpose, SuiteName};
 
 use crate::registry::{Of, SuiteOps};
 
-/// The table of suites: everything that must know them all is made from it.
+/// The table of suites, from which all lists of them are made.
 ///
-/// A line says the class, the variant, the Rust type of the scheme, its name, its scheme's and group's names in the
-/// literature, the purpose of its keys, and what people should know of it. The class is for [`with_scheme!`](crate::with_scheme).
+/// A line has the class, the variant, the Rust type of the scheme, the suite's name, the scheme's and the group's names in the
+/// literature, the purpose of its keys, and a description. The class is for [`with_scheme!`](crate::with_scheme).
 #[doc(hidden)]
 #[macro_export]
 macro_rules! for_each_suite {
@@ -121,7 +121,7 @@ macro_rules! for_each_suite {
 macro_rules! define_suite {
     ($([$class:ident] $variant:ident = $type:ty, $name:literal, $scheme:literal, $group:literal, $purpose:ident,
         $doc:literal;)*) => {
-        /// A scheme on a group in one form: what a key is made for, fixed for its life.
+        /// A suite: a scheme in one form on one group. A key's suite never changes.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum Suite {
@@ -163,7 +163,7 @@ macro_rules! define_suite {
                 match self { $(Self::$variant => $doc,)* }
             }
 
-            /// What can be done with it, as one object.
+            /// The suite's operations, as one object.
             pub(crate) fn ops(self) -> &'static dyn SuiteOps {
                 match self { $(Self::$variant => &Of::<$type>::OPS,)* }
             }

@@ -1,8 +1,8 @@
-//! From a suite's name to the Rust type of its scheme, for those whose code is generic over the scheme: laboratories and tests.
+//! From a suite to the Rust type of its scheme, for benchmarks and tests that are generic over the scheme.
 
 /// Runs generic code for a suite: `with_scheme!(suite, |S| if class { body } else { other })` binds `S` to the scheme's type and
 /// runs `body` for the suites of a class: `one_round` (`S: ThresholdScheme`), `frost` (`S` is a `Frost<C>`), `curve` (`S:
-/// CurveScheme`, all but RSA) or `any`. Every use instantiates its body once a suite: what serves requests has
+/// CurveScheme`, all but RSA) or `any`. Every use instantiates its body once for each suite; code that serves requests uses
 /// [`AnyPublicKey`](crate::keys::AnyPublicKey) instead.
 #[macro_export]
 macro_rules! with_scheme {

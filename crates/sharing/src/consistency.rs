@@ -8,9 +8,9 @@ use crate::{Encoded, Threshold};
 /// degree t if and only if `sum v_i p(i) h_i = 0` for all polynomials p of degree up to n - t - 1, where
 /// `v_i = prod_{j != i} 1 / (i - j)`. Here the points are 0..=n and h_0 is the public key.
 ///
-/// Testing p(i) = (i - z)^d, d = n - t - 1, at one unpredictable z decides all p at once but for a chance of d / q: the sum
-/// is a polynomial in z whose coefficients are the moments `sum v_i i^j h_i` times non-zero binomials.
-/// Takes time n log n rather than n^2. z is a hash of the keys.
+/// The test takes p(i) = (i - z)^d, d = n - t - 1, at one unpredictable z, a hash of the keys. That decides all p at once, with
+/// an error of probability d / q at most: the sum is a polynomial in z whose coefficients are the moments `sum v_i i^j h_i`
+/// times non-zero binomials. It takes n log n field operations rather than n^2, and one multi-scalar multiplication.
 #[must_use]
 pub fn vartime_on_one_polynomial<G: Group>(
     threshold: Threshold,

@@ -1,7 +1,7 @@
-//! Polynomials whose coefficients are known to who deals them.
+//! Polynomials with known coefficients, for verifiable dealings.
 //!
-//! [`crate::split`] draws values and never sees a coefficient; commitments in the manner of Feldman and Pedersen are made
-//! of coefficients, so whoever must convince others deals with a [`Polynomial`].
+//! [`crate::split`] draws values and never computes coefficients. Feldman's and Pedersen's commitments are made of
+//! coefficients, so a dealer who must convince others uses a [`Polynomial`].
 
 use rand_core::CryptoRng;
 use theta_groups::{Scalar, Secret};
@@ -18,7 +18,7 @@ pub(crate) fn scalar_of<S: Scalar>(index: ShareIndex) -> S {
 pub struct Polynomial<S: Scalar>(Secret<Vec<S>>);
 
 impl<S: Scalar> Polynomial<S> {
-    /// Uniform among those with `coefficients` coefficients, which is one more than the degree.
+    /// A uniformly random polynomial with `coefficients` coefficients, one more than its degree.
     #[must_use]
     pub fn random(coefficients: u16, rng: &mut (impl CryptoRng + ?Sized)) -> Self {
         // Sized beforehand: a vector that grows leaves copies of its old contents behind.
@@ -27,7 +27,7 @@ impl<S: Scalar> Polynomial<S> {
         Self(all)
     }
 
-    /// Uniform among those with `coefficients` coefficients, at least one, whose value at zero is `constant`.
+    /// A uniformly random polynomial with `coefficients` coefficients, at least one, whose value at zero is `constant`.
     #[must_use]
     pub fn with_constant(constant: &Secret<S>, coefficients: u16, rng: &mut (impl CryptoRng + ?Sized)) -> Self {
         let mut polynomial = Self::random(coefficients, rng);

@@ -5,8 +5,8 @@ use theta_groups::{DecodeError, Group};
 /// A group element with its canonical encoding, which is computed or read once and hashed or sent many times.
 ///
 /// The two always belong together: the encoding is either computed from the element, or is what the element was decoded
-/// from. Decoding refuses all but the one canonical encoding of an element, so both ways give the same bytes, and hashing
-/// what came over the wire is hashing the element.
+/// from. Decoding refuses all but the one canonical encoding of an element, so both ways give the same bytes, and the bytes
+/// that arrived can be hashed for the element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encoded<G: Group> {
     element: G::Element,

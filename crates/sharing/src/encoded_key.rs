@@ -1,4 +1,4 @@
-//! A shared key and its shares as bytes, for those who serve keys of every group alike.
+//! A shared key and its shares as bytes, for code that handles keys of all groups alike.
 
 use core::fmt;
 
@@ -7,11 +7,11 @@ use theta_names::codec::{DecodeError, Reader, Writer};
 
 use crate::{ShareIndex, Threshold};
 
-/// All that is public about a shared key, in the canonical encodings of its group. Whether the parts are elements, and belong
-/// together, is for whoever knows the group and the scheme to say.
+/// All that is public about a shared key, in the canonical encodings of its group. This type checks neither that the parts are
+/// elements nor that they belong together, because that needs the group and the scheme.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EncodedKey {
-    /// How many of how many.
+    /// k and n.
     pub threshold: Threshold,
     /// The public key h.
     pub public_key: Vec<u8>,
@@ -22,13 +22,14 @@ pub struct EncodedKey {
 }
 
 impl EncodedKey {
-    /// The verification key of a party.
+    /// The verification key of a party; `None` if the index is above n.
     #[must_use]
     pub fn verification_key(&self, index: ShareIndex) -> Option<&[u8]> {
         self.verification_keys.get(index.position()).map(Vec::as_slice)
     }
 
-    /// k (2), n (2), length of an element (2), public key, verification keys, proof of possession behind 0 or 1 and its length (4).
+    /// k (2), n (2), length of an element (2), public key, verification keys; then 0, or 1, the length (4) and the proof of
+    /// possession.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let len = u16::try_from(self.public_key.len()).unwrap_or(u16::MAX);
@@ -46,7 +47,7 @@ impl EncodedKey {
         let (k, n, len) = (reader.u16()?, reader.u16()?, usize::from(reader.u16()?));
         let threshold = Threshold::new(k, n).map_err(|_| DecodeError::Field("a threshold"))?;
         if len == 0 {
-            // Elements without bytes would make n of them out of nothing.
+            // With elements of no bytes, a short input would become n elements.
             return Err(DecodeError::Field("the length of an element"));
         }
         let public_key = reader.take(len)?.to_vec();

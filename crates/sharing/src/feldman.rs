@@ -8,13 +8,13 @@ use crate::dealing::scalar_of;
 use crate::pedersen::Blinding;
 use crate::{Polynomial, ShareIndex};
 
-/// A polynomial in the exponent: one group element for each coefficient, the constant first. What is hidden in them, and
-/// by what, is for their maker to say.
+/// A polynomial in the exponent: one group element for each coefficient, the constant first. The elements are commitments of
+/// Feldman or of Pedersen; the type does not tell which.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commitments<G: Group>(Vec<G::Element>);
 
 impl<G: Group> Commitments<G> {
-    /// These coefficients; anything goes.
+    /// These coefficients, unchecked.
     #[must_use]
     pub const fn new(coefficients: Vec<G::Element>) -> Self {
         Self(coefficients)
@@ -26,7 +26,7 @@ impl<G: Group> Commitments<G> {
         Self(G::mul_base_batch(polynomial.coefficients().expose()))
     }
 
-    /// Of the polynomial (X - root) q(X), where these are of q: a polynomial that vanishes at `root` by construction.
+    /// Turns commitments to q(X) into commitments to (X - root) q(X), which vanishes at `root` by construction.
     #[must_use]
     pub fn vartime_times_root(&self, root: ShareIndex) -> Self {
         let root = [u128::from(root.get())];
@@ -92,7 +92,7 @@ fn powers_of<S: Scalar>(index: ShareIndex, count: usize) -> Vec<S> {
 /// A share as its holder sees it: a value at an index, and the commitments that it should fit.
 #[derive(Debug)]
 pub struct CommittedShare<'a, G: Group> {
-    /// What the dealer published.
+    /// The commitments that the dealer published.
     pub commitments: &'a Commitments<G>,
     /// Whose share it is.
     pub index: ShareIndex,
@@ -119,7 +119,7 @@ impl<G: Group> CommittedShare<'_, G> {
 /// The positions of all shares that do not fit their commitments, in order.
 ///
 /// One multi-scalar multiplication over all commitments with random 128-bit weights decides about all shares at once (a
-/// wrong answer has probability 2^-128). Only if it fails are halves tried, down to the false shares.
+/// wrong answer has probability 2^-128). If it fails, halves are tried, down to the false shares.
 pub fn vartime_false_shares<G: Group>(
     shares: &[CommittedShare<'_, G>],
     rng: &mut (impl CryptoRng + ?Sized),
@@ -130,7 +130,7 @@ pub fn vartime_false_shares<G: Group>(
         .map(|(position, share)| {
             let mut weight = [0; 16];
             rng.fill_bytes(&mut weight);
-            // What is secret is multiplied in constant time, once; the sums below have public terms only.
+            // The secret value is multiplied here, once and in constant time; the sums below have public terms only.
             Term { position, weight: G::Scalar::from_u128(u128::from_le_bytes(weight)), share, image: share.image() }
         })
         .collect();

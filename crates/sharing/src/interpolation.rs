@@ -3,13 +3,13 @@
 use crate::ShareIndex;
 use theta_groups::{Group, Scalar};
 
-/// Why a set of shares determines nothing.
+/// Why shares cannot be interpolated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InterpolationError {
-    /// No shares at all.
+    /// There are no shares.
     #[error("no shares to interpolate")]
     Empty,
-    /// The same party twice.
+    /// One party is there twice.
     #[error("share {0} appears more than once")]
     Duplicate(ShareIndex),
 }
@@ -27,7 +27,7 @@ impl InterpolationSet {
         if indices.is_empty() {
             return Err(InterpolationError::Empty);
         }
-        // Those who answer mostly come in order, which takes no copy to sort.
+        // Indices are usually sorted already, and then need no copy.
         if indices.is_sorted_by(|a, b| a < b) {
             return Ok(Self(indices));
         }
@@ -39,12 +39,11 @@ impl InterpolationSet {
         }
     }
 
-    /// g * f(0) from the elements g * f(x_i), in the order of the indices: the sum of lambda_i * element_i. Public data only; an
-    /// element too many is ignored.
+    /// g * f(0) from the elements g * f(x_i), in the order of the indices: the sum of lambda_i * element_i. For public data only;
+    /// surplus elements are ignored.
     ///
-    /// For a few parties the coefficients are fractions of small integers: then the sum is taken over integers, negative
-    /// ones by negated points, and divided once by the common denominator. Consecutive indices from 1 need no division at
-    /// all.
+    /// For a few parties the coefficients are fractions of small integers. Then the sum has integer weights, with a point negated
+    /// for each negative weight, and is divided once by the common denominator. Consecutive indices from 1 need no division.
     #[must_use]
     pub fn vartime_interpolate_at_zero<G: Group>(&self, elements: impl Iterator<Item = G::Element>) -> G::Element {
         let Some(fractions) = SmallFractions::of(self) else {
@@ -86,8 +85,8 @@ impl InterpolationSet {
         coefficients
     }
 
-    /// lambda_i of one index alone: all that a signer of FROST needs. Small groups, consecutive indices above all, come
-    /// without the inversion.
+    /// lambda_i of one index alone, which is what a signer of FROST needs. With at most 16 indices no inversion is needed if
+    /// lambda_i is an integer, as it is for consecutive indices from 1.
     #[must_use]
     pub fn coefficient_at_zero<S: Scalar>(&self, index: ShareIndex) -> S {
         let fraction = if self.0.len() <= FEW { reduced_fraction(self, index) } else { None };
@@ -117,7 +116,7 @@ impl InterpolationSet {
     }
 }
 
-/// A product of small numbers, gathered seven at a time before the field is bothered.
+/// A product of 16-bit numbers: eight or more of them are multiplied as integers for each multiplication in the field.
 struct Product<S> {
     done: S,
     pending: u128,
@@ -168,7 +167,7 @@ struct SmallFractions {
 }
 
 impl SmallFractions {
-    /// `None` when they do not fit 128 bits, or hardly ever would: trying costs more than it wins.
+    /// `None` when they do not fit 128 bits, or would so rarely that trying costs more than it saves.
     fn of(set: &InterpolationSet) -> Option<Self> {
         let highest = set.0.iter().map(|index| usize::from(index.get())).max()?;
         let gaps = highest.saturating_sub(set.0.len());
@@ -191,7 +190,7 @@ impl SmallFractions {
         Some(Self { numerators, denominator })
     }
 
-    /// Of the indices 1 to k, in whatever order: k over i.
+    /// For the indices 1 to k in any order: the binomial coefficients k over i.
     fn binomials(set: &InterpolationSet) -> Option<Self> {
         let k = u128::try_from(set.0.len()).ok()?;
         let mut binomial = 1_u128;
@@ -210,9 +209,9 @@ impl SmallFractions {
     }
 }
 
-/// Of more indices, an integer of 128 bits hardly ever holds a product.
+/// The products of at most this many indices often fit 128 bits.
 const FEW: usize = 16;
-/// Unless they are consecutive but for so many.
+/// The products of more indices may fit 128 bits if at most this many indices are missing below the highest.
 const FEW_GAPS: usize = 4;
 
 /// |lambda| of one index in lowest terms.
@@ -220,7 +219,7 @@ fn reduced_fraction(set: &InterpolationSet, index: ShareIndex) -> Option<(u128, 
     let (mut numerator, mut denominator) = (1_u128, 1_u128);
     for other in set.0.iter().filter(|other| **other != index) {
         let factors = (u128::from(other.get()), u128::from(other.get().abs_diff(index.get())));
-        // Reducing costs more than multiplying, so it waits for the first overflow.
+        // Reducing costs more than multiplying, so it is done only on overflow.
         (numerator, denominator) = if let Some(product) = multiplied(numerator, denominator, factors) {
             product
         } else {

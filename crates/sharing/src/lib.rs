@@ -1,12 +1,12 @@
-//! Sharing a secret among parties, and proving that a share was used as it should be: the second floor.
+//! Sharing a secret among parties, and proving that a share was used correctly.
 //!
-//! - [`split`]: Shamir's sharing; [`ShareIndex`] and [`Threshold`] say who holds what and how many must agree;
+//! - [`split`]: Shamir's sharing, with [`ShareIndex`] and [`Threshold`];
 //! - [`InterpolationSet`]: Lagrange interpolation at zero, of scalars and "in the exponent";
 //! - [`dleq`]: Chaum-Pedersen proofs of equal discrete logarithms, one by one and in batches;
-//! - [`Polynomial`], [`Commitments`], [`pedersen`]: sharing by dealers that nobody trusts (Feldman, Pedersen);
+//! - [`Polynomial`], [`Commitments`], [`pedersen`]: verifiable sharing by untrusted dealers (Feldman, Pedersen);
 //! - [`vartime_on_one_polynomial`]: whether a public key and its verification keys belong together;
-//! - [`Encoded`]: an element beside its encoding, for those who need both more than once; [`EncodedKey`], [`EncodedShare`] and
-//!   [`ProofOfPossession`]: keys as bytes, for those who serve keys of every group alike.
+//! - [`Encoded`]: an element beside its encoding, which is computed once; [`EncodedKey`], [`EncodedShare`] and
+//!   [`ProofOfPossession`]: keys as bytes, for code that handles keys of all groups alike.
 
 mod consistency;
 mod dealing;

@@ -1,16 +1,16 @@
 //! Hiding commitments to polynomials (Pedersen, CRYPTO 1991), and the step from them to public keys.
 //!
-//! C_j = g a_j + h b_j tells nothing about a_j, whoever looks and however hard. When it is settled which dealings count, the
-//! holder of a share (u, v) = (f(i), f'(i)) publishes g u and proves that it is what the commitments hide: then k
-//! parties' elements give the public key by interpolation in the exponent, as in the key derivation of Das, Yurek, Xiang,
-//! Miller, Kokoris-Kogias and Ren, *Practical Asynchronous Distributed Key Generation*, IEEE S&P 2022.
+//! C_j = g a_j + h b_j hides a_j perfectly. Once it is settled which dealings count, the holder of a share
+//! (u, v) = (f(i), f'(i)) publishes g u and proves that the commitments hide u. Then the elements of k parties give the public
+//! key by interpolation in the exponent, as in the key derivation of Das, Yurek, Xiang, Miller, Kokoris-Kogias and Ren,
+//! *Practical Asynchronous Distributed Key Generation*, IEEE S&P 2022.
 
 use rand_core::CryptoRng;
 use theta_groups::{DecodeError, Group, Scalar, Secret, Transcript};
 
 use crate::{Commitments, Encoded, Polynomial};
 
-/// The second generator h, a hash of the group's name: nobody knows its logarithm.
+/// The second generator h, a hash of the group's name, so that nobody knows its logarithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blinding<G: Group>(G::Element);
 
@@ -42,7 +42,7 @@ impl<G: Group> Default for Blinding<G> {
 }
 
 /// A proof that a commitment C hides the discrete logarithm of an element H: knowledge of u and v with H = g u and
-/// C - H = h v. Two proofs of Schnorr's under one challenge.
+/// C - H = h v. It consists of two of Schnorr's proofs under one challenge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpeningProof<S> {
     challenge: S,
@@ -90,7 +90,7 @@ fn challenge<G: Group>(
         .challenge()
 }
 
-/// Proves that `commitment` = `image` + h * `blinding` and `image` = g * `value`. The context says what it is about.
+/// Proves that `commitment` = `image` + h * `blinding` and `image` = g * `value`. The proof is bound to the context.
 pub fn prove_opening<G: Group>(
     context: &Transcript,
     generator: &Blinding<G>,
@@ -99,7 +99,7 @@ pub fn prove_opening<G: Group>(
     [value, blinding]: [&Secret<G::Scalar>; 2],
     rng: &mut (impl CryptoRng + ?Sized),
 ) -> OpeningProof<G::Scalar> {
-    // Bound to secrets and statement too: a generator that repeats itself must not make two proofs with one nonce.
+    // The nonces depend on secrets and statement too: a random generator that repeats itself must not make two proofs with one.
     let mut random = Secret::new([0; 32]);
     rng.fill_bytes(random.expose_mut());
     let nonce = |label: &[u8]| {
@@ -121,7 +121,7 @@ pub fn prove_opening<G: Group>(
     OpeningProof { challenge: e, responses: [*k.expose() + e * *value.expose(), *l.expose() + e * *blinding.expose()] }
 }
 
-/// Whether the proof is true. An image that is the identity is refused: it is nobody's key.
+/// Whether the proof is true. The identity as image is refused, because no verification key is the identity.
 #[must_use]
 pub fn vartime_verify_opening<G: Group>(
     context: &Transcript,
@@ -173,7 +173,7 @@ mod tests {
         assert!(!vartime_verify_opening(&elsewhere, &h, &image, &commitment, &proof));
         assert!(!vartime_verify_opening(&context, &h, &other, &commitment, &proof));
         assert!(!vartime_verify_opening(&context, &h, &image, &(commitment + G::generator()), &proof));
-        // Who knows the values but moves a part of one into the other's place does not get through.
+        // A prover who knows both values cannot claim another image by moving a part of one into the other.
         let moved = Secret::new(*value.expose() + G::Scalar::ONE);
         let false_proof = prove_opening(&context, &h, &other, &commitment, [&moved, &blind], &mut rng);
         assert!(!vartime_verify_opening(&context, &h, &other, &commitment, &false_proof));

@@ -6,17 +6,16 @@ use crate::Threshold;
 use rand_core::CryptoRng;
 use theta_groups::{Scalar, Secret};
 
-/// A polynomial that walks through the integers: its value where it stands and its backward differences there, wiped
-/// when it is dropped.
+/// A polynomial at successive integers: its value and its backward differences at the current one, wiped when they are dropped.
 ///
-/// `differences[t - j]` is the j-th difference, so the value is the last entry. Walking one step takes t additions and no
-/// multiplication, a tenth of the time of Horner's rule at every point.
+/// `differences[t - j]` is the j-th difference, so the value is the last entry. A step takes t additions and no multiplication,
+/// a tenth of the time of Horner's rule.
 struct Walk<S: Scalar> {
     differences: Secret<Vec<S::Addend>>,
 }
 
 impl<S: Scalar> Walk<S> {
-    /// The polynomial of degree at most t with these values at 0 to t, standing at t.
+    /// The polynomial of degree at most t with these values at 0 to t; the current integer is t.
     fn at_last(values: Secret<Vec<S::Addend>>) -> Self {
         let mut differences = values;
         let entries = differences.expose_mut();
@@ -31,8 +30,8 @@ impl<S: Scalar> Walk<S> {
         Self { differences }
     }
 
-    /// Steps to the next integers and returns the values there. Several steps in one pass, each a little behind the one before: one
-    /// alone would wait for every addition to end before the next can begin.
+    /// Steps to the next integers and returns the values there. One pass makes several steps, whose additions are independent of
+    /// each other; within one step each addition needs the result of the one before.
     fn steps(&mut self) -> [Secret<S>; AT_ONCE] {
         let mut sums = Secret::new([S::Addend::from(S::ZERO); AT_ONCE]);
         for difference in self.differences.expose_mut() {
@@ -45,13 +44,13 @@ impl<S: Scalar> Walk<S> {
     }
 }
 
-/// Steps in one pass: as many as a processor finds independent work for.
+/// Steps in one pass: as many independent additions as a processor makes at once.
 const AT_ONCE: usize = 4;
 
 /// Shares a secret: `shares[i]` belongs to index i + 1. Any k of them determine it; k - 1 are independent of it.
 ///
-/// The values at 1 to k - 1 are drawn at random, which with the secret at 0 makes a uniform polynomial as random
-/// coefficients would, and the others follow by additions. Constant-time in the secret; k + n scalars of memory.
+/// The values at 1 to k - 1 are drawn at random. With the secret at 0 they determine a uniformly random polynomial, just as
+/// random coefficients would; the other values follow by additions. Constant-time in the secret; k + n scalars of memory.
 #[must_use]
 pub fn split<S: Scalar>(
     secret: &Secret<S>,
@@ -63,7 +62,7 @@ pub fn split<S: Scalar>(
     shares
 }
 
-/// As [`split`], but each share is computed when it is asked for: others can work with the first ones meanwhile.
+/// As [`split`], but the iterator computes shares only when it is asked for them, so that the first can be used early.
 pub fn split_lazily<S: Scalar, R: CryptoRng + ?Sized>(
     secret: &Secret<S>,
     threshold: Threshold,
@@ -80,7 +79,7 @@ pub fn split_lazily<S: Scalar, R: CryptoRng + ?Sized>(
     }
     let mut walk = Walk::<S>::at_last(values);
     let walked = iter::from_fn(move || Some(walk.steps())).flatten();
-    // Not moved out, which would leave them behind in memory that nobody wipes.
+    // Each share is copied into a `Secret` of its own: moving them out would leave them in memory that nobody wipes.
     let drawn = (0..).map_while(move |i: usize| drawn.expose().get(i).map(|share| Secret::new(*share)));
     drawn.chain(walked).take(threshold.n().into())
 }

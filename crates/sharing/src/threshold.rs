@@ -1,4 +1,4 @@
-//! Who holds what, and how many must agree.
+//! Thresholds: how many of how many parties must act together.
 
 use core::fmt;
 use core::num::NonZeroU16;

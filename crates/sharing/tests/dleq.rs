@@ -92,7 +92,7 @@ fn proofs_round_trip<G: Group>() {
     assert_eq!(DleqProof::<G>::decode(&bytes).unwrap_err(), DecodeError::NotCanonical);
 }
 
-/// Every single lie about a true statement, one by one.
+/// Every single change to a true claim, one by one.
 fn lies_are_refused<G: Group>() {
     let (base, cases, mut rng) = setup::<G>(3);
     let [case, other, third] = cases.as_slice() else { unreachable!() };
@@ -248,7 +248,7 @@ fn errors_that_cancel_are_found<G: Group>() {
     assert_eq!(false_claims(&base, &claims, &mut rng), [0]);
 }
 
-/// A generator that says the same again and again, as in a cloned virtual machine.
+/// A random generator that always gives the same bytes, as in a cloned virtual machine.
 struct Stuck;
 
 impl TryRng for Stuck {

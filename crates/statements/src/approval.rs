@@ -1,7 +1,7 @@
-//! Consents of people: one approver's signature to one operation on one message with one key, for some time.
+//! Approvals: one approver's signature to one operation on one statement with one key, for a limited time.
 //!
-//! Every share holder counts for itself and trusts no other's count. An approval says nothing about who asks: whoever has
-//! it may use it until it expires, for precisely what it approves.
+//! Every node counts approvals itself. An approval does not name a client: any client that has it may use it until it expires,
+//! for exactly what it approves. It covers neither parameters nor slot of a request.
 
 use theta_names::Operation;
 use theta_names::codec::{DecodeError, Reader, Writer};
@@ -14,24 +14,24 @@ use crate::{
 /// The longest that an approval may be valid: 31 days, in milliseconds.
 pub const MOST_APPROVAL_LIFETIME: u64 = 31 * 86_400_000;
 
-/// How many approvals a request may carry. More are not looked at.
+/// How many approvals a request may carry. Further ones are ignored.
 pub const MOST_APPROVALS: usize = 64;
 
 const DOMAIN: &str = "theta/approval/v1";
 const ARMOR: &str = "THETA APPROVAL";
 
-/// What an approver consents to.
+/// The terms that an approver signs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApprovalTerms {
-    /// In which group.
+    /// The group.
     pub group: Name,
-    /// With which key, if any.
+    /// The key, if the operation has one.
     pub key: Option<Name>,
-    /// Which operation.
+    /// The operation.
     pub operation: Operation,
-    /// The digest of the statement: of the message, the ciphertext's header, the coin's name.
+    /// The digest of the statement: of the message, the ciphertext's header, the coin's name or the encoded change of a key.
     pub statement: Digest,
-    /// When; at most [`MOST_APPROVAL_LIFETIME`].
+    /// When the approval is valid; for at most [`MOST_APPROVAL_LIFETIME`].
     pub validity: Validity,
 }
 
@@ -43,15 +43,15 @@ pub struct Approval {
     signature: Signature,
 }
 
-/// A text that does not hold approvals alone.
+/// The text is not a sequence of approvals.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not approvals: {0}")]
 pub enum ApprovalTextError {
-    /// Not even bytes.
+    /// The text is not armored bytes.
     Armor(#[from] ArmorError),
-    /// Other bytes.
+    /// The bytes are not an approval.
     Decode(#[from] DecodeError),
-    /// More than a request may carry.
+    /// There are more approvals than a request may carry.
     #[error("not approvals: there are {0}, and a request may carry {MOST_APPROVALS}")]
     TooMany(usize),
 }
@@ -60,7 +60,7 @@ impl ApprovalTerms {
     /// The terms that approve what is asked.
     ///
     /// # Errors
-    /// [`NameError`] if the group's or the key's name is none.
+    /// [`NameError`] if the group's or the key's name is not valid.
     pub fn of(ask: &Ask<'_>, validity: Validity) -> Result<Self, NameError> {
         Ok(Self {
             group: ask.group.parse()?,
@@ -85,7 +85,7 @@ impl ApprovalTerms {
 }
 
 impl Approval {
-    /// Consents.
+    /// Signs the terms with the approver's key.
     #[must_use]
     pub fn sign(terms: ApprovalTerms, key: &SigningKey) -> Self {
         let approver = key.verifying_key();
@@ -93,19 +93,19 @@ impl Approval {
         Self { terms, approver, signature }
     }
 
-    /// What is consented to.
+    /// The terms.
     #[must_use]
     pub const fn terms(&self) -> &ApprovalTerms {
         &self.terms
     }
 
-    /// Whose consent it claims to be.
+    /// The approver that it names; [`Approval::check_signature`] tells whether that approver signed it.
     #[must_use]
     pub const fn approver(&self) -> &VerifyingKey {
         &self.approver
     }
 
-    /// Whether its approver has signed it.
+    /// Checks the approver's signature.
     ///
     /// # Errors
     /// [`FalseSignature`].
@@ -121,7 +121,7 @@ impl Approval {
         bytes
     }
 
-    /// The inverse of [`Approval::encode`]. The signature is not looked at.
+    /// The inverse of [`Approval::encode`]. The signature is not checked.
     ///
     /// # Errors
     /// [`DecodeError`].
@@ -139,7 +139,7 @@ impl Approval {
         reader.end(Self { terms, approver, signature })
     }
 
-    /// The text form, for files. Texts may follow each other in one file.
+    /// The text form, for files. A file may hold several.
     #[must_use]
     pub fn to_text(&self) -> String {
         armor(ARMOR, &self.encode())

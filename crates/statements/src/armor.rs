@@ -1,23 +1,23 @@
-//! Base64 between lines, as in RFC 7468 but strict: one form for each value.
+//! Base64 between lines, as in RFC 7468, but read strictly: full lines of 64 characters, canonical Base64, LF or CRLF.
 
 use base64ct::{Base64, Encoding};
 use zeroize::Zeroize;
 
 const WIDTH: usize = 64;
 
-/// A text that does not hold exactly what it should.
+/// Why a text is not the expected block, or blocks, and nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArmorError {
-    /// No such line.
+    /// The line that begins the block is missing.
     #[error("it has no line -----BEGIN {0}-----")]
     NoBegin(&'static str),
-    /// The last line is missing or another.
+    /// The line that ends the block is missing or another.
     #[error("its line -----BEGIN {0}----- has no matching -----END {0}-----")]
     NoEnd(&'static str),
-    /// What stands between the lines.
+    /// The body is not Base64 in lines of 64 characters.
     #[error("what stands between its lines is not Base64 in lines of 64 characters")]
     Base64,
-    /// There is more than one.
+    /// There is more than one block, or other text.
     #[error("it holds more than one -----BEGIN {0}-----, or other text")]
     NotAlone(&'static str),
 }
@@ -26,7 +26,7 @@ pub enum ArmorError {
 pub(crate) fn armor(label: &'static str, bytes: &[u8]) -> String {
     let mut digits = Base64::encode_string(bytes);
     let mut text = format!("-----BEGIN {label}-----\n");
-    // All at once: a text that grows would leave copies of a secret behind.
+    // One allocation for all: a string that grows would leave copies of a secret behind.
     text.reserve_exact(digits.len() + digits.len() / WIDTH + 2 * label.len() + 40);
     let mut rest = digits.as_str();
     while !rest.is_empty() {

@@ -1,33 +1,32 @@
-//! What is asked.
+//! What a request asks.
 
 use theta_names::{Label, Operation};
 
 use crate::Approval;
 
-/// What a request says.
+/// What a request asks, as policies see it and clients sign it.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask<'a> {
-    /// The name of the group that is asked: consents for another group mean nothing here.
+    /// The name of the group; approvals for another group do not count.
     pub group: &'a str,
-    /// Which key, if any.
+    /// The key's name, if the operation has one.
     pub key: Option<&'a str>,
-    /// What for.
+    /// The operation.
     pub operation: Operation,
     /// The label of a ciphertext, empty if there is none.
     pub label: Label<&'a [u8]>,
-    /// What the operation is about, complete: the message, the ciphertext's header, the coin's name, the encoded change of
-    /// a key.
+    /// The whole subject of the operation: the message, the ciphertext's header, the coin's name, the encoded change of a key.
     pub statement: &'a [u8],
-    /// Whatever else changes the result, as the seed of a re-randomised key; mostly empty.
+    /// What else changes the result: see [`theta_names::KeyRef::parameters`]. Usually empty.
     pub parameters: &'a [u8],
-    /// For which slot, where a signing rule counts slots.
+    /// The slot, where a signing rule counts slots.
     pub slot: Option<u64>,
-    /// Consents that came with the request.
+    /// The approvals that came with the request.
     pub approvals: &'a [Approval],
 }
 
 impl<'a> Ask<'a> {
-    /// An operation of a group, about nothing yet.
+    /// An operation in a group; all other fields are empty.
     #[must_use]
     pub const fn new(group: &'a str, operation: Operation) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Changes of keys: the words of policies, approvals and signed requests.
+//! Changes of keys, and the statements that policies, approvals and signatures are about.
 
 use theta_groups::Transcript;
 use theta_names::codec::{DecodeError, Reader, Writer};
@@ -7,47 +7,47 @@ use theta_names::{KeyName, KeyState, Operation, SuiteName, Version};
 /// The version of the encoding.
 const FORMAT: u8 = 1;
 
-/// What a ceremony is to do with a key.
+/// What a ceremony shall do with a key.
 ///
-/// [`KeyChange::encode`] is the statement that policies decide on, approvals consent to and clients sign. It does not name the
-/// group: whoever signs it has to.
+/// A [`CeremonyRequest`] adds a nonce to it; that request's encoding is the statement that policies decide on, approvals consent to
+/// and clients sign. Neither names the group: the terms that are signed do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum KeyChange {
-    /// A new key under a name that never was one.
+    /// Make a new key, under a name that no key ever had.
     Create {
-        /// Its name.
+        /// The new key's name.
         key: KeyName,
         /// The scheme and group.
         suite: SuiteName,
-        /// How many shares it takes.
+        /// k: how many shares it takes to use the key.
         k: u16,
-        /// The numbers of the nodes that will hold the shares: that of share index i at place i - 1.
+        /// The numbers of the nodes that will hold the shares; the holder of share index i is at place i - 1.
         holders: Vec<u16>,
     },
-    /// The next version: another key under the same name, with suite, k and holders of the primary one.
+    /// Make the next version: another key under the same name, with suite, k and holders of the primary version.
     Rotate {
         /// Which key.
         key: KeyName,
     },
-    /// New shares of the same key for the same holders.
+    /// Give the same holders new shares of the same key.
     Refresh {
         /// Which key.
         key: KeyName,
         /// Which version; `None` is the primary one.
         version: Option<Version>,
     },
-    /// New shares of the same key for these holders, with this k.
+    /// Give these holders new shares of the same key, with this k.
     Reshare {
         /// Which key.
         key: KeyName,
         /// Which version; `None` is the primary one.
         version: Option<Version>,
-        /// How many shares it takes afterwards.
+        /// k afterwards.
         k: u16,
-        /// The holders afterwards.
+        /// The holders afterwards, as in [`KeyChange::Create`].
         holders: Vec<u16>,
     },
-    /// One holder's lost share.
+    /// Restore one holder's lost share.
     Recover {
         /// Which key.
         key: KeyName,
@@ -59,7 +59,7 @@ pub enum KeyChange {
 }
 
 impl KeyChange {
-    /// Which key it is about.
+    /// The key's name.
     #[must_use]
     pub const fn key(&self) -> &KeyName {
         match self {
@@ -71,7 +71,7 @@ impl KeyChange {
         }
     }
 
-    /// The version that it names; `None` is the primary one, or the next if it makes one.
+    /// The version that it names. `None` is the primary one, or for a change that makes a version, the new one.
     #[must_use]
     pub const fn version(&self) -> Option<Version> {
         match self {
@@ -92,7 +92,7 @@ impl KeyChange {
         }
     }
 
-    /// What the policy calls it.
+    /// The operation that policies decide on.
     #[must_use]
     pub const fn operation(&self) -> Operation {
         match self {
@@ -104,8 +104,8 @@ impl KeyChange {
         }
     }
 
-    /// Format (1), tag (1), then the fields in their order: words behind a length of one byte, lists of nodes behind a number
-    /// of two.
+    /// Format (1), tag (1), then the fields in their order: a word after its length in one byte, a list of nodes after its length
+    /// in two.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let writer = Writer::new(FORMAT);
@@ -148,24 +148,24 @@ impl KeyChange {
     }
 }
 
-/// A change and what makes it one of its kind.
+/// A change of a key, with a nonce that makes the request unique.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CeremonyRequest {
-    /// 32 random bytes, drawn by whoever asks or by the first who approves it. Never used twice.
+    /// 32 random bytes, drawn by the client or by the first approver; never used twice.
     pub nonce: [u8; 32],
-    /// What to do.
+    /// The change.
     pub change: KeyChange,
 }
 
 impl CeremonyRequest {
-    /// The statement that policies decide on, approvals consent to and clients sign: format (1), tag (1, other than any change
-    /// of a key), the nonce, the change. With the nonce in it, what was approved or signed once stands for one ceremony.
+    /// The statement that policies decide on, approvals consent to and clients sign: format (1), the tag 18 (1), which no encoded
+    /// [`KeyChange`] has, nonce, change. Because of the nonce, an approval or signature is good for one ceremony only.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         Writer::new(FORMAT).u8(18).raw(&self.nonce).raw(&self.change.encode()).finish()
     }
 
-    /// What stands for the request.
+    /// The request's name at the nodes: a hash of nonce and change.
     #[must_use]
     pub fn digest(&self) -> [u8; 32] {
         let transcript = Transcript::new("theta/custody/request/v1").with("nonce", &self.nonce);
@@ -180,16 +180,16 @@ pub struct StateChange {
     pub key: KeyName,
     /// Which version; `None` is the key as a whole.
     pub version: Option<Version>,
-    /// What it is to be: [`KeyState::Disabled`], [`KeyState::Active`] (enables), [`KeyState::Retired`] or [`KeyState::Destroyed`].
+    /// The new state: [`KeyState::Disabled`], [`KeyState::Active`] (enables), [`KeyState::Retired`] or [`KeyState::Destroyed`].
     pub state: KeyState,
-    /// The generation of the key that it makes: higher than that of every change before.
+    /// The generation of the key that the change makes, higher than that of every change before.
     pub generation: u64,
 }
 
 impl StateChange {
-    /// The statement that policies, approvals and signatures are about: format (1), tag (1, other than any change of a key by a
-    /// ceremony), key, version (4; 0 for the key as a whole), state, generation (8). Naming the generation, what was approved or signed once is
-    /// made once, and not after a later change.
+    /// The statement that policies, approvals and signatures are about: format (1), the tag 17 (1), which no change by a ceremony
+    /// has, key, version (4; 0 for the key as a whole), state, generation (8). Because of the generation, an approved or signed
+    /// change is made once at most, and not after a later change.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let writer = Writer::new(FORMAT).u8(17).word(self.key.as_str()).named_version(self.version);
@@ -229,7 +229,7 @@ mod tests {
         }
     }
 
-    /// Signatures and approvals are about these bytes.
+    /// Signatures and approvals cover these bytes.
     #[test]
     fn the_encoding_stands() {
         let expected = [

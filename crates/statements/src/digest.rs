@@ -5,8 +5,8 @@ use core::{fmt, str::FromStr};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::{Digest as _, Sha256};
 
-/// A SHA-256 digest: what `sha256sum` prints, so that an approver can check with any tool what it signs. Text form: 64
-/// hexadecimal digits.
+/// A SHA-256 digest. Text form: 64 hexadecimal digits, as `sha256sum` prints them, so that approvers can check with any tool
+/// what they sign.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Digest(pub [u8; 32]);
 
@@ -35,7 +35,7 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// Not a digest.
+/// The text is not a digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a digest; it is written as 64 hexadecimal digits")]
 pub struct DigestError;

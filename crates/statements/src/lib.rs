@@ -1,11 +1,11 @@
-//! What clients sign, and what nodes record of it: what an SDK needs to ask, and an auditor to check, without anything of a node.
+//! What clients sign and what nodes record of it. An SDK can ask and an auditor can check with this crate, without a node's code.
 //!
-//! - [`KeyChange`], [`CeremonyRequest`], [`StateChange`]: what is to be done with a key, as the statement that is signed;
-//! - [`Ask`], [`SignedRequest`], [`Approval`]: who asks for what, and who consents;
-//! - [`SigningKey`], [`Token`]: what clients and approvers are known by;
-//! - [`audit`]: the log of what was decided.
+//! - [`KeyChange`], [`CeremonyRequest`], [`StateChange`]: changes of keys, and the statements that are signed for them;
+//! - [`Ask`], [`SignedRequest`], [`Approval`]: what a client asks, and who approves it;
+//! - [`SigningKey`], [`Token`]: how clients and approvers prove who they are;
+//! - [`audit`]: the log of decisions.
 //!
-//! Who is allowed what is for `theta-policy` to say. Encodings: `spec/policy.md` and `spec/ceremonies.md`; known answers:
+//! `theta-policy` decides who may do what. Encodings: `spec/policy.md` and `spec/custody.md`; known answers:
 //! `vectors/client`.
 
 mod approval;

@@ -8,11 +8,11 @@ use serde::{Serialize, Serializer};
 /// The longest name, in bytes.
 pub const MOST_NAME: usize = 64;
 
-/// A name: 1 to 64 of `a-z A-Z 0-9 . _ -`, the first a letter or digit. Clones share it.
+/// A name: 1 to 64 of `a-z A-Z 0-9 . _ -`, the first a letter or digit. Clones share one buffer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Name(Arc<str>);
 
-/// Not a name.
+/// The text is not a name; at most 80 characters of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a name; use 1 to 64 characters of a-z A-Z 0-9 . _ - and begin with a letter or digit")]
 pub struct NameError(pub String);

@@ -1,10 +1,10 @@
-//! Requests that a client signs, so that any node may relay them and each checks for itself.
+//! Requests that a client signs. Anybody may relay one; each node checks it itself.
 //!
-//! Replay: whoever saw a signed request can send it again until it expires, at most [`MOST_REQUEST_LIFETIME`] after it
-//! begins. That gains nothing. A decryption, signature or coin is an instance that is named by its content: the request
-//! meets the instance that it already made. The statement of a key's ceremony has a nonce, for which a node holds one ceremony
-//! and remembers it for longer than a consent is valid; that of a change of state names the generation that it makes, and no
-//! node makes it again or after a later one.
+//! Replay: anybody who saw a signed request can send it again until it expires, at most [`MOST_REQUEST_LIFETIME`] after it
+//! begins, and gains nothing. A decryption, signature or coin is an instance named by its content, so a repeated request meets
+//! the instance of the first. The statement of a ceremony has a nonce: a node holds one ceremony for each nonce, and remembers
+//! it for longer than an approval is valid. The statement of a change of state names the generation that it makes: a node
+//! makes no generation twice, and none after a later one.
 
 use theta_names::codec::{DecodeError, Reader, Writer};
 use theta_names::{Label, Operation};
@@ -20,26 +20,26 @@ const DOMAIN: &str = "theta/request/v1";
 const ID_DOMAIN: &str = "theta/request-id/v1";
 const ARMOR: &str = "THETA REQUEST";
 
-/// What a client signs.
+/// The terms that a client signs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestTerms {
-    /// To which group.
+    /// The group.
     pub group: Name,
-    /// Which key, if any.
+    /// The key, if the operation has one.
     pub key: Option<Name>,
-    /// What for.
+    /// The operation.
     pub operation: Operation,
-    /// The label.
+    /// The label of the ciphertext, empty if there is none.
     pub label: Label<Vec<u8>>,
     /// The digest of the statement.
     pub statement: Digest,
     /// The digest of the parameters.
     pub parameters: Digest,
-    /// For which slot.
+    /// The slot, where a signing rule counts slots.
     pub slot: Option<u64>,
-    /// When; at most [`MOST_REQUEST_LIFETIME`]. Clocks differ: let it begin a minute ago.
+    /// When the request is valid; for at most [`MOST_REQUEST_LIFETIME`]. Clocks differ: let it begin a minute ago.
     pub validity: Validity,
-    /// Random: tells apart what is meant to be asked twice.
+    /// Random bytes, which tell apart two equal requests that are both meant.
     pub nonce: [u8; 16],
 }
 
@@ -51,27 +51,27 @@ pub struct SignedRequest {
     signature: Signature,
 }
 
-/// Why a signed request stands for nothing.
+/// Why a signed request does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SignedRequestError {
-    /// Signed for something else.
+    /// It was signed for something else.
     #[error("it was signed for another {0}")]
     Differs(&'static str),
-    /// Signed for another time.
+    /// It is not valid now, or for too long.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// Not signed by its signer.
+    /// Its signer did not sign it.
     #[error("its signature is false")]
     FalseSignature,
 }
 
-/// A text that holds no signed request.
+/// The text is not a signed request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a signed request: {0}")]
 pub enum SignedRequestTextError {
-    /// Not even bytes.
+    /// The text is not armored bytes.
     Armor(#[from] ArmorError),
-    /// Other bytes.
+    /// The bytes are not a signed request.
     Decode(#[from] DecodeError),
 }
 
@@ -79,7 +79,7 @@ impl RequestTerms {
     /// The terms of an ask.
     ///
     /// # Errors
-    /// [`crate::NameError`] if the group's or the key's name is none.
+    /// [`crate::NameError`] if the group's or the key's name is not valid.
     pub fn of(ask: &Ask<'_>, validity: Validity, nonce: [u8; 16]) -> Result<Self, crate::NameError> {
         Ok(Self {
             group: ask.group.parse()?,
@@ -112,7 +112,7 @@ impl RequestTerms {
 }
 
 impl SignedRequest {
-    /// Signs.
+    /// Signs the terms with the client's key.
     #[must_use]
     pub fn sign(terms: RequestTerms, key: &SigningKey) -> Self {
         let signer = key.verifying_key();
@@ -120,25 +120,25 @@ impl SignedRequest {
         Self { terms, signer, signature }
     }
 
-    /// What was signed.
+    /// The terms.
     #[must_use]
     pub const fn terms(&self) -> &RequestTerms {
         &self.terms
     }
 
-    /// Whose signature it claims to have.
+    /// The signer that it names; [`SignedRequest::verify`] tells whether that signer signed it.
     #[must_use]
     pub const fn signer(&self) -> &VerifyingKey {
         &self.signer
     }
 
-    /// The name of this request, the same for every copy of it.
+    /// The request's id: a hash of its terms and its signer, the same for every copy.
     #[must_use]
     pub fn id(&self) -> Digest {
         Digest::in_domain(ID_DOMAIN, &self.terms.encode(&self.signer))
     }
 
-    /// Whether its signer asks precisely this, now.
+    /// Checks that the request is for exactly `ask`, is valid now, and is signed by its signer.
     ///
     /// # Errors
     /// [`SignedRequestError`].
@@ -169,7 +169,7 @@ impl SignedRequest {
         bytes
     }
 
-    /// The inverse of [`SignedRequest::encode`]. The signature is not looked at.
+    /// The inverse of [`SignedRequest::encode`]. The signature is not checked.
     ///
     /// # Errors
     /// [`DecodeError`].

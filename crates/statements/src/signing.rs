@@ -8,7 +8,7 @@ use theta_groups::{Ed25519, Group, Secret};
 
 use crate::armor::{armor, dearmor};
 
-/// What stands before the key in the text form.
+/// The beginning of a key's text form.
 const PREFIX: &str = "ed25519:";
 const PRIVATE_KEY: &str = "PRIVATE KEY";
 /// RFC 8410, section 7: everything of a PKCS #8 file before the 32 bytes of an Ed25519 key.
@@ -24,19 +24,19 @@ pub struct VerifyingKey([u8; 32]);
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Signature(pub(crate) [u8; 64]);
 
-/// Not a public key.
+/// The text is not a public key; at most 80 characters of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not an Ed25519 public key; it is written as ed25519: and 64 hexadecimal digits")]
 pub struct VerifyingKeyError(pub String);
 
-/// A false signature.
+/// The signature is false.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("its signature is false")]
 pub struct FalseSignature;
 
 impl VerifyingKey {
-    /// From its 32 bytes. Keys of small order, for which signatures can be made without a secret, and other encodings of a
-    /// key are refused.
+    /// Reads 32 bytes. `None` for other encodings of a key and for points outside the prime-order subgroup; keys of small order
+    /// would let anybody sign without a secret.
     #[must_use]
     pub fn from_bytes(bytes: [u8; 32]) -> Option<Self> {
         Ed25519::decode(&bytes).ok().map(|_| Self(bytes))
@@ -48,6 +48,8 @@ impl VerifyingKey {
         &self.0
     }
 
+    /// Verifies an Ed25519 signature (RFC 8032, section 5.1.7).
+    ///
     /// # Errors
     /// [`FalseSignature`].
     pub fn verify(&self, message: &[u8], signature: &Signature) -> Result<(), FalseSignature> {
@@ -94,7 +96,7 @@ pub struct SigningKey {
     public: VerifyingKey,
 }
 
-/// Not a private key.
+/// The text is not a private key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it is not an Ed25519 private key; make one with: openssl genpkey -algorithm ed25519")]
 pub struct SigningKeyError;
@@ -103,7 +105,7 @@ impl SigningKey {
     /// The key of a seed of 32 random bytes.
     ///
     /// # Errors
-    /// [`SigningKeyError`] if the library refuses, which no seed makes it do.
+    /// [`SigningKeyError`] if the library refuses the seed; it refuses none.
     pub fn from_seed(seed: Secret<[u8; 32]>) -> Result<Self, SigningKeyError> {
         let pair = Ed25519KeyPair::from_seed_unchecked(seed.expose()).map_err(|_| SigningKeyError)?;
         let public = pair.public_key().as_ref().try_into().ok().and_then(VerifyingKey::from_bytes);
@@ -120,7 +122,7 @@ impl SigningKey {
         Self::from_seed(seed)
     }
 
-    /// Reads a PKCS #8 file in the text form that OpenSSL writes.
+    /// Reads a PKCS #8 file (RFC 8410) in the text form that OpenSSL writes.
     ///
     /// # Errors
     /// [`SigningKeyError`].
@@ -153,7 +155,7 @@ impl SigningKey {
     #[must_use]
     pub fn sign(&self, message: &[u8]) -> Signature {
         let mut signature = [0; 64];
-        // It is 64 bytes long; were it not, the zeros would be a false signature.
+        // An Ed25519 signature always has 64 bytes; zeros would be a false signature.
         if let Ok(bytes) = self.pair.sign(message).as_ref().try_into() {
             signature = bytes;
         }

@@ -59,7 +59,7 @@ impl fmt::Display for UnixTime {
     }
 }
 
-/// Not a point in time.
+/// The text is not a point in time; at most 80 characters of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not a point in time between 1970 and 9999; write it as 2026-11-21T08:30:00Z or with an offset as 2026-11-21T09:30:00+01:00"
@@ -149,30 +149,30 @@ impl<'de> Deserialize<'de> for UnixTime {
     }
 }
 
-/// From one moment on until just before another.
+/// A half-open interval of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Validity {
     /// The first moment.
     pub from: UnixTime,
-    /// The first moment after.
+    /// The first moment after the last.
     pub until: UnixTime,
 }
 
-/// Outside of a validity.
+/// Why something is not valid at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Invalid {
-    /// Too early.
+    /// The moment is before the first.
     #[error("it is valid only from {0}")]
     NotYet(UnixTime),
-    /// Too late.
+    /// The moment is after the last.
     #[error("it was valid until {0}")]
     Expired(UnixTime),
-    /// Nothing may be valid for so long, or for no time at all.
+    /// The interval is empty, or longer than allowed.
     #[error("it is valid for {got} ms, which is not between 1 and {most}")]
     Lifetime {
-        /// As given, in milliseconds.
+        /// Its length, in milliseconds.
         got: u64,
-        /// The longest, in milliseconds.
+        /// The longest that is allowed, in milliseconds.
         most: u64,
     },
 }
@@ -181,6 +181,8 @@ impl Validity {
     /// Always.
     pub const ALWAYS: Self = Self { from: UnixTime(0), until: UnixTime(u64::MAX) };
 
+    /// Checks that `now` is in the interval.
+    ///
     /// # Errors
     /// [`Invalid::NotYet`] or [`Invalid::Expired`].
     pub fn check(&self, now: UnixTime) -> Result<(), Invalid> {
@@ -193,7 +195,7 @@ impl Validity {
         }
     }
 
-    /// As [`Validity::check`], and for `most` milliseconds at most.
+    /// As [`Validity::check`], and checks that the interval is not empty and at most `most` milliseconds long.
     ///
     /// # Errors
     /// Any [`Invalid`].

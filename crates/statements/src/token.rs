@@ -1,9 +1,9 @@
 //! Bearer tokens: 256 random bits that name a client.
 //!
 //! The policy file holds hashes, so that its readers cannot act as the clients. One plain hash is enough: slow and salted
-//! hashes protect what people choose from guessing, and nobody guesses 256 random bits. The form of a token leaves no room
-//! for one that a person made up. Finding a token's hash in a table takes a time that depends on hashes alone, which tell
-//! nothing about tokens.
+//! hashes protect what people choose from guessing, and nobody guesses 256 random bits. The text form makes sure that no
+//! token is a password that a person made up. The time to find a token's hash in a table depends on hashes alone, which
+//! reveal nothing about tokens.
 
 use core::{fmt, ops::Range, str::FromStr};
 
@@ -15,7 +15,7 @@ use zeroize::Zeroize;
 use crate::Digest;
 
 const PREFIX: &str = "theta-token-";
-/// Of the text form, in bytes.
+/// The length of the text form, in bytes.
 const LEN: usize = PREFIX.len() + 43;
 const HASH_PREFIX: &str = "sha256:";
 const DOMAIN: &str = "theta/token/v1";
@@ -23,7 +23,7 @@ const DOMAIN: &str = "theta/token/v1";
 /// A token. Text form: `theta-token-` and 43 characters of Base64 for URLs.
 pub struct Token(Secret<[u8; 32]>);
 
-/// Not a token. The text is not repeated here: it may be a secret.
+/// The text is not a token. It is not repeated here, because it may be a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a token; it is written as theta-token- and 43 more characters")]
 pub struct TokenError;
@@ -47,7 +47,7 @@ impl Token {
         Secret::new(text)
     }
 
-    /// What the policy file has of it.
+    /// The hash that stands in the policy file.
     #[must_use]
     pub fn hash(&self) -> TokenHash {
         TokenHash(Digest::in_domain(DOMAIN, self.0.expose()))
@@ -73,7 +73,7 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Where a whole token stands in a text that should hold none, as a complaint about the text could repeat it.
+/// The place, in bytes, of the first whole token in a text that should hold none. An error about the text must not repeat it.
 pub fn find_token(text: &str) -> Option<Range<usize>> {
     text.match_indices(PREFIX)
         .map(|(place, _)| place..place.saturating_add(LEN))
@@ -85,7 +85,7 @@ pub fn find_token(text: &str) -> Option<Range<usize>> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TokenHash(Digest);
 
-/// Not a token's hash.
+/// The text is not a token's hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a token's hash; it is written as sha256: and 64 hexadecimal digits")]
 pub struct TokenHashError;

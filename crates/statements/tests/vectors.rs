@@ -82,7 +82,7 @@ fn changes_of_keys_are_encoded_as_specified() {
     }
 }
 
-/// What a case asks, whole.
+/// All that a case asks.
 struct Asked {
     group: String,
     key: Option<String>,

@@ -1,4 +1,4 @@
-//! What the comb for fixed points asks of blst's.
+//! blst's points as the comb for fixed points needs them.
 
 use super::BlsScalar;
 use super::ffi::{ORDER_BITS, RawPoint};

@@ -1,4 +1,4 @@
-//! The only `unsafe` of this crate: every call to `blst`, each behind a safe function of the same meaning.
+//! Every call to `blst`, each behind a safe function of the same meaning. `unsafe` is here and in `modular/ffi.rs`, nowhere else.
 //!
 //! Three rules make all the calls sound, and each block says which it leans on:
 //! - **whole**: pointers come from references to values of the exact type that the C side reads or writes;
@@ -6,7 +6,7 @@
 //! - **listed**: blst walks `&[pointer, null]` as one contiguous array, so the slice behind the pointer holds at least
 //!   as many entries as the count passed, and is not empty.
 
-#![allow(unsafe_code, reason = "the one door to the C library; reviewed as a whole")]
+#![allow(unsafe_code, reason = "all calls to the C library blst; reviewed as a whole")]
 
 use crate::DecodeError;
 use crate::comb::{self, Coordinate, ENTRIES};
@@ -150,7 +150,7 @@ macro_rules! coordinate {
 }
 
 const ZERO: blst_fp = blst_fp { l: [0; 6] };
-/// 2^384 modulo p: what one is in Montgomery form.
+/// 2^384 modulo p: one in Montgomery form.
 const ONE: blst_fp = blst_fp {
     l: [
         0x7609_0000_0002_fffd,
@@ -185,11 +185,11 @@ pub(crate) enum Method {
 ///
 /// All but the names beginning with `vartime_` are constant-time.
 pub(crate) trait RawPoint: Copy + Default + Eq + fmt::Debug + Send + Sync + 'static {
-    /// The same in affine coordinates; all zeros for infinity.
+    /// A point in affine coordinates; all zeros for infinity.
     type Affine: Copy + Default + Send + Sync + 'static;
     /// The field of the coordinates.
     type Coordinate: Coordinate;
-    /// From how many points on buckets beat tables: for scalars of more than 128 bits, and for shorter ones.
+    /// The numbers of points from which buckets beat tables: for scalars of more than 128 bits, and for shorter ones.
     const BUCKETS_FROM: (usize, usize);
     /// The compressed encoding.
     type Bytes: AsRef<[u8]> + Copy + Eq + fmt::Debug + Send + Sync + 'static;

@@ -28,7 +28,7 @@ pub struct G1Element(blst_p1);
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct G2Element(blst_p2);
 
-/// From how many products on it pays to share inversions, which take as long as fifty multiplications.
+/// The number of products from which sharing an inversion pays; an inversion takes as long as fifty multiplications.
 const BATCH_FROM: usize = 16;
 
 /// How to sum `n` products with scalars of `bits` bits fastest; found by measurement, see `docs/adr/0001-groups.md`.

@@ -91,7 +91,7 @@ impl Sum for BlsScalar {
     }
 }
 
-/// blst's own form, Montgomery residues.
+/// The words are blst's own form, Montgomery residues.
 impl Words for BlsScalar {
     const ORDER: [u64; 4] =
         [0xffff_ffff_0000_0001, 0x53bd_a402_fffe_5bfe, 0x3339_d808_09a1_d805, 0x73ed_a753_299d_7d48];

@@ -1,4 +1,4 @@
-//! Points on the curve and its twist, y^2 = x^3 + b, by complete formulas: the same operations for every pair of points.
+//! Points on the curve and its twist, y^2 = x^3 + b, with complete formulas: the same operations serve every pair of points.
 
 use super::encoding;
 use super::field::Field;
@@ -17,7 +17,7 @@ use zeroize::{Zeroize, optimization_barrier};
 pub trait Curve: Copy + fmt::Debug + Eq + Send + Sync + 'static {
     /// The field of the coordinates.
     type Coordinate: Field;
-    /// What its points are called when they are shown.
+    /// The name of its points in `Debug`.
     const ELEMENT_NAME: &'static str;
     /// The generator's affine coordinates.
     const GENERATOR: (Self::Coordinate, Self::Coordinate);
@@ -39,7 +39,7 @@ pub struct Point<C: Curve> {
     pub(super) z: C::Coordinate,
 }
 
-/// A point other than the identity, or whatever stands for the identity where that is known to be harmless.
+/// A point other than the identity, or a stand-in for the identity where the caller allows one.
 #[derive(Clone, Copy)]
 pub(crate) struct Affine<C: Curve> {
     pub(super) x: C::Coordinate,
@@ -64,7 +64,7 @@ impl<C: Curve> Point<C> {
         Self { x: (difference * (x * y)).double(), y: difference * (yy + bzz3) + bzz3 * yy8, z: yy8 * (y * z) }
     }
 
-    /// The same, algorithm 7.
+    /// Addition by algorithm 7 of the same paper.
     fn plus(&self, other: &Self) -> Self {
         let xx = self.x * other.x;
         let yy = self.y * other.y;
@@ -75,7 +75,7 @@ impl<C: Curve> Point<C> {
         Self::finish(xx, yy, zz, xy, yz, xz)
     }
 
-    /// The same, algorithm 8: `other` must not be the identity.
+    /// Mixed addition by algorithm 8 of the same paper; `other` must not be the identity.
     pub(super) fn plus_affine(&self, other: &Affine<C>) -> Self {
         let xx = self.x * other.x;
         let yy = self.y * other.y;
@@ -85,7 +85,7 @@ impl<C: Curve> Point<C> {
         Self::finish(xx, yy, self.z, xy, yz, xz)
     }
 
-    /// What both additions end with, from X1 X2, Y1 Y2, Z1 Z2 and the mixed sums X1 Y2 + X2 Y1, ...
+    /// The common end of both additions, from X1 X2, Y1 Y2, Z1 Z2 and the mixed sums X1 Y2 + X2 Y1, ...
     fn finish(
         xx: C::Coordinate,
         yy: C::Coordinate,
@@ -114,13 +114,13 @@ impl<C: Curve> Point<C> {
         })
     }
 
-    /// Divides by Z in constant time; the identity comes out as (0, 1).
+    /// Divides by Z in constant time; the identity gives (0, 1).
     pub(super) fn to_affine(self) -> Affine<C> {
         let inverse = self.z.invert();
         Affine { x: self.x * inverse, y: (self.y * inverse).select(C::Coordinate::ONE, self.is_identity()) }
     }
 
-    /// The same for many with one inversion (Montgomery's trick).
+    /// Divides many points by their Z, with one inversion (Montgomery's trick).
     pub(super) fn batch_to_affine(points: &[Self]) -> Vec<Affine<C>> {
         let mut product = C::Coordinate::ONE;
         let prefixes: Vec<C::Coordinate> = points
@@ -184,7 +184,7 @@ impl<C: Curve> Eq for Point<C> {}
 
 impl<C: Curve> Zeroize for Point<C> {
     fn zeroize(&mut self) {
-        // All zeros would equal everything.
+        // A point of all zeros would compare equal to every point.
         *self = Self::IDENTITY;
         optimization_barrier(self);
     }
@@ -244,7 +244,7 @@ impl<C: Curve> VartimePoint for Point<C> {
     }
 
     fn negate_affine(point: &Affine<C>) -> Affine<C> {
-        // The identity's stand-in must stay what it is.
+        // The stand-in for the identity is its own negative.
         if bool::from(point.is_identity()) { *point } else { Affine { x: point.x, y: -point.y } }
     }
 

@@ -11,7 +11,7 @@ const IDENTITY: u8 = 0b0100_0000;
 const SMALLER: u8 = 0b1000_0000;
 const LARGER: u8 = 0b1100_0000;
 
-/// Writes as many bytes as a coordinate takes, in constant time.
+/// Writes the compressed point, as many bytes as a coordinate has, in constant time.
 pub(super) fn compress<C: Curve>(point: &Affine<C>, out: &mut [u8]) {
     // The identity's x is zero.
     point.x.write(out);

@@ -1,4 +1,4 @@
-//! What points need of the fields that their coordinates are in, in constant time.
+//! The fields of points' coordinates, with the constant-time operations that points need.
 
 use crate::comb::{ENTRIES, select_words};
 use core::ops::{Add, Mul, Neg, Sub};
@@ -33,7 +33,7 @@ pub trait Field:
     fn equal(self, other: Self) -> Choice;
     /// `other` if `choice`, otherwise `self`.
     fn select(self, other: Self, choice: Choice) -> Self;
-    /// What the entry with the mask has.
+    /// The part of the entry whose mask is all ones.
     fn select_from<E>(row: &[E; ENTRIES], masks: &[u64; ENTRIES], part: impl Fn(&E) -> &Self) -> Self;
     /// Big-endian, the highest coefficient first. `out` takes [`Field::ENCODED_LEN`] bytes.
     fn write(self, out: &mut [u8]);
@@ -93,7 +93,7 @@ pub(super) fn limbs_be(bytes: &[u8]) -> [u64; 4] {
     limbs
 }
 
-/// t^((p-3)/4): its product with t is a square root of t if there is one, and its inverse too, up to sign.
+/// t^((p-3)/4). If t is a square, its product with t is a square root of t, and it is the inverse of a root itself.
 fn root_power(t: Fq) -> Fq {
     power(t, &P_MINUS_3_OVER_4, Fq::one())
 }
@@ -199,8 +199,8 @@ impl Field for Fq2 {
         self.norm().is_square()
     }
 
-    /// The complex method. With s^2 the norm, t = (c0 + s) / 2 and t' = (c0 - s) / 2, t t' = -(c1 / 2)^2; one of both is
-    /// a square. A root of either is one coefficient of the result, and c1 / 2 over it the other.
+    /// The complex method. With s^2 the norm, t = (c0 + s) / 2 and t' = (c0 - s) / 2, t t' = -(c1 / 2)^2, so one of them is a
+    /// square. A root of it is one coefficient of the result, and c1 / 2 divided by the root is the other.
     fn sqrt(self) -> (Choice, Self) {
         let (c0, c1) = (*self.c0(), *self.c1());
         let s = Field::sqrt(self.norm()).1;

@@ -27,10 +27,10 @@ pub type G1Element = Point<G1>;
 /// An element of [`G2`].
 pub type G2Element = Point<G2>;
 
-/// From how many products on it pays to share inversions, which here take as long as 400 multiplications.
+/// The number of products from which sharing an inversion pays; an inversion takes as long as 400 multiplications here.
 const BATCH_FROM: usize = 48;
 
-/// The integer x from which the curve is made: its order is 36 x^4 + 36 x^3 + 18 x^2 + 6 x + 1.
+/// The integer x that defines the curve: its order is 36 x^4 + 36 x^3 + 18 x^2 + 6 x + 1.
 const SEED: u64 = 4_965_661_367_192_848_881;
 
 /// A cube root of unity: beta of G1. On the twist it belongs to the other eigenvalue, and its square to this one.

@@ -13,7 +13,7 @@ pub(super) struct Svdw<F> {
 }
 
 impl<F: Field> Svdw<F> {
-    /// For the curve with this B.
+    /// The constants of the curve with this B.
     pub(super) fn new(b: F) -> Self {
         let integer = |value: u64| F::from_base(Fq::from_raw([value, 0, 0, 0]));
         let c1 = F::ONE + b;
@@ -42,7 +42,7 @@ impl<F: Field> Svdw<F> {
         ]
     }
 
-    /// The same for one, given inv0((1 - u^2 c1)(1 + u^2 c1)).
+    /// Maps one field element, given inv0((1 - u^2 c1)(1 + u^2 c1)).
     fn map_one<C: Curve<Coordinate = F>>(&self, u: F, inverse: F) -> Affine<C> {
         let curve = |x: F| x.square() * x + C::B;
         let t1 = u.square() * self.c1;

@@ -9,7 +9,7 @@ use crate::msm::{VartimePoint, vartime_msm_affine};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroize;
 
-/// A cube root of unity modulo the order: what the endomorphism (x, y) -> (beta x, y) multiplies by.
+/// A cube root of unity modulo the order; the endomorphism (x, y) -> (beta x, y) multiplies by it.
 pub(super) const LAMBDA: Bn254Scalar =
     Bn254Scalar::from_raw([0xb8ca_0b2d_3663_6f23, 0xcc37_a73f_ec2b_c5e9, 0x048b_6e19_3fd8_4104, 0x3064_4e72_e131_a029]);
 
@@ -26,11 +26,11 @@ impl Drop for Half {
 }
 
 impl Half {
-    /// Of a scalar that is within 2^127 of zero, on either side.
+    /// Takes a scalar between -2^127 and 2^127.
     fn new(scalar: Bn254Scalar) -> Self {
         let mut positive = scalar.to_little_endian();
         let mut negated = (-scalar).to_little_endian();
-        // Not the order's own negative, zero: its upper half is zero, as it should be.
+        // Zero counts as positive: its upper half is zero.
         let negative = !positive.iter().skip(16).fold(0, |all, byte| all | byte).ct_eq(&0);
         let mut value = [0; 16];
         for (out, (p, n)) in value.iter_mut().zip(positive.iter().zip(&negated)) {
@@ -104,7 +104,7 @@ fn digits<const N: usize>(bytes: &[u8]) -> [Digit; N] {
     digits
 }
 
-/// The multiple of a point by a digit, from its first eight; negated once more if told. Reads all of the table.
+/// The multiple of a point by a digit, from the point's first eight multiples; negated if `negate`. Reads all of the table.
 fn look_up<C: Curve>(table: &[Point<C>; 8], digit: Digit, negate: Choice) -> Point<C> {
     let found = (1_u8..).zip(table).fold(Point::IDENTITY, |found, (magnitude, multiple)| {
         found.select(multiple, magnitude.ct_eq(&digit.magnitude))

@@ -1,5 +1,5 @@
-//! Products of one fixed point with many scalars: sums stay affine, and additions of all scalars share one inversion
-//! (Montgomery's trick), which makes one five multiplications and a square instead of eleven multiplications and more.
+//! Products of one fixed point with many scalars. Sums stay affine, and the additions for all scalars share one inversion
+//! (Montgomery's trick). An addition then takes five multiplications and a square instead of eleven multiplications and more.
 
 use super::{Comb, CombPoint};
 use subtle::Choice;
@@ -18,7 +18,7 @@ pub(crate) trait Coordinate: Copy + 'static {
     fn vanishes(&self) -> Choice;
 }
 
-/// A point on a curve y^2 = x^3 + b of which the coordinates can be computed with.
+/// A point on a curve y^2 = x^3 + b, with access to its coordinates.
 pub(crate) trait CoordinatePoint: CombPoint {
     type Coordinate: Coordinate;
 
@@ -36,17 +36,17 @@ pub(crate) struct Affine<F> {
 impl<F: Coordinate> Affine<F> {
     const NOTHING: Self = Self { x: F::ZERO, y: F::ZERO };
 
-    /// The third point of the line through this one and one at `x`, mirrored: what addition and doubling end with.
+    /// The mirrored third point of the line of this slope through this point and one at `x`: the end of addition and doubling.
     fn along(&self, slope: &F, x: &F) -> Self {
         let third = slope.squared().minus(&self.x).minus(x);
         Self { x: third, y: slope.times(&self.x.minus(&third)).minus(&self.y) }
     }
 }
 
-/// Two equal points, two opposite ones, or a point of order two, which take other formulas.
+/// Two equal or opposite points, or a point of order two, for which the formulas do not hold.
 struct Exception;
 
-/// The sums for each scalar so far, what is added to them, and room for the inversion. All of it is secret.
+/// The sums for all scalars so far, what is added to them next, and space for the inversion. All of it is secret.
 struct Sums<F: Coordinate> {
     sums: Vec<Affine<F>>,
     addends: Vec<Affine<F>>,
@@ -84,7 +84,7 @@ impl<F: Coordinate> Sums<F> {
             *prefix = product;
             product = product.times(&denominator(sum, addend));
         }
-        // Random scalars have the probability of guessing one to end here; nothing else depends on a condition.
+        // For random scalars this is as likely as guessing one of them; nothing else branches on secrets.
         if bool::from(product.vanishes()) {
             return Err(Exception);
         }
@@ -115,12 +115,12 @@ impl<F: Coordinate> Sums<F> {
 }
 
 impl<P: CoordinatePoint> Comb<P> {
-    /// The products with all scalars, in as little as half the time that each takes alone.
+    /// The products with all scalars, in as little as half the time of computing each alone.
     ///
-    /// Constant-time for scalars that are random or cannot be chosen by others: the formulas have exceptions, which one scalar in
-    /// 2^240 meets, zero among them; then all products are computed one by one, which takes longer.
+    /// Constant-time for random scalars and for others that no attacker chooses. The formulas have exceptions, which one scalar in
+    /// 2^240 meets, zero among them; the products are then computed one by one, which takes longer.
     pub(crate) fn multiply_all(&self, scalars: &[P::Scalar]) -> Vec<P> {
-        /// As many as make the inversion cheap and fit a processor's fastest memory.
+        /// Enough scalars to make the inversion cheap, and few enough for a processor's fastest cache.
         const AT_ONCE: usize = 64;
         let together = |some: &[P::Scalar]| {
             self.multiply_together(some).unwrap_or_else(|Exception| some.iter().map(|one| self.multiply(one)).collect())
@@ -161,7 +161,7 @@ mod tests {
     use rand_chacha::ChaCha20Rng;
     use rand_core::SeedableRng;
 
-    /// All sizes share inversions; zero, and what is an exception on the way, is noticed and gives the right products by other means.
+    /// Products are right for all sizes of tables, also where a scalar, such as zero, meets an exception.
     fn products_of_many<P: CoordinatePoint<Scalar = S> + PartialEq + Debug, S: Scalar>(generator: &P) {
         let mut rng = ChaCha20Rng::seed_from_u64(1);
         for size in [Size::Small, Size::Large, Size::Batch] {

@@ -1,7 +1,7 @@
 //! Multiplication of a fixed point in constant time, by a comb with signed teeth (Lim and Lee, CRYPTO 1994; in the signed
 //! form of Hamburg, "Fast and compact elliptic-curve cryptography", 2012, section 3.3).
 //!
-//! The small table of a point takes about as long to make as two or three multiplications, and a few KiB.
+//! The small table of a point takes about as long to make as two or three multiplications, and 8 to 24 KiB.
 
 mod batch;
 
@@ -14,7 +14,8 @@ use zeroize::Zeroize;
 
 /// Bits of the scalar that choose one entry.
 const TEETH: usize = 6;
-/// Entries of a row: the highest tooth is always positive, since the others are as often negated together with it.
+/// Entries of a row. The highest tooth is always positive in an entry; if it is negative, the entry of the opposite digits is
+/// negated.
 pub(crate) const ENTRIES: usize = 1 << (TEETH - 1);
 
 /// A point of prime order as a comb sees it. Everything here is constant-time.
@@ -32,7 +33,7 @@ pub(crate) trait CombPoint: Copy + Send + Sync + 'static {
     fn negated(&self) -> Self;
     /// Converts multiples of a public point, none of them the identity.
     fn to_entries(points: &[Self]) -> Vec<Self::Entry>;
-    /// The entry at `index`, negated if told. Reads all of the row.
+    /// The entry at `index`, negated if `negative`. Reads all of the row.
     fn select(row: &[Self::Entry; ENTRIES], index: u8, negative: Choice) -> Self::Entry;
     fn plus_entry(&self, entry: &Self::Entry) -> Self;
     /// The canonical integer, little-endian.
@@ -42,11 +43,11 @@ pub(crate) trait CombPoint: Copy + Send + Sync + 'static {
 /// How many entries are added for one doubling.
 #[derive(Clone, Copy)]
 pub(crate) enum Size {
-    /// Few: a table as quickly made as two or three multiplications.
+    /// A table that is made in the time of two or three multiplications.
     Small,
-    /// As many as pay at all, for points that are multiplied for as long as the program runs.
+    /// The largest table that pays for single products, for points that the program uses as long as it runs.
     Large,
-    /// So many that nothing is ever doubled: only many products at once, which share each look at a row, gain by it.
+    /// So many rows that nothing is doubled, which pays only for many products at once.
     Batch,
 }
 
@@ -61,7 +62,7 @@ impl Size {
     }
 }
 
-/// The odd multiples of a point that a comb adds up.
+/// The comb's table: the odd multiples of a point that are added up.
 ///
 /// A scalar k becomes the digits +1 and -1 of sum of `(2 c_i - 1) 2^i` for i below D, the c_i being the bits of
 /// (k + 2^D - 1) / 2 modulo the order: no digit is zero, so that every step does the same. Bit `i` is bit `i mod d` of tooth
@@ -121,11 +122,11 @@ impl<P: CombPoint> Comb<P> {
         bits
     }
 
-    /// What one row adds at one position of its teeth. Which row and which position is public, the bits are not.
+    /// The entry that a row adds at one position of its teeth. Row and position are public, the bits are not.
     fn entry(&self, (number, row): (usize, &[P::Entry; ENTRIES]), position: usize, bits: &[u8]) -> P::Entry {
         let tooth = |tooth| bit(bits, (number * TEETH + tooth) * self.spacing + position);
         let digits = (0..TEETH - 1).rev().fold(0, |digits, i| digits << 1 | tooth(i));
-        // 0 if the highest tooth is positive, else 1: then all others turn around as well.
+        // 0 if the highest tooth is positive, else 1; then all other digits are inverted.
         let negative = 1 - tooth(TEETH - 1);
         let index = (digits ^ negative.wrapping_neg()) & ENTRIES_MASK;
         P::select(row, index, Choice::from(negative))
@@ -140,7 +141,7 @@ fn bit(bytes: &[u8], position: usize) -> u8 {
     bytes.get(position / 8).copied().unwrap_or(0) >> (position % 8) & 1
 }
 
-/// The entries of a row: the highest tooth and, by the bits of the index, plus or minus each other.
+/// Appends the entries of a row: the highest tooth plus or minus each other tooth, by the bits of the index.
 fn append_row<P: CombPoint>(teeth: &[P; TEETH], multiples: &mut Vec<P>) {
     let [others @ .., highest] = teeth;
     let start = multiples.len();
@@ -152,17 +153,17 @@ fn append_row<P: CombPoint>(teeth: &[P; TEETH], multiples: &mut Vec<P>) {
     }
 }
 
-/// For each entry of a row all ones if it is at the index, else zero; the compiler does not know that it is one of both.
+/// For each entry of a row, all ones if it is at the index, else zero. The compiler cannot tell that these are the only values.
 pub(crate) fn masks(index: u8) -> [u64; ENTRIES] {
     let mut masks = [0; ENTRIES];
     masks.iter_mut().zip(0..).for_each(|(mask, entry)| *mask = mask_if_equal(entry, index));
     black_box(masks)
 }
 
-/// All ones if both are equal, else zero. The caller hides from the compiler that it is one of both. (The library for such things
-/// does so by a call for each mask that takes more time than the selection.)
+/// All ones if both are equal, else zero. The caller has to hide from the compiler that these are the only values. (`subtle` does
+/// that with a call for each mask, which takes more time than the selection.)
 pub(crate) fn mask_if_equal(a: u8, b: u8) -> u64 {
-    // Of the difference, zero alone has a highest bit when one is subtracted.
+    // Subtracting one sets the highest bit of zero alone.
     (u64::from(a ^ b).wrapping_sub(1) >> 63).wrapping_neg()
 }
 

@@ -1,7 +1,7 @@
 //! The prime-order group of Ed25519 (RFC 8032): the points of edwards25519 that its generator generates.
 //!
-//! The curve has eight times as many points as the group. Those outside the group are refused when they are decoded,
-//! so that no scheme above has to think of them.
+//! The curve has eight times as many points as the group. Decoding refuses points outside the group, except in
+//! `decode_unchecked_subgroup`.
 
 mod subgroup;
 
@@ -211,7 +211,7 @@ mod tests {
     use rand_chacha::ChaCha20Rng;
     use rand_core::SeedableRng;
 
-    /// The eight classes of points, by what a multiplication by the order says of them.
+    /// Points of all eight cosets of the group; multiplying by the order gives the expected answers.
     #[test]
     fn points_of_the_subgroup_are_told_from_all_others() {
         let mut rng = ChaCha20Rng::seed_from_u64(1);
@@ -227,7 +227,7 @@ mod tests {
         }
     }
 
-    /// Points wherever the curve has some, most of them outside.
+    /// Random points of the curve, most of them outside the group.
     #[test]
     fn random_points_are_judged_as_by_the_order() {
         let mut found = [0, 0];

@@ -8,8 +8,8 @@
 //! - Let s^2 = u and w = v / s, so that w^2 = u^2 + A u + 1. A half Q of P, of coordinate t, has t + 1/t = z for one of
 //!   z = 2 u + 2 w and z = 2 u - 2 w (from the formula for doubling), and of these for the one with z + A = r^2, a square:
 //!   the product of both z + A is A^2 - 4, which is none.
-//! - Q has halves if t is a square, that is if z + 2 = m^2 is: then t = s'^2 with s' = (m + 2 s r / m) / 2. The square root of
-//!   t^2 + A t + 1 is w' = s' r.
+//! - Q has halves if t is a square, that is if z + 2 = m^2 is a square: then t = s'^2 with s' = (m + 2 s r / m) / 2. The square
+//!   root of t^2 + A t + 1 is w' = s' r.
 //! - A half of Q has halves if Q = 4 R: if and only if w' - c s' is a square, c^2 = A + 2. That is the quadratic form of the Tate
 //!   pairing with the point (1, c) of order four: its function is (v - c u)^2 / u = (s' (w' - c s'))^2, and must be a fourth power.
 //!   It does not matter which signs s, w', r, s' have, since -1 is a square and (w' - c s') (-w' - c s') = -(t - 1)^2 is.

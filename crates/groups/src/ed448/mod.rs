@@ -1,7 +1,7 @@
 //! The prime-order group of Ed448 (RFC 8032): the points of edwards448 that its generator generates.
 //!
-//! The curve has four times as many points as the group. Those outside the group are refused when they are decoded, so
-//! that no scheme above has to think of them.
+//! The curve has four times as many points as the group. Decoding refuses points outside the group, except in
+//! `decode_unchecked_subgroup`.
 
 mod encoding;
 mod hash;

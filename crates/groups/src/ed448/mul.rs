@@ -12,7 +12,7 @@ use zeroize::Zeroize;
 
 /// Bits of a digit in products with any point.
 const WINDOW: usize = 5;
-/// How many there are.
+/// The number of digits.
 const DIGITS: usize = Ed448Scalar::BITS.div_ceil(WINDOW);
 /// The largest digit.
 const MAX_DIGIT: usize = 1 << (WINDOW - 1);
@@ -70,7 +70,7 @@ fn booth_digit(bytes: &[u8], digit: usize) -> (u8, Choice) {
     let bits = (0..WINDOW).rev().fold(0, |bits, i| bits << 1 | bit(digit * WINDOW + i));
     let below = (digit * WINDOW).checked_sub(1).map_or(0, bit);
     let negative = bits >> (WINDOW - 1);
-    // Of the other four bits, those of a negative digit count what is missing to 16.
+    // A negative digit is -16 + low + below, with the four low bits, so its absolute value is (15 - low) + (1 - below).
     let value = (bits ^ negative.wrapping_neg()) & 0xf;
     (value + (below ^ negative), Choice::from(negative))
 }

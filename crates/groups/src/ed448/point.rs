@@ -29,14 +29,14 @@ pub(super) struct Affine {
     pub(super) minus_dt: GF448,
 }
 
-/// The same without the inversion that makes it affine: X, Y, Z and -d X Y / Z.
+/// A point to be added that is not affine, which spares an inversion: X, Y, Z and -d X Y / Z.
 #[derive(Clone, Copy)]
 pub(super) struct Addend {
     pub(super) affine: Affine,
     pub(super) z: GF448,
 }
 
-/// From what the field's comparisons give: all ones or zero.
+/// A choice from the mask of a field comparison, all ones or zero.
 pub(super) fn choice(mask: u32) -> Choice {
     mask.ct_eq(&u32::MAX)
 }
@@ -155,7 +155,7 @@ impl Point {
         self.z = f * g;
     }
 
-    /// As it is added most cheaply without an inversion.
+    /// The form that is cheapest to add among those that need no inversion.
     pub(super) fn to_addend(self) -> Addend {
         let minus_dt = (self.t * self.u).mul_small(MINUS_D);
         Addend { affine: Affine { x: self.x, y: self.y, minus_dt }, z: self.z }
@@ -192,7 +192,7 @@ mod tests {
         oracle::theirs(ours).equals(*theirs) == u32::MAX
     }
 
-    /// Any with any: equal and opposite ones, the neutral element and the other points of small order as well.
+    /// Sums of all pairs: equal and opposite points, the neutral element and the other points of small order among them.
     #[test]
     fn sums_are_the_library_s() {
         let points = oracle::points();

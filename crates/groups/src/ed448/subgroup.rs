@@ -14,7 +14,7 @@
 //!   square, c is none, and c (1 - y^2) is one, whether it is a square is whether (1 - y) (c + s) is one. It does not
 //!   matter which root s is, since (c + s) (c - s) = -d c (1 - y^2) is a square.
 //!
-//! What remains are the points with x = 0 or x' = 0: the neutral element, and (0, -1), for which c + s is 0 or 2 c,
+//! The remaining points have x = 0 or x' = 0. They are the neutral element, and (0, -1), for which c + s is 0 or 2 c,
 //! neither of which makes a square. The other two points of small order, (1, 0) and (-1, 0), have no s.
 
 use super::point::{MINUS_D, Point, choice};

@@ -1,4 +1,4 @@
-//! Tables from which an entry is taken without a trace of which one.
+//! Tables with constant-time selection.
 
 use crate::comb::mask_if_equal;
 use core::hint::black_box;
@@ -8,7 +8,7 @@ use subtle::Choice;
 /// A field element, canonical, from the lowest limb.
 pub(super) type Limbs = [u64; 7];
 
-/// Some field elements as they lie in a table: limbs, because these are selected with the fewest instructions.
+/// Field elements in a table. They are limbs, because selecting these takes the fewest instructions.
 #[derive(Clone, Copy)]
 pub(super) struct Entry<const N: usize>(pub(super) [Limbs; N]);
 
@@ -27,7 +27,7 @@ impl<const N: usize> Entry<N> {
         self.0.map(GF448::w64le)
     }
 
-    /// The entry at the index. Reads them all.
+    /// The entry at the index. Reads all entries.
     pub(super) fn select(entries: &[Self], index: u8) -> Self {
         let mut selected = [[0; 7]; N];
         for (entry, place) in entries.iter().zip(0..) {
@@ -40,7 +40,7 @@ impl<const N: usize> Entry<N> {
     }
 }
 
-/// Swaps two elements if told.
+/// Swaps two elements if `condition`.
 pub(super) fn swap_if(a: &mut Limbs, b: &mut Limbs, condition: Choice) {
     let mask = u64::from(condition.unwrap_u8()).wrapping_neg();
     for (a, b) in a.iter_mut().zip(b) {
@@ -50,7 +50,7 @@ pub(super) fn swap_if(a: &mut Limbs, b: &mut Limbs, condition: Choice) {
     }
 }
 
-/// Negates an element if told: p - x is 2^448 - 1 - x, all bits of x turned around, minus 2^224.
+/// Negates an element if `condition`: p - x is 2^448 - 1 - x, which is x with all bits inverted, minus 2^224.
 pub(super) fn negate_if(element: &mut Limbs, condition: Choice) {
     let mask = u64::from(condition.unwrap_u8()).wrapping_neg();
     let (low, high) = element.split_at_mut(3);

@@ -1,9 +1,9 @@
 //! Products of fixed points of the group, by way of the curve -x^2 + y^2 = 1 + (d - 1) x^2 y^2, where an addition takes
 //! a multiplication less.
 //!
-//! As in Hamburg's Decaf ("Decaf: eliminating cofactors through point compression", 2015), two isogenies of degree four
-//! lead there and back, and one after the other they multiply by four. On points of odd order each is one-to-one; any
-//! other part of a point gets lost.
+//! As in Hamburg's Decaf ("Decaf: eliminating cofactors through point compression", 2015), an isogeny of degree four leads to
+//! that curve and another one back; their composition multiplies by four. On points of odd order each is one-to-one; components
+//! of small order are lost.
 
 use super::Ed448Scalar;
 use super::point::{MINUS_D, Point};
@@ -14,9 +14,10 @@ use crrl::field::GF448;
 use subtle::Choice;
 use zeroize::Zeroize;
 
-/// A point of odd order on the twisted curve. Its -1 is not a square, so that its formulas do not hold for all points.
-/// But where one of them divides by zero, the sum or the difference of both points is at infinity (Bernstein and Lange,
-/// "A complete set of addition laws for incomplete Edwards curves", 2011), and what is there has order two or four.
+/// A point of odd order on the twisted curve. The addition formulas do not hold for all points of that curve, because its
+/// coefficient -1 is not a square. But where a formula divides by zero, the sum or the difference of both points is at infinity
+/// (Bernstein and Lange, "A complete set of addition laws for incomplete Edwards curves", 2011), and points at infinity have
+/// order two or four.
 type Twisted = Point<-1>;
 
 /// 1 - d.
@@ -125,7 +126,7 @@ mod tests {
         equation & (x * y).equals(z * t) & !z.iszero() == u32::MAX
     }
 
-    /// What comes back is four times as much.
+    /// Mapping back gives four times the point.
     fn equal(ours: &Twisted, theirs: Theirs) -> bool {
         assert!(is_on_curve(ours));
         oracle::theirs(&ours.map()).equals(theirs.xdouble(2)) == u32::MAX

@@ -18,10 +18,10 @@ const INVERSE: GF448 = GF448::w64be([
     0x243c_c32d_baa1_56b8,
 ]);
 
-/// From how many points on a shared inversion is worth its time.
+/// The number of points from which a shared inversion pays.
 const INVERT_FROM: usize = 50;
 
-/// A point to be added: affine if that costs nothing or is worth its inversion.
+/// A point to be added: affine if that needs no inversion or the inversion pays.
 #[derive(Clone, Copy)]
 pub(super) enum Term {
     Affine(Affine),
@@ -99,7 +99,7 @@ impl VartimePoint for Point {
         Self::batch_coordinates(points).map(|(x, y)| Term::Affine(Affine::new(x, y))).collect()
     }
 
-    /// Not affine: these sums are entries of tables, used too seldom to be worth the multiplications.
+    /// The sums are not affine: they are entries of tables, which are used too seldom to pay for the multiplications.
     fn batch_add(left: &[Term], right: &[Term]) -> Vec<Term> {
         let sum = |(left, right): (&Term, &Term)| {
             let mut sum = left.to_point();

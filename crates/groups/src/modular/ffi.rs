@@ -1,12 +1,12 @@
-//! The second and last `unsafe` of this crate: every call to aws-lc's BIGNUM, each behind a safe function of the same
-//! meaning.
+//! Every call to aws-lc's BIGNUM, each behind a safe function of the same meaning. `unsafe` is here and in `bls12_381/ffi.rs`,
+//! nowhere else.
 //!
 //! Three rules make all the calls sound, and each block says which it leans on:
-//! - **owned**: pointers come from the owning types below, which hold live objects that no other owner frees; what C
+//! - **owned**: pointers come from the owning types below, which hold live objects that no other owner frees; the object that C
 //!   writes to comes from a `&mut` or was made a line before, and BIGNUM's functions allow an output to be an input;
 //! - **sized**: pointers to bytes come with the length of the slice that they point into;
-//! - **checked**: what the C side refuses (an even modulus, an unreduced base, division by zero) is refused before, so
-//!   that a call can only fail for want of memory, on which Rust's own collections abort, too.
+//! - **checked**: arguments that the C side refuses (an even modulus, an unreduced base, division by zero) are refused before,
+//!   so that a call can only fail for want of memory. That aborts the process, as it does in Rust's own collections.
 
 #![allow(unsafe_code, reason = "the one door to the C library; reviewed as a whole")]
 
@@ -24,7 +24,7 @@ pub(super) struct Bn(NonNull<c::BIGNUM>);
 /// Space for intermediate results.
 pub(super) struct Scratch(NonNull<c::BN_CTX>);
 
-/// What Montgomery's reduction needs to know of an odd modulus.
+/// The precomputed values of Montgomery's reduction for an odd modulus.
 pub(super) struct Montgomery(NonNull<c::BN_MONT_CTX>);
 
 // SAFETY: a BIGNUM is plain memory; no thread-local state hangs on it.
@@ -41,7 +41,7 @@ fn owned<T>(pointer: *mut T) -> NonNull<T> {
     NonNull::new(pointer).unwrap_or_else(|| handle_alloc_error(Layout::new::<c::BIGNUM>()))
 }
 
-/// The end of a call that can fail only for want of memory.
+/// Checks the status of a call that can fail only for want of memory.
 fn done(status: c_int) {
     if status != 1 {
         handle_alloc_error(Layout::new::<c::BIGNUM>());
@@ -197,8 +197,8 @@ impl Bn {
         out
     }
 
-    /// Trial division, then Miller-Rabin with `rounds` random bases, constant-time but for the answer. The caller has
-    /// checked that the number is no longer than a modulus may be.
+    /// Trial division, then Miller-Rabin with `rounds` random bases. The time depends on the answer, not on the prime. The caller
+    /// has checked that the number is no longer than a modulus may be.
     pub(super) fn is_prime(&self, rounds: u16) -> bool {
         let (mut is_prime, scratch) = (0, Scratch::new());
         // SAFETY: owned; the flag is ours; a null callback is none; checked by the caller: a size that the C side takes.

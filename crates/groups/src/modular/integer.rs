@@ -11,7 +11,7 @@ use super::ffi::Bn;
 /// A non-negative integer, wiped when dropped. Secret ones live in a [`crate::Secret`].
 ///
 /// Additions and multiplications take time that depends on the sizes; divisions, remainders and comparisons may depend
-/// on the values. Sizes are the caller's to bound; without memory the process stops, as with any collection.
+/// on the values. The caller has to bound sizes: without memory the process stops, as with any collection.
 #[derive(Clone)]
 pub struct Integer(pub(super) Bn);
 
@@ -28,7 +28,7 @@ impl Integer {
         Self::from_be_bytes(&value.to_be_bytes())
     }
 
-    /// Reads big-endian bytes; none are zero.
+    /// Reads big-endian bytes; an empty slice is zero.
     #[must_use]
     pub fn from_be_bytes(bytes: &[u8]) -> Self {
         Self(Bn::from_be_bytes(bytes))
@@ -121,8 +121,8 @@ impl Integer {
         Self(self.0.rem(&divisor.0))
     }
 
-    /// Whether it is a prime, after 64 rounds of Miller-Rabin with random bases: a composite passes with probability
-    /// below 2^-128, whoever made it. Constant-time but for the answer, which is false for more than
+    /// Whether it is a prime, after 64 rounds of Miller-Rabin with random bases: any composite, even an adversarial one, passes
+    /// with probability 2^-128 at most. The time depends on the answer, not on the prime. False for more than
     /// [`MAX_MODULUS_BITS`] bits.
     #[must_use]
     pub fn is_prime(&self) -> bool {

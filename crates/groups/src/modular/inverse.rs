@@ -1,5 +1,5 @@
-//! Inverses of public numbers: Lehmer's form of Euclid's algorithm, which works on leading words, where aws-lc has the
-//! binary algorithm, which goes bit by bit and is fifteen times slower at 2048 bits.
+//! Inverses of public numbers by Lehmer's form of Euclid's algorithm, which works on leading words. aws-lc has the binary
+//! algorithm, which goes bit by bit and is fifteen times slower at 2048 bits.
 
 use dashu_int::ops::{ExtendedGcd as _, RemEuclid as _};
 use dashu_int::{IBig, UBig};

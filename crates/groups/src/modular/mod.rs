@@ -1,8 +1,8 @@
-//! Big integers and arithmetic modulo an odd public number, for schemes in groups of unknown order: RSA. Everything
-//! but inverses of public numbers rests on aws-lc's BIGNUM, which this build has for TLS anyway.
+//! Big integers and arithmetic modulo an odd public number, for RSA. All but inverses of public numbers uses aws-lc's BIGNUM,
+//! which is linked for TLS anyway.
 //!
-//! [`Integer`] counts, [`Modulus`] and [`Residue`] compute modulo N, [`find_safe_prime_pair`] makes a modulus of which
-//! only its maker knows the order. What is constant-time says so; names with `vartime` are for public data.
+//! [`Integer`] is a number of any size, [`Modulus`] and [`Residue`] compute modulo N, [`find_safe_prime_pair`] finds the primes of
+//! a new modulus. Constant-time functions say so; names with `vartime` are for public data.
 
 mod ffi;
 mod integer;

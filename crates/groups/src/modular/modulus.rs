@@ -18,12 +18,12 @@ pub struct Modulus {
     len: usize,
 }
 
-/// An integer of 0 to N - 1 for the modulus N that made it. Another modulus takes it for its remainder.
+/// An integer from 0 to N - 1 for the modulus N that made it. Another modulus reduces it first.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Residue(pub(super) Integer);
 
 impl Modulus {
-    /// Prepares a modulus; `None` unless it is odd and of a size that is taken.
+    /// Prepares a modulus; `None` unless it is odd and has 3 to [`MAX_MODULUS_BITS`] bits.
     #[must_use]
     pub fn new(value: Integer) -> Option<Self> {
         if !value.is_odd() || !(3..=MAX_MODULUS_BITS).contains(&value.bits()) {

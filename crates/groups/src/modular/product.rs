@@ -3,7 +3,7 @@
 use super::ffi::{Bn, Montgomery, Scratch};
 use super::{Integer, Modulus, Residue};
 
-/// One multiplication to be done: the odd power `entry` of factor `factor`, once all bits above `position` are done.
+/// One multiplication: by the odd power `entry` of factor `factor`, once all bits above `position` are done.
 struct Step {
     position: u32,
     factor: usize,
@@ -47,7 +47,7 @@ pub(super) fn vartime_product(modulus: &Modulus, context: &Montgomery, factors: 
     Residue(Integer(context.leave(&product, &mut scratch)))
 }
 
-/// The window that makes tables and multiplications cost least together.
+/// The window width for which table and multiplications together cost least.
 const fn window_width(bits: u32) -> u32 {
     match bits {
         0..=6 => 1,

@@ -28,7 +28,7 @@ use super::ffi::{Bn, Montgomery};
 use super::{Integer, MAX_MODULUS_BITS};
 use crate::Secret;
 
-/// The sieve's primes are below this. Two bytes each, so that the product of four fits a word.
+/// The sieve's primes are below this. They have two bytes each, so that the product of four fits a word.
 const SIEVE_LIMIT: u16 = u16::MAX;
 /// The shortest primes, in bits: the sieve must not drop the primes that it sieves with.
 const MIN_BITS: u32 = 64;
@@ -57,14 +57,14 @@ pub fn find_safe_prime_pair(
     loop {
         let mut seed = Secret::new([0; 32]);
         rng.fill_bytes(seed.expose_mut());
-        // That the lowest pair is too close has probability 2^-98; then everything begins anew.
+        // The lowest pair is too close with probability 2^-98; then the search starts again.
         if let Some(pair) = Search::new(bits, &seed).run(progress) {
             return pair;
         }
     }
 }
 
-/// What the threads share.
+/// The state that the threads share.
 struct Search<'a> {
     bits: u32,
     seed: &'a Secret<[u8; 32]>,
@@ -109,7 +109,7 @@ impl<'a> Search<'a> {
                     found.insert(window.number, prime);
                 }
                 if let Some(second) = found.keys().nth(1) {
-                    // Windows below it that are under way are finished, none above it are begun.
+                    // Windows below it that are under way are finished; none above it is begun.
                     self.last_window.fetch_min(*second, Ordering::Relaxed);
                 }
                 progress(SearchProgress { tested, found: found.len().min(2) });
@@ -207,7 +207,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Whether 2^(n - 1) = 1 modulo n: so few composites pass that a strong test of those who do costs nothing.
+/// Whether 2^(n - 1) = 1 modulo n. So few composites pass that the strong tests after it cost almost nothing.
 fn passes_fermat(n: &Integer) -> bool {
     let Some(exponent) = n.sub(&Integer::from_u64(1)).map(Secret::new) else { return false };
     let power = Montgomery::new(&n.0).pow(&Bn::from_u64(2), &exponent.expose().0, &n.0);

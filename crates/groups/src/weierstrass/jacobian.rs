@@ -1,12 +1,12 @@
-//! Points y^2 = x^3 + a x + b in Jacobian coordinates, for sums of many products: a third cheaper than the complete
-//! formulas that constant-time code needs, but variable-time, with a branch for every exception. Formulas from the
+//! Points of y^2 = x^3 + a x + b in Jacobian coordinates, for multi-scalar multiplication. They are a third cheaper than the
+//! complete formulas that constant-time code needs, but variable-time, with a branch for every exception. Formulas from the
 //! Explicit-Formulas Database: dbl-2001-b, dbl-2009-l, add-2007-bl, madd-2007-bl.
 
 use super::Field;
 use crate::msm::{Costs, VartimePoint};
 use core::marker::PhantomData;
 
-/// Which curve: only a matters to the formulas.
+/// The curve's shape: the formulas depend on a alone.
 pub(crate) trait Shape: Copy + 'static {
     type Field: Field;
     /// Whether a is -3; otherwise it is zero.

@@ -1,4 +1,4 @@
-//! What P-256 and secp256k1 share: prime order, 256 bits, SEC1 encodings. The macro [`group`] wraps crrl's curve.
+//! The common parts of P-256 and secp256k1: prime order, 256 bits, SEC1 encodings. The macro [`group`] wraps crrl's curve.
 
 pub(crate) mod jacobian;
 pub(crate) mod sswu;
@@ -17,8 +17,8 @@ pub(crate) trait Field:
     fn square(self) -> Self;
     /// The inverse; zero maps to zero.
     fn invert(self) -> Self;
-    /// Inverts all with one inversion (Montgomery's trick); zeros stay zero. The library's own pays for constant time
-    /// and for an inversion every 200 values.
+    /// Inverts all with one inversion (Montgomery's trick); zeros stay zero. The library's own function is slower: it is
+    /// constant-time and inverts once for every 200 values.
     fn vartime_batch_invert(values: &mut [Self]) {
         let mut product = Self::ONE;
         let mut prefixes = Vec::with_capacity(values.len());
@@ -45,7 +45,7 @@ pub(crate) trait Field:
     fn reduce_le(bytes: &[u8]) -> Self;
 }
 
-/// Implements [`Field`] for a type of crrl's.
+/// Implements [`Field`] for a type of crrl.
 macro_rules! field {
     ($field:ty) => {
         impl $crate::weierstrass::Field for $field {
@@ -91,8 +91,8 @@ macro_rules! field {
     };
 }
 
-/// Wraps a curve of crrl's as a [`crate::Group`]: needs `Point`, `CrrlScalar`, `Coordinate`, `Shape`, and a function
-/// `hash` in scope.
+/// Wraps a curve of crrl as a [`crate::Group`]. `Point`, `CrrlScalar`, `Coordinate`, `Shape` and a function `hash` must be in
+/// scope.
 macro_rules! group {
     ($group:ident, $element:ident, $scalar:ident, $name:literal) => {
         /// An integer modulo the order of the group. Encoded in 32 big-endian bytes.
@@ -296,7 +296,7 @@ macro_rules! group {
             points.iter().map(convert).collect()
         }
 
-        /// And back. The library checks the curve's equation, which no sum fails.
+        /// Converts back. The library checks the curve's equation, which every sum fulfils.
         fn element(sum: Jacobian<Shape>) -> $element {
             let (x, y, z) = sum.to_projective();
             $element(Point::from_projective(x, y, z).unwrap_or(Point::NEUTRAL))
@@ -323,7 +323,7 @@ macro_rules! group {
                 -*self
             }
 
-            /// The library's mixed additions are its own secret, and save little.
+            /// The library does not offer its mixed additions, which save little.
             fn to_entries(points: &[Self]) -> Vec<Self> {
                 points.to_vec()
             }

@@ -1,15 +1,15 @@
 //! Hashing to a curve y^2 = x^3 + A x + B by the simplified map of Shallue, van de Woestijne and Ulas: RFC 9380,
-//! section 6.6.2, for a prime field of size 3 modulo 4. Constant-time but for the length of the message.
+//! section 6.6.2, for a prime field of size 3 modulo 4. The time depends on the length of the message alone.
 
 use super::Field;
 use crate::expand::expand_message_xmd;
 use sha2::Sha256;
 
-/// A curve on which the map lands.
+/// The curve of the map, with the map's constant.
 pub(crate) struct Sswu<F> {
     pub(crate) a: F,
     pub(crate) b: F,
-    /// Z: no square, such that g(B / (Z A)) is one.
+    /// Z: not a square, such that g(B / (Z A)) is a square.
     pub(crate) z: F,
 }
 

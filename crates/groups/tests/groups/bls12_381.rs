@@ -1,4 +1,4 @@
-//! BLS12-381 against the RFC, against signatures made by another implementation, and against points made to deceive.
+//! BLS12-381 against the RFC, against signatures of another implementation, and against malicious points.
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;

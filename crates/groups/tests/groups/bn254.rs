@@ -1,4 +1,4 @@
-//! BN254 against another implementation's vectors, against the EVM's encodings, and against points made to deceive.
+//! BN254 against another implementation's vectors, against the EVM's encodings, and against malicious points.
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -164,7 +164,7 @@ fn flags_are_strict<G: Group>() {
     }
     refused(compressed(G::ENCODED_LEN, 1, 0x40)); // infinity with something in it
     refused(compressed(G::ENCODED_LEN, 0, 0x00)); // all zeros: the EVM's infinity
-    // x = p, whose place in the field 0 has, x = p + 1, and the largest 254-bit x.
+    // x = p, which is 0 modulo p, x = p + 1, and the largest 254-bit x.
     for x in [
         "30644e72e131a029b85045b68181585d97816a916871ca8d3c208c16d87cfd47",
         "30644e72e131a029b85045b68181585d97816a916871ca8d3c208c16d87cfd48",

@@ -1,4 +1,4 @@
-//! The groups of Ed25519 and Ed448 against the RFCs, and against points made to deceive.
+//! The groups of Ed25519 and Ed448 against the RFCs, and against malicious points.
 
 use serde_json::Value;
 use sha2::{Digest, Sha512};

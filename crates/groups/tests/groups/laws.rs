@@ -1,4 +1,4 @@
-//! What every group must do, asked of each.
+//! Laws that every group must obey, tested for each.
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
@@ -245,8 +245,8 @@ fn hashing_separates<G: Group>() {
     }
 }
 
-/// A hash that is g * (something computable) lets anyone with the public key forge signatures and predict coins.
-/// Prior work shipped exactly that; here the obvious ways to make that mistake are ruled out one by one.
+/// A hash that is g times a computable scalar lets anyone with the public key forge signatures and predict coins. The obvious
+/// ways to make that mistake are ruled out one by one.
 fn hash_is_no_known_multiple_of_the_generator<G: Group>() {
     use sha2::{Digest, Sha256, Sha512};
     use theta_groups::Transcript;
@@ -276,7 +276,7 @@ fn hash_is_no_known_multiple_of_the_generator<G: Group>() {
             assert_ne!(h, -G::mul_base(&guess));
         }
     }
-    // And two hashes are in no small ratio, as a * g and b * g with small a and b would be.
+    // Two hashes are in no small ratio, as a * g and b * g with small a and b would be.
     let (h1, h2) = (G::hash_to_group(b"d", &[b"1"]), G::hash_to_group(b"d", &[b"2"]));
     let (mut left, mut right) = (h1, h2);
     for _ in 0..50 {

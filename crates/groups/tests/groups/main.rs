@@ -1,4 +1,4 @@
-//! What every group must do, and each group against its standard and against encodings made to deceive.
+//! The laws of all groups, and each group against its standard and against malicious encodings.
 
 #![allow(
     clippy::indexing_slicing,

@@ -1,4 +1,4 @@
-//! P-256 and secp256k1 against RFC 9380, SEC2, and other implementations; and encodings made to deceive.
+//! P-256 and secp256k1 against RFC 9380, SEC2, other implementations, and malicious encodings.
 
 use aws_lc_rs::agreement::{ECDH_P256, PrivateKey, UnparsedPublicKey, agree};
 use rand_chacha::ChaCha20Rng;

@@ -25,7 +25,7 @@ const RSA_PSS: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1
 /// The tag of a sequence, as a byte (X.690, section 8.9).
 const SEQUENCE: u8 = 0x30;
 
-/// Whichever of the three structures this is.
+/// Reads PKCS#8, SEC1 or PKCS#1, whichever this is.
 pub(super) fn any(der: &[u8]) -> Result<PrivateKey, ImportError> {
     if PrivateKeyInfoRef::from_der(der).is_ok() {
         pkcs8(der)
@@ -108,7 +108,7 @@ pub(super) fn pkcs1(der: &[u8]) -> Result<PrivateKey, ImportError> {
     PrivateKey::rsa_of(n, e, [p, q].map(|prime| Secret::new(Integer::from_be_bytes(prime))))
 }
 
-/// n, e, p and q, big-endian and without leading zeros. Keys of more than two primes have another version.
+/// n, e, p and q, big-endian and without leading zeros. Keys of more than two primes have another version and are refused.
 pub(super) fn rsa_numbers(der: &[u8]) -> der::Result<[&[u8]; 4]> {
     let mut reader = SliceReader::new(der)?;
     let numbers = reader.sequence(|reader| {

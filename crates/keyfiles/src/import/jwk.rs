@@ -9,11 +9,11 @@ use theta_groups::modular::Integer;
 use super::ImportError;
 use super::private_key::{Kind, PrivateKey};
 
-/// Numbers are 16,384 bits long at most, as elsewhere.
+/// The longest number, in bytes: 16,384 bits.
 const MOST_NUMBER: usize = 2_048;
 
-/// The members that matter. They are borrowed, so that no copy of a secret is made that nobody wipes: what is written with
-/// escapes, as no Base64 is, is refused.
+/// The members that matter. They are borrowed, so that no copy of a secret is made that nobody wipes. A string with escapes
+/// cannot be borrowed and is refused; base64url needs none.
 #[derive(Deserialize)]
 struct Members<'a> {
     #[serde(borrow)]
@@ -28,11 +28,11 @@ struct Members<'a> {
     q: Option<&'a str>,
     /// The other primes of an RSA key that has more than two.
     oth: Option<serde::de::IgnoredAny>,
-    /// A set of keys.
+    /// The keys of a JWK set, which is refused.
     keys: Option<serde::de::IgnoredAny>,
 }
 
-/// Whether a file is meant to be one: no other format begins so.
+/// Whether a file is meant to be a JSON Web Key: no other format begins with a brace.
 pub(super) fn looks_like(file: &[u8]) -> bool {
     file.trim_ascii_start().starts_with(b"{")
 }
@@ -99,7 +99,7 @@ fn number(bytes: &Secret<Vec<u8>>) -> Secret<Integer> {
     Secret::new(Integer::from_be_bytes(bytes.expose()))
 }
 
-/// Base64 of the kind that RFC 7515, section 2, calls base64url. In constant time for these digits.
+/// Decodes base64url (RFC 7515, section 2), in constant time for digits of one length.
 fn bytes(digits: &str) -> Result<Secret<Vec<u8>>, ImportError> {
     if digits.len() > MOST_NUMBER / 3 * 4 {
         return Err(ImportError::Malformed("a number in it is too long"));

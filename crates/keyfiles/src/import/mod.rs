@@ -1,12 +1,11 @@
-//! Existing private keys, made elsewhere, turned into shares. The public key stays what it was: signatures of the group
-//! verify under it.
+//! Turns existing private keys into shares. The public key stays the same: signatures of the group verify under it.
 //!
 //! [`import_key`] reads PKCS#8 (RFC 5958; for Ed25519 and Ed448 RFC 8410), `EC PRIVATE KEY` (RFC 5915), `RSA PRIVATE KEY`
-//! (RFC 8017, appendix A.1.2), JSON Web Keys (RFC 7517), OpenSSH's own format, bare scalars, and the seeds of RFC 8032. A key goes only into suites
-//! of its own kind. Whoever keeps the original keeps the whole key, and may use it for something that the group does not
-//! know of: destroy it.
+//! (RFC 8017, appendix A.1.2), JSON Web Keys (RFC 7517), OpenSSH's own format, bare scalars, and the seeds of RFC 8032. A key is
+//! imported only into suites of its own kind. The original file is still the whole key, which can be used without the group:
+//! destroy it.
 //!
-//! What was read lives in [`Secret`]s; no error shows any of it.
+//! Secrets that were read are kept in [`Secret`]s; no error shows any of them.
 
 mod asn1;
 mod error;
@@ -29,15 +28,15 @@ use theta_sharing::Threshold;
 pub use self::error::{ImportError, UnknownFormat};
 use self::private_key::{Kind, PrivateKey};
 
-/// What a private key is written in.
+/// The format of a file with a private key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KeyFormat {
-    /// Whatever the file turns out to be.
+    /// Recognised by the file's contents.
     #[default]
     Auto,
     /// PKCS#8, or the older formats for one algorithm, as PEM or DER: what OpenSSL writes.
     Pkcs8,
-    /// What `ssh-keygen` writes.
+    /// The format that `ssh-keygen` writes.
     OpenSsh,
     /// A JSON Web Key (RFC 7517).
     Jwk,
@@ -115,7 +114,7 @@ fn read(suite: Suite, format: KeyFormat, file: &[u8]) -> Result<PrivateKey, Impo
     }
 }
 
-/// DER if it reads as such, else bare bytes if their number leaves no doubt of what they are.
+/// Reads DER if it is that, else bare bytes if their number can mean only a scalar.
 fn guess(suite: Suite, file: &[u8]) -> Result<PrivateKey, ImportError> {
     match asn1::any(file) {
         Err(ImportError::Unrecognised) => {}

@@ -3,17 +3,17 @@
 use super::ImportError;
 use super::private_key::{Kind, PrivateKey};
 
-/// What stands between the dashes.
+/// The label of the block.
 pub(super) const LABEL: &str = "OPENSSH PRIVATE KEY";
 const MAGIC: &[u8] = b"openssh-key-v1\0";
 const ED25519: &[u8] = b"ssh-ed25519";
-/// The padding without encryption fills up to a multiple of this.
+/// Without encryption the private part is padded to a multiple of this, in bytes.
 const BLOCK: usize = 8;
 
 const CUT_SHORT: ImportError = ImportError::Malformed("it is cut short");
 const DECRYPT: &str = "ssh-keygen -p -N \"\" -f COPY";
 
-/// Reads what the Base64 stands for.
+/// Reads the bytes of a block.
 pub(super) fn read(bytes: &[u8]) -> Result<PrivateKey, ImportError> {
     let mut outer = Fields(bytes.strip_prefix(MAGIC).ok_or(ImportError::Malformed("it is not openssh-key-v1"))?);
     let (cipher, derivation, _options) = (outer.string()?, outer.string()?, outer.string()?);
@@ -69,7 +69,7 @@ fn private_key(bytes: &[u8], public: &[u8]) -> Result<PrivateKey, ImportError> {
     PrivateKey::seed(Kind::Ed25519, seed, Some(public))
 }
 
-/// What is left to read.
+/// The bytes that are left to read.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {

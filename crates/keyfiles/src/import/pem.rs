@@ -6,7 +6,7 @@ use theta_groups::Secret;
 use super::private_key::PrivateKey;
 use super::{ImportError, asn1, openssh};
 
-/// What a file in this form has.
+/// The beginning of every block.
 pub(super) const BEGIN: &str = "-----BEGIN ";
 const END: &str = "-----END ";
 const DASHES: &str = "-----";
@@ -14,13 +14,13 @@ const DASHES: &str = "-----";
 /// How to decrypt what OpenSSL encrypted.
 const OPENSSL_DECRYPT: &str = "openssl pkey -in FILE -out COPY";
 
-/// What stands between the lines.
+/// One block: its label and its decoded bytes.
 pub(super) struct Block<'a> {
     pub(super) label: &'a str,
     bytes: Secret<Vec<u8>>,
 }
 
-/// The one private key of the text: an `EC PARAMETERS` block or a certificate may stand before it.
+/// The only private key of the text. Other blocks, such as `EC PARAMETERS` or a certificate, are skipped.
 pub(super) fn private_key(text: &str) -> Result<Block<'_>, ImportError> {
     let mut rest = text;
     while let Some((_, after)) = rest.split_once(BEGIN) {
@@ -50,7 +50,7 @@ fn has_private_key(text: &str) -> bool {
 const UNFINISHED: ImportError = ImportError::Malformed("it has no END line that fits its BEGIN line");
 
 fn decode<'a>(label: &'a str, body: &str) -> Result<Block<'a>, ImportError> {
-    // RFC 1421: the older formats have headers only if they are encrypted.
+    // The older formats have RFC 1421's headers only if they are encrypted.
     if label == "ENCRYPTED PRIVATE KEY" || body.contains("Proc-Type:") {
         return Err(ImportError::Encrypted(OPENSSL_DECRYPT));
     }

@@ -10,7 +10,7 @@ use theta_sharing::Threshold;
 
 use super::{ImportError, seed};
 
-/// What a key is a key of.
+/// The algorithm or curve of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Ed25519,
@@ -31,7 +31,7 @@ impl Kind {
         }
     }
 
-    /// Signature suites for EdDSA, whose keys are seeds; whatever is made of scalars on the curve of the others, and of RSA keys.
+    /// EdDSA keys, which are seeds, fit FROST on their curve. Other keys fit every suite on their curve, RSA keys every RSA suite.
     fn fits(self, suite: Suite) -> bool {
         match self {
             Self::Ed25519 => suite.name() == "frost-ed25519",
@@ -42,7 +42,7 @@ impl Kind {
         }
     }
 
-    /// The kind of key of the suite, if such keys have seeds.
+    /// The kind of the suite's keys, if they have seeds.
     pub(super) fn with_seed(suite: Suite) -> Option<Self> {
         [Self::Ed25519, Self::Ed448].into_iter().find(|kind| kind.fits(suite))
     }
@@ -76,10 +76,10 @@ impl Kind {
 /// [`theta_schemes::signatures::sh00::PUBLIC_EXPONENT`], 65537.
 const EXPONENT: [u8; 3] = [1, 0, 1];
 
-/// See [`Kind`].
+/// A private key that was read.
 pub(super) enum PrivateKey {
-    /// A scalar in the encoding of a kind's curve, or, without a kind, of whichever suite it is for; and the public key,
-    /// if the file had it.
+    /// A scalar in the encoding of the kind's curve or, without a kind, of the suite that it is for; and the public key, if the
+    /// file has it.
     Scalar { kind: Option<Kind>, scalar: Secret<Vec<u8>>, public: Option<Vec<u8>> },
     /// The primes of an RSA key with the usual exponent.
     Rsa { p: Secret<Integer>, q: Secret<Integer> },
@@ -101,7 +101,7 @@ impl PrivateKey {
         Ok(Self::Scalar { kind: Some(kind), scalar, public: public.map(<[u8]>::to_vec) })
     }
 
-    /// A key on a Weierstrass curve, big-endian; the public key as SEC 1, section 2.3.3 has it.
+    /// A key on a Weierstrass curve, big-endian; the public key as in SEC 1, section 2.3.3.
     pub(super) fn ec(kind: Kind, scalar: &[u8], public: Option<&[u8]>) -> Result<Self, ImportError> {
         check_len(kind, scalar)?;
         let public = public.map(compressed).transpose()?;
@@ -119,7 +119,7 @@ impl PrivateKey {
         Ok(Self::Rsa { p, q })
     }
 
-    /// Shares it.
+    /// Shares the key among n parties, if it fits the suite.
     pub(super) fn deal(
         self,
         suite: Suite,
@@ -157,7 +157,7 @@ fn deal_rsa(
         return Err(ImportError::RsaSize(bits));
     }
     let primes = RsaPrimes::new(p, q).map_err(|_| ImportError::RsaPrimes)?;
-    // Checked before: RSA keys fit RSA suites alone.
+    // The suite was checked before and is an RSA suite, so this does not fail.
     deal_rsa_primes(suite, &primes, threshold, rng).map_err(|_| DealError::RsaImport.into())
 }
 

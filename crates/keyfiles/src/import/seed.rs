@@ -1,5 +1,5 @@
-//! From the 32 or 57 bytes that RFC 8032 calls a private key to the scalar whose multiple of the base point is the public
-//! key. Reduced modulo the order, which changes no multiple of a point of that order.
+//! The secret scalar from the 32 or 57 bytes that RFC 8032 calls a private key. It is reduced modulo the order of the base
+//! point, which does not change the public key.
 
 use sha2::{Digest, Sha512};
 use shake::Shake256;

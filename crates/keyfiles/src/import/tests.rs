@@ -188,7 +188,7 @@ fn damaged_pkcs8_is_refused_without_a_panic() {
         for bit in 0..8 {
             let mut bad = der.clone();
             bad[position] ^= 1 << bit;
-            // The seed is the end; what stands before it is fixed, but for the version.
+            // The seed is at the end; all bytes before it are fixed.
             let imported = import(Suite::FrostEd25519, KeyFormat::Pkcs8, &bad);
             assert_eq!(imported.is_ok(), position >= der.len() - 32, "byte {position}, bit {bit}");
         }
@@ -237,7 +237,7 @@ fn ec_keys_fit_their_own_suites_alone() {
     assert!(matches!(other, ImportError::Algorithm(_)), "{other}");
 }
 
-/// The same scalar as bytes was always taken for all suites on the curve.
+/// A bare scalar is taken for all suites on its curve, and so is a key file.
 #[test]
 fn ec_keys_are_taken_for_every_purpose_on_their_curve() {
     let dir = tempfile::tempdir().unwrap();
@@ -286,7 +286,7 @@ fn a_curve_that_is_written_out_is_no_damage() {
         assert_eq!(error, ImportError::ExplicitCurve);
         assert!(error.to_string().contains("openssl ec -in FILE -param_enc named_curve -out COPY"), "{error}");
     }
-    // What it says helps.
+    // The commands in the error work.
     openssl(dir.path(), "ec -in sec1.pem -param_enc named_curve -out copy.pem");
     openssl(dir.path(), "ec -in pkcs8.pem -param_enc named_curve -out copy2.pem");
     let key = |name: &str| auto(Suite::FrostP256, &read(name)).unwrap().0;
@@ -303,7 +303,7 @@ fn keys_that_openssh_can_write_otherwise_say_how() {
         let error = auto(suite, &read()).unwrap_err();
         assert!(error.to_string().contains("ssh-keygen -p -N \"\" -m PKCS8 -f COPY"), "{error}");
         run(dir.path(), "ssh-keygen", &["-q", "-p", "-N", "", "-m", "PKCS8", "-f", kind]);
-        // What it says helps; ordinary RSA keys have other primes than ours.
+        // The command in the error works; ordinary RSA keys are refused then for their primes.
         let imported = auto(suite, &read());
         assert!(matches!(imported, Ok(_) | Err(ImportError::RsaPrimes)), "{kind}");
         assert_eq!(imported.is_ok(), kind == "ecdsa");
@@ -382,7 +382,7 @@ fn rsa_keys_must_have_safe_primes() {
     assert!(matches!(imported("key.pem", Suite::FrostEd25519), ImportError::OtherSuite { .. }));
 }
 
-/// Of the primes of `openssl prime -generate -safe -bits 1024`, put together with `openssl asn1parse -genconf`.
+/// The key has primes of `openssl prime -generate -safe -bits 1024`, put together with `openssl asn1parse -genconf`.
 #[test]
 fn an_rsa_key_with_safe_primes_signs_as_before() {
     let dir = tempfile::tempdir().unwrap();

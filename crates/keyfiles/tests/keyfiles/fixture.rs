@@ -1,4 +1,4 @@
-//! Keys from seeds and stored primes, and what their holders answer.
+//! Keys from seeds and stored primes, and the answers of their holders.
 
 use std::fs;
 use std::path::Path;
@@ -64,7 +64,7 @@ pub(crate) fn primes(bits: u32) -> &'static RsaPrimes {
     })
 }
 
-/// The key and its shares from their files, which are written again as they were.
+/// The key and its shares, read from their files; checks that writing them again gives the same files.
 pub(crate) fn written_and_read(public: &AnyPublicKey, keys: &[AnyKeyShare]) -> (AnyPublicKey, Vec<AnyKeyShare>) {
     let text = public.to_text(&name());
     let (read_name, read) = AnyPublicKey::from_text(&text).unwrap();
@@ -81,7 +81,7 @@ pub(crate) fn written_and_read(public: &AnyPublicKey, keys: &[AnyKeyShare]) -> (
     (read, read_keys)
 }
 
-/// Uses the key: something that it answers, by all of these holders; panics if that comes to nothing.
+/// Uses the key with all of these holders; panics if that fails.
 pub(crate) fn use_key(public: &AnyPublicKey, keys: &[AnyKeyShare]) {
     let statement = match public.suite().purpose() {
         Purpose::Decrypt => {

@@ -1,4 +1,4 @@
-//! Key files as their users see them: what they say comes back, and what is wrong with them is said in a line.
+//! Key files as their users see them: they are read as they were written, and every fault is reported in one line.
 // `cfg(test)` is always true here; it tells clippy that these are tests, helpers included.
 
 #[cfg(test)]

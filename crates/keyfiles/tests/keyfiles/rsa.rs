@@ -72,7 +72,7 @@ fn every_field_of_a_public_file_is_checked() {
     assert!(reject("format", "2").contains("format: 2 is not known"));
     assert!(reject("format", "\"x\"").starts_with("line 2: "));
     assert!(reject("name", "\"Files\"").starts_with("name: \"Files\" is not a key name"));
-    // Without a suite that is known, the fields are measured by those of a curve.
+    // A file without a known suite is read as a curve's.
     assert!(reject("suite", "\"rot13\"").starts_with("line "));
     assert!(reject("suite", "\"sh00-pss-sha256\"").starts_with("key_id: is "));
     // A curve's suite on an RSA key's fields.
@@ -95,11 +95,11 @@ fn every_field_of_a_public_file_is_checked() {
         assert!(rejected(&without).contains("missing field"));
     }
 
-    // The modulus: even, too short, with a small factor, of somebody else.
+    // The modulus: even, too short, with a small factor, of another key.
     let less = modulus.sub(&Integer::from_u64(1)).unwrap();
     assert!(reject("modulus", &number(&less)).starts_with("modulus: not a canonical"));
     assert!(reject("modulus", &format!("\"{}\"", "00".repeat(256))).starts_with("modulus: not a canonical"));
-    // Of 2041 bits in as many bytes: then the other numbers are not below it.
+    // A modulus of 2041 bits in as many bytes: the other numbers are not below it.
     reject("modulus", &format!("\"01{}01\"", "00".repeat(254)));
     let mut small_factor = modulus.clone();
     while small_factor.rem_u64(3) != 0 || !small_factor.is_odd() {

@@ -1,4 +1,5 @@
-//! There is one encoding of every value: what is written is read, and what is read is written again as it was.
+//! Tests that every value has one encoding: the reader reads what the writer wrote, and whatever it accepts is written again
+//! as the same bytes.
 
 use proptest::{collection::vec, option, prelude::*};
 
@@ -197,7 +198,7 @@ fn versions_and_epochs_have_one_encoding() {
 fn no_field_is_longer_than_it_may_be() {
     let long = Writer::default().bytes(&vec![0; MOST_LABEL + 1]).finish();
     assert_eq!(Reader::new(&long).label(), Err(DecodeError::TooLong { got: MOST_LABEL + 1, most: MOST_LABEL }));
-    // Before a byte of it is looked for.
+    // The length is refused before any byte of the label is needed.
     assert!(matches!(Reader::new(&[0xff; 4]).label(), Err(DecodeError::TooLong { .. })));
 }
 

@@ -1,5 +1,5 @@
-//! The one way in which words of this house are written as bytes: whole numbers in big-endian order, everything else behind its
-//! length. There is one encoding of every value, and the reader takes no other.
+//! The canonical encoding of fields: integers are big-endian, a field of variable length follows its length. Every value has one
+//! encoding, and the reader accepts no other.
 
 #[cfg(test)]
 mod canonical;
@@ -9,38 +9,38 @@ mod writer;
 pub use reader::Reader;
 pub use writer::{Sink, Writer};
 
-/// Bytes that are not the canonical encoding of what they should be.
+/// Why bytes are not a canonical encoding.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// It ends early.
+    /// The input ends within a field.
     #[error("it ends before its fields do")]
     Truncated,
-    /// It goes on.
+    /// Bytes follow the last field.
     #[error("bytes follow its last field")]
     Trailing,
-    /// Something else altogether, or another version of it.
+    /// The input begins with another domain: it is of another kind or version.
     #[error("it is {got:?}, and not {expected:?}")]
     Domain {
-        /// What it says to be, shortened.
+        /// The domain that was read; empty if there is none of at most 64 bytes.
         got: String,
-        /// What it should be.
+        /// The domain that was expected.
         expected: &'static str,
     },
-    /// A field is longer than anything that is allowed.
+    /// A field is longer than allowed.
     #[error("a field of {got} bytes is longer than {most}")]
     TooLong {
-        /// Its length.
+        /// Its length in bytes.
         got: usize,
-        /// The longest.
+        /// The longest that is allowed, in bytes.
         most: usize,
     },
-    /// A field has a value that does not exist.
+    /// A field has a value that is not allowed; which field, or what is wrong with it.
     #[error("{0} is not valid")]
     Field(&'static str),
 }
 
 impl DecodeError {
-    /// What is wrong, without what was read.
+    /// What is wrong, in words that repeat nothing of the input.
     #[must_use]
     pub const fn problem(&self) -> &'static str {
         match self {

@@ -5,19 +5,19 @@ use core::str::FromStr;
 use super::DecodeError;
 use crate::{Epoch, KeyName, Label, LabelError, MOST_LABEL, NodeId, Operation, Version};
 
-/// Reads what [`Writer`](super::Writer) wrote. Each method fails with a [`DecodeError`] on what that did not write.
+/// Reads what [`Writer`](super::Writer) wrote. Each method fails with a [`DecodeError`] on bytes that no writer writes.
 #[derive(Debug)]
 pub struct Reader<'a>(&'a [u8]);
 
 #[allow(clippy::missing_errors_doc, reason = "all of them fail as the type says")]
 impl<'a> Reader<'a> {
-    /// From the first byte.
+    /// Reads from the first byte.
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
-    /// From behind this domain.
+    /// Reads from after `domain`, with which the bytes must begin.
     pub fn of(bytes: &'a [u8], domain: &'static str) -> Result<Self, DecodeError> {
         let mut reader = Self(bytes);
         let got = reader.bytes_within(64).unwrap_or_default();
@@ -28,14 +28,14 @@ impl<'a> Reader<'a> {
         Ok(reader)
     }
 
-    /// So many bytes.
+    /// The next `len` bytes.
     pub fn take(&mut self, len: usize) -> Result<&'a [u8], DecodeError> {
         let (taken, rest) = self.0.split_at_checked(len).ok_or(DecodeError::Truncated)?;
         self.0 = rest;
         Ok(taken)
     }
 
-    /// So many bytes.
+    /// The next `N` bytes.
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
         self.take(N)?.try_into().map_err(|_| DecodeError::Truncated)
     }
@@ -65,22 +65,22 @@ impl<'a> Reader<'a> {
         self.named_version()?.ok_or(DecodeError::Field("version 0"))
     }
 
-    /// A version, if one is named: 0 stands for none.
+    /// A version or none, for which 0 stands.
     pub fn named_version(&mut self) -> Result<Option<Version>, DecodeError> {
         self.u32().map(Version::new)
     }
 
-    /// An epoch, in eight bytes of which none but the last four say anything.
+    /// An epoch in eight bytes, the first four of which must be zero.
     pub fn epoch(&mut self) -> Result<Epoch, DecodeError> {
         Epoch::from_wide(self.u64()?).ok_or(DecodeError::Field("an epoch"))
     }
 
-    /// An epoch in four bytes, as ceremonies have it.
+    /// An epoch in four bytes, as ceremonies encode it.
     pub fn short_epoch(&mut self) -> Result<Epoch, DecodeError> {
         self.u32().map(Epoch::new)
     }
 
-    /// A text of 255 bytes at most.
+    /// A UTF-8 text of at most 255 bytes, after its length in one byte.
     pub fn word(&mut self) -> Result<&'a str, DecodeError> {
         let len = usize::from(self.u8()?);
         core::str::from_utf8(self.take(len)?).map_err(|_| DecodeError::Field("a text"))
@@ -91,29 +91,29 @@ impl<'a> Reader<'a> {
         self.word()?.parse().map_err(|_| DecodeError::Field("the name of a key"))
     }
 
-    /// Bytes, as many as there are.
+    /// Bytes after their length in four bytes.
     pub fn bytes(&mut self) -> Result<&'a [u8], DecodeError> {
         self.bytes_within(usize::MAX)
     }
 
-    /// Bytes, so many at most.
+    /// At most `most` bytes, after their length in four bytes.
     pub fn bytes_within(&mut self, most: usize) -> Result<&'a [u8], DecodeError> {
         let got = usize::try_from(self.u32()?).unwrap_or(usize::MAX);
         if got > most { Err(DecodeError::TooLong { got, most }) } else { self.take(got) }
     }
 
-    /// A text, of so many bytes at most.
+    /// A UTF-8 text of at most `most` bytes, after its length in four bytes.
     pub fn text(&mut self, most: usize) -> Result<&'a str, DecodeError> {
         core::str::from_utf8(self.bytes_within(most)?).map_err(|_| DecodeError::Field("a text"))
     }
 
-    /// A label.
+    /// A label, after its length in four bytes.
     pub fn label(&mut self) -> Result<Label<&'a [u8]>, DecodeError> {
         let label = Label::new(self.bytes_within(MOST_LABEL)?);
         label.map_err(|LabelError { got }| DecodeError::TooLong { got, most: MOST_LABEL })
     }
 
-    /// What is written as a text of so many bytes at most.
+    /// A value written as a text of at most `most` bytes; `what` names it in errors.
     pub fn parsed<T: FromStr>(&mut self, what: &'static str, most: usize) -> Result<T, DecodeError> {
         self.text(most)?.parse().map_err(|_| DecodeError::Field(what))
     }
@@ -133,7 +133,7 @@ impl<'a> Reader<'a> {
         NodeId::try_from(self.u16()?).map_err(|_| DecodeError::Field("node 0"))
     }
 
-    /// Numbers of nodes.
+    /// Numbers of nodes, after their count in two bytes.
     pub fn nodes(&mut self) -> Result<Vec<u16>, DecodeError> {
         let count = usize::from(self.u16()?);
         if self.0.len() < 2 * count {
@@ -142,7 +142,7 @@ impl<'a> Reader<'a> {
         (0..count).map(|_| self.node()).collect()
     }
 
-    /// 0 or 1.
+    /// One byte, 0 or 1.
     pub fn flag(&mut self) -> Result<bool, DecodeError> {
         match self.u8()? {
             0 => Ok(false),
@@ -151,7 +151,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A value that may be absent.
+    /// The byte 0, or the byte 1 and a value.
     pub fn option<T, E: From<DecodeError>>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, E>,
@@ -159,7 +159,7 @@ impl<'a> Reader<'a> {
         if self.flag()? { read(self).map(Some) } else { Ok(None) }
     }
 
-    /// Items until nothing is left. An item that takes no byte would never end, and is refused.
+    /// Items until nothing is left. An item of no bytes is refused, because the loop would never end.
     pub fn all<T, E: From<DecodeError>>(mut self, read: impl Fn(&mut Self) -> Result<T, E>) -> Result<Vec<T>, E> {
         let mut items = Vec::new();
         while !self.is_empty() {

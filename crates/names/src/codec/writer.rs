@@ -2,15 +2,15 @@
 
 use crate::{Epoch, Label, NodeId, Version};
 
-/// Where a [`Writer`] puts what it writes: a vector, or a buffer of a floor above that is wiped.
+/// What a [`Writer`] appends to: a vector, or a buffer of another crate that is wiped when it is dropped.
 pub trait Sink {
-    /// What was written, when all is.
+    /// What [`Writer::finish`] gives.
     type Written;
 
     /// Appends bytes.
     fn put(&mut self, bytes: &[u8]);
 
-    /// The end.
+    /// Ends writing.
     fn finish(self) -> Self::Written;
 }
 
@@ -26,7 +26,7 @@ impl Sink for Vec<u8> {
     }
 }
 
-/// A buffer of somebody else, who goes on with it.
+/// Appends to a buffer that stays the caller's.
 impl Sink for &mut Vec<u8> {
     type Written = ();
 
@@ -42,7 +42,7 @@ impl Sink for &mut Vec<u8> {
 pub struct Writer<S = Vec<u8>>(S);
 
 impl Default for Writer {
-    /// Begins with nothing.
+    /// An empty writer.
     fn default() -> Self {
         Self(Vec::new())
     }
@@ -55,7 +55,7 @@ impl Writer {
         Self(vec![first])
     }
 
-    /// Begins with a domain, as [`Writer::text`].
+    /// Begins with a domain, written as by [`Writer::text`].
     #[must_use]
     pub fn of(domain: &'static str) -> Self {
         Self(Vec::with_capacity(256)).text(domain)
@@ -63,13 +63,13 @@ impl Writer {
 }
 
 impl<S: Sink> Writer<S> {
-    /// Goes on behind what is there already.
+    /// Appends to what the sink holds already.
     #[must_use]
     pub const fn onto(sink: S) -> Self {
         Self(sink)
     }
 
-    /// Bytes as they are.
+    /// Bytes without a length.
     #[must_use]
     pub fn raw(mut self, bytes: &[u8]) -> Self {
         self.0.put(bytes);
@@ -82,7 +82,7 @@ impl<S: Sink> Writer<S> {
         self.raw(&[value])
     }
 
-    /// 0 or 1.
+    /// One byte, 0 or 1.
     #[must_use]
     pub fn flag(self, value: bool) -> Self {
         self.u8(u8::from(value))
@@ -112,7 +112,7 @@ impl<S: Sink> Writer<S> {
         self.raw(&version.to_be_bytes())
     }
 
-    /// A version as it may be named: 0 stands for none.
+    /// A version or none, for which 0 stands.
     #[must_use]
     pub fn named_version(self, version: Option<Version>) -> Self {
         self.u32(Version::number_of(version))
@@ -124,39 +124,38 @@ impl<S: Sink> Writer<S> {
         self.raw(&epoch.to_be_bytes())
     }
 
-    /// An epoch in four bytes, as ceremonies have it.
+    /// An epoch in four bytes, as ceremonies encode it.
     #[must_use]
     pub fn short_epoch(self, epoch: Epoch) -> Self {
         self.u32(epoch.get())
     }
 
-    /// Behind its length in one byte. Names and words are never longer than 255 bytes; what is longer is cut.
+    /// A text after its length in one byte. A text of more than 255 bytes is cut between characters; names are shorter.
     #[must_use]
     pub fn word(self, text: &str) -> Self {
         let text = text.get(..text.floor_char_boundary(255)).unwrap_or_default();
         self.u8(u8::try_from(text.len()).unwrap_or(u8::MAX)).raw(text.as_bytes())
     }
 
-    /// Behind its length in four bytes. Fields are bounded far below 4 GiB by those who make them; a longer one would be refused
-    /// at reading.
+    /// Bytes after their length in four bytes. Callers bound them far below 4 GiB; what is longer could not be read again.
     #[must_use]
     pub fn bytes(self, bytes: &[u8]) -> Self {
         self.u32(u32::try_from(bytes.len()).unwrap_or(u32::MAX)).raw(bytes)
     }
 
-    /// Behind its length in four bytes.
+    /// A text after its length in four bytes.
     #[must_use]
     pub fn text(self, text: &str) -> Self {
         self.bytes(text.as_bytes())
     }
 
-    /// A label, behind its length in four bytes.
+    /// A label after its length in four bytes.
     #[must_use]
     pub fn label(self, label: Label<&[u8]>) -> Self {
         self.bytes(label.bytes())
     }
 
-    /// Numbers of nodes behind their number in two bytes.
+    /// Numbers of nodes after their count in two bytes.
     #[must_use]
     pub fn nodes(self, nodes: &[u16]) -> Self {
         let writer = self.u16(u16::try_from(nodes.len()).unwrap_or(u16::MAX));
@@ -169,7 +168,7 @@ impl<S: Sink> Writer<S> {
         self.u16(node.get())
     }
 
-    /// A byte 0, or 1 and the value.
+    /// The byte 0, or the byte 1 and the value.
     #[must_use]
     pub fn option<T>(self, value: Option<T>, write: impl FnOnce(Self, T) -> Self) -> Self {
         match value {

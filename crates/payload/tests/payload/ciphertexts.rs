@@ -1,4 +1,4 @@
-//! Ciphertexts as files: what opens, and that nothing else does.
+//! Ciphertexts as files: the whole ones open, all others are refused.
 
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 
@@ -77,7 +77,7 @@ fn a_payload_that_was_cut_moved_or_changed_does_not_open() {
     assert!(matches!(open_bytes(&stranger, &good), Err(OpenError::NotAuthentic { chunk: 1, .. })));
 }
 
-/// Chunks are hashed sixteen at a time: nothing of that may show.
+/// Chunks are hashed sixteen at a time, which must not change any result.
 #[test]
 fn sixteen_chunks_are_as_good_as_any() {
     const SEALED: usize = CHUNK_LEN + TAG_LEN;
@@ -130,7 +130,7 @@ fn the_header_decides_label_aead_length_and_digest() {
     shorter[length].copy_from_slice(&(3 * CHUNK_LEN as u64).to_be_bytes());
     shorter.truncate(start + 3 * (CHUNK_LEN + TAG_LEN));
     assert!(matches!(open_bytes(&key, &shorter), Err(OpenError::NotAuthentic { chunk: 3, chunks: 3 })));
-    // A length beyond all memory is no reason to reserve it.
+    // Nothing is reserved for a length beyond all memory.
     let mut huge = good.clone();
     huge[44..52].fill(0xff);
     open_bytes(&key, &huge).unwrap_err();

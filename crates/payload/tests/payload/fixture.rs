@@ -1,4 +1,4 @@
-//! Keys from seeds, and what their holders answer.
+//! Keys from seeds, and the answers of their holders.
 
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -15,7 +15,7 @@ pub(crate) fn key(suite: Suite, k: u16, n: u16, seed: u64) -> (AnyPublicKey, Vec
     deal_any(suite, Threshold::new(k, n).unwrap(), &mut rng(seed))
 }
 
-/// What all parties together make of a ciphertext's header.
+/// The payload key that all parties together recover from a ciphertext's header.
 pub(crate) fn decapsulate(public: &AnyPublicKey, keys: &[AnyKeyShare], ciphertext: &[u8]) -> PayloadKey {
     let (header, _) = split_ciphertext(ciphertext).unwrap();
     let statement = Statement::Decapsulate(header);

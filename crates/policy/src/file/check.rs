@@ -13,7 +13,7 @@ use crate::approval::Approver;
 use crate::policy::{AllLimits, Limits};
 use crate::request::Credential;
 
-/// Where a problem is, as byte offsets, and what it is.
+/// The place of a problem, in bytes, and the problem.
 pub(super) type Fault = (Option<Range<usize>>, PolicyProblem);
 
 pub(super) fn fault<T, V>(at: &Spanned<T>, problem: PolicyProblem) -> Result<V, Fault> {
@@ -70,7 +70,7 @@ fn few<T>(what: &'static str, tables: &[Spanned<T>]) -> Result<(), Fault> {
     }
 }
 
-/// Names that must not come twice.
+/// Names that must be different.
 pub(super) struct Names {
     what: &'static str,
     seen: BTreeSet<Name>,
@@ -90,7 +90,7 @@ impl Names {
         }
     }
 
-    /// The name of one that is here.
+    /// The name, if it was added before.
     pub(super) fn find(&self, raw: &Spanned<String>) -> Result<Name, Fault> {
         let named = self.seen.iter().find(|name| name.as_str() == raw.get_ref());
         named.cloned().map_or_else(|| fault(raw, self.unknown(raw.get_ref())), Ok)
@@ -175,7 +175,7 @@ impl People {
         Ok(())
     }
 
-    /// A public key that nobody else has: a client must not approve by the key that it asks with.
+    /// Reads a public key that no other client or approver has: a client must not approve with the key that it asks with.
     fn key(&mut self, raw: &Spanned<String>) -> Result<VerifyingKey, Fault> {
         let key: VerifyingKey = raw.get_ref().parse().or_else(|error| fault(raw, PolicyProblem::Key(error)))?;
         if !self.keys.insert(key) {
@@ -185,7 +185,7 @@ impl People {
     }
 }
 
-/// The entries of a list that has some, not too many, and each once.
+/// The entries of a list that is neither empty nor too long and has no entry twice.
 pub(super) fn list(what: &'static str, raw: Spanned<ListText>) -> Result<ListText, Fault> {
     if raw.get_ref().is_empty() {
         return fault(&raw, PolicyProblem::Empty(what));

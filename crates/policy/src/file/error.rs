@@ -1,4 +1,4 @@
-//! What can be wrong with a policy file, in words for the person who edits it.
+//! Errors of policy files, in words for the file's editor.
 
 use core::fmt;
 
@@ -9,121 +9,121 @@ use super::{MOST_ENTRIES, MOST_FILE, MOST_LIST};
 use crate::pattern::KeyPatternError;
 use crate::rate::{MOST_RATE, RateError};
 
-/// Why a policy file was refused. One line: where, what is wrong, and what would be right.
+/// Why a policy file was refused: one line that says where, what is wrong, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}{}: {problem}", Line(*line))]
 pub struct PolicyFileError {
-    /// The file.
+    /// The file's name.
     pub file: String,
-    /// The line, from 1, where one is to blame.
+    /// The line, from 1, if the problem is in one.
     pub line: Option<usize>,
     /// What is wrong.
     pub problem: Box<PolicyProblem>,
 }
 
-/// What is wrong with a policy file.
+/// A mistake in a policy file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyProblem {
-    /// Too long to be one.
+    /// The file is too long.
     #[error("the file has {0} bytes; a policy has at most {MOST_FILE}")]
     TooLarge(usize),
-    /// Not TOML, or a field is missing, unknown or of another type.
+    /// The text is not TOML, or a field is missing, unknown or of another type.
     #[error("{0}")]
     Syntax(String),
-    /// Of another version.
+    /// The format is of another release.
     #[error("format = {0} is not known here; this program reads format = 1")]
     Format(i64),
-    /// Too many of one kind.
+    /// There are too many tables of one kind.
     #[error("there are {got} [[{what}]] tables; at most {MOST_ENTRIES} are allowed")]
     TooMany {
-        /// Of what.
+        /// The kind of table.
         what: &'static str,
-        /// How many.
+        /// How many there are.
         got: usize,
     },
-    /// Not a name.
+    /// The text is not a name.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// One name for two.
+    /// Two tables of one kind have the same name.
     #[error("two {what}s are named {name:?}; give each a name of its own")]
     DuplicateName {
-        /// Of what.
+        /// The kind of table.
         what: &'static str,
         /// The name.
         name: String,
     },
-    /// A client that nobody can be.
+    /// A client has no credential.
     #[error(
         "client {0:?} has nothing to recognise it by; give it certificates, tokens or signing_keys with at least one entry"
     )]
     NoCredential(String),
-    /// Not a fingerprint.
+    /// The text is not a certificate's fingerprint.
     #[error(
         "{0:?} is not a certificate fingerprint; it is the certificate's SHA-256, written as 64 hexadecimal digits"
     )]
     Certificate(String),
-    /// Not a token's hash. The text is not repeated: it may be a secret of another form.
+    /// The text is not a token's hash. It is not repeated, because it may be a secret of another form.
     #[error("this is not a token's hash; write sha256: and 64 hexadecimal digits")]
     TokenHash,
-    /// A token itself, anywhere in the file.
+    /// A token itself stands somewhere in the file.
     #[error(
         "this is a token, not its hash: take it out of the file, give the client a new one and write the hash of that"
     )]
     Token,
-    /// Not a public key.
+    /// The text is not a public key.
     #[error(transparent)]
     Key(#[from] VerifyingKeyError),
-    /// One certificate, token or key for two.
+    /// Two clients or approvers have the same certificate, token or key.
     #[error("{0} appears twice; every client and approver must have its own")]
     DuplicateCredential(String),
-    /// A list without entries.
+    /// A list is empty.
     #[error("{0} = [] is empty and would mean nothing; add an entry or take the line out")]
     Empty(&'static str),
-    /// A list with too many.
+    /// A list has too many entries.
     #[error("{what} has {got} entries; at most {MOST_LIST} are allowed")]
     LongList {
-        /// Which.
+        /// The list's field.
         what: &'static str,
-        /// How many.
+        /// How many entries it has.
         got: usize,
     },
-    /// One entry twice.
+    /// A list has an entry twice.
     #[error("{entry:?} stands twice in {what}; write it once")]
     Repeated {
-        /// In which list.
+        /// The list's field.
         what: &'static str,
         /// The entry.
         entry: String,
     },
-    /// Everybody and somebody.
+    /// `clients` has `*` and other entries.
     #[error("\"*\" in clients means every client; write it alone or take it out")]
     NotAlone,
-    /// Nobody of this name.
+    /// No client or approver has this name.
     #[error("no [[{what}]] is named {name:?}; there are: {known}")]
     Unknown {
         /// `client` or `approver`.
         what: &'static str,
         /// The name.
         name: String,
-        /// Those that exist, shortened.
+        /// The names that exist, at most eight of them.
         known: String,
     },
-    /// Not an effect.
+    /// The text is not an effect.
     #[error("effect = {0:?} is not known; write \"allow\" or \"deny\"")]
     Effect(String),
-    /// Not a pattern.
+    /// The text is not a pattern of key names.
     #[error(transparent)]
     KeyPattern(#[from] KeyPatternError),
-    /// Not an operation.
+    /// The text is not an operation.
     #[error(transparent)]
     Operation(#[from] OperationError),
-    /// A prefix of everything.
+    /// A prefix of labels is empty, and would match every label.
     #[error("an empty label prefix means every label; take labels out instead")]
     EmptyLabel,
-    /// Not a moment.
+    /// The text is not a point in time.
     #[error(transparent)]
     Time(#[from] TimeError),
-    /// A time without moments.
+    /// The time from `from` to `until` is empty.
     #[error("from {from} to {until} is no time at all; until must be later than from")]
     Window {
         /// As given.
@@ -131,37 +131,37 @@ pub enum PolicyProblem {
         /// As given.
         until: UnixTime,
     },
-    /// Not a rate.
+    /// The text is not a rate.
     #[error(transparent)]
     Rate(#[from] RateError),
-    /// Not a burst.
+    /// The number is not a burst.
     #[error("burst = {0} is not between 1 and {MOST_RATE}")]
     Burst(i64),
-    /// A burst of nothing.
+    /// A rule has a burst and no rate.
     #[error("burst needs a rate; add for example rate = \"100/min\"")]
     BurstWithoutRate,
-    /// The same in a table of limits.
+    /// A table of limits has a burst and no submissions.
     #[error("burst needs submissions; add for example submissions = \"100/s\"")]
     BurstWithoutSubmissions,
-    /// Not a limit.
+    /// A limit is out of range.
     #[error("{field} = {got} is not between 0 and {most}")]
     Limit {
-        /// Which.
+        /// The limit's field.
         field: &'static str,
         /// As given.
         got: i64,
-        /// The most.
+        /// The most that is allowed.
         most: i64,
     },
-    /// A deny rule with a condition.
+    /// A deny rule has a condition.
     #[error("a deny rule has no {0}: it refuses whatever it is about; take the line out")]
     DenyCondition(&'static str),
-    /// Another word for when a decision is recorded.
+    /// The text does not say when a decision is recorded.
     #[error(
         "record = {0:?} is neither \"first\" (on the disk before anything leaves) nor \"soon\" (a crash may lose the last records)"
     )]
     Record(String),
-    /// Consents that cannot be had, or need not.
+    /// The number of approvals is 0, or more than there are approvers.
     #[error("need = {need} of {of} approvers is not possible; write a number from 1 to {of}")]
     Need {
         /// As given.
@@ -169,19 +169,19 @@ pub enum PolicyProblem {
         /// How many approvers the rule names.
         of: usize,
     },
-    /// The name of a signing rule, which is stored.
+    /// A signing rule's name, which the store keeps, has upper-case letters.
     #[error("{0:?} has upper-case letters; signing rules are stored by their names, which have none")]
     SigningName(String),
-    /// An operation that no signing rule is for.
+    /// Signing rules cannot be for this operation.
     #[error("signing rules are for \"sign\" and \"flip-coin\", not for {0}")]
     SigningOperation(String),
-    /// Not a place for a slot.
+    /// The text does not say where the slot is found.
     #[error("slot = {0:?} is not known; write \"claimed\", \"message-prefix\" or \"message-sha256\"")]
     Slot(String),
-    /// Not an order.
+    /// The text is not an order of slots.
     #[error("order = {0:?} is not known; write \"any\" or \"increasing\"")]
     Order(String),
-    /// No slots.
+    /// The window of slots is empty.
     #[error("first = {first} to last = {last} has no slots; both are at least 0, and last is not below first")]
     Slots {
         /// As given.

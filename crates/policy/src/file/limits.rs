@@ -8,12 +8,12 @@ use super::rules::rate;
 use super::text::LimitsText;
 use crate::policy::Limits;
 
-/// The most of anything that is counted.
+/// The highest limit on a count.
 pub(super) const MOST_COUNT: i64 = 1_000_000;
-/// The most bytes.
+/// The highest limit on bytes.
 pub(super) const MOST_BYTES: i64 = 1 << 40;
 
-/// What is said, and for the rest what holds otherwise.
+/// The limits of a table; fields that are absent have the values of `otherwise`.
 pub(super) fn limits(raw: &LimitsText, otherwise: Limits) -> Result<Limits, Fault> {
     if let (None, Some(burst)) = (&raw.submissions, &raw.burst) {
         return fault(burst, PolicyProblem::BurstWithoutSubmissions);

@@ -1,4 +1,4 @@
-//! The policy file: TOML, strict, every complaint with its line and what to write instead.
+//! The policy file: TOML, read strictly. Every error names the line and what to write instead.
 
 mod check;
 mod error;
@@ -14,13 +14,13 @@ use crate::Policy;
 
 /// The longest policy file, in bytes.
 pub const MOST_FILE: usize = 1 << 20;
-/// How many clients, approvers, rules and signing rules a file may have of each.
+/// How many clients a file may have at most, and how many approvers, rules and signing rules.
 pub const MOST_ENTRIES: usize = 4_096;
-/// How many entries a list of a rule or client may have.
+/// How many entries a list of a rule or client may have at most.
 pub const MOST_LIST: usize = 1_024;
 
 impl Policy {
-    /// Checks the text of a policy file. `file` is its name for the text of an error: nothing is opened.
+    /// Reads and checks the text of a policy file. `file` is a name for errors; nothing is opened.
     ///
     /// ```
     /// # use theta_policy::Policy;

@@ -11,7 +11,7 @@ use crate::approval::{Consents, count};
 use crate::rate::{Rate, RateAnswer, RateLimiter};
 use crate::slots::{SlotClaim, SlotStanding, SlotState};
 
-/// What a node remembers between decisions: rates in memory, slots for ever. It outlives policies.
+/// A node's memory between decisions: rates are lost on a restart, slots are kept for ever. It outlives policies.
 #[derive(Debug, Default)]
 pub struct State<S> {
     rates: Mutex<RateLimiter>,
@@ -19,7 +19,7 @@ pub struct State<S> {
 }
 
 impl<S: SlotState> State<S> {
-    /// With this memory of slots, and nothing asked yet.
+    /// A state with this memory of slots and unused rates.
     #[must_use]
     pub fn new(slots: S) -> Self {
         Self { rates: Mutex::default(), slots }
@@ -47,18 +47,18 @@ impl<S: SlotState> State<S> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Decision {
-    /// Whether.
+    /// Whether the request is allowed.
     pub allowed: bool,
-    /// The rule that decided; `None` if none was about the request.
+    /// The rule that decided; `None` if no rule matches the request.
     pub rule: Option<Name>,
-    /// Why.
+    /// Why the request was allowed or refused.
     pub reason: Reason,
-    /// Whose consents the rule counted.
+    /// The approvers whose approvals the rule counted.
     pub approvers: Vec<Name>,
-    /// When its record has to be on the disk; refusals let nothing out, and theirs may come soon.
+    /// When the record of the decision has to be on the disk. Records of refusals may come soon, because nothing leaves the node.
     pub recording: Recording,
-    /// What an allowed request holds of slots. It is allowed for the rest alone: nothing that hangs on a secret may leave for it
-    /// before all of these are certified.
+    /// The slots that an allowed request needs. Nothing that depends on a secret may leave the node for the request before all of
+    /// them are certified.
     pub slots: Vec<SlotClaim>,
 }
 
@@ -72,19 +72,20 @@ impl Decision {
 /// Which rule decides.
 pub(super) enum Verdict<'a> {
     Denied(&'a Rule),
-    /// If its conditions hold.
+    /// Allowed by this rule if its conditions hold.
     Allowed(&'a Rule),
     Nobody(Option<(&'a Rule, Reason)>),
 }
 
 impl Policy {
-    /// Decides. Denied by default; a deny rule that is about the request beats every allow rule; else the first allow rule
-    /// in the file that is about it decides, and if one of its conditions does not hold, no later rule is asked.
+    /// Decides about a request. A deny rule that matches the request beats every allow rule. Else the first allow rule in the file
+    /// that matches decides; if one of its conditions fails, the request is refused without asking a later rule. If no rule
+    /// matches, the request is refused.
     ///
-    /// Conditions are looked at in this order: rate, approvals, signing rules. Those that hold before one that does not have
-    /// taken what they take: a request that is refused for lack of approvals counts for its rate. Slots come last; they may
-    /// wait for the disk. A slot that another message has here does not refuse the request: it is allowed if a certificate says
-    /// that the slot is its own, as [`Decision::slots`] tells.
+    /// Conditions are checked in this order: rate, approvals, signing rules. A request that fails at a later one has still used
+    /// the earlier ones: a request that is refused for lack of approvals counts for its rate. Slots come last, because they may
+    /// wait for the disk. A slot that this node gave to another message does not refuse the request: [`Decision::slots`] then
+    /// tells that the request needs a certificate for the slot.
     pub fn decide<S: SlotState>(&self, request: &Request<'_>, now: UnixTime, state: &State<S>) -> Decision {
         let rule = match self.deciding_rule(request, now) {
             Ok(rule) => rule,
@@ -100,8 +101,7 @@ impl Policy {
         }
     }
 
-    /// Whether a rule allows it, conditions aside: nothing is counted or taken. For the result of an operation that was
-    /// allowed before: is it still for this client?
+    /// Decides without conditions, and counts and takes nothing. For fetching the result of an operation that was allowed before.
     pub fn still_allows(&self, request: &Request<'_>, now: UnixTime) -> Decision {
         match self.deciding_rule(request, now) {
             Ok(rule) => {
@@ -161,7 +161,7 @@ impl Policy {
                 consents
             }
         };
-        // All slots are looked at before one is taken: what one rule refuses takes no slot of another.
+        // All slots are found before one is taken, so that a request that one rule refuses takes no slot of another rule.
         let covering = self.signing.iter().filter(|signing| signing.covers(request.ask()));
         let found =
             covering.map(|signing| Ok((signing, signing.slot_of(request.ask())?))).collect::<Result<Vec<_>, _>>()?;
@@ -172,7 +172,7 @@ impl Policy {
     }
 }
 
-/// Why a request is allowed only if a certificate turns up.
+/// The reason of a decision that needs a certificate for this slot.
 fn conditional(claim: &SlotClaim) -> Option<Reason> {
     let (signing, slot) = (claim.rule.clone(), claim.slot);
     match claim.standing {

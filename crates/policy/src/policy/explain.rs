@@ -10,7 +10,7 @@ use super::decide::Verdict;
 use super::{Effect, Policy, Recording, Rule};
 use crate::approval::count;
 
-/// What the answer would be.
+/// The answer that a request would get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Answer {
@@ -25,57 +25,57 @@ pub enum Answer {
 /// How the policy would decide about a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Explanation {
-    /// Who would ask.
+    /// The client's name.
     pub client: String,
-    /// For what.
+    /// The operation.
     pub operation: Operation,
-    /// With which key.
+    /// The key's name, if the request has one.
     pub key: Option<String>,
-    /// When.
+    /// The time of the request.
     pub time: UnixTime,
-    /// What the answer would be.
+    /// The answer.
     pub answer: Answer,
     /// The rule that decides.
     pub rule: Option<Name>,
-    /// Why.
+    /// The reason, for people.
     pub reason: String,
     /// All rules in the file's order.
     pub rules: Vec<RuleReport>,
-    /// What the rule that decides, and signing rules, demand.
+    /// The conditions of the rule that decides and of signing rules.
     pub conditions: Vec<ConditionReport>,
 }
 
-/// A rule and a request.
+/// What a rule says about a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RuleReport {
     /// The rule.
     pub rule: Name,
-    /// Where it stands in the file, from 1.
+    /// The rule's line in the file, from 1.
     pub line: usize,
-    /// What it does.
+    /// What the rule does.
     pub effect: Effect,
-    /// Whether it is about the request.
+    /// Whether the rule matches the request.
     pub matches: bool,
-    /// Whether it decides.
+    /// Whether the rule decides.
     pub decides: bool,
-    /// Why it is not about the request, or does not decide.
+    /// Why the rule does not match the request, or does not decide, or decides.
     pub why: String,
 }
 
-/// A condition and a request.
+/// What a condition says about a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ConditionReport {
     /// The condition.
     pub condition: String,
-    /// Whether it holds; `None` if that depends on what the node remembers.
+    /// Whether it holds; `None` if that depends on the node's memory.
     pub holds: Option<bool>,
-    /// More about it.
+    /// Details, for people.
     pub detail: String,
 }
 
 impl Policy {
-    /// How the policy would decide about an ask of this client. Nobody needs to be recognised for that, and nothing is
-    /// changed: rates and slots are named, not counted.
+    /// How the policy would decide about an ask of this client. The client need not be recognised, and nothing changes: rates and
+    /// slots are listed as conditions, but not counted or taken.
     #[must_use]
     pub fn explain(&self, client: &str, ask: &Ask<'_>, now: UnixTime) -> Explanation {
         let known = self.credentials.values().any(|name| name.as_str() == client);

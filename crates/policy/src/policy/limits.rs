@@ -6,24 +6,24 @@ use theta_statements::Name;
 
 use crate::Rate;
 
-/// What one client may hold of a node at once, and how often it may ask for more. What it may ask for is for the rules to say;
-/// these bounds are there so that whoever is allowed something leaves room for the others.
+/// What one client may hold of a node at once, and how often it may ask for more. Rules say what a client may ask for; limits leave
+/// resources for other clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Instances that it has started and that run.
+    /// Running instances that the client started.
     pub instances: usize,
-    /// Bytes of their statements (messages to sign, headers to open).
+    /// Bytes of the statements of these instances (messages to sign, headers to open).
     pub statement_bytes: usize,
     /// Requests that start or join an instance.
     pub submissions: Rate,
-    /// Streams that tell it how instances or ceremonies go.
+    /// Streams that watch instances or ceremonies or read the audit log.
     pub streams: usize,
-    /// Bytes of the results of its instances that are kept for whoever asks again, when there is not room for all.
+    /// Bytes of results of the client's instances that are kept when there is not room for all clients' results.
     pub result_bytes: usize,
 }
 
 impl Limits {
-    /// What holds for a client of which a policy says nothing: less than half of what a node has by default of anything.
+    /// The limits of a client for which the policy sets none: less than half of a node's own default limits.
     pub const DEFAULT: Self = Self {
         instances: 4_096,
         statement_bytes: 64 << 20,
@@ -43,7 +43,7 @@ impl Default for Limits {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AllLimits {
     pub(crate) default: Limits,
-    /// Of those that have their own.
+    /// The limits of clients that have their own.
     pub(crate) clients: HashMap<Name, Limits>,
 }
 

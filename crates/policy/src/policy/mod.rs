@@ -1,4 +1,4 @@
-//! The policy: clients and rules, checked and immutable. Asking it changes nothing but the [`State`] it is given.
+//! The policy: clients and rules, checked and immutable. A decision changes only the [`State`] that it is given.
 
 mod decide;
 mod explain;
@@ -35,7 +35,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The digest of the file it was read from, to tell whether two nodes have the same.
+    /// The digest of the policy's file, which tells whether two nodes have the same.
     #[must_use]
     pub const fn digest(&self) -> Digest {
         self.digest
@@ -57,27 +57,27 @@ impl Policy {
         self.limits.of(client)
     }
 
-    /// Whether it names no client: then it refuses everything.
+    /// Whether the policy names no client, and so refuses everything.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.credentials.is_empty()
     }
 
-    /// Whether any client is recognised by a token: then connections without a certificate make sense.
+    /// Whether any client is recognised by a token, so that connections without a certificate make sense.
     #[must_use]
     pub fn has_tokens(&self) -> bool {
         self.credentials.keys().any(|credential| matches!(credential, Credential::Token(_)))
     }
 
-    /// Whether an allowed ask like this one takes a slot: then [`Policy::decide`] may wait for the disk.
+    /// Whether an allowed ask like this one takes a slot, so that [`Policy::decide`] may wait for the disk.
     #[must_use]
     pub fn takes_slot(&self, key: Option<&str>, operation: Operation) -> bool {
         let ask = Ask { key, ..Ask::new("", operation) };
         self.signing.iter().any(|signing| signing.covers(&ask))
     }
 
-    /// The client whose certificate has this SHA-256 fingerprint. That it holds the certificate's private key is for the
-    /// connection to establish before.
+    /// The client whose certificate has this SHA-256 fingerprint. The connection must have proved before that the client has the
+    /// certificate's private key.
     ///
     /// # Errors
     /// [`Unidentified::Certificate`].
@@ -86,7 +86,7 @@ impl Policy {
         self.caller(Credential::Certificate(fingerprint)).ok_or(Unidentified::Certificate(fingerprint))
     }
 
-    /// The client that was given this token.
+    /// The client whose token this is.
     ///
     /// # Errors
     /// [`Unidentified::Token`].
@@ -94,7 +94,7 @@ impl Policy {
         self.caller(Credential::Token(token.hash())).ok_or(Unidentified::Token)
     }
 
-    /// The request of the client that signed precisely this ask, whoever brought it.
+    /// The request of the client that signed exactly this ask, whoever sent it.
     ///
     /// # Errors
     /// [`Unidentified::Key`] or [`Unidentified::Signed`].
@@ -114,7 +114,7 @@ impl Policy {
         self.credentials.get(&credential).map(|client| Caller::new(client.clone(), credential))
     }
 
-    /// Whether the client still has what it was recognised by.
+    /// Whether the policy still has the credential by which the client was recognised.
     fn knows(&self, request: &Request<'_>) -> bool {
         self.credentials.get(request.credential()) == Some(request.client())
     }

@@ -1,11 +1,11 @@
-//! Why a decision came out as it did.
+//! The reasons of decisions.
 
 use theta_statements::{Invalid, Name};
 
 use crate::approval::Consents;
 use crate::rate::Rate;
 
-/// Why. The text is for the people who asked and for those who keep the policy.
+/// The reason of a decision. Its text is for those who ask and for those who write the policy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
     /// A rule allows it and all its conditions hold.
@@ -14,16 +14,16 @@ pub enum Reason {
     /// The policy in force no longer has the client's certificate, token or key.
     #[error("the credential of this client has been withdrawn; ask for a new one")]
     CredentialWithdrawn,
-    /// A deny rule is about it.
+    /// A deny rule matches the request.
     #[error("a rule denies it")]
     Denied,
-    /// No rule is about it.
+    /// No rule matches the request.
     #[error("no rule allows it")]
     NoRule,
-    /// The only rule about it is not valid now.
+    /// No rule that is in force matches the request; an allow rule would at another time.
     #[error("the rule that would decide is not in force: {0}")]
     NotInForce(Invalid),
-    /// Too often.
+    /// The client asks more often than the rule allows.
     #[error("more often than {rate}; try again in {wait} ms")]
     TooOften {
         /// The rule's rate.
@@ -31,15 +31,15 @@ pub enum Reason {
         /// Milliseconds until it is possible again.
         wait: u64,
     },
-    /// The node cannot count any further clients for now.
+    /// The node has no memory to count another client for a rule.
     #[error("this node counts the requests of too many clients at once; try again later")]
     RatesFull,
-    /// Too few approvers have consented.
+    /// Too few approvals count.
     #[error("it takes {need} approvals and has {}: {consents}", consents.approvers.len())]
     TooFewApprovals {
-        /// How many it takes.
+        /// How many approvals the rule needs.
         need: usize,
-        /// Those that count, and why others do not.
+        /// The approvals that count, and why others do not.
         consents: Consents,
     },
     /// A signing rule needs a slot and the request has none.
@@ -60,19 +60,19 @@ pub enum Reason {
         /// The signing rule.
         signing: Name,
     },
-    /// The slot is not among those that may be signed.
+    /// The slot is outside the signing rule's window.
     #[error("slot {slot} is not between {first} and {last}, as signing rule {signing} demands")]
     SlotOutside {
         /// The signing rule.
         signing: Name,
-        /// The request's.
+        /// The request's slot.
         slot: u64,
-        /// The first allowed.
+        /// The first slot that is allowed.
         first: u64,
-        /// The last allowed.
+        /// The last slot that is allowed.
         last: u64,
     },
-    /// A rule allows it, and another message has the slot here: it is signed only if the slot is certified for it.
+    /// A rule allows it, but this node gave the slot to another message: it is signed only if the slot is certified for it.
     #[error("allowed if slot {slot} is certified for it: signing rule {signing} gave it to another message here")]
     SlotContested {
         /// The signing rule.
@@ -80,22 +80,22 @@ pub enum Reason {
         /// The slot.
         slot: u64,
     },
-    /// A rule allows it, and the slot is over here: it is signed only if the slot is certified for it.
+    /// A rule allows it, but the slot is closed at this node: it is signed only if the slot is certified for it.
     #[error("allowed if slot {slot} is certified for it: signing rule {signing} has ended all slots up to {mark} here")]
     SlotOver {
         /// The signing rule.
         signing: Name,
         /// The slot.
         slot: u64,
-        /// The highest that is over.
+        /// The highest closed slot.
         mark: u64,
     },
-    /// The node cannot remember.
+    /// The memory of slots cannot be read or written.
     #[error("signing rule {signing} cannot be checked: {problem}")]
     SlotsUnavailable {
         /// The signing rule.
         signing: Name,
-        /// What the state said.
+        /// The error of [`SlotState`](crate::SlotState).
         problem: String,
     },
 }

@@ -1,4 +1,4 @@
-//! A rule, and whether it is about a request.
+//! Rules, and whether they match a request.
 
 use core::fmt;
 use std::collections::BTreeSet;
@@ -16,9 +16,9 @@ use crate::rate::Rate;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effect {
-    /// It allows, under its conditions.
+    /// Allows a request if the rule's conditions hold.
     Allow,
-    /// It refuses, whatever others allow.
+    /// Refuses a request, whatever other rules allow.
     Deny,
 }
 
@@ -31,14 +31,14 @@ impl fmt::Display for Effect {
     }
 }
 
-/// When the record of what a rule allows is on the disk.
+/// When the record of a decision that a rule made is on the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Recording {
-    /// Before anything that it allows leaves the node: no crash takes it back.
+    /// Before anything leaves the node for the request, so that no crash loses the record.
     #[default]
     First,
-    /// Soon after: a crash may lose the last records of what has left already.
+    /// Soon after: a crash may lose the records of the last answers.
     Soon,
 }
 
@@ -56,13 +56,13 @@ impl Recording {
 #[derive(Clone, Debug)]
 pub(crate) struct Rule {
     pub(crate) name: Name,
-    /// Where it stands in the file, from 1.
+    /// The rule's line in the file, from 1.
     pub(crate) line: usize,
     pub(crate) effect: Effect,
     pub(crate) clients: Clients,
     pub(crate) keys: Vec<KeyPattern>,
     pub(crate) operations: OperationSet,
-    /// Prefixes; none means every label.
+    /// Prefixes of labels; an empty list matches every label.
     pub(crate) labels: Vec<String>,
     pub(crate) validity: Validity,
     pub(crate) rate: Option<Rate>,
@@ -83,7 +83,7 @@ pub(crate) struct Quorum {
     pub(crate) need: usize,
 }
 
-/// Why a rule is not about a request.
+/// Why a rule does not match a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Mismatch {
     #[error("it is not about client {0}")]
@@ -101,8 +101,8 @@ pub(crate) enum Mismatch {
 }
 
 impl Rule {
-    /// The first reason why the rule is not about the ask. Validity comes last: a rule that fails by it alone would decide at
-    /// another time.
+    /// The first reason why the rule does not match the ask. Validity is checked last, so that this reason means that the rule
+    /// would match at another time.
     pub(crate) fn mismatch(&self, client: &str, ask: &Ask<'_>, now: UnixTime) -> Option<Mismatch> {
         let named = match &self.clients {
             Clients::All => true,

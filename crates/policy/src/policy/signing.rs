@@ -1,4 +1,4 @@
-//! Signing rules: what every allowed signature with a key must obey, whichever rule allowed it.
+//! Signing rules, which every allowed signature with a key must obey, whichever rule allows it.
 
 use core::fmt;
 
@@ -58,7 +58,7 @@ impl SigningRule {
         self.operations.contains(ask.operation) && self.keys.iter().any(|pattern| pattern.matches(ask.key))
     }
 
-    /// What can be checked without the state: the slot.
+    /// The slot of the ask, checked against the rule; needs no state.
     pub(crate) fn slot_of(&self, ask: &Ask<'_>) -> Result<u64, Reason> {
         let signing = || self.name.clone();
         let slot = match self.slot {
@@ -87,7 +87,7 @@ impl SigningRule {
         }
     }
 
-    /// Takes the slot for this message, or says how it stands.
+    /// Gives the slot to this message if it is free, and says how the slot stands.
     pub(crate) fn take(
         &self,
         ask: &Ask<'_>,
@@ -97,7 +97,7 @@ impl SigningRule {
     ) -> Result<SlotClaim, Reason> {
         let key = ask.key.unwrap_or_default();
         let scope = SlotScope { key, rule: self.name.as_str() };
-        // The operation, too: a message to sign and a coin of the same bytes are two.
+        // The operation is hashed, too: a message to sign and a coin of the same bytes are different.
         let mut decided = vec![ask.operation.code()];
         decided.extend_from_slice(&statement.0);
         let digest = Digest::in_domain(DOMAIN, &decided);

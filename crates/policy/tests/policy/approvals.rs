@@ -1,4 +1,4 @@
-//! Consents: each way for one not to count.
+//! Approvals: every reason for which one does not count.
 
 use theta_names::Operation;
 use theta_policy::{ApprovalFault, Consents, Reason};

@@ -57,13 +57,13 @@ fn every_damage_is_named_with_its_place() {
     assert_eq!(damaged(&|log| log.insert(3, log[2].clone())), (3, Fault::OutOfOrder(2)));
     assert_eq!(damaged(&|log| log.truncate(4)), (4, Fault::Truncated(6)));
     assert_eq!(damaged(&Vec::clear), (0, Fault::Truncated(6)));
-    // One record replaced with all its hashes right: the next one does not follow it.
+    // One record is replaced, with all its hashes right: the next one does not follow it.
     let replace = |log: &mut Vec<LogEntry>| {
         let before = verify(&log[..2], Checkpoint::START, None).unwrap();
         log[2] = Chain::after(before).append(record(99));
     };
     assert_eq!(damaged(&replace), (3, Fault::Unlinked));
-    // All of it made anew: only what was kept elsewhere tells.
+    // The whole log is made anew: only a checkpoint that was kept elsewhere shows it.
     let rewritten = |log: &mut Vec<LogEntry>| {
         let mut chain = Chain::default();
         *log = (10..16).map(|number| chain.append(record(number))).collect();

@@ -1,4 +1,4 @@
-//! Which rule decides, and every way for it to be about something else.
+//! Which rule decides, and every reason for which a rule does not match.
 
 use proptest::prelude::*;
 use theta_names::{Label, Operation};

@@ -1,4 +1,4 @@
-//! Policy files: each mistake, its line and its words.
+//! Policy files: each mistake, with its line and its error.
 
 use proptest::prelude::*;
 use theta_policy::{Limits, MOST_FILE, Policy, PolicyProblem, Rate};
@@ -13,7 +13,7 @@ fn error(text: &str) -> String {
     Policy::parse(text, "p").unwrap_err().to_string()
 }
 
-/// What is said about a correct file in which one text was replaced.
+/// The error for a correct file in which one text was replaced.
 fn error_with(from: &str, to: &str) -> String {
     let good = people() + RULE + SIGNING;
     Policy::parse(&good, "p").unwrap();

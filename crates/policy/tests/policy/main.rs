@@ -1,4 +1,4 @@
-//! The policy as its users have it: files, requests, approvals, slots, rates, reloads and the log.
+//! The policy as its users see it: files, requests, approvals, slots, rates, reloads and the log.
 
 #[cfg(test)]
 mod approvals;

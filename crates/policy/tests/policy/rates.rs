@@ -90,7 +90,7 @@ fn counts_survive_reloads_under_their_names() {
 }
 
 proptest! {
-    /// Asked at any moments, never more than burst + rate * time, and never less when asked all the time.
+    /// At whatever times requests come, no more than burst + rate * time pass, and no fewer when they come all the time.
     #[test]
     fn no_drift(count in 1_u64..50, burst in 1_u64..20, gaps in proptest::collection::vec(0_u64..400, 1..400)) {
         let rate = rate(&format!("{count}/s")).with_burst(burst).unwrap();

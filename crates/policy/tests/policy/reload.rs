@@ -1,4 +1,4 @@
-//! A new file takes the old one's place, or leaves it.
+//! A new file replaces the old one, or leaves it in force.
 
 use theta_policy::{MemorySlots, PolicyHandle, Reason};
 use theta_statements::Ask;

@@ -1,4 +1,4 @@
-//! Requests that a client signed and anybody may bring.
+//! Requests that a client signed and anybody may send.
 
 use proptest::prelude::*;
 use theta_names::{Label, Operation};

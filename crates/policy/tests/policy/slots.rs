@@ -1,4 +1,4 @@
-//! At most one message for a slot, whatever happens.
+//! A slot never goes to two messages.
 
 use std::{collections::HashMap, sync::Arc, thread};
 
@@ -147,7 +147,7 @@ fn threads_that_race_for_a_slot_get_one_message() {
 }
 
 proptest! {
-    /// No order, repetition or restart gives two messages for a slot; with increasing slots, none goes back.
+    /// No order, repetition or restart gives a slot to two messages; with increasing slots, no lower slot is given later.
     #[test]
     fn never_two_messages_for_a_slot(
         increasing in any::<bool>(),

@@ -64,7 +64,7 @@ pub(crate) fn state() -> State<MemorySlots> {
     State::new(MemorySlots::default())
 }
 
-/// What alice gets for an ask, by a state of its own.
+/// The decision on an ask of alice, with a new state.
 pub(crate) fn ask_once(policy: &Policy, ask: Ask<'_>) -> Decision {
     policy.decide(&alice(policy).asks(ask), NOW, &state())
 }

@@ -1,18 +1,18 @@
-//! The ways in which a payload can be sealed, as headers name them. Sealing itself is not for this crate.
+//! The AEADs that headers name. Sealing itself is in `theta-payload`.
 
 use core::{fmt, str::FromStr};
 
-/// How payloads are sealed.
+/// An AEAD that seals payloads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Aead {
-    /// RFC 8439; as fast on every machine.
+    /// RFC 8439; needs no special instructions of the processor.
     #[default]
     ChaCha20Poly1305,
     /// NIST SP 800-38D; several times faster where the processor has instructions for it.
     Aes256Gcm,
 }
 
-/// Not the name of an AEAD.
+/// The text is not the name of an AEAD.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown AEAD {0:?}; the known ones are chacha20-poly1305 and aes-256-gcm")]
 pub struct UnknownAead(pub String);

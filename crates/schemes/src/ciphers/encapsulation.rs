@@ -18,8 +18,8 @@ impl AnyPublicKey {
         Ok(total_len(label, capsule_len))
     }
 
-    /// The header of a payload that is sealed under `key`: wraps the key and binds all that the header says. The key must
-    /// be new, since all randomness follows from it.
+    /// The header of a payload that is sealed under `key`: wraps the key and binds all of the header. The key must be new,
+    /// because all randomness follows from it.
     ///
     /// # Errors
     /// [`RequestError`] if the key is not for encryption or the label is too long.
@@ -35,9 +35,9 @@ impl AnyPublicKey {
         Ok(cipher.encapsulate(envelope, key))
     }
 
-    /// Whether `header` is what an honest encryption of `payload_key` to this key makes, byte for byte: then k true shares
-    /// unwrap that key and nothing else does. Whoever is told a payload key checks this before believing it: a commitment
-    /// that fits says less, since the encryptor may have committed to a key that no shares unwrap.
+    /// Whether `header` is byte for byte the honest encryption of `payload_key` to this key, so that k true shares unwrap that
+    /// key and no shares unwrap another. Check this before trusting a payload key that somebody else gives: the commitment alone
+    /// says less, because an encryptor can commit to a key that no shares unwrap.
     #[must_use]
     pub fn encapsulates(&self, header: &[u8], payload_key: &PayloadKey) -> bool {
         let Ok(cipher) = self.cipher() else { return false };
@@ -51,9 +51,9 @@ impl AnyPublicKey {
     }
 }
 
-/// What is done with the public keys of ciphers.
+/// The operations of ciphers' public keys.
 pub trait CipherKey {
-    /// Length in bytes of what the cipher adds to a header.
+    /// Length in bytes of the capsule, which the cipher adds to a header.
     fn capsule_len(&self) -> usize;
     /// Completes a header.
     fn encapsulate(&self, envelope: Vec<u8>, key: &PayloadKey) -> Vec<u8>;

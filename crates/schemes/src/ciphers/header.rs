@@ -1,5 +1,5 @@
-//! What stands before a sealed payload, and is all that the nodes see: what the ciphers of this crate encrypt a payload's key
-//! *with*. A cipher's proof of validity binds every byte of it, so its form belongs to the mathematics; the payload does not.
+//! Headers, which stand before sealed payloads and are all that the nodes see. They are defined in this crate because a cipher's
+//! proof of validity binds every byte of them; payloads are not.
 
 use core::ops::Range;
 
@@ -12,19 +12,19 @@ use crate::keys::KeyId;
 use crate::statement::{MAX_LABEL_LEN, check_size};
 use crate::{Purpose, RequestError, Statement, Suite};
 
-/// No header is longer, in bytes: the longest label and room for the rest.
+/// The longest header, in bytes: the longest label and 1,024 bytes for the rest.
 pub const MAX_HEADER_LEN: usize = MAX_LABEL_LEN + 1024;
 
 /// The first bytes of every ciphertext.
 const MAGIC: [u8; 5] = *b"theta";
 /// The format that this build writes and reads.
 const VERSION: u8 = 2;
-/// Magic, version and the header's length in four bytes: enough to know how much to read.
+/// The length of magic, version and the header's length in four bytes, which tell how much to read.
 const PREAMBLE_LEN: usize = MAGIC.len() + 1 + 4;
-/// What follows the preamble and has a fixed length: suite, AEAD, key id, payload length, digest, length of the label.
+/// The length of the fields of fixed length after the preamble: suite, AEAD, key id, payload length, digest, length of the label.
 const FIXED_LEN: usize = 1 + 1 + 32 + 8 + 32 + 4;
 
-/// What a header says of its payload.
+/// The digest and length of a payload, as its header states them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PayloadDigest {
     hash: [u8; 32],
@@ -32,7 +32,7 @@ pub struct PayloadDigest {
 }
 
 impl PayloadDigest {
-    /// Of a sealed payload with this BLAKE3 hash, whose plaintext has `len` bytes.
+    /// The digest of a sealed payload with this BLAKE3 hash, whose plaintext has `len` bytes.
     #[must_use]
     pub const fn new(hash: [u8; 32], len: u64) -> Self {
         Self { hash, len }
@@ -51,7 +51,7 @@ impl PayloadDigest {
     }
 }
 
-/// A parsed header. Parsing looks at its form alone; whether it is valid is for the cipher to say
+/// A parsed header. Parsing checks its form alone; the cipher checks whether it is valid
 /// ([`ThresholdScheme::parse_request`](crate::ThresholdScheme::parse_request)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header<'a> {
@@ -60,12 +60,12 @@ pub struct Header<'a> {
     key_id: KeyId,
     digest: PayloadDigest,
     label: Label<&'a [u8]>,
-    /// What the cipher adds: wrapped key, commitment and validity proof.
+    /// The cipher's part: wrapped key, commitment and validity proof.
     capsule: &'a [u8],
 }
 
 impl<'a> Header<'a> {
-    /// The first bytes of a header, which say how long it is.
+    /// How many first bytes of a header tell its length.
     pub const PREAMBLE_LEN: usize = PREAMBLE_LEN;
 
     /// The length in bytes of the header that begins with these bytes, which may be the preamble alone.
@@ -115,7 +115,7 @@ impl<'a> Header<'a> {
         Ok(Self { suite, aead, key_id, digest, label, capsule: reader.rest() })
     }
 
-    /// The header that a statement asks to decapsulate, which must be for this key; with all of its bytes.
+    /// The header of a statement, with all of its bytes; it must be encrypted to this key.
     pub(crate) fn of_statement(
         statement: &Statement<'a>,
         suite: Suite,
@@ -138,7 +138,7 @@ impl<'a> Header<'a> {
         self.suite
     }
 
-    /// How the payload is sealed.
+    /// The AEAD that seals the payload.
     #[must_use]
     pub const fn aead(&self) -> Aead {
         self.aead
@@ -162,7 +162,7 @@ impl<'a> Header<'a> {
         &self.digest
     }
 
-    /// Whether this is the payload key that the header commits to. Whoever has the public key checks more:
+    /// Whether the header commits to this payload key. With the public key, check more:
     /// [`AnyPublicKey::encapsulates`](crate::keys::AnyPublicKey::encapsulates).
     #[must_use]
     pub fn is_for(&self, key: &PayloadKey) -> bool {
@@ -175,7 +175,7 @@ impl<'a> Header<'a> {
     }
 }
 
-/// A header that owns its bytes, parsed once for everybody who looks into it later. Clones share the bytes.
+/// A header that owns its bytes and is parsed once. Clones share the bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeaderBytes {
     bytes: Bytes,
@@ -198,10 +198,10 @@ impl HeaderBytes {
         Ok(Self { bytes, suite, aead, key_id, digest, label })
     }
 
-    /// What parsing has found; nothing is parsed again.
+    /// The parsed header; nothing is parsed again.
     #[must_use]
     pub fn header(&self) -> Header<'_> {
-        // Parsing has found both ranges inside the bytes, and the label short enough.
+        // Parsing has checked that both ranges are inside the bytes and that the label is short enough.
         let label = Label::new(self.bytes.get(self.label.clone()).unwrap_or_default()).unwrap_or_default();
         let capsule = self.bytes.get(self.label.end..).unwrap_or_default();
         let Self { suite, aead, key_id, digest, .. } = *self;
@@ -226,7 +226,7 @@ impl HeaderBytes {
         Label::new(self.bytes.slice_ref(self.header().label.bytes())).unwrap_or_default()
     }
 
-    /// The same with a buffer of its own: bytes from the network are a view that keeps a whole message alive.
+    /// A copy with a buffer of its own. Bytes from the network are a view that keeps a whole message in memory.
     #[must_use]
     pub fn with_own_buffer(&self) -> Self {
         Self { bytes: Bytes::copy_from_slice(&self.bytes), label: self.label.clone(), ..*self }
@@ -284,7 +284,7 @@ const fn suite_from_code(code: u8) -> Option<Suite> {
     }
 }
 
-/// Nothing else can be wrong with fields of a fixed length.
+/// The only error of fields of fixed length.
 fn cut(_: DecodeError) -> RequestError {
     RequestError::Header("it is cut short")
 }

@@ -1,5 +1,5 @@
-//! Public-key ciphers whose decryption takes k parties. What they encrypt is the key of a payload, with the payload's
-//! [`Header`]; the payload itself is not for this crate.
+//! Public-key ciphers whose decryption takes k parties. They encrypt the key of a payload, bound to the payload's [`Header`];
+//! `theta-payload` seals the payload itself.
 
 mod aead;
 pub mod bz03;

@@ -39,21 +39,21 @@ impl PayloadKey {
         &self.0
     }
 
-    /// What a header carries so that whoever gets this key can tell that it is the right one. The key is uniform, so its
-    /// hash says nothing about it; and nobody finds two keys with one commitment.
+    /// The commitment to this key in a header, by which a combined key is recognised. The key is uniform, so its hash reveals
+    /// nothing about it; and nobody finds two keys with one commitment.
     #[must_use]
     pub fn commitment(&self, suite: Suite, key_id: &KeyId) -> [u8; 32] {
         self.finish_commitment(Self::begin_commitment(suite, key_id))
     }
 
-    /// What of the commitment's hash can be computed before there is a payload key.
+    /// The part of the commitment's hash that does not depend on the payload key.
     pub(crate) fn begin_commitment(suite: Suite, key_id: &KeyId) -> Transcript {
         Transcript::new("theta/payload-key-commitment/v1")
             .with("suite", suite.name().as_bytes())
             .with("key id", key_id.as_bytes())
     }
 
-    /// The rest.
+    /// Completes the commitment's hash.
     pub(crate) fn finish_commitment(&self, begun: Transcript) -> [u8; 32] {
         begun.with("payload key", self.0.expose()).finish32()
     }

@@ -1,4 +1,4 @@
-//! A payload key that a cipher's mask hides, and how the parts of a capsule are read.
+//! Payload keys hidden by a cipher's mask, the randomness of encryption, and the reading of capsules' parts.
 
 use core::mem;
 
@@ -8,11 +8,11 @@ use super::PayloadKey;
 use crate::keys::KeyId;
 use crate::{CombineError, RequestError, Suite};
 
-/// The wrapped key with its commitment: what both papers encrypt the message to.
+/// The wrapped key with its commitment: the encrypted message of both papers.
 pub(super) struct Wrap {
     key: [u8; 32],
     commitment: [u8; 32],
-    /// The commitment's hash, begun.
+    /// The part of the commitment's hash that does not depend on the key.
     begun: Transcript,
 }
 
@@ -30,14 +30,14 @@ impl Wrap {
         encoding
     }
 
-    /// Reads what begins a capsule.
+    /// Reads the first part of a capsule.
     pub(super) fn read(capsule: &mut &[u8], suite: Suite, key_id: &KeyId) -> Result<Self, RequestError> {
         let (key, commitment) = (array(capsule)?, array(capsule)?);
         Ok(Self { key, commitment, begun: PayloadKey::begin_commitment(suite, key_id) })
     }
 
-    /// The key, if it is the one that was committed to. Whether it also is what the mask of *true* shares uncovers, is
-    /// for the cipher to check: an encryptor can commit to what a false share of an accomplice uncovers.
+    /// The key, if it is the one that was committed to. The cipher must check in addition that the mask came from *true* shares:
+    /// an encryptor can commit to the key that an accomplice's false share uncovers.
     pub(super) fn open(&self, mask: &Secret<[u8; 32]>) -> Result<PayloadKey, CombineError> {
         let key = PayloadKey::unwrap_from(&self.key, mask.expose());
         if key.finish_commitment(self.begun.clone()) == self.commitment {
@@ -48,14 +48,14 @@ impl Wrap {
     }
 }
 
-/// Where all randomness of an encryption comes from (Fujisaki and Okamoto, "Secure integration of asymmetric and symmetric
-/// encryption schemes", Crypto 1999): the payload key, the public key (by its id) and the whole envelope. Who has the
-/// payload key can repeat the encryption and see whether it was made like that.
+/// The randomness of an encryption, derived from the payload key, the public key (by its id) and the whole envelope (Fujisaki and
+/// Okamoto, "Secure integration of asymmetric and symmetric encryption schemes", CRYPTO 1999). Everyone who has the payload key
+/// can repeat the encryption and check that it was made so.
 #[derive(Clone)]
 pub(super) struct Coins(Transcript);
 
 impl Coins {
-    /// What everyone knows of their hash.
+    /// The public part of the hash.
     pub(super) fn begin(suite: Suite, key_id: &KeyId, envelope: &[u8]) -> Self {
         Self(
             Transcript::new("theta/cipher/coins/v1")

@@ -1,8 +1,8 @@
 //! The Diffie-Hellman coin of Cachin, Kursawe and Shoup ("Random oracles in Constantinople", J. Cryptology 2005,
 //! section 4.3): the coin of a name is a hash of `H(name) * x`.
 //!
-//! The result proves nothing by itself, so shares are verified before they are combined, and the result travels with
-//! the k shares that made it. See `spec/cks05.md`.
+//! The result cannot be checked by itself, so shares are verified before they are combined, and the k shares that made the result
+//! are its proof. See `spec/cks05.md`.
 
 use core::fmt::Debug;
 use core::marker::PhantomData;
@@ -57,7 +57,7 @@ pub struct Cks05<G>(PhantomData<G>);
 pub struct CoinRequest<G: Group> {
     bases: Bases<G>,
     context: Transcript,
-    /// All that the coin's value is a hash of but the power.
+    /// The transcript of the coin's value, to which the power is still to be added.
     value: Transcript,
 }
 
@@ -198,7 +198,7 @@ impl<G: CoinGroup> ThresholdCoin for Cks05<G> {
     }
 }
 
-/// The k shares of a proof: the index in two bytes big-endian and the share, k times, nothing else.
+/// Reads the k shares of a proof: k times the index in two bytes, big-endian, and the share.
 fn decode_proof<G: CoinGroup>(public: &PublicKeySet<G>, proof: &[u8]) -> Result<Vec<DleqShare<G>>, DecodeError> {
     let entry = 2 + DleqShare::<G>::ENCODED_LEN;
     let expected = usize::from(public.threshold().k()) * entry;

@@ -2,8 +2,8 @@
 //! Cryptology 2005, section 4.3), here BLS: the coin of a name is the SHA-256 of the signature on that name.
 //!
 //! The signature is the proof, which anyone verifies with the public key alone. It is made with the draft's basic scheme
-//! (`NUL`), which is what drand beacons publish: with a round's digest for a name, the coin and its proof are that round's
-//! `randomness` and `signature`, see [`drand_round`]. See `spec/cks05.md`.
+//! (`NUL`), as drand's beacons are: if the coin's name is a round's digest ([`drand_round`]), the coin and its proof are that
+//! round's `randomness` and `signature`. See `spec/cks05.md`.
 
 use core::marker::PhantomData;
 
@@ -35,8 +35,8 @@ forms! {
 #[derive(Clone, Copy, Debug)]
 pub struct Cks05Bls<F>(PhantomData<F>);
 
-/// What drand signs in a round: the SHA-256 of the previous round's signature, if the rounds are chained, and of the
-/// round's number in eight bytes big-endian. As a coin's name it makes the coin that round's randomness.
+/// The message that drand signs in a round: the SHA-256 of the previous round's signature, if the rounds are chained, and of the
+/// round's number in eight bytes, big-endian. The coin of this name is that round's randomness.
 #[must_use]
 pub fn drand_round(round: u64, previous_signature: Option<&[u8]>) -> [u8; 32] {
     Sha256::new()
@@ -46,13 +46,12 @@ pub fn drand_round(round: u64, previous_signature: Option<&[u8]>) -> [u8; 32] {
         .into()
 }
 
-/// The public key of somebody's beacon, to verify with and for nothing else.
+/// The public key of a beacon such as drand's, for verification alone.
 ///
 /// Beacons publish the group's key alone: no verification keys of parties, and no proof of possession, without which a
-/// [`PublicKeySet`] is refused. Whoever only verifies needs neither. Proofs of possession stop rogue keys, which are made
-/// out of others' keys so that these drop out of an *aggregate*; a key that stands by itself, and is trusted because of
-/// where it was published, has nothing to cancel. Hence this type verifies one signature at a time, and can neither be
-/// added to another key nor make or check shares.
+/// [`PublicKeySet`] is refused. Verification needs neither. Proofs of possession prevent rogue keys, which are made of others'
+/// keys to cancel these in an *aggregate*; a single key that is trusted by its source cancels nothing. Hence this type verifies
+/// one signature at a time, and can neither be added to another key nor make or check shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BeaconKey<F: Form>(<F::Keys as Group>::Element);
 

@@ -14,11 +14,11 @@ use crate::signatures::sh00::{self, Pkcs1Sha256, RsaKeyShare, RsaPublicKey, RsaR
 use crate::statement::MAX_COIN_NAME_LEN;
 use crate::{CombineError, Purpose, RequestError, Statement, Suite, ThresholdCoin, ThresholdScheme, VerifyError};
 
-/// What stands before a coin's name in the message that is signed.
+/// The beginning of the signed message, before the coin's name.
 const NAME_TAG: &[u8] = b"theta/cks05-sh00/name/v1/";
 
-/// The coin from threshold RSA signatures of PKCS#1 v1.5 with SHA-256. PSS would not do: only one signature of a message
-/// may exist.
+/// The coin from threshold RSA signatures of PKCS#1 v1.5 with SHA-256. PSS cannot serve, because a message must have only one
+/// valid signature.
 #[derive(Clone, Copy, Debug)]
 pub struct Cks05Sh00;
 

@@ -1,4 +1,4 @@
-//! What the coins from unique signatures have in common: the coin is the hash of the signature that proves it.
+//! Coins from unique signatures: the coin is the hash of the signature, which is its proof.
 
 use sha2::{Digest, Sha256};
 use theta_groups::DecodeError;
@@ -11,7 +11,7 @@ pub(super) fn value(signature: &[u8]) -> [u8; 32] {
     Sha256::digest(signature).into()
 }
 
-/// All of a coin's verification but that of its signature.
+/// Verifies a coin except for its signature.
 pub(super) fn check(name: &[u8], coin: &[u8], signature: &[u8]) -> Result<(), VerifyError> {
     if coin.len() != 32 {
         return Err(DecodeError::Length { expected: 32, got: coin.len() }.into());

@@ -33,7 +33,7 @@ impl AnyPublicKey {
         Self(Arc::new(Keyed::<S>::new(key)))
     }
 
-    /// The key by what it is made of.
+    /// The key as one of the closed set of types.
     #[must_use]
     pub fn typed(&self) -> &TypedPublicKey {
         self.0.typed()
@@ -53,13 +53,13 @@ impl AnyPublicKey {
         self.typed().material()
     }
 
-    /// What the key is for.
+    /// The key's suite.
     #[must_use]
     pub fn suite(&self) -> Suite {
         self.material().suite()
     }
 
-    /// How many of how many.
+    /// k and n.
     #[must_use]
     pub fn threshold(&self) -> Threshold {
         self.material().threshold()
@@ -71,7 +71,7 @@ impl AnyPublicKey {
         self.material().key_id()
     }
 
-    /// The canonical encoding of the public key, of which the key's id is made.
+    /// The canonical encoding of the public key, of which the key's id is a hash.
     #[must_use]
     pub fn public_key_bytes(&self) -> &[u8] {
         self.material().public_key_bytes()
@@ -84,13 +84,13 @@ impl AnyPublicKey {
         self.0.verifying_key_bytes()
     }
 
-    /// All of the public material that does not follow from the rest.
+    /// The parts of the public material from which the rest follows.
     #[must_use]
     pub fn parts(&self) -> PublicParts {
         self.material().parts()
     }
 
-    /// The key of a suite that these are the parts of, fully checked.
+    /// The key of a suite from its parts, fully checked.
     ///
     /// # Errors
     /// The [`PartsError`] that names the first part that is wrong.
@@ -126,7 +126,7 @@ impl AnyKeyShare {
         Self { suite: S::SUITE, typed: S::KeyShare::erase(share) }
     }
 
-    /// The share by what it is made of.
+    /// The share as one of the closed set of types.
     #[must_use]
     pub const fn typed(&self) -> &TypedKeyShare {
         &self.typed
@@ -142,7 +142,7 @@ impl AnyKeyShare {
         self.typed.material()
     }
 
-    /// What the key is for.
+    /// The key's suite.
     #[must_use]
     pub const fn suite(&self) -> Suite {
         self.suite
@@ -183,13 +183,13 @@ impl fmt::Debug for AnyKeyShare {
 }
 
 /// Deals a key of any suite with a random secret: the public material and the shares of parties 1 to n. RSA keys get 2048
-/// bits; that takes seconds, of which [`deal_rsa`] shows the progress.
+/// bits, which takes seconds; [`deal_rsa`] shows the progress.
 #[must_use]
 pub fn deal_any(suite: Suite, threshold: Threshold, rng: &mut dyn CryptoRng) -> (AnyPublicKey, Vec<AnyKeyShare>) {
     suite.ops().deal(threshold, rng)
 }
 
-/// Deals a new RSA key of 2048, 3072 or 4096 bits; `progress` is told how far the search for its primes is.
+/// Deals a new RSA key of 2048, 3072 or 4096 bits; `progress` is called with the state of the search for its primes.
 ///
 /// # Errors
 /// [`RsaDealError::Bits`] for another size, [`RsaDealError::Suite`] for a suite of another kind.
@@ -204,7 +204,7 @@ pub fn deal_rsa(
     suite.ops().deal_rsa(Primes::New(size, progress), threshold, rng)
 }
 
-/// Deals an RSA key with primes that were found before: for those who deal one key among many groups, such as benchmarks.
+/// Deals an RSA key with primes that were found before, for imports and for benchmarks.
 ///
 /// # Errors
 /// [`RsaDealError::Suite`] for a suite of another kind.

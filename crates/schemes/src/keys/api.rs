@@ -1,4 +1,4 @@
-//! The schemes on encoded bytes, whatever the suite: what a service or a client calls.
+//! The schemes of all suites on encoded bytes, for services and clients.
 
 use std::sync::Arc;
 
@@ -19,33 +19,33 @@ pub struct Combined {
     pub proof: Vec<u8>,
 }
 
-/// Why a call on bytes did not do what was asked. The variants keep apart whose doing it is.
+/// Why a call on bytes failed. The variants keep apart whose fault it is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchemeError {
-    /// The statement is not one that the key answers: the caller's doing.
+    /// The key does not answer the statement: the caller's fault.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// A key that takes two rounds, on an operation of one: the caller's doing.
+    /// The key signs in two rounds, and the operation is of one: the caller's fault.
     #[error("{0} signs in two rounds: ask the group to sign, a share cannot be made alone")]
     TwoRounds(Suite),
-    /// The share is not of this key: the caller's doing.
+    /// The key share is not of this key: the caller's fault.
     #[error("the share is not of this key: pair the files of one key")]
     OtherKey,
-    /// The bytes are not a share: the sender's doing.
+    /// The bytes are not a share: the sender's fault.
     #[error("the share of party {index} is malformed: {error}")]
     MalformedShare {
-        /// Whose.
+        /// The sender.
         index: ShareIndex,
-        /// Why.
+        /// What is wrong with the bytes.
         error: DecodeError,
     },
-    /// The shares are false: their senders' doing.
+    /// The shares are false: their senders' fault.
     #[error("false shares, of party {}", list(.0))]
     FalseShares(Vec<ShareIndex>),
-    /// The shares do not make a result.
+    /// The shares do not give a result.
     #[error(transparent)]
     Combine(#[from] CombineError),
-    /// A result that does not verify.
+    /// The result does not verify.
     #[error(transparent)]
     Verify(#[from] VerifyError),
 }
@@ -63,7 +63,7 @@ impl AnyPublicKey {
         self.object().check_request(&statement.into())
     }
 
-    /// The part of the party that holds `share` in the group's answer to a statement.
+    /// The part in the answer to a statement of the party that holds `share`.
     ///
     /// # Errors
     /// [`SchemeError::Request`], [`SchemeError::TwoRounds`], [`SchemeError::OtherKey`].
@@ -78,7 +78,7 @@ impl AnyPublicKey {
         self.one_round()?.answer(share, &statement.into())
     }
 
-    /// Makes the share of the statement that `share`'s party owes.
+    /// Makes the share of the answer to a statement, with its proof, for the party that holds `share`.
     ///
     /// # Errors
     /// [`SchemeError::Request`], [`SchemeError::TwoRounds`], [`SchemeError::OtherKey`].
@@ -94,7 +94,7 @@ impl AnyPublicKey {
         self.one_round()?.create_share(share, &statement.into(), rng)
     }
 
-    /// Checks party `index`'s share of the statement.
+    /// Verifies the share of party `index` in the answer to a statement.
     ///
     /// # Errors
     /// [`SchemeError::Request`], [`SchemeError::TwoRounds`], [`SchemeError::MalformedShare`], [`SchemeError::FalseShares`].
@@ -108,8 +108,8 @@ impl AnyPublicKey {
         self.one_round()?.verify_share(&statement.into(), (index, share), rng)
     }
 
-    /// Combines the first k of the shares; a false result never comes back. If shares are false, all of their senders
-    /// are named, as far as their shares carry proofs: with bare shares alone it stays [`CombineError::ResultInvalid`].
+    /// Combines the first k of the shares; never returns a false result. If shares are false, the error names all senders of
+    /// false shares with proofs; with bare shares alone it is [`CombineError::ResultInvalid`].
     ///
     /// # Errors
     /// Any [`SchemeError`] but [`SchemeError::OtherKey`] and [`SchemeError::Verify`].

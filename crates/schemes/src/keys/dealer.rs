@@ -16,7 +16,7 @@ use super::{CurveScheme, KeyShare, PublicKeySet};
 /// A key fresh from the dealer.
 #[derive(Debug)]
 pub struct Dealt<G: Group> {
-    /// One copy, whatever n.
+    /// The public material; all parties share one copy.
     pub public: Arc<PublicKeySet<G>>,
     /// The shares of parties 1 to n, in order.
     pub shares: Vec<KeyShare<G>>,
@@ -25,21 +25,23 @@ pub struct Dealt<G: Group> {
 /// Why a secret cannot be dealt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DealError {
-    /// Zero is nobody's secret.
+    /// The secret is zero.
     #[error("the secret is zero, which protects nothing: give a secret between 1 and the group's order")]
     ZeroSecret,
     /// The bytes to import are not a scalar.
     #[error("not a secret key of this group: {0}")]
     Secret(DecodeError),
-    /// The primes of RSA keys made elsewhere are not safe primes.
-    #[error("an RSA key made elsewhere cannot be shared, since it takes safe primes: deal a new key")]
+    /// RSA keys are not imported as bare bytes, because their primes are needed.
+    #[error(
+        "an RSA key is not imported as bare bytes: give a key file whose primes are safe primes, or deal a new key"
+    )]
     RsaImport,
 }
 
 /// Shares a new random secret among n parties so that any k can use it. Memory and time are linear in n.
 pub fn deal<S: CurveScheme>(threshold: Threshold, rng: &mut (impl CryptoRng + ?Sized)) -> Dealt<S::KeyGroup> {
     loop {
-        // Zero has probability 2^-252; another draw is all it takes.
+        // Zero has negligible probability, below 2^-250; then another secret is drawn.
         if let Ok(dealt) = deal_secret::<S>(threshold, &Secret::new(Scalar::random(rng)), rng) {
             return dealt;
         }
@@ -64,7 +66,7 @@ pub fn deal_secret<S: CurveScheme>(
     loop {
         let secrets = split_lazily(secret, threshold, rng);
         let (secrets, verification_keys) = with_verification_keys::<S::KeyGroup>(secrets, threshold.n());
-        // Refused if the polynomial has a root at one of the indices, which has probability n / q.
+        // The keys are refused if the polynomial has a root at one of the indices, which has probability n / q.
         let Ok(public) = PublicKeySet::assemble::<S>(threshold, public_key, verification_keys, possession.clone())
         else {
             continue;
@@ -76,8 +78,8 @@ pub fn deal_secret<S: CurveScheme>(
     }
 }
 
-/// Some of the shares, their place, and g * x_i for each. The shares of a part lie in one secret: it is wiped as a whole, which
-/// what was moved out of a vector is not.
+/// Some of the shares, the place of the first, and g * x_i for each. The shares of a part are in one secret, which is wiped as a
+/// whole; scalars moved out of a vector would leave copies.
 struct Part<G: Group> {
     place: usize,
     secrets: Secret<Vec<G::Scalar>>,
@@ -91,15 +93,14 @@ impl<G: Group> Part<G> {
     }
 }
 
-/// The n shares and g * x_i for all of them. Where there are enough of them to pay, the machine's other threads multiply while
-/// this one computes shares.
+/// The n shares and g * x_i for all of them. If there are many, other threads multiply while this one computes shares.
 fn with_verification_keys<G: Group>(
     mut secrets: impl Iterator<Item = Secret<G::Scalar>>,
     n: u16,
 ) -> (Secret<Vec<G::Scalar>>, Vec<Encoded<G>>) {
-    /// What takes longer than starting a thread.
+    /// So many multiplications take longer than starting a thread.
     const SHARES_PER_THREAD: usize = 128;
-    /// What threads take at a time: the conversion of so many elements costs little more than one.
+    /// How many shares a thread takes at a time; encoding so many elements costs little more than encoding one.
     const AT_ONCE: usize = 64;
     let n = usize::from(n);
     // Sized beforehand: a vector that grows leaves copies of its old contents behind.
@@ -108,7 +109,7 @@ fn with_verification_keys<G: Group>(
         some.expose_mut().extend(secrets.by_ref().take(count).map(|share| *share.expose()));
         some
     };
-    // The number of processors is asked for only if it matters: the answer takes as long as sharing a small key.
+    // The number of processors is asked for only if it matters, because asking takes as long as sharing a small key.
     let most = n / SHARES_PER_THREAD;
     let threads = if most < 2 { 1 } else { thread::available_parallelism().map_or(1, NonZeroUsize::get).min(most) };
     if threads < 2 {
@@ -117,14 +118,14 @@ fn with_verification_keys<G: Group>(
     }
     let (pass, passed) = channel::<(usize, Secret<Vec<_>>)>();
     let passed = Mutex::new(passed);
-    // The lock is held while waiting: whoever has it takes what comes next, and the others wait for the lock instead.
+    // A thread holds the lock while it waits for a part; the others wait for the lock.
     let next = || passed.lock().unwrap_or_else(PoisonError::into_inner).recv().ok();
     let multiply = || iter::from_fn(next).map(|(place, secrets)| Part::<G>::new(place, secrets)).collect::<Vec<_>>();
     let mut parts = thread::scope(|scope| {
         let workers: Vec<_> = (1..threads).map(|_| scope.spawn(multiply)).collect();
         for place in 0.. {
             let some = next_shares(AT_ONCE);
-            // It is received as long as the receiver is there, which outlives this.
+            // Sending fails only if the receiver is gone, which lives longer than this.
             if some.expose().is_empty() || pass.send((place, some)).is_err() {
                 break;
             }

@@ -1,4 +1,4 @@
-//! Keys on curves as bytes, and what ceremonies have to know of a suite.
+//! Keys on curves as bytes, and the properties of a suite that ceremonies need.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -23,7 +23,7 @@ impl<G: Group> PublicKeySet<G> {
         }
     }
 
-    /// The key of these bytes, checked as [`PublicKeySet::new`] does.
+    /// Reads a key, with the checks of [`PublicKeySet::new`].
     ///
     /// # Errors
     /// [`PartsError`]: bytes that are no elements, or parts that do not belong together.
@@ -46,7 +46,7 @@ impl<G: Group> KeyShare<G> {
         EncodedShare { index: self.index(), secret: Secret::new(encoding.expose().as_ref().to_vec()) }
     }
 
-    /// The share of these bytes, if it is one of the key.
+    /// Reads a share and checks it against the key.
     ///
     /// # Errors
     /// [`ShareError`]: bytes that are no scalar, or not the one behind the party's verification key.
@@ -68,7 +68,7 @@ impl AnyPublicKey {
         if let PublicParts::Curve(key) = self.parts() { Some(key) } else { None }
     }
 
-    /// The key of these bytes, fully checked.
+    /// Reads a key of a suite, fully checked.
     ///
     /// # Errors
     /// [`PartsError`], also if the suite is RSA.
@@ -85,7 +85,7 @@ impl AnyKeyShare {
             .then(|| EncodedShare { index: self.index(), secret: self.secret_bytes() })
     }
 
-    /// The share of these bytes, if it is one of the key.
+    /// Reads a share and checks it against the key.
     ///
     /// # Errors
     /// [`ShareError`].
@@ -101,7 +101,7 @@ impl Suite {
         self.ops().key_group()
     }
 
-    /// The proof of possession that keys of this suite carry, if they carry one.
+    /// The proof of possession of keys of this suite, if they have one.
     #[must_use]
     pub fn proof_of_possession(self) -> Option<&'static dyn ProofOfPossession> {
         self.ops().proof_of_possession()
@@ -169,7 +169,7 @@ mod tests {
                     Err(ShareError::Mismatch(encoded.index))
                 );
             }
-            // The proof that the dealer gave is what the holders give together.
+            // The holders together make the same proof as the dealer.
             match (suite.proof_of_possession(), &key.proof_of_possession) {
                 (None, None) => {}
                 (Some(scheme), Some(proof)) => {

@@ -1,9 +1,9 @@
-//! What can be wrong with a key's parts, in one line each.
+//! Errors of a key's parts, in one line each.
 
 /// Why parts are not a key's public material.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PublicKeyError {
-    /// Not one verification key for each party.
+    /// There is not one verification key for each party.
     #[error("there are {got} verification keys: it takes {expected}, one for each party")]
     Count {
         /// n.
@@ -11,7 +11,7 @@ pub enum PublicKeyError {
         /// How many there are.
         got: usize,
     },
-    /// A key that everybody knows the secret of.
+    /// A key is the identity, whose secret is zero.
     #[error("the public key or a verification key is the identity element: take the file as the dealer wrote it")]
     Identity,
     /// The proof of possession is missing, false, or given for a scheme that has none.
@@ -20,7 +20,7 @@ pub enum PublicKeyError {
     /// The verification keys are not of a sharing of this public key with this k.
     #[error("the verification keys do not belong to the public key with this k: take the file as the dealer wrote it")]
     Inconsistent,
-    /// An RSA key that no dealer makes.
+    /// No dealer makes such an RSA key.
     #[error("{0}: take the file as the dealer wrote it")]
     Rsa(&'static str),
 }

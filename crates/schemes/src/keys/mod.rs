@@ -1,4 +1,4 @@
-//! Keys: their public material, the shares, the dealer, their parts as bytes, and the schemes for those who have only bytes.
+//! Keys: their public material, their shares, the dealer, their parts as bytes, and the schemes on encoded bytes.
 
 mod any;
 mod api;

@@ -1,4 +1,4 @@
-//! Keys as bytes, part by part: what is written down of them in whatever form, and what they are put together from.
+//! The parts of keys as bytes, for all file formats, and keys from their parts.
 
 use core::fmt;
 
@@ -8,7 +8,7 @@ use theta_sharing::{EncodedKey, ShareIndex, Threshold};
 use super::PublicKeyError;
 use crate::Suite;
 
-/// What a key is made of, which decides what its parts are.
+/// The kind of a key, which decides which parts it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyKind {
     /// Elements of a prime-order group.
@@ -20,13 +20,13 @@ pub enum KeyKind {
 /// The public material of a key in its canonical encodings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PublicParts {
-    /// Of a key on a curve: group elements.
+    /// A key on a curve: group elements.
     Curve(EncodedKey),
-    /// Of an RSA key, whose exponent is always [`PUBLIC_EXPONENT`](crate::signatures::sh00::PUBLIC_EXPONENT).
+    /// An RSA key, whose exponent is always [`PUBLIC_EXPONENT`](crate::signatures::sh00::PUBLIC_EXPONENT).
     Rsa {
-        /// How many of how many.
+        /// k and n.
         threshold: Threshold,
-        /// N, big-endian, in as many bytes as it takes.
+        /// N, big-endian, without leading zeros.
         modulus: Vec<u8>,
         /// v, in as many bytes as N has.
         verification_base: Vec<u8>,
@@ -35,7 +35,7 @@ pub enum PublicParts {
     },
 }
 
-/// One of [`PublicParts`], for people.
+/// One of [`PublicParts`], for errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// h.
@@ -62,12 +62,12 @@ impl fmt::Display for Part {
 /// Why parts are not a public key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PartsError {
-    /// A part is not what its bytes should be.
+    /// The bytes of a part do not encode what they should.
     #[error("{part}: {error}")]
     Encoding {
-        /// Which.
+        /// The part.
         part: Part,
-        /// Why not.
+        /// What is wrong with its bytes.
         error: DecodeError,
     },
     /// The parts do not belong together.
@@ -81,16 +81,16 @@ pub enum PartsError {
 /// Why bytes are not a party's share of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ShareError {
-    /// They are no secret of this kind of key.
+    /// The bytes are not a secret of this kind of key.
     #[error(transparent)]
     Encoding(DecodeError),
-    /// They do not fit the party's verification key, or there is no such party.
+    /// The secret does not fit the party's verification key, or there is no such party.
     #[error("the secret does not fit the verification key of party {0}")]
     Mismatch(ShareIndex),
 }
 
 impl Suite {
-    /// What keys of this suite are made of.
+    /// The kind of this suite's keys.
     #[must_use]
     pub fn key_kind(self) -> KeyKind {
         self.ops().key_kind()

@@ -8,7 +8,7 @@ use theta_sharing::{Encoded, ShareIndex, Threshold, dleq::Generator, vartime_on_
 use super::{CurveScheme, KeyShare, PublicKeyError, PublicMaterial, PublicParts};
 use crate::Suite;
 
-/// What a key is known by everywhere: a hash of its suite and public key.
+/// The id of a key: a hash of its suite and public key.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeyId([u8; 32]);
 
@@ -55,15 +55,14 @@ impl fmt::Debug for KeyId {
     }
 }
 
-/// The public material of one key: the public key h = g * x and the verification keys h_i = g * x_i. One copy is shared
-/// by all that use the key.
+/// The public material of one key: the public key h = g * x and the verification keys h_i = g * x_i.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PublicKeySet<G: Group> {
     suite: Suite,
     threshold: Threshold,
     generator: Generator<G>,
     public_key: Encoded<G>,
-    /// h once more, with what makes encryption cheaper after the first few.
+    /// h once more, with a table of its multiples after the first few encryptions.
     fixed: FixedBase<G>,
     verification_keys: Vec<Encoded<G>>,
     key_id: KeyId,
@@ -71,8 +70,8 @@ pub struct PublicKeySet<G: Group> {
 }
 
 impl<G: Group> PublicKeySet<G> {
-    /// Checks that the parts belong together: n verification keys on one polynomial of degree k - 1 whose value at
-    /// zero is the public key, none of them the identity, and the proof of possession that the scheme asks for.
+    /// Checks that the parts belong together: n verification keys on one polynomial of degree k - 1 at most whose value at
+    /// zero is the public key, none of them the identity, and the proof of possession if the scheme has one.
     ///
     /// # Errors
     /// The [`PublicKeyError`] that names the first part that is wrong.
@@ -96,7 +95,8 @@ impl<G: Group> PublicKeySet<G> {
         Ok(set)
     }
 
-    /// The same for a dealer, who has just made the parts from one polynomial.
+    /// As [`PublicKeySet::new`] without checks of the polynomial and of the proof of possession, for a dealer who has just made
+    /// the parts.
     pub(super) fn assemble<S: CurveScheme<KeyGroup = G>>(
         threshold: Threshold,
         public_key: Encoded<G>,
@@ -112,13 +112,13 @@ impl<G: Group> PublicKeySet<G> {
         Ok(Self { suite: S::SUITE, threshold, generator, public_key, fixed, verification_keys, key_id, possession })
     }
 
-    /// What the key is for.
+    /// The key's suite.
     #[must_use]
     pub const fn suite(&self) -> Suite {
         self.suite
     }
 
-    /// How many of how many.
+    /// k and n.
     #[must_use]
     pub const fn threshold(&self) -> Threshold {
         self.threshold
@@ -141,7 +141,7 @@ impl<G: Group> PublicKeySet<G> {
         self.public_key.element()
     }
 
-    /// h * scalar, in constant time: what encryptors compute.
+    /// h * scalar, in constant time, for encryption.
     pub(crate) fn public_key_times(&self, scalar: &G::Scalar) -> G::Element {
         self.fixed.mul(scalar)
     }
@@ -164,7 +164,7 @@ impl<G: Group> PublicKeySet<G> {
         &self.verification_keys
     }
 
-    /// The dealer's proof of possession, for BLS keys.
+    /// The proof of possession, for BLS keys.
     #[must_use]
     pub fn possession(&self) -> Option<&[u8]> {
         self.possession.as_deref()
@@ -233,7 +233,7 @@ mod tests {
             };
             let (public_key, keys) = (*dealt.public_key(), dealt.verification_keys());
             for claimed in 1..=n {
-                // A polynomial of degree k - 1 is one of any higher degree, too; that much is the dealer's word.
+                // A polynomial of degree k - 1 also passes for any higher degree: a dealer who claims a larger k is not detected.
                 assert_eq!(check(claimed, public_key, keys).is_ok(), claimed >= k, "{claimed} for {k} of {n}");
             }
             let moved = public_key + Ristretto255::generator();

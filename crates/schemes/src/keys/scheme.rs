@@ -1,4 +1,4 @@
-//! What the keys of every scheme have in common.
+//! The traits of all schemes' keys.
 
 use core::fmt::Debug;
 
@@ -9,29 +9,29 @@ use super::{KeyGroup, KeyId, KeyShare, PublicKeySet, PublicParts, Typed, TypedKe
 use crate::Suite;
 use crate::registry::{Curve, Family, Kind};
 
-/// The public material of a key, whatever it is made of.
+/// The public material of a key of any kind.
 pub trait PublicMaterial: Debug + Send + Sync + 'static {
-    /// What the key is for.
+    /// The key's suite.
     fn suite(&self) -> Suite;
-    /// How many of how many.
+    /// k and n.
     fn threshold(&self) -> Threshold;
     /// The key's id.
     fn key_id(&self) -> &KeyId;
-    /// The canonical encoding of the public key, of which the key's id is made.
+    /// The canonical encoding of the public key, of which the key's id is a hash.
     fn public_key_bytes(&self) -> &[u8];
-    /// All of it that does not follow from the rest.
+    /// The parts from which the rest follows.
     fn parts(&self) -> PublicParts;
     /// Length in bytes of the secret in each share of the key.
     fn share_secret_len(&self) -> usize;
 }
 
-/// One party's share of a key, whatever it is made of.
+/// One party's share of a key of any kind.
 pub trait SecretMaterial: Debug + Send + Sync + 'static {
     /// Whose share this is.
     fn index(&self) -> ShareIndex;
     /// The key that this is a share of.
     fn key_id(&self) -> &KeyId;
-    /// The secret's canonical bytes, from which a party derives what must be the same whenever it is asked the same.
+    /// The secret's canonical bytes.
     fn secret_bytes(&self) -> Secret<Vec<u8>>;
 }
 
@@ -41,15 +41,15 @@ pub trait KeyScheme: Sized + Send + Sync + 'static {
     type PublicKey: PublicMaterial + Typed<Any = TypedPublicKey>;
     /// One party's secret share.
     type KeyShare: SecretMaterial + Typed<Any = TypedKeyShare>;
-    /// What keys are made of: [`Curve`] or [`Rsa`](crate::Rsa).
+    /// The kind of keys: [`Curve`] or [`Rsa`](crate::Rsa).
     type Kind: Kind<Self>;
-    /// What keys are good for: [`Ciphers`](crate::Ciphers), [`Signatures`](crate::Signatures), [`Coins`](crate::Coins) or
+    /// The family of operations: [`Ciphers`](crate::Ciphers), [`Signatures`](crate::Signatures), [`Coins`](crate::Coins) or
     /// [`TwoRounds`](crate::TwoRounds).
     type Family: Family<Self>;
     /// The suite's name.
     const SUITE: Suite;
 
-    /// The public key as verifiers of single results take it; all but Taproot take the key's own encoding.
+    /// The public key as standard verifiers take it; for all suites but Taproot this is the key's own encoding.
     fn verifying_key_bytes(public: &Self::PublicKey) -> &[u8] {
         public.public_key_bytes()
     }
@@ -61,10 +61,10 @@ pub trait CurveScheme:
 {
     /// The group of the public key.
     type KeyGroup: KeyGroup;
-    /// Whether keys carry a proof that somebody knows their secret.
+    /// Whether keys have a proof of possession of their secret.
     const PROVES_POSSESSION: bool = false;
 
-    /// Proves that the dealer knows the secret key, for schemes whose users need that.
+    /// The proof of possession of a secret key, for schemes that have one.
     fn prove_possession(
         _secret: &Secret<<Self::KeyGroup as Group>::Scalar>,
         _public_key: &<Self::KeyGroup as Group>::Element,
@@ -72,13 +72,13 @@ pub trait CurveScheme:
         None
     }
 
-    /// Whether the proof is what the scheme needs: valid, or absent where there is none.
+    /// Whether the proof is valid, or absent in schemes that have none.
     fn check_possession(_public_key: &<Self::KeyGroup as Group>::Element, proof: Option<&[u8]>) -> bool {
         proof.is_none()
     }
 
     /// Whether `share` is what [`prove_possession`](Self::prove_possession) gives for the group's public key and the key
-    /// share behind `verification_key`: one party's part of the proof of a key that nobody knows.
+    /// share of `verification_key`: one party's share of the proof for a key that nobody knows.
     fn check_possession_share(
         _public_key: &<Self::KeyGroup as Group>::Element,
         _verification_key: &<Self::KeyGroup as Group>::Element,
@@ -87,8 +87,8 @@ pub trait CurveScheme:
         false
     }
 
-    /// The proof of possession from k parties' parts; it is as good as they are. `None` if the scheme has no proofs, or
-    /// for parts that are no group elements.
+    /// The proof of possession from k parties' shares of it, which are not verified here. `None` if the scheme has no proofs, or
+    /// for shares that are no group elements.
     fn combine_possession(_shares: &[(ShareIndex, Vec<u8>)]) -> Option<Vec<u8>> {
         None
     }

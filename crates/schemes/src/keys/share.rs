@@ -7,7 +7,7 @@ use theta_sharing::ShareIndex;
 
 use super::{KeyId, SecretMaterial};
 
-/// One party's secret share x_i of a key. It is never copied: those who share it hold it in an `Arc`.
+/// One party's secret share x_i of a key. It cannot be copied; several owners share it in an `Arc`.
 pub struct KeyShare<G: Group> {
     key_id: KeyId,
     index: ShareIndex,
@@ -15,7 +15,7 @@ pub struct KeyShare<G: Group> {
 }
 
 impl<G: Group> KeyShare<G> {
-    /// The share `secret` of party `index`. Whether it is one is for [`super::PublicKeySet::matches`] to say.
+    /// The share `secret` of party `index`, unchecked; [`super::PublicKeySet::matches`] checks it.
     #[must_use]
     pub const fn new(key_id: KeyId, index: ShareIndex, secret: Secret<G::Scalar>) -> Self {
         Self { key_id, index, secret }

@@ -1,4 +1,4 @@
-//! Keys by what they are made of: one variant a group, and RSA. What is generic over the group gets its types back from here.
+//! The closed set of key types: one variant for each group, and RSA. Code that is generic over the group gets its types from here.
 
 use std::sync::Arc;
 
@@ -7,17 +7,17 @@ use theta_groups::{Ed448, Ed25519, Group, P256, Ristretto255, Secp256k1, bls12_3
 use super::{KeyShare, PublicKeySet, PublicMaterial, SecretMaterial};
 use crate::signatures::sh00::{RsaKeyShare, RsaPublicKey};
 
-/// Key material that is one of a closed family of types.
+/// Key material that is one of a closed set of types.
 pub trait Typed: Sized {
-    /// The family.
+    /// The enum of all types.
     type Any;
-    /// As one of the family.
+    /// Wraps the value in the enum.
     fn erase(this: Arc<Self>) -> Self::Any;
-    /// Back again; `None` if it is another of the family.
+    /// The value of this type in the enum; `None` if it has another.
     fn of(any: &Self::Any) -> Option<&Arc<Self>>;
 }
 
-/// A group that keys are on.
+/// A group that keys are elements of.
 pub trait KeyGroup: Group {
     /// As [`Typed::erase`].
     fn erase_key(key: Arc<PublicKeySet<Self>>) -> TypedPublicKey;
@@ -48,7 +48,7 @@ macro_rules! key_groups {
         }
 
         impl TypedPublicKey {
-            /// The material, whatever it is made of.
+            /// The material, of whatever type.
             #[must_use]
             pub fn material(&self) -> &dyn PublicMaterial {
                 match self {
@@ -59,7 +59,7 @@ macro_rules! key_groups {
         }
 
         impl TypedKeyShare {
-            /// The share, whatever it is made of.
+            /// The share, of whatever type.
             #[must_use]
             pub fn material(&self) -> &dyn SecretMaterial {
                 match self {

@@ -1,4 +1,4 @@
-//! What keys are good for.
+//! The families of operations that keys have.
 
 use super::{Keyed, OneRoundKey};
 use crate::ciphers::CipherKey;
@@ -7,7 +7,7 @@ use crate::signatures::frost::{Frost, FrostKey, FrostSuite};
 use crate::statement::MAX_MESSAGE_LEN;
 use crate::{Purpose, RequestError, SignatureScheme, Statement, ThresholdCipher, ThresholdCoin, ThresholdScheme};
 
-/// What the keys of scheme `S` do.
+/// The operations of keys of scheme `S`.
 pub trait Family<S: KeyScheme> {
     /// Whether the key answers the statement.
     ///
@@ -21,17 +21,17 @@ pub trait Family<S: KeyScheme> {
     /// [`SchemeError::Verify`], or [`SchemeError::Request`] if keys of this family have no results to verify.
     fn verify(public: &S::PublicKey, message: &[u8], result: &[u8], proof: &[u8]) -> Result<(), SchemeError>;
 
-    /// The key as one whose parties answer in one round.
+    /// The key, if its parties answer in one round.
     fn one_round(_key: &Keyed<S>) -> Option<&dyn OneRoundKey> {
         None
     }
 
-    /// The key as one for encryption.
+    /// The key, if it is for encryption.
     fn cipher(_key: &Keyed<S>) -> Option<&dyn CipherKey> {
         None
     }
 
-    /// The key as one of FROST.
+    /// The key, if it is one of FROST.
     fn frost(_key: &Keyed<S>) -> Option<&dyn FrostKey> {
         None
     }

@@ -9,11 +9,11 @@ use crate::keys::{AnyKeyShare, KeyScheme, SchemeError, ShareError, Typed, TypedP
 use crate::signatures::frost::FrostKey;
 use crate::{RequestError, Statement, ciphers::CipherKey};
 
-/// What can be done with a public key, whatever its suite.
+/// The operations of a public key of any suite.
 pub(crate) trait KeyObject: Send + Sync {
     /// The key itself.
     fn typed(&self) -> &TypedPublicKey;
-    /// The public key as verifiers of single results take it.
+    /// The public key as standard verifiers take it.
     fn verifying_key_bytes(&self) -> &[u8];
     /// The share with this secret, checked.
     fn share(&self, index: ShareIndex, secret: &[u8]) -> Result<AnyKeyShare, ShareError>;
@@ -21,11 +21,11 @@ pub(crate) trait KeyObject: Send + Sync {
     fn check_request(&self, statement: &Statement<'_>) -> Result<(), RequestError>;
     /// Verifies a result.
     fn verify(&self, message: &[u8], result: &[u8], proof: &[u8]) -> Result<(), SchemeError>;
-    /// If its parties answer in one round.
+    /// The key, if its parties answer in one round.
     fn one_round(&self) -> Option<&dyn OneRoundKey>;
-    /// If it is for encryption.
+    /// The key, if it is for encryption.
     fn cipher(&self) -> Option<&dyn CipherKey>;
-    /// If it is a key of FROST.
+    /// The key, if it is one of FROST.
     fn frost(&self) -> Option<&dyn FrostKey>;
 }
 

@@ -1,4 +1,4 @@
-//! What keys are made of.
+//! The kinds of keys: on curves, and RSA.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::keys::{
 };
 use crate::signatures::sh00::{self, ModulusSize, RsaDealError, RsaKeyShare, RsaPublicKey, RsaScheme};
 
-/// How the keys of scheme `S` come to be.
+/// The making of keys of scheme `S`.
 pub trait Kind<S: KeyScheme> {
     /// The kind's name.
     const KIND: KeyKind;
@@ -31,14 +31,14 @@ pub trait Kind<S: KeyScheme> {
     /// # Errors
     /// [`DealError`].
     fn import(secret: &Secret<Vec<u8>>, threshold: Threshold, rng: &mut dyn CryptoRng) -> Result<DealtKey, DealError>;
-    /// The key that these are the parts of, fully checked.
+    /// The key from its parts, fully checked.
     ///
     /// # Errors
     /// [`PartsError`].
     fn key(parts: &PublicParts) -> Result<S::PublicKey, PartsError>;
     /// The name of the group that public keys are elements of; `None` for RSA.
     fn key_group() -> Option<&'static str>;
-    /// The proof of possession that keys carry, if they carry one.
+    /// The proof of possession of the scheme's keys, if they have one.
     fn proof_of_possession() -> Option<&'static dyn ProofOfPossession>;
     /// The share with this secret, checked.
     ///

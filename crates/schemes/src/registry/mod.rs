@@ -1,8 +1,8 @@
-//! Every suite as one object: what is generic over the scheme is instantiated here, once for each, and nowhere above.
+//! Every suite as one object: code that is generic over the scheme is instantiated here, once for each, and in no crate above.
 //!
-//! A scheme says with two associated types what it is ([`KeyScheme::Kind`](crate::keys::KeyScheme::Kind): what its keys are
-//! made of; [`KeyScheme::Family`](crate::keys::KeyScheme::Family): what they are good for); its line in the table of suites
-//! makes it known. Everything else follows.
+//! A scheme declares two associated types ([`KeyScheme::Kind`](crate::keys::KeyScheme::Kind): the kind of its keys;
+//! [`KeyScheme::Family`](crate::keys::KeyScheme::Family): their operations) and has a line in the table of suites. Everything else
+//! follows.
 
 mod family;
 mod key;
@@ -29,19 +29,19 @@ pub(crate) type DealtKey = (AnyPublicKey, Vec<AnyKeyShare>);
 
 /// Where the primes of a new RSA key come from.
 pub enum Primes<'a> {
-    /// They are looked for; the function is told how far the search is.
+    /// A search for new ones; the function is called with its progress.
     New(ModulusSize, &'a mut dyn FnMut(SearchProgress)),
-    /// They were found before.
+    /// Primes that were found before.
     Found(&'a RsaPrimes),
 }
 
-/// What can be done with a suite before there is a key of it.
+/// The operations of a suite that need no key.
 pub(crate) trait SuiteOps: Sync {
-    /// What its keys are made of.
+    /// The kind of its keys.
     fn key_kind(&self) -> KeyKind;
     /// Length in bytes of a secret key in its standard encoding; `None` for RSA, whose keys differ in size.
     fn secret_key_len(&self) -> Option<usize>;
-    /// A new key; RSA keys get the size that is taken when none is asked for.
+    /// A new key; RSA keys get [`ModulusSize::DEFAULT`].
     fn deal(&self, threshold: Threshold, rng: &mut dyn CryptoRng) -> DealtKey;
     /// A new RSA key.
     fn deal_rsa(
@@ -57,11 +57,11 @@ pub(crate) trait SuiteOps: Sync {
         threshold: Threshold,
         rng: &mut dyn CryptoRng,
     ) -> Result<DealtKey, DealError>;
-    /// The key that these are the parts of, fully checked.
+    /// The key from its parts, fully checked.
     fn key(&self, parts: &PublicParts) -> Result<AnyPublicKey, PartsError>;
     /// The name of the group that public keys are elements of; `None` for RSA.
     fn key_group(&self) -> Option<&'static str>;
-    /// The proof of possession that keys carry, if they carry one.
+    /// The proof of possession of the suite's keys, if they have one.
     fn proof_of_possession(&self) -> Option<&'static dyn ProofOfPossession>;
 }
 

@@ -1,4 +1,4 @@
-//! Keys whose parties answer in one round, whatever the scheme.
+//! Keys of one-round schemes.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use crate::answer::{Answer, Answering};
 use crate::keys::{AnyKeyShare, Combined, PublicMaterial as _, SchemeError};
 use crate::{CombineError, Statement, ThresholdScheme, selection};
 
-/// What is done with encoded shares.
+/// The operations on encoded shares.
 pub trait OneRoundKey {
-    /// The part of the party that holds `share` in the answer to a statement.
+    /// The part in the answer to a statement of the party that holds `share`.
     fn answer(&self, share: &AnyKeyShare, statement: &Statement<'_>) -> Result<Arc<dyn Answer>, SchemeError>;
-    /// The share of the statement that `share`'s party owes.
+    /// The share of the answer, with its proof, of the party that holds `share`.
     fn create_share(
         &self,
         share: &AnyKeyShare,
@@ -23,14 +23,14 @@ pub trait OneRoundKey {
     ) -> Result<Vec<u8>, SchemeError> {
         Ok(self.answer(share, statement)?.proven_share(rng))
     }
-    /// Checks one party's share of the statement.
+    /// Verifies one party's share of the answer.
     fn verify_share(
         &self,
         statement: &Statement<'_>,
         share: (ShareIndex, &[u8]),
         rng: &mut dyn CryptoRng,
     ) -> Result<(), SchemeError>;
-    /// Combines the first k of the shares; a false result never comes back.
+    /// Combines the first k of the shares; never returns a false result.
     fn combine(
         &self,
         statement: &Statement<'_>,
@@ -77,7 +77,7 @@ fn decode<S: ThresholdScheme>((index, bytes): (ShareIndex, &[u8])) -> Result<S::
     S::decode_share(index, bytes).map_err(|error| SchemeError::MalformedShare { index, error })
 }
 
-/// Optimistic where the scheme allows it; shares are looked at one by one only when needed.
+/// Combines optimistically where the scheme allows it; shares are verified only when needed.
 fn combine_checked<S: ThresholdScheme>(
     public: &S::PublicKey,
     request: &S::Request,
@@ -101,7 +101,7 @@ fn combine_checked<S: ThresholdScheme>(
     }
 }
 
-/// Why shares with a false result did not make a true one. A bare share may be right: only proven ones can be blamed.
+/// The error of shares with a false result. Only proven shares can be blamed, because a bare one may be right.
 fn find_culprits<S: ThresholdScheme>(
     public: &S::PublicKey,
     request: &S::Request,

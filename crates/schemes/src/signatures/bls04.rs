@@ -1,6 +1,6 @@
 //! Threshold BLS signatures (Boldyreva, PKC 2003, on Boneh-Lynn-Shacham, J. Cryptology 2004) on BLS12-381, in the two
-//! forms of draft-irtf-cfrg-bls-signature with proofs of possession; any verifier of that draft accepts the results. A
-//! third form, on BN254, is what contracts in the EVM can verify.
+//! forms of draft-irtf-cfrg-bls-signature with proofs of possession; any verifier of that draft accepts the results. Contracts
+//! in the EVM can verify a third form, on BN254.
 //!
 //! A share is `H(m) * x_i`, itself a BLS signature under the verification key h_i, so shares need no proofs. See
 //! `spec/bls04.md`.
@@ -47,7 +47,7 @@ pub trait Form: Copy + Debug + Send + Sync + 'static {
     /// The domain of the proof-of-possession hash, same section.
     const POP_DST: &'static [u8];
 
-    /// The two as the pairing takes them: the element of G1 first.
+    /// Key and signature in the pairing's order: the element of G1 first.
     fn pair(key: KeyElement<Self>, signature: SignatureElement<Self>) -> PairOf<Self>;
 
     /// Whether the product of e(key, signature) over all pairs is one.
@@ -94,7 +94,7 @@ forms! {
         b"BLS_SIG_BLS12381G1_XMD:SHA-256_SSWU_RO_POP_", b"BLS_POP_BLS12381G1_XMD:SHA-256_SSWU_RO_POP_";
 
     /// Minimal signature on BN254: keys in G2 (64 bytes), signatures in G1 (32 bytes). The draft has no ciphersuite on
-    /// this curve; the domains are its, with the hash of the suite `BN254G1_XMD:SHA-256_SVDW_RO_`.
+    /// this curve; the domains follow its form, with the hash suite `BN254G1_XMD:SHA-256_SVDW_RO_`.
     Bn254MinSig = Bls04Bn254 on Bn254: keys in bn254::G2, signatures in bn254::G1, |key, signature| (signature, key),
         b"BLS_SIG_BN254G1_XMD:SHA-256_SVDW_RO_POP_", b"BLS_POP_BN254G1_XMD:SHA-256_SVDW_RO_POP_";
 }
@@ -239,7 +239,7 @@ impl<F: Form> SignatureScheme for Bls04<F> {
     }
 }
 
-/// Verifies a signature with a public key of which nothing else is known.
+/// Verifies a signature with a public key alone.
 pub(crate) fn verify<F: Form>(key: &KeyElement<F>, message: &[u8], signature: &[u8]) -> Result<(), VerifyError> {
     let signature = F::Signatures::decode(signature)?;
     let request = SignRequest::<F>::new(message);

@@ -1,4 +1,4 @@
-//! The schemes as their users see them, and against what others made.
+//! The schemes as their users see them, and against other implementations.
 // `cfg(test)` is always true here; it tells clippy that these are tests, helpers included.
 
 #[cfg(test)]

@@ -19,10 +19,9 @@ struct Terms<G: Group> {
 
 /// The positions of all false claims, in order; empty when all are true.
 ///
-/// One multi-scalar multiplication with random 128-bit weights decides about all claims at once (a wrong answer has
-/// probability 2^-128); without the weights, errors of two colluding provers could cancel. Only if it fails are
-/// halves tried, down to the false claims; the sum of the second half is the difference, so each level costs half a
-/// batch.
+/// One sum with random 128-bit weights decides about all claims at once (a wrong answer has probability 2^-128); without the
+/// weights, errors of two colluding provers could cancel. If it is not the identity, halves are tried, down to the false
+/// claims. The sum of the second half is the difference of two known sums, so each level costs half a batch.
 pub fn vartime_verify_batch<G: Group>(
     bases: &Bases<G>,
     claims: &[DleqClaim<'_, G>],
@@ -46,7 +45,7 @@ pub fn vartime_verify_batch<G: Group>(
     culprits
 }
 
-/// `None` when the claim is false on its face: an identity, or a commitment that is no group element.
+/// `None` when the claim is false without any sum: an image is the identity, or a commitment is no group element.
 fn weigh<G: Group>(
     bases: &Bases<G>,
     position: usize,

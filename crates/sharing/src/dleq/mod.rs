@@ -1,4 +1,4 @@
-//! Proofs that two discrete logarithms are equal (Chaum-Pedersen 1992), made non-interactive by Fiat-Shamir.
+//! Proofs that two discrete logarithms are equal (Chaum and Pedersen, CRYPTO 1992), made non-interactive by Fiat-Shamir.
 //!
 //! Claim: log_g H = log_U V, for the group's generator g. Proof: A = g^w, B = U^w for a random w, challenge
 //! e = hash(context, g, H, U, V, A, B), response s = w + e x. It holds when g^s = A H^e and U^s = B V^e.
@@ -37,8 +37,8 @@ impl<G: Group> DleqProof<G> {
         out.extend_from_slice(self.response.encode().as_ref());
     }
 
-    /// Reads what [`DleqProof::encode_into`] wrote. Shallow: whether the commitments are group elements is found out
-    /// when the proof is verified, where a bad one makes the proof false.
+    /// Reads what [`DleqProof::encode_into`] wrote. Whether the commitments are group elements is checked only when the proof
+    /// is verified; a bad one makes the proof false.
     ///
     /// # Errors
     /// [`DecodeError::Length`], or [`DecodeError::NotCanonical`] for the response.
@@ -57,8 +57,8 @@ impl<G: Group> DleqProof<G> {
     }
 }
 
-/// What a proof is about, and the proof: log_g `image_g` = log_U `image`, where the bases are given beside the claims
-/// because they are common to all of them.
+/// A statement, log_g `image_g` = log_U `image`, and its proof. The bases are given beside the claims, because they are common
+/// to all of them.
 #[derive(Clone, Debug)]
 pub struct DleqClaim<'a, G: Group> {
     /// H = g^x, usually a party's verification key.
@@ -67,7 +67,7 @@ pub struct DleqClaim<'a, G: Group> {
     pub image: Encoded<G>,
     /// The proof.
     pub proof: &'a DleqProof<G>,
-    /// What the challenge is bound to: scheme, key, party, label. It must be the transcript that the prover had.
+    /// What the challenge is bound to: scheme, key, party, label. It must be the prover's transcript.
     pub context: &'a Transcript,
 }
 
@@ -109,8 +109,8 @@ impl<G: Group> Bases<G> {
         &self.base
     }
 
-    /// The transcript of the statement, before commitments. Nothing is encoded here: see [`Encoded`] for why the bytes
-    /// that came over the wire will do.
+    /// The transcript of the statement, before commitments. Nothing is encoded here: an [`Encoded`] element has its one
+    /// canonical encoding beside it.
     fn statement(&self, context: &Transcript, image_g: &Encoded<G>, image: &Encoded<G>) -> Transcript {
         context
             .clone()
@@ -129,7 +129,7 @@ fn challenge<G: Group>(statement: Transcript, commitment_g: &G::Encoding, commit
 
 /// Proves that log_g `image_g` = log_U `image` = `secret`, for the `bases` g and U. Constant-time in the secret.
 ///
-/// The statement is the caller's to get right: with other images than g^secret and U^secret the proof is false.
+/// The caller must give the images g^secret and U^secret; with any others the proof is false.
 pub fn prove<G: Group>(
     context: &Transcript,
     secret: &Secret<G::Scalar>,
@@ -146,9 +146,8 @@ pub fn prove<G: Group>(
     DleqProof { commitment_g, commitment, response: *nonce.expose() + e * *secret.expose() }
 }
 
-/// w: random, but bound to the secret and the statement as well, so that a random generator that repeats itself (a
-/// cloned virtual machine, a bad seed) cannot make two proofs with one nonce, from which anyone could compute the
-/// secret.
+/// The nonce w: a hash of random bytes, the secret and the statement. A random generator that repeats itself (a cloned
+/// virtual machine, a bad seed) then makes no two different proofs with one nonce, from which anyone could compute the secret.
 fn nonce<G: Group>(
     statement: Transcript,
     secret: &Secret<G::Scalar>,
@@ -162,7 +161,7 @@ fn nonce<G: Group>(
     )
 }
 
-/// Whether one claim is true. Claims about the identity (as base or as an image) are refused: they say nothing.
+/// Whether one claim is true. Claims with the identity as base or image are refused, because they say nothing.
 #[must_use]
 pub fn vartime_verify<G: Group>(bases: &Bases<G>, claim: &DleqClaim<'_, G>) -> bool {
     let (base, image_g, image) = (bases.base.element(), claim.image_g.element(), claim.image.element());
@@ -172,7 +171,7 @@ pub fn vartime_verify<G: Group>(bases: &Bases<G>, claim: &DleqClaim<'_, G>) -> b
     let proof = claim.proof;
     let statement = bases.statement(claim.context, &claim.image_g, &claim.image);
     let (response, minus_e) = (proof.response, -challenge::<G>(statement, &proof.commitment_g, &proof.commitment));
-    // Computing what the commitments must have been and comparing the encodings spares decoding them.
+    // The commitments are computed again and their encodings compared, which is cheaper than decoding them.
     let commitments =
         [G::vartime_double_mul(&response, image_g, &minus_e), G::vartime_msm(&[response, minus_e], &[*base, *image])];
     !commitments.iter().any(G::is_identity) && G::encode_batch(&commitments) == [proof.commitment_g, proof.commitment]

@@ -9,8 +9,8 @@ use crate::Digest;
 
 const CHECKPOINT: &str = "theta-audit";
 
-/// How far a log goes: the number of its records and the hash of the last, zeros if there is none. Whoever keeps one, or
-/// has its text signed, can tell any other log from this one. Text form: `theta-audit:COUNT:HASH`.
+/// The end of a log: the number of its records and the hash of the last, zeros if there is none. A checkpoint that is kept
+/// elsewhere, or signed, tells this log from any other. Text form: `theta-audit:COUNT:HASH`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
     /// How many records there are.
@@ -20,7 +20,7 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// Before the first record.
+    /// The checkpoint of an empty log.
     pub const START: Self = Self { count: 0, head: Digest([0; 32]) };
 }
 
@@ -30,7 +30,7 @@ impl fmt::Display for Checkpoint {
     }
 }
 
-/// Not a checkpoint.
+/// The text is not a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a checkpoint; it is written as {CHECKPOINT}:COUNT:HASH with 64 hexadecimal digits")]
 pub struct CheckpointError;
@@ -48,15 +48,15 @@ impl FromStr for Checkpoint {
             count: count.parse().map_err(|_| CheckpointError)?,
             head: head.parse().map_err(|_| CheckpointError)?,
         };
-        // One text for each: no leading zeros, signs or upper case.
+        // A checkpoint has one text: no leading zeros, signs or upper case.
         if checkpoint.to_string() == text { Ok(checkpoint) } else { Err(CheckpointError) }
     }
 }
 
-/// A record in its place.
+/// A record at its place in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogEntry {
-    /// Counts from 0.
+    /// The record's number, from 0.
     pub sequence: u64,
     /// The hash of the record before; zeros before the first.
     pub previous: Digest,
@@ -84,7 +84,7 @@ impl Chain {
         Self(checkpoint)
     }
 
-    /// How far it goes.
+    /// The end of the log so far.
     #[must_use]
     pub const fn checkpoint(&self) -> Checkpoint {
         self.0
@@ -105,11 +105,11 @@ fn hash(sequence: u64, previous: Digest, record: &AuditRecord) -> Digest {
     Digest(*hasher.finalize().as_bytes())
 }
 
-/// The first record where a log is not what it was.
+/// The first record that is wrong in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the log is broken at record {sequence}: {fault}")]
 pub struct BrokenLog {
-    /// Which record, from 0.
+    /// The record's number, from 0.
     pub sequence: u64,
     /// What is wrong there.
     pub fault: Fault,
@@ -130,10 +130,10 @@ pub enum Fault {
     /// An earlier record stands here again.
     #[error("record {0} stands in its place, out of order or a second time")]
     OutOfOrder(u64),
-    /// The log ends before.
+    /// The log ends before this record.
     #[error("it and what follows was cut off: {0} records were there")]
     Truncated(u64),
-    /// The log holds together and is another one.
+    /// The log is consistent, but not the one of the kept checkpoint.
     #[error("the record's hash is not the one that was kept, so the log was rewritten")]
     Rewritten,
 }

@@ -25,13 +25,13 @@ struct LineIn {
     record: AuditRecord,
 }
 
-/// A line that is no entry.
+/// The line is not a log entry.
 #[derive(Debug, thiserror::Error)]
 pub enum LineError {
-    /// Longer than any.
+    /// The line is longer than [`MOST_LINE`].
     #[error("a line of {0} bytes is longer than any record's ({MOST_LINE})")]
     TooLong(usize),
-    /// Not JSON, or other fields.
+    /// The line is not JSON, or has other fields.
     #[error("not a record: {0}")]
     Json(#[from] serde_json::Error),
 }
@@ -39,13 +39,13 @@ pub enum LineError {
 /// The entry as one line of JSON, without the end of the line.
 ///
 /// # Errors
-/// [`LineError::Json`] if it cannot be written, which no entry makes happen.
+/// [`LineError::Json`] if the entry cannot be written; every entry can.
 pub fn to_line(entry: &LogEntry) -> Result<String, LineError> {
     let LogEntry { sequence, previous, hash, record } = entry;
     Ok(serde_json::to_string(&LineOut { sequence: *sequence, previous: *previous, hash: *hash, record })?)
 }
 
-/// The inverse of [`to_line`]. Whether the entry is true is for [`super::verify`].
+/// The inverse of [`to_line`]. The hashes are not checked; [`super::verify`] does that.
 ///
 /// # Errors
 /// [`LineError`].

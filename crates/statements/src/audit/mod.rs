@@ -1,8 +1,8 @@
 //! The audit log: a chain of hashes over what was decided.
 //!
 //! The hash of a record covers its number, the hash before it and its canonical encoding, so the last hash stands for the
-//! whole log. A [`Checkpoint`] of it, kept elsewhere or signed, shows any later change and a log that was cut. Records have
-//! digests and names, no statements and nothing secret.
+//! whole log. A [`Checkpoint`] that is kept elsewhere, or signed, reveals any later change and a log that was cut. Records
+//! have digests and names, but neither statements nor secrets.
 
 mod chain;
 mod lines;

@@ -1,4 +1,4 @@
-//! What is recorded of one decision.
+//! The record of one decision.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,47 +7,47 @@ use theta_names::codec::{DecodeError, Reader, Writer};
 use crate::{Digest, UnixTime};
 
 const DOMAIN: &str = "theta/audit/v1";
-/// Of a field that is text, in bytes.
+/// The longest text in a record, in bytes.
 const MOST_TEXT: usize = 1_024;
-/// Of one record.
+/// The most approvers in a record.
 pub const MOST_APPROVERS: usize = 64;
 
-/// One decision. Texts longer than 1,024 bytes are cut.
+/// The record of one decision. Its maker cuts texts to 1,024 bytes with [`AuditRecord::cut`]; longer ones do not decode.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AuditRecord {
-    /// When.
+    /// When the decision was made.
     pub time: UnixTime,
-    /// Which node decided.
+    /// The number of the node that decided.
     pub node: u16,
-    /// Who asked; absent if nobody was recognised.
+    /// The client's name; absent if no client was recognised.
     pub client: Option<String>,
     /// How the client was recognised.
     pub recognised_by: Option<String>,
-    /// With which key.
+    /// The key's name, if the operation has one.
     pub key: Option<String>,
-    /// For what, by its name in policy files.
+    /// The operation, by its name in policy files.
     pub operation: String,
     /// The digest of the statement.
     pub statement: Digest,
-    /// For which slot.
+    /// The slot, if the request had one.
     pub slot: Option<u64>,
     /// Whether it was allowed.
     pub allowed: bool,
     /// The rule that decided.
     pub rule: Option<String>,
-    /// Why, as a name that never changes.
+    /// The reason, as a name that never changes.
     pub reason: String,
-    /// Why, for people.
+    /// The reason, for people.
     pub detail: String,
-    /// Whose consents counted.
+    /// The approvers whose approvals counted.
     pub approvers: Vec<String>,
     /// The digest of the policy that was in force.
     pub policy: Digest,
 }
 
 impl AuditRecord {
-    /// A text as a record has it: the beginning of one that is longer than 1,024 bytes.
+    /// At most the first 1,024 bytes of a text, cut between characters.
     #[must_use]
     pub fn cut(text: &str) -> String {
         let end = (0..=text.len().min(MOST_TEXT)).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! What the cipher puts into a header: the wrapped key and the point that proves that its maker knew the randomness and chose every byte.
+//! The cipher's part of a header: the wrapped key, and the point w, which proves that the header's maker knew the randomness and
+//! chose every byte.
 
 #[cfg(test)]
 use rand_core::CryptoRng;
@@ -17,7 +18,7 @@ type First<P> = <<P as Pairing>::G1 as Group>::Element;
 /// An element of G2.
 type Second<P> = <<P as Pairing>::G2 as Group>::Element;
 
-/// H1 of the paper: the mask of the key, which only those who know `u * x` can compute.
+/// H1 of the paper: the mask of the key, which takes `u * x` to compute.
 pub(super) fn mask<P: CipherPairing>(key_id: &KeyId, u: &First<P>, shared: &First<P>) -> Secret<[u8; 32]> {
     // Both are encoded with one inversion; the bytes of the second are the secret.
     let encodings = P::G1::encode_batch(&[*u, *shared]);
@@ -33,7 +34,7 @@ pub(super) fn mask<P: CipherPairing>(key_id: &KeyId, u: &First<P>, shared: &Firs
     )
 }
 
-/// H2 of the paper: all of the header but w is bound.
+/// H2 of the paper, over all of the header but w.
 fn validity_point<P: CipherPairing>(header_without_w: &[u8]) -> First<P> {
     P::G1::hash_to_group(P::VALIDITY_DST, &[header_without_w])
 }
@@ -43,7 +44,7 @@ pub(super) const fn len<P: Pairing>() -> usize {
     Wrap::ENCODED_LEN + 2 * P::G1::ENCODED_LEN + P::G2::ENCODED_LEN
 }
 
-/// r of an honest encryption of `key`.
+/// r, the exponent of an honest encryption of `key`.
 fn exponent<P: CipherPairing>(coins: &Coins, key: &PayloadKey) -> Secret<P::Scalar> {
     coins.scalar(key, "encryption")
 }
@@ -68,7 +69,7 @@ pub(super) fn encapsulate<P: CipherPairing>(
     header
 }
 
-/// A capsule that is whole.
+/// A capsule whose validity has been checked.
 pub(super) struct ValidCapsule<P: Pairing> {
     /// V of the paper.
     wrap: Wrap,
@@ -78,12 +79,11 @@ pub(super) struct ValidCapsule<P: Pairing> {
 }
 
 impl<P: CipherPairing> ValidCapsule<P> {
-    /// The payload key, if `shared` is u x and the capsule is what an honest encryption of that key makes: otherwise
-    /// nothing, whatever `shared` is. So all who get a key from one header get the same, and where shares that are true
-    /// give none, no others do.
+    /// The payload key, if `shared` is u x and the capsule is an honest encryption of that key; otherwise an error, whatever
+    /// `shared` is. So all who get a key from one header get the same key, and where true shares give none, no others do.
     ///
-    /// Both multiplications are needed, unlike in `sg02`, whose header has a scalar that binds r: who knows the false
-    /// share of an accomplice beforehand can make either equation true without the other.
+    /// Both multiplications are needed, unlike in `sg02`, whose header has a scalar that binds r: an encryptor who knows the
+    /// false share of an accomplice beforehand can make either equation hold without the other.
     pub(super) fn open(&self, public: &PublicKeySet<P::G1>, shared: &First<P>) -> Result<PayloadKey, CombineError> {
         let key = self.wrap.open(&mask::<P>(public.key_id(), &self.u, shared))?;
         let r = exponent::<P>(&self.coins, &key);
@@ -92,9 +92,9 @@ impl<P: CipherPairing> ValidCapsule<P> {
     }
 }
 
-/// Parses the capsule of a header and checks that u, u' and w are the same multiple of g, g' and the header's hash: two
-/// equations of pairings, e(u, g') = e(g, u') and e(w, g') = e(hash, u'), the first weighted with a 128-bit number that
-/// is a hash of the whole header, so that two pairings check both.
+/// Parses the capsule of a header and checks that u, u' and w are the same multiple of g, g' and the header's hash. These are two
+/// equations of pairings, e(u, g') = e(g, u') and e(w, g') = e(hash, u'). The first is weighted with a 128-bit hash of the whole
+/// header, so that two pairings check both.
 pub(super) fn check<P: CipherPairing>(
     key_id: &KeyId,
     header: &[u8],
@@ -122,8 +122,7 @@ pub(super) fn check<P: CipherPairing>(
     Ok(ValidCapsule { wrap, coins: Coins::begin(P::SUITE, key_id, envelope), u, u_second })
 }
 
-/// A header whose wrap is whatever the caller says and whose u, u' and w are moved away from the one logarithm by
-/// `skew` times the generators.
+/// A header with the given wrap, whose u, u' and w are moved away from their common logarithm by `skew` times the generators.
 #[cfg(test)]
 pub(super) fn forge<P: CipherPairing>(
     envelope: &[u8],

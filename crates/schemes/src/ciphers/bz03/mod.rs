@@ -1,9 +1,9 @@
 //! The threshold cipher of Baek and Zheng ("Simple and efficient threshold cryptosystem from the gap Diffie-Hellman
 //! group", GLOBECOM 2003), as a key encapsulation on pairings of type 3.
 //!
-//! What is encrypted is the 256-bit key of a payload. Beside it stands a commitment to that key, which lets nodes check a
-//! combined result without checking a share, and clients check a node's answer. Shares are single points of G1 and need
-//! no proofs: a pairing tells. See `spec/bz03.md`.
+//! The plaintext is the 256-bit key of a payload and a commitment to that key, which lets nodes check a combined result without
+//! checking shares, and clients check a node's answer. Shares are single points of G1 and need no proofs, because a pairing
+//! verifies them. See `spec/bz03.md`.
 
 mod capsule;
 mod scheme;
@@ -27,7 +27,7 @@ pub struct Bz03<P>(PhantomData<P>);
 pub trait CipherPairing: Pairing<G1: KeyGroup> {
     /// The suite's name.
     const SUITE: Suite;
-    /// The domain of the hash to G1 that makes a header whole.
+    /// The domain of the hash to G1 by which a header is bound.
     const VALIDITY_DST: &'static [u8];
 }
 

@@ -13,7 +13,7 @@ use crate::point_share::PointShare;
 use crate::registry::{Ciphers, Curve};
 use crate::{CombineError, RequestError, Statement, Suite, ThresholdCipher, ThresholdScheme};
 
-/// A header that is whole: safe to answer.
+/// A valid header, which is safe to answer.
 pub struct DecapsulationRequest<P: CipherPairing>(ValidCapsule<P>);
 
 impl<P: CipherPairing> KeyScheme for Bz03<P> {
@@ -74,8 +74,8 @@ impl<P: CipherPairing> ThresholdScheme for Bz03<P> {
         PointShare::false_among(public, shares, holds, rng)
     }
 
-    /// A result that is not valid although every share is, was made so by the encryptor: then it is not valid whichever
-    /// shares, true or false, are combined.
+    /// A result that is not valid although all shares are true is the encryptor's fault; then no shares, true or false, give a
+    /// valid result.
     fn combine(
         public: &Self::PublicKey,
         request: &Self::Request,
@@ -119,8 +119,8 @@ mod tests {
         honest[..honest.len() - Bz03::<P>::CAPSULE_LEN].to_vec()
     }
 
-    /// An encryptor who commits to nonsense: the header is valid, the shares are true, and still there is no key to be
-    /// had. Nobody's share may be blamed for that.
+    /// An encryptor commits to nonsense: the header is valid and the shares are true, but there is no key. No share may be
+    /// blamed for that.
     fn a_lying_encryptor<P: CipherPairing>() {
         let mut rng = ChaCha20Rng::seed_from_u64(1);
         let dealt = deal::<Bz03<P>>(Threshold::new(2, 3).unwrap(), &mut rng);
@@ -148,7 +148,7 @@ mod tests {
         a_lying_encryptor::<Bn254>();
     }
 
-    /// The mask must not follow from what everyone sees: with keys in G2, e(u, h) would.
+    /// The mask must not follow from public points. With keys in G2 and a mask made of e(u, h), it would.
     #[test]
     fn the_mask_is_no_function_of_public_points() {
         let mut rng = ChaCha20Rng::seed_from_u64(2);

@@ -1,4 +1,4 @@
-//! What the cipher puts into a header: the wrapped key and the proof that its maker knew the randomness and chose every byte.
+//! The cipher's part of a header: the wrapped key, and the proof that the header's maker knew the randomness and chose every byte.
 
 #[cfg(test)]
 use rand_core::CryptoRng;
@@ -13,7 +13,7 @@ use crate::derived_rng::DerivedRng;
 use crate::keys::{KeyId, PublicKeySet};
 use crate::{CombineError, RequestError};
 
-/// H1 of the paper, the mask of the key, as far as everyone can compute it.
+/// The public part of the hash H1 of the paper, which is the mask of the key.
 pub(super) fn begin_mask<G: CipherGroup>(key_id: &KeyId, u: &[u8]) -> Transcript {
     Transcript::new("theta/sg02/wrap/v1")
         .with("suite", G::SUITE.name().as_bytes())
@@ -21,13 +21,13 @@ pub(super) fn begin_mask<G: CipherGroup>(key_id: &KeyId, u: &[u8]) -> Transcript
         .with("u", u)
 }
 
-/// The rest, which takes `u * x`.
+/// Completes the mask, which takes `u * x`.
 pub(super) fn finish_mask<G: CipherGroup>(begun: Transcript, shared: &G::Element) -> Secret<[u8; 32]> {
     let encoding = Secret::new(G::encode(shared).as_ref().to_vec());
     Secret::new(begun.with("shared", encoding.expose()).finish32())
 }
 
-/// H2 of the paper: all of the header but the response is bound.
+/// H2 of the paper, over all of the header but the response.
 fn statement_hash<G: CipherGroup>(header_without_response: &[u8]) -> [u8; 64] {
     Transcript::new("theta/sg02/validity/v1")
         .with("suite", G::SUITE.name().as_bytes())
@@ -40,7 +40,7 @@ pub(super) const fn len<G: CipherGroup>() -> usize {
     Wrap::ENCODED_LEN + 4 * G::ENCODED_LEN + G::Scalar::ENCODED_LEN
 }
 
-/// r and s of an honest encryption of `key`.
+/// r and s, the exponents of an honest encryption of `key`.
 fn exponents<G: CipherGroup>(coins: &Coins, key: &PayloadKey) -> [Secret<G::Scalar>; 2] {
     ["encryption", "proof"].map(|purpose| coins.scalar(key, purpose))
 }
@@ -73,31 +73,30 @@ pub(super) fn encapsulate<G: CipherGroup>(public: &PublicKeySet<G>, envelope: Ve
 /// A capsule whose proof holds.
 pub(super) struct ValidCapsule<G: CipherGroup> {
     pub(super) u: Encoded<G>,
-    /// What shares are bound to.
+    /// The transcript that shares' proofs are bound to.
     pub(super) context: Transcript,
     pub(super) sealed: Sealed<G>,
 }
 
-/// What it takes to open a capsule, once shares are combined.
+/// The parts of a capsule that open it, once shares are combined.
 pub(super) struct Sealed<G: CipherGroup> {
     /// c of the paper.
     wrap: Wrap,
-    /// The hash of the mask, begun.
+    /// The public part of the mask's hash.
     mask: Transcript,
     coins: Coins,
-    /// e and f of the proof, which holds.
+    /// e and f of the proof, which has been checked.
     challenge: G::Scalar,
     response: G::Scalar,
 }
 
 impl<G: CipherGroup> Sealed<G> {
-    /// The payload key, if `shared` is u x and the capsule is what an honest encryption of that key makes: otherwise
-    /// nothing, whatever `shared` is. So all who get a key from one header get the same, and where shares that are true
-    /// give none, no others do.
+    /// The payload key, if `shared` is u x and the capsule is an honest encryption of that key; otherwise an error, whatever
+    /// `shared` is. So all who get a key from one header get the same key, and where true shares give none, no others do.
     ///
-    /// The commitment, which is hashed into e, fixes the key, and the key r and s. The proof says that u = g a and w = g b
-    /// with f = b + a e; if (a, b) were not (r, s), only one e would make f = s + r e true. So u = g r, without computing
-    /// a multiple of g, and then u x is h r.
+    /// The commitment, which is hashed into e, fixes the key, and the key fixes r and s. The proof says that u = g a and w = g b
+    /// with f = b + a e; if (a, b) were not (r, s), f = s + r e would hold for one e only. So u = g r, without computing a
+    /// multiple of g, and u x must be h r.
     pub(super) fn open(&self, public: &PublicKeySet<G>, shared: &G::Element) -> Result<PayloadKey, CombineError> {
         let key = self.wrap.open(&finish_mask::<G>(self.mask.clone(), shared))?;
         let [r, s] = exponents::<G>(&self.coins, &key);
@@ -161,8 +160,8 @@ struct Equations<'a, G: CipherGroup> {
 }
 
 impl<G: CipherGroup> Equations<'_, G> {
-    /// Both at once, the second times a weight that is a hash of the whole header: in groups whose elements are cheap to
-    /// decode.
+    /// Checks both at once, the second times a weight that is a hash of the whole header: for groups whose elements are cheap
+    /// to decode.
     fn vartime_hold_weighted(&self, weight: u128) -> Result<bool, RequestError> {
         let element = |bytes: &[u8]| G::decode(bytes).map_err(|_| RequestError::InvalidCiphertext);
         let [w, w_second] = self.commitments;
@@ -175,9 +174,9 @@ impl<G: CipherGroup> Equations<'_, G> {
         Ok(G::is_identity(&difference))
     }
 
-    /// One after the other, by encoding what w and w' must be, which spares two checks of membership in the subgroup,
-    /// dearer than what the weighted sum saves. Nothing slips through: u and u' have been checked, so that both right
-    /// sides are in the subgroup, and the only bytes that equal a canonical encoding are the encoding of that element.
+    /// Checks one after the other, by computing w and w' and comparing encodings. That spares two checks of membership in the
+    /// subgroup, which cost more than the weighted sum saves. It is as strict: u and u' have been checked, so that both right
+    /// sides are in the subgroup, and only the canonical encoding of an element equals it.
     fn vartime_hold_one_by_one(&self) -> bool {
         let commitments = [
             G::vartime_double_mul(&self.response, &self.u, &-self.challenge),
@@ -188,13 +187,13 @@ impl<G: CipherGroup> Equations<'_, G> {
     }
 }
 
-/// A header with a proof that is honest about the logarithms and a wrap that is whatever the caller says.
+/// A header with the given wrap and an honest proof of equal logarithms.
 #[cfg(test)]
 pub(super) fn forge<G: CipherGroup>(envelope: &[u8], wrap: [u8; 64], rng: &mut (impl CryptoRng + ?Sized)) -> Vec<u8> {
     forge_skewed::<G>(envelope, wrap, [0, 0], rng)
 }
 
-/// The same with u and u' moved away from the logarithm that is proved.
+/// A header with the given wrap, whose u and u' are moved away from the logarithm that is proved.
 #[cfg(test)]
 pub(super) fn forge_skewed<G: CipherGroup>(
     envelope: &[u8],

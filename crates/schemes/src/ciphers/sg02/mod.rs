@@ -1,8 +1,8 @@
 //! TDH2, the threshold cipher of Shoup and Gennaro ("Securing threshold cryptosystems against chosen ciphertext
 //! attack", J. Cryptology 2002, section 4.3), as a key encapsulation.
 //!
-//! What is encrypted is the 256-bit key of a payload. Beside it stands a commitment to that key, which lets nodes check a
-//! combined result without checking a share, and clients check a node's answer. See `spec/sg02.md`.
+//! The plaintext is the 256-bit key of a payload and a commitment to that key, which lets nodes check a combined result without
+//! checking shares, and clients check a node's answer. See `spec/sg02.md`.
 
 mod capsule;
 mod scheme;
@@ -26,12 +26,12 @@ pub trait CipherGroup: KeyGroup {
     /// The suite's name.
     const SUITE: Suite;
 
-    /// The second generator, of which nobody knows the logarithm to the first: a hash to the group.
+    /// The second generator, a hash to the group, so that nobody knows its logarithm to the first.
     fn second_generator() -> &'static Self::Element {
         Self::second_base().element()
     }
 
-    /// The same with the table of its multiples, which all keys share.
+    /// The second generator with the table of its multiples, which all keys share.
     fn second_base() -> &'static FixedBase<Self>;
 }
 

@@ -13,7 +13,7 @@ use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
 use crate::registry::{Ciphers, Curve};
 use crate::{CombineError, RequestError, Statement, Suite, ThresholdCipher, ThresholdScheme};
 
-/// A header whose validity proof holds: safe to answer.
+/// A header whose validity proof holds, so that it is safe to answer.
 pub struct DecapsulationRequest<G: CipherGroup> {
     /// g and u.
     bases: Bases<G>,
@@ -90,8 +90,8 @@ impl<G: CipherGroup> ThresholdScheme for Sg02<G> {
         DleqShare::false_among(public, &request.bases, &request.context, shares, rng)
     }
 
-    /// A result that is not valid although every share is, was made so by the encryptor: then it is not valid whichever
-    /// shares, true or false, are combined.
+    /// A result that is not valid although all shares are true is the encryptor's fault; then no shares, true or false, give a
+    /// valid result.
     fn combine(
         public: &Self::PublicKey,
         request: &Self::Request,
@@ -129,8 +129,8 @@ mod tests {
 
     type Cipher = Sg02<Ristretto255>;
 
-    /// An encryptor who proves the logarithms honestly but commits to nonsense: the header is valid, the shares are
-    /// true, and still there is no key to be had. Nobody's share may be blamed for that.
+    /// An encryptor proves the logarithms honestly but commits to nonsense: the header is valid and the shares are true, but
+    /// there is no key. No share may be blamed for that.
     #[test]
     fn a_lying_encryptor_is_told_from_lying_parties() {
         let mut rng = ChaCha20Rng::seed_from_u64(1);

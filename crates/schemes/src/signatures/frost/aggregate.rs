@@ -1,4 +1,4 @@
-//! From shares to the signature, or to those who spoiled it (RFC 9591, sections 5.3 and 5.4).
+//! Aggregating shares to the signature, or naming those who sent false ones (RFC 9591, sections 5.3 and 5.4).
 
 use rand_core::CryptoRng;
 use theta_groups::{Group, Scalar};
@@ -7,25 +7,25 @@ use theta_sharing::ShareIndex;
 use super::{ElementOf, FrostSuite, ScalarOf, Signature, SignatureShare, SigningPackage};
 use crate::keys::PublicKeySet;
 
-/// Why shares did not become a signature.
+/// Why shares did not give a signature.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AggregateError {
     /// The package is for another key: the caller's mistake.
     #[error("the package is for another key: pair what belongs to one key")]
     OtherKey,
-    /// A signer of the package has no share here; it takes those of all of them.
+    /// The share of a signer of the package is missing.
     #[error("the share of party {0} is missing: it takes the shares of all signers of the package")]
     Missing(ShareIndex),
-    /// Two shares of one party: the caller's mistake.
+    /// There are two shares of one party: the caller's mistake.
     #[error("two shares of party {0}")]
     Duplicate(ShareIndex),
-    /// A share of a party that is not in the package: the caller's mistake.
+    /// A share is of a party that is not in the package: the caller's mistake.
     #[error("party {0} is not a signer of the package")]
     UnknownParty(ShareIndex),
-    /// The shares, or the commitments, of these parties are false: their doing.
+    /// The shares or the commitments of these parties are false: their fault.
     #[error("false shares, of party {}", list(.0))]
     FalseShares(Vec<ShareIndex>),
-    /// All shares are true and the signature is not: the verification keys are not those of the public key.
+    /// All shares are true and the signature is false: the verification keys do not belong to the public key.
     #[error("true shares make a false signature: the public key set is inconsistent")]
     InconsistentKeys,
 }
@@ -34,11 +34,11 @@ fn list(indices: &[ShareIndex]) -> String {
     indices.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// Adds up the shares of all signers of the package. One verification, that of the signature; only if it fails are shares
-/// looked at, all of them, in batches.
+/// Adds up the shares of all signers of the package and verifies the signature. Only if that fails are all shares verified, in
+/// batches.
 ///
 /// # Errors
-/// [`AggregateError`]; a false signature never comes back.
+/// [`AggregateError`]; a false signature is never returned.
 pub fn aggregate<C: FrostSuite>(
     public: &PublicKeySet<C::Group>,
     package: &SigningPackage<C>,
@@ -80,7 +80,7 @@ fn check_complete<C: FrostSuite>(
     }
 }
 
-/// Whether a share is what its sender owes to the package, and its commitments are in the prime-order group.
+/// Whether a share is true for the package, and its sender's commitments are in the prime-order group.
 #[must_use]
 pub fn verify_share<C: FrostSuite>(
     public: &PublicKeySet<C::Group>,
@@ -91,9 +91,9 @@ pub fn verify_share<C: FrostSuite>(
         && Checked::of(public, package, share, 1).is_some_and(|checked| checked.is_true(package))
 }
 
-/// The parties whose shares are false, by rising index; shares of strangers are. All shares are checked in one batch with
-/// random weights, and in halves of it where it fails (Bellare, Garay, Rabin, Eurocrypt 1998): a false share passes with
-/// probability 2^-128.
+/// The parties whose shares are false, by rising index; shares of parties outside the package are false. All shares are checked in
+/// one batch with random weights, and in halves where it fails (Bellare, Garay, Rabin, EUROCRYPT 1998): a false share passes
+/// with probability 2^-128.
 #[must_use]
 pub fn false_shares<C: FrostSuite>(
     public: &PublicKeySet<C::Group>,
@@ -120,8 +120,8 @@ pub fn false_shares<C: FrostSuite>(
     culprits
 }
 
-/// A share beside all that its equation g z_i = D_i + rho_i E_i + lambda_i c h'_i takes, where h'_i = ±h_i + g t is the
-/// verification key under the package's key and the nonces' side is negated where the package says so.
+/// The values of a share's equation g z_i = D_i + rho_i E_i + lambda_i c h'_i, where h'_i = ±h_i + g t is the verification key
+/// under the package's key, and D_i and E_i are negated if the package negates nonces.
 struct Checked<C: FrostSuite> {
     index: ShareIndex,
     hiding: ElementOf<C>,
@@ -137,8 +137,8 @@ struct Checked<C: FrostSuite> {
 }
 
 impl<C: FrostSuite> Checked<C> {
-    /// Nothing for parties outside the package and for commitments outside the prime-order subgroup, for which random
-    /// weights mean little.
+    /// `None` for parties outside the package and for commitments outside the prime-order subgroup, on which random weights are
+    /// not sound.
     fn of(
         public: &PublicKeySet<C::Group>,
         package: &SigningPackage<C>,
@@ -169,7 +169,7 @@ impl<C: FrostSuite> Checked<C> {
     }
 }
 
-/// Whether the weighted sum of the equations holds: with high probability, whether all of them do.
+/// Whether the weighted sum of the equations holds, which with high probability means that all of them do.
 fn all_true<C: FrostSuite>(package: &SigningPackage<C>, batch: &[Checked<C>]) -> bool {
     let weights: Vec<_> = batch.iter().map(|share| share.weight).collect();
     let hiding: Vec<_> = batch.iter().map(|share| share.hiding).collect();

@@ -1,4 +1,4 @@
-//! What signers publish in round one.
+//! The commitments that signers publish in round one.
 
 use theta_groups::{DecodeError, Group, Scalar};
 use theta_sharing::{Encoded, ShareIndex, Threshold};
@@ -13,10 +13,10 @@ pub struct SigningCommitments<C: FrostSuite> {
     binding: Encoded<C::Group>,
 }
 
-/// Why commitments make no package: the doing of whoever chose them.
+/// Why commitments make no package: the fault of the coordinator that chose them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PackageError {
-    /// Fewer than k signers.
+    /// There are fewer than k signers.
     #[error("{got} signers are not enough, it takes {needed}")]
     TooFew {
         /// k.
@@ -24,16 +24,16 @@ pub enum PackageError {
         /// How many there are.
         got: usize,
     },
-    /// Two pairs of commitments of one party.
+    /// There are two pairs of commitments of one party.
     #[error("two pairs of commitments of party {0}")]
     Duplicate(ShareIndex),
-    /// Commitments of a party that the key does not have.
+    /// Commitments are of a party that the key does not have.
     #[error("party {0} has no share of this key")]
     UnknownParty(ShareIndex),
-    /// The nonces add up to zero, which has negligible probability whatever the signers do.
+    /// The group commitment is the identity, which has negligible probability whatever the signers do.
     #[error("the commitments cancel out: sign again with fresh ones")]
     Cancelled,
-    /// The key that a tweak makes of this one is zero, or the tweak is no scalar: negligible, too.
+    /// The tweaked key is zero or the tweak is not a scalar, both of negligible probability; or the derived key is of another key.
     #[error("the tweaked key is not a key: use another tweak")]
     Tweak,
 }
@@ -43,7 +43,7 @@ impl<C: FrostSuite> SigningCommitments<C> {
         Self { index, hiding, binding }
     }
 
-    /// Whose they are.
+    /// The signer.
     #[must_use]
     pub const fn index(&self) -> ShareIndex {
         self.index
@@ -57,7 +57,7 @@ impl<C: FrostSuite> SigningCommitments<C> {
         &self.binding
     }
 
-    /// D, then E; the index is not in it, since the channel or the API carries that.
+    /// D, then E, without the index, which the channel or the API carries.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         [self.hiding.bytes(), self.binding.bytes()].concat()
@@ -71,12 +71,11 @@ impl<C: FrostSuite> SigningCommitments<C> {
         Self::read(index, bytes, Encoded::decode)
     }
 
-    /// The same without the check for the prime-order subgroup, where that is expensive (Ed25519, Ed448).
+    /// As [`SigningCommitments::decode`] without the check for the prime-order subgroup, where that is expensive (Ed25519, Ed448).
     ///
-    /// No secret depends on that check: an honest signer multiplies only the generator by secrets, and others' commitments
-    /// enter its share through hashes alone. A component of small order can do no more than spoil the signature, which
-    /// the strict verification in [`aggregate`](super::aggregate) notices, and then its sender is named. See
-    /// `spec/frost.md`.
+    /// No secret depends on that check: an honest signer multiplies only the generator by secrets, and others' commitments enter
+    /// its share through hashes alone. A component of small order can only make the signature false; the strict verification in
+    /// [`aggregate`](super::aggregate) detects that, and its sender is named. See `spec/frost.md`.
     ///
     /// # Errors
     /// Any [`DecodeError`] but [`DecodeError::Subgroup`]; the sender is to blame.
@@ -104,7 +103,7 @@ impl<C: FrostSuite> SigningCommitments<C> {
     }
 }
 
-/// The commitments of a package: of k or more parties that exist and differ, by rising index.
+/// The commitments of a package, of k or more different parties of the key, by rising index.
 #[derive(Clone, Debug)]
 pub(super) struct CommitmentList<C: FrostSuite>(Vec<SigningCommitments<C>>);
 

@@ -5,10 +5,10 @@ use theta_groups::{Group, Scalar, Secret};
 use super::{FrostSuite, PackageError, ScalarOf, VerifyingKey};
 use crate::keys::{KeyId, PublicKeySet};
 
-/// The group's key x, or one that is derived from it: x' = x + t for a tweak t, and its negative where the suite has
-/// only one of both.
+/// The group's key x, or a key x' = ±x + t derived from it by a tweak t. The result is negated in suites that use only one of a
+/// key and its negative.
 ///
-/// Sharings are linear, so the shares of x' are x_i + t and their negatives; nobody needs to talk about that.
+/// Sharings are linear, so the shares of x' are ±x_i + t; no communication is needed.
 #[derive(Debug)]
 pub struct DerivedKey<C: FrostSuite> {
     key_id: KeyId,
@@ -55,7 +55,7 @@ impl<C: FrostSuite> DerivedKey<C> {
         &self.key_id
     }
 
-    /// What signatures are verified with.
+    /// The public key of x', under which signatures verify.
     #[must_use]
     pub const fn verifying_key(&self) -> &VerifyingKey<C> {
         &self.verifying_key
@@ -66,7 +66,7 @@ impl<C: FrostSuite> DerivedKey<C> {
         Secret::new(self.signed(*secret.expose()) + *self.tweak.expose())
     }
 
-    /// With the sign that shares of x have in x'.
+    /// `scalar` with the sign that shares of x have in x'.
     pub(super) fn signed(&self, scalar: ScalarOf<C>) -> ScalarOf<C> {
         if self.negates_shares { -scalar } else { scalar }
     }

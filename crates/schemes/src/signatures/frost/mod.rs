@@ -1,10 +1,10 @@
-//! FROST (Komlo-Goldberg, SAC 2020) as RFC 9591 has it: Schnorr signatures of k parties in two rounds, the first of which
-//! can be done in advance. Byte-exact with the RFC; also Taproot keys (BIP-340, BIP-341) and re-randomised keys.
+//! FROST (Komlo and Goldberg, SAC 2020) as in RFC 9591, byte for byte: Schnorr signatures of k parties in two rounds, the first of
+//! which can be done in advance. Also Taproot keys (BIP-340, BIP-341) and re-randomised keys.
 //!
 //! 1. Each signer [`commit`]s to a pair of nonces and keeps the [`SigningNonces`] to itself.
-//! 2. Somebody collects the [`SigningCommitments`] of k or more signers; everyone makes the same [`SigningPackage`] of
+//! 2. A coordinator collects the [`SigningCommitments`] of k or more signers. Everyone makes the same [`SigningPackage`] of
 //!    them and the message, and each signer [`sign`]s it, which uses up the nonces.
-//! 3. Anyone can [`aggregate`] the shares. The signature is checked; if it is false, all who caused that are named.
+//! 3. Anyone can [`aggregate`] the shares. The signature is verified; if it is false, all senders of false shares are named.
 //!
 //! See `spec/frost.md`. A nonce that answers two packages reveals the key share, so [`SigningNonces`] cannot be used
 //! twice: they are neither cloned, copied nor stored, and [`sign`] takes them by value.

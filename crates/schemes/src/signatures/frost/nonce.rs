@@ -14,19 +14,19 @@ use crate::keys::KeyShare;
 /// They answer at most one package: [`sign`](super::sign) consumes them, and there is no way to copy or store them.
 /// Dropping them wipes them.
 pub struct SigningNonces<C: FrostSuite> {
-    /// d and e. They stay in one place wherever the nonces go, so that no copy of them is left on the way.
+    /// d and e, boxed so that moving the nonces leaves no copies of them.
     secrets: Box<Secret<[ScalarOf<C>; 2]>>,
     commitments: SigningCommitments<C>,
 }
 
 impl<C: FrostSuite> SigningNonces<C> {
-    /// Whose they are.
+    /// The signer.
     #[must_use]
     pub const fn index(&self) -> ShareIndex {
         self.commitments.index()
     }
 
-    /// What was published of them.
+    /// The commitments to them, which are public.
     #[must_use]
     pub const fn commitments(&self) -> &SigningCommitments<C> {
         &self.commitments
@@ -93,8 +93,8 @@ fn assemble<C: FrostSuite>(
     (SigningNonces { secrets, commitments }, commitments)
 }
 
-/// `nonce_generate`, section 4.1: H3 of 32 random bytes and the secret share, so that a random number generator that
-/// fails does not give the share away by itself.
+/// `nonce_generate`, section 4.1: H3 of 32 random bytes and the secret share, so that a bad random number generator alone does
+/// not reveal the share.
 fn nonce<C: FrostSuite>(key: &KeyShare<C::Group>, rng: &mut (impl CryptoRng + ?Sized)) -> Secret<ScalarOf<C>> {
     let mut random = Secret::new([0; 32]);
     rng.fill_bytes(random.expose_mut());

@@ -1,4 +1,4 @@
-//! What is signed, by whom, with which commitments; and all that follows from it for everyone.
+//! Packages: the message, the signers and their commitments, and the values that everyone computes from them.
 
 use std::sync::OnceLock;
 
@@ -9,14 +9,14 @@ use super::commitment::{CommitmentList, identifier};
 use super::{DerivedKey, ElementOf, FrostSuite, PackageError, ScalarOf, SigningCommitments, SuiteHash};
 use crate::keys::{KeyId, PublicKeySet};
 
-/// The signers' commitments and the message, with what RFC 9591 computes of them: binding factors (section 4.4), group
-/// commitment (4.5) and challenge (4.6). It is computed once, for signing and aggregating alike.
+/// The signers' commitments and the message, with the values of RFC 9591: binding factors (section 4.4), group commitment (4.5)
+/// and challenge (4.6). They are computed once, for signing and aggregating.
 #[derive(Debug)]
 pub struct SigningPackage<C: FrostSuite> {
     key: DerivedKey<C>,
     list: CommitmentList<C>,
     binding_factors: Vec<ScalarOf<C>>,
-    /// R, or its negative where that is what R stands for.
+    /// R, or its negative if the suite uses that one (BIP-340: the one of even y).
     group_commitment: Encoded<C::Group>,
     negates_nonces: bool,
     challenge: ScalarOf<C>,
@@ -106,8 +106,8 @@ impl<C: FrostSuite> SigningPackage<C> {
         self.list.as_slice()
     }
 
-    /// The binding factor rho_i of a signer: a hash of the key, the message, all commitments and the index. It is what
-    /// keeps signers safe who sign many messages at the same time (Drijvers et al., IEEE S&P 2019).
+    /// The binding factor rho_i of a signer: a hash of the key, the message, all commitments and the index. It protects signers
+    /// in concurrent sessions (against the attack of Drijvers et al., IEEE S&P 2019).
     #[must_use]
     pub fn binding_factor(&self, index: ShareIndex) -> Option<ScalarOf<C>> {
         self.list.position(index).and_then(|position| self.binding_factors.get(position)).copied()
@@ -129,7 +129,7 @@ impl<C: FrostSuite> SigningPackage<C> {
         self.negates_nonces
     }
 
-    /// With the sign that nonces have in the signature.
+    /// `nonce` with the sign that nonces have in the signature.
     pub(super) fn signed(&self, nonce: ScalarOf<C>) -> ScalarOf<C> {
         if self.negates_nonces { -nonce } else { nonce }
     }
@@ -138,17 +138,17 @@ impl<C: FrostSuite> SigningPackage<C> {
         &self.binding_factors
     }
 
-    /// All Lagrange coefficients, which only those need who look for a culprit.
+    /// All Lagrange coefficients, which are needed only to find false shares.
     pub(super) fn coefficients(&self) -> &[ScalarOf<C>] {
         self.coefficients.get_or_init(|| {
-            // The list is neither empty nor has it duplicates, which is all that a set refuses.
+            // A set refuses only empty lists and duplicates, which a list of commitments has not.
             InterpolationSet::new(self.signers().collect()).map(|set| set.coefficients_at_zero()).unwrap_or_default()
         })
     }
 
-    /// One signer's Lagrange coefficient (section 4.2), which is all that a signer needs.
+    /// One signer's Lagrange coefficient (section 4.2).
     pub(super) fn coefficient(&self, index: ShareIndex) -> ScalarOf<C> {
-        // As above: a set refuses nothing that a list has.
+        // As above, the set refuses no list of commitments.
         let set = InterpolationSet::new(self.signers().collect());
         set.map_or(ScalarOf::<C>::ZERO, |set| set.coefficient_at_zero(index))
     }

@@ -1,4 +1,4 @@
-//! Re-randomised keys: signatures that verify under x + alpha and cannot be linked to x or to each other (Gouvea-Komlo,
+//! Re-randomised keys: signatures that verify under x + alpha and cannot be linked to x or to each other (Gouvêa and Komlo,
 //! *Re-Randomized FROST*, 2024), compatible with the crate `frost-rerandomized` 3.
 
 use rand_core::CryptoRng;
@@ -15,13 +15,13 @@ pub const MIN_SEED_LEN: usize = 32;
 /// The greatest length of a seed in bytes.
 pub const MAX_SEED_LEN: usize = 64;
 
-/// Why a key does not sign with a seed: the caller's mistake.
+/// Why a key cannot sign with a seed: the caller's mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SeedError {
     /// The scheme has no re-randomised signatures.
     #[error("keys of {0} make no re-randomised signatures: name a key of a FROST suite, or leave the randomizer out")]
     Suite(Suite),
-    /// Too short to be secret, or too long.
+    /// The seed is too short to be secret, or too long.
     #[error("a randomizer has {MIN_SEED_LEN} to {MAX_SEED_LEN} random bytes, this one has {0}")]
     Length(usize),
 }
@@ -37,12 +37,11 @@ pub fn check_seed(suite: Suite, length: usize) -> Result<(), SeedError> {
     if (MIN_SEED_LEN..=MAX_SEED_LEN).contains(&length) { Ok(()) } else { Err(SeedError::Length(length)) }
 }
 
-/// The key, in its standard encoding, that belongs to a seed and to the commitments of a session, as
-/// [`SigningPackage::encoded_commitments`] has them. None for keys of other schemes, and with negligible probability.
+/// The re-randomised key, in its standard encoding, of a seed and the commitments of a session
+/// ([`SigningPackage::encoded_commitments`]). `None` for keys of other schemes, and otherwise with negligible probability.
 ///
-/// Who knows the seed and checks a signature with [`verify_with_key`] under this key knows that the group has made it for
-/// this seed. Nothing need be known of the commitments: whatever they are, the key is tweaked by a hash of them, and a
-/// signature under a tweaked key takes the group's.
+/// A signature that verifies under this key by [`verify_with_key`] was made by the group for this seed. The commitments need not be
+/// trusted: whatever they are, the tweak is a hash of them, and a signature under a key with a hashed tweak takes the group's key.
 #[must_use]
 pub fn randomized_key(public: &AnyPublicKey, seed: &Secret<Vec<u8>>, encoded_commitments: &[u8]) -> Option<Vec<u8>> {
     public.object().frost()?.randomized(seed, encoded_commitments)
@@ -56,9 +55,9 @@ pub fn verify_with_key(public: &AnyPublicKey, key: &[u8], message: &[u8], signat
     public.object().frost().ok_or(VerifyError::Invalid)?.verify_with([key, message, signature])
 }
 
-/// What is done with the keys of FROST beyond their signatures.
+/// The operations of FROST's keys for re-randomisation.
 pub trait FrostKey {
-    /// The key that belongs to a seed and to the commitments of a session, in its standard encoding.
+    /// The re-randomised key of a seed and the commitments of a session, in its standard encoding.
     fn randomized(&self, seed: &Secret<Vec<u8>>, encoded_commitments: &[u8]) -> Option<Vec<u8>>;
     /// Verifies a signature of a message with another key of the suite: key, message, signature.
     fn verify_with(&self, parts: [&[u8]; 3]) -> Result<(), VerifyError>;
@@ -75,8 +74,8 @@ impl<C: FrostSuite> FrostKey for Keyed<Frost<C>> {
     }
 }
 
-/// A fresh seed, which the coordinator sends to the signers beside the commitments, and to nobody else: whoever knows it
-/// can link the signature to the group's key.
+/// A fresh seed. The coordinator sends it to the signers with the commitments, and to nobody else, because knowing it suffices to
+/// link the signature to the group's key.
 #[must_use]
 pub fn randomizer_seed<C: FrostSuite>(rng: &mut (impl CryptoRng + ?Sized)) -> Secret<Vec<u8>> {
     let mut seed = Secret::new(vec![0; ScalarOf::<C>::ENCODED_LEN]);
@@ -86,7 +85,7 @@ pub fn randomizer_seed<C: FrostSuite>(rng: &mut (impl CryptoRng + ?Sized)) -> Se
 
 impl<C: FrostSuite> SigningPackage<C> {
     /// A package to be signed with x + alpha, where alpha is the hash of the seed and all commitments, so that a coordinator
-    /// cannot choose it. Which key the signature verifies under is for [`SigningPackage::key`] to say.
+    /// cannot choose it. The signature verifies under [`SigningPackage::key`].
     ///
     /// # Errors
     /// [`PackageError`].
@@ -102,7 +101,7 @@ impl<C: FrostSuite> SigningPackage<C> {
         Self::assemble(key, list, &encoded_list, message)
     }
 
-    /// All commitments as RFC 9591, section 4.3, encodes them: with the seed, what a re-randomised key follows from.
+    /// All commitments as RFC 9591, section 4.3, encodes them. A re-randomised key follows from these and the seed.
     #[must_use]
     pub fn encoded_commitments(&self) -> Vec<u8> {
         self.list().encode()

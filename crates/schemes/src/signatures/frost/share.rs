@@ -13,27 +13,27 @@ pub struct SignatureShare<C: FrostSuite> {
     response: ScalarOf<C>,
 }
 
-/// Why a signer does not sign. The nonces are gone all the same.
+/// Why a signer does not sign. The nonces are used up nevertheless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SignError {
     /// The package is for another key: the caller's mistake.
     #[error("the package is for another key than the share: pair what belongs to one key")]
     OtherKey,
-    /// Nonces of one party, key share of another: the caller's mistake.
+    /// The nonces are of one party and the key share of another: the caller's mistake.
     #[error("the nonces are of party {nonces}, the key share is of party {key}")]
     OtherParty {
-        /// Whose nonces.
+        /// The party of the nonces.
         nonces: ShareIndex,
-        /// Whose key share.
+        /// The party of the key share.
         key: ShareIndex,
     },
-    /// The package lacks our commitments or has others in their place: the doing of whoever chose them.
+    /// The package lacks the signer's commitments or has others in their place: the coordinator's fault.
     #[error("the package does not have the commitments that belong to these nonces")]
     NotInPackage,
 }
 
 impl<C: FrostSuite> SignatureShare<C> {
-    /// Whose it is.
+    /// The signer.
     #[must_use]
     pub const fn index(&self) -> ShareIndex {
         self.index
@@ -44,7 +44,7 @@ impl<C: FrostSuite> SignatureShare<C> {
         &self.response
     }
 
-    /// z_i as the suite encodes scalars; the index is not in it, since the channel or the API carries that.
+    /// z_i as the suite encodes scalars, without the index, which the channel or the API carries.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         self.response.encode().as_ref().to_vec()
@@ -62,7 +62,7 @@ impl<C: FrostSuite> SignatureShare<C> {
 /// Round two: answers the package, once. Constant-time in nonces and key share.
 ///
 /// # Errors
-/// [`SignError`]; whatever the outcome, the nonces have been used up.
+/// [`SignError`]; the nonces are used up in any case.
 pub fn sign<C: FrostSuite>(
     package: &SigningPackage<C>,
     nonces: SigningNonces<C>,

@@ -6,7 +6,7 @@ use theta_sharing::Encoded;
 use super::{ElementOf, FrostSuite, ScalarOf};
 use crate::VerifyError;
 
-/// A Schnorr signature (R, z): RFC 9591, section 5.3. Only made after it has been verified.
+/// A Schnorr signature (R, z): RFC 9591, section 5.3. It has been verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signature<C: FrostSuite> {
     commitment: Encoded<C::Group>,
@@ -26,8 +26,8 @@ impl<C: FrostSuite> Signature<C> {
     }
 }
 
-/// A public key as verifiers of single signatures know it: not the identity, in the prime-order group, and where the suite
-/// has only one of a point and its negative, that one.
+/// A public key of a standard verifier: in the prime-order group, not the identity, and in suites that use only one of a point and
+/// its negative, that one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VerifyingKey<C: FrostSuite> {
     element: ElementOf<C>,
@@ -45,7 +45,7 @@ impl<C: FrostSuite> VerifyingKey<C> {
         Ok(Self::normalised(*key.element(), key.bytes()).0)
     }
 
-    /// The element of this encoding or its negative, and whether it is the negative.
+    /// The key of this element or of its negative, and whether it is the negative.
     pub(super) fn normalised(element: ElementOf<C>, encoding: &[u8]) -> (Self, bool) {
         let negated = C::stands_for_negative(encoding);
         let element = if negated { -element } else { element };
@@ -62,17 +62,17 @@ impl<C: FrostSuite> VerifyingKey<C> {
         C::standard_encoding(self.encoding.as_ref())
     }
 
-    /// The group's encoding, which is what binding factors hash.
+    /// The group's encoding, which binding factors hash.
     pub(super) fn group_encoding(&self) -> &[u8] {
         self.encoding.as_ref()
     }
 
     /// Whether a signature is valid, as strictly as the curve's verifiers are.
     ///
-    /// R' = g z - c * key is computed and its encoding must be that of R, byte for byte. So every encoding but the canonical
-    /// one is refused, as is an R with a component of small order; z must be canonical; an R that is the identity is
-    /// refused. For Ed25519 and Ed448 that is the cofactorless verification of RFC 8032, section 5.1.7, with all
-    /// optional checks, for Taproot the verification of BIP-340.
+    /// R' = g z - c * key is computed, and its encoding must equal that of R, byte for byte. So an R is refused that is not
+    /// canonical, has a component of small order, or is the identity; z must be canonical. For Ed25519 and Ed448 that is the
+    /// cofactorless verification of RFC 8032, sections 5.1.7 and 5.2.7, with all optional checks, for Taproot the verification
+    /// of BIP-340.
     ///
     /// # Errors
     /// [`VerifyError::Malformed`] for lengths and unreduced scalars, else [`VerifyError::Invalid`].

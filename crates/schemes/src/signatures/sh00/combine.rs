@@ -12,7 +12,7 @@ use crate::{CombineError, selection};
 ///
 /// With lambda_i the Lagrange coefficients and D their common denominator, the product w of all x_i^(2 D lambda_i) is
 /// x^(e' / e) for e' = 4 D Delta. As e' and e are coprime, a e' - b e = 1 for some a and b, and y = w^a x^(-b) has
-/// y^e = x. The paper has Delta where this has D, which makes its exponents longer for nothing.
+/// y^e = x. The paper has Delta in place of D, which gives the same result with longer exponents.
 pub(crate) fn combine(
     public: &RsaPublicKey,
     request: &RsaRequest,
@@ -34,7 +34,7 @@ pub(crate) fn combine(
     for exponent in &mut coefficients.numerators {
         exponent.mul_u64(2 * a);
     }
-    // b = (a e' - 1) / e; the remainder of the division takes the 1 away.
+    // b = (a e' - 1) / e: the division drops the remainder 1.
     let mut b = total;
     b.mul_u64(a);
     b.div_u64(PUBLIC_EXPONENT);
@@ -53,7 +53,7 @@ pub(crate) fn combine(
     }
 }
 
-/// The signature to the public exponent.
+/// signature^e, the value that a true signature opens to.
 pub(super) fn opens_to(public: &RsaPublicKey, signature: &Residue) -> Residue {
     public.modulus().vartime_product(&[(signature, &Integer::from_u64(PUBLIC_EXPONENT))])
 }

@@ -8,7 +8,7 @@ use crate::derived_rng::DerivedRng;
 
 /// A polynomial f of degree k - 1 is known by its values at 1, ..., k, and then
 /// `f(j) = sum over i of (-1)^(k - i) C(j - 1, i - 1) C(j - i - 1, k - i) f(i)` for j > k and
-/// `f(0) = sum over i of (-1)^(i - 1) C(k, i) f(i)`: all coefficients are integers, so the equations can be checked in the
+/// `f(0) = sum over i of (-1)^(i - 1) C(k, i) f(i)`. All coefficients are integers, so the equations can be checked in the
 /// exponent, where nobody can divide. With f(0) = Delta d, the last one becomes `e f(0) = Delta`.
 ///
 /// All equations are weighted with 128 bits each, hashed from the keys, and added up; both sides are squared, so what is
@@ -70,7 +70,7 @@ pub(super) fn vartime_on_one_polynomial(key: &RsaPublicKey) -> bool {
     square(&left) == square(&right)
 }
 
-/// Weights that whoever chooses the keys cannot choose.
+/// The weights: a hash of the keys, so that a dealer cannot choose them.
 fn weights(key: &RsaPublicKey) -> DerivedRng {
     let modulus = key.modulus();
     let mut transcript = Transcript::new("theta/sh00/key-consistency/v1")

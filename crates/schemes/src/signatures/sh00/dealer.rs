@@ -14,7 +14,7 @@ use super::{MODULUS_BITS, PUBLIC_EXPONENT, RsaKeyShare, RsaPublicKey, RsaScheme,
 /// A key fresh from the dealer.
 #[derive(Debug)]
 pub struct RsaDealt {
-    /// One copy, whatever n.
+    /// The public material; all parties share one copy.
     pub public: Arc<RsaPublicKey>,
     /// The shares of parties 1 to n, in order.
     pub shares: Vec<RsaKeyShare>,
@@ -23,7 +23,7 @@ pub struct RsaDealt {
 /// Why a key cannot be dealt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RsaDealError {
-    /// No size that is offered.
+    /// The size is none of [`MODULUS_BITS`].
     #[error("RSA keys have 2048, 3072 or 4096 bits, not {0}")]
     Bits(u32),
     /// The suite has keys of another kind.
@@ -34,12 +34,12 @@ pub enum RsaDealError {
     Primes,
 }
 
-/// How long a modulus is.
+/// The size of a modulus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModulusSize(u32);
 
 impl ModulusSize {
-    /// The size that is taken when none is asked for: 2048 bits.
+    /// The default: 2048 bits.
     pub const DEFAULT: Self = Self(2048);
 
     /// In bits.
@@ -57,7 +57,7 @@ impl TryFrom<u32> for ModulusSize {
     }
 }
 
-/// The two safe primes of a key: whoever has them has the key.
+/// The two safe primes of a key, which are as secret as the key.
 pub struct RsaPrimes {
     p: Secret<Integer>,
     q: Secret<Integer>,
@@ -65,11 +65,11 @@ pub struct RsaPrimes {
 }
 
 impl RsaPrimes {
-    /// Finds the primes of a modulus on all cores; `progress` is told how far the search is.
+    /// Finds the primes of a modulus on all cores; `progress` is called with the state of the search.
     pub fn generate(size: ModulusSize, progress: &mut dyn FnMut(SearchProgress), rng: &mut dyn CryptoRng) -> Self {
         loop {
             let [p, q] = find_safe_prime_pair(size.bits() / 2, progress, rng);
-            // Their product is odd and of the size asked for.
+            // Their product is odd and of the right size, so this succeeds.
             if let Some(modulus) = Modulus::new(p.expose().mul(q.expose())) {
                 return Self { p, q, modulus };
             }
@@ -124,8 +124,8 @@ pub fn deal<S: RsaScheme>(
 
 /// Shares the key with the given primes.
 ///
-/// The paper's party holds f(i), f(0) = d = 1 / e modulo m, and uses Delta f(i). Here it holds s_i = Delta f(i) mod m and
-/// nothing else: Delta is a unit, so Delta f is a random polynomial with the value Delta d at zero.
+/// In the paper a party holds f(i), with f(0) = d = 1 / e modulo m, and uses Delta f(i). Here it holds s_i = Delta f(i) mod m
+/// alone: Delta is a unit, so Delta f is a random polynomial with the value Delta d at zero.
 pub fn deal_primes<S: RsaScheme>(primes: &RsaPrimes, threshold: Threshold, rng: &mut dyn CryptoRng) -> RsaDealt {
     let [p, q] = primes.expose();
     let modulus = primes.modulus.clone();
@@ -174,7 +174,7 @@ pub(super) fn inverse_modulo_exponent(a: u64) -> u64 {
     power
 }
 
-/// Uniform below `bound`, which has at most `len` bytes, but for a bias of 2^-128.
+/// A number below `bound`, which has at most `len` bytes; uniform except for a bias of 2^-128.
 fn random_below(bound: &Integer, len: usize, rng: &mut dyn CryptoRng) -> Secret<Integer> {
     let mut bytes = Secret::new(vec![0; len + 16]);
     rng.fill_bytes(bytes.expose_mut());
@@ -182,7 +182,7 @@ fn random_below(bound: &Integer, len: usize, rng: &mut dyn CryptoRng) -> Secret<
     Secret::new(wide.expose().rem(bound))
 }
 
-/// A random square, which generates all squares but for a chance of 2^-500.
+/// A random square, which generates the group of squares except with probability 2^-500.
 fn random_square(modulus: &Modulus, rng: &mut dyn CryptoRng) -> Residue {
     let one = modulus.reduce(&Integer::from_u64(1));
     loop {
@@ -194,7 +194,7 @@ fn random_square(modulus: &Modulus, rng: &mut dyn CryptoRng) -> Residue {
     }
 }
 
-/// The polynomial's value modulo m, by Horner's rule over the integers, reduced now and then.
+/// The polynomial's value modulo m, by Horner's rule over the integers with occasional reduction.
 fn evaluate(coefficients: &[Secret<Integer>], index: ShareIndex, order: &Integer) -> Secret<Integer> {
     let limit = order.bits() + 1024;
     let mut value = Secret::new(Integer::from_u64(0));

@@ -1,4 +1,4 @@
-//! From a message to the integer whose root is the signature (RFC 8017, section 9).
+//! The encodings of messages as integers, whose e-th roots are the signatures (RFC 8017, section 9).
 
 use core::fmt::Debug;
 
@@ -8,7 +8,7 @@ use theta_groups::Transcript;
 use crate::Suite;
 use crate::keys::KeyId;
 
-/// How messages are encoded. All parties must come to the same encoding, so it is deterministic.
+/// An encoding of messages. It is deterministic, because all parties must compute the same.
 pub trait Encoding: Copy + Debug + Send + Sync + 'static {
     /// The suite's name.
     const SUITE: Suite;
@@ -100,7 +100,7 @@ impl Encoding for PssSha256 {
         Some([&block[..], &hash, &[0xbc]].concat())
     }
 
-    /// Section 9.1.2: whatever the salt.
+    /// Section 9.1.2, for any salt.
     fn accepts(_key_id: &KeyId, message: &[u8], encoded: &[u8]) -> bool {
         let Some((&[0xbc], rest)) = encoded.split_last_chunk::<1>().map(|(rest, last)| (last, rest)) else {
             return false;

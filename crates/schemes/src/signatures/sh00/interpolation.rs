@@ -3,8 +3,8 @@
 use theta_groups::modular::Integer;
 use theta_sharing::ShareIndex;
 
-/// lambda_i = (+ or -) numerators\[i\] / denominator for the Lagrange coefficients at zero of some indices, with the least
-/// common denominator. It divides the paper's Delta = n!, and is far smaller for most sets: for 1, 2, ..., k it is 1.
+/// The Lagrange coefficients at zero of some indices, lambda_i = ± numerators\[i\] / denominator, with the least common
+/// denominator. It divides the paper's Delta = n! and is far smaller for most sets: for 1, 2, ..., k it is 1.
 pub(super) struct IntegerCoefficients {
     /// Positive, in the order of the indices.
     pub(super) numerators: Vec<Integer>,
@@ -18,10 +18,10 @@ pub(super) struct IntegerCoefficients {
 type Exponents = Vec<i32>;
 
 impl IntegerCoefficients {
-    /// For indices that all differ.
+    /// The coefficients of different indices.
     ///
-    /// All factors are numbers up to n, so everything is done on the exponents of their primes: no division, no greatest
-    /// common divisor of large numbers.
+    /// All factors are numbers up to n, so the code computes with the exponents of their primes, without divisions or greatest
+    /// common divisors of large numbers.
     pub(super) fn at_zero(indices: &[ShareIndex]) -> Self {
         let largest = indices.iter().map(|index| usize::from(index.get())).max().unwrap_or(0);
         let smallest_factors = smallest_factors(largest);
@@ -69,7 +69,7 @@ fn fraction(index: ShareIndex, indices: &[ShareIndex], smallest_factors: &[usize
         add(other.get(), 1);
         add(other.get().abs_diff(index.get()), -1);
     }
-    // Every composite gives its exponent to its smallest prime and to the cofactor, from the largest down.
+    // From the largest down, every composite adds its exponent to those of its smallest prime and of the cofactor.
     for (number, factor) in smallest_factors.iter().enumerate().skip(4).rev().filter(|(number, f)| number != *f) {
         let exponent = exponents.get_mut(number).map_or(0, core::mem::take);
         for part in [*factor, number / factor] {
@@ -91,7 +91,7 @@ fn product(exponents: impl Iterator<Item = i32>) -> Integer {
     let mut pending = 1_u64;
     for (prime, exponent) in (0_u64..).zip(exponents) {
         for _ in 0..exponent {
-            // Gathered until a word is full.
+            // Factors are gathered in a word until it is full.
             pending = pending.checked_mul(prime).unwrap_or_else(|| {
                 done.mul_u64(pending);
                 prime

@@ -1,4 +1,4 @@
-//! RSA keys that are shared.
+//! Shared RSA keys.
 
 use core::fmt;
 
@@ -30,9 +30,9 @@ pub struct RsaPublicKey {
 }
 
 impl RsaPublicKey {
-    /// Checks what can be checked of parts from outside: N has one of the sizes and no small factor; v and the n
-    /// verification keys are units; the keys lie on one polynomial of degree k - 1 in the exponent whose value at zero is
-    /// Delta / e. That N is a product of two safe primes only its maker can know.
+    /// Checks all that can be checked of parts from outside: N has one of the sizes and no small factor; v and the n verification
+    /// keys are units; the keys lie on one polynomial of degree k - 1 at most in the exponent whose value at zero is Delta / e.
+    /// Only the dealer can know that N is a product of two safe primes.
     ///
     /// # Errors
     /// The [`PublicKeyError`] that names the first part that is wrong.
@@ -64,7 +64,7 @@ impl RsaPublicKey {
         if consistency::vartime_on_one_polynomial(&key) { Ok(key) } else { Err(PublicKeyError::Inconsistent) }
     }
 
-    /// The same for a dealer, who has just made the parts.
+    /// As [`RsaPublicKey::new`] without the checks, for a dealer who has just made the parts.
     pub(super) fn assemble<S: RsaScheme>(
         threshold: Threshold,
         modulus: Modulus,
@@ -107,7 +107,7 @@ impl RsaPublicKey {
         &self.verification_keys
     }
 
-    /// How many of how many.
+    /// k and n.
     #[must_use]
     pub const fn threshold(&self) -> Threshold {
         self.threshold
@@ -131,7 +131,7 @@ impl RsaPublicKey {
             && self.verification_key(share.index) == Some(&self.modulus.pow(&self.base, share.secret.expose()))
     }
 
-    /// Whether a modulus of this size may be used at all; the short one in tests.
+    /// Whether a modulus may have this size; tests use a shorter one.
     pub(super) fn is_size(bits: u32) -> bool {
         MODULUS_BITS.contains(&bits) || bits == TEST_MODULUS_BITS
     }
@@ -177,8 +177,7 @@ impl fmt::Debug for RsaPublicKey {
     }
 }
 
-/// One party's secret exponent s_i, a number below N / 4, in as many bytes as N has. Nothing else of the key is in it:
-/// neither d nor m nor a factor of N.
+/// One party's secret exponent s_i, a number below N / 4, in as many bytes as N has. It holds neither d nor m nor a factor of N.
 pub struct RsaKeyShare {
     key_id: KeyId,
     index: ShareIndex,
@@ -186,7 +185,7 @@ pub struct RsaKeyShare {
 }
 
 impl RsaKeyShare {
-    /// The share `secret` of party `index`, big-endian. Whether it is one is for [`RsaPublicKey::matches`] to say.
+    /// The share `secret` of party `index`, big-endian and unchecked; [`RsaPublicKey::matches`] checks it.
     #[must_use]
     pub const fn new(key_id: KeyId, index: ShareIndex, secret: Secret<Vec<u8>>) -> Self {
         Self { key_id, index, secret }

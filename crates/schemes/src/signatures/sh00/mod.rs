@@ -3,8 +3,8 @@
 //!
 //! N = p q with safe primes p = 2 p' + 1, q = 2 q' + 1; the squares modulo N are a cyclic group of order m = p' q', which
 //! only the dealer knows. A share is x_i = x^(2 s_i); interpolation in the exponent works over integers, because nobody
-//! can divide modulo m. The combined signature is checked by itself, so the proof that x_i is right (section 2.2 of the
-//! paper, signs removed by squaring) is made on demand only. See `spec/sh00.md`.
+//! can divide modulo m. The combined signature is verified by itself, so the proof that x_i is right (section 2.2 of the paper,
+//! with signs removed by squaring) is made on demand only. See `spec/sh00.md`.
 
 mod combine;
 mod consistency;
@@ -31,8 +31,8 @@ pub(crate) use share::{create_bare, create_proven, decode, false_among};
 /// The public exponent of all keys. It is prime and larger than any number of parties, as the scheme requires.
 pub const PUBLIC_EXPONENT: u64 = 65_537;
 
-/// The sizes of a modulus in bits that a dealer makes.
+/// The sizes of a modulus, in bits.
 pub const MODULUS_BITS: [u32; 3] = [2048, 3072, 4096];
 
-/// For tests alone: too short to withstand anybody.
+/// The size of moduli in tests, in bits, which is too short to be secure.
 pub const TEST_MODULUS_BITS: u32 = 1024;

@@ -8,7 +8,7 @@ use super::{MODULUS_BITS, RsaKeyShare, RsaPublicKey, RsaScheme};
 use crate::keys::{Part, PartsError, PublicParts, ShareError};
 
 impl RsaPublicKey {
-    /// The key that these are the parts of, checked.
+    /// The key from its parts, checked.
     pub(crate) fn from_parts<S: RsaScheme>(parts: &PublicParts) -> Result<Self, PartsError> {
         let PublicParts::Rsa { threshold, modulus, verification_base, verification_keys } = parts else {
             return Err(PartsError::Kind(S::SUITE));
@@ -50,7 +50,7 @@ impl RsaKeyShare {
     }
 }
 
-/// N, whose size is checked before anything is computed with it.
+/// Reads N; its size is checked before anything is computed with it.
 fn decode_modulus(bytes: &[u8]) -> Result<Modulus, DecodeError> {
     let sized = MODULUS_BITS.iter().any(|bits| usize::try_from(bits / 8) == Ok(bytes.len()));
     if !sized {

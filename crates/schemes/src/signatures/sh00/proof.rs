@@ -9,11 +9,11 @@ use super::{RsaKeyShare, RsaPublicKey, RsaRequest};
 
 /// Bytes of a challenge, the paper's L_1 = 128 bits.
 const CHALLENGE_LEN: usize = 16;
-/// By how many bytes a response is longer than N: room for the challenge, and 128 bits that hide the secret.
+/// By how many bytes a response is longer than N: 16 for the challenge, and 16 to hide the secret.
 pub(super) const RESPONSE_EXCESS: usize = 2 * CHALLENGE_LEN;
 
-/// A proof that log_v v_i = log_(x^4) x_i^2. The paper sends the challenge instead of the commitments v' = v^r and
-/// x' = x^(4 r); with them, many proofs are verified at once.
+/// A proof that log_v v_i = log_(x^4) x_i^2. Unlike in the paper, it has the commitments v' = v^r and x' = x^(4 r) instead of the
+/// challenge, so that many proofs can be verified at once.
 #[derive(Clone, Debug)]
 pub(super) struct Proof {
     pub(super) commitment_base: Vec<u8>,
@@ -67,7 +67,7 @@ impl Proof {
             let challenge = challenge(public, request, index, value, [&commitment_base, &commitment_message]);
             let masked = Secret::new(secret.expose().mul(&challenge));
             let nonce = Secret::new(Integer::from_be_bytes(nonce.expose()));
-            // It does not fit with probability 2^-130; then with another nonce.
+            // The response does not fit with probability 2^-130; then another nonce is drawn.
             if let Some(response) = nonce.expose().add(masked.expose()).to_be_bytes(len) {
                 return Self { commitment_base, commitment_message, response };
             }
@@ -75,7 +75,7 @@ impl Proof {
     }
 }
 
-/// A share with everything that its check computes with, in range.
+/// A share with all values of its equations, which are in range.
 pub(super) struct Claim<'a> {
     pub(super) index: ShareIndex,
     key: &'a Residue,
@@ -111,7 +111,7 @@ impl<'a> Claim<'a> {
     }
 }
 
-/// Checks claims together and halves until the false ones stand alone.
+/// Checks claims together and, where that fails, in halves, down to the false ones.
 pub(super) fn find_false(
     public: &RsaPublicKey,
     request: &RsaRequest,
@@ -134,9 +134,9 @@ pub(super) fn find_false(
 /// Whether, for all claims, v^z = v' v_i^c and x^(4 z) = x' x_i^(2 c) up to signs: one product for all, each equation with
 /// a random weight of 128 bits, both sides squared.
 ///
-/// The squares are a cyclic group of order p' q', so errors that cancel need the right weights: probability 2^-128. Its
-/// elements determine those of the paper's equations, for v_i and x_i^2 are squares and squaring is one-to-one on those.
-/// The left side is coprime to N; so are then all factors on the right, unless a weight or a challenge is zero.
+/// The squares are a cyclic group of order p' q', so errors cancel with probability 2^-128 only. Squaring both sides loses nothing,
+/// because v_i and x_i^2 are squares and squaring is one-to-one on squares. The left side is coprime to N, so all factors on the
+/// right are, too, unless a weight or a challenge is zero.
 fn vartime_all_hold(
     public: &RsaPublicKey,
     request: &RsaRequest,

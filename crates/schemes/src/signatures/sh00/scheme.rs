@@ -17,9 +17,9 @@ use crate::{CombineError, Purpose, RequestError, SignatureScheme, Statement, Sui
 #[derive(Clone, Copy, Debug)]
 pub struct Sh00<E>(PhantomData<E>);
 
-/// A message to sign: its encoding x, modulo N, and the powers of it that shares are made of.
+/// A message to sign: its encoding x, modulo N, and the powers of x that shares and proofs are made of.
 ///
-/// Encodings are below N. One with a factor in common with N would factor N; nobody can find such a message.
+/// Encodings are below N. An encoding with a factor in common with N would factor N, so nobody can find such a message.
 #[derive(Clone, Debug)]
 pub struct RsaRequest {
     message: Residue,
@@ -31,7 +31,7 @@ impl RsaRequest {
     /// Encodes a message for a key.
     pub(crate) fn new<E: Encoding>(public: &RsaPublicKey, message: &[u8]) -> Result<Self, RequestError> {
         let modulus = public.modulus();
-        // The shortest modulus has room for the longest encoding.
+        // The longest encoding fits the shortest modulus, so this does not fail.
         let encoded = E::encode(public.key_id(), message, modulus.encoded_len())
             .and_then(|encoded| modulus.decode(&encoded).ok())
             .ok_or(RequestError::TooLarge {
@@ -53,7 +53,7 @@ impl RsaRequest {
         &self.square
     }
 
-    /// x^4, the paper's x~ without its Delta, which is in the shares of the key.
+    /// x^4, the paper's x~ without its Delta, which is in the key shares here.
     pub(super) const fn fourth_power(&self) -> &Residue {
         &self.fourth_power
     }

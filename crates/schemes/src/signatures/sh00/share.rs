@@ -8,7 +8,7 @@ use super::proof::{Claim, Proof, RESPONSE_EXCESS, find_false};
 use super::{MODULUS_BITS, RsaKeyShare, RsaPublicKey, RsaRequest, TEST_MODULUS_BITS};
 use crate::keys::SecretMaterial as _;
 
-/// One party's x_i = x^(2 s_i), bare or with the proof that it is that. Numbers are compared with N when the share is used.
+/// One party's x_i = x^(2 s_i), bare or with a proof. Whether its numbers are below N is checked when the share is used.
 #[derive(Clone, Debug)]
 pub struct RsaShare {
     index: ShareIndex,
@@ -45,7 +45,7 @@ impl RsaShare {
     }
 }
 
-/// One exponentiation with an exponent of N's size.
+/// Makes a bare share by one exponentiation with an exponent of N's size.
 pub(crate) fn create_bare(public: &RsaPublicKey, key: &RsaKeyShare, request: &RsaRequest) -> RsaShare {
     let modulus = public.modulus();
     let value = modulus.encode(&modulus.pow(request.square(), key.secret().expose()));
@@ -64,8 +64,8 @@ pub(crate) fn create_proven(
     RsaShare { proof: Some(proof), ..bare }
 }
 
-/// Tells by the length whether there is a proof: for the sizes that exist no bare share is as long as a proven one.
-/// Refuses what no modulus makes right: zero, or all bits set in x_i or a commitment.
+/// Reads a share. Its length tells whether there is a proof: no bare share is as long as a proven one of another size of modulus.
+/// Refuses values that are invalid for every modulus: x_i or a commitment that is zero or has all bits set.
 pub(crate) fn decode(index: ShareIndex, bytes: &[u8]) -> Result<RsaShare, DecodeError> {
     let mut sizes = MODULUS_BITS.iter().chain([&TEST_MODULUS_BITS]).filter_map(|bits| usize::try_from(bits / 8).ok());
     let len = sizes

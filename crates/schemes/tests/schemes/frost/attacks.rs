@@ -1,4 +1,4 @@
-//! What is known to break careless two-round Schnorr signatures.
+//! Known attacks on careless two-round Schnorr signatures.
 //!
 //! That a nonce cannot answer two packages is shown by the examples in the module's documentation, which do not compile.
 
@@ -16,9 +16,9 @@ for_every_frost_suite!(
     debug_shows_no_secrets,
 );
 
-/// Many parallel sessions and a generalised birthday attack forge where the attacker can choose its nonce after the others'
-/// without changing how they bind theirs (Drijvers et al., IEEE S&P 2019; Benhamouda et al., Eurocrypt 2021). So all of
-/// the factors must change with each of the commitments, the set of signers, the message and the key.
+/// With many parallel sessions, an attacker forges if it can choose its nonce after the others' without changing their binding
+/// factors (Drijvers et al., IEEE S&P 2019; Benhamouda et al., EUROCRYPT 2021). So all factors must change with each
+/// commitment, the set of signers, the message and the key.
 fn every_binding_factor_depends_on_everything<C: FrostSuite>() {
     let dealt = key::<C>(3, 5, 1);
     let (_, commitments) = commit_all::<C>(&dealt, &[0, 1, 2, 3], 2);
@@ -54,8 +54,8 @@ fn every_binding_factor_depends_on_everything<C: FrostSuite>() {
     }
 }
 
-/// The last to commit takes the negated sum of the others' commitments, to leave nothing but its own nonce in R. The
-/// binding factors keep it from that, and its share is a false one.
+/// The last signer takes the negated sum of the others' commitments, to leave only its own nonce in R. The binding factors
+/// prevent that, and its share is false.
 fn commitments_that_cancel_others_do_not<C: FrostSuite>() {
     let dealt = key::<C>(2, 3, 5);
     let (mut nonces, mut commitments) = commit_all::<C>(&dealt, &[0, 1], 6);
@@ -80,7 +80,7 @@ fn debug_shows_no_secrets<C: FrostSuite>() {
     assert_eq!(format!("{:?}", nonces[0]), "SigningNonces(2, <redacted>)");
 }
 
-/// The same group and the same secrets in two suites: nothing carries over.
+/// The same group and the same secrets in two suites: nothing of one is valid in the other.
 #[test]
 fn suites_on_one_curve_are_apart() {
     let (plain, taproot) = (key::<Secp256k1Sha256>(2, 3, 9), key::<Secp256k1Taproot>(2, 3, 9));

@@ -1,4 +1,4 @@
-//! What comes from outside and is not what it should be.
+//! Invalid bytes from outside.
 
 use theta_groups::{DecodeError, Group, Scalar as _};
 use theta_schemes::signatures::frost::{
@@ -137,7 +137,7 @@ fn small_order_components<C: FrostSuite>(prime: &str) {
 
         assert!(verify_share(&dealt.public, &package, &shares[0]));
         assert_eq!(verify_share(&dealt.public, &package, &shares[1]), checked.is_ok());
-        // An even factor makes nothing of a point of order two, and two of them cancel.
+        // An even factor annihilates a point of order two, and two such points cancel.
         let odd = rho_2.encode().as_ref()[0] & 1 == 1;
         let spoiled = in_hiding != (in_binding && odd);
         match aggregated(&dealt, &package, &shares) {

@@ -1,4 +1,4 @@
-//! One set of requirements for all suites.
+//! The requirements of all suites.
 
 use theta_groups::Scalar as _;
 use theta_schemes::keys::{SchemeError, deal_any};
@@ -73,7 +73,7 @@ fn errors_that_cancel_are_harmless_or_named<C: FrostSuite>() {
     let truth = aggregated(&dealt, &package, &shares).unwrap();
     shares[0] = shift(&shares[0], Scalar::<C>::ONE);
     shares[1] = shift(&shares[1], -Scalar::<C>::ONE);
-    // The sum is what it was, and the signature is checked.
+    // The errors cancel in the sum, and the signature is true.
     assert_eq!(aggregated(&dealt, &package, &shares), Ok(truth));
     let culprits = false_shares(&dealt.public, &package, &shares, &mut rng(1));
     assert_eq!(culprits, [index(1), index(2)]);
@@ -124,7 +124,7 @@ fn foreign_packages_are_not_signed<C: FrostSuite>() {
     assert_eq!(sign(&package([0, 2]), second, &dealt.shares[1]), Err(SignError::NotInPackage));
     let mixed = SignError::OtherParty { nonces: index(3), key: index(2) };
     assert_eq!(sign(&package([1, 2]), third, &dealt.shares[1]), Err(mixed));
-    // Somebody else's commitments in our place.
+    // Another's commitments in our place.
     let (fresh, _) = commit::<C>(&dealt.shares[0], &mut rng(9));
     assert_eq!(sign(&package([0, 1]), fresh, &dealt.shares[0]), Err(SignError::NotInPackage));
 }
@@ -191,7 +191,7 @@ fn randomised_keys_sign<C: FrostSuite>() {
         package.key().verifying_key().verify(b"message", &signature).unwrap();
         assert_eq!(Frost::<C>::verify(&dealt.public, b"message", &signature), Err(VerifyError::Invalid));
         assert_ne!(package.key().verifying_key(), DerivedKey::<C>::new(&dealt.public).verifying_key());
-        // Another seed, or other commitments, another key.
+        // Another seed or other commitments give another key.
         let other = randomizer_seed::<C>(&mut rng(16));
         let reseeded = SigningPackage::randomized(&dealt.public, &other, commitments, b"message").unwrap();
         let (_, others) = commit_all::<C>(&dealt, &[1, 2], 17);
@@ -225,7 +225,7 @@ fn other_purposes_are_refused<C: FrostSuite>() {
         let refusal = RequestError::Purpose { key: Purpose::Sign, asked: foreign.purpose() };
         assert_eq!(public.check_request(foreign), Err(refusal));
     }
-    // And no share comes out in one round, whatever is asked.
+    // No request gives a share in one round.
     for statement in [Statement::Decapsulate(b"x"), Statement::Sign(b"x"), Statement::FlipCoin(b"x")] {
         assert_eq!(public.create_share(&keys[0], statement, &mut rng(1)), Err(SchemeError::TwoRounds(C::SUITE)));
     }

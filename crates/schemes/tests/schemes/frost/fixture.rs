@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Fixtures of the tests.
 
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;

@@ -46,7 +46,7 @@ fn randomised_sessions<C: Peer>() {
     }
 }
 
-/// Parties 1 and 4 use our code, parties 2 and 5 theirs, and everyone the other's results.
+/// Parties 1 and 4 use our code, parties 2 and 5 theirs, and each side uses the other's results.
 fn mixed_session<C: Peer>(
     ours: &Dealt<C::Group>,
     theirs: &TheirKey<C>,

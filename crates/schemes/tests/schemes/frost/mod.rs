@@ -1,4 +1,4 @@
-//! FROST: what every suite must do, the RFC's numbers, and other people's implementations.
+//! FROST: the requirements of every suite, the RFC's vectors, and other implementations.
 
 #[macro_use]
 mod fixture;

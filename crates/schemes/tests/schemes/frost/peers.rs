@@ -1,4 +1,4 @@
-//! From our types to those of the `frost-*` crates and back, by way of the encodings of RFC 9591.
+//! Conversions between our types and those of the `frost-*` crates, through the encodings of RFC 9591.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use theta_sharing::{Encoded, ShareIndex, Threshold};
 
 use crate::frost::fixture::{Scalar, index, rng};
 
-/// A suite that somebody else has implemented.
+/// A suite that the `frost-*` crates implement, too.
 pub(crate) trait Peer: FrostSuite {
     type Theirs: RandomizedCiphersuite;
 }
@@ -45,7 +45,7 @@ impl Peer for Secp256k1Taproot {
     type Theirs = frost_secp256k1_tr::Secp256K1Sha256TR;
 }
 
-/// Our random numbers, for those who still ask for them in the old way.
+/// Our random numbers behind the older trait of `rand_core`.
 pub(crate) struct OldRng(ChaCha20Rng);
 
 impl RngCore for OldRng {
@@ -79,7 +79,7 @@ pub(crate) struct TheirKey<C: Peer> {
     pub(crate) public: PublicKeyPackage<C::Theirs>,
 }
 
-/// From their dealer.
+/// A key of their dealer.
 pub(crate) fn dealt_by_them<C: Peer>(k: u16, n: u16, seed: u64) -> TheirKey<C> {
     let (shares, public) =
         generate_with_dealer::<C::Theirs, _>(n, k, IdentifierList::Default, &mut old_rng(seed)).unwrap();
@@ -87,7 +87,7 @@ pub(crate) fn dealt_by_them<C: Peer>(k: u16, n: u16, seed: u64) -> TheirKey<C> {
     TheirKey { shares, public }
 }
 
-/// Their key in our hands.
+/// Their key as our type.
 pub(crate) fn to_ours<C: Peer>(key: &TheirKey<C>, k: u16, n: u16) -> Dealt<C::Group> {
     let element = |bytes: Vec<u8>| Encoded::decode(&bytes).unwrap();
     let verifying_shares = key.public.verifying_shares();
@@ -105,7 +105,7 @@ pub(crate) fn to_ours<C: Peer>(key: &TheirKey<C>, k: u16, n: u16) -> Dealt<C::Gr
     Dealt { shares, public: public.into() }
 }
 
-/// Our key in their hands.
+/// Our key as their type.
 pub(crate) fn to_theirs<C: Peer>(dealt: &Dealt<C::Group>) -> TheirKey<C> {
     let k = dealt.public.threshold().k();
     let verifying_key = VerifyingKey::deserialize(dealt.public.public_key_bytes()).unwrap();
@@ -127,7 +127,7 @@ pub(crate) fn identifier<C: Peer>(index: ShareIndex) -> Identifier<C::Theirs> {
     index.get().try_into().unwrap()
 }
 
-/// Our commitments in their hands.
+/// Our commitments as their type.
 pub(crate) fn their_commitments<C: Peer>(ours: &SigningCommitments<C>) -> round1::SigningCommitments<C::Theirs> {
     let bytes = ours.encode();
     let (hiding, binding) = bytes.split_at(bytes.len() / 2);
@@ -135,7 +135,7 @@ pub(crate) fn their_commitments<C: Peer>(ours: &SigningCommitments<C>) -> round1
     round1::SigningCommitments::new(read(hiding), read(binding))
 }
 
-/// Their commitments in our hands.
+/// Their commitments as our type.
 pub(crate) fn our_commitments<C: Peer>(
     index: ShareIndex,
     theirs: &round1::SigningCommitments<C::Theirs>,
@@ -145,12 +145,12 @@ pub(crate) fn our_commitments<C: Peer>(
     SigningCommitments::decode(index, &bytes).unwrap()
 }
 
-/// Our share in their hands.
+/// Our share as their type.
 pub(crate) fn their_share<C: Peer>(ours: &SignatureShare<C>) -> round2::SignatureShare<C::Theirs> {
     round2::SignatureShare::deserialize(&ours.encode()).unwrap()
 }
 
-/// Their share in our hands.
+/// Their share as our type.
 pub(crate) fn our_share<C: Peer>(index: ShareIndex, theirs: &round2::SignatureShare<C::Theirs>) -> SignatureShare<C> {
     SignatureShare::decode(index, &theirs.serialize()).unwrap()
 }

@@ -14,7 +14,7 @@ use theta_sharing::{Encoded, Threshold};
 
 use crate::frost::fixture::{Scalar, index, rng, unhex};
 
-/// Gives what the RFC says that the random number generator gave.
+/// A random number generator that gives the RFC's random bytes.
 struct Given(Vec<u8>);
 
 impl TryRng for Given {
@@ -70,7 +70,7 @@ fn check<C: FrostSuite>(file: &str) {
         let (mine, published) = commit::<C>(&key, &mut Given(random));
         let expected = ["hiding_nonce_commitment", "binding_nonce_commitment"].map(|name| unhex(&signer[name]));
         assert_eq!(published.encode(), expected.concat());
-        // The nonces themselves are nobody's business, but these are their commitments.
+        // The nonces are secret; their commitments are compared.
         let secret = ["hiding_nonce", "binding_nonce"].map(|name| scalar::<C>(&signer[name]));
         assert_eq!(secret.map(|nonce| C::Group::encode(&C::Group::mul_base(&nonce)).as_ref().to_vec()), expected);
         nonces.push((mine, key));

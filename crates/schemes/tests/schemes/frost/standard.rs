@@ -1,4 +1,4 @@
-//! Verifiers that know nothing of thresholds accept our signatures, and ours accepts theirs.
+//! Standard verifiers accept our signatures, and our verifier accepts theirs.
 
 use std::process::Command;
 

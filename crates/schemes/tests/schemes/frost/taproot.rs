@@ -33,7 +33,7 @@ fn output_keys_are_those_of_bip_341() {
     let vectors = vectors(include_str!("../../../../../vectors/bip340/taproot.json"));
     assert_eq!(vectors.len(), 4);
     for vector in vectors {
-        // Of the two points of an x coordinate, the key may be either.
+        // The key may be either of the two points of an x coordinate.
         for prefix in [2, 3] {
             let internal = Encoded::decode(&[&[prefix], &unhex(&vector["internal_key"])[..]].concat()).unwrap();
             let threshold = Threshold::new(1, 1).unwrap();

@@ -38,11 +38,11 @@ fn read(file: &str) -> (Vec<u8>, Vec<Round>) {
     (bytes(&file["public_key"]), rounds)
 }
 
-/// The rounds are the coins of their names under the chain's key and the suite's verification, and nothing else is.
+/// The rounds verify as the coins of their names under the chain's key, and nothing else does.
 fn check<F: Form, Signing: Form>(file: &str) {
     let (key, rounds) = read(file);
     let beacon = BeaconKey::<F>::decode(&key).unwrap();
-    // The same key for messages instead of coins: the domains are others.
+    // The same key for messages instead of coins is refused, because the domains differ.
     let signer = BeaconKey::<Signing>::decode(&key).unwrap();
     for (i, Round { name, signature, randomness }) in rounds.iter().enumerate() {
         beacon.verify(name, randomness, signature).unwrap();
@@ -56,7 +56,7 @@ fn check<F: Form, Signing: Form>(file: &str) {
         beacon.verify(name, &randomness[1..], signature).unwrap_err();
         beacon.verify(name, &Sha256::digest(&signature[1..]), &signature[1..]).unwrap_err();
     }
-    // Keys that are none.
+    // Bytes that are no keys.
     let identity = F::Keys::encode(&F::Keys::identity()).as_ref().to_vec();
     for bad in [&key[1..], &[0xff; 96][..key.len()], &identity, b""] {
         BeaconKey::<F>::decode(bad).unwrap_err();

@@ -51,7 +51,7 @@ fn sums_of_keys_verify_sums_of_signatures() {
     for case in vectors["fast_aggregate_verify"].as_array().unwrap() {
         let keys = case["public_keys"].as_array().unwrap().iter().map(|key| G1::decode(&bytes(key)).unwrap());
         let public_key = keys.reduce(|sum, key| sum + key).unwrap();
-        // Nobody of us holds this key; the proof comes from the sum of the secrets, which the vectors disclose.
+        // The proof of possession comes from the sum of the secrets, which the vectors disclose.
         let secret = Secret::new(secrets.into_iter().reduce(|sum, secret| sum + secret).unwrap());
         let possession = <Scheme as CurveScheme>::prove_possession(&secret, &public_key);
         // One party is enough for a key that only verifies.

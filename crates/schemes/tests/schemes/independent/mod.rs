@@ -1,4 +1,4 @@
-//! What others made, checked by our code: public beacons and the test vectors of other projects.
+//! Results of others, checked by our code: public beacons and the test vectors of other projects.
 
 mod drand;
 mod ethereum;

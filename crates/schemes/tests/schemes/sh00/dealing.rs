@@ -1,4 +1,4 @@
-//! The dealer: new primes, and which primes it takes.
+//! The dealer: finding new primes, and checking given ones.
 
 use theta_groups::Secret;
 use theta_groups::modular::{Integer, SearchProgress, find_safe_prime_pair};

@@ -1,4 +1,4 @@
-//! Keys of stored primes, and what else the tests share.
+//! Keys of stored primes, and other fixtures.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -60,7 +60,7 @@ pub(crate) fn short_key<S: RsaScheme>(k: u16, n: u16, seed: u64) -> RsaDealt {
     deal_primes::<S>(primes(1024), threshold(k, n), &mut rng(seed))
 }
 
-/// What a suite signs or flips.
+/// A statement of a suite.
 pub(crate) fn statement(suite: Suite, message: &[u8]) -> StatementBytes {
     match suite {
         Suite::Cks05Sh00 => StatementBytes::FlipCoin(message.to_vec().into()),

@@ -1,6 +1,5 @@
-//! The formats, fixed: from a seed, every byte that leaves this crate. A change of any of them is a new version of the
-//! format, never a silent one. `THETA_WRITE_VECTORS=1 cargo test -p theta-schemes --test sh00 known_answers` writes the
-//! files anew.
+//! The formats are fixed: seeds give the same bytes as ever. A change of any byte is a new version of the format, never a silent
+//! one. `THETA_WRITE_VECTORS=1 cargo test -p theta-schemes sh00::known_answers` writes the files anew.
 
 use std::fs;
 
@@ -51,7 +50,7 @@ fn bytes(value: &Value) -> Vec<u8> {
     hex::decode(value.as_str().unwrap()).unwrap()
 }
 
-/// The file alone is enough to use the key: what earlier releases wrote stays readable.
+/// The file alone is enough to use the key: files of earlier releases stay readable.
 fn replay(suite: Suite, known: &Value) {
     let (_, public) = AnyPublicKey::from_text(known["public_key_file"].as_str().unwrap()).unwrap();
     assert_eq!(public.suite(), suite);

@@ -22,7 +22,7 @@ fn every_subset_makes_the_same_signature() {
             let all = shares(&public, &keys, &statement);
             let mut results = Vec::new();
             for subset in subsets(k.into(), n.into()) {
-                // The order is nobody's business.
+                // The order of the shares does not matter.
                 let chosen: Vec<_> = subset.iter().rev().map(|i| all[*i].clone()).collect();
                 let combined = public.combine(&statement, &borrow(&chosen), &mut rng(1)).unwrap();
                 public.verify(b"message", combined.result.expose(), &combined.proof).unwrap();
@@ -49,7 +49,7 @@ fn many_parties() {
     assert_eq!(culprits(&public, &statement, &all), expected);
 }
 
-/// Who is named when the shares are combined.
+/// The parties that are named when the shares are combined.
 fn culprits(
     public: &AnyPublicKey,
     statement: &theta_schemes::StatementBytes,
@@ -89,7 +89,7 @@ fn bare_shares_tell_that_one_is_false_and_proven_ones_tell_whose() {
     assert_eq!(combine(&[&proven[0], &other_proven[1], &proven[2]]), named(&[2]));
     assert_eq!(combine(&[&other_proven[0], &proven[1], &proven[2], &other_proven[4]]), named(&[1, 5]));
     assert_eq!(combine(&[&other_proven[3], &other_proven[1], &other_proven[2]]), named(&[4, 2, 3]));
-    // Who has sent no proof is not blamed, right or wrong.
+    // The sender of a bare share is not blamed, whether it is true or false.
     assert_eq!(combine(&[&bare[0], &other_proven[1], &bare[2]]), named(&[2]));
     assert_eq!(combine(&[&other_bare[0], &other_proven[1], &bare[2]]), named(&[2]));
     assert_eq!(combine(&[&proven[0], &other_bare[1], &proven[2]]), invalid());
@@ -214,7 +214,7 @@ fn a_proof_is_of_one_share_only() {
             assert!(!check(&[&false_share[..LEN], &all[0].1[LEN..]].concat()));
         }
         for position in 0..all[0].1.len() {
-            // Each byte counts; testing some is enough.
+            // Every byte matters; some are tested.
             if position % 37 == 0 || position == all[0].1.len() - 1 {
                 let mut flipped = all[0].1.clone();
                 flipped[position] ^= 1;

@@ -1,4 +1,4 @@
-//! Signatures are ordinary ones: OpenSSL and aws-lc take them, and nothing else.
+//! Signatures are ordinary RSA signatures: OpenSSL and aws-lc accept them and refuse changed ones.
 
 use std::fs;
 use std::path::Path;
@@ -56,7 +56,7 @@ fn check(suite: Suite, bits: u32, k: u16, n: u16) {
     let statement = statement(suite, name);
     let all = shares(&public, &keys, &statement);
     let combined = public.combine(&statement, &borrow(&all), &mut rng(1)).unwrap();
-    // Of a coin, the signature is the proof, and the message is the name behind a tag.
+    // A coin's proof is the signature of the name after a tag.
     let (message, signature) = match suite {
         Suite::Cks05Sh00 => ([b"theta/cks05-sh00/name/v1/", &name[..]].concat(), combined.proof),
         _ => (name.to_vec(), combined.result.expose().clone()),

@@ -1,5 +1,5 @@
-//! An encryptor with an accomplice among the parties: a header that only opens with the accomplice's false share opens for
-//! those who combine it and not for the others. No header does: what opens, opens to the same key for everyone.
+//! An encryptor with an accomplice among the parties tries to make a header that opens only with the accomplice's false share, and
+//! so only for some. No header does that: a header that opens gives the same key to everyone.
 
 use std::sync::Arc;
 
@@ -16,15 +16,14 @@ use theta_sharing::Threshold;
 
 use crate::suites::fixture::{borrow, index, key, rng, shares, statement};
 
-/// Which of the opening's equations the encryptor makes true. The key that it commits to is always the one that the false
-/// share uncovers.
+/// Which of the opening's equations the encryptor makes true. It always commits to the key that the false share uncovers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Lie {
-    /// None: r is whatever it is.
+    /// None: r does not follow from the key.
     AnyRandomness,
     /// u = g r for the r of the key; the false share moves u x away from h r.
     WrappedForTheFalseShare,
-    /// What the false share makes of u x is h r for the r of the key; u is another multiple of g.
+    /// The combination with the false share gives h r for the r of the key; u is another multiple of g.
     AnotherExponent,
 }
 
@@ -41,18 +40,18 @@ fn honest<S: Scalar>(suite: Suite, key_id: &[u8; 32], envelope: &[u8], key: &Pay
         .challenge()
 }
 
-/// How a capsule begins, and what is left of the lie to write.
+/// The beginning of a false capsule, and the values for the rest of it.
 struct Forged<G: Group> {
     header: Vec<u8>,
     /// The logarithm of u.
     r: G::Scalar,
-    /// What an honest prover would take, and this one does.
+    /// The scalar of an honest prover, which is used here, too.
     s: G::Scalar,
-    /// What a true u x has to be moved by so that the header opens.
+    /// The difference from a true u x with which the header opens.
     offset: G::Element,
 }
 
-/// Wraps a key for what shares combine to when the accomplice has moved it by `offset`.
+/// Wraps a key for the combination that the accomplice has moved by `offset`.
 fn forge<G: Group>(
     public: &PublicKeySet<G>,
     domain: &'static str,
@@ -137,7 +136,7 @@ where
         for honest in [[one, two], [one, three], [two, three]] {
             assert_eq!(combine(&honest.map(Clone::clone)), Err(CombineError::ResultInvalid), "{} {lie:?}", S::SUITE);
         }
-        // The accomplice is named, nobody else.
+        // Only the accomplice is named.
         let named = S::verify_shares(&dealt.public, &request, &[one.clone(), moved, three.clone()], &mut rng);
         assert_eq!(named, [index(2)]);
         assert!(S::verify_shares(&dealt.public, &request, &shares, &mut rng).is_empty());
@@ -166,7 +165,7 @@ fn a_false_share_opens_no_header_of_bz03() {
     check::<Bn254>();
 }
 
-/// What a node or an encryptor says the payload key is, can be checked with the public key alone.
+/// A payload key that a node or an encryptor gives can be checked with the public key alone.
 #[test]
 fn a_payload_key_is_believed_for_an_honest_header_alone() {
     for suite in [Suite::Sg02Ristretto255, Suite::Bz03Bls12381] {
@@ -189,7 +188,7 @@ fn a_payload_key_is_believed_for_an_honest_header_alone() {
             assert!(!public.encapsulates(&header[..short], &told));
         }
     }
-    // The commitment fits, as the encryptor made it, and still no shares unwrap this key.
+    // The commitment fits, but no shares unwrap this key.
     let dealt = deal::<Sg02<Ristretto255>>(Threshold::new(2, 3).unwrap(), &mut rng(8));
     let public = AnyPublicKey::of::<Sg02<Ristretto255>>(Arc::clone(&dealt.public));
     let ciphertext = public.encrypt(b"plaintext", b"label", Aead::default(), &mut rng(9)).unwrap();

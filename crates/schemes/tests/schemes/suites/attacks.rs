@@ -1,4 +1,4 @@
-//! Attacks that have worked on other implementations, and must not work here.
+//! Attacks that have worked on other implementations.
 
 use sha2::{Digest, Sha256, Sha512};
 use theta_groups::bls12_381::{Bls12_381, G1};
@@ -48,7 +48,7 @@ fn hash_is_no_known_multiple<G: Group>(dst: &[u8]) {
     }
 }
 
-/// The second generator of SG02: with its logarithm, u' says nothing about u.
+/// The second generator of SG02: if its logarithm were known, u' would prove nothing about u.
 fn second_generator_is_no_known_multiple<G: CipherGroup>() {
     let name = G::SUITE.name();
     for message in [&b"second generator"[..], b"", name.as_bytes()] {
@@ -108,7 +108,7 @@ fn forgeries_fail<F: Form>(accepts: impl Fn(&[u8], &[u8]) -> bool, [known, known
     }
 }
 
-/// Signatures of messages and coins from signatures: to predict such a coin is to forge.
+/// Signatures of messages, and coins from signatures, which are predicted by forging.
 fn form_cannot_be_forged<F: Form, S>(accepts: impl Fn(&AnyPublicKey, &[u8], &[u8]) -> bool)
 where
     S: CurveScheme<KeyGroup = F::Keys>,
@@ -147,16 +147,16 @@ fn coins_from_signatures_cannot_be_predicted_from_public_data() {
     form_cannot_be_forged::<BeaconMinSig, Cks05Bls<BeaconMinSig>>(accepts);
 }
 
-/// A key that is made of another one, so that the sum of both is a key whose secret the attacker has.
+/// A rogue key, made of another key so that the attacker has the secret of their sum.
 fn rogue_keys_are_refused<F: Form, S: CurveScheme<KeyGroup = F::Keys>>() {
     let honest = deal::<S>(Threshold::new(2, 3).unwrap(), &mut rng(3)).public;
     let secret = <F::Keys as Group>::Scalar::from_u64(77);
     let rogue = F::Keys::mul_base(&secret) - *honest.public_key();
-    // The attack is a real one: the sum signs.
+    // The attack works without proofs: the sum signs.
     let point = F::Signatures::hash_to_group(F::SIGN_DST, &[b"message"]);
     let aggregate = *honest.public_key() + rogue;
     assert!(F::vartime_product_is_one(&[(aggregate, point), (-F::Keys::generator(), point * secret)]));
-    // But the rogue key needs a proof, and none of those at hand is one.
+    // The rogue key needs a proof of possession, and no known proof is one for it.
     let rogue = Encoded::new(rogue);
     let pop_point = F::Signatures::hash_to_group(F::POP_DST, &[rogue.bytes()]);
     let own = F::Signatures::encode(&(pop_point * secret)).as_ref().to_vec();
@@ -204,7 +204,7 @@ fn coins_cannot_be_predicted_from_public_data() {
     prediction_fails::<Secp256k1>();
 }
 
-/// One secret in two suites: files, statements, shares and results of the one are nothing to the other.
+/// One secret in two suites: files, statements, shares and results of one are refused by the other.
 #[test]
 fn one_secret_in_two_suites_is_two_keys() {
     let secret = |suite: Suite| {

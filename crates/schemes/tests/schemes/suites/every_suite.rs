@@ -1,4 +1,4 @@
-//! One set of requirements for all suites.
+//! The requirements of all suites.
 
 use crate::suites::fixture::{
     add_torsion, assert_refused, assert_unverified, borrow, has_possession, identity_share, index, key,
@@ -111,7 +111,7 @@ fn errors_that_cancel_are_found(suite: Suite) {
         lying.push(honest[2].clone());
         let named = SchemeError::FalseShares(vec![index(1), index(2)]);
         match combine(&public, &request, &lying) {
-            // The result is right, since it has been checked.
+            // The result has been checked and is right.
             Ok(combined) => {
                 let truth = combine(&public, &request, &honest).unwrap();
                 assert_eq!(combined.result.expose(), truth.result.expose());
@@ -123,7 +123,7 @@ fn errors_that_cancel_are_found(suite: Suite) {
             }
             Err(error) => assert_eq!(error, named),
         }
-        // In one batch with an honest one between them.
+        // In one batch, with an honest share between them.
         lying.swap(1, 2);
         theta_schemes::with_scheme!(suite, |S| if one_round {
             let key = public.get::<S>().unwrap();
@@ -218,7 +218,7 @@ fn shares_outside_the_subgroup_are_false(suite: Suite) {
     let honest = shares(&public, &keys, &request);
     let mut elsewhere = honest[0].1.clone();
     elsewhere.splice(..point.len(), point);
-    // The second is a true share but for a part that no pairing sees.
+    // The second is a true share plus a component that no pairing detects.
     for bytes in [elsewhere, add_torsion(suite, &honest[0].1).unwrap()] {
         let mut lying = honest.clone();
         lying[0].1 = bytes;
@@ -268,7 +268,7 @@ fn bare_shares(public: &AnyPublicKey, keys: &[AnyKeyShare], request: &StatementB
     keys.iter().map(|key| (key.index(), bare(key))).collect()
 }
 
-/// A bare share is how the proven one begins, and is as good for the result; but only proofs can be false.
+/// A proven share begins with the bare one, which is as good for the result; but only proven shares are blamed.
 fn bare_shares_do_without_blame(suite: Suite) {
     let (public, keys) = key(suite, 2, 4, 11);
     let request = statement(&public, 1);
@@ -286,7 +286,7 @@ fn bare_shares_do_without_blame(suite: Suite) {
     assert_eq!(combine(&public, &request, &bare).unwrap().result.expose(), truth.result.expose());
     let mixed = [bare[3].clone(), proven[1].clone()];
     assert_eq!(combine(&public, &request, &mixed).unwrap().result.expose(), truth.result.expose());
-    // A false one without a proof is noticed, and nobody is named for it; with a proof its sender is.
+    // A false bare share is detected, but nobody is named; the sender of a false proven share is.
     bare[0].1 = shift(suite, &bare[0].1, 1);
     let unknown = SchemeError::Combine(CombineError::ResultInvalid);
     assert_eq!(combine(&public, &request, &bare).unwrap_err(), unknown);

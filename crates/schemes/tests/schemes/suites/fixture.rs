@@ -1,4 +1,4 @@
-//! What the tests of all suites share.
+//! Fixtures for the tests of all suites.
 
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -47,7 +47,7 @@ pub(crate) fn shares(
     keys.iter().map(|key| (key.index(), public.create_share(key, statement, &mut rng).unwrap())).collect()
 }
 
-/// A share that is refused for what it is, by bytes or by proof, and nobody but its sender is named.
+/// Asserts that a share is refused, by its bytes or its proof, and that only its sender is named.
 pub(crate) fn assert_refused(answer: Result<(), SchemeError>, sender: ShareIndex) {
     match answer {
         Err(SchemeError::MalformedShare { index, .. }) => assert_eq!(index, sender),
@@ -56,7 +56,7 @@ pub(crate) fn assert_refused(answer: Result<(), SchemeError>, sender: ShareIndex
     }
 }
 
-/// A result that is refused for what it is: bytes that are none, or one that does not verify.
+/// Asserts that a result is refused: its bytes are no result, or it does not verify.
 pub(crate) fn assert_unverified(answer: Result<(), SchemeError>) {
     match answer {
         Err(SchemeError::Verify(VerifyError::Invalid | VerifyError::Malformed(_))) => {}
@@ -133,8 +133,7 @@ fn off_subgroup<G: Group>() -> Option<Vec<u8>> {
     })
 }
 
-/// Adds a point that the order times any element of the subgroup does not reach, and that a pairing does not see: the
-/// order times a point outside the subgroup.
+/// Adds a point of the cofactor's torsion, which no pairing detects: the order times a point outside the subgroup.
 pub(crate) fn add_torsion(suite: Suite, share: &[u8]) -> Option<Vec<u8>> {
     let point = off_subgroup_point(suite)?;
     Some(with_share_group!(suite, |G| add_torsion_in::<G>(share, &point)))
@@ -148,7 +147,7 @@ fn add_torsion_in<G: Group>(share: &[u8], off_subgroup: &[u8]) -> Vec<u8> {
         digits.reverse();
     }
     let bits = digits.into_iter().flat_map(|byte| (0..8).rev().map(move |i| byte >> i & 1));
-    // Doubling and adding, since faster multiplications assume the subgroup.
+    // By doubling and adding, because faster multiplications assume the subgroup.
     let multiple = bits.fold(G::identity(), |sum, bit| if bit == 1 { sum + sum + point } else { sum + sum });
     let torsion = multiple + point;
     assert!(!G::is_identity(&torsion));

@@ -18,7 +18,7 @@ fn imported_secrets_are_checked() {
         assert_eq!(import(vec![0; len]).unwrap_err(), DealError::ZeroSecret);
         assert!(matches!(import(vec![0xff; len]).unwrap_err(), DealError::Secret(_)));
         assert!(matches!(import(vec![1; len - 1]).unwrap_err(), DealError::Secret(_)));
-        // Whatever the randomness, the public key is that of the secret.
+        // For all randomness, the public key is that of the secret.
         let again = import_any(suite, threshold, &Secret::new(secret.clone()), &mut rng(2)).unwrap().0;
         let first = import(secret).unwrap().0;
         assert_eq!(first.public_key_bytes(), again.public_key_bytes());

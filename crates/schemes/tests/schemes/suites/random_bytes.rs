@@ -1,4 +1,4 @@
-//! Bytes from anywhere: decoders answer, they never panic.
+//! Decoders never panic, on any bytes.
 
 use std::sync::LazyLock;
 
@@ -33,7 +33,7 @@ static SAMPLES: LazyLock<Vec<Sample>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Bytes put in place of others, anywhere.
+/// Replaces bytes at any place.
 fn spliced(original: &[u8], position: usize, remove: usize, insert: &[u8]) -> Vec<u8> {
     let start = position % (original.len() + 1);
     let end = (start + remove).min(original.len());
@@ -73,7 +73,7 @@ proptest! {
             changed[1].1 = spliced(&changed[1].1, position, remove, &insert);
             let same = changed[1].1 == sample.shares[1].1;
             let combined = sample.public.combine(&sample.request, &borrow(&changed), &mut rng(1));
-            // Whatever a proof looks like, a checked result needs none.
+            // A checked result needs no proof, so any bytes may stand in its place.
             prop_assert!(combined.is_err() || same || sample.public.suite().scheme() == "SG02");
             let verdict = sample.public.verify_share(&sample.request, index(2), &changed[1].1, &mut rng(1));
             prop_assert_eq!(verdict.is_ok(), same);
@@ -104,7 +104,7 @@ proptest! {
             let changed = spliced(sample.public_text.as_bytes(), position, remove, insert.as_bytes());
             if let Ok((_, public)) = AnyPublicKey::from_text(&String::from_utf8(changed).unwrap()) {
                 // The change was in the comment, the name or white space; or k was raised, which the same points allow: such a
-                // file asks for more shares of the same key than it takes.
+                // file asks for more shares of the same key than are needed.
                 let raised = public.threshold().k() > sample.public.threshold().k();
                 prop_assert!(raised || public == sample.public, "{:?}", public);
                 prop_assert_eq!(public.key_id(), sample.public.key_id());

@@ -1,4 +1,4 @@
-//! BLS04 against an implementation of the draft that is not ours.
+//! BLS04 against another implementation of the draft.
 
 use blst::{BLST_ERROR, min_pk, min_sig};
 use theta_groups::Secret;

@@ -1,4 +1,4 @@
-//! The hash functions of RFC 9591, section 6: how each family of suites makes digests and scalars.
+//! The hash functions of RFC 9591, section 6, which give digests and scalars.
 
 use core::fmt::Debug;
 
@@ -8,16 +8,16 @@ use shake::digest::{ExtendableOutput, Update, XofReader};
 use theta_groups::Scalar;
 use zeroize::Zeroize;
 
-/// What a suite hashes with. Inputs are parts that are concatenated.
+/// A suite's hash function. Inputs are parts that are concatenated.
 pub trait SuiteHash: Copy + Debug + Send + Sync + 'static {
-    /// What H4 and H5 give.
+    /// The output of H4 and H5.
     type Digest: AsRef<[u8]>;
 
     /// `hash(context || label || message)`: H4 and H5.
     fn digest(context: &[u8], label: &[u8], message: &[&[u8]]) -> Self::Digest;
 
-    /// The scalar that belongs to context, label and `prefix || rest`: H1, H2 and H3. Whoever hashes many messages with
-    /// one prefix hashes the prefix once.
+    /// The scalar of context, label and `prefix || rest`: H1, H2 and H3. For many messages with one prefix, the prefix is hashed
+    /// once.
     fn to_scalar<S: Scalar>(context: &[u8], label: &[u8], prefix: &[&[u8]]) -> impl Fn(&[u8]) -> S;
 }
 

@@ -1,4 +1,4 @@
-//! The suites: a group, a hash, and what the curve's verifiers expect.
+//! The suites: a group, a hash, and the encodings of the curve's verifiers.
 
 mod hash;
 mod rfc9591;
@@ -17,7 +17,7 @@ pub use hash::SuiteHash;
 pub use rfc9591::{Ed448Shake256, Ed25519Sha512, P256Sha256, Ristretto255Sha512, Secp256k1Sha256};
 pub use taproot::Secp256k1Taproot;
 
-/// A ciphersuite: RFC 9591, section 6, or the like.
+/// A ciphersuite as in RFC 9591, section 6.
 pub trait FrostSuite: Copy + Debug + Eq + Send + Sync + 'static {
     /// The group of keys and commitments.
     type Group: KeyGroup;
@@ -33,13 +33,13 @@ pub trait FrostSuite: Copy + Debug + Eq + Send + Sync + 'static {
         Self::Hash::to_scalar(Self::CONTEXT, b"chal", &[commitment, public_key, message])(&[])
     }
 
-    /// Whether the element of this encoding stands in keys and signatures for its negative, as points of odd y do in
+    /// Whether the element of this encoding is replaced by its negative in keys and signatures, as points of odd y are in
     /// BIP-340.
     fn stands_for_negative(_encoding: &[u8]) -> bool {
         false
     }
 
-    /// The part of an element's encoding that public keys and signatures of the suite show.
+    /// The part of an element's encoding that is in public keys and signatures of the suite.
     fn standard_encoding(encoding: &[u8]) -> &[u8] {
         encoding
     }

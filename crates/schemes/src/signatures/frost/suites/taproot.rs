@@ -1,7 +1,7 @@
 //! Taproot: signatures of BIP-340 under keys of BIP-341, compatible with the crate `frost-secp256k1-tr` 3.
 //!
-//! Only x coordinates are shown, and a point stands for the one of even y. So whoever holds a key or a nonce whose point
-//! has odd y signs with its negative. SEC1's compressed encoding tells by its first byte: 2 is even, 3 odd.
+//! Keys and signatures have x coordinates alone, each of which stands for the point of even y. A key or nonce whose point has odd
+//! y is therefore negated for signing. The first byte of SEC1's compressed encoding tells: 2 is even, 3 odd.
 
 use sha2::{Digest, Sha256};
 use theta_groups::{DecodeError, Scalar, Secp256k1, Secret};
@@ -47,11 +47,11 @@ impl FrostSuite for Secp256k1Taproot {
 }
 
 impl DerivedKey<Secp256k1Taproot> {
-    /// The output key of BIP-341 whose internal key is the group's: P + g H("TapTweak", P || root) for the even-y P. The
-    /// Merkle root is that of the scripts, if there are any; without it, nobody can spend but by signing with the key.
+    /// The output key of BIP-341 whose internal key is the group's: P + g H("TapTweak", P || root) for the P of even y. The Merkle
+    /// root is that of the scripts, if there are any; without it, the key's signatures are the only way to spend.
     ///
     /// # Errors
-    /// [`PackageError::Tweak`] if the hash is no scalar or the key zero, of which the probability is negligible.
+    /// [`PackageError::Tweak`] if the hash is no scalar or the key is zero, both of negligible probability.
     pub fn taproot(public: &PublicKeySet<Secp256k1>, merkle_root: Option<&[u8; 32]>) -> Result<Self, PackageError> {
         let internal_key = public.public_key_bytes();
         let root = merkle_root.map_or(&[][..], |root| &root[..]);
