@@ -170,8 +170,8 @@ impl Shared {
         self.store.as_ref().is_none_or(StoreStanding::is_confirmed)
     }
 
-    /// Tells all peers how far this node's store is, before anything comes of what was decided in it once and for all: what is
-    /// sent to a peer arrives in order, so whoever sees what came of it knows that the store was so far.
+    /// Sends all peers the present incarnation of this node's store, before it acts on what it has decided once and for
+    /// all. Messages to a peer arrive in order, so a peer that sees the result knows that the store was that far.
     pub(crate) fn announce_store(&self) {
         if let Some(store) = &self.store {
             let payload = store.announcement();
