@@ -1,14 +1,15 @@
 //! Deciding one value for all, whatever up to t members say and however late messages are.
 //!
 //! The rules are Tendermint's (Buchman, Kwon, Milosevic, *The latest gossip on BFT consensus*, 2018, algorithm 1; line
-//! numbers below are its): in each view a leader proposes, all prevote, and who sees a quorum of prevotes for the proposal
-//! (a *polka*) locks it and precommits; a quorum of precommits decides and is, as a certificate, proof for anyone. Time is
-//! logical: ticks, of which later views take more.
+//! numbers below are its): in each view a leader proposes and all prevote. A member that sees a quorum of prevotes for
+//! the proposal (a *polka*) locks it and precommits. A quorum of precommits decides; as a certificate, it proves the
+//! decision to anyone. Time is logical: ticks, of which later views take more.
 //!
-//! Departures. Quorums are [`CeremonyPlan::quorum`], which for n > 3t + 1 is not 2t + 1. What is valid may depend on who
-//! looks: a dealing can be false for one recipient alone. So a polka counts for validity, too: it says that t + 1 honest members
-//! found the value valid, which is enough for the others to be helped; without that, who is locked on a value and who
-//! refuses it could wait for each other for ever. A proposal that repeats an older value carries its polka.
+//! Departures. Quorums are [`CeremonyPlan::quorum`], which for n > 3t + 1 is not 2t + 1. Members may differ about
+//! validity, since a dealing can be false for one recipient alone. So a polka counts for validity, too: it shows that
+//! t + 1 honest members found the value valid, which is enough to help the others. Otherwise a member that is locked on
+//! a value and one that refuses it could wait for each other for ever. A proposal that repeats an older value carries
+//! its polka.
 //!
 //! [`CeremonyPlan::quorum`]: super::CeremonyPlan::quorum
 

@@ -1,5 +1,5 @@
-//! Who a party is in ceremonies, for ever: a key to sign with; and in one of them: a key to be encrypted to, from a secret that
-//! ends with it.
+//! A party's long-term identity in ceremonies, a signing key; and its encryption key in one ceremony, from a secret
+//! that is destroyed at the ceremony's end.
 
 pub(crate) mod encryption;
 pub(crate) mod participant;
@@ -18,8 +18,8 @@ use theta_sharing::Encoded;
 use crate::codec::{Reader, Writer, read_party};
 use crate::schnorr::{Message, Signature};
 
-/// Who a party is in ceremonies, as the group file has it: what its statements verify under. It is on ristretto255, whatever
-/// the group of the keys that ceremonies make. Nothing is ever encrypted to it.
+/// A party's public identity, as in the group file: its statements verify under this key. It is on ristretto255,
+/// whatever the group of the keys that ceremonies make. Nothing is ever encrypted to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CeremonyMember {
     party: PartyId,
@@ -73,8 +73,8 @@ impl CeremonyMember {
     }
 }
 
-/// A party's identity in ceremonies: it signs, and opens nothing. What is drawn at random in a ceremony, and what is sealed in
-/// it, follows from a secret of that ceremony alone: see `participant`.
+/// A party's identity in ceremonies: it signs, and opens nothing. All random values of a ceremony, and the key for
+/// values sealed in it, are derived from a secret of that ceremony alone: see `participant`.
 pub struct CeremonyKeys {
     master: Secret<[u8; 32]>,
     signing: Secret<RistrettoScalar>,
@@ -82,7 +82,7 @@ pub struct CeremonyKeys {
 }
 
 impl CeremonyKeys {
-    /// The key that follows from 32 secret bytes, which must be uniform and for this purpose alone.
+    /// The identity derived from 32 secret bytes, which must be uniform and used only for this.
     #[must_use]
     pub fn new(node: NodeId, master: Secret<[u8; 32]>) -> Self {
         let party = PartyId::of_node(node);

@@ -1,5 +1,5 @@
-//! Schnorr signatures over ristretto255 with nonces that follow from key and message: what a party signs twice comes out
-//! the same, so a replayed journal repeats itself to the byte.
+//! Schnorr signatures over ristretto255 with nonces derived from key and message: signing twice gives the same
+//! signature, so a replayed journal repeats itself to the byte.
 
 use theta_groups::{Group, Ristretto255, RistrettoScalar, Scalar, Secret, Transcript};
 use theta_sharing::Encoded;
@@ -8,7 +8,7 @@ use theta_sharing::Encoded;
 pub(crate) const SIGNATURE_LEN: usize = 64;
 /// A signature.
 pub(crate) type Signature = [u8; SIGNATURE_LEN];
-/// What is hashed: purpose and parts are the caller's.
+/// What is hashed; the caller chooses domain and parts.
 pub(crate) type Message = Transcript;
 
 fn challenge(key: &Encoded<Ristretto255>, message: &Message, commitment: &[u8]) -> RistrettoScalar {
