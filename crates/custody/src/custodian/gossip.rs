@@ -311,7 +311,7 @@ impl Custodian {
             return Ok(());
         }
         if let Some(rival) = self.rival(&subject) {
-            // If so many begin from a sharing of this epoch, the ceremony that makes that epoch has succeeded.
+            // So many have gone on to a later epoch that the ceremony of this one has succeeded among them.
             let overtaken = subject.epoch > rival.subject.epoch;
             if !overtaken {
                 return Ok(());
