@@ -349,7 +349,8 @@ impl Ceremony {
         Ok(())
     }
 
-    /// What the author of a summary lacks, whoever that is and however often it has asked; nothing for bytes that are no summary.
+    /// What the author of a summary lacks, whichever party that is and however often it has asked; empty for bytes that
+    /// are no summary.
     #[must_use]
     pub fn answer(&self, summary: &[u8]) -> Vec<Bytes> {
         let items = Summary::decode(summary).map(|summary| self.lacking(&summary)).unwrap_or_default();

@@ -24,7 +24,7 @@ use super::plan::CeremonyPlan;
 use super::statement::{Digest, Kind, Statement, StatementSlot};
 use tally::{Tally, vote_of};
 
-/// Views ahead of ours whose messages are kept. Whoever is further behind is shown the rest when it arrives there.
+/// Views ahead of ours whose messages are kept. A member that is further behind gets the rest when it arrives there.
 const VIEWS_AHEAD: u32 = 16;
 /// Views behind ours whose messages are kept.
 const VIEWS_BEHIND: u32 = 4;
@@ -79,7 +79,7 @@ impl Proposal {
     }
 }
 
-/// One member's side; whoever is no member, or does not remember what it has voted, looks on.
+/// One member's side. A party that is no member, or does not remember its votes, only listens.
 pub(super) struct Agreement {
     voter: Option<PartyId>,
     members: Vec<PartyId>,
