@@ -1,9 +1,9 @@
 //! Deciding one value for all, whatever up to t members say and however late messages are.
 //!
 //! The rules are Tendermint's (Buchman, Kwon, Milosevic, *The latest gossip on BFT consensus*, 2018, algorithm 1; line
-//! numbers below are its): in each view a leader proposes, all prevote, and who sees a quorum of prevotes for the proposal
-//! (a *polka*) locks it and precommits; a quorum of precommits decides and is, as a certificate, proof for anyone. Time is
-//! logical: ticks, of which later views take more.
+//! numbers below are its): in each view a leader proposes and all prevote. A member that sees a quorum of prevotes for
+//! the proposal (a *polka*) locks it and precommits. A quorum of precommits decides; as a certificate, it proves the
+//! decision to anyone. Time is logical: ticks, of which later views take more.
 //!
 //! Departures. Quorums are [`quorum`](crate::quorum), which for n > 3t + 1 is not 2t + 1. What is valid may depend on who
 //! looks: a dealing can be false for one recipient alone, and each node has a policy of its own. So a polka counts for validity,
@@ -16,7 +16,7 @@ use crate::tally::Tally;
 use crate::vote::{Proposal, vote_of};
 use crate::{Ballot, Digest, Electorate, Signature, VoteCertificate, VoteKind};
 
-/// Views ahead of ours whose messages are kept. Whoever is further behind is shown the rest when it arrives there.
+/// Views ahead of ours whose messages are kept. A member that is further behind gets the rest when it arrives there.
 const VIEWS_AHEAD: u32 = 16;
 /// Views behind ours whose messages are kept.
 const VIEWS_BEHIND: u32 = 4;
@@ -56,7 +56,7 @@ enum Step {
     Precommit,
 }
 
-/// One member's side of one decision. Whoever is no member, or does not remember what it has voted, looks on.
+/// One member's side of one decision. A party that is no member, or does not remember its votes, only listens.
 pub struct Agreement {
     voter: Option<PartyId>,
     members: Vec<PartyId>,

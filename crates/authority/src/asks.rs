@@ -1,4 +1,4 @@
-//! What the gate can be asked about.
+//! The requests about which the gate decides.
 
 use bytes::Bytes;
 use theta_names::{KeyRef, Label, Operation};
@@ -10,8 +10,8 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// Something that the gate decides about: all that it is made of says what it is, so that nothing else can be done than was
-/// decided about.
+/// A request about which the gate decides. What the gate sees is computed from the request itself, so that nothing else
+/// can be done than was decided.
 pub trait Asks: sealed::Sealed {
     /// What policy, approvals, signatures and records see of it.
     fn asked(&self) -> Asked;
@@ -25,7 +25,7 @@ pub struct Asked {
     pub(crate) operation: Operation,
     pub(crate) label: Label<Bytes>,
     pub(crate) statement: Bytes,
-    /// Not to be shown: the seed of a re-randomised key is in it.
+    /// Must not be shown: it contains the seed of a re-randomised key.
     pub(crate) parameters: Bytes,
     pub(crate) slot: Option<u64>,
     /// Whether the decision must be in the log before it is acted on, whatever its rule says.
@@ -41,7 +41,7 @@ impl core::fmt::Debug for Asked {
 }
 
 impl Asked {
-    /// An operation about nothing yet.
+    /// An operation without key, message or parameters.
     pub(crate) fn new(operation: Operation) -> Self {
         Self {
             key: None,
@@ -54,13 +54,13 @@ impl Asked {
         }
     }
 
-    /// Whether something leaves the node that no later record could take back: a share, a result, a key's change.
+    /// Whether something leaves the node that no later record could undo: a share, a result, a change of a key.
     pub(crate) const fn lets_out(&self) -> bool {
         use Operation::{AuditRead, KeysList, PolicyRead, Status};
         !matches!(self.operation, KeysList | Status | PolicyRead | AuditRead)
     }
 
-    /// What is asked for, whatever the request carries besides; for [`theta_policy`].
+    /// What is asked for, in the form that [`theta_policy`] decides about.
     #[must_use]
     pub fn ask<'a>(&'a self, group: &'a str, approvals: &'a [Approval]) -> Ask<'a> {
         Ask {
@@ -76,18 +76,18 @@ impl Asked {
     }
 }
 
-/// What lets nothing out but what is to be seen of the node.
+/// Requests that only read the node's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Look {
-    /// How the node is.
+    /// The node's status.
     Status,
     /// All its keys, or all its ceremonies.
     Keys,
-    /// One key, and what anybody can compute who sees it.
+    /// One key, and whatever can be computed from its public part.
     Key(KeyRef),
     /// One ceremony, by its id.
     Ceremony([u8; 32]),
-    /// The policy, and how it would decide.
+    /// The policy, and how it would decide about a request.
     Policy,
     /// The audit log.
     Audit,
@@ -147,7 +147,8 @@ impl Asks for StateChange {
         use theta_names::KeyState::{Active, Destroyed, Disabled, Pending, Retired};
         let operation = match self.state {
             Active => Operation::KeysEnable,
-            // What is retired signs no more: a way of disabling that leaves decryption. No key is made pending.
+            // A retired version no longer signs, but still decrypts: retiring is a way of disabling. No request makes a
+            // key pending.
             Retired | Disabled | Pending => Operation::KeysDisable,
             Destroyed => Operation::KeysDestroy,
         };

@@ -1,4 +1,4 @@
-//! The decision itself: a policy and what it remembers, without files, clocks or threads.
+//! The decision itself: a policy and its memory, without files, clocks or threads.
 
 use theta_policy::{Caller, Decision, Policy, PolicyHandle, Recording, SlotState, Unidentified};
 use theta_statements::audit::AuditRecord;
@@ -8,9 +8,9 @@ use crate::{Asked, Asks, Denial, Granted, InstanceId, Presented, Refusal, Reques
 
 /// Decides about requests by a policy.
 ///
-/// The gate of a node in service is its [`Authority`](crate::Authority), which puts what is decided here on record before
-/// anything comes of it. Whoever has no file and no log (a simulation, a test) has a gate of its own, with a policy that it
-/// wrote: a leave that no policy gave does not exist.
+/// The gate of a node in service belongs to its [`Authority`](crate::Authority), which records each decision before it
+/// takes effect. Code without policy file and log (a simulation, a test) makes a gate of its own, with a policy that it
+/// wrote: there is no permission without a policy.
 #[derive(Debug)]
 pub struct Gate<S> {
     group: String,
@@ -18,39 +18,40 @@ pub struct Gate<S> {
     policy: PolicyHandle<S>,
 }
 
-/// A decision, and what goes on record of it.
+/// A decision, and its record.
 #[derive(Debug)]
 #[must_use]
 pub struct Judged<R> {
-    /// The leave, or why there is none.
+    /// The permission, or the refusal.
     pub answer: Result<Granted<R>, Refusal>,
-    /// What goes on record, before anything is done if `first`.
+    /// The record of the decision.
     pub record: AuditRecord,
-    /// Whether the record has to be durable before anything is done: what lets something out, unless its rule says otherwise.
+    /// Whether the record has to be durable before anything is done: it has to if something is let out, unless the rule
+    /// says otherwise.
     pub first: bool,
-    /// Who asked, if the policy knows.
+    /// The client, if the policy knows it.
     pub client: Option<Name>,
-    /// The reason's name for metrics.
+    /// The reason's name in metrics.
     pub(crate) code: &'static str,
 }
 
 impl<S: SlotState> Gate<S> {
-    /// The gate of this node of a group, with a memory of slots.
+    /// The gate of a node in a group, with a memory of slots.
     #[must_use]
     pub fn new(group: &str, node: u16, policy: Policy, slots: S) -> Self {
         Self { group: group.to_owned(), node, policy: PolicyHandle::new(policy, slots) }
     }
 
-    /// Decides.
+    /// Decides about a request.
     ///
     /// # Errors
-    /// [`Refusal::Enclosure`], which is not recorded: nothing was asked that could be understood.
+    /// [`Refusal::Enclosure`], which is not recorded: no request could be understood.
     pub fn decide<R: Asks>(&self, presented: &Presented, request: R, now: UnixTime) -> Result<Judged<R>, Refusal> {
         let asked = request.asked();
         self.decide_asked(presented, request, &asked, now)
     }
 
-    /// `asked` is what `request` asks.
+    /// `asked` describes `request`.
     pub(crate) fn decide_asked<R>(
         &self,
         presented: &Presented,
@@ -68,8 +69,8 @@ impl<S: SlotState> Gate<S> {
         Ok(self.judged(&policy, &asking, request, now, decision, asked))
     }
 
-    /// Decides whether a client may have the result of an instance that was allowed on these terms before: whether the policy
-    /// would still have it so. Nothing is counted or taken.
+    /// Decides whether a client may have the result of an instance that was allowed on these terms before: it may if
+    /// the policy would still allow it. No quota or slot is taken.
     pub fn decide_result(
         &self,
         caller: &Caller,
@@ -85,7 +86,7 @@ impl<S: SlotState> Gate<S> {
         self.judged(&policy, &asking, instance, now, decision, &asked)
     }
 
-    /// What is said to, and recorded of, somebody whom the policy does not know.
+    /// The refusal and the record for a caller that the policy does not know.
     pub(crate) fn stranger<R>(&self, policy: &Policy, ask: &Ask<'_>, now: UnixTime, error: Unidentified) -> Judged<R> {
         let record = theta_policy::record_of_stranger(self.node, now, ask.operation, ask.key, &error, policy.digest());
         let answer = Err(Refusal::Unidentified { error, begin: None });
@@ -122,12 +123,12 @@ impl<S: SlotState> Gate<S> {
         Judged { answer, record, first: first && allowed, client: Some(client), code }
     }
 
-    /// The policy in force, and what it remembers.
+    /// The policy in force, with its memory.
     pub const fn policy(&self) -> &PolicyHandle<S> {
         &self.policy
     }
 
-    /// The group's name, as requests and consents have it.
+    /// The group's name, as requests and consents contain it.
     #[must_use]
     pub fn group(&self) -> &str {
         &self.group

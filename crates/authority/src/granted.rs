@@ -1,4 +1,4 @@
-//! What only the gate gives.
+//! Permissions that only the gate creates.
 
 use core::any::Any;
 use std::sync::Arc;
@@ -8,13 +8,14 @@ use theta_names::{Label, Operation};
 use theta_policy::SlotClaim;
 use theta_statements::Name;
 
-/// A request that this node's policy allows to a client that it knows, and whose record is where the policy wants it.
+/// A request that this node's policy allows to a client that it knows, and whose record is as durable as the policy
+/// demands.
 ///
-/// It is what orchestration takes, so that a front end that forgets to ask the gate does not compile. There is one for each
-/// decision: it is not cloned, and doing what it allows uses it up.
+/// Orchestration takes nothing else, so a front end that forgets to ask the gate does not compile. Each decision makes
+/// one; it cannot be cloned, and carrying the request out uses it up.
 ///
-/// Nobody else makes one. (Who has a policy of its own can set up a [`Gate`](crate::Gate) of its own, as the simulator does: in
-/// the product only this crate names one, which a rule of `cargo xtask tidy` checks.)
+/// No other crate can make one. (Code with a policy of its own, such as the simulator, can set up its own
+/// [`Gate`](crate::Gate). In the product only this crate names `Gate`, which a rule of `cargo xtask tidy` checks.)
 ///
 /// ```compile_fail,E0451
 /// use theta_authority::{Granted, Terms};
@@ -23,7 +24,7 @@ use theta_statements::Name;
 /// }
 /// ```
 ///
-/// It serves once:
+/// It can be used once:
 ///
 /// ```compile_fail,E0382
 /// use theta_authority::Granted;
@@ -32,7 +33,7 @@ use theta_statements::Name;
 /// }
 /// ```
 ///
-/// What can be done with it:
+/// What can be done with one:
 ///
 /// ```
 /// use theta_authority::{Granted, Terms};
@@ -48,7 +49,7 @@ pub struct Granted<R> {
     claims: Vec<SlotClaim>,
 }
 
-/// Who was allowed what, by which rule. As a [`Granted`], which it is the terms of, only the gate makes it:
+/// Which client was allowed what, by which rule. Like [`Granted`], to which it belongs, only the gate makes it:
 ///
 /// ```compile_fail,E0451
 /// use theta_authority::Terms;
@@ -66,19 +67,19 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// Who.
+    /// The client.
     #[must_use]
     pub const fn client(&self) -> &Name {
         &self.client
     }
 
-    /// With which key, if any; without its version.
+    /// The key, if any, without its version.
     #[must_use]
     pub fn key(&self) -> Option<&str> {
         self.key.as_deref()
     }
 
-    /// What for.
+    /// The operation.
     #[must_use]
     pub const fn operation(&self) -> Operation {
         self.operation
@@ -97,14 +98,17 @@ impl Terms {
     }
 }
 
-/// Who asked, as far as this node's room goes: an instance is held to the account of whoever started it.
+/// The client for whose account an instance runs, so far as its room at this node is concerned: the one that started
+/// it.
 #[derive(Clone, Debug)]
 pub struct Asker {
-    /// Whose results are counted together.
+    /// The name under which results are counted.
     pub name: Arc<str>,
-    /// Bytes of results that are its: when there is no room for all results, whoever has more than that makes room first.
+    /// How many bytes of results it may have. When there is no room for all results, those of clients with more than
+    /// that are dropped first.
     pub result_bytes: usize,
-    /// Its place among the running, given back (dropped) when the instance ends, or at once if none is started.
+    /// Its place among the running instances. Dropping it gives it back: when the instance ends, or at once if none is
+    /// started.
     pub place: Arc<dyn Any + Send + Sync>,
 }
 
@@ -113,30 +117,30 @@ impl<R> Granted<R> {
         Self { request, terms, claims }
     }
 
-    /// What was allowed.
+    /// The request that was allowed.
     pub const fn request(&self) -> &R {
         &self.request
     }
 
-    /// To whom, and by which rule.
+    /// The client and the rule.
     #[must_use]
     pub const fn terms(&self) -> &Terms {
         &self.terms
     }
 
-    /// Who was allowed it.
+    /// The client that was allowed it.
     #[must_use]
     pub const fn client(&self) -> &Name {
         &self.terms.client
     }
 
-    /// What must be certified before anything that hangs on a secret leaves for it.
+    /// The slots that must be certified before anything that depends on a secret leaves for this request.
     #[must_use]
     pub fn claims(&self) -> &[SlotClaim] {
         &self.claims
     }
 
-    /// What was allowed, to be done now; the leave is used up.
+    /// The request, to be carried out now; the permission is used up.
     pub fn into_request(self) -> R {
         self.request
     }

@@ -1,4 +1,4 @@
-//! What a request is called at every node.
+//! The id of a request, which is the same at every node.
 
 use core::fmt;
 
@@ -10,16 +10,16 @@ use theta_schemes::{Statement, keys::KeyId};
 
 use crate::{ParsedStatement, Seed};
 
-/// The hash of the canonical request: key id, epoch, operation, statement, and the seed if there is one. Equal requests have
-/// equal ids, different ones never.
+/// A hash of the canonical request: key id, epoch, operation, statement, and the seed if there is one. Equal requests
+/// have equal ids; different requests have different ones.
 ///
-/// The first two bytes are those of the statement's SHA-512 digest, whatever the key and its epoch: they choose the CPU
-/// thread, so that an instance that goes on under another epoch of its key stays where it is.
+/// The first two bytes are those of the statement's SHA-512 digest, whatever the key and its epoch. They select the CPU
+/// thread, so an instance that goes on under another epoch of its key stays on its thread.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct InstanceId(pub [u8; 32]);
 
 impl InstanceId {
-    /// No instance: stands where misbehaviour belongs to none. No request hashes to it, short of breaking SHA-512.
+    /// Stands for no instance, where misbehaviour belongs to none. No request hashes to it unless SHA-512 is broken.
     pub const NONE: Self = Self([0; 32]);
 
     /// The id of a statement under a key at one of its epochs.
@@ -28,13 +28,13 @@ impl InstanceId {
         Self::with_seed(key, epoch, &statement.into(), None)
     }
 
-    /// The id of a statement that is answered under a key as it is, re-randomised with the seed if there is one.
+    /// The id of a statement under a key at its present epoch, re-randomised with the seed if there is one.
     #[must_use]
     pub fn under(key: &KeyEntry, statement: &ParsedStatement, seed: Option<&Seed>) -> Self {
         Self::of(&key.key_id, key.epoch, statement, seed)
     }
 
-    /// The same of a key of which no more is known than its id and epoch.
+    /// The same for a key of which only id and epoch are known.
     #[must_use]
     pub fn of(key: &KeyId, epoch: Epoch, statement: &ParsedStatement, seed: Option<&Seed>) -> Self {
         Self::with_seed(key, epoch, &statement.as_statement(), seed.map(|seed| &**seed))
@@ -43,8 +43,8 @@ impl InstanceId {
     fn with_seed(key: &KeyId, epoch: Epoch, statement: &Statement<'_>, seed: Option<&Secret<Vec<u8>>>) -> Self {
         let transcript = Transcript::new("theta/instance/v2").with("key", key.as_bytes());
         let transcript = transcript.with("epoch", &epoch.to_be_bytes());
-        // The digest of a statement rather than the statement: what a node logs or signs about an instance later can
-        // then be checked without the statement itself.
+        // The id covers the digest of a statement rather than the statement, so that what a node logs or signs about an
+        // instance can be checked without the statement itself.
         let digest: [u8; 64] = Sha512::digest(statement.bytes()).into();
         let transcript = transcript.with("operation", statement.operation().as_bytes()).with("statement", &digest);
         let mut id = match seed {
@@ -91,7 +91,7 @@ mod tests {
                     (ParsedStatement::Message(bytes.clone()), ParsedStatement::CoinName(bytes.clone()));
                 let plain = InstanceId::new(&key, epoch, &StatementBytes::Sign(bytes.clone()));
                 assert_eq!(InstanceId::of(&key, epoch, &message, None), plain);
-                // Bytes that are no header have an id, too, which nobody is given.
+                // Bytes that are no header have an id, too, but no request gets it.
                 let header = InstanceId::new(&key, epoch, Statement::Decapsulate(&bytes));
                 let [one, other] = seeds.each_ref().map(|seed| InstanceId::of(&key, epoch, &message, Some(seed)));
                 for id in [plain, one, other, header, InstanceId::of(&key, epoch, &coin, None)] {

@@ -1,13 +1,15 @@
-//! The gate of a node: who may ask it for what, decided and on record before anything is done.
+//! The gate of a node: it decides who may ask for what, and records the decision before anything is done.
 //!
-//! A front end decodes what comes to it into a [`Request`] (or a change of a key, or a [`Look`]), once, and brings it here with
-//! what it has of the caller ([`Presented`]). It gets a [`Granted`] of it, or a [`Refusal`] to put into its own words. The
-//! floors below take nothing but [`Granted`], which nobody else makes: a front end that forgets to ask does not compile.
+//! A front end decodes each message once into a [`Request`] (or a change of a key, or a [`Look`]), and brings it here
+//! with the caller's credentials ([`Presented`]). It gets a [`Granted`] of it, or a [`Refusal`] to express in its own
+//! terms. The crates below take nothing but [`Granted`], which no other crate makes: a front end that forgets to ask
+//! does not compile.
 //!
-//! - [`Authority`]: the gate of a node in service: policy file, store, audit log, what each client holds.
+//! - [`Authority`]: the gate of a node in service, with policy file, store, audit log, and each client's use of the
+//!   node.
 //! - [`Gate`]: the decision alone, without files, clocks or threads.
 //!
-//! No network and no protocol of one is known here.
+//! This crate knows no network and no network protocol.
 
 mod asks;
 mod authority;

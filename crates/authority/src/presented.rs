@@ -1,4 +1,4 @@
-//! What says who asks, and who consents.
+//! The credentials and consents that come with a request.
 
 use bytes::Bytes;
 use theta_policy::{Caller, Policy, Request, Unidentified};
@@ -6,12 +6,12 @@ use theta_statements::{Approval, Ask, MOST_APPROVALS, Name, SignedRequest, Token
 
 use crate::refusal::EnclosureError;
 
-/// What a front end has of whoever asks. Nothing of it is believed before the gate has compared it with the policy.
+/// What a front end knows of a caller. None of it is believed before the gate has compared it with the policy.
 #[derive(Debug, Default)]
 pub struct Presented {
     certificate: Option<[u8; 32]>,
     token: Option<Result<Token, TokenError>>,
-    /// An encoded signed request, or nothing.
+    /// An encoded signed request; empty if there is none.
     signed_request: Bytes,
     /// Encoded approvals.
     approvals: Vec<Bytes>,
@@ -24,14 +24,14 @@ pub(crate) struct Enclosed {
 }
 
 impl Presented {
-    /// The SHA-256 fingerprint of a certificate whose private key the connection has shown, and a token, or what stands in the
-    /// place of one.
+    /// `certificate` is the SHA-256 fingerprint of a certificate whose private key the connection has proven; `token`
+    /// is a token, or the error of what was presented as one.
     #[must_use]
     pub const fn new(certificate: Option<[u8; 32]>, token: Option<Result<Token, TokenError>>) -> Self {
         Self { certificate, token, signed_request: Bytes::new(), approvals: Vec::new() }
     }
 
-    /// With what came in the request itself, encoded: a signed request or nothing, and approvals.
+    /// Adds what came in the request itself, encoded: a signed request (empty if none) and approvals.
     #[must_use]
     pub fn with(mut self, signed_request: &Bytes, approvals: &[Bytes]) -> Self {
         self.signed_request = signed_request.clone();
@@ -44,12 +44,13 @@ impl Presented {
         !self.approvals.is_empty() || !self.signed_request.is_empty()
     }
 
-    /// The client whom this shows without any signature, as far as the policy knows one.
+    /// The client that these credentials show without any signature, if the policy knows one.
     pub(crate) fn client(&self, policy: &Policy) -> Option<Name> {
         self.caller(policy).ok().map(|caller| caller.client().clone())
     }
 
-    /// The caller whom this shows without any signature. What is presented and wrong is never passed over.
+    /// The caller that these credentials show without any signature. A token takes precedence over the certificate, and
+    /// an invalid token is an error even beside a known certificate.
     pub(crate) fn caller(&self, policy: &Policy) -> Result<Caller, Unidentified> {
         match (&self.token, self.certificate) {
             (Some(Ok(token)), _) => policy.caller_by_token(token),
@@ -59,8 +60,8 @@ impl Presented {
         }
     }
 
-    /// The asker of `ask`: a signature over it beats a token, which beats the certificate of the connection, for who relays
-    /// a request has a certificate of its own.
+    /// The caller of `ask`. A signature over it takes precedence over a token, and that over the certificate of the
+    /// connection, since a party that relays a request has a certificate of its own.
     pub(crate) fn asks<'a>(
         &self,
         policy: &Policy,
@@ -74,7 +75,7 @@ impl Presented {
         }
     }
 
-    /// Decodes what came along.
+    /// Decodes the signed request and the approvals.
     pub(crate) fn enclosed(&self) -> Result<Enclosed, EnclosureError> {
         if self.approvals.len() > MOST_APPROVALS {
             return Err(EnclosureError::TooManyApprovals(self.approvals.len()));

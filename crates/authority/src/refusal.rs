@@ -1,4 +1,4 @@
-//! Why nothing is done for somebody: typed, for front ends to put into their own words.
+//! Why a request is refused: typed, so that each front end can express it in its own terms.
 
 use std::path::Path;
 
@@ -8,61 +8,61 @@ use theta_statements::{DecodeError, MOST_APPROVALS, Name};
 
 use crate::{AuditUnavailable, InstanceId, QuotaError};
 
-/// Why nothing is done for somebody.
+/// Why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The caller's mistake: what came along is not what it should be.
+    /// The caller's mistake: the signed request or an approval does not decode.
     #[error(transparent)]
     Enclosure(#[from] EnclosureError),
-    /// Nobody that the policy knows.
+    /// The policy does not know the caller.
     #[error("{error}{}", Begin(begin.as_deref()))]
     Unidentified {
-        /// What was presented, and why it says nothing.
+        /// What was presented, and why it identifies nobody.
         error: Unidentified,
-        /// If the policy names nobody at all: what to do about that.
+        /// If the policy names no client at all: advice what to do about that.
         begin: Option<String>,
     },
     /// The policy refuses.
     #[error(transparent)]
     Denied(Box<Denial>),
-    /// The client holds as much of this node as it may.
+    /// The client is at one of its limits.
     #[error(transparent)]
     Quota(#[from] QuotaError),
-    /// Nobody was allowed an instance of this id, as far as is remembered.
+    /// As far as is remembered, nobody was allowed an instance of this id.
     #[error("nobody was allowed an instance {0} here: it was never started here, or too long ago")]
     UnknownInstance(InstanceId),
-    /// The instance was another client's.
+    /// The instance belongs to another client.
     #[error(
         "client {client} was not allowed the operation that made this result; send the request itself: it meets the same \
          instance"
     )]
     OthersInstance {
-        /// Who asks.
+        /// The client that asks.
         client: Name,
     },
     /// No decision can be recorded, so none is made.
     #[error(transparent)]
     Unrecorded(#[from] AuditUnavailable),
-    /// Our own mistake.
+    /// A mistake of this program.
     #[error("bug: a decision panicked; please report it")]
     Panicked,
 }
 
-/// Why what came with a request is not what it should be.
+/// Why what came with a request cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EnclosureError {
-    /// More than a request carries.
+    /// There are more approvals than a request may carry.
     #[error("{0} approvals, a request carries {MOST_APPROVALS} at most")]
     TooManyApprovals(usize),
-    /// Not an approval.
+    /// An approval does not decode.
     #[error("approval {place} is none: {error}")]
     Approval {
-        /// Which one, from 1.
+        /// Its number, from 1.
         place: usize,
-        /// Why not.
+        /// Why it does not.
         error: DecodeError,
     },
-    /// Not a signed request.
+    /// The signed request does not decode.
     #[error("the signed request is none: {0}")]
     SignedRequest(DecodeError),
 }
@@ -70,13 +70,13 @@ pub enum EnclosureError {
 /// A refusal by the policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Denial {
-    /// Who asked.
+    /// The client that asked.
     pub client: Name,
-    /// What for.
+    /// The operation.
     pub operation: Operation,
-    /// With which key, if any.
+    /// The key, if the operation has one.
     pub key: Option<String>,
-    /// The rule that decided; `None` if none was about the request.
+    /// The rule that decided; `None` if no rule was about the request.
     pub rule: Option<Name>,
     /// Why.
     pub reason: Reason,
@@ -85,7 +85,7 @@ pub struct Denial {
 }
 
 impl Refusal {
-    /// The reason's name, which never changes, where it is the policy's; else `None`.
+    /// The reason's name, which never changes; `None` if the reason is not the policy's.
     #[must_use]
     pub fn code(&self) -> Option<&'static str> {
         match self {
@@ -130,7 +130,7 @@ impl core::fmt::Display for Denial {
     }
 }
 
-/// What follows the words for a stranger.
+/// Advice that follows the error for a stranger.
 struct Begin<'a>(Option<&'a str>);
 
 impl core::fmt::Display for Begin<'_> {
@@ -139,9 +139,9 @@ impl core::fmt::Display for Begin<'_> {
     }
 }
 
-/// What to do about a policy that names nobody.
+/// Advice for a policy that names no client.
 pub(crate) fn how_to_begin(file: &Path) -> String {
-    // The file's name alone: a client need not know a node's folders.
+    // Only the file's name: a client need not know a node's folders.
     let file = file.file_name().map_or_else(|| "policy.toml".into(), |name| name.to_string_lossy());
     format!(
         "the policy of this node names no clients, so it refuses everything: write {file} with format = 1, a [[client]] (name, \

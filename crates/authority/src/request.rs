@@ -1,4 +1,4 @@
-//! What is asked of a key: decoded once, at the door, and read by everybody below.
+//! Requests to keys, decoded once by the front end and read by every crate below.
 
 use std::sync::{Arc, Weak};
 
@@ -11,28 +11,28 @@ use theta_schemes::{RequestError, Statement, ciphers::HeaderBytes, keys::KeyId};
 /// The seed of a re-randomised key; clones share it.
 pub type Seed = Arc<Secret<Vec<u8>>>;
 
-/// What a key is asked to do, as it comes from outside.
+/// What a key is asked to do, as the client sent it.
 #[derive(Clone, Debug)]
 pub enum KeyRequest {
     /// Unwrap the payload key of the ciphertext with this header.
     Decapsulate(Bytes),
-    /// The same, and the payload is opened at the node.
+    /// The same; then the node also opens the payload.
     Decrypt(Bytes),
     /// Sign this message.
     Sign(Bytes),
-    /// Sign this message under a re-randomised key, which is made of the seed and of the commitments that the outcome's
-    /// proof holds. For FROST keys.
+    /// Sign this message under a re-randomised key, which follows from the seed and from the commitments in the
+    /// outcome's proof. For FROST keys.
     SignRandomized {
         /// The message.
         message: Bytes,
-        /// 32 to 64 random bytes, known to the nodes and to the client alone.
+        /// 32 to 64 random bytes, known only to the nodes and to the client.
         seed: Seed,
     },
     /// Draw the coin of this name.
     FlipCoin(Bytes),
 }
 
-/// What a key answers, parsed; clones share its bytes.
+/// The statement that a key answers, parsed; clones share its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParsedStatement {
     /// The header of the ciphertext to open.
@@ -44,7 +44,7 @@ pub enum ParsedStatement {
 }
 
 impl ParsedStatement {
-    /// As the schemes have it; they parse no header again.
+    /// The statement in the schemes' type; they do not parse the header again.
     #[must_use]
     pub fn as_statement(&self) -> Statement<'_> {
         match self {
@@ -54,7 +54,7 @@ impl ParsedStatement {
         }
     }
 
-    /// All of its bytes, whatever it is.
+    /// All of its bytes, of whatever kind it is.
     #[must_use]
     pub const fn bytes(&self) -> &Bytes {
         match self {
@@ -63,19 +63,19 @@ impl ParsedStatement {
         }
     }
 
-    /// How long it is, in bytes.
+    /// Its length in bytes.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.bytes().len()
     }
 
-    /// Whether it has no bytes, as an empty message.
+    /// Whether it has no bytes, as an empty message has none.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.bytes().is_empty()
     }
 
-    /// The key that a ciphertext is encrypted to.
+    /// The key id in a ciphertext's header; `None` for other statements.
     #[must_use]
     pub const fn key_id(&self) -> Option<&KeyId> {
         match self {
@@ -84,7 +84,7 @@ impl ParsedStatement {
         }
     }
 
-    /// The same with a buffer of its own: what comes from the network is a view that keeps a whole message alive.
+    /// A copy with a buffer of its own: bytes from the network are a view that keeps a whole message alive.
     #[must_use]
     pub fn with_own_buffer(&self) -> Self {
         match self {
@@ -95,10 +95,10 @@ impl ParsedStatement {
     }
 }
 
-/// A request to a key: the same request at every node meets in the same instance.
+/// A request to a key. The same request at every node leads to the same instance.
 ///
-/// It is made at a node's door, which decodes it and looks its key up in the node's own table, once. It asks for nothing yet:
-/// only the gate makes a [`Granted`](crate::Granted) of it.
+/// The front end makes it: it decodes the request and looks up its key in the node's own table, once. The request alone
+/// allows nothing: only the gate makes a [`Granted`](crate::Granted) of it.
 #[derive(Clone, Debug)]
 pub struct Request {
     key: KeyRef,
@@ -106,27 +106,28 @@ pub struct Request {
     statement: ParsedStatement,
     seed: Option<Seed>,
     slot: Option<u64>,
-    /// Not to be told to anybody who may not use the key, so no words are made of it yet; `None` if there was nothing.
+    /// The key that was found; `None` if there was none. A client that may not use the key must not learn which, so no
+    /// error is made yet.
     found: Option<Found>,
-    /// The key table that was looked at, and its generation.
+    /// The id of the key table, and its generation at the time.
     seen: (u64, u64),
 }
 
-/// What a name stood for at the door.
+/// What the key's name meant when the request was made.
 #[derive(Clone, Debug)]
 struct Found {
-    /// The version that answers; no other one does, whatever the name stands for later.
+    /// The version that answers. No other one does, whatever the name means later.
     version: Version,
-    /// Held weakly: a share that has left the key table lives no longer because somebody's request waits.
+    /// Held weakly, so that a share that has left the key table is not kept because a request waits.
     entry: Weak<KeyEntry>,
 }
 
 impl Request {
-    /// Decodes what is asked and looks its key up. That there is no such key is for those to hear whom the gate lets in:
-    /// [`Request::entry`] says it.
+    /// Decodes the request and looks its key up. That there is no such key is an error of [`Request::entry`], since
+    /// only clients that the gate lets in may learn it.
     ///
     /// # Errors
-    /// The bytes are no header of a ciphertext.
+    /// The bytes are not the header of a ciphertext.
     pub fn new(keys: &KeyTable, key: KeyRef, asked: KeyRequest) -> Result<Self, RequestError> {
         use Operation::{Decapsulate, Decrypt, FlipCoin, Sign};
         use ParsedStatement::{CoinName, Header, Message};
@@ -137,59 +138,59 @@ impl Request {
             KeyRequest::SignRandomized { message, seed } => (Sign, Message(message), Some(seed)),
             KeyRequest::FlipCoin(name) => (FlipCoin, CoinName(name), None),
         };
-        // Read first: a table that changes after it is looked at again.
+        // Read before the lookup, so that a table that changes afterwards is looked at again.
         let seen = (keys.id(), keys.generation());
         let found = keys.look_up(&key, statement.key_id());
         let found = found.map(|entry| Found { version: entry.version, entry: Arc::downgrade(&entry) });
         Ok(Self { key, operation, statement, seed, slot: None, found, seen })
     }
 
-    /// For a slot, which signing rules count.
+    /// Sets the slot, which signing rules decide about.
     #[must_use]
     pub fn at(mut self, slot: Option<u64>) -> Self {
         self.slot = slot;
         self
     }
 
-    /// The key, as it was asked for.
+    /// The key, as the request names it.
     #[must_use]
     pub const fn key(&self) -> &KeyRef {
         &self.key
     }
 
-    /// What for.
+    /// The operation.
     #[must_use]
     pub const fn operation(&self) -> Operation {
         self.operation
     }
 
-    /// What the key answers.
+    /// The statement that the key answers.
     #[must_use]
     pub const fn statement(&self) -> &ParsedStatement {
         &self.statement
     }
 
-    /// The seed of the re-randomised key that it answers under, if any.
+    /// The seed of the re-randomised key, if any.
     #[must_use]
     pub const fn seed(&self) -> Option<&Seed> {
         self.seed.as_ref()
     }
 
-    /// The slot that it is for, if any.
+    /// The slot, if any.
     #[must_use]
     pub const fn slot(&self) -> Option<u64> {
         self.slot
     }
 
-    /// The version of the key that answers, and the generation of the key table in which it was found: the version that the
-    /// name stood for when the request was made, before the policy was asked, and no other one. `keys` is the table that the
-    /// request was made with. That version is looked up again only if the table has changed meanwhile.
+    /// The version of the key that answers, and the generation of the key table in which it was found. It is the
+    /// version that the name meant when the request was made, before the policy was asked. `keys` is the table with
+    /// which the request was made; the version is looked up again only if the table has changed since.
     ///
     /// # Errors
-    /// [`ResolveError`]: there was no such key, or that version does not serve here (any more).
+    /// [`ResolveError`]: there was no such key, or that version is not in use here (any more).
     pub fn entry(&self, keys: &KeyTable) -> Result<(Arc<KeyEntry>, u64), ResolveError> {
         let generation = keys.generation();
-        // What has come to be since is not what the policy was asked about.
+        // The policy was not asked about a key that came into being later.
         let found = self.found.as_ref().ok_or_else(|| keys.absent(&self.key))?;
         let unchanged = (keys.id(), generation) == self.seen;
         let entry = match found.entry.upgrade().filter(|_| unchanged) {
@@ -202,7 +203,7 @@ impl Request {
         Ok((entry, generation))
     }
 
-    /// What is kept of it while an instance answers: key, statement and seed.
+    /// The parts that are kept while an instance answers: key, statement and seed.
     #[must_use]
     pub fn into_parts(self) -> (KeyRef, ParsedStatement, Option<Seed>) {
         (self.key, self.statement, self.seed)
@@ -224,7 +225,7 @@ mod tests {
         assert_eq!((request.operation(), request.slot()), (Operation::Sign, Some(7)));
         assert_eq!(request.key().version, Version::new(2));
         assert_eq!(request.statement(), &ParsedStatement::Message(noise));
-        // That the key is not there is known, and kept for those who may hear it.
+        // The request knows that the key is absent, for callers that may learn it.
         assert!(matches!(request.entry(&keys), Err(ResolveError::Unknown { .. })));
     }
 }

@@ -1,4 +1,4 @@
-//! What is left to say when a ceremony has ended: public messages, of which nothing follows once everybody has ended.
+//! The public messages that remain of a ceremony that has ended. They reveal nothing once all parties have ended.
 
 use bytes::Bytes;
 use theta_groups::Secret;
@@ -10,31 +10,31 @@ use super::machine::{Ceremony, Effects, ITEMS, Input, SUMMARY};
 use super::plan::Aim;
 use super::statement::Kind;
 
-/// How often a machine is asked for what another lacks before that one is expected to be done.
+/// How often a simulated newcomer is given what it lacks before it has to have ended.
 const MOST_QUESTIONS: usize = 8;
 
 impl Ceremony {
-    /// What one who comes late needs to end alike.
+    /// The messages with which a late party ends with the same result.
     #[must_use]
     pub fn epilogue(&self) -> Vec<Bytes> {
         let parts = self.what_newcomers_need().unwrap_or_default();
         if !matches!(self.plan.aim(), Aim::Recover(..)) {
             return parts;
         }
-        // That the owner is done is all that helpers need to hear.
+        // All that helpers need is the owner's statement that it is done.
         let done = |part: &Bytes| {
             rewrite(part, |statement| if statement.slot().kind == Kind::Done { vec![statement] } else { Vec::new() })
         };
         parts.iter().filter_map(done).filter(|part| !part.is_empty()).map(Bytes::from).collect()
     }
 
-    /// All that a party that knows nothing needs to end as this one did: it is tried with one. Nobody else has a say in it: a
-    /// peer that was ignored, or has asked too often, leaves nothing out.
+    /// All messages that a party without any knowledge needs to end as this one did, found by simulating such a party.
+    /// Peers cannot influence it: what was sent to one that was ignored, or asked too often, does not matter.
     fn what_newcomers_need(&self) -> Option<Vec<Bytes>> {
         let identity = self.own.identity();
-        // Another party, in whose name a newcomer can be told what this one knows.
+        // Any other party: the simulated newcomer gets the answers in its name.
         let other = self.plan.parties().find(|party| *party != self.own.party())?;
-        // It looks on, and says nothing that follows from a secret.
+        // The newcomer only listens, and makes no statement that depends on a secret.
         let (plan, nothing) = (self.plan.clone(), Secret::new([0; 32]));
         let mut newcomer = Self::join(plan, identity.clone(), nothing, None, Memory::Lost).ok()?;
         let mut parts = Vec::new();
@@ -59,7 +59,7 @@ impl Ceremony {
     }
 }
 
-/// The summaries that are sent.
+/// The summaries among the effects.
 fn questions(effects: Effects) -> Vec<Bytes> {
     let payload = |effect| match effect {
         Effect::Send { slot: SUMMARY, payload, .. } => Some(payload),

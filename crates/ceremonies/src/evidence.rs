@@ -1,4 +1,4 @@
-//! Evidence that a party lied in a ceremony, which anybody can check who has the group file.
+//! Evidence that a party lied in a ceremony, which anybody with the group file can check.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::recovery::is_false_answer;
 use super::statement::{Kind, Statement};
 use super::typed::TypedPlan;
 
-/// Signed statements that no honest party makes. The plan and nothing else is needed to check it, offline.
+/// Signed statements that no honest party makes. The plan alone suffices to check them, offline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CeremonyEvidence {
@@ -40,7 +40,7 @@ pub enum CeremonyEvidence {
         /// The complaint of the culprit.
         complaint: Statement,
     },
-    /// Values that somebody claims to have been dealt and were not.
+    /// Released values that were not dealt to their author.
     FalseRelease {
         /// The dealing, whoever made it.
         dealing: Statement,
@@ -67,7 +67,7 @@ pub enum CeremonyEvidence {
         /// The share of the proof that the culprit gave.
         share: Statement,
     },
-    /// A masked share that is not what was asked for.
+    /// A masked share that does not fit the request.
     FalseAnswer {
         /// The request of the owner of the lost share.
         request: Statement,
@@ -75,7 +75,7 @@ pub enum CeremonyEvidence {
         masks: Vec<Statement>,
         /// The answer of the culprit.
         answer: Statement,
-        /// What the owner discloses, so that everybody can open the answer.
+        /// The owner's disclosure, by which everybody can open the answer.
         disclosed: Vec<u8>,
     },
     /// A signature for another key than the certified one.
@@ -109,8 +109,8 @@ impl CeremonyEvidence {
         }
     }
 
-    /// Whether it proves that the culprit lied in the ceremony of this plan. Takes the plan and nothing else; an honest
-    /// party is never proven guilty.
+    /// Whether it proves that the culprit lied in the ceremony of this plan. It depends on the plan alone; no honest
+    /// party is ever proven guilty.
     #[must_use]
     pub fn verify(&self, plan: &Arc<CeremonyPlan>) -> bool {
         self.offending_statement().is_signed(plan) && plan.group().proves(self, plan)
@@ -121,7 +121,7 @@ impl CeremonyEvidence {
         match self {
             Self::Equivocation(first, second) => {
                 let same = first.author() == second.author() && first.slot() == second.slot();
-                // Two encryption keys harm their author alone, who may have lost its disk between them.
+                // Two encryption keys harm only their author, which may have lost its disk between them.
                 let forbidden = first.slot().kind != Kind::EncryptionKey;
                 same && forbidden && first.body() != second.body() && second.is_signed(plan)
             }

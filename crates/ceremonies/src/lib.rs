@@ -1,4 +1,4 @@
-//! Ceremonies: keys that nobody ever held, shares that are renewed, moved to others, or found again.
+//! Ceremonies: they make keys that no single party ever holds, and renew, move and recover shares.
 //!
 //! - A [`Ceremony`] makes a key ([`Aim::Generate`]) or new shares of one ([`Aim::Reshare`], which is a refresh if the holders
 //!   stay the same). All honest parties end alike: with a key that a [`QuorumCertificate`] makes active, or without one. Or it
@@ -6,8 +6,8 @@
 //! - Keys and shares come and go as bytes ([`EncodedKey`], [`EncodedShare`]): what is generic over the group ends in this crate.
 //! - Liars are named with [`CeremonyEvidence`] that a third party can check; who is silent is listed apart.
 //!
-//! Pure machines: no clock, no socket, no disk, and nothing random but what follows from 32 bytes that a party draws for the
-//! ceremony and destroys at its end. See `spec/ceremonies.md`, `docs/adr/0011-ceremonies.md` and
+//! The machines are pure: no clock, no socket, no disk. All randomness is derived from 32 bytes that a party draws for
+//! the ceremony and destroys at its end. See `spec/ceremonies.md`, `docs/adr/0011-ceremonies.md` and
 //! `docs/adr/0017-forward-secret-ceremonies.md`.
 
 mod dealing;
@@ -45,8 +45,9 @@ use wellformed::{LONGEST_CERTIFIED, check, longest_body, longest_items, longest_
 /// Whether a party remembers what it has said in a ceremony.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {
-    /// It has just begun, or all that it heard will be replayed to it.
+    /// It has just begun, or all that it received will be replayed to it.
     Kept,
-    /// Its journal is lost, and the secret with it. It says nothing, learns how the ceremony ends, and ends without a share.
+    /// Its journal is lost, and the secret with it. It makes no statements, learns how the ceremony ends, and ends
+    /// without a share.
     Lost,
 }

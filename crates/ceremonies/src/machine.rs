@@ -1,7 +1,9 @@
-//! Running a ceremony at one party: signatures, the bulletin board, who lacks what. What is said is for a [`Logic`] to know.
+//! Runs a ceremony at one party: signatures, the bulletin board, and what others lack. The content of statements is up
+//! to a [`Logic`].
 //!
-//! [`Ceremony`] is a [`Machine`] of its own and not a protocol under the driver: a statement belongs to its author, whoever
-//! passes it on, so that slots are by author and not by sender; and a party that has finished keeps telling the others.
+//! [`Ceremony`] is a [`Machine`] of its own and not a protocol under the driver: a statement belongs to its author,
+//! whichever party passes it on, so slots are by author and not by sender; and a party that has finished keeps
+//! answering the others.
 
 use core::convert::Infallible;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,7 +29,7 @@ pub const ITEMS: Slot = Slot { kind: 1, number: 0 };
 /// What the sender has and lacks.
 pub const SUMMARY: Slot = Slot { kind: 2, number: 0 };
 
-/// Bytes of items that travel in one message, but for a single item that is longer.
+/// The most bytes of items in one message, except that one longer item may be alone in it.
 pub(super) const MESSAGE_BYTES: usize = 1 << 18;
 /// Summaries of one party that are answered, and what each tick adds.
 const REPLIES: u32 = 64;
@@ -42,11 +44,11 @@ pub(super) enum Admission {
     Drop,
 }
 
-/// What leaves a party: what it says, and whom it has caught.
+/// What one step produces: statements, and evidence against liars.
 pub(super) struct Outbox {
     say: Vec<(StatementSlot, Vec<u8>)>,
     pub(super) faults: Vec<CeremonyEvidence>,
-    /// What this party has said already; it stands.
+    /// The slots in which this party has made a statement; statements are final.
     said: BTreeSet<StatementSlot>,
 }
 
@@ -55,7 +57,7 @@ impl Outbox {
         Self { say: Vec::new(), faults: Vec::new(), said: board.slots_of(party).collect() }
     }
 
-    /// Says something, if it has not been said: else it is not even computed.
+    /// Makes a statement, unless its slot is filled; then the body is not even computed.
     pub(super) fn say(&mut self, slot: StatementSlot, body: impl FnOnce() -> Option<Vec<u8>>) {
         if !self.said.contains(&slot)
             && let Some(body) = body()
@@ -74,21 +76,21 @@ pub(super) trait Logic: Send + 'static {
     fn is_news(&self, author: PartyId, slot: StatementSlot) -> bool;
     /// A statement exists that is not kept.
     fn note(&mut self, author: PartyId, slot: StatementSlot);
-    /// Takes a new statement.
+    /// Whether a statement that contradicts an earlier one of its author is still needed.
     fn take(&mut self, statement: &Statement) -> Result<(), Malformed>;
     /// Whether a statement that contradicts another of its author's is of use all the same.
     fn is_wanted(&self, statement: &Statement) -> bool;
     /// Takes one that contradicts another, if it is wanted.
     fn take_other(&mut self, statement: &Statement);
-    /// Takes a certificate; says whether it was news. Nobody honest passes a false one on.
+    /// Takes a certificate; returns whether it was new. No honest party passes on a false one.
     fn take_certificate(&mut self, certificate: &QuorumCertificate) -> Result<bool, Malformed>;
     /// Takes the value behind a digest; says whether it was wanted.
     fn take_value(&mut self, value: &[u8]) -> bool;
-    /// This party has said what it does not remember: it must not say anything more that it could contradict.
+    /// This party has made statements that it does not remember: it must not make any that could contradict them.
     fn lose_memory(&mut self);
     /// Logical time passes.
     fn tick(&mut self);
-    /// Does what can be done. Asked again as long as it says something new.
+    /// Does what is possible now. Called again as long as it makes new statements.
     fn advance(&mut self, board: &mut BulletinBoard, outbox: &mut Outbox);
     /// Digests of what is lacking and known by digest only.
     fn wants(&self) -> Vec<Digest>;
@@ -100,7 +102,7 @@ pub(super) trait Logic: Send + 'static {
     fn view(&self) -> u32;
     /// The end, once.
     fn outcome(&mut self, board: &BulletinBoard, evidence: &[CeremonyEvidence]) -> Option<Result<Outcome, Abort>>;
-    /// What has been heard of what the present phase waits for, and how much of it the phase takes.
+    /// How many of the contributions that the present phase awaits are here, and how many it needs.
     fn contributions(&self) -> (usize, usize);
     /// Who has not said what is due.
     fn silent(&self, board: &BulletinBoard) -> Vec<PartyId>;
@@ -108,10 +110,10 @@ pub(super) trait Logic: Send + 'static {
 
 /// A ceremony at one party.
 ///
-/// It is a pure function of its arguments and the ordered inputs: replayed from a journal, it says the same to the byte. All that it
-/// hides follows from the secret that it is given: when that and the machine are destroyed, what was sealed to this party in the
-/// ceremony stays sealed for ever.
-/// Only inputs that raise [`Ceremony::revision`] need to be in the journal, before what they caused is sent.
+/// It is a pure function of its arguments and the ordered inputs: replayed from a journal, it sends the same bytes. All
+/// its secrets are derived from the `secret` that it is given: when that and the machine are destroyed, nobody can open
+/// what was sealed to this party in the ceremony. Only inputs that raise [`Ceremony::revision`] need to be in the
+/// journal, before the messages that they cause are sent.
 pub struct Ceremony {
     pub(super) plan: Arc<CeremonyPlan>,
     pub(super) own: Arc<Participant>,
@@ -122,8 +124,8 @@ pub struct Ceremony {
     revision: u64,
     /// Items of the last input that changed what this party knows.
     accepted: Vec<u8>,
-    /// Who has contradicted itself, and which contradictions were looked at all the same: the sets that were proposed or
-    /// decided named them.
+    /// The parties that have contradicted themselves, and the contradicting statements that were examined all the same,
+    /// since a proposed or decided set named them.
     contradicted: BTreeSet<PartyId>,
     others: BTreeSet<Digest>,
     ignored: BTreeSet<PartyId>,
@@ -131,16 +133,16 @@ pub struct Ceremony {
     evidence: Vec<CeremonyEvidence>,
 }
 
-/// What a ceremony is told: it asks no stock for anything.
+/// The inputs of a ceremony: it asks no stock for anything.
 pub type Input = theta_rounds::Input<Infallible>;
-/// What a ceremony wants done. Whom it blames for a statement, it has evidence against that convinces anybody.
+/// The effects of a ceremony. If it blames a party for a statement, it has evidence that convinces anybody.
 pub type Effects = theta_rounds::Effects<Ceremony>;
 
 impl Ceremony {
-    /// Joins a ceremony. `secret` is drawn for this ceremony alone, and kept as long as it runs and no longer; whose journal is
-    /// lost says nothing that follows from it. `share` is this party's share of the key that the ceremony begins with: without
-    /// it, a holder takes part but does not deal or help, unless it is the one that looks for its share. An owner of a lost share
-    /// whose journal is lost listens to what it has asked, and then asks anew.
+    /// Joins a ceremony. `secret` is drawn for this ceremony alone, and kept as long as it runs and no longer; a party
+    /// that lost its journal makes no statement that depends on it. `share` is this party's share of the key with which
+    /// the ceremony begins: without it, a holder takes part but neither deals nor helps, unless it is the owner of the
+    /// lost share. If that owner has lost its journal, it listens for what it has asked before, and then asks anew.
     ///
     /// # Errors
     /// [`JoinError`].
@@ -177,8 +179,8 @@ impl Ceremony {
         }
     }
 
-    /// Takes one input: as [`Machine::handle`], which has a generator that no ceremony uses, since what is random in it follows from
-    /// its secret.
+    /// Takes one input, as [`Machine::handle`] does. No ceremony uses the generator of that method, since its
+    /// randomness is derived from its secret.
     pub fn take(&mut self, input: Input) -> Effects {
         let mut out = Vec::new();
         let before = self.revision;
@@ -193,7 +195,7 @@ impl Ceremony {
             Input::Tick => {}
             Input::Supply(nothing) => match nothing {},
         }
-        // What changes nothing makes nothing possible: repeating a message costs reading it, and no more.
+        // An input that changes nothing makes nothing possible: a repeated message costs no more than reading it.
         if self.started && self.revision != before {
             self.settle(&mut out);
         }
@@ -206,8 +208,8 @@ impl Ceremony {
         self.revision
     }
 
-    /// Of the last message, what changed what this party knows: a message of its own, which takes the place of the whole one when
-    /// it is replayed. Empty if nothing did, and after inputs of other kinds.
+    /// The items of the last message that changed what this party knows, as a message: replaying it replaces replaying
+    /// the whole. Empty if there are none, and after inputs of other kinds.
     #[must_use]
     pub fn accepted(&self) -> &[u8] {
         &self.accepted
@@ -225,11 +227,11 @@ impl Ceremony {
         self.logic.silent(&self.board)
     }
 
-    /// Takes one statement of whoever's; says whether it changed anything. Signatures are looked at last, and only of what
-    /// could change something.
+    /// Takes one statement of any author; returns whether it changed anything. Signatures are verified last, and only
+    /// of statements that could change something.
     ///
     /// # Errors
-    /// [`Malformed`]: whoever passed it on cannot have checked it, as every honest party does.
+    /// [`Malformed`]: the party that passed it on has not checked it, as every honest party does.
     fn hear(&mut self, statement: &Statement, out: &mut Effects) -> Result<bool, Malformed> {
         let (author, slot) = (statement.author(), statement.slot());
         if statement.body().len() > longest_body(&self.plan, slot.kind) {
@@ -252,7 +254,7 @@ impl Ceremony {
         }
         let posted = self.board.post(statement);
         if author == self.own.party() && !matches!(posted, Posted::Known) {
-            // Nobody else can have signed it, and all that was said since the last start is on the bulletin board.
+            // Nobody else can have signed it, and all statements since the last start are on the bulletin board.
             self.logic.lose_memory();
         }
         match posted {
@@ -262,7 +264,7 @@ impl Ceremony {
                     self.convict(CeremonyEvidence::Malformed(statement.clone()), out);
                 }
             }
-            // It harms its author alone; and who lost its disk without knowing it does so honestly.
+            // This harms only its author, which may be honest and have lost its disk without knowing it.
             Posted::Conflict(_) if slot.kind == Kind::EncryptionKey => {}
             Posted::Conflict(first) => {
                 self.contradicted.insert(author);
@@ -274,9 +276,9 @@ impl Ceremony {
         Ok(true)
     }
 
-    /// Whether there is still something to learn from a statement: its author has not filled the slot, or has never been seen
-    /// to contradict itself before, or what it says here stands in a set that was proposed or decided. So each author costs
-    /// one contradiction, whatever it signs.
+    /// Whether a statement may still be of use: its author has not filled the slot, or has not contradicted itself
+    /// before, or a proposed or decided set names the statement. So each author costs one contradiction, whatever it
+    /// signs.
     fn is_open_to(&self, statement: &Statement) -> bool {
         match self.board.get(statement.author(), statement.slot()) {
             None => true,
@@ -297,7 +299,7 @@ impl Ceremony {
 
     fn receive(&mut self, from: PartyId, slot: Slot, channel: Channel, payload: &[u8], out: &mut Effects) {
         let stranger = from == self.own.party() || self.plan.member(from).is_none();
-        // Whoever is ignored may still ask.
+        // A party that is ignored may still ask.
         if stranger || (self.ignored.contains(&from) && slot != SUMMARY) {
             return;
         }
@@ -305,7 +307,7 @@ impl Ceremony {
         let offence = match (channel_of(slot), slot) {
             (None, _) => Offence::UnknownSlot,
             (Some(expected), _) if !channel.carries(expected) => Offence::WrongChannel { expected, got: channel },
-            // Nothing is read of it.
+            // It is not read.
             _ if payload.len() > longest => Offence::TooLong { len: payload.len(), most: longest },
             (_, SUMMARY) => match self.reply(from, payload, out) {
                 Ok(()) => return,
@@ -316,13 +318,13 @@ impl Ceremony {
                 Err(malformed) => Offence::Malformed(malformed),
             },
         };
-        // What it says through others, signed, still counts.
+        // Its signed statements that others pass on still count.
         if self.ignored.insert(from) {
             out.push(Effect::Blame(Blame { party: from, slot: Some(slot), offence }));
         }
     }
 
-    /// Takes items as far as whoever passed them on has checked them. So one false signature is all that a party costs.
+    /// Takes items up to the first that the sender cannot have checked. So a party costs one false signature at most.
     fn take_all(&mut self, items: Vec<Item>, out: &mut Effects) -> Result<(), Malformed> {
         for item in items {
             let news = match &item {
@@ -347,7 +349,8 @@ impl Ceremony {
         Ok(())
     }
 
-    /// What the author of a summary lacks, whoever that is and however often it has asked; nothing for bytes that are no summary.
+    /// What the author of a summary lacks, whichever party that is and however often it has asked; empty for bytes that
+    /// are no summary.
     #[must_use]
     pub fn answer(&self, summary: &[u8]) -> Vec<Bytes> {
         let items = Summary::decode(summary).map(|summary| self.lacking(&summary)).unwrap_or_default();
@@ -359,7 +362,7 @@ impl Ceremony {
         let decision = decision.filter(|_| !summary.decided);
         let activation = activation.filter(|_| !summary.activated);
         let certificates = decision.into_iter().chain(activation).cloned().map(Item::Certificate);
-        // Each once, however often it is asked for.
+        // Each digest once, however often it is named.
         let wants: BTreeSet<&Digest> = summary.wants.iter().collect();
         let wanted = wants.into_iter().filter_map(|digest| self.logic.supply(digest));
         let missing = self.board.missing(summary).cloned().map(Item::Statement);
@@ -392,7 +395,7 @@ impl Ceremony {
             if said.is_empty() {
                 break;
             }
-            // Whatever made this party say something is replayed to it, so that it never meets its own words as news.
+            // The inputs that made this party sign are replayed to it, so it never meets its own statements as news.
             self.revision += 1;
             send(Recipient::All, &said, out);
         }
@@ -468,7 +471,7 @@ impl Machine for Ceremony {
         self.finished
     }
 
-    /// Whoever comes late is still told, and helped.
+    /// Parties that come late still get answers and help.
     fn lingers(&self) -> bool {
         self.finished
     }

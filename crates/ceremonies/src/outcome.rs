@@ -6,14 +6,14 @@ use theta_sharing::{EncodedKey, EncodedShare};
 use super::certificate::QuorumCertificate;
 use super::evidence::CeremonyEvidence;
 
-/// The end of a key's ceremony, the same for all honest parties but for their own share.
+/// The end of a key's ceremony, which is the same for all honest parties except for their own shares.
 #[derive(Debug)]
 pub struct Activated {
     /// The key, whose digest the certificate carries.
     pub public: EncodedKey,
-    /// This party's share; `None` if it is not among the holders afterwards, or was left out: it forgot what it had said, a
-    /// dealing that counts has no place for it, or what was dealt to it was false and nobody is there any more to help. Then
-    /// it is a holder that has to recover its share.
+    /// This party's share; `None` if it is not among the holders afterwards, or was left out: it forgot its statements,
+    /// a decided dealing has no place for it, or its values were false and nobody was left to help. In these cases it
+    /// is a holder that has to recover its share.
     pub share: Option<EncodedShare>,
     /// What makes the key active, and old shares obsolete.
     pub certificate: QuorumCertificate,
@@ -37,7 +37,7 @@ pub struct Outcome {
     pub conclusion: Conclusion,
     /// The parties that lied, with evidence that anybody can check.
     pub evidence: Vec<CeremonyEvidence>,
-    /// Who had not said what was due when this party finished. They may be slow, cut off, or unwilling.
+    /// The parties that had not sent what was due when this party finished. They may be slow, cut off, or unwilling.
     pub silent: Vec<PartyId>,
 }
 

@@ -1,4 +1,4 @@
-//! What a ceremony is about: everything that all parties must agree on before it begins.
+//! The plan of a ceremony: everything on which all parties must agree before it begins.
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -13,8 +13,8 @@ use super::CeremonyMember;
 use super::codec::Writer;
 use super::group::{KeyGroup, group_named};
 
-/// A ceremony's name: a hash of all that it is about. Every signature in it is on this, so nothing can be carried from
-/// one ceremony to another.
+/// The id of a ceremony: a hash of its whole plan. Every signature in the ceremony covers it, so nothing can be carried
+/// from one ceremony to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CeremonyId([u8; 32]);
 
@@ -32,7 +32,7 @@ impl CeremonyId {
     }
 }
 
-/// A key that exists, and who holds its shares: the party of index i stands at place i - 1.
+/// An existing key and its holders: the party of index i is at place i - 1.
 #[derive(Clone, Debug)]
 pub struct Source {
     /// The key.
@@ -41,7 +41,7 @@ pub struct Source {
     pub holders: Vec<PartyId>,
 }
 
-/// What a ceremony is for.
+/// The aim of a ceremony.
 #[derive(Clone, Debug)]
 pub enum Aim {
     /// A new key.
@@ -82,7 +82,7 @@ pub struct PlanParts {
     pub epoch: Epoch,
     /// What it is for.
     pub aim: Aim,
-    /// How many of the holders the key will take.
+    /// The threshold of the key afterwards.
     pub k: u16,
     /// The holders afterwards by share index; for [`Aim::Recover`] the same as the source's.
     pub members: Vec<PartyId>,
@@ -267,7 +267,7 @@ impl CeremonyPlan {
         }
     }
 
-    /// Who deals: the holders of the key that there is, or of the one that will be.
+    /// The dealers: the holders of the existing key, or of the new one.
     pub(super) fn dealers(&self) -> &[PartyId] {
         self.source().map_or(&self.members, |source| &source.holders)
     }
@@ -283,11 +283,11 @@ impl CeremonyPlan {
         place(self.dealers(), party)
     }
 
-    /// How many parties make a quorum: any two have an honest party in common if at most t = k - 1 of the n members are not
-    /// honest, and t + 1 honest ones are in each.
+    /// The size of a quorum. If at most t = k - 1 of the n members are malicious, any two quorums have an honest party
+    /// in common, and each contains t + 1 honest parties if n >= 2t + 1.
     ///
-    /// Where n >= 3t + 1, the n - t honest ones are a quorum. Below that, nothing false can come about either, but it may
-    /// take more than the honest ones for anything to come about: all n of them at worst.
+    /// Where n >= 3t + 1, the n - t honest parties are a quorum. In smaller groups nothing false can be decided either,
+    /// but a decision may need more than the honest parties: all n of them at worst.
     #[must_use]
     pub fn quorum(&self) -> usize {
         theta_agreement::quorum(usize::from(self.threshold.n()), usize::from(self.threshold.t()))

@@ -1,4 +1,4 @@
-//! Whether statements are well-formed, and how long they can be: it takes nothing but the plan.
+//! Checks that statements are well-formed, and bounds their lengths, by the plan alone.
 
 use theta_groups::Group;
 use theta_rounds::Malformed;
@@ -48,8 +48,8 @@ pub(super) fn longest_body(plan: &CeremonyPlan, kind: Kind) -> usize {
     }
 }
 
-/// The longest payload of statements, certificates and values that an honest party sends: as many as fit into one message, or
-/// one that is longer than that.
+/// The longest payload of statements, certificates and values that an honest party sends: as many as fit into one
+/// message, or a single longer one.
 pub(super) fn longest_items(plan: &CeremonyPlan) -> usize {
     let (n, dealers) = (plan.members().len(), plan.dealers().len());
     let body = Kind::ALL.into_iter().map(|kind| longest_body(plan, kind)).max().unwrap_or(0);

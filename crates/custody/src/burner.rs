@@ -1,4 +1,4 @@
-//! Nonces that are used up, on record before they sign.
+//! Records used nonces before they sign.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -8,23 +8,23 @@ use theta_protocols::frost::{Supply, Used};
 use theta_schemes::keys::KeyId;
 use theta_store::{BurnError, BurnId, Store, StoreError};
 
-/// For how many days nonces are good that a coordinator was given ahead of time, and for how long the store remembers which were used: that
-/// of their drawing, and this many after it.
+/// For how many days nonces that a coordinator was given ahead of time are good, and for how long the store remembers
+/// which were used: the day on which they were drawn, and this many days after it.
 const GOOD_FOR_DAYS: u32 = 1;
-/// Records that are forgotten in one commit: the store does nothing else meanwhile.
+/// How many records one commit forgets: the store does nothing else meanwhile.
 const FORGOTTEN_AT_ONCE: usize = 1_024;
 
-/// Puts on record, in a node's store, which nonces are used up: before they sign, so that a process which is resumed from a picture of its
-/// memory, beside a disk that went on, signs with none of them again. (Such a process believes of the store what was so before; the store
-/// notices, and burns nothing.)
+/// Records in a node's store which nonces are used up, before they sign. So a process that is resumed from an image of
+/// its memory, while its disk has gone on, signs with none of them again. (Such a process has an outdated view of the
+/// store; the store notices that, and burns nothing.)
 ///
-/// Nothing is on record of nonces that were never used, and the nonces themselves are in memory only.
+/// Nonces that were never used are not recorded, and the nonces themselves are in memory only.
 #[derive(Clone, Debug)]
 pub struct Burner {
     store: Arc<Store>,
-    /// The day below which everything is refused, as far as is known here.
+    /// The day below which everything is refused, as far as this process knows.
     watermark: Arc<AtomicU32>,
-    /// Whether records of such days may be left.
+    /// Whether records of days below that may be left.
     behind: Arc<AtomicBool>,
 }
 
@@ -34,18 +34,19 @@ impl Burner {
         Self { store, watermark: Arc::new(watermark.into()), behind: Arc::new(true.into()) }
     }
 
-    /// The day that nonces drawn today are good under: today, unless the store refuses that day already, after a restore or because its
-    /// clock was ahead once. What is new was never burnt, under whatever day; and it is remembered until that day is forgotten.
+    /// The day under which nonces drawn today are recorded: today, unless the store refuses that day already, after a
+    /// restore or because its clock was once ahead. New nonces were never burnt under any day, and their use is
+    /// remembered until that day is forgotten.
     #[must_use]
     pub fn day(&self, today: u32) -> u32 {
         today.max(self.watermark.load(Relaxed))
     }
 
-    /// Burns nonces of these keys, in one commit; `today` in days since 1970. What comes back, in the same order, is for the machines that
-    /// asked: the nonces if they have not been used before and are not too old, as far as the store can tell.
+    /// Burns nonces of these keys, in one commit; `today` is in days since 1970. Returns the answers for the machines
+    /// that asked, in the same order: the nonces, if the store shows that they are unused and not too old.
     ///
     /// # Errors
-    /// [`StoreError`]: none of them may sign. They are wiped.
+    /// [`StoreError`]: none of them may sign; they are wiped.
     pub fn burn(&self, used: Vec<(KeyId, Used)>, today: u32) -> Result<Vec<Supply>, StoreError> {
         self.forget(today.saturating_sub(GOOD_FOR_DAYS))?;
         let ids = used.iter().map(|(key, used)| burn_id(key, used)).collect();
@@ -58,7 +59,7 @@ impl Burner {
         used.into_iter().zip(burnt).map(supply).collect()
     }
 
-    /// Forgets some of what was burnt before that day, and refuses all of it from now on by its day.
+    /// Refuses all days before `day` from now on, and forgets some of the records of those days.
     fn forget(&self, day: u32) -> Result<(), StoreError> {
         let rises = self.watermark.fetch_max(day, Relaxed) < day;
         if rises || self.behind.load(Relaxed) {
@@ -71,8 +72,8 @@ impl Burner {
     }
 }
 
-/// The key, and what was published of the nonces: no others have the same commitments. It begins with the day, so that the oldest are
-/// forgotten first; what is left of the hash has 28 bytes.
+/// A hash of the key and the commitments, which no other nonces have. The first four bytes are replaced by the day, so
+/// that the oldest are forgotten first; 28 bytes of the hash are left.
 fn burn_id(key: &KeyId, used: &Used) -> BurnId {
     let hash = Transcript::new("theta/custody/used-nonces/v1")
         .with("key id", key.as_bytes())

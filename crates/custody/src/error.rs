@@ -1,4 +1,4 @@
-//! Why a custodian refuses, each in one line with what would help.
+//! Why a custodian refuses. Each text is one line, with what would help.
 
 use theta_ceremonies::{JoinError, PlanError};
 use theta_keyfiles::KeyFileError;
@@ -10,30 +10,30 @@ use theta_store::{JournalError, KeyError, StoreError};
 
 use crate::KeyTableError;
 
-/// Why a custodian cannot begin or go on: the store's doing, or that of whoever filled it.
+/// Why a custodian cannot begin or go on: the store failed, or its content is unusable.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CustodyError {
     /// The disk, the file or the sealing key.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A key cannot be written.
+    /// A key cannot be stored.
     #[error(transparent)]
     Key(#[from] KeyError),
     /// The journal of a ceremony cannot be written or read.
     #[error("the journal of a ceremony: {0}")]
     Journal(#[from] JournalError),
-    /// A key in the store is not one.
+    /// A key in the store does not decode.
     #[error("key {key} in the store: {error}")]
     Content {
         /// Which key, and which version if that is known.
         key: KeyRef,
-        /// What is wrong in it.
+        /// What is wrong with it.
         error: Box<KeyFileError>,
     },
-    /// The keys do not go together.
+    /// The keys of the store do not go together.
     #[error(transparent)]
     Table(#[from] KeyTableError),
-    /// A share of another node.
+    /// A share in the store belongs to another node.
     #[error("key {key} in the store: the share is not the one of node {node}")]
     OtherNode {
         /// Which version of which key.
@@ -41,7 +41,7 @@ pub enum CustodyError {
         /// This node.
         node: NodeId,
     },
-    /// A ceremony in the journal is not one.
+    /// A ceremony in the journal does not decode.
     #[error("a ceremony in the journal: {0}: the file was changed, or is of another release")]
     Malformed(#[from] Malformed),
     /// The store failed while ceremonies were resumed.
@@ -50,14 +50,14 @@ pub enum CustodyError {
     /// An entry of the ledger is not one, or does not follow.
     #[error("entry {0} of the ledger in the store: the file was changed, or is of another release")]
     Ledger(u64),
-    /// The identity in the store is not the one that the group knows.
+    /// The identity in the store is not the one in the group file.
     #[error(
         "the group file has another ceremony key for node {0} than its store: take the one that its store was made with"
     )]
     OtherIdentity(NodeId),
 }
 
-/// Why a ceremony is not held here.
+/// Why a ceremony does not run at this node.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CeremonyError {
     /// The store has no identity.
@@ -66,7 +66,7 @@ pub enum CeremonyError {
     /// The group file has no identity for a node.
     #[error("node {0} has no ceremony_key in the group file: it cannot take part in ceremonies")]
     NoCeremonyKey(NodeId),
-    /// RSA.
+    /// The key is an RSA key.
     #[error(
         "keys of suite {0} take a trusted dealer: RSA keys are not made or renewed by ceremonies; use `theta keys deal`"
     )]
@@ -79,7 +79,7 @@ pub enum CeremonyError {
     UnknownKey {
         /// What was asked for.
         name: String,
-        /// Those that there are.
+        /// The names of the keys that exist.
         known: String,
     },
     /// This node is to become a holder, or was one, and does not have the key's public part.
@@ -90,17 +90,17 @@ pub enum CeremonyError {
     /// The name was given before.
     #[error("a key {0} exists or existed: choose another name")]
     Exists(KeyName),
-    /// Destroyed, or disabled where that matters.
+    /// The key is destroyed, or disabled where that matters.
     #[error("key {name} is {state}: {help}")]
     State {
         /// Which key.
         name: String,
         /// Its state.
         state: &'static str,
-        /// What would help.
+        /// What would help, in words.
         help: &'static str,
     },
-    /// Neither a holder before nor one afterwards.
+    /// This node is a holder neither before nor afterwards.
     #[error("node {0} takes no part in this ceremony: it is no holder of the key, before or afterwards")]
     NotParty(NodeId),
     /// The node to recover is no holder.
@@ -111,7 +111,7 @@ pub enum CeremonyError {
         /// Which key.
         name: String,
     },
-    /// Nothing is lost.
+    /// No share is lost.
     #[error("node {0} has its share of this key: nothing is to be recovered")]
     HasShare(NodeId),
     /// Another ceremony of this key and version runs.
@@ -122,13 +122,13 @@ pub enum CeremonyError {
         /// Its aim.
         aim: &'static str,
     },
-    /// A ceremony was held for this very request, and is over.
+    /// A ceremony for this very request has run and ended.
     #[error(
         "this request was used up by a ceremony that is over: what was approved or signed stands for one ceremony; ask for \
          another with a new nonce, and new approvals of it"
     )]
     Used,
-    /// A threshold or list of holders that makes no sense.
+    /// A threshold or list of holders is impossible.
     #[error("{0}")]
     Plan(#[from] PlanError),
     /// A holder that the group does not have.
@@ -137,10 +137,10 @@ pub enum CeremonyError {
     /// This node's identity or share does not fit.
     #[error("{0}")]
     Join(#[from] JoinError),
-    /// The custodian has failed before.
+    /// The store has failed and not yet recovered.
     #[error("the store failed, and this node waits for its disk to work again: {0}")]
     StoreFailed(String),
-    /// A number is out of its range.
+    /// The number of an epoch or version would exceed its range.
     #[error("the key has been renewed as often as can be")]
     TooManyEpochs,
 }
@@ -151,7 +151,7 @@ pub enum ChangeError {
     /// The store refuses.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// What is stored cannot be read back, or an earlier failure of the store.
+    /// The store cannot be read, or failed earlier.
     #[error(transparent)]
     Custody(#[from] CustodyError),
 }

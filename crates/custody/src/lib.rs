@@ -1,8 +1,11 @@
-//! What a node keeps: its live key table and its ceremonies.
+//! Custody: a node's live keys, its ceremonies, and the slots of its signing rules.
 //!
-//! - [`KeyTable`]: the keys as they serve, replaced entry by entry while others read.
+//! - [`KeyTable`]: the keys in use, replaced entry by entry while others read.
+//! - [`Custodian`]: runs ceremonies and keeps keys, witnesses and journal in the store.
+//! - [`Certifier`]: slot certificates, at most one message for each slot over all nodes.
+//! - [`Burner`]: records used nonces before they sign.
 //!
-//! Pure and synchronous: no threads, no sockets, no clock; the store is the disk.
+//! All of it is pure and synchronous: no threads, no sockets, no clock; the store is the disk.
 
 mod burner;
 mod ceremony;

@@ -8,17 +8,18 @@ use theta_policy::{SlotDecision, SlotScope, SlotState, SlotStateError};
 use theta_statements::Digest;
 use theta_store::{SlotRule, Store};
 
-/// Why an old copy decides nothing.
+/// Why an unconfirmed store decides nothing.
 const UNCONFIRMED: &str = "too few nodes have confirmed yet that this node's store is its latest: try again in a moment or ask \
                            another node";
 
-/// The slots that a node has decided for: durable before they are answered, so asking blocks. A store that is not confirmed as
-/// the latest of its copies decides nothing: it does not know what a later copy has decided.
+/// The slots that a node has decided, in its store. Each decision is durable before it is answered, so asking blocks. A
+/// store that is not confirmed as the latest of its copies decides nothing: it does not know what a later copy has
+/// decided.
 #[derive(Clone, Debug)]
 pub struct StoreSlots(Arc<Store>);
 
 impl StoreSlots {
-    /// Those of this store.
+    /// The slots of this store.
     #[must_use]
     pub const fn new(store: Arc<Store>) -> Self {
         Self(store)
@@ -55,7 +56,7 @@ impl SlotState for StoreSlots {
     }
 }
 
-/// Names of keys and signing rules are in lower case, as the store wants them.
+/// Names of keys and signing rules are in lower case, as the store requires.
 fn name<T: FromStr<Err: Display>>(name: &str) -> Result<T, SlotStateError> {
     name.parse().map_err(|error: T::Err| SlotStateError(error.to_string()))
 }

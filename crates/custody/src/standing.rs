@@ -1,4 +1,4 @@
-//! Whether a node's store may be believed, for those who do not open it.
+//! Whether a node's store is confirmed, for code that has no access to the store itself.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use theta_store::Store;
 
 use crate::announcement;
 
-/// How a node's store stands with its peers; clones are of the same store.
+/// The standing of a node's store with its peers; clones refer to the same store.
 #[derive(Clone, Debug)]
 pub struct StoreStanding(Arc<Store>);
 
@@ -16,14 +16,14 @@ impl StoreStanding {
         Self(store)
     }
 
-    /// Whether enough peers have confirmed that this is the store that they know, and not an old copy: what
-    /// [`Custodian::is_trusted`](crate::Custodian::is_trusted) said last.
+    /// Whether enough peers have confirmed that this is the store that they know, and not an old copy: the last answer
+    /// of [`Custodian::is_trusted`](crate::Custodian::is_trusted).
     #[must_use]
     pub fn is_confirmed(&self) -> bool {
         self.0.is_confirmed()
     }
 
-    /// What tells peers how far the store is now.
+    /// The message that tells peers the present incarnation of the store.
     #[must_use]
     pub fn announcement(&self) -> Bytes {
         announcement(&self.0.incarnation())

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p theta-network --example mesh_ping`
 //!
-//! The CPU time is that of the whole process (both ends of every connection, and the kernel's work on its behalf) over
+//! The CPU time is that of the whole process (both ends of every connection, and the kernel's work for it) divided by
 //! the number of messages delivered; a broadcast to six peers delivers six.
 
 use std::{
@@ -28,7 +28,7 @@ type Running = (Arc<Mesh>, mpsc::Receiver<Inbound>);
 const NODES: u16 = 7;
 const MESSAGE_BYTES: usize = 256;
 
-/// How many broadcasts a node makes at a time, the pause between, and how often.
+/// How many broadcasts a node makes at a time, the pause between, and the number of repetitions.
 struct Load {
     name: &'static str,
     senders: u16,
@@ -134,7 +134,7 @@ async fn measure(load: &Load, nodes: Vec<Running>) -> Outcome<Vec<Running>> {
 
 async fn write(mesh: Arc<Mesh>, burst: u32, times: u32, pause: Duration, epoch: Instant) -> Outcome<()> {
     let mut clock = tokio::time::interval(pause.max(Duration::from_nanos(1)));
-    // The senders do not all send in the same instant.
+    // The senders start at different moments.
     sleep(pause * u32::from(mesh.local().get()) / u32::from(NODES)).await;
     for _ in 0..times {
         clock.tick().await;

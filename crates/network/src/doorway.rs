@@ -1,10 +1,11 @@
-//! Connections that have not shown yet who they are: few, short-lived, and never in the way of those that will.
+//! Bounds the connections whose handshake is unfinished, so that they keep no honest one out.
 //!
-//! Whoever connects may be silent for ever, and costs a socket until it is not. So those whose handshake is unfinished are
-//! bounded; and at the bound it is not the newest that is refused, which an attacker would keep out for as long as it likes,
-//! but the *oldest* that is ended: an honest handshake takes milliseconds, and so outlives only few newcomers. Among the
-//! candidates those go first that have not said a word, since an honest side speaks at once; and strangers' go before those
-//! from a familiar address. What is left to an attacker is to bring more newcomers in these milliseconds than there are places.
+//! A party that connects may stay silent for ever, and costs a socket meanwhile. So the number of unfinished handshakes
+//! is bounded. At the bound the newest connection is not refused, since an attacker could keep honest ones out for as
+//! long as it likes; instead the *oldest* is ended: an honest handshake takes milliseconds, and so only few newcomers
+//! arrive during it. Connections from unfamiliar addresses are ended before those from familiar ones; among these,
+//! silent connections before those that have sent something, since an honest side sends at once; and among those the
+//! oldest. An attacker has to bring more newcomers in these milliseconds than there are places.
 
 use core::{
     fmt,
@@ -24,36 +25,38 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-/// Connections that the system has and this process has not taken yet. As many as Linux allows by default: when they are too
-/// many, the system drops the newest without a word, and these come again after a second at the earliest.
+/// The most connections that the system has accepted and this process has not taken yet, which is Linux's default
+/// limit. When there are more, the system silently drops the newest, and these try again after a second at the
+/// earliest.
 const QUEUE: u32 = 4096;
 
-/// Listens at an address, with room for many who come at the same time. Must be called on a runtime with I/O.
+/// Listens at an address, with room for many connections that come at the same time. Must be called on a runtime with
+/// I/O.
 ///
 /// # Errors
-/// The system's, if it does not give the address.
+/// The system's error, if the address is not available.
 pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    // A node that was killed comes back at once.
+    // A node that was killed can listen again at once.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(QUEUE)
 }
 
-/// How many unfinished handshakes there are at most, and for how long.
+/// The limits of unfinished handshakes: how many, and how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DoorwayLimits {
-    /// In all.
+    /// The most in all.
     pub all: NonZeroUsize,
-    /// From one address.
+    /// The most from one address.
     pub per_address: NonZeroUsize,
-    /// From connecting to the end of the handshake.
+    /// The time from connecting to the end of the handshake.
     pub patience: Duration,
 }
 
 impl DoorwayLimits {
-    /// So many in all, three quarters of them from one address: on a machine with many nodes, and behind a router, friends
-    /// share one.
+    /// At most `all`, three quarters of them from one address: nodes on one machine, or behind one router, share an
+    /// address.
     #[must_use]
     pub fn of(all: NonZeroUsize, patience: Duration) -> Self {
         let quarter = all.get() / 4;
@@ -62,7 +65,7 @@ impl DoorwayLimits {
     }
 }
 
-/// Where connections are until their handshake is done.
+/// The place of connections until their handshake is done.
 #[derive(Debug)]
 pub struct Doorway {
     limits: DoorwayLimits,
@@ -86,7 +89,7 @@ struct Place {
     _end: oneshot::Sender<()>,
 }
 
-/// One unfinished handshake: dropping it gives its place back.
+/// One unfinished handshake. Dropping it gives its place back.
 #[derive(Debug)]
 pub struct Handshake {
     doorway: Arc<Doorway>,
@@ -94,10 +97,10 @@ pub struct Handshake {
     shed: oneshot::Receiver<()>,
 }
 
-/// Why a handshake was ended.
+/// Why a handshake was ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Ended {
-    /// Newer ones needed its place.
+    /// Newer connections needed its place.
     #[error("too many connections are in the handshake, and this one was the oldest of them")]
     Shed,
     /// It took too long.
@@ -106,14 +109,14 @@ pub enum Ended {
 }
 
 impl Doorway {
-    /// An empty one.
+    /// A doorway without connections.
     #[must_use]
     pub fn new(limits: DoorwayLimits) -> Arc<Self> {
         Arc::new(Self { limits, waiting: Mutex::default() })
     }
 
-    /// Gives a new connection its place, if need be that of another one. `familiar`: whether friends are known to come from
-    /// there, which is no proof that this is one.
+    /// Gives a new connection a place, if necessary that of another one. `familiar`: whether the address is one of a
+    /// known peer or client, which does not prove that this connection is theirs.
     pub fn enter(self: &Arc<Self>, address: IpAddr, familiar: bool) -> Handshake {
         let (end, shed) = oneshot::channel();
         let mut waiting = self.waiting();
@@ -125,13 +128,13 @@ impl Doorway {
         Handshake { doorway: Arc::clone(self), number, shed }
     }
 
-    /// Handshakes that were ended for newer ones, so far.
+    /// How many handshakes were ended for newer ones so far.
     #[must_use]
     pub fn shed(&self) -> u64 {
         self.waiting().shed
     }
 
-    /// Handshakes under way.
+    /// How many handshakes are under way.
     #[must_use]
     pub fn unfinished(&self) -> usize {
         self.waiting().places.len()
@@ -152,7 +155,8 @@ impl Waiting {
         }
     }
 
-    /// Ends one of these: a stranger's before a friend's, a silent one before one that speaks, the oldest of those.
+    /// Ends one of the candidates: an unfamiliar one before a familiar one, then a silent one before one that has sent
+    /// something, then the oldest.
     fn end(&mut self, candidate: impl Fn(&Place) -> bool) {
         let candidates = self.places.iter().filter(|(_, place)| candidate(place));
         let worst = candidates.min_by_key(|(number, place)| (place.familiar, place.speaks, **number));
@@ -164,11 +168,11 @@ impl Waiting {
 }
 
 impl Handshake {
-    /// Waits for the other side's first word, then does `work`, all within the patience of the doorway. Nothing is set up for
-    /// a connection that is silent.
+    /// Waits until the other side has sent something, then does `work`, all within the doorway's time limit. Nothing is
+    /// set up for a silent connection.
     ///
     /// # Errors
-    /// [`Ended`]; the inner result is that of `work`.
+    /// [`Ended`]; otherwise the result of `work`.
     pub async fn run<F: Future>(
         mut self,
         connection: TcpStream,
@@ -177,7 +181,7 @@ impl Handshake {
         let patience = self.doorway.limits.patience;
         let (doorway, number) = (Arc::clone(&self.doorway), self.number);
         let all = async {
-            // Whatever is wrong with the connection, `work` finds it, too.
+            // If something is wrong with the connection, `work` finds it, too.
             let _ = connection.readable().await;
             if let Some(place) = doorway.waiting().places.get_mut(&number) {
                 place.speaks = true;
@@ -197,20 +201,20 @@ impl Drop for Handshake {
     }
 }
 
-/// Log lines that strangers can provoke: at most one a second, with the number of those that were left out, so that nobody
-/// fills a disk from outside.
+/// Log lines that strangers can cause: at most one a second, with the number of those that were left out, so that
+/// nobody fills a disk from outside.
 #[derive(Debug, Default)]
 pub struct Occasionally(Mutex<(Option<Instant>, u64)>);
 
 impl Occasionally {
-    /// Warns, or counts that it did not.
+    /// Logs a warning, or counts it as left out.
     pub fn warn(&self, message: fmt::Arguments<'_>) {
         if let Some(left_out) = self.may_speak(Instant::now()) {
             tracing::warn!(left_out, "{message}");
         }
     }
 
-    /// How many lines were left out since the last one, if this one may be written.
+    /// How many lines were left out since the last one; `None` if this one must be left out, too.
     fn may_speak(&self, now: Instant) -> Option<u64> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (last, left_out) = &mut *state;

@@ -1,4 +1,4 @@
-//! The name by which a certificate is pinned.
+//! The fingerprint by which a certificate is pinned.
 
 use core::{fmt, str::FromStr};
 
@@ -42,7 +42,7 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
-/// The text is no fingerprint.
+/// The text is not a fingerprint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a certificate fingerprint; it is the SHA-256 of the certificate, written as 64 hexadecimal digits")]
 pub struct FingerprintError;

@@ -1,4 +1,4 @@
-//! Who this process is: a certificate and its private key.
+//! The identity of this process: a certificate and its private key.
 
 use core::fmt;
 use std::{
@@ -31,7 +31,7 @@ pub struct GeneratedIdentity {
     pub certificate_pem: String,
     /// The private key, PKCS#8 PEM; wiped when dropped. Write it with mode 0600.
     pub key_pem: Zeroizing<String>,
-    /// What others pin.
+    /// The fingerprint, which others pin.
     pub fingerprint: Fingerprint,
 }
 
@@ -41,14 +41,14 @@ pub enum IdentityError {
     /// A file could not be read.
     #[error("cannot read {what} {}: {source}", path.display())]
     Read {
-        /// Which of the two files.
+        /// The kind of the file.
         what: PemKind,
-        /// Where it should be.
+        /// Its path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The private key can be read by others than its owner.
+    /// Others than its owner can read the private key.
     #[error("the private key {} can be read by others (mode {mode:04o}); run: chmod 600 {}", path.display(), path.display())]
     KeyExposed {
         /// The key file.
@@ -56,12 +56,12 @@ pub enum IdentityError {
         /// Its permission bits.
         mode: u32,
     },
-    /// A file holds something else.
+    /// The file's content is of another kind.
     #[error("{} is not {what}: {reason}; it must be a PEM file with a {} section", path.display(), what.section())]
     Malformed {
         /// What the file should be.
         what: PemKind,
-        /// The file, or what was given in its place.
+        /// The file, or a description of the text that was given.
         path: PathBuf,
         /// What is wrong.
         reason: String,
@@ -77,14 +77,14 @@ pub enum IdentityError {
     /// The certificate could not be made.
     #[error("cannot make a certificate for {name:?}: {reason}")]
     Generate {
-        /// For whom.
+        /// The name in the certificate.
         name: String,
         /// What is wrong.
         reason: String,
     },
 }
 
-/// One of the two files of an identity.
+/// The kind of a file of an identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PemKind {
     /// The public part.
@@ -111,7 +111,7 @@ impl fmt::Display for PemKind {
     }
 }
 
-/// An identity file is a few hundred bytes; more is a mistake.
+/// The most bytes of an identity file; real ones have a few hundred.
 const MAX_FILE_BYTES: u64 = 64 * 1024;
 
 impl Identity {
@@ -136,7 +136,7 @@ impl Identity {
 
     /// Makes a self-signed certificate (ECDSA P-256) for `name`, which is only a label: peers pin the fingerprint.
     ///
-    /// It is valid from 2020 to 2120, because pinning makes dates irrelevant: membership ends by removing the pin.
+    /// It is valid from 2020 to 2120. Dates do not matter with pinning: membership ends when the pin is removed.
     ///
     /// # Errors
     /// [`IdentityError::Generate`] if `name` is empty or longer than the 64 characters of an X.509 common name.
@@ -145,7 +145,7 @@ impl Identity {
         if name.is_empty() || name.chars().count() > 64 {
             return Err(failed("a certificate's name has 1 to 64 characters".to_owned()));
         }
-        // Pins decide, not names; but libraries in other languages insist on a name that could be a host's.
+        // Pins decide and names do not, but libraries in other languages demand a name that could be a host's.
         let host = name.to_lowercase().replace(|character: char| !character.is_ascii_alphanumeric(), "-");
         let mut params = CertificateParams::new(vec![host]).map_err(|error| failed(error.to_string()))?;
         params.distinguished_name = DistinguishedName::new();
@@ -161,7 +161,7 @@ impl Identity {
         })
     }
 
-    /// What others pin.
+    /// The fingerprint, which others pin.
     #[must_use]
     pub const fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
@@ -181,7 +181,7 @@ impl Identity {
             |what, path: &Path, reason: String| IdentityError::Malformed { what, path: path.into(), reason };
         let certificate = CertificateDer::from_pem_slice(certificate_pem)
             .map_err(|error| malformed(PemKind::Certificate, certificate_path, error.to_string()))?;
-        // The parser's errors could quote the key, so they are not passed on.
+        // The parser's errors could quote the key, so they are dropped.
         let key = PrivateKeyDer::from_pem_slice(key_pem)
             .map_err(|_| malformed(PemKind::PrivateKey, key_path, "no readable section".to_owned()))?;
         let fingerprint = Fingerprint::of(&certificate);
@@ -224,13 +224,13 @@ fn read(what: PemKind, path: &Path) -> Result<Zeroizing<Vec<u8>>, IdentityError>
         let reason = format!("it has {size} bytes");
         return Err(IdentityError::Malformed { what, path: path.into(), reason });
     }
-    // Sized beforehand, so that growing leaves no unwiped copy of a key behind.
+    // The buffer has its full size from the start: growing would leave an unwiped copy of a key behind.
     let mut bytes = Zeroizing::new(Vec::with_capacity(usize::try_from(size).unwrap_or_default().saturating_add(1)));
     file.take(MAX_FILE_BYTES).read_to_end(&mut bytes).map_err(failed)?;
     Ok(bytes)
 }
 
-/// Looks at the open file, not at the path, so that the file checked is the file read.
+/// Checks the open file and not the path, so that the file that is checked is the one that is read.
 #[cfg(unix)]
 fn refuse_exposed(file: &File, path: &Path) -> Result<(), IdentityError> {
     use std::os::unix::fs::PermissionsExt;

@@ -1,8 +1,8 @@
-//! Transports between the nodes of one group, and what makes them trustworthy: pinned TLS identities and the group file.
+//! Transports between the nodes of a group, with pinned TLS identities and the group file.
 //!
-//! - [`Transport`] is the one trait behind which every transport stands; [`mesh`] is the default one.
+//! - [`Transport`] is the trait of all transports; [`mesh`] is the default one.
 //! - [`Identity`], [`Fingerprint`] and [`tls`] are shared by the mesh, the node's API and its clients.
-//! - [`doorway`] is where connections wait, briefly, until they have shown who they are.
+//! - [`doorway`] bounds the connections whose handshake is unfinished.
 //! - [`group`] is the file that names the members of a group and pins their certificates.
 
 pub mod doorway;

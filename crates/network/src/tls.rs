@@ -1,12 +1,13 @@
 //! TLS 1.3 with exact-certificate pinning, for the mesh, the node's API and its clients.
 //!
-//! There is no certificate authority and no name check: a connection is accepted if and only if the other side proves,
-//! by the handshake's signature (RFC 8446, section 4.4.3), that it holds the private key of a certificate whose
-//! [`Fingerprint`] is pinned. Certificates are made for this purpose, and whoever can change the group file decides who
-//! is in it; a third party that vouches for names would only add someone to trust.
+//! There is no certificate authority and no check of names. A connection is accepted if and only if the other side
+//! proves, by the handshake's signature (RFC 8446, section 4.4.3), that it holds the private key of a certificate whose
+//! [`Fingerprint`] is pinned. Certificates are made for this purpose, and the group file says who is a member; a third
+//! party that vouches for names would only be one more party to trust.
 //!
-//! Session resumption is off on both sides. A resumed session shows no certificate, so it would keep a peer whose pin
-//! was removed, and early data could be replayed. Connections here are long-lived: a full handshake costs nothing.
+//! Session resumption is off on both sides. A resumed session shows no certificate, so a peer could stay connected
+//! after its pin was removed, and early data could be replayed. Connections here are long-lived, so full handshakes
+//! hardly cost anything.
 
 use core::fmt;
 use std::{collections::HashMap, io, net::Ipv4Addr, sync::Arc};
@@ -31,7 +32,7 @@ use theta_names::NodeId;
 
 use crate::{Fingerprint, Identity};
 
-/// Whom a pinned certificate belongs to.
+/// The owner of a pinned certificate.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Pinned {
     /// A node of the group.
@@ -49,25 +50,25 @@ impl fmt::Display for Pinned {
     }
 }
 
-/// The certificates that may connect, and whose they are. Cheap to clone.
+/// The certificates that may connect, with their owners. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Pins(Arc<HashMap<Fingerprint, Pinned>>);
 
 impl FromIterator<(Fingerprint, Pinned)> for Pins {
-    /// If a fingerprint comes twice, the last wins; a validated group file holds none twice.
+    /// If a fingerprint occurs twice, the last entry counts; a checked group file has none twice.
     fn from_iter<I: IntoIterator<Item = (Fingerprint, Pinned)>>(pins: I) -> Self {
         Self(Arc::new(pins.into_iter().collect()))
     }
 }
 
 impl Pins {
-    /// Whose certificate it is, if it is pinned.
+    /// The owner of a certificate; `None` if it is not pinned.
     #[must_use]
     pub fn owner(&self, certificate: &Fingerprint) -> Option<&Pinned> {
         self.0.get(certificate)
     }
 
-    /// Who is at the other end of an established server-side connection.
+    /// The owner of the certificate at the other end of an established server-side connection.
     #[must_use]
     pub fn peer(&self, connection: &CommonState) -> Option<&Pinned> {
         self.owner(&peer_fingerprint(connection)?)
@@ -80,13 +81,13 @@ pub fn peer_fingerprint(connection: &CommonState) -> Option<Fingerprint> {
     connection.peer_certificates()?.first().map(Fingerprint::of)
 }
 
-/// The certificate shown in a handshake is not the one pinned, or none of those pinned.
+/// The certificate in a handshake is not the pinned one, or none of the pinned ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the certificate {shown} is not pinned{}", Expected(*expected))]
 pub struct UnpinnedCertificate {
-    /// What the other side showed.
+    /// The certificate that the other side showed.
     pub shown: Fingerprint,
-    /// What this side wanted; `None` for a server, which accepts several.
+    /// The certificate that this side expected; `None` for a server, which accepts several.
     pub expected: Option<Fingerprint>,
 }
 
@@ -99,13 +100,13 @@ impl fmt::Display for Expected {
 }
 
 impl UnpinnedCertificate {
-    /// Finds this cause in a failed handshake, however the error that tells of it is wrapped.
+    /// Finds this cause in the error of a failed handshake, however it is wrapped.
     #[must_use]
     pub fn cause(error: &(dyn core::error::Error + 'static)) -> Option<Self> {
         if let Some(Error::InvalidCertificate(CertificateError::Other(OtherError(cause)))) = error.downcast_ref() {
             return cause.downcast_ref().copied();
         }
-        // An I/O error's `source` is that of the error inside it: the inner one would be skipped.
+        // An I/O error's `source` is that of its inner error, so following it would skip the inner error.
         let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         Self::cause(inner.map_or_else(|| error.source(), |inner| Some(inner))?)
     }
@@ -115,7 +116,7 @@ impl UnpinnedCertificate {
     }
 }
 
-/// Whether the other side ended a connection because of the certificate that it was shown, or that it was shown none.
+/// Whether the other side ended a connection because it did not accept the certificate, or because none was shown.
 #[must_use]
 pub fn certificate_refused(error: &(dyn core::error::Error + 'static)) -> bool {
     use rustls::AlertDescription as Alert;
@@ -129,7 +130,7 @@ pub fn certificate_refused(error: &(dyn core::error::Error + 'static)) -> bool {
                 | Alert::AccessDenied
         );
     }
-    // An I/O error's `source` is that of the error inside it: the inner one would be skipped.
+    // As above: following `source` would skip the inner error.
     let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
     match inner {
         Some(inner) => certificate_refused(inner),
@@ -137,12 +138,13 @@ pub fn certificate_refused(error: &(dyn core::error::Error + 'static)) -> bool {
     }
 }
 
-/// Whom a server admits, asked anew in every handshake: the answers may change while it runs.
+/// Decides which clients a server admits. It is asked in every handshake, since its answers may change while the server
+/// runs.
 pub trait Admits: fmt::Debug + Send + Sync {
     /// Whether the owner of this certificate may connect.
     fn admits(&self, certificate: &Fingerprint) -> bool;
 
-    /// Whether somebody without a certificate may connect, to be recognised by something else or by nothing.
+    /// Whether a client without a certificate may connect, to be identified by other means or not at all.
     fn admits_anonymous(&self) -> bool {
         false
     }
@@ -164,7 +166,7 @@ pub fn server_config(identity: &Identity, pins: Pins, alpn: &[&[u8]]) -> Result<
     server_config_admitting(identity, Arc::new(pins), alpn)
 }
 
-/// As [`server_config`], for whomever `admits` says at the moment of the handshake.
+/// As [`server_config`], for the clients that `admits` accepts at the moment of the handshake.
 ///
 /// # Errors
 /// As [`server_config`].
@@ -185,7 +187,7 @@ pub fn server_config_admitting(
     Ok(Arc::new(config))
 }
 
-/// A client that shows `identity` and talks only to the owner of the certificate `expected`.
+/// A client that shows `identity` and connects only to the owner of the certificate `expected`.
 ///
 /// # Errors
 /// Only if the TLS library refuses its own provider.
@@ -193,8 +195,8 @@ pub fn client_config(identity: &Identity, expected: Fingerprint, alpn: &[&[u8]])
     client(Some(identity), expected, alpn)
 }
 
-/// A client that shows no certificate and talks only to the owner of the certificate `expected`. What it says is as private
-/// as with one; who it is must be said by other means.
+/// A client that shows no certificate and connects only to the owner of the certificate `expected`. Its messages are as
+/// private as with one; it has to be identified by other means.
 ///
 /// # Errors
 /// As [`client_config`].
@@ -221,7 +223,7 @@ fn client(identity: Option<&Identity>, expected: Fingerprint, alpn: &[&[u8]]) ->
     Ok(Arc::new(config))
 }
 
-/// The name to give to a TLS connector. It is neither sent nor checked.
+/// The name for a TLS connector. It is neither sent nor checked.
 #[must_use]
 pub fn server_name() -> ServerName<'static> {
     ServerName::from(Ipv4Addr::UNSPECIFIED)
@@ -252,10 +254,10 @@ impl Verifier {
     }
 }
 
-/// What the verifiers of both directions must say of signatures, in the same words.
+/// How the verifiers of both directions treat signatures.
 macro_rules! handshake_signatures {
     () => {
-        /// Unreachable with TLS 1.3 only; refuses rather than trusts.
+        /// Cannot be reached with TLS 1.3 only; refuses nevertheless.
         fn verify_tls12_signature(
             &self,
             _message: &[u8],

@@ -1,14 +1,14 @@
-//! The one trait behind which every transport stands.
+//! The trait of all transports.
 
 use bytes::Bytes;
 use theta_names::{Channel, NodeId};
 
-/// A message that arrived. The transport vouches for `from` and `channel`: nobody else has a word in them.
+/// A message that arrived. The transport sets `from` and `channel`; the sender has no influence on them.
 #[derive(Clone, Debug)]
 pub struct Inbound {
-    /// Who sent it.
+    /// The sender.
     pub from: NodeId,
-    /// How it came: what is secret must not have come in the open, and what needs an order has one only by an ordered channel.
+    /// The channel that it came by. The transport guarantees that channel's privacy and order.
     pub channel: Channel,
     /// The message; a view into the receive buffer, not a copy.
     pub bytes: Bytes,
@@ -19,47 +19,48 @@ pub struct Inbound {
 pub enum PeerState {
     /// Messages flow.
     Connected,
-    /// Trying; messages wait in the bounded queue.
+    /// Trying to connect; messages wait in the bounded queue.
     Connecting,
 }
 
 /// One peer as this node sees it.
 #[derive(Clone, Debug)]
 pub struct PeerStatus {
-    /// Who.
+    /// The peer.
     pub peer: NodeId,
-    /// Where.
+    /// Its address.
     pub address: String,
     /// Whether it can be reached.
     pub state: PeerState,
-    /// Why not, when it cannot; one line.
+    /// The reason if it cannot be reached; one line.
     pub last_error: Option<String>,
     /// Messages not yet acknowledged by the peer.
     pub queued: usize,
 }
 
-/// Why a message was not taken.
+/// Why a message was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// The peer's queue is full: it is slow or away. The others are not affected.
+    /// The peer's queue is full: it is slow or away. Other peers are not affected.
     #[error("the queue to node {0} is full")]
     QueueFull(NodeId),
-    /// No such peer in the group.
+    /// The group has no such peer.
     #[error("node {0} is not a peer")]
     UnknownPeer(NodeId),
-    /// Larger than a frame may be.
+    /// The message is larger than a frame may be.
     #[error("a message of {0} bytes is over the limit")]
     TooLarge(usize),
-    /// The transport is shut down.
+    /// The transport has been shut down.
     #[error("the transport is shut down")]
     Closed,
 }
 
-/// Moves messages between the nodes of one group: authenticated, ordered per peer, framed, bounded, with back-pressure.
+/// Carries messages between the nodes of one group: authenticated, ordered for each peer, framed, bounded, with
+/// back-pressure.
 ///
-/// Sending never blocks: a message is taken into the peer's bounded queue or refused. All messages that wait for one
-/// peer leave in one write. Inbound messages come from the receiver that the transport's constructor returns; not
-/// reading from it slows the senders down, not this node's memory.
+/// Sending never blocks: a message is accepted into the peer's bounded queue or refused. All messages that wait for one
+/// peer leave in one write. Inbound messages come from the receiver that the transport's constructor returns. Not
+/// reading from it slows the senders down and does not fill this node's memory.
 pub trait Transport: Send + Sync + 'static {
     /// This node.
     fn local(&self) -> NodeId;
@@ -70,10 +71,10 @@ pub trait Transport: Send + Sync + 'static {
     /// # Errors
     /// [`SendError`]: nothing was queued.
     fn send(&self, to: NodeId, message: Bytes) -> Result<(), SendError>;
-    /// Queues a message for all peers, sharing its buffer. Returns those that could not take it.
+    /// Queues a message for all peers, which share its buffer. Returns an error for each peer that could not take it.
     fn broadcast(&self, message: Bytes) -> Vec<SendError> {
         self.peers().into_iter().filter_map(|peer| self.send(peer, message.clone()).err()).collect()
     }
-    /// All peers and how they are.
+    /// The state of all peers.
     fn status(&self) -> Vec<PeerStatus>;
 }

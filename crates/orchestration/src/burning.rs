@@ -1,4 +1,4 @@
-//! Nonces go on record as used up before they sign, where the node is told so.
+//! Records used nonces before they sign, if the node is configured to.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -9,29 +9,29 @@ use theta_schemes::keys::KeyId;
 use tokio::sync::mpsc;
 use tracing::warn;
 
-/// Whether nonces go on record, and who does it.
+/// Whether used nonces are recorded, and by whom.
 pub(crate) enum Burning {
-    /// They do not: they are in memory only, and are taken out of it when they sign.
+    /// They are not: nonces are in memory only, and are taken out when they sign.
     Off,
-    /// Whoever asks does it itself, and waits for the disk.
+    /// The calling thread records them, and waits for the disk.
     Here(Burner),
-    /// A thread of its own does, which nobody waits for.
+    /// A thread of its own records them; other threads do not wait for it.
     There(Burner, mpsc::Sender<Option<Burn>>),
 }
 
-/// Nonces that an instance is to have when they are on record.
+/// Nonces for an instance that must be recorded first.
 pub(crate) struct Burn {
     pub(crate) instance: InstanceId,
     pub(crate) key: KeyId,
     pub(crate) used: Used,
 }
 
-/// Today, as whoever drives the node says, in days since 1970.
+/// The present day, in days since 1970, as the code that drives the node sets it.
 #[derive(Debug, Default)]
 pub(crate) struct Today(AtomicU32);
 
 impl Today {
-    /// It is so many seconds since 1970.
+    /// Sets the time, in seconds since 1970.
     pub(crate) fn set(&self, unix: u64) {
         self.0.store(u32::try_from(unix / (24 * 60 * 60)).unwrap_or(u32::MAX), Relaxed);
     }
@@ -42,7 +42,7 @@ impl Today {
 }
 
 impl Burning {
-    /// The day that nonces drawn today are good under.
+    /// The day under which nonces drawn today are recorded.
     pub(crate) fn day(&self, today: &Today) -> u32 {
         match self {
             Self::Off => today.get(),
@@ -50,7 +50,7 @@ impl Burning {
         }
     }
 
-    /// What the machine is supplied with, if it is at once.
+    /// The supply for the machine; `None` if it comes later.
     pub(crate) fn burn(&self, instance: InstanceId, key: KeyId, used: Used, today: &Today) -> Option<Supply> {
         match self {
             Self::Off => Some(used.into()),
@@ -69,7 +69,7 @@ impl Burning {
         }
     }
 
-    /// Wakes the thread to stop; a full inbox needs no waking.
+    /// Wakes the thread so that it stops; with a full inbox it is awake.
     pub(crate) fn stop(&self) {
         if let Self::There(_, thread) = self {
             drop(thread.try_send(None));
@@ -77,7 +77,7 @@ impl Burning {
     }
 }
 
-/// Puts nonces on record; nothing comes of them if that fails, and they are wiped.
+/// Records nonces as used. If that fails, they are wiped and not supplied.
 pub(crate) fn burn_all(burner: &Burner, used: Vec<(KeyId, Used)>, today: &Today) -> Vec<Supply> {
     burner.burn(used, today.get()).unwrap_or_else(|error| {
         warn!(%error, "nonces were not put on record as used up, and sign nothing");

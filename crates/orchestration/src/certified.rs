@@ -1,12 +1,12 @@
-//! What is left of a request when everything that it had to wait for is there.
+//! A request that has nothing left to wait for.
 
 use std::sync::Arc;
 
 use theta_authority::{Granted, InstanceId, Request};
 use theta_custody::{KeyEntry, KeyTable, ResolveError, SlotRefusal};
 
-/// A granted request that a key of this node serves and whose slots are certified for it: nothing that hangs on a secret is
-/// done for anything else. Only [`Orchestrator::certify`](crate::Orchestrator::certify) makes one.
+/// A granted request whose key is in use at this node and whose slots are certified for it. Nothing that depends on a
+/// secret is done for any other request. Only [`Orchestrator::certify`](crate::Orchestrator::certify) makes one.
 #[derive(Debug)]
 #[must_use]
 pub struct Certified {
@@ -15,10 +15,10 @@ pub struct Certified {
     generation: u64,
 }
 
-/// Why a granted request is not served all the same.
+/// Why a granted request is not served.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotServed {
-    /// There is no such key here, or none that serves.
+    /// There is no such key here, or none that is in use.
     #[error(transparent)]
     Key(#[from] ResolveError),
     /// Its slot is not certified for it.
@@ -27,12 +27,12 @@ pub enum NotServed {
 }
 
 impl Certified {
-    /// Uses up the leave.
+    /// Uses up the permission.
     pub(crate) fn of(granted: Granted<Request>, keys: &KeyTable) -> Result<Self, ResolveError> {
         Self::after_waiting(granted.into_request(), keys)
     }
 
-    /// A request that was granted and has waited since; the slots that it waited for are certified.
+    /// A request that was granted and has waited until its slots were certified.
     pub(crate) fn after_waiting(request: Request, keys: &KeyTable) -> Result<Self, ResolveError> {
         let (entry, generation) = request.entry(keys)?;
         Ok(Self { request, entry, generation })
@@ -44,14 +44,14 @@ impl Certified {
         &self.entry
     }
 
-    /// What was allowed.
+    /// The request that was allowed.
     #[must_use]
     pub const fn request(&self) -> &Request {
         &self.request
     }
 
-    /// Computes what its instance is called as long as its key stays as it is; anywhere, and not before it is wanted: the
-    /// request may be long.
+    /// Returns a computation of the instance's id under the present key. The caller chooses where and when to run it,
+    /// since the request may be long.
     pub fn identification(&self) -> impl FnOnce() -> InstanceId + Send + 'static {
         let (key, epoch) = (self.entry.key_id, self.entry.epoch);
         let (statement, seed) = (self.request.statement().clone(), self.request.seed().cloned());

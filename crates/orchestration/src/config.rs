@@ -5,8 +5,8 @@ use std::thread;
 
 use serde::Deserialize;
 
-/// How much an orchestrator takes on and how long it keeps it. Every field has a default; times are milliseconds in
-/// configuration files (`instance_ttl_ms = 60000`), sizes are bytes. Limits hold for the whole node.
+/// How much work an orchestrator accepts and for how long it keeps it. Every field has a default; times are
+/// milliseconds in configuration files (`instance_ttl_ms = 60000`), sizes are bytes. Limits hold for the whole node.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OrchestratorConfig {
@@ -20,24 +20,24 @@ pub struct OrchestratorConfig {
     pub max_statement_bytes: usize,
     /// Computations of [`Orchestrator::compute`](crate::Orchestrator::compute) that may wait or run.
     pub max_computations: usize,
-    /// Commands of the node itself that may wait for one CPU thread. What peers send waits apart from them, each peer's by itself,
-    /// within the bounds of the backlog.
+    /// Commands of the node itself that may wait for one CPU thread. Messages of peers wait apart from them, in a queue
+    /// for each peer, within the bounds of the backlog.
     pub inbox: usize,
-    /// How long an instance may take.
+    /// The time limit of an instance.
     #[serde(rename = "instance_ttl_ms", with = "milliseconds")]
     pub instance_ttl: Duration,
-    /// How long an instance that nobody waits for goes on while fewer than k holders of its key are connected. A request that was
-    /// sent without waiting counts as waited for that long.
+    /// How long an instance for which nobody waits goes on while fewer than k holders of its key are connected. A
+    /// request that was sent without waiting counts as waited for that long.
     #[serde(rename = "unattended_ms", with = "milliseconds")]
     pub unattended: Duration,
     /// How long an instance waits for shares before it asks the silent peers to send theirs again. Each further wait is
     /// twice as long as the one before, up to 16 times this.
     #[serde(rename = "resend_after_ms", with = "milliseconds")]
     pub resend_after: Duration,
-    /// How often one peer is sent again what it asks for in one instance.
+    /// The least time between two answers to one peer that asks again in one instance.
     #[serde(rename = "resend_interval_ms", with = "milliseconds")]
     pub resend_interval: Duration,
-    /// The grain of all times.
+    /// The resolution of all times.
     #[serde(rename = "tick_ms", with = "milliseconds")]
     pub tick: Duration,
     /// How long a result is kept.
@@ -47,16 +47,17 @@ pub struct OrchestratorConfig {
     pub results_count: usize,
     /// Bytes of the results that are kept, with all that belongs to them.
     pub results_bytes: usize,
-    /// Pairs of FROST nonces that each signer makes in advance for each other node and key, so that a signature takes one round:
-    /// at most as many as a coordinator keeps commitments of one peer, and twice as many at the signer's. 0 turns it off.
+    /// Pairs of FROST nonces that each signer makes in advance for each other node and key, so that a signature takes
+    /// one round. A coordinator keeps at most this many commitments of one peer, a signer twice as many nonces. 0 turns
+    /// it off.
     pub nonces_per_peer: usize,
-    /// Whether it goes on record in the node's store, before they sign, which FROST nonces are used up.
+    /// Whether used FROST nonces are recorded in the node's store before they sign.
     pub burn_nonces: bool,
-    /// How often the custodian of the keys looks after its ceremonies and its peers.
+    /// The time between two ticks of the custodian, for its ceremonies and its peers.
     #[serde(rename = "custody_tick_ms", with = "milliseconds")]
     pub custody_tick: Duration,
-    /// Messages of one peer, and questions of the node itself, that may wait for the custodian; further messages are dropped, and
-    /// said again.
+    /// Messages of one peer, and questions of the node itself, that may wait for the custodian. Further messages are
+    /// dropped; peers send them again.
     pub custody_inbox: usize,
     /// How long a message waits for its request.
     #[serde(rename = "backlog_age_ms", with = "milliseconds")]
@@ -95,7 +96,7 @@ impl Default for OrchestratorConfig {
     }
 }
 
-/// A limit or time that cannot work.
+/// A limit or time that is out of its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field} is {got}: it must be from {least} to {most}")]
 pub struct ConfigError {
@@ -103,14 +104,14 @@ pub struct ConfigError {
     pub field: &'static str,
     /// Its value.
     pub got: u128,
-    /// The least that works.
+    /// The least that is allowed.
     pub least: u128,
-    /// The most that works.
+    /// The most that is allowed.
     pub most: u128,
 }
 
 impl OrchestratorConfig {
-    /// Checks that every limit and time can work.
+    /// Checks that every limit and time is in its range.
     ///
     /// # Errors
     /// [`ConfigError`] with the first field that is out of its range.

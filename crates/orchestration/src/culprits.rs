@@ -1,4 +1,4 @@
-//! The parties that were blamed lately, for status and metrics.
+//! The nodes that were blamed lately, for status and metrics.
 
 use core::time::Duration;
 use std::{
@@ -16,11 +16,13 @@ use crate::Culprit;
 pub struct CulpritRecord {
     /// When this node saw it.
     pub time: SystemTime,
-    /// Who and what; the instance is [`InstanceId::NONE`](crate::InstanceId::NONE) if the bytes did not even name one.
+    /// The node and what it did; the instance is [`InstanceId::NONE`](crate::InstanceId::NONE) if the bytes did not
+    /// even name one.
     pub culprit: Culprit,
 }
 
-/// The most recent culprits, bounded in all and for each party, so that a noisy one cannot push the others out.
+/// The most recent culprits, bounded in all and for each node, so that one with many offences cannot displace the
+/// others.
 #[derive(Debug, Default)]
 pub(crate) struct Culprits(Mutex<Inner>);
 
@@ -30,7 +32,7 @@ struct Inner {
     logged: HashMap<NodeId, Logged>,
 }
 
-/// How much of a party the log has had in the current second.
+/// How many lines of the log a node has had in the current second.
 #[derive(Debug)]
 struct Logged {
     since: Instant,
@@ -42,7 +44,7 @@ impl Culprits {
     const LIMIT_PER_PARTY: usize = 64;
     const LOG_LINES_PER_SECOND: u32 = 10;
 
-    /// Records a culprit; says whether the log should have a line of it too, so that a noisy one cannot fill the disk.
+    /// Records a culprit; returns whether to log it, too, so that a node with many offences cannot fill the disk.
     pub(crate) fn push(&self, culprit: Culprit) -> bool {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let party = culprit.party;
@@ -66,7 +68,7 @@ impl Culprits {
         worth_a_line
     }
 
-    /// Oldest first.
+    /// All records, the oldest first.
     pub(crate) fn list(&self) -> Vec<CulpritRecord> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).records.iter().cloned().collect()
     }

@@ -1,4 +1,4 @@
-//! Where a CPU thread's randomness comes from.
+//! The source of a CPU thread's randomness.
 
 use core::convert::Infallible;
 
@@ -8,22 +8,22 @@ use theta_groups::{Secret, Transcript};
 
 /// The randomness of one CPU thread.
 pub(crate) enum Entropy {
-    /// All of it follows from a seed: a run can be repeated to the byte. For simulations.
+    /// Everything follows from a seed, so that a run can be repeated to the byte. For simulations.
     Seeded(Box<ChaCha20Rng>),
-    /// The operating system is asked anew for every draw, and its answer mixed with a generator of this thread's own. A
-    /// machine that is copied or resumed from a snapshot has that generator's state twice, and would make the same nonce for
-    /// two messages, which gives a key share away; it does not have the operating system's answers twice. The thread's own
-    /// generator is mixed in, in case the operating system's can be foreseen.
+    /// Every draw asks the operating system anew, and mixes its answer with a generator of this thread's own. If a
+    /// machine is copied or resumed from a snapshot, both copies have the same state of that generator, and would make
+    /// the same nonce for two messages, which gives a key share away; the operating system's answers differ. The
+    /// thread's own generator is mixed in, in case the operating system's can be predicted.
     Fresh(Box<ChaCha20Rng>),
 }
 
 impl Entropy {
-    /// A stream of this seed that can be repeated.
+    /// A stream of this seed, which can be repeated.
     pub(crate) fn seeded(seed: [u8; 32], stream: u64) -> Self {
         Self::Seeded(Box::new(generator(seed, stream)))
     }
 
-    /// One that cannot.
+    /// A stream that cannot be repeated.
     pub(crate) fn fresh(seed: [u8; 32], stream: u64) -> Self {
         Self::Fresh(Box::new(generator(seed, stream)))
     }
@@ -35,12 +35,13 @@ fn generator(seed: [u8; 32], stream: u64) -> ChaCha20Rng {
     rng
 }
 
-/// A generator for one draw: a hash of what the operating system says now and of the thread's own generator.
+/// A generator for one draw: seeded by a hash of the operating system's present answer and of the thread's own
+/// generator.
 fn hedged(own: &mut ChaCha20Rng) -> ChaCha20Rng {
     let [mut system, mut standby] = [Secret::new([0; 32]), Secret::new([0; 32])];
     own.fill_bytes(standby.expose_mut());
     if let Err(error) = getrandom::fill(system.expose_mut()) {
-        // It gave randomness when the node started, and the thread's own generator goes on from that.
+        // The system gave randomness when the node started, and the thread's own generator continues from that.
         tracing::error!(%error, "the operating system gives no randomness");
     }
     let transcript = Transcript::new("theta/orchestration/entropy/v1").with("system", system.expose());
@@ -84,7 +85,7 @@ mod tests {
 
     use super::*;
 
-    /// The commitments to the nonces that a node makes, for one session and in advance, with this randomness.
+    /// The commitments that a node makes with this randomness: for one session, and in advance.
     fn commitments(entropy: &mut Entropy) -> Vec<Vec<u8>> {
         let mut dealer = ChaCha20Rng::from_seed([1; 32]);
         let (_, shares) = deal_any(Suite::FrostEd25519, Threshold::new(2, 3).unwrap(), &mut dealer);
@@ -94,12 +95,12 @@ mod tests {
         core::iter::once(one).chain(batch.into_iter().map(|(_, made)| made)).map(|made| made.encode()).collect()
     }
 
-    /// A virtual machine resumed twice from one snapshot: the same key, the same state of the generator. Two messages signed
-    /// with the nonces of one state give the share away.
+    /// The attack: a virtual machine is resumed twice from one snapshot, with the same key and the same state of the
+    /// generator. Two messages signed with the same nonces give the share away.
     #[test]
     fn a_state_that_is_there_twice_makes_no_nonce_twice() {
         let seed = [7; 32];
-        // What such a state does without the operating system: the attack.
+        // Without the operating system, the same state makes the same nonces.
         assert_eq!(commitments(&mut Entropy::seeded(seed, 3)), commitments(&mut Entropy::seeded(seed, 3)));
         let (one, other) = (commitments(&mut Entropy::fresh(seed, 3)), commitments(&mut Entropy::fresh(seed, 3)));
         assert!(one.iter().all(|made| !other.contains(made)));

@@ -1,7 +1,7 @@
 //! Many protocol instances at once.
 //!
-//! [`Orchestrator`] takes granted requests and messages from peers, brings them together in instances of protocols, and keeps
-//! the results for a while. What has not passed the gate does not get in:
+//! [`Orchestrator`] takes granted requests and messages from peers, brings them together in instances of protocols, and
+//! keeps the results for a while. It accepts nothing that has not passed the gate:
 //!
 //! ```compile_fail,E0308
 //! use theta_authority::Request;
@@ -35,7 +35,7 @@
 //! }
 //! ```
 //!
-//! What has passed it does:
+//! What has passed the gate is accepted:
 //!
 //! ```
 //! use theta_authority::{Granted, Request};
@@ -53,11 +53,11 @@
 //! }
 //! ```
 //!
-//! Its rooms:
+//! Its parts:
 //!
-//! - [`Keys`]: where the keys of this node are.
+//! - [`Keys`]: the source of this node's keys.
 //! - `instances`: shards that each own a part of the instances without locks; the backlog of messages that came before
-//!   their request; the results that leave by age and by size. No threads.
+//!   their request; the results, bounded by age and size. No threads.
 //! - `node`: the CPU threads of [`Orchestrator`], one for each shard, and the task that routes from the network; [`Engine`],
 //!   the same without threads, driven by hand.
 //! - [`Stage`] and the metrics: what happened to a request, when, and how long it took.

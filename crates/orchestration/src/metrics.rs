@@ -1,4 +1,4 @@
-//! What Prometheus sees, and the stages of a request.
+//! The Prometheus metrics, and the stages of a request.
 
 use core::time::Duration;
 use std::sync::{Arc, OnceLock};
@@ -14,8 +14,8 @@ use tracing::debug;
 
 use crate::InstanceId;
 
-/// The stages of a request that the evaluation literature measures. Each is an event at level debug and an observation of
-/// the histogram `theta_stage_seconds{stage,scheme}`.
+/// The stages of a request that the evaluation literature measures. Each is an event at level debug and an observation
+/// of the histogram `theta_stage_seconds{stage,scheme}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
     /// The service has the request's bytes (since the connection delivered the first).
@@ -113,7 +113,7 @@ struct LimitLabels {
     limit: &'static str,
 }
 
-/// The handles of one suite, looked up once so that the hot path touches atomics and one short lock only.
+/// The metrics of one suite, looked up once so that a request touches only atomics and one short lock.
 #[derive(Debug)]
 pub(crate) struct SuiteMetrics {
     suite: Suite,
@@ -152,7 +152,7 @@ impl SuiteMetrics {
 /// All metrics of an orchestrator.
 #[derive(Debug)]
 pub(crate) struct Metrics {
-    /// As many as [`Suite::ALL`]; each is made when a key of its suite is used first.
+    /// As many as [`Suite::ALL`]; each is made when a key of its suite is first used.
     suites: [OnceLock<Arc<SuiteMetrics>>; Suite::ALL.len()],
     unlisted: OnceLock<Arc<SuiteMetrics>>,
     stages: Family<StageLabels, Histogram, fn() -> Histogram>,
@@ -178,7 +178,7 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Registers everything.
+    /// Registers all metrics.
     pub(crate) fn new(registry: &mut Registry) -> Self {
         let metrics = Self {
             suites: [const { OnceLock::new() }; Suite::ALL.len()],
@@ -244,7 +244,7 @@ impl Metrics {
         registry.register("theta_sends_refused", "Messages that the transport could not queue", refused);
     }
 
-    /// The handles of a suite.
+    /// The metrics of a suite.
     pub(crate) fn suite(&self, suite: Suite) -> &Arc<SuiteMetrics> {
         let place = Suite::ALL.iter().position(|known| *known == suite);
         let place = place.and_then(|place| self.suites.get(place)).unwrap_or(&self.unlisted);
@@ -278,7 +278,7 @@ impl Metrics {
     }
 }
 
-/// From 10 microseconds to 10 seconds, three a decade.
+/// Buckets from 10 microseconds to 10 seconds, three in each decade.
 fn buckets() -> Histogram {
     Histogram::new([
         1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0,

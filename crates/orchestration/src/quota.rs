@@ -1,11 +1,11 @@
-//! A bound on how much of something there is at once.
+//! A bound on how much of a resource is in use at once.
 
 use std::sync::{
     Arc,
     atomic::{AtomicUsize, Ordering::Relaxed},
 };
 
-/// So much and no more.
+/// A resource with a limit.
 #[derive(Debug)]
 pub(crate) struct Quota {
     used: AtomicUsize,
@@ -26,7 +26,7 @@ impl Quota {
 
     /// Takes `amount`, unless that would go over the limit.
     pub(crate) fn take(self: &Arc<Self>, amount: usize) -> Option<Permit> {
-        // The counter guards nothing but itself: no other memory hangs on its order.
+        // The counter protects no other memory, so relaxed ordering is enough.
         let fits = |used: usize| used.checked_add(amount).filter(|&sum| sum <= self.limit);
         self.used.fetch_update(Relaxed, Relaxed, fits).ok()?;
         Some(Permit { quota: Arc::clone(self), amount })

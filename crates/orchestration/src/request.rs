@@ -1,4 +1,4 @@
-//! What the orchestrator answers.
+//! The answers of the orchestrator.
 
 use theta_authority::InstanceId;
 use theta_custody::{CeremonyOffence, Equivocation, PromiseOffence, ResolveError, SlotRefusal};
@@ -15,43 +15,44 @@ use crate::instances::EnvelopeError;
 pub struct Finished {
     /// The payload key, signature or coin value.
     pub result: Secret<Vec<u8>>,
-    /// The coin's proof; for a signature under a re-randomised key the commitments that it is made of; else empty, for the
-    /// result proves itself.
+    /// The coin's proof; for a signature under a re-randomised key, the commitments from which that key follows;
+    /// otherwise empty, since the result proves itself.
     pub proof: Vec<u8>,
     /// The nodes whose shares are in the result.
     pub contributors: Vec<NodeId>,
-    /// Who misbehaved in this instance without stopping it.
+    /// Nodes that misbehaved in this instance without stopping it.
     pub culprits: Vec<Culprit>,
 }
 
 /// A node that misbehaved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Culprit {
-    /// Who.
+    /// The node.
     pub party: NodeId,
     /// What it did.
     pub misdeed: Misdeed,
-    /// In which instance, or ceremony.
+    /// The instance, or the ceremony.
     pub instance: InstanceId,
 }
 
-/// What a node did that no honest node does. Shown, it says what exactly, for example `share fails verification`.
+/// An offence: what no honest node does. Its `Display` says what exactly, for example `share fails verification`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Misdeed {
-    /// In an instance. It convinces nobody but this node: see [`theta_rounds::Blame`].
+    /// An offence in an instance. It convinces only this node: see [`theta_rounds::Blame`].
     #[error("{0}")]
     Instance(Offence<Misbehaviour>),
-    /// In a ceremony. Where a signed statement offends, it convinces anybody who has the group file.
+    /// An offence in a ceremony. If a signed statement is the offence, it convinces anybody with the group file.
     #[error("{0}")]
     Ceremony(Box<CeremonyOffence>),
-    /// It promised one slot to two messages, and both promises are signed: that convinces anybody who has the group file.
+    /// The node promised one slot to two messages. Both promises are signed, which convinces anybody with the group
+    /// file.
     #[error("promised slot {} of key {} (rule {}) to two messages", .0.subject.slot, .0.subject.key, .0.subject.rule)]
     Slot(Box<Equivocation>),
-    /// What it said of promises is none, or not of those in whose name it is.
+    /// The node sent bytes that are no promises, or promises that were not signed by those in whose names they are.
     #[error(transparent)]
     Promise(#[from] PromiseOffence),
-    /// What it sent is no envelope.
+    /// The node sent bytes that are no envelope.
     #[error(transparent)]
     Envelope(#[from] EnvelopeError),
 }
@@ -70,16 +71,16 @@ impl Misdeed {
     }
 }
 
-/// Where an instance stands.
+/// The state of an instance.
 #[derive(Clone, Debug)]
 pub struct InstanceSnapshot {
-    /// The key, as it was asked for.
+    /// The key, as the request named it.
     pub key: String,
     /// `decapsulate`, `sign` or `flip_coin`.
     pub operation: &'static str,
-    /// Shares it has.
+    /// The number of shares it has.
     pub shares: usize,
-    /// Shares it takes, k.
+    /// The number of shares it needs, k.
     pub needed: usize,
     /// Running, finished or failed.
     pub state: InstanceState,
@@ -90,56 +91,56 @@ pub struct InstanceSnapshot {
 pub enum InstanceState {
     /// Waiting for shares.
     Running,
-    /// There is a result.
+    /// It has a result.
     Finished(std::sync::Arc<Finished>),
-    /// There will be none; the text says why and what to do.
+    /// There is no result; the text says why and what to do.
     Failed(String),
 }
 
 /// Why a request was not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
-    /// No such key here, or none that serves.
+    /// There is no such key here, or none that is in use.
     #[error(transparent)]
     Key(#[from] ResolveError),
-    /// The statement is not one that the key answers.
+    /// The key does not answer such a statement.
     #[error(transparent)]
     Request(#[from] theta_schemes::RequestError),
-    /// The key does not sign with such a seed.
+    /// The key cannot sign under a seed.
     #[error(transparent)]
     Seed(#[from] SeedError),
-    /// A bound is reached: instances running, or the CPU pool's queue.
+    /// A limit is reached: of running instances, or of the CPU threads' queue.
     #[error("this node is at its limit of {0}: try again later or ask another node")]
     Overloaded(&'static str),
-    /// The node's store failed: it cannot keep what it must not forget.
+    /// The node's store failed, so the node cannot record anything.
     #[error("this node's store failed, ask another node: {0}")]
     Store(String),
     /// The node is stopping.
     #[error("this node is shutting down")]
     ShuttingDown,
-    /// Our own mistake.
+    /// A mistake of this program.
     #[error(transparent)]
     Bug(#[from] theta_rounds::Bug),
 }
 
-/// Why there is no outcome to give.
+/// Why an instance has no outcome.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InstanceError {
-    /// Never started here, or its result has been dropped by age or size.
+    /// It was never started here, or its result has been dropped by age or size.
     #[error(
         "no instance {0} on this node: it was never started here or its result has expired; send the request again"
     )]
     Unknown(InstanceId),
-    /// The protocol ended without a result: the input was unusable, too few could contribute, or a bug of ours.
+    /// The protocol ended without a result: the input was unusable, too few could contribute, or there is a bug.
     #[error(transparent)]
     Aborted(#[from] Abort),
     /// Its time ran out; the text says what was missing.
     #[error("{0}")]
     Expired(String),
-    /// Its slot is not certified for it.
+    /// Its slot is not certified for its message.
     #[error(transparent)]
     Slot(#[from] SlotRefusal),
-    /// Its key went away while it ran.
+    /// Its key was removed or disabled while it ran.
     #[error("the key went away meanwhile: {0}")]
     Key(#[from] ResolveError),
     /// The node is stopping.

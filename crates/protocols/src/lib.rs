@@ -1,8 +1,9 @@
-//! Threshold protocols: what the parties say to each other so that the schemes' results come about.
+//! Threshold protocols: the messages by which parties compute the schemes' results.
 //!
-//! [`start`] is the one door: a key, a share of it and a statement in, a [`Machine`] out. Behind it are [`one_round`],
-//! which serves every scheme whose parties send one share each, in lock-step, and [`frost`], which signs in two rounds and goes on with every
-//! message. What a machine [asks](frost::Ask) of the [stock](frost::Stock) of its key's epoch is for whoever runs it to bring.
+//! [`start`] is the entry: it takes a key, a share of it and a statement, and returns a [`Machine`]. The protocols are
+//! [`one_round`], which serves every scheme whose parties send one share each, in lock-step, and [`frost`], which signs
+//! in two rounds and goes on with every message. The caller that runs a machine passes what it [asks](frost::Ask) to
+//! the [stock](frost::Stock) of its key's epoch, and brings the answers.
 
 pub mod frost;
 mod misbehaviour;

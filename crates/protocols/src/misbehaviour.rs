@@ -1,32 +1,33 @@
-//! What a party can be blamed for, in whatever protocol.
+//! The reasons for which any protocol here blames a party.
 
 use theta_groups::DecodeError;
 use theta_rounds::Evidence;
 use theta_schemes::signatures::frost::PackageError;
 
-/// What is wrong with what a party sent.
+/// What is wrong with a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Misbehaviour {
     /// The bytes are no share.
     #[error("malformed share: {0}")]
     MalformedShare(DecodeError),
-    /// A share, but not the one that the party owes: its verification key demands another for this request, or this session.
+    /// A well-formed share that is not the one that the party owes for this request or session: it does not fit its
+    /// verification key.
     #[error("share fails verification")]
     InvalidShare,
-    /// What a coordinator calls the signature does not verify.
+    /// A coordinator announced a signature that does not verify.
     #[error("signature does not verify")]
     InvalidSignature,
-    /// A package that is no list of commitments.
+    /// A package is no list of commitments.
     #[error("malformed message: a package is a list of commitments")]
     MalformedPackage,
-    /// A set of signers that no honest coordinator chooses.
+    /// A package for a set of signers that no honest coordinator chooses.
     #[error("invalid package: {0}")]
     InvalidPackage(PackageError),
-    /// A package that has other commitments in the place of ours, or none.
+    /// A package without this party's commitments, or with others in their place.
     #[error("package without the commitments that it claims to use")]
     AlteredCommitments,
-    /// More messages of a kind than an honest party has reason for, however often it restarts.
+    /// More messages of a kind than an honest party sends, however often it restarts.
     #[error("more messages than an honest party sends")]
     TooMany,
 }

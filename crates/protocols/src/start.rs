@@ -14,24 +14,24 @@ use crate::Misbehaviour;
 use crate::frost::{self, Ask, Supply};
 use crate::one_round::OneRound;
 
-/// What a request comes to.
+/// The result of a request.
 #[derive(Debug)]
 pub struct Outcome {
     /// The payload key, signature or coin value in its standard encoding.
     pub result: Secret<Vec<u8>>,
-    /// What proves a result that does not prove itself; else empty.
+    /// The proof of a result that does not prove itself; otherwise empty.
     pub proof: Vec<u8>,
-    /// Whose k shares are in the result.
+    /// The holders of the k shares from which the result was made.
     pub contributors: Vec<ShareIndex>,
 }
 
-/// A protocol of any kind, at work on one request at one party.
+/// The machine of any protocol, for one request at one party.
 pub type AnyMachine = Box<dyn Machine<Output = Outcome, Misbehaviour = Misbehaviour, Ask = Ask, Supply = Supply>>;
 
-/// Builds the state machine for one request at the party that holds `share`. Everything about the request that can be
-/// checked is checked here, before a share of anything leaves; the machine itself starts with [`Input::Start`].
+/// Builds the state machine for one request at the party that holds `share`. Whatever can be checked about the request
+/// is checked here, before any share is made. The machine itself starts with [`Input::Start`].
 ///
-/// A share of another key than `public` gives a machine that ends at once with [`Abort::Bug`].
+/// If `share` is of another key than `public`, the machine ends at its start with [`Abort::Bug`].
 ///
 /// # Errors
 /// [`RequestError`]: the caller's mistake, or a ciphertext that is not valid.
@@ -43,8 +43,8 @@ pub fn start<'a>(
     start_with(public, share, statement, frost::Options::default())
 }
 
-/// [`start`], with options for FROST; for a scheme that has no re-randomised keys, a seed gives a machine that ends at once
-/// with [`Abort::Bug`]: to refuse it is for the caller.
+/// As [`start`], with options for FROST. With a seed, the machine of a scheme that has no re-randomised keys ends at
+/// its start with [`Abort::Bug`]; the caller should refuse such a request before.
 ///
 /// # Errors
 /// As [`start`].
@@ -79,9 +79,9 @@ pub fn start_with<'a>(
     }
 }
 
-/// Where a share's randomness comes from: the secret key share and the statement, in the manner of RFC 6979, so that a
-/// node makes the same share of the same request every time. With fresh randomness a node that is killed and asked again
-/// would send other bytes than before, and its peers could not tell that from equivocation.
+/// The seed of a share's randomness. It is derived from the secret key share and the statement, in the manner of RFC
+/// 6979, so that a node makes the same share of the same request every time. With fresh randomness, a node that is
+/// killed and asked again would send other bytes than before, and its peers could not tell that from equivocation.
 fn share_seed(key: &AnyKeyShare, statement: &Statement<'_>) -> Secret<[u8; 32]> {
     let secret = key.secret_bytes();
     let seed = Transcript::new("theta/one-round/share-seed/v1")
@@ -97,7 +97,7 @@ pub(crate) fn parties(threshold: Threshold) -> impl Iterator<Item = PartyId> {
     threshold.indices().map(PartyId::of_share)
 }
 
-/// What runs where nothing can: it says why, and that is its end.
+/// A machine for requests that cannot run: at its start it ends and says why.
 struct Unusable {
     reason: &'static str,
     finished: bool,

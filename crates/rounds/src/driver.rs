@@ -13,10 +13,10 @@ use crate::{
     mailbox::{Mailboxes, Stored},
 };
 
-/// What answers questions in a protocol of that type.
+/// Answers questions in a protocol of type `P`.
 type AnyReplies<P> = Box<dyn Replies<<P as Protocol>::Message>>;
 
-/// Where an instance is in its life.
+/// The state of an instance.
 enum Phase<P: Protocol> {
     AwaitingStart(P),
     Running(P),
@@ -25,12 +25,13 @@ enum Phase<P: Protocol> {
 
 /// Runs one instance of a [`Protocol`] at one party.
 ///
-/// It refuses what does not come from another member or is longer than anything honest, bans whoever offends (and tells the
-/// protocol to forget them), keeps one payload a party and slot so as to tell duplicates from equivocation, holds messages back
-/// until they are [due](Protocol::due), answers questions, and after every event goes on until the protocol waits.
+/// It refuses messages that come from no other member or are longer than any honest one, bans parties that offend (and
+/// tells the protocol to forget them), keeps one payload for each party and slot to tell duplicates from equivocation,
+/// holds messages back until they are [due](Protocol::due), answers questions, and after every event goes on until the
+/// protocol waits.
 ///
-/// Memory is bounded by what the protocol itself accepts: payloads stay only if they decode, or are early and within
-/// [the mailbox's bounds](crate::EARLY_MESSAGES); the end frees them all.
+/// Memory is bounded: of one party's payloads at most [`KEPT_BYTES`](crate::KEPT_BYTES) stay, early ones within [bounds
+/// of their own](crate::EARLY_MESSAGES), and the end frees them all.
 pub struct Driver<P: Protocol> {
     local: PartyId,
     members: BTreeSet<PartyId>,
@@ -53,7 +54,7 @@ impl<P: Protocol> Driver<P> {
         }
     }
 
-    /// The parties whose misbehaviour was seen so far, in order.
+    /// The parties that were seen to misbehave so far, in order.
     pub fn banned(&self) -> impl Iterator<Item = PartyId> {
         self.banned.iter().copied()
     }
@@ -73,12 +74,12 @@ impl<P: Protocol> Driver<P> {
         };
     }
 
-    /// Whether what a party says counts: it is another member and has not been banned.
+    /// Whether a party's messages count: it is another member and has not been banned.
     fn hears(&self, party: PartyId) -> bool {
         party != self.local && self.members.contains(&party) && !self.banned.contains(&party)
     }
 
-    /// The longest payload of a slot, if there is one any more.
+    /// The longest payload of a slot; `None` after the end.
     fn longest(&self, slot: Slot) -> Option<usize> {
         match &self.phase {
             Phase::AwaitingStart(protocol) | Phase::Running(protocol) => Some(protocol.longest(slot)),
@@ -86,12 +87,12 @@ impl<P: Protocol> Driver<P> {
         }
     }
 
-    /// Whether a message of that slot has to wait. A question is answered in whatever round.
+    /// Whether a message of that slot has to wait. Questions do not wait once the protocol runs.
     fn is_early(&self, slot: Slot) -> bool {
         self.running().is_none_or(|protocol| slot.number > protocol.due() && !P::Message::is_question(slot))
     }
 
-    /// Sorts one message in: ignored, blamed, held back or delivered.
+    /// Decides about one message: it is ignored, blamed, held back or delivered.
     fn receive(&mut self, from: PartyId, slot: Slot, channel: Channel, payload: Bytes, out: &mut Effects<P>) {
         if !self.hears(from) {
             return;
@@ -128,7 +129,8 @@ impl<P: Protocol> Driver<P> {
         }
     }
 
-    /// Shuts out whom the protocol blames; `found` is the message in which the fault was found, if it was in one.
+    /// Bans the parties that the protocol blames; `found` is the message in which the fault was found, if it was one
+    /// message.
     fn ban_all(&mut self, blames: Blames<P::Misbehaviour>, found: Option<(PartyId, Slot)>, out: &mut Effects<P>) {
         for (party, misbehaviour) in blames {
             let slot = found.filter(|(from, _)| party == *from).map(|(_, slot)| slot);
@@ -136,7 +138,7 @@ impl<P: Protocol> Driver<P> {
         }
     }
 
-    /// Shuts a party out of this instance, once.
+    /// Bans a party from this instance, once.
     fn ban(&mut self, blame: Blame<P::Misbehaviour>, out: &mut Effects<P>) {
         let party = blame.party;
         if !self.members.contains(&party) || !self.banned.insert(party) {
@@ -149,8 +151,8 @@ impl<P: Protocol> Driver<P> {
         out.push(Effect::Blame(blame));
     }
 
-    /// Goes on until the protocol waits for something that is not here. Runs after every event, so that nothing that
-    /// came too early or too late can stall an instance.
+    /// Goes on until the protocol waits for something that is missing. It runs after every event, so that no message
+    /// that comes too early or too late can stall an instance.
     fn settle(&mut self, rng: &mut dyn CryptoRng, out: &mut Effects<P>) {
         while let Some(protocol) = self.running_mut() {
             match protocol.progress() {
@@ -176,7 +178,7 @@ impl<P: Protocol> Driver<P> {
         self.prepare_replies();
         if let Phase::Running(protocol) = mem::replace(&mut self.phase, Phase::Finished { contributions }) {
             out.push(Effect::Finished(result(protocol)));
-            // What still waits may be a question.
+            // Messages that still wait may be questions.
             for (from, slot) in mem::take(&mut self.mailboxes).into_early() {
                 out.extend(self.reply(from, slot));
             }
@@ -189,7 +191,7 @@ impl<P: Protocol> Driver<P> {
         }
     }
 
-    /// Answers a question, if it is one and there is anything to say.
+    /// Answers a question, if the slot is one and there is an answer.
     fn reply(&mut self, from: PartyId, slot: Slot) -> Option<Effect<P::Output, P::Misbehaviour, P::Ask>> {
         if !P::Message::is_question(slot) || !self.hears(from) {
             return None;
@@ -204,10 +206,10 @@ impl<P: Protocol> Driver<P> {
 
 type Effects<P> = machine::Effects<Driver<P>>;
 
-/// Does what is due and queues what it sends and asks for.
+/// Does the work that is due, and queues what the protocol sends and asks for.
 fn act<P: Protocol>(protocol: &mut P, rng: &mut dyn CryptoRng, out: &mut Effects<P>) -> Result<(), Bug> {
     let actions = protocol.act(rng)?;
-    // Otherwise a protocol that never has done what it says it has to do would spin here for ever.
+    // Without this check a protocol that never does its work would loop here for ever.
     if actions.is_empty() && protocol.progress() == Progress::Act {
         return Err(Bug("work that is never done"));
     }
@@ -225,7 +227,7 @@ fn act<P: Protocol>(protocol: &mut P, rng: &mut dyn CryptoRng, out: &mut Effects
             return Err(Bug("a private message to all"));
         }
         let payload = message.encode();
-        // The others would not read it.
+        // The others would refuse it unread.
         if payload.len() > protocol.longest(slot) {
             return Err(Bug("a message that is longer than its slot allows"));
         }

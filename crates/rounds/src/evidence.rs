@@ -1,4 +1,4 @@
-//! Who did what: the words for blame.
+//! Blame: which party did what.
 
 use core::fmt::{self, Debug, Display};
 
@@ -13,33 +13,33 @@ pub trait Evidence: Clone + Debug + Display + Send + Sync + 'static {
     fn name(&self) -> &'static str;
 }
 
-/// What a party did wrong: `M` are the protocol's own reasons. Every variant is something that no honest party does.
+/// What a party did wrong; `M` holds the protocol's own reasons. No honest party does any of these.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Offence<M> {
-    /// Bytes that are no message of this protocol.
+    /// The bytes are no message of this protocol.
     #[error(transparent)]
     Malformed(#[from] Malformed),
     /// A message for a slot that the protocol does not have.
     #[error("message for a slot that does not exist")]
     UnknownSlot,
-    /// A message that came another way than its slot demands, for example a private one in the open.
+    /// A message came by another channel than its slot demands, for example a private one in the open.
     #[error("message came over the wrong channel")]
     WrongChannel {
-        /// How the slot's messages travel.
+        /// The channel of the slot's messages.
         expected: Channel,
-        /// How this one came.
+        /// The channel that this one came by.
         got: Channel,
     },
-    /// A message that is longer than any that an honest party sends there. Nothing of it is kept or read.
+    /// A message is longer than any that an honest party sends in its slot. None of it is kept or read.
     #[error("message of {len} bytes where {most} are the most")]
     TooLong {
-        /// Its length.
+        /// Its length in bytes.
         len: usize,
-        /// The longest of its slot.
+        /// The longest payload of its slot, in bytes.
         most: usize,
     },
-    /// Two different messages in one slot. Both are kept, for the one who received them.
+    /// Two different messages in one slot. Both are kept as evidence for the receiver.
     #[error("two different messages where one is due")]
     Equivocation {
         /// The payload that came first.
@@ -47,13 +47,13 @@ pub enum Offence<M> {
         /// The payload that contradicts it.
         second: Bytes,
     },
-    /// A reason of the protocol's own.
+    /// One of the protocol's own reasons.
     #[error("{0}")]
     Protocol(M),
 }
 
 impl<M> Offence<M> {
-    /// The same offence, the protocol's own reasons in other words.
+    /// The same offence, with the protocol's own reason mapped to another type.
     pub fn map<N>(self, words: impl FnOnce(M) -> N) -> Offence<N> {
         match self {
             Self::Malformed(malformed) => Offence::Malformed(malformed),
@@ -81,7 +81,7 @@ impl<M: Evidence> Offence<M> {
     }
 }
 
-/// Without the payloads, which may be long and, on private channels, are nobody else's business.
+/// Leaves out the payloads: they may be long, and private ones must not be shown.
 impl<M: Evidence> Debug for Offence<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}({self})", self.name())
@@ -90,17 +90,17 @@ impl<M: Evidence> Debug for Offence<M> {
 
 /// An offence and its author, as one party saw it.
 ///
-/// It convinces the party that saw it and nobody else: messages are authenticated by the connection that they came by, which a
-/// third party has not seen, and are not signed. Portable evidence exists
-/// where statements are signed: the statements of ceremonies and the promises of signing slots carry their signatures, and what contradicts itself
-/// there convinces anybody.
+/// It convinces the party that saw it and nobody else: messages are not signed, and are authenticated only by the
+/// connection that they came by, which a third party has not seen. Portable evidence exists where statements are
+/// signed: ceremonies' statements and the promises of signing slots carry signatures, so two that contradict each other
+/// convince anybody.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blame<M: Evidence> {
-    /// Who.
+    /// The party that committed it.
     pub party: PartyId,
-    /// In which slot, if the offence was found in one message rather than when several were combined.
+    /// The slot, if the offence was found in one message rather than when several were combined.
     pub slot: Option<Slot>,
-    /// What.
+    /// The offence.
     pub offence: Offence<M>,
 }
 

@@ -1,13 +1,15 @@
-//! The Threshold Round Interface: how a protocol is written here, and what runs it.
+//! The Threshold Round Interface: how protocols are written here, and what runs them.
 //!
-//! A protocol is pure and total: no clock, no socket, no async. One with real rounds implements [`RoundProtocol`], and [`LockStep`] makes it
-//! a [`Protocol`]; one that goes on with each message, as FROST with its coordinators, implements [`Protocol`] itself. [`Driver`] turns any of
-//! them into a [`Machine`], which is all that those know who carry messages: it eats inputs and emits effects. The driver does once what every
-//! protocol would otherwise repeat: it decodes, refuses unknown senders, enforces the channel, keeps early messages, ignores exact
-//! duplicates, turns conflicting ones into equivocation evidence, bans, answers questions, and loops until the protocol waits.
+//! A protocol is pure and total: it has no clock, no socket and nothing asynchronous. A protocol of real rounds
+//! implements [`RoundProtocol`], and [`LockStep`] makes it a [`Protocol`]; a protocol that goes on with each message,
+//! as FROST does with its coordinators, implements [`Protocol`] itself. [`Driver`] turns any of them into a
+//! [`Machine`], which takes inputs and emits effects; code that carries messages sees nothing else. The driver does
+//! once what every protocol would otherwise repeat: it decodes, refuses unknown senders, enforces the channel, keeps
+//! early messages, ignores exact duplicates, turns conflicting messages into evidence of equivocation, bans, answers
+//! questions, and loops until the protocol waits.
 //!
-//! What was made in advance (nonces, later triples and presignatures) belongs to an epoch of a key and not to a machine: a machine
-//! asks for it with [`Effect::Ask`] and receives it as [`Input::Supply`].
+//! Material made in advance (nonces, later triples and presignatures) belongs to an epoch of a key and not to a
+//! machine. A machine asks for it with [`Effect::Ask`] and receives it as [`Input::Supply`].
 //!
 //! `simulator` (feature `simulator`, on in tests) runs whole groups of machines under seeded delivery orders, loss and Byzantine parties.
 

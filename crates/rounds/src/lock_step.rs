@@ -13,11 +13,12 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Round(pub u16);
 
-/// A protocol in lock-step: every party does a round, sends, waits until it has enough of that round, and does the next. What
-/// others send of later rounds waits; what they still send of former ones is taken.
+/// A protocol in lock-step: every party does a round, sends, waits until it has enough messages of that round, and does
+/// the next. Messages of later rounds wait; messages of earlier rounds are still taken.
 ///
-/// The [number](Slot::number) of a message's slot is the round that sends it; that of a question is the round that it asks
-/// about. [`LockStep`] makes a [`Protocol`] of it. What it means for a method to be pure, total and bounded stands there.
+/// The [number](Slot::number) of a message's slot is the round that sends it; the number of a question's slot is the
+/// round that it asks about. [`LockStep`] turns a lock-step protocol into a [`Protocol`], whose documentation says what
+/// the methods must guarantee.
 pub trait RoundProtocol: Send + 'static {
     /// Its messages.
     type Message: ProtocolMessage;
@@ -26,7 +27,7 @@ pub trait RoundProtocol: Send + 'static {
     /// Exact, named reasons to blame a sender.
     type Misbehaviour: Evidence;
 
-    /// The current round: the last that was done.
+    /// The current round: the last that was done, 0 before the first.
     fn round(&self) -> Round;
 
     /// The longest payload of a slot: see [`Protocol::longest`].
@@ -40,7 +41,8 @@ pub trait RoundProtocol: Send + 'static {
         Self::Message::decode(from, slot, payload)
     }
 
-    /// Does the local work of the next round, which is the current one then, and says what to send. Randomness enters here only.
+    /// Does the local work of the next round, which becomes the current one, and returns what to send. Only this method
+    /// draws randomness.
     ///
     /// # Errors
     /// [`Bug`]: only our own.
@@ -58,19 +60,19 @@ pub trait RoundProtocol: Send + 'static {
     /// A party was banned: see [`Protocol::exclude`].
     fn exclude(&mut self, party: PartyId);
 
-    /// Whether that party may have something to say that is not here: see [`Protocol::awaits`].
+    /// Whether that party may still send something that is missing here: see [`Protocol::awaits`].
     fn awaits(&self, party: PartyId) -> bool;
 
     /// Whether the next round can be done.
     fn is_ready_for_next_round(&self) -> bool;
 
-    /// Whether [`finalize`](Self::finalize) can run: there is a result, or there can be none any more.
+    /// Whether [`finalize`](Self::finalize) can run: there is a result, or none is possible any more.
     fn is_ready_to_finalize(&self) -> bool;
 
-    /// How many parties' contributions it has, and how many it takes: see [`Protocol::contributions`].
+    /// The number of parties that have contributed, and the number that is needed: see [`Protocol::contributions`].
     fn contributions(&self) -> (usize, usize);
 
-    /// What answers the others' questions: see [`Protocol::replies`].
+    /// What answers other parties' questions: see [`Protocol::replies`].
     fn replies(&self) -> Option<Box<dyn Replies<Self::Message>>> {
         None
     }
@@ -82,7 +84,8 @@ pub trait RoundProtocol: Send + 'static {
     fn finalize(self) -> Result<Self::Output, Abort>;
 }
 
-/// A [`RoundProtocol`] as a [`Protocol`]. It asks no stock for anything; `A` and `S` are what those around it ask for and receive.
+/// A [`RoundProtocol`] as a [`Protocol`]. It never asks a stock for anything; `A` and `S` are the types that its
+/// machine shows to callers.
 pub struct LockStep<P, A = Infallible, S = Infallible>(P, PhantomData<fn() -> (A, S)>);
 
 impl<P: RoundProtocol, A, S> LockStep<P, A, S> {
@@ -114,7 +117,7 @@ impl<P: RoundProtocol, A: Send + 'static, S: Send + 'static> Protocol for LockSt
     fn act(&mut self, rng: &mut dyn CryptoRng) -> Result<Actions<Self::Message, A>, Bug> {
         let before = self.0.round();
         let messages = self.0.do_round(rng)?;
-        // Otherwise a protocol that forgets to go on would do the same round for ever.
+        // Without this check a protocol that never advances would do the same round for ever.
         if self.0.round() <= before {
             return Err(Bug("a round that does not advance"));
         }

@@ -1,4 +1,4 @@
-//! What runs a protocol, as those see it who carry messages.
+//! A running protocol, as the code that carries its messages sees it.
 
 use bytes::Bytes;
 use rand_core::CryptoRng;
@@ -6,7 +6,7 @@ use theta_names::Channel;
 
 use crate::{Abort, Blame, Evidence, PartyId, Recipient, Slot};
 
-/// What happens to a machine.
+/// What a machine takes.
 #[derive(Clone, Debug)]
 pub enum Input<S> {
     /// The application asked for this instance. Messages that came before wait for it.
@@ -15,11 +15,11 @@ pub enum Input<S> {
     Message {
         /// Its sender, as the transport authenticated it.
         from: PartyId,
-        /// Where it claims to belong.
+        /// The slot that it claims.
         slot: Slot,
-        /// How it came, as the transport says: its sender has no word in that.
+        /// The channel that it came by. The transport sets it; the sender has no influence on it.
         channel: Channel,
-        /// Its bytes, of any content.
+        /// Its payload: any bytes.
         payload: Bytes,
     },
     /// What the stock of the key's epoch answers to an [`Effect::Ask`].
@@ -28,32 +28,35 @@ pub enum Input<S> {
     Tick,
 }
 
-/// What a machine wants done, in this order.
+/// What a machine wants done.
 #[derive(Debug)]
 pub enum Effect<O, M: Evidence, A> {
     /// Send a message.
     Send {
-        /// To whom.
+        /// The recipient.
         to: Recipient,
-        /// Where it belongs.
+        /// Its slot.
         slot: Slot,
         /// How it must travel.
         channel: Channel,
-        /// Its bytes.
+        /// Its payload.
         payload: Bytes,
     },
-    /// Ask the stock of the key's epoch, or give it something to keep. What comes back is an [`Input::Supply`].
+    /// Ask the stock of the key's epoch for something, or give it something to keep. Its answer comes as
+    /// [`Input::Supply`].
     Ask(A),
     /// A party misbehaved. The instance goes on.
     Blame(Blame<M>),
-    /// The end; exactly once. After it, there are but replies to those that have not finished.
+    /// The end; it comes exactly once. Afterwards the machine emits nothing but replies to parties that have not
+    /// finished.
     Finished(Result<O, Abort>),
 }
 
-/// What a machine wants done after one input.
+/// What a machine wants done after one input, in this order.
 pub type Effects<M> = Vec<Effect<<M as Machine>::Output, <M as Machine>::Misbehaviour, <M as Machine>::Ask>>;
 
-/// A running protocol of any kind: eats inputs, emits effects. Never blocks, never panics on what comes from outside.
+/// A running protocol of any kind: takes inputs, emits effects. It never blocks, and never panics on anything that
+/// comes from outside.
 pub trait Machine: Send {
     /// The protocol's result.
     type Output;
@@ -64,19 +67,20 @@ pub trait Machine: Send {
     /// What the stock answers.
     type Supply;
 
-    /// Takes one input and does all that it makes possible.
+    /// Takes one input and does everything that has become possible.
     fn handle(&mut self, input: Input<Self::Supply>, rng: &mut dyn CryptoRng) -> Effects<Self>;
 
-    /// How many parties' contributions there are, and how many it takes.
+    /// The number of parties that have contributed, and the number that is needed.
     fn contributions(&self) -> (usize, usize);
 
     /// Whether a party may have something to say that this one lacks: see [`Protocol::awaits`](crate::Protocol::awaits).
     fn awaits(&self, party: PartyId) -> bool;
 
-    /// Whether [`Effect::Finished`] was emitted; from then on inputs are ignored, but for what [`Machine::lingers`] says.
+    /// Whether [`Effect::Finished`] was emitted. From then on inputs are ignored, except questions while the machine
+    /// [lingers](Machine::lingers).
     fn is_finished(&self) -> bool;
 
-    /// Whether it has finished and still replies to those that have not: see [`Replies`](crate::Replies).
+    /// Whether it has finished and still replies to parties that have not: see [`Replies`](crate::Replies).
     fn lingers(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! What each party has sent: one payload a slot.
+//! The messages of each party: one payload for each slot.
 
 use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 
@@ -6,32 +6,33 @@ use bytes::Bytes;
 
 use crate::{PartyId, Slot};
 
-/// How many messages of one party wait for their round at most. Honest parties are a round or two ahead.
+/// The most messages of one party that wait for their round. Honest parties are ahead by a round or two.
 pub const EARLY_MESSAGES: usize = 64;
 
-/// How many bytes of one party wait for their round at most.
+/// The most bytes of one party's messages that wait for their round.
 pub const EARLY_BYTES: usize = 1 << 20;
 
-/// How many bytes of one party an instance keeps at most, to tell duplicates from contradictions. What honest parties send is far less.
+/// The most bytes of one party's messages that an instance keeps, to tell duplicates from contradictions. Honest
+/// parties send far less.
 pub const KEPT_BYTES: usize = 2 << 20;
 
 /// What became of a message.
 pub(crate) enum Stored {
-    /// Its time has come: process it now.
+    /// Its round has come: process it now.
     Due(Bytes),
-    /// Kept until its time comes.
+    /// Kept until its round comes.
     Early,
-    /// The same bytes again.
+    /// The same bytes as before in the same slot.
     Duplicate,
     /// Other bytes in a slot that is filled.
     Conflict {
-        /// What was there.
+        /// The payload that came first.
         first: Bytes,
-        /// What came.
+        /// The payload that contradicts it.
         second: Bytes,
     },
-    /// Its sender has no more room, or it is early, and its share of the waiting room is full. Dropped without blame and without trace, so that it
-    /// can be sent again.
+    /// Its sender has no more room, or it is early and its sender's room for early messages is full. It is dropped
+    /// without blame and without trace, so that it can be sent again.
     NoRoom,
 }
 
@@ -47,12 +48,12 @@ struct Mailbox {
 #[derive(Default)]
 pub(crate) struct Mailboxes {
     parties: BTreeMap<PartyId, Mailbox>,
-    /// Which of the payloads wait, by number.
+    /// The payloads that wait, by slot and sender.
     early: BTreeSet<(Slot, PartyId)>,
 }
 
 impl Mailboxes {
-    /// Takes a payload for a slot. Comparing with what is there is the only work on the hot path: no hashing.
+    /// Takes a payload for a slot. Payloads are compared and not hashed: this is the hot path.
     pub(crate) fn store(&mut self, from: PartyId, slot: Slot, payload: Bytes, early: bool) -> Stored {
         let mailbox = self.parties.entry(from).or_default();
         let vacant = match mailbox.slots.entry(slot) {
@@ -64,7 +65,7 @@ impl Mailboxes {
         if sum > KEPT_BYTES {
             return Stored::NoRoom;
         }
-        // A payload is often a slice of a whole network frame: a copy of our own does not keep the frame alive.
+        // A payload is often a slice of a whole network frame. A copy of it does not keep the frame alive.
         let payload = Bytes::copy_from_slice(&payload);
         if !early {
             vacant.insert(payload.clone());
@@ -83,7 +84,8 @@ impl Mailboxes {
         Stored::Early
     }
 
-    /// The next kept message that is due, lowest slot and party first: those of numbers up to `due`, and questions of any.
+    /// The next kept message that is due, lowest slot and party first: one whose number is `due` at most, or a question
+    /// of any number.
     pub(crate) fn next_due(&mut self, due: u16, is_question: impl Fn(Slot) -> bool) -> Option<(PartyId, Slot, Bytes)> {
         let found = self.early.iter().find(|(slot, _)| slot.number <= due || is_question(*slot));
         let &(slot, from) = found?;
@@ -95,7 +97,7 @@ impl Mailboxes {
         Some((from, slot, payload))
     }
 
-    /// Where the messages belong that still wait.
+    /// The senders and slots of the messages that still wait.
     pub(crate) fn into_early(self) -> impl Iterator<Item = (PartyId, Slot)> {
         self.early.into_iter().map(|(slot, from)| (from, slot))
     }

@@ -7,15 +7,15 @@ use theta_names::{Channel, codec::DecodeError};
 
 use crate::PartyId;
 
-/// Where in a protocol a message belongs: each party fills each slot once at most.
+/// Where in a protocol a message belongs. Each party fills each slot at most once.
 ///
-/// Ordered by number first, so that what is early comes in the order of its rounds.
+/// Slots are ordered by number first, so that early messages are delivered in the order of their rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Slot {
-    /// Which of the protocol's messages it is.
+    /// Which of the protocol's message types it is.
     pub kind: u16,
-    /// Which of that kind. In a [lock-step protocol](crate::RoundProtocol) it is the round; elsewhere what the protocol counts by, such as
-    /// sessions.
+    /// Which message of that kind. In a [lock-step protocol](crate::RoundProtocol) it is the round; elsewhere it is a
+    /// counter of the protocol's own, such as the number of a session.
     pub number: u16,
 }
 
@@ -48,20 +48,20 @@ impl From<DecodeError> for Malformed {
     }
 }
 
-/// A protocol's message type, one variant a kind.
+/// A protocol's message type: one variant for each kind.
 pub trait ProtocolMessage: Sized + Send {
-    /// Where it belongs.
+    /// The slot in which this message belongs.
     fn slot(&self) -> Slot;
     /// How messages of a slot must travel; `None` for a slot that the protocol does not have.
     fn channel(slot: Slot) -> Option<Channel>;
-    /// Whether a message of that slot asks something that is answered in whatever round, after the end as well, and changes nothing: see
-    /// [`Replies`](crate::Replies).
+    /// Whether a message of that slot is a question: it changes no state and is answered in any round, also after the
+    /// end. See [`Replies`](crate::Replies).
     fn is_question(_slot: Slot) -> bool {
         false
     }
-    /// The payload; the slot travels beside it.
+    /// Encodes the payload; the slot travels beside it.
     fn encode(&self) -> Bytes;
-    /// Parses the payload of a slot, from `from`.
+    /// Parses the payload of a slot that `from` sent.
     ///
     /// # Errors
     /// [`Malformed`] on anything that an honest party does not send.
@@ -75,15 +75,15 @@ pub enum Recipient {
     Party(PartyId),
     /// All the others.
     All,
-    /// Whoever of the others asks for it, as those do who wait for longer than they should; nobody else.
+    /// Those of the others that ask for it, because they have waited longer than they should; nobody else.
     OnRequest,
 }
 
 /// A message to send.
 #[derive(Clone, Debug)]
 pub struct Outgoing<M> {
-    /// To whom.
+    /// The recipient.
     pub to: Recipient,
-    /// What.
+    /// The message.
     pub message: M,
 }

@@ -6,10 +6,11 @@ use theta_names::{NodeId, ShareIndex};
 
 /// The number of a party in one run of a protocol, 1 to 65,535.
 ///
-/// In the protocols of a key (one-round schemes, FROST) parties are the holders of its shares, by their indices; in ceremonies they
-/// are nodes. Whoever runs a protocol knows which, and says so: a party is made [of a share](Self::of_share) or [of a
-/// node](Self::of_node), and read back as [the one](Self::share) or [the other](Self::node). There is no other way in or out, so
-/// that a node's number never becomes an index without a key's holders.
+/// In the protocols of a key (one-round schemes, FROST) a party is the holder of a share, numbered by the share's
+/// index; in ceremonies a party is a node. The caller that runs a protocol knows which of the two applies, and states
+/// it: a party is made [of a share](Self::of_share) or [of a node](Self::of_node), and read back as [a
+/// share](Self::share) or [a node](Self::node). There is no other conversion, so a node's number never becomes a share
+/// index except through a key's `Holders`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PartyId(NonZeroU16);
 
@@ -17,7 +18,7 @@ impl PartyId {
     /// The lowest number.
     pub const FIRST: Self = Self(NonZeroU16::MIN);
 
-    /// The party that is this node, in a protocol whose parties are nodes.
+    /// The party that stands for this node, in a protocol whose parties are nodes.
     #[must_use]
     pub const fn of_node(node: NodeId) -> Self {
         Self(node.number())
@@ -29,7 +30,7 @@ impl PartyId {
         Self(index.number())
     }
 
-    /// The node that this party is, in a protocol whose parties are nodes.
+    /// The node that this party stands for, in a protocol whose parties are nodes.
     #[must_use]
     pub fn node(self) -> NodeId {
         self.0.into()

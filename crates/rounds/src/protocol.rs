@@ -1,19 +1,19 @@
-//! What a protocol is to the driver: something that messages, supplies and time happen to.
+//! The interface between a protocol and its driver: a protocol takes messages, supplies and ticks.
 
 use rand_core::CryptoRng;
 
 use crate::{Evidence, Malformed, Outgoing, PartyId, ProtocolMessage, Slot};
 
-/// What an instance waits for.
+/// What an instance does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// More messages, or a supply.
+    /// Waits for messages, or for a supply.
     Waiting,
-    /// [`Protocol::act`] has something to do.
+    /// Has local work for [`Protocol::act`].
     Act,
-    /// [`Protocol::finalize`] can run.
+    /// Has a result: [`Protocol::finalize`] can run.
     Finalize,
-    /// No outcome is possible any more; `finalize` tells why.
+    /// No result is possible any more; [`Protocol::finalize`] returns the reason.
     Failed,
 }
 
@@ -25,18 +25,19 @@ pub struct Bug(pub &'static str);
 /// Why an instance ends without a result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Abort {
-    /// The input was unusable although it passed validation, for example a ciphertext whose encryptor lied. Nobody's share is to blame.
+    /// The input was unusable although it passed validation, for example a ciphertext whose encryptor lied. No party is
+    /// to blame.
     #[error("{0}")]
     Input(&'static str),
-    /// Too many parties misbehaved or are banned: fewer than k can still contribute.
+    /// Too many parties are banned: fewer than k can still contribute.
     #[error("{remaining} parties can still contribute, it takes {needed}")]
     TooFewHonest {
-        /// Parties left.
+        /// The number of parties left.
         remaining: usize,
         /// k.
         needed: usize,
     },
-    /// Ours.
+    /// A mistake of this program.
     #[error(transparent)]
     Bug(#[from] Bug),
 }
@@ -46,31 +47,31 @@ pub enum Abort {
 pub enum Action<M, A> {
     /// Send a message.
     Send(Outgoing<M>),
-    /// Ask for what was made in advance, or give it something to keep: see [`Protocol::Ask`].
+    /// Ask the stock for material made in advance, or give it something to keep: see [`Protocol::Ask`].
     Ask(A),
 }
 
-/// What a protocol wants done, in this order.
+/// The actions that a protocol wants done, in this order.
 pub type Actions<M, A> = Vec<Action<M, A>>;
 
-/// Answers to questions, from the start on and when the protocol has ended: they change nothing.
+/// Answers questions from the start on, also when the protocol has ended. Questions change no state.
 pub trait Replies<M>: Send {
-    /// The answer to a question of that slot, if there is one; to its sender alone. Each party is answered a bounded number
-    /// of times.
+    /// The answer to a question in that slot, if there is one; it goes to the questioner alone. Implementations answer
+    /// each party a bounded number of times.
     fn reply(&mut self, from: PartyId, slot: Slot) -> Option<M>;
 }
 
-/// Whom a protocol blames, and for what. Never empty.
+/// Whom a protocol blames, and for what. It is never empty.
 pub type Blames<M> = Vec<(PartyId, M)>;
 
-/// A multi-party protocol as one party sees it, whatever drives it on: messages, as in FROST with coordinators, or rounds, as in
-/// a [`RoundProtocol`](crate::RoundProtocol).
+/// A multi-party protocol as one party runs it. It may go on with each message, as FROST with its coordinators does, or
+/// in rounds, as a [`RoundProtocol`](crate::RoundProtocol).
 ///
-/// Inside, an enum of states owned by value and named for what they await. Randomness enters in [`act`] only (and, for the
-/// weights of batch verification in [`update`], through seeds drawn there), so that seed + ordered inputs replay a run
-/// exactly; what comes from a stock is an input like a message. What a party sends in an instance of the one-round family
-/// is derived from its key share and the statement instead: a node that was restarted repeats itself and is not taken for
-/// an equivocator.
+/// An implementation is an enum of states, owned by value and named for what they await. Randomness enters in [`act`]
+/// only; [`update`] takes the weights of batch verification from seeds drawn there. So the seed and the ordered inputs
+/// replay a run exactly; what comes from a stock is an input like a message. The messages of one-round protocols are
+/// derived from the key share and the statement instead: a restarted node repeats itself and is not taken for an
+/// equivocator.
 ///
 /// [`act`]: Protocol::act
 /// [`update`]: Protocol::update
@@ -81,22 +82,23 @@ pub trait Protocol: Send + 'static {
     type Output: Send;
     /// Exact, named reasons to blame a sender.
     type Misbehaviour: Evidence;
-    /// What it asks of the stock of its key's epoch: nonces, triples, presignatures made in advance.
-    /// [`Infallible`](core::convert::Infallible) if it needs none.
+    /// What it asks of the stock of its key's epoch: nonces, triples or presignatures made in advance.
+    /// [`Infallible`](core::convert::Infallible) if it asks for nothing.
     type Ask: Send;
     /// What the stock answers.
     type Supply: Send;
 
-    /// The longest payload, in bytes, that an honest party sends in a slot. The driver refuses longer ones before it keeps or
-    /// decodes anything of them: with as many slots as a party can fill, it bounds what one party costs an instance.
+    /// The longest payload, in bytes, that an honest party sends in a slot. The driver refuses longer ones before it
+    /// keeps or decodes any of their bytes. Together with the number of slots that a party can fill, this bounds what
+    /// one party costs an instance.
     fn longest(&self, slot: Slot) -> usize;
 
-    /// The highest number of slots whose messages can be taken now; later ones wait.
+    /// The highest slot number whose messages can be taken now; messages with higher numbers wait.
     fn due(&self) -> u16 {
         u16::MAX
     }
 
-    /// Parses the payload of a slot; for messages that can be judged only by what the instance is about.
+    /// Parses the payload of a slot. Override it where only the instance can judge whether a message is valid.
     ///
     /// # Errors
     /// [`Malformed`] on anything that an honest party does not send.
@@ -104,7 +106,7 @@ pub trait Protocol: Send + 'static {
         Self::Message::decode(from, slot, payload)
     }
 
-    /// Does the local work that is due and says what is to be done.
+    /// Does the local work that is due and returns what is to be done.
     ///
     /// # Errors
     /// [`Bug`]: only our own.
@@ -113,33 +115,34 @@ pub trait Protocol: Send + 'static {
     /// Takes one message. The driver has checked sender, channel and slot, and delivers each slot of a party once.
     ///
     /// # Errors
-    /// Blame for one or more senders: not necessarily `from`, since false shares may be found only when combined. It never
-    /// ends the instance: one cheater cannot deny service.
+    /// Blame for one or more senders: not necessarily `from`, since false shares may be found only when they are
+    /// combined. Blame never ends the instance, so that one cheater cannot deny service.
     fn update(&mut self, from: PartyId, message: Self::Message) -> Result<(), Blames<Self::Misbehaviour>>;
 
-    /// Takes what the stock answers to an [`Action::Ask`]. Answers come in any order, and perhaps never.
+    /// Takes what the stock answers to an [`Action::Ask`]. Answers come in any order, and may never come.
     ///
     /// # Errors
-    /// Blame, as in [`update`](Self::update): what a message is worth may come out only now.
+    /// Blame, as in [`update`](Self::update): a fault in an earlier message may show only now.
     fn supply(&mut self, supply: Self::Supply) -> Result<(), Blames<Self::Misbehaviour>>;
 
     /// Logical time passes: a tick or a block height.
     fn expire(&mut self) {}
 
-    /// A party was banned by the driver (equivocation, garbage): forget what it sent, expect nothing more from it.
+    /// The driver has banned a party. Forget what it sent; expect nothing more from it.
     fn exclude(&mut self, party: PartyId);
 
-    /// Whether that party may have something to say that is not here: then it is worth to ask it, should time pass.
+    /// Whether that party may still send something that is missing here, so that it is worth asking it when time
+    /// passes.
     fn awaits(&self, party: PartyId) -> bool;
 
     /// Where the protocol stands.
     fn progress(&self) -> Progress;
 
-    /// How many parties' contributions it has, and how many it takes, for people who watch.
+    /// The number of parties that have contributed, and the number that is needed. For display only.
     fn contributions(&self) -> (usize, usize);
 
-    /// What answers the others' questions, if they have any. Asked when the first comes, or just before
-    /// [`finalize`](Self::finalize).
+    /// What answers other parties' questions, if the protocol has any. Called when the first question comes, or else
+    /// just before [`finalize`](Self::finalize).
     fn replies(&self) -> Option<Box<dyn Replies<Self::Message>>> {
         None
     }

@@ -1,7 +1,9 @@
-//! The audit log: a chain of hashes over records that only grows, until somebody who has kept its beginning elsewhere removes it.
+//! The audit log: a chain of hashes over records. It only grows, until a person who has kept its beginning elsewhere
+//! removes that.
 //!
-//! Record i has the hash of its index, the hash before it, and its body (BLAKE3 under a context of its own), so the last
-//! hash stands for the whole log: whoever keeps a copy of it elsewhere sees any later change, and a log that was cut.
+//! The hash of record i covers its index, the hash before it, and its body (BLAKE3 under a context of its own), so the
+//! last hash commits to the whole log: a person who keeps it elsewhere detects any later change, and a log that was
+//! cut.
 
 use theta_names::AUDIT_CHAIN;
 
@@ -10,7 +12,7 @@ use crate::database::{Rows, Settings, Table};
 use crate::{Store, StoreError, Transaction};
 
 const TABLE: &str = Table::Audit.name();
-/// Of one body, in bytes.
+/// Limit of one body, in bytes.
 const MOST_BODY: usize = 64 << 10;
 
 /// One record of the log.
@@ -22,16 +24,16 @@ pub struct AuditRecord {
     pub previous: [u8; 32],
     /// This record's hash.
     pub hash: [u8; 32],
-    /// What happened, as the one who recorded it encoded it.
+    /// What happened, as the caller that recorded it encoded it.
     pub body: Vec<u8>,
 }
 
-/// Where a log stops being whole.
+/// The index of the record at which a log is no longer whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the log is broken at record {0}: it was changed, or records are missing")]
 pub struct BrokenChain(pub u64);
 
-/// Checks records as they follow each other in an exported log.
+/// Checks the records of an exported log one after another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuditChain {
     next: u64,
@@ -39,14 +41,14 @@ pub struct AuditChain {
 }
 
 impl Default for AuditChain {
-    /// Before the first record.
+    /// The position before the first record.
     fn default() -> Self {
         Self { next: 0, head: [0; 32] }
     }
 }
 
 impl AuditChain {
-    /// Before this record, whatever came before it.
+    /// The position before this record; the log before it is taken on trust.
     #[must_use]
     pub const fn before(record: &AuditRecord) -> Self {
         Self { next: record.index, head: record.previous }
@@ -56,13 +58,13 @@ impl AuditChain {
         Self { next, head }
     }
 
-    /// The hash that stands for all records so far.
+    /// The hash of the last record so far, which commits to all of them.
     #[must_use]
     pub const fn head(&self) -> &[u8; 32] {
         &self.head
     }
 
-    /// How many records there were, removed ones included.
+    /// How many records there were, including removed ones.
     #[must_use]
     pub const fn len(&self) -> u64 {
         self.next
@@ -130,10 +132,10 @@ impl Store {
         Ok(records)
     }
 
-    /// Checks the whole log, from its first record that was not removed.
+    /// Checks the whole log, from the first record that has not been removed.
     ///
     /// # Errors
-    /// `Ok(Err(broken))` says where it is not whole; [`StoreError`] if it cannot be read.
+    /// `Ok(Err(broken))` with the record at which it is not whole; [`StoreError`] if it cannot be read.
     pub fn check_audit(&self) -> Result<Result<AuditChain, BrokenChain>, StoreError> {
         let snapshot = self.snapshot()?;
         let (mut chain, mut broken) = (Settings::audit_start(&snapshot)?, None);
@@ -144,7 +146,7 @@ impl Store {
         Ok(broken.map_or(Ok(chain), Err))
     }
 
-    /// Where the log begins: after all that was removed.
+    /// The position at which the log begins, after all removed records.
     ///
     /// # Errors
     /// [`StoreError`] if it cannot be read.
@@ -171,7 +173,7 @@ impl Transaction<'_> {
         Ok(AuditRecord { index, previous, hash, body })
     }
 
-    /// How many records there were, removed ones included: the index of the next.
+    /// How many records there were, including removed ones: the index of the next.
     ///
     /// # Errors
     /// [`StoreError`] if they cannot be read.
@@ -181,7 +183,8 @@ impl Transaction<'_> {
         Ok(last.map_or(0, |last| last.index.saturating_add(1)))
     }
 
-    /// Removes the records before this one, but never the last of all, which the next one follows. Says how many.
+    /// Removes the records before this index, but never the last of all, to which the next one is linked. Returns how
+    /// many.
     ///
     /// # Errors
     /// [`StoreError`] if they cannot be read or written.

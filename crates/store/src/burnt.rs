@@ -1,24 +1,25 @@
-//! What must never happen twice: instances, nonces, presignatures.
+//! Ids of what must never happen twice: instances, nonces, presignatures.
 //!
-//! An id is *burnt* before what it stands for leaves the node. Ids are remembered until their day is below the watermark,
-//! and from then on refused by their day: to forget an id is to refuse it for ever. The day is part of what the id is made
-//! from (the request's date, or the day the nonce was drawn), never that of the burning: else one id would come back under
-//! another day when the first was forgotten. While it is remembered, an id is refused under every day.
+//! An id is *burnt* before anything that it stands for leaves the node. An id is remembered until its day is below the
+//! watermark; from then on its day is refused, so a forgotten id stays refused for ever. The id must be derived from
+//! its day (the day of a request, or on which a nonce was drawn), and that day is never the day of the burning:
+//! otherwise an id could come back under another day after it was forgotten. While an id is remembered, it is refused
+//! under every day.
 
 use crate::codec::{Decoder, encoder};
 use crate::database::{Rows, Settings, Table};
 use crate::{Incarnation, Store, StoreError, Transaction};
 
-/// Something that may happen once.
+/// The id of something that may happen once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BurnId {
-    /// The day that the id commits to, in days since 1970.
+    /// The day from which the id is derived, in days since 1970.
     pub day: u32,
-    /// A digest of all that makes it what it is.
+    /// A digest of everything that identifies it, its day included.
     pub id: [u8; 32],
 }
 
-/// Proof that an id was burnt by this call and no other, durably. It cannot be copied; what must happen once takes it by
+/// Proof that this call and no other burnt an id, durably. It cannot be copied; what must happen once takes it by
 /// value.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Fresh {
@@ -27,13 +28,14 @@ pub struct Fresh {
 }
 
 impl Fresh {
-    /// What was burnt.
+    /// The id that was burnt.
     #[must_use]
     pub const fn id(&self) -> &BurnId {
         &self.id
     }
 
-    /// The store when it was: to be sent along with what it allows, so that peers remember it ([`crate::Witness`]).
+    /// The incarnation of the store at the burning. Send it along with what the id allows, so that peers remember it
+    /// ([`crate::Witness`]).
     #[must_use]
     pub const fn incarnation(&self) -> &Incarnation {
         &self.incarnation
@@ -43,10 +45,10 @@ impl Fresh {
 /// Why an id is not fresh.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum BurnError {
-    /// It happened before.
+    /// The id was burnt before.
     #[error("this was used before and is never used again")]
     AlreadyBurnt,
-    /// So old that what happened then is not remembered.
+    /// The id's day is so old that its ids have been forgotten.
     #[error("day {day} is before day {watermark}, and what is so old is refused")]
     BelowWatermark {
         /// The id's day.
@@ -54,7 +56,7 @@ pub enum BurnError {
         /// The first day that is not refused.
         watermark: u32,
     },
-    /// Nothing is known: the id must be taken for burnt.
+    /// An error of the store: the id must be taken for burnt.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -68,10 +70,10 @@ impl Store {
         self.write_grouped(move |transaction| transaction.burn(id))?
     }
 
-    /// Burns many ids in one commit, each for itself.
+    /// Burns many ids in one commit; each succeeds or fails on its own.
     ///
     /// # Errors
-    /// [`StoreError`] for all of them; else each has its own answer.
+    /// [`StoreError`] if none has an answer; otherwise each id has its own.
     pub fn burn_all(&self, ids: Vec<BurnId>) -> Result<Vec<Result<Fresh, BurnError>>, StoreError> {
         self.write_grouped(move |transaction| ids.into_iter().map(|id| transaction.burn(id)).collect())
     }
@@ -86,7 +88,7 @@ impl Store {
 }
 
 impl Transaction<'_> {
-    /// Burns an id. [`Fresh`] says so when this transaction is committed: use it only then.
+    /// Burns an id. [`Fresh`] is valid only once this transaction is committed.
     ///
     /// # Errors
     /// [`BurnError`]: then what the id stands for must not happen.
@@ -102,8 +104,8 @@ impl Transaction<'_> {
         Ok(Fresh { id, incarnation: self.incarnation })
     }
 
-    /// Refuses all ids of days before this one from now on, and forgets them. Gives how many were forgotten. A lower
-    /// watermark than the present one changes nothing: it never falls.
+    /// Refuses all ids of days before `day` from now on, and forgets them. Returns how many were forgotten. A watermark
+    /// below the present one changes nothing: it never falls.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -112,12 +114,12 @@ impl Transaction<'_> {
             return Ok(0);
         }
         Settings::set_watermark(&mut self.rows, day)?;
-        // What cannot be read is kept: to keep an id harms nobody.
+        // An unreadable record is kept: keeping an id does no harm.
         self.rows.retain(Table::Burnt, |_, record| decode_day(record).map_or(true, |burnt| burnt >= day))
     }
 
-    /// The same, for ids that begin with their day, in parts: forgets `most` ids at most, the oldest first, and says whether there may
-    /// be more to forget. All of them are refused from now on.
+    /// The same in parts, for ids that begin with their day: forgets at most `most` ids, the oldest first, and returns
+    /// whether there may be more to forget. All of them are refused from now on.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -1,4 +1,5 @@
-//! The encoding of records: a byte for the format, then fields as [`theta_names::codec`] writes them, in a buffer that is wiped.
+//! The encoding of records: a version byte, then fields as [`theta_names::codec`] writes them, in a buffer that is
+//! wiped.
 
 use core::str::FromStr;
 
@@ -8,12 +9,13 @@ use theta_names::{Epoch, Version};
 
 use crate::StoreError;
 
-/// The version of every record of today, and of the stored format and the backup that they make up: what one part says is of
-/// no use without the others. 1 had no holders in an epoch, no identity, and remembered no peers; in 2 openings were no chain,
-/// and neither forks nor contradictions were remembered; in 3 what a ceremony is about had its public key as text.
+/// The version of every record, and of the store and the backup that they form: records of different versions do not
+/// work together. Version 1 had no holders in an epoch, no identity, and remembered no peers; in 2 openings formed no
+/// chain, and neither forks nor contradictions were remembered; in 3 the subject of a ceremony had its public key as
+/// text.
 pub(crate) const RECORD_VERSION: u8 = 4;
 
-/// A buffer that is wiped, also where it grows out of its place.
+/// A buffer that is wiped, also where it is moved as it grows.
 pub(crate) struct Wiped(Secret<Vec<u8>>);
 
 impl Sink for Wiped {
@@ -23,7 +25,7 @@ impl Sink for Wiped {
         let written = self.0.expose();
         let needed = written.len().saturating_add(bytes.len());
         if needed > written.capacity() {
-            // A vector that grew by itself would leave a copy of what it held behind.
+            // A vector that grows by itself would leave an unwiped copy of its content behind.
             let mut roomier = Vec::with_capacity(needed.saturating_mul(2));
             roomier.extend_from_slice(written);
             self.0 = Secret::new(roomier);
@@ -39,19 +41,19 @@ impl Sink for Wiped {
 /// Writes one record.
 pub(crate) type Encoder = Writer<Wiped>;
 
-/// Begins a record that will have about so many bytes.
+/// Begins a record of about `room` bytes.
 pub(crate) fn encoder(room: usize) -> Encoder {
     Writer::onto(Wiped(Secret::new(Vec::with_capacity(room.saturating_add(1))))).u8(RECORD_VERSION)
 }
 
-/// Reads one record of a table: the canonical reader, with the table's name to what is wrong.
+/// Reads one record of a table: the canonical reader, with the table's name in its errors.
 pub(crate) struct Decoder<'a> {
     table: &'static str,
     fields: Reader<'a>,
 }
 
 impl<'a> Decoder<'a> {
-    /// Begins after the version byte, if it is ours.
+    /// Starts after the version byte, which must be this build's.
     pub(crate) fn new(table: &'static str, record: &'a [u8]) -> Result<Self, StoreError> {
         let mut fields = Reader::new(record);
         match fields.u8() {
@@ -65,7 +67,7 @@ impl<'a> Decoder<'a> {
         StoreError::Record { table: self.table, problem }
     }
 
-    /// What is wrong, in the store's words; `wrong` is what a field is that has a value which does not exist.
+    /// Turns an error into the store's; `wrong` describes a field with a value that does not exist.
     const fn problem(&self, error: &DecodeError, wrong: &'static str) -> StoreError {
         self.error(match error {
             DecodeError::Truncated => "a record ends early",
@@ -83,7 +85,7 @@ impl<'a> Decoder<'a> {
         read(&mut self.fields).map_err(|error| self.problem(&error, wrong))
     }
 
-    /// A field all of whose values exist.
+    /// Reads a field of which every value exists.
     fn any<T>(&mut self, read: impl FnOnce(&mut Reader<'a>) -> Result<T, DecodeError>) -> Result<T, StoreError> {
         self.field("a field is not valid", read)
     }
@@ -191,7 +193,7 @@ mod tests {
         )
     }
 
-    /// What is decoded is encoded as it was: there is one encoding.
+    /// Whatever decodes encodes to the same bytes: each record has one encoding.
     fn canonical(bytes: &[u8]) {
         if let Ok(key) = KeyRecord::decode(bytes) {
             assert_eq!(key.encode().expose(), bytes);

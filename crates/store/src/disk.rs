@@ -1,7 +1,7 @@
-//! A disk that forgets, for tests and the simulator.
+//! A simulated disk that loses unsynced writes, for tests and the simulator.
 //!
-//! What was written since the last sync is remembered apart: when the power fails, each of those writes happened or not, in
-//! any combination, and one of them may have happened in part. That is what a file system promises, and no more.
+//! Writes since the last sync are kept apart. When the power fails, each of them happened or not, in any combination,
+//! and one of them may have happened in part. A file system promises that and no more.
 
 use std::{
     io,
@@ -11,7 +11,7 @@ use std::{
 use rand_core::Rng;
 use redb::StorageBackend;
 
-/// What a disk writes as a whole.
+/// The unit in which a disk writes, in bytes.
 const SECTOR: usize = 512;
 
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ impl Change {
             Self::Write { offset, bytes } => {
                 let end = offset.saturating_add(bytes.len());
                 if content.len() < end {
-                    // The file was not grown before the power failed; the write was.
+                    // The write survived the power failure; the growth of the file did not.
                     content.resize(end, 0);
                 }
                 if let Some(place) = content.get_mut(*offset..end) {
@@ -44,21 +44,21 @@ struct State {
     durable: Vec<u8>,
     /// What the running system sees.
     seen: Vec<u8>,
-    /// What leads from one to the other.
+    /// The unsynced changes that lead from `durable` to `seen`.
     unsynced: Vec<Change>,
-    /// Changes and syncs until the power fails.
+    /// How many changes and syncs succeed before the power fails.
     until_failure: Option<u64>,
     /// How many changes and syncs there were.
     operations: u64,
-    /// Changes until there is no more room; then they fail, and what is there can be read and synced.
+    /// How many changes succeed before the disk is full. Then changes fail; reads and syncs do not.
     until_full: Option<u64>,
-    /// Whether syncs fail, and forget what was to be synced: the system shows it all the same.
+    /// Whether syncs fail and drop what was to be synced, while the system still shows it.
     syncs_fail: bool,
-    /// Counts the power failures: backends of before see only errors.
+    /// Counts the power failures: backends from before one get nothing but errors.
     life: u64,
 }
 
-/// A disk in memory. Clones are the same disk.
+/// A disk in memory. Clones share one disk.
 #[derive(Clone, Default)]
 pub struct SimulatedDisk(Arc<Mutex<State>>);
 
@@ -80,19 +80,19 @@ impl SimulatedDisk {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The disk for [`crate::Store::open_on`], until the next power failure.
+    /// The storage for [`crate::Store::open_on`], until the next power failure.
     #[must_use]
     pub fn backend(&self) -> impl StorageBackend + use<> {
         Attached { disk: self.clone(), life: self.state().life }
     }
 
-    /// What the running system sees: a copy of the file as an operator would take it.
+    /// What the running system sees: a copy of the file as an operator would make it.
     #[must_use]
     pub fn content(&self) -> Vec<u8> {
         self.state().seen.clone()
     }
 
-    /// Puts another file in its place, durably, under whoever has it open.
+    /// Replaces the content, durably, while others have it open.
     pub fn replace(&self, content: Vec<u8>) {
         let mut state = self.state();
         state.durable.clone_from(&content);
@@ -106,12 +106,12 @@ impl SimulatedDisk {
         self.state().operations
     }
 
-    /// Lets all fail after so many more writes, changes of length and syncs.
+    /// Makes everything fail after so many more writes, changes of length and syncs.
     pub fn fail_after(&self, operations: u64) {
         self.state().until_failure = Some(operations);
     }
 
-    /// Lets the disk be full after so many more writes and changes of length: these fail, reads and syncs do not.
+    /// Makes the disk full after so many more writes and changes of length: these fail, reads and syncs do not.
     pub fn fill_after(&self, changes: u64) {
         self.state().until_full = Some(changes);
     }
@@ -121,13 +121,13 @@ impl SimulatedDisk {
         self.state().until_full = None;
     }
 
-    /// Lets syncs fail, or not. A sync that fails forgets what was written since the last one, and the running system does not
-    /// notice: as Linux, which marks pages clean that it could not write.
+    /// Makes syncs fail, or succeed again. A failed sync drops what was written since the last one, and the running
+    /// system does not notice: Linux marks pages clean that it could not write.
     pub fn fail_syncs(&self, fail: bool) {
         self.state().syncs_fail = fail;
     }
 
-    /// Fails the power, and turns it on again. Backends of before see only errors.
+    /// Turns the power off and on again. Backends from before get nothing but errors.
     pub fn fail_power(&self, rng: &mut impl Rng) {
         let mut state = self.state();
         let mut content = core::mem::take(&mut state.durable);
@@ -156,7 +156,7 @@ fn tear(change: &Change, rng: &mut impl Rng) -> Change {
     Change::Write { offset: *offset, bytes }
 }
 
-/// The disk as one running system has it.
+/// The disk as one running system sees it.
 #[derive(Debug)]
 struct Attached {
     disk: SimulatedDisk,
@@ -169,7 +169,7 @@ impl Attached {
         if state.life == self.life && state.until_failure != Some(0) { Ok(state) } else { Err(power()) }
     }
 
-    /// One change or sync more, if there is still power.
+    /// Counts one change or sync; fails if there is no power.
     fn step(&self) -> io::Result<MutexGuard<'_, State>> {
         let mut state = self.state()?;
         state.operations += 1;

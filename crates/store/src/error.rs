@@ -1,9 +1,9 @@
-//! Why a store does not open, read or write, each in one line: what is wrong, where, and what would be right.
+//! Why a store does not open, read or write. Each text is one line: what is wrong, where, and what to do.
 
 use std::{io, sync::Arc};
 
-/// What went wrong below the meaning of a record: the disk, the file, the sealing key, or a record that is not one.
-/// Never shows a secret.
+/// An error below the meaning of a record: of the disk, the file, the sealing key, or a record that does not decode. It
+/// never shows a secret.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreError {
     /// The file or folder cannot be used.
@@ -20,18 +20,18 @@ pub enum StoreError {
     /// A store is there already.
     #[error("{0}: exists already and is not overwritten: choose another path")]
     Exists(String),
-    /// A process died while it created the store: nothing was ever kept in it.
+    /// A process died while it created the store, which never held anything.
     #[error(
         "{0}: the creation of this store was never finished, and nothing was kept in it: remove it and create it again"
     )]
     Unfinished(String),
-    /// Not a file of ours.
+    /// The file is not a store.
     #[error("{0}: is not a store")]
     NotAStore(String),
-    /// The database below cannot make sense of the file.
+    /// The database cannot read the file.
     #[error("{0}: is damaged: restore a backup")]
     Damaged(String),
-    /// Another process has it open.
+    /// Another process has the store open.
     #[error("{0}: is in use by another process: a store belongs to one process at a time")]
     Locked(String),
     /// Others than its owner may read the file.
@@ -42,7 +42,7 @@ pub enum StoreError {
         /// Its permission bits.
         mode: u32,
     },
-    /// Others than its owner may exchange the file for another.
+    /// Others than its owner may replace the file.
     #[error("{place}: mode {mode:03o} lets others replace files in this folder: run `chmod go-w {place}`")]
     FolderMode {
         /// Which folder.
@@ -50,7 +50,7 @@ pub enum StoreError {
         /// Its permission bits.
         mode: u32,
     },
-    /// A format of another release.
+    /// The file has a format of another release.
     #[error(
         "{place}: format {found} is not known to this build, which reads format {known}: use the release that wrote it"
     )]
@@ -62,7 +62,7 @@ pub enum StoreError {
         /// The format known.
         known: u8,
     },
-    /// The sealing key does not open it, or its head was changed: the two cannot be told apart.
+    /// The sealing key does not open the store, or its head was changed; the two cases cannot be told apart.
     #[error("{0}: the passphrase or key does not open it")]
     WrongKey(String),
     /// The sealing key is of the other kind.
@@ -73,19 +73,19 @@ pub enum StoreError {
         /// `a passphrase` or `a key`.
         kind: &'static str,
     },
-    /// Argon2id refuses to work.
+    /// Argon2id failed.
     #[error("the passphrase cannot be stretched: {0}")]
     Argon2(String),
-    /// The AEAD refuses to work.
+    /// The AEAD refused its key.
     #[error("the AEAD refuses its key")]
     Sealing,
-    /// A record was changed, moved, or is not of this store.
+    /// A record was changed, moved, or belongs to another store.
     #[error("table {table}: a record is not authentic: the file was changed; restore a backup")]
     NotAuthentic {
         /// In which table.
         table: &'static str,
     },
-    /// A record of another release.
+    /// A record has the version of another release.
     #[error("table {table}: record version {found} is not known to this build: use the release that wrote it")]
     RecordVersion {
         /// In which table.
@@ -93,7 +93,7 @@ pub enum StoreError {
         /// Its first byte.
         found: u8,
     },
-    /// A record that this build did not write.
+    /// An authentic record does not decode: this build did not write it.
     #[error("table {table}: {problem}: the file was changed; restore a backup")]
     Record {
         /// In which table.
@@ -110,16 +110,16 @@ pub enum StoreError {
     /// The disk failed, and the database could not be opened again yet.
     #[error("the disk failed, and the store waits for it to work again: make room on it, or repair it")]
     Failed,
-    /// What is found is not what this process wrote: after a failure of the disk, or because the process was resumed from a picture of its
-    /// memory while the disk had gone on.
+    /// The file is not what this process wrote: after a failure of the disk, or because the process was resumed from an
+    /// image of its memory while the file had changed.
     #[error(
         "{0}: it is not as this process left it (the disk failed, or memory was set back and the disk was not): restart this node"
     )]
     NotContinued(String),
-    /// Work that waited for another thread's commit was lost when that thread died.
+    /// The thread that was to commit this change died.
     #[error("the thread that was to commit this died; nothing is known of it: open the store again")]
     Lost,
-    /// The backup ends early, or something follows it.
+    /// The backup is cut short, or has bytes behind its end.
     #[error("the backup is {0}: take a complete copy")]
     Backup(&'static str),
 }

@@ -1,4 +1,4 @@
-//! The long-term identity of this node in ceremonies.
+//! The long-term secret of this node's identity in ceremonies.
 
 use theta_groups::Secret;
 
@@ -9,7 +9,7 @@ use crate::{Store, StoreError, Transaction};
 const CEREMONIES: &[u8] = b"ceremonies";
 
 impl Store {
-    /// 32 fresh secret bytes, from the operating system: for what must follow from nothing else that is kept.
+    /// Draws 32 secret bytes from the operating system, which are independent of everything that is stored.
     ///
     /// # Errors
     /// [`StoreError::Randomness`].
@@ -17,7 +17,7 @@ impl Store {
         self.chance().secret()
     }
 
-    /// The 32 secret bytes from which the node's signing key for ceremonies follows; `None` if it never got any.
+    /// The 32 secret bytes from which the node's signing key for ceremonies is derived; `None` if none was ever stored.
     ///
     /// # Errors
     /// [`StoreError`] if it cannot be read.
@@ -26,7 +26,8 @@ impl Store {
         record.map(|record| decode_identity(CEREMONIES, record.expose())).transpose()
     }
 
-    /// Keeps the secret from which the node's signing key for ceremonies follows, in place of one that is there. It is in backups.
+    /// Stores the secret from which the node's signing key for ceremonies is derived, in place of the present one.
+    /// Backups contain it.
     ///
     /// # Errors
     /// [`StoreError`].

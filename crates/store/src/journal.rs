@@ -1,7 +1,8 @@
-//! Ceremonies that survive a crash: a seed and the inputs in their order replay a run exactly.
+//! The journal of ceremonies, which survive a crash: a seed and the inputs in their order replay a run exactly.
 //!
-//! Protocols draw randomness from the seed alone and have no clock, so a node that was killed replays what it had done and
-//! goes on. An input is recorded before it is acted on. What has ended keeps its outcome and loses its seed.
+//! Ceremonies draw randomness from the seed alone and have no clock, so a node that was killed replays what it had done
+//! and goes on. An input is recorded before it is acted on. A ceremony that has ended keeps its outcome and loses its
+//! seed.
 
 use theta_groups::Secret;
 
@@ -10,28 +11,28 @@ use crate::database::{Rows, Table};
 use crate::{Store, StoreError, Transaction};
 
 const TABLE: &str = Table::Ceremonies.name();
-/// Of one input, in bytes.
+/// Limit of one input, in bytes.
 pub const MOST_INPUT: usize = 4 << 20;
-/// Inputs of one ceremony.
+/// The most inputs of one ceremony.
 pub const MOST_INPUTS: u32 = 1 << 18;
-/// Of all inputs of one ceremony, in bytes.
+/// Limit of all inputs of one ceremony, in bytes.
 pub const MOST_BYTES: u64 = 256 << 20;
-/// Of an outcome or of what the ceremony is about, in bytes.
+/// Limit of an outcome or a subject, in bytes.
 const MOST_TEXT: usize = 64 << 20;
 
-/// The name of a ceremony: a digest of what it is to do.
+/// The id of a ceremony: a digest of its subject.
 pub type CeremonyId = [u8; 32];
 
 /// A ceremony as it is recorded.
 #[derive(Debug)]
 pub struct Ceremony {
-    /// Its name.
+    /// Its id.
     pub id: CeremonyId,
-    /// What it is about, as the one who began it encoded it.
+    /// Its subject, as the caller that began it encoded it.
     pub subject: Vec<u8>,
-    /// Where its randomness comes from; `None` when it has ended.
+    /// The seed of its randomness; `None` when it has ended.
     pub seed: Option<Secret<[u8; 32]>>,
-    /// How it ended; `None` while it runs.
+    /// Its result; `None` while it runs.
     pub outcome: Option<Vec<u8>>,
     /// When it began, in seconds since 1970.
     pub started: u64,
@@ -39,22 +40,22 @@ pub struct Ceremony {
     bytes: u64,
 }
 
-/// Why the journal refuses.
+/// Why the journal refuses a change.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum JournalError {
     /// There is no such ceremony.
     #[error("there is no such ceremony")]
     Unknown,
-    /// It was begun before: it is to be resumed, or has ended.
+    /// It was begun before: resume it, unless it has ended.
     #[error("this ceremony was begun before")]
     Exists,
-    /// It is over.
+    /// The ceremony has ended.
     #[error("this ceremony has ended")]
     Ended,
-    /// It runs.
+    /// The ceremony has not ended.
     #[error("this ceremony has not ended")]
     Running,
-    /// An input is missing, or comes twice.
+    /// The index of an input does not follow the last one.
     #[error("input {found} does not follow: the next is {next}")]
     Gap {
         /// The index given.
@@ -62,7 +63,7 @@ pub enum JournalError {
         /// The index that follows.
         next: u32,
     },
-    /// It would grow beyond all measure.
+    /// A limit would be exceeded.
     #[error("{what} is more than {most}")]
     TooMuch {
         /// What.
@@ -70,7 +71,7 @@ pub enum JournalError {
         /// The limit.
         most: u64,
     },
-    /// The disk, the file or the sealing key.
+    /// An error of the disk, the file or the sealing key.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -124,7 +125,7 @@ fn input_key(id: &CeremonyId, index: u32) -> Vec<u8> {
 }
 
 impl Store {
-    /// All ceremonies, those that ended too.
+    /// All ceremonies, ended ones included.
     ///
     /// # Errors
     /// [`StoreError`] if they cannot be read.
@@ -133,7 +134,7 @@ impl Store {
         rows.iter().map(|(id, record)| Ceremony::decode(id, record.expose())).collect()
     }
 
-    /// The ceremony of this name.
+    /// The ceremony of this id.
     ///
     /// # Errors
     /// [`StoreError`] if it cannot be read.
@@ -172,7 +173,7 @@ impl Transaction<'_> {
     /// Begins a ceremony.
     ///
     /// # Errors
-    /// [`JournalError::Exists`] if there is one of this name, running or ended; [`JournalError::TooMuch`].
+    /// [`JournalError::Exists`] if there is one of this id, running or ended; [`JournalError::TooMuch`].
     pub fn begin_ceremony(
         &mut self,
         id: CeremonyId,
@@ -202,7 +203,8 @@ impl Transaction<'_> {
         Ok(self.rows.put(Table::Ceremonies, id, ceremony.encode())?)
     }
 
-    /// Puts another input in the place of the last: what only counts, such as time, takes one record however long it lasts.
+    /// Replaces the last input. Repeated inputs that only count, such as ticks, thus need one record however many there
+    /// are.
     ///
     /// # Errors
     /// [`JournalError::Gap`] unless `index` is that of the last input; [`JournalError::Ended`], [`JournalError::TooMuch`].
@@ -219,7 +221,7 @@ impl Transaction<'_> {
         Ok(self.rows.put(Table::Ceremonies, id, ceremony.encode())?)
     }
 
-    /// Writes one more input; the ceremony itself is for the caller to write.
+    /// Writes one more input; the caller writes the ceremony itself.
     fn append(&mut self, ceremony: &mut Ceremony, input: &Secret<Vec<u8>>) -> Result<(), JournalError> {
         let (index, input) = (ceremony.inputs, input.expose());
         check("an input, in bytes,", input.len(), MOST_INPUT)?;
@@ -234,11 +236,11 @@ impl Transaction<'_> {
         Ok(self.rows.put(Table::Inputs, &input_key(&ceremony.id, index), encoder(input.len()).raw(input).finish())?)
     }
 
-    /// Records how a ceremony ended, and forgets its seed and inputs. In their place it keeps `epilogue`, what tells others how
-    /// it ended; [`Store::ceremony_inputs`] gives it back.
+    /// Records the outcome of a ceremony and forgets its seed and inputs. In place of the inputs it keeps `epilogue`,
+    /// which tells others how the ceremony ended; [`Store::ceremony_inputs`] returns it.
     ///
     /// # Errors
-    /// [`JournalError::Ended`] if it had; [`JournalError::TooMuch`].
+    /// [`JournalError::Ended`] if it had ended before; [`JournalError::TooMuch`].
     pub fn end_ceremony(
         &mut self,
         id: &CeremonyId,
@@ -256,7 +258,7 @@ impl Transaction<'_> {
         Ok(self.rows.put(Table::Ceremonies, id, ceremony.encode())?)
     }
 
-    /// Forgets the epilogue of a ceremony that ended; its outcome stays.
+    /// Forgets the epilogue of a ceremony that has ended; its outcome stays.
     ///
     /// # Errors
     /// [`JournalError::Running`], [`JournalError::Unknown`].
@@ -268,7 +270,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Forgets a ceremony that ended. Its name could then be begun again: names must not repeat.
+    /// Forgets a ceremony that has ended. Its id could then be begun again, so callers must never reuse an id.
     ///
     /// # Errors
     /// [`JournalError::Running`], [`JournalError::Unknown`].

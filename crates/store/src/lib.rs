@@ -1,7 +1,7 @@
-//! What a node must not forget: an embedded, transactional, sealed store in one file.
+//! A node's durable memory: an embedded, transactional, sealed store in one file.
 //!
-//! - [`Store`]: opened by one process with a [`SealingKey`]; every change is durable before it is answered, those of many
-//!   threads share a commit. [`Store::write`] makes several changes one.
+//! - [`Store`]: one process opens it, with a [`SealingKey`]. Every change is durable before it is answered; changes of
+//!   many threads share a commit. [`Store::write`] makes several changes in one transaction.
 //! - [`key`]: keys with versions, states and epochs; shares, sealed one by one.
 //! - [`Store::burn`]: what must never happen twice. [`Store::decide`]: at most one message for a slot.
 //! - [`Ceremony`]: the journal, from which a killed node resumes. [`AuditRecord`]: the log that only grows.
@@ -11,8 +11,8 @@
 //! - [`Store::backup`], [`Store::restore`], [`check_backup`].
 //! - [`disk::SimulatedDisk`]: a disk that loses power, for tests and the simulator.
 //!
-//! Nothing secret is in the file in clear, and no record can be taken for another. What is in it is checked when it is read:
-//! a record that this build did not write is refused, never misread. Times are the caller's: there is no clock in here.
+//! No secret is in the file in clear, and no record can be taken for another. Records are checked when they are read:
+//! one that this build did not write is refused, never misread. Callers pass times in; the store has no clock.
 
 mod audit;
 mod backup;

@@ -1,6 +1,6 @@
 //! Names in the keys of tables.
 
-/// The name and a byte that no name contains, so that no name is the beginning of another in a table's keys.
+/// The name, followed by a byte that no name contains, so that no name is a prefix of another in a table's keys.
 pub(crate) fn terminated(name: &str) -> Vec<u8> {
     let mut bytes = name.as_bytes().to_vec();
     bytes.push(0);

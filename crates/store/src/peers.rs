@@ -1,23 +1,23 @@
-//! What this node has seen of its peers' stores, and what they have seen of its own that it does not know: so that it can tell
-//! after a restart of its own that one of them went back, and remembers that it did itself.
+//! What this node has seen of its peers' stores, and what they remember of its own store that it does not know. Both
+//! are stored, so that after a restart the node still detects a peer that went back, and knows that its own store did.
 
 use crate::codec::{Decoder, encoder};
 use crate::database::{Rows, Settings, Table};
 use crate::{Incarnation, Store, StoreError, Transaction, Witness};
 
-/// A peer remembers something of this node's store that is not in its history.
+/// An incarnation of this node's store that a peer remembers and that is not in its history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contradiction {
     /// Which peer.
     pub peer: u16,
     /// What it remembers.
     pub claim: Incarnation,
-    /// Whether a person has said that the store is to be trusted all the same.
+    /// Whether a person has decided to trust the store all the same.
     pub overruled: bool,
 }
 
 impl Store {
-    /// What was remembered of peers' stores, by number of the peer.
+    /// What was seen of peers' stores, by number of the peer.
     ///
     /// # Errors
     /// [`StoreError`] if it cannot be read.
@@ -26,7 +26,7 @@ impl Store {
         rows.iter().map(|(key, record)| decode(key, record.expose())).collect()
     }
 
-    /// What peers have said of this store that it does not know, in order of their numbers.
+    /// What peers remember of this store that is not in its history, in order of their numbers.
     ///
     /// # Errors
     /// [`StoreError`] if it cannot be read.
@@ -34,7 +34,7 @@ impl Store {
         contradictions(&self.snapshot()?, b"")
     }
 
-    /// Whether a person has said that this opening is to be trusted before peers have confirmed it.
+    /// Whether a person has decided to trust this opening before peers have confirmed it.
     ///
     /// # Errors
     /// [`StoreError`] if it cannot be read.
@@ -44,8 +44,8 @@ impl Store {
 }
 
 impl Transaction<'_> {
-    /// Remembers what was seen of a peer's store in place of what was before. Whether it follows is for the witness to have
-    /// checked. Nothing is written of one that has seen nothing.
+    /// Records what was seen of a peer's store, in place of what was recorded before. The caller's witness has checked
+    /// that it follows. A witness that has seen nothing is not written.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -56,7 +56,7 @@ impl Transaction<'_> {
         self.rows.put(Table::Peers, &peer.to_be_bytes(), record)
     }
 
-    /// Forgets what was seen of a peer: a person said that its store is another on purpose.
+    /// Forgets what was seen of a peer: a person has confirmed that its store was replaced on purpose.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -64,8 +64,8 @@ impl Transaction<'_> {
         self.rows.remove(Table::Peers, &peer.to_be_bytes())
     }
 
-    /// Remembers what a peer contradicts this store with, in place of what it did before; `None`: it agrees. What a person has
-    /// overruled stays overruled.
+    /// Records the incarnation by which a peer contradicts this store, in place of the one before; `None` if the peer
+    /// agrees. Contradictions that a person has overruled stay; callers must not report such a claim again.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -78,8 +78,8 @@ impl Transaction<'_> {
         claim.map_or(Ok(()), |claim| self.put_contradiction(&Contradiction { peer, claim: *claim, overruled: false }))
     }
 
-    /// A person says that this store is to be trusted: disregards all that peers have contradicted it with so far, and
-    /// trusts the opening of this generation before they have confirmed it. Gives what was disregarded.
+    /// A person decides to trust this store: overrules all contradictions of peers so far, and trusts the opening of
+    /// this generation before peers have confirmed it. Returns the contradictions that were overruled.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -1,8 +1,8 @@
-//! Signing rules as monotone state: at most one message for a slot.
+//! Signing rules as monotone state: at most one message for each slot.
 //!
-//! A *rule* of a key gives meaning to numbers, its slots: heights of a chain, rounds of a beacon, serial numbers. The first
-//! digest decided for a slot is the only one. Each rule has a *mark*: slots at or below it are refused, so that what was
-//! decided for them can be forgotten. Marks never fall.
+//! A *rule* of a key numbers its slots: heights of a chain, rounds of a beacon, serial numbers. The first digest
+//! decided for a slot is the only one. Each rule has a *mark*: slots up to it are refused, so that the digests decided
+//! for them can be forgotten. Marks never fall.
 
 use theta_groups::Secret;
 use theta_names::{KeyName, RuleName, SlotOrder};
@@ -21,20 +21,20 @@ pub struct SlotRule {
     pub rule: RuleName,
 }
 
-/// What a rule says to a message for a slot.
+/// What a rule decides about a message for a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum SlotDecision {
-    /// It is the first: from now on the only one.
+    /// It is the first message of the slot, and from now on the only one.
     Allowed,
-    /// It is the one that was allowed before.
+    /// It is the message that was allowed before.
     Same,
-    /// Another was allowed before.
+    /// Another message was allowed before.
     Conflict {
-        /// The digest of that one.
+        /// The digest of the message that was allowed.
         previous: [u8; 32],
     },
-    /// The slot is over.
+    /// The slot is not above the rule's mark.
     Below {
         /// The mark: the highest slot that is refused.
         mark: u64,
@@ -42,7 +42,8 @@ pub enum SlotDecision {
 }
 
 impl SlotRule {
-    /// The rule of a key of `marks`, or of `slots` with the slot after it: the inverse of `prefix` and `slot_key`.
+    /// Parses the rule from a key of `marks`, or from one of `slots`, where a slot follows: the inverse of `prefix` and
+    /// `slot_key`.
     pub(crate) fn parse(prefix: &[u8]) -> Option<Self> {
         let mut parts = prefix.strip_suffix(&[0])?.split(|byte| *byte == 0);
         let mut name = || core::str::from_utf8(parts.next()?).ok();
@@ -65,10 +66,10 @@ impl SlotRule {
 }
 
 impl Store {
-    /// Decides for a slot, durably before this returns; calls of many threads share one commit.
+    /// Decides about a message for a slot, durably before this returns; calls of many threads share one commit.
     ///
     /// # Errors
-    /// [`StoreError`]: nothing is known, so nothing may be signed.
+    /// [`StoreError`]: whether it was decided is unknown, so nothing may be signed.
     pub fn decide(
         &self,
         rule: SlotRule,
@@ -79,7 +80,7 @@ impl Store {
         self.write_grouped(move |transaction| transaction.decide(&rule, slot, digest, order))?
     }
 
-    /// The digest that a slot was decided for; `None` if there is none, or it was forgotten when the slot was over.
+    /// The digest that was decided for a slot; `None` if there is none, or if it was forgotten when the mark rose.
     ///
     /// # Errors
     /// [`StoreError`] if it cannot be read.
@@ -88,7 +89,7 @@ impl Store {
         record.map(|record| decode_digest(record.expose())).transpose()
     }
 
-    /// The highest slot that the rule refuses as over.
+    /// The rule's mark: the highest slot that it refuses.
     ///
     /// # Errors
     /// [`StoreError`] if it cannot be read.
@@ -98,10 +99,10 @@ impl Store {
 }
 
 impl Transaction<'_> {
-    /// Decides for a slot. The answer holds when this transaction is committed: act on it only then.
+    /// Decides about a message for a slot. The answer is valid only once this transaction is committed.
     ///
     /// # Errors
-    /// [`StoreError`]: nothing is known, so nothing may be signed.
+    /// [`StoreError`]: whether it was decided is unknown, so nothing may be signed.
     pub fn decide(
         &mut self,
         rule: &SlotRule,
@@ -126,7 +127,7 @@ impl Transaction<'_> {
         Ok(SlotDecision::Allowed)
     }
 
-    /// Refuses all slots of the rule up to this one from now on, and forgets what was decided for them. A lower mark than
+    /// Refuses all slots of the rule up to this one from now on, and forgets what was decided for them. A mark below
     /// the present one changes nothing.
     ///
     /// # Errors
@@ -149,7 +150,7 @@ impl Transaction<'_> {
     }
 }
 
-/// The rule's own mark, or the floor that a restored store has for the rules without one.
+/// The rule's own mark, or the bound that a restored store has for rules without one.
 fn mark(rows: &impl Rows, rule: &SlotRule) -> Result<Option<u64>, StoreError> {
     match rows.row(Table::Marks, &rule.prefix())? {
         Some(record) => decode_mark(record.expose()).map(Some),
@@ -157,7 +158,7 @@ fn mark(rows: &impl Rows, rule: &SlotRule) -> Result<Option<u64>, StoreError> {
     }
 }
 
-/// The digest that a slot was decided for.
+/// The digest that was decided for a slot.
 pub(crate) fn decode_digest(record: &[u8]) -> Result<[u8; 32], StoreError> {
     let mut decoder = Decoder::new(Table::Slots.name(), record)?;
     let digest = decoder.array()?;

@@ -1,5 +1,5 @@
-//! Schnorr signatures over ristretto255 with nonces that follow from key and message: what a party signs twice comes out
-//! the same, so a replayed journal repeats itself to the byte.
+//! Schnorr signatures over ristretto255 with nonces derived from key and message: signing twice gives the same
+//! signature, so a replayed journal repeats itself to the byte.
 
 use theta_groups::{Group, Ristretto255, RistrettoScalar, Scalar, Secret, Transcript};
 use theta_sharing::Encoded;

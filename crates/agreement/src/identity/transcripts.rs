@@ -1,11 +1,11 @@
-//! What a party's identity signs outside of ceremonies: transcripts under domains of their own.
+//! Signatures of a party's identity outside of ceremonies: on transcripts with domains of their own.
 
 use theta_groups::Transcript;
 
 use super::{Member, MemberKeys, schnorr};
 
 impl MemberKeys {
-    /// Signs a transcript, whose domain must be that of no statement of a ceremony. The same transcript gives the same
+    /// Signs a transcript, whose domain must not be that of a ceremony's statements. The same transcript gives the same
     /// signature: 64 bytes, R || s of a Schnorr signature over ristretto255.
     #[must_use]
     pub fn sign_transcript(&self, transcript: &Transcript) -> [u8; 64] {

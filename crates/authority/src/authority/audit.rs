@@ -1,9 +1,10 @@
-//! The audit log's writer: decisions wait in a bounded queue, one thread chains them into the store in batches.
+//! The audit log's writer: decisions wait in a bounded queue, and one thread chains them into the store in batches.
 //!
-//! Whoever lets something out waits for its record first ([`AuditLog::durable`]). The writer commits what there is as soon as
-//! somebody waits and it is idle, so that all who came during one commit share the next. Records that nobody waits for,
-//! those of refusals above all, are written [`GATHER`] and one commit later at most. When the log cannot be written,
-//! [`AuditLog::check`] says so and the node refuses requests: what is not recorded does not happen.
+//! A caller that lets something out waits for its record first ([`AuditLog::durable`]). The writer commits all waiting
+//! records as soon as a caller waits and it is idle, so that all that came during one commit share the next. Records
+//! for which nobody waits, mostly those of refusals, are written after [`GATHER`] and one commit at the latest. When
+//! the log cannot be written, [`AuditLog::check`] returns an error and the node refuses requests: nothing happens that
+//! is not recorded.
 
 use std::{
     io,
@@ -19,20 +20,20 @@ use tokio::sync::watch;
 
 /// How long a record may wait for others to share its commit.
 const GATHER: Duration = Duration::from_millis(40);
-/// So many are written without waiting for more.
+/// So many records are written without waiting for more.
 const FULL_BATCH: usize = 512;
-/// So many may wait; those of requests that were let in meanwhile come on top.
+/// The most records that wait; those of requests that were let in meanwhile are added.
 const MOST_WAITING: usize = 8_192;
-/// How long after a failure the next attempt comes.
+/// The time from a failure to the next attempt.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Why no decision can be recorded now.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AuditUnavailable {
-    /// The disk does not take it; the disk's words are for the operator.
+    /// The disk fails; the text of its error is for the operator.
     #[error("the audit log cannot be written: {0}")]
     Broken(String),
-    /// Too many wait.
+    /// Too many records wait.
     #[error("{MOST_WAITING} decisions wait to be written to the audit log, its limit: try again in a moment")]
     Full,
     /// The node is stopping.
@@ -40,11 +41,11 @@ pub enum AuditUnavailable {
     Closed,
 }
 
-/// A record's place in the log of this run, to wait for.
+/// A record's place in the log of this process, to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ticket(u64);
 
-/// The log as decisions see it.
+/// The log, as the code that decides uses it.
 #[derive(Debug)]
 pub(crate) struct AuditLog {
     shared: Arc<Shared>,
@@ -55,7 +56,7 @@ pub(crate) struct AuditLog {
 struct Shared {
     queue: Mutex<Queue>,
     changed: Condvar,
-    /// Told when a commit is over, for those who wait without a thread.
+    /// Notified when a commit is over, for tasks that wait.
     over: watch::Sender<()>,
     recorded: Counter,
 }
@@ -65,7 +66,7 @@ struct Queue {
     waiting: Vec<AuditRecord>,
     appended: u64,
     written: u64,
-    /// Somebody waits: write what there is.
+    /// Whether somebody waits, so that the records are written at once.
     urgent: bool,
     closed: bool,
     failure: Option<String>,
@@ -75,7 +76,7 @@ impl AuditLog {
     /// Starts the writer.
     ///
     /// # Errors
-    /// The system's, if it gives no thread.
+    /// The system's error, if it gives no thread.
     pub(crate) fn start(store: Arc<Store>) -> io::Result<Self> {
         let (over, _) = watch::channel(());
         let shared =
@@ -91,7 +92,7 @@ impl AuditLog {
         self.shared.recorded.clone()
     }
 
-    /// Whether decisions can be recorded: to be asked before one is made.
+    /// Whether decisions can be recorded; to be called before one is made.
     ///
     /// # Errors
     /// [`AuditUnavailable`].
@@ -118,18 +119,18 @@ impl AuditLog {
         ticket
     }
 
-    /// Waits until a record is durable, and holds no thread meanwhile.
+    /// Waits until a record is durable, without holding a thread.
     ///
     /// # Errors
-    /// [`AuditUnavailable`]: it may never be.
+    /// [`AuditUnavailable`]: the record may never be durable.
     pub(crate) async fn durable(&self, ticket: Ticket) -> Result<(), AuditUnavailable> {
-        // From before the first look: what happens after it is not missed.
+        // Subscribes before the first check, so that no later change is missed.
         let mut over = self.shared.over.subscribe();
         loop {
             if let Some(outcome) = self.shared.hurry(&mut self.shared.lock(), ticket) {
                 return outcome;
             }
-            // The sender lives as long as this log.
+            // This cannot fail: the sender lives as long as this log.
             let _ = over.changed().await;
         }
     }
@@ -154,18 +155,18 @@ impl AuditLog {
         self.wait(last)
     }
 
-    /// Writes what waits and ends the writer.
+    /// Writes the waiting records and ends the writer.
     pub(crate) fn close(&self) {
         self.shared.lock().closed = true;
         self.shared.tell();
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // It ends by itself; had it panicked, there would be nothing left to do.
+        // The writer ends by itself; after a panic of it there is nothing to do.
         let _ = writer.map(JoinHandle::join);
     }
 }
 
-/// Writes a batch. After a failure nobody knows what of it is there until the store has recovered: `begins` is the index of its
-/// first record then, and what is there is not written twice.
+/// Writes a batch. After a failure, which part of it is in the store is unknown until the store has recovered: then
+/// `begins` is the index of its first record, and records that are there are not written twice.
 fn write(store: &Store, batch: &[AuditRecord], begins: &mut Option<u64>) -> Result<(), StoreError> {
     store.recover()?;
     let written = store.write(|transaction| {
@@ -196,7 +197,7 @@ impl Shared {
         self.over.send_replace(());
     }
 
-    /// What became of a record; `None` as long as nobody knows, and then the writer is told that somebody waits.
+    /// The state of a record; `None` while it is unknown, and then the writer is notified that somebody waits.
     fn hurry(&self, queue: &mut Queue, Ticket(place): Ticket) -> Option<Result<(), AuditUnavailable>> {
         if queue.written >= place {
             return Some(Ok(()));
@@ -223,7 +224,7 @@ impl Shared {
         }
     }
 
-    /// What is to be written next; `None` when the log is closed and everything was written.
+    /// The next records to write; `None` when the log is closed and everything is written.
     fn next_batch(&self) -> Option<Vec<AuditRecord>> {
         let mut queue = self.lock();
         while queue.waiting.is_empty() {
@@ -245,7 +246,7 @@ impl Shared {
         Some(std::mem::take(&mut queue.waiting))
     }
 
-    /// Tells those who wait. After a failure the batch waits again, for a while; `false` if it is given up.
+    /// Notifies those who wait. After a failure the batch waits again, for a limited time; `false` if it is given up.
     fn finish(&self, mut batch: Vec<AuditRecord>, written: Result<(), StoreError>) -> bool {
         let count = u64::try_from(batch.len()).unwrap_or(u64::MAX);
         let mut queue = self.lock();
@@ -260,7 +261,7 @@ impl Shared {
             }
             Err(error) => {
                 let failure = Some(error.to_string());
-                // Told once, not at each attempt: the log may be on the same full disk.
+                // Logged once, not at each attempt: the log may be on the same full disk.
                 if queue.failure != failure {
                     tracing::error!(%error, "the audit log cannot be written: all requests are refused until it can");
                 }

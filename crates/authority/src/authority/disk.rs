@@ -1,16 +1,16 @@
-//! Whether the disk of the store works, and for how long there is room on it.
+//! Watches the store's disk: whether it works, and how much room it has.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
 use prometheus_client::{metrics::gauge::Gauge, registry::Registry};
 use theta_store::Store;
 
-/// Below so many free bytes the operator is warned: at 1 KiB a request, room for a quarter of a million of them.
+/// The operator is warned below so many free bytes: at 1 KiB a request, room for a quarter of a million of them.
 const LOW: u64 = 256 << 20;
-/// Free bytes of a file system that does not say.
+/// Stands for an unknown number of free bytes.
 const UNKNOWN: u64 = u64::MAX;
 
-/// The disk as it was when it was last looked at.
+/// The state of the disk when it was last examined.
 #[derive(Debug)]
 pub(crate) struct Disk {
     free: AtomicU64,
@@ -27,7 +27,7 @@ impl Disk {
         disk
     }
 
-    /// Looks. Blocks, if the file system does.
+    /// Examines the disk. Blocks if the file system does.
     pub(crate) fn look(&self, store: &Store) {
         self.failed.set(i64::from(store.has_failed()));
         let Some(free) = store.free_space() else { return };
@@ -38,7 +38,7 @@ impl Disk {
         }
     }
 
-    /// What the operator should do before it is too late.
+    /// A warning for the operator, before the disk is full.
     pub(crate) fn warning(&self) -> Option<String> {
         low(self.free.load(Relaxed))
     }

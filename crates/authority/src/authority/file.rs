@@ -13,7 +13,7 @@ use std::{
 
 use theta_policy::{MOST_FILE, Policy, PolicyFileError};
 
-/// What stands for a file that does not exist: it names nobody, so everything is refused.
+/// The policy in place of a file that does not exist: it names nobody, so everything is refused.
 const NOTHING: &str = "format = 1\n";
 /// A file that was changed so recently may change again without a difference in its time.
 const RECENT: Duration = Duration::from_secs(2);
@@ -26,15 +26,16 @@ pub enum PolicyLoadError {
     Read {
         /// Which file.
         path: PathBuf,
-        /// The system's words.
+        /// The system's error.
         source: io::Error,
     },
-    /// The file is wrong.
+    /// The policy in the file is not valid.
     #[error(transparent)]
     File(#[from] PolicyFileError),
 }
 
-/// Reads and checks a policy file as a node does: one that does not exist allows nobody anything.
+/// Reads and checks a policy file as a node does. A file that does not exist gives a policy that allows nobody
+/// anything.
 ///
 /// # Errors
 /// [`PolicyLoadError`].
@@ -52,19 +53,19 @@ fn read(path: &Path) -> Result<Option<String>, PolicyLoadError> {
         Err(error) => return Err(failed(error)),
     };
     let mut text = String::new();
-    // One byte more than is allowed, to see whether there is more: that is for the parser to say.
+    // One byte more than is allowed, so that the parser can refuse a longer file.
     let most = u64::try_from(MOST_FILE).unwrap_or(u64::MAX).saturating_add(1);
     file.take(most).read_to_string(&mut text).map_err(failed)?;
     Ok(Some(text))
 }
 
-/// The file as it was when it was last looked at.
+/// The file as it was when it was last examined.
 #[derive(Debug)]
 pub(crate) struct PolicyFile {
     path: PathBuf,
     seen: Mutex<Option<Stamp>>,
     reading: Mutex<()>,
-    /// Whether it was said that the file is gone.
+    /// Whether the log has said that the file is gone.
     gone: AtomicBool,
 }
 
@@ -72,7 +73,7 @@ pub(crate) struct PolicyFile {
 struct Stamp {
     modified: SystemTime,
     len: u64,
-    /// Looked at so soon after its last change that the time may hide another one.
+    /// Whether it was examined so soon after its last change that the time may hide another one.
     recent: bool,
 }
 
@@ -90,8 +91,8 @@ impl PolicyFile {
         &self.path
     }
 
-    /// Whether the file may have changed since this was asked last. A file that is gone has not: the policy that was read
-    /// from it stays in force.
+    /// Whether the file may have changed since the last call. A deleted file counts as unchanged: the policy that was
+    /// read from it stays in force.
     pub(crate) fn may_have_changed(&self) -> bool {
         let now = stamp(&self.path);
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -99,7 +100,7 @@ impl PolicyFile {
         now.is_some() && (before != now || before.is_some_and(|before| before.recent))
     }
 
-    /// Says in the log, once each time, that the file was deleted, or is there again.
+    /// Logs once that the file was deleted, and once that it is there again.
     pub(crate) fn tell_whether_gone(&self) {
         let gone = stamp(&self.path).is_none();
         match (self.gone.swap(gone, Ordering::Relaxed), gone) {
@@ -113,13 +114,14 @@ impl PolicyFile {
         }
     }
 
-    /// What the operator should know of the file.
+    /// A warning for the operator about the file.
     pub(crate) fn warning(&self) -> Option<String> {
         let gone = self.gone.load(Ordering::Relaxed);
         gone.then(|| "its policy file is gone, and the next start refuses everything: put it back".to_owned())
     }
 
-    /// To be held from reading the file until its policy is in force: or an older reading could come last.
+    /// A lock to hold from reading the file until its policy is in force; otherwise an older reading could be put in
+    /// force last.
     pub(crate) fn turn(&self) -> MutexGuard<'_, ()> {
         self.reading.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -134,7 +136,7 @@ impl PolicyFile {
 fn stamp(path: &Path) -> Option<Stamp> {
     let metadata = fs::metadata(path).ok()?;
     let modified = metadata.modified().ok()?;
-    // A time in the future is as good as now.
+    // A time in the future counts as now.
     let recent = modified.elapsed().map_or(true, |age| age < RECENT);
     Some(Stamp { modified, len: metadata.len(), recent })
 }

@@ -1,4 +1,4 @@
-//! Which clients were allowed which instances: results are for those who may ask for them.
+//! Remembers which clients were allowed which instances, to decide who may have their results.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -11,21 +11,21 @@ use theta_statements::Name;
 
 use crate::{InstanceId, Terms};
 
-/// How many instances are remembered: more than results and running instances together.
+/// The most instances that are remembered: more than results and running instances together.
 const MOST_INSTANCES: usize = 65_536;
-/// How many clients of one.
+/// The most clients of one instance.
 const MOST_CLIENTS: usize = 64;
-/// Bytes of all labels that are remembered.
+/// The most bytes of all labels that are remembered.
 const MOST_LABEL_BYTES: usize = 16 << 20;
 
-/// The latest of them. When there are too many, the client that has most of them loses its oldest.
+/// The latest permissions. When there are too many, the client with the most of them loses its oldest.
 #[derive(Debug, Default)]
 pub(crate) struct Grants(Mutex<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
     instances: HashMap<InstanceId, Vec<Terms>>,
-    /// By client: what it was allowed, the oldest first, and the bytes of the labels.
+    /// What each client was allowed, the oldest first, and the bytes of its labels.
     clients: HashMap<Name, Allowed>,
     count: usize,
     label_bytes: usize,
@@ -38,7 +38,7 @@ struct Allowed {
 }
 
 impl Inner {
-    /// Forgets the oldest of the client that takes up most of what there is too much of.
+    /// Drops the oldest entry of the client that uses most of the room that is exceeded.
     fn make_room(&mut self) -> bool {
         let labels = self.label_bytes > MOST_LABEL_BYTES;
         let size = |allowed: &Allowed| if labels { allowed.label_bytes } else { allowed.order.len() };
@@ -74,7 +74,7 @@ impl Inner {
 
 impl Grants {
     pub(crate) fn add(&self, instance: InstanceId, granted: Terms) {
-        // By whatever rule it was: another one may allow the same tomorrow.
+        // The rule is not remembered: another rule may allow the same tomorrow.
         let granted = Terms { rule: None, ..granted };
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Inner { instances, clients, count, label_bytes } = &mut *inner;
@@ -83,14 +83,14 @@ impl Grants {
             return;
         }
         let allowed = clients.entry(granted.client.clone()).or_default();
-        // One entry for each instance of a client, with however many keys and labels it was asked for.
+        // One entry for each instance of a client, whatever keys and labels it names.
         if all.iter().all(|other| other.client != granted.client) {
             allowed.order.push_back(instance);
             *count += 1;
         }
         allowed.label_bytes = allowed.label_bytes.saturating_add(granted.label.len());
         *label_bytes = label_bytes.saturating_add(granted.label.len());
-        // A copy: the label's buffer may be that of a whole ciphertext.
+        // A copy, since the label's buffer may be that of a whole ciphertext.
         let label = Label::new(Bytes::copy_from_slice(granted.label.get())).unwrap_or_default();
         all.push(Terms { label, ..granted });
         while inner.count > MOST_INSTANCES || inner.label_bytes > MOST_LABEL_BYTES {
@@ -100,7 +100,7 @@ impl Grants {
         }
     }
 
-    /// What was allowed of this instance.
+    /// What was allowed for this instance.
     pub(crate) fn of(&self, instance: &InstanceId) -> Vec<Terms> {
         let inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         inner.instances.get(instance).cloned().unwrap_or_default()
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!((grants.of(&id(2)).len(), grants.of(&id(257)).len()), (1, 1));
     }
 
-    /// A client that is allowed a hundred thousand instances forgets its own, and nobody else's.
+    /// A client that is allowed a hundred thousand instances loses its own entries, and nobody else's.
     #[test]
     fn whoever_has_most_makes_room() {
         let grants = Grants::default();

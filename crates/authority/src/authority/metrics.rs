@@ -7,7 +7,7 @@ use prometheus_client::{
 };
 use theta_policy::Reload;
 
-/// What is counted of decisions.
+/// Counters of decisions.
 #[derive(Debug)]
 pub(crate) struct AuthorityMetrics {
     decisions: Family<DecisionLabels, Counter>,
@@ -49,12 +49,12 @@ impl AuthorityMetrics {
         self.decisions.get_or_create(&DecisionLabels { answer, reason }).inc();
     }
 
-    /// Counts a request beyond a client's limits.
+    /// Counts a request beyond one of a client's limits.
     pub(crate) fn exhausted(&self, limit: &'static str) {
         self.exhausted.get_or_create(&LimitLabels { limit }).inc();
     }
 
-    /// Counts a reading; `None` if the file was refused.
+    /// Counts a reading of the policy file; `None` if the file was refused.
     pub(crate) fn reloaded(&self, reload: Option<&Reload>) {
         let result = match reload {
             None => "refused",

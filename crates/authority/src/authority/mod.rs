@@ -1,7 +1,7 @@
-//! Who may ask this node for what: the policy in force, its memory and its record.
+//! The authority of a node: the policy in force, its memory and its record.
 //!
-//! Each request is decided here before anything is done for it ([`Authority::decide`]). The decision itself is the
-//! [`Gate`]'s; this is what it needs of the world: the file, the clock, the store.
+//! Each request is decided here before anything is done for it ([`Authority::decide`]). The [`Gate`] makes the decision
+//! itself; this module has the file, the clock and the store.
 
 mod audit;
 mod disk;
@@ -48,7 +48,7 @@ use crate::{
     Asked, Asker, Asks, Gate, Granted, InstanceId, Judged, Presented, Refusal, Request, Terms, refusal::how_to_begin,
 };
 
-/// Statements up to this length are digested on the threads that move bytes.
+/// Statements up to this length, in bytes, are digested on the network's threads.
 const SHORT_STATEMENT: usize = 64 << 10;
 
 /// Decides about requests, by the policy file of this node alone.
@@ -65,10 +65,10 @@ pub struct Authority {
     disk: Disk,
 }
 
-/// What is allowed, and the record that has to be on the disk before anything comes of it.
+/// A permission, and the record that must be on the disk before it is used.
 type Decided<R> = (Granted<R>, Option<Ticket>);
 
-/// Why there is no authority.
+/// Why an authority cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorityError {
     /// The policy file cannot be used.
@@ -120,13 +120,13 @@ impl Authority {
         self.gate.policy().current()
     }
 
-    /// The group's name, as requests and consents have it.
+    /// The group's name, as requests and consents contain it.
     #[must_use]
     pub fn group(&self) -> &str {
         self.gate.group()
     }
 
-    /// Where the policy is read from.
+    /// The path of the policy file.
     #[must_use]
     pub fn policy_file(&self) -> &Path {
         self.file.path()
@@ -138,17 +138,18 @@ impl Authority {
         &self.store
     }
 
-    /// Whether an allowed request like this one takes a slot: then a node that may have an old copy of its store must not decide.
+    /// Whether an allowed request like this one takes a slot. A node whose store may be an old copy must not decide
+    /// about such a request.
     #[must_use]
     pub fn takes_slot(&self, request: &Request) -> bool {
         self.gate.takes_slot(request)
     }
 
-    /// Decides about a request, and records what it decided: durably before this returns where the request lets something
-    /// out, unless the rule that allows it says `record = "soon"`.
+    /// Decides about a request and records the decision. If the request lets something out, the record is durable
+    /// before this returns, unless the rule that allows it says `record = "soon"`.
     ///
     /// # Errors
-    /// The refusal: which rule, and what would help.
+    /// The refusal, with the rule and what would help.
     pub async fn decide<R: Asks + Send + 'static>(
         self: &Arc<Self>,
         presented: Presented,
@@ -177,27 +178,26 @@ impl Authority {
         }
     }
 
-    /// Whether deciding may take longer than the threads that move bytes can spare: it verifies signatures, waits for the
-    /// disk to take a slot, or digests much.
+    /// Whether deciding may take longer than the network's threads can spare: it verifies signatures, waits for the
+    /// disk to take a slot, or digests a long statement.
     fn takes_long(&self, presented: &Presented, asked: &Asked) -> bool {
         presented.is_signed()
             || asked.statement.len() > SHORT_STATEMENT
             || self.policy().takes_slot(asked.key.as_deref(), asked.operation)
     }
 
-    /// May block: on the disk, for slots.
+    /// Decides. May block on the disk, for slots.
     fn decide_now<R>(&self, presented: &Presented, request: R, asked: &Asked) -> Result<Decided<R>, Refusal> {
         self.audit.check()?;
         let judged = self.gate.decide_asked(presented, request, asked, now())?;
         self.record(judged)
     }
 
-    /// A place among the running instances for a statement of so many bytes, on the account of whoever was allowed the request
-    /// on these terms.
-    /// `load`: how many instances run, of how many at most.
+    /// Takes a place among the running instances for a statement of so many bytes, for the account of the client of
+    /// these terms. `load`: how many instances run, and how many may.
     ///
     /// # Errors
-    /// [`Refusal::Quota`]: it has as many as the policy gives it, or the node is nearly full and others come first.
+    /// [`Refusal::Quota`]: it has as many as the policy allows, or the node is nearly full and others come first.
     pub fn account(&self, terms: &Terms, bytes: usize, load: (usize, usize)) -> Result<Asker, Refusal> {
         let client = terms.client();
         let limits = self.policy().limits_of(client);
@@ -205,10 +205,10 @@ impl Authority {
         Ok(Asker { name: client.as_str().into(), result_bytes: limits.result_bytes, place: Arc::new(place) })
     }
 
-    /// A place for a stream of this client's.
+    /// Takes a place for a stream of this client.
     ///
     /// # Errors
-    /// [`Refusal::Quota`]: it has as many as the policy gives it.
+    /// [`Refusal::Quota`]: it has as many as the policy allows.
     pub fn stream(&self, client: &Name) -> Result<Place, Refusal> {
         let limits = self.policy().limits_of(client);
         self.quotas.stream(client, &limits).map_err(|error| self.exhausted(error))
@@ -219,13 +219,14 @@ impl Authority {
         error.into()
     }
 
-    /// Remembers whose instance it is.
+    /// Remembers which client was allowed the instance.
     pub fn remember(&self, instance: InstanceId, terms: &Terms) {
         self.grants.add(instance, terms.clone());
     }
 
-    /// Decides whether a client may have the result of an instance: who was allowed the operation that made it, if the policy
-    /// would still have it so. As [`Authority::decide`], it returns when that is on record.
+    /// Decides whether a client may have the result of an instance: the client must have been allowed the operation
+    /// that made it, and the policy must still allow that. As for [`Authority::decide`], the decision is recorded when
+    /// this returns.
     ///
     /// # Errors
     /// The refusal.
@@ -237,7 +238,7 @@ impl Authority {
         self.on_record(self.decide_result_now(presented, instance)?).await
     }
 
-    /// What is allowed, when its record is on the disk, if it has to be.
+    /// Returns the permission once its record is on the disk, if it has to be.
     async fn on_record<R>(&self, (granted, ticket): Decided<R>) -> Result<Granted<R>, Refusal> {
         if let Some(ticket) = ticket {
             self.audit.durable(ticket).await?;
@@ -265,7 +266,7 @@ impl Authority {
         self.record(self.gate.decide_result(&caller, &terms, instance, now))
     }
 
-    /// Puts a decision on record; gives what is allowed.
+    /// Records a decision; returns the permission.
     fn record<R>(&self, judged: Judged<R>) -> Result<Decided<R>, Refusal> {
         let Judged { answer, record, first, client, code } = judged;
         self.metrics.decided(answer.is_ok(), code);
@@ -281,7 +282,7 @@ impl Authority {
         }
     }
 
-    /// With advice for whoever finds that the policy names nobody.
+    /// Adds advice if the policy names nobody.
     fn advised(&self, refusal: Refusal) -> Refusal {
         match refusal {
             Refusal::Unidentified { error, .. } => {
@@ -292,33 +293,33 @@ impl Authority {
         }
     }
 
-    /// What is refused goes into the log at a bounded rate for each client, and for all strangers together.
+    /// Records refusals at a bounded rate for each client, and for all strangers together.
     fn record_refusal(&self, client: Option<&Name>, record: AuditRecord) {
         if let Some(record) = self.refused.take(client, record) {
             self.audit.append(record);
         }
     }
 
-    /// The client whom the policy names by a certificate of this SHA-256 fingerprint.
+    /// The client that the policy names by a certificate with this SHA-256 fingerprint.
     #[must_use]
     pub fn client_of(&self, certificate: &[u8; 32]) -> Option<Name> {
         self.policy().caller_by_certificate(*certificate).ok().map(|caller| caller.client().clone())
     }
 
-    /// The client whom this shows before anything of the request is read. `None`: a stranger, or somebody whose signature is
-    /// still to come.
+    /// The client that is recognised before anything of the request is read. `None`: a stranger, or a caller whose
+    /// signature is in the request.
     #[must_use]
     pub fn recognise(&self, presented: &Presented) -> Option<Name> {
         presented.client(&self.policy())
     }
 
-    /// Whether somebody without a certificate may connect.
+    /// Whether callers without a certificate may connect.
     #[must_use]
     pub fn has_tokens(&self) -> bool {
         self.policy().has_tokens()
     }
 
-    /// Reads the policy file again and puts it in force if nothing is wrong with it. Blocks.
+    /// Reads the policy file again and puts it in force if it is valid. Blocks.
     ///
     /// # Errors
     /// [`PolicyLoadError`]: the old policy stays in force.
@@ -347,12 +348,12 @@ impl Authority {
     /// Reads the file again if it changed. Blocks.
     pub fn reload_if_changed(&self) {
         if self.file.may_have_changed() {
-            // What is wrong with it was logged.
+            // An invalid file has been logged.
             let _ = self.reload();
         }
     }
 
-    /// Looks after what changes without a request. Blocks.
+    /// Periodic work: the policy file, refusals that were left out, the disk. Blocks.
     pub fn look_after(&self) {
         self.reload_if_changed();
         self.file.tell_whether_gone();
@@ -362,10 +363,10 @@ impl Authority {
         }
     }
 
-    /// Whether requests can be decided and recorded; if so, what the operator should look at all the same.
+    /// Whether requests can be decided and recorded. `Ok` may have a warning for the operator.
     ///
     /// # Errors
-    /// Why not.
+    /// Why they cannot.
     pub fn standing(&self) -> Result<Option<String>, String> {
         if self.policy().is_empty() {
             return Err("no policy names a client, so that every request is refused: see the node's log".to_owned());
@@ -375,7 +376,7 @@ impl Authority {
                 Err("the disk of its store does not work: see the node's log".to_owned())
             }
             Err(AuditUnavailable::Full) | Ok(()) => Ok(self.disk.warning().or_else(|| self.file.warning())),
-            // The disk's words are for the operator alone, but so is this.
+            // The text of the disk's error is for the operator, who alone sees this.
             Err(error) => Err(error.to_string()),
         }
     }
@@ -394,10 +395,10 @@ impl Authority {
     }
 }
 
-/// The time of decisions.
+/// The present time, for decisions.
 #[must_use]
 pub fn now() -> UnixTime {
-    // Before 1970 nothing is valid that has a beginning.
+    // A clock before 1970 counts as 1970, when nothing with a beginning is valid yet.
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     UnixTime(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

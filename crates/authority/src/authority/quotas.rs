@@ -1,8 +1,8 @@
-//! What each client holds of this node: running instances, streams, requests a second.
+//! What each client uses of this node: running instances, streams, requests a second.
 //!
-//! How much it may hold is for the policy to say. Beyond that, the last places are not for those who have many already: when
-//! seven eighths of all instances run, only a client with less than an even share gets another one. So whoever fills a node is
-//! the first to be refused, and everybody else finds room for the requests of a moment.
+//! The policy sets each client's limits. Beyond these, clients that have many instances do not get the last places:
+//! when seven eighths of all instances run, only a client with less than an even share gets another one. So a client
+//! that fills a node is the first to be refused, and the others still find room for a few requests.
 
 use std::{
     collections::HashMap,
@@ -13,7 +13,7 @@ use std::{
 use theta_policy::{Limits, Rate, RateAnswer, RateLimiter};
 use theta_statements::{Name, UnixTime};
 
-/// What a client holds.
+/// What a client uses.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
     instances: usize,
@@ -47,48 +47,48 @@ pub enum QuotaError {
         "client {client} has {most} running instances at this node, as many as the policy gives it: wait for some of them"
     )]
     Instances {
-        /// Whose.
+        /// The client.
         client: Name,
-        /// How many it may have.
+        /// The most that it may have.
         most: usize,
     },
-    /// Too long requests in running instances.
+    /// The requests of its running instances are too long together.
     #[error(
         "client {client} may have {most} bytes of requests in running instances at this node: wait for some of them"
     )]
     Bytes {
-        /// Whose.
+        /// The client.
         client: Name,
-        /// How many bytes it may have.
+        /// The most bytes that it may have.
         most: usize,
     },
     /// Too many streams.
     #[error("client {client} has {most} streams at this node, as many as the policy gives it: end some of them")]
     Streams {
-        /// Whose.
+        /// The client.
         client: Name,
-        /// How many it may have.
+        /// The most that it may have.
         most: usize,
     },
-    /// Too many requests in a time.
+    /// It sends requests too often.
     #[error("client {client} may send {rate}: again in {wait} ms")]
     TooOften {
-        /// Whose.
+        /// The client.
         client: Name,
-        /// How many it may send.
+        /// The rate that it may use.
         rate: Rate,
-        /// When the next may come, in milliseconds.
+        /// The time until the next request, in milliseconds.
         wait: u64,
     },
-    /// The node is nearly full, and others come first.
+    /// The node is nearly full, and clients with fewer instances come first.
     #[error(
         "this node is nearly full, and client {client} has {held} of its running instances, an even share or more: wait for \
          some of them or ask another node"
     )]
     Full {
-        /// Who has much of it.
+        /// The client.
         client: Name,
-        /// How many instances of it run.
+        /// How many of its instances run.
         held: usize,
     },
 }
@@ -107,7 +107,7 @@ impl QuotaError {
     }
 }
 
-/// What all clients hold. Clients are those of the policy, so there are no more than it names.
+/// What all clients use. Only clients of the policy are counted, so there are no more than it names.
 #[derive(Debug, Default)]
 pub(crate) struct Quotas(Arc<Mutex<Table>>);
 
@@ -123,7 +123,7 @@ impl fmt::Debug for Table {
     }
 }
 
-/// A place that a client holds until this is dropped.
+/// A place of a client, which is given back when this is dropped.
 #[derive(Debug)]
 pub struct Place {
     table: Arc<Mutex<Table>>,
@@ -132,15 +132,16 @@ pub struct Place {
 }
 
 impl Quotas {
-    /// The table; nothing that holds the lock panics.
+    /// The table. No code panics while it holds the lock.
     fn table(&self) -> MutexGuard<'_, Table> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives a client a place for one more instance, with a statement of so many bytes; `running` of at most `capacity` run at this node.
+    /// Takes a place for one more instance of a client, with a statement of so many bytes; `running` of at most
+    /// `capacity` instances run at this node.
     ///
     /// # Errors
-    /// [`QuotaError`]: it has too many, asks too often, or the node is nearly full and the others come first.
+    /// [`QuotaError`]: it has too many, asks too often, or the node is nearly full and others come first.
     pub(crate) fn instance(
         &self,
         client: &Name,
@@ -160,12 +161,12 @@ impl Quotas {
         if running >= capacity.saturating_sub(capacity.div_ceil(8)) {
             let others = table.held.iter().filter(|(name, held)| *name != client && held.instances > 0).count();
             let even = capacity.checked_div(others.saturating_add(1)).unwrap_or(capacity);
-            // Alone, a client may have all that its limits give it.
+            // A client that is alone may have all that its limits allow.
             if others > 0 && held >= even.max(1) {
                 return Err(QuotaError::Full { client: client.clone(), held });
             }
         }
-        // One bucket a client, under its own name.
+        // Each client has one bucket, under its own name.
         match table.rates.take(client, client, limits.submissions, now) {
             RateAnswer::Taken => {}
             RateAnswer::Wait(wait) => {
@@ -178,7 +179,7 @@ impl Quotas {
         Ok(self.place(&mut table, client, Held { instances: 1, statement_bytes: bytes, streams: 0 }))
     }
 
-    /// Gives a client a place for one more stream.
+    /// Takes a place for one more stream of a client.
     ///
     /// # Errors
     /// [`QuotaError::Streams`].
@@ -238,7 +239,7 @@ mod tests {
         assert!(quotas.table().held.is_empty());
     }
 
-    /// A hundred thousand submissions of one client that nobody waits for, at a node for 800 instances.
+    /// One client submits a hundred thousand requests without waiting, at a node with room for 800 instances.
     #[test]
     fn whoever_fills_the_node_is_refused_first() {
         let (quotas, limits) = (Quotas::default(), limits(1_000_000, 10, "1000000/s"));
@@ -246,7 +247,7 @@ mod tests {
         let running = std::cell::Cell::new(0);
         let ask = |client: &Name| {
             let place = quotas.instance(client, &limits, 10, (running.get(), 800), NOW);
-            // The node itself has no more than 800.
+            // The node itself runs no more than 800.
             let place = place.ok().filter(|_| running.get() < 800);
             running.set(running.get() + usize::from(place.is_some()));
             place
@@ -256,14 +257,14 @@ mod tests {
         assert_eq!(flood.len(), 699, "the last eighth is for those who have less than half");
         let others: Vec<Place> = (0..100).filter_map(|_| ask(&few)).collect();
         assert_eq!(others.len(), 100);
-        // Alone at a node, it is not kept from what is there.
+        // A client that is alone may use the whole node.
         drop(others);
         drop(first);
         running.set(699);
         assert_eq!((0..200).filter_map(|_| ask(&many)).count(), 101);
     }
 
-    /// A few requests of fifteen megabytes each, which nobody waits for.
+    /// A few requests of fifteen megabytes each, without waiting.
     #[test]
     fn bytes_of_statements_are_counted() {
         let (quotas, ann) = (Quotas::default(), name("ann"));

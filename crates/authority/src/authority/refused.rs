@@ -1,8 +1,9 @@
-//! How many refusals go into the log: the disk is not for the refused to fill, known or unknown.
+//! Bounds the rate at which refusals are recorded: refused callers, known or unknown, must not fill the disk.
 //!
-//! What is allowed is always recorded. Of what is refused, so many in a second for each client, and so many for all strangers
-//! together; the others are counted, and the last of them is recorded with their number when the log is looked after, once
-//! a second. So each of these streams costs [`MOST_A_SECOND`] + 1 records a second, whatever is sent.
+//! Decisions that allow something are always recorded. Of refusals, [`MOST_A_SECOND`] in a second are recorded for each
+//! client, and as many for all strangers together. The others are counted, and the last of them is recorded with their
+//! number, once a second. So each of these streams costs [`MOST_A_SECOND`] + 1 records a second, however many requests
+//! are sent.
 
 use std::{
     collections::HashMap,
@@ -12,27 +13,27 @@ use std::{
 use theta_statements::audit::AuditRecord;
 use theta_statements::{Name, UnixTime};
 
-/// So many in a second are recorded one by one.
+/// The most refusals that are recorded one by one in a second.
 const MOST_A_SECOND: u32 = 20;
-/// Clients that are counted at a time, in each second; those of a policy file are fewer, but files change.
+/// The most clients that are counted in one second. A policy file names fewer, but files change.
 const MOST_CLIENTS: usize = 16_384;
 
-/// Counts them.
+/// Counts refusals.
 #[derive(Debug, Default)]
 pub(crate) struct Refused(Mutex<HashMap<Option<Name>, Window>>);
 
-/// One client's second; `None` are the strangers.
+/// The present second of one client; `None` stands for all strangers.
 #[derive(Debug, Default)]
 struct Window {
     second: u64,
     recorded: u32,
     left_out: u64,
-    /// The last that was left out.
+    /// The last refusal that was left out.
     last: Option<AuditRecord>,
 }
 
 impl Window {
-    /// What stands for those that were left out.
+    /// The record that stands for those that were left out.
     fn left_over(&mut self) -> Option<AuditRecord> {
         let more = std::mem::take(&mut self.left_out).saturating_sub(1);
         let mut record = self.last.take()?;
@@ -48,7 +49,7 @@ impl Refused {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives a refusal back if it is to be recorded.
+    /// Returns the refusal if it is to be recorded.
     pub(crate) fn take(&self, client: Option<&Name>, record: AuditRecord) -> Option<AuditRecord> {
         let second = record.time.0 / 1_000;
         let mut windows = self.windows();
@@ -68,7 +69,8 @@ impl Refused {
         None
     }
 
-    /// To be asked once a second: what stands for those that were left out before, and a new second for everybody.
+    /// To be called once a second: the records that stand for those left out before; then a new second begins for
+    /// everybody.
     pub(crate) fn left_over(&self, now: UnixTime) -> Vec<AuditRecord> {
         let second = now.0 / 1_000;
         let mut records = Vec::new();

@@ -1,4 +1,4 @@
-//! What people should know of slots before they rely on them.
+//! Warnings about slots at the start.
 
 use theta_custody::Custodian;
 use theta_names::Operation;
@@ -6,7 +6,8 @@ use theta_names::Operation;
 use super::Authority;
 
 impl Authority {
-    /// Says at the start for which keys requests for slots stop when a node is away, and whether they can be served at all.
+    /// Warns at the start for which keys requests for slots stop when a node is away, and for which they cannot be
+    /// served at all.
     pub fn warn_of_slots(&self, custodian: &Custodian) {
         let (policy, certifier) = (self.policy(), custodian.certifier());
         let covered = |key: &str| {

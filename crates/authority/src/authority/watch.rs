@@ -1,4 +1,4 @@
-//! Looks after the policy file.
+//! Watches the policy file.
 
 use std::{sync::Weak, time::Duration};
 
@@ -6,10 +6,10 @@ use tokio::time::{self, MissedTickBehavior};
 
 use super::Authority;
 
-/// How often the file is looked at.
+/// The time between two looks at the file.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Puts each change of the file in force within a second or so, until the authority is gone.
+/// Puts each change of the file in force within about a second, as long as the authority lives.
 pub async fn watch(authority: Weak<Authority>) {
     let mut ticks = time::interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

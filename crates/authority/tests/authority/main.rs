@@ -1,4 +1,4 @@
-//! The gate from outside: what is in its tree, and what a request keeps of its key.
+//! The gate from outside: its dependencies, and what a request keeps of its key.
 
 #![allow(
     clippy::unwrap_used,

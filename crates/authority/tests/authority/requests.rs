@@ -1,4 +1,4 @@
-//! What a request finds once, and what it keeps.
+//! What a request looks up once, and what it keeps.
 
 use std::sync::Arc;
 
@@ -40,14 +40,14 @@ fn a_key_is_found_once_and_its_share_is_not_kept() {
     assert_eq!(request.statement().key_id(), Some(public.key_id()));
     assert!(matches!(request.statement().as_statement(), Statement::Header(_)));
     public.check_request(request.statement().as_statement()).unwrap();
-    // A share that has left the table is gone, however long the request waits.
+    // A share that has left the table is freed, however long the request waits.
     let share = Arc::downgrade(&found);
     drop((found, keys));
     assert!(share.upgrade().is_none());
     assert!(matches!(request.entry(&KeyTable::default()), Err(ResolveError::Unknown { .. })));
 }
 
-/// Of whoever asks nobody knows anything yet when a request is made: no words about the node's keys are made for it.
+/// A caller is unknown when its request is made: no text about the node's keys is made for it.
 #[test]
 fn a_name_that_stands_for_nothing_stays_so_and_words_are_made_for_those_alone_who_may_hear_them() {
     let (public, keys) = table();
@@ -55,13 +55,13 @@ fn a_name_that_stands_for_nothing_stays_so_and_words_are_made_for_those_alone_wh
         Request::new(table, key.parse().unwrap(), KeyRequest::Decapsulate(header(&public, b"l"))).unwrap()
     };
     let absent = ask(&keys, "nokey");
-    // The error would hold the names of all keys: a request that only waits for the gate holds none of them.
+    // The error would contain the names of all keys; a request that waits for the gate contains none of them.
     assert!(!format!("{absent:?}").contains("files"), "{absent:?}");
     let Err(ResolveError::Unknown { known, .. }) = absent.entry(&keys) else { panic!("there is no such key") };
     assert_eq!(known, "files");
     let Err(ResolveError::NoVersion { known, .. }) = ask(&keys, "files@3").entry(&keys) else { panic!("one version") };
     assert_eq!(known, "1");
-    // What was not there when it was asked for is not there later.
+    // A key that was absent when the request was made stays absent for it.
     let early = ask(&KeyTable::default(), "files");
     assert!(matches!(early.entry(&keys), Err(ResolveError::Unknown { .. })));
 }
@@ -76,7 +76,7 @@ fn a_seed_is_not_shown() {
     }
 }
 
-/// Nodes that share a process have tables of the same generation.
+/// Nodes that share a process may have tables of the same generation.
 #[test]
 fn another_tables_entry_is_never_taken_for_ones_own() {
     let ((public, keys), (_, others)) = (table(), table());
@@ -106,10 +106,10 @@ fn the_gate_sees_the_label_and_the_name_and_says_nothing_of_the_key() {
     assert_eq!((granted.terms().key(), granted.terms().label().view().bytes()), (Some("files"), &b"for whom"[..]));
     assert!(judged.first && judged.record.allowed && granted.claims().is_empty());
     assert_eq!(judged.record.operation, Operation::Decapsulate.name());
-    // To open the payload here is another operation.
+    // Opening the payload at the node is another operation.
     let refused = decide("files", KeyRequest::Decrypt(header)).answer.unwrap_err();
     assert_eq!((refused.code(), refused.rule()), (Some("no-rule"), None));
-    // Whether there is a key is not for everybody to hear: who may not use it is told the same of both.
+    // Callers that may not use a key must not learn whether it exists: they get the same refusal in both cases.
     let [there, absent] = ["files", "nokey"].map(|key| decide(key, KeyRequest::Sign(Bytes::new())).answer.unwrap_err());
     let said = |refusal: &Refusal| refusal.to_string().replace("files", "nokey");
     assert_eq!(said(&there), absent.to_string());

@@ -1,8 +1,8 @@
-//! The gate knows no network and no protocol of one: whatever front end there is, it asks the same.
+//! The gate depends on no network and no network protocol, so that every front end asks it in the same way.
 
 use crate::crates_with::crates_with;
 
-/// What only front ends and networks are made of.
+/// Crates that only front ends and networks use.
 const OF_NETWORKS: [&str; 9] = [
     "tonic",
     "prost",

@@ -1,4 +1,4 @@
-//! All dealings that a party has seen, and what it thinks of them.
+//! All dealings that a party has seen, and its verdicts on them.
 
 use core::ops::RangeInclusive;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,13 +19,13 @@ use crate::participant::Participant;
 use crate::statement::{Digest, Kind, Statement, StatementSlot};
 use crate::typed::TypedPlan;
 
-/// What a dealing holds for this party.
+/// The value of a dealing for this party.
 enum Mine<G: Group> {
     Unchecked,
     Right(Values<G::Scalar>),
     /// Something false: to be complained about.
     Wrong,
-    /// This party was left out: its key came late, or the dealer did not want it.
+    /// This party was left out: its key came late, or the dealer excluded it.
     LeftOut,
     /// This party is no recipient.
     Nothing,
@@ -48,12 +48,12 @@ impl<G: Group> Entry<G> {
 pub(crate) struct Dealings<G: Group> {
     plan: Arc<TypedPlan<G>>,
     own: Arc<Participant>,
-    /// What members have said that is to be encrypted to, and the order in which it came.
+    /// The encryption keys that members have announced, and the order in which they came.
     announced: Announced,
     arrivals: Vec<PartyId>,
     blinding: Blinding<G>,
     entries: BTreeMap<Digest, Entry<G>>,
-    /// What each dealer said first, by dealing slot.
+    /// The first dealing of each dealer in each dealing slot.
     first: BTreeMap<(StatementSlot, PartyId), Digest>,
     /// Dealings that were proven false.
     disputed: BTreeSet<Digest>,
@@ -100,14 +100,14 @@ impl<G: Group> Dealings<G> {
         &self.arrivals
     }
 
-    /// Takes a dealing. Says whether it has a place for this party under a key that this party does not know, though it has
-    /// signed it: in a life that it has forgotten.
+    /// Takes a dealing. Returns whether it has a place for this party under a key that this party has signed but does
+    /// not know: it signed it before it lost its journal.
     pub(crate) fn take(&mut self, statement: &Statement) -> Result<bool, Malformed> {
         let dealing = Dealing::read_with(&self.plan, statement, &self.announced)?;
         let mut forgotten = false;
         let mine = match self.plan.index_of(self.own.party()) {
             None => Mine::Nothing,
-            // Masks are nothing to the owner of the lost share.
+            // The owner of the lost share gets no values of masks.
             Some(index) if !Form::of(&self.plan, statement.author()).is_some_and(|form| form.has_place(index)) => {
                 Mine::Nothing
             }
@@ -167,7 +167,7 @@ impl<G: Group> Dealings<G> {
         })
     }
 
-    /// Decrypts and checks what has not been looked at, all of it together.
+    /// Decrypts and checks all dealings that have not been checked, together.
     pub(crate) fn check(&mut self, rng: &mut impl CryptoRng) {
         let Some(index) = self.plan.index_of(self.own.party()) else { return };
         let mut opened = Vec::new();
@@ -199,7 +199,7 @@ impl<G: Group> Dealings<G> {
         self.get(digest).is_some_and(|entry| matches!(entry.mine, Mine::Wrong))
     }
 
-    /// Complains about everything that was found false, once a dealer.
+    /// Complains about all dealings that were found false, once for each dealer.
     pub(crate) fn complain(&self, outbox: &mut Outbox) {
         let wrong = self.first.values().filter(|digest| self.is_wrong(digest));
         wrong.for_each(|digest| self.complain_about(digest, Kind::Complaint, outbox));
@@ -239,7 +239,7 @@ impl<G: Group> Dealings<G> {
         }
     }
 
-    /// Says what a dealer dealt to this party, which was proven to have dealt falsely to another.
+    /// Releases this party's values of a dealing that was proven false for another party.
     pub(crate) fn release(&self, digest: &Digest, outbox: &mut Outbox) {
         if let (true, Some(entry)) = (self.is_disputed(digest), self.get(digest))
             && let Some(values) = entry.mine()
@@ -252,7 +252,7 @@ impl<G: Group> Dealings<G> {
         }
     }
 
-    /// Computes this party's values of a false dealing from what k others were dealt.
+    /// Computes this party's values of a false dealing from those of k other members.
     pub(crate) fn reconstruct(&mut self, digest: &Digest, board: &BulletinBoard, outbox: &mut Outbox) {
         let Some(index) = self.plan.index_of(self.own.party()) else { return };
         let Some(entry) = self.entries.get_mut(digest).filter(|entry| matches!(entry.mine, Mine::Wrong)) else {

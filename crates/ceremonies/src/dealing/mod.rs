@@ -18,7 +18,7 @@ use crate::sealed::{Place, Sealed};
 use crate::statement::{Digest, Statement, StatementSlot};
 use crate::typed::TypedPlan;
 
-/// What dealings of a plan look like.
+/// The form of a plan's dealings.
 pub(crate) enum Form<G: Group> {
     /// A random secret under Pedersen's commitments: all k of them are sent, and values are pairs.
     Hidden,
@@ -44,7 +44,7 @@ impl<G: Group> Form<G> {
         if matches!(self, Self::Hidden) { 2 } else { 1 }
     }
 
-    /// Whether there is anything to deal to a member: a mask is nothing at its root.
+    /// Whether a dealing has a value for a member: a mask is zero at its root.
     fn has_place(&self, index: ShareIndex) -> bool {
         !matches!(self, Self::Rooted(root) if *root == index)
     }
@@ -94,13 +94,13 @@ impl<S: Scalar> Values<S> {
     }
 }
 
-/// What a release shows: someone's values, or nothing true.
+/// The content of a release: a party's values, or an error if they are not true.
 pub(crate) type Released<S> = Result<(ShareIndex, Values<S>), Malformed>;
 
 /// What members have announced that is to be encrypted to.
 pub(crate) type Announced = BTreeMap<PartyId, EncryptionKey>;
 
-/// A dealing as its statement says.
+/// A decoded dealing.
 pub(crate) struct Dealing<G: Group> {
     pub(crate) commitments: Commitments<G>,
     pub(crate) blinded: bool,
@@ -109,7 +109,7 @@ pub(crate) struct Dealing<G: Group> {
     sealed: Sealed,
 }
 
-/// Whom a complaint convicts.
+/// The party that a complaint convicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Judgement {
     DealerLies,
@@ -121,8 +121,8 @@ fn place(plan: &CeremonyPlan, dealer: PartyId, slot: StatementSlot) -> Place<'_>
 }
 
 impl<G: Group> Dealing<G> {
-    /// The body of this party's dealing, with places for those that have announced a key. For [`Form::Known`], `secret` is what
-    /// is dealt. At a root there is nothing to deal.
+    /// The body of this party's dealing, with places for those that have announced a key. For [`Form::Known`], `secret`
+    /// is dealt. The member at a root gets no value.
     pub(crate) fn deal(
         plan: &TypedPlan<G>,
         own: &Participant,
@@ -257,7 +257,7 @@ impl<G: Group> Dealing<G> {
         }
         let index = plan.index_of(complaint.author())?;
         let place = place(plan, statement.author(), statement.slot());
-        // Who was left out has nothing to complain about: nobody can tell whether its key was there in time.
+        // A party that was left out cannot complain: nobody can tell whether its key was there in time.
         let bytes = self
             .place_of(index)
             .and_then(|(key, position)| self.sealed.open_disclosed(place, key.recipient(), position, disclosed));

@@ -10,14 +10,15 @@ use crate::schnorr::{self, SIGNATURE_LEN, Signature};
 use crate::sealed::Recipient;
 use crate::statement::{Kind, Statement, StatementSlot, signed_message};
 
-/// Where a member says what to encrypt to.
+/// The slot in which a member announces its encryption key.
 pub(crate) const ENCRYPTION_KEY: StatementSlot = StatementSlot::new(Kind::EncryptionKey, 0);
 
-/// What a party has said that is to be encrypted to, with its signature. Whoever seals something repeats it, so that what is
-/// sealed can be judged with the plan alone.
+/// The encryption key that a party has announced, with its signature. A party that seals something repeats both, so
+/// that the sealed values can be judged by the plan alone.
 ///
-/// There is no proof of possession: who announces a key whose logarithm it does not know can neither open what is sealed to it nor
-/// complain, and nobody else is sealed anything under it: keystreams are bound to their recipient.
+/// There is no proof of possession: a party that announces a key whose logarithm it does not know can neither open what
+/// is sealed to it nor complain, and keystreams are bound to their recipient, so nothing for others is sealed under
+/// that key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EncryptionKey {
     party: PartyId,
@@ -45,8 +46,7 @@ impl EncryptionKey {
         Writer::onto(out).raw(self.key.bytes()).raw(&self.signature).finish();
     }
 
-    /// Reads what [`EncryptionKey::encode_into`] wrote for the key of that number of a party. Whether that one signed it is another
-    /// question.
+    /// Reads what [`EncryptionKey::encode_into`] wrote, for this key number of a party. The signature is not checked.
     pub(crate) fn read(party: PartyId, number: u32, reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         let key = read_key(reader.take(Ristretto255::ENCODED_LEN)?)?;
         Ok(Self { party, number, key, signature: reader.array::<SIGNATURE_LEN>()? })

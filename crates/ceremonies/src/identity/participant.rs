@@ -12,8 +12,9 @@ use crate::CeremonyKeys;
 use crate::plan::CeremonyId;
 use crate::statement::{Statement, StatementSlot};
 
-/// All that a party draws at random in a ceremony, and the key that others encrypt to, follows from 32 bytes that nothing else
-/// follows from: replayed from its journal it repeats itself, and when they are destroyed nobody opens what was sealed to it.
+/// All that a party draws at random in a ceremony, and its encryption key, is derived from 32 bytes that are used for
+/// nothing else. Replayed from its journal the party repeats itself; when the 32 bytes are destroyed, nobody can open
+/// what was sealed to it.
 pub(crate) struct Participant {
     identity: Arc<CeremonyKeys>,
     ceremony: CeremonyId,
@@ -43,7 +44,7 @@ impl Participant {
         &self.decryption
     }
 
-    /// What others encrypt to, in this ceremony.
+    /// The key to which others encrypt in this ceremony.
     pub(crate) const fn encryption_key(&self) -> &Encoded<Ristretto255> {
         &self.encryption_key
     }
@@ -52,7 +53,7 @@ impl Participant {
         Statement::sign(&self.ceremony, &self.identity, slot, body)
     }
 
-    /// The random numbers of one purpose; `binding` is what they must never be used twice for.
+    /// The random numbers of one purpose. They must be used for one `binding` only.
     pub(crate) fn rng(&self, purpose: &'static str, binding: &[u8]) -> ChaCha20Rng {
         let transcript = Transcript::new("theta/ceremony/randomness/v2")
             .with("seed", self.seed.expose())

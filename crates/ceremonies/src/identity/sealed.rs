@@ -1,10 +1,10 @@
 //! Secrets for many recipients in one broadcast: hashed ElGamal on ristretto255 under one ephemeral key, to keys that last for
 //! one ceremony.
 //!
-//! The keystream for recipient i is a hash of ceremony, dealer, slot, recipient and ek_i * r, where R = g * r is sent along with a
-//! proof of knowledge of r that is bound to dealer, ceremony and slot: who copies another's R or ciphertexts has no proof, and
-//! what is disclosed about one dealer's R says nothing about another's. There is no authentication beyond the dealer's
-//! signature: what comes out is checked against commitments.
+//! The keystream for recipient i is a hash of ceremony, dealer, slot, recipient and ek_i * r. R = g * r is sent along
+//! with a proof of knowledge of r that is bound to dealer, ceremony and slot: a party that copies another's R or
+//! ciphertexts has no proof, and what is disclosed about one dealer's R reveals nothing about another's. There is no
+//! authentication beyond the dealer's signature: the opened values are checked against commitments.
 
 use rand_core::CryptoRng;
 use theta_groups::{Group, Ristretto255, RistrettoScalar, Scalar, Secret, Transcript};
@@ -18,7 +18,7 @@ use crate::plan::CeremonyId;
 use crate::schnorr::{self, SIGNATURE_LEN, Signature};
 use crate::statement::StatementSlot;
 
-/// Where sealed secrets stand.
+/// The ceremony, dealer and slot to which sealed secrets belong.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place<'a> {
     pub(crate) ceremony: &'a CeremonyId,
@@ -35,7 +35,7 @@ impl Place<'_> {
     }
 }
 
-/// To whom something is sealed, and what it is encrypted to.
+/// A recipient and its encryption key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Recipient<'a> {
     pub(crate) party: PartyId,
@@ -104,7 +104,7 @@ impl Sealed {
         Some(Secret::new(masked(place, recipient, &self.ephemeral, shared, ciphertext)))
     }
 
-    /// What lets everybody decrypt what is for this party: ek * r, and a proof that this is what it is.
+    /// Discloses what lets everybody decrypt this party's ciphertext: ek * r, with a proof that it is right.
     pub(crate) fn disclose(&self, place: Place<'_>, own: &Participant, rng: &mut impl CryptoRng) -> Vec<u8> {
         let shared = Encoded::new(*self.ephemeral.element() * *own.decryption().expose());
         let context = disclosure_context(place, own.party());
@@ -116,7 +116,7 @@ impl Sealed {
         bytes
     }
 
-    /// Decrypts by what `recipient` disclosed; `None` if that is not what it should be.
+    /// Decrypts by what `recipient` disclosed; `None` if the disclosure is false.
     pub(crate) fn open_disclosed(
         &self,
         place: Place<'_>,
@@ -138,7 +138,7 @@ fn disclosure_context(place: Place<'_>, recipient: PartyId) -> Transcript {
     place.transcript("theta/ceremony/disclosure/v1").with("recipient", &recipient.get().to_be_bytes())
 }
 
-/// The bytes with the keystream added; the same forth and back.
+/// The bytes XORed with the keystream; the same operation encrypts and decrypts.
 fn masked(
     place: Place<'_>,
     recipient: PartyId,

@@ -1,5 +1,5 @@
-//! What members say about a new key: their verification keys and their shares of the proof of possession, each of which is judged
-//! once.
+//! The members' claims about a new key: their verification keys and their shares of the proof of possession. Each is
+//! judged once.
 
 use theta_groups::Group;
 use theta_sharing::EncodedKey;
@@ -15,7 +15,7 @@ use crate::machine::Outbox;
 use crate::statement::Statement;
 
 impl<G: Group> KeyLogic<G> {
-    /// Says this party's verification key, and judges those of the others.
+    /// States this party's verification key, and judges those of the others.
     pub(super) fn judge_keys(&self, decided: &mut Decided<G>, board: &BulletinBoard, outbox: &mut Outbox) {
         if let Some(share) = &decided.share {
             outbox.say(KEY, || key_body(&self.plan, &self.own, &decided.material, share));
@@ -31,7 +31,7 @@ impl<G: Group> KeyLogic<G> {
         }
     }
 
-    /// Says this party's share of the proof of possession, and judges those of the others.
+    /// States this party's share of the proof of possession, and judges those of the others.
     pub(super) fn judge_proofs(
         &self,
         decided: &mut Decided<G>,

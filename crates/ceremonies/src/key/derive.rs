@@ -17,7 +17,7 @@ use crate::plan::{Aim, CeremonyPlan};
 use crate::statement::Statement;
 use crate::typed::TypedPlan;
 
-/// What the decision comes to: the polynomial of all shares, committed to, and each dealer's factor in it.
+/// What the decision gives: commitments to the polynomial of all shares, and each dealer's factor in it.
 pub(crate) struct Material<G: Group> {
     pub(crate) commitments: Commitments<G>,
     factors: Vec<(PartyId, G::Scalar)>,
@@ -53,7 +53,7 @@ impl<G: Group> Material<G> {
         Some(share)
     }
 
-    /// The key where the commitments hide nothing.
+    /// The key, in a reshare, where the commitments do not hide it.
     pub(super) fn open_key(&self, plan: &TypedPlan<G>) -> Result<EncodedKey, Bug> {
         let (source, public_key) = plan.source().zip(plan.source_public_key()).ok_or(Bug("resharing of no key"))?;
         if self.commitments.coefficients().first() != Some(public_key.element()) {
@@ -68,7 +68,7 @@ impl<G: Group> Material<G> {
     }
 }
 
-/// Public key and all verification keys, from k of these.
+/// The public key and all verification keys, interpolated from k verification keys.
 pub(crate) struct Keys<G: Group> {
     pub(crate) public_key: Encoded<G>,
     pub(crate) verification_keys: Vec<Encoded<G>>,

@@ -17,13 +17,13 @@ const LAST_DEALING: u32 = 8;
 /// The slots of a dealer's dealings. The later ones have places for members whose keys came late.
 pub(crate) const DEALINGS: RangeInclusive<StatementSlot> =
     StatementSlot::new(Kind::Dealing, 0)..=StatementSlot::new(Kind::Dealing, LAST_DEALING);
-/// Ticks for which a dealer waits for the keys of members that say nothing.
+/// Ticks for which a dealer waits for the keys of silent members.
 pub(super) const KEY_TICKS: u32 = 2;
-/// Ticks for which a member votes for no dealings that leave out somebody whose key it has.
+/// Ticks for which a member refuses sets of dealings without a place for a member whose key it has.
 const FULL_TICKS: u32 = 8;
 
-/// The slot of a dealing that is dealt now: one for each time that the ticks double, from two on. So the number of dealings is
-/// bounded whatever keys come when, and the last ones are so far apart that all honest keys are everywhere before.
+/// The slot of a dealing that is dealt now: one for each doubling of the ticks, from two on. So the number of dealings
+/// is bounded whenever keys come, and the last ones are so far apart that all honest keys arrive in between.
 pub(super) fn dealing_slot(ticks: u32) -> StatementSlot {
     let octave = ticks.checked_ilog2().map_or(0, |octave| octave.saturating_sub(1));
     StatementSlot::new(Kind::Dealing, octave.min(LAST_DEALING))
@@ -50,9 +50,9 @@ impl Selection {
         }
         let dealers = list.iter().all(|(dealer, _)| plan.dealer_index(*dealer).is_some());
         let enough = match plan.aim() {
-            // One more than can lie: one of them at least is honest and has told its secret to nobody.
+            // One more than can lie, so at least one dealer is honest and has told its secret to nobody.
             Aim::Generate => list.len() >= usize::from(plan.threshold().k()),
-            // What interpolates the old secret, and no more.
+            // As many as interpolate the old secret, and no more.
             Aim::Reshare(source) | Aim::Recover(source, _) => list.len() == usize::from(source.public.threshold.k()),
         };
         if dealers && enough { Ok(Self::Dealings(list)) } else { Err(Malformed("not a set of dealings")) }
@@ -84,13 +84,13 @@ impl<G: Group> Judge for Opinion<'_, G> {
             return Some(Selection::Abort.encode());
         }
         let enough = match self.plan.aim() {
-            // All dealings are better than some; but whoever has nothing to say does not keep the others waiting.
+            // All dealings are better than some, but silent dealers must not keep the others waiting.
             Aim::Generate if self.ticks == 0 => self.plan.dealers().len(),
             Aim::Generate => usize::from(self.plan.threshold().k()),
             Aim::Reshare(source) | Aim::Recover(source, _) => usize::from(source.public.threshold.k()),
         };
-        // Whoever has a key has a place, if that is possible; else those whose keys came first, since the honest dealers have
-        // places for all whose keys came long enough ago.
+        // Every member with a key gets a place, if that is possible; otherwise those whose keys came first, since the
+        // honest dealers have places for all whose keys came long enough ago.
         let arrivals = self.dealings.arrivals();
         let all: Vec<_> = self.dealings.good(DEALINGS).collect();
         let covering = (self.plan.quorum()..=arrivals.len()).rev().filter_map(|count| arrivals.get(..count));

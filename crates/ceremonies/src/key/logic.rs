@@ -77,7 +77,7 @@ impl<G: Group> Logic for KeyLogic<G> {
     fn take_other(&mut self, statement: &Statement) {
         self.dealings.convict(statement.author());
         if self.is_wanted(statement) {
-            // Should it be malformed, it is as good as not there.
+            // A malformed dealing counts as absent.
             let _ = self.dealings.take(statement);
         }
     }

@@ -1,4 +1,4 @@
-//! Where a party stands in a key's ceremony, and what takes it from one phase to the next.
+//! The phases of a key's ceremony at one party, and the steps between them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,8 +15,8 @@ use crate::machine::Outbox;
 use crate::plan::Aim;
 use crate::statement::{Digest, Kind, StatementSlot};
 
-/// What a party awaits. Of new keys all phases come in their order, the proof for those suites that have one; of new shares, keys
-/// and proof are known.
+/// What a party awaits. For a new key all phases come in this order (the proof only for suites that have one); for new
+/// shares, keys and proof are known.
 pub(super) enum Phase<G: Group> {
     /// Which dealings count.
     AwaitsDecision,
@@ -28,9 +28,9 @@ pub(super) enum Phase<G: Group> {
     AwaitsProof(Decided<G>, EncodedKey),
     /// The certificate of this key, and this party's share of it.
     AwaitsCertificate(Decided<G>, EncodedKey),
-    /// Nothing any more: a quorum decided to abort.
+    /// A quorum decided to abort: nothing.
     Aborted,
-    /// Nothing any more: this must not happen.
+    /// A bug: nothing.
     Failed(Bug),
 }
 
@@ -39,13 +39,13 @@ pub(super) struct Decided<G: Group> {
     /// The dealings that count, by rising dealer.
     pub(super) list: Vec<(PartyId, Digest)>,
     pub(super) material: Material<G>,
-    /// This party's share; dealings that are false for it have to be reconstructed first. It stays where it is: phases move, and
-    /// what is moved leaves a copy behind that nobody wipes.
+    /// This party's share; dealings that are false for it have to be reconstructed first. It is boxed, since phases are
+    /// moved, and moving it would leave an unwiped copy behind.
     pub(super) share: Option<Box<Values<G::Scalar>>>,
     /// Verification keys that were proven, and true shares of the proof of possession.
     pub(super) keys: BTreeMap<ShareIndex, Encoded<G>>,
     pub(super) proofs: BTreeMap<ShareIndex, Vec<u8>>,
-    /// Whose statements about either were looked at.
+    /// The authors whose statements about either were examined.
     pub(super) seen: BTreeSet<(StatementSlot, PartyId)>,
 }
 
@@ -77,8 +77,8 @@ impl<G: Group> Phase<G> {
 }
 
 impl<G: Group> KeyLogic<G> {
-    /// Goes as far as what is here allows. Of a new key, every statement is looked at, those that come when the key is known
-    /// included: whoever lies is named.
+    /// Goes as far as possible. Of a new key, every statement is examined, also those that come when the key is known,
+    /// so that all liars are named.
     pub(super) fn proceed(&mut self, board: &BulletinBoard, outbox: &mut Outbox) {
         let mut phase = core::mem::replace(&mut self.phase, Phase::AwaitsDecision);
         if matches!(phase, Phase::AwaitsDecision) {

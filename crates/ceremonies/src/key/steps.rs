@@ -1,4 +1,4 @@
-//! What a party knows in a key's ceremony: what it deals, what it votes for, what it signs.
+//! A party's state in a key's ceremony: what it deals, votes for and signs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub(crate) struct KeyLogic<G: Group> {
     pub(super) decision: Option<QuorumCertificate>,
     pub(super) phase: Phase<G>,
     pub(super) activation: Option<QuorumCertificate>,
-    /// When it was certified, for all that this party knows.
+    /// The tick at which this party learned of the certificate.
     certified_at: Option<u32>,
 }
 
@@ -81,15 +81,15 @@ impl<G: Group> KeyLogic<G> {
         self.plan.index_of(self.own.party())
     }
 
-    /// Says what to encrypt to, in this ceremony.
+    /// Announces this party's encryption key.
     pub(super) fn announce(&self, outbox: &mut Outbox) {
         if self.memory == Memory::Kept && self.index().is_some() {
             outbox.say(ENCRYPTION_KEY, || Some(self.own.encryption_key().bytes().to_vec()));
         }
     }
 
-    /// This party's dealing, when the keys of all members are here, or of as many as it takes and the others say nothing; and
-    /// another one when more keys have come. One that has not been decided on hides its secret like any other.
+    /// Deals when the keys of all members are here, or those of a quorum and the others are silent; and deals again
+    /// when more keys have come. A dealing that is not decided on hides its secret like any other.
     pub(super) fn deal(&mut self, outbox: &mut Outbox) {
         let dealer = self.plan.dealer_index(self.own.party()).is_some();
         if !dealer || self.memory == Memory::Lost || self.decision.is_some() {
@@ -125,14 +125,14 @@ impl<G: Group> KeyLogic<G> {
         Writer::default().short_epoch(self.plan.epoch()).raw(&public_digest(self.plan.suite(), key)).finish()
     }
 
-    /// Whether a dealing that was decided on has no place for this member. It has no share then, and can vouch for the key all the
-    /// same: that k honest members have theirs is what the decision says.
+    /// Whether a decided dealing has no place for this member. Then it has no share, and may sign for the key all the
+    /// same: the decision implies that k honest members have theirs.
     fn is_left_out(&self, decided: &Decided<G>) -> bool {
         decided.list.iter().any(|(_, digest)| self.dealings.leaves_out(digest))
     }
 
-    /// Whether this member will not get a share here any more: it has no place, or forgot; or what was dealt to it was false, and
-    /// those who could help have ended, for all that it has heard from them.
+    /// Whether this member cannot get a share in this ceremony any more: a dealing has no place for it, it forgot, or
+    /// its values were false and those that could help have ended, as far as it knows.
     fn has_lost_its_share(&self, decided: &Decided<G>) -> bool {
         let waited = self.certified_at.is_some_and(|since| self.ticks.saturating_sub(since) >= HELP_TICKS);
         self.memory == Memory::Lost || self.is_left_out(decided) || waited
@@ -141,7 +141,7 @@ impl<G: Group> KeyLogic<G> {
     /// Signs for the key, and gathers the certificate.
     ///
     /// # Errors
-    /// More than t members signed another key: nothing that can be trusted comes of this.
+    /// More than t members signed another key, so no result can be trusted.
     pub(super) fn activate(
         &mut self,
         decided: &Decided<G>,

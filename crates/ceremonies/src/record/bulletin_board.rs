@@ -1,5 +1,5 @@
-//! The bulletin board as one party has it: one signed statement for each author and slot, its own among them, to be sent to
-//! whoever lacks it.
+//! One party's view of the bulletin board: one signed statement for each author and slot, its own included, to be sent
+//! to parties that lack it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +29,7 @@ impl BulletinBoard {
     pub(crate) fn post(&mut self, statement: &Statement) -> Posted {
         let key = (statement.slot(), statement.author());
         match self.0.get(&key) {
-            // Another signature of the same words is no contradiction.
+            // Another signature on the same body is no contradiction.
             Some(first) if first.body() == statement.body() => Posted::Known,
             Some(first) => Posted::Conflict(first.clone()),
             None => {
@@ -60,7 +60,7 @@ impl BulletinBoard {
         self.0.keys().filter(move |(_, other)| *other == author).map(|(slot, _)| *slot)
     }
 
-    /// Takes down votes and proposals of views before this one.
+    /// Removes votes and proposals of views before this one.
     pub(crate) fn forget_views_before(&mut self, view: u32) {
         self.0.retain(|(slot, _), _| !is_of_view(slot.kind) || slot.number >= view);
     }
@@ -79,7 +79,7 @@ const fn is_of_view(kind: Kind) -> bool {
     matches!(kind, Kind::Proposal | Kind::Prevote | Kind::Precommit)
 }
 
-/// What a party has and what it wants, told to all when it has waited.
+/// What a party has and wants; it sends this to all when it has waited.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Summary {
     pub(crate) decided: bool,
@@ -94,7 +94,7 @@ impl Summary {
         Self { decided, activated, view, wants, has: board.keys().copied().collect() }
     }
 
-    /// Whether its author has no use for the slot any more.
+    /// Whether its author no longer needs the slot.
     const fn is_past(&self, slot: StatementSlot) -> bool {
         is_of_view(slot.kind) && (self.decided || slot.number.saturating_add(1) < self.view)
     }
@@ -122,7 +122,7 @@ impl Summary {
 pub(crate) enum Item {
     Statement(Statement),
     Certificate(QuorumCertificate),
-    /// What a decision or a vote stands for, for those who saw its digest only.
+    /// The value behind a digest, for parties that know only the digest.
     Value(Vec<u8>),
 }
 

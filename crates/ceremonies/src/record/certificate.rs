@@ -1,4 +1,4 @@
-//! Quorums of signatures on one thing, for everyone to check.
+//! Quorums of signatures on one statement, for everybody to check.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What parties say: signed, so that it can be passed on and kept as evidence.
+//! The statements of parties, signed so that they can be passed on and kept as evidence.
 
 use bytes::Bytes;
 use theta_groups::Transcript;
@@ -10,7 +10,7 @@ use crate::codec::{Reader, Sink, Writer, read_party};
 use crate::plan::{CeremonyId, CeremonyPlan};
 use crate::schnorr::{self, Message, SIGNATURE_LEN, Signature};
 
-/// What a statement is.
+/// The kind of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Kind {
@@ -77,7 +77,7 @@ impl Kind {
     }
 }
 
-/// Where a statement belongs: an honest party says one thing at most in each slot.
+/// The place of a statement: an honest party makes at most one statement in each slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StatementSlot {
     /// The kind of the statement.
@@ -138,15 +138,15 @@ pub struct Statement {
 }
 
 impl Statement {
-    /// Signs; what an honest party signs is for its ceremony alone to know.
+    /// Signs a statement. The caller decides what an honest party may sign.
     #[must_use]
     pub fn sign(ceremony: &CeremonyId, keys: &CeremonyKeys, slot: StatementSlot, body: Vec<u8>) -> Self {
         let signature = keys.sign(&signed_message(ceremony, keys.party(), slot, &body));
         Self { author: keys.party(), slot, body: body.into(), signature }
     }
 
-    /// The statement to which a signature belongs that was seen elsewhere. Whether it is the author's is for
-    /// [`Statement::is_signed`].
+    /// A statement with a signature that was seen elsewhere. [`Statement::is_signed`] checks whether it is the
+    /// author's.
     pub(crate) const fn of(author: PartyId, slot: StatementSlot, body: Bytes, signature: Signature) -> Self {
         Self { author, slot, body, signature }
     }
@@ -183,7 +183,7 @@ impl Statement {
             .is_some_and(|member| schnorr::vartime_verify(member.verifying_key(), &message, &self.signature))
     }
 
-    /// What stands for it elsewhere.
+    /// The digest that stands for it elsewhere.
     #[must_use]
     pub fn digest(&self) -> Digest {
         Transcript::new("theta/ceremony/digest/v1")

@@ -1,6 +1,6 @@
-//! One request an attempt: helpers say which one they accept, and answer it when all who are listed have accepted it.
+//! Helpers accept one request in each attempt, and answer it when all that it lists have accepted it.
 //!
-//! Without that an owner could ask different helpers for different lists, in which the masks cancel.
+//! Without that, an owner could ask different helpers for different lists, so that the masks cancel.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +16,8 @@ use crate::statement::{Digest, Kind, Statement, StatementSlot};
 
 /// The acceptances of one request, as its author shows them: all who are listed in it may have signed, and more.
 ///
-/// Each is checked here, once: a helper that had to collect them itself could be kept from its answer by somebody who accepts this
-/// request towards the owner and another one towards that helper.
+/// Each signature is checked here, once. If helpers had to collect them, one could be kept from answering by a helper
+/// that accepts this request towards the owner and another one towards it.
 pub(crate) fn read_acceptances(plan: &CeremonyPlan, statement: &Statement) -> Result<QuorumCertificate, Malformed> {
     let acceptances = QuorumCertificate::decode(statement.body())?;
     let of_attempt = acceptances.slot() == StatementSlot::new(Kind::Accepted, statement.slot().number);
@@ -43,7 +43,7 @@ pub(super) fn acceptances_of(request: &Statement, board: &BulletinBoard) -> Opti
     Some(QuorumCertificate::new(slot, Bytes::copy_from_slice(&digest), signatures).encode())
 }
 
-/// Who is listed in a request and has not accepted it, by what is on the bulletin board.
+/// The helpers that a request lists and that have not accepted it, by the bulletin board.
 pub(super) fn lacking(request: &Statement, board: &BulletinBoard) -> Vec<PartyId> {
     let slot = StatementSlot::new(Kind::Accepted, request.slot().number);
     let digest = request.digest();
@@ -69,14 +69,14 @@ impl Acceptances {
         })
     }
 
-    /// Whether there is a signature of this party's that it does not remember: nobody else can have made it.
+    /// Whether there is a signature of this party that it does not remember: nobody else can have made it.
     pub(super) fn has_forgotten(&self, party: PartyId, board: &BulletinBoard) -> bool {
         let mut signed = self.0.values().filter(|acceptances| acceptances.signers().any(|signer| signer == party));
         signed
             .any(|acceptances| board.get(party, acceptances.slot()).is_none_or(|own| own.body() != acceptances.body()))
     }
 
-    /// Who has accepted another request of an attempt, too.
+    /// Evidence against helpers that have accepted another request of an attempt, too.
     pub(super) fn equivocations(&self, attempt: u32, board: &BulletinBoard) -> Vec<CeremonyEvidence> {
         let shown = self.0.get(&attempt).into_iter().flat_map(QuorumCertificate::statements);
         let evidence = shown.filter_map(|shown| {

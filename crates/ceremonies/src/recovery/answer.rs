@@ -28,7 +28,7 @@ fn place(plan: &CeremonyPlan, helper: PartyId, slot: StatementSlot) -> Place<'_>
     Place { ceremony: plan.id(), dealer: helper, slot }
 }
 
-/// An answer's body: the request's digest, and the masked share sealed to the key that the one that lost its own has announced for
+/// An answer's body: the request's digest, and the masked share, sealed to the key that the owner has announced for
 /// this attempt.
 pub(super) fn answer_body<S: Scalar>(
     plan: &CeremonyPlan,
@@ -69,12 +69,12 @@ impl Answer {
         Ok(reader.end(Self { request, key, sealed })?)
     }
 
-    /// Whether it is sealed to this party as it is now, and not to what it was before it lost its journal.
+    /// Whether it is sealed to this party's present key, and not to one from before it lost its journal.
     pub(super) fn is_to(&self, own: &Participant) -> bool {
         self.key.recipient().key == own.encryption_key()
     }
 
-    /// The masked share, as the one that asked finds it.
+    /// Opens the masked share, as the owner.
     pub(super) fn open<S: Scalar>(
         &self,
         plan: &CeremonyPlan,
@@ -85,14 +85,14 @@ impl Answer {
         S::decode(bytes.expose()).ok().map(Secret::new)
     }
 
-    /// What lets others see that it is false.
+    /// The disclosure that lets others see that it is false.
     pub(super) fn disclose(&self, plan: &CeremonyPlan, statement: &Statement, own: &Participant) -> Vec<u8> {
         let mut rng = own.rng("disclosure", &statement.digest());
         self.sealed.disclose(place(plan, statement.author(), statement.slot()), own, &mut rng)
     }
 }
 
-/// g to what a helper's answer should be: its verification key and the masks.
+/// The image under g of the right answer of a helper: its verification key and the masks.
 pub(super) fn expected<G: Group>(
     plan: &TypedPlan<G>,
     masks: &Commitments<G>,

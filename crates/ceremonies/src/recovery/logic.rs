@@ -1,4 +1,4 @@
-//! The phases of a recovery, and what takes it from one to the next.
+//! The phases of a recovery, and the steps between them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,20 +24,21 @@ use crate::{Memory, check};
 
 /// How often the owner asks anew: each attempt that a liar spoils names it, or leaves it out.
 const MOST_ATTEMPTS: u32 = 64;
-/// Ticks that an attempt may take. Later ones take longer, and so does each step of them: however slow the network is, in the
-/// end there is time enough for all keys and masks to reach all helpers, and for all lists and acceptances to reach the owner.
+/// The ticks of an attempt. Later attempts take longer, and so does each step of them: however slow the network is, in
+/// the end there is time for all keys and masks to reach all helpers, and for all lists and acceptances to reach the
+/// owner.
 const TICKS: u32 = 7;
-/// Ticks for which an owner that forgot listens to what others remember of it.
+/// Ticks for which an owner that lost its journal listens to what others remember of it.
 const LISTEN_TICKS: u32 = 2;
 const DONE: StatementSlot = StatementSlot::new(Kind::Done, 0);
 
-/// What the owner awaits. Helpers give what they can, whatever it awaits.
+/// What the owner awaits. Helpers do their part in every phase.
 enum Phase<S: Scalar> {
-    /// What others remember of it, for so many ticks: this party has said what it does not remember.
+    /// What others remember of it, for so many ticks: this party has made statements that it does not remember.
     AwaitsReminders(u32),
     /// k true answers to a request.
     AwaitsAnswers,
-    /// Nothing any more: this is its share.
+    /// Nothing: this is its share.
     Found(Secret<S>),
 }
 
@@ -102,12 +103,12 @@ impl<G: Group> RecoveryLogic<G> {
         StatementSlot::new(kind, self.attempt)
     }
 
-    /// A helper's part: what to encrypt masks to, a mask when the owner calls, a list of right masks, the acceptance of a request,
-    /// an answer.
+    /// A helper's part: its encryption key for masks, a mask when the owner calls, a list of right masks, the
+    /// acceptance of a request, and an answer.
     fn help(&mut self, board: &BulletinBoard, outbox: &mut Outbox) {
         let Some(share) = self.share.clone() else { return };
         outbox.say(ENCRYPTION_KEY, || Some(self.own.encryption_key().bytes().to_vec()));
-        // The owner's list, which is empty, calls an attempt.
+        // The owner's list is empty, and calls an attempt.
         let calls = board.of_kind(Kind::Checked).filter(|checked| checked.author() == self.owner);
         let Some(attempt) = calls.map(|call| call.slot().number).max() else { return };
         if attempt > self.attempt {
@@ -142,16 +143,16 @@ impl<G: Group> RecoveryLogic<G> {
         }
     }
 
-    /// Whether this helper and all others that a request lists have accepted this request of its attempt, and so, if they are honest,
-    /// no other: no honest helper's mask hides answers to two requests.
+    /// Whether this helper and all others that a request lists have accepted this request of its attempt. Honest
+    /// helpers then have accepted no other, so no honest helper's mask hides answers to two requests.
     fn is_accepted_by_all(&self, request: &Statement, board: &BulletinBoard) -> bool {
         let own = board.get(self.own.party(), self.slot(Kind::Accepted));
         let accepted = own.is_some_and(|own| own.body()[..] == request.digest());
         accepted && read_masks(request.body()).is_ok_and(|listed| self.acceptances.cover(request, &listed))
     }
 
-    /// x_j and the masks' values, if a request is in order. One's own mask must be among them: with others that are honest it
-    /// hides the share from the owner.
+    /// x_j and the masks' values, if a request is in order. This helper's own mask must be listed: together with other
+    /// honest ones it hides the share from the owner.
     fn masked(&self, request: &Statement, share: &Secret<G::Scalar>) -> Option<Secret<G::Scalar>> {
         let masks = read_masks(request.body()).ok()?;
         let own = masks.iter().any(|(helper, digest)| {
@@ -171,7 +172,7 @@ impl<G: Group> RecoveryLogic<G> {
         Some(sum.value)
     }
 
-    /// The owner's part: calls, asks a set of helpers that agree with each other, and interpolates.
+    /// The owner's part: it calls, asks a set of helpers that agree with each other, and interpolates.
     fn ask(&mut self, board: &BulletinBoard, outbox: &mut Outbox) {
         if !self.is_owner() {
             return;
@@ -202,8 +203,8 @@ impl<G: Group> RecoveryLogic<G> {
         }
     }
 
-    /// Goes on behind the attempts that others remember. What it asked before and does not remember is none of its business any more:
-    /// the answers are to a key that is lost.
+    /// Starts an attempt after those that others remember. Answers to its earlier requests are of no use to it: they
+    /// are sealed to a key that is lost.
     fn begin_anew(&mut self, board: &BulletinBoard) {
         let said = [Kind::EncryptionKey, Kind::Checked, Kind::Request].into_iter().flat_map(|kind| board.of_kind(kind));
         let said = said.filter(|statement| statement.author() == self.owner).map(|said| said.slot().number);
@@ -212,7 +213,8 @@ impl<G: Group> RecoveryLogic<G> {
         self.answers.clear();
     }
 
-    /// Remembers who was asked in this attempt and has not accepted; if all have, who has not answered.
+    /// Records the helpers that were asked in this attempt and have not accepted; if all have, those that have not
+    /// answered.
     fn note_spoilers(&mut self, board: &BulletinBoard) {
         let Some(request) = board.get(self.owner, self.slot(Kind::Request)) else { return };
         let asked = read_masks(request.body()).unwrap_or_default();
@@ -221,14 +223,14 @@ impl<G: Group> RecoveryLogic<G> {
         if missing.is_empty() {
             missing = asked.iter().map(|(helper, _)| *helper).filter(|helper| !answered(*helper)).collect();
         }
-        // One of them at least is honest: if nobody has said anything, it is the network that was too slow.
+        // At least one of them is honest: if none has sent anything, the network was too slow.
         if missing.len() < asked.len() {
             self.spoilers.extend(missing);
         }
     }
 
-    /// Whom to ask: helpers that agree with each other and have spoiled no attempt, if there are enough. Else all are given
-    /// another chance, since the honest ones may have been slow.
+    /// The helpers to ask: those that agree with each other and have spoiled no attempt, if there are enough. Otherwise
+    /// all get another chance, since the honest ones may have been slow.
     fn chosen(&mut self, board: &BulletinBoard) -> Masks {
         let faithful = self.agreeing(board, &self.spoilers);
         if faithful.len() >= self.k() || self.spoilers.is_empty() || self.ticks <= 2 + self.attempt * 3 / 4 {
@@ -238,8 +240,8 @@ impl<G: Group> RecoveryLogic<G> {
         self.agreeing(board, &self.spoilers)
     }
 
-    /// Helpers of which each found all others' masks right: those that find least agreement are left out, of equals another one
-    /// in each attempt.
+    /// Helpers that all found each other's masks right. Those with the least agreement are left out first; among
+    /// equals, another one in each attempt.
     fn agreeing(&self, board: &BulletinBoard, without: &BTreeSet<PartyId>) -> Masks {
         let slot = self.slot(Kind::Dealing);
         let mut masks: BTreeMap<PartyId, Digest> = self.dealings.good(slot..=slot).collect();
@@ -361,7 +363,7 @@ impl<G: Group> Logic for RecoveryLogic<G> {
     }
 
     fn lose_memory(&mut self) {
-        // Answers to two requests would say too much of the share, and so do acceptances of two requests to those who answer.
+        // Answers to two requests would reveal too much of the share, and so would accepting two requests.
         self.share = None;
         if !matches!(self.phase, Phase::Found(_)) {
             self.phase = Phase::AwaitsReminders(0);

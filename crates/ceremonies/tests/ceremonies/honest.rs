@@ -1,4 +1,4 @@
-//! All honest: every group, every size, any order, loss.
+//! All parties are honest: every group, every size, any order, loss.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ fn generate_and_reshare<S: CurveScheme>() {
     let (public, shares) = setting.check(report).unwrap();
     assert_eq!((public.threshold().k(), public.threshold().n(), shares.len()), (2, 4, 4));
 
-    // Others, a higher threshold; two parties stay, with other indices.
+    // Other members and a higher threshold; two parties stay, with other indices.
     let members = parties([9, 4, 7, 2, 8]);
     let reshared = Setting::<S>::reshare(&public, shares, parties(1..=4), (3, members), 2);
     let report = reshared.simulate(2, patient()).run();
@@ -48,7 +48,7 @@ fn in_every_group() {
     generate_and_reshare::<Cks05<bn254::G1>>();
 }
 
-/// Whose keys need a proof of possession that nobody alone can make.
+/// Suites whose keys need a proof of possession, which no party can make alone.
 #[test]
 fn with_proofs_of_possession() {
     generate_and_reshare::<Bls04<MinPk>>();
@@ -79,7 +79,7 @@ fn a_refresh_changes_every_share_and_not_the_key() {
     for ((_, old), (_, new)) in shares.iter().zip(&new_shares) {
         assert_ne!(old.secret().expose(), new.secret().expose());
     }
-    // Old and new shares do not mix.
+    // Old and new shares do not combine.
     let mixed = [Arc::clone(&shares[0].1), Arc::clone(&new_shares[1].1), Arc::clone(&new_shares[2].1)];
     assert!(mixed.iter().filter(|share| fresh.matches(share)).count() == 2);
 }
@@ -124,7 +124,7 @@ fn silent_parties_are_listed_and_stop_nothing() {
     setting.check(report).unwrap();
 }
 
-/// Below a quorum there is no key, and nobody says that there is; above, everybody agrees that there is none.
+/// Below a quorum there is no key and no decision; with a quorum everybody agrees to abort.
 #[test]
 fn too_few_wait_and_an_impatient_quorum_aborts() {
     let few = Setting::<Coin>::generate(2, 4, 9);

@@ -1,4 +1,4 @@
-//! What liars do, and what becomes of it: the honest end alike, and name whoever can be named.
+//! Lies and their consequences: honest parties end with the same result, and name every liar that can be named.
 
 use std::collections::BTreeSet;
 use std::marker::PhantomData;
@@ -20,11 +20,11 @@ type Coin = Cks05<Ristretto255>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lie {
-    /// One recipient gets something else than the commitments say.
+    /// One recipient gets values that do not fit the commitments.
     BadShareToOne,
-    /// The same, and only that recipient is told nothing else for a long time.
+    /// The same, and messages to that recipient are delayed for a long time.
     BadShareToHalf,
-    /// A dealing without a place for one that has announced its key.
+    /// A dealing without a place for a member that has announced its key.
     LeavesOut,
     /// A dealing that is shown to one party only.
     WithheldDealing,
@@ -32,13 +32,13 @@ pub(crate) enum Lie {
     TwoDealings,
     /// A complaint about every dealing that comes.
     FalseComplaint,
-    /// Deals, and says no more.
+    /// Deals, and then is silent.
     SilentAfterDeal,
     /// Never proposes.
     SilentLeader,
-    /// Proposes this to some and that to others.
+    /// Proposes one value to some and another one to others.
     TwoProposals,
-    /// Votes for the proposal at some and for none at others.
+    /// Votes for the proposal towards some and for none towards others.
     TwoVotes,
     /// A verification key that is not its own.
     FalseKey,
@@ -48,7 +48,7 @@ pub(crate) enum Lie {
     FalseActivation,
     /// Releases values that were not dealt.
     FalseRelease,
-    /// Says things that cannot be read.
+    /// Sends statements that do not decode.
     Gibberish,
 }
 
@@ -71,7 +71,7 @@ const ALL: [Lie; 15] = [
 ];
 
 impl Lie {
-    /// What it is called when an honest party cannot but notice it.
+    /// The offences for which every honest party notices it.
     const fn always_named(self) -> Option<&'static [&'static str]> {
         match self {
             Self::BadShareToOne | Self::BadShareToHalf => Some(&["false_dealing"]),
@@ -82,7 +82,7 @@ impl Lie {
     }
 }
 
-/// Tells the lie in the place of what its honest machine says.
+/// Replaces its honest machine's statements by lies.
 pub(crate) struct Liar<G: Group> {
     plan: Arc<CeremonyPlan>,
     group: PhantomData<G>,
@@ -97,7 +97,7 @@ impl<G: Group> Liar<G> {
         Statement::sign(self.plan.id(), &self.keys, slot, body)
     }
 
-    /// The body with a bit changed in what is for `victims`.
+    /// The body with one bit changed in the part for `victims`.
     fn spoil(&self, body: &[u8], victims: &[PartyId]) -> Vec<u8> {
         let mut body = body.to_vec();
         let n = self.plan.members().len();
@@ -151,7 +151,7 @@ impl<G: Group> Liar<G> {
             (Lie::TwoDealings, Kind::Dealing) if odd => self.spoil(honest.body(), &[self.victim]),
             (Lie::SilentAfterDeal, kind) if kind != Kind::Dealing => return Vec::new(),
             (Lie::SilentLeader, Kind::Proposal) => return Vec::new(),
-            // Nothing selected is to abort.
+            // A selection of nothing means to abort.
             (Lie::TwoProposals, Kind::Proposal) if odd => vec![0; 4],
             (Lie::TwoVotes, Kind::Prevote | Kind::Precommit) if odd => Vec::new(),
             (Lie::FalseKey, Kind::Key) => {
@@ -202,7 +202,7 @@ impl<G: Group> Adversary for Liar<G> {
                 let mut body = heard.digest().to_vec();
                 let mut random = [0; 128];
                 rng.fill_bytes(&mut random);
-                // Once for each dealer, or it would be an equivocation.
+                // Once for each dealer; more would be equivocation.
                 random.iter_mut().zip(heard.digest().iter().cycle()).for_each(|(to, from)| *to = *from);
                 body.extend_from_slice(&random);
                 let slot = StatementSlot::new(Kind::Complaint, u32::from(heard.author().get()));
@@ -253,7 +253,7 @@ pub(crate) fn liar_to<S: CurveScheme>(
     Liar { plan: Arc::clone(&setting.plan), group: PhantomData, keys: keys_of(who), lie, victim, width }
 }
 
-/// Runs with these liars; checks that the honest agree, and gives what they say about each liar.
+/// Runs with these liars; checks that the honest parties agree, and returns what they blame each liar for.
 fn run<S: CurveScheme>(
     setting: &Setting<S>,
     seed: u64,
@@ -300,7 +300,7 @@ fn each_lie_alone_is_survived_and_named() {
     checked.unwrap();
 }
 
-/// The bound of agreement: t of 3t + 1, any lies, loss and any order.
+/// The bound of agreement: t liars of 3t + 1, with any lies, loss and order.
 #[test]
 fn a_third_may_lie_about_anything() {
     let checked = for_each_seed(100, |seed| {
@@ -390,7 +390,7 @@ fn noise_is_survived() {
     checked.unwrap();
 }
 
-/// Evidence survives its encoding, and no other bytes, plan or bit of it convicts anybody.
+/// Evidence is the same after encoding, and no other bytes, plan or flipped bit convict anybody.
 #[test]
 fn evidence_convinces_a_third_party_and_only_if_true() {
     let mut kinds = BTreeSet::new();

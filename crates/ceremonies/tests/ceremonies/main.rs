@@ -1,4 +1,5 @@
-//! Ceremonies of whole groups over a seeded network: honest ones, liars, loss, and parties that die at every step.
+//! Ceremonies of whole groups over a seeded network: honest ones, liars, loss, and parties that are killed at every
+//! step.
 // `cfg(test)` is always true here; it tells clippy that these are tests, helpers included.
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
-//! The mobile adversary: in every epoch it steals t nodes whole, it records all that is ever said, and it has time.
+//! The mobile adversary: in every epoch it steals t nodes completely, it records all messages, and it has unlimited
+//! time.
 //!
-//! What it can open it opens; all that it knows is written as linear equations in what was drawn at random, and their rank says
-//! what follows from it.
+//! It opens all that it can. All that it knows is written as linear equations in the random values, and their rank says
+//! what follows.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -25,7 +26,7 @@ struct Recording {
     key: Held<Ristretto255>,
 }
 
-/// Holds a ceremony of honest parties, and records every statement.
+/// Runs a ceremony of honest parties, and records every statement.
 fn hold(setting: &Setting<Coin>, life: u8) -> Recording {
     let all: Vec<PartyId> = setting.plan.parties().collect();
     let mut machines: BTreeMap<_, _> = all.iter().map(|id| (*id, setting.machine(*id, Memory::Kept, life))).collect();
@@ -76,7 +77,7 @@ fn hold(setting: &Setting<Coin>, life: u8) -> Recording {
     Recording { recorded: recorded.into_values().collect(), key: (public.unwrap(), shares) }
 }
 
-/// What a recorded dealing has for a member: what it is encrypted to, R, and the ciphertext.
+/// What a recorded dealing has for a member: the encryption key, R, and the ciphertext.
 struct SealedValue {
     dealer: PartyId,
     slot: theta_ceremonies::StatementSlot,
@@ -115,7 +116,7 @@ fn sealed_values(setting: &Setting<Coin>, dealing: &Statement) -> Vec<SealedValu
     places.into_iter().zip(ciphertexts).map(value).collect()
 }
 
-/// Opens a value with a secret, if it is to that one.
+/// Opens a value with a secret, if it was encrypted to it.
 fn open(ceremony: &CeremonyId, value: &SealedValue, secret: &RistrettoScalar) -> Option<RistrettoScalar> {
     if Ristretto255::encode(&Ristretto255::mul_base(secret)).as_ref() != value.key.as_slice() {
         return None;
@@ -141,7 +142,7 @@ fn decryption_key(ceremony: &CeremonyId, seed: &[u8; 32]) -> RistrettoScalar {
     Transcript::new("theta/ceremony/decryption/v1").with("seed", seed).with("ceremony", ceremony.as_bytes()).challenge()
 }
 
-/// All that follows from an identity, in this release and in the one before.
+/// All secrets that follow from an identity, in this release and in the one before.
 fn from_identity(party: PartyId) -> Vec<RistrettoScalar> {
     let master = crate::support::keys_of(party);
     let of = |purpose: &[u8]| {
@@ -152,7 +153,7 @@ fn from_identity(party: PartyId) -> Vec<RistrettoScalar> {
     vec![of(b"sign"), of(b"decrypt"), RistrettoScalar::from_uniform_bytes(&raw)]
 }
 
-/// A linear form in all that was drawn at random.
+/// A linear form in all random values.
 type Form = BTreeMap<usize, RistrettoScalar>;
 
 fn add(to: &mut Form, factor: RistrettoScalar, other: &Form) {
@@ -193,7 +194,7 @@ impl Knowledge {
     }
 }
 
-/// What was drawn at random, and what nobody should know of it.
+/// All random values, and what nobody should know of them.
 #[derive(Default)]
 struct World {
     unknowns: usize,
@@ -231,14 +232,15 @@ fn decided(recorded: &[Statement]) -> Vec<PartyId> {
     value.chunks(34).map(|entry| party(u16::from_be_bytes([entry[0], entry[1]]))).collect()
 }
 
-/// A group through its epochs; what is stolen at rest in each, and what during the ceremony that leads to the next.
+/// A group through its epochs: the nodes that are stolen at rest in each, and those stolen during the ceremony that
+/// leads to the next.
 struct History {
     at_rest: Vec<Vec<u16>>,
     meanwhile: Vec<Vec<u16>>,
 }
 
-/// Everything that was stolen before the end is tried on everything that was ever sealed. Says how many points of each epoch's
-/// polynomial are known, and whether the key is.
+/// Tries everything that was stolen before the end on everything that was ever sealed. Returns how many points of each
+/// epoch's polynomial are known, and whether the key is.
 fn attack(k: u16, n: u16, history: &History) -> (Vec<usize>, bool) {
     let all = parties(1..=n);
     let mut world = World::default();
@@ -251,7 +253,7 @@ fn attack(k: u16, n: u16, history: &History) -> (Vec<usize>, bool) {
         let life = u8::try_from(ceremony).unwrap();
         let held = hold(&setting, life);
         let id = *setting.plan.id();
-        // What happened, in unknowns.
+        // The ceremony in terms of the unknowns.
         let (chosen, members) = (decided(&held.recorded), setting.plan.members().to_vec());
         let index = |party: &PartyId| setting.plan.index_of(*party).unwrap();
         let mut dealt = BTreeMap::new();
@@ -280,14 +282,14 @@ fn attack(k: u16, n: u16, history: &History) -> (Vec<usize>, bool) {
         if let Some(before) = key.replace(secret.clone()) {
             assert_eq!(before, secret, "a refresh keeps the key");
         }
-        // Who was robbed while it ran gave all that it had drawn, and both shares.
+        // Nodes that were robbed while it ran gave all their random values, and both shares.
         for robbed in robbed.iter().copied().map(party) {
             candidates.push(decryption_key(&id, secret_of(robbed, life).expose()));
             dealt[&robbed].iter().for_each(|form| world.known.learn(form.clone()));
             shares.get(&robbed).into_iter().chain([&fresh[&robbed]]).for_each(|f| world.known.learn(f.clone()));
         }
         shares = fresh;
-        // And who was robbed later gave its share.
+        // Nodes that were robbed later gave their shares.
         for robbed in history.at_rest[ceremony].iter().copied().map(party) {
             world.known.learn(shares[&robbed].clone());
             let (_, share) = held.key.1.iter().find(|(holder, _)| *holder == robbed).unwrap();
@@ -309,10 +311,11 @@ fn attack(k: u16, n: u16, history: &History) -> (Vec<usize>, bool) {
     (epochs.iter().map(points).collect(), world.known.implies(&key.unwrap()))
 }
 
-/// Every node is stolen in turn, some of them while ceremonies run; t in each epoch, and t points of it is all that is known.
+/// Every node is stolen in turn, some while ceremonies run: t in each epoch, and only t points of each epoch's
+/// polynomial are known.
 #[test]
 fn t_nodes_stolen_whole_in_every_epoch_tell_nothing() {
-    // Of each epoch: the one at rest, and those of the ceremonies before and after it.
+    // In each epoch: the one stolen at rest, and those stolen in the ceremonies before and after it.
     let history = History {
         at_rest: vec![vec![1], vec![2], vec![5], vec![3], vec![4], vec![1, 5]],
         meanwhile: vec![vec![2], vec![3], vec![], vec![4], vec![], vec![]],
@@ -332,7 +335,7 @@ fn t_nodes_stolen_whole_in_every_epoch_tell_nothing() {
     assert!(points.iter().all(|points| *points <= 2), "{points:?}");
 }
 
-/// One more than may be stolen in an epoch, and the same equations give the key: they say what they should.
+/// With one more node than may be stolen in an epoch, the same equations give the key: the method can find it.
 #[test]
 fn one_node_more_in_one_epoch_and_all_is_known() {
     let (_, key) = attack(2, 4, &History { at_rest: vec![vec![1], vec![2], vec![3]], meanwhile: vec![vec![]; 3] });
@@ -340,7 +343,7 @@ fn one_node_more_in_one_epoch_and_all_is_known() {
     let (points, key) =
         attack(2, 4, &History { at_rest: vec![vec![1], vec![2, 3], vec![3]], meanwhile: vec![vec![]; 3] });
     assert!(key && points[1] == 4);
-    // One at rest and another while the ceremony runs that leads away: that counts for both epochs.
+    // One at rest, and another while the ceremony to the next epoch runs, which counts for both epochs.
     let stolen = History { at_rest: vec![vec![1], vec![2]], meanwhile: vec![vec![], vec![3]] };
     assert!(attack(2, 4, &stolen).1);
 }

@@ -1,4 +1,4 @@
-//! Lies that have an effect only if something else goes wrong as well: who tells them is named all the same.
+//! Lies that have an effect only if something else goes wrong as well: the liars are named all the same.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ fn sound() -> Conditions {
     Conditions { loss_per_mille: 0, duplicates_per_mille: 0, ..patient() }
 }
 
-/// Runs it; gives who named whom for what. All evidence holds for somebody who has the plan and its bytes only.
+/// Runs it; returns who named whom for what. Checks all evidence with the plan and the bytes alone.
 fn names<S: CurveScheme>(
     setting: &Setting<S>,
     seed: u64,
@@ -51,15 +51,15 @@ fn names<S: CurveScheme>(
             let name = theta_rounds::Evidence::name(&read);
             assert!(party.blames.iter().any(|blame| blame.party == read.culprit() && blame.offence.name() == name));
         }
-        // Some are caught when it has finished.
+        // Some liars are caught after it has finished.
         names.extend(party.blames.iter().map(|blame| (by, blame.party, blame.offence.name())));
     }
     setting.check(report).unwrap();
     names
 }
 
-/// Dealer 1 deals falsely to member 7, which learns of it when the dealings are decided: the others release what they were
-/// dealt, and 2 something else. Only 7 needs it, and so only 7 looks at it.
+/// Dealer 1 deals falsely to member 7, which notices when the dealings are decided. The others release their values,
+/// and 2 releases false ones. Only 7 needs them, so only 7 checks them.
 #[test]
 fn who_releases_what_was_not_dealt_is_named() {
     let mut named = 0;
@@ -74,11 +74,11 @@ fn who_releases_what_was_not_dealt_is_named() {
         assert!(names.contains(&(party(3), dealer, "false_dealing")), "{names:?}");
         assert!(names.iter().all(|(_, culprit, _)| [dealer, releaser].contains(culprit)), "{names:?}");
     }
-    // Nothing is released where the false dealing is not in the decided set, as when 7 leads the view.
+    // Nothing is released if the false dealing is not in the decided set, as when 7 leads the view.
     assert!(named >= 2, "{named}");
 }
 
-/// Whoever hears a false share of the proof of possession before it has enough true ones, or after.
+/// A party may receive a false share of the proof of possession before it has enough true ones, or after.
 fn who_proves_possession_falsely_is_named<S: CurveScheme>() {
     for (seed, late) in [(0, false), (1, true)] {
         let setting = Setting::<S>::generate(2, 4, seed);

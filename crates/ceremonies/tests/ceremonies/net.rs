@@ -1,4 +1,4 @@
-//! A small network, whose parties can be killed between any two steps and started again from what they wrote down.
+//! A small network, whose parties can be killed between any two steps and restarted from their journals.
 //!
 //! Messages are delivered in a seeded order one at a time.
 
@@ -14,20 +14,21 @@ use theta_rounds::{Channel, Effect, PartyId, Recipient, Slot};
 
 use crate::support::test_rng;
 
-/// A ceremony that a [`Net`] holds.
+/// A ceremony that a [`Net`] runs.
 pub(crate) trait Subject: Clone {
     type Machine: Machine<Output = Self::Outcome, Misbehaviour = CeremonyEvidence, Ask = Infallible, Supply = Infallible>;
     type Outcome;
 
     fn parties(&self) -> Vec<PartyId>;
-    /// Each life has a secret of its own: what was drawn in another is lost.
+    /// Each life has its own secret: a lost one does not come back.
     fn machine(&self, party: PartyId, memory: Memory, life: u8) -> Self::Machine;
     fn revision(machine: &Self::Machine) -> u64;
-    /// Panics unless the ceremony of these parties, none of which lied, ended well. Some have lost their journals.
+    /// Panics unless the ceremony of these parties, none of which lied, ended well. Parties in `forgot` have lost their
+    /// journals.
     fn check(&self, outcomes: &BTreeMap<PartyId, Self::Outcome>, forgot: &BTreeSet<PartyId>);
 }
 
-/// What a liar sends in the place of a message; nothing, if it is empty.
+/// What a liar sends instead of a message; nothing if it is empty.
 pub(crate) type Lie = Box<dyn FnMut(&[u8]) -> Vec<u8>>;
 type Packet = (PartyId, PartyId, Slot, Bytes);
 
@@ -36,7 +37,7 @@ pub(crate) struct Node<C: Subject> {
     /// The inputs that changed what the party knows: what a store would keep.
     pub(crate) journal: Vec<Input>,
     pub(crate) outcome: Option<C::Outcome>,
-    /// Every statement that it ever signed, by slot: one each, whatever happens.
+    /// Every statement that it ever signed, by slot: an honest party never has two.
     said: BTreeMap<StatementSlot, Bytes>,
     pub(crate) steps: usize,
     /// How often it has lost its journal.
@@ -107,8 +108,8 @@ impl<C: Subject> Net<C> {
         }
     }
 
-    /// What goes out of what a party wants to send. Whatever an honest one says, it has said nothing else in that slot, in
-    /// this life or an earlier one.
+    /// The payload that leaves a party. Checks that an honest party signs nothing else in a slot than before, in this
+    /// life or an earlier one.
     fn leaves(&mut self, id: PartyId, slot: Slot, payload: Bytes) -> Option<Bytes> {
         let node = self.node(id);
         if let Some(lie) = &mut node.lie {
@@ -117,7 +118,7 @@ impl<C: Subject> Net<C> {
         }
         if slot == ITEMS {
             let own = statements_of(&payload).filter(|statement| statement.author() == id);
-            // Who does not know that it forgot announces another key, which harms nobody.
+            // A party that does not know of its loss announces another key, which harms nobody.
             for statement in own.filter(|statement| statement.slot().kind != Kind::EncryptionKey) {
                 let first = node.said.entry(statement.slot()).or_insert_with(|| statement.body().clone());
                 assert_eq!(first, statement.body(), "{id} contradicts itself in {:?}", statement.slot());
@@ -126,7 +127,7 @@ impl<C: Subject> Net<C> {
         Some(payload)
     }
 
-    /// Delivers one packet, or lets time pass; says whether somebody honest still waits.
+    /// Delivers one packet, or lets time pass; returns whether an honest party still waits.
     pub(crate) fn turn(&mut self) -> bool {
         if self.nodes.values().all(|node| node.outcome.is_some() || node.lie.is_some()) {
             return false;
@@ -141,22 +142,22 @@ impl<C: Subject> Net<C> {
         true
     }
 
-    /// Kills a party and starts it again from its journal; what was on its way to it is lost.
+    /// Kills a party and restarts it from its journal; messages on their way to it are lost.
     pub(crate) fn revive(&mut self, id: PartyId) {
         let journal = self.restart(id, Memory::Kept);
-        // It says all of it again, to the byte, and the others may hear it again.
+        // It sends everything again, to the byte, and the others may receive it again.
         for input in journal {
             self.step(id, input);
         }
     }
 
-    /// Kills a party, and makes it anew without its journal and the secret in it.
+    /// Kills a party, and restarts it without its journal and the secret in it.
     pub(crate) fn forget(&mut self, id: PartyId, memory: Memory) {
         self.node(id).life += 1;
         self.restart(id, memory);
     }
 
-    /// Kills a party and makes it anew; gives the journal that it had.
+    /// Kills a party and restarts it; returns the journal that it had.
     fn restart(&mut self, id: PartyId, memory: Memory) -> Vec<Input> {
         self.packets.retain(|(_, to, _, _)| *to != id);
         let life = self.node(id).life;
@@ -183,7 +184,7 @@ impl<C: Subject> Net<C> {
     }
 }
 
-/// The whole ceremony, once for each step at which a party can die.
+/// The whole ceremony, once for each step at which a party can be killed.
 pub(crate) fn die_at_every_step<C: Subject>(unlucky: PartyId, start: impl Fn() -> Net<C>) {
     let mut undisturbed = start();
     undisturbed.finish();
@@ -197,7 +198,7 @@ pub(crate) fn die_at_every_step<C: Subject>(unlucky: PartyId, start: impl Fn() -
     }
 }
 
-/// Lets everybody die again and again, at random; gives how often.
+/// Kills all parties again and again, at random; returns how often.
 pub(crate) fn die_at_random<C: Subject>(mut net: Net<C>) -> u32 {
     let parties = net.subject.parties();
     let mut deaths = 0;
@@ -212,7 +213,7 @@ pub(crate) fn die_at_random<C: Subject>(mut net: Net<C>) -> u32 {
     deaths
 }
 
-/// What the journal of a party makes it send, if it is played again.
+/// What a party sends when its journal is replayed.
 pub(crate) fn replay<C: Subject>(subject: &C, id: PartyId, journal: &[Input]) -> Vec<Bytes> {
     let mut machine = subject.machine(id, Memory::Kept, 0);
     let mut sent = Vec::new();

@@ -1,4 +1,4 @@
-//! A holder finds its share again.
+//! A holder recovers its share.
 
 use std::sync::Arc;
 
@@ -159,7 +159,7 @@ fn false_answers_and_false_masks_are_named() {
         let setting = Setting::<Coin>::new(2, 4, 3, u8::try_from(seed).unwrap());
         let conditions = Conditions { loss_per_mille: 0, ..patient() };
         let answers = setting.run(seed, conditions, vec![(party(1), forge(&setting, party(1), Kind::Answer, 5))])?;
-        // Enough true answers may have come before it.
+        // Enough true answers may have come before the false one.
         if !answers.iter().all(|name| *name == "false_answer") {
             return Err(format!("a false answer is called {answers:?}"));
         }
@@ -173,7 +173,8 @@ fn false_answers_and_false_masks_are_named() {
     checked.unwrap();
 }
 
-/// A helper accepts one request towards some and another one towards others, who are told by the owner what it accepted.
+/// A helper accepts one request towards some and another one towards others, which learn from the owner what it
+/// accepted.
 #[test]
 fn who_accepts_two_requests_is_named() {
     let mut named = 0;
@@ -200,7 +201,7 @@ fn who_accepts_two_requests_is_named() {
     assert!(named > 10, "{named}");
 }
 
-/// An owner that asks for acceptances and shows one that nobody has signed is proven to lie.
+/// An owner that shows an acceptance that nobody has signed is proven to lie.
 #[test]
 fn false_acceptances_are_named() {
     let setting = Setting::<Coin>::new(2, 4, 2, 9);
@@ -215,8 +216,8 @@ fn false_acceptances_are_named() {
     }
 }
 
-/// An owner that asks different helpers for different things, or everyone for less than hides their shares, gets nothing
-/// that opens: the helpers answer one request each, with their own mask in it.
+/// An owner asks different helpers for different lists, or all for a list that does not hide their shares. It gets
+/// nothing that it can open: each helper answers one request, with its own mask in it.
 #[test]
 fn helpers_answer_once_and_never_unmasked() {
     let setting = Setting::<Coin>::new(2, 4, 2, 9);

@@ -1,4 +1,4 @@
-//! Recoveries whose parties die at any step, with helpers that say nothing and helpers that lie.
+//! Recoveries whose parties are killed at any step, with silent and lying helpers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,7 +45,7 @@ impl Subject for std::sync::Arc<Setting<Coin>> {
     }
 }
 
-/// Says nothing of a kind.
+/// Sends no statement of a kind.
 fn without(kind: Kind) -> Lie {
     Box::new(move |payload| {
         let kept = |statement: Statement| if statement.slot().kind == kind { Vec::new() } else { vec![statement] };
@@ -57,14 +57,14 @@ fn silent() -> Lie {
     Box::new(|_| Vec::new())
 }
 
-/// Party 2 of 7 lost its share; 3 are enough.
+/// Party 2 of 7 has lost its share; 3 helpers are enough.
 fn start(seed: u64, liars: impl Fn(&Setting<Coin>) -> Vec<(PartyId, Lie)>) -> Net<std::sync::Arc<Setting<Coin>>> {
     let setting = Setting::new(3, 7, 2, u8::try_from(seed % 256).unwrap());
     let liars = liars(&setting);
     Net::with_liars(std::sync::Arc::new(setting), seed, liars)
 }
 
-/// One says nothing; one gives false answers, or false masks to the last of the members.
+/// One helper is silent; one gives false answers, or false masks to the last of the members.
 fn silent_and_lying(kind: Kind) -> impl Fn(&Setting<Coin>) -> Vec<(PartyId, Lie)> {
     move |setting| vec![(party(1), silent()), (party(4), Box::new(falsify(setting, party(4), kind, 5)))]
 }
@@ -114,7 +114,7 @@ fn liars_are_named_by_their_owner_after_it_died() {
     assert_eq!(Vec::from_iter(named), ["false_answer", "false_dealing"]);
 }
 
-/// Who accepts and does not answer, and who does not even accept, is left out of the next attempt and listed.
+/// Helpers that accept and do not answer, or do not even accept, are left out of the next attempt and listed as silent.
 #[test]
 fn helpers_that_hold_a_recovery_up_are_left_out() {
     for seed in 0..8 {
@@ -145,7 +145,7 @@ fn a_replay_is_exact() {
     }
 }
 
-/// A helper whose journal is lost looks on, since it might contradict itself; the others are enough.
+/// A helper that lost its journal only listens, since it might contradict itself; the others are enough.
 #[test]
 fn a_helper_that_forgot_looks_on() {
     for when in [1, 4, 9, 16, 25] {
@@ -158,7 +158,7 @@ fn a_helper_that_forgot_looks_on() {
     }
 }
 
-/// An owner whose journal is lost asks anew, and gets its share all the same.
+/// An owner that lost its journal asks anew, and recovers its share.
 #[test]
 fn an_owner_that_forgot_asks_anew() {
     for when in 1..40 {

@@ -1,4 +1,4 @@
-//! Parties that die, forget, and come late.
+//! Parties that are killed, lose their memory, or come late.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -53,7 +53,7 @@ fn generate(k: u16, n: u16, seed: u64) -> Net<Setting<Coin>> {
     Net::new(Setting::generate(k, n, seed), seed)
 }
 
-/// From a group of 2 of 4 to one of 2 of 4 that has two of its members.
+/// From a group of 2 of 4 to another group of 2 of 4 that has two of its members.
 fn reshare(seed: u64) -> Net<Setting<Coin>> {
     let setting = Setting::<Coin>::generate(2, 4, seed);
     let (public, shares) = setting.check(setting.simulate(seed, crate::support::patient()).run()).unwrap();
@@ -65,7 +65,7 @@ fn a_party_may_die_at_every_step() {
     die_at_every_step(party(2), || generate(2, 4, 1));
 }
 
-/// One that only deals, one that deals and receives, one that only receives.
+/// One party that only deals, one that deals and receives, one that only receives.
 #[test]
 fn a_party_of_a_reshare_may_die_at_every_step() {
     for unlucky in [2, 3, 5] {
@@ -89,7 +89,8 @@ fn a_replay_is_exact() {
     assert_eq!(replay(&net.subject, party(3), &journal), replay(&net.subject, party(3), &journal));
 }
 
-/// Who lost everything but its identity and its name in the plan learns the key from the others, and gets no share.
+/// A party that lost everything except its identity and its place in the plan learns the key from the others, and gets
+/// no share.
 #[test]
 fn who_forgot_everything_is_told() {
     for seed in 0..6 {
@@ -100,7 +101,7 @@ fn who_forgot_everything_is_told() {
         net.step(party(1), Input::Start);
         net.finish();
     }
-    // And after the end.
+    // And the same after the end.
     let mut net = generate(2, 4, 300);
     net.finish();
     net.forget(party(1), Memory::Lost);
@@ -121,7 +122,7 @@ fn votes(net: &Net<Setting<Coin>>, author: PartyId) -> BTreeMap<StatementSlot, B
     votes
 }
 
-/// Its store went back, and nobody says so but its own signature: it votes no more, since it could contradict itself.
+/// A party's store went back, which only its own signature shows: it votes no more, since it could contradict itself.
 #[test]
 fn who_is_shown_its_own_forgotten_vote_votes_no_more() {
     for seed in 400..410 {

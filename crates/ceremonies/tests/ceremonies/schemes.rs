@@ -1,4 +1,4 @@
-//! The keys that come out are keys: the real schemes sign, decrypt and flip coins with them, before and after a reshare.
+//! The schemes sign, decrypt and flip coins with keys of ceremonies, before and after a reshare.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::support::{Setting, keys_of, parties, party, patient, secret_of, test_
 type Public<S> = Arc<PublicKeySet<<S as CurveScheme>::KeyGroup>>;
 type Holders<S> = Vec<Arc<KeyShare<<S as CurveScheme>::KeyGroup>>>;
 
-/// The key with k shares of it, fresh, and with k' shares after a reshare.
+/// The key with k new shares, and with k' shares after a reshare.
 fn keys<S: CurveScheme>() -> [(Public<S>, Holders<S>); 2] {
     let setting = Setting::<S>::generate(2, 4, 50);
     let (public, shares) = setting.check(setting.simulate(1, patient()).run()).unwrap();
@@ -61,7 +61,7 @@ fn sg02_decryption() {
     let ciphertext = public.encrypt(b"the contents", b"label", Aead::default(), &mut test_rng(2)).unwrap();
     let (header, _) = split_ciphertext(&ciphertext).unwrap();
     for (public, shares) in both {
-        // What was encrypted before the reshare is opened by the new holders.
+        // A ciphertext from before the reshare is opened by the new holders.
         let shares: Vec<_> = shares.into_iter().map(AnyKeyShare::of::<Sg02<Ristretto255>>).collect();
         let key = combine(&AnyPublicKey::of::<Sg02<Ristretto255>>(public), &shares, Statement::Decapsulate(header));
         let key = PayloadKey::from_bytes(&key).unwrap();
@@ -84,7 +84,7 @@ fn frost_signatures() {
     }
 }
 
-/// A suite on a new group takes a line in the table of groups, or nobody makes keys of it.
+/// A suite on a new group needs a line in the table of groups; otherwise no keys of it can be made.
 #[test]
 fn the_group_of_every_suite_is_known() {
     let plan = |suite: Suite, group| {

@@ -1,4 +1,4 @@
-//! Groups about to hold a ceremony.
+//! Groups that are about to run a ceremony.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use theta_rounds::simulator::{AnyMachine, Conditions, Report, Simulator};
 use theta_schemes::keys::{CurveScheme, KeyShare, PublicKeySet, possession_of};
 use theta_sharing::{ShareIndex, coefficients_at_zero};
 
-/// A key and who holds which share of it.
+/// A key and its shares, by holder.
 pub(crate) type Held<G> = (Arc<PublicKeySet<G>>, Holdings<G>);
-/// Who holds which share.
+/// The shares by holder.
 pub(crate) type Holdings<G> = Vec<(PartyId, Arc<KeyShare<G>>)>;
 
 pub(crate) fn party(number: u16) -> PartyId {
@@ -36,7 +36,7 @@ pub(crate) fn keys_of(party: PartyId) -> Arc<CeremonyKeys> {
     Arc::new(CeremonyKeys::new(party.node(), Secret::new(master)))
 }
 
-/// What a party draws for a ceremony. When it has lost its disk it draws something else.
+/// The secret that a party draws for a ceremony. After it has lost its disk it draws another.
 pub(crate) fn secret_of(party: PartyId, life: u8) -> Secret<[u8; 32]> {
     let mut secret = [life; 32];
     secret[..2].copy_from_slice(&party.get().to_le_bytes());
@@ -156,7 +156,7 @@ impl<S: CurveScheme> Setting<S> {
             shares.extend(share.map(|share| (party, share)));
             key = Some(public);
         }
-        // A quorum has found places for itself in what was decided.
+        // A quorum has places in the decided dealings.
         if left_out > self.plan.members().len() - self.plan.quorum() {
             return Err(format!("{left_out} were left out"));
         }
@@ -175,7 +175,7 @@ impl<S: CurveScheme> Setting<S> {
 /// A key, and this party's share of it.
 pub(crate) type Typed<G> = (Arc<PublicKeySet<G>>, Option<Arc<KeyShare<G>>>);
 
-/// Key and share as the scheme has them, who refuses a false share.
+/// Key and share in the scheme's types, which refuse a false share.
 pub(crate) fn typed<S: CurveScheme>(activated: &Activated) -> Result<Typed<S::KeyGroup>, String> {
     let public = PublicKeySet::from_encoded::<S>(&activated.public).map_err(|error| error.to_string())?;
     let share = activated.share.as_ref().map(|share| KeyShare::from_encoded(&public, share));
@@ -188,7 +188,7 @@ pub(crate) fn found(outcome: &Outcome) -> Option<&EncodedShare> {
     if let Conclusion::Recovered(share) = &outcome.conclusion { share.as_ref() } else { None }
 }
 
-/// g to what the shares interpolate.
+/// The image under g of what the shares interpolate.
 fn public_of<G: Group>(shares: &[&(PartyId, Arc<KeyShare<G>>)]) -> G::Element {
     let indices: Vec<ShareIndex> = shares.iter().map(|(_, share)| share.index()).collect();
     let coefficients = coefficients_at_zero::<G::Scalar>(&indices).unwrap();
@@ -200,7 +200,7 @@ pub(crate) fn test_rng(seed: u64) -> SimRng {
     SimRng::seed_from_u64(seed)
 }
 
-/// Ticks enough for many views.
+/// Enough ticks for many views.
 pub(crate) fn patient() -> Conditions {
     Conditions { ticks: 60, ..Conditions::default() }
 }

@@ -1,4 +1,4 @@
-//! Evidence of any suite, checked by a third party.
+//! Evidence from ceremonies of any suite, judged by a third party.
 
 use theta_ceremonies::CeremonyEvidence;
 use theta_rounds::Malformed;
@@ -12,32 +12,32 @@ use crate::{CeremonyError, Roster};
 pub struct ProvenLie {
     /// The culprit's number.
     pub node: u16,
-    /// What it did, for people.
+    /// What it did, in words.
     pub misbehaviour: String,
-    /// In which ceremony.
+    /// The id of the ceremony.
     pub ceremony: [u8; 32],
     /// `create`, `rotate`, `refresh`, `reshare` or `recover`.
     pub aim: &'static str,
-    /// Of which key.
+    /// The key of the ceremony.
     pub key: KeyName,
 }
 
 /// Why evidence proves nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EvidenceError {
-    /// Not evidence.
+    /// The bytes are not evidence.
     #[error("this is no evidence: {0}")]
     Malformed(#[from] Malformed),
-    /// Of no ceremony that this group could have held.
+    /// It is of no ceremony that this group could have run.
     #[error("the evidence is of another group, or its identities are others by now: {0}")]
     Ceremony(#[from] CeremonyError),
-    /// It does not hold.
+    /// The evidence does not prove what it claims.
     #[error("the evidence proves nothing: nobody is to be blamed for it")]
     Unproven,
 }
 
-/// Judges the evidence of an [`crate::EvidenceReport`]. It takes the group's roster of that time, and nothing else; an honest
-/// node is never proven guilty.
+/// Judges the evidence of an [`crate::EvidenceReport`], by the group's roster of that time alone. An honest node is
+/// never proven guilty.
 ///
 /// # Errors
 /// [`EvidenceError`] with the reason.

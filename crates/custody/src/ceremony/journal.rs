@@ -1,7 +1,7 @@
-//! What a ceremony writes into the journal.
+//! The entries of a ceremony in the journal.
 //!
-//! Of a message, only the items that changed what the machine knows; of a run of ticks, how many there were. Both are bounded by
-//! the plan, whatever others send, so that the bounds of the journal are there for what nobody has thought of.
+//! Of a message, only the items that changed the machine's state are recorded; of a run of ticks, their number. Both
+//! are bounded by the plan, whatever others send, so the bounds of the journal should never be reached.
 
 use bytes::Bytes;
 use theta_ceremonies::ITEMS;
@@ -12,7 +12,7 @@ use theta_store::{JOURNAL_BYTES, JOURNAL_INPUT_BYTES, JOURNAL_INPUTS};
 
 use crate::codec::{Reader, Writer};
 
-/// What an entry is about; the items that were accepted come to it.
+/// The kind of an entry; the accepted items are added to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
     Start,
@@ -31,27 +31,27 @@ impl Entry {
     }
 }
 
-/// What is to be written, and where.
+/// An input to write, and its place.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Page {
     pub(crate) index: u32,
     pub(crate) input: Vec<u8>,
-    /// Whether it takes the place of the last one.
+    /// Whether it replaces the last one.
     pub(crate) amends: bool,
 }
 
-/// How much a ceremony has in the journal.
+/// What a ceremony has in the journal so far.
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
     entries: u32,
     bytes: u64,
-    /// Ticks in the last entry, if that is a run of them.
+    /// The number of ticks in the last entry, if that is a run of ticks.
     ticks: u32,
 }
 
 impl Pages {
-    /// The page of an entry; `None` if there is no room for it. One who has signed for the outcome has twice as much room as
-    /// the others: it must not give up.
+    /// The page of an entry; `None` if there is no room for it. A node that has signed for the outcome has twice as
+    /// much room, since it must not give up.
     pub(crate) fn write(&mut self, entry: Entry, accepted: &[u8], signed: bool) -> Option<Page> {
         let input = match entry {
             Entry::Start => vec![0],
@@ -73,7 +73,7 @@ impl Pages {
         Some(Page { index, input, amends: false })
     }
 
-    /// The input of an entry, the next one of the journal, and how often it comes.
+    /// The input of an entry, the next one of the journal, and how often it is repeated.
     pub(crate) fn read(&mut self, bytes: &[u8]) -> Result<(Input, u32), Malformed> {
         let mut reader = Reader::new(bytes);
         let (input, times) = match reader.u8()? {
@@ -93,7 +93,8 @@ impl Pages {
     }
 }
 
-/// Whether the remains of a ceremony fit into the journal. Should they not, nobody is helped with them, and nothing else happens.
+/// Whether the epilogue of a ceremony fits into the journal. If it does not, this node cannot help others with it;
+/// nothing else fails.
 pub(crate) fn fit(parts: &[Bytes]) -> bool {
     let sum: usize = parts.iter().map(Bytes::len).sum();
     parts.iter().all(|part| part.len() <= JOURNAL_INPUT_BYTES)
@@ -126,7 +127,7 @@ mod tests {
         let shown: Vec<_> = read.iter().map(|(input, times)| (Entry::of(input), *times)).collect();
         assert_eq!(shown, [(Entry::Start, 1), (from(3), 1), (Entry::Tick, 3), (from(2), 1), (Entry::Tick, 1)]);
         assert_eq!((again.entries, again.bytes, again.ticks), (pages.entries, pages.bytes, pages.ticks));
-        // What comes next is the same for both.
+        // The next entry is the same for both.
         let next = [&mut pages, &mut again].map(|pages| pages.write(Entry::Tick, b"", false).unwrap().input);
         assert_eq!(next, [[1, 0, 0, 0, 2], [1, 0, 0, 0, 2]]);
         for wrong in [&[][..], &[3], &[1, 0], &[2, 0, 0], &[0, 0]] {

@@ -1,4 +1,4 @@
-//! Ceremonies of whatever suite, as a custodian runs them.
+//! Ceremonies of any suite, as a custodian runs them.
 
 mod evidence;
 mod journal;

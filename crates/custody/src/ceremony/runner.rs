@@ -1,4 +1,4 @@
-//! From a subject and its plan to the machine, and from what comes out of that to a key of the suite.
+//! Builds the machine of a ceremony from its subject and plan, and a key of the suite from its outcome.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ pub(crate) enum Ending {
 }
 
 impl Ending {
-    /// What an outcome is to those who know the suite. Everything in it was checked by the ceremony, so that a key or share that
-    /// the suite refuses is a mistake of ours.
+    /// Converts an outcome to the suite's types. The ceremony has checked everything in it, so a key or share that the
+    /// suite refuses is a bug.
     pub(crate) fn of(outcome: Outcome, subject: &Subject) -> Result<Self, Abort> {
         let no_key = |_| Abort::Bug(Bug("a ceremony gave a key that its suite refuses"));
         let no_share = |_| Abort::Bug(Bug("a ceremony gave a share that its key refuses"));
@@ -41,8 +41,8 @@ impl Ending {
     }
 }
 
-/// The machine of a ceremony, which starts with [`theta_rounds::Input::Start`]. With the identity goes the secret that was drawn for
-/// this ceremony; `share` is this node's share of the source, if it has it.
+/// The machine of a ceremony, which starts with [`theta_rounds::Input::Start`]. The identity comes with the secret that
+/// was drawn for this ceremony; `share` is this node's share of the source, if it has it.
 ///
 /// # Errors
 /// [`CeremonyError`] if this node has no part in it.

@@ -1,4 +1,4 @@
-//! What a ceremony is about, so that a node that was not asked can join, and a third party can judge.
+//! The subject of a ceremony: all that a node needs to join unasked, and a third party to judge.
 
 use std::sync::Arc;
 
@@ -15,25 +15,25 @@ use crate::{CeremonyError, Roster};
 
 /// The version of the encoding. Format 1 had the text of a public key's file in the place of its bytes.
 const FORMAT: u8 = 2;
-/// Ticks after which a node that sees no decision wants to abort a ceremony.
+/// The number of ticks after which a node that sees no decision votes to abort a ceremony.
 const PATIENCE: u32 = 240;
 
-/// A key that is there, and the nodes that hold it.
+/// An existing key and the nodes that hold it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SourceKey {
     pub(crate) public: AnyPublicKey,
     pub(crate) holders: Vec<u16>,
 }
 
-/// A request with all that follows from the keys that there are.
+/// A request, with everything that follows from the existing keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Subject {
     pub(crate) request: CeremonyRequest,
     pub(crate) version: Version,
-    /// Of the sharing that comes out, or whose share is recovered.
+    /// The epoch of the sharing that is made, or whose share is recovered.
     pub(crate) epoch: Epoch,
     pub(crate) suite: Suite,
-    /// Of the holders afterwards.
+    /// The k of the holders afterwards.
     pub(crate) k: u16,
     pub(crate) holders: Vec<u16>,
     pub(crate) source: Option<SourceKey>,
@@ -70,7 +70,7 @@ impl Subject {
             .finish()
     }
 
-    /// Reads what [`Subject::encode`] wrote, and checks that all follows from the request that can.
+    /// Reads what [`Subject::encode`] wrote, and checks everything in it that the request determines.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(bytes);
         if reader.u8()? != FORMAT {
@@ -163,13 +163,13 @@ fn ceremony_parties(nodes: &[u16]) -> Vec<PartyId> {
     parties(nodes).into_iter().map(PartyId::of_node).collect()
 }
 
-/// The longest subject in a group of so many nodes, in bytes: two lists of holders in the request and two beside it, and a public
-/// key with a verification key of 96 bytes at most for each holder.
+/// The longest subject in a group of so many nodes, in bytes: two lists of holders in the request and two beside it,
+/// and a public key with a verification key of at most 96 bytes for each holder.
 pub(crate) const fn longest(nodes: usize) -> usize {
     4096 + nodes * (4 * 2 + 96)
 }
 
-/// A subject, and what was proven in its ceremony.
+/// Evidence for third parties: a subject and the evidence from its ceremony.
 pub(crate) fn bundle(subject: &[u8], evidence: &[u8]) -> Vec<u8> {
     Writer::new(FORMAT).bytes(subject).bytes(evidence).finish()
 }

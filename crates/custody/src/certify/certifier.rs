@@ -1,4 +1,4 @@
-//! The slots of a node for which promises are collected, all of them.
+//! The certifier of a node: all slots for which it collects promises.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -18,28 +18,28 @@ use super::refusal::SlotRefusal;
 use crate::Roster;
 use crate::request::To;
 
-/// Slots that are asked for at one tick: a node that is behind must not add to its peers' load.
+/// The most slots that are asked for at one tick: a node that is behind must not add to its peers' load.
 const ASKS_PER_TICK: usize = 256;
-/// Promises of one node in one message.
+/// The most promises of one node in one message.
 const MOST_PROMISES_OF_ONE: usize = 4;
-/// For how long a node that said something false is not listened to, in milliseconds: twice as long each time.
+/// For how long a node that sent something false is ignored, in milliseconds; each further time twice as long.
 const FIRST_SILENCE: u64 = 1_000;
 const LONGEST_SILENCE: u64 = 64_000;
 
-/// How much a certifier keeps, and how patient it is. Times are milliseconds.
+/// The bounds of a certifier's memory, and its delays in milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct CertifierLimits {
-    /// Requests that may wait.
+    /// The most requests that wait.
     pub waiting: usize,
-    /// Slots that one peer may promise before they are asked for here,
+    /// The most slots that one peer may promise before they are asked for here.
     pub early: usize,
-    /// and how long they are kept.
+    /// For how long such promises are kept.
     pub early_age: u64,
-    /// Slots that are kept for those who ask again,
+    /// The most slots that are kept for peers that ask again.
     pub kept: usize,
-    /// and their bytes.
+    /// The most bytes of those slots.
     pub kept_bytes: usize,
-    /// After how long without a decision all are asked for what they know; twice as long each further time.
+    /// How long a slot stays undecided before all are asked for what they know; each further time twice as long.
     pub ask_after: u64,
 }
 
@@ -49,56 +49,57 @@ impl Default for CertifierLimits {
     }
 }
 
-/// A request that waits, by number.
+/// The number of a waiting request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ticket(u64);
 
 /// What a certifier wants done, in this order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CertifierEffect {
-    /// Send a message; a lost one costs time only.
+    /// Send a message. If it is lost, that costs only time.
     Send {
-        /// To whom.
+        /// The recipients.
         to: To,
-        /// Its bytes.
+        /// The payload.
         bytes: Bytes,
     },
     /// A request has all its certificates, or will never have them.
     Decided {
-        /// Which.
+        /// The request.
         ticket: Ticket,
-        /// Why not, if not.
+        /// `Err` with the reason if it will not have its certificates.
         verdict: Result<(), SlotRefusal>,
     },
-    /// A peer said what no honest node says.
+    /// A peer sent what no honest node sends.
     Culprit {
-        /// Who.
+        /// The peer.
         node: NodeId,
-        /// What.
+        /// The offence.
         offence: PromiseOffence,
     },
     /// A node promised one slot to two messages.
     Equivocation(Box<Equivocation>),
 }
 
-/// What a peer said about promises that no honest node says. Nobody else sees it: what it passed on may be of others.
+/// An offence in a peer's message about promises. It proves nothing to others: the message itself is not signed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PromiseOffence {
-    /// Bytes that are no promises.
+    /// The bytes are no promises.
     #[error("malformed promises: {}", .0.0)]
     Malformed(Malformed),
-    /// A promise in the name of that node which it did not sign.
+    /// A promise in the name of that node which it has not signed.
     #[error("a false promise of node {0}")]
     FalseSignature(NodeId),
 }
 
 type Effects = Vec<CertifierEffect>;
 
-/// Brings the promises of all nodes together, for the requests of this one.
+/// Collects the promises of all nodes, for the requests of this one.
 ///
-/// Pure but for the slots that it looks up: inputs go in one after the other with the time in milliseconds, which never runs
-/// backwards; effects come out. It promises what [`SlotClaim`]s say that the node's durable memory holds, and nothing else.
+/// It is pure except that it looks slots up in the node's memory: inputs go in one after another with the time in
+/// milliseconds, which never falls; effects come out. It promises only what [`SlotClaim`]s or the memory say that the
+/// node has decided durably.
 pub struct Certifier {
     group: Roster,
     local: NodeId,
@@ -106,7 +107,7 @@ pub struct Certifier {
     memory: Box<dyn SlotState + Send>,
     limits: CertifierLimits,
     entries: BTreeMap<Subject, Entry>,
-    /// What each request still waits for, and until when.
+    /// The slots for which each request still waits, and its deadline.
     waiting: BTreeMap<u64, (BTreeSet<Subject>, u64)>,
     next: u64,
     deadlines: BTreeSet<(u64, u64)>,
@@ -114,7 +115,7 @@ pub struct Certifier {
     early: Early,
     kept: VecDeque<Subject>,
     kept_bytes: usize,
-    /// Until when a peer is not listened to, and how long it was not.
+    /// Until when a peer is ignored, and for how long that was.
     silenced: BTreeMap<NodeId, (u64, u64)>,
 }
 
@@ -125,8 +126,8 @@ impl core::fmt::Debug for Certifier {
 }
 
 impl Certifier {
-    /// A node's. `keys`: its identity, as the group knows it; without one it promises nothing and certifies nothing. `memory`:
-    /// where its policy keeps slots.
+    /// The certifier of node `local`. `keys` is its identity, as the group knows it; without one it promises nothing
+    /// and certifies nothing. `memory` is where its policy keeps slots.
     #[must_use]
     pub fn new(
         group: Roster,
@@ -154,35 +155,35 @@ impl Certifier {
         }
     }
 
-    /// With these limits; for one that has heard nothing yet.
+    /// Sets other limits, before it has received anything.
     #[must_use]
     pub fn with_limits(mut self, limits: CertifierLimits) -> Self {
         self.early = Early::new(limits.early, limits.early_age);
         Self { limits, ..self }
     }
 
-    /// How many nodes it takes for a key of which any k shares suffice: of all nodes of the group, fewer than k may lie, and
-    /// fewer than the group's own k.
+    /// The number of promises that certify a slot of a key with threshold k: of the group's nodes, fewer than k may
+    /// lie, and fewer than the group's own k.
     #[must_use]
     pub fn quorum(&self, k: u16) -> SlotQuorum {
         let n = u16::try_from(self.group.nodes.len()).unwrap_or(u16::MAX);
         SlotQuorum { n, t: k.max(self.group.k).saturating_sub(1) }
     }
 
-    /// Whether it has the identity that the group knows: without it, it promises nothing.
+    /// Whether it has the identity that the group knows; without it, it promises nothing.
     #[must_use]
     pub fn is_able(&self) -> bool {
         self.identity().is_some()
     }
 
-    /// How many requests wait, and how many slots are remembered.
+    /// The number of requests that wait, and the number of slots in memory.
     #[must_use]
     pub fn load(&self) -> (usize, usize) {
         (self.waiting.len(), self.entries.len())
     }
 
-    /// Asks for the certificates of a request with a key of which any k shares suffice; gives up at `deadline`. The answer is
-    /// a [`CertifierEffect::Decided`], perhaps at once.
+    /// Asks for the certificates of a request with a key of threshold k, until `deadline`. The answer is a
+    /// [`CertifierEffect::Decided`], which may come at once.
     pub fn claim(&mut self, now: u64, k: u16, claims: &[SlotClaim], deadline: u64, effects: &mut Effects) -> Ticket {
         let ticket = self.next;
         self.next = self.next.wrapping_add(1);
@@ -198,7 +199,7 @@ impl Certifier {
             return Ticket(ticket);
         }
         let is_over = claims.iter().any(|claim| matches!(claim.standing, SlotStanding::Over { .. }));
-        // What is over here is over soon, or certified: those who know of a certificate answer at once.
+        // For a slot that is over here, a certificate shows soon or never: nodes that know one answer at once.
         let grace = now.saturating_add(self.limits.ask_after.saturating_mul(4));
         let deadline = if is_over { deadline.min(grace) } else { deadline };
         let open: BTreeSet<Subject> = claims.iter().map(Subject::of).collect();
@@ -215,19 +216,19 @@ impl Certifier {
         Ticket(ticket)
     }
 
-    /// Tells the others what this node has promised, for a request that it cannot go on with itself.
+    /// Tells the others what this node has promised, for a request that it cannot carry on itself.
     pub fn announce(&mut self, now: u64, claims: &[SlotClaim], effects: &mut Effects) {
         if self.identity().is_some() {
             claims.iter().for_each(|claim| self.open(now, claim, None, effects));
         }
     }
 
-    /// Nobody waits for this request any more. What was promised stays promised.
+    /// Drops a request for which nobody waits any more. Its promises remain.
     pub fn withdraw(&mut self, ticket: Ticket) {
         self.forget(ticket.0);
     }
 
-    /// How the slots of a request stand, for people; `None` if they are certified for it.
+    /// Why the slots of a request are not certified for it, in words; `None` if they are.
     #[must_use]
     pub fn standing(&self, k: u16, claims: &[SlotClaim]) -> Option<SlotRefusal> {
         let quorum = self.quorum(k);
@@ -269,7 +270,7 @@ impl Certifier {
         self.answer(now, from, &subject, (asks, &shown), effects);
     }
 
-    /// Time passes: asks for what is missing, gives up what took too long, forgets what is old.
+    /// Time passes: asks for what is missing, gives up requests after their deadlines, and forgets what is old.
     pub fn tick(&mut self, now: u64, effects: &mut Effects) {
         for _ in 0..ASKS_PER_TICK {
             let due = self.asks.first().filter(|(at, _)| *at <= now).cloned();
@@ -288,7 +289,7 @@ impl Certifier {
         self.keys.as_ref().filter(|keys| self.group.member(self.local) == Some(keys.member()))
     }
 
-    /// Makes sure that a slot is known here: with what this node has promised of it, and with what others said before.
+    /// Opens the slot's entry, with what this node has promised for it and what others have sent before.
     fn open(&mut self, now: u64, claim: &SlotClaim, want: Option<Want>, effects: &mut Effects) {
         let subject = Subject::of(claim);
         let is_new = !self.entries.contains_key(&subject);
@@ -297,10 +298,10 @@ impl Certifier {
             _ if has_own => {}
             SlotStanding::Taken => self.promise(&subject, claim.digest),
             SlotStanding::Contested { previous } => self.promise(&subject, previous),
-            // What this node may have promised is forgotten.
+            // This node may have promised the slot and forgotten it.
             SlotStanding::Over { .. } => {}
         }
-        // This node may know nothing of what the others have come to: it asks.
+        // The others may have decided the slot without this node, so it asks.
         let asks = claim.standing != SlotStanding::Taken;
         let ask_after = self.limits.ask_after;
         let entry = self.entries.entry(subject.clone()).or_default();
@@ -333,29 +334,29 @@ impl Certifier {
         }
     }
 
-    /// Signs what this node's durable memory holds of a slot, once.
+    /// Signs this node's promise for a slot once, as its durable memory has it.
     fn promise(&mut self, subject: &Subject, digest: Digest) {
         let Some(keys) = self.identity().cloned() else { return };
         let promise = Promise::sign(&self.group.name, &keys, subject, digest);
         let entry = self.entries.entry(subject.clone()).or_default();
         entry.has_own = true;
         if !entry.tally.has(&promise) {
-            // It is the only one of this node: its memory has one digest for a slot.
+            // This node has no other promise for the slot: its memory has one digest.
             let _ = entry.tally.add(subject, promise);
         }
     }
 
-    /// Looks up a slot that nobody has asked this process for; says whether it was promised before.
+    /// Looks up a slot for which nobody has asked this process; returns whether it was promised before.
     fn recall(&mut self, subject: &Subject) -> bool {
         let scope = SlotScope { key: &subject.key, rule: &subject.rule };
-        // A memory that fails knows nothing, and refuses its own requests with the reason.
+        // A memory that fails answers as if nothing were decided; requests at this node are refused with its error.
         let Ok(Some(digest)) = self.memory.decided(scope, subject.slot) else { return false };
         self.promise(subject, digest);
         self.keep(subject);
         self.entries.contains_key(subject)
     }
 
-    /// Adds promises that are true.
+    /// Adds promises whose signatures are valid.
     fn merge(&mut self, now: u64, from: NodeId, subject: &Subject, promises: Vec<Promise>, effects: &mut Effects) {
         for promise in promises {
             let Some(entry) = self.entries.get_mut(subject) else { return };
@@ -375,7 +376,7 @@ impl Certifier {
         }
     }
 
-    /// Tells the requests that are decided.
+    /// Reports the requests that are decided.
     fn settle(&mut self, subject: &Subject, effects: &mut Effects) {
         let others = self.group.nodes.len().saturating_sub(1);
         let Some(entry) = self.entries.get_mut(subject) else { return };
@@ -397,7 +398,7 @@ impl Certifier {
         self.rest(subject);
     }
 
-    /// Answers a peer: one that asks, or one that lacks what this node told all long ago.
+    /// Answers a peer that asks, or that lacks what this node sent to all long ago.
     fn answer(
         &mut self,
         now: u64,
@@ -419,7 +420,7 @@ impl Certifier {
         }
     }
 
-    /// Asks all for what they know of a slot that is waited for.
+    /// Asks all for what they know of a slot for which requests wait.
     fn ask(&mut self, now: u64, subject: &Subject, effects: &mut Effects) {
         let longest = self.limits.ask_after.saturating_mul(16);
         let Some(entry) = self.entries.get_mut(subject) else { return };
@@ -436,7 +437,7 @@ impl Certifier {
     }
 
     fn send(&self, to: To, subject: &Subject, asks: bool, mut promises: Vec<Promise>, effects: &mut Effects) {
-        // What others take in one message.
+        // Peers accept no more in one message.
         promises.truncate(self.group.nodes.len().saturating_mul(MOST_PROMISES_OF_ONE));
         let bytes = Known { asks, subject: subject.clone(), promises }.encode().into();
         effects.push(CertifierEffect::Send { to, bytes });
@@ -467,7 +468,7 @@ impl Certifier {
         }
     }
 
-    /// Says whether it was there.
+    /// Removes a request; returns whether it was there.
     fn forget(&mut self, ticket: u64) -> bool {
         let Some((open, deadline)) = self.waiting.remove(&ticket) else { return false };
         self.deadlines.remove(&(deadline, ticket));
@@ -480,7 +481,7 @@ impl Certifier {
         true
     }
 
-    /// Keeps a slot that nobody waits for any more for those who ask again.
+    /// Keeps a slot for which no request waits, for peers that ask again.
     fn rest(&mut self, subject: &Subject) {
         let Some(entry) = self.entries.get_mut(subject).filter(|entry| entry.wants.is_empty()) else { return };
         if let Some(at) = entry.ask_at.take() {
@@ -497,7 +498,7 @@ impl Certifier {
             None => self.kept.push_back(subject.clone()),
         }
         self.kept_bytes = self.kept_bytes.saturating_add(weight);
-        // Once round at most: slots that are waited for are passed over.
+        // At most one round: slots for which requests wait are passed over.
         for _ in 0..self.kept.len() {
             if self.kept.len() <= self.limits.kept && self.kept_bytes <= self.limits.kept_bytes {
                 return;

@@ -1,4 +1,4 @@
-//! Promises that came before their request: each peer's own, unverified, bounded by peer.
+//! Promises that came before a request for their slot: unverified, only each peer's own, and bounded for each peer.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,10 +6,10 @@ use theta_names::NodeId;
 
 use super::promise::{Promise, Subject};
 
-/// Promises of one peer for one slot: two are enough to prove that it lies.
+/// The most promises of one peer for one slot: two are enough to prove that it lies.
 const MOST_OF_ONE: usize = 2;
 
-/// What waits, by peer. A peer over its bound loses its own oldest.
+/// The waiting promises, by peer. A peer above its bound loses its own oldest ones.
 #[derive(Debug)]
 pub(super) struct Early {
     most: usize,
@@ -20,17 +20,17 @@ pub(super) struct Early {
 #[derive(Debug, Default)]
 struct Waiting {
     promises: BTreeMap<Subject, Vec<Promise>>,
-    /// When which subject came, oldest first; one that was taken out leaves its entry until its turn.
+    /// When each subject came, oldest first; one that was taken out stays in this list until its turn.
     order: VecDeque<(u64, Subject)>,
 }
 
 impl Early {
-    /// At most so many slots of each peer, for so many milliseconds.
+    /// Keeps at most `most` slots of each peer, for `age` milliseconds.
     pub(super) const fn new(most: usize, age: u64) -> Self {
         Self { most, age, peers: BTreeMap::new() }
     }
 
-    /// Keeps what a peer itself promises.
+    /// Keeps a peer's own promises.
     pub(super) fn push(&mut self, from: NodeId, subject: &Subject, promises: Vec<Promise>, now: u64) {
         let own = promises.into_iter().filter(|promise| promise.node == from).take(MOST_OF_ONE);
         let waiting = self.peers.entry(from).or_default();
@@ -48,13 +48,13 @@ impl Early {
         }
     }
 
-    /// What waited for this slot, and who sent it.
+    /// Takes the promises for this slot, with the peers that sent them.
     pub(super) fn take(&mut self, subject: &Subject) -> Vec<(NodeId, Vec<Promise>)> {
         let take = |(peer, waiting): (&NodeId, &mut Waiting)| Some((*peer, waiting.promises.remove(subject)?));
         self.peers.iter_mut().filter_map(take).collect()
     }
 
-    /// The peers that promise this slot of this key by signing rules of other names, and those names.
+    /// The peers that promise this slot of this key under signing rules of other names, with those names.
     pub(super) fn under_other_rules(&self, subject: &Subject) -> BTreeMap<NodeId, String> {
         let first = Subject { rule: String::new(), ..subject.clone() };
         let found = self.peers.iter().filter_map(|(peer, waiting)| {
@@ -66,7 +66,7 @@ impl Early {
         found.collect()
     }
 
-    /// Drops what has waited for too long.
+    /// Drops promises that have waited for too long.
     pub(super) fn expire(&mut self, now: u64) {
         for waiting in self.peers.values_mut() {
             while waiting.order.front().is_some_and(|(since, _)| now.saturating_sub(*since) >= self.age) {

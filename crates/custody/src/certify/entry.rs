@@ -1,4 +1,4 @@
-//! One slot: its promises, and those who wait for it.
+//! One slot: its promises, and the requests that wait for it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,12 +10,12 @@ use super::promise::Subject;
 use super::refusal::SlotRefusal;
 use super::tally::Tally;
 
-/// What an entry weighs beside its promises: names, maps, queues.
+/// The size of an entry without its promises, in bytes, estimated: names, maps, queues.
 const WEIGHT: usize = 512;
-/// What a promise weighs in a map.
+/// The size of a promise in a map, in bytes, estimated.
 const PROMISE_WEIGHT: usize = 160;
 
-/// A request that waits.
+/// A request that waits for a decision about the slot.
 #[derive(Clone, Debug)]
 pub(super) struct Want {
     pub(super) ticket: u64,
@@ -29,20 +29,20 @@ pub(super) struct Want {
 pub(super) struct Entry {
     pub(super) tally: Tally,
     pub(super) wants: Vec<Want>,
-    /// Whether this node has signed a promise that is in the tally, or knows that it has none to sign.
+    /// Whether this node's promise is in the tally, or it is known that there is none to sign.
     pub(super) has_own: bool,
-    /// When this node told all what it knows.
+    /// When this node last sent to all what it knows.
     pub(super) said: Option<u64>,
-    /// When it asks, and how long it waited for that.
+    /// When it asks the others next, and how long it waited for that.
     pub(super) ask_at: Option<u64>,
     pub(super) patience: u64,
-    /// Who has said anything about the slot since it was first asked for here.
+    /// The nodes that have sent anything about the slot since it was first asked for here.
     pub(super) heard: BTreeSet<NodeId>,
-    /// When whom was answered.
+    /// When each peer was last answered.
     pub(super) answered: BTreeMap<NodeId, u64>,
-    /// Who was named as one who lies.
+    /// The nodes that were named as liars.
     pub(super) named: BTreeSet<NodeId>,
-    /// Its weight as one that is kept for those who ask again.
+    /// Its size, if it is kept only for peers that ask again.
     pub(super) kept: Option<usize>,
 }
 
@@ -55,7 +55,7 @@ impl Entry {
         self.wants.iter().any(|want| want.digest == *digest)
     }
 
-    /// Takes out the requests that are decided, and says how. `others`: how many other nodes there are.
+    /// Takes out the requests that are decided, with their verdicts. `others`: the number of other nodes.
     pub(super) fn decide(&mut self, subject: &Subject, others: usize) -> Vec<(u64, Result<(), SlotRefusal>)> {
         let (tally, heard) = (&self.tally, self.heard.len());
         let mut decided = Vec::new();
@@ -69,7 +69,8 @@ impl Entry {
         decided
     }
 
-    /// Why a request that was not decided in time was not. `other_rules`: who promises the slot by a rule of another name.
+    /// Why a request was not decided in time. `other_rules`: the nodes that promise the slot under a rule of another
+    /// name.
     pub(super) fn refusal(
         &self,
         subject: &Subject,
@@ -106,7 +107,7 @@ impl Entry {
     }
 }
 
-/// What the promises say to a request; `None` if nothing yet.
+/// What the promises decide about a request; `None` if nothing yet.
 fn verdict(tally: &Tally, subject: &Subject, want: &Want, all_heard: bool) -> Option<Result<(), SlotRefusal>> {
     let SlotQuorum { n, .. } = want.quorum;
     let need = want.quorum.need();

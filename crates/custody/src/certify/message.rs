@@ -1,4 +1,4 @@
-//! What nodes say to each other about a slot: the promises that they know of it.
+//! The messages of certifiers: the promises that a node knows for a slot.
 
 use theta_rounds::Malformed;
 
@@ -23,7 +23,7 @@ impl Known {
         self.promises.iter().take(usize::from(u16::MAX)).fold(writer, |writer, promise| promise.write(writer)).finish()
     }
 
-    /// Reads a message with at most so many promises.
+    /// Reads a message with at most `most` promises.
     pub(super) fn decode(bytes: &[u8], most: usize) -> Result<Self, Malformed> {
         let mut reader = Reader::new(bytes);
         if reader.u8()? != FORMAT {
@@ -32,7 +32,7 @@ impl Known {
         let asks = reader.flag()?;
         let subject = Subject::read(&mut reader)?;
         let count = usize::from(reader.u16()?);
-        // Before anything is read for them.
+        // Checked before anything is allocated for the promises.
         if count > most {
             return Err(Malformed("too many promises for one slot"));
         }

@@ -1,12 +1,13 @@
 //! Slot certificates: at most one message for a slot over all nodes, whatever k is.
 //!
-//! Each node promises a slot to one message, durably and for ever. A message that has the promises of more than (n + t) / 2 of
-//! the group's n nodes is *certified*: two such sets have more than t nodes in common, and an honest one promises once. A share
-//! leaves only for a certified message. See `spec/policy.md`, "Slots", and `docs/adr/0018-slot-certificates.md`.
+//! Each node promises a slot to one message, durably and for ever. A message that has the promises of more than (n + t)
+//! / 2 of the group's n nodes is *certified*: two such sets have more than t nodes in common, so they share an honest
+//! node, which promises once. A share leaves a node only for a certified message. See `spec/policy.md`, "Slots", and
+//! `docs/adr/0018-slot-certificates.md`.
 //!
-//! - [`Promise`]: what a node signs, and the evidence if it signs two.
-//! - `tally`: what the promises for one slot come to: a certificate, a void slot, or neither yet.
-//! - `entry`: one slot: its promises and those who wait for it.
+//! - [`Promise`]: the statement that a node signs, and the evidence if it signs two.
+//! - `tally`: counts the promises for one slot: certified, void, or undecided.
+//! - `entry`: one slot: its promises and the requests that wait for it.
 //! - [`Certifier`]: all slots of a node, bounded; no clock, no thread, no socket.
 
 mod certifier;
@@ -23,7 +24,7 @@ pub use refusal::SlotRefusal;
 
 use bytes::Bytes;
 
-/// A message that tells these promises, for whoever speaks without a certifier: simulated liars, and tests.
+/// A message with these promises, for simulated liars and tests, which have no certifier.
 #[must_use]
 pub fn encode_promises(subject: &Subject, promises: Vec<Promise>) -> Bytes {
     message::Known { asks: false, subject: subject.clone(), promises }.encode().into()

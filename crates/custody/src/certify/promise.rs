@@ -1,4 +1,4 @@
-//! What a node signs about a slot.
+//! Promises: the statements about slots that nodes sign.
 
 use theta_ceremonies::{CeremonyKeys, CeremonyMember};
 use theta_groups::Transcript;
@@ -13,7 +13,7 @@ const DOMAIN: &str = "theta/slot/promise/v1";
 /// Names of keys and signing rules have 1 to 64 characters.
 const MOST_NAME: usize = 64;
 
-/// A slot of a signing rule of a key. The key goes by its name: its versions and epochs share their slots.
+/// A slot of a signing rule of a key. The key is identified by its name: its versions and epochs share their slots.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Subject {
     /// The key's name, without a version.
@@ -43,19 +43,19 @@ impl Subject {
     }
 }
 
-/// "I give this slot to this message and never to another": signed by a node's identity.
+/// A node's signed statement that it gives this slot to this message and never to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Promise {
-    /// Who promises.
+    /// The node that promises.
     pub node: NodeId,
-    /// To which message: the digest of operation and message that policies decide by.
+    /// The digest of operation and message by which policies decide.
     pub digest: Digest,
-    /// Over group, node, subject and digest.
+    /// A signature over group, node, subject and digest.
     pub signature: [u8; 64],
 }
 
 impl Promise {
-    /// What is signed.
+    /// The bytes that are signed.
     fn transcript(group: &str, node: NodeId, subject: &Subject, digest: &Digest) -> Transcript {
         Transcript::new(DOMAIN)
             .with("group", group.as_bytes())
@@ -66,8 +66,8 @@ impl Promise {
             .with("digest", &digest.0)
     }
 
-    /// Signs. The caller has made sure that the slot is this message's in its durable memory: a node that signs two is named
-    /// as one that lies.
+    /// Signs a promise. The caller has made sure that the node's durable memory gives the slot to this message: a node
+    /// that signs two is named as a liar.
     #[must_use]
     pub fn sign(group: &str, keys: &CeremonyKeys, subject: &Subject, digest: Digest) -> Self {
         let node = keys.member().node();
@@ -75,7 +75,7 @@ impl Promise {
         Self { node, digest, signature }
     }
 
-    /// Whether this member of the group made it.
+    /// Whether this member of the group signed it.
     #[must_use]
     pub fn vartime_verify(&self, group: &str, subject: &Subject, member: &CeremonyMember) -> bool {
         let transcript = Self::transcript(group, self.node, subject, &self.digest);
@@ -91,19 +91,19 @@ impl Promise {
     }
 }
 
-/// Two promises of one node for one slot: proof, for everybody who has the group file, that it lies.
+/// Two promises of one node for one slot: proof, for everybody with the group file, that it lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Equivocation {
-    /// Of which slot.
+    /// The slot.
     pub subject: Subject,
-    /// One promise,
+    /// One promise.
     pub first: Promise,
-    /// and another one of the same node, for another message.
+    /// Another promise of the same node, for another message.
     pub second: Promise,
 }
 
 impl Equivocation {
-    /// The proof for others: format 1, key, rule (each behind its length in one byte), slot, both promises.
+    /// Encodes it: format 1, key, rule (each behind its length in one byte), slot, both promises.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         self.second.write(self.first.write(self.subject.write(Writer::new(1)))).finish()

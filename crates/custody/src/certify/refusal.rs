@@ -1,6 +1,6 @@
-//! Why nothing is signed for a slot.
+//! Why no share is made for a slot.
 
-/// Why nothing is signed for a slot.
+/// Why no share is made for a slot.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SlotRefusal {
     /// Another message is certified.
@@ -25,14 +25,14 @@ pub enum SlotRefusal {
         rule: String,
         /// The slot.
         slot: u64,
-        /// How many nodes promised each message, as `2 : 2`.
+        /// The number of nodes that promised each message, as `2 : 2`.
         split: String,
-        /// How many nodes promise.
+        /// The number of nodes that can promise.
         n: u16,
-        /// How many it takes.
+        /// The number of promises that certify.
         need: u16,
     },
-    /// The slot is over here, and no other node knows a certificate for the message.
+    /// The slot is over at this node, and no other node knows a certificate for the message.
     #[error(
         "slot {slot} of key {key} is over: signing rule {rule} has ended all up to {mark} at this node, and no node that answers \
          knows a certificate for this message"
@@ -47,7 +47,7 @@ pub enum SlotRefusal {
         /// The highest slot that is over.
         mark: u64,
     },
-    /// Time ran out before the slot was decided; the text says who promised what.
+    /// Time ran out before the slot was decided; the text says which nodes promised what.
     #[error("{0}")]
     Undecided(String),
     /// The node cannot promise.
@@ -88,7 +88,7 @@ impl SlotRefusal {
         }
     }
 
-    /// Whether it is for good: no node will ever sign this message for the slot.
+    /// Whether the refusal is final: no node will ever sign this message for the slot.
     #[must_use]
     pub const fn is_final(&self) -> bool {
         matches!(self, Self::Taken { .. } | Self::Void { .. })

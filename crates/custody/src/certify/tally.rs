@@ -1,4 +1,4 @@
-//! What the promises for one slot come to.
+//! Counts the promises for one slot.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use theta_statements::Digest;
 
 use super::promise::{Equivocation, Promise, Subject};
 
-/// Digests that are remembered of one node for one slot, beside those that are waited for: two prove that it lies, more serve
-/// certificates that it helped to make.
+/// The most digests of one node for one slot that are kept, beside those for which requests wait: two prove that it
+/// lies, more serve certificates that it helped to make.
 const MOST_OF_ONE: usize = 4;
 
-/// The promises for one slot that are true, by node. More than one of a node: it lies.
+/// The valid promises for one slot, by node. A node with more than one lies.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally(BTreeMap<NodeId, Vec<(Digest, [u8; 64])>>);
 
@@ -21,12 +21,12 @@ impl Tally {
         of.is_some_and(|all| all.iter().any(|(digest, _)| *digest == promise.digest))
     }
 
-    /// Whether there is room for a promise that is not there.
+    /// Whether there is room for another promise.
     pub(super) fn has_room(&self, promise: &Promise, is_wanted: bool) -> bool {
         is_wanted || self.0.get(&promise.node).is_none_or(|all| all.len() < MOST_OF_ONE)
     }
 
-    /// Adds one that is true; returns the proof if its node has made another before.
+    /// Adds a valid promise; returns the proof if its node has made another before.
     pub(super) fn add(&mut self, subject: &Subject, promise: Promise) -> Option<Equivocation> {
         let Promise { node, digest, signature } = promise;
         let all = self.0.entry(node).or_default();
@@ -46,7 +46,7 @@ impl Tally {
         self.0.iter().filter(|(_, all)| supports(all)).map(|(node, _)| *node).collect()
     }
 
-    /// The message that so many nodes promise the slot to.
+    /// The message to which `need` nodes or more promise the slot.
     pub(super) fn certified(&self, need: u16) -> Option<Digest> {
         self.digests().into_iter().find(|(_, count)| *count >= usize::from(need)).map(|(digest, _)| digest)
     }
@@ -57,8 +57,9 @@ impl Tally {
         counts
     }
 
-    /// Whether no message can come to be certified unless one more node lies: for every digest m, |V_m| + (n - |V|) < need.
-    /// Those who have promised twice are not in V: they may promise once more.
+    /// Whether no message can be certified any more unless one more node lies: for every digest m, |V_m| + (n - |V|) <
+    /// need. V is the set of nodes with one promise, V_m those that promise m. Nodes that have promised twice are not
+    /// in V, since they may promise once more.
     pub(super) fn is_void(&self, n: u16, need: u16) -> bool {
         let split = self.split();
         let counted: usize = split.iter().sum();
@@ -66,7 +67,7 @@ impl Tally {
         split.first().copied().unwrap_or(0).saturating_add(open) < usize::from(need)
     }
 
-    /// How many nodes promise the slot to each message, the most first. Those who lie are not counted.
+    /// How many nodes promise the slot to each message, the largest number first. Liars are not counted.
     pub(super) fn split(&self) -> Vec<usize> {
         let mut counts: BTreeMap<Digest, usize> = BTreeMap::new();
         for all in self.0.values() {
@@ -79,7 +80,7 @@ impl Tally {
         split
     }
 
-    /// All promises, or those for one message.
+    /// All promises, or only those for one message.
     pub(super) fn promises(&self, only: Option<Digest>) -> Vec<Promise> {
         let of = |(&node, all): (&NodeId, &Vec<(Digest, [u8; 64])>)| {
             let promise = move |&(digest, signature): &(Digest, [u8; 64])| Promise { node, digest, signature };
@@ -131,15 +132,15 @@ mod tests {
         }
     }
 
-    /// No honest promises, in whatever order, certify two messages or one that is void; and whatever liars add to void promises
-    /// certifies nothing unless one of them lies.
+    /// No honest promises, in any order, certify two messages, or one after the slot was void; and promises of liars
+    /// certify nothing in a void slot unless one more node lies.
     #[test]
     fn all_small_groups() {
         for (n, t) in [(3_u16, 1_u16), (4, 1), (4, 2), (5, 1), (5, 2)] {
             let need = theta_policy::SlotQuorum { n, t }.need();
             for code in 0..4_u32.pow(u32::from(n)) {
                 let of = |node: u16| code / 4_u32.pow(u32::from(node)) % 4;
-                // 0: not heard; liars are the last t, and promise everything.
+                // 0 means that the node is not heard. The last t nodes are liars, which promise everything.
                 let honest = (0..n - t).map(|node| (node + 1, u8::try_from(of(node)).unwrap()));
                 let mut promises: Vec<(u16, u8)> = honest.filter(|(_, digest)| *digest > 0).collect();
                 let liars = (n - t..n).flat_map(|node| [(node + 1, 1), (node + 1, 2), (node + 1, 3)]);

@@ -24,8 +24,8 @@ use crate::keys::epoch_of;
 use crate::request::{CeremonyReport, CeremonyState};
 
 impl Custodian {
-    /// Holds a ceremony that a client has asked for: begins it here, or tells how it stands if it was begun before. All nodes that
-    /// take part must be asked, or `Roster::k` of them, who bring the others in.
+    /// Begins a ceremony that a client has asked for, or reports its state if it was begun before. Clients ask all
+    /// nodes that take part, or enough of them to bring in the others: see the module `vouchers`.
     ///
     /// # Errors
     /// [`CeremonyError`] with the reason, and what would help.
@@ -62,7 +62,7 @@ impl Custodian {
         }
     }
 
-    /// Who this node is in ceremonies.
+    /// This node's identity in ceremonies.
     fn identity(&self) -> Result<Arc<CeremonyKeys>, CeremonyError> {
         let keys = self.keys.clone().ok_or(CeremonyError::NoIdentity)?;
         match self.group.member(self.local) {
@@ -71,7 +71,8 @@ impl Custodian {
         }
     }
 
-    /// Begins the ceremony of a subject and its plan. Without a `memory` it is for the peers to say whether it is new.
+    /// Begins the ceremony of a subject and its plan. Without a `memory`, the peers' claims decide whether this node
+    /// may have forgotten it.
     pub(super) fn launch(
         &mut self,
         subject: Subject,
@@ -82,8 +83,8 @@ impl Custodian {
         let keys = self.identity()?;
         let (share, id) = (self.share_for(&subject), *plan.id().as_bytes());
         let memory = memory.unwrap_or_else(|| self.memory_of(&id));
-        // All that this node hides in the ceremony follows from it. It is in the journal before anything leaves, and nowhere else;
-        // it goes with the journal when the ceremony ends.
+        // All secrets of this node in the ceremony follow from this seed. It is in the journal before any message
+        // leaves, and nowhere else; it is removed from the journal when the ceremony ends.
         let seed = self.store.draw_secret().map_err(|error| CeremonyError::StoreFailed(error.to_string()))?;
         let ceremony = begin(plan, (&keys, Secret::new(*seed.expose())), share.as_deref(), memory)?;
         if self.ended.remove(&id).is_some() {
@@ -91,7 +92,7 @@ impl Custodian {
         }
         let mut running = Running::new(id, ceremony, subject, self.local);
         running.started = self.now;
-        // With the ceremony's beginning, in one transaction: what was approved or signed for it is used up.
+        // The approvals and signatures of the request are used up in the transaction in which the ceremony begins.
         work.records.push(Record::Use { request: running.subject.request.digest(), now: self.now });
         let subject = encode_subject(memory, &running.subject);
         work.records.push(Record::Begin { id, subject, seed, started: self.now });
@@ -139,7 +140,7 @@ impl Custodian {
         }
     }
 
-    /// What came of it becomes what serves.
+    /// Puts the result of a ceremony into use.
     pub(super) fn finish(&mut self, id: &Id, ending: Result<Ending, Abort>, work: &mut Work) {
         let Some(running) = self.running.get_mut(id) else { return };
         let epilogue = if ending.is_ok() { running.epilogue() } else { Vec::new() };
@@ -182,7 +183,7 @@ impl Custodian {
     ) {
         let (name, version) = (subject.request.change.key().clone(), subject.version);
         let epoch = epoch_of(subject.epoch, &name, &public, &parties(&subject.holders), certificate, self.now);
-        // From what is left of the ceremonies before, the old share follows.
+        // The old share follows from the remains of earlier ceremonies.
         if !subject.is_recovery() {
             self.forget_epilogues_of(&name, Some(version), work);
         }
@@ -227,7 +228,7 @@ impl Custodian {
         let (key, version) = (ended.report.key.clone(), ended.report.version);
         work.records.push(Record::End { id, outcome: ended.report.encode(), epilogue });
         work.effects.push(CustodyEffect::Report(ended.report.clone()));
-        // The oldest make room.
+        // The oldest reports are dropped.
         let mut older: Vec<(u64, Id)> = self
             .ended
             .iter()
@@ -250,7 +251,8 @@ impl Custodian {
         }
     }
 
-    /// Ends the ceremonies of a key, or of one version, and forgets from what ended ones its shares follow.
+    /// Ends the ceremonies of a key, or of one version, and removes the remains of ended ones from which its shares
+    /// follow.
     pub(super) fn forget_ceremonies_of(&mut self, key: &KeyName, version: Option<Version>, work: &mut Work) {
         let of_key = |running: &&Running| {
             running.subject.request.change.key() == key
@@ -263,7 +265,7 @@ impl Custodian {
         self.forget_epilogues_of(key, version, work);
     }
 
-    /// The same for all that is destroyed, should the node have died between.
+    /// The same for all that is destroyed, in case the node was killed in between.
     pub(super) fn forget_ceremonies_of_destroyed(&mut self, work: &mut Work) {
         for entry in self.table.iter().filter(|entry| entry.state == KeyState::Destroyed) {
             self.forget_ceremonies_of(&entry.name, Some(entry.version), work);

@@ -1,4 +1,5 @@
-//! Messages of ceremonies that this node does not hold yet, kept for a while: others began earlier, and it usually follows.
+//! Early messages: those of ceremonies that this node has not begun. They are kept for a while, since it usually begins
+//! soon.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,10 +8,10 @@ use theta_names::NodeId;
 
 use super::message::{Id, Part};
 
-/// Of one peer.
+/// The most messages of one peer.
 const MOST_MESSAGES: usize = 64;
 const MOST_BYTES: usize = 4 << 20;
-/// Ticks that one is kept.
+/// For how many ticks a message is kept.
 const TICKS: u64 = 240;
 
 pub(super) struct Kept {
@@ -20,18 +21,18 @@ pub(super) struct Kept {
     since: u64,
 }
 
-/// What came early, by peer, the oldest first.
+/// Early messages by peer, the oldest first.
 #[derive(Default)]
 pub(super) struct Early(BTreeMap<NodeId, VecDeque<Kept>>);
 
 impl Early {
-    /// Keeps a message; the oldest of that peer make room for it.
+    /// Keeps a message, and drops the oldest of that peer to make room.
     pub(super) fn keep(&mut self, from: NodeId, (id, part, payload): (Id, Part, Bytes), since: u64) {
         if payload.len() > MOST_BYTES {
             return;
         }
         let queue = self.0.entry(from).or_default();
-        // A copy of its own: a view would keep a whole buffer of the network's alive.
+        // A copy does not keep a whole buffer of the network alive.
         let payload = Bytes::copy_from_slice(&payload);
         queue.push_back(Kept { id, part, payload, since });
         let mut bytes: usize = queue.iter().map(|kept| kept.payload.len()).sum();
@@ -40,7 +41,7 @@ impl Early {
         }
     }
 
-    /// All that was kept of a ceremony, in the order of each peer.
+    /// Takes all messages of a ceremony, in the order of each peer.
     pub(super) fn take(&mut self, id: &Id) -> Vec<(NodeId, Kept)> {
         let mut taken = Vec::new();
         for (peer, queue) in &mut self.0 {

@@ -1,4 +1,4 @@
-//! Ceremonies that ended here.
+//! Ceremonies that ended at this node.
 
 use std::collections::BTreeMap;
 
@@ -8,22 +8,22 @@ use theta_schemes::keys::KeyName;
 use super::message::Id;
 use crate::request::CeremonyReport;
 
-/// Reports of one key's version that are kept.
+/// The most reports that are kept of one key's version.
 pub(super) const MOST_ENDED: usize = 16;
-/// Ticks between two answers to the same peer: to the first of them, and to the others.
+/// The number of ticks between two answers to the same peer: between the first ones, and between later ones.
 const TICKS: u64 = 4;
 const LATER_TICKS: u64 = 240;
-/// Answers to one peer that are soon repeated.
+/// The number of answers to one peer after which they come more seldom.
 const SOON: u8 = 16;
 
-/// What is left of a ceremony.
+/// The remains of a ceremony.
 pub(super) struct Ended {
     pub(super) report: CeremonyReport,
-    /// The digest of the request that it was held for.
+    /// The digest of its request.
     pub(super) request: Id,
-    /// When it began here, in seconds since 1970.
+    /// When it began at this node, in seconds since 1970.
     pub(super) started: u64,
-    /// Whether the store still has what newcomers need.
+    /// Whether the store still has the messages that newcomers need.
     pub(super) epilogue: bool,
     answered: BTreeMap<NodeId, (u8, u64)>,
 }
@@ -33,12 +33,12 @@ impl Ended {
         Self { report, request, started, epilogue, answered: BTreeMap::new() }
     }
 
-    /// Whether it was about this key, and this version if there is one.
+    /// Whether it was about this key, and this version if one is given.
     pub(super) fn is_of(&self, key: &KeyName, version: Option<Version>) -> bool {
         self.report.key == *key && version.is_none_or(|version| version == self.report.version)
     }
 
-    /// Whether a peer that asks is to be answered now: seldom, and as long as it asks.
+    /// Whether to answer a peer that asks now. Answers are rare, but do not stop as long as it asks.
     pub(super) fn may_answer(&mut self, peer: NodeId, now: u64) -> bool {
         let (count, last) = self.answered.entry(peer).or_insert((0, 0));
         let ticks = if *count < SOON { TICKS } else { LATER_TICKS };

@@ -1,8 +1,9 @@
-//! What nodes tell each other beside ceremonies: which they hold, what they are about, and what they remember of each other.
+//! Messages beside ceremonies: which ceremonies nodes have, their subjects, and what nodes remember of each other's
+//! stores.
 //!
-//! A node that was not asked joins a ceremony when enough of the key's holders have it (`gossip/vouchers.rs`): one of these is honest, and
-//! has decided on it by its own rules. A ceremony's id is a hash of all that it is about, so that these say the same. What it is about
-//! is asked for when k nodes of any kind have it (`Roster::k`).
+//! A node that was not asked joins a ceremony when enough of the key's holders have it (`gossip/vouchers.rs`): one of
+//! these is honest, and has decided on it by its own rules. A ceremony's id is a hash of its subject, so that all of
+//! them mean the same. The subject is asked for when k nodes of any kind have the ceremony (`Roster::k`).
 
 mod vouchers;
 
@@ -19,35 +20,39 @@ use crate::ceremony::{Subject, longest};
 use crate::request::{CeremonyState, To};
 use crate::{CeremonyError, CustodyError};
 
-/// Ticks between greetings.
+/// The number of ticks between greetings.
 pub(super) const GREET: u64 = 8;
-/// Ticks between writing down how far the stores of peers are.
+/// The number of ticks between records of how many commits peers' stores have made.
 const WRITE_SEEN: u64 = 40;
-/// Ticks after which what a peer has told counts no more.
+/// The number of ticks after which what a peer has told no longer counts.
 const TICKS: u64 = 240;
-/// Ceremonies of one peer that this node does not have.
+/// The most unknown ceremonies of one peer that are remembered.
 const MOST_LISTED: usize = 64;
-/// Questions of one peer that are answered between two greetings: twice what it can be told of in one.
+/// The most questions of one peer that are answered between two greetings: twice the number of ceremonies in one.
 const MOST_ANSWERS: usize = 2 * MOST_TOLD;
-/// Greetings of one peer that are looked at between two of this node's: an honest one sends one, and one for each connection.
+/// The most greetings of one peer that are examined between two of this node's: an honest peer sends one, and one for
+/// each connection.
 const MOST_GREETINGS: usize = 64;
-/// Ceremonies that this node has looked at and left alone.
+/// The most ceremonies that are remembered as none of this node's.
 const MOST_REFUSED: usize = 1024;
 
 /// What peers have told of ceremonies that this node does not have.
 pub(super) struct Gossip {
-    /// By peer: whether it ended there, and when it was told.
+    /// By peer and ceremony: whether it ended at the peer, and when the peer told it.
     listed: BTreeMap<NodeId, BTreeMap<Id, (bool, u64)>>,
-    /// Whom this node has asked what a ceremony is about, when, and whether the answer is still to come. Nobody else is listened to.
+    /// The nodes that were asked for the subject of a ceremony, when, and whether the answer is still to come. Other
+    /// answers are dropped.
     asked: BTreeMap<(NodeId, Id), (u64, bool)>,
-    /// How many questions of a peer were answered since the last greetings, and how many greetings looked at.
+    /// How many questions of each peer were answered since the last greetings; `greeted` counts the greetings that were
+    /// examined.
     answered: BTreeMap<NodeId, usize>,
     greeted: BTreeMap<NodeId, usize>,
-    /// Not for this node.
+    /// Ceremonies that this node does not join.
     refused: BTreeSet<Id>,
-    /// Whether the store was restored from a backup, so that the node may have been in what it does not know.
+    /// Whether the store was restored from a backup: then the node may have taken part in ceremonies that it does not
+    /// know.
     restored: bool,
-    /// Where the list of ended ceremonies goes on.
+    /// The ended ceremony with which the next greeting's list begins.
     next: Option<Id>,
 }
 
@@ -80,28 +85,28 @@ impl Gossip {
         self.listed.iter().filter_map(of_peer)
     }
 
-    /// Whether one more question of a peer is to be answered.
+    /// Whether another question of a peer is to be answered.
     fn may_answer(&mut self, peer: NodeId) -> bool {
         let answered = self.answered.entry(peer).or_default();
         *answered += 1;
         *answered <= MOST_ANSWERS
     }
 
-    /// Whether one more greeting of a peer is to be looked at, which reads the store.
+    /// Whether another greeting of a peer is to be examined, which reads the store.
     fn may_meet(&mut self, peer: NodeId) -> bool {
         let greeted = self.greeted.entry(peer).or_default();
         *greeted += 1;
         *greeted <= MOST_GREETINGS
     }
 
-    /// A peer does not tell what a ceremony is about that it says it has: its word counts no more.
+    /// No longer counts a peer as one that has a ceremony: it did not give the subject.
     fn disbelieve(&mut self, peer: NodeId, id: &Id) {
         if let Some(listed) = self.listed.get_mut(&peer) {
             listed.remove(id);
         }
     }
 
-    /// Whether the peer was asked and has not answered; from now on it has.
+    /// Whether the peer's answer is awaited; from now on it is not.
     fn takes_answer(&mut self, peer: NodeId, id: Id) -> bool {
         self.asked.get_mut(&(peer, id)).is_some_and(|(_, waits)| core::mem::take(waits))
     }
@@ -122,9 +127,9 @@ impl Gossip {
 }
 
 impl Custodian {
-    /// Whether this node can have said something in a ceremony that it does not remember. Fewer than k peers are not believed:
-    /// they could keep whoever they like from voting, and so the others from a quorum. If they are right, the machine sees it
-    /// from this node's own statements.
+    /// Whether this node may have made statements in a ceremony that it does not remember. Fewer than k peers are not
+    /// believed: they could keep any node from voting, and so the others from a quorum. If they are right, the machine
+    /// sees it from this node's own statements.
     pub(super) fn memory_of(&self, id: &Id) -> Memory {
         let contradicted = self.witnesses.contradicting() >= usize::from(self.group.k);
         let forgetful = self.gossip.restored || contradicted;
@@ -135,7 +140,7 @@ impl Custodian {
         if from == self.local || !self.group.nodes.contains(&from) {
             return Ok(());
         }
-        // Who sends what cannot be read harms nobody but itself.
+        // A message that does not decode is ignored: it harms nobody but its sender.
         match Message::decode(bytes) {
             Err(_) => Ok(()),
             Ok(Message::Ceremony { id, part, payload }) => self.hear(from, id, part, payload, work),
@@ -143,7 +148,7 @@ impl Custodian {
             Ok(Message::Hello(_)) => Ok(()),
             Ok(Message::Ask(id)) if self.gossip.may_answer(from) => self.present(from, &id, work),
             Ok(Message::Ask(_)) => Ok(()),
-            // Nothing is read that was not asked for, or is longer than any subject.
+            // An answer is not decoded if it was not asked for, or is longer than any subject.
             Ok(Message::Present(id, subject)) if self.gossip.takes_answer(from, id) => {
                 self.consider(from, &id, &subject, work)
             }
@@ -191,7 +196,7 @@ impl Custodian {
     fn present(&self, to: NodeId, id: &Id, work: &mut Work) -> Result<(), CustodyError> {
         let subject = match self.running.get(id) {
             Some(running) => Some(running.subject.encode()),
-            // The journal has it behind the byte for the memory.
+            // The journal has the subject behind a byte for the memory.
             None if self.ended.contains_key(id) => {
                 let ceremony = self.store.ceremony(id)?;
                 ceremony.and_then(|ceremony| ceremony.subject.split_first().map(|(_, subject)| subject.to_vec()))
@@ -204,7 +209,7 @@ impl Custodian {
         Ok(())
     }
 
-    /// Greets a peer: with what it needs to see whether one of the two stores went back.
+    /// Greets a peer with what it needs to detect whether one of the two stores went back.
     pub(super) fn greet(&mut self, peer: NodeId, work: &mut Work) {
         let (incarnation, (remembered, fork)) = (self.store.incarnation(), self.witnesses.of(peer));
         let running = self.running.keys().take(MOST_TOLD).map(|id| (*id, false));
@@ -231,7 +236,7 @@ impl Custodian {
         }
         self.gossip.asked.retain(|_, (asked, _)| now.saturating_sub(*asked) < TICKS);
         self.others().collect::<Vec<_>>().into_iter().for_each(|peer| self.greet(peer, work));
-        // Where there are more than can be told at once, the next greeting tells of others.
+        // If there are more than fit into one greeting, the next greeting has others.
         let room = MOST_TOLD.saturating_sub(self.running.len());
         let from = self.gossip.next.unwrap_or_default();
         self.gossip.next = self.ended.range(from..).filter(|(_, ended)| ended.epilogue).nth(room).map(|(id, _)| *id);
@@ -250,7 +255,7 @@ impl Custodian {
         Ok(())
     }
 
-    /// Writes down what was seen of peers: openings at once, how far they are now and then.
+    /// Records what was seen of peers: openings and forks at once, new commits only if `all`.
     pub(super) fn write_down_seen(&mut self, all: bool, work: &mut Work) {
         let seen = self.witnesses.unwritten(all);
         work.records.extend(seen.into_iter().map(|(peer, seen)| Record::Seen(peer.get(), seen)));
@@ -258,7 +263,7 @@ impl Custodian {
         work.records.extend(contradictions.map(|(peer, claim)| Record::Contradicted(peer.get(), claim)));
     }
 
-    /// Asks what a ceremony is about if enough nodes have it.
+    /// Asks for the subject of a ceremony if enough nodes have it.
     fn inquire(&mut self, id: &Id, work: &mut Work) {
         if self.may_join(id).is_none() {
             return;
@@ -272,7 +277,7 @@ impl Custodian {
         }
     }
 
-    /// Whether enough nodes have it to ask what it is about, and what this node remembers of it then.
+    /// If enough nodes have the ceremony to ask for its subject, what this node remembers of it.
     fn may_join(&self, id: &Id) -> Option<Memory> {
         let k = usize::from(self.group.k);
         if self.running.contains_key(id) {
@@ -281,12 +286,12 @@ impl Custodian {
         let Some(ended) = self.ended.get(id) else {
             return (self.gossip.tellers(id, false).count() >= k).then(|| self.memory_of(id));
         };
-        // What was given up here came about elsewhere.
+        // A ceremony that this node gave up succeeded elsewhere.
         let given_up = matches!(ended.report.state, CeremonyState::Failed(_));
         (given_up && self.gossip.tellers(id, true).count() >= k).then_some(Memory::Lost)
     }
 
-    /// Joins what is presented if enough of those have it whose word counts.
+    /// Joins the presented ceremony if enough of the nodes that count have it.
     fn consider(&mut self, from: NodeId, id: &Id, subject: &[u8], work: &mut Work) -> Result<(), CustodyError> {
         let Some(memory) = self.may_join(id) else { return Ok(()) };
         let short = subject.len() <= longest(self.group.nodes.len());
@@ -310,7 +315,7 @@ impl Custodian {
             return Ok(());
         }
         if let Some(rival) = self.rival(&subject) {
-            // That so many have a sharing of this epoch to begin from says that the one before came about.
+            // So many have gone on to a later epoch that the ceremony of this one has succeeded among them.
             let overtaken = subject.epoch > rival.subject.epoch;
             if !overtaken {
                 return Ok(());

@@ -1,7 +1,8 @@
-//! Helping those who are not done with a ceremony that ended here.
+//! Helps nodes that have not finished a ceremony that ended here.
 //!
-//! Who has finished goes on telling what it knows. It keeps nothing that opens what was sealed in the ceremony, so it cannot do
-//! more than that: who was dealt falsely, and comes when nobody is left, ends without a share.
+//! A node that has finished goes on sending its epilogue. It keeps nothing that opens what was sealed in the ceremony,
+//! so it cannot do more: a holder with a false dealing that comes when no node runs the ceremony any more ends without
+//! a share.
 
 use bytes::Bytes;
 use theta_names::NodeId;
@@ -13,7 +14,7 @@ use crate::CustodyError;
 use crate::request::To;
 
 impl Custodian {
-    /// A peer speaks in a ceremony that ended here.
+    /// Answers a peer that sends messages of a ceremony that ended here.
     pub(super) fn help(&mut self, peer: NodeId, id: &Id, part: Part, work: &mut Work) -> Result<(), CustodyError> {
         let now = self.ticks;
         let may = |ended: &mut super::Ended| ended.epilogue && ended.may_answer(peer, now);

@@ -1,4 +1,4 @@
-//! What custodians say to each other.
+//! The messages between custodians.
 
 use bytes::Bytes;
 use theta_rounds::Malformed;
@@ -6,15 +6,15 @@ use theta_store::{Incarnation, Lineage};
 
 use crate::codec::{Reader, Writer};
 
-/// The name of a ceremony.
+/// The id of a ceremony.
 pub(super) type Id = [u8; 32];
 
 /// The version of the encoding.
 const FORMAT: u8 = 1;
-/// Ceremonies that are told of at once.
+/// The most ceremonies in one greeting.
 pub(super) const MOST_TOLD: usize = 64;
 
-/// Which of a ceremony's two kinds of messages.
+/// The two kinds of messages of a ceremony.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Part {
     Items,
@@ -24,32 +24,32 @@ pub(super) enum Part {
 /// A message between two custodians.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Message {
-    /// A message of a ceremony, unread.
+    /// A message of a ceremony, not decoded.
     Ceremony { id: Id, part: Part, payload: Bytes },
     /// A greeting: the sender's store, what it remembers of the receiver's, and its ceremonies.
     Hello(Hello),
-    /// The question what the ceremony of this id is about.
+    /// The question for the subject of the ceremony with this id.
     Ask(Id),
     /// The answer: the subject of that ceremony.
     Present(Id, Bytes),
-    /// How the sender's store came from what the receiver remembers to its present opening.
+    /// The links from what the receiver remembers of the sender's store to its present opening.
     Lineage(Lineage),
-    /// The sender's operator says that its store is meant, in place of what the receiver remembers or has seen.
+    /// The sender's operator confirms its store, in place of what the receiver remembers or has seen.
     Meant { claim: Incarnation, now: Incarnation },
-    /// How far the sender's store is.
+    /// The present incarnation of the sender's store.
     Now(Incarnation),
     /// A message of the sender's replica of the ledger, unread.
     Ledger(Bytes),
 }
 
-/// What a node tells a peer now and then.
+/// A greeting, which a node sends to each peer at intervals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Hello {
-    /// Of the sender's store.
+    /// The incarnation of the sender's store.
     pub(super) incarnation: Incarnation,
-    /// What the sender remembers of the receiver's.
+    /// What the sender remembers of the receiver's store.
     pub(super) remembered: Option<Incarnation>,
-    /// What the sender has seen of the receiver's that does not go with that.
+    /// The fork that the sender has seen of the receiver's store.
     pub(super) fork: Option<Incarnation>,
     /// Ceremonies that run at the sender (`false`) or ended there (`true`), some of them if there are many.
     pub(super) ceremonies: Vec<(Id, bool)>,

@@ -36,11 +36,11 @@ use work::Work;
 
 pub use witness::announcement;
 
-/// Keeps a node's keys: its live table, its ceremonies, and the record of both in the store. One for each node.
+/// Keeps a node's keys: its live table, its ceremonies, and the record of both in the store. Each node has one.
 ///
-/// A pure machine but for the store: inputs go in one after the other, effects come out, and everything that an effect
-/// depends on is durable before it comes out. Ticks are its only time. Killed at any moment and opened again, it goes on
-/// where it was.
+/// It is a pure machine except for the store: inputs go in one after another, effects come out, and everything on which
+/// an effect depends is durable before the effect comes out. Ticks are its only time. If it is killed at any moment and
+/// opened again, it goes on where it was.
 pub struct Custodian {
     store: Arc<Store>,
     local: NodeId,
@@ -54,7 +54,7 @@ pub struct Custodian {
     witnesses: Witnesses,
     /// The group's ledger; `None` if a node of the group has no identity to vote with.
     ledger: Option<Replica>,
-    /// Seconds since 1970, as the last tick said.
+    /// The time of the last tick, in seconds since 1970.
     now: u64,
     ticks: u64,
     /// Why nothing can be done until the store has recovered.
@@ -68,7 +68,7 @@ impl core::fmt::Debug for Custodian {
 }
 
 impl Custodian {
-    /// The keys as they serve; the table lives on while it changes.
+    /// The live table of keys.
     #[must_use]
     pub const fn keys(&self) -> &Arc<KeyTable> {
         &self.table
@@ -80,20 +80,20 @@ impl Custodian {
         &self.group
     }
 
-    /// What certifies the slots of this node's requests: with its identity, and the slots in its store.
+    /// A certifier for the slots of this node's requests, with its identity and the slots in its store.
     #[must_use]
     pub fn certifier(&self) -> Certifier {
         let memory = Box::new(StoreSlots::new(Arc::clone(&self.store)));
         Certifier::new(self.group.clone(), self.local, self.keys.clone(), memory)
     }
 
-    /// Whether the store may be believed, for those who only ask that.
+    /// The standing of the store, for code that only asks whether it may be believed.
     #[must_use]
     pub fn standing(&self) -> StoreStanding {
         StoreStanding::new(Arc::clone(&self.store))
     }
 
-    /// What puts on record which nonces are used up.
+    /// Records which nonces are used up.
     #[must_use]
     pub fn burner(&self) -> Burner {
         Burner::new(Arc::clone(&self.store))
@@ -110,12 +110,12 @@ impl Custodian {
         self.handle_all([input])
     }
 
-    /// Takes several inputs in their order, with one commit of the store for all of them. If the store fails, the only effect is
-    /// [`CustodyEffect::StoreFailed`], and from then on there is none until the store has recovered, which it is made to try on
-    /// every fourth tick; then everything goes on as after a restart.
+    /// Takes several inputs in their order, with one commit of the store for all of them. If the store fails, the only
+    /// effect is [`CustodyEffect::StoreFailed`], and none follow until the store has recovered, which is tried on every
+    /// fourth tick; then everything goes on as after a restart.
     pub fn handle_all(&mut self, inputs: impl IntoIterator<Item = CustodyInput>) -> Vec<CustodyEffect> {
         let effects = self.take_all(inputs);
-        // Whoever has the store knows it, too, and decides nothing once and for all in a copy that may be old.
+        // Other users of the store read it there, and decide nothing once and for all in a copy that may be old.
         self.store.set_confirmed(self.is_trusted());
         effects
     }
@@ -154,10 +154,10 @@ impl Custodian {
         self.tick_ledger(work);
     }
 
-    /// Makes the changes durable, then the table what the store is, and lets the effects out.
+    /// Makes the changes durable, then updates the table from the store, then returns the effects.
     fn settle(&mut self, mut work: Work) -> Vec<CustodyEffect> {
         if !work.records.is_empty() {
-            // It costs no commit of its own.
+            // The record needs no commit of its own.
             self.write_down_seen(true, &mut work);
         }
         let done = self.commit(&work).and_then(|()| work.changed().try_for_each(|name| self.reload(name)));
@@ -181,7 +181,7 @@ impl Custodian {
         vec![CustodyEffect::StoreFailed(text)]
     }
 
-    /// Puts what the store has of a key into the table.
+    /// Updates the table's entries of a key from the store.
     fn reload(&self, name: &KeyName) -> Result<(), CustodyError> {
         let Some(record) = self.store.key(name)? else { return Ok(()) };
         let entries = entries(&self.store, &record, self.local, &self.table.versions(name.as_str()))?;
@@ -190,11 +190,12 @@ impl Custodian {
         Ok(())
     }
 
-    /// Changes the state of a key or of a version of it, at this node, durably. What destroys ends the key's ceremonies, too,
-    /// and forgets all from which a share follows. The change that was the last may be asked for again, which does nothing.
+    /// Changes the state of a key or of a version of it, at this node, durably. Destroying also ends the key's
+    /// ceremonies and removes everything from which a share follows. The last change may be asked for again, which does
+    /// nothing.
     ///
     /// # Errors
-    /// [`ChangeError`]: there is no such key or version, that state does not follow, or a later change was made.
+    /// [`ChangeError`]: there is no such key or version, that state may not follow, or a later change was made.
     pub fn change(&mut self, change: &StateChange, effects: &mut Vec<CustodyEffect>) -> Result<(), ChangeError> {
         let StateChange { key, version, state, generation } = change;
         self.store.write(|transaction| transaction.change_state(key, *version, *state, *generation))?;
@@ -213,23 +214,23 @@ impl Custodian {
         Ok(())
     }
 
-    /// How a ceremony stands or ended here.
+    /// The state of a ceremony that runs or ended here.
     #[must_use]
     pub fn report(&self, id: &Id) -> Option<CeremonyReport> {
         let running = self.running.get(id).map(Running::report);
         running.or_else(|| self.ended.get(id).map(|ended| ended.report.clone()))
     }
 
-    /// All ceremonies that run, and the last ones that ended.
+    /// The states of all ceremonies that run, and of the last ones that ended.
     #[must_use]
     pub fn reports(&self) -> Vec<CeremonyReport> {
         let ended = self.ended.values().map(|ended| ended.report.clone());
         self.running.values().map(Running::report).chain(ended).collect()
     }
 
-    /// Whether enough peers have told what they remember of this node's store and it is no more than the store knows, and not
-    /// enough of them remember more; enough are so many that one of them is honest. Until then, what must not happen twice
-    /// must not happen.
+    /// Whether this store may decide what must not be decided twice: enough peers have told what they remember of it,
+    /// its history contains that, and not enough peers remember more. Enough peers are as many as must include an
+    /// honest one. See the module `witness`.
     #[must_use]
     pub fn is_trusted(&self) -> bool {
         self.failed.is_none() && self.witnesses.is_trusted(self.needed())

@@ -1,4 +1,4 @@
-//! Beginning, or going on after a crash.
+//! Opens a custodian: at the first start, or after a crash.
 
 mod recovery;
 
@@ -24,11 +24,11 @@ use crate::request::{CeremonyReport, CeremonyState};
 use crate::{CustodyError, Roster};
 
 impl Custodian {
-    /// Takes charge of a store: reads the keys, and replays the ceremonies that ran when the node stopped.
+    /// Opens the custodian of a store: reads the keys, and replays the ceremonies that ran when the node stopped.
     ///
     /// # Errors
-    /// [`CustodyError`]: the store cannot be read, what is in it does not go together, or its identity is not the one that the
-    /// group knows.
+    /// [`CustodyError`]: the store cannot be read, its content does not go together, or its identity is not the one in
+    /// the group file.
     pub fn open(store: Arc<Store>, local: NodeId, group: Roster) -> Result<Self, CustodyError> {
         let keys = store.identity()?.map(|secret| Arc::new(CeremonyKeys::new(local, secret)));
         if let (Some(keys), Some(member)) = (&keys, group.member(local))
@@ -85,7 +85,8 @@ impl Custodian {
             begin(plan, keys, self.share_for(&subject).as_deref(), memory).ok()
         });
         let Some(begun) = begun else {
-            // The identities in the group file are others now, or this node's is: nothing more can be said in it.
+            // The identities in the group file have changed, or this node's has: it can sign nothing more in this
+            // ceremony.
             let why = CeremonyState::Failed("the group or its identities changed while it ran".to_owned());
             self.close_unresumed(ceremony, &subject, why, work);
             return Ok(());
@@ -108,14 +109,14 @@ fn store_failure(effect: CustodyEffect) -> Option<String> {
     if let CustodyEffect::StoreFailed(text) = effect { Some(text) } else { None }
 }
 
-/// What the journal says that a ceremony is about: whether this node remembers what it said before, and the subject.
+/// The subject as the journal has it: behind a byte for whether this node remembers its earlier statements.
 pub(super) fn encode_subject(memory: Memory, subject: &Subject) -> Vec<u8> {
     let mut bytes = vec![u8::from(memory == Memory::Lost)];
     bytes.extend_from_slice(&subject.encode());
     bytes
 }
 
-/// The parts of [`encode_subject`].
+/// Splits what [`encode_subject`] made.
 pub(super) fn decode_subject(bytes: &[u8]) -> Result<(Memory, Subject), Malformed> {
     let (memory, subject) = match bytes.split_first() {
         Some((0, subject)) => (Memory::Kept, subject),

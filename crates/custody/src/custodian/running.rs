@@ -10,31 +10,31 @@ use super::work::{Record, Work};
 use crate::ceremony::{Ending, Entry, Page, Pages, Subject, bundle};
 use crate::request::{CeremonyReport, CeremonyState, CustodyEffect, EvidenceReport, To};
 
-/// Ticks after which a node that has signed for nothing gives a ceremony up.
+/// The number of ticks after which a node that has signed for nothing gives a ceremony up.
 pub(super) const GIVE_UP: u32 = 960;
-/// Ticks after which time passes more slowly, and by how much: each tick is a commit of the store.
+/// The number of ticks after which time passes more slowly, and by how much: each tick is a commit of the store.
 const SLOW_AFTER: u32 = 480;
 const SLOWER: u32 = 40;
 
 pub(super) struct Running {
     pub(super) id: Id,
     pub(super) subject: Subject,
-    /// When it began here, in seconds since 1970.
+    /// When it began at this node, in seconds since 1970.
     pub(super) started: u64,
     ceremony: Ceremony,
     local: NodeId,
-    /// What it has in the journal.
+    /// Its entries in the journal.
     pages: Pages,
-    /// Ticks that the node has seen since it began.
+    /// The number of ticks since it began.
     age: u32,
-    /// Whether this node has signed for the outcome: it must not give up any more.
+    /// Whether this node has signed for the outcome: then it must not give up.
     signed: bool,
     progress: (u32, u32),
     silent: Vec<u16>,
     told: Option<(u32, u32, usize, usize)>,
 }
 
-/// Why a ceremony ends that would take more than the journal holds.
+/// Why a ceremony ends that needs more room than the journal has.
 const FULL: &str = "its part of the journal is full: ask for it again, without those that are named below";
 
 impl Running {
@@ -54,8 +54,8 @@ impl Running {
         }
     }
 
-    /// Takes an input; what changes the machine goes into the journal, and nothing else does. Where there is no more room for it,
-    /// the ceremony ends.
+    /// Takes an input. If it changes the machine, it is recorded in the journal, otherwise not. If there is no room for
+    /// it, the ceremony ends.
     pub(super) fn feed(&mut self, input: Input, work: &mut Work) -> Option<Result<Ending, Abort>> {
         let revision = self.ceremony.revision();
         let entry = Entry::of(&input);
@@ -63,7 +63,7 @@ impl Running {
         if self.ceremony.revision() != revision {
             let Some(Page { index, input, amends }) = self.pages.write(entry, self.ceremony.accepted(), self.signed)
             else {
-                // What is not in the journal must not be said.
+                // Messages that depend on an unrecorded input must not be sent.
                 let caught = effects.into_iter().filter(|effect| matches!(effect, Effect::Blame(_))).collect();
                 return self.carry_out(caught, work).or(Some(Err(Abort::Input(FULL))));
             };
@@ -100,7 +100,7 @@ impl Running {
         ending
     }
 
-    /// Replays an entry of the journal; what it says was said.
+    /// Replays an entry of the journal. Its messages were sent before, and are not sent again.
     pub(super) fn replay(&mut self, bytes: &[u8]) -> Result<Option<Result<Ending, Abort>>, Malformed> {
         let (input, times) = self.pages.read(bytes)?;
         let mut ending = None;
@@ -140,7 +140,7 @@ impl Running {
             self.ceremony.silent().into_iter().map(PartyId::get).filter(|node| *node != self.local.get()).collect();
     }
 
-    /// Whether nothing has come of it for so long that nothing will.
+    /// Whether it has run for so long without this node's signature that it is given up.
     pub(super) const fn is_hopeless(&self) -> bool {
         self.age >= GIVE_UP && !self.signed
     }
@@ -167,12 +167,12 @@ impl Running {
         }
     }
 
-    /// What a newcomer needs to end alike.
+    /// The messages that a newcomer needs to end with the same result.
     pub(super) fn epilogue(&self) -> Vec<Bytes> {
         self.ceremony.epilogue()
     }
 
-    /// How it stands.
+    /// Its state.
     pub(super) fn report(&self) -> CeremonyReport {
         let (done, of) = self.progress;
         self.report_as(CeremonyState::Running { done, of })
@@ -198,7 +198,7 @@ impl Running {
         }
     }
 
-    /// Tells of it if there is something new to tell.
+    /// Reports its state if that has changed.
     pub(super) fn tell(&mut self, work: &mut Work) {
         let (done, of) = self.progress;
         let now = (done, of, self.ceremony.evidence().len(), self.silent.len());

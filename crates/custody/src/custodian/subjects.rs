@@ -1,4 +1,4 @@
-//! From a request to what follows from the keys that this node has.
+//! Makes the subject of a ceremony from a request and this node's keys.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::codec::numbers;
 use crate::{CeremonyError, CustodyError, KeyEntry};
 
 impl Custodian {
-    /// What a request comes to here.
+    /// The subject of a request, by the keys of this node.
     pub(super) fn subject_of(&self, request: CeremonyRequest) -> Result<Subject, CeremonyError> {
         let subject = match &request.change {
             KeyChange::Create { key, suite, k, holders } => {
@@ -53,7 +53,7 @@ impl Custodian {
         nodes.iter().find(|node| !known(node)).map_or(Ok(()), |node| Err(CeremonyError::NoNode(*node)))
     }
 
-    /// The version of the key that a request is about. `holders` are those afterwards, which need not know it yet.
+    /// The version of the key that a request is about. `holders` are the holders afterwards, who may not know it yet.
     fn source(&self, key: &KeyName, version: Option<Version>, holders: &[u16]) -> Result<Arc<KeyEntry>, CeremonyError> {
         let meant = KeyRef { name: key.clone(), version };
         let name = meant.to_string();
@@ -109,7 +109,7 @@ impl Custodian {
         Ok(Subject { request: request.clone(), version: entry.version, epoch, suite, k, holders, source })
     }
 
-    /// This node's share of what a ceremony begins with, if it has it.
+    /// This node's share of the source of a ceremony, if it has it.
     pub(super) fn share_for(&self, subject: &Subject) -> Option<Arc<AnyKeyShare>> {
         let source = subject.source.as_ref()?;
         let versions = self.table.versions(subject.request.change.key().as_str());
@@ -118,7 +118,7 @@ impl Custodian {
         entry.share.clone().filter(|_| same)
     }
 
-    /// Whether what comes of the ceremony could still serve here.
+    /// Whether the result of the ceremony could still be used here.
     pub(super) fn admits(&self, subject: &Subject) -> Result<bool, CustodyError> {
         let Some(record) = self.store.key(subject.request.change.key())? else { return Ok(true) };
         let Some(version) = record.version(subject.version) else {
@@ -130,7 +130,7 @@ impl Custodian {
         Ok(newer && record.effective_state(version) != KeyState::Destroyed)
     }
 
-    /// The ceremony of the same key and version that runs.
+    /// The running ceremony of the same key and version.
     pub(super) fn rival(&self, subject: &Subject) -> Option<&super::Running> {
         let key = subject.request.change.key();
         self.running
@@ -145,7 +145,7 @@ fn renewal(request: CeremonyRequest, entry: &KeyEntry, k: u16, holders: Vec<u16>
     Ok(Subject { request, version: entry.version, epoch, suite: entry.suite, k, holders, source })
 }
 
-/// RSA keys are not made or renewed by ceremonies.
+/// Refuses RSA keys, which ceremonies cannot make or renew.
 fn takes_no_dealer(suite: Suite) -> Result<(), CeremonyError> {
     if suite.key_group().is_some() { Ok(()) } else { Err(CeremonyError::TakesDealer(suite)) }
 }

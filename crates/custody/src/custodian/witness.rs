@@ -1,8 +1,8 @@
-//! Who has seen what of whose store.
+//! What nodes have seen of each other's stores.
 //!
-//! With n nodes, t = k - 1 of which may lie, this node has p = n - 1 peers. Its store is distrusted when min(k, p) of them
-//! contradict it, and trusted when min(k, p) agree: of k peers one is honest. Where k > p (k = n), all peers have to agree
-//! or to contradict: all of them may lie then, and nobody can be asked who does not.
+//! With n nodes, t = k - 1 of which may lie, this node has p = n - 1 peers. Its store is distrusted when min(k, p) of
+//! them contradict it, and trusted when min(k, p) agree: of k peers one is honest. Where k > p (k = n), all peers have
+//! to agree or to contradict. All of them may lie then, and no other node can be asked.
 
 mod sight;
 
@@ -13,30 +13,31 @@ use theta_store::{Contradiction, Incarnation, Lineage, Rollback, Seen, Witness};
 
 pub use sight::announcement;
 
-/// What this node has seen of its peers' stores, and what they have said of its own.
+/// What this node has seen of its peers' stores, and what they remember of its own.
 #[derive(Default)]
 pub(super) struct Witnesses {
     seen: BTreeMap<NodeId, Witness>,
-    /// What the store has of it.
+    /// What the store has recorded of `seen`.
     written: BTreeMap<NodeId, (Option<Incarnation>, Option<Incarnation>)>,
     /// Peers that remember nothing that this store does not know.
     agree: BTreeSet<NodeId>,
-    /// Peers that remember more than this store knows, and what. It is what the store has, too, but for the last seconds.
+    /// Peers that remember more than this store knows, and what they remember. The store records it with the next tick.
     contradict: BTreeMap<NodeId, Incarnation>,
     unwritten: BTreeSet<NodeId>,
-    /// Claims that a person has overruled, and no others.
+    /// Claims that a person has overruled.
     overruled: Vec<(NodeId, Incarnation)>,
     /// Whether a person trusts this opening before peers have confirmed it.
     vouched: bool,
-    /// What was told already: of a peer's store, or by a peer of this node's.
+    /// What was reported already: of a peer's store (`false`), or by a peer of this node's store (`true`).
     told: BTreeSet<(NodeId, bool)>,
-    /// When a peer was last shown how this store came to its present opening.
+    /// When a peer was last sent the lineage of this store.
     shown: BTreeMap<NodeId, u64>,
-    /// Whether a peer has decided something once and for all, so that how far its store is goes to the disk with the next tick.
+    /// Whether a peer has decided something once and for all, so that its store's incarnation is recorded with the next
+    /// tick.
     hasty: bool,
 }
 
-/// What a peer says that it remembers, and what this store's history says to it.
+/// The comparison of a peer's memory with this store's history: `Err` with the claim that contradicts it.
 pub(super) type Judged = Result<(), (Incarnation, Rollback)>;
 
 fn state(witness: &Witness) -> (Option<Incarnation>, Option<Incarnation>) {
@@ -63,23 +64,23 @@ impl Witnesses {
         witnesses
     }
 
-    /// What is remembered of a peer's store, and what was seen of it that does not go with that.
+    /// What is remembered of a peer's store, and the fork that was seen of it.
     pub(super) fn of(&self, peer: NodeId) -> (Option<Incarnation>, Option<Incarnation>) {
         self.seen.get(&peer).map(state).unwrap_or_default()
     }
 
-    /// A peer says what its store is. The error is what is new to tell.
+    /// Takes the incarnation that a peer states. The error is what is new to report.
     pub(super) fn observe(&mut self, peer: NodeId, now: &Incarnation) -> Result<Seen, Option<String>> {
         let observed = self.seen.entry(peer).or_default().observe(now);
         observed.map_err(|rollback| self.news(peer, &rollback))
     }
 
-    /// Lets what was seen be written down soon.
+    /// Makes sure that what was seen is recorded soon.
     pub(super) const fn hasten(&mut self) {
         self.hasty = true;
     }
 
-    /// A peer shows how its store came to its present opening.
+    /// Takes a peer's lineage. The error is what is new to report.
     pub(super) fn prove(&mut self, peer: NodeId, lineage: &Lineage) -> Result<(), Option<String>> {
         let Some(witness) = self.seen.get_mut(&peer) else { return Ok(()) };
         let proved = witness.prove(lineage);
@@ -90,7 +91,8 @@ impl Witnesses {
         self.told.insert((peer, false)).then(|| rollback.to_string())
     }
 
-    /// The operator of a peer says that its store is meant as it is. Whether that answers what is remembered here.
+    /// Takes a peer's message that its operator confirms its store. Returns whether that answers what is remembered
+    /// here.
     pub(super) fn confirmed(&mut self, peer: NodeId, claim: &Incarnation, now: &Incarnation) -> bool {
         let known = self.seen.get_mut(&peer).is_some_and(|witness| witness.overrule(claim, now));
         if known {
@@ -99,7 +101,7 @@ impl Witnesses {
         known
     }
 
-    /// What the store lacks of what was seen: openings and forks that it has not heard of, or all.
+    /// What the store has not recorded yet: new openings and forks only, or also new commits (`all`).
     pub(super) fn unwritten(&mut self, all: bool) -> Vec<(NodeId, Witness)> {
         let all = all | core::mem::take(&mut self.hasty);
         let mut due = Vec::new();
@@ -116,19 +118,20 @@ impl Witnesses {
         due
     }
 
-    /// The peers whose word on this node's store has changed since it was written, and what they say now.
+    /// The peers whose claims about this node's store have changed since they were recorded, with their present claims.
     pub(super) fn unwritten_contradictions(&mut self) -> Vec<(NodeId, Option<Incarnation>)> {
         let peers = core::mem::take(&mut self.unwritten).into_iter();
         peers.map(|peer| (peer, self.contradict.get(&peer).copied())).collect()
     }
 
-    /// Forgets what the store has of it: the last that was written may not be there.
+    /// Forgets what was recorded: after a failure of the store the last records may be missing.
     pub(super) fn write_again(&mut self) {
         self.written.clear();
         self.unwritten.extend(self.contradict.keys().chain(&self.agree));
     }
 
-    /// A peer has said what it remembers of this node's store, and this is what came of the check; `None` if nobody can tell.
+    /// Takes the result of checking what a peer remembers of this node's store; `None` if nobody can tell. Returns what
+    /// is new to report.
     pub(super) fn answered(&mut self, peer: NodeId, judged: Option<Judged>) -> Option<String> {
         match judged {
             None => {
@@ -153,12 +156,12 @@ impl Witnesses {
         }
     }
 
-    /// Whether a person has overruled this.
+    /// Whether a person has overruled this claim.
     pub(super) fn is_overruled(&self, peer: NodeId, claim: &Incarnation) -> bool {
         self.overruled.contains(&(peer, *claim))
     }
 
-    /// Whether this peer may be shown the links now.
+    /// Whether this peer may be sent the lineage now.
     pub(super) fn may_show(&mut self, peer: NodeId, now: u64, every: u64) -> bool {
         let due = self.shown.get(&peer).is_none_or(|last| now >= last.saturating_add(every));
         if due {
@@ -167,13 +170,13 @@ impl Witnesses {
         due
     }
 
-    /// Whether this store may decide what must not be decided twice: `needed` as in the head of this file.
+    /// Whether this store may decide what must not be decided twice. For `needed` see the documentation of this module.
     pub(super) fn is_trusted(&self, needed: usize) -> bool {
         let distrusted = !self.contradict.is_empty() && self.contradict.len() >= needed;
         !distrusted && (self.vouched || self.agree.len() >= needed)
     }
 
-    /// How many peers remember more of this store than it knows, or say so.
+    /// The number of peers that claim to remember more of this store than it knows.
     pub(super) fn contradicting(&self) -> usize {
         self.contradict.len()
     }

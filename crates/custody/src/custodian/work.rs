@@ -1,4 +1,4 @@
-//! What one turn of a custodian comes to: changes of the store, made in one transaction, and effects that wait for it.
+//! The result of one turn of a custodian: changes of the store, made in one transaction, and effects that wait for it.
 
 use bytes::Bytes;
 use theta_groups::Secret;
@@ -27,7 +27,7 @@ pub(super) enum Record {
         seed: Secret<[u8; 32]>,
         started: u64,
     },
-    /// The request of this digest is used up.
+    /// A request is used up.
     Use {
         request: Id,
         now: u64,
@@ -37,7 +37,7 @@ pub(super) enum Record {
         index: u32,
         input: Vec<u8>,
     },
-    /// In the place of the last input.
+    /// Replaces the last input.
     Amend {
         id: Id,
         index: u32,
@@ -48,12 +48,12 @@ pub(super) enum Record {
         outcome: Vec<u8>,
         epilogue: Vec<Bytes>,
     },
-    /// Old shares follow from what is forgotten here.
+    /// Removes an epilogue, from which old shares follow.
     ForgetEpilogue(Id),
     Forget(Id),
     Key(Box<KeyWrite>),
     Seen(u16, Witness),
-    /// What a peer contradicts this store with.
+    /// The incarnation by which a peer contradicts this store.
     Contradicted(u16, Option<Incarnation>),
     /// What this node is about to say about the next entry of the ledger.
     LedgerVote(Vec<u8>),
@@ -66,7 +66,7 @@ pub(super) enum Record {
     LacksLedgerVotes(bool),
 }
 
-/// A sharing that serves from now on, and takes the place of the one before.
+/// A sharing that is used from now on, and replaces the one before.
 pub(super) struct KeyWrite {
     pub(super) name: KeyName,
     pub(super) suite: Suite,
@@ -80,7 +80,7 @@ impl Work {
         self.effects.push(CustodyEffect::Send { to, bytes: message.encode() });
     }
 
-    /// The keys that are changed.
+    /// The keys that change.
     pub(super) fn changed(&self) -> impl Iterator<Item = &KeyName> {
         self.records.iter().filter_map(|record| match record {
             Record::Key(write) => Some(&write.name),

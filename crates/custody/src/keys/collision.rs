@@ -1,4 +1,4 @@
-//! Keys that must not be together in a node: found before they are.
+//! Finds keys that one node must not hold together, before they are stored.
 
 use theta_keyfiles::{KeySummary, PublicKeyText as _};
 use theta_schemes::keys::{AnyPublicKey, KeyName};
@@ -8,11 +8,11 @@ use super::KeyTableError;
 use super::stored::{content, not_text};
 use crate::CustodyError;
 
-/// Refuses a key for a store that has it already, or has its secret for another purpose, be it destroyed by now: with both the
-/// node would not start.
+/// Refuses a key if the store has it already, or has its secret for another purpose, destroyed keys included: with both
+/// the node would not start.
 ///
 /// # Errors
-/// [`KeyTableError::SameKey`] and [`KeyTableError::SameSecret`], which name the key that is there first; [`CustodyError`] if
+/// [`KeyTableError::SameKey`] and [`KeyTableError::SameSecret`], which name the existing key first; [`CustodyError`] if
 /// the store cannot be read.
 pub fn check_new_key(store: &Store, name: &KeyName, public: &AnyPublicKey) -> Result<(), CustodyError> {
     let new = KeySummary::of_text(&public.to_text(name)).map_err(|error| content(name, None, error))?;
@@ -31,7 +31,7 @@ pub fn check_new_key(store: &Store, name: &KeyName, public: &AnyPublicKey) -> Re
     Ok(())
 }
 
-/// What tells a version from others; nothing if it has no public material yet. It is the same in all epochs.
+/// What distinguishes a version from others, in all its epochs; `None` if it has no public material yet.
 fn summary(record: &KeyRecord, version: &VersionRecord) -> Result<Option<KeySummary>, CustodyError> {
     let Some(epoch) = version.serving.as_ref().or(version.pending.as_ref()) else { return Ok(None) };
     let wrong = |error| content(&record.name, Some(version.version), error);

@@ -7,33 +7,34 @@ use theta_protocols::frost::Stock;
 use theta_schemes::Suite;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyId, KeyName};
 
-/// One version of a key at one epoch, as it serves. Replaced as a whole when the epoch or the state changes: whoever holds
-/// one goes on with what it was.
+/// One version of a key at one epoch, as it is used. It is replaced as a whole when the epoch or the state changes;
+/// code that holds the old entry goes on with the old state.
 #[derive(Clone, Debug)]
 pub struct KeyEntry {
-    /// What people call the key, without the version.
+    /// The name of the key, without the version.
     pub name: KeyName,
     /// Which version.
     pub version: Version,
-    /// The sharing: the first for a key that was dealt or just made.
+    /// The epoch of the sharing; the first for a key that was dealt or just made.
     pub epoch: Epoch,
-    /// What key and version together may do.
+    /// The state that key and version have together.
     pub state: KeyState,
-    /// The generation of the last change of the key's state, of whatever version.
+    /// The generation of the last change of the key's state, whatever version it was of.
     pub generation: u64,
-    /// Whether this is the version that the bare name stands for.
+    /// Whether the bare name of the key means this version.
     pub primary: bool,
-    /// What everybody may know of it.
+    /// The public part.
     pub public: AnyPublicKey,
-    /// This node's part of the secret; `None` if it holds none, or lost it.
+    /// This node's share; `None` if it holds none, or lost it.
     pub share: Option<Arc<AnyKeyShare>>,
     /// The digest of suite and public key: the same in all epochs.
     pub key_id: KeyId,
-    /// What it is made for.
+    /// The suite.
     pub suite: Suite,
     /// Which node holds which share.
     pub holders: Holders,
-    /// What this node and its peers have made in advance for it. Of this epoch: with new shares comes a new stock, and this one is wiped.
+    /// Material that this node and its peers have made in advance for this epoch. A new epoch gets a new stock, and
+    /// this one is wiped.
     pub stock: Arc<Stock>,
 }
 

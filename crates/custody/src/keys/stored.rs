@@ -1,4 +1,4 @@
-//! Keys read from the store into the live table, and written back.
+//! Reads keys from the store into the live table, and writes them back.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ use crate::codec::{numbers, parties};
 /// A key as a dealer made it, for one node.
 #[derive(Clone, Copy, Debug)]
 pub struct DealtKey<'a> {
-    /// What people call it.
+    /// Its name.
     pub name: &'a KeyName,
-    /// What everybody may know of it.
+    /// Its public part.
     pub public: &'a AnyPublicKey,
     /// The node's share; `None` for a node that holds none.
     pub share: Option<&'a AnyKeyShare>,
@@ -27,8 +27,8 @@ pub struct DealtKey<'a> {
     pub created: u64,
 }
 
-/// Puts a dealt key into the store of a node that does not run: as version 1 of a new key, or as the next version of one that
-/// is there. Gives the version's number.
+/// Stores a dealt key at a node that does not run: as version 1 of a new key, or as the next version of an existing
+/// one. Returns the version's number.
 ///
 /// # Errors
 /// [`CustodyError`]: the parts do not belong together, the name is that of a destroyed key, the store has the key or its secret
@@ -37,7 +37,7 @@ pub fn import_dealt(store: &Store, key: &DealtKey<'_>) -> Result<Version, Custod
     let DealtKey { name, public, share, holders, created } = *key;
     if let Some(share) = share {
         let text = share.to_text(name);
-        // Whoever mixes up files learns it now, and not when the node starts.
+        // A mismatch of files shows now, and not when the node starts.
         AnyKeyShare::from_text(text.expose(), public).map_err(|error| content(name, None, error))?;
     }
     check_new_key(store, name, public)?;
@@ -52,10 +52,10 @@ pub fn import_dealt(store: &Store, key: &DealtKey<'_>) -> Result<Version, Custod
     })
 }
 
-/// The table of a store whose node does not run: that of a running one is [`crate::Custodian::keys`].
+/// The key table of a store whose node does not run. A running node's is [`crate::Custodian::keys`].
 ///
 /// # Errors
-/// [`CustodyError`] if the store cannot be read, or what is in it does not go together.
+/// [`CustodyError`] if the store cannot be read, or its keys do not go together.
 pub fn read_keys(store: &Store, local: NodeId) -> Result<KeyTable, CustodyError> {
     let table = KeyTable::of_node(local);
     for record in store.keys()? {
@@ -67,8 +67,8 @@ pub fn read_keys(store: &Store, local: NodeId) -> Result<KeyTable, CustodyError>
     Ok(table)
 }
 
-/// The versions of a key that have public material, ascending. What was made in advance for the shares of `before` is kept
-/// where the shares are.
+/// The versions of a key that have public material, in ascending order. Those that `before` has at the same epoch keep
+/// their stock.
 pub(crate) fn entries(
     store: &Store,
     record: &KeyRecord,
@@ -150,7 +150,7 @@ pub(crate) fn epoch_of(
     EpochRecord { number, k: threshold.k(), n: threshold.n(), holders: numbers(holders), public, certificate, created }
 }
 
-/// A share as the store has it.
+/// A share in the store's encoding.
 pub(crate) fn share_bytes(name: &KeyName, share: &AnyKeyShare) -> Secret<Vec<u8>> {
     Secret::new(share.to_text(name).expose().as_bytes().to_vec())
 }

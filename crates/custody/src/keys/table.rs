@@ -11,24 +11,24 @@ use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyId, KeyName};
 
 use super::{KeyEntry, KeyTableError, ResolveError};
 
-/// The keys of one node. Reading takes a lock for as long as it takes to clone an [`Arc`]; what was read stays as it was when
-/// the table changes.
+/// The keys of one node. Reading holds a lock only while an [`Arc`] is cloned; entries that were read stay unchanged
+/// when the table changes.
 #[derive(Debug)]
 pub struct KeyTable {
-    /// Tells it from all other tables of this process.
+    /// Distinguishes it from all other tables of this process.
     id: u64,
     local: Option<NodeId>,
     content: RwLock<Arc<Content>>,
 }
 
-/// The versions of each key, ascending.
+/// The versions of each key, in ascending order.
 #[derive(Clone, Debug, Default)]
 struct Content {
     keys: BTreeMap<KeyName, Vec<Arc<KeyEntry>>>,
     generation: u64,
 }
 
-/// The tables of this process so far.
+/// The number of tables that this process has made.
 static TABLES: AtomicU64 = AtomicU64::new(0);
 
 fn next_id() -> u64 {
@@ -36,7 +36,7 @@ fn next_id() -> u64 {
 }
 
 impl Content {
-    /// What a name stands for.
+    /// The entry that a name means.
     fn named(&self, key: &KeyRef) -> Option<&Arc<KeyEntry>> {
         let versions = self.keys.get(&key.name)?;
         match key.version {
@@ -45,14 +45,14 @@ impl Content {
         }
     }
 
-    /// What a name stands for; of a bare name, a ciphertext knows better.
+    /// The entry that a name means; for a bare name, the key id of a ciphertext selects the version.
     fn meant(&self, key: &KeyRef, id: Option<&KeyId>) -> Option<&Arc<KeyEntry>> {
         let named = self.named(key)?;
         let by_id = || self.keys.get(&key.name)?.iter().find(|entry| Some(&entry.key_id) == id);
         Some(if key.version.is_some() || id.is_none() { None } else { by_id() }.unwrap_or(named))
     }
 
-    /// That a name stands for nothing, in words.
+    /// The error for a name that means no entry.
     fn absent(&self, key: &KeyRef) -> ResolveError {
         match (self.keys.get(&key.name).filter(|versions| !versions.is_empty()), key.version) {
             (Some(versions), Some(version)) => {
@@ -67,7 +67,7 @@ impl Content {
         self.keys.values().flatten()
     }
 
-    /// Refuses what must not be beside what is here.
+    /// Refuses an entry that must not be in one table with those that are here.
     fn check(&self, new: &KeyEntry) -> Result<(), KeyTableError> {
         let KeyEntry { name, public, suite, holders, .. } = new;
         let second = || name.clone();
@@ -80,7 +80,7 @@ impl Content {
         if holders.len() != usize::from(n) {
             return Err(KeyTableError::Holders { name: second(), holders: holders.len(), n });
         }
-        // An entry may be the same as the one whose place it takes.
+        // A new entry may equal the one that it replaces.
         let mut others =
             self.keys.values().flatten().filter(|other| other.name != *name || other.version != new.version);
         if let Some(first) = others.clone().find(|other| other.key_id == new.key_id) {
@@ -97,11 +97,12 @@ impl Content {
 }
 
 impl KeyTable {
-    /// A table of keys that are in memory: each is version 1 at epoch 0, active, its shares held by nodes 1 to n. For tests,
-    /// benchmarks and users of the library; a node's own comes from its store.
+    /// A table of keys in memory: each is version 1 at epoch 0, active, its shares held by nodes 1 to n. For tests,
+    /// benchmarks and users of the library; a node's own table comes from its store.
     ///
     /// # Errors
-    /// [`KeyTableError`] if a share is not of its key, shares are of different nodes, or keys are the same.
+    /// [`KeyTableError`] if a share does not belong to its key, shares are of different nodes, or two keys are the
+    /// same.
     pub fn new(keys: impl IntoIterator<Item = (KeyName, AnyPublicKey, AnyKeyShare)>) -> Result<Self, KeyTableError> {
         let mut content = Content::default();
         let mut first: Option<(KeyName, theta_sharing::ShareIndex)> = None;
@@ -126,7 +127,7 @@ impl KeyTable {
         Ok(Self { id: next_id(), local, content: RwLock::new(Arc::new(content)) })
     }
 
-    /// An empty table of the node of this number.
+    /// An empty table for the node `local`.
     pub(crate) fn of_node(local: NodeId) -> Self {
         Self { id: next_id(), local: Some(local), content: RwLock::default() }
     }
@@ -135,13 +136,13 @@ impl KeyTable {
         Arc::clone(&self.content.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Checks whether entries of one key may stand in the table, in place of those that are there.
+    /// Checks whether entries of one key may replace those in the table.
     pub(crate) fn check(&self, entries: &[Arc<KeyEntry>]) -> Result<(), KeyTableError> {
         let content = self.content();
         entries.iter().try_for_each(|entry| content.check(entry))
     }
 
-    /// Puts all versions of a key in place of those that were there.
+    /// Replaces all versions of a key.
     pub(crate) fn put(&self, name: &KeyName, entries: Vec<Arc<KeyEntry>>) {
         let mut current = self.content.write().unwrap_or_else(PoisonError::into_inner);
         let mut content = Content::clone(&current);
@@ -150,14 +151,14 @@ impl KeyTable {
         *current = Arc::new(content);
     }
 
-    /// The key of this name, as [`KeyTable::find`] has it; `None` also if it is no name.
+    /// The key of this name, as [`KeyTable::find`] does; `None` also if the text is no name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Arc<KeyEntry>> {
         self.find(&name.parse().ok()?).ok()
     }
 
-    /// The key of this name: `files` is its primary version, `files@2` that version. A key without a version that serves is
-    /// still found, as the last that did.
+    /// The key of this name: `files` means its primary version, `files@2` its version 2. If no version is in use, the
+    /// last that was is found.
     ///
     /// # Errors
     /// [`ResolveError::Unknown`] and [`ResolveError::NoVersion`].
@@ -166,31 +167,32 @@ impl KeyTable {
         content.named(key).cloned().ok_or_else(|| content.absent(key))
     }
 
-    /// What serves a request that names this key. With a key id (that of a ciphertext), the version of this name that has it,
-    /// retired or not; else the primary version, or the one that is named.
+    /// The entry that serves a request for this key. With a key id (that of a ciphertext), it is the version of this
+    /// name that has that id, retired or not; otherwise the primary version, or the one that is named.
     ///
     /// # Errors
-    /// [`ResolveError`] with the reason, and what would help. A version that is not served has no share here that may be used.
+    /// [`ResolveError`] with the reason and what would help: also for a version whose state or missing share forbids
+    /// the use.
     pub fn resolve(&self, key: &KeyRef, id: Option<&KeyId>) -> Result<Arc<KeyEntry>, ResolveError> {
         let content = self.content();
         let entry = content.meant(key, id).cloned().ok_or_else(|| content.absent(key))?;
         self.serving(entry)
     }
 
-    /// The entry that [`KeyTable::resolve`] is about, whether it serves or not. No words are made of what there is: for those
-    /// who may not hear them yet.
+    /// The entry that [`KeyTable::resolve`] would use, whether it serves or not. The answer lists no names, so callers
+    /// may use it before they know whether the client may see them.
     #[must_use]
     pub fn look_up(&self, key: &KeyRef, id: Option<&KeyId>) -> Option<Arc<KeyEntry>> {
         self.content().meant(key, id).cloned()
     }
 
-    /// That there is no such key, and which there are.
+    /// The error that there is no such key; it lists the existing ones.
     #[must_use]
     pub fn absent(&self, key: &KeyRef) -> ResolveError {
         self.content().absent(key)
     }
 
-    /// An entry of this table if it serves here.
+    /// Returns an entry of this table if it serves at this node.
     ///
     /// # Errors
     /// As [`KeyTable::resolve`].
@@ -215,7 +217,7 @@ impl KeyTable {
         }
     }
 
-    /// All versions of the key of this name, ascending.
+    /// All versions of the key of this name, in ascending order.
     #[must_use]
     pub fn versions(&self, name: &str) -> Vec<Arc<KeyEntry>> {
         let content = self.content();
@@ -227,18 +229,18 @@ impl KeyTable {
         self.content().entries().cloned().collect::<Vec<_>>().into_iter()
     }
 
-    /// What each name stands for, by name.
+    /// The entry that each bare name means, by name.
     pub fn primaries(&self) -> impl Iterator<Item = Arc<KeyEntry>> + use<> {
         self.iter().filter(|entry| entry.primary)
     }
 
-    /// How many keys there are, whatever the number of their versions.
+    /// How many keys there are, each counted once for all its versions.
     #[must_use]
     pub fn len(&self) -> usize {
         self.content().keys.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no keys.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.content().keys.is_empty()
@@ -250,13 +252,14 @@ impl KeyTable {
         self.local
     }
 
-    /// The names for people: `alpha, beta`, or `none`.
+    /// The names for display: `alpha, beta`, or `none`.
     #[must_use]
     pub fn known(&self) -> String {
         known(&self.content())
     }
 
-    /// Tells this table from every other one of this process: nodes that share a process have tables of their own.
+    /// Distinguishes this table from every other one of this process: nodes that share a process have tables of their
+    /// own.
     #[must_use]
     pub const fn id(&self) -> u64 {
         self.id
@@ -270,7 +273,7 @@ impl KeyTable {
 }
 
 impl Default for KeyTable {
-    /// Without keys.
+    /// A table without keys.
     fn default() -> Self {
         Self { id: next_id(), local: None, content: RwLock::default() }
     }

@@ -8,26 +8,27 @@ use theta_schemes::keys::KeyName;
 
 use super::CeremonyReport;
 
-/// What a node did in a ceremony: what it signed is evidence that convinces anybody, what it sent unsigned convinces its receiver.
+/// An offence in a ceremony. A signed statement is evidence that convinces anybody; an unsigned message convinces only
+/// its receiver.
 pub type CeremonyOffence = Offence<CeremonyEvidence>;
 
-/// What happens to a custodian.
+/// What a custodian takes.
 #[derive(Clone, Debug)]
 pub enum CustodyInput {
     /// A message of another node's custodian.
     Message {
-        /// Its sender, as the transport authenticated it.
+        /// Its bytes, of any content.
         from: NodeId,
         /// Its bytes, of any content.
         bytes: Bytes,
     },
-    /// Time passes, regularly; in seconds since 1970.
+    /// Time passes, at regular intervals; the time is in seconds since 1970.
     Tick(u64),
-    /// A connection to this node stands.
+    /// A connection to this node is up.
     Connected(NodeId),
 }
 
-/// To whom a message goes.
+/// The recipients of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum To {
     /// All other nodes of the group.
@@ -36,39 +37,39 @@ pub enum To {
     One(NodeId),
 }
 
-/// What a custodian wants done, in this order. Everything that it says has been made durable before.
+/// What a custodian wants done, in this order. Everything that an effect reveals has been made durable before.
 #[derive(Clone, Debug)]
 pub enum CustodyEffect {
-    /// Send a message; a lost one costs time only.
+    /// Send a message. If it is lost, that costs only time.
     Send {
-        /// To whom.
+        /// The recipients.
         to: To,
-        /// Its bytes.
+        /// The payload.
         bytes: Bytes,
     },
-    /// The table has another entry for this version: what runs on the old one is to be started again, or dropped.
+    /// The entry of this version was replaced: requests that run on the old one must be started again, or dropped.
     KeyChanged {
-        /// Which key.
+        /// The key.
         name: KeyName,
-        /// Which version.
+        /// The version.
         version: Version,
     },
     /// A ceremony went on, or ended.
     Report(CeremonyReport),
-    /// A node lied in a ceremony.
+    /// A node offended in a ceremony.
     Culprit {
-        /// Who.
+        /// The node.
         node: NodeId,
-        /// What it did; where a statement offends, with evidence that convinces anybody.
+        /// What it did; if a statement is the offence, with evidence that convinces anybody.
         offence: Box<CeremonyOffence>,
-        /// In which ceremony.
+        /// The id of the ceremony.
         ceremony: [u8; 32],
     },
-    /// A node's store is not the continuation of what was seen of it.
+    /// A node's store does not continue what was seen of it.
     RolledBack {
-        /// Whose; it may be this node's own, which is not to be trusted then: see `Custodian::is_trusted`.
+        /// The node; it may be this one, whose store is not to be trusted then: see `Custodian::is_trusted`.
         node: NodeId,
-        /// What was seen, for people.
+        /// What was seen, in words.
         text: String,
     },
     /// A node did in the ledger what nobody honest does.
@@ -78,13 +79,14 @@ pub enum CustodyEffect {
         /// What it did, for people.
         text: String,
     },
-    /// The operator of a node has said that its store is meant, although it is not the continuation of what was seen of it.
+    /// The operator of a node has confirmed its store, although it does not continue what was seen of it.
     StoreConfirmed {
-        /// Whose store.
+        /// The node.
         node: NodeId,
     },
-    /// The store failed: what this input did is undone or unknown. Nothing more is done until it has recovered.
+    /// The store failed: the changes of this input are undone or unknown. The custodian does nothing more until the
+    /// store has recovered.
     StoreFailed(String),
-    /// It has: everything goes on as after a restart.
+    /// The store has recovered: everything goes on as after a restart.
     StoreRecovered,
 }

@@ -1,4 +1,4 @@
-//! How a ceremony stands.
+//! The state of a ceremony, for reports.
 
 use theta_names::{Epoch, Version};
 use theta_rounds::Malformed;
@@ -9,16 +9,16 @@ use crate::codec::{Reader, Writer};
 /// The version of the encoding in the store.
 const FORMAT: u8 = 1;
 
-/// How a ceremony stands at this node.
+/// The state of a ceremony at this node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CeremonyReport {
-    /// Its name: a hash of all that it is about.
+    /// Its id: a hash of its subject and the identities.
     pub id: [u8; 32],
     /// Which key.
     pub key: KeyName,
     /// Which version.
     pub version: Version,
-    /// The sharing that it makes, or whose share it recovers.
+    /// The epoch that it makes, or whose share it recovers.
     pub epoch: Epoch,
     /// `create`, `rotate`, `refresh`, `reshare` or `recover`.
     pub aim: &'static str,
@@ -26,7 +26,7 @@ pub struct CeremonyReport {
     pub state: CeremonyState,
     /// The parties that lied, with evidence that anybody can check.
     pub evidence: Vec<EvidenceReport>,
-    /// The numbers of the nodes that have not said what is due. They may be slow, cut off, or unwilling.
+    /// The numbers of the nodes that have not sent what is due. They may be slow, cut off, or unwilling.
     pub silent: Vec<u16>,
 }
 
@@ -35,23 +35,23 @@ pub struct CeremonyReport {
 pub enum CeremonyState {
     /// It runs.
     Running {
-        /// Steps done; they never become fewer.
+        /// The number of steps done; it never falls.
         done: u32,
-        /// Steps that there are.
+        /// The number of all steps.
         of: u32,
     },
-    /// A key, or new shares of it, serve.
+    /// A key, or new shares of it, are in use.
     Activated {
         /// The key's id.
         key_id: KeyId,
-        /// What a quorum signed.
+        /// The signatures of a quorum.
         certificate: Vec<u8>,
     },
-    /// The lost share was found.
+    /// The lost share was recovered.
     Recovered,
     /// A quorum agreed to abort it.
     Aborted,
-    /// Nothing came of it at this node, and why.
+    /// It failed at this node, with the reason.
     Failed(String),
 }
 
@@ -68,13 +68,13 @@ impl CeremonyState {
 pub struct EvidenceReport {
     /// The culprit's number.
     pub node: u16,
-    /// What it did, for people.
+    /// What it did, in words.
     pub misbehaviour: String,
     /// Proof that needs the group's roster and nothing else: see [`crate::check_evidence`].
     pub evidence: Vec<u8>,
 }
 
-/// The words of `aim`.
+/// The values of `aim`.
 pub(crate) const AIMS: [&str; 5] = ["create", "rotate", "refresh", "reshare", "recover"];
 
 impl CeremonyReport {

@@ -1,4 +1,4 @@
-//! Nodes that lose their power in the middle of a ceremony.
+//! Nodes that lose power during a ceremony.
 
 use theta_custody::{CeremonyState, CustodyEffect};
 use theta_names::{Epoch, Version};
@@ -30,7 +30,8 @@ fn all_over(net: &Net, id: &[u8; 32]) -> bool {
     net.up().len() == 4 && (1..=4).all(|node| net.state(node, id).is_over())
 }
 
-/// All have the same key with shares that work. One of them may have been away when shares were dealt, and gets its share back.
+/// Checks that all have the same key with shares that work. One node may have been away when shares were dealt, and
+/// recovers its share.
 fn check_alike(net: &mut Net, id: &[u8; 32], when: &str) {
     let first = net.entry(1, "zone");
     for node in 1..=4 {
@@ -51,7 +52,7 @@ fn check_alike(net: &mut Net, id: &[u8; 32], when: &str) {
     check_decryption(net, &[4, 1], "zone", &ciphertext);
 }
 
-/// The whole ceremony, once for each entry of its journal after which node 2 can die.
+/// Runs the ceremony once for each entry of the journal after which node 2 can be killed.
 #[test]
 fn a_node_may_die_after_every_entry_of_its_journal() {
     let journalled = |net: &Net| net.custodian(2).store().incarnation().sequence;
@@ -72,10 +73,10 @@ fn a_node_may_die_after_every_entry_of_its_journal() {
         }
         net.kill(2);
         if dies_after % 3 == 0 {
-            // It died before what it said was on its way.
+            // It is killed before its messages are sent.
             net.packets.retain(|(from, ..)| *from != 2);
         }
-        // The others may be done before it is back, or not.
+        // The others finish before it is back, or do not.
         if dies_after % 2 == 0 {
             net.until(3, |_| false);
         }
@@ -85,7 +86,7 @@ fn a_node_may_die_after_every_entry_of_its_journal() {
     }
 }
 
-/// The power fails in the middle of a commit: the node tells that its store failed, and nothing else.
+/// The power fails during a commit: the node reports that its store failed, and nothing else.
 #[test]
 fn the_power_may_fail_in_the_middle_of_a_commit() {
     let group = with_key();
@@ -108,7 +109,7 @@ fn the_power_may_fail_in_the_middle_of_a_commit() {
     }
 }
 
-/// Everybody dies again and again.
+/// All nodes are killed again and again.
 #[test]
 fn everybody_may_die_many_times() {
     let group = with_key();
@@ -131,7 +132,7 @@ fn everybody_may_die_many_times() {
     assert!(all_deaths > 12, "{all_deaths}");
 }
 
-/// What a ceremony came to is there after a restart, and so is its report.
+/// The result of a ceremony and its report survive a restart.
 #[test]
 fn what_ended_is_remembered() {
     let (mut net, id) = about_to_refresh(&with_key(), 20);

@@ -1,5 +1,5 @@
-//! What a thief has of stolen stores, and what it lacks: the attack on a refresh with an identity from before it and a disk from
-//! after it, and stores that hold nothing of ceremonies that have ended.
+//! What a thief can do with stolen stores: the attack on a refresh with an identity from before it and a disk from
+//! after it, and stores that keep nothing of ceremonies that have ended.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +16,8 @@ use crate::use_keys::check_coin;
 
 const COIN: Suite = Suite::Cks05Ristretto255;
 
-/// A custodian of the thief's, on a disk of its own. It believes whoever speaks, so that one disk is enough to make it join.
+/// A custodian that the thief runs, on a disk of its own. It believes everybody, so that one disk is enough to make it
+/// join.
 fn thief(net: &Net, node: u16, disk: &SimulatedDisk) -> Custodian {
     let mut roster = net.roster.clone();
     roster.k = 1;
@@ -25,7 +26,7 @@ fn thief(net: &Net, node: u16, disk: &SimulatedDisk) -> Custodian {
     Custodian::open(Arc::new(store), party(node), roster).unwrap()
 }
 
-/// Lets stolen nodes talk to each other, and to nobody else; `recorded` comes first.
+/// Lets stolen nodes talk to each other only; `recorded` is delivered first.
 fn talk(nodes: &mut [(u16, Custodian)], recorded: &[(u16, u16, Bytes)], ticks: u64) {
     let mut packets: Vec<(u16, u16, Bytes)> = recorded.to_vec();
     let numbers: Vec<u16> = nodes.iter().map(|(number, _)| *number).collect();
@@ -67,8 +68,8 @@ fn only_identity(node: u16) -> SimulatedDisk {
     disk
 }
 
-/// Node 1's identity from before a refresh, all that was said in it, and node 2's disk from after it: two shares of the newest
-/// epoch, while ceremonies could be replayed with the identity.
+/// The thief has node 1's identity from before a refresh, all messages of the refresh, and node 2's disk from after it.
+/// That made two shares of the newest epoch while ceremonies could be replayed from the identity.
 #[test]
 fn an_identity_from_before_and_a_disk_from_after_give_one_share() {
     let mut net = Net::new(2, 4, 41);
@@ -89,7 +90,7 @@ fn an_identity_from_before_and_a_disk_from_after_give_one_share() {
         let mut nodes = vec![(2, thief(&net, 2, &stolen)), (1, thief(&net, 1, &disk))];
         talk(&mut nodes, &recorded, 60);
         let entry = nodes[1].1.keys().get("zone").unwrap();
-        // It learns what everybody knows, and no share.
+        // It learns the public part, and no share.
         assert_eq!(entry.epoch, Epoch::new(1));
         assert!(entry.share.is_none(), "the thief has node 1's share of the newest epoch");
         assert!(nodes[0].1.keys().get("zone").unwrap().share.is_some());
@@ -97,7 +98,7 @@ fn an_identity_from_before_and_a_disk_from_after_give_one_share() {
     check_coin(&net, &[1, 3], "zone");
 }
 
-/// No store has the secret of a ceremony that has ended; and two ceremonies of one node have nothing in common.
+/// No store has the secret of an ended ceremony, and the secrets of two ceremonies of one node are independent.
 #[test]
 fn the_secret_of_a_ceremony_goes_with_it() {
     let mut net = Net::new(2, 4, 42);
@@ -112,7 +113,7 @@ fn the_secret_of_a_ceremony_goes_with_it() {
     assert!((1..4).all(|other| seeds[0] != seeds[other]));
     assert!(net.until(60, |net| (1..=4).all(|node| net.state(node, &id).is_over())));
     assert!((1..=4).all(|node| seed(&net, node).is_none()));
-    // One that is given up goes the same way.
+    // The secret of a ceremony that is given up is removed, too.
     net.kill(3);
     net.kill(4);
     let request = net.request(KeyChange::Refresh { key: name("zone"), version: None });

@@ -1,4 +1,4 @@
-//! Nodes that were not there.
+//! Nodes that were absent.
 
 mod vouchers;
 
@@ -12,7 +12,7 @@ use crate::use_keys::{check_coin, check_decryption, encrypt};
 const SG02: Suite = Suite::Sg02Ristretto255;
 const COIN: Suite = Suite::Cks05Ristretto255;
 
-/// Everybody whom nobody asked learns of it from those who were asked.
+/// Nodes that no client asked learn of a ceremony from nodes that were asked.
 #[test]
 fn who_was_not_asked_joins_when_enough_have_it() {
     let mut net = Net::new(2, 4, 1);
@@ -33,7 +33,7 @@ fn who_was_down_for_the_whole_ceremony_catches_up() {
     let ciphertext = encrypt(&net.entry(1, "files").public);
     net.kill(4);
     let id = net.run(1..=3, KeyChange::Refresh { key: name("files"), version: None });
-    // The others have forgotten what it takes to run it, and keep what it takes to be told.
+    // The others no longer have what is needed to run it, but keep what is needed to answer.
     for node in 1..=3 {
         net.kill(node);
         net.start(node);
@@ -60,11 +60,11 @@ fn who_missed_several_ceremonies_joins_the_last() {
     net.connect();
     net.recovers(2, "files", 6);
     check_decryption(&net, &[2, 1], "files", &ciphertext);
-    // It is no holder of the other key, and knows nothing of it.
+    // It does not hold the other key, and does not know it.
     assert!(net.custodian(2).keys().get("new").is_none());
 }
 
-/// A node that was made to hold shares and was down.
+/// A node that was made a holder while it was down.
 #[test]
 fn a_new_holder_may_come_late() {
     let mut net = Net::new(2, 5, 4);
@@ -79,7 +79,7 @@ fn a_new_holder_may_come_late() {
     check_decryption(&net, &[5, 3], "files", &ciphertext);
 }
 
-/// Too few take part: after a while the node gives up, and the key is free for another ceremony.
+/// Too few take part: after a while the node gives up, and another ceremony of the key may run.
 #[test]
 fn what_nobody_joins_is_given_up() {
     let mut net = Net::new(2, 4, 5);
@@ -93,7 +93,7 @@ fn what_nobody_joins_is_given_up() {
     net.run(1..=4, KeyChange::Refresh { key: name("files"), version: None });
 }
 
-/// Who gave up too early gets what the others agreed on after all.
+/// A node that gave up too early still gets the result on which the others agreed.
 #[test]
 fn who_gave_up_gets_what_came_about() {
     let mut net = Net::new(2, 4, 6);
@@ -109,7 +109,7 @@ fn who_gave_up_gets_what_came_about() {
     check_decryption(&net, &[1, 4], "files", &ciphertext);
 }
 
-/// Nodes that stay away are listed, without evidence.
+/// Nodes that stay away are listed as silent, without evidence.
 #[test]
 fn silence_is_told() {
     let mut net = Net::new(2, 4, 7);

@@ -1,4 +1,4 @@
-//! Nodes that lie, and people who were not there and can tell who lied.
+//! Nodes that lie, and third parties that judge the evidence.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ mod bounds;
 use crate::net::{Liar, Net, keys_of, name, party, roster};
 use crate::use_keys::check_signature;
 
-/// The plan that a request for a new key comes to, put together by hand from what `spec/ceremonies.md` says of it.
+/// The plan of a request for a new key, built by hand from `spec/ceremonies.md`.
 pub(crate) fn plan(net: &mut Net, holders: &[u16]) -> (Arc<CeremonyPlan>, theta_statements::CeremonyRequest) {
     let change =
         KeyChange::Create { key: name("zone"), suite: Suite::Bls04MinPk.into(), k: 2, holders: holders.to_vec() };
@@ -42,10 +42,10 @@ pub(crate) fn plan(net: &mut Net, holders: &[u16]) -> (Arc<CeremonyPlan>, theta_
     (Arc::new(CeremonyPlan::new(parts).unwrap()), request)
 }
 
-/// Format, tag of items, id; then the items.
+/// The length of a message's head: format, tag of items, id. The items follow.
 pub(crate) const HEAD: usize = 2 + 32;
 
-/// Exchanges its own statements of a kind for others.
+/// Replaces a node's own statements of one kind.
 pub(crate) fn liar(id: CeremonyId, node: u16, kind: Kind, forge: impl Fn(u16, Vec<u8>) -> Vec<u8> + 'static) -> Liar {
     Box::new(move |to, bytes: Bytes| {
         if bytes[1] != 1 || bytes[2..HEAD] != *id.as_bytes() {
@@ -63,7 +63,7 @@ pub(crate) fn liar(id: CeremonyId, node: u16, kind: Kind, forge: impl Fn(u16, Ve
     })
 }
 
-/// Runs a ceremony for a new key with node 2 lying, and gives who was caught with what.
+/// Runs a ceremony for a new key in which node 2 lies; returns which nodes were named, and for what.
 fn caught(seed: u64, kind: Kind, forge: impl Fn(u16, Vec<u8>) -> Vec<u8> + 'static) -> BTreeMap<u16, String> {
     let mut net = Net::new(2, 4, seed);
     let (plan, request) = plan(&mut net, &[1, 2, 3, 4]);
@@ -78,10 +78,10 @@ fn caught(seed: u64, kind: Kind, forge: impl Fn(u16, Vec<u8>) -> Vec<u8> + 'stat
     for node in honest {
         let report = net.custodian(node).report(&id).unwrap();
         for told in &report.evidence {
-            // Whoever has the group file can judge.
+            // The group file is enough to judge.
             let proven = check_evidence(&told.evidence, &roster(2, 4)).unwrap();
             assert_eq!((proven.node, proven.ceremony, proven.aim, proven.key.as_str()), (2, id, "create", "zone"));
-            // And so can whoever has the plan: the evidence of the ceremony itself stands at the end.
+            // The plan is enough, too: the ceremony's own evidence is at the end.
             let subject = u32::from_be_bytes(told.evidence[1..5].try_into().unwrap());
             let bare = &told.evidence[9 + usize::try_from(subject).unwrap()..];
             assert!(CeremonyEvidence::decode(bare).unwrap().verify(&plan));
@@ -98,7 +98,7 @@ fn caught(seed: u64, kind: Kind, forge: impl Fn(u16, Vec<u8>) -> Vec<u8> + 'stat
     caught
 }
 
-/// Not for another group, nor with a byte changed.
+/// Checks that the evidence proves nothing to another group, nor with a byte changed.
 fn check_that_nothing_else_is_proven(evidence: &[u8]) {
     let mut other = roster(2, 4);
     other.name = "another group".to_owned();
@@ -114,7 +114,7 @@ fn check_that_nothing_else_is_proven(evidence: &[u8]) {
 
 #[test]
 fn a_false_dealing_is_proven() {
-    // The last bytes are what the last member is sent.
+    // The last bytes are for the last member.
     let caught = caught(1, Kind::Dealing, |_, mut body| {
         let at = body.len() - 5;
         body[at] ^= 1;
@@ -126,7 +126,7 @@ fn a_false_dealing_is_proven() {
 #[test]
 fn two_tales_are_proven() {
     let mut lies = Vec::new();
-    // Who has ended before it hears the lie does not notice it.
+    // A node that has ended before the lie arrives does not notice it.
     for seed in 2..6 {
         let caught = caught(seed, Kind::Activation, |to, mut body| {
             let at = body.len() - 1;
@@ -145,7 +145,7 @@ fn nonsense_is_proven() {
     assert!(caught[&2].contains("malformed"), "{caught:?}");
 }
 
-/// Messages of any content harm nobody.
+/// Arbitrary bytes harm nobody.
 #[test]
 fn garbage_is_not_worth_an_answer() {
     let mut net = Net::new(2, 4, 4);

@@ -1,4 +1,4 @@
-//! The life of keys: made, rotated, renewed, moved, found again.
+//! The life of keys: made, rotated, renewed, moved, recovered.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ fn a_key_is_made_by_all_and_serves() {
     let entry = net.entry(1, "zone");
     assert_eq!((entry.version, entry.epoch, entry.state), (Version::FIRST, Epoch::FIRST, KeyState::Active));
     assert_eq!(entry.holders.nodes(), [3, 1, 4, 2].map(party));
-    // Node 1 has share 2: numbers of nodes are not indices of shares.
+    // Node 1 has share 2: numbers of nodes are not share indices.
     let index = |number| ShareIndex::try_from(number).unwrap();
     assert_eq!(entry.holders.index_of(party(1)), Some(index(2)));
     assert_eq!(entry.holders.node_of(index(1)), Some(party(3)));
@@ -79,7 +79,7 @@ fn new_versions_sign_and_old_ones_still_decrypt() {
     assert_eq!(table.resolve(&"zone".parse().unwrap(), None).unwrap().version.get(), 2);
     assert!(matches!(table.resolve(&"zone@1".parse().unwrap(), None), Err(ResolveError::Retired { .. })));
     assert_ne!(net.entry(1, "files").key_id, old.key_id);
-    // The ciphertext names the version that it was made for.
+    // The ciphertext names the version to which it was encrypted.
     let found = table.resolve(&"files".parse().unwrap(), Some(&old.key_id)).unwrap();
     assert_eq!(
         (found.version.get(), found.state, found.qualified_name()),
@@ -102,7 +102,7 @@ fn refreshed_shares_work_and_do_not_mix_with_old_ones() {
     assert_eq!(before[0].public.public_key_bytes(), after[0].public.public_key_bytes());
     assert_ne!(before[0].public, after[0].public);
     check_signature(&net, &[1, 2], "zone", &before[0].public);
-    // One old share and one new one are nothing.
+    // An old share and a new one do not combine.
     let mixed = [before[0].share.as_ref().unwrap().as_ref(), after[1].share.as_ref().unwrap().as_ref()];
     for public in [&before[0].public, &after[0].public] {
         let refused = combine_shares(public, &mixed, Statement::Sign(b"message")).unwrap_err();
@@ -124,7 +124,7 @@ fn shares_move_to_others_with_another_k() {
     net.create("files", SG02, 2, &[1, 2, 3, 4]);
     let before = net.entry(1, "files");
     let ciphertext = encrypt(&before.public);
-    // Nodes 5, 6 and 7 have never heard of the key: they join when two others have the ceremony.
+    // Nodes 5, 6 and 7 do not know the key: they join when two others have the ceremony.
     let change = KeyChange::Reshare { key: name("files"), version: None, k: 3, holders: vec![7, 5, 4, 6] };
     let request = net.request(change);
     let id = net.ask(1..=4, &request);
@@ -151,7 +151,7 @@ fn shares_move_to_others_with_another_k() {
         let refused = net.custodian(node).keys().resolve(&"files".parse().unwrap(), None).unwrap_err();
         assert!(matches!(refused, ResolveError::NotHolder { .. }), "{refused}");
     }
-    // And back to a node that gave its share up, from nodes some of which are new.
+    // The key moves back to a node that gave its share up, from nodes some of which are new.
     net.run(
         [4, 5, 6, 7, 1],
         KeyChange::Reshare { key: name("files"), version: Version::new(1), k: 2, holders: vec![1, 5, 6, 7] },
@@ -177,7 +177,7 @@ fn a_lost_share_is_found_again() {
     assert_eq!((entry.epoch, entry.version), (Epoch::new(1), Version::FIRST));
     assert_eq!(entry.share.as_ref().unwrap().to_text(&name("zone")).expose(), text.expose());
     check_signature(&net, &[3, 1], "zone", &entry.public);
-    // Nothing is lost any more.
+    // No share is lost any more.
     let again = net.request(KeyChange::Recover { key: name("zone"), version: None, node: 3 });
     assert_eq!(net.hold(3, &again), Err(CeremonyError::HasShare(party(3))));
 }

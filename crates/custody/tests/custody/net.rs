@@ -1,5 +1,5 @@
-//! A small network of custodians: messages are delivered one at a time in a seeded order, and each node's disk can lose its
-//! power.
+//! A small simulated network of custodians: messages are delivered one at a time in a seeded order, and each node's
+//! disk can lose power.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use theta_schemes::keys::KeyName;
 use theta_statements::{CeremonyRequest, KeyChange};
 use theta_store::{Options, SealingKey, Store, disk::SimulatedDisk};
 
-/// What changes messages on their way: gives what arrives, if anything.
+/// Changes a node's messages: returns those that are delivered instead.
 pub(crate) type Liar = Box<dyn FnMut(u16, Bytes) -> Vec<Bytes>>;
 
 pub(crate) fn party(number: u16) -> NodeId {
@@ -55,9 +55,9 @@ pub(crate) fn roster(k: u16, n: u16) -> Roster {
 pub(crate) struct Node {
     pub(crate) disk: SimulatedDisk,
     pub(crate) custodian: Option<Custodian>,
-    /// What it has told.
+    /// The effects that it has reported.
     pub(crate) told: Vec<CustodyEffect>,
-    /// Inputs that it took.
+    /// The number of inputs that it has taken.
     pub(crate) steps: usize,
 }
 
@@ -131,7 +131,7 @@ impl Net {
         node.custodian = Some(Custodian::open(Arc::new(store), party(number), roster).unwrap());
     }
 
-    /// The node's machine loses its power: what was not synced is lost, and what was on its way to it.
+    /// The node's machine loses power: unsynced writes are lost, and messages on their way to it.
     pub(crate) fn kill(&mut self, number: u16) {
         let mut rng = seeded(below(&mut self.rng, 1 << 40));
         let node = self.node(number);
@@ -140,7 +140,7 @@ impl Net {
         self.packets.retain(|(_, to, _)| *to != number);
     }
 
-    /// The node's disk is exchanged: what is left is its identity.
+    /// The node's disk is replaced; only its identity is kept.
     pub(crate) fn lose_everything(&mut self, number: u16) {
         let seed = below(&mut self.rng, 1 << 40);
         let node = self.node(number);
@@ -174,7 +174,7 @@ impl Net {
         self.deliver(number, effects);
     }
 
-    /// Puts what a node says on its way, as its liar has it.
+    /// Puts a node's messages on their way, changed by its liar if it has one.
     pub(crate) fn deliver(&mut self, from: u16, effects: Vec<CustodyEffect>) {
         for effect in effects {
             let CustodyEffect::Send { to, bytes } = effect else {
@@ -195,7 +195,7 @@ impl Net {
         }
     }
 
-    /// Delivers one packet in a random order, or lets time pass everywhere.
+    /// Delivers one packet in random order, or lets time pass at all nodes.
     pub(crate) fn turn(&mut self) {
         if self.packets.is_empty() {
             return self.tick();
@@ -212,14 +212,14 @@ impl Net {
         }
     }
 
-    /// Goes on until nothing is on its way.
+    /// Goes on until no message is on its way.
     pub(crate) fn drain(&mut self) {
         while !self.packets.is_empty() {
             self.turn();
         }
     }
 
-    /// Goes on until this is so, for so many ticks at most.
+    /// Goes on until `so` holds, for at most `ticks` ticks.
     pub(crate) fn until(&mut self, ticks: u32, so: impl Fn(&Self) -> bool) -> bool {
         for _ in 0..ticks {
             self.drain();
@@ -239,14 +239,14 @@ impl Net {
         report
     }
 
-    /// Asks these nodes for a ceremony and gives its id.
+    /// Asks these nodes for a ceremony and returns its id.
     pub(crate) fn ask(&mut self, nodes: impl IntoIterator<Item = u16>, request: &CeremonyRequest) -> [u8; 32] {
         let ids: Vec<_> = nodes.into_iter().map(|node| self.hold(node, request).unwrap().id).collect();
         assert!(ids.windows(2).all(|pair| pair[0] == pair[1]), "one request gave two ceremonies");
         ids[0]
     }
 
-    /// Holds a ceremony at all nodes that run, which has to end well; gives its id.
+    /// Runs a ceremony at these nodes, which has to succeed; returns its id.
     pub(crate) fn run(&mut self, nodes: impl IntoIterator<Item = u16>, change: KeyChange) -> [u8; 32] {
         let request = self.request(change);
         let nodes: Vec<u16> = nodes.into_iter().collect();
@@ -287,8 +287,8 @@ impl Net {
         self.custodian(node).keys().get(key).unwrap_or_else(|| panic!("node {node} has no key {key}"))
     }
 
-    /// Waits until a node has the key at an epoch, as a holder without a share: it was not there when shares were dealt. Then it
-    /// gets it back.
+    /// Waits until a node has the key at an epoch, as a holder without a share, since it was away when shares were
+    /// dealt. Then the node recovers its share.
     pub(crate) fn recovers(&mut self, node: u16, key: &str, epoch: u32) {
         let knows = |net: &Self| net.custodian(node).keys().get(key).is_some_and(|entry| entry.epoch.get() == epoch);
         assert!(self.until(60, knows), "node {node} does not hear of epoch {epoch}");
@@ -301,7 +301,7 @@ impl Net {
         assert_eq!(self.epoch(node, key), Some(epoch));
     }
 
-    /// The epoch at which a node has the key, if it has it with a share.
+    /// The epoch at which a node holds a share of the key.
     pub(crate) fn epoch(&self, node: u16, key: &str) -> Option<u32> {
         let entry = self.custodian(node).keys().get(key)?;
         entry.share.is_some().then_some(entry.epoch.get())

@@ -113,7 +113,7 @@ fn keys_that_must_not_be_together_are_refused() {
     let (other, mut second) = deal(Suite::Sg02P256, 8);
     let same = table(vec![("a", &public, take(&mut first, 0)), ("a", &other, take(&mut second, 0))]);
     assert_eq!(same.unwrap_err().to_string(), "two keys are named a: rename one of them");
-    // One secret that decrypts and draws coins.
+    // The same secret as a decryption key and as a coin's key.
     let secret = theta_groups::Secret::new([&[0; 31][..], &[9]].concat());
     let threshold = Threshold::new(2, 4).unwrap();
     let (cipher, mut first) = import_any(Suite::Sg02P256, threshold, &secret, &mut seeded(9)).unwrap();
@@ -121,7 +121,7 @@ fn keys_that_must_not_be_together_are_refused() {
     let abused = table(vec![("a", &cipher, take(&mut first, 0)), ("b", &coin, take(&mut second, 0))]);
     let text = abused.unwrap_err().to_string();
     assert!(text.starts_with("keys a and b are one secret for two purposes"), "{text}");
-    // Two kinds of signatures are one purpose.
+    // Two kinds of signatures are the same purpose.
     let [(plain, mut first), (taproot, mut second)] = [Suite::FrostSecp256k1, Suite::FrostSecp256k1Tr]
         .map(|suite| import_any(suite, threshold, &secret, &mut seeded(9)).unwrap());
     table(vec![("a", &plain, take(&mut first, 0)), ("b", &taproot, take(&mut second, 0))]).unwrap();

@@ -1,4 +1,4 @@
-//! What a custodian does not do.
+//! Refusals of a custodian.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ fn one_ceremony_of_a_key_at_a_time() {
     net.create("files", SG02, 2, &[1, 2, 3, 4]);
     let request = net.request(KeyChange::Refresh { key: name("files"), version: None });
     let id = net.ask([1, 2], &request);
-    // The same request is the same ceremony.
+    // The same request names the same ceremony.
     assert_eq!(net.hold(1, &request).unwrap().id, id);
     for change in [
         KeyChange::Refresh { key: name("files"), version: Version::new(1) },
@@ -39,10 +39,10 @@ fn one_ceremony_of_a_key_at_a_time() {
         assert_eq!(busy, CeremonyError::Busy { id, aim: "refresh" });
         assert!(busy.to_string().contains(&hex::encode(id)), "{busy}");
     }
-    // Another key is another matter.
+    // Another key is not affected.
     net.create("other", SG02, 2, &[1, 2, 3, 4]);
     assert!(net.until(40, |net| (1..=4).all(|node| net.epoch(node, "files") == Some(1))));
-    // And so is the same key afterwards; the first request is answered with what came of it.
+    // Nor is the same key afterwards; the first request is answered with its result.
     assert!(net.hold(1, &request).unwrap().state.is_over());
     net.run(1..=4, KeyChange::Refresh { key: name("files"), version: Version::new(1) });
 }
@@ -72,7 +72,7 @@ fn what_makes_no_sense_is_refused_in_words() {
         let error = refused(&mut net, node, change.clone()).to_string();
         assert!(error.contains(words), "{change:?}: {error}");
     }
-    // Nothing of it was begun.
+    // None of them was begun.
     assert!(net.custodian(1).reports().iter().all(|report| report.state.is_over()));
 }
 
@@ -83,13 +83,13 @@ fn without_an_identity_there_are_no_ceremonies() {
     let mut without = Custodian::open(Arc::new(store), party(1), roster(2, 4)).unwrap();
     let request = CeremonyRequest { nonce: [1; 32], change: create("new", SG02, 2, &[1, 2, 3]) };
     assert_eq!(without.hold(request.clone(), &mut Vec::new()), Err(CeremonyError::NoIdentity));
-    // And none with nodes that have none in the group file.
+    // No ceremony begins with nodes that have no identity in the group file.
     let mut net = Net::new(2, 4, 3);
     net.roster.members.retain(|member| member.node() != party(3));
     net.kill(1);
     net.start(1);
     assert_eq!(net.hold(1, &request), Err(CeremonyError::NoCeremonyKey(party(3))));
-    // An identity that the group file does not know is refused at the start.
+    // An identity that is not in the group file is refused at the start.
     let mut other = roster(2, 4);
     other.members.rotate_left(1);
     let store = Arc::clone(net.custodian(1).store());
@@ -114,12 +114,12 @@ fn strangers_and_unknown_ceremonies_take_no_room_and_no_answer() {
         let id = u8::try_from(number % 251).unwrap();
         for from in [1, 2, 5, 77] {
             let bytes = message(id, 1 + u8::try_from(number % 2).unwrap());
-            // One of the group is not enough for this node to ask what it is about.
+            // One node of the group is not enough to be asked for the subject.
             let effects = custodian.handle(CustodyInput::Message { from: party(from), bytes });
             assert!(effects.is_empty(), "{effects:?}");
         }
     }
-    // Two are; they have no answer, and nothing is written for that.
+    // Two are enough; they have no answer, and nothing is written to the store.
     let asked = custodian.handle(CustodyInput::Message { from: party(3), bytes: message(250, 1) });
     assert!(asked.len() <= 2);
     assert_eq!(custodian.store().incarnation().sequence, sequence);

@@ -60,7 +60,7 @@ fn a_node_is_trusted_when_its_peers_have_answered() {
     }
     net.connect();
     net.drain();
-    // Two may do what they like: one peer is not enough, and neither are two.
+    // Two nodes may be malicious: neither one peer nor two are enough.
     assert!(!net.custodian(2).is_trusted());
     net.start(3);
     net.connect();
@@ -72,7 +72,7 @@ fn a_node_is_trusted_when_its_peers_have_answered() {
     assert!(net.custodian(2).is_trusted());
 }
 
-/// The attack: one greeting that says that the node's store was further than it is.
+/// The attack: a forged greeting claims that the node's store was further than it is.
 #[test]
 fn one_liar_stops_nobody_and_two_have_an_honest_one_among_them() {
     let mut net = Net::new(2, 4, 5);
@@ -91,20 +91,20 @@ fn one_liar_stops_nobody_and_two_have_an_honest_one_among_them() {
     }
     assert!(net.custodian(3).is_trusted(), "one of t = 1 liars is not believed");
     assert!(rollbacks(&net, 3).iter().any(|(_, text)| text.starts_with("node 1 remembers more")), "but named");
-    // Nor after a restart, while the liar goes on.
+    // A restart does not change that, while the liar goes on.
     net.liars.insert(1, Box::new(move |to, bytes| if to == 3 { vec![greeting.clone()] } else { vec![bytes] }));
     net.kill(3);
     net.start(3);
     net.connect();
     net.until(9, |_| false);
     assert!(net.custodian(3).is_trusted());
-    // Two of them, of whom one is honest, are believed: here a second one lies, which makes no difference to node 3.
+    // Two peers, one of which is honest, are believed. (Here the second one lies, too; node 3 cannot know.)
     let again = lie(&net, 3);
     net.step(3, CustodyInput::Message { from: party(2), bytes: again });
     assert!(!net.custodian(3).is_trusted());
 }
 
-/// Two of two and two of three: all peers are asked where there are no more than k.
+/// With 2 of 2 and 2 of 3 nodes, all peers are asked if they are no more than k.
 #[test]
 fn in_small_groups_as_many_are_asked_as_there_are() {
     for (k, n) in [(2, 2), (2, 3), (3, 3), (2, 4), (1, 1), (1, 2), (1, 3)] {
@@ -118,7 +118,7 @@ fn in_small_groups_as_many_are_asked_as_there_are() {
             net.kill(n);
             net.connect();
             net.drain();
-            // Where a peer is away, the others are enough if they are as many as k.
+            // If one peer is away, the others are enough if there are k of them.
             assert_eq!(net.custodian(1).is_trusted(), n >= k + 2, "{k} of {n} without one");
             net.start(n);
             net.connect();
@@ -128,8 +128,8 @@ fn in_small_groups_as_many_are_asked_as_there_are() {
     }
 }
 
-/// The attacks on stores that are set back: opened again and again until its counters have passed all that was seen; the original
-/// put back after its copy was seen.
+/// Attacks with stores that are set back: a copy is opened until its counters have passed everything that was seen; the
+/// original is put back after its copy was seen.
 #[test]
 fn a_copy_is_not_trusted_after_any_number_of_restarts_until_a_person_says_so() {
     let mut net = Net::new(2, 4, 7);
@@ -141,7 +141,7 @@ fn a_copy_is_not_trusted_after_any_number_of_restarts_until_a_person_says_so() {
     let original = net.node(3).disk.content();
     exchange(&mut net, 3, old);
     for _ in 0..8 {
-        // Work that takes its commits beyond those of the original.
+        // Enough work that the copy has more commits than the original.
         for number in 0..30_u8 {
             net.custodian(3).store().append_audit(vec![number]).unwrap();
         }
@@ -155,13 +155,13 @@ fn a_copy_is_not_trusted_after_any_number_of_restarts_until_a_person_says_so() {
         exchange(&mut net, 3, copy);
         assert_eq!(net.custodian(3).store().contradictions().unwrap().len(), 3, "it remembers what it was told");
     }
-    // The original comes back: what its copy did meanwhile it does not know.
+    // The original comes back, and does not know what its copy did meanwhile.
     let copy = net.node(3).disk.content();
     exchange(&mut net, 3, original);
     net.connect();
     net.until(9, |_| false);
     assert!(!net.custodian(3).is_trusted());
-    // A person decides for the copy, on the disk of the node alone: it is trusted at once, and its peers follow.
+    // A person decides for the copy, at this node alone: the node trusts it at once, and its peers follow.
     exchange(&mut net, 3, copy);
     net.connect();
     net.until(9, |_| false);
@@ -180,7 +180,7 @@ fn a_copy_is_not_trusted_after_any_number_of_restarts_until_a_person_says_so() {
     assert!(net.custodian(3).is_trusted() && rollbacks(&net, 3).is_empty(), "{:?}", rollbacks(&net, 3));
 }
 
-/// A rollback within the interval of greetings: what a decision lets out is announced before.
+/// A rollback between two greetings: each decision is announced before its result leaves the node.
 #[test]
 fn what_was_announced_is_missed_by_a_copy_of_a_moment_before() {
     for restarted in [false, true] {
@@ -196,7 +196,7 @@ fn what_was_announced_is_missed_by_a_copy_of_a_moment_before() {
             net.step(peer, CustodyInput::Message { from: party(3), bytes: announcement.clone() });
         }
         if restarted {
-            // A tick later it is on the disks of the peers.
+            // A tick later the peers have recorded it.
             net.tick();
             net.packets.clear();
             for peer in [1, 2, 4] {
@@ -212,7 +212,7 @@ fn what_was_announced_is_missed_by_a_copy_of_a_moment_before() {
     }
 }
 
-/// A disk that is full for a while costs a node its part in what happens meanwhile, and nothing after.
+/// A disk that is full for a while keeps a node from what happens meanwhile, and from nothing afterwards.
 #[test]
 fn a_full_disk_is_recovered_from_without_a_restart() {
     for changes in [0, 1, 2, 5, 9] {
@@ -237,7 +237,7 @@ fn a_full_disk_is_recovered_from_without_a_restart() {
         assert!(net.until(12, recovered), "after {changes} changes");
         let knows = |net: &Net| net.custodian(3).keys().get("zone").is_some_and(|entry| entry.epoch == Epoch::new(1));
         assert!(net.until(200, knows), "after {changes} changes");
-        // If its disk was full before its secret for the ceremony was there, nothing was dealt to it.
+        // If the disk was full before the node's secret for the ceremony was stored, nobody dealt to it.
         if net.epoch(3, "zone").is_none() {
             net.recovers(3, "zone", 1);
         }
@@ -268,11 +268,11 @@ fn an_old_copy_is_noticed_by_its_peers_and_by_itself() {
         assert!(told.iter().all(|(node, _)| *node == 3) && told.len() <= 1, "{told:?}");
     }
     assert!([1, 2, 4].iter().any(|peer| !rollbacks(&net, *peer).is_empty()));
-    // It still catches up with the key, since what it holds for others is not in question.
+    // The node still follows the key to its new epoch: that does not depend on trust in its store.
     assert!(net.until(40, |net| net.entry(3, "zone").epoch == Epoch::new(1)));
-    // Without a share: it may have forgotten what it said when that was dealt.
+    // It has no share, since it may have forgotten its statements in the ceremony that dealt it.
     assert!(net.entry(3, "zone").share.is_none());
-    // Until a person says that it is meant.
+    // A person confirms the store.
     overrule(&mut net, 3);
     assert!(net.custodian(3).is_trusted());
     net.connect();

@@ -1,4 +1,4 @@
-//! Whoever stays connected to k honest others gets to a ceremony's end, whatever liars do.
+//! A node that stays connected to k honest others ends every ceremony, whatever liars do.
 
 use std::collections::VecDeque;
 use std::mem::take;
@@ -18,7 +18,7 @@ const ITEMS: u8 = 1;
 const SUMMARY: u8 = 2;
 const GREETING: u8 = 3;
 
-/// Says of every store that it is an old copy, and nothing in ceremonies.
+/// A liar that claims of every store that it is an old copy, and sends nothing in ceremonies.
 fn slanderer() -> Liar {
     Box::new(|_, bytes: Bytes| {
         let mut bytes = bytes.to_vec();
@@ -33,18 +33,18 @@ fn slanderer() -> Liar {
     })
 }
 
-/// Otherwise one liar could keep the others from a quorum: whoever is told that its store is an old copy does not vote.
+/// One peer's claim that a store is an old copy takes no vote away; otherwise one liar could prevent a quorum.
 #[test]
 fn one_peer_alone_takes_nobodys_vote_away() {
     let mut net = Net::new(2, 4, 1);
     net.drain();
     net.liars.insert(2, slanderer());
     net.until(9, |_| false);
-    // Nor its trust in its own store.
+    // Nor does it end the nodes' trust in their own stores.
     assert!([1, 3, 4].iter().all(|node| net.custodian(*node).is_trusted()));
     let change = KeyChange::Create { key: name("zone"), suite: COIN.into(), k: 2, holders: vec![1, 2, 3, 4] };
     let request = net.request(change);
-    // The later ones have heard of it before they are asked.
+    // The later ones know the ceremony before they are asked.
     let mut id = [0; 32];
     for node in [1, 3, 4] {
         id = net.ask([node], &request);
@@ -55,25 +55,25 @@ fn one_peer_alone_takes_nobodys_vote_away() {
     check_coin(&net, &[1, 4], "zone");
 }
 
-/// The honest ones decide without the one that was dealt falsely; when it comes, all are done and have destroyed what would help
-/// it. It ends as a holder without a share, names the liar, and gets its share back.
+/// The honest nodes decide without the one with a false dealing. When it comes, all have ended and destroyed what could
+/// help it. It ends as a holder without a share, names the liar, and recovers its share.
 #[test]
 fn who_was_dealt_falsely_may_come_when_all_others_are_done() {
     let honest = [1, 3, 4, 5];
     let mut net = Net::new(2, 6, 2);
     let (plan, request) = plan(&mut net, &[1, 2, 3, 4, 5, 6]);
     let spoil = |_, mut body: Vec<u8>| {
-        // The last bytes are what the last member is sent.
+        // The last bytes are for the last member.
         let at = body.len() - 5;
         body[at] ^= 1;
         body
     };
     net.liars.insert(2, liar(*plan.id(), 2, Kind::Dealing, spoil));
-    // It says what to encrypt to, and hears nothing.
+    // It sends its encryption key, and receives nothing.
     let id = net.ask(1..=6, &request);
     net.kill(6);
     assert!(net.until(60, |net| honest.iter().all(|node| net.state(*node, &id).is_over())));
-    // Nothing is left but what is on the disks, and the liar does not help.
+    // Only what is on the disks is left, and the liar does not help.
     net.kill(2);
     for node in honest {
         net.kill(node);
@@ -88,9 +88,9 @@ fn who_was_dealt_falsely_may_come_when_all_others_are_done() {
     check_signature(&net, &[3, 6], "zone", &net.entry(1, "zone").public);
 }
 
-/// Asks and asks, until nobody has an answer left for it.
+/// A peer that asks until nobody answers it any more.
 fn asker(id: [u8; 32]) -> Liar {
-    // Knows nothing, wants nothing, has nothing.
+    // A summary that knows nothing, wants nothing, and has nothing.
     let question = Bytes::from([&[1, SUMMARY][..], &id, &[0; 10]].concat());
     Box::new(move |_, bytes: Bytes| {
         let mut all = vec![bytes];
@@ -99,7 +99,7 @@ fn asker(id: [u8; 32]) -> Liar {
     })
 }
 
-/// What is kept for those who come late does not depend on what a peer has asked for before.
+/// Questions of one peer do not reduce what is kept for other latecomers.
 #[test]
 fn who_asks_too_often_leaves_latecomers_nothing_less() {
     let mut net = Net::new(2, 4, 3);
@@ -114,7 +114,7 @@ fn who_asks_too_often_leaves_latecomers_nothing_less() {
     assert!(net.until(60, |net| matches!(net.state(4, &id), CeremonyState::Activated { .. })));
 }
 
-/// Every message takes so many ticks.
+/// Every message takes `late` ticks.
 fn slowly(net: &mut Net, late: usize, ticks: u32, so: impl Fn(&Net) -> bool) -> bool {
     let mut on_their_way = VecDeque::from([take(&mut net.packets)]);
     for _ in 0..ticks {
@@ -147,7 +147,7 @@ fn recovered(net: &Net, id: &[u8; 32]) -> bool {
     net.state(4, id) == CeremonyState::Recovered
 }
 
-/// Helpers wait for each other's masks the longer, the more attempts have failed.
+/// The more attempts have failed, the longer helpers wait for each other's masks.
 #[test]
 fn a_share_is_recovered_over_a_slow_network() {
     let (mut net, id) = about_to_recover(4);
@@ -156,7 +156,8 @@ fn a_share_is_recovered_over_a_slow_network() {
     check_coin(&net, &[2, 4], "zone");
 }
 
-/// Finds one helper's masks wrong, so that the owner asks itself instead, and does not answer.
+/// A helper that claims that another's masks are wrong, so that the owner asks this helper instead, and then does not
+/// answer.
 fn spoiler(id: [u8; 32], node: u16) -> Liar {
     let ceremony = CeremonyId::from_bytes(id);
     Box::new(move |_, bytes: Bytes| {
@@ -169,7 +170,7 @@ fn spoiler(id: [u8; 32], node: u16) -> Liar {
                 _ if statement.author().node() != party(node) => vec![statement],
                 Kind::Answer => Vec::new(),
                 Kind::Checked => {
-                    // All but the last.
+                    // Drops the last.
                     body.truncate(body.len().saturating_sub(34));
                     vec![Statement::sign(&ceremony, &keys_of(node), slot, body)]
                 }
@@ -180,13 +181,13 @@ fn spoiler(id: [u8; 32], node: u16) -> Liar {
     })
 }
 
-/// Whoever was asked and did not answer is left out of the next attempt, as far as can be.
+/// A helper that was asked and did not answer is left out of the next attempt, if possible.
 #[test]
 fn a_share_is_recovered_beside_one_that_only_pretends_to_help() {
     for node in [1, 2] {
         let (mut net, id) = about_to_recover(4 + u64::from(node));
         net.liars.insert(node, spoiler(id, node));
-        // What it has said before it was a liar.
+        // It has sent this before it became a liar.
         net.packets.retain(|(from, ..)| *from != node);
         assert!(net.until(100, |net| recovered(net, &id)), "{:?}", net.state(4, &id));
         check_coin(&net, &[3, 4], "zone");

@@ -1,4 +1,4 @@
-//! The keys that ceremonies make are used with the real schemes.
+//! Uses the keys of ceremonies with the real schemes.
 
 use theta_payload::{Aead, Encrypt as _, PayloadKey, open_bytes, split_ciphertext};
 use theta_schemes::Statement;
@@ -6,7 +6,7 @@ use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, SchemeError};
 
 use crate::net::{Net, seeded};
 
-/// Uses the shares of these nodes, each as it has it.
+/// Combines the shares of these nodes, each under the key as it has it.
 pub(crate) fn combine(net: &Net, nodes: &[u16], key: &str, statement: Statement<'_>) -> Result<Vec<u8>, SchemeError> {
     let shares: Vec<_> = nodes.iter().map(|node| net.entry(*node, key).share.clone().unwrap()).collect();
     let shares: Vec<&AnyKeyShare> = shares.iter().map(AsRef::as_ref).collect();

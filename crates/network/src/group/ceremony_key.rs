@@ -1,4 +1,4 @@
-//! What a node proves itself with in ceremonies.
+//! Nodes' public keys for ceremonies.
 
 use core::{fmt, str::FromStr};
 
@@ -7,8 +7,8 @@ use serde::{Serialize, Serializer};
 /// The length of a key in bytes.
 const LEN: usize = 32;
 
-/// A node's public key for ceremonies, as it stands in the group file: what its statements verify under. Nothing is encrypted to
-/// it. What it means is for the floors above. Text form: 64 lower-case hexadecimal digits.
+/// A node's public key for ceremonies, as in the group file: its statements verify under it. Nothing is encrypted to
+/// it. The crates above interpret the bytes. Text form: 64 lower-case hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CeremonyKey([u8; LEN]);
 
@@ -26,7 +26,7 @@ impl From<[u8; LEN]> for CeremonyKey {
     }
 }
 
-/// Not a ceremony key.
+/// The text is not a ceremony key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a ceremony key; it is written as 64 hexadecimal digits")]
 pub struct CeremonyKeyError;

@@ -13,7 +13,7 @@ use toml::Spanned;
 use super::{CeremonyKey, GroupClient, GroupFile, GroupNode, GroupProblem};
 use crate::Fingerprint;
 
-/// Where a problem is, as byte offsets, and what it is.
+/// A problem, and where it is, in byte offsets.
 type Fault = (Option<Range<usize>>, GroupProblem);
 
 #[derive(Deserialize)]
@@ -58,13 +58,13 @@ pub(super) fn parse(text: &str) -> Result<GroupFile, Fault> {
     };
     let threshold = in_range(&raw.threshold, n, |k| GroupProblem::Threshold { k, n })?;
     let mut nodes = raw.node.into_iter().map(|node| seen.node(node, n)).collect::<Result<Vec<_>, _>>()?;
-    // n distinct ids between 1 and n: all of them.
+    // The ids are n different numbers between 1 and n, so all of them are there.
     nodes.sort_unstable_by_key(|node| node.id);
     let clients = raw.client.into_iter().map(|client| seen.client(client)).collect::<Result<_, _>>()?;
     Ok(GroupFile { name, threshold, nodes, clients })
 }
 
-/// What must not come twice.
+/// Values that must not occur twice.
 #[derive(Default)]
 struct Seen {
     ids: HashSet<u16>,

@@ -11,17 +11,17 @@ pub enum GroupFileError {
     /// The file could not be read.
     #[error("cannot read the group file {}: {source}", path.display())]
     Read {
-        /// Where it should be.
+        /// Its path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The file was read and is wrong.
+    /// The file was read, and its content is wrong.
     #[error("{}{}: {problem}", path.display(), Line(*line))]
     Invalid {
-        /// The file.
+        /// Its path.
         path: PathBuf,
-        /// The line, from 1, where one is to blame.
+        /// The line, from 1, if one line is wrong.
         line: Option<usize>,
         /// What is wrong.
         problem: Box<GroupProblem>,
@@ -34,12 +34,12 @@ pub enum GroupProblem {
     /// Not TOML, or a key is missing, unknown or of another type.
     #[error("{0}")]
     Syntax(String),
-    /// The group's or a client's name.
+    /// The name of the group or of a client is not valid.
     #[error(
         "the name {0:?} is not allowed; use 1 to 64 characters of a-z A-Z 0-9 . _ - and begin with a letter or digit"
     )]
     Name(String),
-    /// Nobody is in the group.
+    /// The group has no nodes.
     #[error("the group has no nodes; add a [[node]] table for each")]
     NoNodes,
     /// More nodes than there are ids.
@@ -53,7 +53,7 @@ pub enum GroupProblem {
         /// Number of nodes.
         n: u16,
     },
-    /// An id beyond n.
+    /// An id is above n.
     #[error("id = {id} is not between 1 and {n}; number the {n} nodes 1 to {n}, each once")]
     NodeId {
         /// As given.
@@ -61,10 +61,10 @@ pub enum GroupProblem {
         /// Number of nodes.
         n: u16,
     },
-    /// One id for two nodes.
+    /// Two nodes have the same id.
     #[error("two nodes have id = {0}; number the nodes 1 to n, each once")]
     DuplicateId(u16),
-    /// Not an address.
+    /// The text is not an address.
     #[error("{address:?} is not an address: {reason}; write it as host:port, 192.0.2.1:7001 or [2001:db8::1]:7001")]
     Address {
         /// As given.
@@ -72,24 +72,24 @@ pub enum GroupProblem {
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// One address for two listeners.
+    /// Two listeners have the same address.
     #[error("the address {0} appears twice; every peer_address and api_address must be its own")]
     DuplicateAddress(String),
-    /// Not a fingerprint.
+    /// The text is not a fingerprint.
     #[error(
         "certificate = {0:?} is not a fingerprint; it is the certificate's SHA-256, written as 64 hexadecimal digits"
     )]
     Certificate(String),
-    /// One certificate for two members.
+    /// Two members have the same certificate.
     #[error("the certificate {0} appears twice; every node and client must have its own")]
     DuplicateCertificate(String),
-    /// Not a ceremony key.
+    /// The text is not a ceremony key.
     #[error("ceremony_key = {0:?} is not a ceremony key; it is written as 64 hexadecimal digits")]
     CeremonyKey(String),
-    /// One ceremony key for two nodes.
+    /// Two nodes have the same ceremony key.
     #[error("the ceremony key {0} appears twice; every node must have its own")]
     DuplicateCeremonyKey(CeremonyKey),
-    /// One name for two clients.
+    /// Two clients have the same name.
     #[error("two clients are named {0:?}; give each a name of its own")]
     DuplicateClient(String),
 }

@@ -1,7 +1,7 @@
-//! The group file: who is in the group, where, under which certificates, and how many it takes.
+//! The group file: the members of a group, their addresses and certificates, and the threshold.
 //!
-//! It is public, the same for all members, and the root of all trust between them: whoever may change a node's copy may
-//! choose its peers and clients.
+//! It is public and the same for all members. All trust between them rests on it: a person who can change a node's copy
+//! can choose its peers and clients.
 //!
 //! ```
 //! use theta_network::group::GroupFile;
@@ -41,8 +41,8 @@ pub use error::{GroupFileError, GroupProblem};
 
 use crate::{Fingerprint, mesh::MeshPeer};
 
-/// A group file that was checked: ids are 1 to n, `1 <= k <= n`, and no two members share an address, a
-/// certificate or a ceremony key.
+/// A checked group file: ids are 1 to n, `1 <= k <= n`, and no two members share an address, a certificate or a
+/// ceremony key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupFile {
     name: String,
@@ -51,35 +51,35 @@ pub struct GroupFile {
     clients: Vec<GroupClient>,
 }
 
-/// A node as the group file names it.
+/// A node in the group file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupNode {
-    /// Which node.
+    /// Its id.
     pub id: NodeId,
-    /// Where its peers reach it, `host:port`.
+    /// The address at which its peers reach it, `host:port`.
     pub peer_address: String,
-    /// Where clients reach it, `host:port`.
+    /// The address at which clients reach it, `host:port`.
     pub api_address: String,
-    /// The certificate it shows to both.
+    /// The certificate that it shows to both.
     pub certificate: Fingerprint,
-    /// What it proves itself with in ceremonies. A node without one cannot take part in any.
+    /// Its public key in ceremonies. A node without one takes part in none.
     pub ceremony_key: Option<CeremonyKey>,
 }
 
-/// A client as the group file names it.
+/// A client in the group file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupClient {
     /// Its name, for logs and policies.
     pub name: String,
-    /// The certificate it shows to nodes.
+    /// The certificate that it shows to nodes.
     pub certificate: Fingerprint,
 }
 
 impl GroupFile {
-    /// Makes a group of the given members; `threshold` is k, the number of nodes that it takes.
+    /// Makes a group of the given members; `threshold` is k, the number of nodes that are needed.
     ///
     /// # Errors
-    /// [`GroupFileError::Invalid`], without a line, if the members do not make a group.
+    /// [`GroupFileError::Invalid`], without a line, if the members do not form a group.
     pub fn new(
         name: &str,
         threshold: u16,
@@ -87,7 +87,7 @@ impl GroupFile {
         clients: Vec<GroupClient>,
     ) -> Result<Self, GroupFileError> {
         let group = Self { name: name.to_owned(), threshold, nodes, clients };
-        // The text form goes through the one set of checks that there is.
+        // The members are checked in their text form, by the same checks as a file.
         check::parse(&group.to_text()).map_err(|(_, problem)| GroupFileError::Invalid {
             path: PathBuf::from("the new group"),
             line: None,
@@ -98,14 +98,14 @@ impl GroupFile {
     /// Reads and checks a group file.
     ///
     /// # Errors
-    /// [`GroupFileError`]: one line that says what is wrong, where, and what would be right.
+    /// [`GroupFileError`]: one line with what is wrong, where, and what would be right.
     pub fn load(path: &Path) -> Result<Self, GroupFileError> {
         let text =
             fs::read_to_string(path).map_err(|source| GroupFileError::Read { path: path.to_path_buf(), source })?;
         Self::parse(&text, path)
     }
 
-    /// Checks the text of a group file. `path` is only for the error's text.
+    /// Checks the text of a group file. `path` is only for errors.
     ///
     /// # Errors
     /// [`GroupFileError::Invalid`].
@@ -136,7 +136,7 @@ impl GroupFile {
         &self.name
     }
 
-    /// How many nodes it takes: k.
+    /// k, the number of nodes that are needed.
     #[must_use]
     pub const fn threshold(&self) -> u16 {
         self.threshold
@@ -166,7 +166,7 @@ impl GroupFile {
         self.nodes.iter().find(|node| node.certificate == *certificate)
     }
 
-    /// The other nodes, as the mesh of node `local` wants them.
+    /// The other nodes, as the mesh of node `local` takes them.
     #[must_use]
     pub fn mesh_peers(&self, local: NodeId) -> Vec<MeshPeer> {
         self.nodes

@@ -1,4 +1,4 @@
-//! Takes connections from peers.
+//! Accepts connections from peers.
 
 use core::time::Duration;
 use std::{io, net::SocketAddr, sync::Arc};
@@ -23,7 +23,7 @@ use crate::{
     tls::{Pinned, Pins, UnpinnedCertificate},
 };
 
-/// What accepting needs to know.
+/// What accepting needs.
 pub(super) struct Reception {
     pub(super) tls: TlsAcceptor,
     pub(super) pins: Pins,
@@ -59,7 +59,7 @@ pub(super) async fn run(listener: TcpListener, reception: Arc<Reception>, mut st
         };
         match accepted {
             Ok((tcp, from)) => {
-                // In the order in which they came: who is shed is the oldest.
+                // In the order in which they came, since the oldest is ended first.
                 let address = from.ip().to_canonical();
                 let familiar = reception.links.iter().any(|link| link.is_at(address));
                 let handshake = reception.doorway.enter(address, familiar);
@@ -72,7 +72,7 @@ pub(super) async fn run(listener: TcpListener, reception: Arc<Reception>, mut st
                 });
             }
             Err(error) => {
-                // Typically out of file descriptors, which passes; without the pause this would spin.
+                // Typically the process is out of file descriptors, which passes. Without the pause this would spin.
                 reception.warnings.warn(format_args!("cannot accept connections from peers: {error}"));
                 sleep(Duration::from_millis(100)).await;
             }
@@ -99,7 +99,7 @@ async fn serve(reception: &Reception, handshake: Handshake, tcp: TcpStream, from
     inbound::log_end(link, &ended, &reception.warnings);
 }
 
-/// Finds out who it is. The inner result is of a connection that is a peer's beyond doubt.
+/// Runs the handshake. The inner result belongs to a connection that is proven to be a peer's.
 async fn admit(
     reception: &Reception,
     handshake: Handshake,

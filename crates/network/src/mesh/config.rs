@@ -10,7 +10,7 @@ use theta_names::NodeId;
 
 use crate::{Fingerprint, Identity};
 
-/// What a mesh is started with.
+/// The configuration of a mesh.
 #[derive(Debug)]
 pub struct MeshConfig {
     /// This node.
@@ -28,7 +28,8 @@ pub struct MeshConfig {
 /// Where to listen.
 #[derive(Debug)]
 pub enum Listen {
-    /// Bind this address; port 0 lets the system choose ([`Mesh::local_addr`](super::Mesh::local_addr) tells).
+    /// Bind this address; with port 0 the system chooses the port, which [`Mesh::local_addr`](super::Mesh::local_addr)
+    /// returns.
     Address(SocketAddr),
     /// Use a listener that is already bound.
     Bound(TcpListener),
@@ -45,7 +46,8 @@ pub struct MeshPeer {
     pub certificate: Fingerprint,
 }
 
-/// Bounds and times of a mesh. All queues are per peer, so that one peer cannot take another's room.
+/// Bounds and times of a mesh. Each peer has its own send queue, so that one peer cannot take another's room; the inbox
+/// is shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MeshLimits {
     /// Largest message, in bytes, sent or received.
@@ -92,7 +94,7 @@ impl Default for MeshLimits {
 
 const MIB: usize = 1024 * 1024;
 
-/// Far above any use, and small enough for the frame format's 32-bit lengths.
+/// Far above any use, and small enough for the 32-bit lengths of frames.
 const MAX_MESSAGE_BYTES: usize = 1024 * MIB;
 
 impl MeshLimits {
@@ -114,7 +116,7 @@ impl MeshLimits {
     }
 }
 
-/// What a semaphore can count to.
+/// The largest count of a semaphore.
 const MAX_PERMITS: usize = tokio::sync::Semaphore::MAX_PERMITS;
 
 /// Why a mesh did not start. Each message is one line.
@@ -126,9 +128,9 @@ pub enum MeshError {
     /// The address cannot be listened on.
     #[error("cannot listen for peers on {address}: {source}")]
     Listen {
-        /// Where.
+        /// The address.
         address: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The local node or a peer comes twice.

@@ -1,11 +1,11 @@
-//! What a mesh counts.
+//! The counters of a mesh.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use theta_names::NodeId;
 
-/// Counts events, or holds a level. Relaxed: the numbers are for people, not for decisions.
+/// Counts events, or holds a level. Its ordering is relaxed: the numbers are for display and decide nothing.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 
@@ -25,14 +25,14 @@ impl Counter {
     }
 }
 
-/// All counters of a mesh, to be exported as metrics. They only grow, until the process ends.
+/// All counters of a mesh, to be exported as metrics. They never fall while the process runs.
 #[derive(Debug)]
 pub struct MeshCounters {
     /// Incoming connections that failed before they had proven to be a peer's.
     pub handshake_failures: Counter,
-    /// Of these, those refused because too many were in the handshake at once.
+    /// Those of them that were ended because too many were in the handshake at once.
     pub handshakes_shed: Counter,
-    /// A set for each peer, ascending.
+    /// The counters of each peer, in ascending order of peers.
     pub peers: Vec<Arc<PeerCounters>>,
 }
 
@@ -41,7 +41,7 @@ pub struct MeshCounters {
 pub struct PeerCounters {
     /// Which peer.
     pub peer: NodeId,
-    /// Messages sent, counting each once however often it is re-sent.
+    /// Messages sent; each counts once, however often it is sent again.
     pub frames_sent: Counter,
     /// Bytes of these messages.
     pub bytes_sent: Counter,

@@ -5,16 +5,16 @@
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
-/// The protocol spoken here. Both sides must speak the same.
+/// The version of the protocol. Both sides must speak the same.
 pub(super) const VERSION: u16 = 1;
 
-/// Drawn at random when a mesh starts: tells a peer that came back from one that never went.
+/// Drawn at random when a mesh starts: it distinguishes a restarted peer from one that only reconnects.
 pub(super) type BootId = [u8; 16];
 
-/// Length, kind and sequence number of a data frame.
+/// The bytes of length, kind and sequence number of a data frame.
 pub(super) const DATA_HEADER_BYTES: usize = 4 + 1 + 8;
 
-/// Largest length field of a frame that carries no message.
+/// The largest length field of a frame without a message.
 pub(super) const CONTROL_FRAME_BYTES: usize = 64;
 
 const LENGTH_BYTES: usize = 4;
@@ -26,15 +26,15 @@ const PING: u8 = 5;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Frame {
-    /// "I am this incarnation of my node, and `oldest` is the lowest sequence number I may still send."
+    /// The sender's boot id, and the lowest sequence number that it may still send.
     Hello { version: u16, boot: BootId, oldest: u64 },
-    /// "Of your incarnation I have delivered everything up to `delivered`."
+    /// Everything up to `delivered` from the peer's boot id has been delivered.
     Welcome { version: u16, delivered: u64 },
     /// Message number `sequence`, counted from 1.
     Data { sequence: u64, message: Bytes },
-    /// "I have delivered everything up to `delivered`."
+    /// Everything up to `delivered` has been delivered.
     Ack { delivered: u64 },
-    /// "I am here."
+    /// A sign of life.
     Ping,
 }
 
@@ -115,7 +115,7 @@ impl Frame {
     }
 }
 
-/// Writes all of a data frame but the message.
+/// Writes a data frame without its message.
 pub(super) fn put_data_header(buffer: &mut BytesMut, sequence: u64, message_bytes: usize) {
     put_length(buffer, message_bytes.saturating_add(DATA_HEADER_BYTES - LENGTH_BYTES));
     buffer.put_u8(DATA);
@@ -123,13 +123,13 @@ pub(super) fn put_data_header(buffer: &mut BytesMut, sequence: u64, message_byte
 }
 
 fn put_length(buffer: &mut BytesMut, length: usize) {
-    // Limits are checked when a mesh starts; a length that does not fit would be refused by the other side.
+    // Limits are checked when a mesh starts; the other side would refuse a length that does not fit.
     buffer.put_u32(u32::try_from(length).unwrap_or(u32::MAX));
 }
 
-/// Takes the next whole frame out of what was received, without copying it.
+/// Takes the next whole frame out of the received bytes, without copying it.
 ///
-/// `None`: more bytes are needed, for which room was made. `limit` bounds the length field.
+/// `None`: more bytes are needed, and `received` has room for them. `limit` bounds the length field.
 pub(super) fn take(received: &mut BytesMut, limit: usize) -> Result<Option<Frame>, FrameError> {
     let Some(prefix) = received.first_chunk::<LENGTH_BYTES>() else { return Ok(None) };
     let length = usize::try_from(u32::from_be_bytes(*prefix)).unwrap_or(usize::MAX);

@@ -20,17 +20,17 @@ use super::{
 };
 use crate::{Inbound, doorway::Occasionally};
 
-/// An acknowledgement is due after this many messages,
+/// An acknowledgement is due after this many messages.
 const ACK_MESSAGES: u64 = 64;
-/// or this many bytes,
+/// An acknowledgement is due after this many bytes.
 const ACK_BYTES: usize = 1024 * 1024;
-/// or when nothing has come for this long.
+/// An acknowledgement is due when nothing has come for this long.
 const ACK_IDLE: Duration = Duration::from_millis(5);
 
-/// Room made for each read. Messages are views into such a piece.
+/// The room made for each read, in bytes. Messages are views into it.
 const READ_BYTES: usize = 64 * 1024;
 
-/// Messages over this size are charged to the peer's room for large messages.
+/// Messages above this size, in bytes, take room of the peer's for large messages.
 const LARGE_BYTES: usize = 64 * 1024;
 
 /// Why an accepted connection ended.
@@ -59,7 +59,7 @@ pub(super) enum InboundError {
 }
 
 impl InboundError {
-    /// The peer's program is to blame, not the network.
+    /// Whether the peer's program is to blame, not the network.
     pub(super) const fn is_violation(&self) -> bool {
         use InboundError::{Frame, Gap, Io, NoGreeting, OutOfOrder, Replaced, Silent, Stopped, Unexpected, Version};
         match self {
@@ -69,7 +69,7 @@ impl InboundError {
     }
 }
 
-/// A peer's connection that has greeted.
+/// A peer's connection whose greeting was read.
 pub(super) struct Greeted {
     pub(super) reader: ReadHalf<TlsStream<TcpStream>>,
     pub(super) writer: WriteHalf<TlsStream<TcpStream>>,
@@ -93,7 +93,7 @@ pub(super) async fn greet(
     match frame {
         Frame::Hello { version: VERSION, boot, oldest } => Ok(Greeted { reader, writer, received, boot, oldest }),
         Frame::Hello { version, .. } => {
-            // So that the other side can say which versions do not fit.
+            // The answer lets the other side say which versions do not fit.
             let _ = write(&mut writer, &Frame::Welcome { version: VERSION, delivered: 0 }).await;
             Err(InboundError::Version(version))
         }
@@ -124,7 +124,7 @@ async fn receive_alone(
     inbox: &mpsc::Sender<Inbound>,
 ) -> Result<core::convert::Infallible, InboundError> {
     let Greeted { mut reader, writer, received: mut unparsed, boot, oldest } = greeted;
-    // Waits for the connection that this one replaces: only one delivers at a time, so none is delivered twice.
+    // Waits for the connection that this one replaces: only one delivers at a time, so no message is delivered twice.
     let mut received = link.received.lock().await;
     resume(&mut received, boot, oldest)?;
     let welcome = Frame::Welcome { version: VERSION, delivered: received.delivered };
@@ -156,7 +156,7 @@ async fn receive_alone(
             silence = Duration::ZERO;
         } else {
             delivery.acknowledge().await?;
-            // Only time spent listening counts: a peer is not silent while this node is busy.
+            // Only time spent on reading counts: a peer is not silent while this node is busy.
             silence = silence.saturating_add(patience);
             if silence > link.limits.dead_after {
                 return Err(InboundError::Silent(link.limits.dead_after));
@@ -165,7 +165,7 @@ async fn receive_alone(
     }
 }
 
-/// Decides where the peer goes on: after what was delivered of this incarnation, or where a new one begins.
+/// Decides where the peer continues: after what was delivered from this boot id, or where a new one begins.
 fn resume(received: &mut Received, boot: BootId, oldest: u64) -> Result<(), InboundError> {
     let before = oldest.checked_sub(1).ok_or(InboundError::Gap { oldest, delivered: 0 })?;
     if received.boot != boot {
@@ -204,7 +204,7 @@ impl Delivery<'_> {
             }
             Err(mpsc::error::TrySendError::Closed(())) => return Err(InboundError::Stopped),
         };
-        // From here to the end nothing waits: a connection that is replaced has counted all that it delivered.
+        // From here to the end nothing waits, so a connection that is replaced has counted all that it delivered.
         place.send(Inbound { from: self.link.peer.id, channel: Channel::Private, bytes });
         self.received.delivered = sequence;
         self.since_ack = self.since_ack.saturating_add(1);
@@ -214,7 +214,7 @@ impl Delivery<'_> {
         Ok(())
     }
 
-    /// Takes room for a large message, given back when the application drops the message.
+    /// Takes room for a large message; it is given back when the application drops the message.
     async fn charge(&mut self, message: Bytes) -> Result<Bytes, InboundError> {
         let room = message.len().min(self.link.limits.inbound_large_bytes);
         let room = u32::try_from(room).unwrap_or(u32::MAX);
@@ -223,7 +223,7 @@ impl Delivery<'_> {
         Ok(Bytes::from_owner(Charged { message, _permit: permit }))
     }
 
-    /// Waits for the application, and meanwhile shows the peer that this node lives.
+    /// Waits for the application, and meanwhile shows the peer that this node is alive.
     async fn patiently<F: Future>(&mut self, event: F) -> Result<F::Output, InboundError> {
         let mut event = pin!(event);
         loop {
@@ -255,7 +255,7 @@ impl Delivery<'_> {
     }
 }
 
-/// A large message and the room it takes.
+/// A large message and the room that it takes.
 struct Charged {
     message: Bytes,
     _permit: OwnedSemaphorePermit,
@@ -268,7 +268,7 @@ impl AsRef<[u8]> for Charged {
 }
 
 async fn read(reader: &mut ReadHalf<TlsStream<TcpStream>>, received: &mut BytesMut) -> io::Result<()> {
-    // A new piece is begun when the old one is nearly full, but not amid a large frame, which has its room already.
+    // A new buffer is begun when the old one is nearly full, but not within a large frame, which has its room already.
     if received.capacity().saturating_sub(received.len()) < READ_BYTES / 4 && received.len() < READ_BYTES {
         received.reserve(READ_BYTES);
     }
@@ -283,7 +283,7 @@ async fn write(writer: &mut WriteHalf<TlsStream<TcpStream>>, frame: &Frame) -> i
     writer.flush().await
 }
 
-/// Logs the end of a connection where it deserves it. A peer that breaks the protocol again and again does not fill the log.
+/// Logs the end of a connection if it is worth a line. Repeated violations of a peer do not fill the log.
 pub(super) fn log_end(link: &Link, reason: &InboundError, warnings: &Occasionally) {
     if reason.is_violation() {
         link.counters.protocol_errors.increment();

@@ -1,4 +1,4 @@
-//! What a node knows about one peer, shared by the connection it dials and the one it accepts.
+//! The state of one peer, shared by the connection that this node dials and the one that it accepts.
 
 use core::time::Duration;
 use std::{
@@ -17,29 +17,29 @@ use tracing::{debug, info, warn};
 use super::{MeshLimits, MeshPeer, counters::PeerCounters, frame::BootId, queue::SendQueue};
 use crate::{PeerState, PeerStatus};
 
-/// A name that resolves to more addresses than this is not looked at further.
+/// The most addresses of one name that are used.
 const MOST_PLACES: usize = 16;
 
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) peer: MeshPeer,
-    /// This node's incarnation.
+    /// This node's boot id.
     pub(super) boot: BootId,
     pub(super) limits: MeshLimits,
     pub(super) counters: Arc<PeerCounters>,
     pub(super) queue: SendQueue,
-    /// What has been delivered from the peer. Whoever holds the lock is the one connection that delivers.
+    /// What has been delivered from the peer. The connection that holds the lock is the one that delivers.
     pub(super) received: tokio::sync::Mutex<Received>,
-    /// Number of the newest incoming connection: all others end.
+    /// The number of the newest incoming connection; all others end.
     pub(super) newest: watch::Sender<u64>,
     /// Room for large messages that the application has not dropped yet, in bytes.
     pub(super) large_bytes: Arc<Semaphore>,
     health: Mutex<Health>,
-    /// The addresses at which the peer was found last: what its name resolved to, or the address itself.
+    /// The addresses of the peer at the last lookup: those to which its name resolved, or the address itself.
     places: Mutex<Vec<IpAddr>>,
 }
 
-/// How far the peer's messages were delivered.
+/// How far the peer's messages have been delivered.
 #[derive(Debug, Default)]
 pub(super) struct Received {
     pub(super) boot: BootId,
@@ -53,7 +53,8 @@ struct Health {
     last_error: Option<String>,
 }
 
-/// An I/O error as people say it: without the system's number, and without lessons on TLS when the other side just went.
+/// The text of an I/O error, without the system's number, and without details of TLS if the other side just closed the
+/// connection.
 pub(super) fn in_words(error: &io::Error) -> String {
     if error.kind() == io::ErrorKind::UnexpectedEof {
         return "the other side closed it".to_owned();
@@ -83,12 +84,12 @@ impl Link {
         }
     }
 
-    /// Whether the peer was found at this address when it was last looked for.
+    /// Whether the last lookup of the peer found this address.
     pub(super) fn is_at(&self, address: IpAddr) -> bool {
         self.places().contains(&address)
     }
 
-    /// Looks up where the peer is; each lookup replaces what the one before found.
+    /// Looks up the peer's addresses; they replace those of the lookup before.
     pub(super) async fn resolve(&self) -> io::Result<Vec<SocketAddr>> {
         let found: Vec<SocketAddr> = lookup_host(&self.peer.address).await?.take(MOST_PLACES).collect();
         *self.places() = found.iter().map(|found| found.ip().to_canonical()).collect();
@@ -110,7 +111,7 @@ impl Link {
         info!(peer = %self.peer.id, address = %self.peer.address, "connected to peer");
     }
 
-    /// The dialled connection is down, or did not come up. Repetitions are not worth a warning.
+    /// The dialled connection is down, or did not come up. The same reason again is not logged as a warning.
     pub(super) fn disconnected(&self, reason: String) {
         let mut health = self.health();
         let is_news = health.last_error.as_ref() != Some(&reason);
@@ -140,7 +141,8 @@ impl Link {
     }
 }
 
-/// Pauses between attempts: doubling, each shortened at random by up to half, so that nodes do not come in step.
+/// Pauses between attempts. They double, and each is shortened at random by up to half, so that nodes do not get in
+/// step.
 pub(super) struct Backoff {
     next: Duration,
     min: Duration,
@@ -162,7 +164,7 @@ impl Backoff {
         let full = self.next;
         self.next = full.saturating_mul(2).min(self.max);
         let mut byte = [0];
-        // Without randomness the pause is just not shortened.
+        // Without randomness the pause is not shortened.
         let _ = self.random.fill(&mut byte);
         full.saturating_sub(full.saturating_mul(byte.into_iter().map(u32::from).sum::<u32>()) / 512)
     }

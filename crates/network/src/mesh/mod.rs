@@ -1,22 +1,22 @@
 //! The default transport: a full mesh of mutually authenticated TLS 1.3 connections.
 //!
 //! # Connections
-//! Every node dials every peer, and sends its messages only on the connections that it dialled; on those that it
-//! accepted it only receives. So two connections join each pair of nodes, one a direction. There is no dial race to
-//! settle, and each direction fails and recovers by itself. Both ends pin the other's certificate ([`crate::tls`]); the
-//! certificate, not anything the peer says, decides [`Inbound::from`].
+//! Every node dials every peer, and sends messages only on the connections that it dialled; on connections that it
+//! accepted it only receives. So two connections join each pair of nodes, one for each direction. There is no dial race
+//! to settle, and each direction fails and recovers by itself. Both ends pin the other's certificate ([`crate::tls`]).
+//! The certificate, and nothing that the peer sends, determines [`Inbound::from`].
 //!
 //! # Delivery
-//! Messages are numbered per direction from 1. The receiver acknowledges what it has handed to the application, and the
-//! sender keeps everything else in a bounded queue, to send it again after a reconnect from where the receiver says it
+//! The messages of each direction are numbered from 1. The receiver acknowledges what it has handed to the application.
+//! The sender keeps everything else in a bounded queue, and after a reconnect sends it again from where the receiver
 //! stopped. While both processes live, nothing is lost, doubled or reordered, however often connections break. When a
-//! process restarts (it greets with another random boot id), what its predecessor had queued is lost, and what its
-//! predecessor had received without acknowledging it arrives again.
+//! process restarts (it greets with another random boot id), messages queued by its predecessor are lost, and messages
+//! that its predecessor had received without acknowledging them arrive again.
 //!
 //! # Bounds
-//! A full queue refuses messages ([`SendError::QueueFull`]) and concerns its peer only. An application that does not
-//! read its [`Inbound`] messages stops the readers, then TCP, then the peers' queues. See [`MeshLimits`].
-//! A received message is a view into a receive buffer of about 64 KiB: who keeps a small one for long should copy it.
+//! A full queue refuses messages ([`SendError::QueueFull`]) and affects only its peer. If an application does not read
+//! its [`Inbound`] messages, first the readers stop, then TCP, then the peers' queues fill. See [`MeshLimits`]. A
+//! received message is a view into a receive buffer of about 64 KiB: copy a small one to keep it for long.
 
 mod accept;
 mod config;
@@ -109,13 +109,13 @@ impl Mesh {
         Ok((Arc::new(mesh), inbound))
     }
 
-    /// Where this node listens for peers.
+    /// The address at which this node listens for peers.
     #[must_use]
     pub const fn local_addr(&self) -> SocketAddr {
         self.local_addr
     }
 
-    /// What was counted so far.
+    /// The counters of this mesh.
     #[must_use]
     pub const fn counters(&self) -> &Arc<MeshCounters> {
         &self.counters
@@ -173,7 +173,7 @@ impl Drop for Mesh {
 
 /// Waits until the mesh stops.
 async fn stopped(stop: &mut watch::Receiver<bool>) {
-    // An error means that the mesh is gone, which is the same.
+    // An error means that the mesh was dropped, which also stops it.
     let _ = stop.wait_for(|stopping| *stopping).await;
 }
 

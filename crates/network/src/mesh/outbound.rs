@@ -20,7 +20,7 @@ use super::{
 };
 use crate::tls::{self, UnpinnedCertificate};
 
-/// How much TLS may hold before it must be written: one batch leaves in one go.
+/// How many bytes TLS may hold before they are written: one batch leaves in one write.
 pub(super) const TLS_BUFFER_BYTES: usize = 512 * 1024;
 
 /// Why a dialled connection did not come up or ended.
@@ -112,7 +112,7 @@ fn explain(error: io::Error) -> OutboundError {
     UnpinnedCertificate::cause(&error).map_or(OutboundError::Handshake(error), OutboundError::WrongPeer)
 }
 
-/// Both directions at once, so that a peer that is slow to read can still show that it lives.
+/// Runs both directions at once, so that a peer that reads slowly can still show that it is alive.
 async fn exchange(link: &Link, connection: Connection) -> OutboundError {
     let Connection { mut reader, mut writer, mut received } = connection;
     let ended = tokio::select! {
@@ -145,7 +145,7 @@ async fn write_messages(
         } else if timeout(link.limits.keepalive, link.queue.pushed()).await.is_err() {
             write(writer, &Frame::Ping.encode()).await?;
         } else {
-            // Let the others that are ready push first: their messages leave in the same write.
+            // Other tasks that are ready push their messages first, which then leave in the same write.
             tokio::task::yield_now().await;
         }
     }

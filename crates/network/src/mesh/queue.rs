@@ -10,13 +10,13 @@ use tokio::sync::Notify;
 
 use super::frame;
 
-/// One write carries about this much.
+/// The approximate size of one write, in bytes.
 const BATCH_BYTES: usize = 256 * 1024;
 
-/// Up to this size, copying a message next to others is cheaper than a write of its own.
+/// Up to this size, copying a message into the buffer is cheaper than a write of its own. In bytes.
 const COPY_BYTES: usize = 32 * 1024;
 
-/// A bounded queue that any thread may push to and one connection at a time empties.
+/// A bounded queue. Any thread may push to it; one connection at a time empties it.
 #[derive(Debug)]
 pub(super) struct SendQueue {
     state: Mutex<State>,
@@ -38,14 +38,14 @@ struct State {
     untaken: u64,
 }
 
-/// What the connection is to write after the buffer it had filled.
+/// What the connection writes after the buffer that it had filled.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Batch {
     /// A message too large to be copied; its header ends the buffer.
     pub(super) large: Option<Bytes>,
     /// Messages that were never sent before.
     pub(super) fresh: usize,
-    /// Bytes of these.
+    /// The bytes of these.
     pub(super) fresh_bytes: usize,
     /// Messages that an earlier connection had taken.
     pub(super) resent: usize,
@@ -55,7 +55,7 @@ pub(super) struct Batch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Full;
 
-/// The peer says it has what was never sent, or lacks what it had acknowledged.
+/// The peer acknowledges a message that was never sent, or takes an acknowledgement back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it acknowledges message {delivered}, but {oldest} to {newest} are under way")]
 pub(super) struct BadAcknowledgement {
@@ -89,7 +89,7 @@ impl SendQueue {
         Ok(())
     }
 
-    /// Waits until something was pushed. May return early.
+    /// Waits until something is pushed. May return early.
     pub(super) async fn pushed(&self) {
         self.wake.notified().await;
     }
@@ -104,10 +104,10 @@ impl SendQueue {
         self.lock().oldest
     }
 
-    /// A new connection begins: the peer has everything up to `delivered`, the rest is to be sent again.
+    /// A new connection begins: the peer has everything up to `delivered`, and the rest is sent again.
     pub(super) fn resume(&self, delivered: u64) -> Result<(), BadAcknowledgement> {
         let mut state = self.lock();
-        // Until now any connection may have brought a message there.
+        // Until now any earlier connection may have delivered a message.
         state.taken = state.before_untaken();
         if delivered.saturating_add(1) < state.oldest {
             return Err(state.refuse(delivered));
@@ -117,12 +117,12 @@ impl SendQueue {
         Ok(())
     }
 
-    /// The peer has everything up to `delivered`: forgets it.
+    /// The peer has everything up to `delivered`, which is dropped.
     pub(super) fn acknowledge(&self, delivered: u64) -> Result<(), BadAcknowledgement> {
         self.lock().acknowledge(delivered)
     }
 
-    /// Takes what waits, as data frames, into `buffer`; `None` if nothing does.
+    /// Takes the waiting messages, as data frames, into `buffer`; `None` if there are none.
     pub(super) fn fill(&self, buffer: &mut BytesMut) -> Option<Batch> {
         let mut state = self.lock();
         let mut batch = Batch::default();
@@ -154,7 +154,7 @@ impl SendQueue {
 
 impl State {
     fn acknowledge(&mut self, delivered: u64) -> Result<(), BadAcknowledgement> {
-        // An acknowledgement that says nothing new is the peer's sign of life.
+        // An acknowledgement without news is the peer's sign of life.
         let count = delivered.saturating_add(1).saturating_sub(self.oldest);
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         if count > self.taken {

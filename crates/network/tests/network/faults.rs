@@ -19,7 +19,7 @@ use tokio::{
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-/// Sits before a node and cuts each connection after a random number of bytes, until told to leave them alone.
+/// A proxy before a node that cuts each connection after a random number of bytes, until told to stop.
 struct Proxy {
     address: String,
     cuts: Arc<AtomicU32>,
@@ -158,7 +158,7 @@ async fn a_peer_that_falls_silent_is_noticed_and_found_again() {
 async fn a_wrong_certificate_is_refused_in_both_directions() {
     let mut group = Group::new(2);
     let (honest, mut inbound) = group.start(1, quick());
-    // Someone at node 2's address, who knows node 1's certificate but has not node 2's key.
+    // A process at node 2's address that knows node 1's certificate but does not have node 2's key.
     let mut config = group.config(2, quick());
     config.identity = new_identity();
     let (impostor, mut inbound_impostor) = theta_network::mesh::Mesh::start(config).unwrap();
@@ -177,7 +177,7 @@ async fn a_wrong_certificate_is_refused_in_both_directions() {
     assert!(inbound_impostor.try_recv().is_err());
 }
 
-/// Connects to a node under a peer's true identity.
+/// Connects to a node with a peer's real identity.
 async fn connect(node: &MeshPeer, identity: &Identity) -> TlsStream<TcpStream> {
     let config = tls::client_config(identity, node.certificate, &[b"theta-mesh/1"]).unwrap();
     let tcp = TcpStream::connect(&node.address).await.unwrap();
@@ -195,7 +195,7 @@ fn hello(version: u16, oldest: u64) -> Vec<u8> {
 
 async fn closes(stream: &mut TlsStream<TcpStream>) {
     let end = timeout(Duration::from_secs(30), stream.read_to_end(&mut Vec::new())).await;
-    // Closed with or without unread data: the end of the stream, or a reset.
+    // The connection was closed with or without unread data: end of stream, or a reset.
     let _ = end.expect("the node closes the connection");
 }
 
@@ -268,8 +268,8 @@ async fn strangers_without_tls_do_not_keep_peers_out() {
     until("the silent ones are dropped", || node.counters().handshake_failures.get() >= 20).await;
 }
 
-/// Issue: with every place of the handshake held by sockets that say nothing, or half a greeting, a peer that came back was
-/// refused until they ended.
+/// A regression: while every place of the handshake was held by sockets that sent nothing, or half a greeting, a peer
+/// that came back was refused until they ended.
 #[tokio::test]
 async fn unfinished_handshakes_do_not_keep_peers_out_however_long_they_wait() {
     let mut group = Group::new(2);

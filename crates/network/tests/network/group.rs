@@ -1,4 +1,4 @@
-//! The group file: what is accepted, and how mistakes are named.
+//! The group file: what is accepted, and how mistakes are reported.
 
 use std::{fs, path::Path};
 
@@ -9,7 +9,7 @@ use theta_network::{
     group::{CeremonyKey, GroupClient, GroupFile, GroupFileError, GroupNode, GroupProblem},
 };
 
-/// Three nodes and a client; every value is written so that a test can replace it. Lines are counted in the tests.
+/// Three nodes and a client. Each value is written so that a test can replace it; the tests depend on the line numbers.
 const GOOD: &str = r#"name = "demo"
 threshold = 2
 

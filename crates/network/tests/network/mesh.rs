@@ -60,7 +60,7 @@ async fn large_and_empty_messages_pass_and_larger_ones_are_refused() {
         send(&from, 2, Bytes::new()).await;
     }
     for number in 1..4 {
-        // Larger than the room for large messages: each takes all of it until it is dropped.
+        // Each message is larger than the room for large messages, and takes all of it until it is dropped.
         assert_eq!(number_of(&next(&mut inbound).await.bytes), number);
         assert_eq!(next(&mut inbound).await.bytes.len(), 0);
     }
@@ -113,7 +113,7 @@ async fn an_application_that_does_not_read_bounds_everyones_memory() {
             }
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        // What was not handed over is still in the sender's queue.
+        // A message that was not handed over is still in the sender's queue.
         assert!((64..=64 + 16).contains(&accepted), "{accepted} messages of {length} bytes were taken");
         for number in 0..accepted {
             assert_eq!(number_of(&next(&mut inbound).await.bytes), number);

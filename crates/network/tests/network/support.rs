@@ -30,7 +30,7 @@ pub(crate) fn quick() -> MeshLimits {
     }
 }
 
-/// Members 1 to n with listeners already bound, so that all addresses are known before any node starts.
+/// Members 1 to n with listeners that are already bound, so that all addresses are known before any node starts.
 pub(crate) struct Group {
     pub(crate) identities: Vec<Identity>,
     pub(crate) peers: Vec<MeshPeer>,
@@ -66,7 +66,7 @@ impl Group {
         }
     }
 
-    /// The second time, on the address of the first.
+    /// Starts a node; the second time, on the address of the first.
     pub(crate) fn start(&mut self, number: usize, limits: MeshLimits) -> Running {
         Mesh::start(self.config(number, limits)).unwrap()
     }
@@ -80,7 +80,7 @@ pub(crate) fn status(mesh: &Mesh, peer: usize) -> PeerStatus {
     mesh.status().into_iter().find(|status| status.peer == id(peer)).unwrap()
 }
 
-/// Waits for what must come true, however slow the machine.
+/// Waits until `holds` returns true, however slow the machine is.
 pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..6000 {
         if holds() {
@@ -120,7 +120,7 @@ pub(crate) fn number_of(message: &[u8]) -> u32 {
     number
 }
 
-/// A small generator for test data; its seed makes a failure repeatable.
+/// A small generator for test data; its seed makes failures repeatable.
 pub(crate) struct Lcg(pub(crate) u64);
 
 impl Lcg {

@@ -1,4 +1,4 @@
-//! Pinned TLS: who gets in, and who does not.
+//! Pinned TLS: which certificates are accepted, and which are not.
 
 use std::{
     io,
@@ -39,7 +39,7 @@ fn client_pin(certificate: Fingerprint) -> Pins {
     [(certificate, Pinned::Client(Arc::from("alice")))].into_iter().collect()
 }
 
-/// Lets the two shake hands and exchange a byte; tells what each saw.
+/// Lets both sides shake hands and exchange a byte; returns what each saw.
 async fn meet(
     server: Arc<ServerConfig>,
     client: Arc<ClientConfig>,
@@ -89,7 +89,7 @@ async fn another_certificate_is_refused_on_either_side() {
     assert!(seen.is_err());
 }
 
-/// Shows the victim's certificate but signs with a key of its own.
+/// Shows the victim's certificate but signs with its own key.
 fn thief(victim: &Member, thief: &Member) -> Arc<SingleCertAndKey> {
     let certificate = CertificateDer::from_pem_slice(victim.made.certificate_pem.as_bytes()).unwrap();
     let key = PrivateKeyDer::from_pem_slice(thief.made.key_pem.as_bytes()).unwrap();
@@ -172,7 +172,7 @@ fn pins_tell_nodes_from_clients() {
     assert_eq!(pins.owner(&Fingerprint::from([3; 32])), None);
 }
 
-/// Admits one certificate, and the anonymous, for as long as it is told to.
+/// Admits one certificate, and clients without one, as long as it is told to.
 #[derive(Debug)]
 struct Door {
     guest: Fingerprint,
@@ -203,7 +203,7 @@ async fn whom_a_server_admits_may_change_while_it_runs() {
         let (seen, received) = meet(Arc::clone(&server_side), Arc::clone(&anonymous)).await;
         assert_eq!((matches!(seen, Ok(None)), received.is_ok()), (open, open));
     }
-    // Who shows no certificate still insists on the server's.
+    // A client without a certificate still insists on the server's.
     let wrong = tls::anonymous_client_config(client.identity.fingerprint(), ALPN).unwrap();
     let (_, received) = meet(server_side, wrong).await;
     assert!(UnpinnedCertificate::cause(&received.unwrap_err()).is_some());

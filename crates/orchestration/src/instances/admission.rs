@@ -1,4 +1,4 @@
-//! From a request to the command for a shard: key, version and instance id.
+//! Admits requests: finds key, version and instance id, and makes the command for a shard.
 
 use std::{sync::Arc, time};
 
@@ -14,10 +14,10 @@ use super::{
 };
 use crate::{Certified, Stage, SubmitError, quota::Permit, quota::Quota};
 
-/// Statements longer than this are hashed on the CPU threads rather than on the caller's.
+/// Longer statements are hashed on the CPU threads rather than on the caller's. In bytes.
 const LONG_STATEMENT: usize = 32 << 10;
 
-/// A request that this node can answer and has room for.
+/// A request that this node can answer and for which it has room.
 pub(crate) struct Admitted {
     key: Arc<KeyEntry>,
     generation: u64,
@@ -28,23 +28,23 @@ pub(crate) struct Admitted {
     bytes: Permit,
 }
 
-/// What a shard answers to a submission.
+/// The shard's answer to a submission.
 pub(crate) type Answer = oneshot::Receiver<Result<Taken, SubmitError>>;
 
 impl Admitted {
-    /// Whether to hash it is work for a CPU thread.
+    /// Whether hashing it is work for a CPU thread.
     pub(crate) fn is_long(&self) -> bool {
         self.asked.len() > LONG_STATEMENT
     }
 
-    /// Computes the instance's id, anywhere.
+    /// Returns a computation of the instance's id, which may run anywhere.
     pub(crate) fn identification(&self) -> impl FnOnce() -> InstanceId + Send + 'static {
         let (key, epoch) = (self.key.key_id, self.key.epoch);
         let (statement, seed) = (self.asked.statement.clone(), self.asked.seed.clone());
         move || InstanceId::of(&key, epoch, &statement, seed.as_ref())
     }
 
-    /// What the instance's shard is told, and where its answer comes.
+    /// The command for the instance's shard, and the receiver of its answer.
     pub(crate) fn into_submission(self, id: InstanceId, waits: bool) -> (Box<Submission>, Answer) {
         let Self { key, generation, asked, asker, submitted, queued, bytes } = self;
         let (reply, answer): (Reply, Answer) = oneshot::channel();
@@ -53,8 +53,8 @@ impl Admitted {
 }
 
 impl Shared {
-    /// Lets a request in: checks what costs nothing to check, and takes its part of the limits. Its key has been found; a
-    /// table that has changed since is looked at again by the shard.
+    /// Admits a request: makes the checks that cost nothing, and takes its part of the limits. Its key has been found;
+    /// if the table changes, the shard looks it up again.
     pub(crate) fn admit(&self, certified: Certified, asker: Option<Asker>) -> Result<Admitted, SubmitError> {
         let submitted = time::Instant::now();
         if let Some(text) = self.failure.get() {

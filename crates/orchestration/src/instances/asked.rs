@@ -1,4 +1,4 @@
-//! What an application asked for, whatever the epoch of the key that answers.
+//! What an application asked for, independent of the key's epoch.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ pub(crate) struct Asked {
     pub(crate) key: KeyRef,
     pub(crate) statement: ParsedStatement,
     pub(crate) seed: Option<Seed>,
-    /// The version that answered when the request was let in. No other version answers it later: that would be another
-    /// public key, and nobody's policy was asked about that.
+    /// The version that answered when the request was admitted. No other version may answer it later: that would be
+    /// another public key, about which no policy was asked.
     version: Version,
 }
 
@@ -31,22 +31,22 @@ impl Asked {
         keys.resolve(&KeyRef { name: self.key.name.clone(), version: Some(self.version) }, None)
     }
 
-    /// The instance that answers it under a key as it is now.
+    /// The id of the instance that answers it under the present epoch of the key.
     pub(crate) fn id_under(&self, key: &KeyEntry) -> InstanceId {
         InstanceId::under(key, &self.statement, self.seed.as_ref())
     }
 
-    /// The same with a copy of the statement: what comes from the network is a view that keeps a whole buffer alive.
+    /// A copy with its own statement: bytes from the network are a view that keeps a whole buffer alive.
     pub(crate) fn to_owned_bytes(&self) -> Self {
         Self { statement: self.statement.with_own_buffer(), ..self.clone() }
     }
 
-    /// Whether it is for this key, of whatever version.
+    /// Whether it is for this key, in any version.
     pub(crate) fn is_for(&self, name: &KeyName) -> bool {
         self.key.name == *name
     }
 
-    /// How long its statement is.
+    /// The length of its statement, in bytes.
     pub(crate) const fn len(&self) -> usize {
         self.statement.len()
     }

@@ -1,4 +1,4 @@
-//! Messages that came before their request.
+//! The backlog: messages that came before their request.
 
 use core::time::Duration;
 use std::collections::{BTreeMap, HashMap};
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::InstanceId;
 
-/// A message; one whose instance has not started here waits.
+/// A message, perhaps of an instance that has not started here.
 #[derive(Debug)]
 pub(crate) struct Early {
     pub(crate) from: NodeId,
@@ -19,7 +19,7 @@ pub(crate) struct Early {
     pub(crate) payload: Bytes,
 }
 
-/// How much of each peer's is kept, and how long.
+/// How much of each peer's messages is kept, and for how long.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BacklogLimits {
     pub(crate) messages: usize,
@@ -27,14 +27,14 @@ pub(crate) struct BacklogLimits {
     pub(crate) age: Duration,
 }
 
-/// Early messages, bounded for each peer by number, bytes and age. A peer over its bound loses its own oldest message,
-/// never another's, so junk hurts its sender alone.
+/// Early messages, bounded for each peer by number, bytes and age. A peer above its bound loses its own oldest message,
+/// never another's, so junk harms only its sender.
 #[derive(Debug)]
 pub(crate) struct Backlog {
     limits: BacklogLimits,
-    /// What a peer has here, oldest first by a number that only grows.
+    /// The messages of each peer, by a number that only grows, so that the oldest come first.
     peers: HashMap<NodeId, Held>,
-    /// Where the messages of an instance are.
+    /// The messages of each instance.
     instances: HashMap<InstanceId, Vec<(NodeId, u64)>>,
     next: u64,
     dropped: u64,
@@ -54,7 +54,7 @@ struct Waiting {
 }
 
 impl Backlog {
-    /// What a message costs beside its payload: the entries in both maps.
+    /// The estimated size of a message beside its payload, in bytes: the entries in both maps.
     const OVERHEAD: usize = 256;
 
     pub(crate) fn new(limits: BacklogLimits) -> Self {
@@ -66,7 +66,7 @@ impl Backlog {
         self.peers.values().map(|held| held.messages.len()).sum()
     }
 
-    /// How many messages were dropped since this was last asked.
+    /// How many messages were dropped since the last call.
     pub(crate) fn take_dropped(&mut self) -> u64 {
         core::mem::take(&mut self.dropped)
     }
@@ -84,7 +84,7 @@ impl Backlog {
         }) {
             self.drop_oldest(from);
         }
-        // A copy of its own: a view would keep the whole receive buffer alive, far beyond what is accounted for.
+        // A copy: a view would keep the whole receive buffer alive, far beyond what is counted.
         message.payload = Bytes::copy_from_slice(&message.payload);
         let number = self.next;
         self.next += 1;
@@ -94,18 +94,18 @@ impl Backlog {
         self.instances.entry(instance).or_default().push((from, number));
     }
 
-    /// Hands out what waited for this instance, in order of arrival.
+    /// Takes the messages of this instance, in order of arrival.
     pub(crate) fn take(&mut self, instance: &InstanceId) -> Vec<Early> {
         let places = self.instances.remove(instance).unwrap_or_default();
         places.into_iter().filter_map(|(from, number)| Some(self.remove(from, number)?.message)).collect()
     }
 
-    /// Whether anything waits for this instance.
+    /// Whether any message waits for this instance.
     pub(crate) fn holds(&self, instance: &InstanceId) -> bool {
         self.instances.contains_key(instance)
     }
 
-    /// Drops what has waited for too long.
+    /// Drops messages that have waited for too long.
     pub(crate) fn expire(&mut self, now: Instant) {
         let parties: Vec<NodeId> = self.peers.keys().copied().collect();
         for party in parties {
@@ -132,7 +132,7 @@ impl Backlog {
         }
     }
 
-    /// Takes one message out of its peer's account.
+    /// Removes one message from its peer's account.
     fn remove(&mut self, party: NodeId, number: u64) -> Option<Waiting> {
         let held = self.peers.get_mut(&party)?;
         let waiting = held.messages.remove(&number)?;

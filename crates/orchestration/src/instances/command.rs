@@ -15,24 +15,24 @@ use tokio::{
 use super::{asked::Asked, backlog::Early, ending::Ending};
 use crate::{Asker, InstanceId, InstanceSnapshot, SubmitError, quota::Permit};
 
-/// What a shard is told. Time comes as ticks in the same queue, so that a shard that is behind does not take its own delay
+/// A command to a shard. Ticks come in the same queue, so that a shard that is behind does not mistake its own delay
 /// for the silence of others.
 pub(crate) enum Command {
     /// A request from the application.
     Submit(Box<Submission>),
     /// A protocol message from a peer.
     Message { instance: InstanceId, message: Early },
-    /// What an instance asked the stock of its key for, and had to wait for.
+    /// The stock's answer to an instance that had to wait for it.
     Supply { instance: InstanceId, supply: Supply },
-    /// A peer asks for what was sent in an instance.
+    /// A peer asks for the messages that this node sent in an instance.
     Resend { from: NodeId, instance: InstanceId },
-    /// Somebody wants to wait for an instance.
+    /// A caller wants to wait for the end of an instance.
     Ending(InstanceId, oneshot::Sender<Option<Ending>>),
-    /// Somebody wants to know how an instance is.
+    /// A caller asks for the state of an instance.
     Status(InstanceId, oneshot::Sender<Option<InstanceSnapshot>>),
-    /// Somebody wants to see how an instance goes.
+    /// A caller wants to follow an instance.
     Watch(InstanceId, oneshot::Sender<Option<watch::Receiver<InstanceSnapshot>>>),
-    /// The entries of a key are others now.
+    /// The entries of a key have changed.
     KeyChanged(KeyName),
     /// A computation that needs a CPU.
     Compute(Computation),
@@ -51,18 +51,18 @@ pub(crate) type Computation = Box<dyn FnOnce(&mut dyn CryptoRng) + Send>;
 pub(crate) struct Submission {
     pub(crate) id: InstanceId,
     pub(crate) key: Arc<KeyEntry>,
-    /// That of the key table when the key was looked up.
+    /// The generation of the key table when the key was looked up.
     pub(crate) generation: u64,
     pub(crate) asked: Asked,
-    /// On whose account it is, if on anybody's.
+    /// The client on whose account it runs, if any.
     pub(crate) asker: Option<Asker>,
     /// When the orchestrator was asked.
     pub(crate) submitted: time::Instant,
-    /// Its place among the requests that wait.
+    /// Its place in the queue of requests.
     pub(crate) queued: Permit,
-    /// Its part of the bytes that wait or run.
+    /// Its part of the bytes that may wait or run.
     pub(crate) bytes: Permit,
-    /// Whether the reply may wait until the instance ends, because the caller does.
+    /// Whether the reply may wait until the instance ends, because the caller waits for that.
     pub(crate) waits: bool,
     pub(crate) reply: Reply,
 }
@@ -79,8 +79,8 @@ impl Submission {
     }
 }
 
-/// The id of the instance that a request has become, and its end.
+/// The id of a request's instance, and the instance's end.
 pub(crate) type Taken = (InstanceId, Ending);
 
-/// The way back to whoever sent a request.
+/// The sender for the answer to a request.
 pub(crate) type Reply = oneshot::Sender<Result<Taken, SubmitError>>;

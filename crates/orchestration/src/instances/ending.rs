@@ -1,4 +1,4 @@
-//! How an instance ends, and those who wait for it.
+//! How an instance ends, and the callers that wait for it.
 
 use std::sync::Arc;
 
@@ -9,14 +9,15 @@ use crate::{Finished, InstanceError, InstanceId, InstanceSnapshot, InstanceState
 
 pub(crate) type Outcome = Result<Arc<Finished>, InstanceError>;
 
-/// The outcome of one instance, once there is one. Any number may wait; one who stops waiting costs nothing.
+/// The outcome of one instance, once there is one. Any number of callers may wait; those that stop waiting cost
+/// nothing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ending(Arc<SetOnce<Outcome>>);
 
 impl Ending {
     /// Sets the outcome and wakes all who wait. Later ones change nothing.
     pub(crate) fn set(&self, outcome: Outcome) {
-        // What was answered once stays answered so.
+        // The first outcome stays.
         let _ = self.0.set(outcome);
     }
 
@@ -35,7 +36,7 @@ impl Ending {
         Arc::strong_count(&self.0) > 1
     }
 
-    /// The state to show, if it has ended.
+    /// The state to show, if the instance has ended.
     pub(crate) fn state(&self) -> Option<InstanceState> {
         self.0.get().map(|outcome| match outcome {
             Ok(finished) => InstanceState::Finished(Arc::clone(finished)),
@@ -44,17 +45,17 @@ impl Ending {
     }
 }
 
-/// Those who want to know how one instance goes.
+/// The callers that follow one instance.
 pub(crate) struct Audience {
     pub(crate) ending: Ending,
     /// The first caller, if it waits for the end: it is woken once rather than twice.
     caller: Option<Reply>,
-    /// Made for the first one who watches.
+    /// Made for the first watcher.
     watch: Option<watch::Sender<InstanceSnapshot>>,
 }
 
 impl Audience {
-    /// A caller, who is answered now, or at the end if it waits for that anyway.
+    /// A caller that is answered now, or at the end if it waits for that anyway.
     pub(crate) fn new(id: InstanceId, waits: bool, reply: Reply) -> Self {
         let mut audience = Self::of(Ending::default());
         if waits {
@@ -65,7 +66,7 @@ impl Audience {
         audience
     }
 
-    /// Those who wait for this ending, if any.
+    /// The callers that wait for this ending.
     pub(crate) const fn of(ending: Ending) -> Self {
         Self { ending, caller: None, watch: None }
     }
@@ -77,7 +78,7 @@ impl Audience {
         caller || watched || self.ending.is_shared()
     }
 
-    /// Starts to watch; `snapshot` is what there is to see.
+    /// Starts to watch, from the present `snapshot`.
     pub(crate) fn watch(&mut self, snapshot: impl FnOnce() -> InstanceSnapshot) -> watch::Receiver<InstanceSnapshot> {
         match &self.watch {
             Some(sender) => sender.subscribe(),
@@ -89,7 +90,7 @@ impl Audience {
         }
     }
 
-    /// Shows those who watch how many shares there are, and how many it takes.
+    /// Shows watchers how many shares there are, and how many are needed.
     pub(crate) fn show(&self, contributions: (usize, usize)) {
         let Some(sender) = &self.watch else { return };
         sender.send_if_modified(|snapshot| {
@@ -99,7 +100,7 @@ impl Audience {
         });
     }
 
-    /// Tells those who wait.
+    /// Sets the outcome and answers the caller.
     pub(crate) fn end(&mut self, id: InstanceId, outcome: &Outcome) {
         self.ending.set(outcome.clone());
         if let Some(caller) = self.caller.take() {
@@ -107,7 +108,7 @@ impl Audience {
         }
     }
 
-    /// Tells those who watch, who will see no more.
+    /// Shows watchers the last state.
     pub(crate) fn close(&mut self, snapshot: impl FnOnce() -> InstanceSnapshot) {
         if let Some(watch) = self.watch.take() {
             watch.send_replace(snapshot());

@@ -1,8 +1,8 @@
-//! Envelopes between orchestrators: what is in them before any protocol reads the payload.
+//! Envelopes between orchestrators: the parts that are read before any protocol reads the payload.
 //!
-//! One kind of message belongs to orchestration itself, told by a reserved value of `kind`, with number 0 and an empty
-//! payload: [`RESEND`] asks the receiver to send again what it sent to all, or to the asker, in this instance. What
-//! custodians say to each other travels in a stream of its own, unread, and so do promises for slots.
+//! One kind of message belongs to orchestration itself. It has a reserved value of `kind`, number 0 and an empty
+//! payload: [`RESEND`] asks the receiver to send again what it sent to all, or to the asker, in this instance. Messages
+//! of custodians travel unread in a stream of their own, and so do promises for slots.
 
 use bytes::Bytes;
 use prost::Message as _;
@@ -14,12 +14,12 @@ use crate::InstanceId;
 /// The `kind` of a request to send again.
 const RESEND: u32 = u32::MAX;
 
-/// What a peer says.
+/// The content of an envelope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     /// A protocol's message.
     Message { instance: InstanceId, slot: Slot, payload: Bytes },
-    /// "Send me again what you sent in this instance."
+    /// A request to send again what the receiver sent in this instance.
     Resend { instance: InstanceId },
     /// For the custodian of this node's keys.
     Custody { payload: Bytes },
@@ -27,14 +27,14 @@ pub(crate) enum Content {
     Slots { payload: Bytes },
 }
 
-/// Why bytes are not an envelope; the sender is to blame.
+/// Why bytes are not an envelope. The sender is to blame.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EnvelopeError {
-    /// Not what an envelope is.
+    /// The bytes do not decode.
     #[error("malformed envelope: {0}")]
     Malformed(&'static str),
-    /// One of another release.
+    /// The envelope is of another release.
     #[error("speaks peer protocol {0}, this node speaks {VERSION}: bring both to one release")]
     Version(u32),
 }
@@ -131,7 +131,7 @@ mod tests {
         }
     }
 
-    /// What a release with peer protocol 1 sent: version 1, instance 0x09.., a 1, the payload "share".
+    /// An envelope of peer protocol 1: version 1, instance 0x09.., a 1, the payload "share".
     #[test]
     fn the_former_protocol_is_refused_with_advice() {
         let mut bytes = vec![0x08, 0x01, 0x12, 0x20];

@@ -25,20 +25,20 @@ use crate::{
     quota::Permit,
 };
 
-/// What a machine of any protocol wants done.
+/// An effect of a machine of any protocol.
 type AnyEffect = Effect<Outcome, Misbehaviour, Ask>;
 
-/// What a machine must not name.
+/// The error of a machine that names a party without a share.
 const NO_SUCH_SHARE: Bug = Bug("a protocol named a share that its key does not have");
 
-/// What an instance's work needs from its thread.
+/// What the work on instances needs from its thread.
 pub(crate) struct Worker {
     pub(crate) shared: Arc<Shared>,
     pub(crate) rng: Entropy,
 }
 
-/// A protocol that runs for one request. The machine knows parties of the key's protocols, by their share indices; all else
-/// here speaks of nodes. The key's holders tell which is which.
+/// A protocol that runs for one request. The machine knows the parties by their share indices; all else here knows
+/// nodes. The key's `Holders` map one to the other.
 pub(crate) struct Instance {
     pub(crate) id: InstanceId,
     pub(crate) asked: Asked,
@@ -46,9 +46,9 @@ pub(crate) struct Instance {
     pub(crate) machine: AnyMachine,
     pub(crate) metrics: Arc<SuiteMetrics>,
     pub(crate) audience: Audience,
-    /// Those of instances of former epochs that this one goes on for, beside the one whose place it took.
+    /// The audiences of instances of former epochs that this one continues, besides the one that it replaced.
     pub(crate) joined: Vec<Audience>,
-    /// Who has said anything.
+    /// The nodes that have sent anything.
     pub(crate) heard: Vec<NodeId>,
     pub(crate) sent: Sent,
     pub(crate) culprits: Vec<Culprit>,
@@ -56,28 +56,28 @@ pub(crate) struct Instance {
     pub(crate) submitted: time::Instant,
     /// When its time is over.
     pub(crate) deadline: Instant,
-    /// When it looks after itself next,
+    /// When it is looked after next.
     pub(crate) wake: Instant,
-    /// and how long it waited for that.
+    /// How long it waited for that.
     pub(crate) patience: Duration,
-    /// Its place among the running, its part of the bytes. Given back when it ends.
+    /// Its place among the running instances and its part of the bytes, given back when it ends.
     pub(crate) permits: Option<(Permit, Permit)>,
-    /// On whose account it is; its place is given back with the permits.
+    /// The client on whose account it runs; that place is given back with the permits.
     pub(crate) asker: Option<Asker>,
 }
 
-/// To whom a message of an instance goes, in nodes: what [`Recipient`] is in parties.
+/// The recipient of a message, in nodes: the counterpart of [`Recipient`].
 #[derive(Clone, Copy, Debug)]
 enum To {
     /// All other holders of the key.
     Holders,
-    /// Whoever of them asks.
+    /// Holders that ask for it.
     WhoAsks,
     /// One node.
     Node(NodeId),
 }
 
-/// What was sent in an instance, kept for peers that did not get it.
+/// Messages that were sent in an instance, kept for peers that did not get them.
 #[derive(Debug, Default)]
 pub(crate) struct Sent {
     messages: Vec<(To, Bytes)>,
@@ -90,7 +90,7 @@ impl Sent {
         self.messages.iter().map(|(_, bytes)| bytes.len()).sum()
     }
 
-    /// Keeps, once, what one has been told and all may know, for whoever else asks: they may not get the chance to ask the machine.
+    /// Keeps one reply that all may know, once, for others that ask: they may not be able to ask the machine any more.
     fn keep_for_all(&mut self, told: &Bytes) {
         let is_kept = |(to, kept): &(To, Bytes)| matches!(to, To::WhoAsks) && kept == told;
         if !self.messages.iter().any(is_kept) {
@@ -109,7 +109,7 @@ impl Sent {
         }
     }
 
-    /// Whether a peer may be answered: not more often than once in `interval`. If so, notes that it is.
+    /// Whether a peer may be answered: once in `interval` at most. If so, records that it is.
     pub(crate) fn may_answer(&mut self, node: NodeId, now: Instant, interval: Duration) -> bool {
         match self.answered.iter_mut().find(|(answered, _)| *answered == node) {
             Some((_, last)) if now.duration_since(*last) < interval => false,
@@ -129,12 +129,12 @@ impl Sent {
         shared.metrics.resent.inc_by(self.repeat(node, true, shared));
     }
 
-    /// Sends what `node` should have had by itself.
+    /// Sends `node` again what it should have had without asking.
     fn remind(&self, node: NodeId, shared: &Shared) {
         shared.metrics.reminded.inc_by(self.repeat(node, false, shared));
     }
 
-    /// Returns how many messages that were.
+    /// Returns how many messages were sent.
     fn repeat(&self, node: NodeId, asks: bool, shared: &Shared) -> u64 {
         let mut sent = 0;
         for (to, bytes) in &self.messages {
@@ -153,15 +153,16 @@ impl Sent {
 }
 
 impl Instance {
-    /// Gives the machine one input and does what it wants, until it wants nothing more. Returns the end if this was it.
+    /// Gives the machine one input and carries out its effects, until there are none. Returns the result if the
+    /// instance has ended.
     pub(crate) fn step(&mut self, input: Input<Supply>, worker: &mut Worker) -> Option<Result<Outcome, Abort>> {
         let mut end = None;
-        // Most inputs make a machine ask for nothing: then this allocates nothing.
+        // Most inputs make a machine ask for nothing; then nothing is allocated.
         let mut supplies = VecDeque::new();
         let mut next = Some(input);
         while let Some(input) = next.take().or_else(|| supplies.pop_front().map(Input::Supply)) {
-            // The boundary for bugs: whatever goes wrong in a protocol ends its instance, not the thread with all the others.
-            // The machine is not used again, so that its broken state cannot matter.
+            // The boundary for bugs: a panic in a protocol ends its instance, and not the thread with all other
+            // instances. The machine is not used again, so its broken state does not matter.
             let Ok(effects) = catch_unwind(AssertUnwindSafe(|| self.machine.handle(input, &mut worker.rng))) else {
                 return Some(Err(Abort::Bug(Bug("the protocol panicked"))));
             };
@@ -183,7 +184,8 @@ impl Instance {
         end
     }
 
-    /// Asks the stock of the key's epoch. What it has to say comes at once, or, of nonces whose use goes on record first, later.
+    /// Asks the stock of the key's epoch. Its answer comes at once; for nonces whose use is recorded first, it comes
+    /// later.
     fn serve(&self, ask: Ask, shared: &Shared) -> Option<Supply> {
         match self.key.stock.serve(ask) {
             Served::Done => None,
@@ -192,10 +194,10 @@ impl Instance {
         }
     }
 
-    /// Sends and blames.
+    /// Carries out one effect: sends a message, or records blame.
     ///
     /// # Errors
-    /// [`Bug`]: the machine wants what it must not.
+    /// [`Bug`]: the machine asks for something impossible.
     fn carry_out(&mut self, effect: AnyEffect, shared: &Shared) -> Result<(), Bug> {
         match effect {
             Effect::Send { channel: Channel::Ordered, .. } => return Err(Bug("this network has no total order")),
@@ -238,10 +240,10 @@ impl Instance {
         }
     }
 
-    /// The node that is this party.
+    /// The node that a party of the machine stands for.
     ///
     /// # Errors
-    /// [`Bug`]: a machine knows no parties but those that hold shares.
+    /// [`Bug`]: a machine knows only parties that hold shares.
     fn node_of(&self, party: PartyId) -> Result<NodeId, Bug> {
         self.holder(party.share())
     }
@@ -254,33 +256,33 @@ impl Instance {
         self.key.holders.node_of(index).ok_or(NO_SUCH_SHARE)
     }
 
-    /// The party that a node is to the machine; `None` if it holds no share.
+    /// The party that stands for a node in the machine; `None` if the node holds no share.
     fn party_of(&self, node: NodeId) -> Option<PartyId> {
         self.key.holders.index_of(node).map(PartyId::of_share)
     }
 
-    /// What a message of a node is to the machine; nothing if the node holds no share.
+    /// A message of a node as input for the machine; `None` if the node holds no share.
     pub(crate) fn input(&self, message: Early) -> Option<Input<Supply>> {
         let Early { from, slot, channel, payload } = message;
         Some(Input::Message { from: self.party_of(from)?, slot, channel, payload })
     }
 
-    /// Notes that a node was heard.
+    /// Records that a node has sent something.
     pub(crate) fn hear(&mut self, node: NodeId) {
         if !self.heard.contains(&node) {
             self.heard.push(node);
         }
     }
 
-    /// The other holders of the key that have not said anything.
+    /// The other holders of the key that have sent nothing.
     fn silent<'a>(&'a self, shared: &'a Shared) -> impl Iterator<Item = NodeId> + 'a {
         let others = self.key.holders.iter().filter(|node| *node != shared.local);
         others.filter(|node| !self.heard.contains(node))
     }
 
-    /// Asks those of whom the protocol still expects something to send again all that they sent, and tells them again what
-    /// they should have had: perhaps they answer something that never reached them. Returns how many were asked. What is
-    /// known already, on either side, is ignored.
+    /// Asks the holders from which the protocol still expects something to send their messages again, and sends them
+    /// again what they should have had, in case their answer waits for that. Returns how many were asked. Both sides
+    /// ignore messages that they know already.
     pub(crate) fn ask(&self, shared: &Shared) -> usize {
         let request = Content::Resend { instance: self.id }.encode();
         let mut asked = 0;
@@ -294,8 +296,8 @@ impl Instance {
         asked
     }
 
-    /// Whether to end it before its time: nobody waits for it any more, and no share can come that it lacks, since fewer than k
-    /// holders have been heard or are connected. The same request goes on with it.
+    /// Whether to end it before its time: nobody waits for it any more, and missing shares cannot come, since fewer
+    /// than k holders have been heard or are connected. The same request resumes it.
     pub(crate) fn is_in_vain(&self, shared: &Shared, now: Instant) -> bool {
         let began = self.deadline.checked_sub(shared.config.instance_ttl).unwrap_or(self.deadline);
         let fresh = now.duration_since(began) < shared.config.unattended;
@@ -311,7 +313,7 @@ impl Instance {
         shares < needed && self.key.holders.iter().filter(of_use).count() < needed
     }
 
-    /// Why time ran out, for people.
+    /// Why time ran out, in words.
     pub(crate) fn expiry_text(&self, shared: &Shared, after: Duration) -> String {
         const MAX_NAMES: usize = 16;
         let (shares, needed) = self.machine.contributions();
@@ -341,7 +343,7 @@ impl Instance {
             operation: self.asked.statement.as_statement().operation(),
             shares,
             needed,
-            // An instance that goes on only to help others has ended for its callers already.
+            // An instance that goes on only to help others has ended for its callers.
             state: self.audience.ending.state().unwrap_or(InstanceState::Running),
         }
     }

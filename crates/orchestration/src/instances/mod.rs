@@ -1,4 +1,4 @@
-//! Instances: those that run, those that ended, and the messages and requests on their way to them. No threads in here.
+//! Instances: those that run, those that ended, and the messages and requests on their way to them. Without threads.
 
 mod admission;
 mod asked;

@@ -1,12 +1,12 @@
-//! Requests that go on when their key has other shares.
+//! Continues requests when their key gets new shares.
 //!
-//! A share of one epoch is of no use with those of another, so an instance belongs to one epoch. When the epoch changes,
-//! what runs starts again under the new one, for the same callers and until the same deadline. It stays with the version of
-//! its key that answered when the policy was asked: when that is rotated out, what would sign or draw ends, and whoever still
-//! wants the answer asks again, and the policy with it. What has ended may still be
-//! needed: a node that had no result yet starts again too, and the others, which have theirs, would not hear of it. They
-//! therefore remember which instances their answered requests would be now, and join one when a peer speaks of it. Their own
-//! clients asked for nothing less.
+//! Shares of different epochs do not combine, so an instance belongs to one epoch. When the epoch changes, running
+//! instances start again under the new one, for the same callers and until the same deadline. An instance stays with
+//! the version of its key that answered when the policy was asked. If that version is rotated out, instances that sign
+//! or draw coins end; callers that still want the answer ask again, and with them the policy. Instances that have ended
+//! may still be needed: a node that had no result yet starts again, too, and the others, which have theirs, would
+//! ignore its instance. They therefore remember the ids that their answered requests would have now, and join such an
+//! instance when a peer sends a message of it. Their own clients have been granted exactly that request.
 
 use std::sync::Arc;
 
@@ -23,11 +23,11 @@ use super::{
 use crate::{InstanceError, InstanceId, metrics::Ended};
 
 impl Shard {
-    /// The entries of a key are others now. Nothing here keeps a share that has left the key table.
+    /// The entries of a key have changed. Nothing here keeps a share that has left the key table.
     pub(super) fn key_changed(&mut self, name: &KeyName) {
         let mut ids: Vec<InstanceId> =
             self.running.iter().filter(|(_, instance)| instance.asked.is_for(name)).map(|(id, _)| *id).collect();
-        // What is sent, and in which order, must not hang on the order of a hash map.
+        // The order of messages must not depend on the order of a hash map.
         ids.sort_unstable();
         for id in ids {
             if let Some(instance) = self.running.remove(&id) {
@@ -41,7 +41,7 @@ impl Shard {
         }
     }
 
-    /// Goes on with an instance under its key as it is now.
+    /// Continues an instance under the present entry of its key.
     fn move_on(&mut self, mut instance: Instance) {
         let key = match instance.asked.resolve(&self.worker.shared.keys) {
             Ok(key) => key,
@@ -90,14 +90,15 @@ impl Shard {
         }
     }
 
-    /// Ends an instance that has no key any more.
+    /// Ends an instance whose key is no longer in use.
     fn fail(&mut self, instance: Instance, error: InstanceError) {
         warn!(instance = %instance.id, %error, "an instance lost its key");
         instance.metrics.ended(Ended::Aborted);
         self.end(instance, &Err(error), 0, false);
     }
 
-    /// Drops the machines of former epochs, and returns what the answered requests would be called now, ascending.
+    /// Drops the machines of former epochs; returns the ids that the answered requests would have now, in ascending
+    /// order.
     fn look_through_records(&mut self, name: &KeyName) -> Vec<InstanceId> {
         let keys = &self.worker.shared.keys;
         let mut heirs = Vec::new();
@@ -127,7 +128,8 @@ impl Shard {
         heirs
     }
 
-    /// Starts an instance whose request was answered under a former epoch of its key, because a peer speaks of it.
+    /// Starts an instance for a request that was answered under a former epoch of its key, because a peer sent a
+    /// message of it.
     pub(super) fn inherit(&mut self, id: &InstanceId) {
         let Some(former) = self.heirs.get(id) else { return };
         let Some(record) = self.results.get(former).filter(|record| record.next == Some(*id)) else { return };
@@ -145,7 +147,7 @@ impl Shard {
         self.launch(instance);
     }
 
-    /// The instance that an id stands for by now: its own, or the one that went on without a result.
+    /// The instance that an id means now: its own, or the one that continues it without a result.
     pub(super) fn current(&self, id: &InstanceId) -> InstanceId {
         let mut current = *id;
         while !self.running.contains_key(&current)
@@ -157,7 +159,7 @@ impl Shard {
         current
     }
 
-    /// The record of an instance, or of the one whose request it would answer again with the same result.
+    /// The record of an instance, or of the one that would answer its request again with the same result.
     pub(super) fn record(&self, id: &InstanceId) -> Option<&Record> {
         let former = || self.results.get(self.heirs.get(id)?).filter(|record| record.holds_in_every_epoch());
         self.results.get(id).or_else(former)

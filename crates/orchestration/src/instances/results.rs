@@ -1,4 +1,4 @@
-//! Instances that have ended, kept for those who ask again.
+//! The results of instances that have ended, kept for later questions.
 
 use core::{mem::size_of, time::Duration};
 use std::{
@@ -20,36 +20,36 @@ use super::{
 };
 use crate::{InstanceId, InstanceSnapshot, InstanceState};
 
-/// A statement that is longer is not kept when its instance has ended.
+/// Longer statements are not kept when their instance has ended. In bytes.
 const LONG_STATEMENT: usize = 4 << 10;
 
-/// An instance that has ended, or has gone on as another.
+/// An instance that has ended, or that another one continues.
 pub(crate) struct Record {
-    /// The key, as it was asked for.
+    /// The key, as the request named it.
     pub(crate) key: KeyRef,
     pub(crate) operation: &'static str,
-    /// How many shares there were, and how many it took.
+    /// How many shares there were, and how many were needed.
     pub(crate) contributions: (usize, usize),
     pub(crate) ending: Ending,
-    /// What this node sent, for peers that ask for it.
+    /// The messages that this node sent, for peers that ask for them.
     pub(crate) sent: Sent,
-    /// What was asked for, unless it is long: under the key's next epoch, others may have to ask this node for its share of it
+    /// The request, unless its statement is long: under the key's next epoch, others may need this node's share for it
     /// once more.
     pub(crate) asked: Option<Asked>,
-    /// The instance that goes on with this one's request, or would if somebody asked for it.
+    /// The instance that continues this one's request, or would if somebody asked for it.
     pub(crate) next: Option<InstanceId>,
-    /// The instance itself if it ran out of time: a new request revives it with all that it has.
+    /// The instance itself if it ran out of time: a new request resumes it with all that it has.
     pub(crate) expired: Option<Box<Instance>>,
-    /// The instance itself if it has finished and may have to help others to do so.
+    /// The instance itself if it has finished and others may still need its answers.
     pub(crate) lingering: Option<Box<Instance>>,
-    /// What it weighs beside its own size: results, messages, statements.
+    /// Its size in bytes beside that of this struct: results, messages, statements.
     pub(crate) bytes: usize,
-    /// On whose account it is, and how much room that one has.
+    /// The client on whose account it is, and how much room that client has.
     pub(crate) owner: Option<(Arc<str>, usize)>,
 }
 
 impl Record {
-    /// What is left of an instance but for its machine; `bytes` is the weight of its outcome.
+    /// The record of an instance, without its machine; `bytes` is the size of its outcome.
     pub(crate) fn of(instance: &mut Instance, bytes: usize) -> Self {
         let sent = core::mem::take(&mut instance.sent);
         let asked = (instance.asked.len() <= LONG_STATEMENT).then(|| instance.asked.to_owned_bytes());
@@ -72,7 +72,7 @@ impl Record {
     pub(crate) fn snapshot(&self) -> InstanceSnapshot {
         let (shares, needed) = self.contributions;
         let state = self.ending.state().unwrap_or(InstanceState::Running);
-        // One that went on under another epoch has got the rest there.
+        // An instance that was continued under another epoch has got the remaining shares there.
         let shares = if matches!(state, InstanceState::Finished(_)) { shares.max(needed) } else { shares };
         InstanceSnapshot { key: self.key.to_string(), operation: self.operation, shares, needed, state }
     }
@@ -82,25 +82,26 @@ impl Record {
         matches!(self.ending.get(), Some(Ok(_)))
     }
 
-    /// Whether it has a result that is as good under every epoch of its key. A coin's proof is about the shares of one.
+    /// Whether its result is valid under every epoch of its key. A coin's proof is about the shares of one epoch.
     pub(crate) fn holds_in_every_epoch(&self) -> bool {
         matches!(self.ending.get(), Some(Ok(finished)) if finished.proof.is_empty())
     }
 
-    /// Goes on with this entry of the key, whose shares are the same.
+    /// Replaces the key's entry by one with the same shares.
     pub(crate) fn use_entry(&mut self, key: &Arc<KeyEntry>) {
         for instance in [&mut self.expired, &mut self.lingering].into_iter().flatten() {
             instance.key = Arc::clone(key);
         }
     }
 
-    /// Forgets the machines, with the shares that they hold.
+    /// Drops the machines, with the shares that they hold.
     pub(crate) fn drop_machines(&mut self) {
         self.expired = None;
         self.lingering = None;
     }
 
-    /// Lets an instance that has finished answer one that has not. The answer stays with the rest that was sent, once.
+    /// Lets a finished instance answer one that has not finished. The answer is kept once, with the other sent
+    /// messages.
     pub(crate) fn reply(&mut self, message: Early, worker: &mut Worker) {
         let Some(instance) = &mut self.lingering else { return };
         let Some(input) = instance.input(message) else { return };
@@ -112,12 +113,12 @@ impl Record {
     }
 
     fn weight(&self) -> usize {
-        // The map, the queue and the allocations behind the pointers cost about as much again.
+        // The map, the queue and the allocations behind the pointers take about as much again.
         self.bytes.saturating_add(2 * (size_of::<Self>() + size_of::<InstanceId>()))
     }
 }
 
-/// How many results are kept, and how long.
+/// How many results are kept, and for how long.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ResultLimits {
     pub(crate) count: usize,
@@ -125,30 +126,30 @@ pub(crate) struct ResultLimits {
     pub(crate) age: Duration,
 }
 
-/// Results, bounded by age, number and bytes. When there are too many, those leave first whose asker has more than its room, then
-/// the oldest. Secrets are wiped when their last reader drops them.
+/// Results, bounded by age, number and bytes. When there are too many, results of askers above their room are dropped
+/// first, then the oldest. Secrets are wiped when their last reader drops them.
 pub(crate) struct Results {
     limits: ResultLimits,
     records: HashMap<InstanceId, (Instant, Record)>,
-    /// When which record came, oldest first. Records that were taken out leave their entry until its turn.
+    /// When each record came, oldest first. The entry of a record that was taken out stays until its turn.
     order: VecDeque<(Instant, InstanceId)>,
     bytes: usize,
-    /// Of each asker: what its results weigh, and when which came.
+    /// For each asker, the size of its results, and when each came.
     owners: HashMap<Arc<str>, Owned>,
-    /// How many threads share the bounds: this is the part of one of them.
+    /// How many threads share the bounds; this is the part of one of them.
     parts: usize,
 }
 
 #[derive(Default)]
 struct Owned {
     weight: usize,
-    /// How much room it has.
+    /// How much room the asker has, in bytes.
     room: usize,
     order: VecDeque<(Instant, InstanceId)>,
 }
 
 impl Results {
-    /// `parts`: among how many the room of each asker is divided.
+    /// `parts`: the number of threads among which the room of each asker is divided.
     pub(crate) fn new(limits: ResultLimits, parts: usize) -> Self {
         let (records, owners) = (HashMap::new(), HashMap::new());
         Self { limits, records, order: VecDeque::new(), bytes: 0, owners, parts: parts.max(1) }
@@ -162,7 +163,7 @@ impl Results {
         self.records.get(id).map(|(_, record)| record)
     }
 
-    /// All that are for a key, in no order.
+    /// All records of a key, in no order.
     pub(crate) fn of_key<'a>(
         &'a mut self,
         name: &'a KeyName,
@@ -186,7 +187,7 @@ impl Results {
                 break;
             }
         }
-        // Entries of records that were taken out: few in practice, bounded in any case.
+        // Entries of records that were taken out are few in practice; this bounds them in any case.
         if self.order.len() > 2 * self.records.len() + 64 {
             let records = &self.records;
             self.order.retain(|(since, id)| records.get(id).is_some_and(|(current, _)| current == since));
@@ -208,12 +209,12 @@ impl Results {
         Some(record)
     }
 
-    /// What a record takes of its owner's room: its bytes, or its part of the number that is kept at all if that is more.
+    /// How much of its owner's room a record takes: its bytes, or its share of the number of records if that is more.
     fn cost(&self, record: &Record) -> usize {
         record.weight().max(self.least_cost())
     }
 
-    /// What each record takes of its owner's room at least.
+    /// The least that a record takes of its owner's room.
     fn least_cost(&self) -> usize {
         self.limits.bytes.checked_div(self.limits.count).unwrap_or(0).max(1)
     }
@@ -225,7 +226,7 @@ impl Results {
         owned.room = room.div_ceil(self.parts);
         owned.weight = owned.weight.saturating_add(cost);
         owned.order.push_back((now, id));
-        // Entries of records that are gone, as in the order of all: of those that are there, there are no more than this.
+        // Entries of records that are gone, as above: no more records than this can exist.
         let most = owned.weight.checked_div(least).unwrap_or(0);
         if owned.order.len() > 2 * most + 64 {
             let records = &self.records;
@@ -235,7 +236,7 @@ impl Results {
         }
     }
 
-    /// Drops the oldest result of whoever is furthest beyond its room; says whether anybody is.
+    /// Drops the oldest result of the asker that is furthest above its room; returns whether there is one.
     fn drop_of_greediest(&mut self) -> bool {
         let beyond = |(name, owned): (&Arc<str>, &Owned)| {
             let by = owned.weight.checked_sub(owned.room).filter(|by| *by > 0)?;

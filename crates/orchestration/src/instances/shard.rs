@@ -34,22 +34,23 @@ use crate::{
     quota::Permit,
 };
 
-/// Requests to send again that leave at one tick: a node that is behind must not add to its peers' load.
+/// The most requests to send again that leave at one tick: a node that is behind must not add to its peers' load.
 const ASKS_PER_TICK: usize = 256;
-/// What an instance that is kept after its end is taken to weigh beside its statement: its machine with what is in it.
+/// The estimated size, in bytes, of an instance that is kept after its end, beside its statement: its machine and that
+/// machine's content.
 const MACHINE_BYTES: usize = 8 << 10;
 
-/// One CPU thread's part of a node: it alone touches these instances, so there are no locks.
+/// One CPU thread's part of a node. Only that thread touches these instances, so there are no locks.
 pub(crate) struct Shard {
     index: usize,
     pub(super) worker: Worker,
     pub(super) running: HashMap<InstanceId, Box<Instance>>,
     pub(super) backlog: Backlog,
     pub(super) results: Results,
-    /// Instances that this node would start if a peer spoke of them: requests that it has answered under a former epoch of
-    /// their key, by what they are called now, and what they were called.
+    /// Instances that this node would start if a peer sent a message of them: requests that it has answered under a
+    /// former epoch of their key, by their present ids, with their former ids.
     pub(super) heirs: HashMap<InstanceId, InstanceId>,
-    /// When to look after which instance; an entry whose instance has another time by now is void.
+    /// When to look after each instance; an entry is void if its instance has another time by now.
     timers: BinaryHeap<Reverse<(Instant, InstanceId)>>,
     /// The time as of the last tick.
     pub(super) now: Instant,
@@ -94,9 +95,9 @@ impl Shard {
         &self.worker.shared
     }
 
-    /// Does what it is told.
+    /// Carries out a command.
     pub(crate) fn handle(&mut self, command: Command) {
-        // Those who asked and went away need no answer: failures to reply are not errors.
+        // If the caller has gone away, sending the reply fails, which is no error.
         match command {
             Command::Submit(submission) => self.submit(*submission),
             Command::Message { instance, message } => self.message(instance, message),
@@ -134,7 +135,7 @@ impl Shard {
             return drop(submission.reply.send(Err(SubmitError::Overloaded("running instances"))));
         };
         match self.results.remove(&submission.id) {
-            // What it has sent must not be lost to peers that still ask for it.
+            // The messages that it has sent must be kept for peers that still ask for them.
             Some(Record { expired: Some(instance), sent, .. }) => {
                 self.revive(Instance { sent, ..*instance }, submission, permit);
             }
@@ -142,7 +143,7 @@ impl Shard {
         }
     }
 
-    /// The ending of an instance that runs or has a result, which a repeated request joins.
+    /// The ending of an instance that runs or has a result; a repeated request joins it.
     fn joinable(&self, id: &InstanceId) -> Option<Ending> {
         if let Some(instance) = self.running.get(id) {
             return Some(instance.audience.ending.clone());
@@ -150,7 +151,7 @@ impl Shard {
         self.record(id).filter(|record| record.expired.is_none()).map(|record| record.ending.clone())
     }
 
-    /// Starts an instance, unless the request is not valid: then it is as if it had never come.
+    /// Starts an instance. An invalid request leaves no trace.
     fn start(&mut self, submission: Submission, permit: Permit, metrics: &SuiteMetrics) {
         let Submission { id, key, asked, asker, submitted, queued, bytes, waits, reply, .. } = submission;
         drop(queued);
@@ -158,7 +159,8 @@ impl Shard {
         let machine = match self.machine(&key, &asked) {
             Ok(machine) => machine,
             Err(error) => {
-                // The room of the instance is free before its caller hears of the failure, and may ask again.
+                // The room of the instance is given back before the caller learns of the failure, since it may ask
+                // again at once.
                 drop((permit, bytes, asker));
                 return drop(reply.send(Err(error)));
             }
@@ -216,19 +218,19 @@ impl Shard {
         }
     }
 
-    /// Lets an instance run whose machine is new, and gives it what has come for it already.
+    /// Starts an instance with a new machine, and gives it the messages that have come for it.
     pub(super) fn launch(&mut self, mut instance: Instance) {
         let id = instance.id;
         instance.patience = self.worker.shared.config.resend_after;
         self.run(instance);
         self.drive(id, Input::Start, Stage::ShareMade);
         for early in self.backlog.take(&id) {
-            // The first messages may have been enough to finish: the record of the result answers a question among the others.
+            // The first messages may have finished it; the record of the result answers any questions among the others.
             self.message(id, early);
         }
     }
 
-    /// Goes on with an instance that ran out of time, with all that it has, and asks for the rest at once.
+    /// Resumes an instance that ran out of time, with all that it has, and asks for the rest at once.
     fn revive(&mut self, mut instance: Instance, submission: Submission, permit: Permit) {
         let Submission { id, asker, submitted, queued, bytes, waits, reply, .. } = submission;
         drop(queued);
@@ -260,12 +262,12 @@ impl Shard {
             record.reply(message, &mut self.worker);
         } else {
             self.backlog.push(id, message, self.now);
-            // Whatever it says, it waits for an instance that this node can start by itself.
+            // Whatever the message contains, it is for an instance that this node can start by itself.
             self.inherit(&id);
         }
     }
 
-    /// Gives an instance one input; ends it if that was all it needed.
+    /// Gives an instance one input, and ends it if it has finished.
     fn drive(&mut self, id: InstanceId, input: Input<Supply>, stage: Stage) {
         let Some(instance) = self.running.get_mut(&id) else { return };
         let began = time::Instant::now();
@@ -305,7 +307,7 @@ impl Shard {
         self.end(*instance, &outcome, bytes, false);
     }
 
-    /// Ends an instance whose time is over; it is kept, so that the same request can go on with it.
+    /// Ends an instance whose time is over; it is kept, so that the same request can resume it.
     fn expire(&mut self, id: InstanceId) {
         let Some(instance) = self.running.get_mut(&id) else { return };
         if let Some(result) = instance.step(Input::Tick, &mut self.worker) {
@@ -320,7 +322,7 @@ impl Shard {
         self.end(*instance, &Err(InstanceError::Expired(text)), 0, true);
     }
 
-    /// Tells everybody and keeps the record.
+    /// Answers all callers and keeps the record.
     pub(super) fn end(&mut self, mut instance: Instance, outcome: &ending::Outcome, bytes: usize, expired: bool) {
         let id = instance.id;
         instance.permits = None;
@@ -342,14 +344,14 @@ impl Shard {
         self.results.insert(id, record, self.now);
     }
 
-    /// Answers a peer that asks for what this node sent.
+    /// Answers a peer that asks for the messages that this node sent.
     fn resend(&mut self, from: NodeId, id: &InstanceId) {
         let shared = &self.worker.shared;
         let sent = match self.running.get_mut(id) {
             Some(instance) => &mut instance.sent,
             None => match self.results.get_mut(id) {
                 Some(record) => &mut record.sent,
-                // It is told what it asks for when the instance starts.
+                // The peer gets them when the instance starts.
                 None => return self.inherit(id),
             },
         };
@@ -404,7 +406,7 @@ impl Shard {
                 self.expire(id);
                 continue;
             }
-            // Time passes first, so that what the machine does about it is not asked for in vain.
+            // The tick comes first: what the machine gets by it need not be asked for.
             if let Some(result) = instance.step(Input::Tick, &mut self.worker) {
                 self.finish(id, result);
                 continue;
@@ -420,7 +422,7 @@ impl Shard {
         }
     }
 
-    /// Brings what others see of this shard up to date; `inbox` commands wait for it.
+    /// Updates what others see of this shard; `inbox` commands wait for it.
     pub(crate) fn report(&self, inbox: usize) {
         let Some(load) = self.worker.shared.shards.get(self.index) else { return };
         load.inbox.store(inbox, Relaxed);
@@ -430,7 +432,7 @@ impl Shard {
 }
 
 impl Drop for Shard {
-    /// Also on the way out of a panic: nobody waits for ever.
+    /// Runs also after a panic, so that no caller waits for ever.
     fn drop(&mut self) {
         for instance in self.running.values() {
             for audience in instance.joined.iter().chain([&instance.audience]) {

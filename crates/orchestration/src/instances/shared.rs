@@ -20,16 +20,16 @@ use crate::{
     quota::Quota,
 };
 
-/// How busy an orchestrator is.
+/// The load of an orchestrator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
     /// Instances that run.
     pub running: usize,
-    /// The most that may.
+    /// The limit of running instances.
     pub max_running: usize,
     /// Requests that wait for a CPU thread.
     pub queued: usize,
-    /// The most that may.
+    /// The limit of waiting requests.
     pub max_queued: usize,
     /// Computations that wait or run.
     pub computations: usize,
@@ -41,7 +41,7 @@ pub struct Load {
     pub results: usize,
 }
 
-/// What all threads of an orchestrator share. Nothing here is locked on the way of a request, save for the histograms.
+/// What all threads of an orchestrator share. A request takes none of its locks except those of the histograms.
 pub(crate) struct Shared {
     pub(crate) config: OrchestratorConfig,
     pub(crate) keys: Arc<KeyTable>,
@@ -56,16 +56,16 @@ pub(crate) struct Shared {
     pub(crate) computations: Arc<Quota>,
     pub(crate) shards: Vec<ShardLoad>,
     pub(crate) stopping: AtomicBool,
-    /// The custodian's store, if the node has one: it knows whether peers have confirmed that it is not an old copy.
+    /// The standing of the custodian's store, if there is one: whether peers have confirmed that it is not an old copy.
     pub(crate) store: Option<StoreStanding>,
-    /// Why the store failed, as long as it has not recovered.
+    /// Why the store failed, until it has recovered.
     pub(crate) failure: Failure,
-    /// Where it goes on record that nonces are used up, if it does.
+    /// Records used nonces, if the node is configured to.
     pub(crate) burning: Burning,
     pub(crate) today: Today,
 }
 
-/// A failure that may pass. To see that there is none takes no lock.
+/// A failure that may pass. Checking that there is none takes no lock.
 #[derive(Debug, Default)]
 pub(crate) struct Failure {
     is: AtomicBool,
@@ -88,13 +88,13 @@ impl Failure {
     }
 }
 
-/// What one shard holds, for those who ask how busy the node is.
+/// What one shard holds, for reports of the load.
 #[derive(Debug, Default)]
 pub(crate) struct ShardLoad {
     pub(crate) inbox: AtomicUsize,
     pub(crate) backlog: AtomicUsize,
     pub(crate) results: AtomicUsize,
-    /// Computations that wait or run there.
+    /// Computations that wait or run on the shard.
     computing: AtomicUsize,
 }
 
@@ -104,7 +104,7 @@ impl ShardLoad {
     }
 }
 
-/// A computation's mark on its shard, from when the shard is chosen until the computation has run or is dropped.
+/// Marks a computation on its shard, from when the shard is chosen until the computation has run or is dropped.
 pub(crate) struct Computing(Arc<Shared>, usize);
 
 impl Computing {
@@ -125,7 +125,7 @@ impl Drop for Computing {
 }
 
 impl Shared {
-    /// Takes a culprit down: in the list, the metric and, within reason, the log.
+    /// Records a culprit: in the list, the metric and, at a bounded rate, the log.
     pub(crate) fn blame(&self, culprit: Culprit) {
         self.metrics.culprit(culprit.party, culprit.misdeed.name());
         let (party, instance) = (culprit.party, culprit.instance);
@@ -135,9 +135,10 @@ impl Shared {
         }
     }
 
-    /// Sends to one peer, and nothing to a node that is none. One that cannot take it now will ask for it later.
+    /// Sends to one peer; does nothing if the node is none. A peer that cannot take the message now will ask for it
+    /// later.
     pub(crate) fn send_to(&self, peer: NodeId, bytes: Bytes) {
-        // Transports list them ascending.
+        // Transports list peers in ascending order.
         if self.peers.binary_search(&peer).is_err() {
             return;
         }
@@ -148,7 +149,7 @@ impl Shared {
 
     /// Sends to all other holders of a key.
     pub(crate) fn send_to_holders(&self, key: &KeyEntry, bytes: Bytes) {
-        // Holders are nodes of the group, this one is among them, and none is there twice.
+        // Holders are different nodes of the group, and this node is one of them.
         if key.holders.len() == self.peers.len().saturating_add(1) {
             return self.send_to_all(bytes);
         }
@@ -164,13 +165,13 @@ impl Shared {
         }
     }
 
-    /// Whether peers have confirmed that this node's store is the one that they know; so are keys without a store.
+    /// Whether peers have confirmed that this node's store is the one that they know; true without a store.
     pub(crate) fn is_trusted(&self) -> bool {
         self.store.as_ref().is_none_or(StoreStanding::is_confirmed)
     }
 
-    /// Tells all peers how far this node's store is, before anything comes of what was decided in it once and for all: what is
-    /// sent to a peer arrives in order, so whoever sees what came of it knows that the store was so far.
+    /// Sends all peers the present incarnation of this node's store, before it acts on what it has decided once and for
+    /// all. Messages to a peer arrive in order, so a peer that sees the result knows that the store was that far.
     pub(crate) fn announce_store(&self) {
         if let Some(store) = &self.store {
             let payload = store.announcement();
@@ -198,7 +199,7 @@ impl Shared {
         }
     }
 
-    /// Brings the gauges up to date.
+    /// Updates the gauges.
     pub(crate) fn publish_load(&self) {
         let load = self.load();
         let metrics = &self.metrics;

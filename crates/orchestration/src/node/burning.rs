@@ -1,4 +1,4 @@
-//! The thread that puts on record which nonces are used up: many in one commit.
+//! The thread that records used nonces, many in one commit.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -15,10 +15,10 @@ use crate::{
     instances::{Command, Shared},
 };
 
-/// Nonces that go on record in one commit.
+/// The most nonces that are recorded in one commit.
 const BATCH: usize = 256;
 
-/// Puts on record what comes, and tells the instances, until the node stops.
+/// Records the nonces that come, and supplies the instances, until the node stops.
 pub(super) fn keep(burner: &Burner, mut inbox: mpsc::Receiver<Option<Burn>>, inboxes: &Inboxes, shared: &Shared) {
     let mut batch = Vec::with_capacity(BATCH);
     while inbox.blocking_recv_many(&mut batch, BATCH) > 0 && !shared.stopping.load(Acquire) {

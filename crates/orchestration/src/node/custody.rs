@@ -29,10 +29,10 @@ use crate::{
     instances::{Command, Content, Shared},
 };
 
-/// Orders that are taken from the inbox at once.
+/// The most orders that are taken from the inbox at once.
 const BATCH: usize = 64;
 
-/// What a custodian is told or asked.
+/// An order to a custodian.
 pub(crate) enum Order {
     /// A message of a peer's custodian.
     Message {
@@ -51,13 +51,13 @@ pub(crate) enum Order {
     Stop,
 }
 
-/// A node's custodian and those who watch its ceremonies.
+/// A node's custodian, and the watchers of its ceremonies.
 pub(crate) struct Custody {
     custodian: Box<Custodian>,
     shared: Arc<Shared>,
-    /// The peers that a connection stands to.
+    /// The peers with a connection.
     connected: BTreeSet<NodeId>,
-    /// The ceremonies that this node knows: whether they are over, and who watches.
+    /// The ceremonies that this node knows: whether they have ended, and their watchers.
     ceremonies: BTreeMap<[u8; 32], Watched>,
 }
 
@@ -77,7 +77,8 @@ impl Custody {
         &self.custodian
     }
 
-    /// Does what it is told, in order and as much at once as can be; returns the keys whose entries have changed.
+    /// Carries out orders in their order, as many in one commit as possible; returns the keys whose entries have
+    /// changed.
     pub(crate) fn obey(&mut self, orders: impl Iterator<Item = Order>) -> Vec<KeyName> {
         let (mut inputs, mut changed) = (Vec::new(), Vec::new());
         for order in orders {
@@ -97,7 +98,7 @@ impl Custody {
         changed
     }
 
-    /// Tells the custodian several things at once, which makes them durable at once.
+    /// Gives the custodian several inputs at once, which become durable in one commit.
     pub(crate) fn tell(&mut self, inputs: Vec<CustodyInput>) -> Vec<KeyName> {
         if inputs.is_empty() {
             return Vec::new();
@@ -106,7 +107,7 @@ impl Custody {
         self.carry_out(effects)
     }
 
-    /// The time, and who has been connected since it was last told.
+    /// The tick, and the peers that have connected since the last one.
     pub(crate) fn time(&mut self, unix: u64) -> Vec<CustodyInput> {
         self.shared.today.set(unix);
         let status = self.shared.transport.status().into_iter();
@@ -118,7 +119,7 @@ impl Custody {
         inputs
     }
 
-    /// Answers one who asks. Those who went away need no answer: failures to reply are not errors.
+    /// Answers a question. If the caller has gone away, sending the reply fails, which is no error.
     fn answer(&mut self, order: Order) -> Vec<KeyName> {
         match order {
             Order::Hold(request, reply) => {
@@ -139,7 +140,7 @@ impl Custody {
         Vec::new()
     }
 
-    /// Begins a ceremony or joins the one of this request.
+    /// Begins a ceremony, or joins the one of this request.
     pub(crate) fn hold(&mut self, request: CeremonyRequest) -> (Result<CeremonyReport, CeremonyError>, Vec<KeyName>) {
         let mut effects = Vec::new();
         let answer = self.custodian.hold(request, &mut effects);
@@ -161,7 +162,7 @@ impl Custody {
             Some(sender) => Some(sender.subscribe()),
             None => {
                 let (sender, receiver) = watch::channel(report);
-                // Of one that is over there is no more to see.
+                // A ceremony that has ended does not change any more.
                 watched.watch = (!over).then_some(sender);
                 Some(receiver)
             }
@@ -233,7 +234,7 @@ impl Custody {
         }
         if over {
             watched.watch = None;
-            // What the custodian has forgotten is forgotten here.
+            // Ceremonies that the custodian has forgotten are forgotten here.
             let custodian = &self.custodian;
             self.ceremonies.retain(|known, _| *known == id || custodian.report(known).is_some());
         }
@@ -250,35 +251,35 @@ const fn outcome(state: &CeremonyState) -> &'static str {
     }
 }
 
-/// What the custodian's thread does until it is told to stop.
+/// The main loop of the custodian's thread.
 pub(crate) fn keep(custody: Custody, inbox: mpsc::Receiver<Order>, mail: &CustodyMail, shards: &Inboxes) {
     let shared = Arc::clone(&custody.shared);
     if catch_unwind(AssertUnwindSafe(|| work(custody, inbox, mail, shards))).is_err() {
-        // What is durable is whole, and what comes next is up to people.
+        // What is durable is whole; an operator has to decide what comes next.
         error!("bug: the custodian panicked; please report it, and restart this node");
         shared.failure.set("bug: the custodian panicked".to_owned());
     }
 }
 
-/// The node's own orders come first, then as many messages of peers, in turns.
+/// Takes the node's own orders first, then as many messages of peers, in turns.
 fn work(mut custody: Custody, mut inbox: mpsc::Receiver<Order>, mail: &CustodyMail, shards: &Inboxes) {
     let mut batch = Vec::with_capacity(2 * BATCH);
     while !custody.shared.stopping.load(Acquire) && mail.next(&mut inbox, BATCH, &mut batch) {
         for name in custody.obey(batch.drain(..)) {
             for shard in shards.iter() {
-                // A shard that is gone holds no shares.
+                // A shard that has stopped holds no shares.
                 drop(shard.blocking_send(Command::KeyChanged(name.clone())));
             }
         }
     }
 }
 
-/// The time in seconds since 1970. A clock before that is as good as one that stands still.
+/// The time in seconds since 1970; 0 with a clock before that.
 pub(super) fn unix() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// Tells the custodian the time. One that is behind gets fewer ticks, not more.
+/// Sends ticks to the custodian. One that is behind gets fewer ticks, not more.
 pub(crate) async fn tick(inbox: mpsc::Sender<Order>, period: Duration) {
     let mut interval = interval(period);
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);

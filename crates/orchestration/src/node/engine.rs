@@ -28,13 +28,13 @@ use crate::{
     instances::{Command, Ending, Shard, Shared},
 };
 
-/// All of one node's orchestration, driven by hand: every call does all that it makes possible, and has sent what there
-/// is to send when it returns.
+/// All of one node's orchestration, driven by hand: every call does everything that has become possible, and all
+/// messages have been sent when it returns.
 ///
-/// [`Orchestrator`](crate::Orchestrator) is threads and tasks around the same parts. An engine has no thread, no clock and
-/// no randomness of its own: given the same seed, keys (with their store), configuration and ordered calls it hands the same bytes in the same
-/// order to its transport. That makes it the core of simulations of whole groups. (Times in metrics, and those of
-/// culprits, are of the real clock: they decide nothing.)
+/// [`Orchestrator`](crate::Orchestrator) is threads and tasks around the same parts. An engine has no thread, no clock
+/// and no randomness of its own: with the same seed, keys (with their store), configuration and ordered calls it passes
+/// the same bytes in the same order to its transport. That makes it the core of simulations of whole groups. (Times in
+/// metrics and of culprits come from the real clock; nothing depends on them.)
 pub struct Engine {
     shared: Arc<Shared>,
     shards: Vec<Shard>,
@@ -42,7 +42,7 @@ pub struct Engine {
     slots: Option<Slots>,
     /// Requests that wait for the certificates of their slots.
     held: Vec<Held>,
-    /// When the custodian is told the time next.
+    /// The time of the custodian's next tick.
     custody_due: Instant,
 }
 
@@ -53,10 +53,10 @@ struct Held {
     gate: Gate,
 }
 
-/// How a request goes on that waits: with an instance, or not at all.
+/// The result of waiting: the ending of an instance, or an error.
 type Gate = Arc<OnceLock<Result<Ending, InstanceError>>>;
 
-/// A request that was taken.
+/// A request that was accepted.
 #[derive(Clone, Debug)]
 pub struct Pending {
     id: InstanceId,
@@ -64,13 +64,13 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// The id that its instance has or had at first.
+    /// The id of its instance, or the one that the instance had at first.
     #[must_use]
     pub const fn id(&self) -> InstanceId {
         self.id
     }
 
-    /// How it ended; `None` as long as it runs. Stays, even when the engine has forgotten the instance.
+    /// The outcome; `None` while it runs. It stays, even when the engine has forgotten the instance.
     #[must_use]
     pub fn outcome(&self) -> Option<Result<Arc<Finished>, InstanceError>> {
         match self.gate.get()? {
@@ -81,8 +81,8 @@ impl Pending {
 }
 
 impl Engine {
-    /// Sets up a node at the time `now`. All that is random follows from `seed`: it must be unpredictable, and never used
-    /// twice, where secrets matter.
+    /// Sets up a node at the time `now`. All randomness follows from `seed`, which must be unpredictable, and must
+    /// never be used twice, where secrets matter.
     ///
     /// # Errors
     /// [`StartError`]: limits that cannot work, or keys of another node.
@@ -104,14 +104,14 @@ impl Engine {
         Ok(Self { shared, shards, custody, slots, held: Vec::new(), custody_due: now })
     }
 
-    /// Starts an instance for a granted request, or joins the one that runs or has a result. One with slots waits until they
-    /// are certified for it, and ends with [`InstanceError::Slot`] if they are not.
+    /// Starts an instance for a granted request, or joins the one that runs or has a result. A request with slots waits
+    /// until they are certified for it, and ends with [`InstanceError::Slot`] if they are not.
     ///
     /// # Errors
     /// [`SubmitError`]; a request that is not valid leaves no trace.
     pub fn submit(&mut self, granted: Granted<Request>) -> Result<Pending, SubmitError> {
         let claims = granted.claims().to_vec();
-        // A node whose store may be an old copy promises nothing, whatever becomes of the request.
+        // A node whose store may be an old copy promises nothing, whatever happens to the request.
         let trusted = self.shared.is_trusted();
         let promised = if trusted { claims.clone() } else { Vec::new() };
         if !promised.is_empty() {
@@ -144,7 +144,7 @@ impl Engine {
         Ok(Pending { id, gate })
     }
 
-    /// The promise of a request counts, whether it takes part or not.
+    /// Sends this node's promises for a request that it does not serve: they count all the same.
     fn announce_slots(&mut self, claims: Vec<SlotClaim>, error: SubmitError) -> SubmitError {
         if !claims.is_empty() {
             self.certify(SlotCommand::Announce(claims));
@@ -169,7 +169,7 @@ impl Engine {
         }
     }
 
-    /// Goes on with the requests that are certified, and ends those that will not be.
+    /// Starts the requests that are certified, and ends those that will not be.
     fn release(&mut self) {
         let held = core::mem::take(&mut self.held);
         for mut held in held {
@@ -182,13 +182,13 @@ impl Engine {
                 Ok(Err(refusal)) => Err(InstanceError::Slot(refusal)),
                 Ok(Ok(())) => match self.start_again(held.request) {
                     Ok(pending) => pending.gate.get().cloned().unwrap_or(Err(InstanceError::ShuttingDown)),
-                    // The version that its name stood for serves no more.
+                    // The version that the name meant is no longer in use.
                     Err(SubmitError::Key(error)) => Err(InstanceError::Key(error)),
-                    // It was taken before; now there is no room. Its slot is still its own.
+                    // The request was accepted before, but there is no room now. Its slot remains its own.
                     Err(error) => Err(InstanceError::Expired(error.to_string())),
                 },
             };
-            // It is set here alone.
+            // Only this line sets it.
             let _ = held.gate.set(end);
         }
     }
@@ -215,9 +215,9 @@ impl Engine {
         }
     }
 
-    /// Tells the time, which never runs backwards: asks silent peers again, ends what ran out of time, forgets what is
-    /// old. Meant to come every [`OrchestratorConfig::tick`]. `unix` is the same in seconds since 1970, for the custodian,
-    /// which is told every [`OrchestratorConfig::custody_tick`].
+    /// Sets the time, which never falls: asks silent peers again, ends what ran out of time, and drops what is old. To
+    /// be called every [`OrchestratorConfig::tick`]. `unix` is the same time in seconds since 1970, for the custodian,
+    /// which gets a tick every [`OrchestratorConfig::custody_tick`].
     pub fn tick(&mut self, now: Instant, unix: u64) {
         if let Some(custody) = self.custody.as_mut().filter(|_| now >= self.custody_due) {
             self.custody_due = now + self.shared.config.custody_tick;
@@ -231,7 +231,7 @@ impl Engine {
         }
     }
 
-    /// Where an instance stands, with its result if there is one; `None` if it is not known here.
+    /// The state of an instance, with its result if there is one; `None` if it is not known here.
     #[must_use]
     pub fn status(&self, granted: Granted<InstanceId>) -> Option<InstanceSnapshot> {
         let id = granted.into_request();
@@ -266,7 +266,7 @@ impl Engine {
         Ok(answer?)
     }
 
-    /// The custodian, to look at.
+    /// The custodian, for inspection.
     #[must_use]
     pub fn custodian(&self) -> Option<&Custodian> {
         self.custody.as_ref().map(Custody::custodian)

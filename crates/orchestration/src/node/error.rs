@@ -1,4 +1,4 @@
-//! Why an orchestrator cannot start, and why something is not done.
+//! Why an orchestrator cannot start, and why it refuses orders.
 
 use std::io;
 
@@ -9,20 +9,20 @@ use crate::ConfigError;
 /// Why an orchestrator cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// A limit that cannot work.
+    /// A limit is out of its range.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// Keys of another node.
+    /// The keys belong to another node.
     #[error(
         "the key shares are those of node {keys}, this is node {local}: take the keys that were dealt to node {local}"
     )]
     WrongNode {
-        /// Whose shares they are.
+        /// The node to which the shares belong.
         keys: u16,
-        /// Who this is.
+        /// This node.
         local: u16,
     },
-    /// What is used up cannot go on record.
+    /// Used nonces cannot be recorded.
     #[error(
         "burn_nonces puts on record in the node's store which nonces are used up, and this node has no store: take it out of \
          [limits], or let the node keep its keys in a store"
@@ -39,21 +39,21 @@ pub enum StartError {
 /// Why a computation did not run to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ComputeError {
-    /// Too many wait already.
+    /// Too many computations wait already.
     #[error("this node is at its limit of {0}: try again later or ask another node")]
     Overloaded(&'static str),
     /// The node is stopping.
     #[error("this node is shutting down")]
     ShuttingDown,
-    /// Our own mistake.
+    /// A mistake of this program.
     #[error("bug: the computation panicked; please report it")]
     Panicked,
 }
 
-/// Why no ceremony is held here.
+/// Why a ceremony does not begin here.
 #[derive(Debug, thiserror::Error)]
 pub enum HoldError {
-    /// The custodian refused, and why.
+    /// The custodian's refusal.
     #[error(transparent)]
     Ceremony(#[from] CeremonyError),
     /// There is no custodian.
@@ -61,10 +61,10 @@ pub enum HoldError {
     NoCustodian(#[from] NoCustodian),
 }
 
-/// Why a key's state stays as it is.
+/// Why a key's state is not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangeKeyError {
-    /// The custodian refused, and why.
+    /// The custodian's refusal.
     #[error(transparent)]
     Change(#[from] ChangeError),
     /// There is no custodian.
@@ -72,7 +72,7 @@ pub enum ChangeKeyError {
     NoCustodian(#[from] NoCustodian),
 }
 
-/// Nobody to ask.
+/// Why no custodian answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoCustodian {
     /// The node has no store.

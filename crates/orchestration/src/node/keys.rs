@@ -1,4 +1,4 @@
-//! Where a node's keys are.
+//! The source of a node's keys.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use theta_custody::{Burner, Certifier, Custodian, KeyTable, StoreStanding};
 use super::StartError;
 use crate::OrchestratorConfig;
 
-/// Where a node's keys are.
+/// The source of a node's keys.
 pub enum Keys {
-    /// In memory, as they are for as long as the node runs.
+    /// Keys in memory, which stay the same as long as the node runs.
     Fixed(Arc<KeyTable>),
-    /// As fixed, with what certifies slots.
+    /// As `Fixed`, with a certifier of slots.
     Guarded(Arc<KeyTable>, Box<Certifier>),
-    /// With a custodian, who makes and renews them.
+    /// Keys of a custodian, which makes and renews them.
     Kept(Box<Custodian>),
 }
 
@@ -25,7 +25,7 @@ impl Keys {
         }
     }
 
-    /// How the custodian's store stands, if there is one.
+    /// The standing of the custodian's store, if there is a custodian.
     pub(crate) fn store(&self) -> Option<StoreStanding> {
         match self {
             Self::Fixed(_) | Self::Guarded(..) => None,
@@ -33,10 +33,10 @@ impl Keys {
         }
     }
 
-    /// What puts on record which nonces are used up, if that is asked for.
+    /// Records used nonces, if the configuration asks for it.
     ///
     /// # Errors
-    /// [`StartError::NoStore`]: there is nothing to put it into.
+    /// [`StartError::NoStore`]: there is no store to record them in.
     pub(crate) fn burner(&self, config: &OrchestratorConfig) -> Result<Option<Burner>, StartError> {
         match self {
             _ if !config.burn_nonces => Ok(None),
@@ -45,7 +45,7 @@ impl Keys {
         }
     }
 
-    /// Who keeps the keys, and what certifies their slots.
+    /// The custodian and the certifier, if there are any.
     pub(crate) fn into_parts(self) -> (Option<Box<Custodian>>, Option<Certifier>) {
         match self {
             Self::Fixed(_) => (None, None),

@@ -1,8 +1,8 @@
-//! What peers have sent and a thread has not taken yet: a queue for each peer, emptied in turns.
+//! Messages of peers that wait for a thread: a queue for each peer, emptied in turns.
 //!
-//! One queue for all would be full of what one peer sends, and whoever fills it would wait for all. Here each peer has its own
-//! room, whose bounds are its own, and the thread takes one message of each in turn: a peer that sends a hundred times as much
-//! as the others loses what is too much, and delays them by one message each.
+//! A single queue would fill with the messages of one peer, and a sender that waits for room in it would delay all.
+//! Here each peer has its own room with its own bounds, and the thread takes one message of each in turn: a peer that
+//! sends a hundred times as much as the others loses what exceeds its room, and delays the others by one message each.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,10 +10,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use theta_names::NodeId;
 use tokio::sync::mpsc;
 
-/// What a message costs beside its payload: its place in the queue, and what it is wrapped in.
+/// The estimated size of a message beside its payload, in bytes: its place in the queue, and its wrapping.
 const OVERHEAD: usize = 256;
 
-/// How much of one peer's waits.
+/// How much of one peer may wait.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MailLimits {
     pub(crate) messages: usize,
@@ -30,9 +30,9 @@ pub(crate) struct Mail<T> {
 #[derive(Debug)]
 struct State<T> {
     peers: BTreeMap<NodeId, Queue<T>>,
-    /// Whose turn it was.
+    /// The peer whose turn was last.
     last: Option<NodeId>,
-    /// Whether the thread was told that there is something.
+    /// Whether the thread has been notified that something waits.
     told: bool,
 }
 
@@ -42,7 +42,7 @@ struct Queue<T> {
     bytes: usize,
 }
 
-/// What became of a message.
+/// The result of adding a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Put {
     /// It waits, and the thread knows that something does.
@@ -59,18 +59,18 @@ impl<T> Mail<T> {
         Self { limits, state: Mutex::new(state) }
     }
 
-    /// The state; a panic elsewhere leaves it whole, as nothing here panics.
+    /// The state. Nothing that holds the lock panics, so a panic elsewhere leaves it intact.
     fn state(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a message of so many bytes into its sender's queue, if there is room for it.
+    /// Adds a message of so many bytes to its sender's queue, if there is room.
     pub(crate) fn put(&self, from: NodeId, bytes: usize, message: T) -> Put {
         let cost = bytes.saturating_add(OVERHEAD);
         let mut state = self.state();
         let queue = state.peers.entry(from).or_insert(Queue { messages: VecDeque::new(), bytes: 0 });
         let sum = queue.bytes.saturating_add(cost);
-        // One message always has room, so that a bound below the longest one shuts nobody out.
+        // One message always fits, so that a bound below the longest message excludes no peer.
         if !queue.messages.is_empty() && (sum > self.limits.bytes || queue.messages.len() >= self.limits.messages) {
             return Put::Refused;
         }
@@ -79,7 +79,7 @@ impl<T> Mail<T> {
         if core::mem::replace(&mut state.told, true) { Put::Waits } else { Put::Tell }
     }
 
-    /// Takes so many messages at most, one of each peer in turn; says whether there are more.
+    /// Takes at most `most` messages, one of each peer in turn; returns whether there are more.
     pub(crate) fn take(&self, most: usize, out: &mut Vec<T>) -> bool {
         let mut state = self.state();
         for _ in 0..most {
@@ -102,8 +102,8 @@ impl<T> Mail<T> {
         state.told
     }
 
-    /// Fills a batch with what the thread's inbox has, so many at most, and as many messages of peers; sleeps while there is
-    /// nothing at all. Says whether there is anything to do: not when the inbox is closed and both are empty.
+    /// Fills a batch with at most `most` orders of the thread's inbox, and as many messages of peers. Sleeps while
+    /// there is nothing. Returns `false` when the inbox is closed and both are empty.
     pub(crate) fn next(&self, inbox: &mut mpsc::Receiver<T>, most: usize, batch: &mut Vec<T>) -> bool {
         if self.is_empty() {
             if inbox.blocking_recv_many(batch, most) == 0 {
@@ -120,7 +120,7 @@ impl<T> Mail<T> {
         self.state().peers.is_empty()
     }
 
-    /// How many wait.
+    /// How many messages wait.
     pub(crate) fn len(&self) -> usize {
         self.state().peers.values().map(|queue| queue.messages.len()).sum()
     }
@@ -151,7 +151,7 @@ mod tests {
         for peer in [1, 2, 4, u16::MAX] {
             assert_ne!(mail.put(party(peer), 10, u32::from(peer) << 16), Put::Refused);
         }
-        // The others are heard in the first round, whatever waits of the third.
+        // The others are served in the first round, however much waits of the third.
         let (first, more) = taken(&mail, 5);
         let mut first: Vec<u32> = first.into_iter().map(|message| message >> 16).collect();
         first.sort_unstable();

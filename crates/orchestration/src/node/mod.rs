@@ -30,7 +30,7 @@ use crate::{
     quota::Quota,
 };
 
-/// Checks what a node is started with and makes what all its parts share.
+/// Checks the arguments of a node's start, and makes what all its parts share.
 fn share(
     config: OrchestratorConfig,
     keys: &Keys,

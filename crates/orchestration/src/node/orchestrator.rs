@@ -1,4 +1,4 @@
-//! The orchestrator as the floors above see it, and its threads.
+//! The orchestrator's interface, and its threads.
 
 use std::{
     sync::{
@@ -41,17 +41,17 @@ use crate::{
     instances::{Command, Computing, Ending, Shard, ShardLoad, Shared},
 };
 
-/// Commands that a CPU thread takes from its inbox at once.
+/// The most commands that a CPU thread takes from its inbox at once.
 const BATCH: usize = 64;
 
-/// Takes requests, meets the peers' messages with them and keeps the results. Shared by `Arc`; all methods may be called
-/// from any number of tasks at once. Futures may be dropped at any time.
+/// Takes requests, brings peers' messages together with them, and keeps the results. Shared by `Arc`; all methods may
+/// be called from any number of tasks at once, and futures may be dropped at any time.
 pub struct Orchestrator {
     shared: Arc<Shared>,
     inboxes: Inboxes,
     /// The custodian's inbox, if the node has one.
     custodian: Option<mpsc::Sender<Order>>,
-    /// The certifier's, if it has one.
+    /// The certifier's inbox, if the node has one.
     slots: Option<SlotsInbox>,
     threads: Mutex<Vec<thread::JoinHandle<()>>>,
     tasks: Vec<AbortHandle>,
@@ -64,7 +64,7 @@ impl Orchestrator {
     /// `inbound` is the receiver that came with `transport`; metrics go to `registry` with the prefix `theta_`.
     ///
     /// # Errors
-    /// [`StartError`]: limits that cannot work, keys of another node, or no resources.
+    /// [`StartError`]: limits out of their ranges, keys of another node, or no resources.
     ///
     /// # Panics
     /// Outside a Tokio runtime, as everything that spawns tasks.
@@ -93,7 +93,7 @@ impl Orchestrator {
                 let mail = Arc::clone(&shard_mail);
                 move || work(shard, inbox, mail.get(index))
             });
-            // On failure the senders go, and with them the threads that did start.
+            // On failure the senders are dropped, which ends the threads that did start.
             threads.push(thread.map_err(StartError::Thread)?);
             senders.push(sender);
         }
@@ -155,7 +155,7 @@ impl Orchestrator {
         Ok(id)
     }
 
-    /// The same on the account of whoever asked.
+    /// The same, on the account of `asker`.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
@@ -175,7 +175,7 @@ impl Orchestrator {
         ending.ok_or(InstanceError::Unknown(id))?.wait().await
     }
 
-    /// [`submit`](Self::submit) and [`outcome`](Self::outcome) in one, with one trip to the CPU thread less.
+    /// [`submit`](Self::submit) and [`outcome`](Self::outcome) in one, with one message to the CPU thread less.
     ///
     /// # Errors
     /// As [`submit`](Self::submit); inside, as [`outcome`](Self::outcome).
@@ -187,7 +187,7 @@ impl Orchestrator {
         Ok((id, ending.wait().await))
     }
 
-    /// The same on the account of whoever asked.
+    /// The same, on the account of `asker`.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -200,13 +200,13 @@ impl Orchestrator {
         Ok((id, ending.wait().await))
     }
 
-    /// How many shares an instance has and how many it takes; `None` if it is not known here.
+    /// How many shares an instance has and how many it needs; `None` if it is not known here.
     pub async fn progress(&self, id: InstanceId) -> Option<(usize, usize)> {
         let snapshot = self.ask(&id, |reply| Command::Status(id, reply)).await.flatten()?;
         Some((snapshot.shares, snapshot.needed))
     }
 
-    /// Where an instance stands, with its result if there is one; `None` if it is not known here.
+    /// The state of an instance, with its result if there is one; `None` if it is not known here.
     pub async fn status(&self, granted: Granted<InstanceId>) -> Option<InstanceSnapshot> {
         let id = granted.into_request();
         self.ask(&id, |reply| Command::Status(id, reply)).await.flatten()
@@ -225,7 +225,7 @@ impl Orchestrator {
         &self.shared.keys
     }
 
-    /// How busy this node is.
+    /// The present load of this node.
     #[must_use]
     pub fn load(&self) -> Load {
         self.shared.load()
@@ -237,7 +237,7 @@ impl Orchestrator {
         self.shared.culprits.list()
     }
 
-    /// Records how long a stage took that only the service sees, such as [`Stage::Received`].
+    /// Records the duration of a stage that only the service sees, such as [`Stage::Received`].
     pub fn observe_stage(&self, suite: Suite, stage: Stage, instance: Option<&InstanceId>, elapsed: Duration) {
         self.shared.metrics.suite(suite).stage(stage, instance, elapsed);
     }
@@ -263,7 +263,7 @@ impl Orchestrator {
             let (_permit, _computing) = (permit, computing);
             if !reply.is_closed() {
                 let result = computation(rng);
-                // Nobody waits any more: then nobody needs it.
+                // If the caller has gone away, nobody needs the result.
                 drop(reply.send(result));
             }
         };
@@ -271,14 +271,14 @@ impl Orchestrator {
         answer.await.map_err(|_| if self.is_stopping() { ComputeError::ShuttingDown } else { ComputeError::Panicked })
     }
 
-    /// Stops the threads after what they do right now, and waits for them. Who waits for an outcome is told.
+    /// Stops the threads after their present work, and waits for them. Callers that wait for an outcome get an error.
     pub fn shutdown(&self) {
         self.shared.stopping.store(true, Release);
         for task in &self.tasks {
             task.abort();
         }
         for inbox in self.inboxes.iter() {
-            // A full inbox needs no waking.
+            // With a full inbox the thread is awake.
             drop(inbox.try_send(Command::Stop));
         }
         if let Some(custodian) = &self.custodian {
@@ -350,8 +350,8 @@ impl Orchestrator {
         answer.await.ok()
     }
 
-    /// The less busy of two shards, the first in turn: nearly as good as the least busy of all. What a shard computes counts
-    /// first: it is no longer in the inbox, and can take long.
+    /// The less busy of two shards, which are chosen in turn: nearly as good as the least busy of all. Computations on
+    /// a shard count most, since they have left the inbox and may take long.
     fn idlest(&self) -> usize {
         let turn = self.next.fetch_add(1, Relaxed);
         let pick = |offset: usize| turn.wrapping_add(offset).checked_rem(self.inboxes.len()).unwrap_or_default();
@@ -380,7 +380,7 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<thread::Joi
     thread::Builder::new().name(name.to_owned()).spawn(work).map_err(StartError::Thread)
 }
 
-/// Tells a shard the time. A shard that is behind gets fewer ticks, not more.
+/// Sends ticks to a shard. A shard that is behind gets fewer ticks, not more.
 async fn tick(inbox: mpsc::Sender<Command>, period: Duration) {
     let mut interval = interval(period);
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -392,7 +392,7 @@ async fn tick(inbox: mpsc::Sender<Command>, period: Duration) {
     }
 }
 
-/// What a CPU thread does until it is told to stop: what its own node wants first, then as many messages of peers, in turns.
+/// The main loop of a CPU thread: takes its own node's commands first, then as many messages of peers, in turns.
 fn work(mut shard: Shard, mut inbox: mpsc::Receiver<Command>, mail: Option<&Mail<Command>>) {
     let Some(mail) = mail else { return };
     let mut batch = Vec::with_capacity(2 * BATCH);

@@ -1,4 +1,4 @@
-//! From the network to the shards and the custodian.
+//! Carries messages from the network to the shards, the custodian and the certifier.
 
 use std::sync::Arc;
 
@@ -18,24 +18,25 @@ use crate::{
     instances::{Command, Content, Early, Shared},
 };
 
-/// Payloads that the network reads in pieces are shorter.
+/// Shorter payloads may be views into a larger buffer of the network. In bytes.
 const LONG: usize = 64 << 10;
-/// Messages taken from the network at once.
+/// The most messages that are taken from the network at once.
 const BATCH: usize = 64;
 
 /// The inboxes of all shards.
 pub(crate) type Inboxes = Arc<[mpsc::Sender<Command>]>;
 
-/// What waits for each of the shards.
+/// The waiting messages for each shard.
 pub(crate) type ShardMail = Arc<[Mail<Command>]>;
 
-/// What waits for the custodian.
+/// The waiting messages for the custodian.
 pub(crate) type CustodyMail = Arc<Mail<Order>>;
 
-/// Bytes of one peer's messages that wait for the custodian: ceremonies of large groups take some megabytes from each.
+/// The most bytes of one peer's messages that wait for the custodian: ceremonies of large groups take some megabytes
+/// from each.
 const CUSTODY_BYTES: usize = 8 << 20;
 
-/// Room for the messages of all peers to every shard: each peer has as much of it as it has in the backlog.
+/// Room for the messages of all peers to every shard: each peer has as much as in the backlog.
 pub(crate) fn shard_mail(config: &OrchestratorConfig) -> ShardMail {
     let shards = config.thread_count();
     let share = |limit: usize| limit.div_ceil(shards);
@@ -49,7 +50,7 @@ pub(crate) fn custody_mail(config: &OrchestratorConfig) -> CustodyMail {
     Arc::new(Mail::new(MailLimits { messages: config.custody_inbox, bytes: CUSTODY_BYTES }))
 }
 
-/// Whom a message is for.
+/// A message with its destination.
 pub(crate) enum Sorted {
     /// The shard of an instance.
     Shard(InstanceId, Command),
@@ -59,7 +60,7 @@ pub(crate) enum Sorted {
     Slots { from: NodeId, bytes: Bytes },
 }
 
-/// The place of the shard that an instance belongs to, among so many.
+/// The number of an instance's shard, among so many.
 pub(crate) fn place_of(id: &InstanceId, shards: usize) -> Option<usize> {
     let [first, second, ..] = id.0;
     usize::from(u16::from_be_bytes([first, second])).checked_rem(shards)
@@ -70,7 +71,7 @@ pub(crate) fn inbox_of<'a>(inboxes: &'a Inboxes, id: &InstanceId) -> Option<&'a 
     inboxes.get(place_of(id, inboxes.len())?)
 }
 
-/// Reads a message. `None` if it is good for nothing; then its sender has been taken down.
+/// Decodes a message. `None` if it is no envelope; then its sender has been recorded as a culprit.
 pub(crate) fn sort(inbound: Inbound, shared: &Shared) -> Option<Sorted> {
     let (from, channel) = (inbound.from, inbound.channel);
     match Content::decode(inbound.bytes) {
@@ -88,17 +89,17 @@ pub(crate) fn sort(inbound: Inbound, shared: &Shared) -> Option<Sorted> {
     }
 }
 
-/// A payload by itself. What is short is a view into all that was read with it: as long as it waits, it would keep that alive,
-/// far beyond what is counted. What is long has a buffer of its own.
+/// Gives a short payload a buffer of its own: it is a view into all that was read with it, and would keep that alive
+/// while it waits, far beyond what is counted. Long payloads have their own buffers.
 fn own(payload: Bytes) -> Bytes {
     if payload.len() < LONG { Bytes::copy_from_slice(&payload) } else { payload }
 }
 
-/// What a thread is told that has mail; it need not be told twice.
+/// Notifies a thread that messages wait, unless it has been. Returns `false` if the thread has stopped.
 fn knock<T>(put: Put, inbox: &mpsc::Sender<T>, mail: T, refused: &Counter) -> bool {
     match put {
         Put::Waits => true,
-        // A thread whose inbox is full looks at its mail before it sleeps.
+        // A thread whose inbox is full looks at its messages before it sleeps.
         Put::Tell => !matches!(inbox.try_send(mail), Err(mpsc::error::TrySendError::Closed(_))),
         Put::Refused => {
             refused.inc();
@@ -107,7 +108,7 @@ fn knock<T>(put: Put, inbox: &mpsc::Sender<T>, mail: T, refused: &Counter) -> bo
     }
 }
 
-/// Where messages go.
+/// The destinations of messages.
 pub(crate) struct Ways {
     pub(crate) inboxes: Inboxes,
     pub(crate) shard_mail: ShardMail,
@@ -115,9 +116,9 @@ pub(crate) struct Ways {
     pub(crate) slots: Option<SlotsInbox>,
 }
 
-/// Brings every message to where it belongs, and waits for nobody: each peer has room of its own at each thread, and what does
-/// not fit in is dropped and counted. Shares are asked for again, ceremonies and certifiers say what they have said again. Ends
-/// with the network or with the shards.
+/// Carries every message to its destination without waiting: each peer has its own room at each thread, and messages
+/// without room are dropped and counted. Shares are asked for again; custodians and certifiers send theirs again. Ends
+/// when the network or the shards stop.
 pub(crate) async fn route(
     mut inbound: mpsc::Receiver<Inbound>,
     Ways { inboxes, shard_mail, custodian, slots }: Ways,
@@ -138,7 +139,7 @@ pub(crate) async fn route(
                 }
                 Sorted::Custodian { from, bytes: payload } => custodian.as_ref().is_none_or(|(inbox, mail)| {
                     let put = mail.put(from, bytes, Order::Message { from, bytes: payload });
-                    // A custodian that is gone takes no request with it.
+                    // If the custodian has stopped, requests still go on.
                     knock(put, inbox, Order::Mail, &metrics.custody_dropped);
                     true
                 }),
@@ -153,7 +154,7 @@ pub(crate) async fn route(
                 return;
             }
         }
-        // What comes without end leaves the other tasks of this thread a turn.
+        // An endless stream of messages leaves the other tasks of this thread a turn.
         tokio::task::yield_now().await;
     }
 }

@@ -25,18 +25,18 @@ use crate::{
     quota::{Permit, Quota},
 };
 
-/// Orders that are taken from the inbox at once.
+/// The most commands that are taken from the inbox at once.
 const BATCH: usize = 64;
-/// Messages of one peer that may wait for the certifier: each costs a few signatures to check.
+/// The most messages of one peer that wait for the certifier: each costs a few signatures to check.
 const MOST_OF_PEER: usize = 64;
-/// Questions of this node that may wait.
+/// The most questions of this node that wait.
 const QUESTIONS: usize = 1_024;
 
 type Verdict = Result<(), SlotRefusal>;
 
-/// What a certifier is told or asked.
+/// A command to a certifier.
 pub(crate) enum SlotCommand {
-    /// A message of a peer's certifier, and its place among those of this peer.
+    /// A message of a peer's certifier, with its permit among this peer's.
     Message {
         from: NodeId,
         bytes: Bytes,
@@ -50,7 +50,7 @@ pub(crate) enum SlotCommand {
     Stop,
 }
 
-/// The way to the certifier. Each peer has places of its own, so that none can fill it alone.
+/// The certifier's inbox. Each peer has places of its own, so that none can fill it alone.
 #[derive(Clone)]
 pub(crate) struct SlotsInbox {
     sender: mpsc::Sender<SlotCommand>,
@@ -65,19 +65,19 @@ impl SlotsInbox {
         (Self { sender, peers: Arc::new(peers) }, inbox)
     }
 
-    /// Leaves a peer's message, unless too many of its wait; then it will be said again.
+    /// Adds a peer's message, unless too many of its messages wait; a dropped message is sent again.
     pub(crate) fn post(&self, from: NodeId, bytes: Bytes) -> bool {
         let Some(place) = self.peers.get(&from).and_then(|quota| quota.take(1)) else { return false };
         self.sender.try_send(SlotCommand::Message { from, bytes, _place: Some(place) }).is_ok()
     }
 
-    /// Wakes it to stop; a full inbox needs no waking.
+    /// Wakes the thread so that it stops; with a full inbox it is awake.
     pub(crate) fn stop(&self) {
         drop(self.sender.try_send(SlotCommand::Stop));
     }
 }
 
-/// A node's certifier and those who wait for it.
+/// A node's certifier, and the callers that wait for it.
 pub(crate) struct Slots {
     certifier: Certifier,
     shared: Arc<Shared>,
@@ -108,7 +108,7 @@ impl Slots {
                 self.waiting.insert(ticket, reply);
             }
             SlotCommand::Announce(claims) => self.certifier.announce(now, &claims, &mut effects),
-            // Those who went away need no answer.
+            // Callers that went away need no answer.
             SlotCommand::Standing(claims, reply) => {
                 drop(reply.send(self.certifier.standing(self.k_of(&claims), &claims)));
             }
@@ -152,7 +152,7 @@ impl Slots {
         self.shared.blame(Culprit { party, misdeed, instance: InstanceId::NONE });
     }
 
-    /// Of how many shares of the key a result is made, by the version that takes most.
+    /// The threshold of the key of these claims, by the version with the highest.
     fn k_of(&self, claims: &[SlotClaim]) -> u16 {
         let versions = claims.iter().flat_map(|claim| self.shared.keys.versions(&claim.key));
         versions.map(|entry| entry.public.threshold().k()).max().unwrap_or(0)
@@ -177,7 +177,7 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The limits of the rest of the node, for slots.
+/// The certifier's limits, from the limits of the node.
 fn limits(config: &OrchestratorConfig) -> CertifierLimits {
     CertifierLimits {
         waiting: config.max_instances,
@@ -189,7 +189,7 @@ fn limits(config: &OrchestratorConfig) -> CertifierLimits {
     }
 }
 
-/// What the certifier's thread does until it is told to stop.
+/// The main loop of the certifier's thread.
 pub(crate) fn keep(mut slots: Slots, mut inbox: mpsc::Receiver<SlotCommand>) {
     let shared = Arc::clone(&slots.shared);
     let work = || {
@@ -199,12 +199,12 @@ pub(crate) fn keep(mut slots: Slots, mut inbox: mpsc::Receiver<SlotCommand>) {
         }
     };
     if catch_unwind(AssertUnwindSafe(work)).is_err() {
-        // From now on nothing is certified here, so nothing is signed for a slot.
+        // From now on no slot is certified here, so nothing is signed for one.
         error!("bug: the certifier of slots panicked; please report it, and restart this node");
     }
 }
 
-/// Tells the certifier the time.
+/// Sends ticks to the certifier.
 pub(crate) async fn tick(inbox: SlotsInbox, period: Duration) {
     let mut interval = interval(period);
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -217,15 +217,15 @@ pub(crate) async fn tick(inbox: SlotsInbox, period: Duration) {
 }
 
 impl Orchestrator {
-    /// Finds the key of a granted request and waits until its slots are certified for its message: before that, nothing that
-    /// hangs on a secret is done for it. What this node promises is said to the others meanwhile, and also if it holds no share
-    /// to take part with: it counts, whoever holds shares. To give up, drop the future.
+    /// Finds the key of a granted request and waits until its slots are certified for its message; until then, nothing
+    /// that depends on a secret is done for it. This node's promises are sent to the others meanwhile, even if it holds
+    /// no share of the key, since the promises of all nodes count. To give up, drop the future.
     ///
-    /// Nothing is promised by a node whose store may be an old copy; and before a promise, peers are told how far the store is,
-    /// so that they notice if it is set back.
+    /// A node whose store may be an old copy promises nothing. Before each promise, peers get the present incarnation
+    /// of the store, so that they notice if it is set back.
     ///
     /// # Errors
-    /// [`NotServed`]: nothing is done for the request.
+    /// [`NotServed`]: the request is not served.
     pub async fn certify(&self, granted: Granted<Request>) -> Result<Certified, NotServed> {
         let keys = self.keys();
         if granted.claims().is_empty() {
@@ -235,7 +235,7 @@ impl Orchestrator {
             return Err(SlotRefusal::Unconfirmed.into());
         }
         self.shared().announce_store();
-        // The entry is not held while the request waits: a share that has left the key table is kept by nobody.
+        // The entry is not held while the request waits, so that a share that has left the key table is freed.
         if let Err(error) = granted.request().entry(keys) {
             self.announce_slots(granted.claims().to_vec()).await;
             return Err(error.into());
@@ -252,15 +252,15 @@ impl Orchestrator {
         answer.await.unwrap_or(Err(SlotRefusal::ShuttingDown))
     }
 
-    /// Tells the others what this node promises for an allowed request that it does not take part in: it holds no share.
+    /// Sends this node's promises for an allowed request in which it takes no part, since it holds no share.
     async fn announce_slots(&self, claims: Vec<SlotClaim>) {
         if let Some(slots) = self.slots() {
-            // A node that stops promises nothing more.
+            // A node that stops makes no more promises.
             drop(slots.sender.send(SlotCommand::Announce(claims)).await);
         }
     }
 
-    /// How the slots of a request stand that was not decided in time; `None` if they are certified for it, or nothing is known.
+    /// Why the slots of a request were not decided in time; `None` if they are certified for it, or nothing is known.
     pub async fn slot_standing(&self, claims: Vec<SlotClaim>) -> Option<SlotRefusal> {
         let (reply, answer) = oneshot::channel();
         self.slots()?.sender.send(SlotCommand::Standing(claims, reply)).await.ok()?;

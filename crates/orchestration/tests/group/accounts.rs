@@ -1,4 +1,4 @@
-//! One peer, one client, takes no more than its own room.
+//! One peer or one client takes no more than its own room.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,7 +22,7 @@ fn thread_of(group: &Group, request: &Request) -> u16 {
     u16::from_be_bytes([id[0], id[1]]) % 2
 }
 
-/// A request that a thread answers.
+/// A request for an instance of this thread.
 fn request_for(group: &Group, thread: u16) -> Request {
     let mut requests = (0..).map(|number| group.request(SUITE, &format!("request {number}")));
     requests.find(|request| thread_of(group, request) == thread).unwrap()
@@ -32,8 +32,8 @@ fn asker(name: &str, result_bytes: usize) -> Asker {
     Asker { name: name.into(), result_bytes, place: Arc::new(()) }
 }
 
-/// One thread is busy, and a peer sends it ten times as much as its inbox holds: the router waited for it, and with it all other
-/// threads and the custodian.
+/// The attack: while one thread is busy, a peer sends it ten times as much as its inbox holds. The router waited for
+/// it, and so did all other threads and the custodian.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_full_inbox_does_not_stop_the_router() {
     let limits = OrchestratorConfig { inbox: 64, backlog_messages_per_peer: 200, ..config() };
@@ -71,7 +71,7 @@ async fn one_full_inbox_does_not_stop_the_router() {
     }
     let answered = timeout(PATIENCE, group.node(1).run(request)).await.expect("the other thread hears nothing");
     answered.unwrap().1.unwrap();
-    // A hundred for each thread are the peer's; the rest is counted.
+    // A hundred messages for each thread fit into the peer's room; the rest is counted.
     assert!((group.metric(1, "theta_mail_dropped_total") - 900.0).abs() < 0.1);
     tokio::task::spawn_blocking(move || gate.wait()).await.unwrap();
     held.await.unwrap().unwrap();
@@ -79,13 +79,14 @@ async fn one_full_inbox_does_not_stop_the_router() {
     group.run(&request).await;
 }
 
-/// Nobody waits, nobody is there to answer: it makes room long before its time is over, and can be had again.
+/// An instance for which nobody waits, with nobody to answer, ends long before its time is over, and can be started
+/// again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_instance_in_vain_ends_early() {
     let limits = OrchestratorConfig { unattended: Duration::from_millis(300), ..config() };
     let mut group = Group::new(2, 4, &[SUITE], &limits);
     let request = group.request(SUITE, "in vain");
-    // The peers are connected and say nothing: they may yet be asked.
+    // The peers are connected and send nothing: they may still be asked.
     let connected = group.node(1).submit(group.request(SUITE, "not in vain")).await.unwrap();
     tokio::time::sleep(Duration::from_millis(1_500)).await;
     assert_eq!(group.node(1).load().running, 1);
@@ -94,12 +95,12 @@ async fn an_instance_in_vain_ends_early() {
     }
     eventually("what nobody waits for ends", || group.node(1).load().running == 0).await;
     assert!(matches!(group.node(1).outcome(connected).await, Err(InstanceError::Expired(_))));
-    // Somebody waits for this one.
+    // A caller waits for this one.
     let (node, asked) = (Arc::clone(group.node(1)), request.clone());
     let waiting = tokio::spawn(async move { node.run(asked).await });
     tokio::time::sleep(Duration::from_millis(1_500)).await;
     assert_eq!(group.node(1).load().running, 1);
-    // And then goes away.
+    // Then the caller goes away.
     waiting.abort();
     eventually("who waited has gone", || group.node(1).load().running == 0).await;
     for node in 2..=4 {
@@ -108,7 +109,7 @@ async fn an_instance_in_vain_ends_early() {
     group.run(&request).await;
 }
 
-/// The results of one who asks for a hundred things leave no result of another's without room.
+/// A client that asks for a hundred things takes no room of another client's results.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn results_of_one_asker_make_room_for_its_own() {
     let limits = OrchestratorConfig { results_count: 60, results_bytes: 600_000, ..config() };
@@ -129,13 +130,13 @@ async fn results_of_one_asker_make_room_for_its_own() {
     }
     let kept = group.node(1).load().results;
     assert!((40..=60).contains(&kept), "{kept}");
-    // Ten of theirs came before most of the others.
+    // Ten of the other client's results are older than most of those.
     for id in few {
         group.node(1).outcome(id).await.unwrap();
     }
 }
 
-/// The place among the running is given back when the instance ends, and at once when none is started.
+/// The place among the running instances is given back when the instance ends, and at once if none is started.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_place_is_held_as_long_as_its_instance_runs() {
     let group = Group::of_four(&[SUITE]);

@@ -17,7 +17,7 @@ const SUITE: Suite = Suite::Cks05Ristretto255;
 
 fn junk(number: u64) -> Bytes {
     let mut id = [0; 32];
-    // The first bytes pick the thread: spread the junk as honest ids are spread.
+    // The first bytes select the thread, so junk is spread as honest ids are.
     id[..8].copy_from_slice(&number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
     let payload = Bytes::from_static(&[7; 100]);
     seal(&Envelope {
@@ -35,7 +35,7 @@ async fn a_flood_of_requests_is_refused_and_the_node_recovers() {
     const LIMIT: usize = 50;
     let limits = OrchestratorConfig { max_instances: LIMIT, instance_ttl: Duration::from_millis(500), ..config() };
     let group = Group::new(2, 4, &[SUITE], &limits);
-    // Only node 1 is asked, so that nothing finishes.
+    // Only node 1 is asked, so nothing finishes.
     let mut taken = 0;
     let mut refused = 0;
     for i in 0..4 * LIMIT {
@@ -89,7 +89,7 @@ async fn a_hundred_thousand_junk_messages_neither_fill_memory_nor_evict_the_hone
     let limits = OrchestratorConfig {
         backlog_messages_per_peer: LIMIT,
         backlog_age: Duration::from_secs(120),
-        // Or node 2's share comes twice.
+        // Otherwise node 2's share would come twice.
         resend_after: Duration::from_secs(600),
         ..config()
     };
@@ -100,7 +100,7 @@ async fn a_hundred_thousand_junk_messages_neither_fill_memory_nor_evict_the_hone
     for number in 0..100_000 {
         group.wire.inject(4, 1, junk(number)).await;
     }
-    // What the node has no time to look at waits in its sender's own room, and has no more of it either.
+    // Messages for which the node has no time wait in their sender's own room, which is bounded, too.
     let dropped = || group.metric(1, "theta_backlog_dropped_total") + group.metric(1, "theta_mail_dropped_total");
     eventually("the rest is dropped", || dropped() + 1_001.0 > 100_000.0).await;
     assert_eq!(group.node(1).load().backlog, LIMIT + 1);
@@ -136,7 +136,7 @@ async fn results_leave_by_number() {
     assert!(group.node(1).status(ids[0]).await.is_none());
     assert!(group.node(1).watch(ids[0]).await.is_none());
     group.node(1).outcome(ids[59]).await.unwrap();
-    // And it can be had again.
+    // The result can be had again.
     group.answers(SUITE, "result 0").await;
 }
 
@@ -165,7 +165,7 @@ async fn results_leave_by_age() {
     }
     assert_eq!(group.node(1).outcome(id).await.unwrap_err(), InstanceError::Unknown(id));
     eventually("it is gone", || group.node(1).load().results == 0).await;
-    // Who still has it can still read it.
+    // Code that still holds it can read it.
     assert!(!finished[0].result.expose().is_empty());
 }
 

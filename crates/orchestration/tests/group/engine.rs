@@ -16,7 +16,7 @@ use crate::{
     wire::{is_share, peer},
 };
 
-/// Engines, their time, and all that they ever sent: from whom, to whom, what.
+/// Engines, their time, and all messages that they sent: sender, recipient, bytes.
 struct Engines {
     nodes: Vec<(Engine, Arc<Outbox>)>,
     now: Instant,
@@ -24,7 +24,7 @@ struct Engines {
 }
 
 impl Engines {
-    /// The nodes of a group whose own nodes need not run.
+    /// Engines with the keys of a group, whose own nodes need not run.
     fn new(group: &Group, limits: &OrchestratorConfig, seed: u8, now: Instant) -> Self {
         let node = |local: u16| {
             let outbox = Outbox::new(local, group.size());
@@ -40,7 +40,7 @@ impl Engines {
         &mut self.nodes[usize::from(id) - 1].0
     }
 
-    /// Carries messages, node by node, until there are none; `keep` says which arrive.
+    /// Delivers messages, node by node, until there are none; `keep` selects those that arrive.
     fn settle(&mut self, keep: impl Fn(u16, u16, &Bytes) -> bool) {
         loop {
             let mut carried = Vec::new();
@@ -66,7 +66,7 @@ impl Engines {
         }
     }
 
-    /// Asks all nodes, and all get the result.
+    /// Submits the request at all nodes, which all get the result.
     fn run(&mut self, request: &Request) -> Vec<Arc<Finished>> {
         let pending: Vec<_> = self.nodes.iter_mut().map(|(node, _)| node.submit(request.clone()).unwrap()).collect();
         self.settle(|_, _, _| true);
@@ -96,7 +96,7 @@ async fn a_run_replays_from_its_seeds() {
     };
     let first = run(1);
     assert_eq!(first, run(1));
-    // FROST's nonces are drawn anew.
+    // FROST draws new nonces each time.
     assert_ne!(first, run(2));
 }
 
@@ -122,7 +122,7 @@ async fn time_is_what_it_is_told() {
         let text = "1 of 3 shares after 60 s; nothing from nodes 2, 3, 4: are they running? see theta status";
         assert_eq!(pending[0].outcome().unwrap().unwrap_err(), InstanceError::Expired(text.to_owned()));
         assert!(matches!(&watch.borrow().state, InstanceState::Failed(said) if said == text));
-        // The wire is whole again. Who is asked too often does not answer at once.
+        // The wire works again. A node that was asked too often does not answer at once.
         let again: Vec<_> = (1..=4).map(|id| engines.node(id).submit(request.clone()).unwrap()).collect();
         while again.iter().any(|pending| pending.outcome().is_none()) {
             engines.settle(|_, _, _| true);
@@ -132,7 +132,7 @@ async fn time_is_what_it_is_told() {
         group.check(suite, "hours in no time", &results);
         engines.log.into_iter().map(|(from, to, bytes)| (from, to, bytes.len())).collect::<Vec<_>>()
     };
-    // The real clock has gone on in between.
+    // The real clock has advanced in between.
     assert_eq!(run(), run());
 }
 

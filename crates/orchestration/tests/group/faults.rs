@@ -1,7 +1,7 @@
-//! Nodes that misbehave, and what happens to them.
+//! Nodes that misbehave, and the consequences for them.
 //!
-//! In most of these node 1 is asked last, with the culprit's message already waiting, so that the false share is certain
-//! to be among the first k and must be found out.
+//! In most tests node 1 is asked last, when the culprit's message already waits, so that the false share is certain to
+//! be among the first k and must be detected.
 
 use std::{
     sync::{
@@ -31,7 +31,7 @@ fn message(group: &Group, request: &Request, payload: Bytes) -> Bytes {
 /// Lets node 4 send `payloads` to node 1 ahead of everyone, then asks all honest nodes. Returns node 1's result.
 async fn result_despite(group: &Group, request: &Request, payloads: Vec<Bytes>) -> Arc<Finished> {
     let count = payloads.len();
-    // The load is told now and then: it must not speak of an instance before this one.
+    // The load is updated at intervals: it must not be from an instance before this one.
     eventually("nothing waits", || group.node(1).load().backlog == 0).await;
     for payload in payloads {
         group.wire.inject(4, 1, message(group, request, payload)).await;
@@ -42,7 +42,7 @@ async fn result_despite(group: &Group, request: &Request, payloads: Vec<Bytes>) 
     Arc::clone(&results[0])
 }
 
-/// Checks that node 4 was named everywhere it should be.
+/// Checks that node 4 was named wherever it should be.
 fn assert_caught(group: &Group, request: &Request, finished: &Finished, misbehaviour: &str, name: &str) {
     assert_eq!(finished.culprits.len(), 1, "{:?}", finished.culprits);
     let culprit = &finished.culprits[0];
@@ -118,7 +118,7 @@ async fn two_different_shares_are_equivocation() {
     let suite = Suite::Cks05Ristretto255;
     let group = Group::new(3, 4, &[suite], &config());
     let request = group.request(suite, "twice");
-    // Both are true: shares are randomised. Saying two things is the offence.
+    // Both are valid, since shares are randomised. Sending two different ones is the offence.
     let shares = vec![group.share_of(suite, 4, &request), group.share_of(suite, 4, &request)];
     let finished = result_despite(&group, &request, shares).await;
     assert_caught(&group, &request, &finished, "two different messages", "equivocation");
@@ -164,7 +164,7 @@ async fn bytes_that_are_no_envelope_hurt_only_their_sender() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nodes_answer_while_one_lies_all_the_time() {
-    // Node 4 turns a bit in the group element of every share that it sends. Any 2 of the other 3 suffice.
+    // Node 4 flips a bit in the group element of every share that it sends. Any 2 of the other 3 suffice.
     let suite = Suite::Sg02Ristretto255;
     let group = Group::of_four(&[suite]);
     let flips = Arc::new(AtomicUsize::new(0));
@@ -184,7 +184,7 @@ async fn nodes_answer_while_one_lies_all_the_time() {
         let request = group.request(suite, &format!("lie {i}"));
         let results = group.run_at(&[4, 3, 2, 1], &request).await;
         group.check(suite, "", &results);
-        // What node 4 itself makes of the honest shares is right too.
+        // Node 4's own result from the honest shares is right, too.
         for honest in &results[1..] {
             assert!(honest.contributors.iter().all(|party| party.get() != 4), "{honest:?}");
             assert!(honest.culprits.iter().all(|culprit| culprit.party.get() == 4));
@@ -204,7 +204,7 @@ async fn a_node_down_is_not_missed() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lost_messages_are_asked_for() {
-    // Any 3 of 3, and the wire loses every share once.
+    // Any 3 of 3; the wire loses every share once.
     let suite = Suite::Cks05Ristretto255;
     let config = OrchestratorConfig {
         resend_after: Duration::from_millis(30),
@@ -223,7 +223,7 @@ async fn lost_messages_are_asked_for() {
     assert!(group.nodes.values().all(|node| node.orchestrator.culprits().is_empty()));
 }
 
-/// Shares come without proofs here. Node 1 gets the lie first and nothing else, for the others have finished.
+/// Shares come without proofs here. Node 1 gets the false one first and nothing else, since the others have finished.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn those_who_have_finished_prove_their_shares_to_one_that_was_lied_to() {
     let suite = Suite::Sh00Pkcs1Sha256;
@@ -241,7 +241,7 @@ async fn those_who_have_finished_prove_their_shares_to_one_that_was_lied_to() {
     assert!(group.node(2).culprits().is_empty() && group.node(3).culprits().is_empty());
 }
 
-/// Node 2 is asked last: the share that is enough for it and node 1's request for proofs both wait for it.
+/// Node 2 is asked last: the share that completes its result and node 1's request for proofs both wait for it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_for_proofs_that_waited_behind_the_last_share_is_answered() {
     let suite = Suite::Sh00Pkcs1Sha256;
@@ -259,7 +259,7 @@ async fn a_request_for_proofs_that_waited_behind_the_last_share_is_answered() {
     assert_caught(&group, &request, &finished, "share fails verification", "invalid_share");
 }
 
-/// The same with a wire that loses node 1's request: nobody can answer what he never heard.
+/// The same, but the wire loses node 1's request, so that nobody can answer it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_request_for_proofs_is_repeated() {
     let suite = Suite::Sh00Pkcs1Sha256;

@@ -54,7 +54,7 @@ async fn many_signatures_at_once() {
     }
 }
 
-/// Every fourth message has node 2 for its first coordinator.
+/// Every fourth message has node 2 as its first coordinator.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_coordinator_that_is_down_is_replaced() {
     let mut group = Group::new(3, 4, &[SUITE], &hasty());
@@ -65,12 +65,12 @@ async fn a_coordinator_that_is_down_is_replaced() {
     assert!(group.nodes.values().all(|node| node.orchestrator.culprits().is_empty()));
 }
 
-/// Any 3 of 4, and the one that coordinates is stopped after its packages are out.
+/// Any 3 of 4; the coordinator is stopped after its packages have left.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_coordinator_that_dies_on_the_way_is_replaced() {
     let mut group = Group::new(3, 4, &[SUITE], &hasty());
     group.wire.tamper(|from, _, bytes| {
-        // Node 1 never gets to announce anything.
+        // Node 1 cannot announce anything.
         if from == 1 && (4..u32::MAX).contains(&open(&bytes).kind) { Vec::new() } else { vec![bytes] }
     });
     for i in 0..12 {
@@ -127,7 +127,7 @@ async fn lost_messages_are_asked_for() {
     assert!(group.nodes.values().all(|node| node.orchestrator.culprits().is_empty()));
 }
 
-/// Node 4 lies in every share. Whoever coordinates names it, and the others sign.
+/// Node 4 lies in every share. Each coordinator names it, and the others sign.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn false_shares_are_named_and_do_not_stop_the_others() {
     let group = Group::new(2, 4, &[SUITE], &hasty());
@@ -142,8 +142,8 @@ async fn false_shares_are_named_and_do_not_stop_the_others() {
         vec![seal(&envelope)]
     });
     let said = || group.nodes.values().flat_map(|node| node.orchestrator.culprits()).collect::<Vec<_>>();
-    // A coordinator takes whose nonces come first: how many messages it takes until node 4 is among the signers, and until
-    // its share comes before the signature of somebody else, is a matter of the machine's load.
+    // A coordinator takes the signers whose nonces come first. The machine's load determines after how many messages
+    // node 4 is among them with a share that comes before another coordinator's signature.
     let deadline = Instant::now() + PATIENCE;
     for i in 0.. {
         if i >= 24 && !said().is_empty() {
@@ -160,7 +160,7 @@ async fn false_shares_are_named_and_do_not_stop_the_others() {
     }
 }
 
-/// Nonces made in advance are gone with a restart, and signatures go on; one that turns them off signs with the others.
+/// Nonces made in advance are lost in a restart, and signatures go on; a node that makes none signs with the others.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn restarts_forget_all_nonces_and_nobody_minds() {
     let mut group = Group::new(3, 4, &[SUITE], &hasty());
@@ -198,7 +198,7 @@ async fn a_re_randomised_signature_is_an_instance_of_its_own() {
             }
         }
     }
-    // Repeated requests get the signature that is there; two coordinators at once may make two.
+    // Repeated requests get the existing signature; two coordinators at once may make two.
     assert!(signatures.len() >= 2);
     group.answers(SUITE, "under which key?").await;
 

@@ -1,4 +1,4 @@
-//! Nodes with a gate before them, as a front end has it: the gate is the real one, its policy allows everything to one client.
+//! Nodes behind a gate, as in a front end: the gate is the real one, and its policy allows everything to one client.
 
 use std::{
     ops::{Deref, DerefMut},
@@ -32,7 +32,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// As the door of the node with these keys decodes it.
+    /// The request as the front end of the node with these keys decodes it.
     fn decoded(&self, keys: &KeyTable) -> Result<theta_authority::Request, SubmitError> {
         Ok(theta_authority::Request::new(keys, self.key.parse().unwrap(), self.operation.clone())?)
     }
@@ -42,7 +42,7 @@ fn gate() -> Gate<MemorySlots> {
     gate_with("")
 }
 
-/// The same, and every signature is for a slot.
+/// The same, where every signature is for a slot.
 fn gate_of_slots() -> Gate<MemorySlots> {
     gate_with("[[signing]]\nname = \"slots\"\nkeys = [\"*\"]\nslot = \"claimed\"\n")
 }
@@ -60,9 +60,9 @@ fn grant<R: Asks>(gate: &Gate<MemorySlots>, request: R) -> Granted<R> {
     gate.decide(&Presented::new(Some(CERTIFICATE), None), request, UnixTime(0)).unwrap().answer.unwrap()
 }
 
-/// That the client may have the result of what it was allowed.
+/// The permission for the client to have the result of what it was allowed.
 fn grant_result(gate: &Gate<MemorySlots>, id: InstanceId) -> Granted<InstanceId> {
-    // Those of any grant will do: this policy allows everything.
+    // The terms of any permission will do, since this policy allows everything.
     let asked = KeyRequest::Sign(Bytes::new());
     let request = theta_authority::Request::new(&KeyTable::default(), "any".parse().unwrap(), asked).unwrap();
     let terms = grant(gate, request).terms().clone();
@@ -98,7 +98,7 @@ impl Orchestrator {
         Ok(Arc::new(Self { orchestrator, gate: gate(), slots: gate_of_slots() }))
     }
 
-    /// What comes of a request for a slot.
+    /// Certifies a request for a slot.
     pub(crate) async fn certify_slot(&self, request: &Request, slot: u64) -> Result<Certified, NotServed> {
         let request = request.decoded(self.keys()).unwrap().at(Some(slot));
         self.orchestrator.certify(grant(&self.slots, request)).await
@@ -197,7 +197,7 @@ impl Engine {
         self.engine.submit(granted)
     }
 
-    /// What the policy allows now, to be done later.
+    /// What the policy allows now, to be carried out later.
     pub(crate) fn granted(&self, request: &Request) -> Granted<theta_authority::Request> {
         grant(&self.gate, request.decoded(self.engine.keys()).unwrap())
     }

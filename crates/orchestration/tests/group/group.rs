@@ -64,8 +64,8 @@ pub(crate) fn rng() -> ChaCha20Rng {
 impl Key {
     pub(crate) fn deal(suite: Suite, threshold: Threshold) -> Self {
         let name: KeyName = suite.name().parse().unwrap();
-        // Safe primes of 1,024-bit moduli, made with `openssl prime -generate -bits 512 -safe`: the search for longer ones
-        // takes longer than all of these tests.
+        // Safe primes of 1,024-bit moduli, made with `openssl prime -generate -bits 512 -safe`: searching for longer
+        // ones takes longer than all of these tests.
         const PRIMES: [&str; 2] = [
             "c1c8e54a6989ddb78d093a60c9551145b88d01d09b9b213897987ad2b04283dd\
              f330f4dbd09c2a8f7f783c9fb677a720698a739c8ec57d7a77f63bf970cba647",
@@ -95,7 +95,7 @@ impl Key {
     }
 }
 
-/// What is asked for, without what only a door knows.
+/// The statement of a request.
 fn statement(operation: &KeyRequest) -> StatementBytes {
     match operation.clone() {
         KeyRequest::Decapsulate(header) | KeyRequest::Decrypt(header) => StatementBytes::Decapsulate(header),
@@ -146,7 +146,7 @@ impl Group {
         &self.nodes[&id].orchestrator
     }
 
-    /// A message to sign, for example.
+    /// A request for something with this text, such as a message to sign.
     pub(crate) fn request(&self, suite: Suite, text: &str) -> Request {
         let bytes = Bytes::copy_from_slice(text.as_bytes());
         let operation = match suite.purpose() {
@@ -169,13 +169,13 @@ impl Group {
         InstanceId::new(key.public.key_id(), Epoch::FIRST, &statement(&request.operation))
     }
 
-    /// The share that a node owes in a request, as its peers would get it.
+    /// A node's share for a request, as its peers would get it.
     pub(crate) fn share_of(&self, suite: Suite, node: u16, request: &Request) -> Bytes {
         let key = &self.keys[&suite];
         key.public.create_share(&key.share(node), &statement(&request.operation), &mut rng()).unwrap().into()
     }
 
-    /// Sends a request to the nodes and returns what each says.
+    /// Submits a request at these nodes and returns their results.
     pub(crate) async fn run_at(&self, nodes: &[u16], request: &Request) -> Vec<Arc<Finished>> {
         let mut waiting = Vec::new();
         for id in nodes {
@@ -193,11 +193,11 @@ impl Group {
         self.run_at(&self.nodes.keys().copied().collect::<Vec<_>>(), request).await
     }
 
-    /// Checks that results are equal and are what was asked for, by the public key alone where the scheme allows.
+    /// Checks that results are equal and right, by the public key alone where the scheme allows.
     pub(crate) fn check(&self, suite: Suite, text: &str, results: &[Arc<Finished>]) {
         let public = &self.keys[&suite].public;
         for finished in results {
-            // Two coordinators, if one was slow, may both get a signature, and nodes take the first that comes.
+            // If one coordinator was slow, two may get a signature, and nodes take the first that comes.
             if suite.scheme() != "FROST" {
                 assert_eq!(finished.result.expose(), results[0].result.expose());
             }
@@ -208,7 +208,7 @@ impl Group {
         }
     }
 
-    /// Asks all nodes and checks the results.
+    /// Submits a request at all nodes and checks the results.
     pub(crate) async fn answers(&self, suite: Suite, text: &str) {
         if suite.purpose() == Purpose::Decrypt {
             let ciphertext = self.encrypt(suite, text);
@@ -243,7 +243,7 @@ impl Group {
     }
 }
 
-/// Waits until something is so.
+/// Waits until `check` holds.
 pub(crate) async fn eventually(what: &str, mut check: impl FnMut() -> bool) {
     let deadline = tokio::time::Instant::now() + PATIENCE;
     while !check() {

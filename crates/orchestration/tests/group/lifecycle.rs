@@ -1,4 +1,4 @@
-//! Time passes, nodes come and go, clients lose interest.
+//! Time passes, nodes come and go, clients go away.
 
 use std::{sync::Arc, time::Duration};
 
@@ -49,13 +49,13 @@ async fn an_expired_request_goes_on_when_it_is_sent_again() {
     let limits = OrchestratorConfig { instance_ttl: Duration::from_millis(150), ..hasty() };
     let group = Group::new(3, 4, &[SUITE], &limits);
     let request = group.request(SUITE, "again");
-    // Nobody else is asked: it expires at node 1, and once more.
+    // No other node is asked: the instance expires at node 1, and once more.
     for _ in 0..2 {
         let (_, outcome) = group.node(1).run(request.clone()).await.unwrap();
         let text = outcome.unwrap_err().to_string();
         assert!(text.starts_with("1 of 3 shares after 150 ms; nothing from nodes 2, 3, 4:"), "{text}");
     }
-    // Then everybody is asked, until all have it: some may expire before the others come.
+    // Then all nodes are asked until they have the result: some instances may expire before the others come.
     for id in 1..=4 {
         let deadline = tokio::time::Instant::now() + PATIENCE;
         loop {
@@ -72,7 +72,7 @@ async fn an_expired_request_goes_on_when_it_is_sent_again() {
             assert!(tokio::time::Instant::now() < deadline);
         }
     }
-    // Nobody took the second attempt of an honest node for a second opinion.
+    // Nobody took the second attempt of an honest node for equivocation.
     assert!(group.nodes.values().all(|node| node.orchestrator.culprits().is_empty()));
 }
 
@@ -99,7 +99,7 @@ async fn a_node_that_restarts_while_an_instance_runs_is_not_an_equivocator() {
     let id = group.node(1).submit(request.clone()).await.unwrap();
     let mut watch = group.node(1).watch(id).await.unwrap();
     for _ in 0..3 {
-        // It makes its share anew each time, which reaches node 1 each time and must be the same to the byte.
+        // It makes its share anew each time; each reaches node 1 and must be the same to the byte.
         group.start(2, hasty());
         group.node(2).submit(request.clone()).await.unwrap();
         tokio::time::timeout(PATIENCE, watch.wait_for(|snapshot| snapshot.shares == 2)).await.unwrap().unwrap();
@@ -150,7 +150,7 @@ async fn peers_answer_a_noisy_asker_at_a_bounded_rate() {
         group.wire.inject(3, 1, crate::wire::seal(&ask)).await;
     }
     eventually("both are answered", || group.metric(1, "theta_resends_answered_total") >= 2.0).await;
-    // All of them have been read once this one has.
+    // Once this one has been processed, all before it have been, too.
     group.node(1).outcome(group.id(&request)).await.unwrap();
     assert!(group.metric(1, "theta_resends_answered_total") <= 2.0);
 }

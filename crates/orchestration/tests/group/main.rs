@@ -1,5 +1,5 @@
-//! Whole groups of orchestrators: real keys, real cryptography, real threads. Only the wire is replaced, by channels that
-//! tests can cut, delay and tamper with; `mesh` runs over the real one.
+//! Whole groups of orchestrators: real keys, real cryptography, real threads. Only the wire is replaced, by channels
+//! that tests can cut, delay and tamper with; `mesh` runs over the real one.
 
 #![allow(
     clippy::unwrap_used,

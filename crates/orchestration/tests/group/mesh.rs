@@ -1,4 +1,4 @@
-//! The same over real sockets: mutual TLS on loopback.
+//! Groups over real sockets: mutual TLS on loopback.
 
 use std::{
     net::TcpListener,
@@ -94,7 +94,7 @@ async fn a_group_answers_over_tls_and_a_crashed_node_comes_back() {
     mesh.shutdown();
     mesh.stopped().await;
     drop((mesh, node));
-    // The port is free again as soon as no other connection of this machine happens to leave from it.
+    // The port is free again unless another connection of this machine happens to use it.
     let mut socket = TcpListener::bind(&members.addresses[3]);
     eventually("the port is free", || {
         if socket.is_err() {
@@ -109,7 +109,7 @@ async fn a_group_answers_over_tls_and_a_crashed_node_comes_back() {
     assert!(nodes.iter().all(|(_, node)| node.culprits().is_empty()));
 }
 
-/// Who sent what: the sender's number and the message's kind.
+/// The sender and kind of each message.
 type Tally = Arc<Mutex<Vec<(u16, usize)>>>;
 
 /// A mesh whose messages are counted on their way out.
@@ -137,12 +137,12 @@ impl Transport for Counted {
     }
 }
 
-/// Each coordinator's first signature takes commitments, packages and shares; every later one packages and shares.
+/// Each coordinator's first signature needs commitments, packages and shares; every later one packages and shares.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_second_frost_signature_takes_one_round() {
     const SIGNATURES: usize = 16;
     let suite = Suite::FrostEd25519;
-    // No clock: nothing is sent again because the machine is slow.
+    // Nothing is sent again because the machine is slow.
     let limits = OrchestratorConfig { resend_after: Duration::from_secs(3_600), ..config() };
     let group = Group::new(3, 4, &[suite], &limits);
     let (members, listeners) = Members::new(4);
@@ -183,7 +183,7 @@ async fn the_second_frost_signature_takes_one_round() {
     assert!(nodes.iter().all(|node| node.culprits().is_empty()));
 }
 
-/// Nodes 1 to 3 make a key; nodes 3 to 5 have it in the end. Node 4 is down at first.
+/// Nodes 1 to 3 make a key, which moves to nodes 3 to 5. Node 4 is down at first.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn keys_are_made_and_moved_over_tls() {
     let (members, mut listeners) = Members::new(5);
@@ -206,7 +206,7 @@ async fn keys_are_made_and_moved_over_tls() {
     nodes.push(start(5, fifth));
     let change = KeyChange::Reshare { key: name("key"), version: None, k: 2, holders: vec![5, 3, 4] };
     let moved = ceremony(2, change);
-    // Those who do not know the key yet join when others hold the ceremony.
+    // Nodes that do not know the key join when others have the ceremony.
     let id = kept::begin(&[&nodes[0], &nodes[1], &nodes[2]], &moved).await;
     for node in &nodes {
         let report = kept::end(node, id).await;

@@ -1,4 +1,4 @@
-//! What a group does when nobody misbehaves.
+//! A group in which nobody misbehaves.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -76,13 +76,13 @@ async fn equal_requests_meet() {
     let suite = Suite::Bls04MinPk;
     let group = Group::of_four(&[suite]);
     let request = group.request(suite, "once");
-    // Nodes 2 to 4 have not been asked, so that the instance runs on.
+    // Nodes 2 to 4 have not been asked, so the instance goes on.
     let first = group.node(1).submit(request.clone()).await.unwrap();
     assert_eq!(group.node(1).submit(request.clone()).await.unwrap(), first);
     assert_eq!(group.node(1).load().running, 1);
     let results = group.run(&request).await;
     group.check(suite, "once", &results);
-    // And afterwards there is the same result again, not a new instance.
+    // Afterwards it is the same result again, not a new instance.
     let (id, again) = group.node(1).run(request.clone()).await.unwrap();
     assert_eq!(id, first);
     assert!(Arc::ptr_eq(&again.unwrap(), &results[0]));
@@ -158,7 +158,7 @@ async fn an_early_share_waits_for_its_request() {
     let request = group.request(suite, "early");
     group.node(2).submit(request.clone()).await.unwrap();
     crate::group::eventually("the share waits", || group.node(1).load().backlog == 1).await;
-    // Node 1 has all it takes the moment it is asked: its own share and the one that waited.
+    // Node 1 has all it needs when it is asked: its own share and the one that waited.
     let results = group.run_at(&[1], &request).await;
     group.check(suite, "early", &results);
     assert_eq!(results[0].contributors.iter().map(|party| party.get()).collect::<Vec<_>>(), [1, 2]);

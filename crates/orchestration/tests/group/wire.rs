@@ -1,4 +1,4 @@
-//! A network of channels with somebody on the line.
+//! A network of channels with an attacker on the wire.
 
 use std::{
     collections::HashMap,
@@ -12,7 +12,7 @@ use theta_network::{Inbound, PeerState, PeerStatus, SendError, Transport};
 use theta_wire::peer::{Envelope, INSTANCES};
 use tokio::sync::mpsc;
 
-/// What becomes of a message from one node to another.
+/// Returns what arrives instead of a message from one node to another.
 pub(crate) type Hook = Box<dyn Fn(u16, u16, Bytes) -> Vec<Bytes> + Send + Sync>;
 
 /// The wire between nodes 1 to n.
@@ -22,7 +22,7 @@ pub(crate) struct Wire {
     hook: RwLock<Option<Hook>>,
 }
 
-/// One node's end.
+/// One node's end of the wire.
 pub(crate) struct Port {
     wire: Arc<Wire>,
     id: u16,
@@ -37,29 +37,29 @@ impl Wire {
         Arc::new(Self { n, inboxes: Mutex::default(), hook: RwLock::new(None) })
     }
 
-    /// Plugs a node in; one that was there before under this id is unplugged.
+    /// Connects a node; an earlier one with this id is disconnected.
     pub(crate) fn attach(self: &Arc<Self>, id: u16) -> (Arc<Port>, mpsc::Receiver<Inbound>) {
         let (sender, receiver) = mpsc::channel(1 << 16);
         self.inboxes.lock().unwrap().insert(id, sender);
         (Arc::new(Port { wire: Arc::clone(self), id }), receiver)
     }
 
-    /// Unplugs a node: what is sent to it is lost.
+    /// Disconnects a node: messages to it are lost.
     pub(crate) fn detach(&self, id: u16) {
         self.inboxes.lock().unwrap().remove(&id);
     }
 
-    /// Puts somebody on the line.
+    /// Puts an attacker on the wire.
     pub(crate) fn tamper(&self, hook: impl Fn(u16, u16, Bytes) -> Vec<Bytes> + Send + Sync + 'static) {
         *self.hook.write().unwrap() = Some(Box::new(hook));
     }
 
-    /// Leaves the line alone.
+    /// Removes the attacker.
     pub(crate) fn restore(&self) {
         *self.hook.write().unwrap() = None;
     }
 
-    /// A message of node `from` that no orchestrator sent. Waits for room.
+    /// Sends a message of node `from` that no orchestrator sent. Waits for room.
     pub(crate) async fn inject(&self, from: u16, to: u16, bytes: Bytes) {
         let inbox = self.inboxes.lock().unwrap().get(&to).cloned().unwrap();
         inbox.send(Inbound { from: peer(from), channel: theta_names::Channel::Private, bytes }).await.unwrap();

@@ -1,4 +1,4 @@
-//! A party as a coordinator: sessions with those who respond, in the manner of ROAST.
+//! A party as a coordinator: it opens sessions with the signers that respond, in the manner of ROAST.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,43 +14,44 @@ use super::stock::Ask;
 use super::suites::{AnyNumbered, StockSuite};
 use crate::Misbehaviour;
 
-/// A session's number, and to whom which package goes.
+/// A session's number, and the package for each of its signers.
 type Opened = (u16, Vec<(PartyId, PackageMessage)>);
 
-/// Times that one party may offer commitments other than with a share: once, and again for every restart of it or of the
-/// coordinator. Each lets it hold up one session more.
+/// How often one party may offer commitments other than with a share: once, and again for every restart of that party
+/// or of the coordinator. Each offer lets it hold up one session more.
 pub(super) const MOST_OFFERS: usize = 16;
 
 /// The sessions that a party coordinates. It takes part in all of them.
 pub(super) struct Coordinator<C: FrostSuite> {
-    /// Whether anybody, this party included, has turned to it.
+    /// Whether any party, this one included, has asked this one to coordinate.
     asked: bool,
     retired: bool,
-    /// Whether a session was held up: then every k signers that respond make a new one, as in ROAST. Before, there is one
-    /// at a time: nearly always it is enough.
+    /// Whether a session was held up. Then every k signers that respond make a new one, as in ROAST. Before, there is
+    /// one session at a time, which is nearly always enough.
     hurried: bool,
-    /// Signers that respond and their commitments, first come first.
+    /// Signers that respond, with their commitments, in the order in which they came.
     ready: Vec<(PartyId, Numbered<C>)>,
     offers: BTreeMap<PartyId, usize>,
-    /// Shares of sessions that this coordinator did not open, at least not since it was started.
+    /// How many shares each party sent for sessions that this coordinator has not opened, or not since it was started.
     foreign: BTreeMap<PartyId, usize>,
-    /// Who has been called to a session.
+    /// The parties that were called to a session.
     called: BTreeSet<PartyId>,
     /// The number of the next session. The first is random.
     next: u16,
     sessions: BTreeMap<u16, Session<C>>,
-    /// Who was asked for commitments, and who is to be.
+    /// The parties that were asked for commitments; `requests` has those to which the request is still to be sent.
     requested: BTreeSet<PartyId>,
     requests: Vec<PartyId>,
-    /// Whether time has passed since the start,
+    /// Whether time has passed since the start.
     late: bool,
-    /// and since signers were last drawn from those who have given commitments in advance, with a session open.
+    /// Whether time has passed, with a session open, since signers were last drawn from those with commitments made in
+    /// advance.
     overdue: bool,
-    /// Who still owes shares to sessions that are over.
+    /// The parties that still owe shares to sessions that are over.
     over: BTreeMap<u16, BTreeSet<PartyId>>,
     /// What to ask of the stock, or to give it.
     asks: Vec<Ask>,
-    /// Whether commitments have been asked for that are not here.
+    /// Whether the stock was asked for commitments and has not answered.
     drawing: bool,
     /// How many commitments of each signer the stock holds, as far as is known.
     held: BTreeMap<PartyId, usize>,
@@ -62,11 +63,11 @@ struct Session<C: FrostSuite> {
     awaited: BTreeSet<PartyId>,
 }
 
-/// Why there is no signature although all shares are there.
+/// Why a complete session gives no signature.
 pub(super) enum Spoiled {
-    /// These parties' doing.
+    /// These parties sent something false.
     By(Vec<PartyId>),
-    /// Ours.
+    /// A mistake of this program.
     Bug(Bug),
 }
 
@@ -93,18 +94,20 @@ impl<C: StockSuite> Coordinator<C> {
         }
     }
 
-    /// This party turns to itself.
+    /// This party asks itself to coordinate.
     pub(super) const fn ask(&mut self) {
         self.asked = true;
     }
 
-    /// This party's own share was false, which only a broken machine makes: others do better.
+    /// Ends this coordinator's work: its own share was false, which only a broken machine brings about. Others
+    /// coordinate.
     pub(super) fn retire(&mut self) {
         self.retired = true;
         self.sessions.clear();
     }
 
-    /// A session that is still open when time has passed is held up, and those who owe it shares are not counted on.
+    /// Time passes: a session that is still open is held up, and what the parties that owe it shares gave in advance is
+    /// forgotten.
     pub(super) fn expire(&mut self) {
         self.late = true;
         self.overdue = !self.sessions.is_empty();
@@ -113,13 +116,13 @@ impl<C: StockSuite> Coordinator<C> {
         awaited.into_iter().for_each(|party| self.forget(party));
     }
 
-    /// What that signer gave in advance is not to be counted on.
+    /// Forgets what a signer gave in advance.
     fn forget(&mut self, party: PartyId) {
         self.held.insert(party, 0);
         self.asks.push(Ask::Forget { party });
     }
 
-    /// Keeps what a signer gave in advance.
+    /// Leaves with the stock what a signer gave in advance.
     fn shelve(&mut self, setting: &Setting<C>, from: PartyId, pooled: Vec<Numbered<C>>) {
         if pooled.is_empty() || setting.is_two_rounds() {
             return;
@@ -140,8 +143,8 @@ impl<C: StockSuite> Coordinator<C> {
         self.sessions.values().flat_map(|session| session.awaited.iter().copied())
     }
 
-    /// Takes what a signer sends other than with a share. It does not offer commitments for this signature while it owes a
-    /// share, unless it has forgotten its nonces: no session need wait for it any longer.
+    /// Takes what a signer sends other than with a share. A signer that owes a share offers commitments for this
+    /// signature only if it has forgotten its nonces; then the sessions that wait for it are dropped.
     pub(super) fn offer(&mut self, setting: &Setting<C>, from: PartyId, offer: Offer<C>) -> Result<(), Misbehaviour> {
         count(&mut self.offers, from, MOST_OFFERS)?;
         if let Some(own) = offer.own {
@@ -155,7 +158,7 @@ impl<C: StockSuite> Coordinator<C> {
         Ok(())
     }
 
-    /// Says whether there were any.
+    /// Drops the sessions that wait for `party`. Returns whether there were any.
     fn drop_sessions_of(&mut self, party: PartyId) -> bool {
         let before = self.sessions.len();
         let dropped = self.sessions.extract_if(.., |_, session| session.awaited.contains(&party));
@@ -163,11 +166,12 @@ impl<C: StockSuite> Coordinator<C> {
         self.sessions.len() < before
     }
 
-    /// Completes the signers of a next session by such as have given commitments in advance: asks the stock for these. To be called
-    /// whenever something has happened. Only for the coordinator that a request begins with: signers turn to the others by
-    /// themselves.
+    /// Asks the stock for signers that have given commitments in advance, as many as the next session lacks. To be
+    /// called whenever something has happened. Only the coordinator that a request begins with does this: signers send
+    /// to the others unasked.
     ///
-    /// All or none are drawn, and the session opens at once: what one instance takes is of no use to others.
+    /// The stock gives all or none, and the session opens at once: other instances cannot use what one instance has
+    /// drawn.
     pub(super) fn gather(&mut self, setting: &Setting<C>, excluded: &BTreeSet<PartyId>) {
         let due = self.sessions.is_empty() || self.overdue;
         let worthwhile = self.late || !setting.is_two_rounds();
@@ -183,7 +187,7 @@ impl<C: StockSuite> Coordinator<C> {
         self.asks.push(Ask::Draw { count, start: setting.spread, without });
     }
 
-    /// Takes what the stock had.
+    /// Takes what the stock gave.
     pub(super) fn supply(
         &mut self,
         setting: &Setting<C>,
@@ -193,7 +197,7 @@ impl<C: StockSuite> Coordinator<C> {
     ) {
         self.drawing = false;
         self.held = held;
-        // Somebody may have come forward in the meantime.
+        // Other signers may have responded in the meantime.
         let busy: BTreeSet<PartyId> = self.unavailable(setting).chain(excluded.iter().copied()).collect();
         let drawn = drawn.into_iter().filter(|(party, _)| !busy.contains(party));
         self.ready.extend(drawn.filter_map(|(party, numbered)| Some((party, C::numbered(numbered)?))));
@@ -201,17 +205,18 @@ impl<C: StockSuite> Coordinator<C> {
         self.request(setting, excluded, enough);
     }
 
-    /// How many signers a next session lacks.
+    /// How many signers the next session lacks.
     fn lacking(&self, setting: &Setting<C>) -> usize {
         setting.needed().saturating_sub(self.ready.len() + 1)
     }
 
-    /// Who cannot be asked to sign: this party, and those that are asked or ready.
+    /// The parties that cannot be asked to sign: this one, those that owe a share, and those that are ready.
     fn unavailable(&self, setting: &Setting<C>) -> impl Iterator<Item = PartyId> {
         self.awaited().chain(self.ready.iter().map(|(party, _)| *party)).chain([setting.local])
     }
 
-    /// Asks those for commitments of which there are none, unless there are enough; when time has passed, all.
+    /// Asks the signers of which no commitments are held, unless there are `enough`; all of them if a session was open
+    /// at the last tick.
     fn request(&mut self, setting: &Setting<C>, excluded: &BTreeSet<PartyId>, enough: bool) {
         if !enough || self.overdue {
             let busy: BTreeSet<PartyId> = self.unavailable(setting).chain(excluded.iter().copied()).collect();
@@ -224,18 +229,18 @@ impl<C: StockSuite> Coordinator<C> {
         self.overdue = false;
     }
 
-    /// Whom to ask for commitments, once.
+    /// The parties to ask for commitments. Each is returned once.
     pub(super) fn take_requests(&mut self) -> Vec<PartyId> {
         core::mem::take(&mut self.requests)
     }
 
-    /// Whether there is anybody to ask, or the stock.
+    /// Whether there is a party, or the stock, to ask.
     pub(super) const fn has_requests(&self) -> bool {
         !self.requests.is_empty() || !self.asks.is_empty()
     }
 
-    /// The latest commitments of a signer count: older ones have been used or forgotten. Should it be the other way round,
-    /// because messages overtook each other, the signer will say so.
+    /// Keeps the latest commitments of a signer only: older ones have been used or forgotten. If messages overtook each
+    /// other and the older ones are kept, the signer answers that it does not know them.
     fn make_ready(&mut self, from: PartyId, offered: Numbered<C>) {
         match self.ready.iter_mut().find(|(party, _)| *party == from) {
             Some((_, commitments)) => *commitments = offered,
@@ -243,13 +248,13 @@ impl<C: StockSuite> Coordinator<C> {
         }
     }
 
-    /// Whether it is time for a session. This party makes one of the k.
+    /// Whether it is time for a session. This party is one of its k signers.
     pub(super) fn wants_session(&self, setting: &Setting<C>) -> bool {
         let idle = self.hurried || self.sessions.is_empty();
         self.asked && !self.retired && idle && self.ready.len() + 1 >= setting.needed()
     }
 
-    /// Opens a session with the first k - 1 that respond and this party, whose share is in it at once.
+    /// Opens a session with the first k - 1 signers that responded and this party, whose share is added at once.
     pub(super) fn open(&mut self, setting: &Setting<C>, rng: &mut dyn CryptoRng) -> Result<Opened, Bug> {
         let others: Vec<_> = self.ready.drain(..setting.needed().saturating_sub(1).min(self.ready.len())).collect();
         let (nonces, own) = commit::<C>(&setting.key, rng);
@@ -271,9 +276,8 @@ impl<C: StockSuite> Coordinator<C> {
         Ok((session, addressed.collect()))
     }
 
-    /// Takes a signer's share and its commitments for a next session, unless the share was made with nonces from long before:
-    /// then there are more of these. Of sessions that are over, or were opened before a restart, only the commitments are
-    /// of use.
+    /// Takes a signer's share, and its commitments for a next session. Of shares for sessions that are over, or that
+    /// were opened before a restart, only the commitments are of use.
     pub(super) fn take_share(
         &mut self,
         setting: &Setting<C>,
@@ -293,7 +297,7 @@ impl<C: StockSuite> Coordinator<C> {
             None if self.over.get_mut(&session).is_some_and(|owing| owing.remove(&from)) => {}
             None => {
                 count(&mut self.foreign, from, most_packages(setting.threshold))?;
-                // It may be all that a coordinator which was restarted ever hears of a signer.
+                // A coordinator that was restarted may never get anything else from this signer.
                 if self.called.contains(&from) {
                     return Ok(());
                 }
@@ -307,7 +311,7 @@ impl<C: StockSuite> Coordinator<C> {
         Ok(())
     }
 
-    /// Ends the session if all its shares are there.
+    /// Ends the session if all its shares have come; `None` if not.
     pub(super) fn complete(
         &mut self,
         setting: &Setting<C>,
@@ -332,14 +336,14 @@ impl<C: StockSuite> Coordinator<C> {
         })
     }
 
-    /// Does not count on a party any more: sessions that wait for it are over.
+    /// Excludes a party: sessions that wait for it are dropped.
     pub(super) fn exclude(&mut self, party: PartyId) {
         self.forget(party);
         self.ready.retain(|(ready, _)| *ready != party);
         self.drop_sessions_of(party);
     }
 
-    /// The most shares that a session has.
+    /// The largest number of shares in one session.
     pub(super) fn contributions(&self) -> usize {
         self.sessions.values().map(|session| session.shares.len()).max().unwrap_or(0)
     }

@@ -1,9 +1,9 @@
 //! The five messages, by kind.
 //!
-//! A slot's number tells the messages of a kind apart: session or running number, which begin at a random one. Whoever was
-//! restarted in the middle of an instance has forgotten its nonces and makes new ones; its messages have other numbers,
-//! so that nobody takes it for an equivocator (but with probability 2^-16 or so a message, and then for this instance
-//! only).
+//! A slot's number tells the messages of a kind apart. It is the number of a session or a running number, and starts at
+//! a random one. A party that was restarted in the middle of an instance has forgotten its nonces and makes new ones;
+//! its messages have other numbers, so that nobody takes it for an equivocator (except with a probability of about
+//! 2^-16 for each message, and then for this instance only).
 
 use core::num::NonZeroU16;
 
@@ -15,13 +15,13 @@ use theta_sharing::ShareIndex;
 
 /// A signer's commitments, to a coordinator.
 pub const COMMITMENTS: u16 = 1;
-/// Who signs with which commitments, from a coordinator to each of the signers.
+/// The signers of a session and their commitments, from a coordinator to each of the signers.
 pub const PACKAGE: u16 = 2;
 /// A signer's share, to the coordinator.
 pub const SHARE: u16 = 3;
 /// The signature, to all.
 pub const SIGNATURE: u16 = 4;
-/// A coordinator asks for commitments that it lacks.
+/// A coordinator's request for commitments that it lacks.
 pub const REQUEST: u16 = 5;
 
 /// The most commitments for later signatures in one message.
@@ -44,17 +44,17 @@ pub(super) struct Offer<C: FrostSuite> {
 
 /// A message; see the constants for who sends it to whom.
 pub enum FrostMessage<C: FrostSuite> {
-    /// Whether the first are for this signature; then number, D, E of each pair.
+    /// Whether the first pair is for this signature (1 byte); then the number, D and E of each pair.
     Commitments(CommitmentsMessage<C>),
-    /// How many more commitments are wanted, the number of the addressee's, then index, D, E of each signer by rising
-    /// index.
+    /// How many more commitments are wanted, the number of the receiver's commitments, then the index, D and E of each
+    /// signer by rising index.
     Package(PackageMessage),
-    /// The share, then commitments as in the first message.
+    /// The share; then commitments as in [`FrostMessage::Commitments`].
     Share(ShareMessage<C>),
-    /// The signature, the number and the indices of its signers as the coordinator has them; under a re-randomised key also
-    /// their commitments.
+    /// The signature, the number of its signers and their indices as the coordinator has them; under a re-randomised
+    /// key also their commitments.
     Signature(SignatureMessage),
-    /// How many commitments for later signatures are wanted, beside those for this one.
+    /// How many commitments for later signatures are wanted, in addition to those for this one.
     Request(RequestMessage),
 }
 
@@ -69,7 +69,7 @@ pub struct PackageMessage {
     pub(super) session: u16,
     pub(super) wanted: u8,
     pub(super) number: u64,
-    /// As [`encode_list`] wrote it: who has no nonces of that number reads nothing of it.
+    /// The list as [`encode_list`] wrote it. A receiver without nonces of that number does not read it.
     pub(super) list: Bytes,
 }
 
@@ -92,12 +92,12 @@ pub struct RequestMessage {
     pub(super) wanted: u8,
 }
 
-/// A signature and whose shares are in it.
+/// A signature and the parties whose shares are in it.
 #[derive(Clone)]
 pub(super) struct Signed {
     pub(super) signature: Vec<u8>,
     pub(super) signers: Vec<PartyId>,
-    /// What tells the key that it verifies under, where that is not the group's; else nothing.
+    /// The signers' commitments, from which a re-randomised key is derived; empty under the group's own key.
     pub(super) commitments: Vec<u8>,
 }
 
@@ -115,7 +115,7 @@ fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
 }
 
 fn commitments<C: FrostSuite>(index: ShareIndex, bytes: &[u8]) -> Result<SigningCommitments<C>, Malformed> {
-    // Whether they are in the subgroup is checked when a signature fails; see `spec/frost.md`.
+    // Membership in the subgroup is checked when a signature fails; see `spec/frost.md`.
     SigningCommitments::decode_unchecked_subgroup(index, bytes)
         .map_err(|_| Malformed("commitments are two elements of the group"))
 }
@@ -169,7 +169,7 @@ pub(super) fn encode_list<C: FrostSuite>(list: &[SigningCommitments<C>]) -> Byte
     bytes.into()
 }
 
-/// Reads the list of a package. That it is a set of signers that can sign is for the scheme to check.
+/// Reads the list of a package. The scheme checks that it is a set of signers that can sign.
 pub(super) fn decode_list<C: FrostSuite>(bytes: &[u8]) -> Result<Vec<SigningCommitments<C>>, Malformed> {
     let entries = bytes.chunks_exact(INDEX_LEN + 2 * C::Group::ENCODED_LEN);
     if !entries.remainder().is_empty() {
@@ -182,7 +182,7 @@ pub(super) fn decode_list<C: FrostSuite>(bytes: &[u8]) -> Result<Vec<SigningComm
     entries.map(entry).collect()
 }
 
-/// Reads how many signers there are and who; returns the rest, too.
+/// Reads the number of signers and their indices; returns the rest, too.
 fn signers(bytes: &[u8]) -> Result<(Vec<PartyId>, &[u8]), Malformed> {
     const NO_SIGNERS: Malformed = Malformed("signers are listed by rising index");
     let (count, rest) = index(bytes).ok_or(NO_SIGNERS)?;
@@ -239,7 +239,7 @@ impl<C: FrostSuite> FrostMessage<C> {
     }
 }
 
-/// The longest payload of a slot, of a key with n shares.
+/// The longest payload of a slot, in bytes, for a key with n shares.
 pub(super) fn longest<C: FrostSuite>(n: u16, slot: Slot) -> usize {
     let (signers, pair) = (usize::from(n), 2 * C::Group::ENCODED_LEN);
     let scalar = <C::Group as Group>::Scalar::ENCODED_LEN;
@@ -305,7 +305,7 @@ impl<C: FrostSuite> ProtocolMessage for FrostMessage<C> {
     }
 }
 
-/// Whose shares a session takes.
+/// The parties whose shares a session takes.
 pub(super) fn parties_of<C: FrostSuite>(list: &[SigningCommitments<C>]) -> impl Iterator<Item = PartyId> {
     list.iter().map(|commitments| PartyId::of_share(commitments.index()))
 }

@@ -1,4 +1,4 @@
-//! The state machine: signer and coordinator under one roof.
+//! The state machine: one party is both signer and coordinator.
 
 use core::mem;
 use std::collections::BTreeSet;
@@ -22,38 +22,38 @@ use crate::{Misbehaviour, Outcome};
 
 type Actions<C> = theta_rounds::Actions<FrostMessage<C>, Ask>;
 
-/// One request at one party.
+/// One request for a signature at one party.
 pub(super) struct RobustFrost<C: FrostSuite> {
     setting: Setting<C>,
     state: State<C>,
     excluded: BTreeSet<PartyId>,
 }
 
-/// What it awaits.
+/// The state, named for what it awaits.
 enum State<C: FrostSuite> {
-    /// Its start.
+    /// The start.
     AwaitingStart,
-    /// A signature, from whichever coordinator: others, and perhaps itself.
+    /// A signature from any coordinator, this party included.
     AwaitingSignature(Box<Roles<C>>),
-    /// To tell the others, and to leave with the stock what is still to be left there.
+    /// Its turn to send the signature, and to give the stock what is left to keep.
     Announcing { number: u16, signed: Signed, to: Recipient, rest: Vec<Ask> },
-    /// To be asked for the result.
+    /// The call that takes the result.
     Done(Signed),
-    /// To be asked for the reason.
+    /// The call that takes the reason of the failure.
     Failed(Abort),
 }
 
-/// What a party is while it signs.
+/// The state of both roles while a party signs.
 struct Roles<C: FrostSuite> {
     signer: Signer<C>,
     coordinator: Coordinator<C>,
-    /// How many coordinators were waited for in vain.
+    /// How many coordinators it waited for in vain.
     attempt: u32,
     /// What to send next.
     tasks: Vec<Task<C>>,
     /// What to ask the stock for as a signer.
     asks: Vec<Ask>,
-    /// The number of this party's next message of its own accord. The first is random.
+    /// The number of this party's latest message that answers no package. It starts at a random number.
     number: u16,
     /// For the weights of batch verification.
     weights: ChaCha20Rng,
@@ -62,11 +62,11 @@ struct Roles<C: FrostSuite> {
 /// Work that needs randomness or sends something.
 struct Task<C: FrostSuite> {
     coordinator: PartyId,
-    /// The session and the share for it, if that is what there is to send.
+    /// The session and the share for it; `None` if only commitments are sent.
     answer: Option<(u16, SignatureShare<C>)>,
-    /// Whether commitments for this signature go with it,
+    /// Whether commitments for this signature are sent along.
     own: bool,
-    /// and how many for later ones.
+    /// How many commitments for later signatures are sent along.
     pooled: u8,
 }
 
@@ -85,13 +85,14 @@ impl<C: StockSuite> Roles<C> {
         }
     }
 
-    /// Turns to the coordinator of this attempt, or the next one that is not excluded.
+    /// Sends what the coordinator of this attempt needs; excluded coordinators are skipped.
     fn turn(&mut self, setting: &Setting<C>, excluded: &BTreeSet<PartyId>) {
         for _ in 0..setting.threshold.n() {
             match setting.coordinator(self.attempt) {
                 Some(party) if party == setting.local => return self.coordinator.ask(),
                 Some(party) if !excluded.contains(&party) => {
-                    // The first one uses what it was given in advance. To another one, silence would not tell that it is asked.
+                    // The first coordinator uses commitments that it has from before. Another one must get a message:
+                    // otherwise it does not know that it is asked.
                     if self.attempt == 0 && !setting.is_two_rounds() {
                         return self.asks.push(Ask::Given { to: party });
                     }
@@ -116,14 +117,14 @@ impl<C: StockSuite> Roles<C> {
             || self.coordinator.wants_session(setting)
     }
 
-    /// What this party says as a signer, and what it asks signers and the stock for.
+    /// What this party sends as a signer and as a coordinator, and what it asks the stock for.
     fn speak(&mut self, setting: &Setting<C>, rng: &mut dyn CryptoRng) -> Actions<C> {
         let mut out: Actions<C> = self.asks.drain(..).chain(self.coordinator.take_asks()).map(Action::Ask).collect();
         let send = |party, message| Action::Send(Outgoing { to: Recipient::Party(party), message });
         for Task { coordinator, answer, own, pooled } in mem::take(&mut self.tasks) {
             let own = own.then(|| self.signer.commit(setting, coordinator, rng));
             let (keep, pooled) = in_advance(setting, coordinator, pooled, rng);
-            // Nonces are in their place before anybody hears of them.
+            // The stock has the nonces before anybody learns the commitments.
             out.extend(keep.map(Action::Ask));
             let offer = Offer { own, pooled };
             let message = match answer {
@@ -140,20 +141,20 @@ impl<C: StockSuite> Roles<C> {
         out
     }
 
-    /// No instance comes near to 65,536 messages of one kind: they are counted at the other end.
+    /// The number may wrap: no instance sends 65,536 messages of one kind, because receivers count them.
     const fn next_number(&mut self) -> u16 {
         self.number = self.number.wrapping_add(1);
         self.number
     }
 
-    /// The end of these roles. What has been given to this party for later is not lost with them; what they asked for is.
+    /// Ends both roles. What the stock is to keep or forget still reaches it; questions to the stock are dropped.
     fn announcing(&mut self, signed: Signed, to: Recipient) -> State<C> {
         let asked = self.asks.drain(..).chain(self.coordinator.take_asks());
         let rest = asked.filter(|ask| !ask.is_question()).collect();
         State::Announcing { number: self.next_number(), signed, to, rest }
     }
 
-    /// What becomes of a package whose nonces were asked for; nothing if its coordinator has been excluded.
+    /// Handles the answer to a package once its nonces were asked for; `None` if its coordinator has been excluded.
     fn answer(
         &mut self,
         coordinator: PartyId,
@@ -163,7 +164,8 @@ impl<C: StockSuite> Roles<C> {
         match answer.transpose().map_err(|misbehaviour| vec![(coordinator, misbehaviour)])? {
             None => {}
             Some(Answer { session, wanted, share }) => {
-                // Nonces of this instance that may not sign: the next ones might not either, and every offer counts.
+                // The store refused nonces of this instance. It might refuse the next ones, too, and receivers count
+                // offers.
                 if share.is_none() && !in_advance {
                     return Ok(());
                 }
@@ -175,7 +177,7 @@ impl<C: StockSuite> Roles<C> {
         Ok(())
     }
 
-    /// A coordinator lacks commitments of this party.
+    /// Handles a coordinator's request for commitments of this party.
     fn take_request(&mut self, from: PartyId, wanted: u8) -> Result<(), Misbehaviour> {
         let first = self.signer.request(from)?;
         if wanted == 0 {
@@ -187,7 +189,8 @@ impl<C: StockSuite> Roles<C> {
     }
 }
 
-/// Nonces for later signatures with a coordinator, as many as it wants within reason: what is to be kept of them, and what it is told.
+/// Makes nonces for later signatures with a coordinator, as many as it wants, within bounds. Returns what the stock is
+/// to keep, and the commitments to send.
 fn in_advance<C: StockSuite>(
     setting: &Setting<C>,
     coordinator: PartyId,
@@ -216,7 +219,7 @@ fn random<const N: usize>(rng: &mut dyn CryptoRng) -> [u8; N] {
 }
 
 impl<C: StockSuite> RobustFrost<C> {
-    /// A party's side of a request.
+    /// One party's side of a request.
     pub(super) const fn new(setting: Setting<C>) -> Self {
         Self { setting, state: State::AwaitingStart, excluded: BTreeSet::new() }
     }
@@ -232,13 +235,13 @@ impl<C: StockSuite> RobustFrost<C> {
                 Action::Send(Outgoing { to: Recipient::Party(party), message: FrostMessage::Package(package) })
             };
             out.extend(packages.into_iter().map(send));
-            // Where one is enough, there is nobody to wait for and nobody else's share to be false.
+            // With k = 1 this party's share is the only one, so the session is complete at once.
             self.complete(session);
         }
         Ok(out)
     }
 
-    /// Ends a session if all its shares are there.
+    /// Ends a session if all its shares have come.
     fn complete(&mut self, session: u16) -> Blames<Misbehaviour> {
         let State::AwaitingSignature(roles) = &mut self.state else { return Vec::new() };
         match roles.coordinator.complete(&self.setting, session, &mut roles.weights) {
@@ -277,12 +280,13 @@ impl<C: StockSuite> RobustFrost<C> {
         if !self.setting.verify(&signed) {
             return Err(Misbehaviour::InvalidSignature);
         }
-        // Its coordinator has sent it to all; unless it lies, or was stopped half-way.
+        // The coordinator has sent it to all, unless it lies or was stopped half-way. So this party sends it only to
+        // those who ask.
         self.state = roles.announcing(signed, Recipient::OnRequest);
         Ok(())
     }
 
-    /// Lets the coordinator look for signers after something has happened.
+    /// Lets the coordinator role look for signers after something has happened.
     fn gather(&mut self) {
         if let State::AwaitingSignature(roles) = &mut self.state {
             roles.coordinator.gather(&self.setting, &self.excluded);
@@ -379,7 +383,7 @@ impl<C: StockSuite> Protocol for RobustFrost<C> {
                 let answer = roles.signer.answer(&self.setting, (coordinator, number), nonces);
                 roles.answer(coordinator, answer, in_advance)
             }
-            // To look for signers again would ask the same of the stock, without end.
+            // The coordinator must not look for signers again here: it would ask the stock the same without end.
             Supply::Drawn { commitments, held } => {
                 roles.coordinator.supply(&self.setting, &self.excluded, commitments, held);
                 Ok(())
@@ -387,7 +391,7 @@ impl<C: StockSuite> Protocol for RobustFrost<C> {
         }
     }
 
-    /// Who waited in vain turns to the next coordinator; the old one may still come up with a signature.
+    /// A party that waited in vain goes on to the next coordinator; the earlier one may still send a signature.
     fn expire(&mut self) {
         if let State::AwaitingSignature(roles) = &mut self.state {
             roles.coordinator.expire();
@@ -410,7 +414,7 @@ impl<C: StockSuite> Protocol for RobustFrost<C> {
         self.gather();
     }
 
-    /// Anyone may have the signature, or commitments for us.
+    /// Any party may have the signature, or commitments for this one.
     fn awaits(&self, party: PartyId) -> bool {
         !self.excluded.contains(&party)
     }

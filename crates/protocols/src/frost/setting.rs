@@ -14,16 +14,16 @@ use super::coordinator::MOST_OFFERS;
 use super::message::{MOST_POOLED, Signed};
 use crate::Misbehaviour;
 
-/// Packages of one coordinator that are read, and shares of one signer for sessions that are not known.
+/// The most packages of one coordinator that are read, and the most shares of one signer for unknown sessions.
 ///
-/// An honest coordinator does not need more, whatever the n - k others do: of all sessions with the same honest signer each
-/// but the last is held up or spoiled by another party, which for that must have offered commitments
-/// ([`MOST_OFFERS`] times at most). Twice that, for coordinators that restart.
+/// An honest coordinator does not need more, whatever the n - k others do: of all sessions with the same honest signer,
+/// each but the last is held up or spoiled by another party, which must have offered commitments for it
+/// ([`MOST_OFFERS`] times at most). The bound is twice that, for coordinators that restart.
 pub(super) fn most_packages(threshold: Threshold) -> usize {
     2 * MOST_OFFERS * (usize::from(threshold.n().saturating_sub(threshold.k())) + 2)
 }
 
-/// Counts a message of a party, which is one too many if it has sent more than `most`.
+/// Counts a message of a party, and blames the party if it has sent more than `most`.
 pub(super) fn count(messages: &mut BTreeMap<PartyId, usize>, of: PartyId, most: usize) -> Result<(), Misbehaviour> {
     let messages = messages.entry(of).or_default();
     *messages += 1;
@@ -35,23 +35,24 @@ pub(super) type KeyAndShare<C> = (PublicKeyOf<C>, ShareOf<C>);
 type PublicKeyOf<C> = Arc<PublicKeySet<<C as FrostSuite>::Group>>;
 type ShareOf<C> = Arc<KeyShare<<C as FrostSuite>::Group>>;
 
-/// Who signs what with which key.
+/// What to sign with which key, and what follows from that.
 pub(super) struct Setting<C: FrostSuite> {
     pub(super) local: PartyId,
     pub(super) threshold: Threshold,
     pub(super) public: Arc<PublicKeySet<C::Group>>,
     pub(super) key: Arc<KeyShare<C::Group>>,
     pub(super) message: Bytes,
-    /// The seed of the re-randomised key that is signed with, if it is not the group's own.
+    /// The seed of the re-randomised key that signs; `None` where the group's own key does.
     pub(super) seed: Option<Arc<Secret<Vec<u8>>>>,
-    /// How many pairs made in advance a coordinator keeps of a peer at most; 0 where nothing is. A signer keeps twice as many nonces for one:
-    /// some are on their way, some were lost with the instances that were to bring them.
+    /// The most pairs made in advance that a coordinator keeps of one peer; 0 if nothing is made in advance. A signer
+    /// keeps twice as many nonces for one coordinator, since some commitments are under way, and some were lost with
+    /// the instances that carried them.
     pub(super) per_peer: usize,
-    /// The day on which this began: nonces that are drawn in it are of that day or later.
+    /// The day on which the request began: nonces that it draws are of that day or later.
     pub(super) day: u32,
-    /// From where on signers are chosen among those who have given commitments in advance, so that work spreads.
+    /// Where the search for signers with commitments made in advance starts, so that work spreads over them.
     pub(super) spread: PartyId,
-    /// Where the rotation of coordinators begins, 0 to n - 1.
+    /// The place of the first coordinator in the rotation, 0 to n - 1.
     first: u16,
 }
 
@@ -77,12 +78,12 @@ impl<C: FrostSuite> Setting<C> {
         Self { local, threshold, public, key, message, seed, per_peer, day, spread, first: place([a, b]) }
     }
 
-    /// Whether nothing is made in advance.
+    /// Whether nothing is made in advance, so that every signature takes two rounds.
     pub(super) const fn is_two_rounds(&self) -> bool {
         self.per_peer == 0
     }
 
-    /// The most pairs that are made at once, and how many to ask of a signer of which there are none.
+    /// The most pairs that are made at once, and the number to ask of a signer of which none are held.
     pub(super) fn batch(&self) -> u8 {
         if self.is_two_rounds() {
             0
@@ -91,7 +92,8 @@ impl<C: FrostSuite> Setting<C> {
         }
     }
 
-    /// How many pairs to ask of a signer beside its share, of which so many are held: one for the one that is used, more where they run low.
+    /// How many pairs to ask of a signer beside its share, if `held` are held of it: one where there are enough, to
+    /// replace the one that is used, and more where they run low.
     pub(super) fn wanted(&self, held: usize) -> u8 {
         if held >= self.per_peer {
             0
@@ -107,14 +109,14 @@ impl<C: FrostSuite> Setting<C> {
         usize::from(self.threshold.k())
     }
 
-    /// The coordinator of an attempt: one after the other, from one that follows from the request, so that the load
-    /// spreads and everybody knows it without a word.
+    /// The coordinator of an attempt. The request selects the first, so that work spreads and all parties know it
+    /// without a message; the others follow in order.
     pub(super) fn coordinator(&self, attempt: u32) -> Option<PartyId> {
         let place = (u32::from(self.first) + attempt).checked_rem(u32::from(self.threshold.n()))?;
         ShareIndex::at(usize::try_from(place).ok()?).map(PartyId::of_share)
     }
 
-    /// Whether these, by rising index, are k parties of the key.
+    /// Whether `signers`, sorted by index, are k parties of the key.
     fn can_have_signed(&self, signers: &[PartyId]) -> bool {
         signers.len() == self.needed() && signers.last().is_none_or(|last| last.get() <= self.threshold.n())
     }
@@ -125,7 +127,7 @@ impl<C: FrostSuite> Setting<C> {
         parties.filter(move |party| *party != self.local)
     }
 
-    /// Whether this party is the one that a request begins with.
+    /// Whether this party is the first coordinator.
     pub(super) fn is_first(&self) -> bool {
         self.coordinator(0) == Some(self.local)
     }
@@ -137,7 +139,7 @@ impl<C: FrostSuite> Setting<C> {
         }
     }
 
-    /// Whether it is a signature of the message under the key of this request.
+    /// Whether `signed` is a signature of the message under the key of this request.
     pub(super) fn verify(&self, signed: &Signed) -> bool {
         let entry = <C::Group as Group>::Scalar::ENCODED_LEN + 2 * C::Group::ENCODED_LEN;
         let commitments = &signed.commitments;

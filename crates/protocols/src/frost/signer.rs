@@ -1,5 +1,4 @@
-//! A party as a signer: the nonces that it has published the commitments of in this instance, and what it does with a
-//! package.
+//! A party as a signer: the nonces whose commitments it has published in this instance, and its answers to packages.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +17,7 @@ use crate::Misbehaviour;
 pub(super) struct Signer<C: FrostSuite> {
     /// The number of the next commitments. The first is random.
     next: u64,
-    /// Published and not used, with the coordinator that may use them.
+    /// Nonces whose commitments are published and not used, each with the only coordinator that may use them.
     nonces: BTreeMap<u64, (PartyId, SigningNonces<C>)>,
     /// Packages whose nonces have been asked for, by coordinator and number.
     waiting: BTreeMap<(PartyId, u64), PackageMessage>,
@@ -26,21 +25,21 @@ pub(super) struct Signer<C: FrostSuite> {
     requests: BTreeMap<PartyId, usize>,
 }
 
-/// What a package comes to, as long as its nonces are not here.
+/// The result of taking a package.
 pub(super) enum Taken {
-    /// Its nonces are asked for.
+    /// Its nonces must be asked for.
     Asked(Ask),
-    /// They are asked for already, for another package: there is nothing to answer but new commitments.
+    /// Its nonces were asked for already, for another package. New commitments are the only answer.
     Stale,
 }
 
-/// What to answer to a package.
+/// The answer to a package.
 pub(super) struct Answer<C: FrostSuite> {
-    /// Which session it is of.
+    /// Its session.
     pub(super) session: u16,
     /// How many more commitments its coordinator wants.
     pub(super) wanted: u8,
-    /// The share; without one there is nothing to answer but new commitments: those of the package have been used, or forgotten in a restart.
+    /// The share. `None` if the nonces of the package have been used, were refused, or were forgotten in a restart.
     pub(super) share: Option<SignatureShare<C>>,
 }
 
@@ -55,12 +54,12 @@ impl<C: StockSuite> Signer<C> {
         }
     }
 
-    /// Whether that coordinator has commitments of ours that it can use.
+    /// Whether that coordinator has commitments of this party that it can use.
     pub(super) fn has_committed_to(&self, coordinator: PartyId) -> bool {
         self.nonces.values().any(|(party, _)| *party == coordinator)
     }
 
-    /// Fresh nonces for that coordinator alone.
+    /// Makes new nonces that this coordinator alone may use.
     pub(super) fn commit(
         &mut self,
         setting: &Setting<C>,
@@ -74,14 +73,15 @@ impl<C: StockSuite> Signer<C> {
         Numbered { number, commitments }
     }
 
-    /// Whether to give a coordinator that asks commitments for later signatures, too: once.
+    /// Counts a coordinator's request for commitments. Returns whether it is the first: only then does the coordinator
+    /// get commitments for later signatures, too.
     pub(super) fn request(&mut self, coordinator: PartyId) -> Result<bool, Misbehaviour> {
         let first = !self.requests.contains_key(&coordinator);
         count(&mut self.requests, coordinator, MOST_OFFERS)?;
         Ok(first)
     }
 
-    /// Takes a package and says whom to ask for its nonces. Nothing of it is read before they are here.
+    /// Takes a package and returns the question for its nonces. Its list is not read before the nonces are here.
     pub(super) fn take(
         &mut self,
         setting: &Setting<C>,
@@ -104,7 +104,7 @@ impl<C: StockSuite> Signer<C> {
         }))
     }
 
-    /// Answers the package that waits for these nonces, which uses them up, whatever comes of it.
+    /// Answers the package that waits for these nonces. They are used up, whatever the answer.
     pub(super) fn answer(
         &mut self,
         setting: &Setting<C>,
@@ -115,7 +115,7 @@ impl<C: StockSuite> Signer<C> {
         let share = nonces.map(|nonces| {
             let list = decode_list(&list).map_err(|_| Misbehaviour::MalformedPackage)?;
             let package = setting.package(list).map_err(Misbehaviour::InvalidPackage)?;
-            // Nonces and key share are both ours: what does not fit is the package.
+            // The nonces and the key share are this party's own, so whatever does not fit is wrong in the package.
             sign(&package, nonces, &setting.key).map_err(|error| match error {
                 SignError::NotInPackage | SignError::OtherKey | SignError::OtherParty { .. } => {
                     Misbehaviour::AlteredCommitments

@@ -1,12 +1,12 @@
-//! What was made in advance for signatures with one key, at one party: nonces and commitments.
+//! Nonces and commitments that one party keeps in advance for signatures with one key.
 //!
-//! A signer makes pairs of nonces for one coordinator and tells it the commitments ahead of time; the coordinator spends
-//! them, one a session, the oldest first. Both sides are here, for one epoch of a key at one party, shared by all its
-//! instances: a machine [asks](Ask) and is [supplied](Supply).
+//! A signer makes pairs of nonces for one coordinator and sends it the commitments ahead of time. The coordinator uses
+//! one pair of a signer for each session, the oldest first. One stock holds both sides, for one epoch of a key at one
+//! party; all instances of that key share it. A machine [asks](Ask) and is [supplied](Supply).
 //!
-//! Everything is in memory only and leaves it with the epoch: whoever restarts, from whatever backup, knows no nonce of its
-//! former life. Nonces are taken out before they sign, under a lock, so that two packages that name the same ones find
-//! them once, on whatever threads they come. See `docs/adr/0010-precomputed-nonces.md`.
+//! Everything is in memory only and is dropped with the epoch: a party that restarts, from whatever backup, knows no
+//! nonce from before. Nonces are taken out under a lock before they sign, so that of two packages that name the same
+//! nonces only one finds them, on whatever threads they come. See `docs/adr/0010-precomputed-nonces.md`.
 
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -19,56 +19,56 @@ use super::suites::{AnyNonces, AnyNumbered};
 /// What a machine asks of the stock of its key's epoch, or gives it to keep.
 #[derive(Debug)]
 pub enum Ask {
-    /// Whether that coordinator was given commitments that it has not used. The answer is [`Supply::Given`].
+    /// Whether that coordinator has commitments of this party that it has not used. The answer is [`Supply::Given`].
     Given {
         /// The coordinator.
         to: PartyId,
     },
-    /// Keep these nonces for a coordinator; its oldest are wiped when there are too many. No answer.
+    /// Keep these nonces for a coordinator; if there are too many, its oldest are wiped. No answer.
     Keep {
         /// The coordinator.
         coordinator: PartyId,
         /// By their numbers, oldest first.
         nonces: Vec<(u64, AnyNonces)>,
-        /// How many of that coordinator's are kept at most.
+        /// The most nonces that are kept for that coordinator.
         most: usize,
-        /// When they were drawn, or before: in days since 1970.
+        /// The day on which they were drawn, or an earlier one, in days since 1970.
         day: u32,
     },
-    /// Take the nonces of that number out, for good. The answer is [`Supply::Nonces`].
+    /// Take out the nonces of that number, for good. The answer is [`Supply::Nonces`].
     Take {
         /// The coordinator that names them.
         coordinator: PartyId,
         /// Their number.
         number: u64,
     },
-    /// These nonces, which are the machine's own, are about to sign: whoever records what is used up does it now. The answer is
-    /// [`Supply::Nonces`], with them if they may sign.
+    /// These nonces of this instance are about to sign; a caller that records used nonces does so now. The answer is
+    /// [`Supply::Nonces`], with the nonces if they may sign.
     Use(Used),
-    /// Forget all nonces for a coordinator: it has no use for them. No answer.
+    /// Forget all nonces for a coordinator, which does not need them. No answer.
     Withdraw {
         /// The coordinator.
         coordinator: PartyId,
     },
-    /// Keep commitments that a signer gave; its oldest leave when there are too many. No answer.
+    /// Keep commitments that a signer gave; if there are too many, its oldest are dropped. No answer.
     Shelve {
         /// The signer.
         from: PartyId,
         /// Oldest first.
         commitments: Vec<AnyNumbered>,
-        /// How many of one signer's are kept at most.
+        /// The most commitments that are kept of that signer.
         most: usize,
     },
-    /// Draw commitments of so many signers, one pair of each, or none at all. The answer is [`Supply::Drawn`].
+    /// Draw one pair of commitments of each of `count` signers, or none at all. The answer is [`Supply::Drawn`].
     Draw {
-        /// How many.
+        /// How many signers.
         count: usize,
-        /// The first from here on round the circle.
+        /// The search for signers starts here and goes round the circle of parties.
         start: PartyId,
-        /// Those that are not to be drawn.
+        /// Signers that are not to be drawn.
         without: BTreeSet<PartyId>,
     },
-    /// Drop what a signer gave: it does not answer, lies, or has forgotten it. No answer.
+    /// Drop what a signer gave: it does not answer, lies, or has lost its nonces. No answer.
     Forget {
         /// The signer.
         party: PartyId,
@@ -76,7 +76,7 @@ pub enum Ask {
 }
 
 impl Ask {
-    /// Whether it is answered by a [`Supply`].
+    /// Whether a [`Supply`] answers it.
     #[must_use]
     pub const fn is_question(&self) -> bool {
         matches!(self, Self::Given { .. } | Self::Take { .. } | Self::Use(_) | Self::Draw { .. })
@@ -90,7 +90,7 @@ pub enum Supply {
     Given {
         /// The coordinator.
         to: PartyId,
-        /// Whether it has any.
+        /// Whether it has any unused commitments.
         any: bool,
     },
     /// To [`Ask::Take`] and [`Ask::Use`].
@@ -106,21 +106,21 @@ pub enum Supply {
     },
     /// To [`Ask::Draw`].
     Drawn {
-        /// One pair of each of as many signers as were asked for; empty if they were too few.
+        /// One pair of each of `count` signers; empty if there were too few.
         commitments: Vec<(PartyId, AnyNumbered)>,
-        /// How many are left of each signer.
+        /// How many pairs are left of each signer.
         held: BTreeMap<PartyId, usize>,
     },
 }
 
-/// Nonces that leave to sign.
+/// Nonces that are taken out to sign.
 #[derive(Debug)]
 pub struct Used {
     /// The coordinator that named them.
     pub coordinator: PartyId,
     /// Their number.
     pub number: u64,
-    /// The day they were drawn on, or before.
+    /// The day on which they were drawn, or an earlier one, in days since 1970.
     pub day: u32,
     /// The nonces.
     pub nonces: AnyNonces,
@@ -135,7 +135,7 @@ impl From<Used> for Supply {
 }
 
 impl Used {
-    /// That they may not sign: they are wiped.
+    /// The answer that these nonces may not sign; they are wiped.
     #[must_use]
     pub fn refused(self) -> Supply {
         let Self { coordinator, number, in_advance, .. } = self;
@@ -143,18 +143,20 @@ impl Used {
     }
 }
 
-/// What comes of an [`Ask`].
+/// The stock's reaction to an [`Ask`].
 #[derive(Debug)]
 pub enum Served {
-    /// There is nothing to answer.
+    /// No answer is due.
     Done,
     /// The answer.
     Supply(Supply),
-    /// Nonces that leave to sign: `into()` is the answer when it is certain that they never sign again, [`Used::refused`] if it is not.
+    /// Nonces that are taken out to sign. `into()` is the answer once it is certain that they never sign again;
+    /// otherwise [`Used::refused`] is.
     Used(Used),
 }
 
-/// What one party keeps for an epoch of one key beyond single instances. It is empty at first and wiped when it is dropped.
+/// What one party keeps for one epoch of a key beyond single instances. It starts empty and is wiped when it is
+/// dropped.
 #[derive(Default)]
 pub struct Stock(Mutex<BTreeMap<PartyId, Shelf>>);
 
@@ -164,7 +166,7 @@ impl fmt::Debug for Stock {
     }
 }
 
-/// What this party and one peer have given each other.
+/// What this party and one peer have given each other in advance.
 #[derive(Default)]
 struct Shelf {
     /// Nonces that the peer may use as a coordinator, oldest first: number, day, nonces.
@@ -232,7 +234,7 @@ impl Stock {
     }
 }
 
-/// One pair of each of `count` signers, the first from `start` round the circle; all or none.
+/// Draws one pair of each of `count` signers, searching from `start` round the circle; all or none.
 fn draw(
     shelves: &mut BTreeMap<PartyId, Shelf>,
     count: usize,
@@ -267,7 +269,7 @@ mod tests {
         PartyId::of_share(ShareIndex::try_from(number).unwrap())
     }
 
-    /// So many pairs, numbered from 1.
+    /// As many pairs, numbered from 1.
     fn pairs(count: usize) -> Vec<(u64, AnyNonces, AnyNumbered)> {
         let mut rng = ChaCha20Rng::seed_from_u64(1);
         let (_, shares) = deal_any(Suite::FrostEd25519, Threshold::new(2, 4).unwrap(), &mut rng);

@@ -18,7 +18,7 @@ use super::setting::Setting;
 use crate::AnyMachine;
 use crate::start::parties;
 
-/// What is to be signed, and by whom.
+/// A message to sign, the key and this party's share.
 #[derive(Clone, Copy)]
 pub(super) struct Signing<'a> {
     pub(super) public: &'a AnyPublicKey,
@@ -29,11 +29,11 @@ pub(super) struct Signing<'a> {
 
 /// A suite whose nonces and commitments a stock keeps.
 pub(super) trait StockSuite: FrostSuite {
-    /// As the stock knows them.
+    /// Nonces of this suite in the stock's type.
     fn any_nonces(nonces: SigningNonces<Self>) -> AnyNonces;
     /// Those of this suite; `None` for another's.
     fn nonces(nonces: AnyNonces) -> Option<SigningNonces<Self>>;
-    /// As the stock knows them.
+    /// Commitments of this suite in the stock's type.
     fn any_numbered(numbered: Numbered<Self>) -> AnyNumbered;
     /// Those of this suite; `None` for another's.
     fn numbered(numbered: AnyNumbered) -> Option<Numbered<Self>>;
@@ -54,7 +54,7 @@ macro_rules! suites {
         }
 
         impl AnyNonces {
-            /// What was published of them: no other nonces have the same.
+            /// The commitments that were published for them: no other nonces have the same.
             #[must_use]
             pub fn encoded_commitments(&self) -> Vec<u8> {
                 match self { $(Self::$name(nonces) => nonces.commitments().encode(),)* }
@@ -108,7 +108,7 @@ impl fmt::Debug for AnyNumbered {
 }
 
 fn machine_of<C: StockSuite>(Signing { public, share, message, options }: Signing<'_>) -> Option<AnyMachine> {
-    // By suite: two suites may be on one group.
+    // Looked up by suite and not by group: two suites may share a group.
     let public: Arc<_> = Arc::clone(public.get::<Frost<C>>()?);
     let key = Arc::clone(share.get::<Frost<C>>()?);
     let (local, threshold) = (PartyId::of_share(key.index()), public.threshold());

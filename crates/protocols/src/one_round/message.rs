@@ -3,25 +3,28 @@
 use bytes::Bytes;
 use theta_rounds::{Channel, Malformed, PartyId, ProtocolMessage, Slot};
 
-/// Everybody's share, to all; bare where the scheme has bare ones.
+/// A party's share, to all; without its proof where the scheme has bare shares.
 pub const SHARE: Slot = Slot { kind: 1, number: 1 };
-/// Whoever got a false result asks all for the proofs of the first round's shares: a question, which is answered in whatever round.
+/// A party that got a false result asks all for the proofs of the first round's shares. It is a question, which is
+/// answered in any round.
 pub const PROOF_REQUEST: Slot = Slot { kind: 2, number: 1 };
-/// The answer, to whoever asked: the same share with its proof. It is of use in the second round, in which only those are who have asked.
+/// The answer, to the questioner alone: the same share with its proof. Only parties in the second round, which have
+/// asked, use it.
 pub const PROVEN_SHARE: Slot = Slot { kind: 3, number: 2 };
 
-/// The longest share of any scheme, with its proof, in bytes: three numbers of the size of an RSA modulus of 4096 bits, twice.
-/// The driver holds every share that is sent against it.
+/// The longest share of any scheme, with its proof, in bytes: three numbers of the size of an RSA modulus of 4096 bits,
+/// twice. The driver refuses longer ones.
 pub(super) const LONGEST_SHARE: usize = 3 << 10;
 
-/// A message of the family. Shares are as [`ThresholdScheme::encode_share`](theta_schemes::ThresholdScheme::encode_share) has
-/// them: what is no share is found out by whoever gathers them. Whose share it is follows from who sent it and is not
-/// repeated, so nobody can send a share under another's name.
+/// A message of the family. Shares are encoded by
+/// [`ThresholdScheme::encode_share`](theta_schemes::ThresholdScheme::encode_share); the receiver finds out if the bytes
+/// are no share. The sender determines whose share it is; messages do not repeat it, so that nobody can send a share
+/// under another's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ShareMessage {
     /// A party's share.
     Share(Bytes),
-    /// "Prove your share."
+    /// The question for the proof of a share.
     ProofRequest,
     /// The share again, with its proof.
     ProvenShare(Bytes),

@@ -1,16 +1,18 @@
 //! The protocol of all one-round schemes: each party sends its share to all, any k true shares make the result.
 //!
 //! The honest case is the fast one. Where a result can be checked by itself, k shares are combined as they come and
-//! none of them is verified; only a false result makes the party look at the shares, all in one batch, to name those who
-//! lied. Where it cannot, shares are verified in batches as soon as k are there. Either way a false share costs its
-//! sender the instance and the others a little time: k honest parties always get their result.
+//! none of them is verified; only after a false result are the shares verified, all in one batch, to name those who
+//! lied. Where a result cannot be checked, shares are verified in batches as soon as k are there. In both cases a false
+//! share excludes its sender from the instance and costs the others a little time; k honest parties always get their
+//! result.
 //!
-//! A scheme may have shares without proofs. Then those are what parties send in the first round, and there is a second only for those who got a
-//! false result: they ask all for the proofs, and all answer each that asks, once, those that have finished, too:
-//! `docs/adr/0009-proofs-on-demand.md`. Who does not answer is left out.
+//! Some schemes have shares without proofs. Then parties send those in the first round, and only parties that got a
+//! false result do a second: they ask all for the proofs, and each party answers each questioner once, also after it
+//! has finished. See `docs/adr/0009-proofs-on-demand.md`. Parties that do not answer are left out.
 //!
 //! Sources: Shoup and Gennaro, "Securing threshold cryptosystems against chosen ciphertext attack" (2002), section 2,
-//! for the shape; the optimistic order is a departure that the schemes' checks make sound.
+//! for the structure. Combining before verifying is a departure, which is sound because results or shares are checked
+//! as described above.
 
 mod message;
 mod proofs;

@@ -1,4 +1,4 @@
-//! What a party does for those that doubt a result: it proves its share.
+//! How a party answers those that doubt a result: it proves its share.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use theta_rounds::{PartyId, Replies, Slot};
 use super::message::{PROOF_REQUEST, ShareMessage};
 use super::protocol::Setting;
 
-/// Proves this party's share to each that asks, once.
+/// Proves this party's share once to each party that asks.
 pub(super) struct Proofs {
     setting: Arc<Setting>,
     share: Option<Bytes>,

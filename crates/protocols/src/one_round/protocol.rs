@@ -23,13 +23,13 @@ pub struct OneRound {
     setting: Arc<Setting>,
     round: Round,
     state: State,
-    /// Whether the share that it sends first is a bare one.
+    /// Whether its first message is a bare share.
     bare: bool,
-    /// Those whose shares are not wanted any more.
+    /// The parties whose shares are no longer taken.
     excluded: BTreeSet<PartyId>,
 }
 
-/// What does not change.
+/// The data that do not change during a run.
 pub(super) struct Setting {
     local: PartyId,
     threshold: Threshold,
@@ -38,27 +38,27 @@ pub(super) struct Setting {
     share_seed: Secret<[u8; 32]>,
 }
 
-/// What it awaits.
+/// The state, named for what it awaits.
 enum State {
     /// Its own turn to make a share.
     AwaitingOwnShare,
     /// Shares of the others.
     AwaitingShares(Gathering),
-    /// To be asked for the result.
+    /// The call that takes the result.
     Done(Outcome),
-    /// To be asked for the reason.
+    /// The call that takes the reason of the failure.
     Failed(Abort),
 }
 
-/// The shares so far and what to do about them.
+/// The shares so far, and how to treat them.
 struct Gathering {
     shares: Box<dyn Shares>,
     weights: WeightSource,
-    /// Whether only proven shares count: a result was false, or results cannot tell.
+    /// Whether only proven shares count: either a result was false, or results of this scheme cannot be checked.
     doubts: bool,
 }
 
-/// Where the random weights of batch verification come from: a seed drawn when the share is made, so that a run replays
+/// The source of the random weights of batch verification: a seed drawn when the share is made, so that a run replays
 /// from its inputs, and a new stream for every batch.
 struct WeightSource {
     seed: Secret<[u8; 32]>,
@@ -81,11 +81,12 @@ impl WeightSource {
 }
 
 impl OneRound {
-    /// Party `local`'s side of what a key of `purpose`, which takes `threshold`, is asked; `answer` is that party's part.
+    /// One party's side of a request: `local` is the party, `purpose` and `threshold` are those of the key, and
+    /// `answer` makes this party's share.
     ///
     /// The share's randomness comes from `share_seed`, not from the driver's generator. The seed must be secret, differ
-    /// for different requests, and be the same whenever this party is asked the same: then a node that was restarted
-    /// repeats itself instead of contradicting itself.
+    /// for different requests, and be the same whenever this party is asked the same, so that a restarted node repeats
+    /// itself instead of contradicting itself.
     #[must_use]
     pub fn new(
         local: PartyId,
@@ -98,7 +99,8 @@ impl OneRound {
         Self { setting, round: Round(0), state: State::AwaitingOwnShare, bare: false, excluded: BTreeSet::new() }
     }
 
-    /// Combines what is there, as often as that needs to drop false shares first. Blames their senders.
+    /// Combines the shares, and tries again without the false ones until it has a result or too few shares. Blames
+    /// their senders.
     fn try_combine(&mut self) -> Blames<Misbehaviour> {
         let mut blames = Vec::new();
         let setting = Arc::clone(&self.setting);
@@ -125,7 +127,8 @@ impl OneRound {
             let culprits = gathering.shares.verify(&mut rng);
             for party in culprits.into_iter().map(PartyId::of_share) {
                 self.excluded.insert(party);
-                // One's own share is false only on a broken machine: nobody is to blame, the others may still do.
+                // This party's own share is false only on a broken machine: nobody is to blame, and the others may
+                // still get a result.
                 if party != setting.local {
                     blames.push((party, Misbehaviour::InvalidShare));
                 }
@@ -138,7 +141,7 @@ impl OneRound {
         blames
     }
 
-    /// Takes a share, and what follows from it.
+    /// Takes a share, and combines if there are enough.
     fn take(&mut self, from: PartyId, share: &[u8]) -> Blames<Misbehaviour> {
         let State::AwaitingShares(gathering) = &mut self.state else { return Vec::new() };
         let misbehaviour = match gathering.shares.put(from.share(), share) {
@@ -170,7 +173,7 @@ impl Gathering {
 }
 
 impl Setting {
-    /// This party's share, always the same.
+    /// This party's share with its proof; the same bytes at every call.
     pub(super) fn proven_share(&self) -> Bytes {
         self.answer.proven_share(&mut self.share_rng()).into()
     }
@@ -179,7 +182,7 @@ impl Setting {
         ChaCha20Rng::from_seed(*self.share_seed.expose())
     }
 
-    /// Why verified shares do not combine. Only an encryptor can bring that about from outside.
+    /// Why verified shares do not combine. From outside, only a lying encryptor can cause this.
     fn failure(&self, error: &CombineError) -> Abort {
         match error {
             CombineError::ResultInvalid if self.purpose == Purpose::Decrypt => Abort::Input(
@@ -213,7 +216,8 @@ impl RoundProtocol for OneRound {
         ShareMessage::decode(from, slot, payload)
     }
 
-    /// The first round makes this party's share. The second, of those who got a false result from bare shares, asks for proofs.
+    /// The first round makes this party's share. The second, only at parties that got a false result from bare shares,
+    /// asks for proofs.
     fn do_round(&mut self, rng: &mut dyn CryptoRng) -> Result<Vec<Outgoing<Self::Message>>, Bug> {
         let message = match &self.state {
             State::AwaitingOwnShare => {
@@ -223,7 +227,7 @@ impl RoundProtocol for OneRound {
                 self.bare = is_bare;
                 let weights = WeightSource::draw(rng);
                 self.state = State::AwaitingShares(Gathering { shares, weights, doubts });
-                // With k = 1 the own share is the result, and there is nobody else's to blame.
+                // With k = 1 this party's share is the result, so there is nobody to blame.
                 self.try_combine();
                 self.give_up_if_hopeless();
                 ShareMessage::Share(own.into())
@@ -241,7 +245,7 @@ impl RoundProtocol for OneRound {
         }
         let blames = match message {
             ShareMessage::Share(share) | ShareMessage::ProvenShare(share) => self.take(from, &share),
-            // Questions are answered by what stands below.
+            // `Proofs` answers questions.
             ShareMessage::ProofRequest => Vec::new(),
         };
         if blames.is_empty() { Ok(()) } else { Err(blames) }
@@ -285,7 +289,7 @@ impl RoundProtocol for OneRound {
         }
     }
 
-    /// Whoever gets a false share first needs the proofs of all, those that have finished included.
+    /// A party that gets a false share first needs the proofs of all, also of those that have finished.
     fn replies(&self) -> Option<Box<dyn Replies<Self::Message>>> {
         if self.bare { Some(Box::new(Proofs::new(Arc::clone(&self.setting)))) } else { None }
     }

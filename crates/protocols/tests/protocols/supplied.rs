@@ -1,4 +1,4 @@
-//! A machine that finds what it asks for at once.
+//! A machine that is supplied at once with what it asks for.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -15,7 +15,7 @@ pub(crate) type SuppliedMachine = simulator::AnyMachine<Outcome, Misbehaviour>;
 /// A machine and the stock of its key.
 struct Supplied(AnyMachine, Arc<Stock>);
 
-/// The machine, supplied from that stock.
+/// The machine, supplied from `stock`.
 pub(crate) fn supplied(machine: AnyMachine, stock: &Arc<Stock>) -> SuppliedMachine {
     Box::new(Supplied(machine, Arc::clone(stock)))
 }

@@ -6,12 +6,12 @@ use rand_core::Rng;
 use super::{SimRng, below};
 use crate::{Channel, PartyId, Slot};
 
-/// A message between a machine and the network, its recipient and sender apart.
+/// A message between a machine and the network, without its sender and recipient.
 #[derive(Clone, Debug)]
 pub struct HonestSend {
     /// Where it belongs.
     pub slot: Slot,
-    /// How it travels: the adversary of a test may say anything, as a transport that lies would.
+    /// How it travels. An adversary may set any channel, as a lying transport would.
     pub channel: Channel,
     /// Its bytes.
     pub payload: Bytes,
@@ -28,10 +28,10 @@ impl HonestSend {
 
 /// Sits between a corrupted party's honest machine and the network.
 pub trait Adversary: Send {
-    /// The honest machine wants to send this to `to`: what goes out instead, in any number.
+    /// The honest machine wants to send `honest` to `to`. Returns the messages that go out instead, any number of them.
     fn on_send(&mut self, rng: &mut SimRng, to: PartyId, honest: HonestSend) -> Vec<Forgery>;
 
-    /// The party hears something: what goes out to everyone because of it.
+    /// The party receives a message. Returns the messages that go out to everyone because of it.
     fn on_receive(&mut self, _rng: &mut SimRng, _from: PartyId, _message: &HonestSend) -> Vec<Forgery> {
         Vec::new()
     }
@@ -50,37 +50,37 @@ impl<A: Adversary + ?Sized> Adversary for Box<A> {
 /// Misbehaviour that needs no knowledge of the protocol.
 #[derive(Clone, Debug)]
 pub enum Behaviour {
-    /// Says nothing.
+    /// Sends nothing.
     Silent,
-    /// Random bytes, of the right length or another.
+    /// Sends random bytes, of the right length or another.
     Garbage,
-    /// One random bit of every message is wrong.
+    /// Flips one random bit of every message.
     BitFlip,
-    /// Messages end too early.
+    /// Cuts messages off at a random length.
     Truncate,
-    /// The right message, and a megabyte of the same behind it.
+    /// Repeats the payload until it has at least a mebibyte.
     Overlong,
-    /// Nothing at all as payload.
+    /// Sends empty payloads.
     Empty,
-    /// What is private in the open. What is for all may come by any channel.
+    /// Sends private messages over the public channel. (Public messages may travel by any channel.)
     WrongChannel,
-    /// The right message in a slot that does not exist.
+    /// Sends the right message in a slot that does not exist.
     UnknownSlot,
-    /// Each message, and then another in the same slot.
+    /// Sends each message, and then another in the same slot.
     TwoToSame,
-    /// Some parties get the right message, others a wrong one.
+    /// Sends the right message to some parties and a wrong one to others.
     Equivocate,
-    /// Sends as its own what it hears from another party first.
+    /// Sends nothing but the first message that it receives from another party, as its own.
     CopyOthers,
     /// Sends recorded messages instead of its own, for example its own of another instance.
     Replay(Vec<HonestSend>),
     /// Repeats every message many times; a nuisance, not an offence.
     Flood,
-    /// Behaves, and then falls silent after so many messages.
+    /// Follows the protocol until it has sent so many messages, and then falls silent.
     CrashAfter(usize),
 }
 
-/// How long an overlong payload is at least.
+/// The minimum length of an overlong payload, in bytes.
 const OVERLONG: usize = 1 << 20;
 
 impl Adversary for Behaviour {

@@ -7,8 +7,8 @@
 //! THETA_SEEDS=100000 cargo test ...   # more seeds than usual
 //! ```
 //!
-//! Real machines run, of any protocol; only the network and the clock are imagined. A Byzantine party runs the honest
-//! machine too and an [`Adversary`] between it and the network.
+//! The machines are real, of any protocol; only the network and the clock are simulated. A Byzantine party runs the
+//! honest machine, too, with an [`Adversary`] between it and the network.
 
 mod adversary;
 mod report;
@@ -27,10 +27,10 @@ pub use seeds::for_each_seed;
 
 use crate::{Effect, Evidence, Input, Machine, PartyId, Recipient};
 
-/// The generator of the scheduler, of each party and of each adversary: one stream each of the run's seed.
+/// The generator of the scheduler, of each party and of each adversary; each uses its own stream of the run's seed.
 pub type SimRng = ChaCha8Rng;
 
-/// A machine that has all that it needs: nothing is asked for that was made in advance.
+/// A machine that asks no stock for anything.
 pub type AnyMachine<O, M> = Box<dyn Machine<Output = O, Misbehaviour = M, Ask = Infallible, Supply = Infallible>>;
 
 /// A number below `bound` (0 for a bound of 0), near enough to uniform for scheduling.
@@ -38,7 +38,7 @@ pub fn below(rng: &mut SimRng, bound: u64) -> u64 {
     rng.next_u64().checked_rem(bound).unwrap_or(0)
 }
 
-/// What the imagined network does to honest links. Time has no unit: only the order matters.
+/// How the simulated network treats honest links. Time has no unit: only the order of events matters.
 #[derive(Clone, Copy, Debug)]
 pub struct Conditions {
     /// The longest delay of a message; each gets its own, so messages overtake each other.
@@ -49,7 +49,7 @@ pub struct Conditions {
     pub duplicates_per_mille: u64,
     /// How many messages of a thousand are lost on links named by [`Simulator::lossy`].
     pub loss_per_mille: u64,
-    /// How many ticks every unfinished party gets once nothing else happens.
+    /// How many ticks every unfinished party gets once no other event is left.
     pub ticks: u32,
 }
 
@@ -71,7 +71,7 @@ pub struct Simulator<O, M: Evidence> {
     events: BTreeMap<u64, (PartyId, Event<O, M>)>,
     next_event: u64,
     now: u64,
-    /// What parties tell those who ask: sender, recipient, message.
+    /// Messages for [`Recipient::OnRequest`]: sender, recipient, message.
     on_request: Vec<(PartyId, PartyId, Forgery)>,
     trace: report::Trace,
 }
@@ -90,7 +90,7 @@ struct Party<O, M: Evidence> {
     report: PartyReport<O, M>,
 }
 
-/// To whom a stream of randomness belongs.
+/// Whose stream of randomness it is.
 #[derive(Clone, Copy)]
 enum Owner {
     Party = 0,
@@ -153,18 +153,18 @@ impl<O, M: Evidence> Simulator<O, M> {
         self.lossy.insert(party);
     }
 
-    /// Whatever `from` sends to `to` takes that much longer, to make sure that something else comes first.
+    /// Delays whatever `from` sends to `to` by so much more, to make sure that other messages come first.
     pub fn hold_back(&mut self, from: PartyId, to: PartyId, delay: u64) {
         self.slow.insert((from, to), delay);
     }
 
-    /// Delivers an input at a certain time, besides all that the parties send. The senders of such messages are not
-    /// watched: it is the test that speaks.
+    /// Delivers an input at a given time, in addition to what the parties send. The test may name any sender; nothing
+    /// checks it.
     pub fn at(&mut self, time: u64, to: PartyId, input: Input<Infallible>) {
         self.schedule(time, to, Event::Input(input));
     }
 
-    /// Kills a party and starts it again as `machine`: all that it knew is gone, what it sent is not.
+    /// Kills a party and starts it again as `machine`. Its memory is lost; messages that it has sent remain under way.
     pub fn restart(&mut self, time: u64, id: PartyId, machine: AnyMachine<O, M>) {
         self.schedule(time, id, Event::Restart(machine));
     }
@@ -176,7 +176,7 @@ impl<O, M: Evidence> Simulator<O, M> {
         self.events.insert(number, (to, event));
     }
 
-    /// Runs until nothing is under way any more.
+    /// Runs until no event is left.
     #[must_use]
     pub fn run(mut self) -> Report<O, M> {
         for round in 0..=self.conditions.ticks {
@@ -211,7 +211,7 @@ impl<O, M: Evidence> Simulator<O, M> {
     fn replace(&mut self, id: PartyId, machine: AnyMachine<O, M>) {
         if let Some(party) = self.parties.get_mut(&id) {
             party.machine = machine;
-            // Every life draws other random numbers.
+            // A restarted party draws other random numbers than before.
             party.rng = stream(self.seed, id, Owner::Restarted);
             party.rng.set_stream(party.rng.get_stream() | (party.restarts << 32));
             party.restarts += 1;
@@ -220,7 +220,7 @@ impl<O, M: Evidence> Simulator<O, M> {
         }
     }
 
-    /// One event at one party, and all that follows from it there.
+    /// Handles one event at one party, with all its effects there.
     fn step(&mut self, id: PartyId, input: Input<Infallible>) {
         self.trace.input(id, &input);
         let everyone: Vec<PartyId> = self.parties.keys().copied().collect();
@@ -268,7 +268,7 @@ impl<O, M: Evidence> Simulator<O, M> {
         }
     }
 
-    /// Time passes for a party: it asks the others, and they tell it what is for those who ask.
+    /// A tick for a party: if it has not finished, it gets the messages that the others keep for those who ask.
     fn ask(&mut self, id: PartyId) {
         let waits = self.parties.get(&id).is_some_and(|party| !party.machine.is_finished());
         let told: Vec<_> = self.on_request.iter().filter(|(_, to, _)| waits && *to == id).cloned().collect();
@@ -277,7 +277,7 @@ impl<O, M: Evidence> Simulator<O, M> {
         }
     }
 
-    /// Puts a message on the network: lost, late, twice.
+    /// Puts a message on the network, which may lose, delay or duplicate it.
     fn post(&mut self, from: PartyId, to: PartyId, message: Forgery) {
         if self.lossy.contains(&from) && below(&mut self.rng, 1000) < self.conditions.loss_per_mille {
             return;

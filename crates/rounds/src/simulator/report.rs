@@ -1,25 +1,25 @@
-//! What came of a run.
+//! The result of a run.
 
 use core::convert::Infallible;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Abort, Blame, Evidence, Input, PartyId};
 
-/// What came of a run.
+/// The result of a run.
 pub struct Report<O, M: Evidence> {
-    /// What it was drawn from.
+    /// The seed of the run.
     pub seed: u64,
-    /// A digest of every event in its order: equal for equal runs.
+    /// A digest of every event in order: equal runs have equal digests.
     pub trace: u64,
-    /// By party.
+    /// The result at each party.
     pub parties: BTreeMap<PartyId, PartyReport<O, M>>,
 }
 
-/// What came of a run at one party.
+/// The result of a run at one party.
 pub struct PartyReport<O, M: Evidence> {
-    /// Whether it was left alone by the adversary.
+    /// Whether the adversary did not control it.
     pub honest: bool,
-    /// Whether it lost its memory on the way: what came before is not sent to it again, so it may wait for ever.
+    /// Whether it was restarted. Earlier messages are not sent to it again, so it may wait for ever.
     pub restarted: bool,
     /// Its outcome; `None` if it still waits.
     pub result: Option<Result<O, Abort>>,
@@ -33,7 +33,7 @@ impl<O, M: Evidence> Report<O, M> {
         self.parties.iter().filter(|(_, party)| party.honest).map(|(id, party)| (*id, party))
     }
 
-    /// All that honest parties say about `party`, each with who says it.
+    /// All blames of `party` by honest parties, each with the party that raised it.
     pub fn blames_of(&self, party: PartyId) -> impl Iterator<Item = (PartyId, &Blame<M>)> {
         let all = self.honest().flat_map(|(by, report)| report.blames.iter().map(move |blame| (by, blame)));
         all.filter(move |(_, blame)| blame.party == party)
@@ -53,10 +53,11 @@ impl<O, M: Evidence> Report<O, M> {
         Ok(())
     }
 
-    /// Checks that every honest party that was not restarted has a result, the same at all by `view`, and gives it.
+    /// Checks that every honest party that was not restarted has a result, and that `view` of it is the same at all.
+    /// Returns that value.
     ///
     /// # Errors
-    /// Who has none, why, or who differs.
+    /// The party that has no result and why, or whose result differs.
     pub fn agreed<T: PartialEq>(&self, view: impl Fn(&O) -> T) -> Result<T, String> {
         let mut agreed: Option<(PartyId, T)> = None;
         for (id, report) in self.honest() {
@@ -76,7 +77,8 @@ impl<O, M: Evidence> Report<O, M> {
     }
 }
 
-/// FNV-1a, 64 bit, over every event: stable across releases, which the standard library's hasher is not.
+/// FNV-1a, 64 bit, over every event: its digests are stable across releases, unlike those of the standard library's
+/// hasher.
 pub(super) struct Trace(u64);
 
 impl Default for Trace {

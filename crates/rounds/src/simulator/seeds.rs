@@ -1,10 +1,11 @@
-//! Thousands of seeds, or the one that failed.
+//! Runs a check on thousands of seeds, or replays the one that failed.
 
 use core::any::Any;
 use std::env;
 use std::panic::{self, AssertUnwindSafe};
 
-/// Runs `check` on seeds 0 to `usual` - 1; the variable `THETA_SEEDS` sets another number, `THETA_SEED` one single seed.
+/// Runs `check` on seeds 0 to `usual` - 1. The variable `THETA_SEEDS` sets another number of seeds; `THETA_SEED`
+/// selects one single seed.
 ///
 /// # Errors
 /// The first failure or panic, with its seed and how to replay it; or a variable that is not a number.

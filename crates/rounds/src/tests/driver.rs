@@ -1,4 +1,4 @@
-//! One machine, fed by hand.
+//! Tests of one driver whose inputs are made by hand.
 
 use core::convert::Infallible;
 
@@ -74,7 +74,7 @@ fn garbage_is_blamed() {
     assert_eq!(blame.to_string(), "party 2: malformed message: not 8 bytes");
 }
 
-/// Before the start as after it, and whatever it says: nothing of it is kept.
+/// Overlong messages are blamed before the start as after it, whatever they contain, and nothing of them is kept.
 #[test]
 fn what_is_longer_than_its_slot_allows_is_blamed_unread() {
     let effects = One::started().mask(2, &[0; 65]);
@@ -183,7 +183,7 @@ fn early_junk_does_not_fill_memory() {
     assert!(matches!(mailboxes.store(id(3), slot(0), large, true), crate::mailbox::Stored::NoRoom));
     let honest = mailboxes.store(id(3), slot(0), Bytes::from_static(b"real"), true);
     assert!(matches!(honest, crate::mailbox::Stored::Early));
-    // What is processed at once is kept to tell duplicates from contradictions, within bounds of its own.
+    // A message that is processed at once is kept to tell duplicates from contradictions, within a bound of its own.
     let kept = (0..1_000).filter(|kind| {
         let stored = mailboxes.store(id(4), slot(*kind), Bytes::from(vec![7; 10_000]), false);
         matches!(stored, crate::mailbox::Stored::Due(_))

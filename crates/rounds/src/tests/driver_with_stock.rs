@@ -57,7 +57,7 @@ impl Evidence for Worthless {
     }
 }
 
-/// Waits for a ticket, asks the stock what it is worth, and is worth that.
+/// Waits for a ticket, asks the stock for its worth, and outputs that.
 #[derive(Default)]
 struct Clerk {
     from: Option<PartyId>,
@@ -183,7 +183,8 @@ fn what_the_stock_shows_to_be_false_is_blamed() {
     assert!(one.message(3, TICKET, 4).is_empty(), "the banned stay banned");
 }
 
-/// Before their number is due, while the protocol waits, and after its end; not before the start.
+/// Questions are answered before their number is due, while the protocol waits, and after its end; not before the
+/// start.
 #[test]
 fn questions_are_answered_whenever_they_come() {
     let mut one = One::new(false);

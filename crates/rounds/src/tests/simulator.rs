@@ -20,7 +20,7 @@ fn machine(number: u16) -> AnyMachine<u64, FalseOpening> {
     Box::new(Driver::new(id(number), (1..=N).map(id), LockStep::new(protocol)))
 }
 
-/// The last party behaves like that, if at all.
+/// Runs the sum with a last party that has the given behaviour, if any.
 fn run(seed: u64, behaviour: Option<Behaviour>) -> Report<u64, FalseOpening> {
     let mut simulator = Simulator::new(seed, Conditions { ticks: 1, ..Conditions::default() });
     for number in 1..N {
@@ -77,7 +77,8 @@ fn cheaters_are_named_and_only_they() {
                     return Err(format!("{behaviour:?} was taken for {:?}", blame.offence));
                 }
             }
-            // Equal masks and an unlucky order aside, somebody notices; the sum goes wrong nowhere unseen.
+            // Equivocation and garbage may go unnoticed by chance (equal masks, an unlucky order); everything else is
+            // noticed.
             let noticed = report.blames_of(id(N)).count() > 0;
             if !noticed && !matches!(behaviour, Behaviour::Equivocate | Behaviour::Garbage) {
                 return Err(format!("nobody noticed {behaviour:?}"));

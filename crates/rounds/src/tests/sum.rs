@@ -1,7 +1,7 @@
 //! A sum whose terms stay hidden: everybody sends everybody a mask in private, commits to its masked term, and opens it.
 //!
-//! Small, yet it has all that the driver must cope with: three rounds, private and broadcast slots, a check that names a
-//! cheater, and a clock. It takes all n parties, so a ban ends it.
+//! It is small, yet has all that the driver must handle: three rounds, private and broadcast slots, a check that names
+//! a cheater, and a clock. It needs all n parties, so a ban ends it.
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -117,7 +117,7 @@ impl MaskedSum {
         self.lost > 0 || self.expired
     }
 
-    /// Whether all have sent what this round takes.
+    /// Whether all have sent what this round needs.
     fn is_complete(&self) -> bool {
         let others = usize::from(self.n) - 1;
         match self.round {

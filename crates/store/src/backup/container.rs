@@ -1,9 +1,9 @@
 //! The container of a backup: a head in clear, then sealed chunks.
 //!
-//! `magic || version || store id || wrapped key || chunks`. Each chunk is its length with a bit for the last one, and its
-//! ciphertext under AES-256-GCM-SIV with the nonce `prefix || counter || last` (the STREAM construction), so that no chunk is
-//! missing, moved or repeated, and the end is the end. The key is drawn for this backup alone; the key and the prefix of the
-//! chunks are derived from it and the whole head.
+//! `magic || version || store id || wrapped key || chunks`. Each chunk is its length with a bit for the last one, and
+//! its ciphertext under AES-256-GCM-SIV with the nonce `prefix || counter || last` (the STREAM construction), so that a
+//! chunk that is missing, moved or repeated is detected, and so is a missing end. The key is drawn for this backup
+//! alone; the key and the prefix of the chunks are derived from it and the whole head.
 
 use std::io::{self, ErrorKind, Read, Write};
 
@@ -23,7 +23,7 @@ const PLACE: &str = "the backup";
 const TABLE: &str = "backup";
 /// Bytes of plaintext in every chunk but the last.
 const CHUNK_LEN: usize = 64 << 10;
-/// Of the head's record, in bytes.
+/// Limit of the head's record, in bytes.
 const MOST_HEAD: usize = 1 << 10;
 const LAST: u32 = 1 << 31;
 
@@ -79,7 +79,7 @@ impl<W: Write> Sealed<W> {
         };
         write(&mut writer).map_err(io_error)?;
         let chunks = Chunks::new(&backup_key, head)?;
-        // Room for all from the start: a buffer that grows leaves copies behind.
+        // The buffer has room for a whole chunk from the start: a buffer that grows leaves copies behind.
         Ok(Self { writer, chunks, buffer: Secret::new(Vec::with_capacity(CHUNK_LEN + TAG_LEN)) })
     }
 
@@ -110,7 +110,7 @@ impl<W: Write> Sealed<W> {
         Ok(())
     }
 
-    /// The last chunk.
+    /// Writes the last chunk.
     pub(super) fn finish(mut self) -> Result<(), StoreError> {
         self.flush(true)?;
         self.writer.flush().map_err(io_error)
@@ -122,7 +122,7 @@ pub(super) struct Opened<R> {
     reader: R,
     chunks: Chunks,
     buffer: Secret<Vec<u8>>,
-    /// How much of the buffer was taken.
+    /// How much of the buffer has been read.
     taken: usize,
     last: bool,
 }
@@ -175,7 +175,7 @@ impl<R: Read> Opened<R> {
         Ok(())
     }
 
-    /// Exactly `len` bytes.
+    /// Reads exactly `len` bytes.
     pub(super) fn read(&mut self, len: usize) -> Result<Secret<Vec<u8>>, StoreError> {
         let mut bytes = Secret::new(Vec::with_capacity(len));
         while bytes.expose().len() < len {
@@ -191,7 +191,7 @@ impl<R: Read> Opened<R> {
         Ok(bytes)
     }
 
-    /// There must be nothing left.
+    /// Checks that nothing is left.
     pub(super) fn finish(mut self) -> Result<(), StoreError> {
         if self.taken < self.buffer.expose().len() {
             return Err(StoreError::Backup("longer than its content"));

@@ -1,4 +1,4 @@
-//! What a backup contains, in the order in which it stands there.
+//! The contents of a backup, in their order.
 
 use std::io::{Read, Write};
 
@@ -11,8 +11,9 @@ use crate::incarnation::{Incarnation, Opening, StoreId};
 use crate::{StoreError, burnt};
 
 const TABLE: &str = "backup";
-/// The tables that are carried, with their codes. Ceremonies are not: a restored node that ran one again from the middle
-/// would contradict itself. What was seen of peers is not: it is old. Burnt ids are not: the watermark refuses all that were.
+/// The tables in a backup, with their codes. Ceremonies are left out: a restored node that resumed one in the middle
+/// would contradict itself. What was seen of peers is left out because it is outdated, and burnt ids because the
+/// restored watermark refuses them.
 const CARRIED: [(u8, Table); 8] = [
     (1, Table::Keys),
     (2, Table::Shares),
@@ -24,16 +25,17 @@ const CARRIED: [(u8, Table); 8] = [
     (8, Table::Used),
 ];
 const END: u8 = 0;
-/// No key of a table is longer: two names and a slot.
+/// Limit of a key of a table, in bytes: two names and a slot fit.
 const MOST_KEY: usize = 256;
-/// No record is longer: a key with many versions.
+/// Limit of a record, in bytes: a key with many versions fits.
 const MOST_RECORD: usize = 1 << 30;
 
-/// What the store remembered of itself when it was backed up.
+/// What the store recorded of itself when the backup was made.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Origin {
     pub(super) incarnation: Incarnation,
-    /// The first day that no burnt id was of, and below which all are refused.
+    /// The first day that is above the watermark and above the days of all burnt ids: a restored store refuses ids of
+    /// days before it.
     pub(super) next_day: u32,
     pub(super) slot_floor: Option<u64>,
 }
@@ -75,7 +77,7 @@ impl Origin {
     }
 }
 
-/// Writes all that is carried of a snapshot.
+/// Writes all tables of a backup from a snapshot.
 pub(super) fn write<W: Write>(
     mut sealed: Sealed<W>,
     snapshot: &Snapshot<'_>,
@@ -100,7 +102,7 @@ fn write_field<W: Write>(sealed: &mut Sealed<W>, bytes: &[u8]) -> Result<(), Sto
     sealed.write(bytes)
 }
 
-/// Reads all of a backup: what it says of its origin, and then each record to `row`.
+/// Reads a whole backup: returns its origin, and passes each record to `row`.
 pub(super) fn read<R: Read>(
     mut opened: Opened<R>,
     row: &mut dyn FnMut(Table, Vec<u8>, Secret<Vec<u8>>) -> Result<(), StoreError>,
@@ -116,7 +118,7 @@ pub(super) fn read<R: Read>(
         let table = CARRIED.iter().find(|(known, _)| *known == code).map(|(_, table)| *table);
         let table = table.ok_or(StoreError::Record { table: TABLE, problem: "a table is not known" })?;
         let key = read_field(&mut opened, MOST_KEY)?.expose().clone();
-        // The order in which they are written: no record comes twice.
+        // Records are in ascending order, so none comes twice.
         let now = (code, key.clone());
         if before >= now {
             return Err(StoreError::Record { table: TABLE, problem: "records are not ascending" });

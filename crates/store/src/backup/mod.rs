@@ -1,8 +1,9 @@
 //! Backup and restore.
 //!
-//! A backup has the keys, the shares, who the node is in ceremonies, the signing rules' state and the audit log, of one moment. A store that is restored
-//! from it does not know what happened since, so it refuses whatever may have happened: it has a new store id, all days up
-//! to one that a person names are burnt, and every signing rule begins above a slot that a person names.
+//! A backup has, as of one moment, the keys, the shares, the secret of the node's identity in ceremonies, the signing
+//! rules' state, the generations of keys' states, the used requests and the audit log. A store restored from it does
+//! not know what happened since, so it refuses whatever may have happened: it has a new store id, it refuses all days
+//! before one that a person names, and every signing rule begins above a slot that a person names.
 
 mod container;
 mod contents;
@@ -28,36 +29,37 @@ use crate::{Incarnation, Options, SealingKey, SlotRule, Store, StoreError};
 use container::{Opened, Sealed};
 use contents::Origin;
 
-/// Below what a restored store refuses. There is no default: only a person can know what happened since the backup.
+/// The bounds below which a restored store refuses. There is no default: only a person can know what happened since the
+/// backup.
 #[derive(Clone, Debug)]
 pub struct RestoreFloors {
-    /// Ids of days before this one are refused, in days since 1970: tomorrow, unless the store was out of use for longer.
-    /// Days of ids that the backup itself knows are refused in any case.
+    /// Ids of days before this one are refused, in days since 1970: tomorrow, unless the store was out of use for
+    /// longer. Days of ids that the backup itself knows are refused in any case.
     pub burn_day: u32,
-    /// By rule, the highest slot that may have been signed: it and all below are refused.
+    /// The highest slot of each rule that may have been signed: slots up to it are refused.
     pub slots: BTreeMap<SlotRule, u64>,
-    /// The same for all other rules, those to come included.
+    /// The same for all other rules, future ones included.
     pub other_slots: u64,
 }
 
-/// What is in a backup.
+/// The contents of a backup.
 #[derive(Clone, Debug)]
 pub struct BackupReport {
-    /// The store when it was backed up.
+    /// The store at the time of the backup.
     pub origin: Incarnation,
     /// The keys.
     pub keys: Vec<KeyRecord>,
     /// How many shares there are.
     pub shares: usize,
-    /// Versions and epochs whose share does not fit the public data.
+    /// Versions and epochs whose share does not belong to the public data.
     pub unfit: Vec<(KeyName, Version, Epoch)>,
-    /// How many records the audit log has, those included that were removed before; what is there is whole.
+    /// How many records the audit log ever had, including removed ones; the chain of those in the backup is whole.
     pub audit_records: u64,
 }
 
 impl Store {
-    /// Writes a backup of this moment, sealed by `key`, which may be another than the store's. Others may go on using the
-    /// store meanwhile.
+    /// Writes a backup of this moment, sealed by `key`, which may differ from the store's. The store remains in use
+    /// meanwhile.
     ///
     /// # Errors
     /// [`StoreError`] if the store cannot be read or `writer` fails.
@@ -104,7 +106,7 @@ fn damaged(table: Table) -> StoreError {
     StoreError::Record { table: table.name(), problem: "a key of the table is not one" }
 }
 
-/// Puts what is in the backup into a new store, above the floors.
+/// Writes the contents of the backup into a new store, with these bounds.
 fn fill<R: Read>(rows: &mut Writes<'_>, opened: Opened<R>, floors: &RestoreFloors) -> Result<(), StoreError> {
     let mut rules: BTreeMap<SlotRule, u64> = floors.slots.keys().map(|rule| (rule.clone(), 0)).collect();
     let mut check = Check::default();
@@ -144,8 +146,8 @@ fn fill<R: Read>(rows: &mut Writes<'_>, opened: Opened<R>, floors: &RestoreFloor
     Settings::set_restored_from(rows, origin.incarnation.store_id)
 }
 
-/// Reads a whole backup and checks it: every record is one, the audit log is whole, and each share is asked of `fits`, which
-/// is given the key, version and epoch with their public data.
+/// Reads a whole backup and checks it: every record decodes, the audit log is whole, and `fits` accepts each share, for
+/// which it gets the key, version and epoch with their public data.
 ///
 /// # Errors
 /// [`StoreError`] if the backup is damaged, cut short, or of another release.
@@ -167,7 +169,7 @@ struct Check {
     log: Option<Log>,
 }
 
-/// The audit log from its first record, which need not be the first that there ever was, to the last that was read.
+/// The audit log in the backup, from its first record (earlier ones may have been removed) to the last that was read.
 struct Log {
     start: AuditChain,
     end: AuditChain,

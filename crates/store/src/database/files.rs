@@ -1,4 +1,4 @@
-//! The file of a store: who may use it.
+//! The file of a store and its permissions.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -8,7 +8,7 @@ use std::{
 
 use crate::StoreError;
 
-/// Makes the file of a new store, for its owner alone.
+/// Creates the file of a new store, for its owner alone.
 pub(super) fn create(path: &Path) -> Result<File, StoreError> {
     check_folder(path)?;
     let mut options = OpenOptions::new();
@@ -24,7 +24,7 @@ pub(super) fn create(path: &Path) -> Result<File, StoreError> {
     })
 }
 
-/// Opens the file of a store that is there.
+/// Opens the file of an existing store.
 pub(super) fn open(path: &Path) -> Result<File, StoreError> {
     let place = || path.display().to_string();
     check_folder(path).map_err(|error| match error {
@@ -41,7 +41,7 @@ pub(super) fn open(path: &Path) -> Result<File, StoreError> {
     if len == 0 { Err(StoreError::Unfinished(place())) } else { Ok(file) }
 }
 
-/// Makes the folder's entry for the file durable: without it, a crash can lose a file whose content is safe.
+/// Makes the folder's entry for the file durable: otherwise a crash can lose a file whose content is safe.
 pub(super) fn sync_folder(path: &Path) -> Result<(), StoreError> {
     let folder = folder(path);
     File::open(folder)
@@ -53,7 +53,7 @@ fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."))
 }
 
-/// Refuses a file that others may use. The permissions are those of the open file, so that it cannot be exchanged in
+/// Refuses a file that others may use. The permissions are read from the open file, so that it cannot be exchanged in
 /// between.
 #[cfg(unix)]
 pub(crate) fn check_private(path: &Path, file: &File) -> Result<(), StoreError> {
@@ -65,8 +65,8 @@ pub(crate) fn check_private(path: &Path, file: &File) -> Result<(), StoreError> 
     if mode & 0o077 == 0 { Ok(()) } else { Err(StoreError::FileMode { place, mode }) }
 }
 
-/// Refuses a folder in which others may put another file in the store's place. A sticky one (`/tmp`) lets nobody replace
-/// what is another's.
+/// Refuses a folder in which others may replace the store by another file. In a sticky folder (`/tmp`) nobody can
+/// replace a file of another owner.
 #[cfg(unix)]
 fn check_folder(path: &Path) -> Result<(), StoreError> {
     use std::os::unix::fs::PermissionsExt;

@@ -1,8 +1,9 @@
-//! What a database stands on, and outlives it: after an error the database is opened again on the same open file.
+//! The storage below a database. It outlives the database: after an error the database is opened again on the same open
+//! file.
 //!
-//! The database refuses everything after one failed read or write, since it cannot know what happened. A full disk would
-//! thus stop a node until somebody starts it again. The file stays open and locked while the database is exchanged, so that
-//! no other process and no other file can come in between.
+//! The database refuses all work after one failed read or write, since its state is unknown then. A full disk would
+//! thus stop a node until a person restarts it. The file stays open and locked while the database is exchanged, so that
+//! no other process and no other file can take its place.
 
 use std::{
     fmt, io,
@@ -16,25 +17,25 @@ use std::{
 
 use redb::{BackendError, StorageBackend};
 
-/// Copied at a time when the whole file is written again.
+/// How many bytes are copied at a time when the whole file is written again.
 const CHUNK: usize = 1 << 20;
 /// A database is not opened again on a file system with less free space, in bytes: its next commit would fail as well.
 const ROOM: u64 = 1 << 20;
 
-/// The head of the file: every commit changes it.
+/// The length of the file's head, in bytes: every commit changes it.
 const HEAD: usize = 512;
 
-/// The storage of a store, shared by the databases that are opened on it one after the other.
+/// The storage of a store, shared by the databases that are opened on it one after another.
 #[derive(Clone)]
 pub(super) struct Ground(Arc<Soil>);
 
 struct Soil {
     storage: Box<dyn StorageBackend>,
-    /// The file, if it is one.
+    /// The file's path, if it is a file.
     path: Option<PathBuf>,
-    /// An operation failed since the database was opened.
+    /// Whether an operation failed since the database was opened.
     failed: AtomicBool,
-    /// A sync failed: what the system shows need not be what is on the disk.
+    /// Whether a sync failed: then what the system shows need not be on the disk.
     unsynced: AtomicBool,
     /// The head of the file as this process left it.
     head: Mutex<[u8; HEAD]>,
@@ -42,7 +43,7 @@ struct Soil {
 
 impl Drop for Soil {
     fn drop(&mut self) {
-        // It only gives up locks, which end with the process in any case.
+        // Closing only gives up locks, which end with the process in any case.
         let _ = self.storage.close();
     }
 }
@@ -60,7 +61,7 @@ impl Ground {
         Self(Arc::new(Soil { storage, path, failed, unsynced, head: Mutex::new([0; HEAD]) }))
     }
 
-    /// Whether an operation failed, so that the database above works no more.
+    /// Whether an operation failed, so that the database above no longer works.
     pub(super) fn has_failed(&self) -> bool {
         self.0.failed.load(Acquire)
     }
@@ -70,25 +71,25 @@ impl Ground {
         self.0.failed.store(true, Release);
     }
 
-    /// Looks at the head of the file, which this process has just opened.
+    /// Remembers the head of the file, which this process has just opened.
     pub(super) fn note_head(&self) -> io::Result<()> {
         let head = self.read_head()?;
         *self.head() = head;
         Ok(())
     }
 
-    /// Whether the file is as this process left it. A process that was resumed from a picture of its memory finds here that the disk
-    /// has gone on without it: what it believes of the file is of the past.
+    /// Whether the file is as this process left it. It is not if the process was resumed from an image of its memory
+    /// while the file had changed since that image.
     pub(super) fn is_continued(&self) -> io::Result<bool> {
         Ok(self.read_head()? == *self.head())
     }
 
-    /// Nothing is written over what another has left: not even by a database that is closed.
+    /// Refuses to write over what another process has left, even when a database is closed.
     fn check_continued(&self) -> io::Result<()> {
         if self.is_continued()? { Ok(()) } else { Err(io::Error::other("the file is not as this process left it")) }
     }
 
-    /// The head of the file; of one that is shorter, or new, with zeros behind it.
+    /// The head of the file, with zeros behind it if the file is shorter.
     fn read_head(&self) -> io::Result<[u8; HEAD]> {
         let mut head = [0; HEAD];
         let len = usize::try_from(self.note(self.0.storage.len())?).unwrap_or(HEAD).min(HEAD);
@@ -100,15 +101,15 @@ impl Ground {
         self.0.head.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Bytes of the file system that are free for this process; `None` where that is not known.
+    /// How many bytes of the file system are free for this process; `None` where that is not known.
     pub(super) fn free_space(&self) -> Option<u64> {
         self.0.path.as_deref().and_then(free_space)
     }
 
-    /// Makes it fit for another database: what the system shows of the file is what the disk has.
+    /// Prepares the storage for another database: makes sure that what the system shows of the file is on the disk.
     ///
-    /// A system that could not write pages out may show them as written ever after (Linux marks them clean), and a later sync
-    /// that succeeds says nothing about them. So after a failed sync everything is written once more.
+    /// A system that could not write pages out may show them as written ever after (Linux marks them clean), and a
+    /// later sync that succeeds says nothing about them. So after a failed sync the whole file is written once more.
     pub(super) fn restore(&self) -> io::Result<()> {
         if let Some(free) = self.free_space().filter(|free| *free < ROOM) {
             return Err(io::Error::new(
@@ -172,7 +173,7 @@ impl StorageBackend for Ground {
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         self.note(self.check_continued())?;
         self.note(self.0.storage.write(offset, data))?;
-        // Most writes are behind it.
+        // Most writes do not touch the head.
         if let Some(from) = usize::try_from(offset).ok().filter(|from| *from < HEAD) {
             let mut head = self.head();
             head.iter_mut().skip(from).zip(data).for_each(|(head, byte)| *head = *byte);

@@ -1,4 +1,4 @@
-//! Group commit: what arrives while a commit is under way goes into the next one.
+//! Group commit: changes that arrive while a commit is under way go into the next one.
 
 use std::sync::{
     Condvar, Mutex, MutexGuard, PoisonError,
@@ -8,7 +8,7 @@ use std::sync::{
 use super::Transaction;
 use crate::StoreError;
 
-/// No more changes than this go into one commit, so that nobody waits for ever.
+/// The most changes in one commit, so that nobody waits for ever.
 const MOST_IN_ONE: usize = 4096;
 
 type Deliver = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
@@ -21,24 +21,24 @@ struct Queue {
     led: bool,
 }
 
-/// The changes that wait, and the right to commit.
+/// The changes that wait, and the lock of the thread that commits.
 #[derive(Default)]
 pub(super) struct GroupCommit {
     queue: Mutex<Queue>,
-    /// Told whenever a commit is over.
+    /// Notified whenever a commit is over.
     over: Condvar,
     exclusive: Mutex<()>,
 }
 
-/// What becomes of a thread that waits.
+/// What a waiting thread does next.
 pub(super) enum Turn<'g, T> {
-    /// Another committed its change.
+    /// Takes its answer: another thread committed its change.
     Answered(Result<T, StoreError>),
-    /// It commits for all that wait now.
+    /// Commits all changes that wait now.
     Lead(Vec<Job>, Leadership<'g>),
 }
 
-/// Held by the thread that commits for all; the next one leads when it is dropped.
+/// Held by the thread that commits for all; dropping it lets the next one lead.
 pub(super) struct Leadership<'g>(&'g GroupCommit);
 
 impl Drop for Leadership<'_> {
@@ -53,9 +53,9 @@ impl GroupCommit {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The right to write: one thread at a time has it.
+    /// The right to write, which one thread at a time has.
     pub(super) fn exclusive(&self) -> MutexGuard<'_, ()> {
-        // A thread that died while it wrote left an aborted transaction, which harms nobody.
+        // A thread that panicked while it wrote left an aborted transaction, which does no harm.
         self.exclusive.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -68,7 +68,7 @@ impl GroupCommit {
         let job: Job = Box::new(move |transaction| {
             let answer = change(transaction);
             Box::new(move |committed| {
-                // Nobody waits any more if that thread died.
+                // The receiver is gone if its thread panicked.
                 let _ = sender.send(committed.map(|()| answer));
             })
         });

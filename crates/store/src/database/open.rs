@@ -25,7 +25,7 @@ use crate::seal::{Chance, Sealer, SealingKey, Wrapped};
 /// The format of stores that this build writes and reads.
 const FORMAT: u8 = crate::codec::RECORD_VERSION;
 const HEAD_KEY: &[u8] = b"store";
-/// The database's pages held in memory: what is read again and again is small, and most of a store is a log.
+/// The size of the database's page cache, in bytes. What is read often is small; most of a store is a log.
 const CACHE_LEN: usize = 8 << 20;
 
 /// How a store is opened.
@@ -55,7 +55,7 @@ impl Options {
         self
     }
 
-    /// What errors call a store that has no file.
+    /// Sets the name by which errors call a store without a file.
     #[must_use]
     pub fn named(mut self, place: &str) -> Self {
         place.clone_into(&mut self.place);
@@ -69,7 +69,7 @@ impl Options {
     }
 }
 
-/// What stands in clear: which store this is, and its key under the sealing key.
+/// The record in clear: which store this is, and its key, wrapped by the sealing key.
 #[derive(Debug)]
 struct Head {
     id: StoreId,
@@ -115,7 +115,7 @@ impl Store {
             .and_then(|backend| Self::create_with(backend, key, options, fill))
             .and_then(|store| files::sync_folder(path).map(|()| store));
         if created.is_err() {
-            // What remains would only stand in the way of the next attempt.
+            // The rest of the file would only prevent the next attempt.
             let _ = fs::remove_file(path);
         }
         created
@@ -124,8 +124,8 @@ impl Store {
     /// Opens a store.
     ///
     /// # Errors
-    /// [`StoreError`]: there is none, others may use it, another process has it open, the sealing key is not its own, it is
-    /// of another release, or it is damaged.
+    /// [`StoreError`]: there is no store, others may use it, another process has it open, the sealing key is not its
+    /// own, it is of another release, or it is damaged.
     pub fn open(path: &Path, key: &SealingKey) -> Result<Self, StoreError> {
         let file = files::open(path)?;
         let backend = FileBackend::new(file).map_err(StoreError::database)?;
@@ -171,13 +171,13 @@ impl Store {
         Ok(Self { database, ground, sealer, chance, place, id, opening, sequence, group, confirmed })
     }
 
-    /// Opens the store on any storage. All of it is read and compared with its checksums.
+    /// Opens the store on any storage. The whole database is read and its checksums are verified.
     ///
     /// # Errors
     /// As [`Store::open`].
     pub fn open_on(backend: impl StorageBackend, key: &SealingKey, options: Options) -> Result<Self, StoreError> {
         let damaged = StoreError::Damaged(options.place.clone());
-        // The database trusts the file's own bookkeeping, and panics where that contradicts itself.
+        // The database trusts the bookkeeping in the file, and panics where that contradicts itself.
         let opened = catch_unwind(AssertUnwindSafe(|| Self::open_undamaged(backend, key, options)));
         opened.unwrap_or(Err(damaged))
     }
@@ -209,9 +209,9 @@ impl Store {
         Ok(Self { database, ground, sealer, chance, place, id: head.id, opening, sequence, group, confirmed })
     }
 
-    /// Wraps the store key under another sealing key; no record is sealed again. Whoever knew the old sealing key and keeps
-    /// an old copy of the file can still open that copy, and perhaps what the file system left of it: when the old key is
-    /// known to others, restore a backup into a new file, which has a new store key.
+    /// Wraps the store key under another sealing key; records are not sealed again. A person who has the old sealing
+    /// key and an old copy of the file can still open that copy, and perhaps remains of it on the disk. If others know
+    /// the old key, restore a backup into a new file, which has a new store key.
     ///
     /// # Errors
     /// [`StoreError::WrongKey`] if `old` does not open the store.
@@ -225,18 +225,18 @@ impl Store {
 }
 
 fn read_head(database: &Database, place: &str) -> Result<Head, StoreError> {
-    // The head is in clear: no key is needed to read it.
+    // The head is in clear: reading it needs no key.
     let nobody = Sealer::new(Secret::new([0; 32]));
     let snapshot = Snapshot { transaction: database.begin_read().map_err(StoreError::database)?, sealer: &nobody };
     let record = snapshot.row(Table::Head, HEAD_KEY)?.ok_or_else(|| StoreError::Unfinished(place.to_owned()))?;
     Head::decode(record.expose(), place)
 }
 
-/// The database on its storage, all of it read and compared with its checksums.
+/// The database on its storage, read as a whole and verified by its checksums.
 pub(super) fn whole_database(ground: Ground, place: &str) -> Result<Database, StoreError> {
     let mut database = database(ground, place)?;
-    // A file that was closed well is trusted, and its checksums are not looked at. A page that rotted since then could hide
-    // a burnt id, or make the database panic later on.
+    // The database trusts a file that was closed well and does not check its checksums. A page that rotted since then
+    // could hide a burnt id, or make the database panic later on.
     match database.check_integrity() {
         Ok(true) => Ok(database),
         Ok(false) | Err(DatabaseError::Storage(StorageError::Corrupted(_))) => {

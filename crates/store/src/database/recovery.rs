@@ -1,4 +1,4 @@
-//! Going on after the disk failed: the same store, opened again in place.
+//! Recovery from a failure of the disk: the same store is opened again in place.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::{Acquire, Release};
@@ -22,19 +22,20 @@ impl Store {
         self.ground.free_space()
     }
 
-    /// Opens the database again after a failure of the disk, if it works again: space was made, say. Without a failure it does
-    /// nothing. It reads the whole file, and after a failed sync writes it once more: call it about once a second, not more often.
+    /// Opens the database again after a failure of the disk, if the disk works again, for example because there is
+    /// space. Without a failure it does nothing. It reads the whole file, and after a failed sync it writes the file
+    /// once more: call it once a second at most.
     ///
-    /// The store is the same afterwards, in the same opening: it has all that was committed, and of the commit that failed all or
-    /// nothing.
+    /// The store is the same afterwards, in the same opening: it has everything that was committed, and all or nothing
+    /// of the commit that failed.
     ///
     /// # Errors
-    /// [`StoreError`] if the disk does not work yet, or what is found on it is not what this process left there.
+    /// [`StoreError`] if the disk does not work yet, or its content is not what this process left there.
     pub fn recover(&self) -> Result<(), StoreError> {
         if !self.ground.has_failed() {
             return Ok(());
         }
-        // Nobody writes meanwhile, and nobody begins to read.
+        // No other thread writes meanwhile, and none begins to read.
         let _exclusive = self.group.exclusive();
         let mut place = self.database_mut();
         if place.is_some() && !self.ground.has_failed() {
@@ -42,7 +43,7 @@ impl Store {
         }
         drop(place.take());
         self.ground.restore().map_err(|error| StoreError::io(self.place.as_str(), error))?;
-        // Whatever is there now is judged by what it says of its last opening and commit.
+        // Whatever is there now is judged by the last opening and commit that it records.
         self.ground.note_head().map_err(|error| StoreError::io(self.place.as_str(), error))?;
         let damaged = StoreError::Damaged(self.place.clone());
         let opened = catch_unwind(AssertUnwindSafe(|| self.open_again())).unwrap_or(Err(damaged));
@@ -59,13 +60,13 @@ impl Store {
         }
     }
 
-    /// The database and its last commit, if they follow what this process did.
+    /// The database and its last commit, if they continue what this process did.
     fn open_again(&self) -> Result<(Database, u64), StoreError> {
         let database = whole_database(self.ground.clone(), &self.place)?;
         let transaction = database.begin_read().map_err(StoreError::database)?;
         let snapshot = Snapshot { transaction, sealer: &self.sealer };
         let (opening, sequence) = (Settings::last_opening(&snapshot)?, Settings::sequence(&snapshot)?);
-        // The commit that failed is there or not; no other can have followed it.
+        // The commit that failed may be there; no other can have followed it.
         let known = self.sequence.load(Acquire);
         let continues = opening == Some(self.opening) && (known..=known.saturating_add(1)).contains(&sequence);
         drop(snapshot);
@@ -82,7 +83,7 @@ mod tests {
 
     use crate::{BurnError, BurnId, SealingKey, Store, StoreError};
 
-    /// On a real file: it stays locked while the database is exchanged, and goes on.
+    /// A real file stays locked while the database is exchanged, and the store goes on.
     #[test]
     fn a_file_stays_ours_and_tells_how_much_room_there_is() {
         let key = SealingKey::key(Secret::new([7; 32]));

@@ -1,4 +1,4 @@
-//! Reading and writing records, sealed where the table is.
+//! Reading and writing records, which are sealed if their table is.
 
 use redb::{ReadTransaction, ReadableTable, TableError, WriteTransaction};
 use theta_groups::Secret;
@@ -10,16 +10,16 @@ use crate::seal::{Chance, Sealer, Unsealed};
 /// A record's key and the record.
 pub(crate) type Row = (Vec<u8>, Secret<Vec<u8>>);
 
-/// Is shown a record and says whether it wants the next one.
+/// Called with each record; returns whether it wants the next one.
 pub(crate) type Visit<'a> = dyn FnMut(&[u8], Secret<Vec<u8>>) -> Result<bool, StoreError> + 'a;
 
-/// Something that records can be read from: a snapshot, or a transaction under way.
+/// A source of records: a snapshot, or a transaction under way.
 pub(crate) trait Rows {
     /// The record of this key.
     fn row(&self, table: Table, key: &[u8]) -> Result<Option<Secret<Vec<u8>>>, StoreError>;
 
-    /// All records whose keys begin with `prefix` and are not below `from`, ascending, until `visit` says that it has
-    /// enough (`false`).
+    /// Shows `visit` all records whose keys begin with `prefix` and are not below `from`, in ascending order, until it
+    /// returns `false`.
     fn visit(&self, table: Table, prefix: &[u8], from: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError>;
 
     /// The record of the highest key.
@@ -36,7 +36,7 @@ pub(crate) trait Rows {
     }
 }
 
-/// A state of the store as it was at one moment.
+/// The state of the store at one moment.
 pub(crate) struct Snapshot<'s> {
     pub(super) transaction: ReadTransaction,
     pub(super) sealer: &'s Sealer,
@@ -49,12 +49,12 @@ pub(crate) struct Writes<'s> {
     pub(super) chance: &'s Chance,
     /// Whether there is anything to commit.
     pub(super) changed: bool,
-    /// Whether a write failed, so that nothing of this may be committed.
+    /// Whether a write failed, so that none of this may be committed.
     pub(super) broken: bool,
 }
 
 impl Writes<'_> {
-    /// Seals the record where the table is sealed, and writes it.
+    /// Writes the record, sealed if the table is.
     pub(crate) fn put(&mut self, table: Table, key: &[u8], record: Secret<Vec<u8>>) -> Result<(), StoreError> {
         self.changed = true;
         let done = self.try_put(table, key, record);
@@ -87,12 +87,13 @@ impl Writes<'_> {
         Ok(())
     }
 
-    /// Removes the records whose keys begin with `prefix`, and says how many.
+    /// Removes the records whose keys begin with `prefix`; returns how many.
     pub(crate) fn remove_all(&mut self, table: Table, prefix: &[u8]) -> Result<u64, StoreError> {
         self.retain(table, |key, _| !key.starts_with(prefix))
     }
 
-    /// Removes the records that `keep` does not keep, and says how many. They are seen as they are stored.
+    /// Removes the records that `keep` refuses; returns how many. `keep` gets records as they are stored, sealed or
+    /// not.
     pub(crate) fn retain(
         &mut self,
         table: Table,
@@ -170,7 +171,7 @@ fn last(
     Ok(Some((key, record)))
 }
 
-/// Nothing was ever written to a table that is not there.
+/// A table that does not exist is one to which nothing was ever written.
 macro_rules! table_or {
     ($transaction:expr, $table:expr, $empty:expr) => {
         match $transaction.open_table($table.definition()) {

@@ -1,4 +1,4 @@
-//! What the store as a whole remembers of itself.
+//! What the store records of itself as a whole.
 
 use theta_groups::Secret;
 
@@ -9,10 +9,10 @@ use crate::codec::{Decoder, encoder};
 use crate::incarnation::{Opening, StoreId};
 
 const TABLE: &str = Table::Settings.name();
-/// Old openings are forgotten; what was remembered before them is checked against the oldest that is left.
+/// The most openings that are kept. What peers remember from before is checked against the oldest that is left.
 const MOST_OPENINGS: u64 = 4096;
 
-/// The settings, each a record of its own: those that change often are small.
+/// The settings. Each is a record of its own, so that those that change often are small.
 pub(crate) struct Settings;
 
 impl Settings {
@@ -25,7 +25,7 @@ impl Settings {
     const LEDGER: &'static [u8] = b"ledger";
     const LEDGER_LACKS: &'static [u8] = b"ledger-lacks-votes";
 
-    /// How many commits were made; 0 in a store that is only being created.
+    /// How many commits were made; 0 while a store is being created.
     pub(crate) fn sequence(rows: &impl Rows) -> Result<u64, StoreError> {
         Ok(Self::number(rows, Self::SEQUENCE)?.unwrap_or(0))
     }
@@ -34,7 +34,7 @@ impl Settings {
         rows.put(Table::Settings, Self::SEQUENCE, number_record(sequence))
     }
 
-    /// Slots at or below this are refused under every rule that has no mark of its own.
+    /// Slots up to this one are refused under every rule that has no mark of its own.
     pub(crate) fn slot_floor(rows: &impl Rows) -> Result<Option<u64>, StoreError> {
         Self::number(rows, Self::SLOT_FLOOR)
     }
@@ -43,7 +43,7 @@ impl Settings {
         rows.put(Table::Settings, Self::SLOT_FLOOR, number_record(floor))
     }
 
-    /// Days below this are refused.
+    /// Ids of days before this one are refused.
     pub(crate) fn watermark(rows: &impl Rows) -> Result<u32, StoreError> {
         let day = Self::number(rows, Self::WATERMARK)?.unwrap_or(0);
         u32::try_from(day).map_err(|_| StoreError::Record { table: TABLE, problem: "the watermark is not a day" })
@@ -65,7 +65,7 @@ impl Settings {
         rows.put(Table::Settings, Self::RESTORED_FROM, encoder(16).raw(&id.0).finish())
     }
 
-    /// Before the first record of the audit log that was not removed.
+    /// The position before the first record of the audit log that has not been removed.
     pub(crate) fn audit_start(rows: &impl Rows) -> Result<AuditChain, StoreError> {
         let Some(record) = rows.row(Table::Settings, Self::AUDIT_START)? else { return Ok(AuditChain::default()) };
         let mut decoder = Decoder::new(TABLE, record.expose())?;
@@ -78,7 +78,7 @@ impl Settings {
         rows.put(Table::Settings, Self::AUDIT_START, record)
     }
 
-    /// The generation of the opening that a person trusts whatever peers say or do not say.
+    /// The generation of the opening that a person trusts, whatever peers say.
     pub(crate) fn trusted_opening(rows: &impl Rows) -> Result<Option<u64>, StoreError> {
         Self::number(rows, Self::TRUSTED_OPENING)
     }
@@ -120,7 +120,7 @@ impl Settings {
         rows.last(Table::Openings)?.map(|(key, record)| decode_opening(&key, record.expose())).transpose()
     }
 
-    /// The openings from this generation on, so many at most.
+    /// The openings from this generation on, at most `most` of them.
     pub(crate) fn openings(rows: &impl Rows, generation: u64, most: usize) -> Result<Vec<Opening>, StoreError> {
         let mut openings = Vec::new();
         rows.visit(Table::Openings, b"", &generation.to_be_bytes(), &mut |key, record| {

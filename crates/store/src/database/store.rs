@@ -14,28 +14,28 @@ use crate::StoreError;
 use crate::incarnation::{self, Incarnation, Lineage, Opening, Rollback, StoreId};
 use crate::seal::{Chance, Sealer};
 
-/// The store of one node. All methods block until what they did is on the disk; call them from a thread that may wait.
+/// The store of one node. All methods block until their changes are on the disk; call them from a thread that may wait.
 #[derive(Debug)]
 pub struct Store {
-    /// Absent between an error of the disk and a recovery that succeeds.
+    /// Absent while a recovery runs, and after one that failed.
     pub(super) database: RwLock<Option<Database>>,
     pub(super) ground: Ground,
     pub(super) sealer: Sealer,
     pub(super) chance: Chance,
-    /// The file, for errors.
+    /// The file's path, for errors.
     pub(super) place: String,
     pub(super) id: StoreId,
     pub(super) opening: Opening,
     pub(super) sequence: AtomicU64,
     pub(super) group: GroupCommit,
-    /// Whether it may be taken for the latest of its copies.
+    /// See [`Store::is_confirmed`].
     pub(super) confirmed: AtomicBool,
 }
 
-/// Changes that become durable together or not at all. Made by [`Store::write`].
+/// Changes that become durable together or not at all. [`Store::write`] makes it.
 pub struct Transaction<'s> {
     pub(crate) rows: Writes<'s>,
-    /// The incarnation that the store will have when this is committed.
+    /// The incarnation of the store once this is committed.
     pub(crate) incarnation: Incarnation,
 }
 
@@ -50,8 +50,8 @@ impl Store {
     /// runs at a time; keep it short.
     ///
     /// # Errors
-    /// That of `change`, and [`StoreError`] if the commit fails: then nothing is known of the changes until the store is
-    /// opened again, or [recovers](Store::recover).
+    /// The error of `change`; [`StoreError`] if the commit fails: then the changes may or may not be durable, which
+    /// shows when the store is opened again or [recovers](Store::recover).
     pub fn write<T, E: From<StoreError>>(
         &self,
         change: impl FnOnce(&mut Transaction<'_>) -> Result<T, E>,
@@ -63,8 +63,8 @@ impl Store {
         Ok(answer)
     }
 
-    /// A change that shares its commit with those of other threads. It must look before it writes: when it fails in its own
-    /// terms it has written nothing.
+    /// A change that shares its commit with those of other threads. It must check before it writes: if it fails, it has
+    /// written nothing.
     pub(crate) fn write_grouped<T: Send + 'static>(
         &self,
         change: impl FnOnce(&mut Transaction<'_>) -> T + Send + 'static,
@@ -73,13 +73,13 @@ impl Store {
         loop {
             match self.group.wait(&receiver) {
                 Turn::Answered(answer) => return answer,
-                // The leadership goes on to the next when this is done, whatever came of it.
+                // Dropping the leadership passes it on, also after an error.
                 Turn::Lead(jobs, _leadership) => self.commit_all(jobs)?,
             }
         }
     }
 
-    /// Makes the changes in one commit, and answers all.
+    /// Makes the changes in one commit and answers all of them.
     fn commit_all(&self, jobs: Vec<Job>) -> Result<(), StoreError> {
         let _exclusive = self.group.exclusive();
         let mut transaction = self.begin()?;
@@ -90,8 +90,8 @@ impl Store {
     }
 
     fn begin(&self) -> Result<Transaction<'_>, StoreError> {
-        // What this process believes of the file would take the place of what is in it.
-        // (Where it cannot be read, whoever writes will hear of it.)
+        // A commit from a stale memory image would overwrite what is in the file.
+        // (If the file cannot be read, the write reports it.)
         if matches!(self.ground.is_continued(), Ok(false)) {
             self.ground.set_failed();
             return Err(StoreError::NotContinued(self.place.clone()));
@@ -117,7 +117,7 @@ impl Store {
         Ok(())
     }
 
-    /// The state of the store now; what is committed later is not in it.
+    /// The state of the store now, without later commits.
     pub(crate) fn snapshot(&self) -> Result<Snapshot<'_>, StoreError> {
         let transaction = self.with_database(|database| database.begin_read().map_err(StoreError::database))?;
         Ok(Snapshot { transaction, sealer: &self.sealer })
@@ -127,7 +127,7 @@ impl Store {
         &self.chance
     }
 
-    /// The file's path, or what a store without a file was called.
+    /// The file's path, or the name of a store without a file.
     #[must_use]
     pub fn place(&self) -> &str {
         &self.place
@@ -139,21 +139,21 @@ impl Store {
         self.id
     }
 
-    /// Which store this is, opened for which time, after how many commits: what peers remember.
+    /// The incarnation of the store (which store, which opening, how many commits): this is what peers remember.
     #[must_use]
     pub fn incarnation(&self) -> Incarnation {
         Incarnation { store_id: self.id, opening: self.opening, sequence: self.sequence.load(Ordering::Acquire) }
     }
 
-    /// Whether this may be taken for the latest of the copies that there may be of the store, so that what must not be decided
-    /// twice may be decided. It is, until whoever asks the peers (a custodian) says otherwise with
-    /// [`Store::set_confirmed`]. Of this process alone: nothing of it is on the disk.
+    /// Whether this store may be taken for the latest of all its copies, so that it may decide what must be decided
+    /// only once. It is, until the caller that asks the peers (a custodian) says otherwise with
+    /// [`Store::set_confirmed`]. Only this process knows it; it is not on the disk.
     #[must_use]
     pub fn is_confirmed(&self) -> bool {
         self.confirmed.load(Ordering::Acquire)
     }
 
-    /// Says what the peers have said of this store: see [`Store::is_confirmed`].
+    /// Sets what the peers say of this store: see [`Store::is_confirmed`].
     pub fn set_confirmed(&self, confirmed: bool) {
         self.confirmed.store(confirmed, Ordering::Release);
     }
@@ -166,18 +166,19 @@ impl Store {
         Settings::restored_from(&self.snapshot()?)
     }
 
-    /// Checks what a peer remembers of this store against its history. To be asked of so many peers that one of them is honest
-    /// before anything is done that must not be done twice.
+    /// Compares what a peer remembers of this store with its history. Before the node does anything that must not be
+    /// done twice, it has to check the memory of enough peers that one of them is honest.
     ///
     /// # Errors
-    /// `Ok(Err(rollback))` if this is not the continuation of what the peer saw; [`StoreError`] if it cannot be read.
+    /// `Ok(Err(rollback))` if this store does not continue what the peer saw; [`StoreError`] if the history cannot be
+    /// read.
     pub fn check_remembered(&self, remembered: &Incarnation) -> Result<Result<(), Rollback>, StoreError> {
         let openings = Settings::openings(&self.snapshot()?, remembered.opening.generation, 2)?;
         Ok(incarnation::check_remembered(remembered, &openings, &self.incarnation()))
     }
 
-    /// What shows a peer that remembers this how the store came from there to its present opening; `None` if it remembers
-    /// the present one, or another store.
+    /// The links that show a peer how the store came from the remembered opening to the present one; `None` if the peer
+    /// remembers the present one, or another store.
     ///
     /// # Errors
     /// [`StoreError`] if it cannot be read.
@@ -191,7 +192,7 @@ impl Store {
         Ok(Lineage::of(claim.link, &openings, self.incarnation()))
     }
 
-    /// Gives unused space back to the file system. Nobody else may use the store meanwhile.
+    /// Gives unused space back to the file system. No other thread may use the store meanwhile.
     ///
     /// # Errors
     /// [`StoreError::Database`].
@@ -202,12 +203,12 @@ impl Store {
         }
     }
 
-    /// What the database answers; the transactions that it begins outlive this call.
+    /// Calls `f` with the database; transactions that it begins outlive this call.
     pub(super) fn with_database<T>(
         &self,
         ask: impl FnOnce(&Database) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        // Exchanged as a whole: whoever panicked with it left it whole.
+        // The database is only exchanged as a whole, so a thread that panicked left it intact.
         let database: RwLockReadGuard<'_, _> = self.database.read().unwrap_or_else(PoisonError::into_inner);
         database.as_ref().map_or(Err(StoreError::Failed), ask)
     }

@@ -2,13 +2,13 @@
 
 use redb::TableDefinition;
 
-/// A table of records by key. All are sealed but [`Table::Head`], [`Table::Burnt`] and [`Table::Used`], which hold nothing
-/// secret.
+/// A table of records by key. All but [`Table::Head`], [`Table::Burnt`] and [`Table::Used`] are sealed; those three
+/// hold no secrets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Table {
     /// In clear: format, store id, the wrapped store key.
     Head,
-    /// Counters and floors of the store as a whole.
+    /// Counters and lower bounds of the store as a whole.
     Settings,
     /// The openings by generation.
     Openings,
@@ -16,27 +16,28 @@ pub(crate) enum Table {
     Keys,
     /// Shares by key, version and epoch.
     Shares,
-    /// Who this node is in ceremonies.
+    /// The secret of the node's identity in ceremonies.
     Identity,
-    /// What was seen of peers' stores, by number of the peer.
+    /// The last that this node saw of each peer's store, by number of the peer.
     Peers,
-    /// What peers remember of this node's store and it does not, by number of the peer and link of the claim.
+    /// Incarnations of this node's store that peers remember and that are not in its history, by number of the peer and
+    /// link of the claim.
     Contradictions,
     /// Ceremonies by id.
     Ceremonies,
     /// The inputs of ceremonies by id and index.
     Inputs,
-    /// In clear: what must not happen twice, by id.
+    /// In clear: ids of what must not happen twice.
     Burnt,
-    /// What was decided for a slot, by key, rule and slot.
+    /// The digest that was decided for each slot, by key, rule and slot.
     Slots,
-    /// How far a rule has come, by key and rule.
+    /// The mark of each rule: slots up to it are refused. By key and rule.
     Marks,
     /// The audit log by index.
     Audit,
-    /// How often people have changed the state of a key, and how the last time, by name.
+    /// The generation of the last change of a key's state, and that change, by name.
     Generations,
-    /// In clear: requests that are used up, by digest.
+    /// In clear: used requests, by digest.
     Used,
     /// The entries of the group's ledger by height.
     Ledger,

@@ -4,43 +4,43 @@ use theta_names::codec::{DecodeError, Reader, Writer};
 
 use super::{Incarnation, Opening, Rollback, StoreId};
 
-/// No more links than this are shown at a time: all that a store keeps.
+/// The most links that are shown at a time: as many as a store keeps.
 const MOST_LINKS: usize = 4096;
-/// One link: session and commit.
+/// The length of a link, in bytes: session and commit.
 const LINK_LEN: usize = 16 + 8;
-/// Claim, incarnation, generation and link of the base.
+/// The length of the rest, in bytes: claim, incarnation, generation and link of the base.
 const FIXED_LEN: usize = 32 + Incarnation::ENCODED_LEN + 8 + 32;
 
-/// What a node shows to a peer that remembers another opening than its present one: its own opening of that generation, and the
-/// links from there.
+/// What a node shows to a peer that remembers another opening than the present one: its own opening of that generation,
+/// and the links from there to the present one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lineage {
-    /// The link that the peer remembers, which this answers.
+    /// The link that the peer remembers and that this answers.
     claim: [u8; 32],
-    /// What the store is now.
+    /// The present incarnation of the store.
     now: Incarnation,
-    /// Generation and link of the opening that the links begin after.
+    /// Generation and link of the opening after which the links begin.
     base: (u64, [u8; 32]),
-    /// Session and commit of each opening since, ascending.
+    /// Session and commit of each opening since then, in ascending order.
     links: Vec<([u8; 16], u64)>,
 }
 
 impl Lineage {
-    /// From `openings`, ascending, the first of them the one to begin after and the last of them the present one; `None` if
-    /// there are none.
+    /// Makes a lineage from `openings`, in ascending order: the links begin after the first, and the last is the
+    /// present one; `None` if `openings` is empty.
     pub(crate) fn of(claim: [u8; 32], openings: &[Opening], now: Incarnation) -> Option<Self> {
         let (base, since) = openings.split_first()?;
         let links = since.iter().map(|opening| (opening.session, opening.opened_at)).collect();
         Some(Self { claim, now, base: (base.generation, base.link), links })
     }
 
-    /// The link that it answers.
+    /// The link that this answers.
     #[must_use]
     pub const fn claim(&self) -> &[u8; 32] {
         &self.claim
     }
 
-    /// What the store is now.
+    /// The present incarnation of the store.
     #[must_use]
     pub const fn now(&self) -> &Incarnation {
         &self.now
@@ -50,7 +50,7 @@ impl Lineage {
         &self.base
     }
 
-    /// The openings since the base if they lead to the present one.
+    /// The openings since the base, if they lead to the present one.
     pub(super) fn openings(&self, store: &StoreId) -> Option<Vec<Opening>> {
         let (mut before, mut link) = self.base;
         let mut openings = Vec::with_capacity(self.links.len());
@@ -60,7 +60,8 @@ impl Lineage {
             openings.push(opening);
         }
         let leads = (before, link) == (self.now.opening.generation, self.now.opening.link);
-        // The link covers the rest of the opening, but only here does it meet what the node says of it.
+        // The link is a hash over the rest of the opening; only here is it compared with the opening that the node
+        // states.
         let told = openings.last().is_none_or(|last| *last == self.now.opening);
         (leads && told).then_some(openings)
     }
@@ -77,7 +78,7 @@ impl Lineage {
     /// Reads what [`Lineage::encode`] wrote; `None` for anything else, and for more than 4096 links.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Self> {
-        // Before anything is read for them.
+        // Checked before anything is allocated for the links.
         if bytes.len() > FIXED_LEN + MOST_LINKS * LINK_LEN {
             return None;
         }
@@ -92,11 +93,12 @@ impl Lineage {
     }
 }
 
-/// Checks what a peer remembers of us against our own history: `openings` are those from the remembered generation on, as far as
-/// they are kept, ascending; `now` is what we are.
+/// Checks what a peer remembers of this store against its history: `openings` are those from the remembered generation
+/// on, as far as they are kept, in ascending order; `now` is the present incarnation.
 ///
 /// # Errors
-/// [`Rollback`] if a copy of us did something that is not in our history, or our history does not reach back so far.
+/// [`Rollback`] if a copy of this store did something that is not in its history, or its history does not reach back so
+/// far.
 pub(crate) fn check_remembered(
     remembered: &Incarnation,
     openings: &[Opening],
@@ -110,7 +112,7 @@ pub(crate) fn check_remembered(
         return Err(Rollback::Older { remembered: remembered.sequence, now: now.sequence });
     }
     match openings.first() {
-        // The link stands for all openings before, too.
+        // The link commits to all earlier openings, too.
         Some(opening) if opening.generation == generation => {
             if *opening != remembered.opening {
                 return Err(Rollback::Forked { generation });
@@ -118,7 +120,7 @@ pub(crate) fn check_remembered(
         }
         _ => return Err(Rollback::Forgotten { generation }),
     }
-    // What came next has to have known all that was seen.
+    // The next opening must have known every commit that was seen.
     let known = openings.get(1).map_or(now.sequence, |next| next.opened_at.saturating_sub(1));
     if known >= remembered.sequence {
         Ok(())

@@ -1,15 +1,16 @@
-//! How a store that was copied and restored is found out.
+//! How peers detect that a copy of a store was put back.
 //!
-//! A file can be copied and put back. What it forgot, no file can know: only others do. So each store counts the times it
-//! was opened (its *generation*) and the times it committed (its *sequence*), and each opening is a link of a chain of
-//! hashes: it covers the one before, a random *session*, and the commit that it followed. A node says all that, as an
-//! [`Incarnation`], when it greets and after it decided something once and for all. Its peers remember the head of the chain,
-//! as a [`Witness`], and give it back:
+//! A file can be copied and put back, and no file can know what it has forgotten: only others can. So each store counts
+//! how often it was opened (its *generation*) and how often it committed (its *sequence*), and each opening is a link
+//! of a chain of hashes: it covers the link before, a random *session*, and the commit that it followed. A node sends
+//! all that, as an [`Incarnation`], when it greets a peer and after it has decided something once and for all. Its
+//! peers remember the head of the chain, as a [`Witness`], and send it back:
 //!
-//! - the peer takes another head only with the links that lead to it from the one that it remembers, the first of which has
-//!   to have known all that was seen ([`Witness::observe`], [`Witness::prove`]): a copy that was put back had no such link, and
-//!   can find none however often it is opened, for that would be a collision of the hash;
-//! - the node sees it for itself, since it keeps the history of its openings ([`crate::Store::check_remembered`]).
+//! - The peer accepts another head only with the links that lead to it from the one that it remembers, and the first of
+//!   these links must have known every commit that was seen ([`Witness::observe`], [`Witness::prove`]). A copy that was
+//!   put back has no such links, and cannot find any however often it is opened, since that would be a collision of the
+//!   hash.
+//! - The node itself notices, too, since it keeps the history of its openings ([`crate::Store::check_remembered`]).
 
 mod lineage;
 mod witness;
@@ -24,7 +25,7 @@ pub use witness::{Seen, Witness};
 
 const CONTEXT: &str = "theta store opening chain v1";
 
-/// 16 random bytes that name a store, drawn when it is created.
+/// 16 random bytes that identify a store, drawn when it is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StoreId(pub [u8; 16]);
 
@@ -37,13 +38,13 @@ impl fmt::Display for StoreId {
 /// One opening of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opening {
-    /// Counts the openings, from 1.
+    /// The number of the opening, from 1.
     pub generation: u64,
-    /// 16 random bytes: two copies that are opened have two of them.
+    /// 16 random bytes: two copies that are opened draw different ones.
     pub session: [u8; 16],
     /// The sequence of the commit that recorded the opening.
     pub opened_at: u64,
-    /// The hash of all this and of the link before: it stands for all openings up to this one.
+    /// The hash of all this and of the link before: it commits to all openings up to this one.
     pub link: [u8; 32],
 }
 
@@ -60,7 +61,7 @@ impl Opening {
         Self::after(store, (self.generation, &self.link), session, opened_at)
     }
 
-    /// The opening after the one of this generation and link.
+    /// The opening that follows the one of this generation and link.
     pub(crate) fn after(store: &StoreId, (before, link): (u64, &[u8; 32]), session: [u8; 16], opened_at: u64) -> Self {
         let generation = before.saturating_add(1);
         let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
@@ -70,14 +71,14 @@ impl Opening {
     }
 }
 
-/// Which store, opened for which time, after how many commits.
+/// A store, its present opening, and its number of commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Incarnation {
     /// Which store.
     pub store_id: StoreId,
     /// Its present opening.
     pub opening: Opening,
-    /// How many commits it has made in its life.
+    /// How many commits the store has made since it was created.
     pub sequence: u64,
 }
 
@@ -85,7 +86,7 @@ impl Incarnation {
     /// Length of an encoded incarnation in bytes.
     pub const ENCODED_LEN: usize = 16 + 16 + 32 + 8 + 8 + 8;
 
-    /// Store, session, link, generation, commit of the opening, commits: numbers in big-endian order.
+    /// Encodes store, session, link, generation, commit of the opening, and number of commits; numbers are big-endian.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let Self { store_id, opening, sequence } = self;
@@ -101,7 +102,7 @@ impl Incarnation {
         reader.end(incarnation).ok()
     }
 
-    /// One of several fields.
+    /// Reads an incarnation among other fields.
     ///
     /// # Errors
     /// [`DecodeError::Truncated`].
@@ -113,10 +114,10 @@ impl Incarnation {
     }
 }
 
-/// A store is not the continuation of what was seen of it.
+/// The reason why a store does not continue what was seen of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Rollback {
-    /// Another store: new, or restored from a backup. A person has to say that this is meant.
+    /// It is another store: new, or restored from a backup. A person has to confirm that this is meant.
     #[error("this is store {now}, it was store {remembered}: it was replaced; confirm that this is meant")]
     OtherStore {
         /// What was seen.
@@ -130,21 +131,21 @@ pub enum Rollback {
          an old copy was put in its place"
     )]
     Older {
-        /// The highest commit seen.
+        /// The highest commit that was seen.
         remembered: u64,
-        /// What this copy knew when it was opened.
+        /// The last commit that this copy knew when it was opened.
         now: u64,
     },
-    /// Two copies of it were opened.
+    /// Two copies of the store were opened.
     #[error("two copies of this store were opened, both for the time number {generation}: stop one of them")]
     Forked {
-        /// The opening that happened twice.
+        /// The generation that was opened twice.
         generation: u64,
     },
-    /// It has been opened so often since that it has forgotten the opening: nobody can tell.
+    /// The store has been opened so often since that it has forgotten the opening, so nobody can tell.
     #[error("it has forgotten its opening number {generation}, and so cannot show that it goes on from there")]
     Forgotten {
-        /// The opening.
+        /// The generation of the forgotten opening.
         generation: u64,
     },
 }

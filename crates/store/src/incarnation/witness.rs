@@ -4,34 +4,34 @@ use std::collections::VecDeque;
 
 use super::{Incarnation, Lineage, Opening, Rollback};
 
-/// Openings before the remembered one that are still known for the node's own, so that a message that arrives late is told from
-/// one of a copy. Messages are overtaken by those of the next openings, not by a hundred of them.
+/// How many openings before the remembered one are still recognised, so that a late message of the node is told from a
+/// message of a copy. Messages are overtaken by those of the next openings, not by a hundred of them.
 const MOST_BEFORE: usize = 64;
 
-/// What one peer remembers of a node's store: the head of the chain of its openings with the highest commit seen, and whether
-/// another store was seen that is not on the chain.
+/// What one peer remembers of a node's store: the head of the chain of its openings with the highest commit seen, and
+/// whether another store was seen that is not on the chain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Witness {
     seen: Option<Incarnation>,
     fork: Option<Incarnation>,
-    /// The links before the head, as far as they were seen since this process started.
+    /// The links before the head that were seen since this process started.
     before: VecDeque<[u8; 32]>,
 }
 
-/// What is to be thought of an incarnation that is no rollback.
+/// How an incarnation that shows no rollback relates to the remembered one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Seen {
-    /// It is the one that is remembered, or its next opening, and is remembered now.
+    /// It is the remembered opening or the next one, and is remembered from now on.
     Continues,
-    /// It was said before what is remembered.
+    /// It was sent before what is remembered.
     Late,
-    /// It may be a continuation; the node has to show the links ([`Witness::prove`]). What was remembered stays.
+    /// It may be a continuation, which the node has to prove by links ([`Witness::prove`]). What was remembered stays.
     Unproven,
 }
 
 impl Witness {
-    /// A witness that has seen this, and another one that was none of its continuations.
+    /// A witness that remembers `seen`, and a `fork` that did not continue it.
     #[must_use]
     pub fn new(seen: Option<Incarnation>, fork: Option<Incarnation>) -> Self {
         Self { seen, fork, before: VecDeque::new() }
@@ -43,17 +43,17 @@ impl Witness {
         self.seen.as_ref()
     }
 
-    /// The first that was seen of the same store and is not on the chain. It is remembered until a person ends it.
+    /// The first incarnation of the same store that is not on the chain. It is remembered until a person ends that.
     #[must_use]
     pub const fn fork(&self) -> Option<&Incarnation> {
         self.fork.as_ref()
     }
 
-    /// Looks at what a node says that its store is, and remembers it if it follows.
+    /// Examines the incarnation that a node states, and remembers it if it follows.
     ///
     /// # Errors
-    /// [`Rollback`] if it cannot be a continuation; what was remembered stays. Messages of one opening may arrive in any order:
-    /// within it nothing can go back.
+    /// [`Rollback`] if it cannot be a continuation; then what was remembered stays. Messages of one opening may arrive
+    /// in any order, since a store cannot go back within an opening.
     pub fn observe(&mut self, now: &Incarnation) -> Result<Seen, Rollback> {
         let Some(seen) = self.seen else {
             self.seen = Some(*now);
@@ -71,7 +71,7 @@ impl Witness {
             return Ok(Seen::Continues);
         }
         if present < before {
-            // What a node said before it was opened again may arrive late, but then it is on the chain.
+            // A message from before the node's last opening may arrive late, but then its link is on the chain.
             let late = self.before.contains(&now.opening.link);
             let older = Rollback::Older { remembered: seen.sequence, now: now.opening.opened_at };
             return if late { Ok(Seen::Late) } else { Err(older) };
@@ -86,11 +86,11 @@ impl Witness {
         self.follow(&[next], now).map(|()| Seen::Continues)
     }
 
-    /// Looks at the links that a node shows. `false` if they do not answer what is remembered, or do not lead where they say:
-    /// then nothing was shown.
+    /// Examines the links that a node shows. Returns `false` if they do not answer what is remembered, or do not lead
+    /// where they say: such links prove nothing.
     ///
     /// # Errors
-    /// [`Rollback`] if the node's own history is another than what is remembered.
+    /// [`Rollback`] if the node's own history contradicts what is remembered.
     pub fn prove(&mut self, lineage: &Lineage) -> Result<bool, Rollback> {
         let (now, Some(seen)) = (lineage.now(), self.seen) else { return Ok(false) };
         if *lineage.claim() != seen.opening.link || now.store_id != seen.store_id {
@@ -101,7 +101,7 @@ impl Witness {
         if link == seen.opening.link && generation == seen.opening.generation {
             return if openings.is_empty() { Ok(false) } else { self.follow(&openings, now).map(|()| true) };
         }
-        // It knows what is remembered, since it answers it: so this is no message of before.
+        // The node answers what is remembered, so it has seen that: this is no late message.
         let generation = generation.min(seen.opening.generation);
         if lineage.base().0 > seen.opening.generation {
             return Err(Rollback::Forgotten { generation: seen.opening.generation });
@@ -109,7 +109,8 @@ impl Witness {
         Err(self.forked(now, Rollback::Forked { generation }))
     }
 
-    /// Remembers another head in place of this one and of the fork, by a person's word. `false` if the claim is none.
+    /// A person decides: remembers `now` in place of the head and of the fork. Returns `false` if `claim` is neither of
+    /// them.
     pub fn overrule(&mut self, claim: &Incarnation, now: &Incarnation) -> bool {
         let known = [self.seen, self.fork].into_iter().flatten().any(|known| known.opening == claim.opening);
         if known {
@@ -121,7 +122,7 @@ impl Witness {
     fn follow(&mut self, openings: &[Opening], now: &Incarnation) -> Result<(), Rollback> {
         let Some(seen) = self.seen else { return Ok(()) };
         let known = openings.first().map_or(0, |first| first.opened_at.saturating_sub(1));
-        // What came next has to have known all that was seen.
+        // The next opening must have known every commit that was seen.
         if known < seen.sequence {
             return Err(self.forked(now, Rollback::Older { remembered: seen.sequence, now: known }));
         }

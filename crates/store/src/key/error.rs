@@ -1,4 +1,5 @@
-//! Why a key cannot be changed as asked, each in one line. All are the caller's, but those of the store.
+//! Why a key cannot be changed as asked, each in one line. All but [`KeyError::Store`] and [`KeyError::Bug`] are the
+//! caller's mistakes.
 
 use theta_names::{Epoch, KeyName, KeyState, Version};
 
@@ -10,7 +11,7 @@ pub enum KeyError {
     /// There is no such key.
     #[error("there is no key {0}")]
     Unknown(KeyName),
-    /// The name was given before, perhaps to a key that was destroyed since.
+    /// The name was given before, perhaps to a key that has been destroyed since.
     #[error("a key {0} exists or existed: choose another name")]
     Exists(KeyName),
     /// The key or version is destroyed.
@@ -34,7 +35,7 @@ pub enum KeyError {
         /// Which epoch.
         epoch: Epoch,
     },
-    /// The epoch does not wait for a certificate.
+    /// The epoch is not pending.
     #[error("epoch {epoch} of version {version} of key {name} does not wait for a certificate")]
     NotPending {
         /// Which key.
@@ -66,7 +67,7 @@ pub enum KeyError {
         /// The lowest that may be.
         next: Version,
     },
-    /// Not one node for each share.
+    /// The holders are not one different node for each share.
     #[error("it takes {n} different nodes to hold {n} shares")]
     Holders {
         /// How many shares there are.
@@ -82,7 +83,7 @@ pub enum KeyError {
         /// Which epoch.
         epoch: Epoch,
     },
-    /// The state does not follow.
+    /// The state may not follow the present one.
     #[error(
         "key {name} cannot go from {from} to {next}{why}",
         why = if *superseded { ": a newer version took its place" } else { "" }
@@ -94,7 +95,7 @@ pub enum KeyError {
         from: KeyState,
         /// The one asked for.
         next: KeyState,
-        /// Whether a newer version is what stands in the way.
+        /// Whether a newer version prevents it.
         superseded: bool,
     },
     /// A change of state that is not newer than the last.
@@ -110,7 +111,7 @@ pub enum KeyError {
         /// That of the last change.
         current: u64,
     },
-    /// A change of state of a generation that cannot be next.
+    /// The generation of a change is too far ahead.
     #[error("the change names generation {named} and key {name} is at {current}, which is too far apart: look again")]
     GenerationAhead {
         /// Which key.
@@ -120,7 +121,7 @@ pub enum KeyError {
         /// That of the last change.
         current: u64,
     },
-    /// Larger than anything that belongs there.
+    /// A part is empty or larger than any that belongs there.
     #[error("{what} is empty or longer than {most} bytes")]
     TooLong {
         /// What.
@@ -128,7 +129,7 @@ pub enum KeyError {
         /// The limit in bytes.
         most: usize,
     },
-    /// Not a threshold.
+    /// k and n are no threshold.
     #[error("k = {k}, n = {n}: it takes 1 <= k <= n")]
     Threshold {
         /// How many shares it takes.
@@ -136,13 +137,13 @@ pub enum KeyError {
         /// How many there are.
         n: u16,
     },
-    /// A key was rotated more often than one can be.
+    /// The key has as many versions as a key can have.
     #[error("key {0} has all the versions that a key can have: make a new key")]
     TooManyVersions(KeyName),
-    /// The disk, the file or the sealing key.
+    /// An error of the disk, the file or the sealing key.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// What cannot happen did.
+    /// A mistake of this program.
     #[error("bug: a version vanished while it was changed")]
     Bug,
 }

@@ -1,5 +1,5 @@
-//! How often people have changed the state of a key: each change names the *generation* that it makes, so that one which was
-//! signed or approved once is made once, and none after a later one.
+//! Counts the changes that people make to the state of a key. Each change names the *generation* that it makes, so that
+//! a signed or approved change is made at most once, and never after a later one.
 
 use theta_names::{KeyName, KeyState, MOST_GENERATIONS_AHEAD, Version};
 
@@ -29,7 +29,7 @@ impl Last {
     }
 }
 
-/// The generation in a row of the table.
+/// The generation that a row of the table records.
 pub(crate) fn decode_generation(record: &[u8]) -> Result<u64, StoreError> {
     Ok(Last::decode(record)?.generation)
 }
@@ -45,14 +45,15 @@ impl Store {
 }
 
 impl Transaction<'_> {
-    /// Changes the state of a key, or of a version of it, if the change is newer than all before: its generation is higher than
-    /// the last, by [`MOST_GENERATIONS_AHEAD`] at most. Says whether anything was done: the very change that was the last may
-    /// be asked for again and again. The state that there is may be asked for, too, with a higher generation: so nodes that
-    /// have made different changes come together. To destroy what is destroyed may be asked for with any generation. An older
-    /// version that is to be active becomes retired, wherever it was disabled and wherever it was not.
+    /// Changes the state of a key, or of one of its versions, if the change is newer than all before: its generation is
+    /// higher than the last, by [`MOST_GENERATIONS_AHEAD`] at most. Returns whether the generation advanced. It does
+    /// not if the last change is asked for again, which is allowed any number of times, nor if a destroyed key is to be
+    /// destroyed, which is allowed with generations out of range. A change to the present state advances the
+    /// generation, so that nodes that have made different changes agree again. An older version that is to be active
+    /// becomes retired, whether it was disabled or not.
     ///
     /// # Errors
-    /// [`KeyError::Generation`] for a change that is not newer, [`KeyError::GenerationAhead`]; else as
+    /// [`KeyError::Generation`] for a change that is not newer, [`KeyError::GenerationAhead`]; otherwise as
     /// [`Transaction::set_key_state`] and [`Transaction::set_version_state`].
     pub fn change_state(
         &mut self,
@@ -73,7 +74,7 @@ impl Transaction<'_> {
         };
         let late = generation <= current || generation > current.saturating_add(MOST_GENERATIONS_AHEAD);
         if late && state == KeyState::Destroyed && next == KeyState::Destroyed {
-            // Nothing comes after that, so that it does not matter which change it was.
+            // Destroyed is final, so it does not matter which change this was.
             return Ok(false);
         }
         if generation <= current {
@@ -86,7 +87,7 @@ impl Transaction<'_> {
         if generation > current.saturating_add(MOST_GENERATIONS_AHEAD) {
             return Err(KeyError::GenerationAhead { name: name.clone(), named: generation, current });
         }
-        // An older version that is enabled is again what it was before: it decrypts and verifies, and makes nothing new.
+        // An enabled older version becomes what it was before: it decrypts and verifies, and makes nothing new.
         let older = version.is_some_and(|version| key.is_superseded(version));
         let goal = if next == KeyState::Active && older { KeyState::Retired } else { next };
         if state != goal {

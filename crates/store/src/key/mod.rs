@@ -1,9 +1,9 @@
-//! The keys of a node, as a key management service has them.
+//! The keys of a node, in the terms of a key management service.
 //!
-//! A **key** is a name with one purpose. It has **versions**: rotating makes a new one, and the older ones go on verifying
-//! and decrypting. A version has one public key for ever and **epochs**, the sharings of its secret: refreshing or resharing
-//! makes a new one, which waits as *pending* beside the serving one until its holders have certified it. Shares are kept
-//! apart from the rest, each sealed on its own: to list the keys opens none.
+//! A **key** is a name with one purpose. It has **versions**: rotation makes a new one, and the older ones still verify
+//! and decrypt. A version has one public key for ever and **epochs**, the sharings of its secret: refreshing or
+//! resharing makes a new one, which waits as *pending* beside the one in use until its holders have certified it.
+//! Shares are stored apart from the rest, each sealed on its own: listing the keys opens none.
 
 mod error;
 mod generation;
@@ -26,7 +26,7 @@ pub use record::{EpochRecord, KeyRecord, VersionRecord};
 pub use used::USED_REMEMBERED;
 pub(crate) use used::decode_until;
 
-/// Of one share, in bytes: those of RSA keys of 16,384 bits fit.
+/// Limit of one share, in bytes: shares of RSA keys of 16,384 bits fit.
 const MOST_SHARE: usize = 1 << 16;
 
 impl Store {
@@ -47,7 +47,7 @@ impl Store {
         read(&self.snapshot()?, name)
     }
 
-    /// This node's share of one epoch of a version; nothing if it has none, or not any more.
+    /// This node's share of one epoch of a version; `None` if it has none, or none any more.
     ///
     /// # Errors
     /// [`StoreError`] if it cannot be read.
@@ -72,7 +72,7 @@ fn version_prefix(name: &KeyName, version: Version) -> Vec<u8> {
 }
 
 impl Transaction<'_> {
-    /// The key of this name, as this transaction has it by now.
+    /// The key of this name, with the changes of this transaction.
     ///
     /// # Errors
     /// [`KeyError::Unknown`], [`KeyError::Store`].
@@ -95,7 +95,7 @@ impl Transaction<'_> {
         Ok(answer)
     }
 
-    /// Makes a key without versions. A name is never used again, not even after the key was destroyed.
+    /// Creates a key without versions. A name is never given twice, even after its key was destroyed.
     ///
     /// # Errors
     /// [`KeyError::Exists`], [`KeyError::Store`].
@@ -106,7 +106,7 @@ impl Transaction<'_> {
         self.put_key(&KeyRecord::new(name.clone(), purpose, policy))
     }
 
-    /// Adds a version that waits for the certificate of its first epoch ([`Transaction::certify`]), and gives its number.
+    /// Adds a version that waits for the certificate of its first epoch ([`Transaction::certify`]); returns its number.
     ///
     /// # Errors
     /// [`KeyError`]: the key is not known or destroyed, or a part is out of its range.
@@ -122,11 +122,11 @@ impl Transaction<'_> {
         Ok(version)
     }
 
-    /// As [`Transaction::begin_version`], with a number that others have given: a node that was not there when older versions
-    /// were made never has them.
+    /// As [`Transaction::begin_version`], with a number that the other holders have given: a node that was absent when
+    /// older versions were made never has those.
     ///
     /// # Errors
-    /// [`KeyError::OldVersion`] for a number that was given here; else as [`Transaction::begin_version`].
+    /// [`KeyError::OldVersion`] for a number that was given here; otherwise as [`Transaction::begin_version`].
     pub fn begin_numbered_version(
         &mut self,
         name: &KeyName,
@@ -144,8 +144,8 @@ impl Transaction<'_> {
         self.put_share(name, version, number, share)
     }
 
-    /// Adds a version that serves at once, as for a key that a dealer made; the certificate is the epoch's. Older versions
-    /// sign no more.
+    /// Adds a version that is in use at once, such as one that a dealer made; the certificate is the epoch's. Older
+    /// versions no longer sign.
     ///
     /// # Errors
     /// As [`Transaction::begin_version`].
@@ -162,10 +162,10 @@ impl Transaction<'_> {
         Ok(version)
     }
 
-    /// Puts a refreshed or reshared epoch beside the serving one. It replaces an older pending one.
+    /// Adds a refreshed or reshared epoch beside the one in use. It replaces an older pending one.
     ///
     /// # Errors
-    /// [`KeyError::OldEpoch`] unless its number is higher than all before; other [`KeyError`]s as for a new version.
+    /// [`KeyError::OldEpoch`] unless its number is higher than all before; otherwise as for a new version.
     pub fn stage_epoch(
         &mut self,
         name: &KeyName,
@@ -186,11 +186,11 @@ impl Transaction<'_> {
         self.put_share(name, version, number, share)
     }
 
-    /// The pending epoch is certified: it serves, the share of the one before is removed, and older versions sign no more.
-    /// Whether the certificate is good is for the caller to have checked.
+    /// Puts the pending epoch into use, removes the share of the epoch before, and makes older versions stop signing.
+    /// The caller has checked the certificate.
     ///
     /// # Errors
-    /// [`KeyError::NotPending`] if this epoch does not wait.
+    /// [`KeyError::NotPending`] if this epoch is not pending.
     pub fn certify(
         &mut self,
         name: &KeyName,
@@ -205,7 +205,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Puts back a share that was lost. One that is there is not overwritten.
+    /// Restores a share that was lost. An existing share is not overwritten.
     ///
     /// # Errors
     /// [`KeyError::HasShare`], and [`KeyError::NoEpoch`] if the version has no such epoch or is destroyed.
@@ -231,7 +231,7 @@ impl Transaction<'_> {
     /// Changes the state of a version. [`KeyState::Destroyed`] removes its shares.
     ///
     /// # Errors
-    /// [`KeyError::Transition`] if that state does not follow, or a newer version stands in its way.
+    /// [`KeyError::Transition`] if that state may not follow, or a newer version prevents it.
     pub fn set_version_state(&mut self, name: &KeyName, version: Version, next: KeyState) -> Result<(), KeyError> {
         self.change_key(name, |key| key.set_version_state(version, next))?;
         if next == KeyState::Destroyed {
@@ -243,7 +243,7 @@ impl Transaction<'_> {
     /// Changes the state of a key as a whole. [`KeyState::Destroyed`] removes all its shares and leaves a tombstone.
     ///
     /// # Errors
-    /// [`KeyError::Transition`] if that state does not follow.
+    /// [`KeyError::Transition`] if that state may not follow.
     pub fn set_key_state(&mut self, name: &KeyName, next: KeyState) -> Result<(), KeyError> {
         self.change_key(name, |key| key.set_state(next))?;
         if next == KeyState::Destroyed {
@@ -265,7 +265,7 @@ impl Transaction<'_> {
     }
 }
 
-/// Refuses what no share is before anything is written.
+/// Refuses shares of impossible length before anything is written.
 fn check_share(share: Option<&Secret<Vec<u8>>>) -> Result<(), KeyError> {
     let fits = |share: &Secret<Vec<u8>>| (1..=MOST_SHARE).contains(&share.expose().len());
     if share.is_none_or(fits) { Ok(()) } else { Err(KeyError::TooLong { what: "the share", most: MOST_SHARE }) }

@@ -9,30 +9,30 @@ use crate::codec::{Decoder, Encoder, encoder};
 use crate::database::Table;
 
 const TABLE: &str = Table::Keys.name();
-/// Of the public part: 65,535 verification keys of 96 bytes and the rest, twice over.
+/// Limit of the public part, in bytes: twice the size of 65,535 verification keys of 96 bytes and the rest.
 pub(crate) const MOST_PUBLIC: usize = 16 << 20;
-/// Of a certificate: a signature of each of 65,535 holders.
+/// Limit of a certificate, in bytes: a signature of each of 65,535 holders fits.
 pub(crate) const MOST_CERTIFICATE: usize = 16 << 20;
-/// Of a suite's name.
+/// Limit of a suite's name, in bytes.
 const MOST_SUITE: usize = 64;
-/// Versions of one key.
+/// The most versions of one key.
 const MOST_VERSIONS: u32 = 1024;
 
-/// One sharing of a version's secret: who holds it, and what proves it. Refreshing and resharing make a new epoch of the same
-/// public key.
+/// One sharing of a version's secret: its holders and the data that prove it. Refreshing and resharing make a new epoch
+/// of the same public key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EpochRecord {
-    /// Which one: a share of an older epoch never takes the place of a newer one.
+    /// Its number: a share of an older epoch never replaces that of a newer one.
     pub number: Epoch,
-    /// How many shares it takes.
+    /// The number of shares that are needed.
     pub k: u16,
-    /// How many there are.
+    /// The number of shares.
     pub n: u16,
     /// The numbers of the nodes that hold them: that of share index i at place i - 1.
     pub holders: Vec<u16>,
     /// The public key and verification keys, as the scheme encodes them.
     pub public: Vec<u8>,
-    /// What the holders signed at the end of the ceremony; empty for a key that a dealer made.
+    /// The holders' signatures at the end of the ceremony; empty for a key that a dealer made.
     pub certificate: Vec<u8>,
     /// When it was made, in seconds since 1970.
     pub created: u64,
@@ -41,15 +41,15 @@ pub struct EpochRecord {
 /// One key pair under the name of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionRecord {
-    /// Which one.
+    /// Its number.
     pub version: Version,
-    /// Its own state.
+    /// Its own state; see [`KeyRecord::effective_state`].
     pub state: KeyState,
     /// The scheme and group.
     pub suite: String,
-    /// The sharing that serves; `None` until the first is certified.
+    /// The sharing in use; `None` until the first is certified.
     pub serving: Option<EpochRecord>,
-    /// A sharing that waits for its certificate, beside the one that serves.
+    /// A sharing that waits for its certificate, beside the one in use.
     pub pending: Option<EpochRecord>,
     /// When it was made, in seconds since 1970.
     pub created: u64,
@@ -58,17 +58,17 @@ pub struct VersionRecord {
 /// A key: a name, a purpose, and versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRecord {
-    /// What people call it.
+    /// The name that people use.
     pub name: KeyName,
-    /// What it is for, for ever.
+    /// Its purpose, which never changes.
     pub purpose: Purpose,
-    /// The state of the whole.
+    /// The state of the key as a whole.
     pub state: KeyState,
-    /// The policy that says who may ask; `None` is nobody but what other policies allow.
+    /// The name of a policy. Custody stores `None`, and nothing reads it: `policy.toml` says who may ask for what.
     pub policy: Option<RuleName>,
     /// The number that the next version gets.
     pub(crate) next_version: Version,
-    /// Ascending.
+    /// In ascending order.
     pub(crate) versions: Vec<VersionRecord>,
 }
 
@@ -84,7 +84,7 @@ impl KeyRecord {
         Self { name, purpose, state: KeyState::Active, policy, next_version: Version::FIRST, versions: Vec::new() }
     }
 
-    /// The versions, ascending.
+    /// The versions in ascending order.
     #[must_use]
     pub fn versions(&self) -> &[VersionRecord] {
         &self.versions
@@ -102,13 +102,13 @@ impl KeyRecord {
         self.versions.iter().find(|record| record.version == version)
     }
 
-    /// The one that new signatures, coins and ciphertexts are made with.
+    /// The version that makes new signatures, coins and ciphertexts.
     #[must_use]
     pub fn primary(&self) -> Option<&VersionRecord> {
         self.versions.iter().rev().find(|version| self.effective_state(version) == KeyState::Active)
     }
 
-    /// What the state of the key leaves of the version's.
+    /// The state of a version, limited by the state of the key.
     #[must_use]
     pub fn effective_state(&self, version: &VersionRecord) -> KeyState {
         version.state.and(self.state)
@@ -128,7 +128,7 @@ impl KeyRecord {
         self.versions.iter_mut().find(|record| record.version == version).ok_or(KeyError::Bug)
     }
 
-    /// Makes room for one more version, of this number.
+    /// Adds a version of this number, which waits for its first certificate.
     pub(super) fn add_version(
         &mut self,
         version: Version,
@@ -153,8 +153,8 @@ impl KeyRecord {
         self.versions.last_mut().ok_or(KeyError::Bug)
     }
 
-    /// The pending epoch of the version serves from now on, and an older version signs no more. Gives the epoch that it took
-    /// the place of.
+    /// Puts the pending epoch of the version into use; older versions no longer sign. Returns the epoch that it
+    /// replaced.
     pub(super) fn certify(
         &mut self,
         version: Version,
@@ -180,7 +180,7 @@ impl KeyRecord {
         Ok(replaced)
     }
 
-    /// Puts a sharing beside the one that serves.
+    /// Adds a sharing that waits for its certificate, beside the one in use.
     pub(super) fn stage(&mut self, version: Version, epoch: EpochRecord) -> Result<(), KeyError> {
         epoch.check()?;
         let name = self.name.clone();
@@ -200,13 +200,13 @@ impl KeyRecord {
         Ok(())
     }
 
-    /// Whether a newer version took the place of this one.
+    /// Whether a newer version has replaced this one.
     pub(super) fn is_superseded(&self, version: Version) -> bool {
         let newest = self.versions.iter().rev().find(|record| record.serving.is_some());
         newest.is_some_and(|newest| newest.version > version)
     }
 
-    /// Changes the state of a version. Only the newest one becomes active again.
+    /// Changes the state of a version. Only the newest one can become active again.
     pub(super) fn set_version_state(&mut self, version: Version, next: KeyState) -> Result<(), KeyError> {
         let newest = self.versions.iter().rev().find(|record| record.serving.is_some()).map(|record| record.version);
         let name = self.name.clone();
@@ -276,7 +276,7 @@ impl EpochRecord {
     }
 }
 
-/// Whether these are the numbers of n nodes.
+/// Whether these are the numbers of n different nodes.
 fn are_holders(holders: &[u16], n: u16) -> bool {
     let mut sorted = holders.to_vec();
     sorted.sort_unstable();

@@ -1,4 +1,4 @@
-//! A key taken out of a store, by whoever keeps the store: the way back from keys that cannot be together.
+//! Removing a key from a store, as its operator may: this resolves keys that cannot be together.
 
 use theta_names::KeyName;
 
@@ -8,9 +8,9 @@ use crate::database::Table;
 use crate::name::terminated;
 
 impl Transaction<'_> {
-    /// Removes a key with all its versions and shares, and gives what is known of it. Unlike a destroyed key it leaves no
-    /// tombstone. What must not happen twice stays as it is: the slots that were signed under the name, and the generation of
-    /// the last change of its state, so that no old consent is of use against another key of that name.
+    /// Removes a key with all its versions and shares; returns its record. Unlike a destroyed key it leaves no
+    /// tombstone. Records of what must not happen twice stay: the slots that were signed under the name, and the
+    /// generation of the last change of its state, so that no old consent is valid for another key of that name.
     ///
     /// # Errors
     /// [`KeyError::Unknown`], [`KeyError::Store`].

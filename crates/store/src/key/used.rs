@@ -1,16 +1,16 @@
-//! Requests that are used up: those of ceremonies that have begun here. What was approved or signed for one of them stands for
-//! that one ceremony, and is remembered for longer than it is valid.
+//! Used requests: those whose ceremonies have begun here. An approval or signature of a request is good for that one
+//! ceremony, and the use is remembered for longer than the approval is valid.
 
 use crate::codec::{Decoder, encoder};
 use crate::database::{Rows, Table};
 use crate::{Store, StoreError, Transaction};
 
-/// For how long a used request is remembered after its use, in seconds: 33 days. An approval that was valid at its use is so for
-/// 31 days at most; clocks differ.
+/// For how long the use of a request is remembered, in seconds: 33 days. An approval that was valid at its use stays
+/// valid for 31 days at most; the rest allows for clocks that differ.
 pub const USED_REMEMBERED: u64 = 33 * 86_400;
 
 impl Store {
-    /// Whether the request of this digest was used up here, as far as is remembered.
+    /// Whether the request of this digest was used here, as far as is remembered.
     ///
     /// # Errors
     /// [`StoreError`] if it cannot be read.
@@ -20,13 +20,14 @@ impl Store {
 }
 
 impl Transaction<'_> {
-    /// Uses up the request of this digest, once or again, and forgets those that nobody can use any more. `now` is in seconds since
-    /// 1970; 0 stands for a time that is not known yet: what is used up then is never forgotten.
+    /// Marks the request of this digest as used, and forgets requests that nobody can use any more. A second use
+    /// changes nothing. `now` is in seconds since 1970; 0 means that the time is not known yet, and a request used then
+    /// is never forgotten.
     ///
     /// # Errors
     /// [`StoreError`].
     pub fn use_up(&mut self, request: &[u8; 32], now: u64) -> Result<(), StoreError> {
-        // What cannot be read is kept: to remember too much harms nobody.
+        // An unreadable record is kept: remembering too much does no harm.
         self.rows
             .retain(Table::Used, |_, record| decode_until(record).map_or(true, |until| until == 0 || until > now))?;
         if self.rows.row(Table::Used, request)?.is_some() {
@@ -37,7 +38,7 @@ impl Transaction<'_> {
     }
 }
 
-/// Until when a request is remembered; 0 is for ever.
+/// The time until which a request is remembered, in seconds since 1970; 0 means for ever.
 pub(crate) fn decode_until(record: &[u8]) -> Result<u64, StoreError> {
     let mut decoder = Decoder::new(Table::Used.name(), record)?;
     let until = decoder.u64()?;

@@ -1,10 +1,11 @@
-//! Sealing: nothing that can be secret reaches the disk in clear.
+//! Sealing: no data that may be secret reaches the disk in clear.
 //!
-//! Every sealed record is `version || salt || ciphertext || tag`. Its key and nonce are derived from the store key and 32
-//! fresh random bytes, its salt: there is no counter that a restored copy of the file would set back, and salts of 256 bits
-//! do not meet by chance, however many records there are. AES-256-GCM-SIV (RFC 8452) is used under the derived key, so that
-//! even a machine that repeats its random bytes, such as a cloned virtual machine, shows no more than that two equal records
-//! are equal. The associated data is the table, the record's key in it and the version: no record passes for another.
+//! Every sealed record is `version || salt || ciphertext || tag`. Its key and nonce are derived from the store key and
+//! 32 fresh random bytes, its salt: there is no counter that a restored copy of the file would set back, and salts of
+//! 256 bits do not collide by chance, however many records there are. AES-256-GCM-SIV (RFC 8452) is used under the
+//! derived key, so that even a machine that repeats its random bytes, such as a cloned virtual machine, reveals only
+//! which records are equal. The associated data is the version, the table and the record's key in it, so that no record
+//! passes for another.
 
 mod sealing_key;
 mod wrap;
@@ -28,11 +29,11 @@ pub(crate) const SALT_LEN: usize = 32;
 pub(crate) const TAG_LEN: usize = 16;
 const HEAD_LEN: usize = 1 + SALT_LEN;
 
-/// Where random bytes come from.
+/// The source of random bytes.
 pub(crate) enum Chance {
-    /// The operating system, asked each time: a copy of this process's memory repeats nothing.
+    /// The operating system, asked each time, so that a copy of this process's memory repeats nothing.
     System,
-    /// A generator of the simulator's.
+    /// The simulator's generator.
     Seeded(Mutex<Box<dyn CryptoRng + Send>>),
 }
 
@@ -72,12 +73,12 @@ impl core::fmt::Debug for Chance {
 /// Seals and opens records under one key.
 pub(crate) struct Sealer(Secret<[u8; 32]>);
 
-/// The record is not what was sealed here.
+/// Why a sealed record does not open.
 #[derive(Debug)]
 pub(crate) enum Unsealed {
-    /// Sealed by another release.
+    /// It was sealed by another release.
     Version(u8),
-    /// Changed, moved, or under another key.
+    /// It was changed or moved, or sealed under another key.
     NotAuthentic,
 }
 
@@ -86,12 +87,12 @@ impl Sealer {
         Self(key)
     }
 
-    /// Length of a sealed record of `len` bytes.
+    /// The length of a sealed record whose plaintext has `len` bytes.
     const fn sealed_len(len: usize) -> usize {
         HEAD_LEN.saturating_add(len).saturating_add(TAG_LEN)
     }
 
-    /// Key and nonce of one record.
+    /// The key and nonce of one record.
     fn cipher(&self, salt: &[u8]) -> Option<(LessSafeKey, Nonce)> {
         let mut derived =
             Transcript::new("theta/store/record/v1").with("store key", self.0.expose()).with("salt", salt).finish();
@@ -102,7 +103,7 @@ impl Sealer {
         key.zip(nonce)
     }
 
-    /// Seals `record` of `key` in `table`. The buffer with the plaintext ends as ciphertext.
+    /// Seals `record` of `key` in `table`. The buffer of the plaintext becomes that of the ciphertext.
     pub(crate) fn seal(
         &self,
         table: &str,

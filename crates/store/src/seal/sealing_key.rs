@@ -1,4 +1,4 @@
-//! What opens a store: a passphrase, or a key of 256 bits.
+//! The key that opens a store: a passphrase, or 256 random bits.
 
 use std::{
     env,
@@ -12,15 +12,15 @@ use theta_groups::{Secret, Transcript};
 
 use crate::{StoreError, database::files};
 
-/// 64 digits and a line's end.
+/// Limit of a key file, in bytes: 64 digits and a line's end of two bytes.
 const MOST_KEY_FILE: usize = 66;
 
-/// The fewest characters of a passphrase that seals something new.
+/// The fewest characters of a passphrase that may seal a new store or backup.
 const LEAST_PASSPHRASE: usize = 12;
-/// How many of them must differ.
+/// The fewest different characters among them.
 const LEAST_VARIETY: usize = 6;
 
-/// What Argon2id (RFC 9106) may cost.
+/// The cost of Argon2id (RFC 9106).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Argon2Cost {
     /// Memory in KiB, 8 to 1,048,576 and at least 8 a lane.
@@ -39,7 +39,7 @@ impl Default for Argon2Cost {
 }
 
 impl Argon2Cost {
-    /// Whether it is within its ranges: a changed file must not make us take all memory.
+    /// Whether it is within its ranges: a tampered file must not make this process allocate all memory.
     pub(crate) const fn is_sane(self) -> bool {
         self.memory >= 8
             && self.memory <= 1 << 20
@@ -51,7 +51,7 @@ impl Argon2Cost {
     }
 }
 
-/// What opens a store. Wiped when dropped, never printed.
+/// What opens a store. It is wiped when dropped, and never printed.
 #[derive(Debug)]
 pub struct SealingKey(pub(super) Source);
 
@@ -61,13 +61,13 @@ pub(super) enum Source {
     Key(Secret<[u8; 32]>),
 }
 
-/// Why there is no sealing key.
+/// Why a sealing key cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum SealingKeyError {
     /// An empty passphrase protects nothing.
     #[error("the passphrase is empty")]
     EmptyPassphrase,
-    /// It would be found by trying.
+    /// The passphrase would be found by trying.
     #[error(
         "the passphrase is too easy to guess: it takes {LEAST_PASSPHRASE} characters, {LEAST_VARIETY} of them different; \
          five words drawn at random are good"
@@ -76,13 +76,13 @@ pub enum SealingKeyError {
     /// The cost is out of its ranges.
     #[error("Argon2id cost {0:?} is out of range: memory 8 to 1048576 KiB and 8 a lane, passes 1 to 64, lanes 1 to 16")]
     Cost(Argon2Cost),
-    /// The variable is not there.
+    /// The variable is not set, or is not text.
     #[error("environment variable {0} is not set, or is not text")]
     Variable(String),
-    /// systemd gave no credentials.
+    /// systemd passed no credentials.
     #[error("CREDENTIALS_DIRECTORY is not set: add `LoadCredential={0}:...` to the unit")]
     NoCredentials(String),
-    /// Not a credential's name.
+    /// The text is not the name of a credential.
     #[error("{0:?} is not the name of a credential: it must not contain '/'")]
     CredentialName(String),
     /// The file cannot be used.
@@ -102,7 +102,8 @@ impl SealingKey {
         Self::passphrase_with_cost(passphrase, Argon2Cost::default())
     }
 
-    /// A passphrase, stretched at this cost when something new is sealed. What is sealed already is opened at its own cost.
+    /// A passphrase, stretched at this cost when a new store or backup is sealed. Existing ones are opened at their own
+    /// cost.
     ///
     /// # Errors
     /// [`SealingKeyError::EmptyPassphrase`], [`SealingKeyError::Cost`].
@@ -116,8 +117,8 @@ impl SealingKey {
         Ok(Self(Source::Passphrase { passphrase, cost }))
     }
 
-    /// Refuses what should seal nothing new: a passphrase of which anybody can see that it is found by trying. That says nothing
-    /// about those that pass. What is sealed already is opened whatever the passphrase.
+    /// Refuses passphrases that should not seal anything new because they are obviously found by trying. Passing this
+    /// check does not make a passphrase good. Existing stores are opened with any passphrase.
     ///
     /// # Errors
     /// [`SealingKeyError::WeakPassphrase`].
@@ -125,7 +126,7 @@ impl SealingKey {
         let Source::Passphrase { passphrase, .. } = &self.0 else { return Ok(()) };
         let characters = passphrase.expose().chars();
         let first_seen = characters.clone().enumerate().filter(|(at, found)| {
-            // The characters are not collected, so that no copy of them stays behind.
+            // The characters are not collected, so that no copy of them remains in memory.
             !passphrase.expose().chars().take(*at).any(|before| before == *found)
         });
         let strong = characters.clone().count() >= LEAST_PASSPHRASE && first_seen.count() >= LEAST_VARIETY;
@@ -138,17 +139,17 @@ impl SealingKey {
         Self(Source::Key(key))
     }
 
-    /// A key from a file of 32 bytes, or of 64 hexadecimal digits, that nobody but its owner may use.
+    /// A key from a file of 32 bytes, or of 64 hexadecimal digits, that only its owner may use.
     ///
     /// # Errors
-    /// [`SealingKeyError::File`] if it cannot be read or others may; [`SealingKeyError::NotAKey`].
+    /// [`SealingKeyError::File`] if it cannot be read or others may use it; [`SealingKeyError::NotAKey`].
     pub fn from_file(path: &Path) -> Result<Self, SealingKeyError> {
         let place = path.display().to_string();
         let io_error = |error: io::Error| StoreError::io(place.as_str(), error);
         let file = File::open(path).map_err(io_error)?;
         files::check_private(path, &file)?;
         let mut content = Secret::new(Vec::with_capacity(80));
-        // One byte more, to see whether there is more.
+        // One byte more than the limit, to detect longer files.
         file.take(MOST_KEY_FILE as u64 + 1).read_to_end(content.expose_mut()).map_err(io_error)?;
         let mut key = Secret::new([0; 32]);
         if content.expose().len() == 32 {
@@ -191,7 +192,7 @@ impl SealingKey {
     }
 }
 
-/// The key that wraps: from 32 bytes that nobody guesses, for one kind of source.
+/// The wrapping key, derived from 32 secret bytes for one kind of source.
 pub(super) fn wrapping_key(kind: &'static [u8], secret: &Secret<[u8; 32]>) -> Secret<[u8; 32]> {
     Secret::new(
         Transcript::new("theta/store/wrapping-key/v1").with("kind", kind).with("secret", secret.expose()).finish32(),

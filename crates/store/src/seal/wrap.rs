@@ -9,18 +9,18 @@ use crate::StoreError;
 use crate::codec::{Decoder, Encoder, encoder};
 
 const ARGON2_SALT_LEN: usize = 16;
-/// Of the wrapped key: version, salt, key, tag.
+/// Length of the wrapped key, in bytes: version, salt, key, tag.
 const SEALED_LEN: usize = 1 + SALT_LEN + 32 + TAG_LEN;
 
-/// How the wrapping key is made.
+/// How the wrapping key is derived.
 #[derive(Clone, Copy, Debug)]
 enum Method {
     Argon2id { cost: Argon2Cost, salt: [u8; ARGON2_SALT_LEN] },
     Key,
 }
 
-/// A store key under a sealing key: what stands in clear at the head of a store or backup. The identity of the store is
-/// part of what is authenticated, and so are the method and its cost.
+/// A store key under a sealing key, as it stands in clear at the head of a store or backup. The id of the store, the
+/// method and its cost are authenticated, too.
 #[derive(Clone, Debug)]
 pub(crate) struct Wrapped {
     method: Method,
@@ -46,7 +46,7 @@ impl Wrapped {
         Ok(Self { method, sealed })
     }
 
-    /// The store key. `place` is for the error.
+    /// Unwraps the store key. `place` is for errors.
     pub(crate) fn unwrap(
         &self,
         key: &SealingKey,
@@ -83,7 +83,7 @@ impl Method {
         }
     }
 
-    /// What wraps under this sealing key; nothing if it is of the other kind.
+    /// The sealer of this sealing key; `None` if the key is of the other kind.
     fn sealer(self, key: &SealingKey) -> Result<Option<Sealer>, StoreError> {
         let wrapping = match (self, &key.0) {
             (Self::Argon2id { cost, salt }, Source::Passphrase { passphrase, .. }) => {

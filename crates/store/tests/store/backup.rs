@@ -38,7 +38,7 @@ fn filled() -> Store {
         assert_eq!(decide(&store, "serial", slot, 1), SlotDecision::Allowed);
     }
     store.write(|tx| tx.begin_ceremony([1; 32], b"refresh", Secret::new([1; 32]), 0)).unwrap();
-    // More than one chunk.
+    // Enough for more than one chunk.
     for _ in 0..3 {
         store.append_audit(vec![7; 60_000]).unwrap();
     }
@@ -71,7 +71,7 @@ fn a_restored_store_knows_what_is_used_up() {
     store.write(|tx| tx.use_up(&[2; 32], 0)).unwrap();
     let restored = restore(&backup(&store)).unwrap();
     assert!(restored.is_used(&[1; 32]).unwrap() && !restored.is_used(&[3; 32]).unwrap());
-    // It is remembered for as long as an approval of it may be valid; what was used before the time was known, for ever.
+    // A use is remembered for as long as an approval may be valid; one from before the time was known, for ever.
     let later = 1_795_000_000 + USED_REMEMBERED;
     for (now, known) in [(later - 1, true), (0, true), (later, false)] {
         restored.write(|tx| tx.use_up(&[4; 32], now)).unwrap();
@@ -85,7 +85,7 @@ fn a_restored_store_knows_what_is_used_up() {
     let bad =
         restored.write(|tx| tx.change_state(&name("beacon"), Some(version(9)), KeyState::Disabled, 1)).unwrap_err();
     assert!(matches!(bad, KeyError::NoVersion { version: missing, .. } if missing == version(9)), "{bad}");
-    // What is refused has used nothing up.
+    // A refused change does not advance the generation.
     assert_eq!(restored.key_generation(&name("beacon")).unwrap(), 0);
 }
 
@@ -101,11 +101,11 @@ fn a_restored_store_has_the_keys_and_repeats_nothing() {
     assert_eq!(restored.keys().unwrap(), store.keys().unwrap());
     assert_eq!(restored.share(&name("zone"), version(1), Epoch::new(4)).unwrap().unwrap().expose(), b"share of zone");
     assert_eq!(restored.identity().unwrap().unwrap().expose(), &[6; 32]);
-    // What was seen of peers is old by now.
+    // What was seen of peers is left out: it is outdated.
     assert_eq!((store.seen_of_peers().unwrap().len(), restored.seen_of_peers().unwrap().len()), (1, 0));
     assert_ne!(restored.id(), store.id());
     assert_eq!(restored.restored_from().unwrap(), Some(store.id()));
-    // The backup knew of day 100, so all of that day is refused, whatever the person said.
+    // The backup has ids of day 100, so all of that day is refused, whatever floor the person named.
     for id in [1, 2, 3] {
         let refused = restored.burn(burn_id(100, id)).unwrap_err();
         assert!(matches!(refused, BurnError::BelowWatermark { watermark: 101, .. }), "{refused}");
@@ -116,7 +116,7 @@ fn a_restored_store_has_the_keys_and_repeats_nothing() {
     }
     assert_eq!(decide(&restored, "serial", 90, 2), SlotDecision::Conflict { previous: [1; 32] });
     assert_eq!(decide(&restored, "serial", 51, 2), SlotDecision::Allowed);
-    // Rules that the backup has never heard of.
+    // A rule that the backup does not have.
     assert_eq!(decide(&restored, "votes", 900, 2), SlotDecision::Below { mark: 1000 });
     assert_eq!(decide(&restored, "votes", 1001, 2), SlotDecision::Allowed);
     assert!(restored.ceremonies().unwrap().is_empty());
@@ -187,7 +187,7 @@ fn a_damaged_backup_is_refused_at_every_place() {
 fn chunks_cannot_be_moved_or_left_out() {
     let store = filled();
     let backup = backup(&store);
-    // The head's length stands after 12 bytes of magic.
+    // The head's length follows 12 bytes of magic.
     let mut at = 14 + usize::from(u16::from_be_bytes([backup[12], backup[13]]));
     let mut chunks = Vec::new();
     while at < backup.len() {

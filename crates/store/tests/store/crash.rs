@@ -1,4 +1,4 @@
-//! The power fails at any write: what was acknowledged is there, and nothing is there by halves.
+//! The power fails at any write: acknowledged changes are there, and no change is there in part.
 
 use std::{env, io};
 
@@ -41,7 +41,7 @@ fn bundle(store: &Store, id: u64) -> Result<(), KeyError> {
     })
 }
 
-/// How much of a bundle is there: all or nothing, or the test fails.
+/// Whether a bundle is there; the test fails if only a part of it is.
 fn has_bundle(store: &Store, id: u64) -> bool {
     let key = name(&format!("key-{id}"));
     let share = store.share(&key, version(1), Epoch::new(1)).unwrap().map(|share| share.expose().clone());
@@ -51,12 +51,12 @@ fn has_bundle(store: &Store, id: u64) -> bool {
         store.audit(0, usize::MAX).unwrap().iter().any(|record| record.body == id.to_be_bytes()),
     ];
     assert!(parts.iter().all(|part| *part == parts[0]), "half of transaction {id}: {parts:?}");
-    // To ask whether it is burnt burns it: only of those that must be.
+    // Asking whether an id is burnt burns it, so only ids that must be burnt are asked for.
     assert!(!parts[0] || store.burn(burn_id(1, id)).is_err(), "transaction {id} is there, its id not burnt");
     parts[0]
 }
 
-/// One random change. What fails is unknown.
+/// One random change. If it fails, its outcome is unknown.
 fn step(store: &Store, done: &mut Acknowledged, next: &mut u64, rng: &mut impl Rng) -> bool {
     let ok = match rng.next_u32() % 4 {
         0 => {
@@ -94,7 +94,7 @@ fn step(store: &Store, done: &mut Acknowledged, next: &mut u64, rng: &mut impl R
 fn check(store: &Store, done: &mut Acknowledged, next: u64) {
     assert!(store.incarnation().sequence > done.sequence, "the sequence went back");
     assert!(done.bundles.iter().all(|id| has_bundle(store, *id)), "an acknowledged transaction is lost");
-    // The one whose answer never came may be there, wholly.
+    // The bundle that was not answered may be there, but only as a whole.
     has_bundle(store, next);
     for (slot, digest) in &done.slots {
         let again = store.decide(rule(), *slot, [*digest; 32], SlotOrder::Any).unwrap();
@@ -107,7 +107,7 @@ fn check(store: &Store, done: &mut Acknowledged, next: u64) {
     store.check_audit().unwrap().unwrap();
 }
 
-/// One life after another, each ended by a power failure after some writes.
+/// Several lives, each ended by a power failure after some writes.
 fn run(seed: u64, lives: usize, mut writes: impl FnMut(&mut rand_chacha::ChaCha20Rng) -> u64) {
     let mut rng = rng(seed);
     let disk = SimulatedDisk::default();
@@ -119,7 +119,7 @@ fn run(seed: u64, lives: usize, mut writes: impl FnMut(&mut rand_chacha::ChaCha2
         while step(&store, &mut done, &mut next, &mut rng) {}
         drop(store);
         disk.fail_power(&mut rng);
-        // It may fail again while it is being opened.
+        // The power may fail again while the store is being opened.
         disk.fail_after(u64::from(rng.next_u32() % 40));
         drop(Store::open_on(disk.backend(), &key(), seeded(seed ^ 1)));
         disk.fail_power(&mut rng);
@@ -157,7 +157,7 @@ fn a_creation_that_failed_leaves_nothing_that_is_taken_for_a_store() {
         if created {
             Store::open_on(disk.backend(), &key(), Options::default()).unwrap();
         } else {
-            // Whole or refused, never half.
+            // The store is whole or refused, never half there.
             if let Ok(store) = Store::open_on(disk.backend(), &key(), Options::default()) {
                 store.burn(burn_id(1, 1)).unwrap();
             }
@@ -165,7 +165,7 @@ fn a_creation_that_failed_leaves_nothing_that_is_taken_for_a_store() {
     }
 }
 
-/// A disk that says it has synced, and has not.
+/// A disk that reports a sync without syncing.
 #[derive(Debug)]
 struct Liar<B>(B);
 
@@ -191,7 +191,7 @@ impl<B: StorageBackend> StorageBackend for Liar<B> {
     }
 }
 
-/// The other tests would notice a commit that is not synced: on a disk that lies about it, something is always lost.
+/// The other tests would notice a commit that is not synced: on this disk something is always lost.
 #[test]
 fn without_syncs_a_power_failure_loses_what_was_acknowledged() {
     for seed in 0..10 {

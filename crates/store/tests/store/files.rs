@@ -118,7 +118,7 @@ fn a_passphrase_is_changed_without_sealing_anything_again() {
     Store::open(&path, &key()).unwrap();
 }
 
-/// 200 bytes that occur nowhere by chance.
+/// 200 bytes that do not occur by chance.
 fn marked(mark: u8) -> Vec<u8> {
     (0..200_u8).map(|i| i.wrapping_mul(37) ^ mark).collect()
 }
@@ -147,7 +147,7 @@ fn no_secret_touches_the_disk_in_clear() {
         assert!(content.len() > 300);
         let secrets = [marked(1), marked(2), seed.to_vec(), marked(4), text.as_bytes().to_vec()];
         for (index, secret) in secrets.iter().enumerate() {
-            // Even a part of it.
+            // Not even a part of it.
             assert!(!content.windows(12).any(|window| window == &secret[8..20]), "secret {index}");
         }
         assert!(!content.windows(12).any(|window| window == b"public part "));
@@ -166,7 +166,7 @@ fn records_that_were_exchanged_in_the_file_are_refused() {
         })
         .unwrap();
     drop(store);
-    // Whoever can write the file but has no key swaps the two shares, through the database itself.
+    // An attacker who can write the file but has no key swaps the two shares, through the database itself.
     let table = redb::TableDefinition::<&[u8], &[u8]>::new("shares");
     let database = redb::Builder::new().create_with_backend(disk.backend()).unwrap();
     let transaction = database.begin_write().unwrap();

@@ -64,7 +64,7 @@ fn rotation_leaves_the_old_version_to_verify_or_decrypt() {
         let (store, key) = with_key(purpose);
         store.write(|tx| tx.import_version(&key, "suite", epoch(1), secret(b"one"))).unwrap();
         store.write(|tx| tx.begin_version(&key, "suite", epoch(1), secret(b"two"))).unwrap();
-        // Until the new version is certified, the old one goes on.
+        // Until the new version is certified, the old one stays primary.
         assert_eq!(store.key(&key).unwrap().unwrap().primary().unwrap().version, version(1));
         store.write(|tx| tx.certify(&key, version(2), Epoch::new(1), b"certificate")).unwrap();
         let record = store.key(&key).unwrap().unwrap();
@@ -72,7 +72,7 @@ fn rotation_leaves_the_old_version_to_verify_or_decrypt() {
         let old = record.version(version(1)).unwrap();
         assert_eq!((old.state, record.serves(old)), (KeyState::Retired, old_serves));
         assert_eq!(share(&store, &key, 1, 1).unwrap(), b"one");
-        // It may be disabled and enabled, but never signs again.
+        // The old version may be disabled and enabled, but never signs again.
         store.write(|tx| tx.set_version_state(&key, version(1), KeyState::Disabled)).unwrap();
         let back = store.write(|tx| tx.set_version_state(&key, version(1), KeyState::Active)).unwrap_err();
         assert!(matches!(back, KeyError::Transition { superseded: true, .. }), "{back}");
@@ -80,7 +80,7 @@ fn rotation_leaves_the_old_version_to_verify_or_decrypt() {
     }
 }
 
-/// Enabling such a version was refused wherever it was not disabled, or was: it could not be had back.
+/// A regression: enabling such a version was refused in whatever state it was, so it could not be restored.
 #[test]
 fn an_older_version_is_enabled_whatever_state_it_is_in() {
     let (store, key) = with_key(Purpose::Decrypt);
@@ -129,7 +129,7 @@ fn a_key_that_is_removed_leaves_its_name_and_not_its_past() {
     assert_eq!((removed.name.clone(), removed.versions().len()), (key.clone(), 1));
     assert!(store.key(&key).unwrap().is_none() && store.share(&key, version(1), Epoch::new(1)).unwrap().is_none());
     assert!(matches!(store.write(|tx| tx.remove_key(&key)), Err(KeyError::Unknown(_))));
-    // The name is free, and no old change of state is of use against the new key.
+    // The name is free, and old changes of state are refused for the new key.
     store.write(|tx| tx.create_key(&key, Purpose::Sign, None)).unwrap();
     store.write(|tx| tx.import_version(&key, "suite", epoch(1), secret(b"new"))).unwrap();
     assert_eq!(store.key_generation(&key).unwrap(), 4);
@@ -242,7 +242,7 @@ fn keys_are_listed_by_name_and_survive_reopening() {
         store.write(|tx| tx.create_key(&name(key), Purpose::Coin, None)).unwrap();
         store.write(|tx| tx.import_version(&name(key), "suite", epoch(1), secret(key.as_bytes()))).unwrap();
     }
-    // The shares of one key are never those of another whose name begins alike.
+    // Shares of a key are kept apart from those of a key whose name begins alike.
     store.write(|tx| tx.set_key_state(&name("a"), KeyState::Destroyed)).unwrap();
     let keys = store.keys().unwrap();
     drop(store);

@@ -48,7 +48,7 @@ fn inputs_follow_each_other() {
     assert_eq!(store.ceremony_inputs(&ID).unwrap().len(), 1);
 }
 
-/// A run of ticks is one record that is rewritten, with a count in it.
+/// A run of ticks is one record with a count, which is rewritten.
 #[test]
 fn the_last_input_can_be_exchanged_and_no_other() {
     let disk = SimulatedDisk::default();
@@ -147,12 +147,12 @@ fn a_pruned_log_goes_on_from_where_it_was_cut() {
     assert_eq!(store.check_audit().unwrap(), Ok(whole));
     assert_eq!((store.audit_start().unwrap().len(), *store.audit_start().unwrap().head()), (5, all[4].hash));
 
-    // However much is asked for, the last one stays and the next one follows it.
+    // However much is to be pruned, the last record stays and the next one follows it.
     assert_eq!(store.write(|tx| tx.prune_audit(1_000)).unwrap(), 14);
     assert_eq!(store.append_audit(b"next".to_vec()).unwrap().previous, all[19].hash);
     assert_eq!(store.check_audit().unwrap().unwrap().len(), 21);
 
-    // What is missing without having been pruned is missed.
+    // Records that are missing without having been pruned are noticed.
     assert_ne!(AuditChain::default().check(&store.audit(0, 1).unwrap()[0]), Ok(()));
 }
 
@@ -174,7 +174,7 @@ fn an_exported_log_that_was_changed_is_found_out() {
         assert_eq!(check(&changed).unwrap_err().0, place as u64);
         let mut removed = records.clone();
         removed.remove(place);
-        // Without its end it is a log, but not the one whose last hash was kept elsewhere.
+        // A log without its end is whole, but its last hash is not the one that was kept elsewhere.
         assert!(check(&removed) != Ok(head));
     }
     let mut swapped = records;

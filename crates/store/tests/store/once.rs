@@ -59,7 +59,7 @@ fn an_id_is_refused_under_every_day_and_below_the_watermark() {
         assert!(matches!(error, BurnError::BelowWatermark { day: 10, watermark: 11 }), "{error}");
     }
     assert!(matches!(store.burn(burn_id(11, 2)), Err(BurnError::AlreadyBurnt)));
-    // It never falls.
+    // The watermark never falls.
     assert_eq!(store.write(|tx| tx.raise_burn_watermark(5)).unwrap(), 0);
     assert_eq!(store.burn_watermark().unwrap(), 11);
     store.burn(burn_id(11, 3)).unwrap();
@@ -74,7 +74,7 @@ fn at_most_one_message_for_a_slot() {
     assert_eq!(decide(7, 1), SlotDecision::Same);
     assert_eq!(decide(7, 2), SlotDecision::Conflict { previous: [1; 32] });
     assert_eq!(decide(6, 2), SlotDecision::Allowed);
-    // Other rules and keys have slots of their own, those whose names begin alike too.
+    // Other rules and keys have slots of their own, also those whose names begin alike.
     for other in [rule("vote"), rule("votes2"), SlotRule { key: name("validator2"), rule: "votes".parse().unwrap() }] {
         assert_eq!(store.decide(other, 7, [3; 32], SlotOrder::Any).unwrap(), SlotDecision::Allowed);
     }
@@ -117,7 +117,8 @@ fn an_increasing_rule_never_looks_back() {
     assert_eq!(decide(u64::MAX, 2), SlotDecision::Conflict { previous: [1; 32] });
 }
 
-/// A process that was resumed from a picture of its memory has a store that believes in the past: it writes nothing over what is there.
+/// A process that was resumed from an image of its memory has an outdated view of its store: it writes nothing over
+/// what is there.
 #[test]
 fn a_store_whose_disk_went_on_burns_nothing_and_writes_nothing() {
     let disk = SimulatedDisk::default();

@@ -1,4 +1,4 @@
-//! Disks that fail for a while: the store goes on in place, and nothing that was answered is lost.
+//! Disks that fail for a while: the store recovers in place, and loses nothing that it answered.
 
 use theta_store::{BurnError, Store, StoreError, disk::SimulatedDisk};
 
@@ -8,7 +8,7 @@ fn open(disk: &SimulatedDisk, seed: u64) -> Store {
     Store::open_on(disk.backend(), &key(), seeded(seed)).unwrap()
 }
 
-/// What was burnt is burnt, after the failure and after a power failure on top of it.
+/// Checks that burnt ids stay burnt, after the failure and after a power failure on top of it.
 fn check(disk: &SimulatedDisk, store: Store, burnt: &[u64]) {
     assert!(burnt.iter().all(|id| matches!(store.burn(burn_id(1, *id)), Err(BurnError::AlreadyBurnt))));
     store.burn(burn_id(1, 1_000_000)).unwrap();
@@ -33,7 +33,7 @@ fn a_full_disk_is_recovered_from_when_there_is_room_again() {
             next += 1;
         }
         assert!(store.has_failed());
-        // As long as there is no room, it says so, whatever is asked of it, and however often it tries.
+        // While there is no room, the store says so for every request, however often it tries.
         for _ in 0..3 {
             assert!(store.recover().is_err() || store.burn(burn_id(1, next)).is_err(), "after {changes} changes");
             assert!(store.append_audit(b"refused".to_vec()).is_err());
@@ -44,7 +44,7 @@ fn a_full_disk_is_recovered_from_when_there_is_room_again() {
         let now = store.incarnation();
         assert_eq!((now.store_id, now.opening), (before.store_id, before.opening), "it is the same opening");
         assert!(now.sequence >= before.sequence + next - 1);
-        // Of what was told to have failed, nothing is known: it is there or not, and is used once.
+        // A burn that failed may have happened or not; its id is used once in either case.
         let again = store.burn(burn_id(1, next));
         assert!(matches!(again, Ok(_) | Err(BurnError::AlreadyBurnt)));
         burnt.push(next);
@@ -52,7 +52,7 @@ fn a_full_disk_is_recovered_from_when_there_is_room_again() {
     }
 }
 
-/// A disk that does not sync loses what the system goes on showing: all that is shown is written again before it is believed.
+/// A disk that fails to sync loses what the system still shows: everything shown is written again before it is trusted.
 #[test]
 fn what_a_failed_sync_lost_is_written_again() {
     for good in 0..12 {
@@ -81,7 +81,7 @@ fn a_store_without_a_failure_is_left_alone() {
     assert_eq!(store.free_space(), None);
 }
 
-/// Somebody exchanged what is in the file while the disk did not work.
+/// The content of the file was replaced while the disk did not work.
 #[test]
 fn another_content_is_not_gone_on_with() {
     let disk = SimulatedDisk::default();

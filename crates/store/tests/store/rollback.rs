@@ -1,16 +1,16 @@
-//! Copies of the file, put back: nothing that a peer ever saw happens again.
+//! Copies of the file are put back; nothing that a peer ever saw happens again.
 
 use rand_chacha::rand_core::Rng;
 use theta_store::{BurnError, BurnId, Rollback, Seen, Store, Witness, disk::SimulatedDisk};
 
 use crate::{burn_id, key, rng, seeded};
 
-/// A node's life until a moment, with what its peer saw of it and the copies that were taken.
+/// A node's life up to some moment, with what its peer saw of it and the copies that were taken.
 struct Life {
     disk: SimulatedDisk,
     witness: Witness,
     burnt: Vec<BurnId>,
-    /// Copies, with how much was burnt by then.
+    /// Copies, each with the number of ids that were burnt before.
     copies: Vec<(Vec<u8>, usize)>,
 }
 
@@ -18,7 +18,7 @@ fn open(disk: &SimulatedDisk, seed: u64) -> Store {
     Store::open_on(disk.backend(), &key(), seeded(seed)).unwrap()
 }
 
-/// Burns, tells the peer, reopens and copies at random.
+/// Burns ids, shows them to the peer, reopens and copies, at random.
 fn live(seed: u64) -> Life {
     let mut rng = rng(seed);
     let disk = SimulatedDisk::default();
@@ -53,7 +53,7 @@ fn a_copy_from_any_moment_burns_nothing_again() {
         let life = live(seed);
         for (number, (copy, burnt_by_then)) in life.copies.iter().enumerate() {
             let disk = SimulatedDisk::with_content(copy.clone());
-            // Opened as often as one likes, with work in between that the peer does not see.
+            // The copy is opened any number of times, with work in between that the peer does not see.
             let mut store = open(&disk, 77);
             for round in 0..(number % 3) {
                 store.burn(burn_id(30_000, round as u64)).unwrap();
@@ -70,7 +70,7 @@ fn a_copy_from_any_moment_burns_nothing_again() {
                 continue;
             }
             found += 1;
-            // A person says that it may go on: above everything that was.
+            // A person restores it with bounds above everything that was.
             let day = life.burnt.iter().map(|id| id.day + 1).max().unwrap_or(0);
             store.write(|tx| tx.raise_burn_watermark(day)).unwrap();
             assert!(life.burnt.iter().all(|id| matches!(store.burn(*id), Err(BurnError::BelowWatermark { .. }))));
@@ -86,8 +86,7 @@ fn the_peer_sees_a_restored_copy_at_first_sight() {
     let now = open(&disk, 5).incarnation();
     let sight = life.witness.clone().observe(&now);
     assert!(matches!(sight, Err(Rollback::Older { .. } | Rollback::Forked { .. })), "{sight:?}");
-    // The one that was never copied is believed.
-    // (It was opened for the next time, which follows by itself.)
+    // The store that was never copied is believed. (It was opened once more, which follows without links.)
     assert_eq!(life.witness.clone().observe(&open(&life.disk, 6).incarnation()), Ok(Seen::Continues));
 }
 
@@ -119,13 +118,13 @@ fn sealing_repeats_nothing_after_a_rollback() {
         sealed.value().to_vec()
     };
     let (one, two) = (write(disk.content()), write(disk.content()));
-    // Salts, and so keys and nonces, differ: the file went back, the random bytes do not.
+    // Salts, and so keys and nonces, differ: the file went back, but random bytes do not repeat.
     assert_eq!(one.len(), two.len());
     assert_ne!(one[1..33], two[1..33]);
     assert_ne!(one[33..], two[33..]);
 }
 
-/// The attack: a copy is put back, and opened until its counters have passed all that was ever seen.
+/// The attack: a copy is put back, and opened until its counters exceed everything that was ever seen.
 #[test]
 fn a_copy_is_not_trusted_after_any_number_of_restarts() {
     for seed in 0..10 {
@@ -148,7 +147,7 @@ fn a_copy_is_not_trusted_after_any_number_of_restarts() {
                     _ => sight.map(|_| ()),
                 };
                 let forgot = life.burnt.len() > *burnt_by_then;
-                // What forgot nothing that the peer saw may go on, and is the one that is remembered from then on.
+                // A copy that knows all that the peer saw may go on, and is remembered from then on.
                 if shown.is_ok() {
                     assert!(!forgot, "seed {seed}, round {round}: a copy that forgot ids was believed");
                     break;

@@ -1,5 +1,5 @@
-//! The stored format, as `vectors/store/v4` has it: today's code reads it, and writes the same bytes. Those of versions 1 to 3
-//! are refused by their numbers, never misread.
+//! The stored format as in `vectors/store/v4`: this code reads it and writes the same bytes. Versions 1 to 3 are
+//! refused by their numbers, never misread.
 
 use std::{fs, path::Path};
 
@@ -35,7 +35,7 @@ fn seen_of_peer() -> Witness {
     Witness::new(Some(incarnation(0xb1)), Some(incarnation(0xc1)))
 }
 
-/// One of everything.
+/// Writes at least one record of every kind.
 fn fill(store: &Store) {
     let changes = |tx: &mut theta_store::Transaction<'_>| -> Result<(), KeyError> {
         tx.create_key(&name("zone"), Purpose::Sign, Some("registry".parse().unwrap()))?;
@@ -65,7 +65,7 @@ fn fill(store: &Store) {
     store.append_audit(b"another decision".to_vec()).unwrap();
 }
 
-/// All that a store of today's code has on its disk, and a backup of it.
+/// All that this code writes to the disk of a store, and a backup of it.
 fn written() -> Value {
     let disk = SimulatedDisk::default();
     let store = Store::create_on(disk.backend(), &passphrase(), seeded(SEED)).unwrap();
@@ -93,7 +93,7 @@ fn vector(version: u8) -> Value {
     serde_json::from_str(&fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()).unwrap()
 }
 
-/// A disk with the rows of today's vector, changed as a test likes.
+/// A disk with the rows of the present vector, changed by `change`.
 fn disk(change: impl FnOnce(&Database)) -> SimulatedDisk {
     disk_of(TODAY, change)
 }
@@ -202,7 +202,7 @@ fn a_head_or_record_of_a_later_version_is_refused() {
     assert!(matches!(error, StoreError::RecordVersion { table: "keys", found: 5 }), "{error}");
 }
 
-/// Versions 1 to 3 were read by development builds only, and are not carried over.
+/// Only development builds wrote versions 1 to 3; they are not carried over.
 #[test]
 fn the_formats_before_are_refused_by_their_numbers() {
     for version in [1, 2, 3] {

@@ -53,7 +53,7 @@ fn open(folder: &Path, text: &str, store: Arc<Store>) -> Arc<Authority> {
     Authority::open("g", 3, &file, store, &mut Registry::default()).unwrap()
 }
 
-/// Whoever shows a certificate, or nothing.
+/// A caller with this certificate, or with nothing.
 fn from(certificate: Option<[u8; 32]>) -> Presented {
     Presented::new(certificate, None)
 }
@@ -62,7 +62,7 @@ fn client() -> Presented {
     from(Some(CERTIFICATE))
 }
 
-/// The gate need not know the key: that there is none is for those to hear whom it lets in.
+/// The gate need not know the key: only callers that it lets in learn that there is none.
 fn sign(message: &'static str, slot: u64) -> Request {
     let (keys, message) = (KeyTable::default(), Bytes::from_static(message.as_bytes()));
     Request::new(&keys, "chain".parse().unwrap(), KeyRequest::Sign(message)).unwrap().at(Some(slot))
@@ -96,7 +96,7 @@ fn the_stores_slots_keep_the_promise_over_a_restart() {
     assert!(slots.decide(SlotScope { key: "", rule: "s" }, 1, Digest([1; 32]), SlotOrder::Any).is_err());
 }
 
-/// Whoever asks: the gate itself gives no slot away in what may be an old copy, which does not know what it gave before.
+/// The gate gives no slot to anybody while the store may be an old copy, which does not know what it gave before.
 #[tokio::test]
 async fn a_store_that_nobody_has_confirmed_takes_no_slot() {
     let folder = tempfile::tempdir().unwrap();
@@ -107,7 +107,7 @@ async fn a_store_that_nobody_has_confirmed_takes_no_slot() {
     assert_eq!(refused.code(), Some("slots-unavailable"), "{refused}");
     assert!(refused.to_string().contains("too few nodes have confirmed"), "{refused}");
     store.set_confirmed(true);
-    // Nothing was taken meanwhile: the slot is for whoever asks first now.
+    // No slot was taken meanwhile, so it goes to the next request.
     let granted = authority.decide(client(), sign("b", 1)).await.unwrap();
     assert_eq!(granted.claims().first().unwrap().standing, SlotStanding::Taken);
 }
@@ -139,7 +139,7 @@ async fn decisions_are_made_recorded_and_chained() {
     assert_eq!(closed, Refusal::Unrecorded(AuditUnavailable::Closed), "what cannot be recorded is not done");
 }
 
-/// The power fails at the moment when a request was allowed: whether its record is there afterwards.
+/// The power fails when a request has been allowed: returns whether its record is there afterwards.
 async fn is_on_record_after_a_crash(word: &str) -> bool {
     let (folder, disk) = (tempfile::tempdir().unwrap(), SimulatedDisk::default());
     let (rules, _) = policy();
@@ -158,7 +158,7 @@ async fn what_was_allowed_is_on_record_when_the_power_fails() {
         assert!(is_on_record_after_a_crash("").await);
         assert!(is_on_record_after_a_crash("record = \"first\"\n").await);
     }
-    // What the weaker word costs: had the default no effect, neither would this.
+    // The weaker word does lose records; if it did not, the default would prove nothing.
     let mut lost = 0;
     for _ in 0..20 {
         lost += usize::from(!is_on_record_after_a_crash("record = \"soon\"\n").await);
@@ -229,7 +229,7 @@ fn records_wait_for_each_other_and_are_all_written_at_the_end() {
     assert!(store.incarnation().sequence - before < 200, "many share a commit");
 }
 
-/// What a full disk costs: refusals that say why, and nothing any more when there is room again.
+/// A full disk costs refusals that say why, and nothing any more once there is room.
 #[tokio::test]
 async fn a_full_disk_is_refused_and_recovered_from_without_a_restart() {
     for changes in [0, 1, 3, 7] {
@@ -258,7 +258,7 @@ async fn a_full_disk_is_refused_and_recovered_from_without_a_restart() {
         assert_eq!(authority.standing(), Ok(None));
         let entries = log(&store);
         verify(&entries, Checkpoint::START, None).unwrap();
-        // Those that were answered, the one whose commit failed, and the last: none of them twice.
+        // The records of answered requests, of the one whose commit failed, and of the last; none is there twice.
         assert_eq!(entries.len(), allowed + 2, "after {changes} changes");
     }
 }
@@ -278,7 +278,7 @@ async fn a_known_client_without_rights_does_not_fill_the_log() {
     authority.flush().unwrap();
     let entries = log(&store);
     let refused: Vec<_> = entries.iter().filter(|entry| !entry.record.allowed).collect();
-    // Twenty in each second that it took.
+    // Twenty for each second that it took.
     assert!(refused.len() < 1_000, "{} refusals are in the log", refused.len());
     let last = &refused.last().unwrap().record.detail;
     assert!(last.contains("more refusals of the same second were not recorded"), "{last}");

@@ -1,5 +1,5 @@
-//! The owner of a lost share is malicious, as may be t - 1 helpers with it: it says to each helper what it likes, passes on
-//! what it likes, and wants to learn more of the key than the share that is its own.
+//! The owner of a lost share is malicious, and so may t - 1 helpers be: it sends each helper what it likes, passes on
+//! what it likes, and tries to learn more of the key than its own share.
 
 mod lists;
 mod unknowns;
@@ -21,17 +21,17 @@ use crate::support::{keys_of, party, test_rng};
 
 type Coin = Cks05<Ristretto255>;
 
-/// An answer: of whom, in which attempt, and to which request.
+/// An answer: the helper, the attempt, and the digest of the request.
 type Answered = (PartyId, u32, Digest);
 
-/// Honest helpers, and all that the owner and the helpers that it has on its side know.
+/// Honest helpers, and all that the owner and its accomplices know.
 struct Attack {
     setting: Setting<Coin>,
     corrupt: BTreeSet<PartyId>,
     helpers: BTreeMap<PartyId, Ceremony>,
-    /// A message to write others like it.
+    /// A message from which others are made.
     template: Bytes,
-    /// What the owner has the helpers encrypt to.
+    /// The owner's encryption key.
     owner_key: Vec<u8>,
     said: Vec<Statement>,
     /// The lists of helpers in all requests, by attempt and digest.
@@ -58,7 +58,7 @@ impl Attack {
         attack
     }
 
-    /// What helpers encrypt masks to.
+    /// The helpers' encryption keys for masks.
     fn keys(&self) -> Vec<Statement> {
         self.of(Kind::EncryptionKey, 0).cloned().collect()
     }
@@ -92,7 +92,7 @@ impl Attack {
         let key = self.sign(self.setting.lost, Kind::EncryptionKey, attempt, self.owner_key.clone());
         self.show_all(&[key, call.clone()]);
         for who in self.corrupt.clone() {
-            // Its mask is an honest one's, as good as any.
+            // Its mask is made by an honest machine.
             let mut machine = self.setting.join(who, Memory::Kept, 0);
             machine.handle(Input::Start, &mut test_rng(0));
             let payload: Bytes =
@@ -124,7 +124,8 @@ impl Attack {
         request
     }
 
-    /// Shows one helper that all who are listed in a request have accepted it; if they have not, nothing, or those that have.
+    /// Shows one helper that all that a request lists have accepted it. If they have not, shows nothing, or those that
+    /// have.
     fn press(&mut self, attempt: u32, request: &Statement, who: PartyId, even_if_not: bool) {
         let digest = request.digest();
         let willing = self.corrupt.iter().map(|who| self.sign(*who, Kind::Accepted, attempt, digest.to_vec()));
@@ -148,7 +149,7 @@ impl Attack {
         self.show(who, &[accepted, vec![all]].concat());
     }
 
-    /// Who has answered what.
+    /// The answers so far.
     fn answered(&self) -> BTreeSet<Answered> {
         let answers = self.said.iter().filter(|said| said.slot().kind == Kind::Answer);
         answers.map(|said| (said.author(), said.slot().number, said.body()[..32].try_into().unwrap())).collect()

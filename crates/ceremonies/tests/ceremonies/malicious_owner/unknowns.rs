@@ -1,5 +1,5 @@
-//! What follows from all that the owner and its helpers have been told, by linear algebra: the coefficients of the key's polynomial
-//! and of honest helpers' masks are the unknowns, each value that the attackers can open is an equation.
+//! Computes what the owner and its helpers learn, by linear algebra: the coefficients of the key's polynomial and of
+//! honest helpers' masks are the unknowns, and each value that the attackers can open is an equation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,10 +15,10 @@ fn number(of: impl Into<u64>) -> RistrettoScalar {
     RistrettoScalar::from_u64(of.into())
 }
 
-/// Who answered in which attempt, and which helpers the request listed.
+/// The helper that answered, the attempt, and the helpers that the request listed.
 type Told<'a> = (PartyId, u32, &'a [PartyId]);
 
-/// Where the unknowns stand: k of the key's polynomial, then k - 1 of each honest mask's quotient by X - r.
+/// The order of the unknowns: k of the key's polynomial, then k - 1 of each honest mask's quotient by X - r.
 struct Unknowns {
     k: usize,
     lost: RistrettoScalar,
@@ -51,8 +51,8 @@ impl Unknowns {
         }
     }
 
-    /// How many independent things about the key's polynomial alone follow from what the attackers know: their own shares, the
-    /// lost one, what honest masks are at corrupt helpers, and the answers.
+    /// How many independent equations about the key's polynomial alone follow from what the attackers know: their own
+    /// shares, the lost share, the values of honest masks at corrupt helpers, and the answers.
     fn learnt(&self, corrupt: &BTreeSet<PartyId>, answers: &[Told<'_>]) -> usize {
         let mut rows = vec![self.share(self.lost)];
         for who in corrupt {
@@ -76,7 +76,7 @@ impl Unknowns {
     }
 }
 
-/// By Gauss.
+/// By Gaussian elimination.
 fn rank(mut rows: Vec<Row>) -> usize {
     let width = rows.first().map_or(0, Vec::len);
     let mut done = 0;
@@ -97,7 +97,8 @@ fn rank(mut rows: Vec<Row>) -> usize {
     done
 }
 
-/// The lists whose masks cancel, were they all answered, give the whole polynomial of a key of 2; without the third they do not.
+/// If all lists whose masks cancel were answered, they would give the whole polynomial of a key of 2; without the third
+/// they do not.
 #[test]
 fn the_algebra_sees_masks_that_cancel() {
     let masks = (2..=5).map(|helper| (0, party(helper))).zip(0..).collect();
@@ -117,8 +118,8 @@ fn some_of(rng: &mut SimRng, all: &[PartyId]) -> Vec<PartyId> {
     if list.is_empty() { all.to_vec() } else { list }
 }
 
-/// An attempt with several requests, of which each helper sees some in an order of its own; then everything is shown to everybody,
-/// in any order.
+/// An attempt with several requests. Each helper sees some of them in an order of its own; then everything is shown to
+/// everybody, in any order.
 fn one_attempt(attack: &mut Attack, attempt: u32, rng: &mut SimRng) {
     attack.call(attempt);
     let all: Vec<_> =
@@ -132,7 +133,7 @@ fn one_attempt(attack: &mut Attack, attempt: u32, rng: &mut SimRng) {
         .collect();
     let agreed = (below(rng, 2) == 0).then(|| chosen(rng, &[0, 1]));
     for who in &honest {
-        // Where helpers see the same one first, as often as not, or those that are listed in it.
+        // About every second time helpers see the same request first, or those that are listed in it do.
         let first = agreed.map(|place| requests[place].clone());
         let own = requests.iter().filter(|request| attack.requests[&(attempt, request.digest())].contains(who));
         let shown: Vec<_> = first.into_iter().chain(own.cloned()).chain(requests.iter().cloned()).collect();
@@ -145,7 +146,8 @@ fn one_attempt(attack: &mut Attack, attempt: u32, rng: &mut SimRng) {
     }
 }
 
-/// Whatever an owner and t - 1 helpers ask for, in however many attempts, they know their own shares and the lost one.
+/// Whatever an owner and t - 1 helpers ask for, in however many attempts, they learn nothing beyond their own shares
+/// and the lost one.
 #[test]
 fn whatever_is_asked_the_key_stays_unknown() {
     let (mut answered, mut several, mut refused) = (0, 0, 0);

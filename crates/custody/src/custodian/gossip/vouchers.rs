@@ -1,9 +1,10 @@
-//! Whose word brings a node into a ceremony that it was not asked for, and how many of them it takes.
+//! Which nodes, and how many of them, bring a node into a ceremony for which it was not asked.
 //!
-//! What may happen to a key is for its holders to say: up to k - 1 of these may do what they like, whatever the group's k is, and
-//! the group's other nodes are no party to that bargain. So of the holders of the key that a ceremony begins with, as many must have
-//! the ceremony that one is honest: the key's k. Never fewer than the group's k, which is what any word among nodes takes. One
-//! honest holder has decided on it by its own rules, or believed those who had.
+//! The holders of a key decide about it: up to k - 1 of them may be malicious, whatever the group's k is, and the
+//! security of the key must not depend on the group's other nodes. So of the holders of the key with which a ceremony
+//! begins, the key's k must have the ceremony: then one of them is honest. At least the group's k is needed in any
+//! case, since every claim of nodes needs that many. The honest holder has decided on the ceremony by its own rules, or
+//! believed others that had.
 
 use std::collections::BTreeSet;
 
@@ -14,11 +15,11 @@ use crate::ceremony::Subject;
 use crate::codec::{numbers, parties};
 use crate::{Custodian, KeyEntry};
 
-/// Of these nodes, so many.
+/// The nodes that count, and the threshold of the key that they hold.
 type Demand = (Vec<NodeId>, u16);
 
 impl Custodian {
-    /// Whether enough of those have a ceremony whose word counts about its key.
+    /// Whether enough of the nodes that count for its key have a ceremony.
     pub(super) fn is_vouched_for(&self, subject: &Subject, told: &BTreeSet<NodeId>) -> bool {
         let is_met = |(of, k): Demand| {
             let needed = usize::from(self.group.k.max(k));
@@ -27,12 +28,12 @@ impl Custodian {
         self.demands(subject).is_some_and(|demands| demands.into_iter().all(is_met))
     }
 
-    /// Whose word it takes; `None` if the ceremony begins with something else than this node knows of the key.
+    /// The nodes that must have the ceremony; `None` if its source contradicts what this node knows of the key.
     ///
-    /// Those who hold the key by the ceremony's own account, since it is they who deal. And, if this node knows the key, the
-    /// holders that it knows: liars can give any account, in which they hold a key of 2, say, and take a node's good share away with
-    /// a false one of a later epoch. A node that knows nothing of the key has no share to deal or to lose; a false account makes it
-    /// hold what is worth nothing, which harms nobody else.
+    /// The first demand is on the holders by the ceremony's own account, since they deal. If this node knows the key,
+    /// the second is on the holders that it knows: liars can give any account, such as one in which they hold a key
+    /// with k = 2, and replace a node's good share by a false one of a later epoch. A node that does not know the key
+    /// has no share to deal or to lose; a false account makes it hold a worthless share, which harms nobody else.
     fn demands(&self, subject: &Subject) -> Option<Vec<Demand>> {
         let known = self.known_of(subject);
         let mut demands = Vec::new();
@@ -50,8 +51,8 @@ impl Custodian {
                 }
             }
             None => {
-                // Nothing is at stake of a new key but its name. A new version of a key that this node knows is as safe as the one
-                // before: what everybody encrypts to from then on.
+                // Only the name of a new key is at stake. A new version of a key that this node knows must be as safe
+                // as the version before, since everybody encrypts to it from then on.
                 let rotated = known.as_ref().filter(|_| matches!(subject.request.change, KeyChange::Rotate { .. }));
                 let fits = rotated.is_none_or(|entry| {
                     let (k, holders) = (entry.public.threshold().k(), numbers(entry.holders.nodes()));
@@ -67,8 +68,7 @@ impl Custodian {
         Some(demands)
     }
 
-    /// What this node knows of the key: the version in question, or else the one that is served under the key's name, or else the
-    /// newest.
+    /// What this node knows of the key: the version in question, or else the primary version, or else the newest.
     fn known_of(&self, subject: &Subject) -> Option<std::sync::Arc<KeyEntry>> {
         let name = subject.request.change.key().as_str();
         let versions = self.table.versions(name);

@@ -1,15 +1,15 @@
-//! Going on after the store failed, as after a restart but in place.
+//! Recovery after the store failed: as after a restart, but in place.
 
 use std::sync::Arc;
 
 use crate::request::{CustodyEffect, CustodyInput};
 use crate::{Custodian, CustodyError};
 
-/// Ticks between two attempts.
+/// The number of ticks between two attempts.
 const RETRY: u64 = 4;
 
 impl Custodian {
-    /// Looks at the time alone, and tries now and then whether the disk works again.
+    /// Updates the time only, and at intervals tries whether the disk works again.
     pub(in crate::custodian) fn recover(
         &mut self,
         inputs: impl IntoIterator<Item = CustodyInput>,
@@ -25,12 +25,12 @@ impl Custodian {
         if !due {
             return Vec::new();
         }
-        // What is still wrong was told when it failed.
+        // Problems that remain were reported when the store failed.
         self.reopen().unwrap_or_default()
     }
 
-    /// What was done in memory and did not become durable never happened: nothing of it has left. So everything is read again;
-    /// but this node's store is in the opening that its peers have confirmed, and it keeps that they have.
+    /// Everything is read again: changes in memory that did not become durable never happened, and nothing of them has
+    /// been sent. The store is still in the opening that its peers have confirmed, so the confirmation stays.
     fn reopen(&mut self) -> Result<Vec<CustodyEffect>, CustodyError> {
         self.store.recover()?;
         let mut fresh = Self::open(Arc::clone(&self.store), self.local, self.group.clone())?;

@@ -1,4 +1,4 @@
-//! What peers say of this node's store, and it of theirs: greetings, judged.
+//! Checks greetings: what peers remember of this node's store, and what it has seen of theirs.
 
 use theta_names::NodeId;
 use theta_store::{Incarnation, Rollback};
@@ -10,20 +10,21 @@ use crate::custodian::work::Work;
 use crate::request::{CustodyEffect, To};
 use crate::{Custodian, CustodyError};
 
-/// The message with which a node says how far its store is, right after it decided something once and for all and before
-/// anything comes of it: so whoever sees what came of it has seen this.
+/// The message with the present incarnation of a node's store. The node sends it right after it has decided something
+/// once and for all, and before it acts on that, so that a peer that sees the result has seen this.
 #[must_use]
 pub fn announcement(now: &Incarnation) -> bytes::Bytes {
     Message::Now(*now).encode()
 }
 
 impl Custodian {
-    /// How many peers it takes to trust this node's store, and to distrust it: so many that one of them is honest, or all.
+    /// How many peers are needed to trust this node's store, and to distrust it: so many that one of them is honest, or
+    /// all.
     pub(in crate::custodian) fn needed(&self) -> usize {
         usize::from(self.group.k).min(self.others().count())
     }
 
-    /// Looks at a peer's greeting.
+    /// Examines a peer's greeting.
     pub(in crate::custodian) fn witness(
         &mut self,
         from: NodeId,
@@ -48,7 +49,7 @@ impl Custodian {
         }
     }
 
-    /// What a peer remembers of this store, against its history; `None` if the history does not reach back so far.
+    /// Compares what a peer remembers of this store with its history; `None` if the history does not reach back so far.
     fn judge(
         &mut self,
         from: NodeId,
@@ -61,7 +62,8 @@ impl Custodian {
             self.say_meant(from, remembered, work);
             return Ok(Some(Ok(())));
         }
-        // The peer learns how this store came here; if it is none that goes on from there, that, too.
+        // The peer gets the links from what it remembers to the present opening, also where they show that this store
+        // does not continue that.
         if remembered.opening != self.store.incarnation().opening
             && self.witnesses.may_show(from, self.ticks, GREET)
             && let Some(lineage) = self.store.lineage(remembered)?
@@ -74,7 +76,7 @@ impl Custodian {
         })
     }
 
-    /// What a peer has seen of this store beside what it remembers.
+    /// Compares the fork that a peer has seen of this store with its history.
     fn judge_fork(
         &mut self,
         from: NodeId,
@@ -90,8 +92,8 @@ impl Custodian {
         Ok(Some(checked.map_err(|rollback| (*fork, rollback))))
     }
 
-    /// Whether a person has said that this store is to be taken in place of that: by a command, or by restoring it, with floors
-    /// for all that the one before may have done.
+    /// Whether a person has decided that this store replaces that one: by a command, or by restoring it, with bounds
+    /// above everything that the one before may have done.
     fn is_meant(&self, from: NodeId, claim: &Incarnation) -> Result<bool, CustodyError> {
         Ok(self.witnesses.is_overruled(from, claim) || self.store.restored_from()? == Some(claim.store_id))
     }

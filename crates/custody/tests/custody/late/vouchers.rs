@@ -1,4 +1,4 @@
-//! A key whose k is above the group's: what it takes to bring its holders into a ceremony is for its own k to say.
+//! A key with a threshold above the group's: its own k says how many bring its holders into a ceremony.
 
 use theta_custody::CeremonyState;
 use theta_payload::split_ciphertext;
@@ -11,7 +11,7 @@ use crate::use_keys::{check_coin, check_decryption, combine_shares, encrypt};
 const SG02: Suite = Suite::Sg02Ristretto255;
 const COIN: Suite = Suite::Cks05Ristretto255;
 
-/// A group in which one node may do what it likes, with a key of which three may.
+/// A group in which one node may be malicious, with a key of which three holders may be.
 fn group_with_a_vault(seed: u64) -> Net {
     let mut net = Net::new(2, 5, seed);
     net.create("vault", SG02, 4, &[1, 2, 3, 4, 5]);
@@ -28,7 +28,7 @@ fn change(what: &str) -> KeyChange {
     }
 }
 
-/// Two nodes of a group where two are believed reshare a key of 4 of 5 to themselves alone; or do something else with it.
+/// In a group with k = 2, two nodes reshare a key of 4 of 5 to themselves alone, or begin another ceremony for it.
 #[test]
 fn a_group_s_k_nodes_get_no_key_of_a_greater_k() {
     for (seed, what) in (1..).zip(["reshare", "refresh", "recover", "rotate"]) {
@@ -56,7 +56,7 @@ fn a_group_s_k_nodes_get_no_key_of_a_greater_k() {
     }
 }
 
-/// It is not so with as many holders as the key takes: then one of them is honest.
+/// As many holders as the key's k bring in the others, since one of them is honest.
 #[test]
 fn its_own_k_holders_bring_in_the_others() {
     for (seed, what) in (11..).zip(["refresh", "recover", "rotate"]) {
@@ -76,7 +76,7 @@ fn its_own_k_holders_bring_in_the_others() {
     }
 }
 
-/// Others than holders have no say: a holder and a node that is to become one say that a key of 2 of 3 is to be moved.
+/// Nodes without a share are not counted: a holder and a future holder claim that a key of 2 of 3 is to be moved.
 #[test]
 fn who_holds_no_share_is_not_counted() {
     let mut net = Net::new(2, 6, 21);
@@ -85,7 +85,7 @@ fn who_holds_no_share_is_not_counted() {
     let request = net.request(to);
     let id = net.ask([1], &request);
     for _ in 0..20 {
-        // Node 4 says as its own what node 1 says.
+        // Node 4 repeats node 1's messages as its own.
         let of_one = net.packets.iter().filter(|(from, to, _)| *from == 1 && *to != 4);
         let copied: Vec<_> = of_one.map(|(_, to, bytes)| (4, *to, bytes.clone())).collect();
         net.packets.extend(copied);
@@ -99,8 +99,8 @@ fn who_holds_no_share_is_not_counted() {
     assert_eq!((net.epoch(5, "vault"), net.epoch(2, "vault")), (Some(1), None));
 }
 
-/// Two nodes come from a world in which the key was moved to them and node 5 with a k of 2: in that account they are all that
-/// holds it. Node 5, which knows of four, keeps its share.
+/// Two nodes have an account in which the key was moved to them and node 5 with k = 2, so that they alone hold it. Node
+/// 5, which knows of four holders, keeps its share.
 #[test]
 fn a_false_account_takes_no_share_away() {
     let mut net = group_with_a_vault(31);
@@ -128,7 +128,7 @@ fn a_false_account_takes_no_share_away() {
     combine_shares(&before.public, &shares, Statement::Decapsulate(header)).unwrap();
 }
 
-/// A new key of 4 of 5 is not made because two say so.
+/// A new key of 4 of 5 is not made because two nodes claim it.
 #[test]
 fn a_new_key_takes_as_many_as_its_k() {
     let mut net = Net::new(2, 5, 41);

@@ -1,4 +1,4 @@
-//! One member that sends too much: what it costs the others, and that it stops nobody.
+//! One member sends too much: what that costs the others, and that it stops nobody.
 
 use bytes::Bytes;
 use theta_ceremonies::{CeremonyId, Kind, Statement, StatementSlot, rewrite};
@@ -11,7 +11,7 @@ use crate::lies::{HEAD, liar, plan};
 use crate::net::{Net, keys_of, name, party};
 use crate::use_keys::check_signature;
 
-/// Items of a ceremony, as its liars send them.
+/// A message with items of a ceremony.
 fn items(id: &CeremonyId, items: &[u8]) -> Bytes {
     [&[1, 1][..], id.as_bytes(), items].concat().into()
 }
@@ -51,8 +51,8 @@ fn assert_serves(net: &mut Net, nodes: &[u16], key: &str) {
     net.run(nodes.to_vec(), change);
 }
 
-/// Its true statements, each with five megabytes of nothing behind it: what is new in the message was journalled with all of
-/// it, beyond the journal's bound.
+/// The attack: true statements, each with five megabytes of padding. The journal kept the new part of the message with
+/// all its padding, beyond the journal's bound.
 #[test]
 fn an_oversized_item_stops_no_node() {
     for len in [5 << 20, 1 << 17] {
@@ -85,7 +85,7 @@ fn an_oversized_item_stops_no_node() {
     }
 }
 
-/// Thousands of dealings of one dealer, all signed, all different.
+/// Thousands of different dealings, all signed by one dealer: one is kept as evidence.
 #[test]
 fn of_contradictions_one_is_kept() {
     let mut net = Net::new(2, 4, 32);
@@ -111,7 +111,8 @@ fn of_contradictions_one_is_kept() {
     assert_serves(&mut net, &[1, 3, 4], "next");
 }
 
-/// Views are counted up by one who votes in all of them at once: what is too far ahead is kept as a number, and seldom.
+/// A node votes in all views at once, so that views are counted up: what is too far ahead is kept as a number, and
+/// seldom.
 #[test]
 fn votes_of_ten_thousand_views_fill_nothing() {
     let mut net = Net::new(2, 4, 33);
@@ -129,7 +130,7 @@ fn votes_of_ten_thousand_views_fill_nothing() {
     assert!(entries <= 700 && bytes <= 100_000, "{entries} entries, {bytes} bytes");
 }
 
-/// A ceremony that never ends: everybody has signed for the outcome, and nobody hears it from the others.
+/// A ceremony that never ends: all have signed for the outcome, and no node receives the others' signatures.
 #[test]
 fn ticks_do_not_fill_the_journal() {
     let mut net = Net::new(2, 4, 34);
@@ -162,7 +163,7 @@ fn ticks_do_not_fill_the_journal() {
         net.packets.clear();
     }
     assert!(journal(&net, 1, &id).0 <= before.0 + 1);
-    // What is counted is replayed: after a crash it goes on, and comes to its end when the others can be heard.
+    // Counted ticks are replayed: after a crash the node goes on, and ends when it receives the others' messages.
     net.kill(1);
     net.start(1);
     net.liars.clear();
@@ -170,7 +171,7 @@ fn ticks_do_not_fill_the_journal() {
     check_signature(&net, &[1, 3], "zone", &net.entry(4, "zone").public);
 }
 
-/// Statements with false signatures cost whoever sends them its say, after the first.
+/// After its first statement with a false signature, a sender is ignored.
 #[test]
 fn who_sends_false_signatures_is_named_and_heard_no_more() {
     let mut net = Net::new(2, 4, 35);
@@ -191,15 +192,15 @@ fn who_sends_false_signatures_is_named_and_heard_no_more() {
     let right = statement_item(&Statement::sign(&id, &keys, StatementSlot::new(Kind::Prevote, 2), Vec::new()));
     net.step(1, CustodyInput::Message { from: party(2), bytes: items(&id, &right) });
     assert_eq!((culprits(&net), journal(&net, 1, &id)), (1, before));
-    // Whoever passes on what node 2 signed is heard.
+    // Other nodes may still pass on what node 2 has signed.
     net.step(1, CustodyInput::Message { from: party(3), bytes: items(&id, &right) });
     assert!(journal(&net, 1, &id).0 > before.0);
     net.nodes.get_mut(&2).unwrap().custodian = None;
     assert!(net.until(60, |net| [1, 3, 4].iter().all(|node| net.state(*node, id.as_bytes()).is_over())));
 }
 
-/// A subject of sixteen megabytes, asked for or not, is not read; and who does not tell what a ceremony is about has not said
-/// that there is one.
+/// A subject of sixteen megabytes is not decoded, asked for or not. A node that does not give the subject of a ceremony
+/// is not counted as one that has it.
 #[test]
 fn a_subject_is_looked_at_before_it_is_read() {
     let mut net = Net::new(2, 4, 36);
@@ -221,14 +222,14 @@ fn a_subject_is_looked_at_before_it_is_read() {
     for _ in 0..20 {
         net.step(1, CustodyInput::Message { from: party(2), bytes: long.clone() });
     }
-    // Node 2's word counts no more, so that there are not k any more who have it.
+    // Node 2 is no longer counted, so that fewer than k nodes have the ceremony.
     for _ in 0..20 {
         net.tick();
     }
     assert_eq!((asked(&net, 2), asked(&net, 3)), (1, 1));
 }
 
-/// Questions are answered as often as an honest peer asks.
+/// A peer's questions are answered as often as an honest one asks.
 #[test]
 fn questions_without_end_are_not_answered() {
     let mut net = Net::new(2, 4, 37);
@@ -248,7 +249,7 @@ fn questions_without_end_are_not_answered() {
     assert_eq!(net.packets.len(), 1);
 }
 
-/// The same as an attack that is signed throughout: a liar whose statements are as long as it likes.
+/// The same attack with signatures: a liar whose statements are as long as it likes.
 #[test]
 fn a_statement_beyond_the_plan_is_refused_unread() {
     let mut net = Net::new(2, 4, 38);
@@ -258,7 +259,7 @@ fn a_statement_beyond_the_plan_is_refused_unread() {
     net.ask(1..=4, &request);
     let honest = [1, 3, 4];
     assert!(net.until(60, |net| honest.iter().all(|node| net.state(*node, id.as_bytes()).is_over())));
-    // Who has ended before it hears the lie does not notice it.
+    // A node that has ended before the lie arrives does not notice it.
     let named = |effect: &CustodyEffect| matches!(effect, CustodyEffect::Culprit { node, .. } if *node == party(2));
     assert!(honest.iter().any(|node| net.nodes[node].told.iter().any(named)));
     assert_serves(&mut net, &honest, "next");

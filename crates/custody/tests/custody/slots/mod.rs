@@ -1,4 +1,4 @@
-//! Slot certificates: certifiers of whole groups over a network in the test's hands.
+//! Slot certificates: certifiers of whole groups over a network that the test controls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -37,14 +37,14 @@ fn promise(node: u16, digest: Digest) -> Promise {
     Promise::sign("group", &keys(node), &subject(), digest)
 }
 
-/// A group of n of which any k sign.
+/// A group of n nodes with threshold k.
 struct Group {
     k: u16,
     n: u16,
     now: u64,
     nodes: BTreeMap<u16, Node>,
     wire: Vec<(u16, u16, Bytes)>,
-    /// Nodes that nothing reaches and that say nothing.
+    /// Nodes that neither receive nor send.
     away: BTreeSet<u16>,
     messages: usize,
 }
@@ -78,7 +78,7 @@ impl Group {
         self.nodes.insert(node, node_of);
     }
 
-    /// A client's request at a node: its memory decides, then it waits for the certificate.
+    /// A client's request at a node: the node's memory decides, then the request waits for the certificate.
     fn ask(&mut self, node: u16, digest: Digest) -> Ticket {
         self.ask_by(node, digest, "heights", SlotOrder::Any)
     }
@@ -129,7 +129,7 @@ impl Group {
         self.carry(to, effects);
     }
 
-    /// Carries all messages in an order that the seed decides.
+    /// Delivers all messages in a seeded order.
     fn settle(&mut self, rng: &mut ChaCha8Rng) {
         while !self.wire.is_empty() {
             let place = usize::try_from(rng.next_u64() % self.wire.len() as u64).unwrap();
@@ -178,14 +178,15 @@ fn two_and_two_make_the_slot_void_and_every_request_says_so() {
             assert!(refusal.to_string().contains("go on with another slot"));
         }
         assert!(group.nodes.values().all(|node| node.lies.is_empty() && node.culprits.is_empty()));
-        // Nobody gets it any more, whatever is asked.
+        // Nobody gets a certificate any more, whatever is asked.
         let late = group.ask(1, C);
         group.settle(&mut rng);
         assert!(matches!(group.verdict(1, late), Some(Err(SlotRefusal::Void { .. }))));
     }
 }
 
-/// Both go to all nodes, in any order: never two; and all end, for the message, against it or void.
+/// Both messages go to all nodes, in any order: at most one is certified, and every request ends: certified, refused or
+/// void.
 #[test]
 fn raced_to_all_nodes_one_message_at_most_is_certified() {
     let (mut void, mut won) = (0, 0);
@@ -222,7 +223,7 @@ fn raced_to_all_nodes_one_message_at_most_is_certified() {
     assert!(void > 100 && won > 100, "{void} void, {won} won");
 }
 
-/// Three of four promise A: the fourth, which promised B, gives A its share when it sees the certificate.
+/// Three of four nodes promise A. The fourth, which promised B, makes its share of A when it sees the certificate.
 #[test]
 fn a_certified_message_wins_and_is_completed_by_who_promised_another() {
     let (mut group, mut rng) = (Group::new(2, 4), rng(1));
@@ -234,7 +235,7 @@ fn a_certified_message_wins_and_is_completed_by_who_promised_another() {
     assert!(matches!(group.verdict(4, for_b), Some(Err(SlotRefusal::Taken { slot: 7, .. }))));
     let follows = group.ask(4, A);
     assert_eq!(group.verdict(4, follows), Some(&Ok(())), "no round trip: it has the certificate");
-    // A node that lost its memory of it asks once.
+    // A node that has lost its memory of the slot asks once.
     let memory = Arc::clone(&group.nodes[&4].memory);
     group.start(4, memory);
     let follows = group.ask(4, A);
@@ -258,7 +259,8 @@ fn what_is_certified_costs_one_round_trip_once() {
     assert!(group.wire.is_empty(), "asked again, nothing travels");
 }
 
-/// Node 4 is away and the others are split two and one: whether A can be certified depends on it, and the request says so.
+/// Node 4 is away and the others are split two and one: node 4 decides whether A can be certified, and the request says
+/// so.
 #[test]
 fn what_cannot_be_decided_ends_in_time_and_names_who_is_missing() {
     let (mut group, mut rng) = (Group::new(2, 4), rng(1));
@@ -271,7 +273,7 @@ fn what_cannot_be_decided_ends_in_time_and_names_who_is_missing() {
     for part in ["2 of 4 nodes (nodes 1, 2)", "takes 3", "another message has that of node 3", "no promise by node 4"] {
         assert!(text.contains(part), "{part:?} is not in {text:?}");
     }
-    // It comes back, and is asked for A: A has it.
+    // Node 4 comes back and is asked for A: A is certified.
     group.away.clear();
     group.ask(4, A);
     group.settle(&mut rng);
@@ -280,20 +282,20 @@ fn what_cannot_be_decided_ends_in_time_and_names_who_is_missing() {
     assert_eq!(group.verdict(3, again), Some(&Ok(())));
 }
 
-/// A node without the rule is asked for no promise and makes none: the three others do.
+/// A node without the rule makes no promise; the three others do.
 #[test]
 fn a_node_that_lacks_the_rule_counts_as_one_that_may_lie() {
     let (mut group, mut rng) = (Group::new(2, 4), rng(1));
     let tickets = [1, 2, 3].map(|node| (node, group.ask(node, A)));
     group.settle(&mut rng);
     assert!(tickets.iter().all(|(node, ticket)| group.verdict(*node, *ticket) == Some(&Ok(()))));
-    // With one more that calls its rule otherwise, nothing comes together, and the request says why.
+    // If another node has the rule under another name, nothing is certified, and the request says why.
     let (mut group, mut other) = (Group::new(2, 4), rng.clone());
     let ticket = group.ask(1, A);
     group.ask(2, A);
     group.ask_by(3, A, "levels", SlotOrder::Any);
     group.settle(&mut other);
-    // Promises of another rule are kept for as long as any other early message; the others ask again and again.
+    // Promises under another rule are kept like other early messages, while the others ask again and again.
     group.pass(9_000, &mut other);
     let claim = SlotClaim {
         key: "chain".to_owned(),
@@ -308,7 +310,7 @@ fn a_node_that_lacks_the_rule_counts_as_one_that_may_lie() {
     assert_eq!(group.verdict(1, ticket), None);
 }
 
-/// Node 4 promises the slot to both: there is no second certificate, and everybody who sees both names it, with proof.
+/// Node 4 promises the slot to both: there is no second certificate, and every node that sees both names it with proof.
 #[test]
 fn a_liar_that_promises_twice_is_named_with_proof_and_gains_nothing() {
     for seed in 0..50 {
@@ -326,7 +328,7 @@ fn a_liar_that_promises_twice_is_named_with_proof_and_gains_nothing() {
             match group.verdict(node, ticket) {
                 Some(Ok(())) => assert_eq!(digest, A, "seed {seed}"),
                 Some(Err(SlotRefusal::Taken { .. })) => assert_eq!(digest, B, "seed {seed}"),
-                // It saw two and two before it saw the lie.
+                // It saw two promises for each before it saw the lie.
                 Some(Err(SlotRefusal::Void { .. })) => {}
                 other => panic!("seed {seed}: {other:?}"),
             }
@@ -338,7 +340,7 @@ fn a_liar_that_promises_twice_is_named_with_proof_and_gains_nothing() {
             assert!(group.nodes[&node].culprits.is_empty(), "who passes a lie on has not lied");
         }
     }
-    // Two, one and one with the liar's promises: void, and still named.
+    // With the liar's promises they are two, one and one: void, and the liar is named.
     let (mut group, mut rng) = (Group::new(2, 4), rng(1));
     let tickets = [(1, A), (2, B), (3, C)].map(|(node, digest)| (node, group.ask(node, digest)));
     group.wire.push((4, 1, encode_promises(&subject(), vec![promise(4, A), promise(4, B)])));
@@ -348,7 +350,7 @@ fn a_liar_that_promises_twice_is_named_with_proof_and_gains_nothing() {
         assert!(matches!(group.verdict(node, ticket), Some(Err(SlotRefusal::Void { .. }))), "node {node}");
     }
     assert_eq!(group.nodes[&1].lies.len(), 1);
-    // A message that is certified wins over a void slot: that takes a liar, who is named.
+    // A certified message wins over a void slot; that needs a liar, who is named.
     let (mut group, mut rng) = (Group::new(2, 4), self::rng(1));
     let asked = [(1, A), (2, A), (3, B)].map(|(node, digest)| (node, group.ask(node, digest)));
     group.wire.push((4, 3, encode_promises(&subject(), vec![promise(4, B)])));
@@ -361,7 +363,7 @@ fn a_liar_that_promises_twice_is_named_with_proof_and_gains_nothing() {
     assert_eq!(group.nodes[&3].lies.len(), 1);
 }
 
-/// False promises cost their sender, who is not listened to for a while, and nobody else.
+/// False promises cost only their sender, which is ignored for a while.
 #[test]
 fn false_promises_are_their_senders_fault() {
     let (mut group, mut rng) = (Group::new(2, 4), rng(1));
@@ -376,7 +378,7 @@ fn false_promises_are_their_senders_fault() {
         let culprits = &group.nodes[&1].culprits;
         assert_eq!(culprits.len(), number + 1);
         assert!(culprits[number].0 == 4 && culprits[number].1.contains("false promise"), "{culprits:?}");
-        // Now it says nothing false, and is not heard.
+        // Now it sends nothing false, but is still ignored.
         group.receive(4, 1, &encode_promises(&subject(), vec![promise_of_four()]));
         assert_eq!(group.nodes[&1].culprits.len(), number + 1);
         group.now += 64_000;
@@ -396,7 +398,7 @@ fn promise_of_four() -> Promise {
     Promise { signature: [0; 64], ..promise(4, A) }
 }
 
-/// Nodes stop between promise and share: what they promised is found in their memory, and told to whom asks.
+/// Nodes stop between promise and share: their memory has the promises, and peers that ask get them.
 #[test]
 fn promises_outlive_restarts() {
     let (mut group, mut rng) = (Group::new(2, 4), rng(1));
@@ -408,7 +410,7 @@ fn promises_outlive_restarts() {
         let memory = Arc::clone(&group.nodes[&node].memory);
         group.start(node, memory);
     }
-    // Only node 4 is asked now, for B: it hears that A has the promises of three.
+    // Only node 4 is asked now, for B: it learns that A has three promises.
     let ticket = group.ask(4, B);
     group.settle(&mut rng);
     group.pass(1_000, &mut rng);
@@ -416,7 +418,7 @@ fn promises_outlive_restarts() {
     assert!(group.nodes.values().all(|node| node.lies.is_empty() && node.culprits.is_empty()));
 }
 
-/// Upwards only: a lower slot gets no promise, but one that is certified is completed.
+/// Slots go upwards only: a lower one gets no promise, but a certified one is completed.
 #[test]
 fn certified_slots_below_wait_for_nobody() {
     let (mut group, mut rng) = (Group::new(2, 4), rng(1));
@@ -424,7 +426,7 @@ fn certified_slots_below_wait_for_nobody() {
         group.ask_by(node, A, "heights", SlotOrder::Increasing);
     }
     group.settle(&mut rng);
-    // Node 4 goes on without having heard of a request for slot 7, and so do the others.
+    // Node 4 has gone on without a request for slot 7, and so have the others.
     for node in 1..=4 {
         group.ask_slot(node, B, "heights", SlotOrder::Increasing, 9);
     }
@@ -442,7 +444,7 @@ fn certified_slots_below_wait_for_nobody() {
     );
 }
 
-/// However much a member says, what is kept of it is bounded, and it drops nothing of another's.
+/// However much a member sends, what is kept of it is bounded, and other members' promises are not dropped for it.
 #[test]
 fn a_member_that_promises_everything_fills_its_own_place_alone() {
     let (mut group, mut rng) = (Group::new(2, 4), rng(1));
@@ -460,7 +462,7 @@ fn a_member_that_promises_everything_fills_its_own_place_alone() {
     assert!(promises_of(b"noise").is_none());
 }
 
-/// How many it takes says when slots stop.
+/// The quorum says when slots stop.
 #[test]
 fn nodes_without_an_identity_certify_nothing() {
     let mut group = Group::new(2, 4);
@@ -494,7 +496,7 @@ fn known_answers() {
     for (promise, known) in [&lie.first, &lie.second].into_iter().zip(file["promises"].as_array().unwrap()) {
         assert_eq!((promise.node, promise.digest.to_string().as_str()), (party(4), known["digest"].as_str().unwrap()));
         assert_eq!(hex::encode(promise.signature), known["signature"].as_str().unwrap());
-        // As policies decide: the operation's code and the message.
+        // As policies decide: a digest of the operation's code and the message.
         let mut decided = vec![u8::try_from(known["operation"].as_u64().unwrap()).unwrap()];
         let message = hex::decode(known["message"].as_str().unwrap()).unwrap();
         decided.extend_from_slice(&Digest::of(&message).0);

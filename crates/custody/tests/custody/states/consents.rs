@@ -1,4 +1,4 @@
-//! What was approved or signed once is made once: attacks with what was said before.
+//! Approvals and signatures take effect once: attacks that repeat old ones.
 
 use theta_custody::{CeremonyError, ChangeError};
 use theta_names::{KeyState, Version};
@@ -9,20 +9,20 @@ use theta_store::KeyError;
 use crate::net::{Net, name};
 
 const SG02: Suite = Suite::Sg02Ristretto255;
-/// More ceremonies of a version than whose reports are kept.
+/// More ceremonies of a version than reports that are kept.
 const FORGETFUL: usize = 17;
 
-/// A group with a key whose rotation was asked for by `request`, long ago: no node has its report any more.
+/// A group with a key whose rotation was requested by `request` so long ago that no node has its report any more.
 fn rotated_long_ago(asked: &[u16]) -> (Net, CeremonyRequest) {
     let mut net = Net::new(2, 4, 11);
     net.create("files", SG02, 2, &[1, 2, 3, 4]);
     let request = net.request(KeyChange::Rotate { key: name("files") });
     let id = net.ask(asked.iter().copied(), &request);
     assert!(net.until(60, |net| (1..=4).all(|node| net.state(node, &id).is_over())));
-    // While it is known how it ended, whoever asks again is told.
+    // While the report is kept, repeating the request returns it.
     assert_eq!(net.hold(asked[0], &request).unwrap().id, id);
     for _ in 0..FORGETFUL {
-        // The oldest reports make room, by the second in which their ceremonies began.
+        // The oldest reports are dropped, in the order of the seconds in which their ceremonies began.
         net.tick();
         net.run(1..=4, KeyChange::Refresh { key: name("files"), version: Version::new(2) });
     }
@@ -34,14 +34,15 @@ fn versions(net: &Net) -> Vec<usize> {
     (1..=4).map(|node| net.custodian(node).keys().versions("files").len()).collect()
 }
 
-/// One approval of a rotation made three: each time with the change that it approved, and in the end with the very nonce.
+/// The attack: one approval of a rotation made three of them, by repeating the approved change, and finally the same
+/// nonce.
 #[test]
 fn a_request_holds_one_ceremony_for_ever() {
     let (mut net, request) = rotated_long_ago(&[1, 2, 3, 4]);
     for node in 1..=4 {
         assert_eq!(net.hold(node, &request), Err(CeremonyError::Used), "node {node}");
     }
-    // Nor after a restart.
+    // A restart does not change that.
     for node in 1..=4 {
         net.kill(node);
         net.start(node);
@@ -51,13 +52,13 @@ fn a_request_holds_one_ceremony_for_ever() {
         assert_eq!(net.hold(node, &request), Err(CeremonyError::Used), "node {node} after a restart");
     }
     assert_eq!(versions(&net), [2; 4]);
-    // With another nonce it is another request, and policies, approvals and signatures are about that one.
+    // With another nonce it is another request, which needs its own approvals and signatures.
     let other = net.request(request.change.clone());
     assert_ne!(other.encode(), request.encode());
     net.ask(1..=4, &other);
 }
 
-/// Nodes that joined the others' ceremony have used the request up, too, though nobody sent it to them.
+/// Nodes that joined the others' ceremony have used the request up, too, though no client sent it to them.
 #[test]
 fn a_request_is_used_up_where_it_was_never_sent() {
     let (mut net, request) = rotated_long_ago(&[1, 2]);
@@ -74,7 +75,7 @@ fn change(net: &mut Net, node: u16, state: KeyState, generation: u64) -> Result<
     Ok(effects.len())
 }
 
-/// An old enable, signed and approved when it was right, undid a newer disable.
+/// The attack: an old enable, signed and approved at its time, undid a newer disable.
 #[test]
 fn an_old_change_of_state_does_not_undo_a_newer_one() {
     let mut net = Net::new(2, 4, 12);
@@ -94,22 +95,22 @@ fn an_old_change_of_state_does_not_undo_a_newer_one() {
             let words = format!("names generation {generation} and key files is at 3");
             assert!(refused.contains(&words), "{refused}");
         }
-        // The last one may be sent again: an answer may have been lost.
+        // The last change may be repeated: its answer may have been lost.
         assert_eq!(change(&mut net, 1, KeyState::Disabled, 3).unwrap(), 0);
         assert_eq!((net.entry(1, "files").state, net.entry(1, "files").generation), (KeyState::Disabled, 3));
     }
-    // Nor can a number be named that leaves no room for others.
+    // A generation that leaves no room for later ones is refused, too.
     let far = change(&mut net, 1, KeyState::Active, u64::MAX).unwrap_err().to_string();
     assert!(far.contains("too far apart"), "{far}");
     assert_eq!(change(&mut net, 1, KeyState::Active, 4).unwrap(), 1);
 }
 
-/// Nodes that have seen different changes come together with the next one, whatever state each was in.
+/// Nodes that have made different changes agree again with the next one, whatever state each was in.
 #[test]
 fn nodes_at_different_generations_come_together() {
     let mut net = Net::new(2, 4, 13);
     net.create("files", SG02, 2, &[1, 2, 3, 4]);
-    // Node 3 was away for the second change, node 4 for both; 1 and 2 were asked two different things for generation 3.
+    // Node 3 missed the second change, node 4 both; nodes 1 and 2 got two different changes of generation 3.
     for node in 1..=3 {
         change(&mut net, node, KeyState::Disabled, 1).unwrap();
     }

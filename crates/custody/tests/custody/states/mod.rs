@@ -1,4 +1,4 @@
-//! Disabling, enabling, destroying; consents that were used before.
+//! Disabling, enabling, destroying; and consents that were used before.
 
 mod consents;
 
@@ -38,7 +38,7 @@ fn a_disabled_key_serves_again_when_it_is_enabled() {
     assert!(table.generation() > generation);
     let refused = table.resolve(&"files".parse().unwrap(), None).unwrap_err();
     assert!(matches!(&refused, ResolveError::Disabled(key) if key == "files"), "{refused}");
-    // It is so after a restart.
+    // The state survives a restart.
     net.kill(1);
     net.start(1);
     let refused = net.custodian(1).keys().resolve(&"files@1".parse().unwrap(), None).unwrap_err();
@@ -46,7 +46,7 @@ fn a_disabled_key_serves_again_when_it_is_enabled() {
     assert_eq!(change(&mut net, 1, None, KeyState::Active).unwrap(), [1, 2]);
     assert_eq!(net.custodian(1).keys().resolve(&"files".parse().unwrap(), None).unwrap().version.get(), 2);
     assert_eq!(change(&mut net, 1, Some(1), KeyState::Disabled).unwrap(), [1]);
-    // An older version that is enabled decrypts what was encrypted to it, and is not active: a newer one is.
+    // An enabled older version decrypts what was encrypted to it, and is not active, since a newer one is.
     assert_eq!(change(&mut net, 1, Some(1), KeyState::Active).unwrap(), [1]);
     assert_eq!(net.entry(1, "files@1").state, KeyState::Retired);
     assert!(net.custodian(1).keys().resolve(&"files@1".parse().unwrap(), None).is_ok());
@@ -56,7 +56,7 @@ fn a_disabled_key_serves_again_when_it_is_enabled() {
     assert!(matches!(refused, ChangeError::Key(KeyError::Transition { .. })), "{refused}");
     let refused = change(&mut net, 1, Some(7), KeyState::Disabled).unwrap_err();
     assert!(matches!(refused, ChangeError::Key(KeyError::NoVersion { .. })), "{refused}");
-    // A key that is disabled may be renewed: that may be why it is.
+    // A disabled key may be renewed: a suspected theft may be why it is disabled.
     net.connect();
     net.run(1..=4, KeyChange::Refresh { key: name("files"), version: Version::new(1) });
     assert_eq!(net.entry(1, "files@1").state, KeyState::Disabled);
@@ -86,7 +86,7 @@ fn of_a_destroyed_key_nothing_is_left_that_a_share_follows_from() {
     }
     let refused = net.custodian(1).keys().resolve(&"files".parse().unwrap(), None).unwrap_err();
     assert!(matches!(refused, ResolveError::Destroyed(_)), "{refused}");
-    // The other three are enough to go on; the one that destroyed it stays out of it.
+    // The other three nodes are enough to go on; the node that destroyed the key takes no part.
     assert!(net.until(60, |net| [2, 3, 4].iter().all(|node| net.epoch(*node, "files") == Some(1))));
     check_decryption(&net, &[2, 4], "files", &ciphertext);
     assert_eq!(net.epoch(1, "files"), None);
@@ -95,7 +95,7 @@ fn of_a_destroyed_key_nothing_is_left_that_a_share_follows_from() {
     assert_eq!(net.hold(1, &again), Err(CeremonyError::Exists(name("files"))));
 }
 
-/// What is left of the ceremony of an epoch is gone when the next one serves: the old share follows from it.
+/// The remains of an epoch's ceremony are removed when the next epoch is used, since the old share follows from them.
 #[test]
 fn the_remains_of_old_epochs_go_with_their_shares() {
     let mut net = Net::new(2, 4, 3);
@@ -107,7 +107,7 @@ fn the_remains_of_old_epochs_go_with_their_shares() {
         let store = net.custodian(node).store();
         let left: Vec<bool> = ids.iter().map(|id| !store.ceremony_inputs(id).unwrap().is_empty()).collect();
         assert_eq!(left, [false, false, false, true], "node {node}");
-        // How they ended is known.
+        // Their reports are kept.
         assert!(ids.iter().all(|id| net.state(node, id).is_over()));
     }
 }

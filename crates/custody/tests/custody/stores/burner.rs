@@ -1,4 +1,4 @@
-//! What is used up goes on record before it signs.
+//! Used nonces are recorded before they sign.
 
 use std::sync::Arc;
 
@@ -25,8 +25,8 @@ fn key() -> (AnyPublicKey, Arc<AnyKeyShare>) {
     (public, Arc::new(shares.into_iter().next().unwrap()))
 }
 
-/// Two pairs of nonces that a signer makes for a coordinator which asks for them on that day. The same seed makes the same: as from two
-/// pictures of one memory.
+/// Two pairs of nonces that a signer makes on `day` for a coordinator that asks for them. The same seed makes the same
+/// nonces, as two images of one memory would.
 fn nonces(seed: u64, day: u32) -> Vec<Used> {
     let (public, share) = key();
     let options = Options { per_peer: 8, day, seed: None };
@@ -56,16 +56,16 @@ fn nonces_of_a_memory_that_was_set_back_do_not_sign_again() {
     let used = |seed| nonces(seed, 100).into_iter().map(|used| (key, used)).collect::<Vec<_>>();
     let burner = net.custodian(1).burner();
     assert_eq!(may_sign(&burner.burn(used(1), 100).unwrap()), [true, true]);
-    // The process goes on with what it had in memory before; the disk has gone on.
+    // The process has its memory from before; the disk has gone on.
     assert_eq!(may_sign(&burner.burn(used(1), 100).unwrap()), [false, false]);
     assert_eq!(may_sign(&burner.burn(used(2), 100).unwrap()), [true, true]);
-    // So does a machine without power, whose store is opened again.
+    // After a loss of power the reopened store knows them, too.
     net.kill(1);
     net.start(1);
     assert_eq!(may_sign(&net.custodian(1).burner().burn(used(1), 101).unwrap()), [false, false]);
 }
 
-/// Of days that are forgotten, nothing signs: neither what did then nor what did not.
+/// Nonces of a forgotten day never sign, whether they were used or not.
 #[test]
 fn old_nonces_are_refused_by_their_day() {
     let net = Net::new(2, 4, 2);
@@ -76,7 +76,7 @@ fn old_nonces_are_refused_by_their_day() {
     assert_eq!(may_sign(&burner.burn(used(1, 100), 102).unwrap()), [false, false]);
     assert_eq!(may_sign(&burner.burn(used(3, 100), 102).unwrap()), [false, false]);
     assert_eq!(net.custodian(1).store().burn_watermark().unwrap(), 101);
-    // A clock that was set back brings nothing back.
+    // Setting the clock back does not make them usable.
     assert_eq!(may_sign(&burner.burn(used(3, 100), 100).unwrap()), [false, false]);
     assert_eq!(may_sign(&burner.burn(used(4, 102), 102).unwrap()), [true, true]);
 }

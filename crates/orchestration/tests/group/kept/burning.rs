@@ -1,4 +1,4 @@
-//! Nodes that put on record which nonces are used up before they sign.
+//! Nodes that record used nonces before they sign.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -19,12 +19,12 @@ use crate::{
 
 const SUITE: Suite = Suite::FrostSecp256k1;
 
-/// The days up to which a node's store has forgotten what was burnt: not 0 as soon as it has burnt anything.
+/// The day before which a node's store has forgotten burnt ids: not 0 once it has burnt anything.
 fn watermark(member: &Member) -> u32 {
     member.custodian(1).store().burn_watermark().unwrap()
 }
 
-/// In one round and in two, on threads that wait for no disk.
+/// In one round and in two, on threads that do not wait for the disk.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn signatures_come_all_the_same() {
     for nonces_per_peer in [8, 0] {
@@ -46,16 +46,16 @@ async fn signatures_come_all_the_same() {
         assert!(all.iter().all(|node| node.culprits().is_empty()));
         nodes.values().for_each(|node| node.shutdown());
         drop(nodes);
-        // Whoever answers late, signs nothing.
+        // Nodes that answer late sign nothing.
         assert!(members.iter().any(|member| watermark(member) > 0), "{nonces_per_peer} made in advance");
     }
 }
 
-/// An engine has no thread to leave it to.
+/// An engine has no other thread for it.
 #[test]
 fn an_engine_puts_them_on_record_itself() {
     let mut cluster = Cluster::with_limits(2, 2, 1, &OrchestratorConfig { burn_nonces: true, ..config() });
-    // It is told what day it is.
+    // It is told the present day.
     cluster.pass(Duration::from_secs(60));
     cluster.hold(&[1, 2], create("key", SUITE, 2, &[1, 2]));
     for number in 0..4 {
@@ -69,7 +69,7 @@ fn an_engine_puts_them_on_record_itself() {
     assert!([1, 2].into_iter().all(|node| cluster.engine(node).culprits().is_empty()));
 }
 
-/// There must be something to put it into.
+/// Without a store there is no place for the records.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_store_a_node_that_should_does_not_start() {
     let group = Group::new(2, 4, &[SUITE], &config());

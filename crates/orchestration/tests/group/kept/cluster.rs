@@ -1,4 +1,4 @@
-//! A whole group on one thread, custodians and all, with messages in whatever order a seed says.
+//! A whole group with custodians on one thread; a seed determines the order of messages.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use super::members::{Member, ceremony, create};
 use crate::{group::config, wire::peer};
 
-/// Keeps what its node sends until somebody carries it.
+/// Keeps its node's messages until the cluster takes them.
 pub(crate) struct Outbox {
     local: u16,
     n: u16,
@@ -30,12 +30,12 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// That of one of nodes 1 to `n`.
+    /// The outbox of node `local`, one of nodes 1 to `n`.
     pub(crate) fn new(local: u16, n: u16) -> Arc<Self> {
         Arc::new(Self { local, n, sent: Mutex::default() })
     }
 
-    /// What was sent since this was last asked, and to whom.
+    /// The messages since the last call, with their recipients.
     pub(crate) fn take(&self) -> VecDeque<(u16, Bytes)> {
         core::mem::take(&mut *self.sent.lock().unwrap())
     }
@@ -67,16 +67,16 @@ impl Transport for Outbox {
 pub(crate) struct Cluster {
     pub(crate) members: Vec<Member>,
     engines: BTreeMap<u16, (Engine, Arc<Outbox>, Registry)>,
-    /// What is on its way.
+    /// Messages on their way.
     packets: Vec<(u16, u16, Bytes)>,
-    /// Nodes that nothing reaches, and that reach nobody.
+    /// Nodes that neither receive nor send.
     pub(crate) cut: BTreeSet<u16>,
     limits: OrchestratorConfig,
     rng: ChaCha20Rng,
     began: Instant,
     now: Instant,
     ceremonies: u8,
-    /// All that was ever delivered.
+    /// All messages that were ever delivered.
     pub(crate) log: Vec<(u16, u16, Bytes)>,
 }
 
@@ -86,7 +86,7 @@ impl Cluster {
         Self::with_limits(k, n, seed, &config())
     }
 
-    /// The same with these limits, but for how soon nodes ask again.
+    /// The same with these limits, except for how soon nodes ask again.
     pub(crate) fn with_limits(k: u16, n: u16, seed: u64, limits: &OrchestratorConfig) -> Self {
         let limits = OrchestratorConfig { resend_after: Duration::from_millis(200), ..limits.clone() };
         let began = Instant::now();
@@ -126,7 +126,7 @@ impl Cluster {
         self.engines.insert(id, (engine, outbox, registry));
     }
 
-    /// A node's machine loses its power; with it goes what was on its way to it.
+    /// A node's machine loses power; messages on their way to it are lost.
     pub(crate) fn kill(&mut self, id: u16) {
         self.engines.remove(&id);
         let seed = self.rng.next_u64();
@@ -138,7 +138,7 @@ impl Cluster {
         &mut self.engines.get_mut(&id).unwrap().0
     }
 
-    /// What a node has sent that is not on its way yet; it gets lost.
+    /// Messages that a node has sent and that are not on their way yet; they get lost.
     pub(crate) fn sent(&self, id: u16) -> VecDeque<(u16, Bytes)> {
         self.engines[&id].1.take()
     }
@@ -155,7 +155,7 @@ impl Cluster {
         usize::try_from(self.rng.next_u64() % u64::try_from(bound).unwrap()).unwrap()
     }
 
-    /// Takes what the nodes have sent on its way; returns whether anything is.
+    /// Puts the nodes' messages on their way; returns whether there are any.
     fn collect(&mut self) -> bool {
         for (from, (_, outbox, _)) in &self.engines {
             for (to, bytes) in outbox.take() {
@@ -188,7 +188,7 @@ impl Cluster {
         }
     }
 
-    /// Goes on until this is so.
+    /// Goes on until `so` holds.
     pub(crate) fn until(&mut self, what: &str, mut so: impl FnMut(&mut Self) -> bool) {
         for _ in 0..200_000 {
             if so(self) {
@@ -220,7 +220,7 @@ impl Cluster {
         good
     }
 
-    /// Holds a ceremony to its good end at these nodes.
+    /// Runs a ceremony at these nodes, which has to succeed.
     pub(crate) fn hold(&mut self, nodes: &[u16], change: KeyChange) {
         let id = self.begin(nodes, change);
         self.until("the ceremony ends", |cluster| nodes.iter().all(|node| cluster.is_done(*node, &id)));

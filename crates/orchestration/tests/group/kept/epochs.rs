@@ -31,7 +31,7 @@ fn all_ended(pending: &[Pending]) -> bool {
     pending.iter().all(|pending| pending.outcome().is_some())
 }
 
-/// Asks these nodes, until all have the right answer.
+/// Asks these nodes until all have the right answer.
 fn answers(cluster: &mut Cluster, nodes: &[u16], text: &str) {
     let question = Question::new(&cluster.key(nodes[0]), text);
     let pending: Vec<_> = nodes.iter().map(|node| cluster.submit(*node, &question.request)).collect();
@@ -44,7 +44,7 @@ fn answers(cluster: &mut Cluster, nodes: &[u16], text: &str) {
 #[test]
 fn nodes_are_not_share_indices() {
     for suite in SUITES {
-        // Node 2 is party 5, node 5 party 1; node 3 holds nothing.
+        // Node 2 is party 5, node 5 party 1; node 3 holds no share.
         let holders = [5, 4, 6, 1, 2];
         let mut cluster = Cluster::with_key(suite, 3, &holders, 6, 1);
         answers(&mut cluster, &holders, "asked of all");
@@ -59,7 +59,7 @@ fn nodes_are_not_share_indices() {
         let refused = cluster.engine(3).submit(question.request).unwrap_err();
         assert!(matches!(&refused, SubmitError::Key(ResolveError::Unknown { .. })), "{refused}");
         assert!(cluster.ids().iter().all(|id| cluster.engine(*id).culprits().is_empty()));
-        // Shares go to holders alone.
+        // Shares go only to holders.
         assert!(cluster.log.iter().all(|(_, to, bytes)| *to != 3 || crate::wire::open(bytes).stream == 1));
     }
 }
@@ -78,7 +78,7 @@ fn the_silent_and_the_liars_are_named_by_their_nodes() {
         channel: theta_names::Channel::Private,
         bytes: lie.clone(),
     };
-    // Node 3 holds no share: what it says in an instance is nothing to anybody.
+    // Node 3 holds no share: its messages in an instance are ignored.
     cluster.engine(1).receive(inbound(3));
     assert!(cluster.engine(1).culprits().is_empty());
     cluster.engine(1).receive(inbound(5));
@@ -93,7 +93,7 @@ fn the_silent_and_the_liars_are_named_by_their_nodes() {
     assert!(text.contains("node 5 misbehaved"), "{text}");
 }
 
-/// Requests at all nodes at all times, while three epochs come and go.
+/// Requests at all nodes at all times, during three changes of epoch.
 #[test]
 fn requests_under_load_end_well_at_all_nodes_while_the_epoch_changes() {
     for (seed, suite) in (10..).zip(SUITES.into_iter().chain(SUITES)) {
@@ -132,7 +132,7 @@ fn requests_under_load_end_well_at_all_nodes_while_the_epoch_changes() {
         cluster.until("all end", |_| asked.iter().all(|(_, _, pending)| pending.outcome().is_some()));
         for (question, node, pending) in &asked {
             questions[*question].check_under(&pending.outcome().unwrap().unwrap(), &epochs);
-            // The id that was given out at first is still known.
+            // The id that was returned at first is still known.
             let state = cluster.engine(*node).status(pending.id()).unwrap().state;
             assert!(matches!(state, InstanceState::Finished(_)), "{state:?}");
         }
@@ -143,7 +143,7 @@ fn requests_under_load_end_well_at_all_nodes_while_the_epoch_changes() {
 }
 
 thread_local! {
-    /// What was asked, of whom, and what comes of it.
+    /// The requests, the nodes that got them, and their results.
     static ASKED: std::cell::RefCell<Vec<(usize, u16, Pending)>> = const { std::cell::RefCell::new(Vec::new()) };
 }
 
@@ -162,7 +162,7 @@ fn those_who_have_finished_help_one_that_has_not_under_the_next_epoch() {
             cluster.pass(Duration::from_millis(10));
             (1..=3).all(|node| cluster.engine(node).load().running == 0)
         });
-        // The shares of epoch 0 are gone before node 4 hears of anything.
+        // The shares of epoch 0 are gone before node 4 receives anything.
         let id = cluster.begin(&[1, 2, 3, 4], refresh());
         cluster.cut.clear();
         cluster.until("the refresh ends", |cluster| (1..=4).all(|node| cluster.is_done(node, &id)));
@@ -171,7 +171,7 @@ fn those_who_have_finished_help_one_that_has_not_under_the_next_epoch() {
         assert!(matches!(watch.borrow_and_update().state, InstanceState::Finished(_)));
         let status = cluster.engine(4).status(late.id()).unwrap();
         assert!(matches!(status.state, InstanceState::Finished(_)));
-        // And whoever asks again gets what there is, but for a coin: the proof that there is would not hold any more.
+        // Repeated requests get the existing result, except for a coin, whose proof would not hold any more.
         let again: Vec<_> = (1..=3).map(|node| cluster.submit(node, &question.request)).collect();
         cluster.until("all have it again", |_| all_ended(&again));
         let (first, again) = (early[0].outcome().unwrap().unwrap(), again[0].outcome().unwrap().unwrap());
@@ -190,7 +190,7 @@ fn shares_that_are_gone_are_gone_from_memory() {
             .map(|key| (Arc::downgrade(&key), Arc::downgrade(key.share.as_ref().unwrap())))
             .collect();
         answers(&mut cluster, &[1, 2, 3, 4], "answered before");
-        // One that runs and never ends, and one that has run out of time.
+        // One instance that runs and never ends, and one that has run out of time.
         let expired = Question::new(&cluster.key(1), "expired");
         let pending = cluster.submit(1, &expired.request);
         cluster.until("time runs out", |cluster| {
@@ -215,10 +215,10 @@ fn shares_move_to_other_nodes_under_load() {
         let running = cluster.submit(1, &question.request);
         let holders = vec![6, 3, 5, 4];
         let change = KeyChange::Reshare { key: name("key"), version: None, k: 3, holders };
-        // Those who do not know the key yet join when others hold the ceremony.
+        // Nodes that do not know the key join when others have the ceremony.
         let id = cluster.begin(&[1, 2, 3], change);
         cluster.until("the shares are moved", |cluster| (1..=6).all(|node| cluster.is_done(node, &id)));
-        // Node 1 has nothing to go on with.
+        // Node 1 has no share to go on with.
         let refused = running.outcome().unwrap().unwrap_err();
         assert!(matches!(&refused, InstanceError::Key(ResolveError::NotHolder { .. })), "{refused}");
         assert!(refused.to_string().contains("6, 3, 5, 4"), "{refused}");
@@ -249,7 +249,7 @@ fn a_key_that_is_rotated_or_disabled_ends_its_requests() {
     for late in &late {
         assert!(under(&old, late.outcome().unwrap().unwrap().result.expose()));
     }
-    // The policies were asked when the name stood for version 1: nothing is signed with version 2 for that.
+    // The policies were asked when the name meant version 1: nothing is signed with version 2 for those requests.
     let rotated_out = |ended: InstanceError| assert!(matches!(ended, InstanceError::Key(ResolveError::Retired { .. })));
     for pending in &pending {
         match pending.outcome().unwrap() {
@@ -258,14 +258,14 @@ fn a_key_that_is_rotated_or_disabled_ends_its_requests() {
         }
     }
     rotated_out(lone.outcome().unwrap().unwrap_err());
-    // Nor when a node that was asked anew speaks of it: the others were not asked.
+    // Nor when a node that was asked anew sends messages of it: the others were not asked.
     let again = cluster.submit(3, &question.request);
     cluster.until("nobody joins", |cluster| {
         cluster.pass(Duration::from_millis(500));
         again.outcome().is_some()
     });
     assert!(matches!(again.outcome().unwrap(), Err(InstanceError::Expired(_))));
-    // Whoever asks again is answered under the new version, if asked at as many nodes as it takes.
+    // A repeated request is answered under the new version, if enough nodes are asked.
     answers(&mut cluster, &[1, 2, 3, 4], "asked again");
     let lone = Question::new(&new, "alone");
     let lone = cluster.submit(1, &lone.request);

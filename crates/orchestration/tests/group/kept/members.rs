@@ -1,4 +1,4 @@
-//! Nodes that keep their keys in stores, on disks that can lose their power.
+//! Nodes with keys in stores, on disks that can lose power.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ fn roster(k: u16, n: u16) -> Roster {
     }
 }
 
-/// One node's disk, and the group that it is of.
+/// One node's disk, and the group to which the node belongs.
 pub(crate) struct Member {
     id: u16,
     roster: Roster,
@@ -70,20 +70,20 @@ impl Member {
         SealingKey::key(Secret::new([7; 32]))
     }
 
-    /// What the node does first when its process starts; all that is random in the store follows from `seed`.
+    /// Opens the custodian, as the node does when its process starts; the store's randomness follows from `seed`.
     pub(crate) fn custodian(&self, seed: u64) -> Custodian {
         let options = Options::default().with_rng(ChaCha20Rng::seed_from_u64(seed));
         let store = Store::open_on(self.disk.backend(), &Self::sealing_key(), options).unwrap();
         Custodian::open(Arc::new(store), party(self.id), self.roster.clone()).unwrap()
     }
 
-    /// What was not synced is lost. Its process must be gone.
+    /// Loses what was not synced. The node's process must have ended.
     pub(crate) fn fail_power(&self, seed: u64) {
         self.disk.fail_power(&mut ChaCha20Rng::seed_from_u64(seed));
     }
 }
 
-/// A request for a ceremony; `number` tells it from others of the same change.
+/// A request for a ceremony; `number` distinguishes requests of the same change.
 pub(crate) fn ceremony(number: u8, change: KeyChange) -> CeremonyRequest {
     CeremonyRequest { nonce: [number; 32], change }
 }
@@ -92,7 +92,7 @@ pub(crate) fn create(key: &str, suite: Suite, k: u16, holders: &[u16]) -> KeyCha
     KeyChange::Create { key: name(key), suite: suite.into(), k, holders: holders.to_vec() }
 }
 
-/// Something to ask a key for, and how to check the answer.
+/// A statement for a key, and how to check the answer.
 pub(crate) struct Question {
     pub(crate) request: Request,
     public: AnyPublicKey,
@@ -121,8 +121,8 @@ impl Question {
         self.check_under(finished, [&self.public]);
     }
 
-    /// Checks an answer under one of these epochs of the key. No epoch changes plaintexts, signatures and coins, but a coin's
-    /// proof is made of shares, and so for one epoch.
+    /// Checks an answer under one of these epochs of the key. Plaintexts, signatures and coins are the same in all
+    /// epochs, but a coin's proof is made of shares, and so belongs to one epoch.
     pub(crate) fn check_under<'a>(&self, finished: &Finished, epochs: impl IntoIterator<Item = &'a AnyPublicKey>) {
         if self.public.suite().purpose() == Purpose::Decrypt {
             let key = PayloadKey::from_bytes(finished.result.expose()).unwrap();

@@ -1,4 +1,4 @@
-//! Nodes whose keys are kept by custodians, who make and renew them.
+//! Nodes whose keys are kept by custodians, which make and renew them.
 
 mod burning;
 pub(crate) mod cluster;

@@ -39,7 +39,7 @@ pub(crate) fn limits() -> OrchestratorConfig {
 pub(crate) async fn end(node: &Orchestrator, id: [u8; 32]) -> CeremonyReport {
     let ends = async {
         loop {
-            // It may not know the ceremony yet, or not any more by the time we ask.
+            // The node may not know the ceremony yet, or may have forgotten it.
             if let Some(mut watch) = node.watch_ceremony(id).await
                 && let Ok(report) = watch.wait_for(|report| report.state.is_over()).await
             {
@@ -51,7 +51,7 @@ pub(crate) async fn end(node: &Orchestrator, id: [u8; 32]) -> CeremonyReport {
     tokio::time::timeout(PATIENCE, ends).await.expect("the ceremony ends")
 }
 
-/// Asks these nodes for a ceremony, which has to end well at all of them; returns its id.
+/// Asks these nodes for a ceremony, which has to succeed at all of them; returns its id.
 pub(crate) async fn hold(nodes: &[&Arc<Orchestrator>], request: &CeremonyRequest) -> [u8; 32] {
     let id = begin(nodes, request).await;
     for node in nodes {
@@ -104,7 +104,7 @@ impl Kept {
         self.nodes.insert(id, (node, registry));
     }
 
-    /// The node's machine loses its power.
+    /// The node's machine loses power.
     fn kill(&mut self, id: u16) {
         self.wire.detach(id);
         let (node, _) = self.nodes.remove(&id).unwrap();
@@ -128,7 +128,7 @@ impl Kept {
     }
 }
 
-/// A front end that does not ask whether the store is trusted is told by what it needs.
+/// A front end that does not check whether the store is trusted gets the refusal from certification.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_certified_in_a_store_that_nobody_has_confirmed() {
     let mut group = Kept { wire: Wire::new(4), members: Member::group(2, 4), nodes: BTreeMap::new() };
@@ -173,7 +173,7 @@ async fn a_key_is_made_and_refreshed_under_load_with_a_node_killed_on_the_way() 
         let report = end(group.node(node), id).await;
         assert!(matches!(report.state, CeremonyState::Activated { .. }), "{report:?}");
     }
-    // It hears of the end of the ceremony that it was in.
+    // It learns how the ceremony ended in which it took part.
     group.start(3);
     eventually("node 3 has the new shares", || {
         group.node(3).keys().get("key").is_some_and(|key| key.epoch.get() == 1 && key.share.is_some())
@@ -236,7 +236,7 @@ async fn states_change_and_questions_are_answered() {
     assert!(matches!(gone, HoldError::NoCustodian(NoCustodian::ShuttingDown)), "{gone}");
 }
 
-/// Floods and garbage in the custodians' stream hold up neither requests nor ceremonies.
+/// Floods and garbage in the custodians' stream delay neither requests nor ceremonies.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn noise_among_custodians_hurts_nobody() {
     let group = Kept::new(2, 4);

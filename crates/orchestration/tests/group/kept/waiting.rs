@@ -1,4 +1,4 @@
-//! What changes between the decision about a request and what comes of it.
+//! Changes between the decision about a request and its execution.
 
 use theta_custody::{ResolveError, SlotRefusal};
 use theta_orchestration::{InstanceError, SubmitError};
@@ -15,7 +15,7 @@ fn rotate(cluster: &mut Cluster) {
     assert!((1..=4).all(|node| cluster.key(node).version.get() == 2));
 }
 
-/// The record of a decision may take its time. What the policy granted of version 1 is not done with version 2.
+/// Recording a decision may take time. What the policy allowed with version 1 is not done with version 2.
 #[test]
 fn a_rotation_after_the_decision_ends_the_request() {
     let mut cluster = Cluster::with_key(Suite::Bls04MinPk, 2, &[1, 2, 3, 4], 4, 31);
@@ -24,13 +24,13 @@ fn a_rotation_after_the_decision_ends_the_request() {
     rotate(&mut cluster);
     let refused = cluster.engine(1).submit_granted(granted).unwrap_err();
     assert!(matches!(&refused, SubmitError::Key(ResolveError::Retired { .. })), "{refused}");
-    // What is decided now is about version 2.
+    // A decision that is made now is about version 2.
     let question = Question::new(&cluster.key(1), "decided for version 2");
     let granted = cluster.engine(1).granted(&question.request);
     cluster.engine(1).submit_granted(granted).unwrap();
 }
 
-/// An old ciphertext is still opened, by the version that it names.
+/// An old ciphertext is still decrypted, by the version that it names.
 #[test]
 fn a_rotation_after_the_decision_does_not_stop_a_decryption() {
     let mut cluster = Cluster::with_key(Suite::Sg02Ristretto255, 2, &[1, 2, 3, 4], 4, 32);
@@ -43,7 +43,7 @@ fn a_rotation_after_the_decision_does_not_stop_a_decryption() {
     question.check(&pending[0].outcome().unwrap().unwrap());
 }
 
-/// One that waits for the certificate of its slot does not go on with another version, either.
+/// A request that waits for the certificate of its slot does not continue with another version, either.
 #[test]
 fn a_rotation_while_a_slot_is_certified_ends_the_request() {
     let mut cluster = Cluster::with_key(Suite::Bls04MinPk, 2, &[1, 2, 3, 4], 4, 33);
@@ -62,12 +62,12 @@ fn a_rotation_while_a_slot_is_certified_ends_the_request() {
     cluster.until("the slot is certified", |_| waiting.outcome().is_some());
     let ended = waiting.outcome().unwrap().unwrap_err();
     assert!(matches!(&ended, InstanceError::Key(ResolveError::Retired { .. })), "{ended}");
-    // They were asked when the name stood for version 2.
+    // They were asked when the name meant version 2.
     cluster.until("two have it", |_| later.iter().all(|pending| pending.outcome().is_some()));
     assert!(later.iter().all(|pending| pending.outcome().unwrap().is_ok()));
 }
 
-/// A store that peers have not confirmed may be an old copy: what it does not know it must not promise again.
+/// A store that peers have not confirmed may be an old copy: it may have forgotten a promise, so it makes none.
 #[test]
 fn a_node_whose_store_is_not_confirmed_promises_no_slot() {
     let mut cluster = Cluster::with_key(Suite::Bls04MinPk, 2, &[1, 2, 3, 4], 4, 34);

@@ -21,7 +21,7 @@ fn every_suite_signs() {
     }
 }
 
-/// Commitments, packages, shares, signature: k - 1 of each but the first and the last, and no clock.
+/// One message from each of the others (commitments), k - 1 packages, k - 1 shares, and the signature to all; no clock.
 #[test]
 fn four_delays_and_few_messages() {
     let setting = Setting::new(Suite::FrostEd25519, 3, 5);

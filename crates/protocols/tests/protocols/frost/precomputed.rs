@@ -57,8 +57,8 @@ fn sends(n: u16, at: u16, effects: Vec<Effect<Outcome, Misbehaviour, Infallible>
     (sent, outcome)
 }
 
-/// Runs all parties in lockstep, without a clock: how many messages of each round there were, and after how many delays
-/// the first had the signature.
+/// Runs all parties in lockstep, without a clock. Returns how many messages of each kind there were, and after how many
+/// delays the first party had the signature.
 fn lockstep(setting: &Setting, seed: u64) -> ([usize; 6], usize) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut machines: Vec<SuppliedMachine> = (1..=setting.n).map(|number| setting.machine(number)).collect();
@@ -86,7 +86,8 @@ fn lockstep(setting: &Setting, seed: u64) -> ([usize; 6], usize) {
     (counts, first.unwrap())
 }
 
-/// The first takes two rounds and leaves commitments behind; every other takes one: packages, shares, signature.
+/// The first signature takes two rounds and leaves commitments behind; every later one takes one: packages, shares,
+/// signature.
 #[test]
 fn from_the_second_on_signatures_take_one_round() {
     for suite in Suite::ALL.into_iter().filter(|suite| suite.scheme() == "FROST") {
@@ -94,7 +95,7 @@ fn from_the_second_on_signatures_take_one_round() {
             let setting = Setting::cold(suite, k, n);
             let others = usize::from(n) - 1;
             let signers = usize::from(k) - 1;
-            // Everybody is asked at once, beside what comes unasked.
+            // Everybody is asked at once, in addition to the messages that come unasked.
             let cold = lockstep(&setting, 1);
             assert_eq!(cold, ([0, 2 * others, signers, signers, others, others], 3), "{suite}, {k} of {n}");
             for seed in 2..20 {
@@ -105,7 +106,7 @@ fn from_the_second_on_signatures_take_one_round() {
     }
 }
 
-/// With one signer there is nobody to wait for; without a pool nothing changes.
+/// With one signer there is nobody to wait for, and without a stock every signature takes two rounds.
 #[test]
 fn where_there_is_nothing_to_gain_nothing_is_asked() {
     let alone = Setting::cold(SUITE, 1, 3);
@@ -116,8 +117,8 @@ fn where_there_is_nothing_to_gain_nothing_is_asked() {
     }
 }
 
-/// Whoever restarts has forgotten all nonces: the signature comes all the same, nobody is blamed, no clock is needed,
-/// and soon it is one round again.
+/// A party that restarts has forgotten all nonces. The signature comes all the same, nobody is blamed, no clock is
+/// needed, and soon signatures take one round again.
 #[test]
 fn restarts_cost_one_round() {
     for victims in [&[0_usize][..], &[1], &[0, 1], &[1, 2, 3, 4]] {
@@ -125,7 +126,7 @@ fn restarts_cost_one_round() {
         let parties: Vec<u16> = [setting.coordinator()].into_iter().chain(setting.others()).collect();
         victims.iter().for_each(|victim| setting.forget(parties[*victim]));
         lockstep(&setting, 1);
-        // Who was not among the signers finds out when its turn comes.
+        // A party that was not among the signers notices when its turn comes.
         for seed in 2..6 {
             lockstep(&setting, seed);
         }
@@ -151,7 +152,7 @@ fn messages(setting: &Setting) -> impl Iterator<Item = String> {
     numbered.filter(|message| setting.coordinator_of(message.as_bytes()) == setting.coordinator())
 }
 
-/// A coordinator that sends the package of one signature in another one, too, gets a share once.
+/// A coordinator that sends the package of one signature in another signature, too, gets a share only once.
 #[test]
 fn one_nonce_never_makes_two_shares() {
     let setting = Setting::warm(SUITE, 3, 5);
@@ -169,7 +170,7 @@ fn one_nonce_never_makes_two_shares() {
     }
 }
 
-/// The same from as many threads as there are shares to steal.
+/// The same with four threads at once.
 #[test]
 fn one_nonce_never_makes_two_shares_on_two_threads() {
     let mut setting = Setting::warm(SUITE, 2, 3);
@@ -200,7 +201,8 @@ fn one_nonce_never_makes_two_shares_on_two_threads() {
     }
 }
 
-/// Nonces of one number with the commitments of another: no share, and both nonces are of no use any more to who did it.
+/// A package has the number of one pair of nonces and the commitments of another. It gets no share, and the coordinator
+/// can use neither pair any more.
 #[test]
 fn mixed_commitments_are_named_and_use_up_the_nonces() {
     let setting = Setting::warm(SUITE, 2, 3);
@@ -214,7 +216,7 @@ fn mixed_commitments_are_named_and_use_up_the_nonces() {
     signer.handle(Input::Start, &mut rng);
     let effects = signer.handle(mixed.input(), &mut rng);
     let [Effect::Blame(blame), Effect::Send { slot, .. }] = effects.as_slice() else { panic!("{effects:?}") };
-    // It turns to the next coordinator.
+    // The signer goes on to the next coordinator.
     assert_eq!(slot.kind, COMMITMENTS);
     assert_eq!((blame.party, blame.offence.name()), (id(one.from), "altered_commitments"));
 
@@ -226,7 +228,7 @@ fn mixed_commitments_are_named_and_use_up_the_nonces() {
     assert_eq!(rounds(&sends(3, one.to, signer.handle(other.input(), &mut rng)).0), [SHARE]);
 }
 
-/// What was given to one coordinator is of no use to another.
+/// Commitments that were given to one coordinator are of no use to another.
 #[test]
 fn nonces_are_for_one_coordinator() {
     let setting = Setting::warm(SUITE, 2, 3);
@@ -250,7 +252,7 @@ fn false_shares_for_earlier_commitments_are_named() {
     for seed in 0..4 {
         let report = setting.run(seed, called.iter().map(|party| (*party, flip(SHARE, usize::from(*party)))).collect());
         setting.check(&report).unwrap();
-        // All were in the first session, so the sum told of all of them at once; then others signed.
+        // All liars were in the first session, so its failure named all of them at once; then others signed.
         if seed == 0 {
             for liar in &called {
                 assert_eq!(Setting::offences(&report, *liar), [(coordinator, "invalid_share")]);
@@ -259,7 +261,7 @@ fn false_shares_for_earlier_commitments_are_named() {
     }
 }
 
-/// The one who is called and does not answer is not counted on in the next signatures.
+/// A signer that is called and does not answer is not counted on for the next signatures.
 #[test]
 fn the_silent_hold_up_one_signature() {
     let setting = Setting::warm(SUITE, 3, 5);
@@ -272,7 +274,7 @@ fn the_silent_hold_up_one_signature() {
     assert!(!called.contains(&silent));
 }
 
-/// A coordinator that asks again and again, and one that calls for nonces that never were.
+/// One coordinator asks again and again; another calls for nonces that do not exist.
 #[test]
 fn endless_requests_are_named() {
     let setting = Setting::cold(SUITE, 2, 3);
@@ -305,8 +307,8 @@ fn any_lie(rng: &mut SimRng) -> Box<dyn Adversary> {
     }
 }
 
-/// Several signatures in a row with the same pools; parties lie, are badly heard, restart between signatures and in the
-/// middle of them, each of which loses them all nonces.
+/// Several signatures in a row use the same stocks. Parties lie, are badly heard, or restart between signatures and in
+/// the middle of them; each restart loses all their nonces.
 #[test]
 fn k_honest_parties_that_hear_each_other_get_every_signature() {
     let mut settings: BTreeMap<(u16, u16), Setting> = BTreeMap::new();
@@ -316,10 +318,10 @@ fn k_honest_parties_that_hear_each_other_get_every_signature() {
         let k = 1 + number(&mut rng, n);
         let setting = settings.entry((k, n)).or_insert_with(|| Setting::new(SUITE, k, n));
         setting.per_peer = usize::from(1 + number(&mut rng, 8));
-        // A seed tells the whole story: nothing is left of the one before.
+        // Each seed determines its whole run: nothing is left of the one before.
         setting.warm_up();
         let liars: BTreeSet<u16> = (0..n - k).map(|_| 1 + number(&mut rng, n)).collect();
-        // A party is one or the other for good: who lied about its commitments once may find them altered later.
+        // A party is either unlucky or a liar for good: commitments about which it lied may be found altered later.
         let unlucky = below(&mut rng, 2) == 0;
         for signature in 0..3 {
             for party in 1..=n {

@@ -49,7 +49,7 @@ fn every_suite_signs_under_a_key_of_the_client_s_own() {
                 verify_with_key(&setting.public, &key, MESSAGE, signature).unwrap();
                 assert!(setting.public.verify(MESSAGE, signature, &[]).is_err(), "{suite}");
                 assert_ne!(key, setting.public.verifying_key_bytes());
-                // Another seed, or other commitments, is another key.
+                // Another seed, or other commitments, give another key.
                 for (secret, proof) in [(&*seed(8), outcome.proof.clone()), (&*secret, outcome.proof[1..].to_vec())] {
                     let key = randomized_key(&setting.public, secret, &proof).unwrap();
                     assert!(verify_with_key(&setting.public, &key, MESSAGE, signature).is_err());
@@ -61,12 +61,12 @@ fn every_suite_signs_under_a_key_of_the_client_s_own() {
     }
 }
 
-/// A coordinator that announces other commitments than those of the session: the signature does not fit.
+/// A coordinator announces other commitments than those of the session: the signature does not verify under their key.
 #[test]
 fn false_commitments_of_an_announcement_are_named() {
     let setting = Setting::new(Suite::FrostEd25519, 2, 4);
     let secret = seed(9);
-    // Who coordinates follows from the seed, too: whoever does is caught by all the others.
+    // The first coordinator follows from the seed, too. Whichever party it is, all the others name it.
     let named: usize = (1..=4)
         .map(|liar| {
             let report = run(&setting, &secret, Some(liar));

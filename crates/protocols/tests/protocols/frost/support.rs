@@ -43,19 +43,19 @@ impl Setting {
         Self { n, public, shares: shares.into_iter().map(Arc::new).collect(), stocks, per_peer: 0 }
     }
 
-    /// One whose parties will make nonces in advance.
+    /// A setting whose parties have made no nonces in advance.
     pub(crate) fn cold(suite: Suite, k: u16, n: u16) -> Self {
         Self { per_peer: 8, ..Self::new(suite, k, n) }
     }
 
-    /// One whose parties have made nonces in advance, as many as one signature leaves behind.
+    /// A setting whose parties have made nonces in advance, as many as one signature leaves behind.
     pub(crate) fn warm(suite: Suite, k: u16, n: u16) -> Self {
         let mut setting = Self::cold(suite, k, n);
         setting.warm_up();
         setting
     }
 
-    /// Forgets what was made in advance and makes new.
+    /// Forgets what was made in advance, and makes new nonces.
     pub(crate) fn warm_up(&mut self) {
         (1..=self.n).for_each(|number| self.forget(number));
         self.check(&self.run(99, Vec::new())).unwrap();
@@ -70,7 +70,7 @@ impl Setting {
         self.machine_for(number, MESSAGE, &self.stocks[usize::from(number) - 1])
     }
 
-    /// The machine of a party that knows nothing of its former life.
+    /// The machine of a party that knows nothing from before its restart.
     pub(crate) fn restarted(&self, number: u16) -> SuppliedMachine {
         self.machine_for(number, MESSAGE, &Arc::default())
     }
@@ -93,7 +93,7 @@ impl Setting {
         alone(start_with(&self.public, share, Statement::Sign(MESSAGE), options).unwrap())
     }
 
-    /// Who coordinates first.
+    /// The first coordinator.
     pub(crate) fn coordinator(&self) -> u16 {
         self.coordinator_of(MESSAGE)
     }
@@ -108,7 +108,7 @@ impl Setting {
         }
     }
 
-    /// The others, beginning with the one that coordinates after the first.
+    /// The other parties, beginning with the one that coordinates after the first.
     pub(crate) fn others(&self) -> Vec<u16> {
         let first = self.coordinator();
         (1..self.n).map(|offset| (first - 1 + offset) % self.n + 1).collect()
@@ -118,7 +118,7 @@ impl Setting {
         Simulator::new(seed, Conditions { ticks: u32::from(self.n) + 3, max_start: 50, ..Conditions::default() })
     }
 
-    /// Adds everybody, these ones corrupted.
+    /// Adds all parties; those in `corrupted` are corrupted.
     pub(crate) fn populate(
         &self,
         simulator: &mut Simulator<Outcome, Misbehaviour>,
@@ -138,7 +138,7 @@ impl Setting {
         simulator.run()
     }
 
-    /// Everyone honest that was not restarted has a signature, and nobody blames the honest.
+    /// Checks that every honest party that was not restarted has a signature, and that nobody blames an honest party.
     pub(crate) fn check(&self, report: &Report<Outcome, Misbehaviour>) -> Result<(), String> {
         report.check_blame()?;
         for (party, report) in report.honest() {
@@ -160,7 +160,7 @@ impl Setting {
         self.public.verify(MESSAGE, outcome.result.expose(), &[]).map_err(|error| error.to_string())
     }
 
-    /// The names of what honest parties say about this one.
+    /// The offences for which honest parties blame `party`, each with the party that blames it.
     pub(crate) fn offences(report: &Report<Outcome, Misbehaviour>, party: u16) -> Vec<(u16, &'static str)> {
         report.blames_of(id(party)).map(|(by, blame)| (by.get(), blame.offence.name())).collect()
     }

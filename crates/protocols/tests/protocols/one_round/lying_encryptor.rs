@@ -1,4 +1,4 @@
-//! The encryptor lies: every share is right and still the result is not. Nobody in the group is to blame.
+//! A lying encryptor: every share is right, and still the result is not. No party of the group is to blame.
 
 use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
@@ -12,7 +12,8 @@ use theta_schemes::{StatementBytes, Suite, ThresholdCipher};
 
 use crate::one_round::support::{Delta, Setting, id, shifted, tamper};
 
-/// A header as `spec/sg02.md` has it, with a proof that is honest and a wrapped key and commitment that belong to nothing.
+/// A header as in `spec/sg02.md`, with an honest proof, and with a wrapped key and a commitment that do not belong
+/// together.
 fn lie<G: CipherGroup>(honest: &[u8]) -> Vec<u8> {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     complete::<G>(envelope::<G>(honest), [7; 64], [G::Scalar::random(&mut rng), G::Scalar::random(&mut rng)])
@@ -22,7 +23,7 @@ fn envelope<G: CipherGroup>(header: &[u8]) -> &[u8] {
     &header[..header.len() - Sg02::<G>::CAPSULE_LEN]
 }
 
-/// The capsule with that wrap and those exponents.
+/// The capsule with the given wrap and exponents.
 fn complete<G: CipherGroup>(envelope: &[u8], wrap: [u8; 64], [r, s]: [G::Scalar; 2]) -> Vec<u8> {
     let second = *G::second_generator();
     let mut header = [envelope, &wrap].concat();
@@ -37,7 +38,7 @@ fn complete<G: CipherGroup>(envelope: &[u8], wrap: [u8; 64], [r, s]: [G::Scalar;
     header
 }
 
-/// A group of 3 of 5 that is asked to open a lie.
+/// A group of 3 of 5 that is asked to open such a header.
 fn lied_to<G: CipherGroup>() -> Setting {
     let mut setting = Setting::new(G::SUITE, 3, 5);
     let StatementBytes::Decapsulate(header) = &setting.statement else { panic!("another purpose") };
@@ -45,8 +46,8 @@ fn lied_to<G: CipherGroup>() -> Setting {
     setting
 }
 
-/// A header that wraps a key for what parties 1 and 2 combine to when party 2 moves its share by g times [`MOVED`]; with r
-/// and s of an honest encryption of that key, or with others.
+/// A header that wraps a key for the result of parties 1 and 2 when party 2 moves its share by g times [`MOVED`]. Its r
+/// and s are those of an honest encryption of that key if `follows`, otherwise others.
 fn for_an_accomplice<G: CipherGroup>(honest: &[u8], public: &PublicKeySet<G>, follows: bool) -> Vec<u8> {
     let mut rng = ChaCha8Rng::seed_from_u64(2);
     let (envelope, key) = (envelope::<G>(honest), PayloadKey::random(&mut rng));
@@ -59,7 +60,7 @@ fn for_an_accomplice<G: CipherGroup>(honest: &[u8], public: &PublicKeySet<G>, fo
             .with("purpose", purpose.as_bytes());
         if follows { coin.challenge() } else { G::Scalar::random(&mut rng) }
     });
-    // Among 1 and 2, the coefficient of 2 is 1 / (1 - 2).
+    // For signers 1 and 2, the Lagrange coefficient of 2 is 1 / (1 - 2).
     let shared = *public.public_key() * r - G::mul_base(&G::Scalar::from_u64(MOVED));
     let mask = Transcript::new("theta/sg02/wrap/v1")
         .with("suite", G::SUITE.name().as_bytes())
@@ -75,11 +76,11 @@ fn for_an_accomplice<G: CipherGroup>(honest: &[u8], public: &PublicKeySet<G>, fo
     complete::<G>(envelope, wrap, [r, s])
 }
 
-/// What the accomplice moves its share by.
+/// The factor of g by which the accomplice moves its share.
 const MOVED: u64 = 7;
 
-/// The encryptor and party 2 want party 1, whom 2's share reaches first, to have a key that 3 and 4 do not have. All get the
-/// same answer, and the accomplice is named by each.
+/// The encryptor and party 2 want party 1, which gets party 2's share first, to have a key that parties 3 and 4 do not
+/// have. All get the same answer, and each names the accomplice.
 #[test]
 fn an_accomplice_makes_no_header_open_at_some_nodes_alone() {
     fn check<G: CipherGroup>(follows: bool) {
@@ -122,7 +123,7 @@ fn it_ends_with_the_reason_and_blames_no_party() {
     }
 }
 
-/// Parties that lie at the same time are told from the encryptor.
+/// Parties that lie at the same time are distinguished from the encryptor.
 #[test]
 fn a_lying_party_beside_it_is_named() {
     for setting in settings() {

@@ -24,7 +24,7 @@ fn falsified(suite: Suite, payload: &[u8]) -> Bytes {
     payload.into()
 }
 
-/// Lies in what it sends to that slot.
+/// Falsifies the messages of slot `lie`.
 fn lies_in(suite: Suite, lie: Slot) -> Box<dyn Adversary> {
     Box::new(Tamper(move |_: &mut SimRng, _: PartyId, slot: Slot, payload: Bytes| {
         vec![(slot, if slot == lie { falsified(suite, &payload) } else { payload })]
@@ -55,8 +55,8 @@ fn a_false_share_costs_a_request_and_is_named() {
     }
 }
 
-/// Nobody asks for a proof when all goes well, so one party lies about its share: then everybody asks, and the false proof of
-/// the other is seen.
+/// Without a false share nobody asks for proofs. So one party lies about its share, everybody asks, and the false proof
+/// of another party is seen.
 #[test]
 fn a_false_proof_is_named() {
     for (suite, _) in SUITES {
@@ -66,7 +66,7 @@ fn a_false_proof_is_named() {
     }
 }
 
-/// Who is asked for its proof answers with its bare share once more: the share is true, and all the same it is no answer.
+/// A party that is asked for its proof sends its bare share once more. The share is true, but it is no answer.
 #[test]
 fn a_bare_share_in_the_place_of_a_proven_one_is_named() {
     for (suite, bare) in SUITES {
@@ -79,7 +79,7 @@ fn a_bare_share_in_the_place_of_a_proven_one_is_named() {
     }
 }
 
-/// As long as nobody doubts, a proof that would be false is never sent.
+/// While nobody doubts a result, nobody asks for proofs, and a party that would send a false one never does.
 #[test]
 fn a_false_proof_that_nobody_asks_for_is_never_seen() {
     for (suite, _) in SUITES {
@@ -90,7 +90,7 @@ fn a_false_proof_that_nobody_asks_for_is_never_seen() {
     }
 }
 
-/// All but one have finished long before the slow one hears of anything but the lie.
+/// All but one have finished long before the slow party receives anything but the false share.
 #[test]
 fn the_slow_one_gets_its_proofs_from_those_who_have_finished() {
     for (suite, seed) in SUITES.into_iter().flat_map(|(suite, _)| (0..10).map(move |seed| (suite, seed))) {
@@ -132,7 +132,7 @@ fn who_does_not_answer_is_left_out() {
     }
 }
 
-/// However often somebody asks, there is one answer for each.
+/// However often a party asks, it gets one answer.
 #[test]
 fn proofs_are_given_once_to_each_that_asks() {
     for (suite, bare) in SUITES {
@@ -155,13 +155,13 @@ fn one_answer_each(setting: &Setting, bare: usize) {
         assert!(payload.len() > bare);
         assert!(ask(asker, PROOF_REQUEST, Channel::Broadcast).is_empty());
     }
-    // What is for all may come by a line of its own.
+    // A message for all may also come over a private channel.
     assert_eq!(ask(4, PROOF_REQUEST, Channel::Private).len(), 1);
     assert!(ask(4, SHARE, Channel::Broadcast).is_empty());
     assert!(ask(9, PROOF_REQUEST, Channel::Broadcast).is_empty());
 }
 
-/// Somebody asked before this party had a share at all, and its own share was enough to finish.
+/// A party asked before this one had a share at all, and this party's own share was enough to finish.
 #[test]
 fn a_request_that_came_too_early_is_answered_at_the_end() {
     for (suite, _) in SUITES {

@@ -1,4 +1,4 @@
-//! What `start` makes of good and of bad requests.
+//! How `start` treats good and bad requests.
 
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ fn a_damaged_ciphertext_gets_no_share() {
     }
 }
 
-/// The two meet in one instance, but a share of one request is no share of the other.
+/// Two requests meet in one instance, but a share of one is no share of the other.
 #[test]
 fn shares_are_bound_to_their_request() {
     each_suite(2, 2, |setting| {

@@ -1,4 +1,4 @@
-//! Groups on real keys, and the lies that one needs to know the schemes for.
+//! Groups on real keys, and lies that need knowledge of the schemes.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(crate) fn id(number: u16) -> PartyId {
     PartyId::of_share(ShareIndex::try_from(number).unwrap())
 }
 
-/// A dealt key, something to do with it, and what comes of it.
+/// A dealt key, a statement, and its result.
 pub(crate) struct Setting {
     pub(crate) suite: Suite,
     pub(crate) n: u16,
@@ -59,8 +59,8 @@ impl Setting {
         own_share(&mut alone(machine))
     }
 
-    /// Runs all parties, these ones corrupted. Their messages arrive at everybody before those of the honest, and the
-    /// honest ones' reach them early.
+    /// Runs all parties, those in `corrupted` corrupted. Messages of corrupted parties arrive before those of honest
+    /// ones, and messages of honest parties reach them early.
     pub(crate) fn run(&self, seed: u64, corrupted: Vec<(u16, Box<dyn Adversary>)>) -> Report<Outcome, Misbehaviour> {
         let mut simulator = Simulator::new(seed, Conditions::default());
         let culprits: Vec<u16> = corrupted.iter().map(|(number, _)| *number).collect();
@@ -77,8 +77,8 @@ impl Setting {
         simulator.run()
     }
 
-    /// Runs with these parties corrupted and sees that everyone honest gets the result, that all of them name each of the
-    /// corrupted with one of `offences`, and that nobody names an honest party.
+    /// Runs with these parties corrupted. Checks that every honest party gets the result, that all of them name each
+    /// corrupted party with one of `offences`, and that nobody names an honest party.
     pub(crate) fn expect_named(&self, seed: u64, corrupted: Vec<(u16, Box<dyn Adversary>)>, offences: &[&str]) {
         let culprits: Vec<u16> = corrupted.iter().map(|(number, _)| *number).collect();
         let report = self.run(seed, corrupted);
@@ -103,7 +103,7 @@ impl Setting {
     }
 }
 
-/// RSA keys with primes that are there: to look for some takes too long.
+/// RSA keys with fixed primes: searching for primes takes too long.
 fn deal(suite: Suite, threshold: Threshold, rng: &mut ChaCha8Rng) -> (AnyPublicKey, Vec<AnyKeyShare>) {
     // Made with `openssl prime -generate -bits 512 -safe`.
     const PRIMES: [&str; 2] = [
@@ -123,7 +123,7 @@ fn deal(suite: Suite, threshold: Threshold, rng: &mut ChaCha8Rng) -> (AnyPublicK
     deal_rsa_primes(suite, &RsaPrimes::new(p, q).unwrap(), threshold, rng).unwrap()
 }
 
-/// Something that the key answers: a ciphertext of `text`, or itself to be signed or to name a coin.
+/// A statement for the key: a ciphertext of `text`, or `text` itself, to be signed or to name a coin.
 fn statement_about(public: &AnyPublicKey, text: &'static [u8], rng: &mut ChaCha8Rng) -> StatementBytes {
     match public.suite().purpose() {
         Purpose::Sign => StatementBytes::Sign(text.into()),
@@ -145,7 +145,7 @@ pub(crate) fn own_share(machine: &mut SuppliedMachine) -> HonestSend {
     own_share_with(machine, 99)
 }
 
-/// The same with that randomness.
+/// The same, with randomness from `seed`.
 pub(crate) fn own_share_with(machine: &mut SuppliedMachine, seed: u64) -> HonestSend {
     let effects = machine.handle(Input::Start, &mut ChaCha8Rng::seed_from_u64(seed));
     let sent = effects.into_iter().find_map(|effect| match effect {
@@ -166,14 +166,14 @@ pub(crate) fn own_proof(machine: &mut SuppliedMachine, asker: u16) -> Option<Hon
     })
 }
 
-/// An adversary that sends this for a share, and is honest when it is asked for proofs.
+/// An adversary that sends `share` as its share, and is honest when it is asked for proofs.
 pub(crate) fn substitute(share: HonestSend) -> Box<dyn Adversary> {
     Box::new(Tamper(move |_: &mut SimRng, _: PartyId, slot: Slot, payload: Bytes| {
         vec![(slot, if slot == SHARE { share.payload.clone() } else { payload })]
     }))
 }
 
-/// Sends as its share the first one that it hears, and is honest when it is asked for proofs.
+/// Sends the first share that it receives as its own, and is honest when it is asked for proofs.
 #[derive(Default)]
 pub(crate) struct Copyist {
     copied: bool,
@@ -190,8 +190,8 @@ impl Adversary for Copyist {
     }
 }
 
-/// Suites of one round whose lies [`shifted`] knows: each family, with and without pairings. What the others do
-/// differently is their schemes' own, and tested there.
+/// Suites of one round whose shares [`shifted`] can falsify: each family, with and without pairings. The other suites
+/// differ only inside their schemes, whose tests cover that.
 const LIABLE: [Suite; 6] = [
     Suite::Sg02Ristretto255,
     Suite::Sg02Bls12381,
@@ -208,13 +208,13 @@ pub(crate) fn each_suite(k: u16, n: u16, check: impl Fn(&Setting)) {
     }
 }
 
-/// An adversary that changes every payload by what it is told, knowing to whom it goes.
+/// An adversary that changes every payload by `change`, which knows the recipient.
 pub(crate) fn tamper(mut change: impl FnMut(PartyId, Bytes) -> Bytes + Send + 'static) -> Box<dyn Adversary> {
     Box::new(Tamper(move |_: &mut SimRng, to: PartyId, slot: Slot, payload: Bytes| vec![(slot, change(to, payload))]))
 }
 
-/// A well-formed share, bare or proven, whose group element is off by `delta` times the generator; a request for proofs
-/// stays what it is.
+/// A well-formed share, bare or proven, whose group element is off by `delta` times the generator. Requests for proofs
+/// are not changed.
 pub(crate) fn shifted(suite: Suite, payload: &[u8], delta: &Delta) -> Bytes {
     match suite {
         _ if payload.is_empty() => Bytes::new(),
@@ -225,7 +225,7 @@ pub(crate) fn shifted(suite: Suite, payload: &[u8], delta: &Delta) -> Bytes {
     }
 }
 
-/// A signed number, times a Lagrange coefficient if wanted.
+/// A signed number, times a Lagrange coefficient if `lagrange` is set.
 pub(crate) struct Delta {
     pub(crate) value: u64,
     pub(crate) negative: bool,

@@ -1,4 +1,4 @@
-//! Two things in one place.
+//! Two different messages in one slot.
 
 use crate::frost::support::{Setting, tamper};
 use theta_rounds::simulator::Behaviour;
@@ -8,7 +8,7 @@ use theta_schemes::Suite;
 fn two_commitments_under_one_number() {
     let setting = Setting::new(Suite::FrostEd25519, 3, 4);
     let (coordinator, culprit) = (setting.coordinator(), setting.others()[2]);
-    // The second is its first with both halves exchanged: well-formed, and another.
+    // The second message is the first with both halves exchanged: well-formed, but different.
     let report = setting.run(
         1,
         vec![(
@@ -23,7 +23,7 @@ fn two_commitments_under_one_number() {
     assert!(Setting::offences(&report, culprit).contains(&(coordinator, "equivocation")));
 }
 
-/// One package, and then another under the same number: the nonces are gone, and so is the coordinator.
+/// A second package under the same number gets no share: the nonces are used up, and its coordinator is excluded.
 #[test]
 fn two_packages_of_one_session() {
     let setting = Setting::new(Suite::FrostEd25519, 3, 5);

@@ -39,7 +39,8 @@ fn signers_that_cannot_be_are_a_false_signature() {
     }
 }
 
-/// Only one party hears of the signature, and then it is gone: it tells the others when they ask.
+/// One party alone gets the signature from the coordinator, which then goes down; that party gives it to the others
+/// when they ask.
 #[test]
 fn a_signature_for_one_reaches_all() {
     for seed in 0..20 {

@@ -24,7 +24,7 @@ fn endless_commitments_and_packages_are_named() {
         );
         setting.check(&report).unwrap();
         let said = Setting::offences(&report, culprit);
-        // What it says by itself later falls into slots that the flood has filled.
+        // What the party sends by itself later falls into slots that the flood has filled.
         assert!(said.iter().all(|(_, name)| ["too_many_messages", "equivocation"].contains(name)), "{said:?}");
     }
 }

@@ -8,7 +8,8 @@ use theta_schemes::Suite;
 const HEAD: usize = 9;
 const ENTRY: usize = 66;
 
-/// Runs 3 of 5 with a first coordinator that changes packages so, and says what honest parties call it.
+/// Runs 3 of 5 with a first coordinator that changes packages by `change`; returns the offences that honest parties
+/// see.
 fn named(change: impl Fn(u16, Bytes) -> Vec<u8> + Send + 'static) -> Vec<&'static str> {
     let setting = Setting::new(Suite::FrostEd25519, 3, 5);
     let coordinator = setting.coordinator();

@@ -1,5 +1,5 @@
-//! Messages that are longer than anything that the key's n signers can make: decoding a package of sixteen megabytes took
-//! seconds, and every session of it was kept.
+//! Messages that are longer than any that the key's n signers can make. Without the bound, decoding a package of
+//! sixteen megabytes took seconds, and every session of it was kept.
 
 use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
@@ -9,7 +9,7 @@ use theta_schemes::Suite;
 
 use crate::frost::support::{Setting, id, tamper};
 
-/// What is true, and again and again until it is this long.
+/// The true payload, repeated until it has `len` bytes.
 fn stretched(payload: &Bytes, len: usize) -> Bytes {
     let entries = &payload[payload.len().min(9)..];
     let mut long = payload.to_vec();
@@ -38,14 +38,14 @@ fn messages_longer_than_n_signers_make_are_named() {
             );
             setting.check(&report).unwrap();
             let said = Setting::offences(&report, culprit);
-            // Whether this one's share is asked for at all is for the coordinator to say.
+            // The coordinator may not ask this party for a share at all.
             assert!(!said.is_empty() || kind == 3, "kind {kind}");
             assert!(said.iter().all(|(_, name)| *name == "too_long"), "kind {kind}: {said:?}");
         }
     }
 }
 
-/// The first costs its sender all that it could say in the instance: there is no second to be kept.
+/// The first overlong message excludes its sender from the instance, so no second is kept.
 #[test]
 fn the_first_overlong_package_is_the_last() {
     let setting = Setting::new(Suite::FrostEd25519, 2, 3);

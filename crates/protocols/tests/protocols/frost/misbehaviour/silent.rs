@@ -1,4 +1,4 @@
-//! Parties that say nothing, or nothing more.
+//! Parties that never send anything, or fall silent.
 
 use crate::frost::support::{Setting, id, tamper};
 use theta_rounds::simulator::{Adversary, Behaviour};
@@ -15,7 +15,7 @@ fn a_silent_signer_is_not_missed() {
     }
 }
 
-/// Commits and never answers: it holds up one session, and then there is another.
+/// A signer that commits and never answers holds up one session; then there is another.
 #[test]
 fn signers_that_only_commit_hold_up_one_session_each() {
     for seed in 0..20 {

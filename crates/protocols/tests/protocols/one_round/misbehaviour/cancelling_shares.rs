@@ -11,7 +11,7 @@ fn pair(setting: &Setting, deltas: [fn(u16) -> Delta; 2]) -> Vec<(u16, Box<dyn A
     vec![(2, one), (4, two)]
 }
 
-/// A batch check without random weights would take these for true.
+/// A batch check without random weights would accept these.
 #[test]
 fn errors_that_cancel_in_the_sum_are_both_named() {
     each_suite(3, 6, |setting| {
@@ -20,12 +20,12 @@ fn errors_that_cancel_in_the_sum_are_both_named() {
     });
 }
 
-/// Each recipient gets errors that cancel under its own interpolation: where the result is checked it is the right one
-/// and nothing is wrong with it; where shares are checked, both are named.
+/// Each recipient gets errors that cancel under its own interpolation. Where the result is checked, it is right, and
+/// nobody is named; where shares are checked, both are named.
 #[test]
 fn errors_that_cancel_in_the_result_do_no_harm() {
     fn weighted(to: u16, of: u16, negative: bool) -> Delta {
-        // One's error times the other's coefficient, so that the two products are the same.
+        // One error times the other's coefficient, so that both products are the same.
         Delta { value: 7, negative, lagrange: Some((vec![to, 2, 4], of)) }
     }
     each_suite(3, 6, |setting| {

@@ -31,7 +31,7 @@ fn false_ones_among_them_are_named_at_the_start() {
         let mut late = setting.machine(3);
         for number in [1, 2, 4] {
             let mut machine = setting.machine(number);
-            // Somebody quicker has seen the lie and made everybody prove their shares.
+            // A quicker party has seen the false share and made everybody prove their shares.
             for said in [Some(own_share(&mut machine)), own_proof(&mut machine, 3)].into_iter().flatten() {
                 let lie = number == 2;
                 let payload = if lie { shifted(setting.suite, &said.payload, &Delta::minus(1)) } else { said.payload };

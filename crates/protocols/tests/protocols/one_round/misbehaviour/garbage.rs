@@ -3,7 +3,7 @@
 use crate::one_round::support::each_suite;
 use theta_rounds::simulator::Behaviour;
 
-/// Random bytes of the right length may by luck decode; they are then a false share.
+/// Random bytes of the right length may decode by chance; they are then a false share.
 const OFFENCES: [&str; 3] = ["malformed_share", "invalid_share", "equivocation"];
 
 #[test]

@@ -1,4 +1,4 @@
-//! A file for each way to misbehave: each commits it and sees the culprit named and the result delivered.
+//! One file for each misbehaviour: its tests commit it and check that the culprit is named and the result delivered.
 
 mod all_byzantine;
 mod cancelling_shares;

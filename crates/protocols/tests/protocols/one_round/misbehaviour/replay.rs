@@ -19,7 +19,7 @@ fn another_party_s_share_of_another_request_is_named() {
     });
 }
 
-/// The network may repeat what honest parties say as often as it likes.
+/// The network may repeat messages of honest parties as often as it likes.
 #[test]
 fn repeating_oneself_is_no_offence() {
     each_suite(2, 4, |setting| {

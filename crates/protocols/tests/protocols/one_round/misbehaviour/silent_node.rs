@@ -1,4 +1,4 @@
-//! A node says nothing: no offence, and no reason to wait.
+//! A silent node commits no offence, and nobody waits for it.
 
 use crate::one_round::support::{each_suite, id};
 use theta_rounds::simulator::Behaviour;

@@ -35,7 +35,7 @@ fn junk_beside_the_real_one_is_named() {
     });
 }
 
-/// Each recipient sees one share only, so only those who got the false one can know.
+/// Each recipient sees one share only, so only those that got the false one can know.
 #[test]
 fn different_shares_to_different_parties_split_nobody() {
     each_suite(2, 5, |setting| {
