@@ -141,7 +141,7 @@ impl Custodian {
         self.drive_ledger(Input::Tick(self.now), work);
         if self.ticks.is_multiple_of(ADOPT) && self.is_trusted() {
             for adopted in self.lacking().into_iter().take(MOST_ADOPTED) {
-                self.drive_ledger(Input::Propose(Action::Adopt(adopted), Vec::new()), work);
+                self.drive_ledger(Input::Expect(Action::Adopt(adopted)), work);
             }
         }
     }

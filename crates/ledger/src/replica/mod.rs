@@ -22,7 +22,7 @@ use crate::state::meets;
 use crate::{Action, CertifiedEntry, Entry, LedgerError, LedgerState};
 use message::{Message, Vote};
 use peers::Peers;
-use pending::Pending;
+use pending::{Pending, Source};
 
 pub use message::MOST_MESSAGE;
 pub use said::Said;
@@ -53,6 +53,8 @@ pub enum Input<'a> {
     Message(NodeId, &'a [u8]),
     /// This node wants an action decided. For [`Action`]s of clients, [`Host::judge`] must say so, too.
     Propose(Action, Vec<u8>),
+    /// The same for an action that follows from what many members have, so that they all want it without being told.
+    Expect(Action),
 }
 
 /// To whom a message goes.
@@ -223,17 +225,19 @@ impl Replica {
             Input::Tick(now) => self.tick(now, host, &mut out),
             Input::Connected(peer) => self.send_status(Recipient::One(peer), &mut out),
             Input::Message(from, bytes) => self.receive(from, bytes, host, &mut out),
-            Input::Propose(action, reason) => self.propose(action, reason, &mut out),
+            Input::Propose(action, reason) => self.propose(action, reason, true, &mut out),
+            Input::Expect(action) => self.propose(action, Vec::new(), false, &mut out),
         }
         self.settle(host, &mut out);
         out
     }
 
-    fn propose(&mut self, action: Action, reason: Vec<u8>, out: &mut Vec<Effect>) {
+    fn propose(&mut self, action: Action, reason: Vec<u8>, tell: bool, out: &mut Vec<Effect>) {
         match self.state.check(&action) {
             Err(refusal) => out.push(Effect::Dropped(action, DropReason::Refused(refusal))),
             Ok(()) => {
-                if self.pending.insert(None, action.clone(), reason.clone(), self.ticks) {
+                let source = if tell { Source::Client } else { Source::Expected };
+                if self.pending.insert(source, action.clone(), reason.clone(), self.ticks) && tell {
                     let message = Message::Candidate { action, reason };
                     out.push(Effect::Send(Recipient::All, message.encode()));
                 }
@@ -259,7 +263,7 @@ impl Replica {
         }
         if self.ticks.is_multiple_of(STATUS_TICKS) {
             self.send_status(Recipient::All, out);
-            for (action, reason) in self.pending.own() {
+            for (action, reason) in self.pending.of_clients() {
                 let message = Message::Candidate { action: action.clone(), reason: reason.clone() };
                 out.push(Effect::Send(Recipient::All, message.encode()));
             }

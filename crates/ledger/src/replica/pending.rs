@@ -18,8 +18,24 @@ struct Waiting {
     action: Action,
     reason: Vec<u8>,
     since: u64,
-    /// Who told of it; `None` is this node.
-    from: Option<NodeId>,
+    source: Source,
+}
+
+/// On whose word an action waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// A client of this node's asked for it: others are told.
+    Client,
+    /// It follows from what this node has, as it does for others.
+    Expected,
+    /// A peer told of it, and this node agrees.
+    Peer(NodeId),
+}
+
+impl Source {
+    const fn is_own(self) -> bool {
+        !matches!(self, Self::Peer(_))
+    }
 }
 
 /// Actions that this node wants decided: those it was asked for, and those of others that it agrees to.
@@ -43,26 +59,28 @@ impl Pending {
 
     /// Whether one more action of a peer would be taken.
     pub(super) fn has_room_for(&self, peer: NodeId) -> bool {
-        self.waiting.values().filter(|waiting| waiting.from == Some(peer)).count() < MOST_OF_PEER
+        self.waiting.values().filter(|waiting| waiting.source == Source::Peer(peer)).count() < MOST_OF_PEER
     }
 
     /// Whether it is new, and there was room.
-    pub(super) fn insert(&mut self, from: Option<NodeId>, action: Action, reason: Vec<u8>, now: u64) -> bool {
+    pub(super) fn insert(&mut self, source: Source, action: Action, reason: Vec<u8>, now: u64) -> bool {
         let digest = action.digest();
         if let Some(known) = self.waiting.get_mut(&digest) {
             // From now on it is this node's own.
-            let taken = from.is_none() && known.from.is_some();
+            let taken = source.is_own() && !known.source.is_own();
             if taken {
-                (known.from, known.since) = (None, now);
+                (known.source, known.since) = (source, now);
             }
             return taken;
         }
-        let room = match from {
-            Some(peer) => self.has_room_for(peer),
-            None => self.waiting.values().filter(|waiting| waiting.from.is_none()).count() < MOST_OWN,
+        let room = match source {
+            Source::Peer(peer) => self.has_room_for(peer),
+            Source::Client | Source::Expected => {
+                self.waiting.values().filter(|waiting| waiting.source.is_own()).count() < MOST_OWN
+            }
         };
         if room {
-            self.waiting.insert(digest, Waiting { action, reason, since: now, from });
+            self.waiting.insert(digest, Waiting { action, reason, since: now, source });
         }
         room
     }
@@ -77,15 +95,16 @@ impl Pending {
         oldest.map(|(_, waiting)| (&waiting.action, &waiting.reason))
     }
 
-    /// What this node wants on its own account.
-    pub(super) fn own(&self) -> impl Iterator<Item = (&Action, &Vec<u8>)> {
-        self.waiting.values().filter(|waiting| waiting.from.is_none()).map(|waiting| (&waiting.action, &waiting.reason))
+    /// What clients have asked this node for.
+    pub(super) fn of_clients(&self) -> impl Iterator<Item = (&Action, &Vec<u8>)> {
+        let asked = self.waiting.values().filter(|waiting| waiting.source == Source::Client);
+        asked.map(|waiting| (&waiting.action, &waiting.reason))
     }
 
     /// Takes out what has waited too long; says of each whether it was this node's own.
     pub(super) fn expire(&mut self, now: u64) -> Vec<(Action, bool)> {
         let late = |_: &Digest, waiting: &mut Waiting| now >= waiting.since.saturating_add(PATIENCE);
-        self.waiting.extract_if(.., late).map(|(_, waiting)| (waiting.action, waiting.from.is_none())).collect()
+        self.waiting.extract_if(.., late).map(|(_, waiting)| (waiting.action, waiting.source.is_own())).collect()
     }
 
     /// Takes out what cannot follow any more; says of each whether it was this node's own.
@@ -94,7 +113,7 @@ impl Pending {
         self.waiting.retain(|_, waiting| match follows(&waiting.action) {
             Ok(()) => true,
             Err(refusal) => {
-                gone.push((waiting.action.clone(), refusal, waiting.from.is_none()));
+                gone.push((waiting.action.clone(), refusal, waiting.source.is_own()));
                 false
             }
         });

@@ -5,6 +5,7 @@ use theta_names::NodeId;
 use theta_rounds::PartyId;
 
 use super::message::{MESSAGE_BYTES, Message, Polka, Vote};
+use super::pending::Source;
 use super::{Effect, Host, MOST_MESSAGE, Memory, Recipient, Replica, ReplicaOffence};
 use crate::{Action, CertifiedEntry, LedgerError, MOST_ENTRY};
 
@@ -76,7 +77,9 @@ impl Replica {
             }
             entries.push(entry);
         }
-        out.push(Effect::Send(Recipient::One(to), Message::Entries(entries).encode()));
+        if !entries.is_empty() {
+            out.push(Effect::Send(Recipient::One(to), Message::Entries(entries).encode()));
+        }
     }
 
     /// Takes the entries that follow; one that is false is its sender's offence, and ends the message.
@@ -108,7 +111,7 @@ impl Replica {
         }
         let entry = self.state.next_entry(action, reason, self.now);
         if entry.encode().len() <= MOST_ENTRY && host.judge(&self.state, &entry) == Verdict::Valid {
-            self.pending.insert(Some(from), entry.action, entry.reason, self.ticks);
+            self.pending.insert(Source::Peer(from), entry.action, entry.reason, self.ticks);
         }
     }
 
