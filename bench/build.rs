@@ -1,4 +1,4 @@
-//! Tells the program which compiler made it: `theta-bench micro` reports that.
+//! Passes the version of the compiler to the program, for the report of `theta-bench micro`.
 
 use std::{
     env,

@@ -1,4 +1,4 @@
-//! Requests to one node: of the node's answer nothing is checked, and a refusal's reason is kept.
+//! Requests to one node. The node's answer is not checked; the reason of a refusal is kept.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use tonic::{Code, Request, Status};
 pub(crate) struct Asked {
     pub(crate) key: &'static str,
     pub(crate) message: Bytes,
-    /// The slot that it is for, where a signing rule counts them.
+    /// The slot of the message, for a key with a signing rule.
     pub(crate) slot: Option<u64>,
     pub(crate) patience: Duration,
 }
@@ -27,19 +27,19 @@ impl Asked {
         Self { slot: Some(slot), ..self }
     }
 
-    /// The signature, by the word of the node.
+    /// The signature, as the node returns it.
     pub(crate) async fn sign(&self, client: &Client, node: &GroupNode) -> Result<Bytes, Status> {
         Ok(self.outcome(client, node).await?.result)
     }
 
-    /// The signature, and whose shares are in it.
+    /// The signature, with the nodes whose shares are in it, as the node returns them.
     pub(crate) async fn outcome(&self, client: &Client, node: &GroupNode) -> Result<v1::Outcome, Status> {
         let mut protocol = client.protocol(node.id).map_err(|error| Status::internal(error.to_string()))?;
         let answer = protocol.sign(self.request(Wait::Done)).await?.into_inner();
         Ok(answer.outcome.unwrap_or_default())
     }
 
-    /// Starts it, and does not wait; the id of its instance.
+    /// Starts the instance and returns its id at once.
     pub(crate) async fn submit(&self, client: &Client, node: &GroupNode) -> Result<Bytes, Status> {
         let mut protocol = client.protocol(node.id).map_err(|error| Status::internal(error.to_string()))?;
         Ok(protocol.sign(self.request(Wait::Started)).await?.into_inner().instance_id)
@@ -70,13 +70,13 @@ impl Asked {
     }
 }
 
-/// Why it was refused: the policy's word, or else what the call failed of.
+/// Why a request was refused: the reason of the policy, or else the error of the call.
 pub(crate) fn reason(status: &Status) -> String {
     let word = status.metadata().get("theta-reason").and_then(|reason| reason.to_str().ok());
     word.map_or_else(|| format!("{:?}", status.code()), str::to_owned)
 }
 
-/// Whether the node said that there is no room now.
+/// Whether the node refused because it has no room at present.
 pub(crate) fn is_exhausted(status: &Status) -> bool {
     status.code() == Code::ResourceExhausted
 }

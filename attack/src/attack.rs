@@ -1,4 +1,4 @@
-//! What an attack is, and what it may use.
+//! What an attack is, and the group that it is given.
 
 use core::{fmt, future::Future, pin::Pin};
 use std::io;
@@ -15,9 +15,9 @@ pub(crate) enum Who {
     Stranger,
     /// Somebody whom the policy names.
     Client,
-    /// A node of the group, or whoever has its certificate.
+    /// A node of the group, or somebody with a node's certificate.
     Member,
-    /// Somebody who handles nodes' disks, processes, memory or power.
+    /// Somebody who controls nodes' disks, processes, memory or power.
     Disk,
 }
 
@@ -32,22 +32,22 @@ impl fmt::Display for Who {
     }
 }
 
-/// An attack that can be committed.
+/// An attack.
 pub(crate) struct Attack {
-    /// A word or three with hyphens.
+    /// Its name: one to three words with hyphens.
     pub(crate) name: &'static str,
-    /// The sentence of SECURITY.md that it tries to break.
+    /// The promise of SECURITY.md that it tries to break.
     pub(crate) promise: &'static str,
     pub(crate) who: Who,
-    /// Whether it is part of the short form.
+    /// Whether `--short` runs it.
     pub(crate) short: bool,
-    /// Of the group that is attacked.
+    /// The group that is attacked.
     pub(crate) shape: Shape,
-    /// Commits it. The honest client's answers are judged by the caller ([`crate::report::commit`]).
+    /// Runs the attack. The caller judges the answers of honest clients ([`crate::report::commit`]).
     pub(crate) commit: fn(&mut Field) -> Committing<'_>,
 }
 
-/// How many nodes a group has, and how many of them are needed.
+/// n and k of a group.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub(crate) nodes: u16,
@@ -61,20 +61,20 @@ impl Shape {
     pub(crate) const FIVE: Self = Self { nodes: 5, threshold: 2 };
 }
 
-/// An attack under way.
+/// An attack in progress.
 pub(crate) type Committing<'a> = Pin<Box<dyn Future<Output = Result<Happened, Trouble>> + Send + 'a>>;
 
-/// What an attack found.
+/// The result of an attack.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Happened {
-    /// Whether the promise was kept, as far as the attack itself can tell. Honest requests without an answer break it, too.
+    /// Whether the promise was kept, as far as the attack itself can tell. Unanswered honest requests break it as well.
     pub(crate) kept: bool,
     /// What happened, in words.
     pub(crate) words: String,
     pub(crate) effort: Effort,
 }
 
-/// What an attack took.
+/// The attacker's effort.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Effort {
     pub(crate) connections: usize,
@@ -97,18 +97,18 @@ impl Field {
         &self.group
     }
 
-    /// To kill and restart nodes.
+    /// The group, for killing and restarting nodes.
     pub(crate) const fn group_mut(&mut self) -> &mut Group {
         &mut self.group
     }
 
-    /// One of two sizes: of the whole attack, and of its short form.
+    /// The size of the attack: `long`, or `short` with `--short`.
     pub(crate) fn size<T>(&self, long: T, short: T) -> T {
         if self.short { short } else { long }
     }
 }
 
-/// Why an attack could not be committed: no word about the promise.
+/// Why an attack could not be run. This says nothing about the promise.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Trouble(String);
@@ -143,7 +143,7 @@ impl From<h2::Error> for Trouble {
     }
 }
 
-/// So many random bytes.
+/// Random bytes from the operating system.
 pub(crate) fn random<const N: usize>() -> Result<[u8; N], Trouble> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(|error| Trouble::new(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! What custodians say to each other (spec/custody.md), and ceremonies as clients ask for them.
+//! The messages of custodians (spec/custody.md), and ceremonies as clients ask for them.
 
 use std::{num::NonZeroU16, time::Duration};
 
@@ -11,24 +11,24 @@ use crate::{attack::Trouble, group::Group};
 
 /// The version of custodians' messages.
 pub(crate) const FORMAT: u8 = 1;
-/// Tags: of statements of a ceremony.
+/// The tag of statements of a ceremony.
 pub(crate) const ITEMS: u8 = 1;
-/// Of what a node has of a ceremony.
+/// The tag of a summary: what a node has of a ceremony.
 pub(crate) const SUMMARY: u8 = 2;
-/// Of a node's store, and what it remembers of the receiver's.
+/// The tag of a greeting: the state of a node's store, and what it remembers of the receiver's.
 pub(crate) const GREETING: u8 = 3;
-/// What a ceremony is about: the question, and the answer.
+/// The tag of a question about the subject of a ceremony.
 pub(crate) const QUESTION: u8 = 4;
-/// See [`QUESTION`].
+/// The tag of the answer to [`QUESTION`].
 pub(crate) const ANSWER: u8 = 5;
-/// How a store came to be what it is.
+/// The tag of a lineage: the openings that led to a store's state.
 pub(crate) const LINEAGE: u8 = 6;
-/// How far a store is.
+/// The tag of the present state of a store.
 pub(crate) const NOW: u8 = 8;
-/// A ceremony may take so long under attack.
+/// How long a ceremony may take under attack.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A ceremony that is held; the problem, if nothing good came of it in a minute.
+/// A ceremony in progress; the error is the problem if it has no good result within a minute.
 pub(crate) type Held = JoinHandle<Result<CeremonyOutcome, String>>;
 
 /// Renews the shares of a key.
@@ -40,7 +40,7 @@ pub(crate) fn refresh(client: Client, key: &'static str) -> Held {
     })
 }
 
-/// The ceremony that a message of this tag is about, and the message.
+/// The ceremony of a message with this tag, and the message.
 pub(crate) fn about(tag: u8, payload: &[u8]) -> Option<(&[u8; 32], &[u8])> {
     match payload {
         [FORMAT, said, rest @ ..] if *said == tag => rest.split_first_chunk(),
@@ -48,7 +48,7 @@ pub(crate) fn about(tag: u8, payload: &[u8]) -> Option<(&[u8; 32], &[u8])> {
     }
 }
 
-/// The identity that a node signs ceremonies with, from its own store. The node must not run.
+/// The identity with which a node signs ceremonies, from its own store. The node must not be running.
 pub(crate) fn identity(group: &Group, node: u16) -> Result<CeremonyKeys, Trouble> {
     let dir = group.node_dir(node);
     let key = SealingKey::from_file(&dir.join("store.key")).map_err(|error| Trouble::new(error.to_string()))?;
@@ -59,7 +59,7 @@ pub(crate) fn identity(group: &Group, node: u16) -> Result<CeremonyKeys, Trouble
     Ok(CeremonyKeys::new(party.into(), master))
 }
 
-/// Statements as a message of [`ITEMS`] has them (spec/ceremonies.md).
+/// Encodes statements as a message of [`ITEMS`] has them (spec/ceremonies.md).
 pub(crate) fn items(statements: &[Statement]) -> Vec<u8> {
     let mut items = Vec::new();
     for said in statements {

@@ -1,4 +1,4 @@
-//! Connections made by hand: TCP, TLS and HTTP/2 as an attacker would use them.
+//! Connections made by hand: TCP, TLS and HTTP/2 as an attacker uses them.
 
 use bytes::{Bytes, BytesMut};
 use h2::client::SendRequest;
@@ -10,7 +10,7 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 
 use crate::attack::Trouble;
 
-/// Who is at this end of a connection.
+/// The client certificate of a connection.
 pub(crate) enum Shown<'a> {
     /// No certificate.
     Nothing,
@@ -24,10 +24,10 @@ pub(crate) struct Http {
     driver: JoinHandle<()>,
 }
 
-/// How an HTTP/2 client behaves.
+/// The flow control of an HTTP/2 client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Windows {
-    /// Bytes that the node may send on a stream, and on the connection, before this client takes them.
+    /// Bytes that the node may send on a stream, and on the connection, before this client reads.
     pub(crate) stream: u32,
     pub(crate) connection: u32,
 }
@@ -51,7 +51,7 @@ pub(crate) async fn connect(node: &GroupNode, shown: &Shown<'_>) -> Result<TlsSt
 }
 
 impl Http {
-    /// Connects; the connection lives as long as this value and its requests.
+    /// Connects. The connection lives as long as this value and its requests.
     pub(crate) async fn open(node: &GroupNode, shown: &Shown<'_>, windows: Windows) -> Result<Self, Trouble> {
         let tls = connect(node, shown).await?;
         let (requests, connection) = h2::client::Builder::new()
@@ -60,12 +60,12 @@ impl Http {
             .initial_max_send_streams(100_000)
             .handshake(tls)
             .await?;
-        // How it ends is seen by whoever sends a request.
+        // Requests fail when the connection ends, so its result is not needed.
         let driver = tokio::spawn(async move { drop(connection.await) });
         Ok(Self { requests, driver })
     }
 
-    /// A whole request, as gRPC has it; whether the node says that it is done.
+    /// Sends a whole gRPC request. Returns whether the node reports success.
     pub(crate) async fn call(&self, path: &str, message: &impl Message) -> Result<bool, Trouble> {
         let mut requests = self.requests.clone().ready().await?;
         let (answer, mut body) = requests.send_request(headers(path)?, false)?;
@@ -105,7 +105,7 @@ pub(crate) fn headers(path: &str) -> Result<Request<()>, Trouble> {
         .map_err(|error| Trouble::new(error.to_string()))
 }
 
-/// A message as gRPC frames it.
+/// A message in the framing of gRPC.
 pub(crate) fn framed(message: &impl Message) -> Bytes {
     let encoded = message.encode_to_vec();
     let mut framed = BytesMut::with_capacity(encoded.len().saturating_add(5));

@@ -28,14 +28,14 @@ use crate::{
 pub(crate) const NODES: u16 = 4;
 /// See [`NODES`].
 pub(crate) const THRESHOLD: u16 = 2;
-/// A key of the group that signs without a nonce (BLS).
+/// A key of the group that signs without nonces (BLS).
 pub(crate) const SIGNER: &str = "sign";
-/// A key that the honest clients do not use, and the signing rule that gives it slots.
+/// A key that honest clients do not use, and the signing rule that gives it slots.
 pub(crate) const SLOTS: &str = "beacon";
 /// See [`SLOTS`].
 pub(crate) const SLOTS_RULE: &str = "[[signing]]\nname = \"heights\"\nkeys = [\"beacon\"]\nslot = \"claimed\"\n";
-/// A client that the policy knows by a token and gives no rights; with it in the policy, connections without certificates are
-/// taken, as they are wherever tokens are used.
+/// A client that the policy knows by a token and gives no rights. Because of it the nodes accept connections without a
+/// certificate, as they do wherever tokens are used.
 const ROBOT: &str = "robot";
 /// How long an honest client waits for one answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -44,17 +44,17 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) struct Group {
     theta: PathBuf,
     dir: PathBuf,
-    /// Removed with it, unless the directory is kept.
+    /// The directory is removed with it, unless it is kept.
     _temporary: Option<TempDir>,
     file: GroupFile,
     base: u16,
     children: Vec<(u16, Child)>,
-    /// CPU time of nodes that were ended.
+    /// The CPU time of nodes that were killed.
     spent: Duration,
 }
 
 impl Group {
-    /// Makes a group and starts its nodes; returns when they serve.
+    /// Makes a group, starts its nodes, and returns when they serve.
     pub(crate) async fn create(theta: &Path, keep: Option<&Path>, name: &str, shape: Shape) -> Result<Self, Trouble> {
         let (parent, temporary) = match keep {
             Some(keep) => {
@@ -102,10 +102,11 @@ impl Group {
         self.start_by(node, Command::new(&self.theta))
     }
 
-    /// Starts it so that writing beyond a limit of its files is an error to it, as on a full disk, and not its end.
+    /// Starts a node to which writing beyond a limit of its files is an error, as on a full disk; otherwise it would be
+    /// killed.
     pub(crate) fn start_ignoring_limits(&mut self, node: u16) -> Result<(), Trouble> {
         let mut shell = Command::new("sh");
-        // What is ignored stays so in the program that takes the shell's place.
+        // Ignored signals stay ignored in the program that replaces the shell.
         shell.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]).arg(&self.theta);
         self.start_by(node, shell)
     }
@@ -123,7 +124,7 @@ impl Group {
         Ok(())
     }
 
-    /// Ends a node at once, without a word to it (SIGKILL).
+    /// Kills a node at once (SIGKILL).
     pub(crate) fn kill(&mut self, node: u16) -> Result<(), Trouble> {
         let Some(place) = self.children.iter().position(|(number, _)| *number == node) else { return Ok(()) };
         let (_, mut child) = self.children.swap_remove(place);
@@ -140,7 +141,7 @@ impl Group {
         signed.map(drop).map_err(|error| Trouble::new(format!("the group does not come up: {error}")))
     }
 
-    /// An honest client with connections of its own.
+    /// An honest client with its own connections.
     pub(crate) fn client(&self) -> Result<Client, Trouble> {
         self.client_maker()()
     }
@@ -163,13 +164,13 @@ impl Group {
         identity(&folder.join("node.crt"), &folder.join("node.key"))
     }
 
-    /// Where a node listens, and its certificate.
+    /// A node's addresses and certificate.
     pub(crate) fn node(&self, node: u16) -> Result<&GroupNode, Trouble> {
         let found = NodeId::try_from(node).ok().and_then(|id| self.file.node(id));
         found.ok_or_else(|| Trouble::new(format!("there is no node {node}")))
     }
 
-    /// What everybody knows of the group.
+    /// The group file.
     pub(crate) const fn file(&self) -> &GroupFile {
         &self.file
     }
@@ -184,44 +185,44 @@ impl Group {
         self.file.nodes()
     }
 
-    /// Everything on a node's disk.
+    /// The directory of a node, with everything on its disk.
     pub(crate) fn node_dir(&self, node: u16) -> PathBuf {
         self.dir.join(format!("node-{node}"))
     }
 
-    /// Where a node is asked how it is, on loopback.
+    /// The port of a node's metrics, on loopback.
     pub(crate) const fn metrics_port(&self, node: u16) -> u16 {
         // The rule of --base-port: peers, clients, metrics.
         self.base + 10 * node + 2
     }
 
-    /// Where a node writes what it has to say.
+    /// The file of a node's log.
     pub(crate) fn log(&self, node: u16) -> PathBuf {
         self.dir.join(format!("node-{node}.log"))
     }
 
-    /// Bytes of all logs.
+    /// The bytes of all logs.
     pub(crate) fn log_bytes(&self) -> u64 {
         self.numbers().filter_map(|node| fs::metadata(self.log(node)).ok()).map(|log| log.len()).sum()
     }
 
-    /// CPU time of all nodes, of those that were ended until then.
+    /// The CPU time of all nodes, including those that were killed.
     pub(crate) fn cpu_time(&self) -> Duration {
         self.spent + self.children.iter().map(|(_, child)| process::cpu_time(child.id())).sum::<Duration>()
     }
 
-    /// Resident bytes of all running nodes.
+    /// The resident memory of all running nodes, in bytes.
     pub(crate) fn memory(&self) -> u64 {
         self.children.iter().map(|(_, child)| process::memory(child.id())).sum()
     }
 
-    /// The process of a running node.
+    /// The process id of a running node.
     pub(crate) fn pid(&self, node: u16) -> Result<u32, Trouble> {
         let child = self.children.iter().find(|(number, _)| *number == node);
         child.map(|(_, child)| child.id()).ok_or_else(|| Trouble::new(format!("node {node} does not run")))
     }
 
-    /// Nodes that ended by themselves.
+    /// The nodes that ended by themselves.
     pub(crate) fn ended(&mut self) -> Vec<u16> {
         let ended = |child: &mut Child| matches!(child.try_wait(), Ok(Some(_)));
         self.children.iter_mut().filter_map(|(node, child)| ended(child).then_some(*node)).collect()
@@ -230,7 +231,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // All at once, then collect them: nothing can be done about one that has ended by itself.
+        // Kill all first, then collect them. Errors are ignored: a node may have ended by itself.
         for (_, child) in &mut self.children {
             let _ = child.kill();
         }
@@ -244,7 +245,7 @@ fn identity(certificate: &Path, key: &Path) -> Result<Identity, Trouble> {
     Identity::load(certificate, key).map_err(|error| Trouble::new(error.to_string()))
 }
 
-/// Runs one of the product's commands to its end; its standard output.
+/// Runs one of the product's commands to its end and returns its standard output.
 fn run(command: &mut Command) -> Result<String, Trouble> {
     let output = command.stdin(Stdio::null()).output()?;
     if !output.status.success() {
@@ -254,8 +255,8 @@ fn run(command: &mut Command) -> Result<String, Trouble> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// A port from which the rule of `--base-port` finds free ones. Below the range that systems take the ports of outgoing
-/// connections from, so that they are still free when the nodes bind them a moment later.
+/// A first port such that all ports by the rule of `--base-port` are free. It is below the range from which systems take
+/// ports for outgoing connections, so the ports stay free until the nodes bind them.
 fn free_base(nodes: u16) -> Result<u16, Trouble> {
     const ATTEMPTS: usize = 200;
     let step = 10 * (nodes + 1);

@@ -1,4 +1,4 @@
-//! Honest clients that go on whatever happens, and what became of their requests.
+//! Honest clients that keep sending requests, and the outcomes of these.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::{
     group::{Group, SIGNER},
 };
 
-/// Pause between two requests of one client.
+/// The pause between two requests of one client.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Honest clients at work: two that keep their connections, and one that connects anew for each request.
@@ -30,19 +30,19 @@ struct Asked {
     answered: bool,
 }
 
-/// What became of the requests of one stretch of time.
+/// The outcomes of the requests of a period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Answers {
     pub(crate) asked: usize,
     pub(crate) answered: usize,
     pub(crate) p50_ms: u128,
     pub(crate) p95_ms: u128,
-    /// Of those, by clients that connected for it.
+    /// Of these, requests of clients that connected for each.
     pub(crate) newcomers_asked: usize,
     pub(crate) newcomers_answered: usize,
 }
 
-/// Every request that was made.
+/// All requests that were made.
 pub(crate) struct Record(Vec<Asked>);
 
 impl Honest {
@@ -68,7 +68,7 @@ impl Honest {
     }
 }
 
-/// One request after another, each for a message of its own.
+/// Sends one request after another, each for a different message.
 async fn ask(
     next: impl Fn() -> Result<Client, Trouble>,
     name: &'static str,
@@ -90,7 +90,7 @@ async fn ask(
 }
 
 impl Record {
-    /// What became of the requests made in this time.
+    /// The outcomes of the requests made in this period.
     pub(crate) fn between(&self, from: Instant, to: Instant) -> Answers {
         let asked: Vec<Asked> = self.0.iter().filter(|asked| (from..to).contains(&asked.at)).copied().collect();
         let mut took: Vec<u128> =
@@ -110,7 +110,7 @@ impl Record {
 }
 
 impl Answers {
-    /// Nine of ten, of those with connections and of those without.
+    /// Whether nine of ten were answered, both of all requests and of those with new connections.
     pub(crate) fn nearly_all(&self) -> bool {
         let most = |answered: usize, asked: usize| answered * 10 >= asked * 9;
         most(self.answered, self.asked) && most(self.newcomers_answered, self.newcomers_asked)

@@ -1,8 +1,8 @@
-//! `theta-attack`: real groups of node processes, attacked one way after another, while an honest client goes on.
+//! `theta-attack`: attacks real groups of node processes in one way after another, while honest clients go on.
 //!
-//! Each attack has a file under `attacks/` and tests one promise of SECURITY.md. A run gives each attack a fresh group, watches
-//! what it costs the group, and ends with a table. Everything listens on loopback, every load is bounded and ends by itself,
-//! and nothing is ended but the processes started here.
+//! Each attack has a file under `attacks/` and tests one promise of SECURITY.md. A run gives each attack a new group,
+//! measures what the attack costs the group, and ends with a table. Everything listens on loopback, every load is bounded
+//! and ends by itself, and only processes started here are killed.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
@@ -87,7 +87,7 @@ fn main() -> ExitCode {
 
 async fn commit_all(arguments: &Arguments, chosen: &[Attack]) -> Result<Report, Trouble> {
     let theta = match &arguments.theta {
-        // Some of its commands are run in the groups' directories.
+        // Some commands run in the groups' directories, so the path must be absolute.
         Some(theta) => std::path::absolute(theta)?,
         None => std::env::current_exe()?.with_file_name("theta"),
     };

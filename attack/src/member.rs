@@ -1,4 +1,4 @@
-//! A node that is not one: the mesh spoken by somebody who has a member's certificate and key.
+//! An attacker on the mesh, with a member's certificate and key, in place of that member's node.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,24 +17,24 @@ use crate::{
     until::until,
 };
 
-/// The node whose place is taken in attacks by a member of a usual group.
+/// The node whose place an attacker takes in a usual group.
 pub(crate) const TAKEN: u16 = NODES;
 
-/// The taken place in the mesh.
+/// The attacker's connections to the mesh.
 pub(crate) struct Member {
     mesh: Arc<Mesh>,
     inbound: mpsc::Receiver<Inbound>,
-    /// Bytes that went into the peers' queues.
+    /// The bytes accepted by the queues to the peers.
     pub(crate) sent: usize,
 }
 
 impl Member {
-    /// Ends the node [`TAKEN`] and speaks in its name from then on; returns when it is connected to all the others.
+    /// Kills the node [`TAKEN`] and takes its place. Returns when it is connected to all others.
     pub(crate) async fn take(group: &mut Group) -> Result<Self, Trouble> {
         Self::take_node(group, TAKEN).await
     }
 
-    /// The same with another node.
+    /// As [`Member::take`], in place of another node.
     pub(crate) async fn take_node(group: &mut Group, node: u16) -> Result<Self, Trouble> {
         group.kill(node)?;
         let identity = group.member_identity(node)?;
@@ -61,13 +61,13 @@ impl Member {
         Ok(Self { mesh, inbound, sent: 0 })
     }
 
-    /// The next message of a peer, if one comes in this time.
+    /// The next message of a peer, if one arrives in this time.
     async fn heard(&mut self, patience: Duration) -> Option<Heard> {
         let inbound = time::timeout(patience, self.inbound.recv()).await.ok().flatten()?;
         Some(Heard { from: inbound.from.get(), envelope: Envelope::decode(inbound.bytes).ok()? })
     }
 
-    /// All messages of peers that come in this time, oldest first.
+    /// All messages of peers that arrive in this time, oldest first.
     pub(crate) async fn listen(&mut self, span: Duration) -> Vec<Heard> {
         let (deadline, mut all) = (time::Instant::now() + span, Vec::new());
         loop {
@@ -79,12 +79,13 @@ impl Member {
         }
     }
 
-    /// A message to all custodians, or to one node's.
+    /// Sends a message to all custodians, or to one node's. Returns how many queues accepted it.
     pub(crate) fn tell_custodians(&mut self, to: Option<u16>, payload: Bytes) -> usize {
         self.tell(to, &Envelope { version: VERSION, stream: CUSTODY, payload, ..Envelope::default() })
     }
 
-    /// A message of an instance, to all or to one: which of the protocol's, which of that kind, content.
+    /// Sends a message of an instance to all nodes or to one. `kind` and `number` are its slot. Returns how many queues
+    /// accepted it.
     pub(crate) fn tell_instance(
         &mut self,
         to: Option<u16>,
@@ -97,7 +98,7 @@ impl Member {
         self.tell(to, &Envelope { version, instance_id, kind, number, payload, stream: INSTANCES })
     }
 
-    /// How many peers' queues took it.
+    /// Sends an envelope. Returns how many queues to peers accepted it.
     fn tell(&mut self, to: Option<u16>, envelope: &Envelope) -> usize {
         let bytes = Bytes::from(envelope.encode_to_vec());
         let peers = self.mesh.peers().into_iter().filter(|peer| to.is_none_or(|to| peer.get() == to));
@@ -119,19 +120,19 @@ impl Drop for Member {
     }
 }
 
-/// What a peer said.
+/// A message of a peer.
 pub(crate) struct Heard {
     pub(crate) from: u16,
     pub(crate) envelope: Envelope,
 }
 
 impl Heard {
-    /// What a custodian says.
+    /// The payload, if it is a custodian's message.
     pub(crate) fn custody(&self) -> Option<&Bytes> {
         (self.envelope.stream == CUSTODY).then_some(&self.envelope.payload)
     }
 
-    /// The instance that it belongs to.
+    /// The instance, if it is a message of one.
     pub(crate) fn instance(&self) -> Option<&Bytes> {
         (self.envelope.stream == INSTANCES && !self.envelope.instance_id.is_empty())
             .then_some(&self.envelope.instance_id)

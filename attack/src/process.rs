@@ -1,25 +1,26 @@
-//! What node processes have used, from `/proc`, and how they are stopped for a while.
+//! The resources that node processes have used, from `/proc`, and how to stop a process for a while.
 
 use std::{fs, process::Command, time::Duration};
 
 use crate::attack::Trouble;
 
-/// Clock ticks in `/proc/PID/stat` a second: `USER_HZ`, which is 100 on every Linux that Rust supports.
+/// The length of a clock tick in `/proc/PID/stat`: `USER_HZ` is 100 on every Linux that Rust supports.
 const MILLISECONDS_PER_TICK: u64 = 10;
 
-/// CPU time that the process has used so far, in user and kernel mode, to 10 ms; zero when there is no such process.
+/// The CPU time used so far in user and kernel mode, with a resolution of 10 ms; zero if there is no such process.
 pub(crate) fn cpu_time(pid: u32) -> Duration {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     parse_cpu_time(&stat).unwrap_or_default()
 }
 
-/// The memory that the process has resident, in bytes; zero when there is no such process.
+/// The resident memory in bytes; zero if there is no such process.
 pub(crate) fn memory(pid: u32) -> u64 {
     parse_memory(&fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default()).unwrap_or_default()
 }
 
 fn parse_cpu_time(stat: &str) -> Option<Duration> {
-    // The second field is the program's name in parentheses, which may hold anything: count from its end.
+    // The second field is the program's name in parentheses, which may contain anything, so fields are counted from its
+    // end.
     let (_, after_name) = stat.rsplit_once(')')?;
     let mut fields = after_name.split_whitespace().skip(11);
     let user: u64 = fields.next()?.parse().ok()?;
@@ -33,7 +34,7 @@ fn parse_memory(status: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// A process that waits as long as this value lives.
+/// A process that is stopped as long as this value lives.
 pub(crate) struct Stopped(u32);
 
 impl Stopped {
@@ -45,7 +46,7 @@ impl Stopped {
 
 impl Drop for Stopped {
     fn drop(&mut self) {
-        // A process that is gone needs no signal.
+        // A process that has ended needs no signal.
         let _ = signal("-CONT", self.0);
     }
 }

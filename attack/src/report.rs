@@ -1,4 +1,4 @@
-//! Commits an attack, watches what it costs, and writes the table.
+//! Runs an attack, measures its cost, and writes the table.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::{
     honest::{Answers, Honest},
 };
 
-/// One attack and what came of it.
+/// One attack and its result.
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
     attack: &'static str,
@@ -19,17 +19,17 @@ pub(crate) struct Row {
     kept: bool,
     words: String,
     effort: Effort,
-    /// How long the attack took.
+    /// How long the attack took, in seconds.
     seconds: f64,
     before: Answers,
     during: Answers,
     after: Answers,
     /// Growth of the memory of all nodes during the attack, in MiB.
     memory_mib: i64,
-    /// CPU seconds that all nodes used during the attack; `cpu_rest` of them in as much time without it.
+    /// The CPU seconds of all nodes during the attack; `cpu_rest` is their use in a period of the same length without it.
     cpu_seconds: f64,
     cpu_rest: f64,
-    /// What all nodes wrote into their logs during the attack, in bytes.
+    /// The bytes that all nodes wrote into their logs during the attack.
     log_bytes: u64,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Report {
     attacks: Vec<Row>,
 }
 
-/// Commits one attack while honest clients go on.
+/// Runs one attack while honest clients go on.
 pub(crate) async fn commit(attack: &Attack, field: &mut Field, honest: Honest) -> Result<Row, Trouble> {
     let calm = field.size(Duration::from_secs(5), Duration::from_secs(2));
     let start = Moment::now(field);
@@ -81,7 +81,7 @@ pub(crate) async fn commit(attack: &Attack, field: &mut Field, honest: Honest) -
     })
 }
 
-/// What the nodes have used at one time.
+/// The resources used by the nodes up to a moment.
 #[derive(Clone, Copy)]
 struct Moment {
     at: Instant,
@@ -102,7 +102,7 @@ fn mib(bytes: u64) -> i64 {
 }
 
 impl Row {
-    /// What happened, in a line.
+    /// The result in one line.
     pub(crate) fn in_a_line(&self) -> String {
         format!("{}: {}", verdict(self.kept), self.words)
     }
@@ -122,13 +122,13 @@ impl Report {
         self.attacks.iter().all(|row| row.kept)
     }
 
-    /// For programs.
+    /// The report in JSON.
     pub(crate) fn json(&self) -> String {
-        // Numbers and strings alone: serialising them does not fail.
+        // The report has only numbers and strings, so serialising it does not fail.
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
 
-    /// For people.
+    /// The report as a table for people.
     pub(crate) fn table(&self) -> String {
         let titles = [
             "attack",

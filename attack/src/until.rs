@@ -1,13 +1,13 @@
-//! Waiting for something that a group will do, if it does it at all.
+//! Waits for something that a group will do eventually.
 
 use std::time::Duration;
 
 use tokio::time::{self, Instant};
 
-/// Between two tries.
+/// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Tries until it succeeds; when so much time is over, the last try's problem.
+/// Tries until it succeeds. After the given time it returns the error of the last try.
 pub(crate) async fn until<T, E, F: Future<Output = Result<T, E>>>(
     patience: Duration,
     mut attempt: impl FnMut() -> F,

@@ -1,8 +1,8 @@
-//! FROST beside the `frost-*` crates, suite by suite: both in the same run, on the same keys and messages.
+//! FROST and the `frost-*` crates, suite by suite: both in the same run, on the same keys and messages.
 //!
-//! Round one ends with the bytes of the commitments. Round two is what one signer does with everyone's commitments,
-//! aggregation what a coordinator does with them and all shares; each begins with decoded values and ends with one. Ours
-//! makes the signing package each time.
+//! Round one ends with the encoded commitments. Round two is what one signer does with everyone's commitments, aggregation
+//! what a coordinator does with them and all shares; both begin and end with decoded values. Our implementation makes the
+//! signing package each time.
 
 #![allow(
     missing_docs,
@@ -36,7 +36,7 @@ use theta_sharing::{ShareIndex, Threshold};
 const SIZES: [(u16, u16); 3] = [(7, 10), (67, 100), (667, 1000)];
 const MESSAGE: &[u8] = b"message to sign";
 
-/// Our random numbers, for those who still ask for them in the old way.
+/// Our random number generator behind the older trait that these crates use.
 struct OldRng(ChaCha20Rng);
 
 impl RngCore for OldRng {
@@ -64,7 +64,7 @@ fn identifier<T: Ciphersuite>(index: ShareIndex) -> Identifier<T> {
     index.get().try_into().unwrap()
 }
 
-/// The signers' commitments, their nonces being lost, with one signer left out: its own are made in each run.
+/// The commitments of all signers but one, whose nonces are not kept; the last signer makes its own in each run.
 struct Session<C: FrostSuite, T: Ciphersuite> {
     dealt: Dealt<C::Group>,
     their_public: PublicKeyPackage<T>,
@@ -87,7 +87,7 @@ impl<C: FrostSuite, T: Ciphersuite> Session<C, T> {
             .map(|(i, key)| (identifier(i), VerifyingShare::deserialize(key.bytes()).unwrap()))
             .collect();
         let their_key = their_key_package(&dealt.shares[0], &verifying_shares, verifying_key, k);
-        // Every third party is away.
+        // Every third party is absent.
         let signers: Vec<_> =
             dealt.shares.iter().filter(|share| n == k || share.index().get() % 3 != 2).take(k.into()).collect();
         assert_eq!(signers.len(), usize::from(k));

@@ -1,4 +1,4 @@
-//! The raw operations of each group: what no scheme on it can go below.
+//! The raw operations of each group: the lower bound of every scheme on it.
 
 #![allow(
     missing_docs,

@@ -1,4 +1,4 @@
-//! Sealing and opening payloads beside the AEAD alone: it is its speed that counts, not that of a loop around it.
+//! Sealing and opening payloads, and the AEAD alone, whose speed they should reach.
 
 #![allow(
     missing_docs,

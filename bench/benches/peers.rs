@@ -1,8 +1,8 @@
-//! Ours beside the crates that do the same, in one run: blst and blsttc (threshold BLS on blst), ed25519-dalek. Dealing is ours alone:
-//! `frost.rs` has it beside the `frost-*` crates'.
+//! Our BLS and Ed25519 signatures and the crates that do the same, in one run: blst, blsttc (threshold BLS on blst) and
+//! ed25519-dalek. Dealing is measured here without a peer; `frost.rs` compares it, and FROST, with the `frost-*` crates.
 //!
-//! `frost.rs` has the `frost-*` crates. Each pair begins and ends with the same: messages are hashed, signatures read from
-//! bytes, combined signatures verified on both sides.
+//! Both sides of a comparison begin and end with the same values: messages are hashed, signatures decoded, and combined
+//! signatures verified on both.
 
 #![allow(
     missing_docs,
@@ -39,7 +39,7 @@ const GROUPS: [(u16, u16); 3] = [(3, 7), (11, 31), (43, 127)];
 
 type Bls = Bls04<MinPk>;
 
-/// Our random numbers, for those who still ask for them in the old way.
+/// Our random number generator behind the older trait that these crates use.
 struct OldRng(ChaCha20Rng);
 
 impl old::RngCore for OldRng {
@@ -63,7 +63,7 @@ impl old::RngCore for OldRng {
 
 impl old::CryptoRng for OldRng {}
 
-/// One signer's signature and anyone's verification of it.
+/// One signer's signature, and its verification.
 fn bls_single(c: &mut Criterion) {
     let mut rng = ChaCha20Rng::seed_from_u64(1);
     let mut g = c.benchmark_group("peers/BLS signature");
@@ -90,7 +90,7 @@ fn bls_single(c: &mut Criterion) {
     });
 }
 
-/// Shares, their check, and combination with the check of the result.
+/// Shares, their verification, and combination with the check of the result.
 fn bls_threshold(c: &mut Criterion) {
     for (k, n) in GROUPS {
         let mut rng = ChaCha20Rng::seed_from_u64(2);
@@ -140,7 +140,7 @@ fn bls_threshold(c: &mut Criterion) {
     }
 }
 
-/// One signature by ed25519-dalek, and by a group of one; and its verification.
+/// One signature by ed25519-dalek and one by a group of one, and their verification.
 fn ed25519(c: &mut Criterion) {
     type Suite = Frost<Ed25519Sha512>;
     let mut rng = ChaCha20Rng::seed_from_u64(3);
@@ -168,7 +168,7 @@ fn ed25519(c: &mut Criterion) {
     g.bench_function("sign/ed25519-dalek", |b| b.iter(|| alone.sign(black_box(MESSAGE))));
 }
 
-/// The polynomial alone, and our whole key beside it.
+/// Dealing a polynomial alone, and a whole key of ours.
 fn dealing(c: &mut Criterion) {
     let mut rng = ChaCha20Rng::seed_from_u64(4);
     let mut g = c.benchmark_group("dealing 1000-of-3001");

@@ -1,4 +1,4 @@
-//! Threshold RSA beside the exponentiations that it cannot do without, at 2048 bits.
+//! Threshold RSA and the exponentiations that it cannot avoid, at 2048 bits.
 
 #![allow(
     missing_docs,
@@ -24,7 +24,7 @@ const GROUPS: [(u16, u16); 3] = [(3, 7), (11, 31), (43, 127)];
 
 fn rsa(c: &mut Criterion) {
     let mut rng = ChaCha20Rng::seed_from_u64(1);
-    // Seconds: the same primes in every run.
+    // Finding primes takes seconds, so every run uses the same ones.
     let primes = RsaPrimes::generate(ModulusSize::DEFAULT, &mut |_| (), &mut rng);
     let mut g = c.benchmark_group("scheme/sh00-pkcs1-sha256");
     for (k, n) in GROUPS {
@@ -55,7 +55,7 @@ fn rsa(c: &mut Criterion) {
             b.iter(|| assert!(Rsa::verify_shares(public, &request, &shares, &mut rng).is_empty()));
         });
         g.bench_function(id("combine"), |b| b.iter(|| Rsa::combine(public, &request, &shares).unwrap()));
-        // The last k parties, whose Lagrange coefficients are fractions.
+        // The last k parties: their Lagrange coefficients are fractions.
         let last = dealt.shares.iter().rev().take(usize::from(k));
         let shares: Vec<_> = last.map(|key| Rsa::create_bare_share(public, key, &request, &mut rng)).collect();
         g.bench_function(id("combine the last"), |b| b.iter(|| Rsa::combine(public, &request, &shares).unwrap()));

@@ -1,5 +1,5 @@
 //! Each step of each one-round scheme on a curve, for the group sizes of the literature: any 2 of 4, 3 of 7, 11 of 31, 43
-//! of 127. A suite in the table of suites is a suite here; `rsa.rs` and `frost.rs` have the others.
+//! of 127. Every suite in the table of suites is measured here, except those of `rsa.rs` and `frost.rs`.
 
 #![allow(
     missing_docs,
@@ -23,7 +23,7 @@ use theta_sharing::Threshold;
 
 const GROUPS: [(u16, u16); 4] = [(2, 4), (3, 7), (11, 31), (43, 127)];
 
-/// What stays the same while a key is measured.
+/// The inputs that stay the same while a key is measured.
 struct Subject<'a> {
     any: &'a AnyPublicKey,
     keys: &'a [AnyKeyShare],
@@ -58,7 +58,7 @@ fn scheme<S: ThresholdScheme>(c: &mut Criterion, subject: &Subject<'_>, public: 
     g.finish();
 }
 
-/// A ciphertext header for ciphers; for the others any bytes do.
+/// The statement to answer: for ciphers the header of a ciphertext, otherwise any bytes.
 fn asked(public: &AnyPublicKey, rng: &mut ChaCha20Rng) -> Vec<u8> {
     if public.suite().purpose() != Purpose::Decrypt {
         return b"a message of ordinary length".to_vec();

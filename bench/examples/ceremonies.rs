@@ -1,5 +1,5 @@
-//! What a ceremony costs each node: CPU time, messages and bytes of a key generation, a refresh, a reshare and a recovery, all parties
-//! honest. `cargo run --release -p theta-bench --example ceremonies`; the table is in `RESULTS.md`.
+//! What a ceremony costs each node: CPU time, messages and bytes of a key generation, a refresh, a reshare and a recovery,
+//! with honest parties only. Run `cargo run --release -p theta-bench --example ceremonies`; the table is in `RESULTS.md`.
 
 #![allow(
     clippy::unwrap_used,
@@ -29,7 +29,7 @@ use theta_sharing::{EncodedKey, EncodedShare, ShareIndex};
 
 const GROUPS: [(u16, u16); 3] = [(3, 7), (11, 31), (43, 127)];
 
-/// What one party has spent.
+/// What one party has used.
 #[derive(Clone, Copy, Default)]
 struct Spent {
     time: Duration,
@@ -37,7 +37,7 @@ struct Spent {
     messages: usize,
 }
 
-/// A machine that is watched.
+/// A machine whose use is counted.
 struct Metered<M> {
     machine: M,
     peers: usize,
@@ -90,14 +90,14 @@ fn keys(party: PartyId) -> Arc<CeremonyKeys> {
     Arc::new(CeremonyKeys::new(party.node(), Secret::new(master)))
 }
 
-/// What a party draws for a ceremony.
+/// The secret that a party draws for a ceremony.
 fn secret(party: PartyId) -> Secret<[u8; 32]> {
     let mut secret = [2; 32];
     secret[..2].copy_from_slice(&party.get().to_le_bytes());
     Secret::new(secret)
 }
 
-/// Runs a ceremony of parties 1 to n without loss, prints what it costs.
+/// Runs a ceremony of parties 1 to n without loss of messages, and prints its cost.
 fn measure(
     name: &str,
     plan: &Arc<CeremonyPlan>,
@@ -155,14 +155,14 @@ fn plan<S: CurveScheme>(k: u16, n: u16, aim: Aim) -> Arc<CeremonyPlan> {
 struct Held(Arc<EncodedKey>, Vec<EncodedShare>);
 
 impl Held {
-    /// The share of a party, as often as it is needed.
+    /// A copy of a party's share.
     fn share(&self, party: PartyId) -> EncodedShare {
         let share = &self.1[usize::from(party.get()) - 1];
         EncodedShare { index: share.index, secret: Secret::new(share.secret.expose().clone()) }
     }
 }
 
-/// A ceremony for a new key or new shares, and what comes of it.
+/// Runs a ceremony for a new key or new shares, and returns the result.
 fn hold(name: &str, plan: &Arc<CeremonyPlan>, old: Option<&Held>) -> Held {
     let report = measure(name, plan, |party| old.map(|held| held.share(party)));
     let mut public = None;

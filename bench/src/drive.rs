@@ -1,4 +1,4 @@
-//! Sends requests: as fast as they are answered, or at a rate.
+//! Sends requests, either as fast as they are answered or at a fixed rate.
 
 use std::{
     sync::{
@@ -18,19 +18,21 @@ use tokio::{
 
 use super::requests::{Job, Pool};
 
-/// In the open loop, more requests than this under way are not sent: the group is far beyond what it can do.
+/// In the open loop, the most requests under way. Beyond this the group is far over its capacity, and requests are not
+/// sent.
 const MAX_UNDER_WAY: usize = 10_000;
-/// How long a group may take until it serves: nodes under a signing rule first hear of each other that their stores are their latest.
+/// How long a group has until it serves. Nodes with signing rules must first learn from their peers that their stores are
+/// current.
 const GETTING_READY: Duration = Duration::from_secs(30);
-/// How long one request of the first may take meanwhile.
+/// How long one of the first requests may take meanwhile.
 const TRY: Duration = Duration::from_secs(1);
 
-/// When requests leave.
+/// When requests are sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pace {
-    /// Each worker sends when its last request is answered.
+    /// Each worker sends its next request when the last one is answered.
     Closed {
-        /// How many workers.
+        /// The number of workers.
         workers: u32,
     },
     /// At fixed intervals.
@@ -45,30 +47,30 @@ pub(crate) enum Pace {
 pub(crate) struct Sample {
     /// Its number, from 0.
     pub(crate) index: usize,
-    /// When it was sent, or due in the open loop, after the beginning.
+    /// When it was sent (or, in the open loop, due), measured from the beginning.
     pub(crate) start: Duration,
-    /// From `start` to the first good answer.
+    /// The time from `start` to the first good answer.
     pub(crate) latency: Duration,
-    /// Why there was none.
+    /// Why there was no good answer.
     pub(crate) error: Option<String>,
 }
 
-/// What a measurement gave.
+/// The result of a measurement.
 pub(crate) struct Run {
     /// Every request, by number.
     pub(crate) samples: Vec<Sample>,
-    /// From the first request sent to the last answered.
+    /// The time from the first request to the last answer.
     pub(crate) elapsed: Duration,
-    /// Whether the requests were used up before the time was.
+    /// Whether the prepared requests ran out before the time did.
     pub(crate) ran_out: bool,
 }
 
-/// Opens the connections and fills the caches, so that the first measured request is like the others.
+/// Opens the connections and fills the caches, so that the first measured request costs as much as the others.
 pub(crate) async fn warm_up(client: &Client, pool: &Pool) -> Result<(), Failure> {
     let deadline = Instant::now() + GETTING_READY;
     for job in pool.spare() {
         loop {
-            // One node may be ready, and wait for the others, which have refused already: then it has to be asked again.
+            // One node may be ready and wait for others that have refused already, so the request is sent to all again.
             let last = Instant::now() > deadline;
             match time::timeout(if last { GETTING_READY } else { TRY }, job.clone().perform(client)).await {
                 Ok(Ok(())) => break,

@@ -113,7 +113,7 @@ fn measure(args: &LoadArgs, session: &Session, pids: &[(u16, u32)], output: Outp
     let own_before = process::cpu_time(std::process::id());
     let run = session.block_on(drive::run(session.client(), &pool, pace, args.duration))?;
     let own = cpu_since(own_before, std::process::id());
-    // The nodes that were not needed for the first answers may still be at work for the last requests.
+    // Nodes whose answers were not needed may still be at work for the last requests.
     std::thread::sleep(Duration::from_millis(300));
     let used = |((node, pid), before): (&(u16, u32), Option<Duration>)| NodeUse {
         node: *node,

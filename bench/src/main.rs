@@ -1,4 +1,4 @@
-//! `theta-bench`: the laboratory. It measures running groups, and the mathematics alone.
+//! `theta-bench` measures running groups, and the cryptography alone.
 
 mod drive;
 mod load;

@@ -1,27 +1,28 @@
-//! What a process on this machine has used, from `/proc`.
+//! The resources that a process on this machine has used, from `/proc`.
 
 use std::{fs, time::Duration};
 
-/// Clock ticks in `/proc/PID/stat` a second: `USER_HZ`, which is 100 on every Linux that Rust supports.
+/// The length of a clock tick in `/proc/PID/stat`: `USER_HZ` is 100 on every Linux that Rust supports.
 const MILLISECONDS_PER_TICK: u64 = 10;
 
-/// CPU time that the process has used so far, in user and kernel mode, to 10 ms. `None` when there is no such process.
+/// The CPU time used so far in user and kernel mode, with a resolution of 10 ms. `None` if there is no such process.
 pub(crate) fn cpu_time(pid: u32) -> Option<Duration> {
     parse_cpu_time(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// The most memory that the process has had resident, in bytes.
+/// The highest resident memory so far, in bytes.
 pub(crate) fn peak_memory(pid: u32) -> Option<u64> {
     parse_memory(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?, "VmHWM:")
 }
 
-/// The memory that the process has resident, in bytes.
+/// The resident memory, in bytes.
 pub(crate) fn memory(pid: u32) -> Option<u64> {
     parse_memory(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?, "VmRSS:")
 }
 
 fn parse_cpu_time(stat: &str) -> Option<Duration> {
-    // The second field is the program's name in parentheses, which may hold anything: count from its end.
+    // The second field is the program's name in parentheses, which may contain anything, so fields are counted from its
+    // end.
     let after_name = stat.get(stat.rfind(')')? + 1..)?;
     let mut fields = after_name.split_whitespace().skip(11);
     let user: u64 = fields.next()?.parse().ok()?;

@@ -1,4 +1,4 @@
-//! What a measurement says.
+//! The report of a measurement.
 
 use std::{
     collections::BTreeMap,
@@ -17,20 +17,20 @@ use super::{
     requests::Operation,
 };
 
-/// What one node used.
+/// The resources that one node used.
 #[derive(Debug)]
 pub(crate) struct NodeUse {
-    /// Which.
+    /// The node.
     pub(crate) node: u16,
-    /// Its process.
+    /// The id of its process.
     pub(crate) pid: u32,
-    /// CPU time during the run.
+    /// The CPU time during the run.
     pub(crate) cpu: Option<Duration>,
-    /// Its highest memory so far.
+    /// The highest resident memory so far, in bytes.
     pub(crate) peak_memory_bytes: Option<u64>,
 }
 
-/// The report, as JSON has it.
+/// The report in JSON.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     operation: String,
@@ -62,7 +62,7 @@ struct NodeReport {
     peak_memory_bytes: Option<u64>,
 }
 
-/// What was measured, and on whom.
+/// What was measured, and which nodes.
 pub(crate) struct Setting<'a> {
     pub(crate) operation: Operation,
     pub(crate) key: &'a NamedKey,
@@ -72,7 +72,7 @@ pub(crate) struct Setting<'a> {
 }
 
 impl Report {
-    /// Sums up a run. Latencies are those of the requests that succeeded.
+    /// Sums up a run. Only requests that succeeded count for latencies.
     pub(crate) fn new(
         run: &Run,
         setting: &Setting<'_>,
@@ -126,17 +126,17 @@ impl Report {
         })
     }
 
-    /// Requests with a good answer.
+    /// The number of requests with a good answer.
     pub(crate) const fn succeeded(&self) -> usize {
         self.requests.saturating_sub(self.errors)
     }
 
-    /// The first kind of failure.
+    /// The first of the errors, in their order in the report.
     pub(crate) fn first_error(&self) -> &str {
         self.error_messages.keys().next().map_or("none was sent", String::as_str)
     }
 
-    /// For people.
+    /// Writes the report for people.
     pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let (n, k) = (self.group_nodes, self.group_threshold);
         writeln!(out, "{} with {} ({}), {n} nodes, any {k}", self.operation, self.key, self.suite)?;
@@ -178,7 +178,7 @@ impl Report {
     }
 }
 
-/// One line a request.
+/// Writes one line a request.
 pub(crate) fn write_csv(path: &Path, samples: &[Sample]) -> Result<(), Failure> {
     let mut text = String::from("request,start_ms,latency_ms,result\n");
     for Sample { index, start, latency, error } in samples {

@@ -1,4 +1,4 @@
-//! Distinct requests, made ahead.
+//! Distinct requests, prepared before the measurement.
 
 use std::{
     fmt,
@@ -14,7 +14,7 @@ use theta_client::{Client, ClientError};
 use theta_payload::{self as payload, Aead};
 use theta_schemes::Purpose;
 
-/// The most memory that prepared requests take.
+/// The most memory that prepared requests take, in bytes.
 const MAX_POOL_BYTES: u64 = 512 << 20;
 
 /// What requests ask for.
@@ -31,7 +31,7 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    /// What the key must be for.
+    /// The purpose that the key must have.
     pub(crate) const fn purpose(self) -> Purpose {
         match self {
             Self::Decapsulate | Self::Decrypt => Purpose::Decrypt,
@@ -52,17 +52,17 @@ impl fmt::Display for Operation {
     }
 }
 
-/// Requests that were never sent before.
+/// Requests that have never been sent.
 pub(crate) struct Pool {
     operation: Operation,
     key: String,
     requests: Vec<Bytes>,
-    /// For warming up: not part of the measurement.
+    /// Requests for warming up, which are not measured.
     spare: Vec<Bytes>,
 }
 
 impl Pool {
-    /// Makes `count` requests, with plaintexts or messages of `size` bytes, on all processors.
+    /// Prepares `count` requests, with plaintexts or messages of `size` bytes, on all processors.
     pub(crate) fn make(operation: Operation, key: &NamedKey, size: u64, count: u32) -> Result<Self, Failure> {
         const SPARE: usize = 8;
         let stored = if operation == Operation::Decapsulate { 1024 } else { size.max(64) };
@@ -94,17 +94,17 @@ impl Pool {
         Ok(Self { operation, key: key.name.to_string(), requests, spare })
     }
 
-    /// Request number `index`, from 0; `None` when they are used up.
+    /// Request number `index`, from 0; `None` if there are fewer.
     pub(crate) fn get(&self, index: usize) -> Option<Job> {
         self.requests.get(index).map(|request| self.job(request))
     }
 
-    /// How many there are.
+    /// The number of requests to measure.
     pub(crate) fn len(&self) -> usize {
         self.requests.len()
     }
 
-    /// Those that are not to be measured.
+    /// The requests for warming up.
     pub(crate) fn spare(&self) -> Vec<Job> {
         self.spare.iter().map(|request| self.job(request)).collect()
     }
@@ -123,13 +123,13 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Jobs that were never sent before.
+    /// Makes requests that have never been sent.
     pub(crate) fn make(operation: Operation, key: &NamedKey, size: usize, count: usize) -> Result<Vec<Self>, Failure> {
         let job = |request| Self { operation, key: key.name.to_string(), request };
         Ok(make_batch(operation, key, size, count)?.into_iter().map(job).collect())
     }
 
-    /// Sends it to all nodes and gives the first good answer, where it is public and always the same.
+    /// Sends it to all nodes. Returns the first good answer if that is public and always the same.
     pub(crate) async fn result(self, client: &Client) -> Result<Option<Bytes>, ClientError> {
         let Self { operation, key, request } = self;
         match operation {
@@ -151,13 +151,13 @@ fn make_batch(operation: Operation, key: &NamedKey, size: usize, count: usize) -
     let mut contents = vec![0; size];
     let mut make = || {
         if operation == Operation::Coin {
-            // Names are short; what counts is that each is new.
+            // The size does not apply to names; each only has to be new.
             let mut name = [0; 32];
             rng.fill_bytes(&mut name);
             return Ok(Bytes::from(hex::encode(name)));
         }
         rng.fill_bytes(&mut contents);
-        // Sizes below 16 bytes would repeat messages; those of the signed ones are made up to it.
+        // Messages are at least 16 bytes long, since shorter ones would repeat.
         if operation == Operation::Sign {
             let mut message = contents.clone();
             let mut unique = [0; 16];

@@ -1,4 +1,4 @@
-//! What policies and configuration of a group made for a measurement say beyond the generated ones.
+//! What policies and configurations of a group made for a measurement contain beyond the generated ones.
 
 use std::{
     fs,
@@ -33,7 +33,7 @@ pub(crate) struct LocalRules {
 }
 
 impl LocalRules {
-    /// Changes policy and configuration of every node, none of which runs yet.
+    /// Changes policy and configuration of every node. No node may be running.
     pub(crate) fn write(&self, nodes: &[PathBuf]) -> Result<(), Failure> {
         for dir in nodes {
             change(&dir.join("policy.toml"), |text| self.apply(text))?;

@@ -1,4 +1,4 @@
-//! `theta-bench`, as people run it.
+//! Runs `theta-bench` as a person does.
 
 #![allow(
     clippy::unwrap_used,
@@ -11,7 +11,7 @@
 #[path = "../../bin/theta/tests/cli/run.rs"]
 mod run;
 
-/// What is run, for `run`.
+/// The harness of the commands' tests, for `run`.
 mod harness {
     pub(crate) const EXE: &str = env!("CARGO_BIN_EXE_theta-bench");
     pub(crate) const PROGRAM: &str = "theta-bench";
@@ -34,7 +34,7 @@ struct Group {
 }
 
 impl Group {
-    /// One that all tests share.
+    /// The group that all tests share.
     fn shared() -> &'static Self {
         static SHARED: OnceLock<Group> = OnceLock::new();
         SHARED.get_or_init(|| {
@@ -49,7 +49,7 @@ impl Group {
         })
     }
 
-    /// Runs the program beside the group.
+    /// Runs the program against the group.
     fn bench(&self, arguments: &[&str]) -> Run {
         run_in(self.dir.path(), arguments)
     }

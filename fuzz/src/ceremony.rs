@@ -1,4 +1,4 @@
-//! Ceremonies that were held once, to be held again with a liar among the honest.
+//! Recordings of ceremonies, to be played again with one liar among honest parties.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -22,17 +22,17 @@ type Share = Arc<KeyShare<Ristretto255>>;
 
 const K: u16 = 2;
 const N: u16 = 4;
-/// Where the liar's statements are changed, from the end; in each of these it is something that proves the lie.
+/// The byte of the liar's statements that is changed, counted from the end: for each kind of statement this proves the lie.
 const SPOILT: usize = 5;
-/// So many times a party that came late was not reached.
+/// How many messages a late party misses.
 const DEAF: usize = 3;
 
-/// The party of that number, which is not zero.
+/// The party of this number, which must not be zero.
 pub fn party(number: u16) -> PartyId {
     PartyId::of_node(NodeId::try_from(number).expect("not zero"))
 }
 
-/// What a party draws for a ceremony.
+/// The secret that a party draws for a ceremony.
 fn secret(party: PartyId) -> Secret<[u8; 32]> {
     let mut secret = [2; 32];
     secret[..2].copy_from_slice(&party.get().to_le_bytes());
@@ -45,7 +45,7 @@ fn keys(party: PartyId) -> Arc<CeremonyKeys> {
     Arc::new(CeremonyKeys::new(party.node(), Secret::new(master)))
 }
 
-/// What a party sends, and whom it blames; how it ends is not told. That it gave up is a finding.
+/// What a party sends, and whom it blames. Panics if the party aborts the ceremony; its other results are dropped.
 fn handle(party: &mut Ceremony, input: Input) -> (Vec<(Recipient, Slot, Bytes)>, Vec<PartyId>) {
     let (mut sent, mut blamed) = (Vec::new(), Vec::new());
     for effect in party.take(input) {
@@ -58,14 +58,14 @@ fn handle(party: &mut Ceremony, input: Input) -> (Vec<(Recipient, Slot, Bytes)>,
     (sent, blamed)
 }
 
-/// How a ceremony went that is played again.
+/// How a recorded ceremony went.
 #[derive(Clone, Copy, PartialEq)]
 enum Course {
-    /// All were honest, and heard everything at once.
+    /// All parties were honest and received everything at once.
     Smooth,
-    /// Party 1 heard nothing at first, and was told by the others what it lacked.
+    /// Party 1 received nothing at first, and the others later told it what it missed.
     Late,
-    /// What party 4 said of this kind was false.
+    /// Party 4 lied in its statements of this kind.
     Lie(Kind),
 }
 
@@ -79,23 +79,23 @@ const COURSES: [Course; 7] = [
     Course::Lie(Kind::Activation),
 ];
 
-/// Whose signatures are under the same words of the same slot.
+/// The signatures over each encoded statement, by signer.
 type Signed = BTreeMap<Vec<u8>, BTreeMap<PartyId, Vec<u8>>>;
 
-/// What was said in a ceremony once.
+/// A recorded ceremony.
 pub struct Recording {
     plan: Arc<CeremonyPlan>,
     shares: BTreeMap<PartyId, Share>,
-    /// What reached party 1.
+    /// The messages that party 1 received.
     heard: Vec<(PartyId, Slot, Bytes)>,
     evidence: Vec<CeremonyEvidence>,
-    /// What quorums signed, with their signatures.
+    /// The statements that a quorum signed, with the signatures.
     certificates: BTreeMap<Vec<u8>, QuorumCertificate>,
 }
 
 impl Recording {
-    /// A generation, a reshare, a recovery by party 1, and one by party 2 with the help of party 1; each in every course that
-    /// makes a difference.
+    /// A key generation, a reshare, a recovery of party 1's share, and one of party 2's with the help of party 1, each in
+    /// every course that makes a difference.
     pub fn all() -> Vec<Self> {
         let dealt = deal::<Coin>(Threshold::new(K, N).expect("2 of 4"), &mut rng());
         let holders: Vec<_> = (1..=N).map(party).collect();
@@ -109,12 +109,12 @@ impl Recording {
             (Aim::Recover(source, lost(2)), shares),
         ];
         let courses = aims.iter().flat_map(|(aim, shares)| COURSES.map(|course| (aim.clone(), shares.clone(), course)));
-        // An honest party says one thing only in a ceremony: no two of these have the same name.
+        // An honest party never contradicts itself within a ceremony, so no two of these may have the same id.
         let numbered = (0_u8..).zip(courses);
         numbered.filter_map(|(number, (aim, shares, course))| Self::of([number; 32], aim, shares, course)).collect()
     }
 
-    /// Holds a ceremony; `None` if the liar had nothing to lie about in it.
+    /// Holds a ceremony; `None` if the liar had no statement of the kind to make.
     fn of(nonce: [u8; 32], aim: Aim, mut shares: BTreeMap<PartyId, Share>, course: Course) -> Option<Self> {
         if let Aim::Recover(_, lost) = &aim {
             shares.remove(&party(lost.get()));
@@ -154,7 +154,7 @@ impl Recording {
         Ceremony::join(plan, keys(who), secret(who), share.as_ref(), Memory::Kept).expect("a member")
     }
 
-    /// Holds the ceremony, and keeps what reached party 1 and all evidence.
+    /// Holds the ceremony, and keeps the messages to party 1 and all evidence.
     fn hold(&mut self, course: Course) -> Signed {
         let everyone: Vec<_> = (1..=N).map(party).collect();
         let mut parties: BTreeMap<_, _> = everyone.iter().map(|id| (*id, self.join(*id))).collect();
@@ -184,7 +184,7 @@ impl Recording {
         signed
     }
 
-    /// What becomes of a message on its way out: the liar's statements are exchanged for lies, and all signatures kept.
+    /// A message as it leaves: the liar's statements are replaced by lies. Keeps all signatures.
     fn say(&self, from: PartyId, payload: &Bytes, course: Course, signed: &mut Signed) -> Bytes {
         let pass = |statement: Statement| {
             let mut statement = statement;
@@ -202,23 +202,23 @@ impl Recording {
         rewrite(payload, pass).expect("our own message").into()
     }
 
-    /// Whether a quorum of this ceremony signed it.
+    /// Whether a quorum of this ceremony has signed the certificate's statement.
     pub fn is_certified(&self, certificate: &QuorumCertificate) -> bool {
         certificate.is_valid(&self.plan)
     }
 
-    /// Whether a quorum said it when the ceremony was held.
+    /// Whether a quorum signed the certificate's statement when the ceremony was recorded.
     pub fn was_agreed(&self, certificate: &QuorumCertificate) -> bool {
         let bytes = certificate.encode();
         self.certificates.keys().any(|said| bytes.starts_with(said))
     }
 
-    /// Whether it convicts its culprit in this ceremony.
+    /// Whether the evidence convicts its culprit in this ceremony.
     pub fn is_proven(&self, evidence: &CeremonyEvidence) -> bool {
         evidence.verify(&self.plan)
     }
 
-    /// Messages, identities, certificates and evidence as bytes.
+    /// Encoded messages, identities, certificates and evidence.
     pub fn seeds(&self) -> Vec<Vec<u8>> {
         let messages = self.heard.iter().map(|(_, _, payload)| payload.to_vec());
         let certificates = self.certificates.values().map(QuorumCertificate::encode);
@@ -226,8 +226,8 @@ impl Recording {
         messages.chain([keys(party(1)).member().encode()]).chain(certificates).chain(evidence).collect()
     }
 
-    /// Scripts for [`play`]: all that was heard, with time passing and a death in the middle; and the same with one message of the
-    /// liar's changed, before it is signed or afterwards.
+    /// Scripts for [`play`]: the whole recording, with ticks and a restart in the middle; and the same with one of the
+    /// liar's messages changed, before it is signed or afterwards.
     pub fn scripts(&self) -> Vec<Vec<u8>> {
         let heard: Vec<_> = (0_u8..u8::MAX).zip(&self.heard).collect();
         let all: Vec<u8> = heard.iter().flat_map(|(number, _)| [0, *number]).collect();
@@ -240,7 +240,7 @@ impl Recording {
     }
 }
 
-/// The bytes with one of them changed, counted from the end.
+/// The bytes with one of them changed; `at` counts from the end.
 fn changed(bytes: &[u8], at: u16, with: u8) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     if let Some(place) = usize::from(at).checked_rem(bytes.len()) {
@@ -254,7 +254,7 @@ fn message(from: PartyId, slot: Slot, payload: Bytes) -> Input {
     Input::Message { from, slot, channel: Channel::Broadcast, payload }
 }
 
-/// Party 1 as the script has it, and what it ever said.
+/// Party 1 under a script, and all that it has sent.
 struct Stage<'a> {
     recording: &'a Recording,
     party: Ceremony,
@@ -291,7 +291,7 @@ impl Stage<'_> {
         }
     }
 
-    /// The liar's own statements in one of its messages, each changed and signed.
+    /// Delivers the liar's own statements from one of its messages, each changed and signed again.
     fn lie(&mut self, payload: &[u8], at: u16, with: u8) {
         for statement in statements_of(payload).filter(|statement| statement.author() == party(N)) {
             self.say(statement.slot(), changed(statement.body(), at, with));
@@ -304,7 +304,7 @@ impl Stage<'_> {
     }
 }
 
-/// Slot and body of a statement, as certificates begin with them.
+/// Slot and body of a statement, the way certificates begin with them.
 fn said(statement: &Statement) -> Vec<u8> {
     let mut bytes = vec![statement.slot().kind as u8];
     bytes.extend_from_slice(&statement.slot().number.to_be_bytes());
@@ -313,12 +313,12 @@ fn said(statement: &Statement) -> Vec<u8> {
     bytes
 }
 
-/// A message of one statement.
+/// A message with one statement.
 fn item(statement: &Statement) -> Vec<u8> {
     [&[1][..], &statement.author().get().to_be_bytes(), &said(statement), statement.signature()].concat()
 }
 
-/// Bytes of a script, one after the other; zeros at its end.
+/// The bytes of a script, read one by one; zeros follow its end.
 struct Script<'a>(&'a [u8]);
 
 impl Script<'_> {
@@ -336,8 +336,8 @@ impl Script<'_> {
     }
 }
 
-/// Plays a ceremony to party 1: what was recorded, in any order; what the liar makes of its own statements and messages; what it
-/// invents; raw bytes; time; and death.
+/// Plays a ceremony to party 1: recorded messages in any order; the liar's own statements and messages, changed; statements
+/// that it invents; raw bytes; ticks; and restarts.
 pub fn play(recording: &Recording, script: &[u8]) {
     let party_1 = recording.join(party(1));
     let mut stage = Stage { recording, party: party_1, journal: Vec::new(), said: BTreeMap::new() };

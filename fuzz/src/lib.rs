@@ -1,4 +1,4 @@
-//! What the fuzz targets start from: the known answers of `vectors/`, and seeds made of them.
+//! The inputs from which the fuzz targets start: the known answers of `vectors/`, and seeds made of them.
 
 pub mod ceremony;
 pub mod mesh;
@@ -18,30 +18,30 @@ use theta_schemes::{Purpose, StatementBytes, Suite};
 pub struct Sample {
     /// The public key.
     pub public: AnyPublicKey,
-    /// Its file.
+    /// Its key file.
     pub public_text: String,
     /// The key shares of parties 1 to n.
     pub keys: Vec<AnyKeyShare>,
-    /// Their files.
+    /// Their key files.
     pub share_texts: Vec<String>,
-    /// What the shares answer.
+    /// The statement that the shares are for.
     pub statement: StatementBytes,
-    /// The shares of parties 1 to n; none for a scheme of two rounds.
+    /// The shares of parties 1 to n; empty for a scheme of two rounds.
     pub shares: Vec<Vec<u8>>,
     /// Payload key, signature or coin value.
     pub result: Vec<u8>,
-    /// What proves the result, if it does not prove itself.
+    /// The proof of the result; empty if the result proves itself.
     pub proof: Vec<u8>,
     /// For ciphers: header and payload.
     pub ciphertext: Vec<u8>,
-    /// For ciphers: what is in it.
+    /// For ciphers: the plaintext.
     pub plaintext: Vec<u8>,
 }
 
 /// One sample of each suite that has known answers of this form.
 pub static SAMPLES: LazyLock<Vec<Sample>> = LazyLock::new(|| Suite::ALL.into_iter().filter_map(sample).collect());
 
-/// Randomness that is the same in every run, so that findings can be repeated.
+/// Randomness that is the same in every run, so that findings can be reproduced.
 pub fn rng() -> ChaCha20Rng {
     ChaCha20Rng::seed_from_u64(1)
 }
@@ -78,7 +78,7 @@ fn sample(suite: Suite) -> Option<Sample> {
     })
 }
 
-/// Puts seeds into the target's corpus, where libFuzzer looks for them once a target's `init` has run.
+/// Writes seeds into the target's corpus, where libFuzzer looks for them after a target's `init`.
 pub fn plant(target: &str, seeds: impl IntoIterator<Item = Vec<u8>>) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
     fs::create_dir_all(&folder).expect("a folder for the corpus");
@@ -93,7 +93,7 @@ pub fn choose(input: &[u8]) -> Option<(&'static Sample, &[u8])> {
     Some((SAMPLES.get(usize::from(*first) % SAMPLES.len())?, rest))
 }
 
-/// Inputs that [`choose`] reads as a sample and the bytes that are made of it.
+/// Inputs that [`choose`] reads as a sample, followed by bytes made from that sample.
 pub fn seeds_by_sample(bytes: impl Fn(&Sample) -> Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     let numbered = (0_u8..).zip(SAMPLES.iter());
     numbered

@@ -1,5 +1,5 @@
-//! The frames of a mesh connection. The module that reads them is private to its crate; it stands on nothing but its text,
-//! which is included here.
+//! The frames of a mesh connection. The module that reads them is private to its crate and depends on nothing else, so its
+//! source is included here.
 
 #[allow(dead_code, reason = "the mesh uses all of it")]
 #[path = "../../crates/network/src/mesh/frame.rs"]
@@ -9,10 +9,10 @@ use bytes::{Bytes, BytesMut};
 
 use frame::{Frame, take};
 
-/// No frame is longer here.
+/// The longest frame in this target, in bytes.
 const LIMIT: usize = 4096;
 
-/// All frames at the front of a stream that arrives in pieces, encoded again, and whether an error ended it.
+/// All complete frames at the front of a stream that arrives in pieces, encoded again, and whether an error ended it.
 pub fn frames(stream: &[u8], piece: usize) -> (Vec<u8>, bool) {
     let (mut received, mut encoded) = (BytesMut::new(), Vec::new());
     for piece in stream.chunks(piece) {

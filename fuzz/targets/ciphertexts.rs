@@ -1,5 +1,5 @@
-//! Ciphertexts, headers and payload keys: what parses says what stands there, no changed header is answered, and no
-//! changed payload is opened.
+//! Ciphertexts, headers and payload keys: what the parser returns agrees with the bytes, no changed header is answered, and
+//! no changed payload is opened.
 
 #![no_main]
 
@@ -19,7 +19,7 @@ fuzz_target!(init: plant("ciphertexts", seeds()), |input: &[u8]| {
     }
     for sample in SAMPLES.iter().filter(|sample| sample.public.suite().purpose() == Purpose::Decrypt) {
         if sample.public.check_request(Statement::Decapsulate(header)).is_ok() {
-            // Nobody makes another one by changing bytes.
+            // Changing bytes does not make another valid header.
             assert_eq!(StatementBytes::Decapsulate(header.to_vec().into()).as_statement().bytes(), known(sample));
         }
     }
@@ -37,7 +37,7 @@ fn known(sample: &theta_fuzz::Sample) -> &[u8] {
     }
 }
 
-/// Writes the envelope as `spec/payload.md` has it, from what the parser said.
+/// Encodes the envelope from the parser's result as `spec/payload.md` says, and compares.
 fn check_header(parsed: &Header<'_>, header: &[u8]) {
     let four = |len: usize| u32::try_from(len).expect("short").to_be_bytes();
     let aead = if parsed.aead() == Aead::default() { 1 } else { 2 };

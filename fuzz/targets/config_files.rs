@@ -1,4 +1,4 @@
-//! `group.toml` and `node.toml`: what is read, written and read again is the same.
+//! `group.toml` and `node.toml`: a file that is read, written and read again stays the same.
 
 #![no_main]
 
@@ -28,7 +28,7 @@ fuzz_target!(init: plant("config_files", seeds()), |text: &str| {
     }
 });
 
-/// What people see when a file is wrong.
+/// An error message for people has one line.
 fn one_line(error: &str) {
     assert_eq!(error.lines().count(), 1, "{error:?}");
 }

@@ -40,7 +40,7 @@ fn check<C: FrostSuite>(bytes: &[u8]) {
     }
     let signature_len = C::STANDARD_LEN + <<C::Group as theta_groups::Group>::Scalar as Scalar>::ENCODED_LEN;
     if bytes.len() == signature_len {
-        // Nobody signs this for a key whose logarithm is one.
+        // No input is a signature under a key of unknown logarithm.
         let generator = <C::Group as theta_groups::Group>::generator();
         let key = theta_sharing::Encoded::<C::Group>::new(generator);
         if let Ok(key) = VerifyingKey::<C>::decode(key.bytes()) {

@@ -1,4 +1,4 @@
-//! Elements and scalars of every group: what decodes encodes to the same bytes, and all ways of decoding agree.
+//! Elements and scalars of every group: whatever decodes encodes to the same bytes, and all ways of decoding agree.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! `.pub` and `.share` files, and keys as ceremonies carry them: what is read, written and read again is the same key.
+//! `.pub` and `.share` files, and keys as ceremonies carry them: a key that is read, written and read again stays the same.
 
 #![no_main]
 
@@ -11,10 +11,10 @@ use theta_schemes::Suite;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName, deal_any};
 use theta_sharing::{EncodedKey, Threshold};
 
-/// A public key, its file and that of a share.
+/// A public key, its file and the file of one of its shares.
 type Key = (AnyPublicKey, String, String);
 
-/// Of every suite: the known ones, and new ones where none are known.
+/// Keys of every suite: the known answers, and new ones where there are none.
 static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
     let known =
         SAMPLES.iter().map(|sample| (sample.public.clone(), sample.public_text.clone(), sample.share_texts[0].clone()));
@@ -29,7 +29,7 @@ fn dealt(suite: Suite) -> Key {
 }
 
 fuzz_target!(init: plant("key_files", seeds()), |bytes: &[u8]| {
-    // As ceremonies carry keys: from peers.
+    // Keys in the encoding in which ceremonies carry them.
     if let Ok(key) = EncodedKey::decode(bytes) {
         assert_eq!(key.encode(), bytes);
         for suite in Suite::ALL {

@@ -1,5 +1,5 @@
-//! Private keys in the formats of others: whatever imports is a key whose files say the same when read again, and the same
-//! file always gives the same public key.
+//! Private keys in other programs' formats: whatever imports is a key whose files read back as the same key, and one file
+//! always gives the same public key.
 
 #![no_main]
 
@@ -11,7 +11,7 @@ use theta_schemes::Suite;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName};
 use theta_sharing::Threshold;
 
-/// A suite of each kind of key; checking an RSA key would leave no time for anything else.
+/// One suite for each kind of key except RSA, whose checks would take all the time.
 const SUITES: [Suite; 8] = [
     Suite::FrostEd25519,
     Suite::FrostEd448,
@@ -46,7 +46,7 @@ fn check(suite: Suite, format: KeyFormat, file: &[u8]) {
     }
 }
 
-/// Keys that `openssl genpkey` and `ssh-keygen` made for nothing else, and bare ones; each for every suite and format.
+/// Keys that `openssl genpkey` and `ssh-keygen` made for this purpose only, and bare ones; each for every suite and format.
 fn seeds() -> Vec<Vec<u8>> {
     let files: [&[u8]; 10] = [
         include_bytes!("../keys/ed25519.pem"),

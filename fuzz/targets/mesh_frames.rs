@@ -1,4 +1,4 @@
-//! The frames of a connection between nodes, in pieces of any size.
+//! The frames of a connection between nodes, arriving in pieces of any size.
 
 #![no_main]
 

@@ -1,8 +1,8 @@
-//! What nodes and clients say to each other: envelopes of the orchestrator and every message of the APIs.
+//! The messages of nodes and clients: envelopes of the orchestrator and every message of the APIs.
 
 #![no_main]
 
-// The module is private to its crate; it stands on nothing but its text and the instance id.
+// The module is private to its crate; it depends only on the instance id, so its source is included here.
 #[allow(dead_code, reason = "the orchestrator uses all of it")]
 #[path = "../../crates/orchestration/src/instances/envelope.rs"]
 mod envelope;
@@ -63,7 +63,7 @@ fuzz_target!(init: plant("messages", seeds()), |input: &[u8]| {
     round_trip::<v1::WatchCeremonyRequest>(input);
 });
 
-/// Protocol Buffers have many encodings of one message; what is written is read back as the same message.
+/// Protocol Buffers allow many encodings of one message: a message that is written must read back as the same message.
 fn round_trip<M: Message + Default + PartialEq + Debug>(input: &[u8]) {
     if let Ok(message) = M::decode(input) {
         let written = message.encode_to_vec();

@@ -1,4 +1,4 @@
-//! Policy files, and what clients and approvers sign: what is read is written the same, and errors are one line for people.
+//! Policy files, and what clients and approvers sign: whatever is read is written the same, and errors have one line.
 
 #![no_main]
 
@@ -19,7 +19,7 @@ fuzz_target!(init: plant("policies", seeds()), |bytes: &[u8]| {
     if let Ok(request) = SignedRequest::decode(bytes) {
         assert_eq!(request.encode(), bytes);
         assert_eq!(SignedRequest::from_text(&request.to_text()).expect("our own text"), request);
-        // Valid is what was signed here, and nothing else.
+        // Only the request that was signed here verifies.
         assert!(request.verify(&ask(), NOW).is_err() || request == signed_request());
     }
     if let Ok(approval) = Approval::decode(bytes) {
@@ -50,7 +50,7 @@ fuzz_target!(init: plant("policies", seeds()), |bytes: &[u8]| {
     }
 });
 
-/// Any policy that can be read decides every operation as it explains it, and allows nothing without a rule.
+/// Any policy that parses decides every operation as it explains it, and allows nothing without a rule.
 fn decide(policy: &Policy) {
     let state = State::new(MemorySlots::default());
     if let Ok(request) = policy.signed_request(&signed_request(), ask(), NOW) {

@@ -1,4 +1,4 @@
-//! Signatures, coin values and their proofs: nothing but the known ones verify.
+//! Signatures, coin values and their proofs: only the known ones verify.
 
 #![no_main]
 
@@ -14,7 +14,7 @@ fuzz_target!(init: plant("results", seeds()), |input: &[u8]| {
     for (result, proof) in [Some((bytes, &[][..])), Some((&*sample.result, bytes)), split].into_iter().flatten() {
         if sample.public.verify(message.bytes(), result, proof).is_ok() {
             assert_eq!(result, sample.result);
-            // A signature proves itself; what comes with it as a proof is not looked at.
+            // A signature proves itself, so the proof that comes with it is ignored.
             assert!(sample.public.suite().purpose() == Purpose::Sign || proof == sample.proof);
         }
     }

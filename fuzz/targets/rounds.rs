@@ -1,5 +1,5 @@
-//! What nodes send each other in the rounds of a protocol: whoever sent it, what is read encodes to the same bytes and belongs
-//! to the slot that it came in.
+//! The messages between nodes in the rounds of a protocol: whoever sent it, whatever decodes encodes to the same bytes and
+//! belongs to the slot in which it came.
 
 #![no_main]
 
@@ -59,7 +59,7 @@ fn check_share<S: theta_schemes::ThresholdScheme>(slot: Slot, payload: &[u8]) {
     let Ok(message) = ShareMessage::decode(sender(), slot, payload) else { return };
     assert_eq!(message.slot(), slot);
     assert_eq!(message.encode(), payload);
-    // What is no share is kept, to blame its sender for it.
+    // A message that is no share is kept, because its sender is blamed for it.
     if let ShareMessage::Share(share) | ShareMessage::ProvenShare(share) = message
         && let Ok(decoded) = S::decode_share(sender().share(), &share)
     {
@@ -67,7 +67,7 @@ fn check_share<S: theta_schemes::ThresholdScheme>(slot: Slot, payload: &[u8]) {
     }
 }
 
-/// Each message of FROST put together as `spec/frost.md` has it, and the shares of every sample.
+/// Each message of FROST, encoded as `spec/frost.md` says, and the shares of every sample.
 fn seeds() -> Vec<Vec<u8>> {
     let mut seeds = Vec::new();
     for_every_suite!(seed, &mut seeds);

@@ -1,4 +1,4 @@
-//! Shares of every one-round suite: what decodes encodes to the same bytes, no share but the true one verifies, and
+//! Shares of every one-round suite: whatever decodes encodes to the same bytes, no share but the true one verifies, and
 //! combination never gives another result.
 
 #![no_main]

@@ -1,1 +1,1 @@
-//! Tests only: what we make before judges whose dependencies are too large for the crates that make it.
+//! This crate has tests only: it checks our results with programs that are too large to be dependencies of other crates.

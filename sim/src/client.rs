@@ -1,4 +1,4 @@
-//! What clients ask for, and what they take for an answer.
+//! The requests of clients, and the answers that they accept.
 
 use bytes::Bytes;
 use theta_authority::{InstanceId, KeyRequest, Presented, Request};
@@ -14,10 +14,10 @@ use crate::permission::{approval, presented};
 use crate::scenario::{Aim, Asked, Planned, Scenario};
 use crate::setup::{Failed, GROUP, Setup, seeded};
 
-/// What ciphertexts are labelled with.
+/// The label of ciphertexts.
 const LABEL: &[u8] = b"label";
 
-/// A request as a client has it.
+/// A request of a client.
 pub(crate) struct Wanted {
     pub(crate) key: KeyName,
     operation: KeyRequest,
@@ -25,7 +25,7 @@ pub(crate) struct Wanted {
     pub(crate) asked: Asked,
     suite: Suite,
     ciphertext: Vec<u8>,
-    /// Encoded.
+    /// Encoded approvals.
     approvals: Vec<Bytes>,
 }
 
@@ -56,7 +56,7 @@ impl Wanted {
         self.suite.scheme() == "FROST"
     }
 
-    /// How long an element of the suite's group is in FROST's messages.
+    /// The bytes of an element of the suite's group in FROST's messages.
     pub(crate) fn element_len(&self) -> usize {
         match self.suite.group() {
             "ed448" => 57,
@@ -65,7 +65,7 @@ impl Wanted {
         }
     }
 
-    /// What is to be consented to.
+    /// The statement to approve.
     fn ask(&self) -> Ask<'_> {
         let (operation, label, statement) = match &self.statement {
             StatementBytes::Decapsulate(bytes) => {
@@ -77,24 +77,24 @@ impl Wanted {
         Ask { key: Some(self.key.as_str()), label, statement, slot: self.asked.slot, ..Ask::new(GROUP, operation) }
     }
 
-    /// As a node's door decodes it.
+    /// The request as a node decodes it.
     pub(crate) fn decoded(&self, keys: &KeyTable) -> Result<Request, RequestError> {
         let key = KeyRef { name: self.key.clone(), version: None };
         Ok(Request::new(keys, key, self.operation.clone())?.at(self.asked.slot))
     }
 
-    /// What the client shows to this node.
+    /// The credentials that the client shows to this node.
     pub(crate) fn presented(&self, node: u16) -> Presented {
         presented(if self.asked.bare_at.contains(&node) { &[] } else { &self.approvals })
     }
 
-    /// The instances that the request may have under a key, whose epoch may rise meanwhile.
+    /// The instances that the request may have under a key, whose epoch may rise while it runs.
     pub(crate) fn instances(&self, public: &AnyPublicKey, epoch: Epoch) -> impl Iterator<Item = (Epoch, InstanceId)> {
         let epochs = (0..=epoch.get() + 4).map(Epoch::new);
         epochs.map(|epoch| (epoch, InstanceId::new(public.key_id(), epoch, &self.statement)))
     }
 
-    /// The place of the key under which a result is right; the first, if any opens it.
+    /// The position of the key under which a result is right; the first one if any key opens it.
     pub(crate) fn right_under(&self, finished: &Finished, keys: &[AnyPublicKey]) -> Option<usize> {
         let result = finished.result.expose();
         if let StatementBytes::Decapsulate(_) = self.statement {
@@ -107,7 +107,7 @@ impl Wanted {
     }
 }
 
-/// A ceremony as a client asks for it.
+/// The request of a client for a ceremony.
 pub(crate) fn ceremony(planned: &Planned, place: u8, setup: &Setup) -> Result<CeremonyRequest, Failed> {
     let name = |key: usize| setup.key(key).map(|(name, ..)| name.clone());
     let nodes = || setup.roster.nodes.iter().map(|node| node.get()).collect();
@@ -128,7 +128,7 @@ pub(crate) fn ceremony(planned: &Planned, place: u8, setup: &Setup) -> Result<Ce
     Ok(CeremonyRequest { nonce: [place; 32], change })
 }
 
-/// The changes of states as a client signs them: of each key, each makes the next generation.
+/// The changes of states as a client signs them. Each change of a key makes its next generation.
 pub(crate) fn changes(scenario: &Scenario, setup: &Setup) -> Result<Vec<StateChange>, Failed> {
     let mut changes = Vec::new();
     for (place, wish) in scenario.changes.iter().enumerate() {

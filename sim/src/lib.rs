@@ -1,17 +1,17 @@
-//! Whole groups of nodes on an imagined network, clock and disk.
+//! Simulates whole groups of nodes: network, clocks and disks are simulated.
 //!
-//! Everything that runs is real: orchestration, protocols, the store on a disk that loses its power, the custodian of keys,
-//! policies. What is imagined is what lies between the nodes and below them. One number, the seed, decides everything: who
-//! asks for what, what the network loses, who is taken over and what it does then. Whoever sees a violation sees it again:
+//! The code of the nodes is real: orchestration, protocols, the store on a disk that can lose its power, the custodian of
+//! keys, policies. Simulated is what lies between the nodes and below them. One number, the seed, decides everything: who
+//! asks for what, what the network loses, which nodes are Byzantine and what they do. So every violation can be reproduced:
 //!
 //! ```text
 //! cargo run --release -p theta-sim -- --seed 1234 --trace
 //! cargo xtask sim --seeds 100000
 //! ```
 //!
-//! - [`Scenario`]: what happens, as data.
-//! - [`Behaviour`]: what nodes do that were taken over.
-//! - [`run`]: lets it happen, and checks what must hold in every run; see [`Violation`].
+//! - [`Scenario`]: what happens in a run, as data.
+//! - [`Behaviour`]: what Byzantine nodes do.
+//! - [`run`]: runs a scenario, and checks what must hold in every run; see [`Violation`].
 
 mod byzantine;
 mod client;

@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     if well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Runs one seed; says whether all held.
+/// Runs one seed; returns whether everything held.
 fn one(seed: u64, trace: bool) -> bool {
     let scenario = Scenario::of(seed);
     println!("{scenario:#?}");
@@ -60,7 +60,7 @@ fn one(seed: u64, trace: bool) -> bool {
     outcome.violation.is_none()
 }
 
-/// Runs many seeds on all cores; says whether all held in all of them.
+/// Runs many seeds on all cores; returns whether everything held in all of them.
 fn many(arguments: &Arguments) -> bool {
     let cores = thread::available_parallelism().map_or(1, core::num::NonZeroUsize::get);
     let jobs = if arguments.jobs == 0 { cores } else { arguments.jobs };

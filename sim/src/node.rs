@@ -1,4 +1,4 @@
-//! One node: the real one, on an imagined disk, with an outbox in the place of a network.
+//! One real node on a simulated disk, with an outbox in place of a network.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,12 +20,12 @@ use crate::byzantine::Liar;
 use crate::scenario::Sabotage;
 use crate::setup::{Failed, GROUP, Setup, identity, party, sealing_key, seeded};
 
-/// Keeps what its node sends until the network takes it.
+/// Keeps the messages of its node until the network takes them.
 pub(crate) struct Outbox {
     local: NodeId,
     peers: Vec<NodeId>,
     sent: Mutex<Vec<(u16, Bytes)>>,
-    /// The nodes that a connection stands to.
+    /// The nodes to which there is a connection.
     pub(crate) reached: Mutex<BTreeSet<NodeId>>,
 }
 
@@ -73,10 +73,10 @@ impl Transport for Outbox {
     }
 }
 
-/// The slots that a node has decided for, in its store.
+/// The node's record of the slots that it has given away, normally in its store.
 pub(crate) enum Slots {
     Stored(StoreSlots),
-    /// A bug, to be caught.
+    /// A deliberate bug: in memory only.
     Forgotten(MemorySlots),
 }
 
@@ -102,13 +102,13 @@ impl SlotState for Slots {
     }
 }
 
-/// What is gone after a crash.
+/// The state that a crash destroys.
 pub(crate) struct Life {
     pub(crate) engine: Engine,
     pub(crate) gate: Gate<Slots>,
-    /// Requests that were taken, by their place in the scenario.
+    /// The requests that the node accepted, by their position in the scenario.
     pub(crate) pending: Vec<(usize, Pending)>,
-    /// Of its keys, when it was last looked at what is permitted.
+    /// The generation of the key table at the last check of what is permitted.
     pub(crate) generation: u64,
 }
 
@@ -116,15 +116,15 @@ pub(crate) struct Life {
 pub(crate) struct Node {
     pub(crate) number: u16,
     pub(crate) disk: SimulatedDisk,
-    /// What somebody has kept of its disk, and which state of its store that is.
+    /// A copy of its disk, and the incarnation of the store in it.
     pub(crate) copy: Option<(Vec<u8>, Incarnation)>,
     pub(crate) life: Option<Life>,
     pub(crate) outbox: Arc<Outbox>,
     pub(crate) liar: Option<Liar>,
     pub(crate) lives: u64,
-    /// How far its wall clock is off, in seconds.
+    /// The error of its wall clock, in seconds.
     pub(crate) wall: i64,
-    /// Until when it stands still.
+    /// The time until which it is paused.
     pub(crate) paused: u64,
 }
 
@@ -138,7 +138,7 @@ impl Node {
         Ok(Self { number, disk, copy: None, life: None, outbox, liar, lives: 0, wall: 0, paused: 0 })
     }
 
-    /// Starts it as its process would.
+    /// Starts the node as its process would.
     pub(crate) fn start(
         &mut self,
         (seed, kept): (u64, bool),
@@ -183,20 +183,20 @@ impl Node {
         Ok(())
     }
 
-    /// Its power fails.
+    /// The node loses power.
     pub(crate) fn crash(&mut self, rng: &mut impl rand_chacha::rand_core::Rng) {
         self.life = None;
         self.outbox.take();
         self.disk.fail_power(rng);
     }
 
-    /// The time as the node's wall clock shows it, in seconds since 1970.
+    /// The time on the node's wall clock, in seconds since 1970.
     pub(crate) fn wall_clock(&self, now: u64) -> u64 {
         (crate::setup::EPOCH + now / 1_000).saturating_add_signed(self.wall)
     }
 }
 
-/// The moment that is so many milliseconds after another.
+/// The moment this many milliseconds after another.
 pub(crate) fn after(base: Instant, now: u64) -> Instant {
     base + Duration::from_millis(now)
 }

@@ -1,4 +1,4 @@
-//! Who may have what, and who consents to it.
+//! The policies of nodes, and the approvals of requests.
 
 use bytes::Bytes;
 use theta_authority::Presented;
@@ -11,14 +11,14 @@ use theta_statements::{Approval, ApprovalTerms, Ask, MOST_APPROVAL_LIFETIME, Sig
 use crate::scenario::{APPROVERS, BURST, Consent, ConsentFault, HeldKey, NEEDED, PER_SECOND, Sabotage};
 use crate::setup::{CERTIFICATE, EPOCH, Failed};
 
-/// Milliseconds. Far more than any clock is set by.
+/// A day in milliseconds. Validity is in days: far more than any clock is ever set by.
 const DAYS: u64 = 86_400_000;
 
 fn approver(number: u8) -> Result<SigningKey, Failed> {
     SigningKey::from_seed(Secret::new([0xa0 | number; 32])).map_err(|error| error.to_string())
 }
 
-/// A node's policy file, read.
+/// The policy of a node, parsed.
 pub(crate) fn policy(node: u16, keys: &[(&KeyName, &HeldKey)], bug: Option<Sabotage>) -> Result<Policy, Failed> {
     let mut text =
         format!("format = 1\n[[client]]\nname = \"app\"\ncertificates = [\"{}\"]\n", hex::encode(CERTIFICATE));
@@ -54,8 +54,8 @@ pub(crate) fn policy(node: u16, keys: &[(&KeyName, &HeldKey)], bug: Option<Sabot
     Policy::parse(&text, "policy.toml").map_err(|error| error.to_string())
 }
 
-/// The policy of nobody: it allows everything to the client. For nodes that have none of their own, because they lie or because a
-/// bug keeps them from asking theirs.
+/// A policy that allows the client everything, for nodes that use none of their own because they lie or because a bug keeps
+/// them from asking it.
 pub(crate) fn none() -> Result<Policy, Failed> {
     let text = format!(
         "format = 1\n[[client]]\nname = \"app\"\ncertificates = [\"{}\"]\n[[rule]]\nname = \"all\"\neffect = \"allow\"\n\
@@ -65,12 +65,12 @@ pub(crate) fn none() -> Result<Policy, Failed> {
     Policy::parse(&text, "none.toml").map_err(|error| error.to_string())
 }
 
-/// The client's certificate, and what comes along in the request.
+/// The client's certificate, and the approvals in the request.
 pub(crate) fn presented(approvals: &[Bytes]) -> Presented {
     Presented::new(Some(CERTIFICATE), None).with(&Bytes::new(), approvals)
 }
 
-/// The consent, or what is in its place, to what is asked.
+/// An approval of the ask, or a faulty one.
 pub(crate) fn approval(consent: Consent, ask: &Ask<'_>) -> Result<Approval, Failed> {
     let now = UnixTime(1_000 * EPOCH);
     let (from, until) = (UnixTime(now.0 - 10 * DAYS), now.plus(10 * DAYS));

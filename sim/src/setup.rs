@@ -1,4 +1,4 @@
-//! The group as it was before a run: identities, dealt keys, stores, policies.
+//! The group before a run: identities, dealt keys, stores, policies.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -23,17 +23,17 @@ use theta_store::{Options, SealingKey, Store, disk::SimulatedDisk};
 use crate::permission;
 use crate::scenario::{HeldKey, Sabotage, Scenario, is_rsa};
 
-/// What went wrong before anything happened: a mistake in here.
+/// A mistake in the simulator itself, found before the run.
 pub(crate) type Failed = String;
 
-/// The group's name, as policies and requests have it.
+/// The group's name in policies and requests.
 pub(crate) const GROUP: &str = "simulated";
 /// The certificate of the only client.
 pub(crate) const CERTIFICATE: [u8; 32] = [0xaa; 32];
-/// When runs begin, in seconds since 1970.
+/// The time at which runs begin, in seconds since 1970.
 pub(crate) const EPOCH: u64 = 1_795_000_000;
 
-/// Safe primes: the search for others would take longer than all runs.
+/// Known safe primes, because searching for others would take longer than all runs.
 const PRIMES: &str = include_str!("../../vectors/sh00/safe_primes.json");
 
 fn rsa_primes() -> Result<RsaPrimes, Failed> {
@@ -46,13 +46,13 @@ fn rsa_primes() -> Result<RsaPrimes, Failed> {
     RsaPrimes::new(prime("p")?, prime("q")?).map_err(|error| error.to_string())
 }
 
-/// A key and its shares' files: shares cannot be cloned.
+/// A public key and the files of its shares, which are kept as text because shares cannot be cloned.
 type Dealt = Arc<(AnyPublicKey, Vec<Secret<String>>)>;
 
-/// What a dealt key is: its suite, k and n.
+/// The parameters of a dealt key: its suite, k and n.
 type Kind = (&'static str, u16, u16);
 
-/// Keys are dealt once a process: the same in every run.
+/// The dealt keys. Each is dealt once a process, so all runs use the same ones.
 static DEALT: LazyLock<Mutex<BTreeMap<Kind, Dealt>>> = LazyLock::new(Mutex::default);
 
 pub(crate) fn seeded(seed: u64, stream: u64) -> ChaCha20Rng {
@@ -92,7 +92,7 @@ fn dealt(suite: Suite, k: u16, n: u16) -> Result<Dealt, Failed> {
     }
     let threshold = Threshold::new(k, n).map_err(|error| error.to_string())?;
     let name = name_of(suite)?;
-    // Each suite has a key of its own: one secret has one purpose.
+    // Each suite has a key of its own, because a secret serves one purpose.
     let mut rng = seeded(1, u64::from(n));
     let place = Suite::ALL.iter().position(|other| *other == suite).unwrap_or(0);
     rng.set_stream((u64::from(n) << 32) | place as u64);
@@ -106,7 +106,7 @@ fn dealt(suite: Suite, k: u16, n: u16) -> Result<Dealt, Failed> {
     Ok(dealt)
 }
 
-/// All of it.
+/// The group before a run.
 pub(crate) struct Setup {
     pub(crate) config: OrchestratorConfig,
     pub(crate) roster: Roster,
@@ -121,13 +121,13 @@ impl Setup {
         let members = (1..=n).map(|node| Ok(identity(node)?.member().clone())).collect::<Result<Vec<_>, Failed>>()?;
         let key = |held: &HeldKey| Ok((name_of(held.suite)?, held.clone(), dealt(held.suite, k, n)?));
         let keys = scenario.keys.iter().map(key).collect::<Result<_, Failed>>()?;
-        // Small, so that what floods meets them.
+        // Small bounds, so that floods reach them.
         let config = OrchestratorConfig {
             threads: 2,
             max_instances: 16,
             results_count: 16,
             nonces_per_peer: 4,
-            // In groups of even size, where there is a store to put it into.
+            // In groups of even size with stores.
             burn_nonces: scenario.kept && n % 2 == 0,
             backlog_messages_per_peer: 64,
             backlog_bytes_per_peer: 64 << 10,
@@ -148,7 +148,7 @@ impl Setup {
         AnyKeyShare::from_text(text.expose(), &dealt.0).ok().map(|(_, share)| share)
     }
 
-    /// The keys of a node without a custodian.
+    /// The key table of a node without a custodian.
     pub(crate) fn table(&self, node: u16) -> Result<KeyTable, Failed> {
         let keys = self
             .keys
@@ -176,7 +176,7 @@ impl Setup {
         Ok(disk)
     }
 
-    /// A disk with a new store, in which there is a node's identity and nothing else.
+    /// A disk with a new store that holds a node's identity and nothing else.
     pub(crate) fn empty_disk(&self, node: u16) -> Result<SimulatedDisk, Failed> {
         let disk = SimulatedDisk::default();
         let options = Options::default().with_rng(seeded(4, u64::from(node)));
@@ -188,12 +188,12 @@ impl Setup {
         Ok(disk)
     }
 
-    /// The gate of a node that asks no policy of its own.
+    /// The gate of a node that does not ask its own policy.
     pub(crate) fn open_gate(&self) -> Result<Gate<MemorySlots>, Failed> {
         Ok(Gate::new(GROUP, 0, permission::none()?, MemorySlots::default()))
     }
 
-    /// A node's policy file, read.
+    /// The policy of a node, parsed.
     pub(crate) fn policy(&self, node: u16, bug: Option<Sabotage>) -> Result<Policy, Failed> {
         let keys: Vec<_> = self.keys.iter().map(|(name, held, _)| (name, held)).collect();
         permission::policy(node, &keys, bug)

@@ -1,10 +1,10 @@
-//! Who takes whole stores, records all that is said, and afterwards tries all of it together.
+//! A thief that copies whole stores, records all messages, and afterwards tries what follows from all of it together.
 //!
-//! The mobile adversary of `spec/ceremonies.md`: it reads, and does not speak. What has to hold:
+//! This is the mobile adversary of `spec/ceremonies.md`, which reads and does not send. What must hold:
 //!
-//! - a stolen store gives the share that is in it, and those of ceremonies that ran when it was stolen; from no other ceremony that was
-//!   recorded does anything follow, neither with that store nor with the identity alone;
-//! - if no epoch of a key had k of its nodes stolen, no k shares of whatever epochs give the key.
+//! - A stolen store gives the share in it, and those of ceremonies that ran when it was stolen. Nothing follows from the
+//!   other recorded ceremonies, neither with that store nor with the identity alone.
+//! - If no epoch of a key had k of its nodes stolen, no k shares of any epochs give the key.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use theta_wire::peer::{CUSTODY, Envelope};
 use crate::setup::{EPOCH, Failed, Setup, party, sealing_key, seeded};
 use crate::watch::{Deed, Deeds};
 
-/// For how many ticks a stolen node is let run with what was recorded.
+/// For how many ticks a stolen node runs on the recorded messages.
 const TICKS: u64 = 12;
 /// The most combinations of shares that are tried for one key.
 const COMBINATIONS: usize = 20_000;
@@ -32,22 +32,22 @@ const COMBINATIONS: usize = 20_000;
 /// One sharing of a key.
 type Sharing = (KeyName, Version, Epoch);
 
-/// What a thief has.
+/// What the thief has.
 #[derive(Default)]
 pub(crate) struct Thief {
     stores: Vec<(u16, Vec<u8>)>,
-    /// What was said in ceremonies, to whom and by whom.
+    /// The recorded messages of ceremonies, with sender and receiver.
     recorded: Vec<(u16, u16, Bytes)>,
 }
 
-/// A share that came into the thief's hands.
+/// A share that the thief has.
 struct Loot {
     epoch: Epoch,
     node: u16,
     share: Arc<AnyKeyShare>,
 }
 
-/// All shares, and the keys they are of.
+/// All shares that the thief has, and their keys.
 #[derive(Default)]
 struct Hoard {
     shares: BTreeMap<(KeyName, Version), Vec<Loot>>,
@@ -84,7 +84,8 @@ impl Thief {
         self.stores.push((node, content));
     }
 
-    /// Tries everything. The error is what it should not have come to; `requests` are those that clients have made, which it knows.
+    /// Tries everything; `requests` are those that clients have made, which the thief knows. The error is what it should
+    /// not have found.
     pub(crate) fn tries(&self, setup: &Setup, requests: &[CeremonyRequest], deeds: &mut Deeds) -> Result<(), Failed> {
         let mut hoard = Hoard::default();
         for (node, content) in &self.stores {
@@ -125,7 +126,7 @@ impl Thief {
         Ok(())
     }
 
-    /// Lets a stolen node run with all that was recorded, and takes every share that it comes to.
+    /// Runs a stolen node on everything that was recorded, and collects its shares.
     fn run(
         &self,
         node: u16,
@@ -134,14 +135,14 @@ impl Thief {
         requests: &[CeremonyRequest],
         (hoard, deeds): (&mut Hoard, &mut Deeds),
     ) -> Result<(), Failed> {
-        // It believes whoever speaks.
+        // The node believes any single peer.
         let roster = Roster { k: 1, ..roster.clone() };
         let options = Options::default().with_rng(seeded(3, u64::from(node)));
         let store = Store::open_on(disk.backend(), &sealing_key(), options).map_err(|error| error.to_string())?;
         let custodian = Custodian::open(Arc::new(store), party(node)?, roster);
         let mut custodian = custodian.map_err(|error| error.to_string())?;
         custodian.keys().iter().for_each(|entry| hoard.take(node, &entry));
-        // Who is robbed while a ceremony runs has the secret of it, and so both shares.
+        // A copy made during a ceremony contains its secret, hence the shares of both epochs.
         let running: BTreeSet<Sharing> = custodian
             .reports()
             .into_iter()
@@ -153,7 +154,7 @@ impl Thief {
         }
         for request in core::iter::once(None).chain(requests.iter().map(Some)) {
             if let Some(request) = request {
-                // Whatever it says: it cannot make this node deal or open anything of before.
+                // The result does not matter: no request can make this node deal, or open old messages.
                 drop(custodian.hold(request.clone(), &mut Vec::new()));
             }
             let to_node = self.recorded.iter().filter(|(_, to, _)| *to == node);
@@ -179,7 +180,7 @@ impl Thief {
     }
 }
 
-/// Whether any k of these shares give the key, of whatever epochs they are; `None` for keys of suites that are not looked at.
+/// Whether any k of these shares, of any epochs, give the key; `None` for keys of suites that are not tried.
 fn combinations(shares: &[Loot], public: &AnyPublicKey) -> Option<bool> {
     let (Suite::Cks05Ristretto255, TypedPublicKey::Ristretto255(public)) = (public.suite(), public.typed()) else {
         return None;
@@ -201,7 +202,7 @@ fn combinations(shares: &[Loot], public: &AnyPublicKey) -> Option<bool> {
         tried += 1;
         let parts: Vec<_> = places.iter().filter_map(|place| known.get(*place)).collect();
         let indices: Vec<ShareIndex> = parts.iter().map(|(index, _)| *index).collect();
-        // The same index twice is no choice.
+        // Combinations with one index twice are skipped.
         if let Ok(coefficients) = coefficients_at_zero::<RistrettoScalar>(&indices) {
             let products = coefficients.into_iter().zip(&parts).map(|(coefficient, (_, secret))| coefficient * *secret);
             let sum = products.reduce(|sum, product| sum + product)?;

@@ -1,9 +1,9 @@
-//! What happened, in order: as a hash always, as text on demand.
+//! The events in order: always as a hash, on demand as text.
 
-/// The last lines that are kept for a violation.
+/// The number of last lines that are kept for a violation.
 const KEPT: usize = 400;
 
-/// FNV-1a, 64 bit, over every event, and their text.
+/// A hash (FNV-1a, 64 bit) over all events, and their text.
 pub(crate) struct Trace {
     hash: u64,
     verbose: bool,
@@ -23,7 +23,7 @@ impl Trace {
         }
     }
 
-    /// Adds a line if anybody wants to read it.
+    /// Adds a line, if text was asked for.
     pub(crate) fn tell(&mut self, line: impl FnOnce() -> String) {
         if self.verbose {
             if self.lines.len() >= self.most {

@@ -7,11 +7,11 @@ use crate::{steps::run, tools};
 const CARGO_FUZZ_VERSION: &str = "0.13.2";
 const WHY: &str = "fuzzing: it builds the targets of fuzz/ with the instrumentation of libFuzzer";
 
-/// What to run: from the command line.
+/// What to run, from the command line.
 pub(crate) struct Options {
-    /// How long each target runs.
+    /// How long each target runs, in seconds.
     seconds: u32,
-    /// Only this target.
+    /// Run only this target.
     target: Option<String>,
 }
 
@@ -67,12 +67,12 @@ pub(crate) fn fuzz(root: &Path, options: &Options) -> Result<(), String> {
     }
 }
 
-/// Executions a second, or `None` for a finding, which is shown.
+/// Runs one target. Returns its executions a second, or `None` for a finding, which is shown.
 fn run_target(root: &Path, tool: &str, target: &str, seconds: u32) -> Result<Option<String>, String> {
     let mut command = command(tool, "run", target);
     command.args(["--", &format!("-max_total_time={seconds}"), "-print_final_stats=1", "-timeout=10"]);
     if target == "stores" {
-        // A damaged file can make the database reserve pages of gigabytes, most of which it never touches.
+        // A damaged file can make the database reserve gigabytes of pages, most of which it never touches.
         command.args(["-malloc_limit_mb=8192", "-rss_limit_mb=4096"]);
     }
     let output = command.current_dir(root).output().map_err(|error| format!("cargo-fuzz did not start: {error}"))?;
@@ -87,12 +87,12 @@ fn run_target(root: &Path, tool: &str, target: &str, seconds: u32) -> Result<Opt
 
 fn command(tool: &str, verb: &str, target: &str) -> Command {
     let mut command = Command::new(tool);
-    // cargo-fuzz calls the cargo of the variable, which would be the one that runs this program.
+    // cargo-fuzz calls the cargo that this variable names; it would be the one that runs this program.
     command.args([verb, "--fuzz-dir", "fuzz", target]).env_remove("CARGO").env("RUSTUP_TOOLCHAIN", "nightly");
     command
 }
 
-/// The names of all targets, which are the programs of the folder's manifest.
+/// The names of all targets: the programs in the manifest of `fuzz`.
 fn targets(root: &Path) -> Result<Vec<String>, String> {
     let path = root.join("fuzz/Cargo.toml");
     let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;

@@ -1,4 +1,4 @@
-//! The project's chores: `cargo xtask test`, and others that `cargo xtask help` lists.
+//! The project's chores: `cargo xtask test` and those that `cargo xtask help` lists.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
@@ -77,7 +77,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The workspace's folder: the parent of this crate's.
+/// The workspace's folder, which is the parent of this crate's.
 fn root() -> PathBuf {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     here.parent().map(PathBuf::from).unwrap_or(here)

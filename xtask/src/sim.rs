@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::steps::run;
 
-/// What to run: from the command line.
+/// What to run, from the command line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Options {
     seeds: u64,
@@ -29,7 +29,7 @@ impl Options {
     }
 }
 
-/// Builds the simulator for speed and runs the seeds; any violation is a failure, and its seed is shown.
+/// Builds the simulator with optimisation and runs the seeds. Any violation is a failure, and its seed is shown.
 pub(crate) fn sim(root: &Path, options: &Options) -> Result<(), String> {
     let mut command = Command::new("cargo");
     command.args(["run", "--release", "--package", "theta-sim", "--"]);

@@ -1,4 +1,4 @@
-//! What each command runs, in which order, and how it is told.
+//! What each command runs, in which order, and how it is reported.
 
 use std::{
     path::{Path, PathBuf},
@@ -8,7 +8,7 @@ use std::{
 
 use crate::{tidy, tools};
 
-/// Everything that must hold before a change lands. Tests come last, so that their closing lines end the output.
+/// Runs everything that must hold before a change lands. Tests come last, so that their closing lines end the output.
 pub(crate) fn test(root: &Path) -> Result<(), String> {
     let mut log = Log::default();
     log.step("house rules", || tidy::check(root))?;
@@ -23,8 +23,8 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
         run(root, doc)
     })?;
     log.step("known answers by a second implementation", || tools::oracle(root))?;
-    // What the tests run, and the programs, in one build: the programs alone would be built with other features of the same
-    // dependencies, all of them once more.
+    // Builds the programs together with the tests: alone, they would be built with other features of the same dependencies,
+    // which would all be compiled once more.
     log.step("build", || cargo(root, &["build", "--quiet", "--workspace", "--bins", "--tests"]))?;
     log.step("attacks on running groups, in short", || commit_attacks(root, "debug", &["--short".to_owned()]))?;
     log.step("tests", || cargo(root, &["test", "--workspace", "--no-fail-fast"]))?;
@@ -32,24 +32,24 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The house rules alone.
+/// Checks the house rules alone.
 pub(crate) fn tidy(root: &Path) -> Result<(), String> {
     tidy::check(root)
 }
 
-/// The benchmarks.
+/// Runs the benchmarks.
 pub(crate) fn bench(root: &Path) -> Result<(), String> {
     cargo(root, &["bench", "--package", "theta-bench"])
 }
 
-/// The code of `crates/wire`, generated from its `.proto` files.
+/// Generates the code of `crates/wire` from its `.proto` files.
 pub(crate) fn proto(root: &Path) -> Result<(), String> {
     let mut generate = Command::new("cargo");
     generate.args(["test", "--quiet", "--package", "theta-wire", "--test", "generated"]).env("THETA_WRITE_PROTO", "1");
     run(root, generate)
 }
 
-/// Attacks on groups of real nodes; `--short` is for this function as for the program: the dev build and small loads.
+/// Runs attacks on groups of real nodes. `--short` means the dev build here, and small loads in the program.
 pub(crate) fn attack(root: &Path, arguments: &[String]) -> Result<(), String> {
     let quick = arguments.iter().any(|argument| argument == "--short");
     let profile: &[&str] = if quick { &[] } else { &["--release"] };
@@ -71,7 +71,7 @@ fn cargo(root: &Path, args: &[&str]) -> Result<(), String> {
     run(root, command)
 }
 
-/// Runs a command with its output shown; its failure is one line.
+/// Runs a command and shows its output; a failure is reported in one line.
 pub(crate) fn run(root: &Path, mut command: Command) -> Result<(), String> {
     let shown = shown(&command);
     let status = command.current_dir(root).status().map_err(|error| format!("`{shown}` did not start: {error}"))?;
@@ -83,7 +83,7 @@ fn shown(command: &Command) -> String {
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
-/// Which steps ran and how long they took.
+/// The steps that ran, and how long each took.
 #[derive(Default)]
 struct Log(Vec<(&'static str, Duration)>);
 

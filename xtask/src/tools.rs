@@ -1,4 +1,5 @@
-//! Tools that are not part of a Rust toolchain: found, or built into the user's cache folder, saying what and why.
+//! Tools that are not part of a Rust toolchain: each is found, or built into the user's cache folder with a message that
+//! says why.
 
 use std::{
     env,
@@ -10,7 +11,7 @@ use crate::steps::run;
 
 const DENY_VERSION: &str = "0.20.2";
 
-/// Checks `deny.toml`. Advisories need the public advisory database; where it cannot be reached that is said, not hidden.
+/// Checks `deny.toml`. Advisories need the public advisory database; if it cannot be reached, that is reported.
 pub(crate) fn deny(root: &Path) -> Result<(), String> {
     let why = "it checks the licences and sources of all dependencies";
     let tool = find_or_install(root, "cargo-deny", DENY_VERSION, why)?;
@@ -32,7 +33,7 @@ pub(crate) fn deny(root: &Path) -> Result<(), String> {
     }
 }
 
-/// Checks the known answers with the second implementation, which is in Python.
+/// Checks the known answers with the second implementation, in Python.
 pub(crate) fn oracle(root: &Path) -> Result<(), String> {
     let recent = "import sys; sys.exit(sys.version_info < (3, 11))";
     if !Command::new("python3").args(["-c", recent]).status().is_ok_and(|status| status.success()) {
@@ -43,12 +44,12 @@ pub(crate) fn oracle(root: &Path) -> Result<(), String> {
         );
     }
     let mut command = Command::new("python3");
-    // No compiled files beside the sources.
+    // -B: write no compiled files beside the sources.
     command.args(["-B", "vectors/oracle/run.py"]);
     run(root, command)
 }
 
-/// Where the tool is; built first if it is not there.
+/// The path of the tool, which is built first if it is missing.
 pub(crate) fn find_or_install(root: &Path, name: &str, version: &str, why: &str) -> Result<String, String> {
     let kept = cache()?.join(format!("{name}-{version}"));
     match find(&kept, name) {
@@ -57,7 +58,7 @@ pub(crate) fn find_or_install(root: &Path, name: &str, version: &str, why: &str)
     }
 }
 
-/// The folder of this user's for what is built once and serves every clone: `thetacrypt` in `$XDG_CACHE_HOME` or `~/.cache`.
+/// The folder for tools that are built once for all of a user's clones: `thetacrypt` in `$XDG_CACHE_HOME` or `~/.cache`.
 fn cache() -> Result<PathBuf, String> {
     let given = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let caches = given.or_else(|| env::home_dir().map(|home| home.join(".cache")));
@@ -74,7 +75,7 @@ fn find(kept: &Path, name: &str) -> Option<String> {
 fn install(root: &Path, kept: &Path, name: &str, version: &str, why: &str) -> Result<String, String> {
     println!("building {name} {version} into {}, once (some minutes): {why}", kept.display());
     let mut command = Command::new("cargo");
-    // It runs for seconds: what optimises it would take longer than it saves.
+    // The tool runs for seconds: optimising it would take longer than it saves.
     command.args(["install", "--quiet", "--locked", "--debug", "--version", version, name, "--root"]).arg(kept);
     command.envs([("CARGO_PROFILE_DEV_DEBUG", "0"), ("CARGO_PROFILE_DEV_OPT_LEVEL", "0")]);
     run(root, command)?;

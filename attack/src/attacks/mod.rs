@@ -1,13 +1,14 @@
-//! The attacks, by who commits them. A new one is a file in one of the folders and a line in its list.
+//! The attacks, by attacker. A new attack is a file in one of the folders and a line in its list.
 //!
-//! What cannot be committed from outside a process is tested elsewhere, and named here so that nobody takes it for forgotten:
+//! What cannot be done from outside a process is tested elsewhere, and listed here:
 //!
-//! - A machine resumed as a whole, with the nonces that stood in its memory: `resumed-memory` puts back generators alone, and
-//!   `spec/frost.md` promises no more. That a draw takes fresh bytes of the system: `theta-orchestration` `entropy::tests`.
-//! - Nodes that tell clients a false public key of a higher k: it takes a liar's API. `theta-client` `belief::tests`.
-//! - Headers of BZ03 for a false share: no key of the usual group is one. `theta-schemes` `accomplice`.
-//! - Every theft that the mobile adversary may choose, and what follows by linear algebra from all that it has: `theta-ceremonies`
-//!   `mobile`. `stolen-stores` has one such adversary, with the files of real nodes.
+//! - A machine that is resumed as a whole, with nonces in its memory: `resumed-memory` restores generators only, and
+//!   `spec/frost.md` promises no more. `theta-orchestration` `entropy::tests` shows that each draw takes fresh bytes of
+//!   the system.
+//! - Nodes that give clients a false public key with a higher k, which takes a false API: `theta-client` `belief::tests`.
+//! - Headers of BZ03 for a false share: no key of the usual group is one of BZ03. `theta-schemes` `accomplice`.
+//! - Every theft open to the mobile adversary, and all linear relations among what it has: `theta-ceremonies` `mobile`.
+//!   `stolen-stores` is one such adversary, with the files of real nodes.
 
 mod client;
 mod disk;
@@ -16,7 +17,7 @@ mod stranger;
 
 use crate::attack::Attack;
 
-/// All of them, in the order in which they are committed.
+/// All attacks, in the order in which they run.
 pub(crate) fn all() -> Vec<Attack> {
     [stranger::all(), client::all(), member::all(), disk::all()].into_iter().flatten().collect()
 }

@@ -1,4 +1,4 @@
-//! Experiments as data: what is measured, in a TOML file.
+//! Experiments: TOML files that say what is measured.
 
 use std::{fs, path::Path, str::FromStr, time::Duration};
 
@@ -9,7 +9,7 @@ use theta_sharing::Threshold;
 
 use super::operation::Operation;
 
-/// The experiments of this build, by name.
+/// The built-in experiments, by name.
 pub(super) const BUILT_IN: [(&str, &str); 4] = [
     ("one-round", include_str!("../../experiments/one-round.toml")),
     ("frost", include_str!("../../experiments/frost.toml")),
@@ -17,23 +17,23 @@ pub(super) const BUILT_IN: [(&str, &str); 4] = [
     ("rsa", include_str!("../../experiments/rsa.toml")),
 ];
 
-/// With `--quick`, longer plaintexts are left out.
+/// With `--quick`, longer plaintexts are skipped; in bytes.
 const QUICK_PAYLOAD: u64 = 64 << 10;
-/// With `--quick`, larger thresholds are left out.
+/// With `--quick`, larger thresholds are skipped.
 const QUICK_THRESHOLD: u16 = 100;
-/// With `--quick`, the time for one operation.
+/// With `--quick`, how long each operation is repeated.
 const QUICK_TIME: Duration = Duration::from_millis(20);
 
-/// What is measured. All lists are multiplied with each other.
+/// What is measured: every combination of the lists.
 #[derive(Debug)]
 pub(super) struct Experiment {
     /// Its name: that of a built-in one, or the file's.
     pub(super) name: String,
     /// One line for people.
     pub(super) description: String,
-    /// Which keys.
+    /// The suites of the keys.
     pub(super) suites: Vec<Suite>,
-    /// Any k of n.
+    /// The thresholds: any k of n.
     pub(super) groups: Vec<Threshold>,
     /// Sizes of plaintexts, in bytes.
     pub(super) payloads: Vec<u64>,
@@ -46,7 +46,7 @@ pub(super) struct Experiment {
     operations: Option<Vec<Operation>>,
 }
 
-/// The file.
+/// The contents of the file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -129,31 +129,31 @@ impl Experiment {
         Ok(experiment)
     }
 
-    /// The same in little time: small groups, short plaintexts, few repetitions.
+    /// Shortens the experiment: small groups, short plaintexts, few repetitions.
     pub(super) fn quicken(&mut self) {
         self.time = self.time.min(QUICK_TIME);
         self.payloads.retain(|size| *size <= QUICK_PAYLOAD);
         self.groups.retain(|threshold| threshold.k() <= QUICK_THRESHOLD);
     }
 
-    /// Keeps some suites.
+    /// Keeps only the suites that match.
     pub(super) fn restrict(&mut self, patterns: &[String]) -> Result<(), Failure> {
         let wanted = suites(patterns)?;
         self.suites.retain(|suite| wanted.contains(suite));
         Ok(())
     }
 
-    /// Whether an operation is to be measured.
+    /// Whether an operation is measured.
     pub(super) fn wants(&self, operation: Operation) -> bool {
         self.operations.as_ref().is_none_or(|wanted| wanted.contains(&operation))
     }
 
-    /// The moduli of a suite's keys: none but one for curves.
+    /// The sizes of a suite's moduli in bits; for curves only `None`.
     pub(super) fn moduli(&self, suite: Suite) -> Vec<Option<u32>> {
         if is_rsa(suite) { self.rsa_bits.iter().copied().map(Some).collect() } else { vec![None] }
     }
 
-    /// How many keys are dealt: what the progress bar counts.
+    /// The number of keys to deal, which the progress bar counts.
     pub(super) fn keys(&self) -> usize {
         self.suites.iter().map(|suite| self.moduli(*suite).len() * self.groups.len()).sum()
     }
@@ -164,7 +164,7 @@ pub(super) fn is_rsa(suite: Suite) -> bool {
     suite.group() == "RSA"
 }
 
-/// A label for the group of a key: an RSA key's has its size.
+/// The name of a key's group; for an RSA key it includes the size.
 pub(super) fn group_label(public: &AnyPublicKey, bits: Option<u32>) -> String {
     bits.map_or_else(|| public.suite().group().to_owned(), |bits| format!("RSA-{bits}"))
 }
@@ -173,7 +173,7 @@ fn all<A, B>(items: Vec<A>, parse: impl Fn(A) -> Result<B, String>) -> Result<Ve
     items.into_iter().map(parse).collect::<Result<_, _>>().map_err(Failure::Usage)
 }
 
-/// The suites that names stand for: `all`, a whole name, or the beginning of names before a `*`.
+/// The suites that patterns select: `all`, a full name, or a prefix followed by `*`.
 fn suites(patterns: &[String]) -> Result<Vec<Suite>, Failure> {
     let mut chosen = Vec::new();
     for pattern in patterns {

@@ -13,9 +13,9 @@ use super::{
     record::{Bench, Subject},
 };
 
-/// A type of the table of suites that is FROST in some suite.
+/// A type in the table of suites that is a FROST suite.
 pub(super) trait FrostScheme: Limits + CurveScheme {
-    /// Which.
+    /// The suite.
     type Suite: FrostSuite;
 }
 
@@ -61,7 +61,7 @@ fn session<C: FrostSuite>(bench: &mut Bench, subject: &Subject<'_>, bytes: u64) 
     });
     let mut others = rng.clone();
     keep(Operation::RoundTwo, shares.first().map_or(0, |share| share.encode().len()), &mut |bench| {
-        // Nonces sign once, so each run has its own.
+        // Nonces may sign only once, so each run makes its own.
         let input = || {
             let (nonces, mine) = frost::commit::<C>(key, &mut others);
             let mut list = commitments.clone();

@@ -1,4 +1,4 @@
-//! `theta-bench micro`: what every step of every scheme costs, without a network.
+//! `theta-bench micro`: the cost of every step of every scheme, without a network.
 
 mod experiment;
 mod frost;
@@ -40,7 +40,7 @@ use self::{
     report::Machine,
 };
 
-/// What runs when no experiment is named.
+/// The experiments that run when none is named.
 const DEFAULT: [&str; 3] = ["one-round", "frost", "dealer"];
 /// The most time for a raw operation: there are many, and they are short.
 const RAW_TIME: Duration = Duration::from_millis(60);
@@ -80,7 +80,7 @@ pub(crate) struct MicroArgs {
     list: bool,
 }
 
-/// The result, as JSON has it.
+/// The result in JSON.
 #[derive(Serialize)]
 struct Report<'a> {
     report: String,
@@ -166,7 +166,7 @@ fn measure(experiments: &[Experiment]) -> Result<Vec<Row>, Failure> {
     Ok(bench.into_rows())
 }
 
-/// Everything that one key is good for.
+/// Measures every operation of one key.
 fn key(
     bench: &mut Bench,
     experiment: &Experiment,
@@ -214,7 +214,7 @@ fn deal(
     }
 }
 
-/// Primes are looked for once for each size: that takes longer than everything else.
+/// Finds primes once for each size, because finding them takes longer than everything else.
 fn find_primes<'a>(
     bits: u32,
     known: &'a mut BTreeMap<u32, RsaPrimes>,

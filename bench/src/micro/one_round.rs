@@ -43,7 +43,7 @@ const fn statement(purpose: Purpose, bytes: &[u8]) -> Statement<'_> {
     }
 }
 
-/// So many bytes.
+/// A text of this length.
 fn text(bytes: u64) -> Result<Vec<u8>, Failure> {
     usize::try_from(bytes).map(|length| vec![b'7'; length]).map_err(Failure::internal)
 }
@@ -54,7 +54,7 @@ fn spread(subject: &Subject<'_>) -> Vec<usize> {
     (0..sizes.k).map(|i| (2 * i + 1) * sizes.n / (2 * sizes.k)).collect()
 }
 
-/// Encryption, and the check of what is asked. Returns what is asked.
+/// Measures encryption and the check of the statement, and returns the statement.
 fn asked<S: ThresholdScheme + Limits>(
     bench: &mut Bench,
     subject: &Subject<'_>,
@@ -76,7 +76,7 @@ fn asked<S: ThresholdScheme + Limits>(
                 let (header, _) = split_ciphertext(&ciphertext).map_err(Failure::internal)?;
                 requests.push((*bytes, header.to_vec()));
             }
-            // Nobody but the encryptor and the decryptor sees the payload.
+            // Only the encryptor and the decryptor handle the payload.
             requests.truncate(1);
         }
         Purpose::Sign => {
@@ -97,7 +97,7 @@ fn asked<S: ThresholdScheme + Limits>(
     requests.into_iter().next().map(|(_, request)| request).ok_or_else(nothing)
 }
 
-/// Making a share and reading one.
+/// Measures making a share and decoding one.
 fn shares<S: ThresholdScheme + Limits>(
     bench: &mut Bench,
     subject: &Subject<'_>,
@@ -128,7 +128,7 @@ fn shares<S: ThresholdScheme + Limits>(
     }
 }
 
-/// Checking and combining the shares of some parties. Returns the result.
+/// Measures verifying and combining the shares of some parties, and returns the result.
 fn combination<S: ThresholdScheme + Limits>(
     bench: &mut Bench,
     subject: &Subject<'_>,
@@ -160,7 +160,7 @@ fn combination<S: ThresholdScheme + Limits>(
     Ok(combined)
 }
 
-/// What is done with a result.
+/// Measures what is done with a result.
 fn results<S: ThresholdScheme + Limits>(
     bench: &mut Bench,
     subject: &Subject<'_>,

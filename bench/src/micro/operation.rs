@@ -1,46 +1,46 @@
-//! What is measured of a scheme.
+//! The steps of a scheme that are measured.
 
 use std::{fmt, str::FromStr};
 
 /// One step of a scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Operation {
-    /// A dealer's work for a whole key. For RSA without the search for primes.
+    /// Dealing a whole key; for RSA without the search for primes.
     KeyGeneration,
-    /// Of a plaintext, with everything.
+    /// Encrypting a plaintext, payload included.
     Encrypt,
-    /// All that a party does before it makes a share: parse, hash, check proofs.
+    /// All that a party does before it makes a share: parsing, hashing, checking proofs.
     CheckRequest,
-    /// A share without its proof, encoded.
+    /// Making a share without its proof, and encoding it.
     BareShare,
-    /// A share, encoded.
+    /// Making a share with its proof, and encoding it.
     CreateShare,
-    /// From bytes.
+    /// Decoding a share.
     DecodeShare,
-    /// Of one party.
+    /// Verifying the share of one party.
     VerifyShare,
-    /// Of k parties, in a batch.
+    /// Verifying the shares of k parties, in a batch.
     VerifyShares,
-    /// k shares of the parties 1 to k, the result checked where the scheme can.
+    /// Combining the shares of parties 1 to k, and checking the result where the scheme can.
     Combine,
-    /// The same of k parties spread over 1 to n, whose Lagrange coefficients are long.
+    /// Combining the shares of k parties spread over 1 to n, whose Lagrange coefficients are long.
     CombineSpread,
-    /// A payload, with the key that was combined.
+    /// Opening a payload with the key that was combined.
     Decrypt,
-    /// A signature or a coin, by whoever has the public key.
+    /// Verifying a signature or a coin with the public key.
     VerifyResult,
-    /// A pair of nonces and its commitments, encoded.
+    /// Making a pair of nonces and its commitments, and encoding these.
     RoundOne,
-    /// The commitments of k signers from bytes.
+    /// Decoding the commitments of k signers.
     DecodeCommitments,
-    /// One signer's share from k commitments and a message: the whole package and the share.
+    /// Making one signer's share from k commitments and a message, the package included.
     RoundTwo,
-    /// The package, the sum of k shares, its check.
+    /// Making the package, adding k shares, and checking the signature.
     Aggregate,
 }
 
 impl Operation {
-    /// All, in the order of a key's life.
+    /// All operations, in the order of a key's life.
     pub(super) const ALL: [Self; 16] = [
         Self::KeyGeneration,
         Self::Encrypt,

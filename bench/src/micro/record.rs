@@ -1,4 +1,4 @@
-//! Measurements as they are gathered, and as tables.
+//! Collects measurements, and writes them as tables.
 
 use std::io::{self, Write};
 
@@ -21,14 +21,14 @@ use super::{
     operation::Operation,
 };
 
-/// Beyond this many bytes an operation is about its message, not about the group.
+/// With messages longer than this, in bytes, an operation's time is the message's, not the group's.
 const SHORT_MESSAGE: u64 = 4096;
 
 /// One measurement.
 #[derive(Debug, Serialize)]
 pub(super) struct Row {
     pub(super) experiment: String,
-    /// The suite's name; `raw` for operations of a group alone.
+    /// The suite's name; `raw` for an operation of a group alone.
     pub(super) suite: String,
     pub(super) scheme: &'static str,
     pub(super) group: String,
@@ -39,9 +39,9 @@ pub(super) struct Row {
     #[serde(flatten)]
     pub(super) timing: Timing,
     pub(super) output_bytes: usize,
-    /// The sum of the raw operations that it cannot do without.
+    /// The sum of the raw operations that it cannot avoid, in microseconds.
     pub(super) raw_us: Option<f64>,
-    /// The fastest measurement as a multiple of that.
+    /// The fastest measurement as a multiple of that sum.
     pub(super) overhead: Option<f64>,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Subject<'a> {
     pub(super) experiment: &'a Experiment,
     pub(super) public: &'a AnyPublicKey,
     pub(super) shares: &'a [AnyKeyShare],
-    /// Bits of an RSA modulus.
+    /// The bits of an RSA modulus.
     pub(super) bits: Option<u32>,
 }
 
@@ -60,14 +60,14 @@ impl Subject<'_> {
         self.public.suite()
     }
 
-    /// What costs depend on, apart from a message.
+    /// The sizes on which costs depend, without a message.
     pub(super) fn sizes(&self) -> Sizes {
         let threshold = self.public.threshold();
         Sizes { k: threshold.k().into(), n: threshold.n().into(), bits: self.bits.unwrap_or(0), message: 0 }
     }
 }
 
-/// What was measured so far, and what it takes to go on.
+/// The measurements so far, and what it takes to make more.
 pub(super) struct Bench {
     pub(super) clock: Clock,
     rng: ChaCha20Rng,
@@ -82,12 +82,12 @@ impl Bench {
         Self { clock, rng, raw, rows: Vec::new() }
     }
 
-    /// A generator of its own for whoever needs one.
+    /// A new random number generator.
     pub(super) fn generator(&mut self) -> ChaCha20Rng {
         ChaCha20Rng::from_rng(&mut self.rng)
     }
 
-    /// Keeps a measurement, beside the cost of its unavoidable operations.
+    /// Records a measurement together with the cost of its unavoidable operations.
     pub(super) fn record<S: Limits>(
         &mut self,
         subject: &Subject<'_>,
@@ -116,7 +116,7 @@ impl Bench {
         });
     }
 
-    /// All measurements, the raw operations last. For those, k is how many elements went in, or how many bytes were hashed.
+    /// All measurements, the raw operations last. For these, k is the number of elements, or of hashed bytes.
     pub(super) fn into_rows(mut self) -> Vec<Row> {
         let raw = self.raw.known().iter().map(|((group, operation, size), timing)| Row {
             experiment: "raw".to_owned(),
@@ -137,11 +137,11 @@ impl Bench {
     }
 }
 
-/// The head of the CSV file.
+/// The first line of the CSV file.
 pub(super) const CSV_HEADER: &str = "experiment,suite,scheme,group,operation,k,n,message_bytes,samples,min_us,median_us,\
      p95_us,output_bytes,heap_bytes,raw_us,overhead";
 
-/// A line a measurement. No field ever holds a comma or a quotation mark.
+/// CSV with one line a measurement. No field ever contains a comma or a quotation mark.
 pub(super) fn csv(rows: &[Row]) -> String {
     fn optional(value: Option<impl ToString>) -> String {
         value.map(|value| value.to_string()).unwrap_or_default()
@@ -162,7 +162,7 @@ pub(super) fn csv(rows: &[Row]) -> String {
     text
 }
 
-/// The operations that the short table shows; the first of each name that a suite has.
+/// The operations that the short table shows; of two with one name, the first that a suite has.
 const ONE_ROUND: [Operation; 7] = [
     Operation::Encrypt,
     Operation::CheckRequest,
@@ -180,7 +180,7 @@ const TWO_ROUNDS: [Operation; 5] = [
     Operation::VerifyResult,
 ];
 
-/// Medians in microseconds, a line a key.
+/// Writes the medians in microseconds, one line a key.
 pub(super) fn write_tables(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
     let two_rounds = |row: &&Row| row.scheme == "FROST";
     let measured = rows.iter().filter(|row| row.suite != "raw" && row.operation != Operation::KeyGeneration.name());
@@ -225,7 +225,7 @@ fn write_table(rows: &[&Row], operations: &[Operation], out: &mut dyn Write) -> 
     table.write(out)
 }
 
-/// With as many digits as mean something.
+/// Writes a time with its significant digits.
 pub(super) fn microseconds(value: f64) -> String {
     if value < 10.0 { format!("{value:.1}") } else { format!("{value:.0}") }
 }

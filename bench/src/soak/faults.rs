@@ -1,4 +1,4 @@
-//! What befalls the nodes, and when.
+//! Faults of the nodes, and when they happen.
 
 use std::{fmt, process::Command, time::Duration};
 
@@ -10,20 +10,20 @@ use tokio::time::{self, Instant};
 
 use super::SoakArgs;
 
-/// Something that befalls one node.
+/// A fault of one node.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Fault {
-    /// SIGKILL: what was not on disk is gone.
+    /// SIGKILL: the node loses what is not on its disk.
     Killed(u16),
     /// SIGSTOP: connections stay open and nobody answers.
     Frozen(u16),
 }
 
-/// The next thing to do.
+/// The next event.
 pub(super) enum Plague {
-    /// It befalls.
+    /// The fault begins.
     Begins(Fault),
-    /// It is over.
+    /// The fault ends.
     Ends(Fault),
 }
 
@@ -52,14 +52,14 @@ impl fmt::Display for Fault {
     }
 }
 
-/// When which node is away: one at a time.
+/// Decides which node is away and when; at most one is at a time.
 pub(super) struct Faults {
     rng: ChaCha20Rng,
     nodes: u16,
     spare: u16,
     every: Duration,
     down: Duration,
-    /// How many there were.
+    /// The number of faults so far.
     count: u32,
     due: Instant,
     current: Option<Fault>,
@@ -72,7 +72,7 @@ impl Faults {
         Ok(Self { rng, nodes, spare, every, down, count: 0, due: begin + every, current: None })
     }
 
-    /// Waits for the next one. If the future is dropped, nothing has happened.
+    /// Waits for the next event. Dropping the future has no effect.
     pub(super) async fn next(&mut self) -> Result<Plague, Failure> {
         time::sleep_until(self.due).await;
         if let Some(fault) = self.current.take() {
@@ -88,7 +88,7 @@ impl Faults {
         Ok(Plague::Begins(fault))
     }
 
-    /// Brings back whoever is away.
+    /// Brings back the node that is away.
     pub(super) fn end_all(&mut self, cluster: &mut Cluster) -> Result<(), Failure> {
         self.current.take().map_or(Ok(()), |fault| fault.end(cluster))
     }

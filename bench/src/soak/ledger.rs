@@ -1,4 +1,4 @@
-//! What happened, in intervals and in sum.
+//! The results, in intervals and in total.
 
 use std::{
     collections::BTreeMap,
@@ -18,12 +18,12 @@ use super::{
     traffic::{End, Sample},
 };
 
-/// After the surge, requests that were due this much later must be answered again.
+/// Requests that are due this long after the surge, or later, must be answered again.
 const RECOVERY: Duration = Duration::from_secs(15);
-/// Memory of a node that was left alone may be this much higher at the end than after its first quarter.
+/// At the end, a node that had no faults may have this many times the memory that it had after its first quarter.
 const GROWTH: f64 = 1.25;
 
-/// What became of requests.
+/// What happened to requests.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 struct Counts {
     answered: u64,
@@ -43,7 +43,7 @@ pub(super) struct Row {
     faults: String,
 }
 
-/// Everything.
+/// All results.
 pub(super) struct Ledger {
     rate: f64,
     begin: Instant,
@@ -97,7 +97,7 @@ impl Ledger {
         self.interval.2.push(fault.to_string());
     }
 
-    /// Whether a request was due while too many came, or shortly after.
+    /// Whether a request was due during the surge, or shortly after it.
     fn was_in_surge(&self, due: Instant) -> bool {
         self.surge.is_some_and(|(begin, end)| due >= begin && end.is_none_or(|end| due < end + RECOVERY))
     }
@@ -158,7 +158,8 @@ impl Ledger {
         Target::File(path.to_owned()).write(text.as_bytes(), false)
     }
 
-    /// The memory of a node that was left alone, in the second and in the last quarter: the first fills caches.
+    /// The memory of a node without faults, in the second and in the last quarter. The first is skipped because it fills
+    /// caches.
     fn memory_of(&self, node: u16) -> Option<SparedMemory> {
         let quarter = self.rows.len().div_ceil(4);
         let median = |rows: &[Row]| {
@@ -253,7 +254,7 @@ impl Summary {
         Ok(())
     }
 
-    /// What must not happen.
+    /// Fails if something happened that must not happen.
     pub(super) fn verdict(&self) -> Result<(), Failure> {
         let Counts { contradictions, failed, not_sent, .. } = self.requests;
         let wrong = contradictions + self.surge.map_or(0, |surge| surge.contradictions);

@@ -30,13 +30,13 @@ use super::{
     requests::{Operation, Pool},
 };
 
-/// How often figures are taken.
+/// How often figures are recorded.
 const INTERVAL: Duration = Duration::from_secs(10);
 /// How long the surge takes.
 const SURGE: Duration = Duration::from_secs(30);
-/// What is asked for, in turn: ciphertexts, signatures, coins.
+/// The operations, in turn: ciphertexts, signatures, coins.
 const MIX: [Operation; 3] = [Operation::Decapsulate, Operation::Sign, Operation::Coin];
-/// Size of plaintexts and messages.
+/// The size of plaintexts and messages, in bytes.
 const SIZE: usize = 1024;
 
 /// Options of `theta-bench soak`.
@@ -110,7 +110,7 @@ pub(crate) fn run(args: &SoakArgs, output: Output) -> Result<(), Failure> {
     let plan = Plan::new(args.nodes, args.threshold, plan::default_keys())?;
     let mut cluster = Cluster::create(this_program()?, &home.path().join("group"), &plan, Lifetime::Tied)?;
     cluster.start_all()?;
-    // A request may have to wait for a node that comes back.
+    // A request may have to wait for a node that is away.
     let session = Session::open(&cluster.client_dir(), Duration::from_secs(30))?;
     session.block_on(cluster.listening(Duration::from_secs(30)))?;
     let keys = MIX.map(|operation| session.keyring().choose(None, operation.purpose()).map(|key| (operation, key)));
@@ -129,7 +129,7 @@ pub(crate) fn run(args: &SoakArgs, output: Output) -> Result<(), Failure> {
     summary.verdict()
 }
 
-/// Requests a second that the group answers at most, of all kinds in turn.
+/// The most requests a second that the group answers, over all kinds in turn.
 fn most(session: &Session, keys: &[(Operation, NamedKey)]) -> Result<f64, Failure> {
     const COUNT: u32 = 2_000;
     let mut seconds = 0.0;
@@ -155,7 +155,7 @@ async fn soak(
 ) -> Result<Ledger, Failure> {
     let begin = Instant::now();
     let end = begin + args.duration;
-    // Early, so that the memory that it took is in both quarters that are compared.
+    // The surge comes early, so that both quarters that are compared include the memory that it takes.
     let surge_begins = begin + args.duration / 8;
     let mut ledger = Ledger::new(rate, begin, args.spare)?;
     let mut faults = Faults::new(args, begin)?;
@@ -194,7 +194,7 @@ async fn soak(
             }
         }
     }
-    // Whoever is frozen wakes up, and the last requests are answered.
+    // A frozen node goes on, and the last requests are answered.
     faults.end_all(cluster)?;
     for sample in traffic.stop().await? {
         ledger.take(sample);
@@ -202,7 +202,7 @@ async fn soak(
     Ok(ledger)
 }
 
-/// Waits for a moment, for ever if there is none.
+/// Waits until a moment, or for ever without one.
 async fn at(moment: Option<Instant>) {
     match moment {
         Some(moment) => time::sleep_until(moment).await,

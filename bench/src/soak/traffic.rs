@@ -1,4 +1,4 @@
-//! Requests at a rate, as long as it takes.
+//! Sends requests at a fixed rate until it is stopped.
 
 use std::{collections::VecDeque, sync::Arc, thread, time::Duration};
 
@@ -16,42 +16,42 @@ use super::{
     SIZE,
 };
 
-/// Requests under way; more are not sent.
+/// The most requests under way; beyond this none are sent.
 const MAX_UNDER_WAY: usize = 5_000;
-/// Requests of each kind that are made at a time.
+/// How many requests of each kind are made at a time.
 const BATCH: usize = 64;
-/// One request in so many is asked for again,
+/// One request of this many is sent again,
 const REPEAT: u64 = 100;
 /// this much later,
 const LATER: Duration = Duration::from_secs(60);
-/// if no more than so many wait for that.
+/// unless this many requests wait for that already.
 const MAX_KEPT: usize = 2_000;
 
-/// One request and what became of it.
+/// One request and its outcome.
 pub(super) struct Sample {
     /// When it was due.
     pub(super) due: Instant,
-    /// From then to the answer.
+    /// The time from then to the answer.
     pub(super) latency: Duration,
-    /// What became of it.
+    /// The outcome.
     pub(super) end: End,
 }
 
-/// What became of a request.
+/// The outcome of a request.
 pub(super) enum End {
     /// A good answer.
     Answered,
     /// The same good answer as before.
     SameAgain,
-    /// Another good answer than before: two results for one request.
+    /// A good answer that differs from the earlier one: two results for one request.
     Contradiction,
-    /// None.
+    /// There was no good answer.
     Failed(String),
-    /// Too many were under way.
+    /// Too many requests were under way.
     NotSent,
 }
 
-/// Requests that are sent, and their samples. Dropping it stops it.
+/// Sends requests and collects samples. Dropping it stops it.
 pub(super) struct Traffic {
     rate: watch::Sender<f64>,
     samples: mpsc::UnboundedReceiver<Sample>,
@@ -97,12 +97,12 @@ impl Drop for Traffic {
     }
 }
 
-/// Makes requests of all kinds in turn until nobody wants them.
+/// Makes requests of all kinds in turn until the receiver is gone.
 fn make(keys: &[(Operation, NamedKey)], jobs: &mpsc::Sender<Job>) {
     loop {
         let batches: Result<Vec<_>, _> =
             keys.iter().map(|(operation, key)| Job::make(*operation, key, SIZE, BATCH)).collect();
-        // Without randomness there are no more requests, which the receiver finds out.
+        // Without randomness there are no more requests; the receiver notices.
         let Ok(batches) = batches else { return };
         let mut batches: Vec<_> = batches.into_iter().map(Vec::into_iter).collect();
         for _ in 0..BATCH {
@@ -177,7 +177,7 @@ async fn perform(client: &Client, job: Job, expected: Option<Bytes>, keep: Optio
         (Ok(_), Some(_)) => End::SameAgain,
         (Ok(answer), None) => {
             if let (Some((keep, job)), Some(answer)) = (again, answer) {
-                // If too many wait already, this one is not asked for again.
+                // If too many requests wait already, this one is not sent again.
                 drop(keep.try_send(Kept { from: Instant::now() + LATER, job, answer }));
             }
             End::Answered

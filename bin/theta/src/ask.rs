@@ -53,7 +53,7 @@ pub(crate) struct CoinArgs {
 
 /// Options of `theta verify-coin`.
 #[derive(Debug, Args)]
-// The value is always there, the name before it only without --round.
+// clap allows no optional argument before a required one, except like this: the name is absent with --round.
 #[command(allow_missing_positional = true)]
 #[command(after_help = "\
 Examples:
@@ -136,13 +136,13 @@ struct NodeView {
     latency_ms: Option<f64>,
 }
 
-/// What a node is to this client.
+/// A node's state as this client sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum NodeState {
     /// It answers.
     Up,
-    /// It is there, and does not do what this client asks.
+    /// It answers, and refuses what this client asks.
     Refuses,
     /// Nobody answers there.
     Down,
@@ -211,7 +211,7 @@ pub(crate) fn coin(args: &CoinArgs, output: Output) -> Result<(), Failure> {
     output.result(&report, |out| writeln!(out, "{}", report.value))
 }
 
-/// Refuses a name that is none, or too long for one.
+/// Refuses an empty name and one that is too long.
 pub(crate) fn check_coin_name(name: &str) -> Result<(), Failure> {
     if name.is_empty() {
         return Err(Failure::Usage(
@@ -224,7 +224,7 @@ pub(crate) fn check_coin_name(name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The bytes of a proof: in the file of this name, or else written out in hexadecimal.
+/// The bytes of a proof, from the file of this name or, if there is none, from hexadecimal digits.
 fn read_proof(given: &Path) -> Result<Vec<u8>, Failure> {
     let digits = given.to_str().filter(|digits| !digits.is_empty() && !given.exists());
     if let Some(proof) = digits.and_then(|digits| hex::decode(digits).ok()) {
@@ -296,7 +296,7 @@ pub(crate) fn status(args: &StatusArgs, output: Output) -> Result<(), Failure> {
     if up < usize::from(threshold) { Err(too_few(&status)) } else { Ok(()) }
 }
 
-/// Too few nodes serve this client: because they are down, or because they refuse it, which is something else.
+/// Too few nodes serve this client; the message distinguishes nodes that are down from nodes that refuse.
 fn too_few(Status { threshold, up, nodes, .. }: &Status) -> Failure {
     let of_state = |state| nodes.iter().filter(move |node| node.state == state).map(|node| node.node);
     let refusing: Vec<u16> = of_state(NodeState::Refuses).collect();
@@ -318,7 +318,7 @@ fn too_few(Status { threshold, up, nodes, .. }: &Status) -> Failure {
     Failure::NoAnswer(format!("{text}; and {} cannot be reached, where it takes {threshold}", connect::nodes(&down)))
 }
 
-/// Everybody whom any node has caught, once for each misbehaviour.
+/// All nodes that some node has accused, once for each misbehaviour.
 pub fn culprits(statuses: &[NodeStatus]) -> Vec<CulpritView> {
     let answered = statuses.iter().filter_map(|status| status.status.as_ref().ok());
     let named = answered.flat_map(|(response, _)| &response.culprits);

@@ -23,7 +23,7 @@ use crate::{
     units::Bytes,
 };
 
-/// Of the buffers around files: no more than a chunk, so that payloads, read and written by chunks or more, pass them by.
+/// The size of buffers around files: at most a chunk, so that payloads, which come in chunks or more, bypass them.
 const BUFFER: usize = payload::CHUNK_LEN;
 
 /// Options of `theta encrypt`.
@@ -238,10 +238,10 @@ pub(crate) fn decapsulate(args: &DecapsulateArgs, output: Output) -> Result<(), 
     output.result(&report, |out| writeln!(out, "{}", *digits))
 }
 
-/// Why a payload was not opened.
+/// Why a payload was not opened or not shown.
 enum Unopened {
     Payload(OpenError),
-    /// The contents were opened, and a terminal cannot show them.
+    /// The plaintext is not text that a terminal can show.
     Unshowable,
     Other(Failure),
 }
@@ -287,7 +287,7 @@ fn open_into(
     Ok(bytes)
 }
 
-/// Opens a payload on a terminal, as far as it is text.
+/// Shows a plaintext on a terminal, as far as it is text.
 fn show(
     key: &PayloadKey,
     header: &Header<'_>,
@@ -304,7 +304,7 @@ fn show(
     }
 }
 
-/// FILE.theta holds FILE; what is named otherwise holds FILE.decrypted.
+/// FILE for FILE.theta, otherwise FILE.decrypted.
 fn plaintext_name(file: &Path) -> Option<PathBuf> {
     if files::is_dash(file) {
         return None;
@@ -315,8 +315,8 @@ fn plaintext_name(file: &Path) -> Option<PathBuf> {
     }
 }
 
-/// The key that was named, or the one that the ciphertext is for: in the client directory, or else, as an older version of a
-/// key is, at the nodes.
+/// The key that was named, or else that of the ciphertext: from the client directory or, for older versions of a key, from
+/// the nodes.
 fn key_name(asked: Option<&str>, session: &Session, header: &Header<'_>) -> Result<String, Failure> {
     if let Some(name) = asked {
         let key = session.keyring().choose(Some(name), Purpose::Decrypt)?;

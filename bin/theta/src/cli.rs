@@ -1,4 +1,4 @@
-//! The command line: what there is, and what `--help` teaches.
+//! The command line: its commands and their help.
 
 use std::ffi::OsString;
 
@@ -69,7 +69,7 @@ enum Command {
     Demo(Elsewhere),
 }
 
-/// Everything that `theta` does, for a program that does more: the sub-commands without the program around them.
+/// All commands of `theta` without the program around them, for programs that add others.
 #[derive(Debug)]
 pub struct ProductCommand(Box<Work>);
 
@@ -127,16 +127,16 @@ enum Work {
     Bench(Elsewhere),
 }
 
-/// Whatever followed the name of a command that is not here.
+/// All arguments after the name of a command of another program.
 #[derive(Debug, Args)]
 struct Elsewhere {
-    /// What it would have been told
+    /// Arguments of the other program
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<OsString>,
 }
 
 impl Elsewhere {
-    /// One line that says where it is.
+    /// Says in one line which program has the command.
     fn refuse(&self, command: &str, run: &str) -> Result<(), Failure> {
         let words: String = self.words.iter().map(|word| format!(" {}", word.display())).collect();
         Err(Failure::Usage(format!(
@@ -146,7 +146,7 @@ impl Elsewhere {
 }
 
 impl Cli {
-    /// Does what was asked.
+    /// Runs the command.
     pub fn run(self) -> Result<(), Failure> {
         match self.command {
             Command::Product(command) => command.run(Output::new(self.json)),
@@ -180,7 +180,7 @@ impl Subcommand for ProductCommand {
 }
 
 impl ProductCommand {
-    /// Does it.
+    /// Runs the command.
     pub fn run(self, output: Output) -> Result<(), Failure> {
         match *self.0 {
             Work::Group(command) => command.run(output),

@@ -1,4 +1,4 @@
-//! Where the client directory is, and the connection to the group.
+//! The client directory, and the connection to the group.
 
 use std::{
     future::Future,
@@ -61,17 +61,17 @@ impl ClientArgs {
         self.timeout
     }
 
-    /// Prepares to ask the nodes. Nothing is sent yet.
+    /// Prepares the connection. Nothing is sent yet.
     pub fn open(&self) -> Result<Session, Failure> {
         self.session(&ApprovalFiles::default(), self.sign_request, None)
     }
 
-    /// The same, with consents.
+    /// The same, with approvals.
     pub(crate) fn open_with(&self, approvals: &ApprovalFiles) -> Result<Session, Failure> {
         self.session(approvals, self.sign_request, None)
     }
 
-    /// The same; requests are signed if the client has a key for that. Ceremonies may take so long.
+    /// The same. Requests are signed if the client has a key for that, and ceremonies may take `ceremony_timeout`.
     pub(crate) fn open_signed(
         &self,
         approvals: &ApprovalFiles,
@@ -112,12 +112,12 @@ fn read_token(path: &Path) -> Result<Token, Failure> {
     token.map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
 }
 
-/// A client of a group, with the runtime that its connections live in.
+/// A client of a group, with the runtime of its connections.
 pub struct Session {
     dir: PathBuf,
     runtime: Runtime,
     client: Client,
-    /// The nonce of the ceremony that its approvals are of.
+    /// The nonce of the ceremony that its approvals are for.
     approved: Option<Nonce>,
 }
 
@@ -146,12 +146,12 @@ impl Session {
         &self.client
     }
 
-    /// The nonce of the ceremony that its approvals are of, if they name one.
+    /// The nonce of the ceremony that its approvals are for, if they name one.
     pub(crate) const fn approved(&self) -> Option<Nonce> {
         self.approved
     }
 
-    /// Runs something to its end.
+    /// Runs a future to its end.
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         self.runtime.block_on(future)
     }
@@ -163,7 +163,7 @@ pub fn runtime() -> Result<Runtime, Failure> {
     built.map_err(|error| Failure::Internal(format!("cannot start threads: {error}")))
 }
 
-/// How an answer came about, in every command's JSON.
+/// How an answer came about, for the JSON of every command.
 #[derive(Debug, Serialize)]
 pub(crate) struct Provenance {
     key: String,
@@ -174,17 +174,17 @@ pub(crate) struct Provenance {
     latency_ms: f64,
 }
 
-/// A node that was caught, and how.
+/// A node that misbehaved, and how.
 #[derive(Debug, Serialize)]
 pub struct CulpritView {
-    /// Who.
+    /// The node.
     pub node: u16,
-    /// What it did.
+    /// The misbehaviour.
     pub misbehaviour: String,
 }
 
 impl Provenance {
-    /// Of this answer, with this key.
+    /// The provenance of this answer, made with this key.
     pub(crate) fn new<T>(key: &str, answer: &Answer<T>) -> Self {
         let caught = answer
             .culprits
@@ -212,7 +212,7 @@ impl Provenance {
         format!("by {} in {latency}", nodes(&self.contributors))
     }
 
-    /// Warns of every node that was caught.
+    /// Prints a warning for every node that misbehaved.
     pub(crate) fn warn_of_culprits(&self) {
         for CulpritView { node, misbehaviour } in &self.culprits {
             crate::output::diagnostic("warning", &format!("node {node} misbehaved: {misbehaviour}"));

@@ -1,4 +1,5 @@
-//! Rounds of a beacon as drand numbers them: the coin's name is what drand signs, its value what drand calls randomness.
+//! Rounds of a beacon, as drand numbers them: the coin's name is the message that drand signs, its value is drand's
+//! randomness.
 
 use std::{fmt, str::FromStr};
 
@@ -20,7 +21,7 @@ const SUITES: [Suite; 2] = [Suite::Cks05Bls04MinPk, Suite::Cks05Bls04MinSig];
 /// The longest BLS signature.
 const LONGEST_SIGNATURE: usize = 96;
 
-/// Which round.
+/// The round of a beacon.
 #[derive(Debug, Args)]
 pub(crate) struct RoundArgs {
     /// Number of a beacon's round instead of a name, for keys of cks05-bls04-*: the coin is what drand would publish
@@ -31,13 +32,13 @@ pub(crate) struct RoundArgs {
     previous: Option<String>,
 }
 
-/// A round that was asked for.
+/// A round.
 pub(crate) struct Round {
     number: u64,
     previous: Option<Vec<u8>>,
 }
 
-/// With the names that drand's HTTP interface has.
+/// A round in the terms of drand's HTTP interface.
 #[derive(Serialize)]
 pub(crate) struct Beacon {
     round: u64,
@@ -67,7 +68,8 @@ impl RoundArgs {
 }
 
 impl Round {
-    /// What the nodes sign: SHA-256 of the previous signature, if rounds are chained, and the number in eight bytes.
+    /// The message that the nodes sign: SHA-256 of the previous signature, if rounds are chained, and the number in eight
+    /// bytes.
     pub(crate) fn message(&self) -> Vec<u8> {
         drand_round(self.number, self.previous.as_deref()).to_vec()
     }
@@ -89,7 +91,7 @@ impl fmt::Display for Round {
     }
 }
 
-/// The key of somebody else's beacon.
+/// A public key of another group's beacon.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ForeignKey {
     /// In G1, with signatures in G2.
@@ -114,11 +116,11 @@ impl FromStr for ForeignKey {
     }
 }
 
-/// A key to check a coin with.
+/// A key with which to check a coin.
 pub(crate) enum CoinKey<'a> {
-    /// One of the group's, from a file.
+    /// A key of the group, from a file.
     Ours(NamedKey),
-    /// Somebody's, with nothing around it.
+    /// Another group's key, without name and suite.
     Foreign(&'a ForeignKey),
 }
 
@@ -131,7 +133,7 @@ impl CoinKey<'_> {
         }
     }
 
-    /// Refuses keys whose coins are not what drand publishes.
+    /// Refuses keys whose coins drand could not publish.
     pub(crate) fn check_draws_rounds(&self) -> Result<(), Failure> {
         match self {
             Self::Ours(key) => check(key),
@@ -139,7 +141,7 @@ impl CoinKey<'_> {
         }
     }
 
-    /// Whether this is the coin of that name.
+    /// Checks that this is the coin of that name.
     pub(crate) fn verify(&self, name: &[u8], value: &[u8], proof: &[u8]) -> Result<(), SchemeError> {
         match self {
             Self::Ours(key) => key.public.verify(name, value, proof),
@@ -149,7 +151,7 @@ impl CoinKey<'_> {
     }
 }
 
-/// The key that was named, or the only one that draws rounds.
+/// The key that was named, or the only one that can draw rounds.
 pub(crate) fn key(keyring: &Keyring, name: Option<&str>) -> Result<NamedKey, Failure> {
     let draws = |key: &NamedKey| SUITES.contains(&key.public.suite());
     let [min_pk, min_sig] = SUITES;
@@ -169,7 +171,7 @@ pub(crate) fn key(keyring: &Keyring, name: Option<&str>) -> Result<NamedKey, Fai
     }
 }
 
-/// Refuses keys whose coins are not what drand publishes.
+/// Refuses keys whose coins drand could not publish.
 fn check(key: &NamedKey) -> Result<(), Failure> {
     let [min_pk, min_sig] = SUITES;
     let suite = key.public.suite();

@@ -1,7 +1,7 @@
-//! The product: what `theta` does, and its command line.
+//! The commands of `theta`.
 //!
-//! It is a library so that two programs can stand on it that are not the product: `theta-demo`, which has a node that lies, and
-//! `theta-bench`, the laboratory. What is public here is what these two need; nothing else imports it.
+//! They are a library for two programs outside the product: `theta-demo`, which has a Byzantine node, and `theta-bench`,
+//! which measures. What is public here is what these two, and `theta-cluster` below them, need.
 
 mod access;
 pub mod ask;

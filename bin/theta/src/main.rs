@@ -1,4 +1,4 @@
-//! `theta`: one binary for nodes, clients and their keepers. `theta --help` is its manual.
+//! `theta`: one binary for nodes, clients and operators. `theta --help` is its manual.
 
 use std::process::ExitCode;
 

@@ -53,7 +53,7 @@ pub struct RunArgs {
     stop_on_eof: bool,
 }
 
-/// Where the configuration is.
+/// The configuration file.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct ConfigPath {
@@ -74,7 +74,7 @@ enum Format {
 }
 
 impl NodeCommand {
-    /// Does it.
+    /// Runs the command.
     pub fn run(self, output: Output) -> Result<(), Failure> {
         match self {
             Self::Run(args) => serve(&args, output.json(), Node::start),
@@ -108,7 +108,7 @@ impl RunArgs {
     }
 }
 
-/// Runs a node, started by `start`, until it is told to stop.
+/// Runs a node, started by `start`, until it has to stop.
 pub fn serve(
     args: &RunArgs,
     json: bool,
@@ -151,7 +151,7 @@ fn watch(kind: SignalKind) -> Result<Signal, Failure> {
     signal(kind).map_err(|error| Failure::Internal(format!("cannot watch for signals: {error}")))
 }
 
-/// Ends when somebody wants the node to stop, with the reason. The signals are watched from this call on.
+/// Resolves when the node has to stop, to the reason. Signals are watched from this call on.
 fn told_to_stop(stop_on_eof: bool) -> Result<impl Future<Output = &'static str>, Failure> {
     let (mut terminate, mut interrupt) = (watch(SignalKind::terminate())?, watch(SignalKind::interrupt())?);
     let (ended, end_of_input) = oneshot::channel();
@@ -171,7 +171,7 @@ fn told_to_stop(stop_on_eof: bool) -> Result<impl Future<Output = &'static str>,
     })
 }
 
-/// The filter, which names a level in each of its parts: one that does not is a mistyped level.
+/// Parses a filter. Each of its parts must name a level; one without is a mistyped level.
 fn log_filter(level: &str) -> Result<EnvFilter, Failure> {
     let refused = |reason: &str| {
         Failure::Usage(format!(

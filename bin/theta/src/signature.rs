@@ -141,13 +141,13 @@ pub(crate) fn sign(args: &SignArgs, output: Output) -> Result<(), Failure> {
     output.remark(&Signed { signature, randomized_key, output: target.name(), provenance }, &summary)
 }
 
-/// The signature, and the key that it verifies under in hexadecimal.
+/// The signature, and the key under which it verifies in hexadecimal.
 fn parted(answer: Answer<RandomizedSignature>) -> (Answer<Bytes>, Option<String>) {
     let key = hex::encode(&answer.result.key);
     (answer.map(|randomized| randomized.signature), Some(key))
 }
 
-/// The secret that makes the key, if there is to be one.
+/// The randomizer, if one was asked for.
 fn randomizer(args: &SignArgs) -> Result<Option<Secret<Vec<u8>>>, Failure> {
     if args.randomize {
         let mut secret = Secret::new(vec![0; MIN_SEED_LEN]);
@@ -194,7 +194,7 @@ pub(crate) fn verify(args: &VerifyArgs, output: Output) -> Result<(), Failure> {
         .map_err(|error| Failure::Failed(format!("{signature_file} is not a signature of {file} by {signer}: {error}")))
 }
 
-/// The bytes of a signature file, which may hold them in hexadecimal.
+/// The bytes of a signature file, which may be in hexadecimal.
 fn read_signature(path: &Path) -> Result<Vec<u8>, Failure> {
     let bytes = Source::open(path)?.read_all(4096, "this is not the signature that was meant")?;
     let decoded = std::str::from_utf8(&bytes).ok().and_then(|digits| hex::decode(digits.trim()).ok());

@@ -1,4 +1,4 @@
-//! `theta suites`: what keys can be.
+//! `theta suites`: lists the kinds of keys.
 
 use serde::Serialize;
 use theta_schemes::Suite;
@@ -35,7 +35,7 @@ pub(crate) fn list(output: Output) -> Result<(), Failure> {
     })
 }
 
-/// A suite by its name, or a complaint that names the one that was meant.
+/// A suite by its name; the error names the nearest known one.
 pub(crate) fn parse(name: &str) -> Result<Suite, String> {
     name.parse().map_err(|_| match nearest(name) {
         Some(near) => format!("unknown suite {name:?}: did you mean {near}? theta suites lists all"),
@@ -43,7 +43,7 @@ pub(crate) fn parse(name: &str) -> Result<Suite, String> {
     })
 }
 
-/// The suite whose name looks most like this one, if any does.
+/// The suite whose name is nearest to this one, if one is near.
 fn nearest(name: &str) -> Option<&'static str> {
     let likeness = |suite: Suite| strsim::jaro_winkler(suite.name(), &name.to_lowercase());
     let best = Suite::ALL.into_iter().max_by(|a, b| likeness(*a).total_cmp(&likeness(*b)))?;

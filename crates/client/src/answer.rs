@@ -7,27 +7,28 @@ use theta_wire::v1;
 
 use crate::NodeProblem;
 
-/// A result that proved to be good, with what the node that gave it says about its making.
+/// A result that this client has checked, with what the answering node says about its making.
 #[derive(Debug)]
 pub struct Answer<T> {
     /// The result; checked by this client.
     pub result: T,
-    /// Which node's answer it is.
+    /// The node that gave the answer.
     pub node: NodeId,
-    /// The instance at the nodes: equal requests have equal ids.
+    /// The id of the instance at the nodes; equal requests have equal ids.
     pub instance_id: [u8; 32],
-    /// The nodes whose shares are in the result, by the answering node's word.
+    /// The nodes whose shares are in the result, according to the answering node.
     pub contributors: Vec<NodeId>,
-    /// The nodes that misbehaved meanwhile, by the answering node's word.
+    /// The nodes that misbehaved in the instance, according to the answering node.
     pub culprits: Vec<Culprit>,
     /// The nodes whose answers this client itself found to be false.
     pub bad_answers: Vec<NodeProblem>,
-    /// From the request sent, over a connection that stood, to the good answer checked.
+    /// The time from sending the request, over a connection that was already established, to the end of the check of the
+    /// good answer.
     pub latency: Duration,
 }
 
 impl<T> Answer<T> {
-    /// The same answer with another form of its result.
+    /// The same answer with its result converted by `form`.
     pub fn map<U>(self, form: impl FnOnce(T) -> U) -> Answer<U> {
         Answer {
             result: form(self.result),
@@ -41,14 +42,14 @@ impl<T> Answer<T> {
     }
 }
 
-/// A node whose misbehaviour another node has seen.
+/// A node whose misbehaviour another node has detected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Culprit {
-    /// Who.
+    /// The node.
     pub node: NodeId,
-    /// What exactly, for example `share fails verification`.
+    /// The misbehaviour, for example `share fails verification`.
     pub misbehaviour: String,
-    /// In which instance.
+    /// The instance in which it happened.
     pub instance_id: Vec<u8>,
 }
 
@@ -64,7 +65,7 @@ pub(crate) fn culprits(culprits: Vec<v1::Culprit>) -> Vec<Culprit> {
     culprits.into_iter().filter_map(known).collect()
 }
 
-/// Numbers that name no node are left out: nothing can be said about them.
+/// The node of this number, or `None` for numbers that no node can have: answers leave such entries out.
 pub(crate) fn node(number: u32) -> Option<NodeId> {
     u16::try_from(number).ok().and_then(|number| NodeId::try_from(number).ok())
 }

@@ -9,12 +9,13 @@
 //! # }
 //! ```
 //!
-//! Each method is the one of [`crate::Client`] of the same name, and blocks its thread until that has its answer; what it
-//! says, returns and refuses is written there.
+//! Each method is the one of [`crate::Client`] of the same name and blocks its thread until the answer is there. The
+//! documentation of that method says what it does, returns and refuses.
 //!
-//! What goes on when an answer is there (the request still has to reach the slower nodes, for 2 s at most) goes on in a thread
-//! that belongs to the clients of one opening, and ends with the last of them. A program that drops its client at once may
-//! leave nodes that never hear of its last request: no harm to its answer, but they miss their part, for example of a slot.
+//! A request goes on after its answer is there, for 2 s at most, because it still has to reach the slower nodes. It does so
+//! in a thread that all clones of a client share and that ends with the last of them. If a program drops its client at
+//! once, some nodes may never receive its last request: the answer stays good, but these nodes miss their part, for example
+//! of a slot.
 
 use std::{
     future::Future,
@@ -47,24 +48,24 @@ use crate::{
     NodeStatus, OpenError, RandomizedSignature, StateChanged,
 };
 
-/// A client of one group whose methods block. Clones share the connections, and the thread that drives them.
+/// A client of one group whose methods block. Clones share the connections and the thread that drives them.
 #[derive(Clone, Debug)]
 pub struct Client {
     client: crate::Client,
     driver: Arc<Driver>,
 }
 
-/// The runtime, and the thread that drives it. What goes on when an answer is there, goes on in it: the other nodes still have
-/// to be reached.
+/// The runtime and the thread that drives it. After an answer the runtime goes on with the request, which still has to
+/// reach the other nodes.
 #[derive(Debug)]
 struct Driver {
     handle: Handle,
-    /// Dropped with the last client, which ends the thread.
+    /// Dropping it, with the last client, ends the thread.
     _alive: oneshot::Sender<()>,
 }
 
 impl Driver {
-    /// A thread of our own rather than the runtime's: Tokio panics where the system gives it none.
+    /// Uses a thread of our own rather than one of the runtime's: Tokio panics if the system has none to give.
     fn start() -> Result<Self, OpenError> {
         let failed = |error: io::Error| OpenError::Runtime(error.to_string());
         let runtime = Builder::new_current_thread().enable_all().build();
@@ -72,11 +73,12 @@ impl Driver {
         let handle = runtime.handle().clone();
         let (alive, last_client_gone) = oneshot::channel::<()>();
         let drive = move || {
-            // That nothing was sent is all that is waited for.
+            // Nothing is ever sent: the receiver resolves when the last client drops its end.
             drop(runtime.block_on(last_client_gone));
             runtime.shutdown_background();
         };
-        // Its thread is not waited for: a client may be dropped where waiting is not allowed, as inside another runtime.
+        // Nobody joins this thread: a client may be dropped where blocking is not allowed, for example inside another
+        // runtime.
         drop(thread::Builder::new().name("theta-client".to_owned()).spawn(drive).map_err(failed)?);
         Ok(Self { handle, _alive: alive })
     }
@@ -127,42 +129,43 @@ impl Client {
         Self { client: self.client.with_credentials(credentials), ..self }
     }
 
-    /// The client that this one waits for, for what needs no waiting: its group, its options, what it asks.
+    /// The asynchronous client underneath, for what does not block: its group and its options, for example.
     #[must_use]
     pub const fn asynchronous(&self) -> &crate::Client {
         &self.client
     }
 
-    /// Blocks until it is done. Inside another runtime it blocks that one's thread as well, which is no error and no good idea.
+    /// Blocks until the future is done. Inside another runtime it blocks a thread of that runtime as well, which works but
+    /// is not advised.
     fn wait<F: Future>(&self, future: F) -> F::Output {
-        // Not Tokio's `block_on`, which panics on a thread of another runtime; what would do there takes a thread for each call.
+        // Not Tokio's `block_on`, which panics on a thread of another runtime; the ways around that take one thread a call.
         let _inside = self.driver.handle.enter();
         let (woken, wakes) = mpsc::sync_channel(1);
         let waker = Waker::from(Arc::new(Woken(woken)));
         let mut context = Context::from_waker(&waker);
-        // The other runtime would take turns from this future, and never give it new ones.
+        // The budget of the other runtime would stop this future and never be renewed.
         let mut future = pin!(unconstrained(future));
         loop {
             if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
                 return output;
             }
-            // Cannot fail: the waker is here, and has the other end.
+            // Cannot fail: this function holds the waker, and with it the other end.
             let _ = wakes.recv();
         }
     }
 }
 
-/// Wakes a thread that waits; once is enough.
+/// Wakes a waiting thread. One wake-up in the queue is enough.
 struct Woken(mpsc::SyncSender<()>);
 
 impl Wake for Woken {
     fn wake(self: Arc<Self>) {
-        // It has been woken before, and has not looked yet; or it is gone.
+        // An error means that a wake-up waits already, or that the thread has stopped waiting.
         let _ = self.0.try_send(());
     }
 }
 
-/// One method for each of the asynchronous client's.
+/// Makes a blocking method for each method of the asynchronous client.
 macro_rules! waits_for {
     ($($(#[doc = $doc:literal])+ $name:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)+) => {
         impl Client {

@@ -1,4 +1,4 @@
-//! One persistent connection to each node, made when it is first needed and again whenever it breaks.
+//! One persistent connection to each node, made when it is first needed and again after it breaks.
 
 use std::{
     io,
@@ -28,13 +28,13 @@ use tower::service_fn;
 
 use crate::{ClientOptions, OpenError, Problem};
 
-/// Windows that let a message of 32 MiB flow without waiting for the other side's leave at every 64 KiB.
+/// Flow-control windows large enough for a message of 32 MiB to pass without waiting for an update at every 64 KiB.
 const STREAM_WINDOW: u32 = 8 << 20;
 const CONNECTION_WINDOW: u32 = 16 << 20;
 /// How long a node may take to say why it closes a connection.
 const PROBE: Duration = Duration::from_secs(2);
 
-/// A node as this client reaches it.
+/// The connection to one node.
 #[derive(Clone, Debug)]
 pub(crate) struct Connection {
     pub(crate) node: NodeId,
@@ -45,7 +45,7 @@ pub(crate) struct Connection {
     expected: Fingerprint,
     /// The certificate that this client shows.
     shown: Option<Fingerprint>,
-    /// Since when it stands.
+    /// The time at which the present connection was established.
     since: Arc<Mutex<Option<Instant>>>,
 }
 
@@ -61,7 +61,7 @@ impl Connection {
             None => tls::anonymous_client_config(node.certificate, &[b"h2"])?,
         };
         let wrong = |_| OpenError::Address { node: node.id, address: node.api_address.clone() };
-        // TLS is ours, by the connector below; to tonic the connection is plain.
+        // The connector below does TLS itself, so tonic sees a plain connection.
         let endpoint = Endpoint::from_shared(format!("http://{}", node.api_address))
             .map_err(wrong)?
             .connect_timeout(options.connect_timeout)
@@ -89,14 +89,14 @@ impl Connection {
         Ok(Self { node: node.id, address, channel, max_message_bytes, config, expected, shown, since })
     }
 
-    /// When a request left that this client wanted to send at `wanted`: then, or as soon as there was a connection. What comes
-    /// before is this client's own time, with its library's start and the handshake, and not the group's.
+    /// The time at which a request that was ready at `wanted` left: at once, or as soon as there was a connection. The time
+    /// before is spent by this client (its start, the handshake) and does not count as the group's latency.
     pub(crate) fn sent(&self, wanted: Instant) -> Instant {
         let since = *self.since.lock().unwrap_or_else(PoisonError::into_inner);
         since.map_or(wanted, |since| since.max(wanted))
     }
 
-    /// What a status means. Where it says nothing but that the connection broke, a new one is made, to hear why.
+    /// What a status means. If it says only that the connection broke, a new connection is made to learn why.
     pub(crate) async fn problem(&self, status: &Status, patience: Duration) -> Problem {
         let problem = Problem::from_status(status, patience);
         if tls::certificate_refused(status) || (problem.is_vague() && self.is_turned_away().await) {
@@ -105,8 +105,8 @@ impl Connection {
         problem
     }
 
-    /// Whether the node closes the connection because it does not take this client's certificate. In TLS 1.3 that comes after
-    /// the client's part of the handshake is done, as the first that it reads.
+    /// Whether the node closes the connection because it does not accept this client's certificate. In TLS 1.3 the client
+    /// learns this only after its own part of the handshake is done, as the first thing that it reads.
     async fn is_turned_away(&self) -> bool {
         let ask = async {
             let stream = connect(Arc::clone(&self.address), Arc::clone(&self.config), self.expected).await;
@@ -155,7 +155,7 @@ async fn connect(
     let tcp = TcpStream::connect(&*address).await?;
     tcp.set_nodelay(true)?;
     let tls = TlsConnector::from(config).connect(tls::server_name(), tcp).await?;
-    // The handshake has already refused any other certificate; this is the second lock on the door.
+    // The handshake has already refused any other certificate; this checks it a second time.
     if tls::peer_fingerprint(tls.get_ref().1) != Some(expected) {
         return Err(io::Error::other("another certificate than the group file's"));
     }

@@ -1,4 +1,4 @@
-//! What a client shows besides the certificate of its connections: a token, its signature, other people's consents.
+//! What a client presents besides the certificate of its connections: a token, its signature, approvals of others.
 
 use std::{
     sync::Arc,
@@ -15,23 +15,23 @@ use tonic::{
 
 use crate::{Client, ClientError};
 
-/// Clocks differ: a signed request was valid this long before it was made, in milliseconds.
+/// A signed request is valid from this long before it was made, since clocks differ; in milliseconds.
 const BEFORE: u64 = 60_000;
-/// How long a signed request is valid, in milliseconds: long enough for nodes that are late.
+/// How long a signed request stays valid after it was made, in milliseconds: long enough for slow nodes.
 const AFTER: u64 = 300_000;
 
-/// What goes with every request of a client, besides the certificate of its connections.
+/// What a client sends with each request, besides the certificate of its connections.
 #[derive(Debug, Default)]
 pub struct Credentials {
-    /// Sent to the nodes, over connections that nobody else can read.
+    /// A bearer token, sent to the nodes over encrypted connections.
     pub token: Option<Token>,
-    /// Signs what is asked, request by request. It is then this key's owner who asks, whoever carries the request.
+    /// Signs each request. The caller is then the owner of this key, whoever delivers the request.
     pub signer: Option<SigningKey>,
-    /// Consents to what is asked. Those that are for something else do no harm.
+    /// Approvals of what is asked. Those for other requests are ignored.
     pub approvals: Vec<Approval>,
 }
 
-/// What goes with one request, the same to all nodes.
+/// The credentials of one request, the same for all nodes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Enclosed {
     token: Option<MetadataValue<Ascii>>,
@@ -40,7 +40,7 @@ pub(crate) struct Enclosed {
 }
 
 impl Enclosed {
-    /// A request to one node.
+    /// Makes the request to one node.
     pub(crate) fn request<R>(&self, message: R, patience: Duration) -> Request<R> {
         let mut request = Request::new(message);
         request.set_timeout(patience);
@@ -52,20 +52,20 @@ impl Enclosed {
 }
 
 impl Client {
-    /// The same client with other credentials. It shares the connections.
+    /// The same client with other credentials. Both share the connections.
     #[must_use]
     pub fn with_credentials(mut self, credentials: Credentials) -> Self {
         self.credentials = Arc::new(credentials);
         self
     }
 
-    /// An operation of this client's group about this statement, for whoever approves or signs it elsewhere.
+    /// An operation of this client's group on this statement, for those who approve or sign it elsewhere.
     #[must_use]
     pub fn ask_for<'a>(&'a self, operation: Operation, key: Option<&'a str>, statement: &'a [u8]) -> Ask<'a> {
         Ask { key, statement, ..Ask::new(self.group().name(), operation) }
     }
 
-    /// What goes with a request that cannot be signed, because it changes nothing.
+    /// The credentials of a request that cannot be signed, because it changes nothing.
     pub(crate) fn enclose_token(&self) -> Enclosed {
         let token = self.credentials.token.as_ref().and_then(|token| {
             // A token is plain ASCII.
@@ -76,7 +76,7 @@ impl Client {
         Enclosed { token, ..Enclosed::default() }
     }
 
-    /// What goes with this ask.
+    /// The credentials of this ask.
     pub(crate) fn enclose(&self, ask: &Ask<'_>) -> Result<Enclosed, ClientError> {
         let signed_request = match &self.credentials.signer {
             None => Bytes::new(),
@@ -93,7 +93,7 @@ impl Client {
     }
 }
 
-/// Bytes that nobody can foresee.
+/// Random bytes from the operating system.
 pub(crate) fn random<const N: usize>() -> Result<[u8; N], ClientError> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(|error| ClientError::Unsigned(format!("no randomness: {error}")))?;

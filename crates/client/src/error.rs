@@ -19,15 +19,15 @@ pub enum OpenError {
     /// A public key file cannot be read.
     #[error("cannot read {}: {reason}", path.display())]
     Read {
-        /// Which file or folder.
+        /// The file or folder.
         path: PathBuf,
-        /// The system's words.
+        /// The system's message.
         reason: String,
     },
     /// A public key file is wrong.
     #[error("{}: {reason}", path.display())]
     Key {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         reason: KeyFileError,
@@ -35,13 +35,13 @@ pub enum OpenError {
     /// The TLS library refused the identity.
     #[error("cannot use the certificate for TLS: {0}")]
     Tls(#[from] rustls::Error),
-    /// The system gives no thread for a blocking client.
+    /// The system gave no thread to a blocking client.
     #[error("cannot start the client's thread: {0}")]
     Runtime(String),
-    /// An address in the group file is not one.
+    /// The group file has an invalid address.
     #[error("node {node}: {address:?} is not an address: write host:port in the group file")]
     Address {
-        /// Whose address.
+        /// The node of this address.
         node: NodeId,
         /// The address.
         address: String,
@@ -60,52 +60,52 @@ impl From<KeyRefError> for ClientError {
 /// Why an operation has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// Not a key's name.
+    /// The name of the key is invalid.
     #[error(transparent)]
     KeyName(#[from] KeyNameError),
-    /// Not a version of a key.
+    /// The version of the key is invalid.
     #[error("{0:?} is not a version: write NAME@VERSION with a number from 1")]
     KeyVersion(String),
     /// The request could not be signed.
     #[error("cannot sign the request: {0}")]
     Unsigned(String),
-    /// The policies of too many nodes refuse: too few are left to do it.
+    /// The policies of so many nodes refuse that too few nodes are left.
     #[error("{operation}: {message}")]
     Denied {
         /// What was asked for.
         operation: &'static str,
-        /// The rule that refused, where one did.
+        /// The rule that refused, if one did.
         rule: Option<String>,
-        /// The reason's name, which never changes, for example `no-rule`.
+        /// The code of the reason, which is stable, for example `no-rule`.
         reason: String,
-        /// The nodes' words.
+        /// The nodes' message.
         message: String,
     },
-    /// Too many nodes do not let this client in.
+    /// Too many nodes do not accept connections of this client.
     #[error("{operation}: {}", all_turned_away(.nodes, .certificate.as_ref()))]
     TurnedAway {
         /// What was asked for.
         operation: &'static str,
-        /// Those that do not, by ascending number.
+        /// These nodes, in ascending order.
         nodes: Vec<NodeId>,
-        /// The certificate that they do not take; `None` if none was shown.
+        /// The certificate that they do not accept; `None` if the client showed none.
         certificate: Option<Fingerprint>,
     },
-    /// Not a node of the group.
+    /// The group has no such node.
     #[error("there is no node {0} in the group")]
     UnknownNode(NodeId),
-    /// The caller's mistake, found before any node was asked.
+    /// The request is wrong; no node was asked.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// The key does not sign with such a randomizer; found before any node was asked.
+    /// The key does not sign with such a randomizer; no node was asked.
     #[error(transparent)]
     Randomizer(#[from] SeedError),
-    /// Enough nodes refused the request for at least one of them to be honest.
+    /// So many nodes refused the request that at least one of them is honest.
     #[error("{operation}: {reason}")]
     Refused {
         /// What was asked for.
         operation: &'static str,
-        /// The nodes' words.
+        /// The nodes' message.
         reason: String,
     },
     /// No node gave a good answer.
@@ -113,10 +113,10 @@ pub enum ClientError {
     NoAnswer {
         /// What was asked for.
         operation: &'static str,
-        /// What each node did, by ascending number.
+        /// What each node did, in ascending order.
         nodes: Vec<NodeProblem>,
     },
-    /// The nodes do not agree on a key.
+    /// Too few holders of a key agree on its public key.
     #[error(
         "the nodes do not agree on the public key {name:?}: it takes {needed} with the same; take its .pub file from a \
          source that you trust{}",
@@ -125,9 +125,9 @@ pub enum ClientError {
     KeyDisagreement {
         /// The key's name.
         name: String,
-        /// How many equal answers it takes.
+        /// How many equal answers are needed.
         needed: u16,
-        /// What each node said, by ascending number.
+        /// What each node said, in ascending order.
         nodes: Vec<NodeProblem>,
     },
     /// The payload of a ciphertext does not open.
@@ -135,12 +135,12 @@ pub enum ClientError {
     Payload(String),
 }
 
-/// What one node did instead of answering well.
+/// What one node did instead of giving a good answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeProblem {
-    /// Which node.
+    /// The node.
     pub node: NodeId,
-    /// Where it was asked.
+    /// The address at which it was asked.
     pub address: String,
     /// What it did.
     pub problem: Problem,
@@ -155,31 +155,31 @@ pub enum Problem {
     /// It did not answer in time.
     #[error("no answer within {0:.1?}")]
     Silent(Duration),
-    /// It answered that it will not or cannot.
+    /// It refused, or could not do what was asked.
     #[error("{}", refused(*.code, .message))]
     Refused {
-        /// What kind of refusal it is, as gRPC has it.
+        /// The gRPC status code.
         code: tonic::Code,
-        /// Its words.
+        /// The node's message.
         message: String,
     },
-    /// It does not let this client in: nothing was asked.
+    /// It does not accept connections of this client, so it was not asked.
     #[error("{}", turned_away(.certificate.as_ref()))]
     TurnedAway {
-        /// The certificate that it does not take; `None` if none was shown.
+        /// The certificate that it does not accept; `None` if the client showed none.
         certificate: Option<Fingerprint>,
     },
     /// Its policy refuses.
     #[error("{message}")]
     Denied {
-        /// The rule that refused, where one did.
+        /// The rule that refused, if one did.
         rule: Option<String>,
-        /// The reason's name, which never changes, for example `no-rule`.
+        /// The code of the reason, which is stable, for example `no-rule`.
         reason: String,
-        /// Its words.
+        /// The node's message.
         message: String,
     },
-    /// It answered, and the answer is false: the node lies or is broken.
+    /// It gave a false answer: the node lies or is broken.
     #[error("gave a false answer: {0}")]
     FalseAnswer(String),
 }
@@ -190,12 +190,12 @@ impl fmt::Display for NodeProblem {
     }
 }
 
-/// That a client is not let in.
+/// Says that a node does not accept this client.
 fn turned_away(certificate: Option<&Fingerprint>) -> String {
     format!("turns this client away: {}", way_in(certificate))
 }
 
-/// The same of several nodes.
+/// Says that several nodes do not accept this client.
 fn all_turned_away(nodes: &[NodeId], certificate: Option<&Fingerprint>) -> String {
     let numbers: Vec<String> = nodes.iter().map(ToString::to_string).collect();
     let who = match numbers.split_last() {
@@ -205,7 +205,7 @@ fn all_turned_away(nodes: &[NodeId], certificate: Option<&Fingerprint>) -> Strin
     format!("{who} this client away: {}", way_in(certificate))
 }
 
-/// By what a client would be let in.
+/// Says how a client would be accepted.
 fn way_in(certificate: Option<&Fingerprint>) -> String {
     match certificate {
         Some(certificate) => format!(
@@ -216,7 +216,7 @@ fn way_in(certificate: Option<&Fingerprint>) -> String {
     }
 }
 
-/// What a node says that will not or cannot, in words: the names of codes are for programs.
+/// Puts the status of a refusal into words: the names of codes are for programs.
 fn refused(code: tonic::Code, message: &str) -> String {
     use tonic::Code;
     match (code, message) {
@@ -228,7 +228,7 @@ fn refused(code: tonic::Code, message: &str) -> String {
     }
 }
 
-/// One line for each node, after the error's own.
+/// Lists one node a line, below the error's own line.
 struct Lines<'a>(&'a [NodeProblem]);
 
 impl fmt::Display for Lines<'_> {
@@ -238,7 +238,7 @@ impl fmt::Display for Lines<'_> {
 }
 
 impl Problem {
-    /// Whether nothing says what went wrong: a connection that a node closes at once may look like any other that broke.
+    /// Whether the reason is unclear: a connection that a node closes at once may look like any other broken connection.
     pub(crate) const fn is_vague(&self) -> bool {
         use tonic::Code;
         match self {
@@ -248,7 +248,7 @@ impl Problem {
         }
     }
 
-    /// What a gRPC status means here. The transport's own failures look like statuses, too.
+    /// What a gRPC status means here. Failures of the transport arrive as statuses, too.
     pub(crate) fn from_status(status: &tonic::Status, patience: Duration) -> Self {
         if let Some(unpinned) = UnpinnedCertificate::cause(status) {
             return Self::Unreachable(unpinned.to_string());
@@ -274,7 +274,7 @@ impl Problem {
         }
     }
 
-    /// Whether the request itself is to blame, by this node's word.
+    /// Whether the node says that the request itself is wrong.
     pub(crate) fn blames_request(&self) -> bool {
         use tonic::Code;
         matches!(
@@ -291,7 +291,7 @@ impl Problem {
     }
 }
 
-/// Text from a node, made safe for a terminal's line.
+/// Makes a node's text safe for one line of a terminal.
 fn one_line(text: &str) -> String {
     text.chars().take(1000).map(|character| if character.is_control() { ' ' } else { character }).collect()
 }

@@ -1,4 +1,4 @@
-//! One question to every node, and the first answer that proves to be good.
+//! Sends one question to every node and takes the first answer that passes the check.
 
 use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
 
@@ -11,19 +11,19 @@ use tonic::{Code, Status};
 
 use crate::{ClientError, Connection, NodeProblem, Problem};
 
-/// How long a call that is no longer needed may still take. It must reach its node, for each node acts only on requests
-/// that it receives itself: the answer that came first may be that of a node which still needs the others' shares.
+/// How long a call may go on after a good answer came. It must still reach its node: each node acts only on requests that
+/// it receives itself, and the nodes that have not answered yet may need its share.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// What one node answered.
 type Reply<T> = (NodeId, Result<T, Problem>);
 
-/// A good answer and those that were not.
+/// The good answer, and the bad ones.
 pub(crate) struct Chosen<T> {
     pub(crate) node: NodeId,
     pub(crate) value: T,
     pub(crate) latency: Duration,
-    /// The nodes that answered falsely before.
+    /// The nodes that gave false answers before the good one came.
     pub(crate) false_answers: Vec<NodeProblem>,
 }
 
@@ -62,9 +62,9 @@ where
     receiver
 }
 
-/// Takes the first reply that `check` accepts; its latency counts from `asked`, or from when
-/// there was a connection to send the question over. Gives up when all nodes have failed, or when `quorum` nodes, one of them
-/// honest therefore, blame the request itself.
+/// Takes the first reply that `check` accepts. Its latency counts from `asked`, or from the time at which there was a
+/// connection for the question. Gives up when all nodes have failed, or when `quorum` nodes, at least one of them honest,
+/// blame the request itself.
 pub(crate) async fn first_good<A, T>(
     operation: &'static str,
     connections: &[Connection],
@@ -96,7 +96,7 @@ pub(crate) async fn first_good<A, T>(
     Err(ClientError::NoAnswer { operation, nodes: problems.all() })
 }
 
-/// What went wrong so far, by node.
+/// The failures so far, by node.
 pub(crate) struct Problems {
     addresses: BTreeMap<NodeId, Arc<str>>,
     found: BTreeMap<NodeId, Problem>,
@@ -112,7 +112,7 @@ impl Problems {
         self.found.insert(node, problem);
     }
 
-    /// It did well after all.
+    /// Removes the failure of a node that answered well later.
     pub(crate) fn forget(&mut self, node: NodeId) {
         self.found.remove(&node);
     }
@@ -136,8 +136,8 @@ impl Problems {
             .collect()
     }
 
-    /// Why it makes no sense to wait for further nodes, if it makes none: `quorum` of them blame the request, or the policies of
-    /// so many refuse it that fewer than `quorum` are left.
+    /// Why waiting for further nodes is pointless, if it is: `quorum` nodes blame the request, or the policies of so many
+    /// nodes refuse it that fewer than `quorum` are left.
     pub(crate) fn hopeless(&self, operation: &'static str, quorum: usize) -> Option<ClientError> {
         if let Some(reason) = self.blame_for_request(quorum) {
             return Some(ClientError::Refused { operation, reason });
@@ -159,7 +159,7 @@ impl Problems {
         }
     }
 
-    /// The words that `quorum` nodes or more agree in, if these blame the request.
+    /// The message that `quorum` or more nodes agree on, if they blame the request.
     pub(crate) fn blame_for_request(&self, quorum: usize) -> Option<String> {
         let mut codes: BTreeMap<i32, (usize, &str)> = BTreeMap::new();
         for problem in self.found.values().filter(|problem| problem.blames_request()) {
@@ -175,7 +175,7 @@ impl Problems {
     }
 }
 
-/// A status for an answer that lacks what every answer has.
+/// The status for an answer that lacks a mandatory field.
 pub(crate) fn incomplete(what: &'static str) -> Status {
     Status::new(Code::Internal, format!("the answer has no {what}"))
 }

@@ -10,7 +10,7 @@ use crate::OpenError;
 
 pub(crate) struct Parts {
     pub(crate) group: GroupFile,
-    /// Absent for clients that are recognised otherwise.
+    /// Absent for clients that show no certificate.
     pub(crate) identity: Option<Identity>,
     pub(crate) keys: Vec<(KeyName, AnyPublicKey)>,
 }
@@ -23,7 +23,7 @@ pub(crate) fn read(folder: &Path) -> Result<Parts, OpenError> {
     Ok(Parts { group, identity, keys: public_keys(&folder.join("keys"))? })
 }
 
-/// All `.pub` files. No folder, no keys: the nodes will be asked.
+/// Reads all `.pub` files. Without the folder there are none, and the nodes will be asked.
 fn public_keys(folder: &Path) -> Result<Vec<(KeyName, AnyPublicKey)>, OpenError> {
     let unreadable =
         |path: &Path, reason: std::io::Error| OpenError::Read { path: path.to_owned(), reason: reason.to_string() };

@@ -1,4 +1,4 @@
-//! What one node decided, and how it would decide. It is that node's word.
+//! What one node decided, and how it would decide. Nothing here is checked against other nodes.
 
 use bytes::Bytes;
 use theta_names::NodeId;
@@ -10,8 +10,8 @@ use tonic::Status;
 use crate::{Client, ClientError, Connection, NodeProblem, Problem};
 
 impl Client {
-    /// Records of a node's audit log, from number `from` on, at most `count`; 0 for all that there are. They are as the node
-    /// sent them: [`theta_statements::audit::verify`] says whether they hold together.
+    /// The records of a node's audit log from number `from` on, at most `count`, or all if `count` is 0. They are returned
+    /// as the node sent them: [`theta_statements::audit::verify`] checks that they form a chain.
     ///
     /// # Errors
     /// [`ClientError::NoAnswer`] with what the node did instead; [`ClientError::UnknownNode`].
@@ -45,7 +45,7 @@ impl Client {
         self.answered("explain the policy", connection, answer.map(tonic::Response::into_inner)).await
     }
 
-    /// Which policy is in force at a node: nodes with the same file have the same digest.
+    /// The policy that is in force at a node; nodes with the same file have the same digest.
     ///
     /// # Errors
     /// As [`Client::audit`].
@@ -83,7 +83,7 @@ impl Client {
     }
 }
 
-/// The question of [`Client::explain`]: how would it be decided if `client` asked this, at this time or now?
+/// The request of [`Client::explain`]: how would the node decide if `client` asked this at time `at`, or now?
 #[must_use]
 pub fn explain_request(client: &str, ask: &Ask<'_>, at: Option<UnixTime>) -> v1::ExplainPolicyRequest {
     v1::ExplainPolicyRequest {

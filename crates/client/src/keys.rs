@@ -22,13 +22,13 @@ use crate::{
 
 use belief::{Belief, Told};
 
-/// Names whose nodes did not tell their public keys, and are not asked again for a ciphertext's sake.
+/// The most names that are remembered as unknown: for these, a ciphertext does not make the client ask the nodes again.
 const MOST_UNTOLD: usize = 1024;
 
-/// How long the other nodes are given to contradict when enough have told the same key.
+/// How long the other nodes have to contradict after enough nodes have told the same key.
 const CONTRADICTIONS: Duration = Duration::from_secs(1);
 
-/// Keys that are trusted already.
+/// The keys that this client trusts.
 #[derive(Debug)]
 pub(crate) struct Cache {
     keys: RwLock<HashMap<String, AnyPublicKey>>,
@@ -68,16 +68,16 @@ impl Cache {
     }
 }
 
-/// A version of a key, and the nodes that know it.
+/// A version of a key, and the nodes that list it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ListedKey {
-    /// The version as the nodes describe it; `held` is false: see the field of that name here.
+    /// The version as the nodes describe it, except `held` and `generation`: see the fields below.
     pub info: v1::KeyInfo,
-    /// Who lists it exactly so.
+    /// The nodes that list it in exactly this form.
     pub nodes: Vec<NodeId>,
-    /// Who of them has its share.
+    /// Those of them that hold a share of it.
     pub held: Vec<NodeId>,
-    /// The highest generation of the key that one of them names; that of `info` is 0.
+    /// The highest generation of the key that one of them reports; that of `info` is 0.
     pub generation: u64,
 }
 
@@ -92,8 +92,9 @@ impl ListedKey {
 }
 
 impl Client {
-    /// The public key of this name, or of `NAME@VERSION`: from the client's folder, or else from the nodes, if as many of its
-    /// holders give the same as the key's k and the group's, and fewer nodes than the group's k another one.
+    /// The public key of this name, or of `NAME@VERSION`: from the client's folder, or else from the nodes. Nodes are
+    /// believed if at least max(group k, key k) holders of the key give the same one, and fewer nodes than the group's k
+    /// another one.
     ///
     /// # Errors
     /// [`ClientError::Refused`] if there is no such key, [`ClientError::KeyDisagreement`] if too few nodes agree.
@@ -105,8 +106,8 @@ impl Client {
         self.renew_public_key(&key).await
     }
 
-    /// The key of this id, if it is known, or the nodes tell it under this name. An id is a digest of the public key, so that
-    /// it does not matter who told it.
+    /// The key of this id, if this client knows it or the nodes give it under this name. Who gave it does not matter: the
+    /// id is a digest of the public key.
     pub(crate) async fn key_of_ciphertext(&self, name: &KeyRef, id: &KeyId) -> Option<AnyPublicKey> {
         let known = &self.shared.keys;
         if let Some(key) = known.of_id(id) {
@@ -123,7 +124,7 @@ impl Client {
         known.of_id(id)
     }
 
-    /// The text of the `.pub` file that the key's holders agree on, whatever the client's folder has.
+    /// The text of the `.pub` file on which the key's holders agree, even if the client's folder has another one.
     ///
     /// # Errors
     /// As [`Client::public_key`].
@@ -132,7 +133,7 @@ impl Client {
         Ok(self.renew_public_key(&key).await?.to_text(&key.name))
     }
 
-    /// Asks the nodes, and believes them from now on if enough agree.
+    /// Asks the nodes, and keeps the key if enough of them agree.
     pub(crate) async fn renew_public_key(&self, key: &KeyRef) -> Result<AnyPublicKey, ClientError> {
         let public = self.ask_public_key(key).await?;
         self.shared.keys.insert(key.to_string(), public.clone());
@@ -149,7 +150,7 @@ impl Client {
         let mut problems = Problems::new(&self.shared.connections);
         let (mut told, mut deadline) = (Told::default(), None);
         loop {
-            // Whoever has been heard is believed when all have been, or have had the time to contradict.
+            // Wait until all nodes have answered, or had the time to contradict.
             let next = match deadline {
                 None => replies.recv().await,
                 Some(deadline) => time::timeout_at(deadline, replies.recv()).await.unwrap_or_default(),
@@ -176,12 +177,12 @@ impl Client {
         }
     }
 
-    /// The generation that the next change of this key's state is to name: one more than the highest that a node tells, short of
-    /// what one liar could make of it. At most k - 1 nodes lie, so that the k-th highest answer is no higher than an honest one;
-    /// what is further above that than honest nodes are apart is not believed.
+    /// The generation that the next change of this key's state has to name: one more than the highest that a node reports,
+    /// limited against liars. At most k - 1 nodes lie, so the k-th highest answer is no higher than an honest one; an
+    /// answer further above it than honest nodes can be apart is ignored.
     ///
     /// # Errors
-    /// [`ClientError`] if fewer than k nodes list their keys (`keys.list`).
+    /// [`ClientError`] if fewer than k nodes list their keys (which takes the permission `keys.list`).
     pub async fn next_generation(&self, name: &KeyName) -> Result<u64, ClientError> {
         const OPERATION: &str = "read the key's generation";
         let (lists, problems) = self.key_lists().await;
@@ -202,15 +203,16 @@ impl Client {
         Ok(highest.saturating_add(1))
     }
 
-    /// The versions of keys that the nodes know, by name and version, each with the nodes that list it; more than one entry of a version means that
-    /// the nodes disagree. Nodes that did not answer come second.
+    /// The versions of keys that the nodes know, by name and version, each with the nodes that list it. Several entries of
+    /// one version mean that the nodes disagree. The second value has the nodes that did not answer.
     pub async fn list_keys(&self) -> (Vec<ListedKey>, Vec<crate::NodeProblem>) {
         let (lists, problems) = self.key_lists().await;
         let mut listed: Vec<ListedKey> = Vec::new();
         for (node, mut info) in
             lists.into_iter().flat_map(|(node, keys)| keys.into_iter().map(move |info| (node, info)))
         {
-            // Whether a node has its share, and which changes it has seen, is about that node, not about the key.
+            // Whether a node holds its share and which changes it has seen differ by node, so they do not count as
+            // disagreement.
             let (held, seen) = (std::mem::take(&mut info.held), std::mem::take(&mut info.generation));
             match listed.iter_mut().find(|key| key.info == info) {
                 Some(key) => key.add(node, held, seen),
@@ -229,7 +231,7 @@ impl Client {
         (listed, problems.all())
     }
 
-    /// What each node lists, in the order of their answers, and what the others did.
+    /// What each node lists, in the order of the answers, and the failures of the others.
     async fn key_lists(&self) -> (Vec<(NodeId, Vec<v1::KeyInfo>)>, Problems) {
         let (patience, enclosed) = (self.shared.options.timeout, self.enclose_token());
         let mut replies = fan_out::ask_all(&self.shared.connections, patience, |connection| {

@@ -9,11 +9,11 @@
 //! # }
 //! ```
 //!
-//! Programs without an async runtime have the same in [`blocking`].
+//! [`blocking`] has the same for programs without an async runtime.
 //!
-//! A node acts only on requests that it receives itself, so each request goes to all nodes. An answer counts only if it
-//! proves itself here: a payload key by the commitment in the ciphertext's header, a signature by the public key, a coin
-//! by its proof. A node whose answer does not is named, and the next one's is awaited.
+//! A node acts only on requests that it receives itself, so each request goes to all nodes. Each answer is checked here: a
+//! payload key by the commitment in the ciphertext's header, a signature with the public key, a coin by its proof. A node
+//! whose answer fails the check is named, and the client waits for the next answer.
 
 mod answer;
 pub mod blocking;
@@ -64,13 +64,13 @@ pub use theta_statements::{Approval, CeremonyRequest, KeyChange, SigningKey, Tok
 /// How a client behaves.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
-    /// How long an operation may take. The nodes are told, too. Default 30 s.
+    /// How long an operation may take; the nodes receive it as their deadline. Default 30 s.
     pub timeout: Duration,
     /// How long connecting to a node may take. Default 5 s.
     pub connect_timeout: Duration,
-    /// How long a ceremony may take, the time included in which nodes that are down may come back. Default 5 min.
+    /// How long a ceremony may take, including the time that unreachable nodes have to come back. Default 5 min.
     pub ceremony_timeout: Duration,
-    /// The largest message, either way. Default 32 MiB.
+    /// The largest message in either direction, in bytes. Default 32 MiB.
     pub max_message_bytes: usize,
 }
 
@@ -98,17 +98,17 @@ struct Inner {
     connections: Vec<Connection>,
     keys: keys::Cache,
     options: ClientOptions,
-    /// The client folder, if it was made from one.
+    /// The client folder, if the client was opened from one.
     folder: Option<PathBuf>,
 }
 
 impl Client {
     /// Opens a client folder: `group.toml`, `client.crt` and `client.key` unless the client is recognised by a token, and
-    /// `keys/*.pub` if there are any. Connections are made when they are needed, so this succeeds while nodes are down. Call it
-    /// within a Tokio runtime.
+    /// `keys/*.pub` if there are any. Connections are made when they are needed, so this succeeds while nodes are down.
+    /// Must be called within a Tokio runtime.
     ///
     /// # Errors
-    /// [`OpenError`]: which file is wrong, and what would be right.
+    /// [`OpenError`] names the file that is wrong, and what would be right.
     pub fn open(folder: &Path) -> Result<Self, OpenError> {
         Self::open_with(folder, ClientOptions::default())
     }
@@ -122,12 +122,12 @@ impl Client {
         Self::make(parts.group, parts.identity.as_ref(), parts.keys, options, Some(folder.to_owned()))
     }
 
-    /// A client from its parts; without an identity it shows no certificate, and its requests must say who asks
-    /// ([`Client::with_credentials`]). Keys given here are trusted; others are asked from the nodes and need the agreement of
-    /// k of them. Call it within a Tokio runtime.
+    /// A client from its parts. Without an identity it shows no certificate, and its requests need credentials
+    /// ([`Client::with_credentials`]). The keys given here are trusted; others are asked from the nodes, as
+    /// [`Client::public_key`] says. Must be called within a Tokio runtime.
     ///
     /// # Errors
-    /// [`OpenError`]: the group file has an address that is none.
+    /// [`OpenError`] if an address in the group file is invalid.
     pub fn new(
         group: GroupFile,
         identity: Option<&Identity>,
@@ -156,13 +156,13 @@ impl Client {
         &self.shared.group
     }
 
-    /// The options that it was made with.
+    /// The options of this client.
     #[must_use]
     pub fn options(&self) -> &ClientOptions {
         &self.shared.options
     }
 
-    /// One node's scheme API, for callers that carry shares themselves.
+    /// The scheme API of one node, for callers that carry shares themselves. Its answers are not checked.
     ///
     /// # Errors
     /// [`ClientError::UnknownNode`].
@@ -170,7 +170,7 @@ impl Client {
         Ok(self.connection(node)?.scheme())
     }
 
-    /// One node's protocol API, for callers that want a particular node's answer. Nothing in it is checked.
+    /// The protocol API of one node, for callers that want this node's answer. Its answers are not checked.
     ///
     /// # Errors
     /// [`ClientError::UnknownNode`].

@@ -1,4 +1,4 @@
-//! The operations of the group, each checked here before it is believed.
+//! The operations of the group. Each result is checked here before it is returned.
 
 use std::future::Future;
 
@@ -22,7 +22,7 @@ use crate::{
     fan_out::{self, incomplete},
 };
 
-/// The bytes of a coin, with the proof that they are its.
+/// The value of a coin, with its proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Coin {
     /// 32 uniform bytes.
@@ -49,12 +49,12 @@ struct Unchecked {
 impl Client {
     /// Unwraps the payload key of a ciphertext, given its header. Nodes see the header alone.
     ///
-    /// The first key of which the header is an honest encryption is the right one, whichever node it came from. A client that
-    /// has no public key of that id, and may not ask for it (`keys.list`), takes the first that the header's commitment fits:
-    /// then an encryptor and a node together can tell it a key that the others have not.
+    /// The first key that makes the header an honest encryption is the right one, whichever node it came from. A client
+    /// that has no public key of that id, and may not ask for it (`keys.list`), takes the first key that fits the header's
+    /// commitment: then an encryptor and a node together can give it a key that other clients do not get.
     ///
     /// # Errors
-    /// [`ClientError`]: the request is wrong, or too few nodes answered well, each named with the reason.
+    /// [`ClientError`] if the request is wrong or too few nodes answered well; it names each with the reason.
     pub async fn decapsulate(&self, key: &str, header: Bytes) -> Result<Answer<PayloadKey>, ClientError> {
         let bytes = header.clone();
         let parsed = Header::parse(&bytes)?;
@@ -82,7 +82,7 @@ impl Client {
         self.operate("decapsulate", &enclosed, request, call, check).await
     }
 
-    /// Decrypts a ciphertext that fits in memory: the nodes unwrap its payload key, the payload is opened here.
+    /// Decrypts a ciphertext that fits in memory: the nodes unwrap its payload key, and this client opens the payload.
     ///
     /// # Errors
     /// As [`Client::decapsulate`]; [`ClientError::Payload`] if the payload was changed after it was sealed.
@@ -102,10 +102,10 @@ impl Client {
         self.sign_plainly(key, message, None).await
     }
 
-    /// Signs the message of a slot, where a signing rule of the nodes' policies allows one message for each.
+    /// Signs the message of a slot, where a signing rule of the nodes' policies allows one message for each slot.
     ///
     /// # Errors
-    /// As [`Client::decapsulate`]; [`ClientError::Denied`] if the slot is another message's.
+    /// As [`Client::decapsulate`]; [`ClientError::Denied`] if the slot belongs to another message.
     pub async fn sign_for_slot(&self, key: &str, message: Bytes, slot: u64) -> Result<Answer<Bytes>, ClientError> {
         self.sign_plainly(key, message, Some(slot)).await
     }
@@ -145,13 +145,13 @@ impl Client {
     }
 
     /// Signs a message under a key that is re-randomised with a secret of this client, 32 to 64 random bytes, which the nodes
-    /// learn. Nobody else can tell that the signature is the group's. For FROST keys.
+    /// learn. Nobody else can tell that the signature is the group's. Only for FROST keys.
     ///
-    /// A good answer is a signature that verifies under the very key that follows from the group's key, the randomizer and the
-    /// signers' commitments, whatever the nodes say that it is.
+    /// The signature is checked under the key that follows from the group's key, the randomizer and the signers'
+    /// commitments; the key that the nodes name is not used.
     ///
     /// # Errors
-    /// As [`Client::decapsulate`]; [`ClientError::Randomizer`] if the key has no such signatures.
+    /// As [`Client::decapsulate`]; [`ClientError::Randomizer`] if the key is not one of FROST.
     pub async fn sign_randomized(
         &self,
         key: &str,
@@ -171,7 +171,7 @@ impl Client {
         self.operate("sign", &enclosed, request, ask_to_sign, check).await
     }
 
-    /// Draws the coin of a name: the same value for the same name, whoever asks and whenever.
+    /// Draws the coin of a name. The value depends on the key and the name alone.
     ///
     /// # Errors
     /// As [`Client::decapsulate`].
@@ -214,7 +214,7 @@ impl Client {
         F: Future<Output = Result<Unchecked, Status>> + Send + 'static,
     {
         let patience = self.shared.options.timeout;
-        // Before anything leaves: the answers may be here before this task runs again.
+        // Read before anything leaves: answers may arrive before this task runs again.
         let asked = Instant::now();
         let replies = fan_out::ask_all(&self.shared.connections, patience, |connection| {
             call(connection, enclosed.request(message.clone(), patience))
@@ -244,7 +244,7 @@ async fn ask_to_sign(connection: Connection, request: Request<v1::SignRequest>) 
     unchecked(answer.instance_id, answer.outcome)
 }
 
-/// The payload key, if the header is an honest encryption of it; without a public key, if the header commits to it.
+/// The payload key, if the header is an honest encryption of it or, without a public key, if the header commits to it.
 fn unwrapped(
     public: Option<&AnyPublicKey>,
     bytes: &[u8],

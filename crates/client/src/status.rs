@@ -1,4 +1,4 @@
-//! How the nodes are.
+//! The state of the nodes.
 
 use std::time::Duration;
 
@@ -8,19 +8,19 @@ use tokio::time::Instant;
 
 use crate::{Client, NodeProblem, fan_out};
 
-/// One node's own account, or why there is none.
+/// One node's report about itself, or why there is none.
 #[derive(Debug)]
 pub struct NodeStatus {
-    /// Which node.
+    /// The node.
     pub node: NodeId,
-    /// Where its API is.
+    /// The address of its API.
     pub address: String,
-    /// What it says, and how long the question took, over a connection that stood.
+    /// The report, and how long the question took over an established connection.
     pub status: Result<(v1::GetStatusResponse, Duration), NodeProblem>,
 }
 
 impl Client {
-    /// Asks every node how it is; one entry a node, in order. A node that does not answer is an entry, not an error.
+    /// Asks every node for its state. There is one entry a node, in ascending order, also for nodes that do not answer.
     pub async fn status(&self) -> Vec<NodeStatus> {
         let patience = self.shared.options.timeout;
         let asked = Instant::now();

@@ -39,16 +39,16 @@ pub struct NodeConfig {
     /// The certificate's private key, PEM, readable by its owner alone. Default `node.key`.
     #[serde(default = "paths::private_key")]
     pub private_key: PathBuf,
-    /// The policy file: who may ask this node for what. It is read again whenever it changes. Default `policy.toml`.
+    /// The policy file: who may ask this node for what. The node reads it again whenever it changes. Default `policy.toml`.
     #[serde(default = "paths::policy")]
     pub policy: PathBuf,
-    /// Threads that move bytes. Default 2.
+    /// Threads for network and disk. Default 2.
     #[serde(default = "io_threads", deserialize_with = "error::threads")]
     pub io_threads: NonZeroUsize,
     /// Threads that do cryptography. Default: one for each processor.
     #[serde(default, deserialize_with = "error::threads_or_absent", skip_serializing_if = "Option::is_none")]
     pub cpu_threads: Option<NonZeroUsize>,
-    /// What this node keeps, and what opens it.
+    /// The store of this node, and what opens it.
     #[serde(default)]
     pub store: StoreConfig,
     /// Where this node listens.
@@ -56,7 +56,7 @@ pub struct NodeConfig {
     /// Bounds on what this node takes on.
     #[serde(default)]
     pub limits: LimitsConfig,
-    /// What this node says about its work.
+    /// What this node logs.
     #[serde(default)]
     pub log: LogConfig,
 }
@@ -126,7 +126,7 @@ impl NodeConfig {
     /// Reads a `node.toml` and resolves its relative paths against its folder.
     ///
     /// # Errors
-    /// [`ConfigError`], in one line: what is wrong, in which file and line, and what would be right.
+    /// [`ConfigError`] says in one line what is wrong, in which file and line, and what would be right.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
         let text = fs::read_to_string(path)
             .map_err(|reason| ConfigError::Read { file: path.to_owned(), reason: reason.to_string() })?;
@@ -137,7 +137,7 @@ impl NodeConfig {
         Ok(config)
     }
 
-    /// Parses the text of a `node.toml`; `file` is its name in errors. Paths stay as they are written.
+    /// Parses the text of a `node.toml`; `file` is its name in errors. Relative paths are not resolved.
     ///
     /// # Errors
     /// [`ConfigError::Invalid`].
@@ -145,10 +145,10 @@ impl NodeConfig {
         toml::from_str(text).map_err(|error| ConfigError::from_toml(&error, text, file))
     }
 
-    /// A Tokio runtime with this configuration's [`io_threads`](Self::io_threads), to start the node in.
+    /// A Tokio runtime with this configuration's [`io_threads`](Self::io_threads), in which to start the node.
     ///
     /// # Errors
-    /// The system's, if it gives no threads.
+    /// The system's error, if it gives no threads.
     pub fn runtime(&self) -> io::Result<tokio::runtime::Runtime> {
         tokio::runtime::Builder::new_multi_thread()
             .worker_threads(self.io_threads.get())
@@ -168,10 +168,10 @@ impl NodeConfig {
         }
     }
 
-    /// The text of a `node.toml` with this configuration, every setting described.
+    /// The text of a `node.toml` with this configuration and a description of every setting.
     ///
     /// # Errors
-    /// Paths that are not UTF-8.
+    /// A path is not UTF-8.
     pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
         let mut text =
             String::from("# A node of a threshold group. Relative paths are relative to this file's folder.\n\n");
@@ -186,7 +186,7 @@ impl NodeConfig {
     }
 }
 
-/// What `node.toml` says about its settings.
+/// The descriptions of settings in `node.toml`.
 const DESCRIPTIONS: &[(&str, &str)] = &[
     ("id", "This node's number in the group file."),
     ("group", "The group file, the same at every node."),
@@ -251,7 +251,7 @@ fn io_threads() -> NonZeroUsize {
     NonZeroUsize::MIN.saturating_add(1)
 }
 
-/// The names of a node's files, as `theta group init` writes them.
+/// The default names of a node's files, as `theta group init` writes them.
 mod paths {
     use std::path::PathBuf;
 

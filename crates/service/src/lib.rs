@@ -1,9 +1,9 @@
 //! A node of a threshold group: its configuration, its API and its metrics around the orchestrator.
 //!
-//! [`Node::start`] takes a [`NodeConfig`] and puts the floors together: the group file and this node's identity, its key
+//! [`Node::start`] takes a [`NodeConfig`] and assembles the group file and this node's identity, its store with the key
 //! shares, the mesh to the other nodes, the orchestrator, the gRPC API for clients and the metrics for the operator.
-//! Only clients that the group file or the policy file knows can connect to the API; each request passes the same bounds, and
-//! the node decides about each by its own policy before anything is done for it.
+//! Only clients of the group file or the policy file can connect to the API. Each request passes the same bounds, and
+//! the node's own policy decides about it before the node does anything for it.
 
 pub mod config;
 mod grpc;

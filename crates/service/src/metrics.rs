@@ -1,4 +1,4 @@
-//! What the monitoring system sees: `GET /metrics`, `/healthz` and `/readyz` over plain HTTP on a loopback address.
+//! Serves the monitoring system: `GET /metrics`, `/healthz` and `/readyz` over plain HTTP on a loopback address.
 
 mod api;
 mod doors;
@@ -18,10 +18,10 @@ use tokio::{
 
 pub(crate) use self::{api::ApiMetrics, doors::DoorCollector, mesh::MeshCollector, process::ProcessCollector};
 
-/// Whether the node can take requests: what the operator should look at all the same, or why not.
+/// Whether the node can serve requests: a warning for the operator, if any, or the reason why not.
 pub(crate) type Readiness = Arc<dyn Fn() -> Result<Option<String>, String> + Send + Sync>;
 
-/// Scrapes come one at a time; more connections than this at once are somebody's mistake.
+/// The most connections at once. Scrapes come one at a time, so more are a mistake.
 const MAX_CONNECTIONS: usize = 32;
 
 /// Answers scrapes until dropped.
@@ -75,7 +75,7 @@ fn answer(request: &Request<Incoming>, registry: &Registry, ready: &Readiness) -
 
 fn scrape(registry: &Registry) -> Response<String> {
     let mut body = String::new();
-    // Writing to a string fails only if a collector of ours does.
+    // Writing to a string fails only if one of our collectors does.
     if encode(&mut body, registry).is_err() {
         return text(StatusCode::INTERNAL_SERVER_ERROR, "the metrics cannot be written\n".to_owned());
     }

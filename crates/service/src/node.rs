@@ -1,4 +1,4 @@
-//! One node, put together from the floors below and taken apart again.
+//! Assembles a node from the crates below, and shuts it down.
 
 mod error;
 
@@ -43,13 +43,13 @@ use crate::{
 /// How long requests may still run when the node stops.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// A transport and what arrives on it.
+/// A transport, and the messages that arrive on it.
 type Wires = (Arc<dyn Transport>, mpsc::Receiver<Inbound>);
 
-/// What may be put between a node and its transport.
+/// A wrapper between a node and its transport.
 type Wrap = dyn FnOnce(Arc<dyn Transport>, mpsc::Receiver<Inbound>) -> Wires + Send;
 
-/// Sockets that are bound already; the configuration's addresses serve for the others.
+/// Sockets that are bound already. For the others the addresses of the configuration are used.
 #[derive(Debug, Default)]
 pub struct Listeners {
     /// For the other nodes.
@@ -87,10 +87,10 @@ struct Addresses {
 
 impl Node {
     /// Starts a node: reads its files, connects to its peers and serves its clients. Returns when the node listens;
-    /// whether enough peers are there is for `/readyz` to say. Call it within a Tokio runtime.
+    /// `/readyz` tells whether enough peers are connected. Must be called within a Tokio runtime.
     ///
     /// # Errors
-    /// [`StartError`]: which file, address or key is wrong, and what would be right. Nothing is left running.
+    /// [`StartError`] says which file, address or key is wrong, and what would be right. Nothing is left running.
     pub async fn start(config: NodeConfig) -> Result<Self, StartError> {
         Self::builder(config).start().await
     }
@@ -106,7 +106,7 @@ impl Node {
         Self::builder(config).transport(wrap).start().await
     }
 
-    /// A node with more to say about how it starts.
+    /// Builds a node with other sockets or another transport.
     #[must_use]
     pub fn builder(config: NodeConfig) -> NodeBuilder {
         NodeBuilder {
@@ -146,19 +146,20 @@ impl Node {
         &self.orchestrator
     }
 
-    /// The gate, for hosts that embed a node: what the orchestrator does is granted here.
+    /// The gate, for hosts that embed a node. The orchestrator takes only what is granted here.
     ///
-    /// A front end of one's own presents whoever asks as its connection shows it, and asks [`Authority::decide`]; takes a place
-    /// on the account of whoever it was granted to ([`Authority::account`], with the terms of the grant); hands what was granted
-    /// to [`Orchestrator::certify`] and what that gives to `run_for` or `submit_for`; and remembers whose instance it is
-    /// ([`Authority::remember`]). Whoever comes back for a result takes a leave of its own ([`Authority::decide_result`]). That
-    /// a store is not trusted yet, both refuse by themselves. See `docs/adr/0026-granted-requests.md`.
+    /// A front end of another kind identifies the caller from its connection and asks [`Authority::decide`]. It takes a
+    /// place on the account of the client to whom the request was granted ([`Authority::account`], with the terms of the
+    /// grant), passes the grant to [`Orchestrator::certify`] and the result of that to `run_for` or `submit_for`, and
+    /// remembers whose instance it is ([`Authority::remember`]). A caller that comes back for a result needs a grant of its
+    /// own ([`Authority::decide_result`]). While the store is not trusted, both refuse by themselves. See
+    /// `docs/adr/0026-granted-requests.md`.
     #[must_use]
     pub const fn authority(&self) -> &Arc<Authority> {
         &self.authority
     }
 
-    /// Reads the policy file again, now rather than within a second or so.
+    /// Reads the policy file at once; otherwise the node does so within a second or so after a change.
     ///
     /// # Errors
     /// [`PolicyLoadError`]: the file is wrong, and the old policy stays in force.
@@ -175,7 +176,7 @@ impl Node {
         }
     }
 
-    /// Stops: tells clients and the monitoring system, lets running requests finish for at most five seconds, then
+    /// Stops the node: tells clients and the monitoring system, lets running requests finish for at most five seconds, then
     /// closes everything.
     pub async fn shutdown(mut self) {
         self.stopping.store(true, Ordering::Relaxed);
@@ -215,7 +216,7 @@ impl NodeBuilder {
         self
     }
 
-    /// Passes all messages between nodes through what `wrap` makes of the transport.
+    /// Wraps the transport, so that all messages between nodes pass through the result of `wrap`.
     #[must_use]
     pub fn transport(
         mut self,
@@ -227,8 +228,8 @@ impl NodeBuilder {
 
     /// Starts the node.
     ///
-    /// Its future is behind a pointer, so that all that a node does is compiled here, and not once more in each program that
-    /// has one.
+    /// The future is boxed, so that the code of a node is compiled in this crate and not again in each program that
+    /// contains one.
     ///
     /// # Errors
     /// As [`Node::start`].
@@ -240,7 +241,8 @@ impl NodeBuilder {
         let Self { config, listeners, wrap } = self;
         let (group, identity) = membership(&config)?;
         let (authority, custodian, mut registry) = open_store(&config, &group).await?;
-        // All addresses before any thread: what cannot be bound is told at once, and nothing has to be undone.
+        // All addresses are bound before any thread starts, so that an error is reported at once and nothing has to be
+        // undone.
         let api = listen(listeners.api, config.listen.api, "api")?;
         let metrics = match (listeners.metrics, config.listen.metrics) {
             (None, None) => None,
@@ -310,7 +312,7 @@ impl NodeBuilder {
     }
 }
 
-/// What bounds the callers of the API, with its metrics.
+/// The bounds on callers of the API, with their metrics.
 fn doors(limits: &LimitsConfig, registry: &mut Registry) -> (Arc<Admission>, Arc<Connections>, Arc<Doorway>) {
     let admission = Admission::new(limits.admission());
     let connections = Connections::new(limits.connections());
@@ -323,7 +325,7 @@ fn doors(limits: &LimitsConfig, registry: &mut Registry) -> (Arc<Admission>, Arc
     (admission, connections, doorway)
 }
 
-/// The group, and this node's identity if it is the one that the group knows.
+/// The group, and this node's identity, which must be the one in the group file.
 fn membership(config: &NodeConfig) -> Result<(GroupFile, Identity), StartError> {
     let group = GroupFile::load(&config.group)?;
     let identity = Identity::load(&config.certificate, &config.private_key)?;
@@ -344,10 +346,10 @@ fn membership(config: &NodeConfig) -> Result<(GroupFile, Identity), StartError> 
     Ok((group, identity))
 }
 
-/// What a node is made of that is on its disk.
+/// The parts of a node that are on its disk.
 type Opened = (Arc<Authority>, Custodian, Registry);
 
-/// Opens the store, with all that lives in it. That takes a while: a passphrase is stretched, ceremonies are resumed.
+/// Opens the store and everything in it. This takes a while: a passphrase is stretched, and ceremonies are resumed.
 async fn open_store(config: &NodeConfig, group: &GroupFile) -> Result<Opened, StartError> {
     let (store, policy, id) = (config.store.clone(), config.policy.clone(), config.id);
     let (name, roster) = (group.name().to_owned(), roster(group)?);
@@ -365,7 +367,7 @@ async fn open_store(config: &NodeConfig, group: &GroupFile) -> Result<Opened, St
 /// The group as ceremonies know it.
 ///
 /// # Errors
-/// [`StartError::CeremonyKey`]: one that is no point.
+/// [`StartError::CeremonyKey`]: a ceremony key is no point of the group.
 pub fn roster(group: &GroupFile) -> Result<Roster, StartError> {
     let member = |node: &GroupNode| {
         let key = node.ceremony_key?;
@@ -390,7 +392,7 @@ fn local_address(listener: &TcpListener) -> Result<SocketAddr, StartError> {
     listener.local_addr().map_err(StartError::System)
 }
 
-/// Ready: not stopping, the store can be written, and enough peers are connected for an operation to finish.
+/// Ready means: not stopping, the store can be written, and enough peers are connected for an operation to finish.
 fn readiness(
     transport: &Arc<dyn Transport>,
     threshold: u16,

@@ -4,25 +4,25 @@
 pub struct Outcome {
     #[prost(bytes = "bytes", tag = "1")]
     pub result: ::prost::bytes::Bytes,
-    /// A coin's proof; under a re-randomised key the signers' commitments; else empty.
+    /// A coin's proof; for a re-randomised key the signers' commitments; otherwise empty.
     #[prost(bytes = "bytes", tag = "2")]
     pub proof: ::prost::bytes::Bytes,
     /// The nodes whose shares are in the result.
     #[prost(uint32, repeated, tag = "3")]
     pub contributors: ::prost::alloc::vec::Vec<u32>,
-    /// Nodes that misbehaved in this instance, which did not stop it.
+    /// Nodes that misbehaved in this instance without stopping it.
     #[prost(message, repeated, tag = "4")]
     pub culprits: ::prost::alloc::vec::Vec<Culprit>,
 }
-/// A node that was caught.
+/// A node whose misbehaviour a node has detected.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Culprit {
     #[prost(uint32, tag = "1")]
     pub node: u32,
-    /// Exact and named, for example "share fails verification".
+    /// The name of the misbehaviour, for example "share fails verification".
     #[prost(string, tag = "2")]
     pub misbehaviour: ::prost::alloc::string::String,
-    /// Empty where it follows from the context.
+    /// Empty if the instance is clear from the context.
     #[prost(bytes = "bytes", tag = "3")]
     pub instance_id: ::prost::bytes::Bytes,
 }
@@ -35,7 +35,7 @@ pub struct InstanceStatus {
     /// When FINISHED.
     #[prost(message, optional, tag = "3")]
     pub outcome: ::core::option::Option<Outcome>,
-    /// When FAILED: what went wrong and what to do.
+    /// When FAILED: what went wrong, and what to do.
     #[prost(string, tag = "4")]
     pub failure: ::prost::alloc::string::String,
     /// Shares received so far.
@@ -63,7 +63,7 @@ pub struct KeyInfo {
     /// "decrypt", "sign" or "coin".
     #[prost(string, tag = "5")]
     pub purpose: ::prost::alloc::string::String,
-    /// k: how many nodes it takes.
+    /// k: how many nodes an operation takes.
     #[prost(uint32, tag = "6")]
     pub threshold: u32,
     /// n.
@@ -74,25 +74,25 @@ pub struct KeyInfo {
     pub key_id: ::prost::bytes::Bytes,
     #[prost(bytes = "bytes", tag = "9")]
     pub public_key: ::prost::bytes::Bytes,
-    /// From 1.
+    /// Counts from 1.
     #[prost(uint32, tag = "10")]
     pub version: u32,
-    /// How often its shares were renewed: 0 for those that it was made with.
+    /// How often its shares were renewed or moved: 0 for the first ones.
     #[prost(uint64, tag = "11")]
     pub epoch: u64,
     /// "pending", "active", "retired", "disabled" or "destroyed".
     #[prost(string, tag = "12")]
     pub state: ::prost::alloc::string::String,
-    /// The nodes that hold shares, by share index: that of index 1 first.
+    /// The nodes that hold shares, in the order of share indices; the first has index 1.
     #[prost(uint32, repeated, tag = "13")]
     pub holders: ::prost::alloc::vec::Vec<u32>,
-    /// Whether the key's name alone means this version.
+    /// Whether NAME alone means this version.
     #[prost(bool, tag = "14")]
     pub primary: bool,
-    /// Whether this node has its share.
+    /// Whether this node holds a share of it.
     #[prost(bool, tag = "15")]
     pub held: bool,
-    /// That of the last change of the key's state at this node, of whatever version; 0 before any.
+    /// Made by the last change of state of any version of the key at this node; 0: none.
     #[prost(uint64, tag = "16")]
     pub generation: u64,
 }
@@ -180,10 +180,10 @@ pub struct DecryptRequest {
     pub ciphertext: ::prost::bytes::Bytes,
     #[prost(enumeration = "Wait", tag = "3")]
     pub wait: i32,
-    /// The client's signature over this request (spec/policy.md), when it does not ask itself.
+    /// The client's signature on this request (spec/policy.md), if another caller relays it.
     #[prost(bytes = "bytes", tag = "4")]
     pub signed_request: ::prost::bytes::Bytes,
-    /// Consents that the node's policy may ask for.
+    /// Approvals, if the node's policy asks for some.
     #[prost(bytes = "bytes", repeated, tag = "5")]
     pub approvals: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
 }
@@ -204,10 +204,10 @@ pub struct DecapsulateRequest {
     pub header: ::prost::bytes::Bytes,
     #[prost(enumeration = "Wait", tag = "3")]
     pub wait: i32,
-    /// The client's signature over this request (spec/policy.md), when it does not ask itself.
+    /// The client's signature on this request (spec/policy.md), if another caller relays it.
     #[prost(bytes = "bytes", tag = "4")]
     pub signed_request: ::prost::bytes::Bytes,
-    /// Consents that the node's policy may ask for.
+    /// Approvals, if the node's policy asks for some.
     #[prost(bytes = "bytes", repeated, tag = "5")]
     pub approvals: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
 }
@@ -227,16 +227,16 @@ pub struct SignRequest {
     pub message: ::prost::bytes::Bytes,
     #[prost(enumeration = "Wait", tag = "3")]
     pub wait: i32,
-    /// Absent, or 32 to 64 random bytes, the same to all nodes: sign under a key re-randomised with them (FROST).
+    /// FROST: 32 to 64 random bytes, the same for all nodes, that re-randomise the key; or absent.
     #[prost(bytes = "bytes", tag = "4")]
     pub randomizer: ::prost::bytes::Bytes,
-    /// The client's signature over this request (spec/policy.md), when it does not ask itself.
+    /// The client's signature on this request (spec/policy.md), if another caller relays it.
     #[prost(bytes = "bytes", tag = "5")]
     pub signed_request: ::prost::bytes::Bytes,
-    /// Consents that the node's policy may ask for.
+    /// Approvals, if the node's policy asks for some.
     #[prost(bytes = "bytes", repeated, tag = "6")]
     pub approvals: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
-    /// What the message is for, where a signing rule of the policy counts slots.
+    /// The slot of the message, if a signing rule of the policy takes slots from requests.
     #[prost(uint64, optional, tag = "7")]
     pub slot: ::core::option::Option<u64>,
 }
@@ -247,7 +247,7 @@ pub struct SignResponse {
     /// Its result is the signature in its scheme's standard encoding.
     #[prost(message, optional, tag = "2")]
     pub outcome: ::core::option::Option<Outcome>,
-    /// With a randomizer: the key that the signature verifies under, in its standard encoding. Clients
+    /// With a randomizer: the key under which the signature verifies, in its standard encoding.
     #[prost(bytes = "bytes", tag = "3")]
     pub randomized_key: ::prost::bytes::Bytes,
 }
@@ -259,10 +259,10 @@ pub struct FlipCoinRequest {
     pub name: ::prost::bytes::Bytes,
     #[prost(enumeration = "Wait", tag = "3")]
     pub wait: i32,
-    /// The client's signature over this request (spec/policy.md), when it does not ask itself.
+    /// The client's signature on this request (spec/policy.md), if another caller relays it.
     #[prost(bytes = "bytes", tag = "4")]
     pub signed_request: ::prost::bytes::Bytes,
-    /// Consents that the node's policy may ask for.
+    /// Approvals, if the node's policy asks for some.
     #[prost(bytes = "bytes", repeated, tag = "5")]
     pub approvals: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
     #[prost(uint64, optional, tag = "6")]
@@ -272,7 +272,7 @@ pub struct FlipCoinRequest {
 pub struct FlipCoinResponse {
     #[prost(bytes = "bytes", tag = "1")]
     pub instance_id: ::prost::bytes::Bytes,
-    /// Its result is 32 uniform bytes; its proof is k verified shares, checkable by anyone.
+    /// Its result is 32 uniform bytes; its proof is k proven shares, which anyone can verify.
     #[prost(message, optional, tag = "2")]
     pub outcome: ::core::option::Option<Outcome>,
 }
@@ -324,18 +324,18 @@ pub struct GetStatusResponse {
     pub results_cached: u64,
     #[prost(uint64, tag = "7")]
     pub uptime_seconds: u64,
-    /// The most recent misbehaviour seen by this node, newest first.
+    /// The most recent misbehaviour that this node has detected, newest first.
     #[prost(message, repeated, tag = "8")]
     pub culprits: ::prost::alloc::vec::Vec<Culprit>,
-    /// What the operator should look at before it stops the node, for people.
+    /// Messages for the operator, who should look at them before stopping the node.
     #[prost(string, repeated, tag = "9")]
     pub warnings: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
-/// Whether a call returns when the result is there, or as soon as the instance has been started.
+/// Whether a call returns when there is a result, or as soon as the instance has been started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Wait {
-    /// As WAIT_DONE.
+    /// The same as WAIT_DONE.
     Unspecified = 0,
     Done = 1,
     Started = 2,
@@ -478,7 +478,8 @@ pub mod threshold_protocol_client {
                 .insert(GrpcMethod::new("theta.v1.ThresholdProtocol", "Decrypt"));
             self.inner.unary(req, path, codec).await
         }
-        /// Unwraps the payload key of a ciphertext, given its header alone: a few hundred bytes whatever the payload's size.
+        /// Unwraps the payload key of a ciphertext, given its header alone, which has a few hundred bytes whatever the payload's
+        /// size.
         pub async fn decapsulate(
             &mut self,
             request: impl tonic::IntoRequest<super::DecapsulateRequest>,
@@ -525,7 +526,7 @@ pub mod threshold_protocol_client {
                 .insert(GrpcMethod::new("theta.v1.ThresholdProtocol", "Sign"));
             self.inner.unary(req, path, codec).await
         }
-        /// Draws the random value that belongs to a name. The same name always gives the same value.
+        /// Draws the coin of a name, a random value. The same name always gives the same value.
         pub async fn flip_coin(
             &mut self,
             request: impl tonic::IntoRequest<super::FlipCoinRequest>,
@@ -550,8 +551,7 @@ pub mod threshold_protocol_client {
                 .insert(GrpcMethod::new("theta.v1.ThresholdProtocol", "FlipCoin"));
             self.inner.unary(req, path, codec).await
         }
-        /// The state or result of an instance that was started with wait = WAIT_STARTED, for the client that was allowed to start
-        /// it. Never waits.
+        /// The state or result of an instance, for a client to whom this node has granted its request. Returns at once.
         pub async fn get_result(
             &mut self,
             request: impl tonic::IntoRequest<super::GetResultRequest>,
@@ -573,7 +573,7 @@ pub mod threshold_protocol_client {
                 .insert(GrpcMethod::new("theta.v1.ThresholdProtocol", "GetResult"));
             self.inner.unary(req, path, codec).await
         }
-        /// Streams every change of an instance until it ends.
+        /// Streams every change of an instance's status until it ends, for the same clients.
         pub async fn watch_instance(
             &mut self,
             request: impl tonic::IntoRequest<super::WatchInstanceRequest>,
@@ -598,7 +598,7 @@ pub mod threshold_protocol_client {
                 .insert(GrpcMethod::new("theta.v1.ThresholdProtocol", "WatchInstance"));
             self.inner.server_streaming(req, path, codec).await
         }
-        /// The keys that this node holds a share of.
+        /// All versions of all keys that this node knows, also those without a share here (KeyInfo.held).
         pub async fn list_keys(
             &mut self,
             request: impl tonic::IntoRequest<super::ListKeysRequest>,
@@ -623,7 +623,7 @@ pub mod threshold_protocol_client {
                 .insert(GrpcMethod::new("theta.v1.ThresholdProtocol", "ListKeys"));
             self.inner.unary(req, path, codec).await
         }
-        /// One key's public material.
+        /// The public key of one key.
         pub async fn get_public_key(
             &mut self,
             request: impl tonic::IntoRequest<super::GetPublicKeyRequest>,
@@ -648,7 +648,7 @@ pub mod threshold_protocol_client {
                 .insert(GrpcMethod::new("theta.v1.ThresholdProtocol", "GetPublicKey"));
             self.inner.unary(req, path, codec).await
         }
-        /// This node, its peers and its load.
+        /// The state of this node, its peers and its load.
         pub async fn get_status(
             &mut self,
             request: impl tonic::IntoRequest<super::GetStatusRequest>,
@@ -693,7 +693,8 @@ pub mod threshold_protocol_server {
             &self,
             request: tonic::Request<super::DecryptRequest>,
         ) -> std::result::Result<tonic::Response<super::DecryptResponse>, tonic::Status>;
-        /// Unwraps the payload key of a ciphertext, given its header alone: a few hundred bytes whatever the payload's size.
+        /// Unwraps the payload key of a ciphertext, given its header alone, which has a few hundred bytes whatever the payload's
+        /// size.
         async fn decapsulate(
             &self,
             request: tonic::Request<super::DecapsulateRequest>,
@@ -706,7 +707,7 @@ pub mod threshold_protocol_server {
             &self,
             request: tonic::Request<super::SignRequest>,
         ) -> std::result::Result<tonic::Response<super::SignResponse>, tonic::Status>;
-        /// Draws the random value that belongs to a name. The same name always gives the same value.
+        /// Draws the coin of a name, a random value. The same name always gives the same value.
         async fn flip_coin(
             &self,
             request: tonic::Request<super::FlipCoinRequest>,
@@ -714,8 +715,7 @@ pub mod threshold_protocol_server {
             tonic::Response<super::FlipCoinResponse>,
             tonic::Status,
         >;
-        /// The state or result of an instance that was started with wait = WAIT_STARTED, for the client that was allowed to start
-        /// it. Never waits.
+        /// The state or result of an instance, for a client to whom this node has granted its request. Returns at once.
         async fn get_result(
             &self,
             request: tonic::Request<super::GetResultRequest>,
@@ -726,7 +726,7 @@ pub mod threshold_protocol_server {
             >
             + std::marker::Send
             + 'static;
-        /// Streams every change of an instance until it ends.
+        /// Streams every change of an instance's status until it ends, for the same clients.
         async fn watch_instance(
             &self,
             request: tonic::Request<super::WatchInstanceRequest>,
@@ -734,7 +734,7 @@ pub mod threshold_protocol_server {
             tonic::Response<Self::WatchInstanceStream>,
             tonic::Status,
         >;
-        /// The keys that this node holds a share of.
+        /// All versions of all keys that this node knows, also those without a share here (KeyInfo.held).
         async fn list_keys(
             &self,
             request: tonic::Request<super::ListKeysRequest>,
@@ -742,7 +742,7 @@ pub mod threshold_protocol_server {
             tonic::Response<super::ListKeysResponse>,
             tonic::Status,
         >;
-        /// One key's public material.
+        /// The public key of one key.
         async fn get_public_key(
             &self,
             request: tonic::Request<super::GetPublicKeyRequest>,
@@ -750,7 +750,7 @@ pub mod threshold_protocol_server {
             tonic::Response<super::GetPublicKeyResponse>,
             tonic::Status,
         >;
-        /// This node, its peers and its load.
+        /// The state of this node, its peers and its load.
         async fn get_status(
             &self,
             request: tonic::Request<super::GetStatusRequest>,
@@ -1282,7 +1282,7 @@ pub mod threshold_protocol_server {
         const NAME: &'static str = SERVICE_NAME;
     }
 }
-/// What a share is for: exactly one of the three, as the key's purpose has it.
+/// What a share is for: the one of the three that fits the key's purpose.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Statement {
     #[prost(oneof = "statement::Statement", tags = "1, 2, 3")]
@@ -1306,7 +1306,7 @@ pub struct EncryptRequest {
     pub key: ::prost::alloc::string::String,
     #[prost(bytes = "bytes", tag = "2")]
     pub plaintext: ::prost::bytes::Bytes,
-    /// Public context that the decrypting nodes see and policies refer to.
+    /// Public context. The decrypting nodes see it, and policies refer to it.
     #[prost(bytes = "bytes", tag = "3")]
     pub label: ::prost::bytes::Bytes,
     /// "chacha20-poly1305" (default) or "aes-256-gcm".
@@ -1322,7 +1322,7 @@ pub struct EncryptResponse {
 pub struct VerifyCiphertextRequest {
     #[prost(string, tag = "1")]
     pub key: ::prost::alloc::string::String,
-    /// A whole ciphertext, or a header alone.
+    /// A whole ciphertext, or its header alone.
     #[prost(bytes = "bytes", tag = "2")]
     pub ciphertext: ::prost::bytes::Bytes,
 }
@@ -1330,7 +1330,7 @@ pub struct VerifyCiphertextRequest {
 pub struct VerifyCiphertextResponse {
     #[prost(bool, tag = "1")]
     pub valid: bool,
-    /// Why not.
+    /// Why the ciphertext is not valid.
     #[prost(string, tag = "2")]
     pub reason: ::prost::alloc::string::String,
     #[prost(bytes = "bytes", tag = "3")]
@@ -1342,10 +1342,10 @@ pub struct CreateShareRequest {
     pub key: ::prost::alloc::string::String,
     #[prost(message, optional, tag = "2")]
     pub statement: ::core::option::Option<Statement>,
-    /// The client's signature over this request (spec/policy.md), when it does not ask itself.
+    /// The client's signature on this request (spec/policy.md), if another caller relays it.
     #[prost(bytes = "bytes", tag = "3")]
     pub signed_request: ::prost::bytes::Bytes,
-    /// Consents that the node's policy may ask for.
+    /// Approvals, if the node's policy asks for some.
     #[prost(bytes = "bytes", repeated, tag = "4")]
     pub approvals: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
     #[prost(uint64, optional, tag = "5")]
@@ -1407,7 +1407,7 @@ pub struct VerifyRequest {
     /// The signature, or the coin's 32 bytes.
     #[prost(bytes = "bytes", tag = "3")]
     pub result: ::prost::bytes::Bytes,
-    /// For coins: the proof of the Outcome.
+    /// The proof of the Outcome, for coins.
     #[prost(bytes = "bytes", tag = "4")]
     pub proof: ::prost::bytes::Bytes,
 }
@@ -1509,7 +1509,7 @@ pub mod threshold_scheme_client {
             self.inner = self.inner.max_encoding_message_size(limit);
             self
         }
-        /// Encrypts to a key. Clients can do this without a node, with the public key alone.
+        /// Encrypts to a key. Clients can do the same with the public key alone.
         pub async fn encrypt(
             &mut self,
             request: impl tonic::IntoRequest<super::EncryptRequest>,
@@ -1534,7 +1534,7 @@ pub mod threshold_scheme_client {
                 .insert(GrpcMethod::new("theta.v1.ThresholdScheme", "Encrypt"));
             self.inner.unary(req, path, codec).await
         }
-        /// Checks that a ciphertext is well-formed for a key: what a node checks before its share leaves.
+        /// Checks that a ciphertext is valid for a key, as a node does before its share leaves.
         pub async fn verify_ciphertext(
             &mut self,
             request: impl tonic::IntoRequest<super::VerifyCiphertextRequest>,
@@ -1671,12 +1671,12 @@ pub mod threshold_scheme_server {
     /// Generated trait containing gRPC methods that should be implemented for use with ThresholdSchemeServer.
     #[async_trait]
     pub trait ThresholdScheme: std::marker::Send + std::marker::Sync + 'static {
-        /// Encrypts to a key. Clients can do this without a node, with the public key alone.
+        /// Encrypts to a key. Clients can do the same with the public key alone.
         async fn encrypt(
             &self,
             request: tonic::Request<super::EncryptRequest>,
         ) -> std::result::Result<tonic::Response<super::EncryptResponse>, tonic::Status>;
-        /// Checks that a ciphertext is well-formed for a key: what a node checks before its share leaves.
+        /// Checks that a ciphertext is valid for a key, as a node does before its share leaves.
         async fn verify_ciphertext(
             &self,
             request: tonic::Request<super::VerifyCiphertextRequest>,
@@ -2100,10 +2100,10 @@ pub mod threshold_scheme_server {
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct HoldCeremonyRequest {
-    /// The encoded change (spec/ceremonies.md), which policies, approvals and signatures are about.
+    /// The encoded change (spec/ceremonies.md). Policies, approvals and signatures refer to it.
     #[prost(bytes = "bytes", tag = "1")]
     pub change: ::prost::bytes::Bytes,
-    /// 32 random bytes, the same to all nodes; approvals and signatures cover it. Used once.
+    /// 32 random bytes, the same for all nodes, used once. Approvals and signatures cover it.
     #[prost(bytes = "bytes", tag = "2")]
     pub nonce: ::prost::bytes::Bytes,
     #[prost(bytes = "bytes", tag = "3")]
@@ -2140,16 +2140,16 @@ pub struct CeremonyStatus {
     pub aim: ::prost::alloc::string::String,
     #[prost(enumeration = "CeremonyState", tag = "6")]
     pub state: i32,
-    /// While RUNNING: steps done,
+    /// While RUNNING: the number of steps done
     #[prost(uint32, tag = "7")]
     pub done: u32,
-    /// of so many.
+    /// and the number of all steps.
     #[prost(uint32, tag = "8")]
     pub of: u32,
     /// When ACTIVATED.
     #[prost(bytes = "bytes", tag = "9")]
     pub key_id: ::prost::bytes::Bytes,
-    /// When ACTIVATED: the holders' signatures over what they agreed on.
+    /// When ACTIVATED: the holders' signatures on the result.
     #[prost(bytes = "bytes", tag = "10")]
     pub certificate: ::prost::bytes::Bytes,
     /// When FAILED.
@@ -2157,7 +2157,7 @@ pub struct CeremonyStatus {
     pub failure: ::prost::alloc::string::String,
     #[prost(message, repeated, tag = "12")]
     pub evidence: ::prost::alloc::vec::Vec<Evidence>,
-    /// Nodes that were waited for.
+    /// Nodes that this node had to wait for.
     #[prost(uint32, repeated, tag = "13")]
     pub silent: ::prost::alloc::vec::Vec<u32>,
 }
@@ -2168,7 +2168,7 @@ pub struct Evidence {
     pub node: u32,
     #[prost(string, tag = "2")]
     pub misbehaviour: ::prost::alloc::string::String,
-    /// Convinces everybody who has the group file.
+    /// Convinces anybody who has the group file.
     #[prost(bytes = "bytes", tag = "3")]
     pub evidence: ::prost::bytes::Bytes,
 }
@@ -2176,7 +2176,7 @@ pub struct Evidence {
 pub struct ChangeKeyStateRequest {
     #[prost(string, tag = "1")]
     pub key: ::prost::alloc::string::String,
-    /// 0: the key as a whole.
+    /// 0: the whole key.
     #[prost(uint32, tag = "2")]
     pub version: u32,
     /// "active", "disabled", "retired" or "destroyed".
@@ -2186,7 +2186,7 @@ pub struct ChangeKeyStateRequest {
     pub signed_request: ::prost::bytes::Bytes,
     #[prost(bytes = "bytes", repeated, tag = "5")]
     pub approvals: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
-    /// The one that this change makes: higher than KeyInfo.generation of every node.
+    /// The generation that this change makes: higher than KeyInfo.generation at every node.
     #[prost(uint64, tag = "6")]
     pub generation: u64,
 }
@@ -2201,13 +2201,13 @@ pub struct ChangeKeyStateResponse {
 pub enum CeremonyState {
     Unspecified = 0,
     Running = 1,
-    /// The new epoch serves, and there is a certificate of it.
+    /// The new epoch is in service and has a certificate.
     Activated = 2,
-    /// The lost share is there again.
+    /// The owner has its lost share again.
     Recovered = 3,
-    /// By agreement: nothing was changed anywhere.
+    /// Aborted by agreement: no node changed anything.
     Aborted = 4,
-    /// At this node.
+    /// Failed at this node.
     Failed = 5,
 }
 impl CeremonyState {
@@ -2329,7 +2329,7 @@ pub mod threshold_keys_client {
             self.inner = self.inner.max_encoding_message_size(limit);
             self
         }
-        /// Starts a ceremony at this node, or joins the one that has the same name. Returns at once.
+        /// Starts a ceremony at this node, or joins the one that has the same id. Returns at once.
         pub async fn hold_ceremony(
             &mut self,
             request: impl tonic::IntoRequest<super::HoldCeremonyRequest>,
@@ -2351,7 +2351,7 @@ pub mod threshold_keys_client {
                 .insert(GrpcMethod::new("theta.v1.ThresholdKeys", "HoldCeremony"));
             self.inner.unary(req, path, codec).await
         }
-        /// Streams every change of a ceremony until it ends.
+        /// Streams every change of a ceremony's status until it ends.
         pub async fn watch_ceremony(
             &mut self,
             request: impl tonic::IntoRequest<super::WatchCeremonyRequest>,
@@ -2376,7 +2376,7 @@ pub mod threshold_keys_client {
                 .insert(GrpcMethod::new("theta.v1.ThresholdKeys", "WatchCeremony"));
             self.inner.server_streaming(req, path, codec).await
         }
-        /// The ceremonies that this node holds or held lately.
+        /// The ceremonies that this node holds, or held lately.
         pub async fn list_ceremonies(
             &mut self,
             request: impl tonic::IntoRequest<super::ListCeremoniesRequest>,
@@ -2401,7 +2401,7 @@ pub mod threshold_keys_client {
                 .insert(GrpcMethod::new("theta.v1.ThresholdKeys", "ListCeremonies"));
             self.inner.unary(req, path, codec).await
         }
-        /// Disables, enables, retires or destroys a key or a version of it, at this node.
+        /// Disables, enables, retires or destroys a key, or one version of it, at this node.
         pub async fn change_key_state(
             &mut self,
             request: impl tonic::IntoRequest<super::ChangeKeyStateRequest>,
@@ -2441,7 +2441,7 @@ pub mod threshold_keys_server {
     /// Generated trait containing gRPC methods that should be implemented for use with ThresholdKeysServer.
     #[async_trait]
     pub trait ThresholdKeys: std::marker::Send + std::marker::Sync + 'static {
-        /// Starts a ceremony at this node, or joins the one that has the same name. Returns at once.
+        /// Starts a ceremony at this node, or joins the one that has the same id. Returns at once.
         async fn hold_ceremony(
             &self,
             request: tonic::Request<super::HoldCeremonyRequest>,
@@ -2452,7 +2452,7 @@ pub mod threshold_keys_server {
             >
             + std::marker::Send
             + 'static;
-        /// Streams every change of a ceremony until it ends.
+        /// Streams every change of a ceremony's status until it ends.
         async fn watch_ceremony(
             &self,
             request: tonic::Request<super::WatchCeremonyRequest>,
@@ -2460,7 +2460,7 @@ pub mod threshold_keys_server {
             tonic::Response<Self::WatchCeremonyStream>,
             tonic::Status,
         >;
-        /// The ceremonies that this node holds or held lately.
+        /// The ceremonies that this node holds, or held lately.
         async fn list_ceremonies(
             &self,
             request: tonic::Request<super::ListCeremoniesRequest>,
@@ -2468,7 +2468,7 @@ pub mod threshold_keys_server {
             tonic::Response<super::ListCeremoniesResponse>,
             tonic::Status,
         >;
-        /// Disables, enables, retires or destroys a key or a version of it, at this node.
+        /// Disables, enables, retires or destroys a key, or one version of it, at this node.
         async fn change_key_state(
             &self,
             request: tonic::Request<super::ChangeKeyStateRequest>,
@@ -2789,19 +2789,19 @@ pub struct LedgerEntry {
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ReadAuditRequest {
-    /// The first record wanted; they count from 0.
+    /// The first record wanted; records count from 0.
     #[prost(uint64, tag = "1")]
     pub from: u64,
-    /// How many at most; 0: all that there are now.
+    /// The most records wanted; 0: all that exist now.
     #[prost(uint64, tag = "2")]
     pub count: u64,
 }
-/// Checked like this: the hash is that of the record, its number and the hash before (spec/policy.md).
+/// To check a record: its hash covers the record, its number and the previous hash (spec/policy.md).
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct AuditEntry {
     #[prost(uint64, tag = "1")]
     pub sequence: u64,
-    /// The hash of the record before; zeros before the first.
+    /// The hash of the previous record; zeros for the first.
     #[prost(bytes = "bytes", tag = "2")]
     pub previous: ::prost::bytes::Bytes,
     #[prost(bytes = "bytes", tag = "3")]
@@ -2814,15 +2814,15 @@ pub struct AuditEntry {
 pub struct ExplainPolicyRequest {
     #[prost(string, tag = "1")]
     pub client: ::prost::alloc::string::String,
-    /// As in policy files, for example "sign" or "keys.destroy".
+    /// The name as in policy files, for example "sign" or "keys.destroy".
     #[prost(string, tag = "2")]
     pub operation: ::prost::alloc::string::String,
-    /// Empty: none.
+    /// Empty if the operation has none.
     #[prost(string, tag = "3")]
     pub key: ::prost::alloc::string::String,
     #[prost(bytes = "bytes", tag = "4")]
     pub label: ::prost::bytes::Bytes,
-    /// Whole, as messages are; it is what approvals and slots are about.
+    /// The whole statement, for example the message: approvals and slots depend on it.
     #[prost(bytes = "bytes", tag = "5")]
     pub statement: ::prost::bytes::Bytes,
     #[prost(uint64, optional, tag = "6")]
@@ -2841,7 +2841,7 @@ pub struct ExplainPolicyResponse {
     /// For programs.
     #[prost(string, tag = "2")]
     pub json: ::prost::alloc::string::String,
-    /// "allow", "deny", or "depends": on what the node remembers.
+    /// "allow", "deny", or "depends", if it depends on what the node remembers (slots, rates).
     #[prost(string, tag = "3")]
     pub answer: ::prost::alloc::string::String,
     /// The digest of the policy that was asked.
@@ -2952,7 +2952,7 @@ pub mod governance_client {
             self.inner = self.inner.max_encoding_message_size(limit);
             self
         }
-        /// Streams the records of the audit log from `from` on.
+        /// Streams the records of the audit log, starting with number `from`.
         pub async fn read_audit(
             &mut self,
             request: impl tonic::IntoRequest<super::ReadAuditRequest>,
@@ -2977,7 +2977,7 @@ pub mod governance_client {
                 .insert(GrpcMethod::new("theta.v1.Governance", "ReadAudit"));
             self.inner.server_streaming(req, path, codec).await
         }
-        /// How this node's policy would decide about a request, rule by rule. Nothing is counted or taken.
+        /// How this node's policy would decide about a request, rule by rule. Nothing is counted and no slot is taken.
         pub async fn explain_policy(
             &mut self,
             request: impl tonic::IntoRequest<super::ExplainPolicyRequest>,
@@ -3002,7 +3002,7 @@ pub mod governance_client {
                 .insert(GrpcMethod::new("theta.v1.Governance", "ExplainPolicy"));
             self.inner.unary(req, path, codec).await
         }
-        /// Which policy is in force: nodes that have the same file have the same digest.
+        /// Which policy is in force. Nodes with the same file have the same digest.
         pub async fn get_policy(
             &mut self,
             request: impl tonic::IntoRequest<super::GetPolicyRequest>,
@@ -3074,12 +3074,12 @@ pub mod governance_server {
             >
             + std::marker::Send
             + 'static;
-        /// Streams the records of the audit log from `from` on.
+        /// Streams the records of the audit log, starting with number `from`.
         async fn read_audit(
             &self,
             request: tonic::Request<super::ReadAuditRequest>,
         ) -> std::result::Result<tonic::Response<Self::ReadAuditStream>, tonic::Status>;
-        /// How this node's policy would decide about a request, rule by rule. Nothing is counted or taken.
+        /// How this node's policy would decide about a request, rule by rule. Nothing is counted and no slot is taken.
         async fn explain_policy(
             &self,
             request: tonic::Request<super::ExplainPolicyRequest>,
@@ -3087,7 +3087,7 @@ pub mod governance_server {
             tonic::Response<super::ExplainPolicyResponse>,
             tonic::Status,
         >;
-        /// Which policy is in force: nodes that have the same file have the same digest.
+        /// Which policy is in force. Nodes with the same file have the same digest.
         async fn get_policy(
             &self,
             request: tonic::Request<super::GetPolicyRequest>,

@@ -1,9 +1,9 @@
-//! What travels between clients and nodes, and from node to node: the generated code of the `.proto` files beside it.
+//! The messages between clients and nodes and among nodes: the code generated from the `.proto` files beside it.
 //!
-//! The generated code lies in `generated`, so that whoever builds this crate builds no compiler of `.proto` files first;
-//! `cargo xtask proto` makes it anew, and a test compares it with what the files say.
+//! The generated code is kept in `generated`, so that building this crate does not take a compiler of `.proto` files.
+//! `cargo xtask proto` writes it, and a test compares it with the `.proto` files.
 //!
-//! Byte fields are [`bytes::Bytes`]: decoding a message borrows from the buffer that it arrived in.
+//! Byte fields are [`bytes::Bytes`]: a decoded message borrows from the buffer in which it arrived.
 
 /// The client API: [`v1::threshold_protocol_server`], [`v1::threshold_scheme_server`], [`v1::threshold_keys_server`] and
 /// [`v1::governance_server`], their clients and messages.
@@ -12,17 +12,17 @@ pub mod v1 {
     include!("../generated/theta.v1.rs");
 }
 
-/// What nodes say to each other.
+/// The messages between nodes.
 #[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
 pub mod peer {
     include!("../generated/theta.peer.v1.rs");
 
-    /// The version of the peer protocol that this build speaks.
+    /// The version of the peer protocol of this build.
     pub const VERSION: u32 = 3;
 
-    /// The `stream` of instances' messages.
+    /// The `stream` of messages of instances.
     pub const INSTANCES: u32 = 0;
-    /// The `stream` of custodians' messages.
+    /// The `stream` of messages between custodians.
     pub const CUSTODY: u32 = 1;
     /// The `stream` of promises for slots.
     pub const SLOTS: u32 = 2;

@@ -1,4 +1,4 @@
-//! The code in `generated` is what the `.proto` files say. With `THETA_WRITE_PROTO` set it is written instead of compared.
+//! The code in `generated` agrees with the `.proto` files. With `THETA_WRITE_PROTO` set it is written instead of compared.
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking, in their helpers too")]
 
@@ -13,13 +13,13 @@ const FILES: [&str; 6] = [
     "theta/v1/peer.proto",
 ];
 
-/// Compiles the files, with a compiler that is written in Rust, into this folder.
+/// Compiles the files into this folder, with a compiler that is written in Rust.
 fn generate(here: &Path, to: &Path) {
     let mut compiler = protox::Compiler::new([here.join("proto")]).unwrap();
     compiler.include_imports(true).include_source_info(true).open_files(FILES).unwrap();
     fs::write(to.join("descriptors.bin"), compiler.encode_file_descriptor_set()).unwrap();
     let mut generator = tonic_prost_build::configure().bytes(".").out_dir(to);
-    // What is written is looked at here, and not by a build script's caller.
+    // This is a test, not a build script: nobody reads lines for cargo.
     generator = generator.emit_rerun_if_changed(false);
     generator.compile_fds(compiler.file_descriptor_set()).unwrap();
 }

@@ -1,5 +1,5 @@
-//! A party of a ceremony among honest ones and one liar that says anything, signed: it does not fall, contradicts itself
-//! neither in this life nor the next, and blames nobody but the liar.
+//! A party of a ceremony among honest ones and one liar that signs anything: the party does not panic, never contradicts
+//! itself, even after a restart, and blames nobody but the liar.
 
 #![no_main]
 

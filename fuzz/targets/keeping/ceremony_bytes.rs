@@ -1,5 +1,5 @@
-//! What travels in ceremonies and what convinces others afterwards: statements, certificates, identities, evidence. What is
-//! read encodes to the same bytes, and convicts nobody but who was convicted when the seeds were made.
+//! The messages of ceremonies and the proofs that they leave: statements, certificates, identities, evidence. Whatever
+//! decodes encodes to the same bytes, and evidence convicts only parties that were convicted when the seeds were made.
 
 #![no_main]
 
@@ -22,7 +22,7 @@ fuzz_target!(init: plant("ceremony_bytes", seeds()), |bytes: &[u8]| {
     if let Ok(certificate) = QuorumCertificate::decode(bytes) {
         assert_eq!(certificate.encode(), bytes);
         for recording in &*RECORDINGS {
-            // Only what a quorum signed is its own.
+            // A certificate of this ceremony exists only for statements that a quorum has signed.
             assert!(recording.was_agreed(&certificate) || !recording.is_certified(&certificate));
         }
     }

@@ -1,4 +1,4 @@
-//! A store's file and backups, damaged anywhere: they are refused, or what is read is what was written.
+//! A store's file and its backups, damaged anywhere: the store refuses them, or returns only what was written.
 
 #![no_main]
 
@@ -13,12 +13,12 @@ use theta_groups::Secret;
 use theta_names::{Epoch, KeyName, Purpose, Version};
 use theta_store::{BurnId, EpochRecord, Options, RestoreFloors, SealingKey, Store, check_backup, disk::SimulatedDisk};
 
-/// What is burnt before anything is damaged.
+/// An id that is burnt before anything is damaged.
 const ID: BurnId = BurnId { day: 1, id: [3; 32] };
-/// So many bytes are used or empty together.
+/// Blocks of this many bytes are treated as used or empty as a whole.
 const BLOCK: usize = 64;
 
-/// A file, and where it is not empty.
+/// A file, and its blocks that are not empty.
 struct Written {
     bytes: Vec<u8>,
     used: Vec<usize>,
@@ -27,7 +27,7 @@ struct Written {
 /// A store's file and its backup.
 static WRITTEN: LazyLock<(Written, Written)> = LazyLock::new(write);
 
-/// The last panic of the database, and where it was.
+/// The last panic of the database, with its backtrace.
 static PANIC: Mutex<Option<(String, Backtrace)>> = Mutex::new(None);
 
 fuzz_target!(init: start(), |bytes: &[u8]| {
@@ -47,8 +47,8 @@ fuzz_target!(init: start(), |bytes: &[u8]| {
     }
 });
 
-/// Lets the database panic, which trusts the file's own bookkeeping: the store has to catch that. The hook that is there aborts
-/// at every panic, and remains for all others.
+/// Allows panics of the database, which trusts the file's own bookkeeping: the store has to catch them. For all other
+/// panics libFuzzer's hook, which aborts, stays in place.
 fn start() {
     let abort = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
@@ -62,8 +62,8 @@ fn start() {
     plant("stores", seeds());
 }
 
-/// Asked for by the leak detector. Where the database panics as it is closed, what was about to be returned is leaked: that is
-/// no finding.
+/// Called by the leak detector. If the database panics while it is closed, the value that was about to be returned leaks,
+/// which is no finding.
 #[unsafe(no_mangle)]
 extern "C" fn __lsan_is_turned_off() -> core::ffi::c_int {
     1
@@ -75,7 +75,8 @@ impl Written {
         Self { used: blocks.map(|(number, _)| number * BLOCK).collect(), bytes }
     }
 
-    /// The bytes with others here and there, where they are not empty: three say where, one what to change, over and over.
+    /// The bytes, changed at places that are not empty. Each four bytes of the script are one change: three say where, and
+    /// the fourth what is added there (XOR), or zero to cut the bytes off.
     fn damaged(&self, script: &[u8]) -> Vec<u8> {
         let mut bytes = self.bytes.clone();
         for change in script.as_chunks::<4>().0 {
@@ -130,7 +131,7 @@ fn write() -> (Written, Written) {
     (Written::new(disk.content()), Written::new(backup))
 }
 
-/// What a store that opens may tell: nothing that was not written into it.
+/// Asserts that a store that opens returns nothing that was not written into it.
 fn is_what_was_written(store: &Store) {
     for record in store.keys().into_iter().flatten() {
         assert_eq!(record.name, name());
@@ -165,7 +166,7 @@ fn restore(backup: &[u8]) {
     }
 }
 
-/// Both whole, and damaged at places all over.
+/// File and backup, whole and damaged at many places.
 fn seeds() -> Vec<Vec<u8>> {
     let (file, backup) = &*WRITTEN;
     let damage = |way: u8, written: &Written| -> Vec<Vec<u8>> {

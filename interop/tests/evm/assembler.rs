@@ -1,11 +1,11 @@
-//! As much of an assembler as a verifier needs: code without loops, whose only jumps lead to the refusal at its beginning,
-//! and every intermediate value in a word of memory of its own.
+//! A small assembler, sufficient for a verifier: code without loops, whose only jumps lead to the refusal at its beginning,
+//! with every intermediate value in a memory word of its own.
 
-/// The field of BN254's coordinates.
+/// The modulus of the field of BN254's coordinates.
 pub(crate) const P: &str = "30644e72e131a029b85045b68181585d97816a916871ca8d3c208c16d87cfd47";
-/// p - 2: raising to it inverts.
+/// p - 2: raising to this power inverts.
 const INVERT: &str = "30644e72e131a029b85045b68181585d97816a916871ca8d3c208c16d87cfd45";
-/// (p + 1) / 4: raising a square to it gives a root.
+/// (p + 1) / 4: raising a square to this power gives a root.
 const ROOT: &str = "0c19139cb84c680a6e14116da060561765e05aa45a1c72a34f082305b61f3f52";
 
 /// Precompiled contracts, by address.
@@ -22,7 +22,7 @@ pub(crate) enum Precompile {
     EcPairing = 8,
 }
 
-/// Instructions, by their names in the specification of the machine.
+/// Instructions, with the names of the EVM's specification.
 #[derive(Clone, Copy)]
 pub(crate) enum Op {
     Add = 0x01,
@@ -46,15 +46,15 @@ pub(crate) enum Op {
     StaticCall = 0xfa,
 }
 
-/// Where 32 bytes of memory begin.
+/// The address of 32 bytes of memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Word(pub(crate) u16);
 
-/// Where the words of intermediate values begin; what is below is for [`Assembler::place`].
+/// The first address of intermediate values; the memory below is for [`Assembler::place`].
 const WORDS: u16 = 0x800;
-/// Where the input of [`Precompile::ModExp`] is put together.
+/// The address of the input of [`Precompile::ModExp`].
 const POWER: u16 = 0x700;
-/// Where the code refuses: the first instruction jumps over it.
+/// The address of the code that refuses; the first instruction jumps over it.
 const REFUSAL: u8 = 3;
 
 pub(crate) struct Assembler {

@@ -1,10 +1,10 @@
-//! Contracts as somebody would deploy them who has read RFC 9380, EIP-196 and EIP-197 but none of our code.
+//! Contracts as somebody would write them who has read RFC 9380, EIP-196 and EIP-197 but none of our code.
 
 use crate::assembler::{Assembler, Op, Precompile, Word};
 
-/// The domain of signatures, as `spec/bls04.md` gives it.
+/// The domain separation tag of signatures, from `spec/bls04.md`.
 const DOMAIN: &[u8] = b"BLS_SIG_BN254G1_XMD:SHA-256_SVDW_RO_POP_";
-/// -g2: x and y of EIP-197's generator, each the imaginary part first, y negated.
+/// -g2: x and y of EIP-197's generator, each with the imaginary part first, y negated.
 const MINUS_G2: [&str; 4] = [
     "198e9393920d483a7260bfb731fb5d25f1aa493335a9e71297e485b7aef312c2",
     "1800deef121f1e76426a00665e5c4479674322d4f75edadd46debd5cd992f6ed",
@@ -12,15 +12,15 @@ const MINUS_G2: [&str; 4] = [
     "1d9befcd05a5323e6da4d435f3b617cdb3af83285c2df711ef39c01571827f9d",
 ];
 
-/// Where precompiles read and write points.
+/// The address at which precompiles read and write points.
 const POINTS: u16 = 0x000;
-/// Where the blocks of `expand_message_xmd` are hashed.
+/// The address at which the blocks of `expand_message_xmd` are hashed.
 const BLOCK: u16 = 0x400;
-/// Where the message is hashed: last, for it may be long.
+/// The address at which the message is hashed, above all others, because the message may be long.
 const MESSAGE: u16 = 0x4000;
 
-/// Answers for one public key (128 bytes): takes a signature (64 bytes) and a message, hashes the message to the curve,
-/// and returns what the pairing check returns. Refuses an all-zero signature, which the precompile would take.
+/// A verifier for one public key (128 bytes): it takes a signature (64 bytes) and a message, hashes the message to the
+/// curve, and returns the result of the pairing check. It refuses an all-zero signature, which the precompile would accept.
 pub(crate) fn verifier(public_key: &[u8; 128]) -> Vec<u8> {
     let mut a = Assembler::new();
     a.push(&[64]).op(Op::CallDataSize).op(Op::Lt).refuse_if();
@@ -36,7 +36,7 @@ pub(crate) fn verifier(public_key: &[u8; 128]) -> Vec<u8> {
     a.give(POINTS, 32)
 }
 
-/// Hands its call data to a precompile and returns the answer, of this length.
+/// A contract that passes its call data to a precompile and returns the answer, which has this length.
 pub(crate) fn relay(precompile: Precompile, returned: u16) -> Vec<u8> {
     let mut a = Assembler::new();
     // CALLDATACOPY(0, 0, CALLDATASIZE)
@@ -61,22 +61,22 @@ fn hash_to_curve(a: &mut Assembler) -> [Word; 2] {
 /// Section 5.2: two elements from 96 bytes.
 fn hash_to_field(a: &mut Assembler) -> [Word; 2] {
     let [b1, b2, b3] = expand_message(a);
-    // The first 48 bytes are 2^128 b1 plus the upper half of b2.
+    // The first 48 bytes are the number 2^128 b1 plus the upper half of b2.
     let shift = a.constant("0000000000000000000000000000000100000000000000000000000000000000");
     let upper = a.load(b2).push(&[128]).op(Op::Shr).keep();
     let u0 = a.mul(b1, shift);
     let u0 = a.add(u0, upper);
-    // The others are 2^256 times the lower half of b2, plus b3.
+    // The other 48 are 2^256 times the lower half of b2, plus b3.
     let lower = a.push(&[0xff; 16]).load(b2).op(Op::And).keep();
     let u1 = a.mul(lower, shift);
     let u1 = a.mul(u1, shift);
     [u0, a.add(u1, b3)]
 }
 
-/// Section 5.3.1: `expand_message_xmd` with SHA-256, for the call data behind the first 64 bytes, to three blocks.
+/// Section 5.3.1: `expand_message_xmd` with SHA-256 of the call data after its first 64 bytes; gives three blocks.
 fn expand_message(a: &mut Assembler) -> [Word; 3] {
     let domain = [DOMAIN, &[u8::try_from(DOMAIN.len()).unwrap()]].concat();
-    // 64 bytes of zeros, which memory has already, the message, then l_i_b_str || 0 || DST_prime, in two words.
+    // Z_pad (64 zero bytes, which memory has already), the message, then l_i_b_str || 0 || DST_prime in two words.
     // CALLDATACOPY(MESSAGE + 64, 64, CALLDATASIZE - 64)
     a.push(&[64]).op(Op::CallDataSize).op(Op::Sub).push(&[64]).number(MESSAGE + 64).op(Op::CallDataCopy);
     let mut end = [&[0, 96, 0], &*domain].concat();
@@ -134,12 +134,12 @@ fn map_to_curve(a: &mut Assembler, u: Word) -> [Word; 2] {
     let x3 = a.mul(x3, c4);
     let x3 = a.add(x3, one);
     let (_, y3) = curve(a, x3);
-    // The first of the three that is on the curve.
+    // The first of the three values that is the x of a point.
     let x = a.choose(e2, x2, x3);
     let x = a.choose(e1, x1, x);
     let y = a.choose(e2, y2, y3);
     let y = a.choose(e1, y1, y);
-    // The y whose parity is that of u.
+    // The root y that has the parity of u.
     let zero = a.push(&[0]).keep();
     let negated = a.sub(zero, y);
     let (of_u, of_y) = (a.parity(u), a.parity(y));
@@ -147,7 +147,7 @@ fn map_to_curve(a: &mut Assembler, u: Word) -> [Word; 2] {
     [x, a.choose(same, y, negated)]
 }
 
-/// x^3 + 3, and its root if it has one.
+/// x^3 + 3, and a square root of it if there is one.
 fn curve(a: &mut Assembler, x: Word) -> (Word, Word) {
     let three = a.push(&[3]).keep();
     let square = a.mul(x, x);

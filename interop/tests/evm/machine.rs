@@ -7,15 +7,15 @@ use revm::primitives::{Address, Bytes, TxKind};
 use revm::state::AccountInfo;
 use revm::{Context, ExecuteEvm, MainBuilder, MainContext};
 
-/// What a transaction brought.
+/// The outcome of a transaction.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) output: Vec<u8>,
-    /// Of the whole transaction.
+    /// The gas used by the whole transaction.
     pub(crate) gas: u64,
 }
 
-/// Sends call data to the contract in a transaction on the main network's present rules; `None` if it reverts.
+/// Sends call data to the contract in a transaction under the main network's present rules; `None` if it reverts.
 pub(crate) fn transact(contract: &[u8], call_data: &[u8]) -> Option<Answer> {
     let address = Address::repeat_byte(0xcc);
     let mut database = CacheDB::<EmptyDB>::default();

@@ -1,5 +1,5 @@
-//! Threshold signatures on BN254 before the judge they are made for: contracts in an Ethereum virtual machine, with its
-//! precompiled curve operations. Hashing to the curve is done once more by the contract itself.
+//! Threshold signatures on BN254, verified where they are meant to be: by contracts in an Ethereum virtual machine, with
+//! its precompiled curve operations. The contract itself also hashes to the curve.
 
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
@@ -65,7 +65,7 @@ fn a_contract_accepts_a_signature_by_k_shares() {
         public.verify(&message, &signature, b"").unwrap();
         let answer = transact(&contract, &call_data(&signature, &message)).unwrap();
         assert_eq!(answer.output, TRUE, "a message of {len} bytes");
-        // 21,000 are for any transaction, 113,000 for the pairings; the rest hashes.
+        // Any transaction takes 21,000, the pairings 113,000; hashing takes the rest.
         assert!((150_000..250_000).contains(&answer.gas), "{} gas", answer.gas);
     }
 }
@@ -91,7 +91,7 @@ fn a_contract_accepts_nothing_else() {
     let (other, _) = key(4);
     assert_eq!(ask(&verifier(&uncompressed(&other)), &good), no);
 
-    // What is no point at all, or the identity, or not even a signature's length.
+    // Bytes that are no point, the identity, and bytes of a wrong length.
     let mut off_curve = good.clone();
     off_curve[63] ^= 1;
     assert_eq!(ask(&contract, &off_curve), None);
@@ -103,7 +103,7 @@ fn a_contract_accepts_nothing_else() {
     evm::pairing_input(set, b"message", &[]).unwrap_err();
 }
 
-/// For contracts that are given the message's point: our input, as it is.
+/// For contracts that receive the point of the message: they take our input as it is.
 #[test]
 fn the_precompile_takes_our_input() {
     let (public, keys) = key(1);
@@ -128,7 +128,7 @@ fn contracts_can_combine_shares() {
     let ask = |precompile, input: &[u8]| transact(&relay(precompile, 64), input).unwrap().output;
     let mut sum = vec![0; 64];
     for ((_, share), coefficient) in shares.iter().zip(coefficients) {
-        // The precompile takes scalars in big-endian order, as this group's are encoded.
+        // The precompile takes big-endian scalars, which is this group's encoding.
         let factor = coefficient.encode();
         let product = ask(Precompile::EcMul, &[&evm::signature(share).unwrap()[..], factor.as_ref()].concat());
         sum = ask(Precompile::EcAdd, &[sum, product].concat());

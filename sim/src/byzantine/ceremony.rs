@@ -1,4 +1,4 @@
-//! Lies in ceremonies: with signatures, which only a member can make.
+//! Lies in ceremonies. They are signed, as only a member can sign them.
 
 use bytes::Bytes;
 use rand_chacha::rand_core::Rng;
@@ -8,14 +8,14 @@ use theta_wire::peer::{CUSTODY, Envelope};
 use super::omission::leave_out;
 use crate::scenario::below;
 
-/// What comes before the statements in a custodian's message: format, tag, the ceremony's id.
+/// The bytes before the statements in a custodian's message: format, tag, the ceremony's id.
 const HEAD: usize = 34;
-/// Bytes of nothing behind a true statement: more than the journal takes at once.
+/// The meaningless bytes behind a true statement: more than the journal takes at once.
 const SWOLLEN: u32 = 5 << 20;
 /// The most contradictions in one message, and their bytes.
 const MANIFOLD: u32 = 300;
 const MESSAGE: usize = 200 << 10;
-/// The tag of statements.
+/// The tag of statements in a custodian's message.
 const ITEMS: u8 = 1;
 
 const KINDS: [Kind; 17] = [
@@ -37,59 +37,60 @@ const KINDS: [Kind; 17] = [
     Kind::Accepted,
     Kind::Acceptances,
 ];
-/// Of a list of masks: a helper and a digest.
+/// The bytes of an entry in a list of masks: a helper and a digest.
 const MASK_LEN: usize = 34;
 
-/// What is said in the place of a true statement.
+/// What the liar sends in place of a true statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
-    /// Nothing.
+    /// It is not sent.
     Withheld,
-    /// One byte is another, that many from the end.
+    /// One byte is changed, counted from the end.
     Changed(u16),
     /// It ends too early.
     Cut(u16),
-    /// An empty vote, proposal or list.
+    /// It is an empty vote, proposal or list.
     Emptied,
-    /// It is true, and behind it come megabytes that mean nothing.
+    /// It is true, and megabytes follow that mean nothing.
     Swollen,
-    /// It is contradicted by hundreds more, each signed.
+    /// Hundreds of signed statements contradict it.
     Manifold,
-    /// To each another one: of a list of masks, as in an owner's request, another one is missing; else the first byte differs.
+    /// Each node gets another one: a list of masks, as in an owner's request, lacks another entry; otherwise the first byte
+    /// differs.
     Divided,
-    /// Of a dealing: without a place for the member of this position, in a group of k of n.
+    /// It is a dealing without a place for the member at this position, in a group of k of n.
     LeftOut { k: u16, n: u16, position: u16 },
 }
 
-/// What is said falsely, and to whom.
+/// A kind of lie, and the nodes that receive it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CeremonyLie {
     kind: Kind,
     form: Form,
-    /// The others hear the truth.
+    /// The other nodes receive the true statement.
     to_odd_nodes_only: bool,
 }
 
 impl CeremonyLie {
-    /// An owner of a lost share that asks each helper for another list of masks.
+    /// The owner of a lost share asks each helper for another list of masks.
     #[must_use]
     pub const fn divided_request() -> Self {
         Self { kind: Kind::Request, form: Form::Divided, to_odd_nodes_only: false }
     }
 
-    /// A dealer in a group of k of n whose dealings have nothing for the member of this position, from 0.
+    /// A dealer in a group of k of n whose dealings have no place for the member at this position, from 0.
     #[must_use]
     pub const fn left_out((k, n): (u16, u16), position: u16) -> Self {
         Self { kind: Kind::Dealing, form: Form::LeftOut { k, n, position }, to_odd_nodes_only: false }
     }
 
-    /// A dealer that deals something else than it should to the last member.
+    /// A dealer that deals false values to the last member.
     #[must_use]
     pub const fn false_dealing() -> Self {
         Self { kind: Kind::Dealing, form: Form::Changed(1), to_odd_nodes_only: false }
     }
 
-    /// A dealer that shows its dealings to some nodes only.
+    /// A dealer that sends its dealings to some nodes only.
     #[must_use]
     pub const fn withheld_dealing() -> Self {
         Self { kind: Kind::Dealing, form: Form::Withheld, to_odd_nodes_only: true }
@@ -121,7 +122,7 @@ impl CeremonyLie {
         Envelope { payload: forged.unwrap_or_else(|| envelope.payload.clone()), ..envelope }
     }
 
-    /// The message with the lie in it; `None` if it is no message of statements.
+    /// The message with the lie in it; `None` if it is not a message of statements.
     fn forge(self, keys: &CeremonyKeys, to: u16, payload: &Bytes) -> Option<Bytes> {
         let (head, items) = payload.split_at_checked(HEAD)?;
         let [_, ITEMS, id @ ..] = head else { return None };
@@ -156,7 +157,7 @@ impl CeremonyLie {
     }
 }
 
-/// A statement and what contradicts it, as much as honest parties send in one message.
+/// A statement and others that contradict it, at most as many as honest parties send in one message.
 fn manifold(id: &CeremonyId, keys: &CeremonyKeys, statement: &Statement) -> Vec<Statement> {
     let mut all = vec![statement.clone()];
     let mut bytes = 0;
@@ -174,7 +175,7 @@ fn manifold(id: &CeremonyId, keys: &CeremonyKeys, statement: &Statement) -> Vec<
     all
 }
 
-/// An item that is a value of so many bytes, which nobody wants.
+/// An item of this length that has a value which no node needs.
 fn value(len: u32) -> Vec<u8> {
     let mut item = vec![3];
     item.extend_from_slice(&len.to_be_bytes());
@@ -182,7 +183,7 @@ fn value(len: u32) -> Vec<u8> {
     item
 }
 
-/// What only one node is told.
+/// Changes a body so that each receiver gets another one.
 fn divide(body: &mut Vec<u8>, to: u16) {
     let masks = body.len() / MASK_LEN;
     if masks > 1 && body.len().is_multiple_of(MASK_LEN) {

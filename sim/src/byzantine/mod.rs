@@ -1,4 +1,4 @@
-//! What nodes do that were taken over. Each runs all that an honest node runs; between it and the network stands a liar.
+//! Byzantine nodes. Each runs an honest node, and a liar between that node and the network.
 
 mod ceremony;
 mod omission;
@@ -18,55 +18,56 @@ pub use ceremony::CeremonyLie;
 use crate::scenario::below;
 use crate::setup::GROUP;
 
-/// How long an overlong payload is.
+/// The length of an overlong payload in bytes.
 const OVERLONG: usize = 1 << 20;
 /// The most messages that a liar remembers.
 const MEMORY: usize = 64;
-/// How often a liar gives the same answer. Two liars that answer each other would go on for ever, ever more of them in a
-/// network that duplicates.
+/// How often a liar gives the same answer. Without this bound two liars would answer each other for ever, with ever more
+/// messages in a network that duplicates.
 const ANSWERS: u8 = 8;
 
-/// What a liar does to what its node says, whatever the protocol. Where it says something false it does so now and then, and
-/// is right at other times, which is harder to see.
+/// How a liar changes its node's messages, in any protocol. Most lies are told only now and then: a node that is right at
+/// other times is harder to detect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Behaviour {
-    /// Says nothing.
+    /// Sends nothing.
     Silent,
-    /// Random bytes.
+    /// Sends random bytes.
     Garbage,
-    /// One bit of a payload is wrong.
+    /// Flips one bit of a payload.
     BitFlip,
-    /// One bit of an envelope is wrong.
+    /// Flips one bit of an envelope.
     EnvelopeFlip,
-    /// Payloads end too early.
+    /// Cuts payloads short.
     Truncate,
-    /// Another round, kind or channel.
+    /// Changes the kind, number or stream of an envelope.
     WrongSlot,
-    /// What it said in another instance: well-formed, and false.
+    /// Sends its payload of another instance: well-formed, and false.
     Replay,
-    /// The right message for another instance.
+    /// Sends the right message for another instance.
     OtherInstance,
-    /// The right message for some, another one for the others.
+    /// Sends the right message to some nodes and another one to the others.
     Equivocate,
-    /// Two versions of each message to everybody.
+    /// Sends two versions of each message to all nodes.
     TwoVersions,
-    /// Speaks to some nodes only.
+    /// Sends to some nodes only.
     Selective,
-    /// All of it very late, some of it never.
+    /// Sends everything very late, and some of it never.
     Late,
-    /// Everything twenty times, and messages of instances that nobody asked for.
+    /// Sends everything twenty times, and messages of instances that nobody asked for.
     Flood,
-    /// Says as its own what it hears.
+    /// Sends other nodes' messages as its own.
     CopyOthers,
-    /// Behaves, until it falls silent in the middle of something.
+    /// Behaves honestly until it stops in the middle of something.
     StopAfter(u16),
-    /// Promises each slot to every message that it hears of, to all.
+    /// Promises each slot to every message that it hears of, in promises to all nodes.
     PromiseTwice,
-    /// Promises each slot to every message that it hears of, to those alone who told it of that message.
+    /// Promises each slot to every message that it hears of, in a promise only to the node from which it heard of the
+    /// message.
     PromiseAsLiked,
-    /// What it says is true, and a megabyte of the same follows.
+    /// Sends true payloads followed by a megabyte of the same.
     Overlong,
-    /// Lies in ceremonies, with its signature.
+    /// Lies in ceremonies, under its signature.
     Ceremony(CeremonyLie),
 }
 
@@ -103,10 +104,10 @@ impl Behaviour {
     }
 }
 
-/// A message that a liar sends, after so many milliseconds.
+/// A message that a liar sends, after this many milliseconds.
 pub(crate) type Lie = (u64, Bytes);
 
-/// Between a node and the network.
+/// A liar between a node and the network.
 pub(crate) struct Liar {
     behaviour: Behaviour,
     keys: CeremonyKeys,
@@ -114,7 +115,7 @@ pub(crate) struct Liar {
     said: Vec<Envelope>,
     answered: BTreeMap<Bytes, u8>,
     count: u16,
-    /// How many messages of ceremonies it has changed.
+    /// The number of messages of ceremonies that it has changed.
     lies: u64,
 }
 
@@ -123,7 +124,7 @@ impl Liar {
         Self { behaviour, keys, rng, said: Vec::new(), answered: BTreeMap::new(), count: 0, lies: 0 }
     }
 
-    /// What goes out to `to` in the place of an honest message.
+    /// What the liar sends to `to` in place of an honest message.
     pub(crate) fn send(&mut self, to: u16, bytes: Bytes) -> Vec<Lie> {
         let now = |bytes| vec![(0, bytes)];
         let Ok(envelope) = Envelope::decode(bytes.clone()) else { return now(bytes) };
@@ -160,12 +161,12 @@ impl Liar {
         }
     }
 
-    /// How many messages of ceremonies it has changed.
+    /// The number of messages of ceremonies that it has changed.
     pub(crate) const fn lies(&self) -> u64 {
         self.lies
     }
 
-    /// What goes out because of what it hears, and whether to all or only to the one whom it heard.
+    /// What the liar sends in response to a message, and whether to all nodes or only to the sender.
     pub(crate) fn hear(&mut self, bytes: &Bytes) -> Option<(Bytes, bool)> {
         let (answer, to_all) = match self.behaviour {
             Behaviour::CopyOthers if below(&mut self.rng, 2) == 0 => (bytes.clone(), true),
@@ -181,7 +182,7 @@ impl Liar {
         Some((answer, to_all))
     }
 
-    /// Its own promises to all messages for a slot that it is told of.
+    /// The liar's own promises to all messages for the slot of these promises.
     fn promise(&self, bytes: &Bytes) -> Option<Bytes> {
         let envelope = Envelope::decode(bytes.clone()).ok().filter(|envelope| envelope.stream == SLOTS)?;
         let (subject, promises) = promises_of(&envelope.payload)?;
@@ -222,7 +223,7 @@ impl Liar {
         }
     }
 
-    /// With the payload, or the instance, of something that was said before of the same kind.
+    /// The envelope with the payload, or the instance, of an earlier message of the same kind.
     fn replayed(&mut self, envelope: Envelope) -> Envelope {
         let other = |said: &&Envelope| said.kind == envelope.kind && said.instance_id != envelope.instance_id;
         let others: Vec<Envelope> = self.said.iter().filter(other).cloned().collect();
@@ -255,7 +256,7 @@ impl Liar {
     }
 }
 
-/// The payload again and again: a list of a thousand signers where there are five.
+/// The payload repeated many times, as a list of a thousand signers where there are five.
 fn stretched(envelope: Envelope) -> Envelope {
     let copies = OVERLONG.checked_div(envelope.payload.len()).unwrap_or(0);
     let payload = match copies {

@@ -1,25 +1,25 @@
-//! A dealer that has no place for a member in what it deals.
+//! A dealer that leaves a member out of its dealing.
 //!
-//! A place that is missing proves nothing: the member's key may have come late. What such a dealer can win is that a member ends
-//! without its share.
+//! A missing place proves nothing, since the member's key may have come late. The most that such a dealer can achieve is
+//! that a member ends without its share.
 
-/// Of the groups of keys: bytes of an element, and of a scalar.
+/// For the groups of keys: the bytes of an element and of a scalar.
 const GROUPS: [(usize, usize); 7] = [(32, 32), (33, 32), (48, 32), (64, 32), (96, 32), (57, 57), (128, 32)];
-/// Of a place: a member's key in the ceremony, and its signature.
+/// The bytes of a place: a member's key in the ceremony, and its signature.
 const PLACE: usize = 96;
-/// What stands between places and ciphertexts: R and a proof.
+/// The bytes between places and ciphertexts: R and a proof.
 const SEAL: usize = 96;
 
-/// How the body of a dealing is divided.
+/// The layout of a dealing's body.
 struct Layout {
-    /// Where each member's flag stands, and whether there is something behind it.
+    /// The offset of each member's flag, and whether a place follows.
     flags: Vec<(usize, bool)>,
-    /// Where the ciphertexts begin, and how long each is.
+    /// The offset of the ciphertexts, and the length of each.
     sealed: usize,
     each: usize,
 }
 
-/// Reads `body` as a dealing for n members, with so many commitments of so many bytes.
+/// Reads `body` as a dealing for n members; `head` is the length of its commitments, `each` that of a ciphertext.
 fn layout(body: &[u8], n: u16, head: usize, each: usize) -> Option<Layout> {
     let (mut at, mut flags) = (head, Vec::new());
     for _ in 0..n {
@@ -36,11 +36,12 @@ fn layout(body: &[u8], n: u16, head: usize, each: usize) -> Option<Layout> {
     (sealed.checked_add(places.checked_mul(each)?)? == body.len()).then_some(Layout { flags, sealed, each })
 }
 
-/// The dealing without a place for the member of this position (from 0); `None` if it has none, or cannot be read.
+/// The dealing without a place for the member at this position (from 0); `None` if there is none, or the body cannot be
+/// read.
 pub(super) fn leave_out(body: &[u8], (k, n): (u16, u16), position: u16) -> Option<Vec<u8>> {
     let k = usize::from(k);
     let layouts = GROUPS.into_iter().flat_map(|(element, scalar)| {
-        // Of a new key, k commitments and pairs; of new shares, one commitment less, and single values.
+        // A dealing of a new key has k commitments and pairs; one of new shares has one commitment less, and single values.
         [(k * element, 2 * scalar), (k.saturating_sub(1) * element, scalar)]
     });
     let Layout { flags, sealed, each } = layouts.into_iter().find_map(|(head, each)| layout(body, n, head, each))?;
@@ -63,7 +64,7 @@ mod tests {
 
     #[test]
     fn one_place_and_its_ciphertext_go() {
-        // Three members, the second of which has no place; two commitments, pairs of 32 bytes.
+        // Three members, the second without a place; two commitments, pairs of 32 bytes.
         let mut body = vec![9; 64];
         body.extend([&[1][..], &[7; PLACE], &[0], &[1], &[8; PLACE], &[5; SEAL], &[3; 64], &[4; 64]].concat());
         let left = leave_out(&body, (2, 3), 2).unwrap();

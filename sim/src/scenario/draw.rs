@@ -12,7 +12,7 @@ use super::{
 };
 use crate::byzantine::Behaviour;
 
-/// A number below `bound`, 0 for 0.
+/// A random number below `bound`, 0 for 0.
 pub(crate) fn below(rng: &mut impl Rng, bound: u64) -> u64 {
     rng.next_u64().checked_rem(bound).unwrap_or(0)
 }
@@ -29,7 +29,7 @@ fn some_nodes(rng: &mut impl Rng, n: u16, most: u64) -> BTreeSet<u16> {
     (0..below(rng, most + 1)).map(|_| node(rng, n)).collect()
 }
 
-/// The quickest, one of each protocol that there is: half of the keys are of these, the others of any suite.
+/// The fastest suite of each protocol: half of the keys are of these, the others of any suite.
 const QUICK: [Suite; 4] =
     [Suite::Sg02Ristretto255, Suite::FrostEd25519, Suite::Cks05Ristretto255, Suite::FrostRistretto255];
 const FAULTS: [ConsentFault; 8] = [
@@ -47,7 +47,7 @@ const GROUPS: [(u16, u16); 6] = [(1, 3), (1, 4), (1, 4), (2, 5), (1, 5), (2, 7)]
 const CEREMONY_GROUPS: [(u16, u16); 4] = [(1, 4), (1, 4), (1, 5), (2, 7)];
 
 impl Scenario {
-    /// The scenario of a seed: one in eight has ceremonies.
+    /// Draws the scenario of a seed; one in eight has ceremonies.
     #[must_use]
     pub fn of(seed: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -57,7 +57,7 @@ impl Scenario {
         let mut keys = vec![key(&mut rng, n, t)];
         if below(&mut rng, 3) == 0 {
             let other = key(&mut rng, n, t);
-            // One secret has one purpose, and there are primes for one RSA key.
+            // A secret serves one purpose, so each suite has one key at most; and there are primes for one RSA key.
             let alike = |a: Suite, b: Suite| a == b || (is_rsa(a) && is_rsa(b));
             keys.extend(Some(other).filter(|other| !keys.iter().any(|key| alike(key.suite, other.suite))));
         }
@@ -117,7 +117,7 @@ impl Scenario {
     }
 
     fn draw_requests(&mut self, rng: &mut impl Rng) {
-        // Half of the time all come at once, and race for their slots.
+        // Half of the time all requests come at once, and race for their slots.
         let raced = below(rng, 2) == 0;
         let together = below(rng, 5_000);
         for number in 0..1 + below(rng, 5) {
@@ -140,13 +140,13 @@ impl Scenario {
         let all: Vec<u16> = (1..=self.n).collect();
         let lost = node(rng, self.n);
         let lost = (1..=self.n).cycle().skip(usize::from(lost)).find(|node| !self.liars.contains_key(node));
-        // Only a dealer makes RSA keys, and no ceremony changes them.
+        // RSA keys come from a dealer only, and no ceremony changes them.
         let fixed = self.keys.first().is_some_and(|key| is_rsa(key.suite));
         let aim = match if fixed { 0 } else { below(rng, 5) } {
             0 => Aim::Create(Some(suite(rng)).filter(|suite| !is_rsa(*suite)).unwrap_or(Suite::FrostEd25519)),
             1 => Aim::Rotate(0),
             2 => {
-                // The holders in another order; in the groups here, all of them are needed for as many liars.
+                // The holders in another order. The groups here need all of them for as many liars.
                 let mut holders = all;
                 holders.rotate_left(usize::from(node(rng, self.n)) - 1);
                 Aim::Reshare(0, self.k, holders)
@@ -168,24 +168,24 @@ impl Scenario {
 }
 
 impl Scenario {
-    /// What is tried from outside: a disk exchanged, old requests sent again, stores stolen.
+    /// Draws attacks from outside: exchanged disks, replayed requests, stolen stores.
     fn draw_trials(&mut self, rng: &mut impl Rng, t: u16) {
-        // A node whose store was set back counts as one of those that may lie.
+        // A node whose store was set back counts as one of the nodes that may lie.
         if self.liars.len() < usize::from(t) && below(rng, 2) == 0 {
             let node = one_of(rng, &self.honest().collect::<Vec<_>>()).unwrap_or(1);
-            // By then nothing is lost any more, and nodes have greeted each other since what was asked for last.
+            // Nothing is lost any more by then, and nodes have exchanged greetings since the last request.
             let at = self.calm + 4_000 + below(rng, 3_000);
             let copied = if below(rng, 4) == 0 { None } else { Some(below(rng, self.calm)) };
             let confirmed = if below(rng, 2) == 0 { Some(at + 6_000) } else { None };
             self.faults.push(Fault::SetBack { copied, at, until: at + 300, node, confirmed });
             if let Some(asked) = self.requests.first().cloned() {
-                // For the same slot, something else.
+                // Another request for the same slot.
                 let (text, at) = (format!("another request of {}", self.seed), at + 1_000);
                 self.requests.push(Asked { at, text, later_at: BTreeSet::new(), ..asked });
             }
         }
         if self.keys.len() > 1 && below(rng, 2) == 0 {
-            // Nobody asks for this key meanwhile.
+            // No other request uses this key.
             self.requests.retain(|asked| asked.key != 1);
             for state in [KeyState::Disabled, KeyState::Active, KeyState::Disabled] {
                 let after = self.changes.last().map_or(0, |change: &StateWish| change.at);
@@ -199,7 +199,7 @@ impl Scenario {
     }
 }
 
-/// Whether only a dealer makes its keys.
+/// Whether keys of the suite come from a dealer only.
 pub(crate) fn is_rsa(suite: Suite) -> bool {
     suite.group() == "RSA"
 }
@@ -222,13 +222,13 @@ fn key(rng: &mut impl Rng, n: u16, t: u16) -> HeldKey {
     }
 }
 
-/// Mostly those of two approvers; now and then some of them are none.
+/// Approvals of a request: mostly of two approvers; now and then some are faulty.
 fn consents(rng: &mut impl Rng) -> Vec<Consent> {
     let count = if below(rng, 4) == 0 { below(rng, 4) } else { 2 };
     let first = below(rng, u64::from(APPROVERS));
     let mut consents = Vec::new();
     for place in 0..count {
-        // Of another approver each; now and then of one who has consented already, or of nobody.
+        // Each of another approver; now and then one who has approved already, or whom no policy knows.
         let approver = if below(rng, 8) == 0 { below(rng, 5) } else { (first + place) % u64::from(APPROVERS) };
         let fault = if below(rng, 8) == 0 { one_of(rng, &FAULTS) } else { None };
         consents.push(Consent { approver: u8::try_from(approver).unwrap_or(0), fault });

@@ -1,4 +1,4 @@
-//! What happens in a run, as data: drawn from a seed, or written down by a test.
+//! Scenarios as data, either drawn from a seed or written by a test.
 
 mod draw;
 
@@ -11,90 +11,91 @@ use crate::byzantine::Behaviour;
 
 pub(crate) use draw::{below, is_rsa};
 
-/// A whole run but for what its generator decides on the way: times in milliseconds, nodes by number.
+/// A run, except for what its random generator decides on the way. Times are in milliseconds, nodes are numbers.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// Everything random follows from it.
+    /// The seed of all randomness.
     pub seed: u64,
-    /// How many nodes there are.
+    /// The number of nodes.
     pub n: u16,
-    /// How many shares it takes.
+    /// The number of shares that an operation takes.
     pub k: u16,
-    /// Whether keys are kept by custodians, so that there can be ceremonies, or fixed.
+    /// Whether custodians hold the keys, so that there can be ceremonies. Otherwise the keys never change.
     pub kept: bool,
-    /// The keys that were dealt before.
+    /// The dealt keys.
     pub keys: Vec<HeldKey>,
-    /// What clients ask for.
+    /// The requests of clients.
     pub requests: Vec<Asked>,
-    /// What becomes of keys.
+    /// The ceremonies of keys.
     pub ceremonies: Vec<Planned>,
-    /// What becomes of the states of keys, in this order.
+    /// The changes of keys' states, in this order.
     pub changes: Vec<StateWish>,
-    /// From when on somebody sends all nodes, once a second, all requests of ceremonies and changes of states that were made.
+    /// The time from which somebody sends all past requests of ceremonies and changes of states to all nodes, once a
+    /// second.
     pub again_from: Option<u64>,
-    /// What a thief copies who records all that nodes say to each other.
+    /// The thefts of a thief, who also records all messages between nodes.
     pub thefts: Vec<Theft>,
-    /// What the network does all the time.
+    /// What the network does to all messages.
     pub weather: Weather,
-    /// What goes wrong besides.
+    /// What goes wrong.
     pub faults: Vec<Fault>,
-    /// Nodes that do not what they should: k - 1 at most.
+    /// Byzantine nodes, k - 1 at most.
     pub liars: BTreeMap<u16, Behaviour>,
-    /// From when on nothing goes wrong any more.
+    /// The time from which nothing goes wrong any more.
     pub calm: u64,
-    /// By when all must have ended.
+    /// The time by which everything must have ended.
     pub end: u64,
-    /// A bug that an honest node has, for tests of the tests.
+    /// A bug of an honest node, for tests of the invariants.
     pub sabotage: Option<Sabotage>,
 }
 
 /// A dealt key.
 #[derive(Clone, Debug)]
 pub struct HeldKey {
-    /// Its suite; the suite's name is its name.
+    /// Its suite, whose name is also the name of the key.
     pub suite: Suite,
-    /// Nodes whose policies let nobody use it.
+    /// The nodes whose policies refuse its use.
     pub refused_by: BTreeSet<u16>,
-    /// Whether a signing rule counts slots.
+    /// Whether a signing rule gives it slots.
     pub slots: bool,
-    /// Whether two of three approvers must consent to each use.
+    /// Whether two of three approvers must approve each use.
     pub consents: bool,
-    /// Whether a node lets it be used twice at once and twice a second, and no more often.
+    /// Whether a node limits its uses to a burst of two and two a second.
     pub rated: bool,
     /// A node that has lost its share.
     pub lost_by: Option<u16>,
 }
 
-/// How many uses of a rated key may come at once.
+/// The uses of a rated key that may come at once.
 pub(crate) const BURST: u64 = 2;
-/// How many of them a second brings.
+/// The uses of a rated key that each second adds.
 pub(crate) const PER_SECOND: u64 = 2;
-/// Who may consent.
+/// The number of approvers.
 pub(crate) const APPROVERS: u8 = 3;
-/// How many must.
+/// The number of approvals that a use takes.
 pub(crate) const NEEDED: usize = 2;
 
-/// A request, made to all nodes.
+/// A request to all nodes.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// When.
+    /// The time of the request.
     pub at: u64,
-    /// Which of [`Scenario::keys`].
+    /// The position of the key in [`Scenario::keys`].
     pub key: usize,
     /// The message, coin or plaintext.
     pub text: String,
-    /// For which slot.
+    /// The slot of the message.
     pub slot: Option<u64>,
-    /// The nodes that are asked later than the others.
+    /// The nodes that receive it later than the others.
     pub later_at: BTreeSet<u16>,
-    /// What comes with it.
+    /// The approvals in the request.
     pub consents: Vec<Consent>,
-    /// The nodes that it reaches without them.
+    /// The nodes that receive the request without approvals.
     pub bare_at: BTreeSet<u16>,
 }
 
 impl Asked {
-    /// Whether as many approvers as it takes have consented, as a node should see it.
+    /// Whether enough approvers have approved the request, as this node should see it.
     #[must_use]
     pub fn is_consented(&self, node: u16) -> bool {
         let sound = |consent: &&Consent| consent.fault.is_none() && consent.approver < APPROVERS;
@@ -103,16 +104,16 @@ impl Asked {
     }
 }
 
-/// A consent.
+/// An approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Consent {
-    /// Whose: the three of the policy are 0, 1 and 2, others are nobody.
+    /// The approver: 0, 1 and 2 are those of the policy; the policy knows no others.
     pub approver: u8,
-    /// Why it is none.
+    /// What is wrong with it.
     pub fault: Option<ConsentFault>,
 }
 
-/// What can be wrong with a consent.
+/// What can be wrong with an approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConsentFault {
     /// It is for another message.
@@ -123,55 +124,55 @@ pub enum ConsentFault {
     OtherOperation,
     /// It is for another group.
     OtherGroup,
-    /// It was valid once.
+    /// It is no longer valid.
     Expired,
-    /// It will be valid.
+    /// It is not valid yet.
     Early,
-    /// It is valid for longer than a consent may be.
+    /// It is valid for longer than policies allow.
     TooLong,
-    /// Its signature is false.
+    /// Its signature is invalid.
     Forged,
 }
 
 /// A ceremony.
 #[derive(Clone, Debug)]
 pub struct Planned {
-    /// When.
+    /// The time of the request.
     pub at: u64,
-    /// What for.
+    /// The aim of the ceremony.
     pub aim: Aim,
 }
 
 /// A change of a key's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StateWish {
-    /// When.
+    /// The time of the request.
     pub at: u64,
-    /// Which of [`Scenario::keys`].
+    /// The position of the key in [`Scenario::keys`].
     pub key: usize,
-    /// What it is to be.
+    /// The new state.
     pub state: KeyState,
 }
 
-/// A node is stolen whole, and goes on honestly.
+/// A node's whole store is stolen, and the node goes on honestly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Theft {
-    /// When.
+    /// The time of the theft.
     pub at: u64,
-    /// Which.
+    /// The node.
     pub node: u16,
 }
 
-/// What a ceremony is for; keys by their place in [`Scenario::keys`].
+/// The aim of a ceremony. Keys are given by their position in [`Scenario::keys`].
 #[derive(Clone, Debug)]
 pub enum Aim {
     /// A new key for all nodes.
     Create(Suite),
-    /// A new version.
+    /// A new version of a key.
     Rotate(usize),
-    /// New shares.
+    /// New shares of a key.
     Refresh(usize),
-    /// New shares for these holders.
+    /// New shares of a key, with this k and these holders.
     Reshare(usize, u16, Vec<u16>),
     /// The lost share of this node.
     Recover(usize, u16),
@@ -180,87 +181,87 @@ pub enum Aim {
 /// What the network does to each message.
 #[derive(Clone, Copy, Debug)]
 pub struct Weather {
-    /// The longest delay; each message has its own, so they overtake each other.
+    /// The longest delay in milliseconds. Each message has its own delay, so messages overtake each other.
     pub delay: u64,
-    /// How many of a thousand are lost.
+    /// How many of a thousand messages are lost.
     pub loss: u64,
-    /// How many of a thousand arrive twice.
+    /// How many of a thousand messages arrive twice.
     pub duplicates: u64,
 }
 
-/// What goes wrong.
+/// A fault.
 #[derive(Clone, Debug)]
 pub enum Fault {
-    /// These nodes and the others do not hear each other for a while.
+    /// Messages between these nodes and the others are lost for a while.
     Partition {
-        /// From when.
+        /// The beginning.
         at: u64,
-        /// Until when.
+        /// The end.
         until: u64,
-        /// One side.
+        /// The nodes on one side.
         side: BTreeSet<u16>,
     },
-    /// A node loses power, after so many more writes to its disk if it is writing, and starts again.
+    /// A node loses power, if it is writing after this many more writes to its disk, and starts again.
     Crash {
-        /// When.
+        /// The time of the loss.
         at: u64,
-        /// When it starts again.
+        /// The time of the restart.
         until: u64,
-        /// Which.
+        /// The node.
         node: u16,
-        /// How many writes its disk still takes from half a second before.
+        /// How many writes its disk still accepts, counted from half a second before.
         writes: u64,
     },
-    /// A node's disk is exchanged for an older copy.
+    /// A node's disk is replaced by an older copy.
     SetBack {
-        /// When the copy was taken; `None` for a disk with nothing but the node's identity.
+        /// The time at which the copy was made; `None` for a disk with nothing but the node's identity.
         copied: Option<u64>,
-        /// When the node loses power, and its disk is exchanged.
+        /// The time at which the node loses power and its disk is replaced.
         at: u64,
-        /// When it starts again.
+        /// The time of the restart.
         until: u64,
-        /// Which.
+        /// The node.
         node: u16,
-        /// When a person says that the store is meant, and starts the node again.
+        /// The time at which a person confirms the store and restarts the node.
         confirmed: Option<u64>,
     },
-    /// A node's wall clock is set, and its process stood still for a while.
+    /// A node's wall clock is set, and its process is paused for a while.
     Jump {
-        /// When.
+        /// The time of the fault.
         at: u64,
-        /// Which.
+        /// The node.
         node: u16,
         /// By how many seconds the wall clock is set.
         seconds: i64,
-        /// For how many milliseconds it stood still.
+        /// For how many milliseconds the process is paused.
         pause: u64,
     },
 }
 
-/// Bugs to be caught.
+/// Bugs that the invariants must catch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sabotage {
     /// A node does not ask its policy.
     NoPolicy,
-    /// A node forgets its slots when it starts again.
+    /// A node forgets its slots when it restarts.
     ForgetsSlots,
     /// A node gives its share of a signature without waiting for the certificate of its slot.
     NoCertificates,
-    /// A node draws the same nonces in each life.
+    /// A node draws the same nonces after each restart.
     SameNonces,
-    /// A node tells its clients something else than the others.
+    /// A node returns a wrong result to its clients.
     OtherResult,
-    /// A node hears nothing from half a second on.
+    /// A node receives nothing after the first half second.
     Deaf,
-    /// A node reports another end of ceremonies.
+    /// A node reports a wrong end of ceremonies.
     OtherOutcome,
-    /// A node takes on more than it should.
+    /// A node accepts more than its bounds.
     NoLimits,
-    /// A node's policy lets a key be used at any rate.
+    /// A node's policy limits no rates.
     NoRates,
-    /// A node takes its store for the latest, whatever its peers say.
+    /// A node trusts its store whatever its peers say.
     TrustsItself,
-    /// A node's policy asks for no consents.
+    /// A node's policy asks for no approvals.
     NoConsents,
 }
 

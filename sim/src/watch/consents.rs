@@ -1,4 +1,4 @@
-//! Whether what was asked for once is done once: requests of ceremonies, and changes of the state of keys.
+//! Checks that what was requested once is done once: ceremonies, and changes of the states of keys.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,14 +6,14 @@ use theta_custody::{CeremonyReport, CeremonyState};
 use theta_names::KeyState;
 use theta_schemes::keys::KeyName;
 
-/// What came of all that was asked for.
+/// What has become of the requests.
 #[derive(Default)]
 pub(crate) struct Consents {
-    /// The ceremony that a request was held as.
+    /// The ceremony that was held for each request.
     held: BTreeMap<usize, [u8; 32]>,
-    /// Ceremonies that came about.
+    /// The ceremonies that took place.
     came_about: BTreeSet<[u8; 32]>,
-    /// The last change of the state of a key at a node, by generation, and what was made of it.
+    /// The last change of state of each key at each node: generation and state.
     states: BTreeMap<(u16, KeyName), (u64, KeyState)>,
 }
 
@@ -22,7 +22,7 @@ fn came_about(report: &CeremonyReport) -> bool {
 }
 
 impl Consents {
-    /// A node says how the ceremony of a request ended, or stands.
+    /// A node reports the state or end of the ceremony of a request.
     pub(crate) fn answered(&mut self, request: usize, report: &CeremonyReport) -> Result<(), String> {
         if !came_about(report) {
             return Ok(());
@@ -34,7 +34,7 @@ impl Consents {
         Err(format!("the request of ceremony {request} has held two: one more is {}", hex::encode(report.id)))
     }
 
-    /// What a node knows of ceremonies, of which clients have asked for so many.
+    /// A node reports its ceremonies, of which clients have requested `asked`.
     pub(crate) fn reported(&mut self, node: u16, reports: &[CeremonyReport], asked: usize) -> Result<(), String> {
         self.came_about.extend(reports.iter().filter(|report| came_about(report)).map(|report| report.id));
         if self.came_about.len() <= asked {
@@ -46,7 +46,7 @@ impl Consents {
         ))
     }
 
-    /// How a key stands at a node, after somebody has asked it to change that.
+    /// The state of a key at a node after a request to change it.
     pub(crate) fn changed(&mut self, node: u16, key: &KeyName, generation: u64, state: KeyState) -> Result<(), String> {
         let last = self.states.insert((node, key.clone()), (generation, state));
         match last {
@@ -60,7 +60,7 @@ impl Consents {
         }
     }
 
-    /// A node's store was set back: what it had done it may do again.
+    /// A node's store was set back, so it may repeat what it has done.
     pub(crate) fn set_back(&mut self, node: u16) {
         self.states.retain(|(at, _), _| *at != node);
     }

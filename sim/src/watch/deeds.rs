@@ -1,38 +1,38 @@
-//! What happened in a run that scenarios are about.
+//! Counts the events that scenarios are about.
 
 use std::collections::BTreeMap;
 
-/// Something that an adversary did, or that was done against it. A test that wants to see what follows from it asks whether it
+/// Something that an adversary did, or that was done against it. A test checks with these that what it is about has
 /// happened at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Deed {
-    /// A statement of a ceremony left a liar, and was not what it should be.
+    /// A liar sent a false statement of a ceremony.
     Lied,
     /// A node was started with an older copy of its store, or an empty one.
     SetBack,
-    /// It was asked for a share for a slot, and did not trust its store.
+    /// Such a node was asked for a share for a slot, and did not trust its store.
     Distrusted,
-    /// A person said that the store is meant.
+    /// A person confirmed the store.
     Confirmed,
     /// A request of a ceremony was sent to a node at which that ceremony had ended.
     AskedAgain,
-    /// The node said that it was used up.
+    /// The node answered that the request is used up.
     UsedUp,
-    /// A change of a key's state was sent to a node that had made it.
+    /// A change of a key's state was sent to a node that had made it before.
     ChangedAgain,
-    /// The node said that later ones were made.
+    /// The node answered that it has made later changes.
     OutOfDate,
-    /// A thief ran what it had stolen of a node.
+    /// A thief ran a stolen copy of a node.
     Stolen,
-    /// While a ceremony ran there.
+    /// The copy was made during a ceremony.
     StolenInCeremony,
-    /// It had shares of one key of several epochs.
+    /// The thief had shares of several epochs of one key.
     EpochsRobbed,
-    /// It had as many shares of one epoch as it takes, and so the key.
+    /// The thief had k shares of one epoch, and so the key.
     KeyCombined,
 }
 
-/// How often each happened.
+/// How often each of them happened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Deeds(BTreeMap<Deed, u64>);
 

@@ -1,7 +1,7 @@
-//! Whether honest helpers of a recovery answer requests in which their masks could cancel.
+//! Checks whether honest helpers of a recovery answer requests in which their masks could cancel.
 //!
-//! What has to hold is simple: of the requests of one attempt that honest helpers answer, no two list the same honest helper
-//! (`spec/ceremonies.md`, One lost share). It is looked at from outside, in what leaves honest nodes.
+//! Of the requests of one attempt that honest helpers answer, no two may list the same honest helper (`spec/ceremonies.md`,
+//! One lost share). The check sees only the messages of honest nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,26 +10,26 @@ use prost::Message as _;
 use theta_ceremonies::{Digest, Kind, Statement, statements_of};
 use theta_wire::peer::{CUSTODY, Envelope};
 
-/// What comes before the statements in a custodian's message: format, tag, the ceremony's id.
+/// The bytes before the statements in a custodian's message: format, tag, the ceremony's id.
 const HEAD: usize = 34;
-/// The tag of statements.
+/// The tag of statements in a custodian's message.
 const ITEMS: u8 = 1;
-/// Of a list of masks: a helper and a digest.
+/// The bytes of an entry in a list of masks: a helper and a digest.
 const MASK_LEN: usize = 34;
 
-/// An attempt of a recovery: the ceremony's id and a number.
+/// An attempt of a recovery: the ceremony's id and the number of the attempt.
 type Attempt = ([u8; 32], u32);
 
-/// The requests that nodes have seen, and which of them honest ones have answered.
+/// The requests that nodes have seen, and those that honest nodes have answered.
 #[derive(Default)]
 pub(crate) struct Masks {
-    /// Whom each request lists.
+    /// The helpers in each request.
     listed: BTreeMap<(Attempt, Digest), BTreeSet<u16>>,
     answered: BTreeMap<Attempt, BTreeSet<Digest>>,
 }
 
 impl Masks {
-    /// A message reaches an honest node.
+    /// A message arrives at an honest node.
     pub(crate) fn delivered(&mut self, bytes: &Bytes) {
         for (id, request) in statements(bytes).filter(|(_, said)| said.slot().kind == Kind::Request) {
             let helper = |mask: &[u8]| Some(u16::from_be_bytes(*mask.first_chunk::<2>()?));
@@ -38,7 +38,8 @@ impl Masks {
         }
     }
 
-    /// A message leaves an honest node; the error is what it should not have answered. `honest` says who is.
+    /// A message leaves an honest node. The error is an answer that the node should not have given. `honest` tells who is
+    /// honest.
     pub(crate) fn sent(&mut self, node: u16, bytes: &Bytes, honest: impl Fn(u16) -> bool) -> Result<(), String> {
         for (id, answer) in statements(bytes).filter(|(_, said)| said.slot().kind == Kind::Answer) {
             let attempt = (id, answer.slot().number);

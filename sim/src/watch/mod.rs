@@ -1,4 +1,4 @@
-//! What must hold in every run.
+//! The invariants, which must hold in every run.
 
 mod consents;
 mod deeds;
@@ -20,56 +20,56 @@ use consents::Consents;
 use masks::Masks;
 use stores::Stores;
 
-/// The `kind` with which a node asks for what it lacks: no share.
+/// The `kind` with which a node asks for messages again; such a message is no share.
 const RESEND: u32 = u32::MAX;
-/// Rounds of FROST, as in `spec/frost.md`: who signs with which commitments, and a signer's share.
+/// Kinds of FROST's messages, as in `spec/frost.md`: a package (the signers with their commitments), and a signer's share.
 const PACKAGE: u32 = 2;
 const SHARE: u32 = 3;
-/// Of a package: how many commitments are wanted and a number; then the entries.
+/// The bytes of a package before its entries: the number of commitments that are wanted, and a number.
 const PACKAGE_HEAD: usize = 9;
-/// Of an entry of a package: the index; then two elements.
+/// The bytes of an entry of a package before its two elements: the index.
 const INDEX_LEN: usize = 2;
 
-/// What must hold.
+/// An invariant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Invariant {
     /// One instance has one result, and it is right.
     OneResult,
-    /// A commitment to nonces is used for one message.
+    /// A commitment to nonces is used for one message only.
     NonceOnce,
-    /// A node permits nothing without the consents that it takes, or more often than its rate allows, and nothing about an
-    /// instance leaves a node that did not permit it.
+    /// A node permits nothing without the approvals that its policy asks for, or more often than its rate allows, and sends
+    /// nothing of an instance that it did not permit.
     Permitted,
-    /// A node gives a slot to one message at most, and of all messages for a slot honest nodes help to sign one at most.
+    /// A node gives a slot to one message at most, and honest nodes help to sign at most one message for a slot.
     OneMessagePerSlot,
-    /// What k honest nodes that are connected permit comes to its end.
+    /// What k connected honest nodes permit comes to an end.
     Ends,
-    /// All honest nodes agree on what became of a ceremony, and on the keys.
+    /// All honest nodes agree on the outcomes of ceremonies and on the keys.
     Agreement,
     /// No honest helper's mask hides answers to two requests of a recovery.
     MaskOnce,
-    /// A node whose store was set back trusts it no more until a person says that it is meant.
+    /// A node whose store was set back does not trust it until a person confirms the store.
     SetBack,
-    /// One request holds one ceremony, and a change of a key's state is not made after a later one.
+    /// One request leads to one ceremony at most, and no change of a key's state is made after a later one.
     ConsentOnce,
-    /// No key goes back to an epoch before, and of each as many honest nodes hold right shares as it takes.
+    /// No key goes back to an earlier epoch, and at least k honest nodes hold right shares of each key.
     Shares,
-    /// Stolen stores give the shares that are in them, and fewer than k of each epoch do not give the key.
+    /// Stolen stores give only the shares in them, and fewer than k of each epoch do not give the key.
     Secrecy,
-    /// Nothing grows beyond its limit.
+    /// Nothing grows beyond its bound.
     Bounded,
-    /// No honest node is accused by an honest one.
+    /// No honest node accuses another honest node.
     NoFalseBlame,
-    /// Nodes start again after every crash; nothing fails for no reason.
+    /// Nodes restart after every crash, and nothing fails without a reason.
     Works,
 }
 
-/// What did not hold.
+/// A broken invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// When, in milliseconds.
+    /// The time in milliseconds.
     pub at: u64,
-    /// Which of those that must hold.
+    /// The invariant.
     pub invariant: Invariant,
     /// What happened.
     pub text: String,
@@ -85,41 +85,41 @@ impl fmt::Display for Violation {
 #[derive(Default)]
 pub(crate) struct Watch {
     pub(crate) now: u64,
-    /// What each node's policy has permitted.
+    /// The instances that each node's policy has permitted.
     permitted: BTreeSet<(u16, InstanceId)>,
-    /// Instances that are FROST's, with each node's place in them.
+    /// The instances of FROST, with each node's role in them.
     frost: BTreeMap<(u16, InstanceId), Signer>,
-    /// Packages that reached a node in this life: by node, coordinator, instance, session.
+    /// The packages that have reached a node since its last start: by node, coordinator, instance, session.
     packages: BTreeMap<(u16, u16, InstanceId, u32), Bytes>,
-    /// What each node's commitments were used for.
+    /// The message for which each of a node's commitments was used.
     used: BTreeMap<(u16, Vec<u8>), (InstanceId, Bytes)>,
     /// Results by request and public key.
     results: BTreeMap<(usize, Vec<u8>), Vec<u8>>,
-    /// What each node gave each slot of a key to.
+    /// The message to which each node gave each slot of a key.
     slots: BTreeMap<(u16, usize, u64), String>,
-    /// Which slot of a key and which message an instance is about,
+    /// The slot of a key, and the message, of each instance,
     about: BTreeMap<InstanceId, (usize, u64, String)>,
-    /// and for which message something of an honest node has left.
+    /// and the message of each slot for which an honest node has sent something.
     helped: BTreeMap<(usize, u64), String>,
-    /// What each node has let pass of each rated key, in this life.
+    /// The uses of each rated key that each node has permitted since its last start.
     uses: BTreeMap<(u16, usize), Uses>,
-    /// What helpers of recoveries answer, where there are any.
+    /// The answers of helpers of recoveries, in scenarios that have any.
     masks: Option<Masks>,
     pub(crate) stores: Stores,
     pub(crate) consents: Consents,
     pub(crate) deeds: Deeds,
 }
 
-/// A node's place in an instance of FROST.
+/// A node's role in an instance of FROST.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Signer {
     pub(crate) index: u16,
-    /// The length of an element of the suite's group.
+    /// The bytes of an element of the suite's group.
     pub(crate) element_len: usize,
 }
 
-/// How often a node has let a key be used, in how many seconds of its own clock. Seconds by which the clock was put back are
-/// none.
+/// The number of uses that a node has permitted, and the seconds on its own clock. Seconds by which the clock was set back
+/// do not count.
 struct Uses {
     count: u64,
     seconds: u64,
@@ -131,7 +131,7 @@ impl Watch {
         Err(Violation { at: self.now, invariant, text: text.into() })
     }
 
-    /// A node's policy permitted an instance; its place in it, if it is FROST's.
+    /// A node's policy permitted an instance, in which the node has this role if it is FROST's.
     pub(crate) fn permit(&mut self, node: u16, id: InstanceId, signer: Option<Signer>) {
         self.permitted.insert((node, id));
         if let Some(signer) = signer {
@@ -139,7 +139,7 @@ impl Watch {
         }
     }
 
-    /// A node was asked for a use of a rated key when its clock showed so many seconds, and let it pass or not.
+    /// A node was asked for a use of a rated key when its clock showed this second; `passed` says whether it permitted it.
     pub(crate) fn rated(&mut self, (node, key): (u16, usize), clock: u64, passed: bool) -> Result<(), Violation> {
         let uses = self.uses.entry((node, key)).or_insert(Uses { count: 0, seconds: 0, last: clock });
         uses.seconds += clock.saturating_sub(uses.last);
@@ -163,7 +163,7 @@ impl Watch {
         self.violated(Invariant::OneMessagePerSlot, text)
     }
 
-    /// An instance is about a slot.
+    /// The slot of an instance.
     pub(crate) fn about(&mut self, id: InstanceId, key: usize, slot: u64, text: &str) {
         self.about.entry(id).or_insert_with(|| (key, slot, text.to_owned()));
     }
@@ -180,19 +180,19 @@ impl Watch {
         self.violated(Invariant::OneMessagePerSlot, text)
     }
 
-    /// A person takes the responsibility for what a node does again, whose store was set back.
+    /// A person confirms a node's store that was set back, and answers for what the node repeats.
     pub(crate) fn confirmed(&mut self, node: u16) {
         self.stores.confirmed(node);
         self.slots.retain(|(at, ..), _| *at != node);
     }
 
-    /// A node forgot what it had in memory.
+    /// A node lost what it had in memory.
     pub(crate) fn crashed(&mut self, node: u16) {
         self.packages.retain(|(at, ..), _| *at != node);
         self.uses.retain(|(at, _), _| *at != node);
     }
 
-    /// A message reaches an honest node.
+    /// A message arrives at an honest node.
     pub(crate) fn delivered(&mut self, node: u16, from: u16, bytes: &Bytes) {
         self.masks.iter_mut().for_each(|masks| masks.delivered(bytes));
         let Some((id, envelope)) = instance_of(bytes) else { return };
@@ -201,12 +201,12 @@ impl Watch {
         }
     }
 
-    /// From now on recoveries are watched.
+    /// Watches recoveries from now on.
     pub(crate) fn watch_recoveries(&mut self) {
         self.masks = Some(Masks::default());
     }
 
-    /// An honest node says something in a recovery, or something else.
+    /// An honest node sends a custodian's message, possibly one of a recovery.
     pub(crate) fn helped(&mut self, node: u16, bytes: &Bytes, honest: impl Fn(u16) -> bool) -> Result<(), Violation> {
         let answered = self.masks.as_mut().map_or(Ok(()), |masks| masks.sent(node, bytes, honest));
         answered.or_else(|text| self.violated(Invariant::MaskOnce, text))
@@ -228,7 +228,7 @@ impl Watch {
         }
     }
 
-    /// A node sends its share of a signature to a coordinator.
+    /// A node sends its signature share to a coordinator.
     fn signed(
         &mut self,
         (node, signer): (u16, Signer),
@@ -255,8 +255,8 @@ impl Watch {
         self.violated(Invariant::NonceOnce, text)
     }
 
-    /// A node has a result of a request under a public key, of a scheme that gives the same one always: all but FROST, where two
-    /// coordinators may both get a signature.
+    /// A node has a result of a request under a public key. Two results of a scheme must be equal, except FROST's, where
+    /// two coordinators may both get a signature.
     pub(crate) fn finished(&mut self, node: u16, of: (usize, Vec<u8>), result: &[u8]) -> Result<(), Violation> {
         let request = of.0;
         let first = self.results.entry(of).or_insert_with(|| result.to_vec());
@@ -266,7 +266,7 @@ impl Watch {
         self.violated(Invariant::OneResult, format!("node {node} has another result of request {request} than others"))
     }
 
-    /// How full a node is.
+    /// Checks that a node is within its bounds.
     pub(crate) fn load(&self, node: u16, load: &Load, limits: &OrchestratorConfig, n: u16) -> Result<(), Violation> {
         let backlog = limits.backlog_messages_per_peer * usize::from(n);
         let bounds = [

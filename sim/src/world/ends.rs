@@ -1,4 +1,4 @@
-//! Whether all has come to its end, and whether the honest nodes agree on it.
+//! Checks that everything has ended, and that the honest nodes agree.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::scenario::{Asked, Fault, Sabotage};
 use crate::watch::{Invariant, Violation};
 
 impl World<'_> {
-    /// The honest nodes that permitted a request and have not its result, if there are enough of them.
+    /// The honest nodes that permitted a request and lack its result, if there are enough of them for one.
     fn waiting(&self, request: usize) -> Vec<u16> {
         let permitted: Vec<u16> =
             self.scenario.honest().filter(|node| self.permitted.contains(&(request, *node))).collect();
@@ -27,7 +27,7 @@ impl World<'_> {
         if able.len() < usize::from(self.scenario.k) {
             return Vec::new();
         }
-        // A refusal for want of a certificate is an end, too: but not where nothing stands against one.
+        // A refusal without a certificate is an end as well, except where the slot is certain to be certified.
         let is_certain = key.is_some_and(|key| key.slots) && self.must_be_certified(request);
         let ended = |node: &u16| {
             let refused = self.refused.contains_key(&(request, *node)) && !is_certain;
@@ -36,8 +36,8 @@ impl World<'_> {
         able.into_iter().filter(|node| !ended(node)).collect()
     }
 
-    /// Whether a request's slot must come to be certified for it: no other message asks for the slot, and as many honest nodes
-    /// permit it as it takes.
+    /// Whether the slot is certain to be certified for a request: no other message asks for the slot, and a quorum of
+    /// honest nodes permits it.
     fn must_be_certified(&self, request: usize) -> bool {
         let Some(asked) = self.scenario.requests.get(request) else { return false };
         let of_slot = |other: &&Asked| (other.key, other.slot) == (asked.key, asked.slot);
@@ -48,8 +48,8 @@ impl World<'_> {
         alone && promised >= usize::from(quorum.need())
     }
 
-    /// Whether a node has shares of the key of a request: it may have been away when new ones were dealt. Of one that is down
-    /// nothing is known.
+    /// Whether a node has shares of a request's key; it may have been away when new ones were dealt. A node that is down
+    /// counts as if it had.
     fn holds_shares(&self, node: u16, request: usize) -> bool {
         let Some(wanted) = self.wanted.get(request) else { return false };
         let life = self.nodes.get(&node).and_then(|node| node.life.as_ref());
@@ -59,7 +59,7 @@ impl World<'_> {
         })
     }
 
-    /// Notes how ceremonies stand; says whether all requests and ceremonies are over.
+    /// Records the state of ceremonies; returns whether all requests and ceremonies are over.
     pub(super) fn is_done(&mut self) -> bool {
         self.note_ends();
         let all_asked = self.scenario.requests.iter().all(|asked| asked.at + 4_000 <= self.now);
@@ -70,7 +70,7 @@ impl World<'_> {
             && self.is_tried()
     }
 
-    /// Whether all that is to happen late has happened, and has had time to matter.
+    /// Whether all late events of the scenario have happened, and have had time to take effect.
     fn is_tried(&self) -> bool {
         let faults = self.scenario.faults.iter().map(|fault| match fault {
             Fault::SetBack { until, confirmed, .. } => confirmed.unwrap_or(*until),
@@ -82,7 +82,7 @@ impl World<'_> {
         faults.chain(ceremonies).chain(thefts).chain(again).all(|at| at + 4_000 <= self.now)
     }
 
-    /// An honest node that has not made a change of a key's state, and whose policy lets it.
+    /// An honest node that has not made a change of a key's state although its policy allows it.
     fn unmade(&self) -> Option<(usize, u16)> {
         let changes = self.scenario.changes.iter().enumerate();
         let all = changes.flat_map(|(change, wish)| self.scenario.honest().map(move |node| (wish.key, (change, node))));
@@ -91,13 +91,13 @@ impl World<'_> {
         due.map(|(_, made)| made).find(|made| !self.taken.contains(made))
     }
 
-    /// The nodes that honest ones have caught.
+    /// The nodes that honest nodes have accused.
     pub(super) fn accused(&self) -> BTreeSet<u16> {
         let lives = self.scenario.honest().filter_map(|node| self.nodes.get(&node)?.life.as_ref());
         lives.flat_map(|life| life.engine.culprits()).map(|record| record.culprit.party.get()).collect()
     }
 
-    /// Honest nodes at which a ceremony is not over; nobody, if fewer than k of them took it: then it need not begin.
+    /// Honest nodes at which a ceremony is not over. None if fewer than k of them took part, since it need not begin then.
     fn unended(&self, ceremony: usize) -> Vec<u16> {
         let held = self.scenario.honest().filter(|node| self.held.contains(&(ceremony, *node))).count();
         if held < usize::from(self.scenario.k) {
@@ -125,7 +125,7 @@ impl World<'_> {
         }
     }
 
-    /// At the end of time.
+    /// Checks at the end of the run that nothing is left over.
     pub(super) fn nothing_waits(&mut self) -> Result<(), Violation> {
         self.note_ends();
         for request in 0..self.wanted.len() {
@@ -150,7 +150,7 @@ impl World<'_> {
         }
     }
 
-    /// All honest nodes agree on ceremonies and keys, and blame none of them.
+    /// Checks that all honest nodes agree on ceremonies and keys, and accuse none of them.
     pub(super) fn all_agree(&mut self) -> Result<(), Violation> {
         self.note_ends();
         let mut ends: BTreeMap<usize, (u16, &String)> = BTreeMap::new();
@@ -190,7 +190,8 @@ impl World<'_> {
         Ok(())
     }
 
-    /// No key has gone back to an epoch before, and k honest nodes have right shares of each. Says how many there are.
+    /// Checks that no key went back to an earlier epoch and that k honest nodes have right shares of each. Returns their
+    /// number.
     pub(super) fn shares_are_right(&self) -> Result<usize, Violation> {
         let mut right: BTreeMap<(KeyName, Version), BTreeSet<u16>> = BTreeMap::new();
         let lives = self.scenario.honest().filter_map(|node| Some((node, self.nodes.get(&node)?.life.as_ref()?)));

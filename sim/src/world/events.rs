@@ -84,7 +84,7 @@ impl World<'_> {
         }
     }
 
-    /// A node that runs and does not stand still.
+    /// The node, if it runs and is not paused.
     pub(super) fn awake(&mut self, number: u16) -> Option<&mut Node> {
         let now = self.now;
         self.nodes.get_mut(&number).filter(|node| node.life.is_some() && node.paused <= now)
@@ -130,7 +130,7 @@ impl World<'_> {
         self.look(number)
     }
 
-    /// Carries away what a node sends, and notes what came to its end there.
+    /// Sends a node's messages, and records what has ended at it.
     pub(super) fn look(&mut self, number: u16) -> Result<(), Violation> {
         self.drain(number)?;
         if !self.is_honest(number) {
@@ -152,7 +152,7 @@ impl World<'_> {
                     self.trace.tell(|| format!("{now:>6} node {number} refuses request {request}: {refusal}"));
                     self.refused.insert((request, number), refusal.is_final());
                 }
-                // It is asked again.
+                // The clients ask again.
                 _ => {}
             }
         }
@@ -166,7 +166,7 @@ impl World<'_> {
         finished: &theta_orchestration::Finished,
     ) -> Result<(), Violation> {
         let Some(wanted) = self.wanted.get(request) else { return Ok(()) };
-        // Of all epochs that this node has had: the proof of a coin names the shares that it was drawn with.
+        // Keys of all epochs that this node has had: the proof of a coin names the shares from which it was made.
         let keys = self.known.get(&(number, wanted.asked.key)).map_or(&[][..], |keys| &keys[..]);
         let Some(place) = wanted.right_under(finished, keys) else {
             let text = format!("node {number} has a false result of request {request}");
@@ -187,16 +187,16 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Clients ask all nodes for all that they lack.
+    /// Clients ask all nodes for everything that they lack.
     fn round(&mut self) {
         self.at(self.now + ROUND, Event::Round);
         let late = self.scenario.weather.delay;
         let mut asks = Vec::new();
-        // Another one first in each round: where a rate lets few of them pass, the last would never be among these.
+        // Each round begins with another request. Otherwise the last would never pass where a rate admits few.
         let first = usize::try_from(self.now / ROUND).unwrap_or(0).checked_rem(self.wanted.len()).unwrap_or(0);
         let in_turn = self.wanted.iter().enumerate().cycle().skip(first).take(self.wanted.len());
         for (request, wanted) in in_turn.filter(|(_, wanted)| wanted.asked.at <= self.now) {
-            // A node that was started again has forgotten the result that others still lack.
+            // A restarted node has forgotten its result, which others may still need.
             let all_served = self.nodes.keys().all(|node| self.served.contains(&(request, *node)));
             let refused = |node: &u16| self.refused.get(&(request, *node)) == Some(&true);
             for node in self.nodes.keys().filter(|node| !all_served && !refused(node)) {
@@ -215,7 +215,7 @@ impl World<'_> {
         }
     }
 
-    /// A client asks a node, which asks its policy.
+    /// A client sends a request to a node, which asks its policy.
     fn ask(&mut self, number: u16, request: usize) -> Result<(), Violation> {
         let now = UnixTime(1_000 * self.nodes.get(&number).map_or(0, |node| node.wall_clock(self.now)));
         let (bug, honest) = (self.bug(number), self.is_honest(number));
@@ -232,7 +232,7 @@ impl World<'_> {
             }
         };
         let takes_slot = life.gate.takes_slot(&asked);
-        // As the service does: an old copy of the store does not know which slots are taken.
+        // As in the service: an old copy of the store does not know which slots are taken.
         if takes_slot && !self.trusts_its_store(number)? && bug != Some(Sabotage::TrustsItself) {
             if self.watch.stores.is_set_back(number) {
                 self.watch.deeds.note(Deed::Distrusted);
@@ -266,7 +266,7 @@ impl World<'_> {
         }
         let granted = match granted {
             Some(granted) => granted,
-            // Who lies asks no policy, nor does who has a bug.
+            // A liar asks no policy, and neither does a node with a bug.
             None => match self.open.decide(&presented(&[]), asked, now).map(|judged| judged.answer) {
                 Ok(Ok(granted)) => granted,
                 Ok(Err(refusal)) | Err(refusal) => {
@@ -277,7 +277,7 @@ impl World<'_> {
         let Some(life) = self.nodes.get_mut(&number).and_then(|node| node.life.as_mut()) else { return Ok(()) };
         match life.engine.submit(granted) {
             Ok(pending) => life.pending.push((request, pending)),
-            // What it lost with its store it does not have.
+            // The node has lost this key with its store.
             Err(SubmitError::Request(_)) if self.watch.stores.has_forgotten(number) => {}
             Err(SubmitError::Request(error)) => {
                 let text = format!("node {number} refuses request {request}: {error}");
@@ -288,7 +288,7 @@ impl World<'_> {
         self.look(number)
     }
 
-    /// Whether a node's policy decided as it should when its clock showed so many seconds.
+    /// Checks a decision of a node's policy at the second that its clock showed.
     fn decided(
         &mut self,
         number: u16,
@@ -314,8 +314,8 @@ impl World<'_> {
         }
     }
 
-    /// Tells the watch all instances that a node's policy has permitted, under the keys as they are now: a key that changes
-    /// takes its requests along.
+    /// Tells the watch all instances that a node's policy has permitted, under the present keys: when a key changes, its
+    /// requests go on under the new one.
     pub(super) fn permit(&mut self, number: u16) {
         let Some(life) = self.nodes.get_mut(&number).and_then(|node| node.life.as_mut()) else { return };
         life.generation = life.engine.keys().generation();
@@ -345,7 +345,7 @@ impl World<'_> {
         }
     }
 
-    /// A client asks a node to hold a ceremony, which asks its policy.
+    /// A client asks a node to hold a ceremony; the node asks its policy.
     fn hold(&mut self, number: u16, ceremony: usize) -> Result<(), Violation> {
         let Some(request) = self.ceremonies.get(ceremony).cloned() else { return Ok(()) };
         let Some((granted, life)) = self.granted(number, request) else { return Ok(()) };

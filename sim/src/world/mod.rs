@@ -1,4 +1,4 @@
-//! The run: events in the order of their times, and what follows from each.
+//! The run: processes the events in the order of their times.
 
 mod ends;
 mod events;
@@ -25,37 +25,37 @@ use crate::thief::Thief;
 use crate::trace::Trace;
 use crate::watch::{Deed, Deeds, Invariant, Violation, Watch};
 
-/// How often a node is told the time, in milliseconds.
+/// The interval of nodes' ticks, in milliseconds.
 const TICK: u64 = 100;
-/// How often clients ask again.
+/// The interval at which clients ask again, in milliseconds.
 const ROUND: u64 = 1_000;
-/// The most events of a run, far more than any has: whatever has no end is seen, and not waited for.
+/// The most events of a run, far more than any needs, so that endless runs are detected.
 const MOST_EVENTS: u64 = 2_000_000;
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Outcome {
-    /// A hash of all that happened: equal for equal runs.
+    /// A hash of all events; equal runs have equal hashes.
     pub trace: u64,
-    /// What happened, if it was asked for.
+    /// The events as text, if it was asked for.
     pub lines: Vec<String>,
-    /// Events.
+    /// The number of events.
     pub events: u64,
-    /// Results that honest nodes gave.
+    /// The number of results that honest nodes gave.
     pub results: usize,
-    /// Ceremonies that ended with a key or a share.
+    /// The number of ceremonies that ended with a key or a share.
     pub ceremonies: usize,
-    /// Right shares of the newest epochs that honest nodes have at the end, of all keys.
+    /// The number of right shares of the newest epochs at honest nodes in the end, over all keys.
     pub shares: usize,
-    /// The nodes that honest ones have caught lying.
+    /// The nodes that honest nodes have accused.
     pub accused: BTreeSet<u16>,
-    /// What was done by adversaries and against them.
+    /// What adversaries did, and what was done against them.
     pub deeds: Deeds,
-    /// What did not hold.
+    /// The broken invariant, if there is one.
     pub violation: Option<Violation>,
 }
 
-/// What happens.
+/// An event.
 #[derive(Debug)]
 enum Event {
     Deliver { from: u16, to: u16, bytes: Bytes },
@@ -80,7 +80,7 @@ struct World<'a> {
     scenario: &'a Scenario,
     setup: Setup,
     policies: BTreeMap<u16, Policy>,
-    /// That of nodes that ask none of these.
+    /// The gate of nodes that ask none of these.
     open: Gate<MemorySlots>,
     wanted: Vec<Wanted>,
     ceremonies: Vec<CeremonyRequest>,
@@ -94,28 +94,28 @@ struct World<'a> {
     side: BTreeSet<u16>,
     watch: Watch,
     trace: Trace,
-    /// Which nodes permitted a request and which have its result, by request.
+    /// Which nodes permitted each request, and which have its result.
     permitted: BTreeSet<(usize, u16)>,
     served: BTreeSet<(usize, u16)>,
-    /// Which nodes said that a request's slot is not certified for it, and whether for good.
+    /// Which nodes refused a request because its slot is not certified for it, and whether for good.
     refused: BTreeMap<(usize, u16), bool>,
     /// The ends of ceremonies, by node.
     ended: BTreeMap<(usize, u16), String>,
     names: BTreeMap<usize, [u8; 32]>,
-    /// The public keys that honest nodes have had, by node and place in the scenario.
+    /// The public keys that honest nodes have had, by node and position in the scenario.
     known: BTreeMap<(u16, usize), Vec<AnyPublicKey>>,
-    /// Which nodes took a ceremony from a client.
+    /// Which nodes accepted a client's request for a ceremony.
     held: BTreeSet<(usize, u16)>,
     /// Which nodes have made a change of a key's state, or a later one.
     taken: BTreeSet<(usize, u16)>,
-    /// The newest epoch of each version of a key that an honest node has had.
+    /// The newest epoch of each version of a key at any honest node.
     newest: BTreeMap<(KeyName, Version), Epoch>,
     thief: Thief,
     shares: usize,
     saboteur: u16,
 }
 
-/// Lets a scenario happen. With `verbose` the outcome says in words what did.
+/// Runs a scenario. With `verbose` the outcome has the events as text.
 #[must_use]
 pub fn run(scenario: &Scenario, verbose: bool) -> Outcome {
     match World::new(scenario, verbose) {
@@ -194,7 +194,7 @@ impl<'a> World<'a> {
         Ok(world)
     }
 
-    /// Puts what the scenario says on its time.
+    /// Schedules the events of the scenario.
     fn plan(&mut self) {
         for number in 1..=self.scenario.n {
             self.at(0, Event::Start(number));
@@ -288,7 +288,7 @@ impl<'a> World<'a> {
         !self.scenario.liars.contains_key(&node)
     }
 
-    /// The bug of a node, if it is that node's.
+    /// The scenario's bug, if this node has it.
     fn bug(&self, node: u16) -> Option<Sabotage> {
         self.scenario.sabotage.filter(|_| node == self.saboteur)
     }
@@ -297,7 +297,7 @@ impl<'a> World<'a> {
         !self.side.is_empty() && self.side.contains(&a) != self.side.contains(&b)
     }
 
-    /// Carries away what a node has to send.
+    /// Takes the messages that a node has to send.
     fn drain(&mut self, number: u16) -> Result<(), Violation> {
         let changed = |life: &Life| life.engine.keys().generation() != life.generation;
         if self.nodes.get(&number).and_then(|node| node.life.as_ref()).is_some_and(changed) {
@@ -321,7 +321,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Puts a message on the network.
+    /// Sends a message through the network.
     fn post(&mut self, from: u16, to: u16, late: u64, bytes: &Bytes) {
         if !self.scenario.thefts.is_empty() {
             self.thief.records(from, to, bytes);

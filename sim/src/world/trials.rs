@@ -1,4 +1,4 @@
-//! What adversaries do to nodes from outside: they exchange disks, send again what was asked before, and steal.
+//! Attacks from outside: exchanged disks, replayed requests, and thefts.
 
 use theta_authority::{Asks, Granted};
 use theta_custody::{CeremonyError, ChangeError, Custodian};
@@ -12,7 +12,7 @@ use crate::permission::presented;
 use crate::watch::{Deed, Invariant, Violation};
 
 impl World<'_> {
-    /// Somebody keeps a copy of a node's disk.
+    /// Copies a node's disk.
     pub(super) fn copy(&mut self, number: u16) {
         if let Some(node) = self.nodes.get_mut(&number)
             && let Some(custodian) = node.life.as_ref().and_then(|life| life.engine.custodian())
@@ -21,7 +21,7 @@ impl World<'_> {
         }
     }
 
-    /// A node's power fails, and its disk is another when it is back: the copy, or an empty one.
+    /// A node loses power and restarts with another disk: the copy, or an empty one.
     pub(super) fn set_back(&mut self, number: u16, copied: bool) -> Result<(), Violation> {
         let found = self.nodes.get_mut(&number).and_then(|node| node.copy.take());
         let (content, copy) = match found.filter(|_| copied) {
@@ -47,7 +47,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// A person says that a node's store is meant as it is, and starts the node again.
+    /// A person confirms a node's store and restarts the node.
     pub(super) fn confirm(&mut self, number: u16) -> Result<(), Violation> {
         if !self.watch.stores.is_set_back(number) {
             return Ok(());
@@ -68,7 +68,7 @@ impl World<'_> {
         self.step(Event::Start(number))
     }
 
-    /// Whether a node takes its store for the latest. One that was set back must not, if its peers have seen more of it.
+    /// Whether a node trusts its store. A node that was set back must not, if its peers have seen more of the store.
     pub(super) fn trusts_its_store(&mut self, number: u16) -> Result<bool, Violation> {
         let custodian = self.nodes.get(&number).and_then(|node| node.life.as_ref()?.engine.custodian());
         let trusted = custodian.is_none_or(Custodian::is_trusted);
@@ -86,12 +86,13 @@ impl World<'_> {
         }
     }
 
-    /// What clients ask for in a round: changes of states that nodes have not made yet. And what others have kept of it: everything.
+    /// The changes of states that nodes have not made yet, for clients to request; and everything again that others have
+    /// recorded.
     pub(super) fn changes_and_repetitions(&self) -> Vec<Event> {
         let again = self.scenario.again_from.is_some_and(|from| from <= self.now);
         let mut asks = Vec::new();
         for (change, wish) in self.scenario.changes.iter().enumerate().filter(|(_, wish)| wish.at <= self.now) {
-            // A client asks for one change after the other.
+            // A client requests one change after the other.
             let earlier = |node: u16| {
                 let mut before = self.scenario.changes.iter().enumerate().take(change);
                 before.all(|(other, before)| before.key != wish.key || self.taken.contains(&(other, node)))
@@ -109,7 +110,7 @@ impl World<'_> {
         asks
     }
 
-    /// What the policy of a node allows somebody who asks it now, and the node, if it is awake.
+    /// What a node's policy grants to a caller now, and the node, if it is running and not paused.
     pub(super) fn granted<R: Asks>(&mut self, number: u16, request: R) -> Option<(Granted<R>, &mut Life)> {
         let now = self.now;
         let node = self.awake(number)?;
@@ -119,7 +120,7 @@ impl World<'_> {
         Some((judged.answer.ok()?, life))
     }
 
-    /// Somebody asks a node to change the state of a key, which asks its policy.
+    /// A caller asks a node to change the state of a key; the node asks its policy.
     pub(super) fn change(&mut self, number: u16, change: usize) -> Result<(), Violation> {
         let Some(change_of) = self.changes.get(change).cloned() else { return Ok(()) };
         let key = change_of.key.clone();
@@ -134,7 +135,7 @@ impl World<'_> {
             Err(ChangeKeyError::Change(ChangeError::Key(KeyError::Generation { .. }))) => {
                 self.watch.deeds.note(Deed::OutOfDate);
             }
-            // It is asked again.
+            // The client asks again.
             Err(_) => return Ok(()),
         }
         self.taken.insert((change, number));
@@ -145,7 +146,7 @@ impl World<'_> {
         self.look(number)
     }
 
-    /// An answer to a request of a ceremony that had ended at the node before.
+    /// The answer to a request for a ceremony that had ended at the node before.
     pub(super) fn asked_again(&mut self, answer: Option<&HoldError>) {
         self.watch.deeds.note(Deed::AskedAgain);
         if matches!(answer, Some(HoldError::Ceremony(CeremonyError::Used))) {
@@ -153,7 +154,8 @@ impl World<'_> {
         }
     }
 
-    /// Each honest node has the state that was asked for last, whatever was sent again; and no ceremony was held twice.
+    /// Checks that each honest node has the latest requested states, whatever was replayed, and that no ceremony was held
+    /// twice.
     pub(super) fn consents_held(&mut self) -> Result<(), Violation> {
         let honest: Vec<u16> = self.scenario.honest().collect();
         for number in honest {
@@ -177,7 +179,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// At the end, the thief tries all that it has.
+    /// At the end of the run the thief tries everything.
     pub(super) fn nothing_is_learnt(&mut self) -> Result<(), Violation> {
         let tried = self.thief.tries(&self.setup, &self.ceremonies, &mut self.watch.deeds);
         tried.or_else(|text| self.watch.violated(Invariant::Secrecy, text))

@@ -1,4 +1,4 @@
-//! Requests and changes that are sent again.
+//! Requests and changes are sent again.
 
 use theta_names::KeyState;
 use theta_schemes::Suite;
@@ -6,7 +6,7 @@ use theta_sim::{Aim, Deed, Planned, StateWish, run};
 
 use crate::setting::quiet;
 
-/// More ceremonies of a version than whose reports nodes keep: afterwards only the request itself tells that it was used.
+/// One more ceremony of a version than nodes remember reports of: afterwards only the record of used requests is left.
 const FORGETFUL: u64 = 17;
 
 #[test]

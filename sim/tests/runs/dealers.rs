@@ -5,7 +5,7 @@ use theta_sim::{Aim, Behaviour, CeremonyLie, Deed, Outcome, Planned, run};
 
 use crate::setting::quiet;
 
-/// Node 1 lies; the first ceremony is held, and all honest members hold right shares in the end.
+/// Node 1 lies. The first ceremony succeeds, and all honest members hold right shares in the end.
 fn dealt(seed: u64, aim: &Aim, lie: CeremonyLie) -> Outcome {
     let mut scenario = quiet(seed, Suite::Cks05Ristretto255);
     scenario.kept = true;
@@ -23,7 +23,7 @@ fn aims() -> [Aim; 4] {
     [Aim::Create(Suite::Cks05P256), Aim::Refresh(0), Aim::Rotate(0), Aim::Reshare(0, 2, vec![4, 3, 1, 2])]
 }
 
-/// Nobody can prove that a key did not come late: it is not named, and wins nothing.
+/// Nobody can prove that the member's key did not come late, so the dealer is not accused; but it achieves nothing.
 #[test]
 fn who_is_left_out_has_its_share_all_the_same() {
     for seed in 0..4 {

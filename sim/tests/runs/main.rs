@@ -1,4 +1,4 @@
-//! Thousands of seeds in which all must hold, and bugs that must be caught.
+//! Thousands of seeds in which all invariants must hold, and bugs that must be caught.
 
 #![allow(
     clippy::unwrap_used,
@@ -24,8 +24,8 @@ use theta_sim::{Asked, Invariant, Sabotage, Scenario, run};
 
 use crate::setting::{catches, invariant, quiet};
 
-/// All of these are run, however slow the machine is. A seed takes 60 ms of a core in the tests' build: a minute on two idle cores.
-/// `cargo xtask sim` runs more.
+/// The number of seeds, however slow the machine. A seed takes 60 ms of a core in the tests' build: a minute on two idle
+/// cores. `cargo xtask sim` runs more.
 const SEEDS: u64 = 2_000;
 
 fn seeds() -> u64 {
@@ -33,7 +33,7 @@ fn seeds() -> u64 {
     number.parse().unwrap_or_else(|_| panic!("THETA_SEEDS is not a number: {number:?}"))
 }
 
-/// Every seed is run, on all cores.
+/// Runs every seed, on all cores.
 #[test]
 fn all_holds_in_thousands_of_runs() {
     let (wanted, next, done, failures) = (seeds(), AtomicU64::new(0), AtomicU64::new(0), Mutex::new(Vec::new()));
@@ -84,7 +84,7 @@ fn a_node_that_asks_for_no_consents_is_caught() {
     scenario.keys[0].consents = true;
     let consent = |approver| theta_sim::Consent { approver, fault: None };
     scenario.requests[0].consents = vec![consent(0), consent(2)];
-    // One approver counts once.
+    // Two approvals of one approver count once.
     scenario.requests[1].consents = vec![consent(1), consent(1)];
     let sound = run(&scenario, false);
     assert_eq!((sound.results, sound.violation), (4, None));
@@ -103,7 +103,7 @@ fn a_node_without_rates_is_caught() {
     catches(&scenario, Sabotage::NoRates, Invariant::Permitted);
 }
 
-/// Each suite, in good weather, with a node that says what belongs to other requests.
+/// Each suite on a reliable network, with a node that sends messages of other requests.
 #[test]
 fn every_suite_is_served() {
     for suite in Suite::ALL {
@@ -119,13 +119,13 @@ fn a_node_that_forgets_its_slots_is_caught() {
     let mut scenario = quiet(1, Suite::Bls04MinPk);
     scenario.keys[0].slots = true;
     scenario.requests.iter_mut().for_each(|asked| asked.slot = Some(7));
-    // The second message comes when the node has been started again.
+    // The second message comes after the node has restarted.
     scenario.requests[1].at = 2_500;
     scenario.faults = vec![theta_sim::Fault::Crash { at: 2_000, until: 2_200, node: 1, writes: 1_000 }];
     catches(&scenario, Sabotage::ForgetsSlots, Invariant::OneMessagePerSlot);
 }
 
-/// Different messages for one slot, each to some nodes first: whatever comes of it, one of them at most is signed.
+/// Different messages for one slot, each to some nodes first: at most one of them may be signed.
 fn raced(seed: u64, suite: Suite, texts: &[&[u16]]) -> Scenario {
     let mut scenario = quiet(seed, suite);
     scenario.keys[0].slots = true;
@@ -141,7 +141,7 @@ fn raced(seed: u64, suite: Suite, texts: &[&[u16]]) -> Scenario {
     scenario
 }
 
-/// Two messages, each to two of four nodes of which any two sign: both were signed once, ten times of ten.
+/// Two messages, each to two of four nodes of which any two sign. Before slots had certificates both were signed.
 #[test]
 fn two_messages_for_one_slot_are_never_both_signed() {
     for seed in 0..10 {
@@ -176,14 +176,14 @@ fn liars_who_promise_twice_get_no_second_message() {
     }
 }
 
-/// Any two of four sign: one that does not wait helps with what was never certified.
+/// Any two of four sign, so a node that does not wait for certificates helps to sign a message without one.
 #[test]
 fn a_node_that_waits_for_no_certificate_is_caught() {
     let scenario = raced(1, Suite::Bls04MinPk, &[&[2, 3, 4], &[1]]);
     catches(&scenario, Sabotage::NoCertificates, Invariant::OneMessagePerSlot);
 }
 
-/// Power fails between a promise and its share, and the other message comes first when it is back.
+/// The node loses power between promise and share, and receives the other message first after its restart.
 #[test]
 fn a_crash_between_promise_and_share_changes_nothing() {
     for seed in 0..20 {
@@ -195,7 +195,7 @@ fn a_crash_between_promise_and_share_changes_nothing() {
     }
 }
 
-/// Whether the same nonces come to be used for two messages takes some luck: one seed of many shows it.
+/// Repeated nonces are used for two messages only by chance: one seed of many shows it.
 #[test]
 fn a_node_that_draws_its_nonces_again_is_caught() {
     let caught = (1..60).find(|seed| {
@@ -237,7 +237,7 @@ fn disagreement_about_a_ceremony_is_caught() {
 fn a_node_without_limits_is_caught() {
     let mut scenario = quiet(1, Suite::Cks05Ristretto255);
     let first = scenario.requests[0].clone();
-    // Only the saboteur and a silent majority: nothing ends, all of it is kept.
+    // One node with the bug and a silent majority: nothing ends, so everything is kept.
     scenario.requests = (0..40).map(|number| Asked { text: format!("text {number}"), ..first.clone() }).collect();
     scenario.requests.iter_mut().for_each(|asked| asked.later_at = [2, 3, 4].into());
     catches(&scenario, Sabotage::NoLimits, Invariant::Bounded);

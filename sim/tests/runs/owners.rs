@@ -5,7 +5,7 @@ use theta_sim::{Aim, Behaviour, CeremonyLie, Deed, Planned, run};
 
 use crate::setting::quiet;
 
-/// The owner of a lost share asks each helper for another list: no two answers hide behind one mask, and it gets nothing.
+/// The owner of a lost share asks each helper for another list of masks. No mask hides two answers, and it learns nothing.
 #[test]
 fn an_owner_that_asks_each_for_something_else_gets_nothing() {
     for seed in 1..4 {
@@ -17,7 +17,7 @@ fn an_owner_that_asks_each_for_something_else_gets_nothing() {
         let honest = run(&scenario, false);
         assert_eq!((honest.ceremonies, honest.violation), (5, None), "seed {seed}");
         scenario.liars.insert(3, Behaviour::Ceremony(CeremonyLie::divided_request()));
-        // The helpers give it up after 960 ticks.
+        // The helpers give up after 960 ticks.
         scenario.end = 330_000;
         let outcome = run(&scenario, false);
         assert!(outcome.deeds.count(Deed::Lied) > 0, "seed {seed}");

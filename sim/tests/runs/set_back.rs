@@ -1,11 +1,11 @@
-//! Nodes whose stores were exchanged for older copies, or for empty ones.
+//! Nodes whose stores were replaced by older copies, or by empty ones.
 
 use theta_schemes::Suite;
 use theta_sim::{Aim, Asked, Deed, Fault, Invariant, Planned, Sabotage, Scenario, run};
 
 use crate::setting::{catches, invariant, quiet};
 
-/// A slot is taken; node 1 forgets it; somebody asks for the slot again, for something else.
+/// A slot is taken, node 1 forgets it, and another message asks for the slot.
 fn forgetful(seed: u64, copied: Option<u64>, confirmed: Option<u64>) -> Scenario {
     let mut scenario = quiet(seed, Suite::Bls04MinPk);
     scenario.kept = true;
@@ -39,7 +39,7 @@ fn a_person_ends_the_distrust() {
         let outcome = run(&forgetful(seed, Some(500), Some(14_000)), false);
         assert_eq!(outcome.deeds.count(Deed::Confirmed), 1);
         assert!(outcome.deeds.count(Deed::Distrusted) > 0);
-        // The first message at all, the second at none, the third at all.
+        // All nodes have the first message, none the second, all the third.
         assert_eq!((outcome.results, outcome.violation), (8, None), "seed {seed}");
     }
 }
@@ -49,7 +49,7 @@ fn a_node_that_trusts_any_copy_is_caught() {
     catches(&forgetful(1, Some(500), None), Sabotage::TrustsItself, Invariant::OneMessagePerSlot);
 }
 
-/// Its copy is of the epoch before: the others go on with theirs, and it follows them.
+/// The copy is of an earlier epoch: the others continue with theirs, and the node follows them.
 #[test]
 fn an_old_epoch_does_not_come_back() {
     for seed in 0..5 {
@@ -62,12 +62,12 @@ fn an_old_epoch_does_not_come_back() {
         let outcome = run(&scenario, false);
         assert_eq!((outcome.ceremonies, outcome.violation), (4, None), "seed {seed}");
         assert_eq!(outcome.deeds.count(Deed::Confirmed), 1);
-        // What was asked before by all; afterwards by those who hold shares of the epoch that serves.
+        // Earlier requests are answered by all nodes, later ones by those with shares of the present epoch.
         assert_eq!((outcome.results, outcome.shares), (11, 3), "seed {seed}");
     }
 }
 
-/// Two of four nodes have no shares any more, of a key of three: it is lost, and that is seen.
+/// Two of four nodes have lost their shares of a key with k = 3: the key is lost, and that is detected.
 #[test]
 fn a_key_with_too_few_shares_is_caught() {
     let mut scenario = quiet(1, Suite::Cks05Ristretto255);

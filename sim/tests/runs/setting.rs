@@ -1,9 +1,9 @@
-//! Scenarios to begin with.
+//! Scenarios from which tests start.
 
 use theta_schemes::Suite;
 use theta_sim::{Asked, HeldKey, Invariant, Outcome, Sabotage, Scenario, Weather, run};
 
-/// Four nodes in good weather, two of which it takes, and a few requests.
+/// Four nodes with k = 2, a reliable network, and a few requests.
 pub(crate) fn quiet(seed: u64, suite: Suite) -> Scenario {
     let key =
         HeldKey { suite, refused_by: Default::default(), slots: false, consents: false, rated: false, lost_by: None };
@@ -40,7 +40,7 @@ pub(crate) fn invariant(outcome: &Outcome) -> Option<Invariant> {
     outcome.violation.as_ref().map(|violation| violation.invariant)
 }
 
-/// The scenario is fine, and is not with the bug.
+/// Checks that the scenario holds, and that with the bug this invariant breaks.
 pub(crate) fn catches(scenario: &Scenario, sabotage: Sabotage, expected: Invariant) {
     let sound = run(scenario, false);
     assert_eq!(sound.violation, None, "without {sabotage:?}");

@@ -1,4 +1,4 @@
-//! A thief who takes whole stores, and records all traffic.
+//! A thief copies whole stores and records all messages.
 
 use theta_schemes::Suite;
 use theta_sim::{Aim, Deed, Outcome, Planned, Scenario, Theft, run};
@@ -18,7 +18,7 @@ fn robbed(seed: u64, thefts: &[(u64, u16)]) -> Outcome {
     outcome
 }
 
-/// Another node in each epoch, at rest: shares of four epochs, and no key.
+/// The thief steals another node in each epoch, at rest: it has shares of four epochs, and no key.
 #[test]
 fn one_node_stolen_in_every_epoch_tells_nothing() {
     for seed in 0..4 {
@@ -28,7 +28,7 @@ fn one_node_stolen_in_every_epoch_tells_nothing() {
     }
 }
 
-/// While the first refresh runs, which gives the shares of both epochs; and another one in the third.
+/// One theft during the first refresh, which gives the shares of both epochs, and one in each later epoch.
 #[test]
 fn a_node_stolen_in_a_ceremony_counts_for_two_epochs() {
     let (mut meanwhile, mut epochs) = (0, 0);
@@ -41,7 +41,7 @@ fn a_node_stolen_in_a_ceremony_counts_for_two_epochs() {
     assert!(meanwhile > 0 && epochs == 6, "{meanwhile} stolen while it ran");
 }
 
-/// One more than may be stolen in an epoch has the key: what is tried would find it.
+/// With one theft more in an epoch than allowed the thief has the key: it does find the key if there is one.
 #[test]
 fn two_nodes_stolen_in_one_epoch_have_the_key() {
     for seed in 0..3 {

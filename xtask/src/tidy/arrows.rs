@@ -1,9 +1,8 @@
-//! A crate imports only from the floors below it.
+//! A crate imports only from floors below it.
 
 use super::{Tree, read};
 
-/// Who may import whom. A crate that is not listed may not exist; what is not allowed here takes a change of
-/// ARCHITECTURE.md first.
+/// The permitted imports. Every crate has to be listed. To permit one more import, change ARCHITECTURE.md first.
 const ARROWS: &[(&str, &[&str])] = &[
     ("theta-names", &[]),
     ("theta-groups", &[]),
@@ -125,7 +124,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-wire",
         ],
     ),
-    // Everything but what talks to the world outside.
+    // Everything except the crates that talk to the outside world.
     (
         "theta-sim",
         &[
@@ -146,10 +145,10 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-wire",
         ],
     ),
-    // Stands outside: what a client, a member or a stranger has, and nothing of a node.
-    // Of statements: what clients and approvers sign, which the attacks send again. Of ceremonies and store: the identity in a
-    // member's own store, and the statements that it signs with that. Of custody: what a thief runs on stores that it has stolen. Of
-    // schemes, sharing, groups: what everybody can compute, who makes a false ciphertext or adds up what it was told.
+    // Stands outside: an attack has the means of a client, a member or a stranger, and nothing of a node. It uses
+    // statements for what clients and approvers sign, which attacks send again; ceremonies and store for a member's
+    // identity, from its own store, and the statements that it signs; custody for what a thief runs on stolen stores;
+    // schemes, sharing and groups for what everybody can compute, such as a false ciphertext or sums of what was revealed.
     (
         "theta-attack",
         &[
@@ -167,7 +166,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-wire",
         ],
     ),
-    // Above the product, and no part of it: it cannot import what imports it.
+    // Above the product and not part of it: the product cannot import these, since they import it.
     ("theta-cluster", &["theta"]),
     (
         "theta-demo",
@@ -198,7 +197,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("theta-interop", &[]),
-    // Reads the decoders of every floor.
+    // Calls the decoders of every floor.
     (
         "theta-fuzz",
         &[
@@ -243,14 +242,14 @@ pub(super) fn check(tree: &Tree, findings: &mut Vec<String>) -> Result<(), Strin
     Ok(())
 }
 
-/// The dependencies that no source names.
+/// The dependencies that no source file names.
 fn unnamed<'a>(ours: impl Iterator<Item = &'a str>, sources: &[String]) -> impl Iterator<Item = String> {
     let is_named = |used: &&str| sources.iter().any(|source| source.contains(&used.replace('-', "_")));
     ours.filter(move |used| !is_named(used)).map(|used| format!("depends on {used} and names it nowhere: take it out"))
 }
 
-/// What is wrong about a crate with these dependencies: each of ours must be permitted, and each permitted one used, so that
-/// the list says what is so and not what once was.
+/// What is wrong with a crate's dependencies. Each of ours must be permitted, and each permitted one used, so that the list
+/// never permits more than there is.
 fn compare(arrows: &[(&str, &[&str])], name: &str, used: &[&str]) -> Vec<String> {
     let Some((_, permitted)) = arrows.iter().find(|(crate_name, _)| *crate_name == name) else {
         return vec![format!("crate {name} has no floor; give it one in xtask/src/tidy/arrows.rs")];

@@ -1,8 +1,8 @@
-//! A gate of one's own grants by a policy of one's own: the product asks the node's `Authority` alone.
+//! A `Gate` grants by whatever policy it is given, so the product must not make one: it asks the node's `Authority` alone.
 
 use super::{Tree, read};
 
-/// Who has a policy of its own: the crate that makes gates, simulations, and tests.
+/// Whether a file may name a gate: those of the crate that makes gates, of simulations, and of tests.
 fn may_name_a_gate(file: &str) -> bool {
     file.starts_with("crates/authority/") || file.starts_with("sim/") || file.contains("/tests/")
 }
@@ -11,7 +11,7 @@ fn may_name_a_gate(file: &str) -> bool {
 fn names_a_gate(text: &str) -> bool {
     let is_word = |after: &str| !after.starts_with(|next: char| next.is_alphanumeric() || next == '_');
     text.split("theta_authority").skip(1).any(|after| {
-        // Renamed or taken whole, it could go by any name.
+        // Under an alias, or with the whole crate renamed, it could have any name.
         let Some(path) = after.trim_start().strip_prefix("::") else { return after.trim_start().starts_with("as ") };
         let path = path.trim_start();
         match path.strip_prefix('{') {
@@ -26,7 +26,7 @@ fn names_a_gate(text: &str) -> bool {
 pub(super) fn check(tree: &Tree, findings: &mut Vec<String>) -> Result<(), String> {
     for path in tree.ending(".rs") {
         let shown = tree.shown(path);
-        // This file says what it looks for.
+        // The files of xtask name what they look for.
         if !may_name_a_gate(&shown) && !shown.starts_with("xtask/") && names_a_gate(&read(path)?) {
             findings.push(format!(
                 "{shown}: names theta_authority::Gate, which grants by whatever policy it is given: ask the node's Authority"

@@ -1,4 +1,4 @@
-//! Links between the project's own documents must lead somewhere.
+//! Links between the project's own documents must lead to existing files.
 
 use super::{Tree, read};
 

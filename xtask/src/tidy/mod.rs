@@ -1,4 +1,4 @@
-//! The house rules, as a check: each finding is one line that says where, what and what would be right.
+//! The house rules as a check: each finding is one line that says where it is, what is wrong and what would be right.
 
 mod arrows;
 mod files;
@@ -30,19 +30,19 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
     Err(format!("{} house rules broken", findings.len()))
 }
 
-/// The project's files, without what git or cargo made.
+/// The project's files, except what git or cargo has made.
 pub(crate) struct Tree {
     root: PathBuf,
     files: Vec<PathBuf>,
 }
 
 impl Tree {
-    /// Files with this ending.
+    /// The files with this ending.
     fn ending<'a>(&'a self, ending: &'a str) -> impl Iterator<Item = &'a Path> {
         self.files.iter().map(PathBuf::as_path).filter(move |path| path.to_string_lossy().ends_with(ending))
     }
 
-    /// A path as people write it: from the workspace's folder.
+    /// A path relative to the workspace's folder, for messages.
     fn shown(&self, path: &Path) -> String {
         path.strip_prefix(&self.root).unwrap_or(path).to_string_lossy().into_owned()
     }
@@ -54,7 +54,7 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
         let path = entry.map_err(|error| format!("{}: {error}", folder.display()))?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if path.is_dir() {
-            // Generated code is judged where it is generated from.
+            // Generated code is judged by its sources.
             if !matches!(name.as_str(), "target" | ".git" | "node_modules" | "generated") {
                 walk(&path, files)?;
             }

@@ -1,4 +1,4 @@
-//! Consents that were given once, used again: an approval of a rotation, an approved enable, a signed disable.
+//! Consents that were given once are used again: an approval of a rotation, an approved enable, a signed disable.
 
 use std::{fs, time::SystemTime};
 
@@ -28,13 +28,13 @@ const RULES: &str = "[[rule]]\nname = \"with-ann\"\neffect = \"allow\"\nclients 
                      operations = [\"keys.rotate\", \"keys.enable\", \"keys.disable\"]\napprovals = { of = [\"ann\"], need = 1 }\n\
                      [[rule]]\nname = \"officer-alone\"\neffect = \"allow\"\nclients = [\"officer\"]\nkeys = [\"beacon\"]\n\
                      operations = [\"keys.enable\", \"keys.disable\"]\n";
-/// The reports of so many ceremonies of a key a node keeps; one more displaces the first.
+/// The number of ended ceremonies of a key that a node remembers; one more displaces the oldest.
 const REPORTS: usize = 16;
 const CHANGE: &str = "/theta.v1.ThresholdKeys/ChangeKeyState";
-/// In milliseconds.
+/// A minute in milliseconds.
 const MINUTE: u64 = 60_000;
 
-/// Those who consent, and the one who has seen what they gave.
+/// The people who consent, and the client that has recorded their consents.
 struct People {
     client: Client,
     ann: SigningKey,
@@ -72,7 +72,7 @@ impl People {
         Ok(Self { client: group.client()?, ann: key("ann.key")?, officer: key("officer/request.key")?, validity })
     }
 
-    /// The client with ann's consent to this.
+    /// The client with ann's approval of this statement.
     fn approved(&self, operation: Operation, statement: &[u8]) -> Result<Client, Trouble> {
         let ask = self.client.ask_for(operation, Some(KEY), statement);
         let terms = ApprovalTerms::of(&ask, self.validity).map_err(|error| Trouble::new(error.to_string()))?;
@@ -84,7 +84,8 @@ impl People {
         self.approved(operation(state), &statement(state, generation)?)
     }
 
-    /// One approval of a rotation: as it was given, with other nonces, and when the nodes have forgotten the ceremony.
+    /// Uses one approval of a rotation again: unchanged, with other nonces, and after the nodes have forgotten the
+    /// ceremony.
     async fn rotate_again(&self, ceremonies: usize, broken: &mut Vec<String>) -> Result<(u32, usize), Trouble> {
         let change = KeyChange::Rotate { key: name()? };
         let request = CeremonyRequest { nonce: random()?, change: change.clone() };
@@ -118,7 +119,7 @@ impl People {
         Ok((rotations, tries))
     }
 
-    /// An enable that was right when it was approved, after a newer disable.
+    /// Sends an enable again that was approved before a newer disable.
     async fn enable_again(&self, broken: &mut Vec<String>) -> Result<usize, Trouble> {
         let next = self.client.next_generation(&name()?).await?;
         for (generation, state) in
@@ -139,7 +140,7 @@ impl People {
         Ok(tries.len())
     }
 
-    /// What the officer signed, sent again to each node by somebody who has seen it.
+    /// Sends a change that the officer signed again to each node, as anybody can who has recorded it.
     async fn send_again(&self, group: &Group, broken: &mut Vec<String>) -> Result<usize, Trouble> {
         let next = self.client.next_generation(&name()?).await?;
         let (enable, disable) = (self.signed(KeyState::Active, next)?, self.signed(KeyState::Disabled, next + 1)?);

@@ -1,4 +1,4 @@
-//! What somebody can do whom the policy lets in.
+//! Attacks by clients that the policy knows.
 
 mod consents;
 mod quotas;

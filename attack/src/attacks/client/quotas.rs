@@ -1,4 +1,4 @@
-//! One client that submits and watches as much as it can, and waits for nothing.
+//! One client submits and watches as much as it can, and never waits for a result.
 
 use std::{
     sync::{
@@ -37,13 +37,13 @@ const GREEDY: &str = "greedy";
 const RULE: &str = "[[rule]]\nname = \"greedy-signs\"\neffect = \"allow\"\nclients = [\"greedy\"]\nkeys = [\"*\"]\n\
                     operations = [\"sign\", \"keys.list\"]\n";
 const KEY: &str = "beacon";
-/// Connections of the greedy client to each node, and requests on each of them at once.
+/// The greedy client's connections to each node, and requests under way on each of them.
 const CONNECTIONS: usize = 16;
 const AT_ONCE: usize = 8;
-/// What a node gives one client (spec/policy.md, Limits), of running instances and of streams.
+/// A node's bounds for one client (spec/policy.md, Limits): running instances, and streams.
 const MOST_INSTANCES: u64 = 4_096;
 const MOST_STREAMS: usize = 256;
-/// Instances that honest clients may have running when it is counted.
+/// The most instances that honest clients have running when the instances are counted.
 const OTHERS: u64 = 64;
 
 /// What the nodes did with the submissions.
@@ -64,7 +64,7 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     let submissions: usize = field.size(100_000, 6_000);
     let deadline = Instant::now() + field.size(Duration::from_secs(120), Duration::from_secs(12));
     let counts = Arc::new(Counts::default());
-    // In short, all that there is goes to one node: its bound is reached.
+    // The short form sends everything to one node, so that this node's bound is reached.
     let targets: Vec<GroupNode> = group.nodes().iter().take(field.size(group.nodes().len(), 1)).cloned().collect();
     let mut tasks = JoinSet::new();
     for client in &clients {
@@ -104,7 +104,7 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     })
 }
 
-/// Submits what no other node is asked for, so that it cannot end.
+/// Submits requests that no other node receives, so that their instances cannot end.
 async fn submit(client: &Client, nodes: &[GroupNode], counts: &Counts, submissions: usize, deadline: Instant) {
     while Instant::now() < deadline {
         let number = counts.next.fetch_add(1, Relaxed);
@@ -121,16 +121,16 @@ async fn submit(client: &Client, nodes: &[GroupNode], counts: &Counts, submissio
     }
 }
 
-/// Streams that were asked for.
+/// The streams that were opened.
 struct Watched {
     asked: usize,
-    /// How many one node held at once.
+    /// The most that one node held at once.
     most: usize,
-    /// Open as long as this value.
+    /// Keeps the streams open.
     _streams: Vec<Streaming<v1::InstanceStatus>>,
 }
 
-/// Watches instances that do not end, at each node one, over and over.
+/// Watches instances that do not end, one at each node, over and over.
 async fn watch(clients: &[Client], nodes: &[GroupNode], streams: usize) -> Result<Watched, Trouble> {
     let mut watched = Watched { asked: 0, most: 0, _streams: Vec::new() };
     let each = streams / nodes.len().max(1);
@@ -142,7 +142,7 @@ async fn watch(clients: &[Client], nodes: &[GroupNode], streams: usize) -> Resul
         for client in clients.iter().cycle().take(each) {
             let mut protocol = client.protocol(node.id)?;
             let request = v1::WatchInstanceRequest { instance_id: instance_id.clone() };
-            // A node that lets a stream wait has not taken it.
+            // A stream that waits does not count: the node has not accepted it.
             tasks.spawn(async move {
                 time::timeout(Duration::from_secs(5), protocol.watch_instance(request)).await.ok()?.ok()
             });

@@ -1,4 +1,4 @@
-//! Requests that one node was asked for before its key was rotated, and the others afterwards.
+//! Requests that one node receives before its key is rotated, and the others afterwards.
 
 use std::time::Duration;
 
@@ -28,14 +28,14 @@ const KEY: &str = "beacon";
 /// Requests for each rotation.
 const EACH: usize = 20;
 
-/// What became of requests.
+/// The outcomes of the requests.
 #[derive(Default)]
 struct Found {
-    /// Of those that were asked before the rotation: answered by the old version, by the new one, not at all.
+    /// Of the requests from before the rotation: answered by the old version, by the new one, and not at all.
     by_old: usize,
     by_new: usize,
     unanswered: usize,
-    /// Signatures of the new version, and those with a share of the node that was asked for the old one alone.
+    /// Signatures of the new version, and those of them with a share of the node that was asked only before the rotation.
     signed: usize,
     with_old_node: usize,
 }
@@ -60,7 +60,7 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
             let request = asked(number);
             let Some(node) = others.get(number % others.len().max(1)) else { continue };
             for other in others.iter().filter(|other| other.id != node.id) {
-                // Two of the three others sign it; one that has it already is no news.
+                // Two of the three other nodes sign it. An error means that the node has the request already.
                 drop(request.submit(&client, other).await);
             }
             let outcome = request.outcome(&client, node).await.unwrap_or_default();
@@ -92,7 +92,7 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     })
 }
 
-/// What an instance came to, if it has a result within a few seconds.
+/// The result of an instance, if it has one within a few seconds.
 async fn result(mut node: ThresholdProtocolClient<Channel>, instance_id: Bytes) -> Option<Bytes> {
     let deadline = Instant::now() + Duration::from_secs(2);
     loop {

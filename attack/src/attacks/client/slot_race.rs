@@ -1,4 +1,4 @@
-//! Two messages for one slot of a signing rule, brought to different nodes or to all at once.
+//! Two messages for one slot of a signing rule, sent to different nodes or to all at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,23 +25,23 @@ pub(super) const ATTACK: Attack = Attack {
 /// The two messages.
 const TEXTS: [&str; 2] = ["one", "another"];
 
-/// How the messages are brought to the nodes.
+/// How the messages are sent to the nodes.
 #[derive(Clone, Copy)]
 enum Way {
     /// The first to half of the nodes, the second to the other half.
     Split,
-    /// Both to all.
+    /// Both to all nodes.
     Race,
-    /// Both to all, for bare shares, to be combined by the attacker.
+    /// Both to all nodes, for bare shares that the attacker combines.
     Shares,
 }
 
-/// What became of a slot.
+/// The outcome of one slot.
 #[derive(Default)]
 struct Slot {
-    /// Signatures, or enough shares for one, by message.
+    /// The signatures, or shares, given for each message.
     given: [usize; 2],
-    /// How many of them it takes to have a message signed.
+    /// How many of these it takes to sign a message.
     enough: usize,
     refused: BTreeMap<String, usize>,
 }
@@ -67,7 +67,7 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
         once += usize::from(signed == 1);
         let said = |word: &str| slot.refused.contains_key(word);
         void += usize::from(signed == 0 && said("slot-void"));
-        // The second is a request that had not ended when its caller's patience had.
+        // The second is a request that was still undecided at its caller's deadline.
         undecided += usize::from(said("slot-undecided") || said("DeadlineExceeded"));
         others.extend(slot.refused.into_keys().filter(|word| !word.starts_with("slot-")));
     }

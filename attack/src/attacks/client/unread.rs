@@ -1,4 +1,4 @@
-//! Answers that nobody takes: large ones, on streams whose window stays shut.
+//! Answers that the client never reads: large ones, on streams whose flow-control window stays shut.
 
 use bytes::Bytes;
 use std::time::Duration;
@@ -21,9 +21,9 @@ pub(super) const ATTACK: Attack = Attack {
     commit: |field| Box::pin(commit(field)),
 };
 
-/// Bytes of one answer.
+/// The size of one answer in bytes.
 const ANSWER: usize = 15 << 20;
-/// A key that encrypts: its answer is as long as its request.
+/// A key for decryption: an answer is as long as its request.
 const CIPHER: &str = "files";
 /// What one client may make a node hold, in MiB: requests and answers together, and as much again for the allocator and the
 /// buffers of TLS.
@@ -32,7 +32,7 @@ const MOST_MIB: u64 = 400;
 async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     let requests: usize = field.size(80, 40);
     let identity = field.group().client_identity()?;
-    // One node is enough to show it, and this machine has other uses for its memory.
+    // One node suffices to show it and saves memory of this machine.
     let node = field.group().nodes().first().ok_or_else(|| Trouble::new("a group without nodes"))?;
     let pid = field.group().pid(1)?;
     let before = process::memory(pid);
@@ -68,14 +68,14 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     })
 }
 
-/// What became of a request.
+/// The outcome of a request.
 struct Sent {
     bytes: usize,
-    /// Held open, and not read.
+    /// The answer, held open and not read.
     answer: Option<http::Response<h2::RecvStream>>,
 }
 
-/// Sends a request whole, as fast as the node takes it.
+/// Sends a whole request, as fast as the node accepts it.
 async fn send(requests: h2::client::SendRequest<Bytes>, mut request: Bytes) -> Sent {
     let mut bytes = 0;
     let answer = async {

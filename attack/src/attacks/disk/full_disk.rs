@@ -1,4 +1,4 @@
-//! A node whose files cannot grow any more, and later can.
+//! A node whose files cannot grow for a while.
 
 use std::{
     io::{Read, Write},
@@ -34,16 +34,16 @@ pub(super) const ATTACK: Attack = Attack {
 /// The node whose disk is full.
 const NODE: u16 = 1;
 const KEY: &str = "beacon";
-/// Requests at once, to fill what room is left in the file.
+/// Requests at once, to fill the room that is left in the file.
 const AT_ONCE: usize = 64;
-/// A node that refuses so many batches one after another, and still says that it is ready, does not notice.
+/// A node that refuses this many batches in a row and still reports that it is ready has not noticed.
 const MANY: usize = 20;
-/// Until the disk is full, and until the node serves again.
+/// The latest time at which the disk is full, and at which the node serves again.
 const LATEST: Duration = Duration::from_secs(60);
 
 async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     let times: usize = field.size(5, 1);
-    // The system ends a process that writes beyond its limit, unless the signal is ignored.
+    // The system kills a process that writes beyond its limit, unless the process ignores the signal.
     field.group_mut().kill(NODE)?;
     field.group_mut().start_ignoring_limits(NODE)?;
     let (client, node) = (field.group().client()?, field.group().node(NODE)?.clone());
@@ -56,7 +56,7 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
         limit(field.group(), &size.to_string())?;
         requests += fill(field.group(), &client, &node, &format!("full {round}")).await?;
         noticed += usize::from(ready(field.group()).await == Some(503));
-        // Long enough for a node that gives up to do so.
+        // Long enough for a node to shut down, if it reacts in this way.
         time::sleep(Duration::from_secs(2)).await;
         limit(field.group(), "unlimited")?;
         let room = Instant::now();
@@ -78,7 +78,7 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     })
 }
 
-/// Asks for shares until there is no room for their records; how many times.
+/// Asks for shares until there is no room for their records, and returns how many.
 async fn fill(group: &Group, client: &Client, node: &GroupNode, name: &str) -> Result<usize, Trouble> {
     let (mut requests, mut refused) = (0, 0);
     let deadline = Instant::now() + LATEST;
@@ -101,14 +101,14 @@ async fn fill(group: &Group, client: &Client, node: &GroupNode, name: &str) -> R
     Ok(requests)
 }
 
-/// Bounds the length of the files that the node writes, in bytes; `unlimited` ends that.
+/// Limits the length of the files that the node writes, in bytes; `unlimited` removes the limit.
 fn limit(group: &Group, bytes: &str) -> Result<(), Trouble> {
     let pid = group.pid(NODE)?.to_string();
     let status = Command::new("prlimit").args(["--pid", &pid, &format!("--fsize={bytes}:")]).status()?;
     if status.success() { Ok(()) } else { Err(Trouble::new("prlimit cannot limit the node's files")) }
 }
 
-/// The status code of /readyz; nothing if nobody answers.
+/// The status code of /readyz; `None` if nobody answers.
 async fn ready(group: &Group) -> Option<u16> {
     let port = group.metrics_port(NODE);
     let asked = task::spawn_blocking(move || -> std::io::Result<String> {

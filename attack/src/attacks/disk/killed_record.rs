@@ -1,4 +1,4 @@
-//! A node that is killed at random while clients take shares from it.
+//! A node that is killed at random moments while clients get shares from it.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -26,7 +26,7 @@ pub(super) const ATTACK: Attack = Attack {
 /// The node that is killed.
 const NODE: u16 = 1;
 const KEY: &str = "beacon";
-/// Clients that take shares at once.
+/// The number of clients that get shares at once.
 const CLIENTS: usize = 8;
 
 async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
@@ -77,7 +77,7 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     })
 }
 
-/// The statements that the node allowed shares for, by its own log, once it is up again.
+/// The statements whose shares the node allowed, according to its log after a restart.
 async fn recorded(group: &Group, client: &Client) -> Result<HashSet<Digest>, Trouble> {
     let id = group.node(NODE)?.id;
     let entries = until(Duration::from_secs(60), || client.audit(id, 0, 0)).await?;

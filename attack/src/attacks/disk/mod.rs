@@ -1,4 +1,4 @@
-//! What somebody can do who handles nodes' disks, their processes and memory, or their power.
+//! Attacks by somebody who controls nodes' disks, processes, memory or power.
 
 mod full_disk;
 mod killed_record;

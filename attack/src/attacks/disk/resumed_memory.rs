@@ -1,10 +1,10 @@
-//! A machine that is resumed from a snapshot: its generators of random numbers have the state that they had before, and its
-//! store is what it was.
+//! A machine is resumed from a snapshot: its random number generators are in the state that they had before, and its store
+//! is what it was.
 //!
-//! What is put back are the states of all ChaCha generators in a running node's memory. A whole machine cannot be resumed from
-//! here; nonces that stood in its memory would be there twice (spec/frost.md says so), and are not looked at. The secrets of
-//! ceremonies are drawn from the operating system by the store; two ceremonies have nothing in common whatever was drawn
-//! (`theta-custody` `forward::the_secret_of_a_ceremony_goes_with_it`).
+//! The attack restores the states of all ChaCha generators in a running node's memory, since it cannot resume a whole
+//! machine. Nonces that were in memory would be there twice, as spec/frost.md says, and are not considered. The store draws
+//! the secrets of ceremonies from the operating system; that two ceremonies share nothing, whatever is drawn, is tested
+//! elsewhere (`theta-custody` `forward::the_secret_of_a_ceremony_goes_with_it`).
 
 mod memory;
 
@@ -37,22 +37,22 @@ pub(super) const ATTACK: Attack = Attack {
 const NODE: u16 = 1;
 /// A key of FROST.
 const KEY: &str = "sign-ed25519";
-/// Rounds of its messages (spec/frost.md): commitments to a coordinator, and a coordinator's request for them.
+/// Kinds of FROST's messages (spec/frost.md): commitments to a coordinator, and a coordinator's request for them.
 const COMMITMENTS: u32 = 1;
 const REQUEST: u32 = 5;
-/// How many commitments are asked for at once.
+/// The number of commitments in one request.
 const WANTED: u8 = 32;
-/// Of a commitment: number, then D and E.
+/// The lengths of the parts of a commitment: its number, then D and E.
 const NUMBER: usize = 8;
 const POINT: usize = 32;
-/// Instances for which nonces are asked for in each life: on every CPU thread some.
+/// Instances in which nonces are requested before and after the snapshot is resumed: some for every CPU thread.
 const INSTANCES: usize = 12;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     let mut member = Member::take(field.group_mut()).await?;
     let (client, node) = (field.group().client()?, field.group().node(NODE)?.clone());
-    // The first draws fill the generators.
+    // The first draws fill the generators' buffers.
     let mut seen = nonces(&mut member, &client, &node, "first").await?;
     let resumptions: usize = field.size(20, 2);
     let (mut generators, mut twice) = (usize::MAX, 0);
@@ -98,14 +98,14 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     })
 }
 
-/// Commitments that the node makes from now on: points, each of which stands for a nonce.
+/// Commitments that the node makes from now on: points, each of which belongs to one nonce.
 async fn nonces(
     member: &mut Member,
     client: &Client,
     node: &GroupNode,
     name: &str,
 ) -> Result<BTreeSet<Vec<u8>>, Trouble> {
-    // Nodes repeat what they said in instances that do not end: of each, one message counts.
+    // Nodes repeat their messages in instances that do not end, so one message of each instance counts.
     let (mut made, mut answered) = (BTreeSet::new(), 0);
     for number in 0..INSTANCES {
         let submitted = Asked::new(KEY, format!("{name} {number}")).submit(client, node).await;

@@ -1,4 +1,4 @@
-//! A node's store is copied, the node goes on, and the copy is put back, and opened more than once.
+//! A node's store is copied, the node goes on, and the copy is put back and opened more than once.
 
 use std::{fs, time::Duration};
 
@@ -24,9 +24,9 @@ pub(super) const ATTACK: Attack = Attack {
 
 /// The node whose store is set back.
 const NODE: u16 = 1;
-/// Slots that were promised after the copy was made, and are asked again for another message.
+/// The number of slots that are promised after the copy was made, and asked again for another message.
 const PROMISED: u64 = 5;
-/// For greetings: they go out every 8 ticks, of 250 ms.
+/// Long enough for greetings, which nodes send every 8 ticks of 250 ms.
 const GREETED: Duration = Duration::from_secs(3);
 
 async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
@@ -37,7 +37,7 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     field.group_mut().kill(NODE)?;
     fs::copy(&store, &copy)?;
     field.group_mut().start(NODE)?;
-    // A slot takes three of four: with one away, node 1 is one of them.
+    // A slot takes three nodes of four, so with one away node 1 is among them.
     field.group_mut().kill(NODES)?;
     for slot in 2..2 + PROMISED {
         field.group().signs_slots(&client, slot).await?;
@@ -54,7 +54,7 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
         given += tries.1;
         field.group_mut().kill(NODE)?;
     }
-    // The store's operator is told as well.
+    // The operator of the store is told as well.
     let dir = field.group().node_dir(NODE);
     let told = field.group().tool(&["keys", "trust-store", "--json", "--dir", &dir.to_string_lossy()])?;
     let told: serde_json::Value = serde_json::from_str(&told).map_err(|error| Trouble::new(error.to_string()))?;
@@ -73,7 +73,7 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     })
 }
 
-/// Asks for a new slot, and for the old ones with other messages; how many were asked for and given.
+/// Asks for new slots, and for the old ones with other messages. Returns how many were asked for and how many were given.
 async fn again(group: &Group, client: &Client) -> Result<(usize, usize), Trouble> {
     let (node, patience) = (group.node(NODE)?, Duration::from_millis(1_500));
     let up = until(Duration::from_secs(30), || async { Asked::new(SIGNER, "is it up?").share(client, node).await });
@@ -81,17 +81,17 @@ async fn again(group: &Group, client: &Client) -> Result<(usize, usize), Trouble
         .map_err(|status| Trouble::new(format!("the node does not come up with the copy of its store: {status}")))?;
     let (mut asked, mut given) = (0, 0);
     for slot in 2..2 + PROMISED + 3 {
-        // Nobody else is asked for another message of an old slot: with the copy's promise and one more lie it would have two.
+        // Only this node is asked: with its second promise and that of one more liar the other message would have enough.
         let request = Asked { patience, ..Asked::new(SLOTS, format!("another {slot}")).for_slot(slot) };
         asked += 1;
         match request.share(client, node).await {
             Ok(_) => given += 1,
-            // It was let that far: it has promised, and learnt from the others that it should not have.
+            // The node has promised, and learnt from its peers that it should not have.
             Err(status) if reason(&status).starts_with("slot-") => given += 1,
             Err(_) => {}
         }
     }
-    // What its peers say of it is kept for its operator, once they have said it.
+    // The peers' complaints reach the node's operator with their next greetings.
     time::sleep(GREETED).await;
     Ok((asked, given))
 }

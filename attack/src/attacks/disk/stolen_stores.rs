@@ -1,9 +1,10 @@
-//! A thief that copies whole nodes, t in every epoch of a key, and tries in the end all that it has on all that it has.
+//! A thief copies whole nodes, t in every epoch of a key, and in the end tries all combinations of what it has.
 //!
-//! This is the mobile adversary of spec/ceremonies.md, with the files of real nodes: store and sealing key, copied while nothing
-//! happens and in the middle of refreshes. What was said in ceremonies it has from the stores: nodes keep it for those who come late. In
-//! a laboratory of its own it runs the stolen nodes against each other, believes whoever speaks, and adds up shares of whatever
-//! epochs. It does not look into free pages of the files, against which nothing is promised (docs/adr/0017).
+//! This is the mobile adversary of spec/ceremonies.md, with the files of real nodes: store and sealing key, copied at rest
+//! and in the middle of refreshes. The thief has the messages of ceremonies from the stores, which keep them for nodes that
+//! come late. It runs the stolen nodes against each other, makes them believe whoever speaks, and combines shares of any
+//! epochs. It does not look into free pages of the files, against which nothing is promised
+//! (docs/adr/0017-forward-secret-ceremonies.md).
 
 mod thief;
 
@@ -32,13 +33,14 @@ pub(super) const ATTACK: Attack = Attack {
 
 /// A key on ristretto255, 2 of 4.
 const KEY: &str = "coin";
-/// The node that is slow where a ceremony is to last; it is robbed in other epochs, if at all.
+/// The node that is stopped to make a ceremony last. It is robbed in other epochs, if at all.
 const LATE: u16 = NODES - 1;
-/// Between two copies of a node in one ceremony, and how many of them are made.
+/// The pause between two copies of a node in one ceremony, and the number of copies.
 const PAUSE: Duration = Duration::from_millis(50);
 const COPIES: usize = 6;
 
-/// The one node that is stolen in an epoch. Where it is the same in two, it is stolen in the ceremony between them, too.
+/// The one node that is robbed in an epoch. If it is the same in two epochs, it is robbed during the ceremony between them,
+/// too.
 const fn robbed(epoch: u32) -> u16 {
     match epoch % 6 {
         0 => 1,
@@ -62,7 +64,7 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
         }
         let held = custody::refresh(client.clone(), KEY);
         if robbed(epoch + 1) == node {
-            // The others wait for its key before they deal: time for the thief.
+            // The others wait for this node's key before they deal, which gives the thief time.
             let _late = Stopped::stop(group.pid(LATE)?)?;
             for _ in 0..COPIES {
                 time::sleep(PAUSE).await;
@@ -75,7 +77,7 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
         if outcome.epoch != Epoch::new(epoch + 1) || outcome.agreed.len() < usize::from(THRESHOLD) {
             return Err(Trouble::new(format!("a refresh led to epoch {}", outcome.epoch)));
         }
-        // Until all of them have the new epoch: who is late is not robbed of two.
+        // Wait until all nodes have the new epoch, so that no late node is robbed of two.
         time::sleep(Duration::from_secs(2)).await;
     }
     let found = tokio::task::spawn_blocking(move || thief.tries(KEY));
@@ -99,7 +101,7 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     })
 }
 
-/// Copies a node's store and sealing key at one moment of its life.
+/// Copies a node's store and sealing key as they are now.
 fn steal(group: &Group, node: u16, epoch: u32) -> Result<Theft, Trouble> {
     let dir = group.node_dir(node);
     let stopped = Stopped::stop(group.pid(node)?)?;

@@ -1,4 +1,4 @@
-//! A member that contradicts itself without end in the ceremonies that are held, under its true signature.
+//! A member contradicts itself without end in running ceremonies, under its true signature.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,7 +26,7 @@ pub(super) const ATTACK: Attack = Attack {
 };
 
 const KEY: &str = "beacon";
-/// Statements in a message: fewer bytes than items may have.
+/// The number of statements in a message; together they stay below the limit of a message.
 const TOGETHER: u32 = 500;
 
 async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
@@ -78,7 +78,7 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     })
 }
 
-/// Votes for one thing and another in the same views, in the place of what a message of somebody else's says.
+/// Votes for two different things in the same views, shaped like the votes in another member's message.
 fn contradict(keys: &CeremonyKeys, id: &[u8; 32], items: &[u8], from: u32) -> Option<Vec<u8>> {
     let ceremony = CeremonyId::from_bytes(*id);
     let mut lies = Vec::new();

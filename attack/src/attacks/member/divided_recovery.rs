@@ -1,4 +1,4 @@
-//! An owner of a lost share that asks each helper for another list of masks, and hopes to see the masks cancel.
+//! The owner of a lost share asks each helper for another list of masks, so that the masks of all answers might cancel.
 
 mod equations;
 
@@ -32,16 +32,16 @@ pub(super) const ATTACK: Attack = Attack {
 
 /// A key on ristretto255, 2 of 5.
 const KEY: &str = "files";
-/// The lying owner, and who helps it.
+/// The malicious owner, and its helpers.
 const OWNER: u16 = 5;
 const HELPERS: [u16; 4] = [1, 2, 3, 4];
-/// That somebody approved of the recovery.
+/// A rule that allows the recovery.
 const RULE: &str = "[[rule]]\nname = \"recovery\"\neffect = \"allow\"\nclients = [\"client\"]\nkeys = [\"files\"]\n\
                     operations = [\"keys.recover\"]\n";
-/// Until helpers have dealt their masks, or said what they say to a request.
+/// How long helpers have to deal their masks, and to answer a request.
 const DEALT: Duration = Duration::from_secs(10);
 const SAID: Duration = Duration::from_secs(1);
-/// Before the owner repeats itself.
+/// The pause before the owner repeats its messages.
 const AGAIN: Duration = Duration::from_millis(300);
 
 async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
@@ -80,23 +80,23 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     })
 }
 
-/// What was said in which slot by whom.
+/// The statements seen so far, by author and slot.
 type Said = BTreeMap<(u16, StatementSlot), Statement>;
 
-/// The malicious owner, in one recovery.
+/// The malicious owner in one recovery.
 struct Owner {
     member: Member,
     keys: CeremonyKeys,
     ceremony: CeremonyId,
-    /// What it has answers sealed to.
+    /// The secret key to which answers are encrypted.
     decryption: RistrettoScalar,
     said: Said,
-    /// The helpers in each request.
+    /// The list of helpers in each request.
     lists: BTreeMap<Digest, Vec<u16>>,
 }
 
 impl Owner {
-    /// Waits until the helpers speak of the recovery.
+    /// Waits until the helpers send messages of the recovery.
     async fn new(mut member: Member, keys: CeremonyKeys) -> Result<Self, Trouble> {
         let deadline = Instant::now() + DEALT;
         let ceremony = loop {
@@ -112,7 +112,7 @@ impl Owner {
         Ok(Self { member, keys, ceremony, decryption, said: Said::new(), lists: BTreeMap::new() })
     }
 
-    /// One attempt: a call, another request to each helper, and whatever acceptances there are; how many lists were asked for.
+    /// Makes one attempt: a call, another request to each helper, and all acceptances. Returns the number of requests.
     async fn attempt(&mut self, attempt: u32) -> Result<usize, Trouble> {
         let key = Ristretto255::encode(&Ristretto255::mul_base(&self.decryption)).as_ref().to_vec();
         let call = [self.sign(Kind::EncryptionKey, attempt, key), self.sign(Kind::Checked, attempt, Vec::new())];
@@ -124,7 +124,7 @@ impl Owner {
             self.tell(None, &call);
             self.hear(AGAIN).await;
         }
-        // The first two lists together are the third, another helper's each time.
+        // The first two lists together are the third; each attempt begins with another helper.
         let [a, b, c, d] = core::array::from_fn(|place| {
             let turn = usize::try_from(attempt).unwrap_or_default();
             HELPERS.iter().copied().cycle().nth(place + turn).unwrap_or_default()
@@ -137,14 +137,14 @@ impl Owner {
             requests.insert(request.digest(), request);
         }
         self.hear(SAID).await;
-        // To each helper the acceptances of what it accepted: of all who did, though more are listed.
+        // Each helper gets the acceptances of its own request by all who accepted it, although more helpers are listed.
         for helper in HELPERS {
             if let Some(acceptances) = self.acceptances(helper, attempt) {
                 self.tell(Some(helper), &[acceptances]);
             }
         }
         self.hear(SAID).await;
-        // And everything to everybody.
+        // Then every helper gets everything.
         let all: Vec<_> = requests.into_values().collect();
         for helper in HELPERS {
             let acceptances = HELPERS.iter().filter_map(|other| self.acceptances(*other, attempt));
@@ -178,7 +178,7 @@ impl Owner {
         Ok(request)
     }
 
-    /// The acceptances of what this helper has accepted, of all who have.
+    /// The acceptances of the request that this helper has accepted, by all who accepted it.
     fn acceptances(&self, helper: u16, attempt: u32) -> Option<Statement> {
         let slot = StatementSlot::new(Kind::Accepted, attempt);
         let digest = self.said.get(&(helper, slot))?.body();
@@ -207,7 +207,7 @@ impl Owner {
         }
     }
 
-    /// Who answered which request, and what follows from all answers together.
+    /// Who answered which request, and the equations of all answers.
     fn answers(&self) -> Result<(Vec<(u16, Digest)>, Equations), Trouble> {
         let (mut answers, mut equations) = (Vec::new(), Equations::new(OWNER));
         for ((helper, slot), answer) in self.said.iter().filter(|((_, slot), _)| slot.kind == Kind::Answer) {
@@ -221,7 +221,7 @@ impl Owner {
         Ok((answers, equations))
     }
 
-    /// An answer (spec/ceremonies.md): digest of the request, key and signature, R, proof, ciphertext.
+    /// Opens an answer (spec/ceremonies.md): digest of the request, key and signature, R, proof, ciphertext.
     fn open(&self, answer: &Statement) -> Option<(Digest, RistrettoScalar)> {
         let (digest, rest) = answer.body().split_first_chunk::<32>()?;
         let (_, rest) = rest.split_at_checked(32 + 64)?;

@@ -1,4 +1,4 @@
-//! Members that hold ceremonies of a key which is not theirs alone to move: fewer than its k, and more than the group's.
+//! Members hold ceremonies of a key without enough of its holders: fewer than the key's k, and more than the group's.
 
 use std::collections::BTreeSet;
 
@@ -25,14 +25,14 @@ pub(super) const ATTACK: Attack = Attack {
 };
 
 const KEY: &str = "vault";
-/// Another like it: one ceremony of a key runs at a time.
+/// A second key of the same kind, because one ceremony of a key runs at a time.
 const OTHER: &str = "other-vault";
-/// Its k, in a group of 2 of 5.
+/// The key's k, in a group of 2 of 5.
 const K: u16 = 4;
-/// Those who would like to have it alone: as many as the key withstands, and more than the group does.
+/// The malicious members: k - 1 of the key's holders, and more than the group's t.
 const LIARS: [u16; 3] = [3, 4, 5];
 const HONEST: [u16; 2] = [1, 2];
-/// A client of theirs, whom nobody else knows.
+/// The malicious members' client, which no honest node knows.
 const MALLORY: &str = "mallory";
 const RULE: &str = "[[rule]]\nname = \"mallory-may\"\neffect = \"allow\"\nclients = [\"mallory\"]\nkeys = [\"*\"]\n\
                     operations = [\"keys.*\", \"sign\"]\n";
@@ -45,7 +45,7 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     }
     client.sign(KEY, "before".into()).await?;
     let lines = group.add_client(MALLORY)?;
-    // Their own nodes' policies are theirs to write.
+    // The malicious members write the policies of their own nodes.
     group.begin_policies_of(LIARS.into_iter(), &format!("{lines}\n{RULE}")).await?;
     let mallory = group.client_of(MALLORY)?;
     let known = ids(&client, &HONEST).await;
@@ -77,21 +77,21 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     })
 }
 
-/// A ceremony at the nodes that let their own client.
+/// Starts a ceremony at the nodes that allow their own client.
 fn hold(mallory: &Client, change: KeyChange) -> JoinHandle<()> {
     let mallory = mallory.clone();
-    // How it ends is looked up where it should not have begun.
+    // The result is ignored: the attack looks at the nodes where the ceremony should not have begun.
     tokio::spawn(async move { drop(mallory.hold(change, |_| {}).await) })
 }
 
-/// Ceremonies of these nodes, by their own word: id and aim.
+/// Ceremonies of these nodes as they report them: id and aim.
 async fn ids(client: &Client, nodes: &[u16]) -> BTreeSet<(Vec<u8>, String)> {
     let (listed, _) = client.ceremonies().await;
     let of = listed.into_iter().filter(|(node, _)| nodes.contains(&node.get()));
     of.flat_map(|(_, all)| all).map(|ceremony| (ceremony.id.to_vec(), ceremony.aim)).collect()
 }
 
-/// How many of the liars' nodes have a signature when they alone are asked.
+/// How many of the malicious nodes return a signature when they alone are asked.
 async fn sign_alone(group: &Group, mallory: &Client) -> Result<usize, Trouble> {
     let mut signed = 0;
     for number in LIARS {
@@ -106,7 +106,7 @@ fn create(key: &str) -> Result<KeyChange, Trouble> {
     Ok(KeyChange::Create { key: name(key)?, suite: name("bls04-bls12381-min-sig")?, k: K, holders: all })
 }
 
-/// To the liars alone, two of whom would do.
+/// A reshare to the malicious members alone, with k = 2.
 fn reshare() -> Result<KeyChange, Trouble> {
     Ok(KeyChange::Reshare { key: name(KEY)?, version: None, k: 2, holders: LIARS.to_vec() })
 }

@@ -1,4 +1,4 @@
-//! Packages of FROST that are far too long, or of wrong lengths, for every signature that is being made.
+//! FROST packages that are far too long or have wrong lengths, for every running signature.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -27,19 +27,19 @@ pub(super) const ATTACK: Attack = Attack {
 };
 
 const KEY: &str = "sign-ed25519";
-/// The rounds of FROST's messages (spec/frost.md).
+/// The kinds of FROST's messages (spec/frost.md).
 const KINDS: [u32; 5] = [1, 2, 3, 4, 5];
 const PACKAGE: u32 = 2;
-/// The longest that a mesh takes.
+/// The longest message of the mesh, in bytes.
 const LONG: usize = 16 << 20;
-/// A package of four signers on Ed25519 has 9 bytes before them and 66 for each.
+/// Wrong lengths: a package of four signers on Ed25519 has 9 bytes, and 66 for each signer.
 const WRONG: [usize; 6] = [0, 9, 9 + 65, 9 + 66 * 4 + 1, 9 + 66 * 1_000, 2 << 20];
-/// Between two rounds of messages.
+/// How long the member listens between two rounds of messages.
 const LISTENING: Duration = Duration::from_millis(50);
 /// Instances that are attacked at once.
 const AT_ONCE: usize = 8;
-/// What the honest nodes may hold for this member together: 64 MiB of long messages each that wait to be read, the router's 8
-/// (SECURITY.md), and as much again for the allocator.
+/// What the honest nodes together may hold for this member, in MiB: for each 64 of long messages that wait to be read and 8
+/// in the router (SECURITY.md), and as much again for the allocator.
 const MOST_MIB: u64 = (NODES as u64 - 1) * 2 * (64 + 8);
 
 async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
@@ -52,7 +52,7 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     let signing = tokio::spawn(sign(client.clone(), stopping));
     let long = Bytes::from(vec![2; LONG]);
     while Instant::now() < until {
-        // What one node alone was asked for cannot end: it waits for what the taken node has to say.
+        // A request that only one node receives cannot end: it waits for messages of the member.
         let node = group.node(u16::try_from(number % usize::from(TAKEN - 1)).unwrap_or_default() + 1)?;
         if let Ok(id) = Asked::new(KEY, format!("in vain {number}")).submit(&client, node).await {
             running.push_back(id);
@@ -90,7 +90,7 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     })
 }
 
-/// One signature after another; how long each took, if it was made.
+/// Makes one signature after another. Returns how long each took, or `None` where there was none.
 async fn sign(client: Client, stop: watch::Receiver<bool>) -> Vec<Option<Duration>> {
     let mut took = Vec::new();
     while !*stop.borrow() {

@@ -1,4 +1,4 @@
-//! A greeting that contradicts what every node knows of its own store.
+//! A greeting that contradicts what every node knows about its own store.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub(super) const ATTACK: Attack = Attack {
     commit: |field| Box::pin(commit(field)),
 };
 
-/// Bytes of an incarnation: store, session, link, generation, commit of the opening, commits.
+/// The bytes of an incarnation: store, session, link, generation, commit of the opening, commits.
 const INCARNATION: usize = 88;
 const SESSION: core::ops::Range<usize> = 16..32;
 const GENERATION: core::ops::Range<usize> = 64..72;
@@ -88,7 +88,7 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     })
 }
 
-/// Other accounts of a node's store: a later one, another history of the same one, another store.
+/// False accounts of a node's store: a later one, another history of the same store, another store.
 fn lies(store: &Incarnation, round: usize) -> [Incarnation; 3] {
     let [mut later, mut other_history, mut other_store] = [*store; 3];
     let mark = u8::try_from(round % 200).unwrap_or_default().wrapping_add(1);
@@ -98,7 +98,7 @@ fn lies(store: &Incarnation, round: usize) -> [Incarnation; 3] {
     [later, other_history, other_store]
 }
 
-/// A greeting of a store that begins with it: the lie is what it remembers of the receiver's, and what it has seen of it besides.
+/// A greeting of a store, with the lie as what it remembers of the receiver's store.
 fn greeting(lie: &Incarnation, round: usize) -> bytes::Bytes {
     let mut own = [9; INCARNATION];
     own.iter_mut().skip(INCARNATION - 8).for_each(|byte| *byte = u8::try_from(round % 250).unwrap_or_default());

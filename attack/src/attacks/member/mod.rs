@@ -1,4 +1,4 @@
-//! What a node of the group can do to the others, or whoever has its certificate.
+//! Attacks by a node of the group, or by somebody with a node's certificate.
 
 mod contradictions;
 mod divided_recovery;

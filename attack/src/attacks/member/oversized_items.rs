@@ -1,4 +1,4 @@
-//! A custodian that sends the longest messages there are, about ceremonies that run and about others that nobody holds.
+//! A custodian sends the longest messages that the mesh takes, about running ceremonies and about invented ones.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -24,13 +24,13 @@ pub(super) const ATTACK: Attack = Attack {
 };
 
 const KEY: &str = "beacon";
-/// Bytes of a long message, and of a short one.
+/// The bytes of a long message, and of a short one.
 const LONG: usize = 4 << 20;
 const SHORT: usize = 512;
-/// How many ceremonies that nobody holds are spoken of.
+/// The number of invented ceremonies.
 const UNKNOWN: usize = 1_000;
-/// What the honest nodes together may hold for this member, by SECURITY.md: 64 MiB each of long messages that wait to be read, 8
-/// for the custodian, 4 of ceremonies that they do not know.
+/// What the honest nodes together may hold for this member, in MiB (SECURITY.md): for each 64 of long messages that wait to
+/// be read, 8 for the custodian, and 4 of ceremonies that it does not know.
 const MOST_MIB: u64 = (NODES as u64 - 1) * (64 + 8 + 4);
 
 async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
@@ -77,7 +77,7 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     })
 }
 
-/// Learns which ceremonies the others speak of.
+/// Learns the ids of the ceremonies that the other nodes have.
 async fn hear(member: &mut Member, known: &mut BTreeSet<[u8; 32]>) {
     for heard in member.listen(Duration::from_millis(100)).await {
         let of_ceremony = |payload| about(ITEMS, payload).or_else(|| about(SUMMARY, payload));
@@ -85,14 +85,14 @@ async fn hear(member: &mut Member, known: &mut BTreeSet<[u8; 32]>) {
     }
 }
 
-/// One of each, about every ceremony that was heard of and some that are made up.
+/// Sends one message of each kind about some known ceremonies and about invented ones.
 fn speak(member: &mut Member, known: &BTreeSet<[u8; 32]>, number: &mut usize) {
     let made_up = Digest::of(&(*number % UNKNOWN).to_be_bytes()).0;
-    // The last ones are those that may still run; their ids are no order, so a few are picked.
+    // Ids are in no order of time, so a few are picked; some of them may still run.
     for id in known.iter().rev().take(3).chain([&made_up]) {
         for tag in [ITEMS, SUMMARY, QUESTION, ANSWER, LINEAGE] {
-            // A statement of the taken node's own, in a slot of its own, with a body that is as long as the message and a
-            // signature that is none; each is another one.
+            // A statement of the member's own, in a slot of its own, as long as the message, with an invalid signature.
+            // Each is different.
             let long = if number.is_multiple_of(2) { LONG } else { SHORT };
             member.tell_custodians(None, message(tag, id, *number, long));
             *number += 1;

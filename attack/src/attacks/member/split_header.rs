@@ -1,4 +1,4 @@
-//! An encryptor and a member together: headers that open with the member's false share and with true ones not.
+//! An encryptor and a member together make headers that open with the member's false share and not with true ones.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -36,28 +36,28 @@ pub(super) const ATTACK: Attack = Attack {
 /// A key on ristretto255.
 const KEY: &str = "files";
 const SUITE: Suite = Suite::Sg02Ristretto255;
-/// The node whose share the false one is made to fit.
+/// The node whose true share goes with the false one.
 const VICTIM: u16 = 1;
-/// The rounds of shares, and of requests for their proofs (protocols/one_round).
+/// The kinds of messages with shares, and with requests for their proofs (protocols/one_round).
 const SHARES: u32 = 1;
 const PROOFS: u32 = 2;
-/// Until the victim has opened what it can open.
+/// How long the victim has to open what it can.
 const OPENED: Duration = Duration::from_secs(2);
 const LISTENING: Duration = Duration::from_millis(30);
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How a header is made.
+/// How the encryptor makes a header.
 #[derive(Clone, Copy)]
 enum Making {
-    /// As it should be: the false share is found out, and the header opens.
+    /// Correctly: the false share is found, and the header opens.
     Honest,
-    /// With randomness of the encryptor's own.
+    /// With randomness of the encryptor's own choice.
     OwnRandomness,
-    /// With the randomness that follows from the key, which is wrapped for the false sum all the same.
+    /// With the randomness that follows from the payload key, but wrapped for the false sum.
     FalseSum,
 }
 
-/// What a node makes of a header.
+/// A node's answer to a header.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Verdict {
     Opened(Bytes),
@@ -103,7 +103,7 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     })
 }
 
-/// A header, and the false share that uncovers its key beside the victim's.
+/// A header, and the false share that opens it together with the victim's.
 fn header(public: &Arc<PublicKeySet<Ristretto255>>, making: Making) -> Result<(Bytes, Bytes), Trouble> {
     let bug = |what: &str| Trouble::new(format!("bug: {what}"));
     let any = AnyPublicKey::of::<Sg02<Ristretto255>>(Arc::clone(public));
@@ -132,7 +132,7 @@ fn header(public: &Arc<PublicKeySet<Ristretto255>>, making: Making) -> Result<(B
                 .challenge()
         }),
     };
-    // u x_1 is h_1 r, which everybody can compute who has made u.
+    // u x_1 is h_1 r, which the encryptor can compute from its r.
     let indices = [VICTIM, TAKEN].map(|node| ShareIndex::at(usize::from(node - 1)));
     let [Some(victim), Some(liar)] = indices else { return Err(bug("no share has index zero")) };
     let coefficients = coefficients_at_zero::<RistrettoScalar>(&[victim, liar]);
@@ -143,7 +143,7 @@ fn header(public: &Arc<PublicKeySet<Ristretto255>>, making: Making) -> Result<(B
     Ok((capsule(public, envelope, (&key, &sum), [r, s]).into(), share))
 }
 
-/// A header for a key and the sum that is to uncover it (spec/sg02.md).
+/// A header for a payload key and the sum of shares that opens it (spec/sg02.md).
 fn capsule(
     public: &PublicKeySet<Ristretto255>,
     envelope: &[u8],
@@ -169,8 +169,8 @@ fn capsule(
     header
 }
 
-/// The false share reaches the victim before anybody else is asked; then all are. What they say in the end, and whether the victim
-/// has doubted what it combined.
+/// Sends the false share to the victim before any node is asked; then asks all nodes. Returns their answers, and whether
+/// the victim asked for proofs.
 async fn judge(
     client: &Client,
     member: &mut Member,
@@ -192,7 +192,7 @@ async fn judge(
             break;
         }
     }
-    // Nobody waits for another: an answer may take all of them.
+    // All nodes are asked at once, because an answer may need shares of all of them.
     let mut verdicts = tokio::task::JoinSet::new();
     for node in nodes {
         let mut protocol = client.protocol(node.id)?;

@@ -11,18 +11,18 @@ use crate::{
     group::NODES,
 };
 
-/// Against the doors for clients.
+/// Against the API of all nodes.
 pub(super) const API: Attack = Attack {
     name: "half-open-api",
     promise: "Connections that do not finish their handshake keep no client out",
     who: Who::Stranger,
-    // Thousands of sockets a second: on two cores shared with the nodes, what is measured is the machine.
+    // Opens thousands of sockets a second; on two cores shared with the nodes the result would depend on the machine.
     short: false,
     shape: Shape::USUAL,
     commit: |field| Box::pin(api(field)),
 };
 
-/// Against the doors for peers, while one of them comes back.
+/// Against the mesh, while a peer restarts.
 pub(super) const MESH: Attack = Attack {
     name: "half-open-mesh",
     promise: "Connections that do not finish their handshake keep no peer out",
@@ -32,15 +32,15 @@ pub(super) const MESH: Attack = Attack {
     commit: |field| Box::pin(mesh(field)),
 };
 
-/// More than a node takes connections.
+/// More connections than a node accepts.
 const API_SOCKETS: usize = 1_100;
 const MESH_SOCKETS: usize = 100;
-/// Between a socket and the next at the same node.
+/// The pause between two sockets to the same node.
 const SPREAD: Duration = Duration::from_millis(1);
-/// Before a socket that was closed is opened again.
+/// The pause before a socket that was closed is opened again.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Opens sockets and sends nothing; who is refused tries again, as long as this value lives.
+/// Opens sockets and sends nothing; opens closed ones again, as long as this value lives.
 struct Sockets {
     tasks: Vec<tokio::task::JoinHandle<()>>,
 }
@@ -50,11 +50,11 @@ impl Sockets {
         let all = addresses.iter().flat_map(|address| (0..each).map(move |number| (address.clone(), number)));
         let tasks = all.map(|(address, number)| {
             tokio::spawn(async move {
-                // All at once, most would not get past the system's own queue.
+                // Opened all at once, most would not get past the system's queue.
                 time::sleep(SPREAD.saturating_mul(u32::try_from(number).unwrap_or(u32::MAX))).await;
                 loop {
                     if let Ok(mut socket) = TcpStream::connect(&address).await {
-                        // Returns when the node closes it.
+                        // Returns when the node closes the socket.
                         let _ = socket.read(&mut [0]).await;
                     }
                     time::sleep(PAUSE).await;
@@ -95,7 +95,7 @@ async fn mesh(field: &mut Field) -> Result<Happened, Trouble> {
     let patience = field.size(Duration::from_secs(25), Duration::from_secs(15));
     let connected = loop {
         let statuses = client.status().await;
-        // The node that came back sees all of its peers, and they see it.
+        // The restarted node is connected to all of its peers, and they to it.
         let connected = |status: &NodeStatus| {
             let peers = status.status.as_ref().map(|(status, _)| status.peers.as_slice()).unwrap_or_default();
             peers.len() == usize::from(NODES - 1) && peers.iter().all(|peer| peer.state() == PeerState::Connected)

@@ -1,4 +1,4 @@
-//! Requests whose bodies never come: 80 bytes each that used to hold a place for ever.
+//! Requests of 80 bytes whose bodies never come. They used to hold a place for ever.
 
 use std::time::Duration;
 
@@ -19,9 +19,9 @@ pub(super) const ATTACK: Attack = Attack {
     commit: committing,
 };
 
-/// More than a node has places.
+/// More requests than a node has places.
 const REQUESTS: usize = 1_100;
-/// About what one request's headers take.
+/// Roughly the bytes of one request's headers.
 const HEADER_BYTES: usize = 80;
 
 fn committing(field: &mut Field) -> Committing<'_> {
@@ -36,7 +36,7 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
         let mut http = Http::open(node, &Shown::Nothing, Windows::default()).await?;
         effort.connections += 1;
         for _ in 0..REQUESTS {
-            // A node that takes no more streams has said so: the attack is what it is then.
+            // The node has bounded the streams of this connection, so the attack ends here.
             let Ok(Ok(ready)) = time::timeout(Duration::from_millis(200), http.requests.clone().ready()).await else {
                 break;
             };

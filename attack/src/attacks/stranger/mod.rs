@@ -1,4 +1,4 @@
-//! What can be done at a node's doors without being let in.
+//! Attacks by somebody whom the nodes do not know.
 
 mod half_open;
 mod headers_only;

@@ -1,4 +1,4 @@
-//! Repeats an operation and takes its time.
+//! Repeats an operation and measures its time.
 
 use std::{
     hint::black_box,
@@ -9,49 +9,49 @@ use serde::Serialize;
 
 use super::heap;
 
-/// A sample is at least this long, so that the clock's own cost and grain do not show.
+/// A sample takes at least this long, so that the cost and resolution of the clock do not matter.
 const SAMPLE: Duration = Duration::from_micros(20);
-/// Most repetitions in one sample.
+/// The most repetitions in one sample.
 const MAX_BATCH: usize = 64;
-/// Fewest samples, however long they take.
+/// The fewest samples, however long they take.
 const MIN_SAMPLES: usize = 5;
-/// Most samples, however short they are.
+/// The most samples, however short they are.
 const MAX_SAMPLES: usize = 2_000;
 
-/// What repetitions took, in microseconds each.
+/// The time of one repetition, in microseconds.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(in crate::micro) struct Timing {
-    /// How many measurements.
+    /// The number of samples.
     pub(in crate::micro) samples: usize,
-    /// The fastest: what the operation costs when nothing disturbs it.
+    /// The minimum: the cost of the operation when nothing disturbs it.
     pub(in crate::micro) min_us: f64,
-    /// Half of them were at most this.
+    /// The median.
     pub(in crate::micro) median_us: f64,
-    /// 95 in 100.
+    /// The 95th percentile.
     pub(in crate::micro) p95_us: f64,
-    /// The most memory on the heap that one had at a time beyond what was there before, its result included.
+    /// The peak of heap memory during one repetition above what was allocated before, including its result.
     pub(in crate::micro) heap_bytes: Option<usize>,
 }
 
-/// Measures for a given time.
+/// Measures operations for a given time each.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::micro) struct Clock {
     budget: Duration,
 }
 
 impl Clock {
-    /// Repeats each operation for `budget`, but five times at least.
+    /// Repeats each operation for `budget`, but at least five times.
     pub(in crate::micro) const fn new(budget: Duration) -> Self {
         Self { budget }
     }
 
-    /// Repeats `operation`. Neither its input is made nor its output dropped on the clock.
+    /// Repeats `operation`. Making its input and dropping its output is not measured.
     pub(in crate::micro) fn measure<I, O>(
         self,
         mut input: impl FnMut() -> I,
         mut operation: impl FnMut(I) -> O,
     ) -> Timing {
-        // The first run fills caches and lazily made tables.
+        // The first run fills caches and tables that are made lazily.
         drop(black_box(operation(input())));
         let again = input();
         let begin = Instant::now();
@@ -88,7 +88,7 @@ impl Clock {
     }
 }
 
-/// How many repetitions make a sample of [`SAMPLE`] or more.
+/// How many repetitions make a sample of at least [`SAMPLE`].
 fn batch(first: Duration) -> usize {
     let times = SAMPLE.as_nanos() / first.as_nanos().max(1) + 1;
     usize::try_from(times).unwrap_or(MAX_BATCH).min(MAX_BATCH)

@@ -1,4 +1,4 @@
-//! Memory on the heap, counted by the allocator of builds with the feature `micro`; others have none to count.
+//! Heap memory, counted by the allocator in builds with the feature `micro`; other builds do not count.
 
 use std::hint::black_box;
 
@@ -6,8 +6,8 @@ use std::hint::black_box;
 #[global_allocator]
 static ALLOCATOR: peak_alloc::PeakAlloc = peak_alloc::PeakAlloc;
 
-/// The most bytes that `operation` had at a time beyond those that were there before, its result included. `None` in a
-/// build that does not count. Meaningful while no other thread allocates.
+/// The peak of heap memory during `operation` above what was allocated before, including its result, in bytes. `None` in a
+/// build that does not count. Meaningful only while no other thread allocates.
 #[cfg(feature = "micro")]
 pub(super) fn peak_of<O>(operation: impl FnOnce() -> O) -> Option<usize> {
     ALLOCATOR.reset_peak_usage();

@@ -1,9 +1,9 @@
 //! What no implementation of a scheme can go below: for each operation the raw group operations that its definition
 //! names, in the form in which batching makes them cheapest.
 //!
-//! Hashing (but for that of a message to the group), arithmetic of scalars (but for the dealer's), encoding of scalars and memory are
-//! not counted: they are the overhead that is to be small. Products with the first k parties' Lagrange coefficients are taken with these short
-//! numbers, those of parties spread over 1 to n with full scalars.
+//! Not counted are hashing (except hashing a message to the group), arithmetic of scalars (except the dealer's), encoding
+//! of scalars, and memory: these are the overhead that should be small. Multiplications by the Lagrange coefficients of
+//! parties 1 to k are measured with these short numbers, those of parties spread over 1 to n with full scalars.
 
 use theta_groups::Group;
 use theta_schemes::{
@@ -28,22 +28,22 @@ use super::{
     raw::{Raw, RawOperation as R},
 };
 
-/// The sizes that an operation's cost depends on.
+/// The sizes on which an operation's cost depends.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::micro) struct Sizes {
-    /// How many agree.
+    /// The number of parties that act, k.
     pub(in crate::micro) k: usize,
-    /// Of how many.
+    /// The number of all parties, n.
     pub(in crate::micro) n: usize,
-    /// Bits of an RSA modulus, else 0.
+    /// The bits of an RSA modulus, otherwise 0.
     pub(in crate::micro) bits: u32,
-    /// Bytes of the message, or 0 if there is none.
+    /// The bytes of the message, or 0 if there is none.
     pub(in crate::micro) message: usize,
 }
 
 /// A scheme whose unavoidable operations are known.
 pub(in crate::micro) trait Limits {
-    /// Their sum in microseconds; `None` where none is unavoidable.
+    /// The sum of their times in microseconds; `None` if none is unavoidable.
     fn limit(raw: &mut Raw, operation: Operation, sizes: Sizes) -> Option<f64>;
 }
 
@@ -51,14 +51,15 @@ fn times(count: usize, cost: f64) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX)) * cost
 }
 
-/// n + 1 powers of the generator and their encodings; k - 1 additions for each point of a polynomial of degree k - 1.
+/// n + 1 multiplications of the generator and their encodings; k - 1 additions for each point of a polynomial of degree k -
+/// 1.
 fn dealt<G: Group>(raw: &mut Raw, Sizes { k, n, .. }: Sizes) -> f64 {
     times(n + 1, raw.of::<G>(R::MulBase))
         + raw.of_many::<G>(R::Encode, n + 1)
         + times(n, raw.of_many::<G>(R::AddScalars, k - 1))
 }
 
-/// The Diffie-Hellman share with its proof, which SG02 and CKS05 have in common.
+/// The Diffie-Hellman share with its proof, shared by SG02 and CKS05.
 fn dleq<G: Group>(raw: &mut Raw, operation: Operation, sizes: Sizes) -> Option<f64> {
     let k = sizes.k;
     Some(match operation {
@@ -158,7 +159,7 @@ impl<P: CipherPairing> Limits for Bz03<P> {
     }
 }
 
-/// BLS signatures, which BLS04 and its coin have in common.
+/// BLS signatures, shared by BLS04 and the BLS coin.
 fn bls<F: Form>(raw: &mut Raw, operation: Operation, sizes: Sizes) -> Option<f64> {
     let check = raw.pairing_check::<F::Curve>();
     let subgroup = raw.of::<F::Signatures>(R::SubgroupCheck);
@@ -199,7 +200,7 @@ impl<F: Form> Limits for Cks05Bls<F> {
     }
 }
 
-/// RSA signatures. Nonces of proofs are 256 bits longer than N, responses are weighted with 128 bits more.
+/// RSA signatures. Nonces of proofs are 256 bits longer than N; batch weights add 128 bits to responses.
 fn rsa(raw: &mut Raw, operation: Operation, Sizes { k, n, bits, .. }: Sizes) -> Option<f64> {
     let length = usize::try_from(bits).ok()?;
     let check = raw.modular(bits, R::PublicPower, 17);

@@ -1,4 +1,4 @@
-//! Time, memory, and what neither can be less than.
+//! Time, memory, and the lower bound of the time.
 
 pub(super) mod clock;
 mod heap;

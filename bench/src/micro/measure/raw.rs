@@ -1,4 +1,4 @@
-//! The raw operations of groups, measured when first asked for and then remembered.
+//! The raw operations of groups, each measured when it is first needed and then remembered.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -11,7 +11,7 @@ use theta_groups::{
 
 use super::clock::{Clock, Timing};
 
-/// What every library of a group offers, or has to.
+/// The basic operations of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::micro) enum RawOperation {
     /// g * scalar.
@@ -22,33 +22,33 @@ pub(in crate::micro) enum RawOperation {
     MulTable,
     /// g * scalar + element * scalar, for public data.
     DoubleMul,
-    /// Sum of so many products with full scalars.
+    /// The sum of `size` products with full scalars.
     Msm,
-    /// Sum of so many products with 128-bit scalars.
+    /// The sum of `size` products with 128-bit scalars.
     MsmShort,
-    /// The same with the Lagrange coefficients at zero of 1, 2, 3 ..., up to sign: binomials.
+    /// The sum of `size` products with the Lagrange coefficients at zero of 1, 2, 3 ...: binomials, up to sign.
     MsmBinomials,
-    /// Sum of so many elements.
+    /// The sum of `size` elements.
     Sum,
-    /// Of so many elements at once.
+    /// Encoding `size` elements at once.
     Encode,
-    /// With all checks.
+    /// Decoding with all checks.
     Decode,
-    /// Without the check of membership in the subgroup, where that is dear.
+    /// Decoding without the check of membership in the subgroup, where that is expensive.
     DecodeUnchecked,
-    /// That check alone.
+    /// The check of membership in the subgroup alone.
     SubgroupCheck,
-    /// Of a message of so many bytes, or 32 if that is fewer.
+    /// Hashing a message of `size` bytes, at least 32, to the group.
     Hash,
-    /// Sum of so many scalars.
+    /// The sum of `size` scalars.
     AddScalars,
     /// Whether a product of two pairings is one.
     PairingCheck,
-    /// Modulo N, with a secret exponent of so many bits.
+    /// A power modulo N with a secret exponent of `size` bits.
     Power,
-    /// Modulo N, of a public exponent of so many bits.
+    /// A power modulo N with a public exponent of `size` bits.
     PublicPower,
-    /// Modulo N, the product of four powers with public exponents of 256 bits for each of so many.
+    /// A product modulo N of 4 `size` powers with public exponents of 256 bits.
     Products,
 }
 
@@ -83,7 +83,7 @@ impl fmt::Display for RawOperation {
     }
 }
 
-/// What was measured: of which group, what, of which size.
+/// The group, the operation and its size.
 pub(in crate::micro) type RawKey = (String, RawOperation, usize);
 
 /// The measurements so far.
@@ -94,22 +94,22 @@ pub(in crate::micro) struct Raw {
 }
 
 impl Raw {
-    /// Nothing yet.
+    /// No measurements yet.
     pub(in crate::micro) const fn new(clock: Clock, rng: ChaCha20Rng) -> Self {
         Self { clock, rng, known: BTreeMap::new() }
     }
 
-    /// All measurements.
+    /// All measurements so far.
     pub(in crate::micro) const fn known(&self) -> &BTreeMap<RawKey, Timing> {
         &self.known
     }
 
-    /// Microseconds of an operation on single elements.
+    /// The time of an operation on single elements, in microseconds.
     pub(in crate::micro) fn of<G: Group>(&mut self, operation: RawOperation) -> f64 {
         self.of_many::<G>(operation, 1)
     }
 
-    /// Microseconds of an operation on `size` elements.
+    /// The time of an operation on `size` elements, in microseconds.
     pub(in crate::micro) fn of_many<G: Group>(&mut self, operation: RawOperation, size: usize) -> f64 {
         let key = (G::NAME.to_owned(), operation, size);
         if let Some(known) = self.known.get(&key) {
@@ -120,7 +120,7 @@ impl Raw {
         timing.min_us
     }
 
-    /// Microseconds of the check of a product of two pairings.
+    /// The time to check a product of two pairings, in microseconds.
     pub(in crate::micro) fn pairing_check<P: Pairing>(&mut self) -> f64 {
         let name = P::G1::NAME.strip_suffix("-g1").unwrap_or(P::G1::NAME);
         let key = (name.to_owned(), RawOperation::PairingCheck, 2);
@@ -131,7 +131,7 @@ impl Raw {
         self.known.entry(key).or_insert_with(|| clock.repeat(|| P::vartime_product_is_one(&pairs))).min_us
     }
 
-    /// Microseconds of an operation modulo an odd number of `bits` bits.
+    /// The time of an operation modulo an odd number of `bits` bits, in microseconds.
     pub(in crate::micro) fn modular(&mut self, bits: u32, operation: RawOperation, size: usize) -> f64 {
         let key = (format!("modulo {bits} bits"), operation, size);
         if let Some(known) = self.known.get(&key) {
@@ -144,7 +144,7 @@ impl Raw {
 }
 
 fn time<G: Group>(clock: Clock, rng: &mut ChaCha20Rng, operation: RawOperation, size: usize) -> Timing {
-    // What hashing has more than one of are bytes.
+    // The size of a hash is in bytes, not elements.
     let elements = if operation == RawOperation::Hash { 1 } else { size.max(1) };
     let scalars: Vec<G::Scalar> = (0..elements).map(|_| G::Scalar::random(rng)).collect();
     let elements: Vec<G::Element> = scalars.iter().map(G::mul_base).collect();
@@ -179,12 +179,12 @@ fn time<G: Group>(clock: Clock, rng: &mut ChaCha20Rng, operation: RawOperation, 
             let message = vec![7; size.max(32)];
             clock.repeat(|| G::hash_to_group(b"theta-bench micro", &[&message]))
         }
-        // The others are no operations of such a group.
+        // The other operations are not those of such a group.
         _ => clock.repeat(|| scalars.iter().copied().sum::<G::Scalar>()),
     }
 }
 
-/// The Lagrange coefficients at zero of the points 1 to k, up to sign: k over 1, k over 2 ..., if all have 128 bits.
+/// The Lagrange coefficients at zero of the points 1 to k, up to sign (k over 1, k over 2 ...), if all fit 128 bits.
 fn binomials(k: usize) -> Option<Vec<u128>> {
     let k = u128::try_from(k).ok()?;
     let mut binomial = 1_u128;

@@ -1,17 +1,17 @@
-//! Which plots there are.
+//! The plots of the report.
 
 use super::{
     super::{operation::Operation, record::Row},
     svg::{self, Series},
 };
 
-/// A plot and the name of its file, without the ending.
+/// A plot, and the name of its file without the ending.
 pub(super) struct Chart {
     pub(super) file: String,
     pub(super) svg: String,
 }
 
-/// Operations that do not depend on how many parties there are.
+/// Operations whose cost does not depend on the number of parties.
 const SINGLE: [Operation; 7] = [
     Operation::Encrypt,
     Operation::CheckRequest,
@@ -21,9 +21,9 @@ const SINGLE: [Operation; 7] = [
     Operation::VerifyShare,
     Operation::VerifyResult,
 ];
-/// Those that do.
+/// Operations whose cost depends on it.
 const COLLECTIVE: [Operation; 3] = [Operation::VerifyShares, Operation::Combine, Operation::CombineSpread];
-/// Those of FROST.
+/// Operations of FROST.
 const ROUNDS: [Operation; 5] = [
     Operation::RoundOne,
     Operation::DecodeCommitments,
@@ -31,7 +31,7 @@ const ROUNDS: [Operation; 5] = [
     Operation::Aggregate,
     Operation::VerifyResult,
 ];
-/// Where overheads end that the project accepts.
+/// The highest overhead that the project accepts.
 const ACCEPTED: f64 = 1.2;
 
 /// All plots for which there are measurements.
@@ -55,7 +55,7 @@ fn is(row: &Row, operation: Operation) -> bool {
     row.operation == operation.name()
 }
 
-/// What a line is called: the suite, with the size of RSA keys.
+/// The name of a line: the suite, with the size of RSA keys.
 fn label(row: &Row) -> String {
     if row.group.starts_with("RSA-") { format!("{} ({})", row.suite, row.group) } else { row.suite.clone() }
 }
@@ -73,7 +73,7 @@ fn exact(number: usize) -> f64 {
     f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
-/// Dots: time, overhead, output and heap of each suite at the size that the literature has most, or the first.
+/// Dots: time, overhead, output and heap of each suite at the most common group size of the literature, or at the first.
 fn by_suite(rows: &[&Row], operations: &[Operation], file: &str, title: &str, charts: &mut Vec<Chart>) {
     let sizes = distinct(rows.iter().map(|row| (row.k, row.n)));
     let largest = sizes.iter().copied().max();
@@ -138,7 +138,7 @@ fn dotted(
     any.then(|| svg::dots(title, unit, &categories, &series, logarithmic, guides))
 }
 
-/// Lines over k, a plot a scheme and operation.
+/// Lines over k, one plot for each scheme and operation.
 fn by_threshold(rows: &[&Row], operations: &[Operation], charts: &mut Vec<Chart>) {
     for scheme in distinct(rows.iter().map(|row| row.scheme)) {
         for operation in operations {
@@ -170,7 +170,7 @@ fn by_payload(rows: &[&Row], charts: &mut Vec<Chart>) {
     }
 }
 
-/// Time and memory of a dealer over n.
+/// A dealer's time and memory over n.
 fn dealing(rows: &[&Row], charts: &mut Vec<Chart>) {
     let chosen: Vec<&Row> = rows.iter().copied().filter(|row| is(row, Operation::KeyGeneration)).collect();
     let time: Value = |row| Some(row.timing.median_us);
@@ -186,7 +186,7 @@ fn dealing(rows: &[&Row], charts: &mut Vec<Chart>) {
     }
 }
 
-/// A series a suite; of measurements at the same place the first counts.
+/// One series for each suite; of several measurements at one place the first counts.
 fn over(rows: &[&Row], x: impl Fn(&Row) -> usize, y: Value) -> Vec<Series> {
     distinct(rows.iter().map(|row| label(row)))
         .into_iter()
@@ -205,7 +205,7 @@ fn over(rows: &[&Row], x: impl Fn(&Row) -> usize, y: Value) -> Vec<Series> {
         .collect()
 }
 
-/// A title as a file's name.
+/// Makes a file name of a title.
 fn slug(title: &str) -> String {
     let words = title.to_ascii_lowercase();
     let words = words.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());

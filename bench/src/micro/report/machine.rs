@@ -1,4 +1,4 @@
-//! On what it was measured.
+//! The machine on which the figures were measured.
 
 use std::fs;
 
@@ -17,12 +17,12 @@ pub(in crate::micro) struct Machine {
     build: &'static str,
     commit: &'static str,
     heap: &'static str,
-    /// UTC, as people write it.
+    /// The date in UTC, in the form `2026-11-21 05:34:41 UTC`.
     pub(in crate::micro) date: String,
 }
 
 impl Machine {
-    /// Looks around.
+    /// Reads the properties of this machine.
     pub(in crate::micro) fn look() -> Self {
         let unknown = || "unknown".to_owned();
         let field = |file: &str, name: &str| {
@@ -45,7 +45,7 @@ impl Machine {
         }
     }
 
-    /// Names and values, for people.
+    /// Names and values, for display.
     pub(super) fn lines(&self) -> [(&'static str, String); 11] {
         [
             ("date", self.date.clone()),
@@ -62,13 +62,13 @@ impl Machine {
         ]
     }
 
-    /// The file.
+    /// The text of `machine.txt`.
     pub(super) fn text(&self) -> String {
         self.lines().iter().map(|(name, value)| format!("{name}: {value}\n")).collect()
     }
 }
 
-/// Now, as `2026-11-21 05:34:41 UTC`.
+/// The present time, in the form `2026-11-21 05:34:41 UTC`.
 fn date() -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_secs();
     let (year, month, day) = civil(now / 86_400);
@@ -76,7 +76,7 @@ fn date() -> String {
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
 }
 
-/// Days since 1970 in the calendar.
+/// The date (year, month, day) of a number of days since 1970.
 fn civil(mut days: u64) -> (u64, u64, u64) {
     let leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let mut year = 1970;

@@ -1,4 +1,4 @@
-//! What is left of a run: a folder with a table, plots and a page.
+//! The report of a run: a folder with a table, plots and a page.
 
 mod charts;
 mod machine;
@@ -18,7 +18,7 @@ use theta::{exit::Failure, output};
 
 use super::record::{Row, csv};
 
-/// Writes everything into a folder. Returns the files' paths, the page first.
+/// Writes the report into a folder. Returns the files' paths, the page first.
 pub(super) fn write(folder: &Path, summary: &str, machine: &Machine, rows: &[Row]) -> Result<Vec<PathBuf>, Failure> {
     let plots = folder.join("plots");
     fs::create_dir_all(&plots).map_err(|error| Failure::writing(&plots, &error))?;

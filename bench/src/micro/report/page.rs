@@ -1,4 +1,4 @@
-//! The report: one HTML file that needs nothing else.
+//! The report as one self-contained HTML file.
 
 use super::{
     super::record::{Row, microseconds},
@@ -8,10 +8,10 @@ use super::{
 };
 
 const PAGE: &str = include_str!("page.html");
-/// Only files of their own need it.
+/// Only SVG in a file of its own needs it.
 const NAMESPACE: &str = " xmlns=\"http://www.w3.org/2000/svg\"";
 
-/// The columns, and whether they are numbers.
+/// The columns, and whether they hold numbers.
 const COLUMNS: [(&str, bool); 14] = [
     ("suite", false),
     ("group", false),
@@ -46,7 +46,7 @@ pub(super) fn page(summary: &str, machine: &Machine, charts: &[Chart], rows: &[R
         })
         .collect();
     let table: String = rows.iter().map(table_row).collect();
-    // The table goes in last: nothing in it may be taken for a place to fill.
+    // The table is filled in last, so that nothing in it is mistaken for a placeholder.
     PAGE.replacen("%SUMMARY%", &escape(summary), 1)
         .replacen("%MACHINE%", &facts, 1)
         .replacen("%HEAD%", &head, 1)

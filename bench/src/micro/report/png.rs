@@ -1,4 +1,4 @@
-//! The plots as PNG, with the fonts of the system.
+//! The plots as PNG, with the system's fonts.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::charts::Chart;
 /// Pixels for each pixel of the SVG.
 const SCALE: f32 = 2.0;
 
-/// All of them.
+/// Renders all plots.
 pub(super) fn all(charts: &[Chart]) -> Result<Vec<Vec<u8>>, Failure> {
     let mut fonts = Database::new();
     fonts.load_system_fonts();

@@ -1,8 +1,8 @@
-//! Two kinds of plots as SVG that stands alone: dots by category, and lines. Light and dark, by the reader's preference.
+//! Two kinds of plots as self-contained SVG: dots by category, and lines. Light or dark, by the reader's preference.
 
 use std::fmt::Write;
 
-/// What belongs together in a plot: a name and (x, y) points. In plots of dots x is the number of the category.
+/// One series of a plot: a name and (x, y) points. In plots of dots, x is the number of the category.
 pub(super) struct Series {
     pub(super) name: String,
     pub(super) points: Vec<(f64, f64)>,
@@ -10,7 +10,7 @@ pub(super) struct Series {
 
 /// Width of a plot, in pixels.
 const WIDTH: f64 = 760.0;
-/// Height of what is drawn between the axes of plots of lines.
+/// Height of the area between the axes in plots of lines.
 const LINES_HEIGHT: f64 = 320.0;
 /// Height of a category.
 const CATEGORY_HEIGHT: f64 = 22.0;
@@ -25,8 +25,9 @@ const LEGEND_HEIGHT: f64 = 20.0;
 /// Width of a letter, on average.
 const LETTER: f64 = 6.8;
 
-/// Colours that people with any colour vision tell apart (Okabe and Ito 2008, without black and yellow, which vanish on
-/// one of the two backgrounds); beyond six, and for print, shapes and dashes tell the rest.
+/// The number of colours: those of Okabe and Ito 2008, which people with any colour vision can tell apart, without black
+/// and yellow, which vanish on one of the two backgrounds. Shapes and dashes distinguish more than six series, and those in
+/// print.
 const COLOURS: usize = 6;
 const STYLE: &str = "\
 .p text{font:12px system-ui,'DejaVu Sans',sans-serif;fill:#1c2024}.p .t{font-size:15px;font-weight:600}.p .e{text-anchor:end}\
@@ -38,7 +39,7 @@ const STYLE: &str = "\
 .p .k0{fill:#4aa8e0}.p .s0{stroke:#4aa8e0}.p .k3{fill:#d88ab8}.p .s3{stroke:#d88ab8}.p .k1{fill:#f07b2a}.p .s1{stroke:#f07b2a}\
 .p .k2{fill:#22b98d}.p .s2{stroke:#22b98d}.p .k5{fill:#8fd0ff}.p .s5{stroke:#8fd0ff}.p .k4{fill:#e6a833}.p .s4{stroke:#e6a833}}";
 
-/// An axis from a number to a place.
+/// An axis: it maps numbers to positions.
 struct Axis {
     from: f64,
     to: f64,
@@ -48,12 +49,12 @@ struct Axis {
 }
 
 impl Axis {
-    /// Wide enough for all values; logarithmic from power to power of ten, or linear from zero.
+    /// An axis wide enough for all values, either logarithmic or linear from zero.
     fn over(values: impl Iterator<Item = f64> + Clone, logarithmic: bool, start: f64, end: f64) -> Self {
         let highest = values.clone().fold(f64::MIN, f64::max);
         let lowest = values.filter(|value| !logarithmic || *value > 0.0).fold(f64::MAX, f64::min).min(highest);
         let (from, to) = if logarithmic {
-            // Half decades, so that little space is empty.
+            // Ends at half decades, so that little space stays empty.
             let below = (lowest.max(1e-3).log10() * 2.0 - 0.05).floor() / 2.0;
             let above = (highest.max(1e-3).log10() * 2.0 + 0.05).ceil() / 2.0;
             (below, above.max(below + 0.5))
@@ -69,7 +70,7 @@ impl Axis {
         self.start + (value - self.from) / (self.to - self.from) * (self.end - self.start)
     }
 
-    /// Where numbers stand.
+    /// The values at which numbers are printed.
     fn ticks(&self) -> Vec<f64> {
         if !self.logarithmic {
             let step = step(self.to);
@@ -86,7 +87,7 @@ impl Axis {
     }
 }
 
-/// A round number, four to eight of which make `highest`.
+/// A round step, four to eight of which reach `highest`.
 fn step(highest: f64) -> f64 {
     let decade = 10_f64.powf(highest.max(1e-6).log10().floor());
     let in_decade = highest / decade;
@@ -120,12 +121,12 @@ fn trimmed(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Text in XML.
+/// Escapes text for XML.
 pub(super) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// A drawing under way. Writing to a string cannot fail, so results of `write!` are dropped.
+/// A drawing in progress. Writing to a string cannot fail, so results of `write!` are dropped.
 struct Drawing(String);
 
 impl Drawing {
@@ -148,7 +149,7 @@ impl Drawing {
         let _ = writeln!(self.0, "<path class=\"{class}\" d=\"M{x1:.1} {y1:.1}L{x2:.1} {y2:.1}\"/>");
     }
 
-    /// The mark of series `number` at a place; `hint` is what a pointer sees.
+    /// The mark of series `number` at a position; `hint` is shown when a pointer rests on it.
     fn mark(&mut self, series: usize, (x, y): (f64, f64), hint: &str) {
         let colour = series % COLOURS;
         let path = match series % 4 {
@@ -192,7 +193,7 @@ impl Drawing {
     }
 }
 
-/// Where the entries of a legend stand, line by line, and how high it is.
+/// The positions of a legend's entries, line by line, and its height.
 fn legend_places(series: &[Series]) -> (Vec<(f64, f64)>, f64) {
     let (mut x, mut y) = (12.0, LEGEND_HEIGHT);
     let mut places = Vec::new();
@@ -211,7 +212,7 @@ fn length(text: &str) -> f64 {
     f64::from(u32::try_from(text.chars().count()).unwrap_or(u32::MAX))
 }
 
-/// A line a category, with a dot a series. `guides` are values to be marked.
+/// Draws one line a category, with one dot a series. `guides` are values to mark.
 pub(super) fn dots(
     title: &str,
     label: &str,
@@ -247,7 +248,7 @@ pub(super) fn dots(
     drawing.finish()
 }
 
-/// Both axes logarithmic.
+/// Draws lines; both axes are logarithmic.
 pub(super) fn lines(title: &str, x_label: &str, y_label: &str, series: &[Series]) -> String {
     let (places, legend) = legend_places(series);
     let bottom = TOP + 22.0 + LINES_HEIGHT;

@@ -1,4 +1,4 @@
-//! `theta approve`: one approver's consent.
+//! `theta approve`: writes one approver's approval.
 
 use std::{
     io::{self, BufRead, IsTerminal},
@@ -120,7 +120,7 @@ pub(crate) fn approve(args: &ApproveArgs, output: Output) -> Result<(), Failure>
     output.result(&consent, |out| write!(out, "{}", consent.approval))
 }
 
-/// The group's name: as it was given, or that of a file.
+/// The group's name, as given or from the group file.
 fn group_name(args: &ApproveArgs) -> Result<String, Failure> {
     match &args.group {
         Some(name) if !Path::new(name).is_file() => Ok(name.clone()),
@@ -128,7 +128,7 @@ fn group_name(args: &ApproveArgs) -> Result<String, Failure> {
     }
 }
 
-/// The group file that was named, or that of the client directory.
+/// The group file that was given, or that of the client directory.
 fn group_file(args: &ApproveArgs) -> Result<GroupFile, Failure> {
     let file = match &args.group {
         Some(file) if Path::new(file).is_file() => PathBuf::from(file),
@@ -154,7 +154,7 @@ fn show(terms: &ApprovalTerms, about: &str, nonce: Option<Nonce>) {
     output::note(format_args!("  until      {}", terms.validity.until));
 }
 
-/// Nobody consents by accident: a person is asked, a program says so.
+/// Asks a person for confirmation; a program has to pass `--yes`.
 fn confirm(yes: bool) -> Result<(), Failure> {
     if yes {
         return Ok(());

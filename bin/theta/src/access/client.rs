@@ -17,7 +17,7 @@ use crate::{
     output::{self, Output},
 };
 
-/// What the key is called that a client signs requests with.
+/// The file name of the key with which a client signs requests.
 pub(crate) const REQUEST_KEY: &str = "request.key";
 
 /// Options of `theta client new`.
@@ -59,19 +59,19 @@ pub(crate) struct Credentials {
 }
 
 impl Credentials {
-    /// New ones.
+    /// Generates new secrets.
     pub(crate) fn generate(name: &str) -> Result<Self, Failure> {
         let identity = Identity::generate(name).map_err(Failure::internal)?;
         let request_key = SigningKey::generate(&mut crate::random::generator()?).map_err(Failure::internal)?;
         Ok(Self { identity, request_key })
     }
 
-    /// As group files name the client.
+    /// The client as group files have it.
     pub(crate) fn group_client(&self, name: &str) -> GroupClient {
         GroupClient { name: name.to_owned(), certificate: self.identity.fingerprint }
     }
 
-    /// The lines of policy files.
+    /// The client as policy files have it.
     pub(crate) fn policy_lines(&self, name: &str) -> String {
         let certificate = [self.identity.fingerprint.to_string()];
         let mut lines = policy_client(name, "certificates", &certificate);
@@ -79,13 +79,13 @@ impl Credentials {
         lines
     }
 
-    /// Makes the client's directory, all but its group file.
+    /// Makes the client's directory, without the group file.
     pub(crate) fn write(&self, dir: &Path) -> Result<(), Failure> {
         new_directory(dir)?;
         self.fill(dir)
     }
 
-    /// The same in a directory that is there.
+    /// Writes the files into an existing directory.
     fn fill(&self, dir: &Path) -> Result<(), Failure> {
         new_directory(&dir.join("keys"))?;
         write_new(&dir.join("client.crt"), self.identity.certificate_pem.as_bytes(), false)?;

@@ -1,4 +1,4 @@
-//! What lets people and programs in: tokens, certificates, keys that sign requests, approvals.
+//! Credentials of people and programs: tokens, certificates, keys that sign requests, approvals.
 
 mod approve;
 mod approver;
@@ -48,7 +48,7 @@ pub(crate) enum ApproverCommand {
 }
 
 impl ApproverCommand {
-    /// Does it.
+    /// Runs the command.
     pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
         match self {
             Self::New(args) => approver::new(&args, output),
@@ -57,7 +57,7 @@ impl ApproverCommand {
 }
 
 impl TokenCommand {
-    /// Does it.
+    /// Runs the command.
     pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
         match self {
             Self::New(args) => token::new(&args, output),
@@ -66,7 +66,7 @@ impl TokenCommand {
 }
 
 impl ClientCommand {
-    /// Does it.
+    /// Runs the command.
     pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
         match self {
             Self::New(args) => client::new(&args, output),
@@ -74,7 +74,7 @@ impl ClientCommand {
     }
 }
 
-/// Consents that go with a request.
+/// The approvals that go with a request.
 #[derive(Debug, Default, Args)]
 pub(crate) struct ApprovalFiles {
     /// Approvals, as theta approve writes them; may be given more than once, and a file may hold several
@@ -82,11 +82,11 @@ pub(crate) struct ApprovalFiles {
     files: Vec<PathBuf>,
 }
 
-/// What files of approvals say.
+/// The contents of files with approvals.
 #[derive(Default)]
 pub(crate) struct Approved {
     pub(crate) approvals: Vec<Approval>,
-    /// The nonce of the ceremony that they are of, if they name one.
+    /// The nonce of the approved ceremony, if the files name one.
     pub(crate) nonce: Option<Nonce>,
 }
 
@@ -96,7 +96,7 @@ impl ApprovalFiles {
         !self.files.is_empty()
     }
 
-    /// All of them, each file being read once: it may be a pipe.
+    /// Reads all files, each once because it may be a pipe.
     pub(crate) fn read(&self) -> Result<Approved, Failure> {
         let mut approved = Approved::default();
         for file in &self.files {
@@ -115,7 +115,7 @@ impl ApprovalFiles {
 }
 
 impl Approved {
-    /// Takes what a file says. The error is what is wrong with it.
+    /// Takes the contents of a file. The error says what is wrong with them.
     fn add(&mut self, text: &str) -> Result<(), String> {
         let mut approvals_alone = String::with_capacity(text.len());
         for line in text.lines() {
@@ -142,10 +142,10 @@ impl Approved {
     }
 }
 
-/// What stands before the nonce in a file with an approval of a ceremony.
+/// The prefix of the nonce in a file with the approval of a ceremony.
 const NONCE_LINE: &str = "Nonce: ";
 
-/// The line that tells whoever asks which request is approved.
+/// The line that says which request of a ceremony is approved.
 pub(crate) fn nonce_line(nonce: Nonce) -> String {
     format!("{NONCE_LINE}{nonce}\n")
 }
@@ -157,13 +157,13 @@ pub(crate) fn read_signing_key(path: &std::path::Path) -> Result<SigningKey, Fai
     SigningKey::from_pem(text).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
 }
 
-/// The time by this machine's clock.
+/// The time on this machine's clock.
 pub(crate) fn now() -> UnixTime {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     UnixTime(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// The lines of a policy file that say who a client is.
+/// The lines of a policy file that identify a client.
 pub(crate) fn policy_client(name: &str, field: &str, credentials: &[String]) -> String {
     let quoted: Vec<String> = credentials.iter().map(|credential| format!("{credential:?}")).collect();
     format!("[[client]]\nname = {name:?}\n{field} = [{}]\n", quoted.join(", "))

@@ -1,4 +1,4 @@
-//! What a request is about: the operation, the key, and the statement that policies and approvals see.
+//! The subject of a request: the operation, the key, and the statement that policies and approvals refer to.
 
 use std::path::PathBuf;
 
@@ -42,24 +42,24 @@ pub(crate) struct SubjectArgs {
     generation: Option<u64>,
 }
 
-/// What is asked, read.
+/// The subject, read from the files that were named.
 pub(crate) struct Subject {
-    /// What for.
+    /// The operation.
     pub(crate) operation: Operation,
-    /// With which key.
+    /// The key.
     pub(crate) key: Option<String>,
     /// The label of a ciphertext.
     pub(crate) label: Label<Vec<u8>>,
-    /// The bytes that consents are about.
+    /// The bytes to which approvals refer.
     pub(crate) statement: Vec<u8>,
-    /// What the statement is, in words; nothing if nothing was named.
+    /// A description of the statement; `None` if the arguments named none.
     pub(crate) about: Option<String>,
-    /// The nonce that the statement has, if it is one of a ceremony.
+    /// The nonce in the statement, if it is the request of a ceremony.
     pub(crate) nonce: Option<Nonce>,
 }
 
 impl Subject {
-    /// As a policy sees it.
+    /// The subject as policies see it.
     pub(crate) fn ask<'a>(&'a self, group: &'a str) -> Ask<'a> {
         Ask {
             key: self.key.as_deref(),
@@ -70,7 +70,7 @@ impl Subject {
     }
 }
 
-/// A statement, what it is in words, and what came with it.
+/// A statement with its description, and what came with it.
 struct Statement {
     bytes: Vec<u8>,
     about: String,
@@ -79,17 +79,17 @@ struct Statement {
 }
 
 impl SubjectArgs {
-    /// What for.
+    /// The operation.
     pub(crate) const fn operation(&self) -> Operation {
         self.operation
     }
 
-    /// Reads what was named. `group` is asked for what a change of a key does not say.
+    /// Reads the subject. `group` gives what the arguments of a change of a key leave open.
     pub(crate) fn read(&self, group: impl FnOnce() -> Result<GroupFile, Failure>) -> Result<Subject, Failure> {
         self.read_with(true, group)
     }
 
-    /// The same where a ceremony need not be described: to a policy without consents its details make no difference.
+    /// The same without the details of a ceremony, which make no difference to a policy without approvals.
     pub(crate) fn read_roughly(&self, group: impl FnOnce() -> Result<GroupFile, Failure>) -> Result<Subject, Failure> {
         self.read_with(false, group)
     }
@@ -144,7 +144,7 @@ impl SubjectArgs {
         Ok(Some(Statement { bytes: coin.clone().into_bytes(), about, label: Label::default(), nonce: None }))
     }
 
-    /// A ceremony or a change of state, if the operation is one and a key was named.
+    /// The statement of a ceremony or a change of state, if the operation is one and a key was named.
     fn change_of_key(
         &self,
         whole: bool,
@@ -162,7 +162,7 @@ impl SubjectArgs {
                 let bytes = state_statement(&key.name, key.version, state, generation);
                 (bytes, format!("{key} becomes {state}, generation {generation}"), None)
             }
-            // What is to be approved names its generation; for all else the statement does not matter.
+            // An approval names the generation; for everything else the statement does not matter.
             (Some(_), None) => return Ok(None),
             (None, _) => match self.change.change(self.operation, key.clone(), group) {
                 Err(_) if !whole && !self.change.is_given() => return Ok(None),

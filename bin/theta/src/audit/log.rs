@@ -1,4 +1,4 @@
-//! Where a log is read from: a stopped node's store, a file of JSON lines, or a running node.
+//! Reads a log from a stopped node's store, a file of JSON lines, or a running node.
 
 use std::{
     io::{BufRead, BufReader},
@@ -19,10 +19,10 @@ use crate::{
     vault,
 };
 
-/// Records that are held in memory at one time.
+/// The number of records in memory at one time.
 const PAGE: usize = 1024;
 
-/// Where a log is, and how to ask for it.
+/// The place of a log.
 #[derive(Debug, Args)]
 pub(crate) struct LogArgs {
     #[command(flatten)]
@@ -44,11 +44,11 @@ struct Place {
     node: Option<NonZeroU16>,
 }
 
-/// Takes records in order; answers whether it wants more.
+/// Takes records in order; returns whether it wants more.
 pub(super) type Take<'a> = dyn FnMut(&[LogEntry]) -> Result<bool, Failure> + 'a;
 
 impl LogArgs {
-    /// Gives all records from this one on, a page at a time.
+    /// Passes on all records from number `from`, a page at a time.
     pub(super) fn pages(&self, from: u64, take: &mut Take<'_>) -> Result<(), Failure> {
         match &self.place {
             Place { file: Some(file), .. } => of_file(file, from, take),
@@ -76,7 +76,7 @@ fn of_node(session: &Session, node: NodeId, mut from: u64, take: &mut Take<'_>) 
         let page = session.block_on(session.client().audit(node, from, PAGE as u64))?;
         let Some(last) = page.last() else { return Ok(()) };
         from = last.sequence.saturating_add(1);
-        // To read the log is on record, too: whoever reads on until nothing comes reads for ever.
+        // Reading the log adds a record to it, so reading until nothing comes would never end.
         if !take(&page)? || page.len() < PAGE {
             return Ok(());
         }

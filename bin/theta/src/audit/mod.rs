@@ -1,4 +1,4 @@
-//! `theta audit`: what a node decided, and whether its log is whole.
+//! `theta audit`: a node's decisions, and whether its log is complete.
 
 mod log;
 mod prune;
@@ -90,7 +90,7 @@ struct Exported {
 }
 
 impl AuditCommand {
-    /// Does it.
+    /// Runs the command.
     pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
         match self {
             Self::Show(args) => show::show(&args, output),
@@ -113,7 +113,8 @@ fn verify(args: &VerifyArgs, output: Output) -> Result<(), Failure> {
     }
     args.log.pages(reached.count, &mut |page| {
         let end = reached.count.saturating_add(u64::try_from(page.len()).unwrap_or(u64::MAX));
-        // A page is asked only for a checkpoint within it; whether the log reaches it is seen at the end.
+        // A page is checked only against a checkpoint within it; whether the log reaches the checkpoint is checked at the
+        // end.
         let within = kept.filter(|kept| (reached.count..=end).contains(&kept.count));
         match audit::verify(page, reached, within) {
             Ok(checkpoint) => reached = checkpoint,

@@ -38,9 +38,9 @@ pub(crate) struct PruneArgs {
 #[derive(Serialize)]
 struct Pruned {
     removed: u64,
-    /// The first record that is left.
+    /// The first record that remains.
     first: u64,
-    /// With what `theta audit verify --after` checks what is left.
+    /// The checkpoint for `theta audit verify --after`, to check what remains.
     after: String,
     bytes_before: u64,
     bytes_after: u64,
@@ -66,7 +66,7 @@ pub(super) fn prune(args: &PruneArgs, output: Output) -> Result<(), Failure> {
     })
 }
 
-/// Whether the checkpoint is of this log.
+/// Checks that the checkpoint belongs to this log.
 fn check(store: &Store, through: Checkpoint) -> Result<(), Failure> {
     let failed = |why: &str| Err(Failure::Failed(format!("nothing was removed: {why}")));
     let Some(last) = through.count.checked_sub(1) else { return failed("the checkpoint is of an empty log") };

@@ -1,4 +1,4 @@
-//! Results in the making: visible under their names when they are complete, and gone when they never are.
+//! Unfinished results: they appear under their names only when they are complete, and are removed otherwise.
 
 use std::{
     fs::{self, File},
@@ -18,7 +18,8 @@ use crate::{
     interrupt::{Unfinished, Whole},
 };
 
-/// A file in the making: under another name beside its own, and removed if it is dropped or the process is told to end.
+/// An unfinished file. It has a temporary name beside its own, and is removed if it is dropped or a signal ends the
+/// process.
 pub(crate) struct Draft {
     file: NamedTempFile,
     target: Target,
@@ -40,7 +41,7 @@ impl Draft {
     }
 
     fn begin(directory: &Path, mode: u32, target: Target) -> Result<Self, Begin> {
-        // A signal between the file and its entry among the unfinished ones would leave it.
+        // A signal between making the file and watching it would leave it behind.
         let _whole = Whole::begin().map_err(Begin::Watch)?;
         let mut builder = tempfile::Builder::new();
         let file = builder.prefix(".theta-").permissions(fs::Permissions::from_mode(mode)).tempfile_in(directory);
@@ -54,7 +55,7 @@ impl Draft {
         self.file.as_file_mut()
     }
 
-    /// Puts the finished file in its place, on the disk, or copies it to where a stream goes.
+    /// Moves the finished file to its name and makes it durable, or copies it to the stream that it is for.
     pub(crate) fn commit(mut self) -> Result<(), Failure> {
         let name = self.target.name();
         let failed = |error: io::Error| Failure::writing(&name, &error);
@@ -89,16 +90,16 @@ enum Begin {
     Watch(Failure),
 }
 
-/// Makes the name of a file or directory last: the entry is in the directory that it is in.
+/// Makes the name of a file or directory durable by syncing the directory that contains it.
 fn sync_entry(path: &Path) -> io::Result<()> {
     match File::open(parent(path)).and_then(|directory| directory.sync_all()) {
-        // A directory that may be written and not read, or that lies where directories cannot be synchronised.
+        // The directory can be written and not read, or its file system cannot sync directories.
         Err(error) if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::InvalidInput) => Ok(()),
         result => result,
     }
 }
 
-/// Writes a file that must not exist, complete or not at all. With `private` nobody but its owner can read it.
+/// Writes a file that must not exist, completely or not at all. With `private` only its owner can read it.
 pub(crate) fn write_new(path: &Path, bytes: &[u8], private: bool) -> Result<(), Failure> {
     let mode = if private { 0o600 } else { 0o644 };
     let exists = || Failure::Usage(format!("{} exists already, and is left as it is", path.display()));
@@ -107,7 +108,7 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8], private: bool) -> Result<(), 
     }
     let mut draft = Draft::of(&Target::NewFile(path.to_owned()), true)?;
     let file = draft.file();
-    // The mode at creation is subject to the umask; this one is not.
+    // The umask changes the mode at creation; it does not change this one.
     let written = file.set_permissions(fs::Permissions::from_mode(mode)).and_then(|()| file.write_all(bytes));
     written.map_err(|error| Failure::writing(path, &error))?;
     draft.place().map_err(|failure| if path.symlink_metadata().is_ok() { exists() } else { failure })
@@ -118,8 +119,8 @@ pub(crate) fn new_directory(path: &Path) -> Result<(), Failure> {
     fs::DirBuilder::new().mode(0o700).create(path).map_err(|error| Failure::writing(path, &error))
 }
 
-/// A directory in the making: under another name beside its own, and removed with all that is in it if it
-/// is dropped or the process is told to end.
+/// An unfinished directory. It has a temporary name beside its own, and is removed with its contents if it
+/// is dropped or a signal ends the process.
 pub(crate) struct DraftDirectory {
     directory: TempDir,
     target: PathBuf,
@@ -127,7 +128,7 @@ pub(crate) struct DraftDirectory {
 }
 
 impl DraftDirectory {
-    /// For a directory that must not exist, with this mode. `repair` is what the caller may do if it does.
+    /// For a directory that must not exist, with this mode. `repair` says what the caller can do if it does.
     pub(crate) fn new(target: &Path, mode: u32, repair: &str) -> Result<Self, Failure> {
         if target.symlink_metadata().is_ok() {
             let name = target.display();
@@ -142,12 +143,12 @@ impl DraftDirectory {
         Ok(Self { directory, target: target.to_owned(), unfinished })
     }
 
-    /// Where it is meanwhile.
+    /// Its temporary path.
     pub(crate) fn path(&self) -> &Path {
         self.directory.path()
     }
 
-    /// Puts the finished directory in its place.
+    /// Moves the finished directory to its name.
     pub(crate) fn commit(self) -> Result<(), Failure> {
         let Self { directory, target, unfinished } = self;
         let failed = |error: io::Error| Failure::writing(&target, &error);

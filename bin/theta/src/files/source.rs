@@ -17,17 +17,17 @@ use crate::exit::Failure;
 
 /// Bytes to read: a file or standard input.
 pub struct Source {
-    /// How messages call it.
+    /// The name in messages.
     pub(crate) name: PathBuf,
     /// The bytes.
     pub(crate) reader: Box<dyn Read + Send>,
-    /// How many there are, if known.
+    /// Their number, if it is known.
     pub(crate) length: Option<u64>,
-    /// Which file it is, if it is a regular one.
+    /// The identity of a regular file.
     pub(super) file: Option<FileId>,
 }
 
-/// A regular file, whatever it is called.
+/// The identity of a regular file, independent of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FileId {
     device: u64,
@@ -40,7 +40,7 @@ impl FileId {
         found.is_file().then(|| Self { device: found.dev(), inode: found.ino() })
     }
 
-    /// Of the file that a standard stream reads from or writes to, if it is one.
+    /// The identity of the file behind a standard stream, if there is one.
     pub(super) fn of_stream(stream: &impl AsFd) -> Option<Self> {
         let file = File::from(stream.as_fd().try_clone_to_owned().ok()?);
         Self::of(&file.metadata().ok()?)
@@ -59,7 +59,7 @@ impl Source {
         Ok(Self::of(path, file, &metadata))
     }
 
-    /// Opens a secret, which must be a file that its owner alone can read, or a pipe.
+    /// Opens a secret: a file that only its owner can read, or a pipe.
     pub(crate) fn open_private(path: &Path) -> Result<Self, Failure> {
         if is_dash(path) {
             return Self::open(path);
@@ -81,9 +81,9 @@ impl Source {
         Self { name: path.to_owned(), reader: Box::new(file), length, file: FileId::of(metadata) }
     }
 
-    /// Reads a secret, which must not be more than `limit` bytes, into memory that is wiped.
+    /// Reads a secret of at most `limit` bytes into memory that is wiped.
     pub(crate) fn read_secret(mut self, limit: usize) -> Result<Secret<Vec<u8>>, Failure> {
-        // Reserved at once: a vector that grows leaves copies of its content behind.
+        // Allocated at once, because a growing vector leaves copies of its content behind.
         let mut bytes = Secret::new(Vec::with_capacity(limit + 1));
         let bound = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
         let read = self.reader.by_ref().take(bound).read_to_end(bytes.expose_mut());
@@ -95,7 +95,7 @@ impl Source {
         Ok(bytes)
     }
 
-    /// Reads everything, which must not be more than `limit` bytes.
+    /// Reads everything, at most `limit` bytes.
     pub fn read_all(mut self, limit: usize, hint: &str) -> Result<Vec<u8>, Failure> {
         let mut bytes = Vec::new();
         let bound = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);

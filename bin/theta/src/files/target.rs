@@ -20,16 +20,16 @@ pub enum Target {
     Stdout,
     /// A file, replaced as a whole.
     File(PathBuf),
-    /// A file that nobody asked for by its name: what is called so is never replaced.
+    /// A file whose name was derived, not given: an existing file of this name is never replaced.
     NewFile(PathBuf),
-    /// A device or a named pipe: written as it is, never replaced by a file.
+    /// A device or a named pipe: it is written to, never replaced by a file.
     Stream(PathBuf),
 }
 
 impl Target {
-    /// The target that was asked for, or else the one that follows from the input's name.
+    /// The target that was given, or else the one derived from the input's name.
     ///
-    /// A name that was asked for is overwritten; one that was not must be free.
+    /// A given name is overwritten; a derived one must be free.
     pub fn choose(asked: Option<&Path>, derived: Option<PathBuf>) -> Result<Self, Failure> {
         match (asked, derived) {
             (Some(path), _) if is_dash(path) => Ok(Self::Stdout),
@@ -46,7 +46,7 @@ impl Target {
                 Err(Failure::Usage(format!("{} is a directory: name a file in it", path.display())))
             }
             Ok(found) if !found.is_file() => Ok(Self::Stream(path.to_owned())),
-            // What a symbolic link points to is replaced, not the link.
+            // The file behind a symbolic link is replaced, not the link.
             Ok(_) if path.is_symlink() => {
                 fs::canonicalize(path).map(Self::File).map_err(|error| Failure::writing(path, &error))
             }
@@ -54,7 +54,7 @@ impl Target {
         }
     }
 
-    /// Refuses to write the result of an input over it: the input would be lost.
+    /// Refuses to overwrite the input with its result.
     pub(crate) fn check_input(&self, input: &Source) -> Result<(), Failure> {
         let Some(read) = input.file else { return Ok(()) };
         let written = match self {
@@ -73,12 +73,12 @@ impl Target {
         )))
     }
 
-    /// Whether somebody looks at what is written.
+    /// Whether this is a terminal.
     pub(crate) fn is_terminal(&self) -> bool {
         *self == Self::Stdout && io::stdout().is_terminal()
     }
 
-    /// Refuses bytes that no terminal can show. `what` is what they are.
+    /// Refuses to write bytes to a terminal. `what` names them in the message.
     pub(crate) fn check_terminal(&self, what: &str) -> Result<(), Failure> {
         if self.is_terminal() {
             return Err(Failure::Usage(format!(
@@ -88,7 +88,7 @@ impl Target {
         Ok(())
     }
 
-    /// Where to write bytes as they come, if that is how this target takes them.
+    /// The stream, for targets to which bytes are written as they come.
     pub(crate) fn stream(&self) -> Result<Option<Box<dyn Write>>, Failure> {
         match self {
             Self::File(_) | Self::NewFile(_) => Ok(None),
@@ -101,7 +101,7 @@ impl Target {
         }
     }
 
-    /// Refuses JSON on the stream that carries the result already.
+    /// Refuses JSON on a stream that already carries the result.
     pub(crate) fn check_json(&self, json: bool) -> Result<(), Failure> {
         if json && *self == Self::Stdout {
             return Err(Failure::Usage(
@@ -111,7 +111,7 @@ impl Target {
         Ok(())
     }
 
-    /// How messages call it.
+    /// The name in messages.
     pub(crate) fn name(&self) -> PathBuf {
         match self {
             Self::Stdout => PathBuf::from("standard output"),
@@ -136,7 +136,7 @@ impl Target {
     }
 }
 
-/// A name that follows from the input's, and is not free.
+/// The error for a derived name that is not free.
 pub(super) fn taken(path: &Path) -> Failure {
     let path = path.display();
     Failure::Usage(format!("{path} exists already: name the output with -o (-o {path} overwrites it)"))

@@ -1,4 +1,4 @@
-//! Dealing keys, and putting them into the stores of nodes that do not run.
+//! Deals keys, and puts them into the stores of nodes that do not run.
 
 use std::{
     path::{Path, PathBuf},
@@ -21,13 +21,13 @@ use theta_store::Store;
 use super::{layout::node_dir, plan::KeySpec};
 use crate::{access::now, exit::Failure, files::write_new, interrupt::Whole, progress::PrimeSearch, vault};
 
-/// A key fresh from the dealer.
+/// A dealt key: the public key and its shares.
 pub(crate) type DealtKey = (AnyPublicKey, Vec<AnyKeyShare>);
 
-/// Bits of an RSA key unless others are asked for.
+/// The bits of an RSA key by default.
 pub(crate) const DEFAULT_BITS: u32 = 2048;
 
-/// How large RSA keys are.
+/// The size of RSA keys.
 #[derive(Debug, Args)]
 pub(crate) struct ModulusArgs {
     /// Bits of the RSA keys: 2048 (the default; seconds), 3072 or 4096 (minutes)
@@ -76,11 +76,11 @@ pub(crate) fn deal(
     deal_rsa(key.suite(), bits, threshold, &mut progress, rng).map_err(|error| Failure::Usage(error.to_string()))
 }
 
-/// Puts a key into the stores of a group's nodes, in their order, and its public part into the client's directory.
+/// Puts a key into the stores of a group's nodes, in the order of these, and its public key into the client's directory.
 pub(super) fn put(stores: &[Store], client: &Path, name: &KeyName, (public, shares): &DealtKey) -> Result<(), Failure> {
     let holders = theta_names::Holders::first(public.threshold().n());
     let created = now().0 / 1_000;
-    // A key that some nodes have and others lack is neither nothing nor everything.
+    // A signal must not leave a key at some nodes only.
     let _whole = Whole::begin()?;
     for (store, share) in stores.iter().zip(shares) {
         let dealt = theta_custody::DealtKey { name, public, share: Some(share), holders: &holders, created };
@@ -94,8 +94,8 @@ fn public_file(client: &Path, name: &KeyName) -> PathBuf {
     client.join(format!("keys/{name}.pub"))
 }
 
-/// The directories of a group, all in one place as `theta group init` leaves them, with the stores of its nodes open: none of
-/// them runs.
+/// The directories of a group, all in one place as `theta group init` leaves them, with the stores of its nodes open; no
+/// node runs.
 pub(crate) struct ExistingGroup {
     client: PathBuf,
     numbers: Vec<NodeId>,
@@ -103,7 +103,7 @@ pub(crate) struct ExistingGroup {
     threshold: u16,
 }
 
-/// The refusal of a secret that a key of another purpose has.
+/// The refusal of a secret that a key of another purpose has already.
 pub(crate) fn one_secret(other: &KeyName) -> Failure {
     Failure::Usage(format!(
         "the group has this secret already, for another purpose: it is that of the key {other}, and what is done with one could \
@@ -145,7 +145,7 @@ impl ExistingGroup {
         self.threshold
     }
 
-    /// Refuses the name of a key that exists or existed.
+    /// Refuses the name of a key that exists or has existed.
     pub(crate) fn check_free(&self, name: &KeyName) -> Result<(), Failure> {
         let taken =
             |place: &str| Failure::Usage(format!("a key {name} exists already in {place}: choose another name"));
@@ -159,7 +159,7 @@ impl ExistingGroup {
         if file.exists() { Err(taken(&file.display().to_string())) } else { Ok(()) }
     }
 
-    /// Refuses a key that a node has, or whose secret it has for another purpose: with both it would not start.
+    /// Refuses a key that a node has, or whose secret it has for another purpose: with both keys the node would not start.
     pub(crate) fn check_new(&self, name: &KeyName, (public, _): &DealtKey) -> Result<(), Failure> {
         self.stores.iter().try_for_each(|store| match theta_custody::check_new_key(store, name, public) {
             Err(CustodyError::Table(KeyTableError::SameKey { first, .. })) => Err(Failure::Usage(format!(
@@ -179,12 +179,12 @@ impl ExistingGroup {
         Ok(tables.collect::<Result<Vec<_>, _>>()?.iter().flat_map(KeyTable::iter).collect())
     }
 
-    /// Puts the key into the stores, whose names for it are free ([`ExistingGroup::check_free`]): into all or none.
+    /// Puts the key into all stores or none. Its name must be free ([`ExistingGroup::check_free`]).
     pub(crate) fn add(&self, name: &KeyName, key: &DealtKey) -> Result<(), Failure> {
         let _whole = Whole::begin()?;
         put(&self.stores, &self.client, name, key).inspect_err(|_| {
             for store in &self.stores {
-                // Those that do not have it yet say so, and one that fails again can be helped by theta keys remove.
+                // Stores without the key return an error; where removing fails, theta keys remove can remove it later.
                 let _ = store.write(|transaction| transaction.remove_key(name));
             }
         })

@@ -26,7 +26,7 @@ use crate::{
     vault::{self, SealWord},
 };
 
-/// The name of the client that a group begins with.
+/// The name of a new group's client.
 const CLIENT: &str = "client";
 
 /// Makes a group: certificates, configuration, policies, stores and keys. The directory must not exist; it appears complete
@@ -41,7 +41,7 @@ fn group_name(dir: &Path) -> String {
     dir.file_name().map_or_else(|| "theta".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// A node in the making.
+/// A node whose files are being made.
 struct Member {
     number: NonZeroU16,
     identity: GeneratedIdentity,
@@ -55,7 +55,7 @@ impl Member {
     }
 
     fn ceremony_key(&self) -> Result<CeremonyKey, Failure> {
-        // The number comes first; the group file has it already.
+        // The encoding begins with the node's number, which the group file has already.
         let member = self.ceremonies.member().encode();
         let key = member.split_first_chunk::<2>().and_then(|(_, key)| <[u8; 32]>::try_from(key).ok());
         key.map(CeremonyKey::from).ok_or_else(|| Failure::internal("a ceremony key has another length"))
@@ -71,7 +71,7 @@ impl Member {
         })
     }
 
-    /// Makes the node's directory and gives its store, with the node's identity in it.
+    /// Makes the node's directory and returns its store, with the node's identity in it.
     fn write(
         &self,
         dir: &Path,

@@ -94,7 +94,7 @@ struct KeyMade<'a> {
 }
 
 impl GroupCommand {
-    /// Does it.
+    /// Runs the command.
     pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
         match self {
             Self::Init(args) => init(args, output),

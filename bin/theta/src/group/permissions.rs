@@ -1,6 +1,7 @@
-//! The policy that a group begins with.
+//! The policy of a new group.
 
-/// A policy under which the client of these lines may do everything, rule by rule, so that each can be narrowed.
+/// A policy that lets the client of these lines do everything, with one rule for each operation so that each can be
+/// narrowed.
 pub(super) fn of_client(name: &str, client: &str) -> String {
     let rules = RULES.replace("CLIENT", name);
     format!("{HEAD}\n{client}\n{rules}\n{MORE}")
@@ -97,7 +98,7 @@ mod tests {
 
     use super::*;
 
-    /// What stands there to be taken into force is right as it stands.
+    /// The commented-out rule is valid once its marks are removed.
     #[test]
     fn a_recovery_takes_an_approver() {
         let approver = "[[approver]]\nname = \"ann\"\nkey = \"ed25519:\

@@ -1,4 +1,4 @@
-//! What a group is to be: how many, which keys, where.
+//! The plan of a new group: how many nodes, which keys, which addresses.
 
 use std::{
     collections::BTreeSet,
@@ -12,7 +12,7 @@ use theta_schemes::{Suite, keys::KeyName};
 use super::deal::DEFAULT_BITS;
 use crate::{exit::Failure, suites, vault::SealWord};
 
-/// Keys that a group starts with: quick to make, the usual one of each purpose under the shortest name.
+/// The keys of a new group by default: quick to make, and the usual one of each purpose has the shortest name.
 const DEFAULT_KEYS: [(&str, Suite); 7] = [
     ("files", Suite::Sg02Ristretto255),
     ("files-bls", Suite::Sg02Bls12381),
@@ -31,23 +31,23 @@ pub struct KeySpec {
 }
 
 impl KeySpec {
-    /// A key that is called what it is.
+    /// A key with the name of its suite.
     pub fn of(suite: Suite) -> Result<Self, Failure> {
         let name = suite.name().parse().map_err(Failure::internal)?;
         Ok(Self { name, suite })
     }
 
-    /// What it is called.
+    /// The key's name.
     pub fn name(&self) -> &str {
         self.name.as_str()
     }
 
-    /// The same, checked.
+    /// The key's name, checked.
     pub const fn key_name(&self) -> &KeyName {
         &self.name
     }
 
-    /// What it is.
+    /// The key's suite.
     pub const fn suite(&self) -> Suite {
         self.suite
     }
@@ -94,12 +94,12 @@ impl Plan {
         Ok(Self { threshold, keys, modulus_bits: DEFAULT_BITS, seal: SealWord::default() })
     }
 
-    /// The same with RSA keys of this size.
+    /// The plan with RSA keys of this size.
     pub(crate) fn with_modulus_bits(self, modulus_bits: u32) -> Self {
         Self { modulus_bits, ..self }
     }
 
-    /// The same with stores that are sealed so.
+    /// The plan with stores that are sealed in this way.
     pub(crate) fn with_seal(self, seal: SealWord) -> Self {
         Self { seal, ..self }
     }
@@ -124,7 +124,7 @@ impl Plan {
         self.threshold.k()
     }
 
-    /// Both.
+    /// k and n.
     pub(crate) const fn any_k_of_n(&self) -> theta_sharing::Threshold {
         self.threshold
     }
@@ -144,7 +144,7 @@ pub(crate) fn check_names(keys: &[KeySpec]) -> Result<(), Failure> {
     }
 }
 
-/// Where one node listens.
+/// The addresses at which one node listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Addresses {
     /// For the other nodes.
@@ -160,7 +160,7 @@ pub(crate) fn parse_host(text: &str) -> Result<IpAddr, String> {
     text.parse().map_err(|_| format!("{text:?} is not an IP address: write for example 10.0.0.1"))
 }
 
-/// Addresses by the rule of `--base-port`.
+/// The addresses of all nodes by the rule of `--base-port`.
 pub(crate) fn addresses(nodes: u16, hosts: &[IpAddr], base: u16) -> Result<Vec<Addresses>, Failure> {
     if hosts.len() != 1 && hosts.len() != usize::from(nodes) {
         let given = hosts.len();

@@ -19,10 +19,10 @@ use crate::{
     suites,
 };
 
-/// A private key's file is never longer.
+/// The longest file of a private key, in bytes.
 const LONGEST_KEY_FILE: usize = 1 << 16;
 
-/// Where the keys go.
+/// The group for which the keys are.
 #[derive(Debug, Args)]
 struct GroupArgs {
     /// Directory that theta group init made, with all node directories in it
@@ -152,8 +152,8 @@ pub(super) fn import(args: &ImportArgs, output: Output) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses a secret that a key of another purpose has, in whichever form: the same scalar has another public key in each group,
-/// so the secret is tried as each of the keys that there are.
+/// Refuses a secret that a key of another purpose has. The same scalar has another public key in each group, so the secret
+/// is tried in each of the existing keys' groups.
 fn check_other_purposes(
     known: &[Arc<KeyEntry>],
     args: &ImportArgs,

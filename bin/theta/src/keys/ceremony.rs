@@ -1,4 +1,4 @@
-//! Asking the nodes for a ceremony, watching it, and keeping what it proved.
+//! Asks the nodes for a ceremony, watches it, and keeps its evidence.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -39,13 +39,13 @@ pub(crate) struct CeremonyArgs {
 }
 
 impl CeremonyArgs {
-    /// Prepares to ask the nodes; what is asked is signed if the client directory has a key for that.
+    /// Prepares the connection; requests are signed if the client directory has a key for that.
     pub(crate) fn open(&self) -> Result<Session, Failure> {
         self.client.open_signed(&self.approvals, self.patience)
     }
 }
 
-/// A ceremony that ended well.
+/// A ceremony that succeeded.
 #[derive(Serialize)]
 pub(crate) struct Held {
     id: String,
@@ -73,7 +73,7 @@ pub(crate) struct Caught {
     evidence: Option<PathBuf>,
 }
 
-/// Holds a ceremony to its end.
+/// Holds a ceremony.
 pub(crate) fn hold(args: &CeremonyArgs, session: &Session, change: KeyChange) -> Result<Held, Failure> {
     let mut bar = CeremonyBar::new(&describe(&change));
     let recovered = if let KeyChange::Recover { key, node, .. } = &change { Some((key.clone(), *node)) } else { None };
@@ -124,7 +124,7 @@ pub(crate) fn hold(args: &CeremonyArgs, session: &Session, change: KeyChange) ->
     })
 }
 
-/// What lets a refused recovery happen, command by command.
+/// The commands that lead to the approval of a refused recovery.
 fn how_to_approve(key: &KeyName, node: u16) -> String {
     format!(
         "a recovery takes an approval by somebody else than this client:
@@ -149,7 +149,7 @@ fn numbers(nodes: &[theta_names::NodeId]) -> Vec<u16> {
     numbers
 }
 
-/// Writes the evidence beside each other: CEREMONY-node-N.evidence.
+/// Writes the evidence into files CEREMONY-node-N.evidence.
 fn keep_evidence(args: &CeremonyArgs, outcome: &CeremonyOutcome) -> Result<Vec<Caught>, Failure> {
     let id = hex::encode(outcome.id);
     let keep = |(place, evidence): (usize, &theta_client::Evidence)| {
@@ -193,7 +193,7 @@ pub(crate) fn report(held: &[Held], output: Output) -> Result<(), Failure> {
     })
 }
 
-/// Steps done and steps that there are, of a node that is still at it.
+/// The steps done and the number of steps, for a node that is not done.
 fn steps(progress: &CeremonyProgress) -> Option<(u32, u32)> {
     let status = &progress.status;
     (status.state() == CeremonyState::Running).then_some((status.done, status.of))

@@ -1,4 +1,4 @@
-//! Changes of keys as they are written on the command line, the same for those who ask for them and those who approve them.
+//! Changes of keys as arguments, the same for callers and approvers.
 
 use core::{fmt, str::FromStr};
 
@@ -11,12 +11,12 @@ use theta_schemes::Suite;
 
 use crate::{exit::Failure, random, suites};
 
-/// What tells a ceremony that is asked for from every other, for those who approve it and for who asks.
+/// The nonce of a request for a ceremony. It distinguishes the request from all others, for approvers and the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Nonce(pub(crate) [u8; 32]);
 
 impl Nonce {
-    /// A new one.
+    /// Draws a new one.
     pub(crate) fn draw() -> Result<Self, Failure> {
         let mut nonce = [0; 32];
         random::generator()?.fill_bytes(&mut nonce);
@@ -39,7 +39,7 @@ impl fmt::Display for Nonce {
     }
 }
 
-/// Who is to hold a key's shares.
+/// The holders of a key's shares.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct HoldersArgs {
     /// How many holders it takes [default: the group's threshold]
@@ -51,12 +51,12 @@ pub(crate) struct HoldersArgs {
 }
 
 impl HoldersArgs {
-    /// Whether anything was said.
+    /// Whether any argument was given.
     pub(crate) fn is_given(&self) -> bool {
         self.threshold.is_some() || !self.holders.is_empty()
     }
 
-    /// k and the holders; what was not said is as the group is.
+    /// k and the holders, by default those of the group.
     pub(crate) fn resolve(&self, group: &GroupFile) -> Result<(u16, Vec<u16>), Failure> {
         let nodes: Vec<u16> = group.nodes().iter().map(|node| node.id.get()).collect();
         let mut holders = if self.holders.is_empty() { nodes.clone() } else { self.holders.clone() };
@@ -82,7 +82,7 @@ impl HoldersArgs {
     }
 }
 
-/// The parts of a change beside its operation and key, for those who approve one.
+/// The parts of a change besides its operation and key, for approvers.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ChangeArgs {
     /// What the key will be, for keys.create
@@ -96,12 +96,12 @@ pub(crate) struct ChangeArgs {
 }
 
 impl ChangeArgs {
-    /// Whether anything of it was said.
+    /// Whether any argument was given.
     pub(crate) fn is_given(&self) -> bool {
         self.suite.is_some() || self.node.is_some() || self.holders.is_given()
     }
 
-    /// The ceremony that the operation holds, if it holds one.
+    /// The change, if the operation is a ceremony.
     pub(crate) fn change(
         &self,
         operation: Operation,

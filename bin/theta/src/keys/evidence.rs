@@ -1,4 +1,4 @@
-//! `theta keys check-evidence`: was a node rightly accused?
+//! `theta keys check-evidence`: checks an accusation.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::{
     output::{GOOD, Output},
 };
 
-/// Evidence is a few statements of a ceremony.
+/// The most bytes of evidence, which is a few statements of a ceremony.
 const MOST_BYTES: usize = 16 << 20;
 
 /// Options of `theta keys check-evidence`.

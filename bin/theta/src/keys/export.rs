@@ -1,4 +1,4 @@
-//! `theta keys export`: public keys in the forms that other software takes.
+//! `theta keys export`: public keys in the formats of other software.
 
 use base64ct::{Base64, Encoding};
 use clap::{Args, ValueEnum};
@@ -75,7 +75,7 @@ pub(super) fn export(args: &ExportArgs, output: Output) -> Result<(), Failure> {
     output.result(&view, |out| out.write_all(&text))
 }
 
-/// The fixed beginning of a `SubjectPublicKeyInfo`, whose end is the key.
+/// The fixed beginning of a `SubjectPublicKeyInfo`; the key follows it.
 const fn info_prefix(suite: Suite) -> Option<&'static [u8]> {
     // RFC 8410, section 4.
     const ED25519: &[u8] = &[0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0];
@@ -99,7 +99,7 @@ const fn info_prefix(suite: Suite) -> Option<&'static [u8]> {
     }
 }
 
-/// The key between `BEGIN PUBLIC KEY` lines, if there is such a form of it.
+/// The key between `BEGIN PUBLIC KEY` lines, if its suite has that format.
 pub fn pem(public: &AnyPublicKey) -> Option<String> {
     let der = [info_prefix(public.suite())?, public.public_key_bytes()].concat();
     let digits = Base64::encode_string(&der);

@@ -128,7 +128,7 @@ pub(super) fn create(args: &CreateArgs, output: Output) -> Result<(), Failure> {
         match hold(&args.ceremony, &session, change) {
             Ok(held) => made.push(held),
             Err(failure) => {
-                // What was made before stays made.
+                // Keys that were made before the failure stay.
                 report(&made, output)?;
                 return Err(failure);
             }

@@ -1,4 +1,4 @@
-//! The keys as the nodes have them now: versions, states, epochs, holders.
+//! The keys as the nodes report them: versions, states, epochs, holders.
 
 use serde::Serialize;
 use theta_client::ListedKey;
@@ -25,9 +25,9 @@ struct LiveKey {
     holders: Vec<u32>,
     key_id: String,
     public_key: String,
-    /// Who says so.
+    /// The nodes that report it.
     nodes: Vec<u16>,
-    /// Who of them has its share.
+    /// Those of them that hold a share of it.
     shares_at: Vec<u16>,
 }
 

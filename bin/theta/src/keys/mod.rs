@@ -28,7 +28,7 @@ pub use export::pem;
 /// A public key with its name.
 #[derive(Clone, Debug)]
 pub struct NamedKey {
-    /// What people call it.
+    /// Its name.
     pub name: KeyName,
     /// The key.
     pub public: AnyPublicKey,
@@ -42,7 +42,7 @@ impl NamedKey {
         Ok(Self { name, public })
     }
 
-    /// Refuses a key that is for something else.
+    /// Refuses a key of another purpose.
     pub(crate) fn check_purpose(&self, purpose: Purpose) -> Result<(), Failure> {
         let has = self.public.suite().purpose();
         if has == purpose {
@@ -97,12 +97,12 @@ impl Keyring {
         self.read(name)
     }
 
-    /// The key with this id, if it is here.
+    /// The key with this id, if the directory has it.
     pub(crate) fn with_id(&self, id: &KeyId) -> Result<Option<NamedKey>, Failure> {
         Ok(self.all()?.into_iter().find(|key| key.public.key_id() == id))
     }
 
-    /// The key to use for a purpose: the one that was named, or the obvious one.
+    /// The key for a purpose: the one that was named, or the usual one.
     pub fn choose(&self, name: Option<&str>, purpose: Purpose) -> Result<NamedKey, Failure> {
         if let Some(name) = name {
             let key = self.named(name)?;
@@ -207,7 +207,7 @@ pub(crate) enum KeysCommand {
     Backup(vault::BackupArgs),
     /// Read a backup to its end and check everything in it
     CheckBackup(vault::CheckArgs),
-    /// Make a node's store from a backup; it refuses whatever may have happened since
+    /// Make a node's store from a backup; the store refuses what may have been used since the backup
     Restore(vault::RestoreArgs),
     /// Tell a stopped node that another one was restored on purpose
     ConfirmRestore(vault::ConfirmArgs),
@@ -216,7 +216,7 @@ pub(crate) enum KeysCommand {
 }
 
 impl KeysCommand {
-    /// Does it.
+    /// Runs the command.
     pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
         match self {
             Self::List(args) => show::list(&args, output),

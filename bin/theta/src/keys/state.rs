@@ -80,7 +80,7 @@ pub(super) fn destroy(args: &DestroyArgs, output: Output) -> Result<(), Failure>
     change(&args.state, KeyState::Destroyed, output)
 }
 
-/// Nobody parts with a key by accident: a person types its name, a program says so.
+/// Asks for confirmation of a loss: a person types the key's name, a program has to pass `--yes`.
 pub(crate) fn confirm_by_name(key: &str, fate: &str) -> Result<(), Failure> {
     if !io::stdin().is_terminal() {
         return Err(Failure::Usage(format!("{key} would be {fate}: add --yes if this is meant")));
@@ -112,7 +112,7 @@ fn change(args: &StateArgs, state: KeyState, output: Output) -> Result<(), Failu
         missing: changed.problems.iter().map(|problem| problem.node.get()).collect(),
     };
     output.result(&report, |out| {
-        // An older version that is enabled decrypts again, and is not called active.
+        // An older version that is enabled decrypts again, but its state is not called active.
         let word = if state == KeyState::Active { "enabled" } else { report.state };
         let (key, state, nodes) = (&report.key, word, connect::nodes(&report.nodes));
         writeln!(out, "{GOOD}ok{GOOD:#} {key} is {state} at {nodes}")?;

@@ -103,7 +103,7 @@ fn by_node(args: &ExplainArgs, node: NonZeroU16, approvals: &[Approval], output:
     output.result(&value, |out| write!(out, "{}", printable(&answer.text)))
 }
 
-/// A node's words, which must not command the terminal.
+/// A node's text, without control characters for the terminal.
 fn printable(text: &str) -> String {
     text.chars().filter(|character| *character == '\n' || !character.is_control()).collect()
 }

@@ -1,4 +1,4 @@
-//! `theta policy`: what a policy file says, before a node is asked.
+//! `theta policy`: checks and explains policy files, without a node.
 
 mod explain;
 
@@ -47,7 +47,7 @@ struct Checked {
     digest: Digest,
     rules: Vec<String>,
     signing_rules: Vec<String>,
-    /// When requests for slots stop, if that is soon.
+    /// When requests for slots stop being served, if few absent nodes suffice for that.
     slots: Option<String>,
 }
 
@@ -58,7 +58,7 @@ struct Verdict {
 }
 
 impl PolicyCommand {
-    /// Does it.
+    /// Runs the command.
     pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
         match self {
             Self::Check(args) => check(&args, output),
@@ -115,7 +115,8 @@ fn check(args: &CheckArgs, output: Output) -> Result<(), Failure> {
     })
 }
 
-/// When requests for slots stop in the group of the file beside a policy, for keys that take no more shares than the group.
+/// How many absent nodes stop requests for slots, with the group file beside a policy, for keys whose k is not above the
+/// group's.
 fn slots(policy: &Path, signing_rules: &[String]) -> Option<String> {
     let group = GroupFile::load(&parent(policy).join("group.toml")).ok().filter(|_| !signing_rules.is_empty())?;
     let n = u16::try_from(group.nodes().len()).unwrap_or(u16::MAX);

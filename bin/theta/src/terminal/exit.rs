@@ -1,4 +1,4 @@
-//! How the program ends: one type for everything that can go wrong, and its exit code, in one place.
+//! How a program ends: one type for all failures, and their exit codes.
 
 use std::{fmt, io, path::Path, process::ExitCode};
 
@@ -28,25 +28,25 @@ A command that is ended leaves no unfinished file behind. With --json, what is
 wrong is one JSON object on one line of standard error: level, message, kind,
 exit_code.";
 
-/// Why a command did not do what it was asked. The text is one line: what was wrong, where, what would be right.
+/// Why a command failed. The text is one line: what was wrong, where, what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// The input was fine, the operation was not.
+    /// The input was right and the operation failed.
     #[error("{0}")]
     Failed(String),
-    /// The caller can repair it: arguments, files, configuration.
+    /// The caller can mend it: arguments, files, configuration.
     #[error("{0}")]
     Usage(String),
     /// Too few nodes answered in time.
     #[error("{0}")]
     NoAnswer(String),
-    /// Ours.
+    /// A bug of ours.
     #[error("internal error: {0}; please report it")]
     Internal(String),
     /// Ctrl-C, or another signal that ends a command.
     #[error("interrupted")]
     Interrupted(EndSignal),
-    /// Whoever reads standard output has gone, as `head` does: nothing to complain about.
+    /// The reader of standard output has closed it, as `head` does: nothing is reported.
     #[error("standard output was closed")]
     OutputClosed,
 }
@@ -65,7 +65,7 @@ impl Failure {
         }
     }
 
-    /// The name of the exit code for programs, which never changes.
+    /// The stable name of the exit code, for programs.
     const fn kind(&self) -> &'static str {
         match self {
             Self::OutputClosed => "output-closed",
@@ -81,12 +81,12 @@ impl Failure {
         Some(Ending { kind: self.kind(), exit_code: self.code() })
     }
 
-    /// A file that cannot be read: the caller named it, so it is theirs to repair.
+    /// The error for a file that cannot be read, which the caller can mend.
     pub fn reading(path: &Path, error: &io::Error) -> Self {
         Self::Usage(format!("cannot read {}: {}", path.display(), reason(error)))
     }
 
-    /// A file that cannot be written.
+    /// The error for a file that cannot be written.
     pub fn writing(path: &Path, error: &io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::OutputClosed;
@@ -94,12 +94,12 @@ impl Failure {
         Self::Failed(format!("cannot write {}: {}", path.display(), reason(error)))
     }
 
-    /// Standard output that cannot be written.
+    /// The error for standard output that cannot be written.
     pub fn stdout(error: &io::Error) -> Self {
         Self::writing(Path::new("standard output"), error)
     }
 
-    /// An invariant of ours that does not hold.
+    /// The error for an invariant of ours that does not hold.
     pub fn internal(what: impl fmt::Display) -> Self {
         Self::Internal(what.to_string())
     }
@@ -131,7 +131,7 @@ impl From<ClientError> for Failure {
     }
 }
 
-/// Whether a node was not there, or lacked others, rather than said no.
+/// Whether a node was unreachable, or lacked other nodes, and did not refuse.
 pub(crate) const fn is_absence(problem: &Problem) -> bool {
     match problem {
         Problem::Unreachable(_) | Problem::Silent(_) => true,
@@ -153,25 +153,25 @@ impl From<StartError> for Failure {
     }
 }
 
-/// An I/O error in words, without the "(os error N)" that helps nobody.
+/// An I/O error without "(os error N)".
 pub fn reason(error: &io::Error) -> String {
     let text = error.to_string();
-    // What follows is the path, which the message has already.
+    // After it comes the path, which the message has already.
     text.split_once(" (os error").map(|(words, _)| words.to_lowercase()).unwrap_or(text)
 }
 
-/// Text without any "(os error N)".
+/// The text without any "(os error N)".
 pub(crate) fn tidy(text: &str) -> String {
     let mut parts = text.split(" (os error ");
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |text, rest| text + rest.split_once(')').map_or("", |(_, after)| after))
 }
 
-/// The whole of a program: reads its command line, does what that says, and says on one line of standard error what went
-/// wrong. `program` is what the program is called there.
+/// The body of a program: parses the command line, runs the command, and reports a failure in one line on standard error.
+/// `program` is the program's name there.
 pub fn main<C: Parser>(program: &'static str, run: impl FnOnce(C) -> Result<(), Failure>) -> ExitCode {
     crate::output::call_program(program);
-    // Also a command line that is not understood is answered in the form that it asks for.
+    // A command line that cannot be parsed is answered in the format that it asks for, too.
     if std::env::args_os().skip(1).take_while(|word| word != "--").any(|word| word == "--json") {
         crate::output::diagnose_in_json();
     }
@@ -181,11 +181,11 @@ pub fn main<C: Parser>(program: &'static str, run: impl FnOnce(C) -> Result<(), 
     }
 }
 
-/// Says what went wrong on one line of standard error and returns the exit code.
+/// Reports a failure in one line on standard error, and returns the exit code.
 fn report(result: Result<(), Failure>) -> ExitCode {
     let Err(failure) = result else { return ExitCode::SUCCESS };
     if !matches!(failure, Failure::OutputClosed) {
-        // What each node said is a line each in the client's errors.
+        // The client's errors have one more line for each node.
         let text = tidy(&failure.to_string());
         let one_line = text.replace("answer\n  ", "answer: ").replace("\n  ", "; ").replace('\n', " ");
         crate::output::diagnose("error", &one_line, failure.ending());
@@ -193,10 +193,10 @@ fn report(result: Result<(), Failure>) -> ExitCode {
     ExitCode::from(failure.code())
 }
 
-/// Prints the help that was asked for, or says what is wrong with the command line on one line of standard error.
+/// Prints the help that was asked for, or reports in one line on standard error what is wrong with the command line.
 fn report_usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        // Whoever reads it has gone, as `head` does.
+        // The reader may have closed the output, as `head` does.
         let _ = error.print();
     } else {
         let line = usage_line(&error.render().to_string());
@@ -205,7 +205,7 @@ fn report_usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
-/// The paragraphs of clap's report on one line: what is wrong, then the tip, or else the usage.
+/// Puts clap's report into one line: what is wrong, then the tip, or else the usage.
 fn usage_line(report: &str) -> String {
     let (mut said, mut usage) = (Vec::new(), None);
     for paragraph in report.split("\n\n") {

@@ -1,4 +1,4 @@
-//! What happens when the process is told to end: unfinished files are removed, finished ones stay.
+//! What happens when a signal ends the process: unfinished files are removed, finished ones stay.
 
 use std::{
     collections::BTreeSet,
@@ -17,7 +17,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::exit::Failure;
 
-/// How long work has to notice that it is interrupted; it cannot while it waits for a pipe.
+/// How long work has to notice a signal; it cannot while it waits for a pipe.
 const NOTICE: Duration = Duration::from_millis(300);
 
 /// A signal that ends a command.
@@ -49,8 +49,8 @@ impl EndSignal {
         watched.map_err(|error| Failure::Internal(format!("cannot watch for signals: {error}")))
     }
 
-    /// Whether whoever started the process made it ignore the signal, as `nohup` does: then it goes on ignoring it. Where the
-    /// system does not tell (it does on Linux), no signal counts as ignored.
+    /// Whether the process was started with this signal ignored, as under `nohup`; it continues to ignore it. Where the
+    /// system does not say so (Linux does), no signal counts as ignored.
     fn is_ignored(self) -> bool {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -59,7 +59,8 @@ impl EndSignal {
     }
 }
 
-/// Ends with the first signal that tells the process to end. They are watched from this call on; call it within a runtime.
+/// Resolves to the first signal that ends the process. Signals are watched from this call on. Must be called within a
+/// runtime.
 pub fn told_to_end() -> Result<impl Future<Output = EndSignal>, Failure> {
     let watched = |signal: EndSignal| if signal.is_ignored() { Ok(None) } else { signal.watch().map(Some) };
     let [mut hangup, mut interrupt, mut terminate] = {
@@ -84,11 +85,11 @@ async fn received(signal: &mut Option<Signal>) {
     }
 }
 
-/// What there is in the making, in the whole process.
+/// The unfinished work of the whole process.
 struct InTheMaking {
     /// Files and directories to remove if the process ends now.
     unfinished: BTreeSet<PathBuf>,
-    /// How many threads are about to finish something that must be done as a whole.
+    /// The number of threads that are finishing something that must be done as a whole.
     finishing: usize,
     told: Option<EndSignal>,
 }
@@ -96,14 +97,14 @@ struct InTheMaking {
 static IN_THE_MAKING: Mutex<InTheMaking> =
     Mutex::new(InTheMaking { unfinished: BTreeSet::new(), finishing: 0, told: None });
 static NOBODY_FINISHING: Condvar = Condvar::new();
-/// The same as `told`, to be looked at often.
+/// The signal has come; a copy of `told` that is cheap to read.
 static TOLD: AtomicBool = AtomicBool::new(false);
 
 fn in_the_making() -> MutexGuard<'static, InTheMaking> {
     IN_THE_MAKING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Watches for signals from now on, in a thread of its own: what reads a pipe that never ends notices nothing.
+/// Watches for signals from now on, in a thread of its own, because work that waits for a pipe notices nothing.
 fn watch() -> Result<(), Failure> {
     static WATCHING: OnceLock<Result<(), Failure>> = OnceLock::new();
     let start = || {
@@ -128,7 +129,7 @@ fn watch() -> Result<(), Failure> {
     WATCHING.get_or_init(start).clone()
 }
 
-/// Lets whoever looks at the flag end the process in good order, else ends it.
+/// Lets work that checks the flag end the process in order, or else ends it.
 fn end(signal: EndSignal) -> ! {
     in_the_making().told = Some(signal);
     TOLD.store(true, Ordering::Relaxed);
@@ -138,19 +139,19 @@ fn end(signal: EndSignal) -> ! {
         making = NOBODY_FINISHING.wait(making).unwrap_or_else(PoisonError::into_inner);
     }
     for path in &making.unfinished {
-        // Gone already if the work was finished meanwhile.
+        // An error means that the work was finished in the meantime.
         let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
     }
-    // The lock is held: nothing new begins.
+    // This thread holds the lock, so nothing new begins.
     std::process::exit(Failure::Interrupted(signal).code().into())
 }
 
-/// A file or directory that is removed when the process is told to end. Dropped when it is finished, or removed already.
+/// A file or directory that is removed when a signal ends the process. Dropped when it is finished, or removed already.
 #[derive(Debug)]
 pub struct Unfinished(PathBuf);
 
 impl Unfinished {
-    /// From now on.
+    /// Watches it from now on.
     pub fn watch(path: &Path) -> Result<Self, Failure> {
         watch()?;
         in_the_making().unfinished.insert(path.to_owned());
@@ -164,12 +165,12 @@ impl Drop for Unfinished {
     }
 }
 
-/// While this is held, the process is not ended by a signal: for what must be done as a whole, and is done in a moment.
+/// While this is held, no signal ends the process: for short work that must be done as a whole.
 #[derive(Debug)]
 pub(crate) struct Whole(());
 
 impl Whole {
-    /// From now on.
+    /// Holds signals back from now on.
     pub(crate) fn begin() -> Result<Self, Failure> {
         watch()?;
         in_the_making().finishing += 1;
@@ -189,7 +190,7 @@ impl Drop for Whole {
 pub(crate) struct Interrupt(());
 
 impl Interrupt {
-    /// From now on a signal sets the flag, and ends the process only if nobody looks at the flag soon.
+    /// From now on a signal sets the flag, and ends the process only if nothing checks the flag soon.
     pub(crate) fn watch() -> Result<Self, Failure> {
         watch().map(|()| Self(()))
     }
@@ -199,7 +200,7 @@ impl Interrupt {
         in_the_making().told.map(Failure::Interrupted)
     }
 
-    /// A reader that fails once it happened, so that whatever streams from it stops.
+    /// A reader that fails once there was a signal, so that work that reads from it stops.
     pub(crate) const fn guard<R: Read>(self, inner: R) -> Guarded<R> {
         Guarded { inner, told: &TOLD }
     }
@@ -215,7 +216,7 @@ impl<R: Read> Read for Guarded<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let told = || self.told.load(Ordering::Relaxed);
         let read = if told() { Ok(0) } else { self.inner.read(buffer) };
-        // An interrupted input that ends is not a short input.
+        // An end of input after a signal must not pass for the true end.
         if self.told.load(Ordering::Relaxed) { Err(io::Error::other("interrupted")) } else { read }
     }
 }

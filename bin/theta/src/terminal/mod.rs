@@ -1,4 +1,4 @@
-//! The person at the terminal: what is printed, how it looks, and how a command ends.
+//! The terminal: what is printed, how it looks, and how a command ends.
 
 pub mod exit;
 pub mod interrupt;

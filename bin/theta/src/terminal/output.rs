@@ -1,4 +1,4 @@
-//! What the program says: results on standard output, everything else on standard error.
+//! Output: results on standard output, everything else on standard error.
 
 use std::{
     fmt::Display,
@@ -16,14 +16,14 @@ use crate::exit::Failure;
 
 /// Emphasis for headings.
 pub const HEADING: Style = Style::new().bold();
-/// Good news.
+/// The style of good results.
 pub const GOOD: Style = AnsiColor::Green.on_default();
-/// Bad news.
+/// The style of bad results.
 pub const BAD: Style = AnsiColor::Red.on_default();
-/// Side remarks.
+/// The style of remarks.
 pub const FAINT: Style = Style::new().dimmed();
 
-/// Where results go, and in which form.
+/// The form of results.
 #[derive(Clone, Copy, Debug)]
 pub struct Output {
     json: bool,
@@ -57,7 +57,7 @@ impl Output {
         written.and_then(|()| stdout.flush()).map_err(|error| Failure::stdout(&error))
     }
 
-    /// A result whose human form is a remark: the command's real product is a file, so standard output stays clean for it.
+    /// Prints a remark on a result that is a file: for people on standard error, with JSON on standard output.
     pub fn remark(self, value: &impl Serialize, human: &str) -> Result<(), Failure> {
         if self.json {
             self.result(value, |_| Ok(()))
@@ -70,14 +70,14 @@ impl Output {
 
 /// A line for people on standard error.
 pub fn note(line: impl Display) {
-    // Nothing can be done about a standard error that is closed.
+    // If standard error is closed, the line is lost.
     let _ = writeln!(anstream::stderr(), "{line}");
 }
 
-/// What diagnostics call the program.
+/// The name of the program in diagnostics.
 static PROGRAM: OnceLock<&str> = OnceLock::new();
 
-/// From now on diagnostics call the program so. The first call counts.
+/// Sets the name of the program in diagnostics. Only the first call counts.
 pub(crate) fn call_program(name: &'static str) {
     PROGRAM.get_or_init(|| name);
 }
@@ -85,12 +85,12 @@ pub(crate) fn call_program(name: &'static str) {
 /// Whether diagnostics are JSON, as results are.
 static JSON: AtomicBool = AtomicBool::new(false);
 
-/// From now on diagnostics are JSON.
+/// Makes diagnostics JSON from now on.
 pub(crate) fn diagnose_in_json() {
     JSON.store(true, Ordering::Relaxed);
 }
 
-/// A diagnostic for programs: one object on one line of standard error.
+/// A diagnostic for programs: one object in one line of standard error.
 #[derive(Serialize)]
 struct Diagnostic<'a> {
     level: &'a str,
@@ -99,10 +99,10 @@ struct Diagnostic<'a> {
     ending: Option<Ending>,
 }
 
-/// How a command that failed ends.
+/// How a failed command ends.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Ending {
-    /// The name of the exit code, which never changes.
+    /// The stable name of the exit code.
     pub(crate) kind: &'static str,
     /// The exit code.
     pub(crate) exit_code: u8,
@@ -113,7 +113,7 @@ pub fn diagnostic(level: &str, line: &str) {
     diagnose(level, line, None);
 }
 
-/// The same, for what ends the command.
+/// The same for the diagnostic that ends a command.
 pub(crate) fn diagnose(level: &str, line: &str, ending: Option<Ending>) {
     if JSON.load(Ordering::Relaxed)
         && let Ok(object) = serde_json::to_string(&Diagnostic { level, message: line, ending })
@@ -130,7 +130,7 @@ pub fn stderr_is_terminal() -> bool {
     io::stderr().is_terminal()
 }
 
-/// Rows in aligned columns. Numbers look best on the right: `right` names those columns.
+/// Rows in aligned columns. `right` lists the columns that are aligned right, such as numbers.
 pub struct Table {
     rows: Vec<Vec<String>>,
     right: &'static [usize],
@@ -147,7 +147,7 @@ impl Table {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// Writes it; the first row stands out on a terminal.
+    /// Writes the table; the headers are emphasised on a terminal.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |column: usize| {

@@ -1,4 +1,4 @@
-//! A bar on standard error for long work.
+//! Progress bars on standard error for long work.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -6,17 +6,17 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::output;
 
-/// Below this many bytes nobody waits long enough to look.
+/// Below this many bytes no bar is shown, because the work is too short.
 const WORTH_SHOWING: u64 = 10_000_000;
 
-/// Shows how far a file is: on a terminal, for files over 10 MB.
+/// Shows the progress in a file: on a terminal, for files over 10 MB.
 pub(crate) struct Progress {
     bar: ProgressBar,
     hidden: bool,
 }
 
 impl Progress {
-    /// For `total` bytes; `None` if nobody knows.
+    /// A bar for `total` bytes; `None` if the number is unknown.
     pub(crate) fn new(verb: &'static str, total: Option<u64>) -> Self {
         let bar = total.map_or_else(ProgressBar::no_length, ProgressBar::new);
         bar.set_draw_target(ProgressDrawTarget::hidden());
@@ -32,7 +32,7 @@ impl Progress {
         Self { bar, hidden: !hopeless }
     }
 
-    /// `done` bytes are done in all.
+    /// Shows that `done` bytes are done in all.
     pub(crate) fn reached(&mut self, done: u64) {
         if self.hidden && (self.bar.length().is_some() || done > WORTH_SHOWING) {
             self.hidden = false;
@@ -48,14 +48,14 @@ impl Drop for Progress {
     }
 }
 
-/// Shows, on a terminal, how far the search for an RSA key's primes is. Nobody knows when it ends.
+/// Shows on a terminal the search for an RSA key's primes, whose end is unknown.
 pub(crate) struct PrimeSearch {
     bar: ProgressBar,
     key: String,
 }
 
 impl PrimeSearch {
-    /// For a key of this name and size.
+    /// A display for a key of this name and size.
     pub(crate) fn new(key: &str, bits: u32) -> Self {
         let bar = ProgressBar::new_spinner();
         if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}, {elapsed}") {
@@ -67,7 +67,7 @@ impl PrimeSearch {
         search
     }
 
-    /// So many candidates were tested and so many primes found.
+    /// Shows the number of candidates tested and of primes found.
     pub(crate) fn reached(&self, tested: u64, found: usize) {
         self.bar.set_message(format!("{}, {tested} candidates tried, {found} found", self.key));
     }
@@ -79,7 +79,7 @@ impl Drop for PrimeSearch {
     }
 }
 
-/// Shows, on a terminal, how far a ceremony is at each node.
+/// Shows on a terminal the progress of a ceremony at each node.
 pub(crate) struct CeremonyBar {
     bar: ProgressBar,
     what: String,
@@ -87,7 +87,7 @@ pub(crate) struct CeremonyBar {
 }
 
 impl CeremonyBar {
-    /// For a ceremony in words.
+    /// A bar for a ceremony; `what` describes it.
     pub(crate) fn new(what: &str) -> Self {
         let bar = ProgressBar::new_spinner();
         if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}, {elapsed}") {
@@ -98,7 +98,7 @@ impl CeremonyBar {
         Self { bar, what: what.to_owned(), done: BTreeMap::new() }
     }
 
-    /// A node has done so many steps of so many.
+    /// Shows that a node has done `done` of `of` steps.
     pub(crate) fn reached(&mut self, node: u16, done: u32, of: u32) {
         self.done.insert(node, (done, of));
         let nodes: Vec<String> =

@@ -1,13 +1,13 @@
-//! Text for a terminal, from somebody else: nothing in it commands the terminal.
+//! Text of others for a terminal, without control characters.
 
 use std::io::{self, Write};
 
 use zeroize::Zeroizing;
 
-/// Passes UTF-8 without control characters on, and refuses the first piece that has anything else.
+/// Passes on UTF-8 without control characters, and refuses the first piece with anything else.
 pub(crate) struct TextOnly<W> {
     inner: W,
-    /// The beginning of a character whose end has not come yet.
+    /// The bytes of a character that is not complete yet.
     pending: Zeroizing<Vec<u8>>,
     refused: bool,
 }
@@ -18,7 +18,7 @@ impl<W: Write> TextOnly<W> {
         Self { inner, pending: Zeroizing::default(), refused: false }
     }
 
-    /// Whether something was not text.
+    /// Whether a piece was refused.
     pub(crate) const fn refused(&self) -> bool {
         self.refused
     }

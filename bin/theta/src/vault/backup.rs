@@ -40,7 +40,7 @@ struct BackedUp {
     output: PathBuf,
 }
 
-/// Counts what goes through.
+/// Counts the bytes that it passes on.
 struct Counted<W> {
     inner: W,
     bytes: u64,

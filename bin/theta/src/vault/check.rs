@@ -117,7 +117,7 @@ pub(crate) fn check(args: &CheckArgs, output: Output) -> Result<(), Failure> {
     Err(Failure::Failed(format!("{name}: shares that do not fit their keys: {}", checked.unfit.join("; "))))
 }
 
-/// Whether a share is one of the key that the epoch describes.
+/// Whether a share belongs to the key that the epoch describes.
 fn fits(epoch: &EpochRecord, share: &Secret<Vec<u8>>) -> bool {
     let read = || {
         let (_, public) = AnyPublicKey::from_text(std::str::from_utf8(&epoch.public).ok()?).ok()?;

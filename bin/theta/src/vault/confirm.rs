@@ -1,4 +1,4 @@
-//! `theta keys confirm-restore`: a peer's store is another on purpose.
+//! `theta keys confirm-restore`: confirms that a peer's store was replaced on purpose.
 
 use std::num::NonZeroU16;
 

@@ -74,7 +74,7 @@ pub(crate) fn create(config: &NodeConfig) -> Result<Store, Failure> {
     config.store.create().map_err(Failure::from)
 }
 
-/// What a person did with a node's store by a command, for the node's own log. `by` is the command, and the name of what it does.
+/// The record in a node's log of what a person did with its store. `by` is the command, and the name of its operation.
 fn record(node: u16, by: (&str, &str), key: Option<String>, reason: &str, detail: &str) -> AuditRecord {
     let (command, operation) = by;
     AuditRecord {
@@ -89,14 +89,14 @@ fn record(node: u16, by: (&str, &str), key: Option<String>, reason: &str, detail
         allowed: true,
         rule: None,
         reason: reason.to_owned(),
-        // Longer texts than this are refused by whoever reads the log.
+        // Readers of the log refuse longer texts.
         detail: detail.chars().take(1_000).collect(),
         approvers: Vec::new(),
         policy: Digest([0; 32]),
     }
 }
 
-/// Makes the key file of a sealing that names one which is not there.
+/// Makes the key file of a sealing if it does not exist.
 fn make_key_file(sealing: &Sealing) -> Result<(), Failure> {
     let Sealing::File(path) = sealing else { return Ok(()) };
     if path.exists() {

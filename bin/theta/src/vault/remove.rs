@@ -1,4 +1,4 @@
-//! `theta keys remove`: a key taken out of the stores of nodes that do not run.
+//! `theta keys remove`: removes a key from the stores of nodes that do not run.
 
 use std::path::{Path, PathBuf};
 
@@ -47,7 +47,7 @@ struct Removed {
     without: Vec<u16>,
 }
 
-/// A node's store, open.
+/// An open store of a node.
 struct Opened {
     node: u16,
     store: Store,
@@ -62,7 +62,7 @@ impl Opened {
         Ok(Self { node: config.id.get(), store, key })
     }
 
-    /// Removes it and records it, both or neither.
+    /// Removes the key and records it, both or neither.
     fn remove(&self, name: &KeyName) -> Result<(), Failure> {
         let Some(key) = &self.key else { return Ok(()) };
         let versions: Vec<String> = key.versions().iter().map(|version| version.version.to_string()).collect();

@@ -1,4 +1,4 @@
-//! `theta keys restore`: a new store from a backup, which refuses whatever may have happened since.
+//! `theta keys restore`: a new store from a backup, which refuses what may have been used since the backup.
 
 use std::{collections::BTreeMap, io::BufReader, path::PathBuf, str::FromStr};
 
@@ -70,7 +70,7 @@ impl FromStr for Day {
     }
 }
 
-/// The highest slot that may have been signed by a rule.
+/// The highest slot for which a rule may have signed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct SlotFloor(SlotRule, u64);
 

@@ -1,4 +1,4 @@
-//! How stores and backups are sealed, as a word of the command line: `file:PATH`, `passphrase-file:PATH`, `env:NAME`,
+//! The sealing of stores and backups as an argument: `file:PATH`, `passphrase-file:PATH`, `env:NAME`,
 //! `credential:NAME`.
 
 use std::{fmt, path::PathBuf, str::FromStr};
@@ -8,12 +8,12 @@ use theta_store::SealingKey;
 
 use crate::exit::Failure;
 
-/// What `--help` says about it.
+/// The part of `--help` about sealings.
 pub(crate) const SEALING_HELP: &str = "\
 How to seal: file:PATH (32 random bytes, or 64 hexadecimal digits), passphrase-file:PATH, env:NAME (a passphrase in an \
 environment variable), credential:NAME (of systemd). Make a key file with: (umask 77; openssl rand -hex 32 > backup.key)";
 
-/// A sealing as it is written.
+/// A sealing as an argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SealWord(pub(crate) Sealing);
 
@@ -56,8 +56,8 @@ impl fmt::Display for SealWord {
 }
 
 impl SealWord {
-    /// The same for other directories than this one: a passphrase's file is where the caller sees it. A key's file stays
-    /// relative, to be one of each node.
+    /// The sealing for use in other directories: the path of a passphrase's file is made absolute, that of a key file stays
+    /// relative, so that each node has its own.
     pub(crate) fn made_absolute(self) -> Result<Self, Failure> {
         let Sealing::PassphraseFile(path) = &self.0 else { return Ok(self) };
         let absolute = path.canonicalize().map_err(|error| Failure::reading(path, &error))?;
@@ -77,7 +77,7 @@ impl SealWord {
 
 fn in_words(error: StoreOpenError) -> Failure {
     match error {
-        // What the configuration could say is beside the point here.
+        // The message about the configuration does not apply here.
         StoreOpenError::Sealing(error) => Failure::Usage(error.to_string()),
         error => error.into(),
     }

@@ -1,4 +1,4 @@
-//! `theta keys trust-store`: a person overrules what peers remember of a node's own store.
+//! `theta keys trust-store`: overrules what peers remember of a node's own store.
 
 use clap::Args;
 use serde::Serialize;
@@ -74,7 +74,7 @@ pub(crate) fn trust(args: &TrustArgs, output: Output) -> Result<(), Failure> {
     output.remark(&Trusted { node, trusted: args.yes, overruled }, &summary)
 }
 
-/// Overrules and records it, both or neither.
+/// Overrules the peers and records it, both or neither.
 fn confirm(store: &Store, node: u16, told: &str) -> Result<(), Failure> {
     let record = super::record(node, ("theta keys trust-store", "store.trust"), None, "overruled", told);
     store.write(|transaction| -> Result<(), StoreError> {

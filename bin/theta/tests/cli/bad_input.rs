@@ -1,10 +1,10 @@
-//! Whatever people get wrong: one line that says what, where, and what would be right; and the exit code.
+//! Mistakes of people: each gives one line that says what, where, and what would be right, and the exit code.
 
 use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt, path::Path};
 
 use crate::harness::{Group, theta_in};
 
-/// `theta node run` on a directory that is not right.
+/// `theta node run` refuses a wrong directory.
 fn node_refuses(group: &Group, node: u16, code: i32, words: &[&str]) {
     let dir = group.node_dir(node);
     theta_in(group.path(), &["node", "run", "--dir", dir.to_str().unwrap()]).fails(code, words);
@@ -87,7 +87,7 @@ fn changed_ciphertexts_are_refused_wherever_they_were_changed() {
     let header = usize::try_from(report["header_bytes"].as_u64().unwrap()).unwrap();
     let good = group.read("tamper.txt.theta");
     let label = good.windows(9).position(|window| window == b"the label").unwrap();
-    // Where, the exit code, and a word of the message.
+    // The place of the change, the exit code, and a word of the message.
     let cases = [
         ("the magic", 0, 2, "not a ciphertext header"),
         ("the version", 5, 2, "format"),
@@ -167,7 +167,7 @@ fn damaged_public_keys_are_refused() {
     group.theta(&["encrypt", &name]).fails(2, &["files.pub"]);
     fs::rename(client.join("coin.pub"), client.join("files.pub")).unwrap();
     group.theta(&["encrypt", &name, "--key", "files"]).fails(2, &["files.pub holds the key coin", "rename"]);
-    // Another public key under the old verification keys: an attempt to make people encrypt to somebody else.
+    // Another public key with the old verification keys, as somebody would who wants to read what others encrypt.
     let text = fs::read_to_string(client.join("files-bls.pub")).unwrap();
     let line = text.lines().find(|line| line.starts_with("public_key")).unwrap();
     let other = fs::read_to_string(client.join("coin-bls.pub")).unwrap();
@@ -210,7 +210,7 @@ fn a_node_refuses_a_certificate_of_another_group() {
         fs::copy(other.node_dir(1).join(file), group.node_dir(1).join(file)).unwrap();
     }
     node_refuses(&group, 1, 2, &["node.crt", "not in the group"]);
-    // And the group's nodes refuse a client of another group.
+    // The group's nodes refuse a client of another group.
     for file in ["client.crt", "client.key"] {
         let from = other.path().join("theta-group/client").join(file);
         fs::copy(from, group.path().join("theta-group/client").join(file)).unwrap();

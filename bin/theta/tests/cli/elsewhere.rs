@@ -1,4 +1,4 @@
-//! What is not in the product: the demo with its liar, and the laboratory. It says where they are.
+//! What the product does not contain: the demo with its Byzantine node, and the measurements. The help says where they are.
 
 use crate::harness::{EXE, theta_in};
 
@@ -25,7 +25,7 @@ fn demo_and_laboratory_are_elsewhere_and_it_says_where() {
     assert!(!commands.contains("bench") && !commands.contains("demo"), "{commands}");
 }
 
-/// aws-lc's jitter entropy took 70 ms of CPU at the start of every command: see decision 3.
+/// aws-lc's jitter entropy used to take 70 ms of CPU at the start of every command: see decision 3.
 #[test]
 fn the_product_does_not_wait_for_the_jitter_of_a_clock() {
     let program = std::fs::read(EXE).unwrap();
@@ -34,7 +34,7 @@ fn the_product_does_not_wait_for_the_jitter_of_a_clock() {
     assert!(!has("jent_entropy_init"), "AWS_LC_SYS_NO_JITTER_ENTROPY is not set where aws-lc was built");
 }
 
-/// The text that the liar's command has for clap; the test of `theta-demo` finds it there.
+/// A text in the help of the Byzantine node's command; the test of `theta-demo` finds it there.
 const LIAR: &str = "node that sends false shares";
 
 #[test]

@@ -1,4 +1,4 @@
-//! Nodes that die, come back, or are told to stop.
+//! Nodes that are killed, come back, or are told to stop.
 
 use std::{
     process::Command,
@@ -9,7 +9,7 @@ use std::{
 
 use crate::harness::Group;
 
-/// Encrypts, decrypts, signs, verifies and draws on inputs that belong to `tag` alone.
+/// Encrypts, decrypts, signs, verifies and draws a coin, with inputs of its own for each `tag`.
 fn everything_works(group: &Group, tag: &str) {
     let name = group.file(&format!("{tag}.txt"), format!("contents of {tag}"));
     group.theta(&["encrypt", &name]).ok();
@@ -31,7 +31,7 @@ fn the_group_survives_kill_and_restart_and_says_so_when_too_few_are_left() {
     group.kill(4);
     everything_works(&group, "without-2-and-4");
 
-    // Three of four are down: one alone can do nothing, and says so within the time that it is given.
+    // Three of four are down. One alone can do nothing, and the command says so within its timeout.
     group.kill(1);
     let name = group.file("lonely.txt", "nobody helps");
     group.theta(&["encrypt", &name]).ok();

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 pub(crate) use super::run::{Run, command, run_in as theta_in};
 
-/// What is run, and what it calls itself in its messages: see run.rs.
+/// The program, and its name in messages: see run.rs.
 pub(crate) const EXE: &str = env!("CARGO_BIN_EXE_theta");
 pub(crate) const PROGRAM: &str = "theta";
 
@@ -93,7 +93,7 @@ impl Group {
         self.numbers().for_each(|node| self.await_up(node));
     }
 
-    /// One that all tests share which do not change it.
+    /// A group for all tests that do not change it.
     pub(crate) fn shared() -> &'static Self {
         static SHARED: OnceLock<Group> = OnceLock::new();
         SHARED.get_or_init(Self::started)
@@ -146,7 +146,7 @@ impl Group {
         }
     }
 
-    /// What a node answers to whoever asks whether it is ready.
+    /// A node's answer about its readiness.
     pub(crate) fn ready(&self, node: u16) -> String {
         let mut answer = String::new();
         let asked = TcpStream::connect((Ipv4Addr::LOCALHOST, self.base + 10 * node + 2)).and_then(|mut stream| {

@@ -1,4 +1,4 @@
-//! Keys that come in: what is refused, and the way out when two are together that must not be.
+//! Imported keys: what is refused, and the remedy when a node has two keys that it must not have together.
 
 use theta_names::Version;
 use theta_service::NodeConfig;
@@ -42,7 +42,7 @@ fn a_key_that_cannot_be_put_everywhere_is_put_nowhere() {
     let group = Group::made();
     let keys = group.path().join("theta-group/client/keys");
     let aside = group.path().join("aside");
-    // The client's copy comes last, and there is no folder for it.
+    // The client's copy comes last, and its folder is missing.
     std::fs::rename(&keys, &aside).unwrap();
     std::fs::write(&keys, "no folder").unwrap();
     group.theta(&["keys", "deal", "more=sg02-p256"]).fails(1, &["cannot write theta-group/client/keys/more.pub"]);
@@ -57,7 +57,7 @@ fn stores(group: &Group) -> Vec<Store> {
     (1..=4).map(open).collect()
 }
 
-/// Puts the key `sign` into the stores under a second name, as an import did that did not look.
+/// Puts the key `sign` into the stores under a second name, as an import without the check would.
 fn duplicate(group: &Group) {
     for store in stores(group) {
         let (name, copy) = ("sign".parse().unwrap(), "copy".parse().unwrap());

@@ -4,7 +4,7 @@ use std::{path::Path, process::Command};
 
 use crate::harness::{Group, theta_in, theta_with_stdin};
 
-/// Runs a command that is not ours, in this directory.
+/// Runs another program in this directory.
 #[track_caller]
 fn run(dir: &Path, command: &str) -> Vec<u8> {
     let words: Vec<&str> = command.split(' ').map(|word| if word == "''" { "" } else { word }).collect();

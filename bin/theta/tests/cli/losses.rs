@@ -1,4 +1,4 @@
-//! What must not be lost, and what must not be left lying: inputs, unfinished files, secrets.
+//! What must not be lost, and what must not be left behind: inputs, unfinished files, secrets.
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ use crate::harness::{EXE, Group, Run, command, theta_with_stdin};
 
 const TEXT: &[u8] = b"What is known to one is not known to none.\n";
 
-/// Files in a directory.
+/// The number of files in a directory.
 fn count(dir: &Path) -> usize {
     fs::read_dir(dir).unwrap().count()
 }
@@ -76,7 +76,7 @@ fn a_command_that_is_ended_leaves_nothing() {
         encrypt.args(["encrypt", "-", "-o", "out", "--public-key", "files.pub"]);
         let mut child = begun(dir.path(), &mut encrypt, b"");
         signalled(&child, signal);
-        // Waiting closes standard input, and an input that ends is not what is tested.
+        // Waiting closes standard input, which this test must keep open.
         let stdin = child.stdin.take();
         assert_eq!(child.wait().unwrap().code(), Some(code), "{signal}");
         assert_eq!(count(dir.path()), 1, "only the public key");
@@ -108,7 +108,7 @@ fn a_decryption_that_is_ended_leaves_no_plaintext() {
 fn a_group_that_is_not_finished_leaves_no_keys() {
     for (signal, code) in SIGNALS {
         let dir = tempfile::tempdir().unwrap();
-        // The primes of such a key take minutes.
+        // Finding the primes of such a key takes minutes.
         let mut init = command();
         init.args(["group", "init", "--nodes", "2", "--threshold", "1", "--keys", "rsa=sh00-pkcs1-sha256"]);
         init.args(["--bits", "4096"]);
@@ -119,7 +119,7 @@ fn a_group_that_is_not_finished_leaves_no_keys() {
     }
 }
 
-/// Whoever starts a command with nohup wants it to outlive the terminal.
+/// A command that is started with nohup goes on when the terminal is closed.
 #[test]
 fn a_signal_that_was_ignored_from_the_start_ends_nothing() {
     let dir = with_public_key();
@@ -133,7 +133,7 @@ fn a_signal_that_was_ignored_from_the_start_ends_nothing() {
     assert!(dir.path().join("out").is_file());
 }
 
-/// Runs `theta` on a terminal of its own; what it says there is on `stdout`.
+/// Runs `theta` on a terminal of its own; what it prints there is in `stdout`.
 fn on_a_terminal(group: &Group, arguments: &[&str]) -> Run {
     let python = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
     let mut command = Command::new("python3");
@@ -165,7 +165,7 @@ fn what_no_terminal_can_show_does_not_go_to_one() {
     }
     let shown = on_a_terminal(group, &["decrypt", "shown.txt.theta", "-o", "-"]).ok().text();
     assert!(shown.contains("not known to none."), "{shown}");
-    // A pipe takes anything.
+    // A pipe accepts anything.
     let piped = theta_with_stdin(group.path(), &["decrypt", "binary.theta", "-o", "-"], b"").ok();
     assert_eq!(piped.stdout, b"\x1b[2J and \0");
 }
@@ -178,7 +178,7 @@ fn secrets_that_others_can_read_are_not_used() {
     group.theta(&["approver", "new", "--name", "ann"]).ok();
     group.theta(&["token", "new", "--name", "bot"]).ok();
     group.theta(&["decapsulate", "exposed.txt.theta", "-o", "exposed.key"]).ok();
-    // The request key is in the client directory: a copy of it, so that other tests keep theirs.
+    // A copy of the client directory with its request key, because other tests use the original.
     fs::create_dir(group.path().join("exposed")).unwrap();
     for file in ["client.crt", "client.key", "request.key", "group.toml"] {
         fs::copy(group.path().join("theta-group/client").join(file), group.path().join("exposed").join(file)).unwrap();

@@ -1,4 +1,4 @@
-//! The real binary, driven as people and scripts drive it: real processes, real sockets, real files.
+//! Tests of the real binary, used as people and scripts use it: real processes, real sockets, real files.
 
 #![allow(
     clippy::unwrap_used,

@@ -60,7 +60,7 @@ fn an_interrupted_encryption_ends_and_leaves_nothing() {
         assert!(Instant::now() < deadline, "it does not begin");
         thread::sleep(Duration::from_millis(10));
     }
-    // Waiting would close it, and an input that ends is not what is tested.
+    // Waiting would close standard input, which this test must keep open.
     let stdin = child.stdin.take();
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     assert_eq!(child.wait().unwrap().code(), Some(130));
@@ -99,7 +99,7 @@ fn the_payload_key_comes_from_the_header_alone() {
 
     group.theta(&["decapsulate", "d.txt.theta", "-o", "d.key"]).ok();
     assert_eq!(hex::encode(group.read("d.key")), whole["payload_key"].as_str().unwrap());
-    // With the key no node is needed any more.
+    // With the payload key no node is needed.
     let elsewhere = tempfile::tempdir().unwrap();
     for name in ["d.txt.theta", "d.key"] {
         fs::copy(group.path().join(name), elsewhere.path().join(name)).unwrap();
@@ -160,7 +160,7 @@ fn a_re_randomised_signature_verifies_under_its_own_key_alone() {
         group.file("other.txt", b"Another text.");
         let forged = [&["verify", "other.txt", "private.sig", "--randomized-key", &randomized], &key[..]].concat();
         group.theta(&forged).fails(1, &["other.txt", &randomized]);
-        // For other software it is an ordinary Ed25519 signature.
+        // Other software sees an ordinary Ed25519 signature.
         let bytes: [u8; 32] = hex::decode(&randomized).unwrap().try_into().unwrap();
         let signature: [u8; 64] = group.read("private.sig").try_into().unwrap();
         let verifier = ed25519_dalek::VerifyingKey::from_bytes(&bytes).unwrap();

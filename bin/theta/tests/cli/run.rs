@@ -1,5 +1,5 @@
-//! One run of a program, and what is left of it. The tests of `theta-demo` and `theta-bench` have this file, too: what is run is
-//! `EXE`, and `PROGRAM` is what it calls itself, of the module that tests it.
+//! One run of a program, and its result. The tests of `theta-demo` and `theta-bench` include this file, too. The module
+//! that includes it defines `EXE`, the program, and `PROGRAM`, its name in messages.
 
 #![allow(dead_code, reason = "each of the test programs uses a part of it")]
 
@@ -34,14 +34,14 @@ impl Run {
         self
     }
 
-    /// Asserts a failure with this exit code, whose message is one line that holds all these words.
+    /// Asserts a failure with this exit code and a message of one line that contains all these words.
     #[track_caller]
     pub(crate) fn fails(self, code: i32, words: &[&str]) -> Self {
         assert_eq!(self.code, code, "{self:?}");
         for word in words {
             assert!(self.stderr.contains(word), "no {word:?} in {self:?}");
         }
-        // For people, or with --json for programs.
+        // The form for people, or with --json for programs.
         let beginnings = [format!("{PROGRAM}: error: "), r#"{"level":"error","#.to_owned()];
         let is_error = |line: &str| beginnings.iter().any(|beginning| line.starts_with(beginning));
         assert_eq!(self.stderr.lines().filter(|line| is_error(line)).count(), 1, "{self:?}");
@@ -64,7 +64,7 @@ impl From<Output> for Run {
     }
 }
 
-/// The program, with nothing of the caller's environment that it heeds: nor signals that are to be ignored, as they are under
+/// The program, without the parts of the caller's environment that it would use, and without ignored signals, as under
 /// `nohup` and in the background of a script.
 pub(crate) fn command() -> Command {
     let mut command = Command::new("env");

@@ -1,10 +1,10 @@
-//! What people and programs are told: who refuses, what is missing, what to do, and all of it true.
+//! Messages for people and programs: who refuses, what is missing, what to do.
 
 use std::{fs, thread, time::Duration};
 
 use crate::harness::{Group, theta_in};
 
-/// Makes a client that no policy knows, with the public keys of the group; gives its policy lines.
+/// Makes a client that no policy knows, with the public keys of the group. Returns its policy lines.
 fn stranger(group: &Group, name: &str) -> String {
     let made =
         group.theta(&["client", "new", "--name", name, "--group", "theta-group/group.toml", "--json"]).ok().json();
@@ -94,7 +94,7 @@ fn what_goes_wrong_is_json_where_results_are() {
     assert!(people.stderr.starts_with("theta: error: "), "a name is no option: {people:?}");
 }
 
-/// Waits until a node says something at its metrics port.
+/// Waits until a node returns these words at its metrics port.
 #[track_caller]
 fn await_words(group: &Group, node: u16, words: &str) {
     let mut said = String::new();

@@ -1,8 +1,8 @@
-//! Which public key to believe, when nodes tell it.
+//! Decides which public key to believe from the answers of nodes.
 //!
-//! Up to the group's k - 1 nodes may say what they like, and of a key's holders up to its own k - 1. So a key is believed on the word
-//! of as many of its holders as either takes. Who lies can say that it holds a key of a small k; so nothing is believed either while
-//! as many nodes as the group's k, one of them honest by the group's own measure, tell another key of the same name.
+//! Up to k - 1 nodes of the group may lie, with the group's k, and up to k - 1 holders of a key, with the key's k. So a key
+//! is believed if max(group k, key k) of its holders give it. A liar can claim to hold a key with a small k; so no key is
+//! believed while as many nodes as the group's k, at least one of them honest, give another key of the same name.
 
 use std::collections::BTreeMap;
 
@@ -11,30 +11,30 @@ use theta_names::NodeId;
 use theta_schemes::keys::{AnyPublicKey, KeyId, KeyName};
 use theta_wire::v1;
 
-/// What nodes have told of one key.
+/// What the nodes have said about one key.
 #[derive(Debug, Default)]
 pub(crate) struct Told(BTreeMap<NodeId, Claim>);
 
-/// What one node tells.
+/// What one node says.
 #[derive(Debug)]
 struct Claim {
     text: String,
     public: AnyPublicKey,
-    /// Whether it is one of the holders that it tells of.
+    /// Whether the node is one of the holders that it names.
     holds: bool,
 }
 
-/// What to make of what was told.
+/// What follows from the answers.
 #[derive(Debug)]
 pub(crate) enum Belief {
     /// This is the key.
     Key(AnyPublicKey),
-    /// Not yet, or not at all: so many equal words of holders would be needed.
+    /// No key is believed so far; this many equal answers of holders would be needed.
     Open(usize),
 }
 
 impl Told {
-    /// Takes a node's answer; the error is what is wrong with it.
+    /// Takes a node's answer. The error says what is wrong with it.
     pub(crate) fn take(
         &mut self,
         node: NodeId,
@@ -47,7 +47,7 @@ impl Told {
             return Err(format!("the key is named {given}"));
         }
         let holders = answer.info.map(|info| info.holders).unwrap_or_default();
-        // As many as the key has shares, each once: nobody holds two.
+        // One holder for each share, and no node twice.
         let mut listed = holders.clone();
         listed.sort_unstable();
         listed.dedup();
@@ -59,8 +59,8 @@ impl Told {
         Ok(())
     }
 
-    /// What follows, in a group where it takes `k` nodes to be believed, for a client that knew this key, or an older one of the
-    /// same name, before.
+    /// What follows from the answers so far. `k` is the group's; `known` is the key of this name, or an older version of
+    /// it, that this client knew before.
     pub(crate) fn belief(&self, k: usize, known: Option<&AnyPublicKey>) -> Belief {
         let mut texts: BTreeMap<&str, (&AnyPublicKey, usize)> = BTreeMap::new();
         let mut keys: BTreeMap<KeyId, usize> = BTreeMap::new();
@@ -71,7 +71,7 @@ impl Told {
         let mut most = k;
         for (public, holders) in texts.into_values() {
             let own = usize::from(public.threshold().k());
-            // A new version takes the word of as many as the version before: liars could give it any k.
+            // A new version needs as many holders as the known version did: liars could give the new one any k.
             let before = known.filter(|known| known.key_id() != public.key_id());
             let needed = k.max(own).max(before.map_or(0, |known| usize::from(known.threshold().k())));
             let others: usize = keys.iter().filter(|(id, _)| *id != public.key_id()).map(|(_, nodes)| nodes).sum();
@@ -83,7 +83,7 @@ impl Told {
         Belief::Open(most)
     }
 
-    /// What each node has told, in a few words.
+    /// Each node's answer in a few words.
     pub(crate) fn words(&self) -> impl Iterator<Item = (NodeId, String)> {
         self.0.iter().map(|(node, claim)| {
             let public = &claim.public;
@@ -119,7 +119,7 @@ mod tests {
         matches!(told.belief(2, known), Belief::Key(believed) if believed.key_id() == key.key_id())
     }
 
-    /// Two liars of a group of 2 of 5 tell another public key of a key of 4 of 5: with the same k, or with a small one of their own.
+    /// Two liars in a group of 2 of 5 give another public key for a key of 4 of 5, with the same k or with a small one.
     #[test]
     fn two_liars_are_not_believed_about_a_key_of_four() {
         let (truth, false_one, small) = (key(4, 5, 1), key(4, 5, 2), key(2, 2, 3));
@@ -130,7 +130,7 @@ mod tests {
             if lie.threshold().k() == 4 {
                 assert!(!believes(&told, None, lie), "two are not four");
             }
-            // A client that had the key before needs nobody else to see that two are too few for another.
+            // A client that knew the key before needs no other node: two are too few for another key.
             assert!(!believes(&told, Some(&truth), lie));
             tell(&mut told, &[3, 4, 5], &truth, &everybody);
             assert!(matches!(told.belief(2, None), Belief::Open(4)), "three honest ones contradict, and are not four");

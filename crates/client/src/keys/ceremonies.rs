@@ -1,4 +1,4 @@
-//! Keys' ceremonies and states: asked of all nodes, believed when k of them report the same, the group's k or the key's, whichever is more.
+//! Ceremonies and states of keys: sent to all nodes, and believed when max(group k, key k) of them report the same.
 
 use std::{collections::BTreeMap, fs, future::Future, sync::Arc, time::Duration};
 
@@ -21,66 +21,66 @@ use crate::{
     fan_out::{self, Problems},
 };
 
-/// How long a node that could not be reached, or did not know the ceremony yet, is left alone.
+/// How long the client waits before it asks a node again that was unreachable or did not know the ceremony yet.
 const AGAIN: Duration = Duration::from_millis(300);
-/// How long the other nodes are given when k have reported the same end.
+/// How long the other nodes have after k nodes have reported the same end.
 const STRAGGLERS: Duration = Duration::from_secs(2);
 
-/// What one node says about a ceremony, as it says it.
+/// What one node says about a ceremony, unchecked.
 #[derive(Clone, Debug)]
 pub struct CeremonyProgress {
-    /// Which node.
+    /// The node.
     pub node: NodeId,
-    /// How the ceremony stands there.
+    /// The state of the ceremony at this node.
     pub status: v1::CeremonyStatus,
 }
 
-/// A ceremony that k nodes report to have ended alike.
+/// A ceremony whose end k nodes report alike.
 #[derive(Clone, Debug)]
 pub struct CeremonyOutcome {
-    /// Its name.
+    /// The ceremony's id.
     pub id: [u8; 32],
-    /// Which key.
+    /// The key's name.
     pub key: String,
-    /// Which version.
+    /// The version.
     pub version: Version,
-    /// The sharing that it made, or whose share it recovered.
+    /// The epoch that the ceremony made, or in which it recovered a share.
     pub epoch: Epoch,
     /// `create`, `rotate`, `refresh`, `reshare` or `recover`.
     pub aim: String,
     /// How it ended.
     pub end: CeremonyEnd,
-    /// Who reports this end: k at least.
+    /// The nodes that report this end, at least k.
     pub agreed: Vec<NodeId>,
     /// The nodes that lied, with evidence that anybody can check.
     pub evidence: Vec<Evidence>,
-    /// Who was waited for, by the word of any node.
+    /// The nodes that some node had to wait for.
     pub silent: Vec<NodeId>,
     /// What the other nodes did.
     pub problems: Vec<NodeProblem>,
-    /// From the request to the agreement.
+    /// The time from the request to the agreement.
     pub latency: Duration,
 }
 
 /// How a ceremony ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CeremonyEnd {
-    /// The key, or its new sharing, serves.
+    /// The key, or its new sharing, is in service.
     Activated {
         /// The key's id.
         key_id: [u8; 32],
-        /// What its holders signed.
+        /// What the holders signed.
         certificate: Bytes,
     },
-    /// The lost share is there again.
+    /// The owner has its share again.
     Recovered,
-    /// Nothing was changed anywhere.
+    /// The ceremony was aborted; no node changed anything.
     Aborted,
-    /// Nothing came of it.
+    /// The ceremony failed, for the reason given.
     Failed(String),
 }
 
-/// A node that provably lied in a ceremony. Who wants to be sure checks the evidence.
+/// A node that provably lied in a ceremony. This client does not check the evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evidence {
     /// The culprit.
@@ -89,29 +89,29 @@ pub struct Evidence {
     pub misbehaviour: String,
     /// The proof.
     pub evidence: Bytes,
-    /// Who reports it.
+    /// The nodes that report it.
     pub reported_by: Vec<NodeId>,
 }
 
 /// A change of state that k nodes have made.
 #[derive(Clone, Debug)]
 pub struct StateChanged {
-    /// The generation that it made.
+    /// The generation that the change made.
     pub generation: u64,
-    /// Who has made it.
+    /// The nodes that have made it.
     pub nodes: Vec<NodeId>,
-    /// What the others did.
+    /// What the other nodes did.
     pub problems: Vec<NodeProblem>,
 }
 
-/// The statement of a change of state, for those who approve or sign it elsewhere. Without a version it is of the key as a whole;
-/// the generation is the one that the change makes ([`Client::next_generation`]).
+/// The statement of a change of state, for those who approve or sign it elsewhere. Without a version it concerns the whole
+/// key. The generation is the one that the change makes ([`Client::next_generation`]).
 #[must_use]
 pub fn state_statement(key: &KeyName, version: Option<Version>, state: KeyState, generation: u64) -> Vec<u8> {
     StateChange { key: key.clone(), version, state, generation }.encode()
 }
 
-/// What a ceremony does, for people.
+/// What a ceremony does, for error messages.
 const fn in_words(change: &KeyChange) -> &'static str {
     match change {
         KeyChange::Create { .. } => "make the key",
@@ -122,25 +122,25 @@ const fn in_words(change: &KeyChange) -> &'static str {
     }
 }
 
-/// What a node's follower tells.
+/// What the follower of one node reports.
 enum News {
     Status(v1::CeremonyStatus),
-    /// Nothing more will come of this node.
+    /// The node will report nothing more.
     Ended(Problem),
-    /// It may come back.
+    /// The node failed, and may come back.
     Trouble(Problem),
 }
 
-/// What nodes must agree in: id, version, epoch, state, key id.
+/// The values on which nodes must agree: id, version, epoch, state, key id.
 type Verdict = (Bytes, Version, Epoch, i32, Bytes);
 
 impl Client {
-    /// Holds a ceremony: asks all nodes, follows it at each of them, asks those again that could not be reached, and returns when
-    /// k nodes report the same end: as many as the group's k and the key's. `on_progress` hears every report of every node.
+    /// Holds a ceremony: asks all nodes, follows it at each of them, asks unreachable nodes again, and returns when
+    /// max(group k, key k) nodes report the same end. `on_progress` is called with every report of every node.
     ///
-    /// After a key was made or renewed the client takes its public part from k nodes, and writes it into its folder.
+    /// After a key was made or renewed, the client takes its public key from the nodes and writes it into its folder.
     ///
-    /// The request's nonce is drawn here: see [`Client::hold_request`] for one that others have approved.
+    /// The request's nonce is drawn here; [`Client::hold_request`] takes a request that others have approved.
     ///
     /// # Errors
     /// As [`Client::hold_request`].
@@ -152,10 +152,11 @@ impl Client {
         self.hold_request(CeremonyRequest { nonce: random()?, change }, on_progress).await
     }
 
-    /// The same for a request whose nonce is given: approvals cover it, and the nodes hold one ceremony for it and no second.
+    /// Holds the ceremony of a request whose nonce is given. Approvals cover the nonce, and the nodes hold one ceremony for
+    /// it at most.
     ///
     /// # Errors
-    /// [`ClientError::Refused`] or [`ClientError::Denied`] if too few nodes will hold it, [`ClientError::NoAnswer`] if too few
+    /// [`ClientError::Refused`] or [`ClientError::Denied`] if too few nodes take part, [`ClientError::NoAnswer`] if too few
     /// report the same end in [`crate::ClientOptions::ceremony_timeout`].
     pub async fn hold_request(
         &self,
@@ -164,7 +165,7 @@ impl Client {
     ) -> Result<CeremonyOutcome, ClientError> {
         let (started, patience) = (Instant::now(), self.shared.options.ceremony_timeout);
         let mut news = self.follow_all(&request)?;
-        // They are asked already: what they say meanwhile waits.
+        // The nodes have been asked already; their reports wait in the channel meanwhile.
         let k = time::timeout(STRAGGLERS, self.k_of(&request.change)).await.unwrap_or(0);
         let mut reports = Reports::new(&self.shared.connections, self.quorum().max(usize::from(k)));
         let mut deadline = started + patience;
@@ -191,7 +192,7 @@ impl Client {
                 break;
             }
         }
-        // The first of the nodes that could be asked began it.
+        // The ceremony began with the first node that could be asked.
         let first = self.shared.connections.iter().map(|connection| connection.sent(started)).min().unwrap_or(started);
         let outcome = reports.outcome(in_words(&request.change), first.elapsed())?;
         if matches!(outcome.end, CeremonyEnd::Activated { .. }) {
@@ -200,7 +201,7 @@ impl Client {
         Ok(outcome)
     }
 
-    /// How many nodes of those that hold the key, or will, may not be believed, and one: the k before and the k afterwards.
+    /// The larger of the key's k before and after the change: one more than the holders that may lie.
     async fn k_of(&self, change: &KeyChange) -> u16 {
         let key = KeyRef { name: change.key().clone(), version: change.version() };
         let afterwards = match change {
@@ -211,13 +212,13 @@ impl Client {
         let before = match self.public_key(&key.to_string()).await {
             Ok(public) => public.threshold().k(),
             Err(ClientError::KeyDisagreement { needed, .. }) => needed,
-            // Who may not look at it, or finds nobody who would answer, has the group's word.
+            // A client that may not ask, or gets no answer, is left with the group's k.
             Err(_) => 0,
         };
         afterwards.max(before)
     }
 
-    /// Follows a ceremony at every node at once; the receiver ends when all are done with it.
+    /// Follows a ceremony at every node at once. The receiver ends when all followers have.
     fn follow_all(&self, asked: &CeremonyRequest) -> Result<mpsc::Receiver<(NodeId, News)>, ClientError> {
         let CeremonyRequest { nonce, change } = asked;
         let (key, statement) = (change.key(), asked.encode());
@@ -244,7 +245,7 @@ impl Client {
         Ok(receiver)
     }
 
-    /// The public part of a key that changed, for this client and for its folder.
+    /// Stores the public key of a key that changed, in this client and in its folder.
     async fn keep_public_key(&self, name: &KeyName) {
         let key = KeyRef { name: name.clone(), version: None };
         let text = match self.renew_public_key(&key).await {
@@ -253,7 +254,7 @@ impl Client {
         };
         let Some(folder) = self.shared.folder.as_ref().map(|folder| folder.join("keys")) else { return };
         let file = folder.join(format!("{name}.pub"));
-        // Beside and then in place: a reader never sees half of it.
+        // Written to another file and renamed, so that no reader sees half of it.
         let beside = folder.join(format!(".{name}.pub.new"));
         let written = fs::create_dir_all(&folder)
             .and_then(|()| fs::write(&beside, text))
@@ -263,7 +264,7 @@ impl Client {
         }
     }
 
-    /// The ceremonies that the nodes hold or held lately, by node; nodes that did not answer come second.
+    /// The ceremonies that the nodes hold or held lately, by node. The second value has the nodes that did not answer.
     pub async fn ceremonies(&self) -> (Vec<(NodeId, Vec<v1::CeremonyStatus>)>, Vec<NodeProblem>) {
         let (patience, enclosed) = (self.shared.options.timeout, self.enclose_token());
         let mut replies = fan_out::ask_all(&self.shared.connections, patience, |connection| {
@@ -281,11 +282,12 @@ impl Client {
         (listed, problems.all())
     }
 
-    /// Changes the state of a key, or of one version of it: [`KeyState::Active`] enables, then there are [`KeyState::Disabled`],
-    /// [`KeyState::Retired`] and [`KeyState::Destroyed`]. Each node does it for itself; those that did not are in the answer, and have to
-    /// be asked again, with [`Client::change_state_at`] and the same generation. Without a version it is the key as a whole.
+    /// Changes the state of a key, or of one version of it, to [`KeyState::Active`] (which enables it),
+    /// [`KeyState::Disabled`], [`KeyState::Retired`] or [`KeyState::Destroyed`]. Each node makes the change by itself. The
+    /// answer names the nodes that have not made it; they have to be asked again with [`Client::change_state_at`] and the
+    /// same generation. Without a version the change is of the whole key.
     ///
-    /// The generation that the change makes is read from the nodes first ([`Client::next_generation`]).
+    /// The client first reads from the nodes which generation the change makes ([`Client::next_generation`]).
     ///
     /// # Errors
     /// As [`Client::next_generation`] and [`Client::change_state_at`].
@@ -299,7 +301,8 @@ impl Client {
         self.change_state_at(key, version, state, generation).await
     }
 
-    /// The same for a generation that is given: approvals cover it, and no node makes the change after a later one.
+    /// Changes the state with a given generation. Approvals cover the generation, and no node makes the change after a
+    /// later one.
     ///
     /// # Errors
     /// [`ClientError`] if fewer than k nodes have made the change.
@@ -376,7 +379,7 @@ impl Follower {
         }
     }
 
-    /// Asks for the ceremony, then watches it. Nodes that have it already say how it stands.
+    /// Asks for the ceremony, then watches it. A node that has the ceremony already reports its state.
     async fn turn(&self) -> Result<(), Problem> {
         let held = self.connection.clone();
         let request = self.enclosed.request(self.request.clone(), self.patience);
@@ -414,12 +417,12 @@ impl Follower {
     }
 
     async fn tell(&self, news: News) {
-        // Sending fails only when the receiver is gone, and then nobody needs the news.
+        // Sending fails only when the receiver is gone; nobody needs the report then.
         let _ = self.news.send((self.connection.node, news)).await;
     }
 }
 
-/// Whether asking the same node again makes no sense.
+/// Whether asking the same node again is pointless.
 fn is_final(problem: &Problem) -> bool {
     match problem {
         Problem::Denied { reason, .. } => reason != "too-often" && reason != "rates-full",
@@ -441,7 +444,7 @@ struct Reports<'a> {
     quorum: usize,
     latest: BTreeMap<NodeId, v1::CeremonyStatus>,
     problems: Problems,
-    /// Nodes that take no part.
+    /// The nodes that do not take part.
     lost: Vec<NodeId>,
 }
 
@@ -456,12 +459,12 @@ impl<'a> Reports<'a> {
         self.latest.insert(node, status);
     }
 
-    /// The end that k nodes report, of which sharing, and who they are.
+    /// The end that k nodes report, with its version and epoch, and these nodes.
     fn agreed(&self) -> Option<(&v1::CeremonyStatus, (Version, Epoch), Vec<NodeId>)> {
         let mut votes: BTreeMap<Verdict, Vec<NodeId>> = BTreeMap::new();
         for (node, status) in self.latest.iter().filter(|(_, status)| is_over(status)) {
             let v1::CeremonyStatus { id, version, epoch, state, key_id, .. } = status;
-            // A version or an epoch that there cannot be is no honest node's word, and has no vote.
+            // No honest node reports a version or an epoch that cannot exist, so such a report does not count.
             let (Some(version), Some(epoch)) = (Version::new(*version), Epoch::from_wide(*epoch)) else { continue };
             votes.entry((id.clone(), version, epoch, *state, key_id.clone())).or_default().push(*node);
         }
@@ -561,7 +564,7 @@ impl<'a> Reports<'a> {
 mod tests {
     use super::*;
 
-    /// Two nodes that say the same of a ceremony, as far as they may be believed.
+    /// Two nodes report the same version and epoch of a ceremony.
     fn agreed(version: u32, epoch: u64) -> Option<(Version, Epoch)> {
         let mut reports = Reports::new(&[], 2);
         for number in 1..=2 {

@@ -1,4 +1,4 @@
-//! The blocking face, against real nodes.
+//! The blocking client, against real nodes.
 
 use bytes::Bytes;
 use theta_client::{ClientError, ClientOptions, KeyState, blocking::Client};
@@ -30,14 +30,14 @@ fn work(group: &TestGroup) {
 async fn a_program_without_a_runtime_gets_the_same() {
     let group = TestGroup::new().await;
     let group = tokio::task::spawn_blocking(move || {
-        // A thread of its own, which no runtime knows.
+        // A thread that belongs to no runtime.
         std::thread::scope(|scope| scope.spawn(|| work(&group)).join().unwrap());
         group
     });
     group.await.unwrap().shutdown().await;
 }
 
-/// No panic, whoever calls it from where: it blocks that thread, and says so.
+/// Calls from inside a runtime do not panic: they block that thread, as documented.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn inside_a_runtime_it_blocks_and_works() {
     let group = TestGroup::new().await;

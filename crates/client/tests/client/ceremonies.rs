@@ -14,7 +14,7 @@ use theta_wire::v1;
 
 use crate::group::{SIGNER, TestGroup};
 
-/// Enough nodes refused, and say this.
+/// Checks that enough nodes refused, with this reason.
 fn refused_as<T>(answer: Result<T, ClientError>, why: &str) {
     match answer {
         Err(ClientError::Refused { reason, .. }) => assert!(reason.contains(why), "{reason}"),
@@ -95,7 +95,7 @@ async fn a_key_is_made_renewed_moved_and_destroyed_while_it_serves() {
     client.sign("made", "four".into()).await.unwrap();
     client.change_state("made", None, KeyState::Destroyed).await.unwrap();
     refused_as(client.sign("made", "five".into()).await, "is destroyed");
-    // Nothing leads back.
+    // A destroyed key cannot be enabled again.
     refused_as(client.change_state("made", None, KeyState::Active).await, "from destroyed to active");
     client.sign(SIGNER, "other keys serve".into()).await.unwrap();
     group.shutdown().await;
@@ -127,7 +127,7 @@ async fn a_signed_request_holds_one_ceremony_and_not_another() {
     hold(&officer, create("made-1", &[1, 2, 3, 4])).await;
     plain.sign("made-1", "made by leave".into()).await.unwrap();
 
-    // The nonce of a ceremony that nobody signed is drawn by the client; it must be one.
+    // A nonce has 32 bytes. For a ceremony that nobody signed, the client draws it.
     let mut keys = tonic_keys(&group).await;
     let change = create("made-2", &[1, 2, 3, 4]).encode();
     let short = v1::HoldCeremonyRequest { change: change.into(), nonce: vec![1; 31].into(), ..Default::default() };
@@ -142,7 +142,7 @@ async fn a_signed_request_holds_one_ceremony_and_not_another() {
     group.shutdown().await;
 }
 
-/// What the attacks with old consents have at hand: whoever has seen them has them.
+/// A governed group, and consents to its ceremonies that somebody has recorded.
 struct Governed {
     group: TestGroup,
     client: Client,
@@ -205,7 +205,7 @@ impl Governed {
     }
 }
 
-/// One approval of a rotation made three.
+/// One approval of a rotation used to make three.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_approval_of_a_rotation_makes_one() {
     let governed = Governed::new().await;
@@ -214,13 +214,14 @@ async fn one_approval_of_a_rotation_makes_one() {
     let with = governed.approved(Operation::KeysRotate, &request.encode());
     let first = with.hold_request(request.clone(), |_| {}).await.unwrap();
     assert_eq!(first.version.get(), 2);
-    // The same approval again: of the same request, which is the same ceremony, and of another, which it does not approve.
+    // The same approval again, first for the same request, hence the same ceremony, then for another, which it does not
+    // approve.
     let again = with.hold_request(request.clone(), |_| {}).await.unwrap();
     assert_eq!((again.version.get(), again.id), (2, first.id));
     let other = with.hold(change, |_| {}).await.unwrap_err();
     assert!(matches!(&other, ClientError::Denied { reason, .. } if reason == "too-few-approvals"), "{other}");
-    // When the nodes have forgotten how it ended, it is refused. Each forgets after 16 later ceremonies that it was in; one that
-    // is slow may have missed a few and remembers longer, and then it tells of the same ceremony.
+    // A node refuses the request once it has forgotten how the ceremony ended, after 16 later ceremonies. A slow node may
+    // have missed a few of these and remembers longer; it then reports the same ceremony.
     let used = async {
         for _ in 0..64 {
             hold(&governed.client, KeyChange::Refresh { key: SIGNER.parse().unwrap(), version: Version::new(2) }).await;
@@ -238,7 +239,7 @@ async fn one_approval_of_a_rotation_makes_one() {
     governed.group.shutdown().await;
 }
 
-/// An enable that was approved when it was right undid a newer disable; a signed one could be sent again by anybody.
+/// An old approved enable used to undo a newer disable, and anybody could send a signed one again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_old_enable_does_not_undo_a_newer_disable() {
     let governed = Governed::new().await;
@@ -264,7 +265,7 @@ async fn an_old_enable_does_not_undo_a_newer_disable() {
     let replayed = node.change_key_state(enable.clone()).await.unwrap_err();
     assert_eq!(replayed.code(), tonic::Code::FailedPrecondition);
     assert!(replayed.message().contains("names generation 4 and key"), "{replayed}");
-    // The last one may be sent again: an answer may have been lost.
+    // The last change may be sent again, since its answer may have been lost.
     node.change_key_state(disable).await.unwrap();
     let bare = v1::ChangeKeyStateRequest { generation: 0, ..enable };
     assert_eq!(node.change_key_state(bare).await.unwrap_err().code(), tonic::Code::InvalidArgument);

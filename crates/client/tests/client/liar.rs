@@ -1,4 +1,4 @@
-//! An API with node 1's own certificate that answers at once, and falsely.
+//! A false API with node 1's own certificate that answers at once, and falsely.
 
 use std::{pin::Pin, sync::Arc};
 
@@ -82,7 +82,7 @@ impl server::ThresholdProtocol for Liar {
         &self,
         request: Request<v1::GetPublicKeyRequest>,
     ) -> Result<Response<v1::GetPublicKeyResponse>, Status> {
-        // A key of that name, well-formed, that the liar could sign with alone.
+        // A well-formed key of that name with which the liar could sign alone.
         let name = request.get_ref().key.parse().unwrap();
         let mut rng = ChaCha20Rng::seed_from_u64(99);
         let (public, _) = deal_any(Suite::Bls04MinPk, Threshold::new(2, 4).unwrap(), &mut rng);
@@ -94,7 +94,7 @@ impl server::ThresholdProtocol for Liar {
     }
 }
 
-/// What tonic wants to know of a connection.
+/// The connection information that tonic asks for.
 struct Connection(tokio_rustls::server::TlsStream<tokio::net::TcpStream>);
 
 impl tonic::transport::server::Connected for Connection {

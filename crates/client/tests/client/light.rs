@@ -1,8 +1,8 @@
-//! What comes along with the SDK.
+//! What the SDK depends on.
 
 use crate::tree::crates_with;
 
-/// What only nodes are made of.
+/// Crates that only nodes need.
 const OF_NODES: [&str; 12] = [
     "theta-store",
     "theta-custody",

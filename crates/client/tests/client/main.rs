@@ -1,4 +1,4 @@
-//! The client of real groups of real nodes.
+//! The client against real groups of real nodes.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Every node decides for itself, about every request, by its own policy: over real sockets, with every kind of client.
+//! Every node decides about every request by its own policy: over real sockets, with every kind of client.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -118,7 +118,7 @@ async fn nothing_is_allowed_by_default_and_each_kind_of_client_is_recognised() {
     operator.sign(SIGNER, "by token".into()).await.unwrap();
     assert!(operator.status().await.iter().all(|status| status.status.is_ok()));
     validator.flip_coin(COIN, "by signature".into()).await.unwrap();
-    // The signature says who asks, whatever the connection's certificate may.
+    // The caller is the signer, even if the connection's certificate may do more.
     assert_eq!(denied(validator.sign(SIGNER, "m".into()).await).1, "no-rule");
     assert_eq!(denied(tester.flip_coin(COIN, "m".into()).await).1, "no-rule");
     assert_eq!(denied(bearer(&group, token(2)).public_key(SIGNER).await).1, "unidentified");
@@ -132,7 +132,7 @@ async fn nothing_is_allowed_by_default_and_each_kind_of_client_is_recognised() {
 async fn connections_without_a_certificate_come_and_go_with_the_tokens() {
     let group = TestGroup::new().await;
     let operator = bearer(&group, token(1));
-    // Nobody is let in, and is told so.
+    // The nodes accept nobody, and say so.
     let refused = operator.public_key(SIGNER).await.unwrap_err();
     assert!(matches!(&refused, ClientError::TurnedAway { certificate: None, .. }), "{refused}");
     group.set_policies(&(people(&group) + &allow("r", "operator", "*", "\"keys.list\"", ""))).await;
@@ -167,7 +167,7 @@ async fn rates_labels_and_validity_bound_what_is_allowed() {
     for message in ["one", "two"] {
         client.sign(SIGNER, message.into()).await.unwrap();
     }
-    // The calls that came second at each node may still be on their way.
+    // The later calls to each node may still be on their way.
     tokio::time::sleep(Duration::from_millis(300)).await;
     let (rule, reason, _) = denied(client.sign(SIGNER, "three".into()).await);
     assert_eq!((rule.as_deref(), reason.as_str()), (Some("rare"), "too-often"));
@@ -219,7 +219,7 @@ async fn a_slot_is_one_messages_at_every_node_also_after_a_restart() {
     for id in 1..=4 {
         group.restart(id).await;
     }
-    // Until enough peers have confirmed their stores the nodes refuse for now.
+    // The nodes refuse until enough peers have confirmed their stores.
     let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
     let refused = loop {
         match client.sign_for_slot(SIGNER, "block b".into(), 7).await.unwrap_err() {
@@ -254,7 +254,7 @@ fn reason(status: &tonic::Status) -> &str {
     status.metadata().get("theta-reason").map_or("", |reason| reason.to_str().unwrap())
 }
 
-/// Any two of four nodes sign: A goes to nodes 1 and 2, B to nodes 3 and 4. Both were signed, ten times of ten.
+/// Any two of four nodes sign. A goes to nodes 1 and 2, B to nodes 3 and 4. Before slots had certificates both were signed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn any_two_of_four_sign_and_yet_a_slot_never_has_two_messages() {
     let group = TestGroup::new().await;
@@ -274,7 +274,7 @@ async fn any_two_of_four_sign_and_yet_a_slot_never_has_two_messages() {
             assert!(refused.message().contains("split 2 : 2"), "{refused}");
         }
     }
-    // Raced to all: one message at most, and every request ends.
+    // Both messages go to all nodes: at most one is signed, and every request ends.
     for slot in 100..130 {
         let all = (1..=4).flat_map(|id| [(id, "a"), (id, "b")]);
         let ask = |(id, text): (u16, &'static str)| {
@@ -293,7 +293,8 @@ async fn any_two_of_four_sign_and_yet_a_slot_never_has_two_messages() {
         }
         assert!(signed.len() <= 1, "slot {slot}: {signed:?}");
     }
-    // Three promise: the fourth, asked first for another, follows; a share on its own is no way around.
+    // Three nodes promise. The fourth was asked first for another message and follows them; a bare share gets nobody around
+    // this.
     let short = Duration::from_millis(500);
     let late = sign_at(client.clone(), 4, "b".to_owned(), 500, short).await.unwrap_err();
     assert_eq!((late.code(), reason(&late)), (Code::DeadlineExceeded, "slot-undecided"), "{late}");
@@ -308,7 +309,7 @@ async fn any_two_of_four_sign_and_yet_a_slot_never_has_two_messages() {
     assert!(!sign_at(client.clone(), 4, "a".to_owned(), 500, long).await.unwrap().is_empty());
     let refused = sign_at(client.clone(), 4, "b".to_owned(), 500, long).await.unwrap_err();
     assert_eq!(reason(&refused), "slot-taken", "{refused}");
-    // Node 4 lacks the rule: it helps with what it likes, and still no second message is signed.
+    // Node 4 lacks the rule and shares for any message; still no second message is signed.
     group.set_policy(4, &rules).await;
     let sent = [(1, "a"), (2, "a"), (3, "b"), (4, "b"), (4, "a")];
     let asked = sent.map(|(id, text)| tokio::spawn(sign_at(client.clone(), id, format!("{text} 600"), 600, short)));
@@ -350,7 +351,7 @@ async fn approvals_are_counted_by_every_node() {
         assert_eq!((rule.as_deref(), reason.as_str()), (Some("two-of-three"), "too-few-approvals"), "{message}");
     }
     with(vec![good(11), good(13)]).sign(SIGNER, "m".into()).await.unwrap();
-    // Replayed for another message, and for something worse.
+    // The approvals are replayed for another message, and for another operation.
     assert_eq!(denied(with(vec![good(11), good(13)]).sign(SIGNER, "other".into()).await).1, "too-few-approvals");
     let worse = with(vec![good(11), good(13)]).change_state(SIGNER, None, theta_client::KeyState::Destroyed).await;
     assert_eq!(denied(worse).1, "too-few-approvals");
@@ -396,7 +397,7 @@ async fn a_signed_request_is_the_signers_whoever_carries_it() {
         let outcome = answer.unwrap().outcome.unwrap();
         group.public(SIGNER).verify(b"a vote", &outcome.result, &[]).unwrap();
     }
-    // The other way round: what the relay may not change, and what it may not keep.
+    // The relay can neither change a request nor use it out of its time or in another group.
     let mut forged = good.clone();
     *forged.last_mut().unwrap() ^= 1;
     for (message, signed) in [
@@ -439,7 +440,7 @@ async fn results_are_for_those_who_may_ask() {
     request.metadata_mut().insert("authorization", bearer.parse().unwrap());
     let refused = other.get_result(request).await.unwrap_err();
     assert_eq!(refused.code(), Code::PermissionDenied, "who was not allowed it here does not get it: {refused}");
-    // Nor who no longer is.
+    // Neither does a client that no rule allows any more.
     group.set_policies(&people(&group)).await;
     assert_eq!(one.get_result(get).await.unwrap_err().code(), Code::PermissionDenied);
     let watch = v1::WatchInstanceRequest { instance_id: id };
@@ -467,7 +468,7 @@ async fn policies_change_under_open_connections_and_broken_ones_change_nothing()
     }
     client.sign(SIGNER, "with the old policy".into()).await.unwrap();
 
-    // Without the tester, seen without being told: the nodes look after their files.
+    // The nodes notice by themselves that their files no longer have the tester.
     let without = text
         .replace("name = \"tester\"", "name = \"nobody\"")
         .replace("[\"tester\"]", "[\"nobody\"]")
@@ -526,7 +527,7 @@ async fn every_decision_is_in_a_log_that_shows_any_change() {
     let cut_off = audit::verify(&log[..log.len() - 1], audit::Checkpoint::START, Some(checkpoint)).unwrap_err();
     assert_eq!(cut_off.sequence, checkpoint.count - 1);
 
-    // It goes on after a restart, from the same head.
+    // The log goes on after a restart, from the same head.
     group.restart(2).await;
     let operator = bearer(&group, token(1));
     let rest = operator.audit(node(2), checkpoint.count, 0).await.unwrap();

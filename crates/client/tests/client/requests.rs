@@ -1,4 +1,4 @@
-//! The client against real groups: honest ones, and ones with nodes that lie, hang or are gone.
+//! The client against real groups: honest ones, and ones with nodes that lie, hang or are down.
 
 use std::{
     fs,
@@ -28,7 +28,7 @@ fn seal(group: &TestGroup, plaintext: &[u8]) -> Bytes {
     group.public(CIPHER).encrypt(plaintext, b"label", Aead::default(), &mut rng).unwrap().into()
 }
 
-/// All operations, each twice as checked as the client does it.
+/// Checks that all operations work, each with a result that the client has checked.
 async fn all_work(group: &TestGroup, client: &Client, tag: &str) {
     let message = Bytes::from(format!("message {tag}"));
     let signed = client.sign(SIGNER, message.clone()).await.unwrap();
@@ -129,7 +129,7 @@ async fn nodes_may_be_down_until_too_few_are_left() {
     assert!(error.to_string().contains("cannot be reached"), "{error}");
 }
 
-/// Sends what it is given with its last byte changed.
+/// Changes the last byte of everything that it sends.
 struct Forger(Arc<dyn Transport>);
 
 impl Transport for Forger {
@@ -182,7 +182,7 @@ async fn a_node_that_sends_false_shares_is_named() {
     group.shutdown().await;
 }
 
-/// A group whose node 1 has `api` in the place of its API.
+/// A group in which `api` replaces the API of node 1.
 async fn with_other_api(k: u16) -> (TestGroup, TcpListener) {
     let mut prepared = Prepared::new(k, 4);
     let api = prepared.listeners[0].api.take().unwrap();
@@ -203,7 +203,7 @@ async fn a_node_that_lies_to_clients_is_named() {
     let client = Client::open(&group.client_folder()).unwrap();
     all_work(&group, &client, "with a liar").await;
 
-    // The liar answers at once, the others have work to do: sooner or later it is first.
+    // The liar answers at once and the others have work to do, so it is first sooner or later.
     let mut caught = [false; 3];
     let started = Instant::now();
     for round in 0.. {
@@ -245,7 +245,7 @@ async fn one_truthful_key_among_lies_is_not_enough() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_hangs_delays_nobody() {
     let (mut group, api) = with_other_api(2).await;
-    // It takes connections and says nothing.
+    // This API accepts connections and never answers.
     let hanging = tokio::spawn(async move {
         let mut taken = Vec::new();
         loop {
@@ -317,7 +317,7 @@ async fn bad_client_folders() {
     assert!(message.contains("group.toml"), "{message}");
 }
 
-/// Messages of the full size pass both ways, one node being asked: nothing between client and node has a smaller bound.
+/// Messages of the full size pass in both directions; nothing between client and node has a smaller bound.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn large_messages_pass() {
     let group = TestGroup::new().await;
@@ -332,7 +332,7 @@ async fn large_messages_pass() {
     group.shutdown().await;
 }
 
-/// A look at what the service adds to a request: answers from the cache, so that no cryptography is in it but the TLS.
+/// Answers from the cache need no cryptography but TLS: they show what the service adds to a request.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn repeated_requests_are_answered_from_the_cache() {
     let group = TestGroup::new().await;

@@ -1,8 +1,8 @@
-//! What comes along with a crate of ours. Shared by the tests of those that promise what does not.
+//! The dependencies of a crate of ours, for tests of crates that promise to lack some.
 
 use std::{collections::BTreeSet, env, process::Command};
 
-/// The names of all crates that a program with this one has in it, its own among them.
+/// The names of all crates in the dependency tree of this one, including itself.
 pub(crate) fn crates_with(package: &str) -> BTreeSet<String> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let tree = Command::new(cargo)

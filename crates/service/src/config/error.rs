@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, in one line with its place and the remedy.
+//! Errors in configurations, in one line with place and remedy.
 
 use std::{
     net::SocketAddr,
@@ -14,19 +14,19 @@ pub enum ConfigError {
     /// The file cannot be read.
     #[error("cannot read {}: {reason}", file.display())]
     Read {
-        /// Which file.
+        /// The file.
         file: PathBuf,
-        /// The system's words.
+        /// The system's message.
         reason: String,
     },
     /// The file is not a configuration.
     #[error("{}:{line}: {problem}", file.display())]
     Invalid {
-        /// Which file.
+        /// The file.
         file: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// What is wrong and what would be right.
+        /// What is wrong, and what would be right.
         problem: String,
     },
 }
@@ -40,7 +40,7 @@ impl ConfigError {
     }
 }
 
-/// One line, with the nearest known name where a name is not known.
+/// Makes the parser's message one line, and adds the nearest known name if a name is unknown.
 fn explain(message: &str) -> String {
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     if let (true, Some((unknown, known))) = (message.starts_with("unknown field"), quoted.split_first()) {
@@ -55,7 +55,7 @@ fn explain(message: &str) -> String {
     message.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The known name that differs least, if it differs little.
+/// The known name with the least difference, if the difference is small.
 fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let (distance, best) = known.iter().map(|known| (edit_distance(name, known), *known)).min()?;
     (distance <= 1 + name.len() / 4).then_some(best)

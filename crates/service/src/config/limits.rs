@@ -1,4 +1,4 @@
-//! Bounds: a node says no before it runs out of anything.
+//! Bounds: a node refuses requests before it runs out of anything.
 
 use std::{num::NonZeroUsize, time::Duration};
 
@@ -13,88 +13,88 @@ use crate::grpc::{Bounds, ConnectionBounds};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitsConfig {
-    /// API requests of clients being answered at one time, besides those that are reserved for each; more are refused with
-    /// `RESOURCE_EXHAUSTED`. Default 1,024: of a group of seven on two cores that is a queue of about eight seconds, behind
-    /// which nobody should have to wait.
+    /// The most API requests of clients being answered at one time, besides those reserved for each client; more are
+    /// refused with `RESOURCE_EXHAUSTED`. Default 1,024: in a group of seven on two cores this is a queue of about eight
+    /// seconds, and nobody should have to wait longer.
     #[serde(deserialize_with = "error::positive")]
     pub max_in_flight: NonZeroUsize,
-    /// Bytes of all clients' API requests being answered at one time, and of answers that have not been taken. Default 256 MiB.
+    /// The most bytes of these requests and of their answers until these have left. Default 256 MiB.
     #[serde(deserialize_with = "error::positive")]
     pub max_in_flight_bytes: NonZeroUsize,
-    /// Of these requests, those of one client. Default 512.
+    /// The most of these requests from one client. Default 512.
     #[serde(deserialize_with = "error::positive")]
     pub max_client_requests: NonZeroUsize,
-    /// Of these bytes, those of one client. Default 128 MiB.
+    /// The most of these bytes for one client. Default 128 MiB.
     #[serde(deserialize_with = "error::positive")]
     pub max_client_bytes: NonZeroUsize,
-    /// Requests that each client may have whatever others do. Default 8.
+    /// Requests that are reserved for each client. Default 8.
     pub reserved_requests: usize,
-    /// Bytes of requests and answers that each client may have whatever others do. Default 1 MiB.
+    /// Bytes of requests and answers that are reserved for each client. Default 1 MiB.
     pub reserved_bytes: usize,
-    /// Requests, at one time, of all callers whom nothing has made known yet: no certificate or token that the policy names. Requests
-    /// that are signed are among them until they are read, unless who carries them is known. Default 64; three quarters of them
-    /// from one address.
+    /// The most requests at one time of all callers that are not identified by a certificate or a token of the policy.
+    /// Signed requests are among them until they are read, unless an identified caller relays them. Default 64; at most
+    /// three quarters of them from one address.
     #[serde(deserialize_with = "error::positive")]
     pub max_stranger_requests: NonZeroUsize,
-    /// Bytes of these requests and of their answers. Default 32 MiB.
+    /// The most bytes of these requests and of their answers. Default 32 MiB.
     #[serde(deserialize_with = "error::positive")]
     pub max_stranger_bytes: NonZeroUsize,
-    /// Seconds that the body of a request may take. Default 10.
+    /// Seconds in which the body of a request must arrive. Default 10.
     #[serde(deserialize_with = "error::positive")]
     pub body_seconds: NonZeroUsize,
-    /// Bytes that a body must bring in each second that it takes longer. Default 65,536.
+    /// A body has one second more for each of this many bytes that have arrived. Default 65,536.
     #[serde(deserialize_with = "error::positive")]
     pub body_bytes_per_second: NonZeroUsize,
-    /// Seconds that an answer waits for its receiver to take any of it; then the connection is closed. Default 30.
+    /// Seconds for which an answer waits until its receiver takes some of it; then the connection is closed. Default 30.
     #[serde(deserialize_with = "error::positive")]
     pub response_seconds: NonZeroUsize,
-    /// Bytes of one API message. Default 32 MiB.
+    /// The most bytes of one API message. Default 32 MiB.
     #[serde(deserialize_with = "error::positive")]
     pub max_message_bytes: NonZeroUsize,
-    /// API connections at one time. Default 1,024.
+    /// The most API connections at one time. Default 1,024.
     #[serde(deserialize_with = "error::positive")]
     pub max_connections: NonZeroUsize,
-    /// Of these, those of one client; its oldest makes room for a new one. Default 64.
+    /// The most connections of one client; its oldest is closed for a new one. Default 64.
     #[serde(deserialize_with = "error::positive")]
     pub max_client_connections: NonZeroUsize,
-    /// Of these, those that nothing has made known yet; the oldest makes room for a new one. Default 128; three quarters of them
-    /// from one address.
+    /// The most connections of callers not identified so far; the oldest is closed for a new one. Default 128; at most
+    /// three quarters of them from one address.
     #[serde(deserialize_with = "error::positive")]
     pub max_stranger_connections: NonZeroUsize,
-    /// Requests at one time on one API connection; callers wait for their turn. Default 256.
+    /// The most requests at one time on one API connection; further ones wait. Default 256.
     #[serde(deserialize_with = "error::positive")]
     pub max_connection_streams: NonZeroUsize,
-    /// Seconds that a client's connection stays without a request. Default 600.
+    /// Seconds after which a client's connection without a request is closed. Default 600.
     #[serde(deserialize_with = "error::positive")]
     pub idle_seconds: NonZeroUsize,
-    /// Seconds that a connection stays without a request, that nothing has made known yet. Default 10.
+    /// Seconds after which a connection without a request is closed if its caller is not identified. Default 10.
     #[serde(deserialize_with = "error::positive")]
     pub stranger_idle_seconds: NonZeroUsize,
-    /// New API connections in their TLS handshake at one time; the oldest makes room for a new one. Default 1,024; three
-    /// quarters of them from one address.
+    /// The most new API connections in their TLS handshake at one time; the oldest is closed for a new one. Default 1,024;
+    /// at most three quarters of them from one address.
     #[serde(deserialize_with = "error::positive")]
     pub max_handshakes: NonZeroUsize,
     /// Seconds that a new API connection has to complete its TLS handshake. Default 5.
     #[serde(deserialize_with = "error::positive")]
     pub handshake_seconds: NonZeroUsize,
-    /// Instances running at one time. Default 10,000.
+    /// The most instances running at one time. Default 10,000.
     #[serde(deserialize_with = "error::positive")]
     pub max_instances: NonZeroUsize,
     /// Seconds that an instance waits for shares before it fails. Default 60.
     #[serde(deserialize_with = "error::positive")]
     pub instance_seconds: NonZeroUsize,
-    /// Results kept for repeated requests. Default 16,384.
+    /// The most results kept for repeated requests. Default 16,384.
     #[serde(deserialize_with = "error::positive")]
     pub max_results: NonZeroUsize,
-    /// Bytes of the results that are kept. Default 32 MiB.
+    /// The most bytes of these results. Default 32 MiB.
     #[serde(deserialize_with = "error::positive")]
     pub max_result_bytes: NonZeroUsize,
-    /// Seconds that a result is kept. Default 300.
+    /// Seconds for which a result is kept. Default 300.
     #[serde(deserialize_with = "error::positive")]
     pub result_seconds: NonZeroUsize,
     /// Pairs of FROST nonces made in advance for each key and other node, 0 to 1,024; 0 turns it off. Default 32.
     pub nonces_per_peer: usize,
-    /// Whether it goes on record in the node's store, before they sign, which FROST nonces are used up. Default no.
+    /// Whether the node's store records FROST nonces as used before they sign. Default no.
     pub burn_nonces: bool,
 }
 
@@ -133,7 +133,7 @@ impl Default for LimitsConfig {
 }
 
 impl LimitsConfig {
-    /// What of these bounds requests.
+    /// The bounds on requests.
     pub(crate) fn admission(&self) -> Bounds {
         Bounds {
             requests: self.max_in_flight.get(),
@@ -150,7 +150,7 @@ impl LimitsConfig {
         }
     }
 
-    /// What of these bounds connections.
+    /// The bounds on connections.
     pub(crate) fn connections(&self) -> ConnectionBounds {
         ConnectionBounds {
             all: self.max_connections.get(),
@@ -161,12 +161,12 @@ impl LimitsConfig {
         }
     }
 
-    /// What of these bounds handshakes.
+    /// The bounds on handshakes.
     pub(crate) fn doorway(&self) -> DoorwayLimits {
         DoorwayLimits::of(self.max_handshakes, seconds(self.handshake_seconds))
     }
 
-    /// What of these is the orchestrator's to keep.
+    /// The bounds of the orchestrator.
     pub(crate) fn orchestration(&self, cpu_threads: Option<NonZeroUsize>) -> OrchestratorConfig {
         OrchestratorConfig {
             threads: cpu_threads.map_or(0, NonZeroUsize::get),

@@ -1,4 +1,4 @@
-//! Where a node keeps what it must not forget, and what opens it.
+//! The store of a node, and what opens it.
 
 use std::{
     fs::File,
@@ -24,7 +24,7 @@ pub struct StoreConfig {
     pub sealing: Sealing,
 }
 
-/// What seals a store, and where it is found.
+/// What seals a store, and where to find it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sealing {
@@ -34,25 +34,25 @@ pub enum Sealing {
     PassphraseFile(PathBuf),
     /// A passphrase in this environment variable.
     Env(String),
-    /// A key file that systemd hands over as the credential of this name.
+    /// A key file that systemd passes as the credential of this name.
     Credential(String),
 }
 
 /// Why a store cannot be opened or made.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreOpenError {
-    /// What opens it is missing or wrong.
+    /// The sealing key is missing or wrong.
     #[error("{0}; see `store.sealing` in node.toml")]
     Sealing(#[from] SealingKeyError),
-    /// The passphrase's file cannot be used.
+    /// The file of the passphrase cannot be used.
     #[error("the passphrase file {}: {reason}", path.display())]
     Passphrase {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// What is wrong.
         reason: String,
     },
-    /// The store itself.
+    /// The store itself does not open.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -67,7 +67,7 @@ impl Sealing {
     /// Reads what opens the store.
     ///
     /// # Errors
-    /// [`StoreOpenError`]: it is missing, wrong, or readable by others.
+    /// [`StoreOpenError`]: the key is missing, wrong, or readable by others.
     pub fn key(&self) -> Result<SealingKey, StoreOpenError> {
         Ok(match self {
             Self::File(path) => SealingKey::from_file(path)?,
@@ -77,7 +77,7 @@ impl Sealing {
         })
     }
 
-    /// The same for something new to seal.
+    /// Reads the key for a new store or backup.
     ///
     /// # Errors
     /// As [`Sealing::key`], and for a passphrase that is too easy to guess.
@@ -87,7 +87,7 @@ impl Sealing {
         Ok(key)
     }
 
-    /// The file that it names, if any.
+    /// The file that it names, if it names one.
     pub(super) const fn path_mut(&mut self) -> Option<&mut PathBuf> {
         match self {
             Self::File(path) | Self::PassphraseFile(path) => Some(path),
@@ -114,7 +114,7 @@ impl StoreConfig {
     }
 }
 
-/// The first line of the file.
+/// Reads the first line of the file.
 fn passphrase(path: &Path) -> Result<Secret<String>, StoreOpenError> {
     let failed = |reason: String| StoreOpenError::Passphrase { path: path.to_owned(), reason };
     let file = File::open(path).map_err(|error| failed(error.to_string()))?;
@@ -123,7 +123,7 @@ fn passphrase(path: &Path) -> Result<Secret<String>, StoreOpenError> {
     if metadata.is_file() && mode & 0o077 != 0 {
         return Err(failed(format!("others may read it (mode {mode:o}); run: chmod 600 {}", path.display())));
     }
-    // Sized beforehand, so that growing leaves no unwiped copy behind.
+    // Allocated in full, so that growing leaves no copy that is not wiped.
     let mut text = Secret::new(String::with_capacity(usize::try_from(MOST_PASSPHRASE).unwrap_or_default() + 1));
     file.take(MOST_PASSPHRASE).read_to_string(text.expose_mut()).map_err(|error| failed(error.to_string()))?;
     let end = text.expose().find(['\r', '\n']).unwrap_or(text.expose().len());

@@ -1,4 +1,4 @@
-//! What the floors below return, as messages.
+//! Converts results of the crates below into messages.
 
 use bytes::Bytes;
 use theta_custody::{CeremonyReport, CeremonyState, EvidenceReport};
@@ -21,7 +21,7 @@ pub(crate) fn outcome(finished: &Finished, result: Bytes) -> v1::Outcome {
         result,
         proof: Bytes::copy_from_slice(&finished.proof),
         contributors: finished.contributors.iter().map(|party| u32::from(party.get())).collect(),
-        // The instance follows from the context.
+        // The instance is clear from the context.
         culprits: finished
             .culprits
             .iter()

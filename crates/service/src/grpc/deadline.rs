@@ -1,14 +1,14 @@
-//! The caller's deadline, kept a little early: the answer that explains it has to travel, too.
+//! The caller's deadline, minus a margin for the answer that reports it.
 
 use std::time::Duration;
 
 use tonic::metadata::MetadataMap;
 
-/// The most that an answer is early by.
+/// The largest margin.
 const MARGIN: Duration = Duration::from_millis(100);
 
-/// How long the caller waits, by the `grpc-timeout` header, less the time that the answer takes. `None`: for ever. A
-/// header that does not follow the specification counts as absent, as it does for the transport.
+/// How long the caller waits according to the `grpc-timeout` header, minus the margin; `None`: without limit. As in the
+/// transport, a header that does not follow the specification counts as absent.
 pub(crate) fn patience(metadata: &MetadataMap) -> Option<Duration> {
     let given = parse(metadata.get("grpc-timeout")?.to_str().ok()?)?;
     Some(given - (given / 10).min(MARGIN))

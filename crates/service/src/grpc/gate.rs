@@ -1,9 +1,9 @@
-//! The way into the node: every request passes here before any of it is decoded.
+//! Every request passes here before any of it is decoded.
 //!
-//! The gate recognises who asks by what comes before the body (the connection's certificate, a token), takes a place among
-//! that caller's or refuses, finds the service, and counts the answer. A request that says it in its body, by a signature, has
-//! a stranger's or its carrier's place until it is decoded. Whether the policy allows it is decided then: health checks and
-//! reflection alone need no leave.
+//! The gate identifies the caller by what comes before the body (the connection's certificate, a token), takes a place
+//! among the caller's or refuses, finds the service, and counts the answer. A request whose signature is in its body takes
+//! a stranger's place, or that of the caller that relays it, until it is decoded. The policy decides after that; only
+//! health checks and reflection need no permission.
 
 use std::{
     convert::Infallible,
@@ -36,10 +36,10 @@ use super::{
 };
 use crate::metrics::ApiMetrics;
 
-/// What the gate hands to the services with a request: its place, kept as long as anybody holds it.
+/// The request's place, which the gate passes to the services. It is kept as long as anybody holds it.
 pub(crate) type Arrival = Arc<Place>;
 
-/// All services behind one door.
+/// All services behind one gate.
 pub(crate) struct Gate<H, R, A>(Arc<Services<H, R, A>>);
 
 pub(crate) struct Services<H, R, A> {
@@ -49,7 +49,7 @@ pub(crate) struct Services<H, R, A> {
     pub(crate) governance: GovernanceServer<Governance>,
     pub(crate) health: H,
     pub(crate) reflection: R,
-    /// The same under its older name, which most tools still ask for.
+    /// The same service under its older name, which most tools still use.
     pub(crate) reflection_v1alpha: A,
     pub(crate) authority: Arc<Authority>,
     pub(crate) admission: Arc<Admission>,
@@ -71,7 +71,7 @@ impl<H, R, A> Clone for Gate<H, R, A> {
 
 type Answer = BoxFuture<Response<Body>, Infallible>;
 
-/// A service as tonic generates them: boxed answers, no errors but statuses.
+/// A service as tonic generates it: boxed answers, and statuses as the only errors.
 pub(crate) trait GrpcService:
     Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future = Answer>
     + NamedService
@@ -146,7 +146,7 @@ impl<H, R, A> Gate<H, R, A> {
                 metrics.answered(method, code, took);
                 tracing::debug!(?code, ?took, "answered");
             }
-            // A refusal is all in the headers: it has no body to wait for.
+            // A refusal is in the headers and has no body to wait for.
             answer.map(|response| match response.body().is_end_stream() {
                 true => response,
                 false => response.map(|body| Body::new(ResponseBody::new(body, place))),
@@ -157,7 +157,7 @@ impl<H, R, A> Gate<H, R, A> {
 }
 
 impl<H, R, A> Gate<H, R, A> {
-    /// Recognises the caller and takes a place.
+    /// Identifies the caller and takes a place.
     fn place(&self, request: &Request<Body>) -> Result<(Place, oneshot::Receiver<()>), Status> {
         let caller = request.extensions().get::<Caller>();
         let caller = caller.ok_or_else(|| Status::internal("bug: a request without a connection; please report it"))?;
@@ -169,12 +169,12 @@ impl<H, R, A> Gate<H, R, A> {
     }
 }
 
-/// A refusal is all in the headers; anything else went well as far as can be known before the body has been sent.
+/// A refusal's code is in the headers. Any other answer counts as a success, as far as is known before its body is sent.
 fn code_of(response: &Response<Body>) -> Code {
     response.headers().get("grpc-status").map_or(Code::Ok, |status| Code::from_bytes(status.as_bytes()))
 }
 
-/// Bytes that are no message are the caller's mistake; tonic calls them an internal error of the server.
+/// Bytes that are no message are the caller's mistake, although tonic reports them as an internal error of the server.
 fn blame_caller_for_garbage(response: Response<Body>) -> Response<Body> {
     match Status::from_header_map(response.headers()) {
         Some(status) if status.code() == Code::Internal && status.message().starts_with("failed to decode") => {
@@ -194,7 +194,7 @@ fn split_path(path: &str) -> (&str, &str) {
     path.strip_prefix('/').and_then(|path| path.split_once('/')).unwrap_or_default()
 }
 
-/// The method's name as a metric label: one of ours, whatever the caller wrote.
+/// The method's name as a metric label: one of a fixed list, whatever the caller wrote.
 fn known_method(method: &str) -> &'static str {
     const KNOWN: [&str; 22] = [
         "Decapsulate",

@@ -1,4 +1,4 @@
-//! What the node decided, and how it would decide.
+//! Serves the audit log and explains decisions of the policy.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use tonic::{Request, Response, Status};
 
 use super::{gate::Arrival, refusal, state::NodeState};
 
-/// Records read from the store at a time.
+/// The number of records read from the store at a time.
 const CHUNK: usize = 256;
 /// Bytes of the ledger that are read from the store at a time.
 const LEDGER_CHUNK: usize = 1 << 20;
@@ -42,7 +42,7 @@ impl v1::governance_server::Governance for Governance {
         let granted = self.node.decide_plain(&request, Look::Audit).await?;
         let stream_place = self.node.stream(granted.client())?;
         let v1::ReadAuditRequest { from, count } = *request.get_ref();
-        // The request keeps its place under the node's bounds for as long as its records are read.
+        // The request keeps its place under the node's bounds while its records are read.
         let place = request.extensions().get::<Arrival>().cloned();
         let authority = Arc::clone(&self.node.authority);
         let (entries, stream) = mpsc::channel(CHUNK);
@@ -53,7 +53,7 @@ impl v1::governance_server::Governance for Governance {
                 .map_err(|refusal| refusal::gate(&refusal))
                 .and_then(|()| send(authority.store(), from, most, &entries));
             if let Err(refusal) = sent {
-                // Fails only if the client is gone.
+                // Fails only if the client has gone.
                 let _ = entries.blocking_send(Err(refusal));
             }
             drop((place, stream_place));
@@ -155,7 +155,7 @@ impl v1::governance_server::Governance for Governance {
     }
 }
 
-/// Sends records until there are no more, enough were sent, or nobody wants them. Blocks.
+/// Sends records until there are no more, enough were sent, or the receiver is gone. Blocks.
 fn send(
     store: &Store,
     from: u64,

@@ -1,4 +1,4 @@
-//! Keys and their ceremonies, by leave of this node's policy.
+//! Serves ceremonies and key states, with the permission of this node's policy.
 
 use std::{
     pin::Pin,
@@ -90,7 +90,7 @@ impl v1::threshold_keys_server::ThresholdKeys for Keys {
     }
 }
 
-/// The state that a client may ask for.
+/// The state that a client names.
 fn state_of(name: &str) -> Result<KeyState, Status> {
     match name {
         "active" => Ok(KeyState::Active),
@@ -101,7 +101,7 @@ fn state_of(name: &str) -> Result<KeyState, Status> {
     }
 }
 
-/// What names the ceremony; approvals and signatures cover it.
+/// The nonce, which determines the ceremony; approvals and signatures cover it.
 fn nonce_of(given: &Bytes) -> Result<[u8; 32], Status> {
     let wrong = |_| refusal::invalid("the nonce has not 32 bytes: give random ones, the same to all nodes");
     <[u8; 32]>::try_from(given.as_ref()).map_err(wrong)

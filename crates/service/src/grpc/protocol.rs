@@ -1,4 +1,4 @@
-//! The protocol API: operations carried out by the whole group.
+//! The protocol API: operations of the whole group.
 
 use std::{
     pin::Pin,
@@ -29,7 +29,7 @@ pub(crate) struct Protocol {
     node: Arc<NodeState>,
 }
 
-/// An instance, the public part of the version of the key that answers, and the outcome if it was waited for.
+/// An instance, the public key of the version that answers, and the outcome if the caller waited for it.
 struct Performed {
     id: InstanceId,
     public: AnyPublicKey,
@@ -52,7 +52,8 @@ impl Protocol {
         Self { node }
     }
 
-    /// Decides about a request; if it is allowed, starts or joins its instance, and waits for the outcome if the caller does.
+    /// Decides about a request. If it is granted, starts or joins its instance and, if the caller waits, waits for the
+    /// outcome.
     async fn perform<T>(
         &self,
         request: &Request<T>,
@@ -67,7 +68,7 @@ impl Protocol {
         let began = Instant::now();
         let left = || Some(deadline::patience(request.metadata())?.saturating_sub(began.elapsed()));
         let certified = self.node.certified(granted, left()).await?;
-        // Not the whole entry: whoever waits long keeps no share that has left the key table meanwhile.
+        // Only the public key: a long wait must not keep a share alive that has left the key table.
         let public = certified.entry().public.clone();
         self.node.decoded(request, public.suite());
         let orchestrator = &self.node.orchestrator;

@@ -1,4 +1,4 @@
-//! Errors of the floors below as gRPC statuses: which code, and words that say what to do.
+//! Converts errors of the crates below into gRPC statuses with a code and a message that says what to do.
 
 use std::time::Duration;
 
@@ -11,14 +11,15 @@ use theta_schemes::RequestError;
 use theta_statements::Name;
 use tonic::{Code, Status, metadata::MetadataValue};
 
-/// gRPC sends messages as HTTP/2 headers, which are bounded; and they may quote what the caller wrote.
+/// The most characters of a message. gRPC sends messages in HTTP/2 headers, which are bounded, and messages may quote the
+/// caller.
 const MAX_MESSAGE_CHARS: usize = 800;
 
-/// Metadata with the name of the gate's reason, which never changes, and the rule's.
+/// Metadata with the stable name of the reason, and the name of the rule.
 const REASON: &str = "theta-reason";
 const RULE: &str = "theta-rule";
 
-/// At most as much as a client is told.
+/// Cuts a message to its maximum.
 pub(crate) fn short(message: String) -> String {
     match message.char_indices().nth(MAX_MESSAGE_CHARS) {
         Some((end, _)) => format!("{}...", message.get(..end).unwrap_or_default()),
@@ -31,7 +32,7 @@ pub(crate) fn invalid(problem: impl Into<String>) -> Status {
     Status::invalid_argument(short(problem.into()))
 }
 
-/// There is no such thing here.
+/// What the caller names does not exist here.
 pub(crate) fn not_found(problem: impl Into<String>) -> Status {
     Status::not_found(short(problem.into()))
 }
@@ -39,16 +40,16 @@ pub(crate) fn not_found(problem: impl Into<String>) -> Status {
 /// The key that a request names.
 ///
 /// # Errors
-/// The caller's mistake.
+/// The name is invalid, which is the caller's mistake.
 pub(crate) fn key_ref(text: &str) -> Result<KeyRef, Status> {
     text.parse().map_err(|error: KeyRefError| invalid(error.to_string()))
 }
 
-/// The gate refuses.
+/// The status of a refusal by the gate.
 pub(crate) fn gate(refusal: &Refusal) -> Status {
     let message = match refusal {
         Refusal::Unrecorded(AuditUnavailable::Closed) => format!("{refusal}: ask another node"),
-        // The disk's words are for the operator, who finds them in the log.
+        // The operator finds the system's message in the log; clients do not get it.
         Refusal::Unrecorded(AuditUnavailable::Broken(_)) => {
             "this node cannot write its audit log and refuses all requests: ask another node".to_owned()
         }
@@ -82,7 +83,8 @@ const fn denied(denial: &Denial) -> Code {
     }
 }
 
-/// The policy allows it, and its slot is not certified for it. `in_time`: whether that was found before the caller's deadline.
+/// The policy allows the request, but its slot is not certified for it. `in_time`: whether this was known before the
+/// deadline.
 pub(crate) fn uncertified(terms: &Terms, slots: &SlotRefusal, in_time: bool) -> Status {
     not_certified((terms.client(), terms.operation(), terms.rule()), slots, in_time)
 }
@@ -130,7 +132,7 @@ pub(crate) fn submit(error: &SubmitError) -> Status {
     }
 }
 
-/// A key that is not here, or does not serve.
+/// The key is not here, or not in service.
 pub(crate) fn key(error: &ResolveError) -> Status {
     let message = short(error.to_string());
     match error {
@@ -139,7 +141,7 @@ pub(crate) fn key(error: &ResolveError) -> Status {
     }
 }
 
-/// A key whose share this node does not have.
+/// This node has no share of the key.
 pub(crate) fn no_share(entry: &KeyEntry) -> Status {
     Status::failed_precondition(short(format!("this node holds no share of key {}", entry.qualified_name())))
 }
@@ -167,7 +169,7 @@ pub(crate) fn instance(error: &InstanceError) -> Status {
         InstanceError::Unknown(_) => Status::not_found(message),
         InstanceError::Key(error) => key(error),
         InstanceError::Slot(_) => Status::permission_denied(message),
-        // The request was well-formed and still there is no answer to it, whoever is asked.
+        // The request is well-formed, and still no node can answer it.
         InstanceError::Aborted(Abort::Input(_)) => Status::failed_precondition(message),
         InstanceError::Aborted(Abort::Bug(_)) => Status::internal(message),
         InstanceError::Aborted(Abort::TooFewHonest { .. }) | InstanceError::Expired(_) => Status::unavailable(message),
@@ -175,11 +177,11 @@ pub(crate) fn instance(error: &InstanceError) -> Status {
     }
 }
 
-/// The deadline came before the result; `progress`: how many shares there are, and how many it takes.
+/// The deadline came before the result. `progress` is the number of shares received, and of those needed.
 pub(crate) fn deadline(after: Duration, progress: Option<(usize, usize)>, unreachable: &[u16]) -> Status {
     let progress = progress.map_or_else(String::new, |(shares, needed)| format!(" with {shares} of {needed} shares"));
     let cause = if unreachable.is_empty() {
-        // Nobody else is missing: the others were not asked, or refuse.
+        // All peers are connected: the others were not asked, or refuse.
         "; a node acts only on requests that it receives itself: send this one to every node".to_owned()
     } else {
         let nodes: Vec<String> = unreachable.iter().map(u16::to_string).collect();
@@ -291,7 +293,7 @@ mod tests {
         );
     }
 
-    /// Whoever sends a request to one node, which is connected to all others, waits in vain.
+    /// A caller that sends its request only to one node, to which all others are connected, waits in vain.
     #[test]
     fn who_asks_one_node_alone_is_told_so() {
         let status = deadline(Duration::from_millis(1500), Some((1, 2)), &[]);

@@ -1,5 +1,5 @@
-//! The scheme API: this node's share of a key, for hosts that carry the messages themselves. All of it runs on the
-//! orchestrator's CPU pool, never on the threads that move bytes.
+//! The scheme API: this node's share of a key, for hosts that carry the messages themselves. All computations run on the
+//! orchestrator's CPU pool, never on I/O threads.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ impl Scheme {
         Self { node }
     }
 
-    /// A key, for arithmetic that anybody can do who may see it.
+    /// A key for public computations, for callers that may see it.
     async fn key<T>(&self, request: &Request<T>, key: &str) -> Result<Arc<KeyEntry>, Status> {
         self.node.key_seen(request, key).await
     }
@@ -167,7 +167,7 @@ impl v1::threshold_scheme_server::ThresholdScheme for Scheme {
     }
 }
 
-/// A payload that comes along is the header's own; a header alone is fine.
+/// If there is a payload, checks that it belongs to the header.
 fn check_payload(header: &Header<'_>, payload: &[u8]) -> Result<(), String> {
     if payload.is_empty() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Puts the services behind one TLS listener.
+//! Serves all services on one TLS listener.
 
 use std::{sync::Arc, time::Duration};
 
@@ -36,14 +36,14 @@ use super::{
 };
 use crate::{config::LimitsConfig, metrics::ApiMetrics};
 
-/// Windows that let a message of 32 MiB flow without waiting for the other side's leave at every 64 KiB.
-/// A stream whose body nobody reads yet holds so much of the node, too: strangers have a bounded number of them.
+/// Flow-control windows large enough for large messages to pass without waiting for an update at every 64 KiB.
+/// A stream whose body nobody reads yet can hold this many bytes; the streams of strangers are few.
 const STREAM_WINDOW: u32 = 2 << 20;
 const CONNECTION_WINDOW: u32 = 16 << 20;
-/// Connections authenticated and not yet taken by the server.
+/// The most authenticated connections that wait for the server.
 const ACCEPTED_QUEUE: usize = 16;
 
-/// What the API server is made of.
+/// The parts of the API server.
 pub(crate) struct ApiServer<'a> {
     pub(crate) listener: TcpListener,
     pub(crate) identity: &'a Identity,
@@ -52,7 +52,7 @@ pub(crate) struct ApiServer<'a> {
     pub(crate) metrics: ApiMetrics,
     pub(crate) admission: Arc<Admission>,
     pub(crate) connections: Arc<Connections>,
-    /// Where connections wait until their handshake is done.
+    /// Bounds connections whose handshake is not done.
     pub(crate) doorway: Arc<Doorway>,
     pub(crate) state: Arc<NodeState>,
 }
@@ -75,7 +75,7 @@ pub(crate) enum ApiError {
     Reflection(#[from] tonic_reflection::server::Error),
 }
 
-/// Who may connect: the clients of the group file and those of the policy in force. What they may ask is decided later.
+/// Accepts the clients of the group file and those of the policy in force. What they may ask is decided later.
 #[derive(Debug)]
 struct Door {
     clients: tls::Pins,
@@ -101,7 +101,7 @@ impl Entrance for Door {
 impl ApiServer<'_> {
     /// Starts to serve.
     pub(crate) async fn start(self) -> Result<Serving, ApiError> {
-        // Clients only: a node acts on what its clients ask of it, never on another node's word.
+        // Clients only: a node acts on requests of its clients, never on another node's word.
         let clients = self.group.clients().iter();
         let clients =
             clients.map(|client| (client.certificate, Pinned::Client(Arc::from(client.name.as_str())))).collect();
@@ -170,11 +170,11 @@ impl ApiServer<'_> {
 impl Serving {
     /// Returns when the server has stopped by itself.
     pub(crate) async fn stopped(&mut self) {
-        // The task never panics and is aborted only when this value is gone.
+        // An error is impossible: the task never panics, and it is aborted only with this value.
         let _ = (&mut self.server).await;
     }
 
-    /// Takes no more requests, and gives those that run until `grace` is over.
+    /// Accepts no more requests, and lets running ones finish until `grace` is over.
     pub(crate) async fn stop(mut self, grace: Duration) {
         let not_serving = tonic_health::ServingStatus::NotServing;
         self.health.set_service_status("", not_serving).await;
@@ -195,7 +195,7 @@ impl Drop for Serving {
     fn drop(&mut self) {
         self.acceptor.abort();
         self.patrol.abort();
-        // The connections hear of it, take no more requests and end with those that they have.
+        // The connections have been told: they accept no more requests and end with those that they have.
         self.server.abort();
     }
 }

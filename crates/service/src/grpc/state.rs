@@ -1,4 +1,4 @@
-//! What all handlers share.
+//! The state that all handlers share.
 
 use std::{
     mem,
@@ -35,7 +35,7 @@ pub(crate) struct NodeState {
 }
 
 impl NodeState {
-    /// Decides whether a request is for this client. `enclosed`: a signed request or nothing, and approvals.
+    /// Decides whether a client may make this request. `enclosed`: the signed request, or nothing, and the approvals.
     ///
     /// # Errors
     /// The refusal.
@@ -47,14 +47,14 @@ impl NodeState {
     ) -> Result<Granted<R>, Status> {
         let presented = door::presented(request).with(enclosed.0, enclosed.1);
         let granted = self.authority.decide(presented, asks).await.map_err(|refusal| refusal::gate(&refusal))?;
-        // Who was recognised by a signature has had a place among strangers, or its carrier's.
+        // A client that a signature has identified has had a stranger's place so far, or that of the caller that relays.
         if let Some(arrival) = request.extensions().get::<Arrival>() {
             arrival.recognised(granted.client())?;
         }
         Ok(granted)
     }
 
-    /// The same about something that carries nothing besides.
+    /// Decides about a request without signature and approvals.
     ///
     /// # Errors
     /// The refusal.
@@ -66,7 +66,7 @@ impl NodeState {
         self.decide(request, (&Bytes::new(), &[]), asks).await
     }
 
-    /// Decodes what is asked of a key and finds the key: the one time for all that comes.
+    /// Decodes a request to a key and finds the key, once for everything that follows.
     ///
     /// # Errors
     /// The caller's mistake.
@@ -76,7 +76,7 @@ impl NodeState {
         Ok(request.at(slot))
     }
 
-    /// Decides whether a request to a key is for this client, and whether this node can be sure of what it decided before.
+    /// Decides whether a client may use a key. Refuses if this node's store is not confirmed and the request takes a slot.
     ///
     /// # Errors
     /// The refusal.
@@ -86,8 +86,8 @@ impl NodeState {
         enclosed: (&Bytes, &[Bytes]),
         key_use: KeyUse,
     ) -> Result<Granted<KeyUse>, Status> {
-        // An old copy of the store does not know which slots are taken. The floors below refuse as well: this says it sooner, and
-        // makes no record of a decision that cannot be made.
+        // An old copy of the store does not know which slots are taken. The crates below refuse as well; refusing here is
+        // faster and makes no record of a decision.
         if self.authority.takes_slot(&key_use) && !self.orchestrator.is_trusted() {
             return Err(Status::unavailable(
                 "a signing rule covers this key, and too few nodes have confirmed yet that this node's store is its latest: try \
@@ -97,8 +97,8 @@ impl NodeState {
         self.decide(request, enclosed, key_use).await
     }
 
-    /// Waits until a granted request can be served: its key is here, and its slots are certified for it. At most as long as the
-    /// caller waits.
+    /// Waits until a granted request can be served, that is until its key is here and its slot is certified for it, but at
+    /// most as long as the caller waits.
     ///
     /// # Errors
     /// The refusal.
@@ -133,17 +133,17 @@ impl NodeState {
             .map_err(|_| refusal::not_found(format!("no key named \"{key}\" on this node; it has: {}", keys.known())))
     }
 
-    /// A key, for somebody who may see it.
+    /// A key, for a caller that may see it.
     ///
     /// # Errors
-    /// The refusal, or there is none.
+    /// The refusal, or there is no such key.
     pub(crate) async fn key_seen<T>(&self, request: &Request<T>, key: &str) -> Result<Arc<KeyEntry>, Status> {
         let key = refusal::key_ref(key)?;
         let _ = self.decide_plain(request, Look::Key(key.clone())).await?;
         self.key_entry(&key)
     }
 
-    /// A place for a stream of this client's.
+    /// A place for one of this client's streams.
     ///
     /// # Errors
     /// The refusal.
@@ -151,7 +151,7 @@ impl NodeState {
         self.authority.stream(client).map_err(|refusal| refusal::gate(&refusal))
     }
 
-    /// All versions of all keys, by name.
+    /// All versions of all keys that this node knows, by name, also those without a share here.
     pub(crate) fn keys(&self) -> Vec<v1::KeyInfo> {
         self.orchestrator.keys().iter().map(|entry| answer::key_info(&entry)).collect()
     }
@@ -164,7 +164,7 @@ impl NodeState {
         self.orchestrator.compute(computation).await.map_err(|error| refusal::compute(&error))
     }
 
-    /// Opens a ciphertext with the payload key that an instance found.
+    /// Opens a ciphertext with the payload key that is the result of an instance.
     pub(crate) async fn open(&self, finished: Arc<Finished>, ciphertext: Bytes) -> Result<Bytes, Status> {
         let open = move |_: &mut dyn CryptoRng| {
             let key = PayloadKey::from_bytes(finished.result.expose()).map_err(|error| error.to_string())?;
@@ -174,7 +174,7 @@ impl NodeState {
         self.compute(open).await?.map_err(|reason| refusal::invalid(format!("the payload does not open: {reason}")))
     }
 
-    /// The key that a signature made with a seed verifies under; `public` is the version that signed.
+    /// The key under which a signature with a seed verifies; `public` is the version that signed.
     pub(crate) async fn randomized_key(
         &self,
         public: AnyPublicKey,
@@ -185,7 +185,7 @@ impl NodeState {
         derived.map(Bytes::from).ok_or_else(|| Status::internal("bug: a randomizer without its key; please report it"))
     }
 
-    /// Notes how long the request took to arrive and to be decoded.
+    /// Records how long the request took to arrive and to be decoded.
     pub(crate) fn decoded<T>(&self, request: &Request<T>, suite: Suite) {
         if let Some(arrival) = request.extensions().get::<Arrival>() {
             let (received, now) = (arrival.receiving(), arrival.since().elapsed());
@@ -194,7 +194,7 @@ impl NodeState {
         }
     }
 
-    /// Notes when the answer is ready to leave.
+    /// Records that the answer is ready to leave.
     pub(crate) fn returned<T>(&self, request: &Request<T>, suite: Suite, instance: InstanceId) {
         if let Some(arrival) = request.extensions().get::<Arrival>() {
             self.orchestrator.observe_stage(suite, Stage::Returned, Some(&instance), arrival.since().elapsed());

@@ -12,7 +12,7 @@ use prometheus_client::{
 const FIRST_BUCKET_SECONDS: f64 = 100e-6;
 const BUCKETS: u16 = 19;
 
-/// What the API counts.
+/// The counters of the API.
 #[derive(Clone, Debug)]
 pub(crate) struct ApiMetrics {
     requests: Family<RequestLabels, Counter>,
@@ -51,7 +51,7 @@ impl ApiMetrics {
         metrics
     }
 
-    /// Counts one answer. `method` is a name of ours, never a caller's text: labels stay few.
+    /// Counts one answer. `method` is from a fixed list, never a caller's text, so that there are few labels.
     pub(crate) fn answered(&self, method: &'static str, code: tonic::Code, took: Duration) {
         self.requests.get_or_create(&RequestLabels { method, code: code_name(code) }).inc();
         self.durations.get_or_create(&MethodLabels { method }).observe(took.as_secs_f64());

@@ -1,4 +1,4 @@
-//! What callers hold of the API's doors, and what was taken from them, as it is at each scrape.
+//! Handshakes, connections and requests of the API at the time of each scrape, and how many were closed or ended.
 
 use std::{fmt, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! The connections to the other nodes, as they are at each scrape.
+//! The connections to the other nodes at the time of each scrape.
 
 use std::{fmt, sync::Arc};
 
@@ -26,7 +26,7 @@ impl fmt::Debug for MeshCollector {
     }
 }
 
-/// A name, a help text, and where the figure is.
+/// A name, a help text, and how to get the value.
 type PeerGauge = (&'static str, &'static str, fn(&PeerStatus) -> i64);
 type PeerCounter = (&'static str, &'static str, fn(&PeerCounters) -> u64);
 

@@ -1,4 +1,4 @@
-//! What the process takes from the machine, by the kernel's own account.
+//! The resources that the process uses, as the kernel reports them.
 
 use std::{fmt, fs};
 
@@ -9,10 +9,10 @@ use prometheus_client::{
     registry::Unit,
 };
 
-/// Clock ticks a second in `/proc`: fixed at 100 by the kernel's interface to user space, whatever its own clock.
+/// Clock ticks a second in `/proc`: the kernel's interface to user space fixes them at 100.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Reads `/proc/self` at each scrape. Where there is no such file, the figures are absent.
+/// Reads `/proc/self` at each scrape. On systems without it there are no figures.
 #[derive(Debug)]
 pub(crate) struct ProcessCollector;
 
@@ -44,8 +44,8 @@ fn kibibytes(status: &str, field: &str) -> Option<i64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Fields 14 and 15 of `proc_pid_stat(5)`. The second field, the program's name, may hold spaces and brackets: count
-/// from behind it.
+/// Fields 14 and 15 of `proc_pid_stat(5)`. The second field, the program's name, may contain spaces and brackets, so fields
+/// are counted from its end.
 fn cpu_seconds(stat: &str) -> Option<f64> {
     let (_, rest) = stat.rsplit_once(')')?;
     let mut fields = rest.split_whitespace().skip(11);

@@ -1,4 +1,4 @@
-//! Why a node does not start: one line each, with the place and the remedy.
+//! Why a node does not start: one line for each reason, with place and remedy.
 
 use std::{io, net::SocketAddr, num::NonZeroU16, path::PathBuf};
 
@@ -28,7 +28,7 @@ pub enum StartError {
         /// The group file.
         group: PathBuf,
     },
-    /// The group knows this node by another certificate.
+    /// The group file has another certificate for this node.
     #[error(
         "the certificate {} ({shown}) is {}, {} has {pinned} for node {id}: {}",
         certificate.display(),
@@ -56,20 +56,20 @@ pub enum StartError {
     /// The policy file is wrong.
     #[error(transparent)]
     Policy(#[from] PolicyLoadError),
-    /// What is in the store cannot be used.
+    /// The contents of the store cannot be used.
     #[error(transparent)]
     Custody(#[from] CustodyError),
-    /// The group file has a ceremony key that is none.
+    /// The group file has an invalid ceremony key.
     #[error("the ceremony_key of node {0} in the group file is no key: take the one that its store was made with")]
     CeremonyKey(NodeId),
-    /// Another process listens there.
+    /// Another process listens at this address.
     #[error(
         "the {setting} address {address} is in use: stop the process that listens there or change `listen.{setting}` in node.toml"
     )]
     AddressInUse {
         /// `api` or `metrics`.
         setting: &'static str,
-        /// Where.
+        /// The address.
         address: SocketAddr,
     },
     /// The system does not let the node listen there.
@@ -77,12 +77,12 @@ pub enum StartError {
     Listen {
         /// `api` or `metrics`.
         setting: &'static str,
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// The system's words.
+        /// The system's message.
         reason: io::Error,
     },
-    /// The operating system failed in what it usually does, such as starting a thread.
+    /// The operating system failed, for example to start a thread.
     #[error("the system does not do its part: {0}")]
     System(io::Error),
     /// The mesh did not start.
@@ -120,7 +120,7 @@ impl From<ApiError> for StartError {
     }
 }
 
-/// Whose certificate it is.
+/// The node to which a certificate belongs.
 struct Owner(Option<NodeId>);
 
 impl std::fmt::Display for Owner {
@@ -132,7 +132,7 @@ impl std::fmt::Display for Owner {
     }
 }
 
-/// What would be right.
+/// The remedy.
 struct Remedy(Option<NodeId>);
 
 impl std::fmt::Display for Remedy {

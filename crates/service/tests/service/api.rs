@@ -29,7 +29,7 @@ async fn protocols(group: &TestGroup) -> Vec<Protocol> {
     clients
 }
 
-/// Sends a request to all nodes and takes the first node's answer, as an honest client would that trusts node 1.
+/// Sends a request to all nodes and takes the first node's answer, as an honest client that trusts node 1.
 macro_rules! at_all {
     ($clients:expr, $method:ident, $request:expr) => {{
         let request = $request;
@@ -214,7 +214,7 @@ async fn the_scheme_api_signs_by_hand() {
     group.shutdown().await;
 }
 
-/// Has all nodes of the group hold a ceremony, to its end at each of them.
+/// Makes all nodes hold a ceremony, and waits for its end at each of them.
 async fn hold(group: &TestGroup, change: KeyChange) {
     let CeremonyRequest { nonce, change } = CeremonyRequest { nonce: [7; 32], change };
     let request = v1::HoldCeremonyRequest {
@@ -241,7 +241,7 @@ async fn hold(group: &TestGroup, change: KeyChange) {
     }
 }
 
-/// After a reshare to nodes 1, 2, 3 and 5 the share of index 4 is node 5's: whoever asks speaks of nodes all the same.
+/// After a reshare to nodes 1, 2, 3 and 5 node 5 has the share of index 4; callers still use node numbers.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_scheme_api_speaks_of_nodes_whatever_their_share_indices() {
     let group = Prepared::new(2, 5).start(|_, _| {}, |_, node| node).await;
@@ -262,7 +262,7 @@ async fn the_scheme_api_speaks_of_nodes_whatever_their_share_indices() {
     let refused = clients[3].create_share(create).await.unwrap_err();
     assert_eq!(refused.code(), Code::FailedPrecondition, "node 4 holds nothing any more: {refused}");
 
-    // Anybody checks, node 4 too, which has the public part alone.
+    // Anybody can verify shares, also node 4, which has only the public key.
     for client in &mut clients {
         for share in &shares {
             let v1::IndexedShare { node, share } = share.clone();
@@ -407,7 +407,7 @@ async fn metrics_and_readiness_over_http() {
     assert!(get("/healthz").await.starts_with("HTTP/1.1 200"));
     assert!(get("/readyz").await.starts_with("HTTP/1.1 200"));
     assert!(get("/nothing").await.starts_with("HTTP/1.1 404"));
-    // A request's place is given back when the last byte of its answer has left, which its caller may see first.
+    // A request's place is released when the last byte of its answer has left, which the caller may see earlier.
     eventually("the request's place is given back", async || {
         get("/metrics").await.contains("theta_api_in_flight_requests 0")
     })

@@ -1,4 +1,4 @@
-//! Attacks on a node's doors: requests without bodies, handshakes without an end, answers without a reader. Honest clients go on.
+//! Attacks on a node's bounds: requests without bodies, endless handshakes, unread answers. Honest clients continue.
 
 use std::{num::NonZeroUsize, time::Duration};
 
@@ -30,7 +30,7 @@ fn size(value: usize) -> NonZeroUsize {
     NonZeroUsize::new(value).unwrap()
 }
 
-/// A group of four whose policy knows a token, so that connections without a certificate are taken, and a second client.
+/// A group of four whose policy knows a token, so that it accepts connections without a certificate, and a second client.
 async fn group(limits: impl Fn(&mut LimitsConfig)) -> (TestGroup, Identity) {
     let prepared = Prepared::new(2, 4);
     let made = Identity::generate("other").unwrap();
@@ -47,7 +47,7 @@ async fn group(limits: impl Fn(&mut LimitsConfig)) -> (TestGroup, Identity) {
     (prepared.start(configure, |_, node| node).await, other)
 }
 
-/// A figure of node 1.
+/// The value of a metric of node 1.
 async fn metric(group: &TestGroup, name: &str) -> usize {
     let mut tcp = TcpStream::connect(group.node(1).metrics_address().unwrap()).await.unwrap();
     tcp.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await.unwrap();
@@ -73,7 +73,7 @@ struct Raw {
     driver: JoinHandle<()>,
 }
 
-/// A request whose body goes on, and its answer.
+/// A request whose body is still open, and its answer.
 struct Open {
     answer: h2::client::ResponseFuture,
     body: SendStream<Bytes>,
@@ -111,7 +111,7 @@ impl Raw {
         let mut bytes = framed.freeze();
         while !bytes.is_empty() {
             open.body.reserve_capacity(bytes.len());
-            // A node that has refused takes no more of it, and has said why.
+            // A node that has refused the request takes no more of it.
             let Some(Ok(room)) = std::future::poll_fn(|context| open.body.poll_capacity(context)).await else { break };
             let piece = bytes.split_to(room.min(bytes.len()));
             if open.body.send_data(piece, bytes.is_empty()).is_err() {
@@ -141,7 +141,7 @@ async fn status(answer: http::Response<RecvStream>) -> Code {
     body.trailers().await.ok().flatten().and_then(|trailers| code(&trailers)).unwrap_or(Code::Unknown)
 }
 
-/// Some of them never had a body to come: 1,100 on each node, of a stranger or of a client that is allowed everything.
+/// Opens 1,100 requests at each node whose bodies never come, as a stranger or as a client that may do everything.
 async fn without_bodies(group: &TestGroup, identity: Option<&Identity>) -> (Vec<Raw>, Vec<Open>) {
     let (mut connections, mut held) = (Vec::new(), Vec::new());
     for id in 1..=4 {
@@ -149,7 +149,7 @@ async fn without_bodies(group: &TestGroup, identity: Option<&Identity>) -> (Vec<
         while sent < 1_100 {
             let raw = Raw::open(group, id, identity, 65_535).await;
             for _ in 0..100 {
-                // A node that ends the connection has ended the attack on it.
+                // The node has closed the connection, which ends the attack on it.
                 let Some(open) = raw.headers(SIGN).await else { break };
                 held.push(open);
             }
@@ -185,7 +185,7 @@ async fn a_clients_requests_without_bodies_leave_others_their_places() {
     .await;
     let held = without_bodies(&group, Some(&other)).await;
     works(&group, "besides a greedy client").await;
-    // All common places, and its own eight.
+    // All common places, and the eight that are reserved for the client.
     assert!(metric(&group, "theta_api_in_flight_requests").await <= 108);
     drop(held);
     group.shutdown().await;
@@ -198,7 +198,7 @@ async fn a_body_has_its_time() {
     let silent = raw.headers(SIGN).await.unwrap();
     let mut slow = raw.headers(SIGN).await.unwrap();
     let drip = tokio::spawn(async move {
-        // The beginning of a message that would be whole in an hour.
+        // The beginning of a message that takes an hour to arrive.
         let _ = slow.body.send_data(Bytes::from_static(&[0, 0, 0, 14, 16]), false);
         for _ in 0..3_600 {
             time::sleep(Duration::from_millis(100)).await;
@@ -323,7 +323,7 @@ async fn a_slow_reader_that_reads_gets_its_answer() {
     while let Some(data) = body.data().await {
         let length = data.unwrap().len();
         read += length;
-        // About twice the deadline for all of it.
+        // The whole body takes about twice the time allowed.
         time::sleep(Duration::from_millis(10 * length as u64 / 1024)).await;
         body.flow_control().release_capacity(length).unwrap();
     }

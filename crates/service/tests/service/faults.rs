@@ -1,4 +1,4 @@
-//! Strangers, floods, bad bytes, absent nodes and impatient clients: a node refuses, explains and carries on.
+//! Strangers, floods, invalid bytes, absent nodes and impatient clients: a node refuses, explains and continues.
 
 use std::{num::NonZeroUsize, time::Duration};
 
@@ -56,7 +56,7 @@ async fn no_certificate_and_no_tls_are_refused() {
     let mut plain = tokio::net::TcpStream::connect(address).await.unwrap();
     plain.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.unwrap();
     let mut answer = Vec::new();
-    // An alert and the end, or a reset; never an HTTP/2 frame.
+    // The answer is an alert and the end, or a reset; never an HTTP/2 frame.
     let _ = plain.read_to_end(&mut answer).await;
     assert!(answer.len() < 9, "{answer:?}");
 
@@ -87,7 +87,7 @@ async fn a_flood_is_refused_and_passes() {
     let error = large.sign(sign_request(vec![0; 200_000].into(), Wait::Started)).await.unwrap_err();
     assert_eq!(error.code(), Code::ResourceExhausted, "{error}");
 
-    // Only node 1 hears of these, so those that it takes wait for shares that do not come.
+    // Only node 1 receives these, so those that it accepts wait for shares that never come.
     let mut flood = JoinSet::new();
     for i in 0..40_u32 {
         let mut client = client.clone();
@@ -155,7 +155,7 @@ async fn a_client_that_goes_away_leaves_the_instance() {
     group.shutdown().await;
 }
 
-/// Random bytes of many lengths, and valid ones with a byte changed, cut short or drawn out.
+/// Random bytes of many lengths, and valid ones with a byte changed, cut short or extended.
 fn bad_bytes(valid: &[u8], rng: &mut ChaCha20Rng) -> Vec<Bytes> {
     let mut all = vec![Bytes::new()];
     for len in [1, 31, 32, 33, 48, 96, 300, 5000] {
@@ -178,14 +178,14 @@ fn bad_bytes(valid: &[u8], rng: &mut ChaCha20Rng) -> Vec<Bytes> {
     all
 }
 
-/// Refused as the caller's mistake, by the answer's code.
+/// The answer's code blames the caller.
 fn blamed<T>(answer: Result<T, tonic::Status>) {
     let Err(status) = answer else { panic!("it was taken") };
     assert!(matches!(status.code(), Code::InvalidArgument | Code::NotFound), "{status}");
     assert!(!status.message().is_empty() && !status.message().contains('\n'), "{status}");
 }
 
-/// Refused in that way, or right after all: where a change does not touch what the node looks at.
+/// The answer blames the caller, or is right, where a change does not touch what the node checks.
 fn blamed_or_taken<T>(answer: Result<T, tonic::Status>) {
     if answer.is_err() {
         blamed(answer);
@@ -203,16 +203,16 @@ async fn bad_bytes_in_the_protocol_api() {
     for bytes in bad_bytes(&ciphertext, &mut rng) {
         let key = CIPHER.to_owned();
         let asked = v1::DecapsulateRequest { key: key.clone(), header: bytes.clone(), wait, ..Default::default() };
-        // Bytes behind the header, and what is cut off in front of its end, make it another header.
+        // Bytes behind the header, or missing at its end, make it another header.
         assert_ne!(bytes, header);
         blamed(client.decapsulate(asked).await);
-        // A node opens the payload when k shares are there, and not before: a change of it is seen by who decrypts.
+        // A node opens the payload only when there are k shares, so only the decrypting caller sees a change of it.
         blamed_or_taken(
             client.decrypt(v1::DecryptRequest { key, ciphertext: bytes.clone(), wait, ..Default::default() }).await,
         );
         blamed(client.get_result(v1::GetResultRequest { instance_id: bytes.clone() }).await);
         blamed(client.watch_instance(v1::WatchInstanceRequest { instance_id: bytes.clone() }).await);
-        // Any bytes are a message or a coin's name, but not for a key of another purpose.
+        // Any bytes are a valid message or name of a coin, but not for a key of another purpose.
         client
             .sign(v1::SignRequest { key: SIGNER.to_owned(), message: bytes.clone(), wait, ..Default::default() })
             .await
@@ -305,7 +305,7 @@ async fn bad_bytes_in_the_scheme_api() {
     group.shutdown().await;
 }
 
-/// A TLS client that believes every server and shows no certificate.
+/// A TLS client that accepts every server and shows no certificate.
 mod anonymous {
     use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A node as its callers see it, in real groups over real sockets.
+//! Tests a node from outside, in real groups over real sockets.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! One client that asks for all there is: it gets what the policy gives it, and the others find room.
+//! One client requests as much as it can: it gets what the policy allows, and the others still find places.
 
 use std::{num::NonZeroUsize, time::Duration};
 
@@ -44,7 +44,7 @@ fn is_exhausted(status: &Status, words: &str) {
     assert!(status.message().contains(words), "{status}");
 }
 
-/// It submits far more than its part without waiting. The other one starts what it likes.
+/// One client submits far more than its quota without waiting. The other one can still start its requests.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn submissions_that_nobody_waits_for_take_no_more_than_their_client_may() {
     let (group, mut greedy, mut other) = group_with("limits = { instances = 10 }", 1_000).await;
@@ -59,7 +59,7 @@ async fn submissions_that_nobody_waits_for_take_no_more_than_their_client_may() 
     for number in 0..50 {
         other.sign(sign(format!("other {number}"), Wait::Started)).await.unwrap();
     }
-    // A place comes back with the end of its instance.
+    // An instance that ends releases its place.
     let mut second = Protocol::new(group.channel(2).await);
     second.sign(sign("greedy 0".to_owned(), Wait::Done)).await.unwrap();
     let again = async {
@@ -86,7 +86,7 @@ async fn submissions_have_a_rate_and_a_burst() {
     group.shutdown().await;
 }
 
-/// Streams that tell of an instance which does not end: each held a place among the calls that a node serves at once.
+/// Streams that watch an endless instance. Each used to hold a place among the calls that a node serves at once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn watch_streams_take_no_more_than_their_client_may() {
     let (group, mut greedy, mut other) = group_with("limits = { streams = 5 }", 20).await;

@@ -1,4 +1,4 @@
-//! The signs that a group works, and waiting for what must happen.
+//! Checks that a group works, and waiting for conditions.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use tokio::{task::JoinSet, time};
 
 use crate::group::{SIGNER, TestGroup};
 
-/// Long enough for a machine with other work; only a hang takes longer.
+/// Long enough for a busy machine; only a hang takes longer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A signature with the help of all four nodes, each asked on a new connection: the sign that the group lets clients in and works.
+/// A signature with shares of all four nodes, each asked on a new connection: the group accepts clients and works.
 pub(crate) async fn works(group: &TestGroup, message: &'static str) {
     let mut answers = JoinSet::new();
     for id in 1..=4 {
@@ -27,7 +27,7 @@ pub(crate) async fn works(group: &TestGroup, message: &'static str) {
     }
 }
 
-/// Polls until the condition holds; only a hang fails.
+/// Polls until the condition holds; fails only if that takes too long.
 pub(crate) async fn eventually(what: &str, mut condition: impl AsyncFnMut() -> bool) {
     let deadline = time::Instant::now() + PATIENCE;
     while !condition().await {

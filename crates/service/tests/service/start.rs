@@ -1,11 +1,11 @@
-//! What keeps a node from starting, each with a message of its own.
+//! Errors that keep a node from starting, each with its own message.
 
 use std::{fs, net::TcpListener, num::NonZeroU16, os::unix::fs::PermissionsExt};
 
 use crate::group::Prepared;
 use theta_service::{Node, NodeConfig, StartError, config::Sealing};
 
-/// Node 1 of a fresh group, changed, must refuse with a line that holds all of `expected`.
+/// Asserts that node 1 of a new group does not start after `change`, and that the error contains all of `expected`.
 async fn refuses(change: impl FnOnce(&Prepared, &mut NodeConfig), expected: &[&str]) {
     let mut prepared = Prepared::new(2, 4);
     prepared.listeners.clear();

@@ -1,4 +1,4 @@
-//! The states of ChaCha generators in the memory of a process, as whoever snapshots machines has them.
+//! Finds and restores the states of ChaCha generators in the memory of a process, as resuming a snapshot does.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -12,37 +12,37 @@ use rand_chacha::{
 
 use crate::{attack::Trouble, process::Stopped};
 
-/// Bytes of a generator's buffer, and of its key, counter and stream together.
+/// The length of a generator's buffer, and of its key, counter and stream together, in bytes.
 const BUFFER: usize = 256;
 const CORE: usize = 48;
-/// How generators are aligned.
+/// The alignment of generators in memory.
 const ALIGNMENT: usize = 16;
-/// Blocks in a buffer: the counter has gone by so many when it is filled.
+/// Blocks in a buffer: filling it advances the counter by this many.
 const BLOCKS: u64 = 4;
-/// Words of a block.
+/// Words in a block.
 const WORDS: u64 = 16;
-/// No generator has made more blocks, and none has a stream of a higher number.
+/// Bounds on the counter and the number of the stream of any generator.
 const MOST_BLOCKS: u64 = 1 << 32;
 const MOST_STREAMS: u64 = 1 << 10;
-/// Regions that are longer are no heap's.
+/// Longer regions do not belong to the heap.
 const LONGEST: u64 = 1 << 30;
 
-/// What generators there are, and their states.
+/// The generators of a process, with their states.
 pub(super) struct Generators {
     pid: u32,
-    /// Addresses, and the bytes of buffer and core there.
+    /// Their addresses, and the bytes of buffer and core at these.
     states: Vec<(u64, Vec<u8>)>,
 }
 
 impl Generators {
-    /// Finds them: a buffer is what its own key and counter make.
+    /// Finds the generators: a buffer must be the output of its own key and counter.
     pub(super) fn of(pid: u32) -> Result<Self, Trouble> {
         let stopped = Stopped::stop(pid)?;
         let memory = File::open(format!("/proc/{pid}/mem"))?;
         let mut states = Vec::new();
         for (from, len) in regions(&fs::read_to_string(format!("/proc/{pid}/maps"))?) {
             let mut bytes = vec![0; len];
-            // Some regions cannot be read: no generator is there.
+            // Regions that cannot be read hold no generators.
             if memory.read_exact_at(&mut bytes, from).is_ok() {
                 let found = generators_in(&bytes).into_iter();
                 states.extend(found.map(|(at, state)| (from + u64::try_from(at).unwrap_or(u64::MAX), state)));
@@ -56,7 +56,7 @@ impl Generators {
         self.states.len()
     }
 
-    /// Resumes the process with these states.
+    /// Restores these states in the process.
     pub(super) fn put_back(&self) -> Result<(), Trouble> {
         let _stopped = Stopped::stop(self.pid)?;
         let memory = OpenOptions::new().write(true).open(format!("/proc/{}/mem", self.pid))?;
@@ -67,7 +67,7 @@ impl Generators {
     }
 }
 
-/// Start and length of what can be read and written and is no file.
+/// Start and length of the regions that can be read and written and belong to no file.
 fn regions(maps: &str) -> Vec<(u64, usize)> {
     let region = |line: &str| {
         let mut fields = line.split_whitespace();
@@ -82,7 +82,7 @@ fn regions(maps: &str) -> Vec<(u64, usize)> {
     maps.lines().filter_map(region).collect()
 }
 
-/// Offsets and states of all generators in a stretch of memory: the buffer before the core, or behind it.
+/// Offsets and states of all generators in a stretch of memory; the buffer is before or behind the core.
 fn generators_in(memory: &[u8]) -> Vec<(usize, Vec<u8>)> {
     let mut found = Vec::new();
     for at in (0..=memory.len().saturating_sub(CORE)).step_by(ALIGNMENT) {
@@ -106,13 +106,13 @@ fn number(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*number))
 }
 
-/// Whether counter and stream, which follow the key, are those of a generator that was used.
+/// Whether counter and stream, which follow the key, can be those of a generator that was used.
 fn may_be_core(core: &[u8]) -> bool {
     let (Some(counter), Some(stream)) = (number(core, 32), number(core, 40)) else { return false };
     (BLOCKS..MOST_BLOCKS).contains(&counter) && counter.is_multiple_of(BLOCKS) && stream < MOST_STREAMS
 }
 
-/// Whether the buffer is the last that key, counter and stream have made. Its first word says how much of it is used up.
+/// Whether the buffer is the latest output of key, counter and stream. Its first word says how much of it is used up.
 fn is_made_by(core: &[u8], buffer: &[u8]) -> bool {
     let (Some((key, _)), Some(counter), Some(stream)) = (core.split_first_chunk(), number(core, 32), number(core, 40))
     else {
@@ -130,7 +130,7 @@ fn is_made_by(core: &[u8], buffer: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// A generator of this program's own is found in this program, in use and not before; and put back, it repeats itself.
+    /// Finds a generator of this program once it is in use, not before; restored, it repeats its output.
     #[test]
     fn a_generator_is_found_and_put_back() {
         let mut rng = Box::new(ChaCha20Rng::from_seed([3; 32]));

@@ -1,4 +1,4 @@
-//! What a thief does with stolen stores.
+//! What the thief does with stolen stores.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,16 +19,16 @@ use theta_store::{Options, SealingKey, Store, disk::SimulatedDisk};
 
 use crate::{attack::Trouble, group::Group};
 
-/// For how many ticks stolen nodes are let run with each other.
+/// For how many ticks stolen nodes run with each other.
 const TICKS: u64 = 40;
-/// Some second after all thefts.
+/// A time after all thefts, in seconds since 1970.
 const LATER: u64 = 1_800_000_000;
 
-/// A node as it was at one moment.
+/// A copy of a node.
 #[derive(Clone)]
 pub(super) struct Theft {
     pub(super) node: u16,
-    /// Of the key, or the one that a ceremony was to end.
+    /// The epoch of the key at that time, or the one before the ceremony that was running.
     pub(super) epoch: Epoch,
     pub(super) store: Vec<u8>,
     /// The file with the sealing key.
@@ -41,28 +41,28 @@ pub(super) struct Thief {
     thefts: Vec<Theft>,
 }
 
-/// What came of it.
+/// What the thief has found.
 #[derive(Default)]
 pub(super) struct Found {
-    /// Shares that stood in stores, and of how many epochs.
+    /// The number of shares in the stores, and of their epochs.
     pub(super) shares: usize,
     pub(super) epochs: usize,
-    /// Copies with a running ceremony.
+    /// The number of copies with a running ceremony.
     pub(super) running: usize,
-    /// Shares that were opened although their node was not stolen in that epoch.
+    /// Shares that the thief recovered although it did not rob their node in that epoch.
     pub(super) opened: Vec<String>,
-    /// Combinations of shares that were tried, and whether one gives the key.
+    /// The number of pairs of shares that were tried, and whether one gives the key.
     pub(super) pairs: usize,
     pub(super) key: bool,
 }
 
-/// Shares of the key, by epoch and node, with the key.
+/// The key's shares by epoch and node, with its public key.
 struct Hoard {
     shares: BTreeMap<(Epoch, u16), (ShareIndex, RistrettoScalar)>,
     public: Option<<Ristretto255 as theta_groups::Group>::Element>,
 }
 
-/// A stolen node, as the thief runs it.
+/// A stolen node that the thief runs.
 type Runs = (u16, Custodian);
 
 fn trouble(error: impl core::fmt::Display) -> Trouble {
@@ -78,11 +78,11 @@ impl Thief {
         self.thefts.push(theft);
     }
 
-    /// Opens the stores, runs any two of them with each other, and adds up whatever shares there are.
+    /// Opens the stores, runs any two of them with each other, and combines the shares.
     pub(super) fn tries(&self, key: &str) -> Result<Found, Trouble> {
         let mut found = Found::default();
         let mut hoard = Hoard { shares: BTreeMap::new(), public: None };
-        // Stolen in an epoch: in that it was at rest, or in both that a ceremony lies between.
+        // A copy counts for the epoch in which it was made; one made during a ceremony counts for the epochs on both sides.
         let mut robbed = BTreeSet::new();
         for theft in &self.thefts {
             let custodian = self.open(theft)?;
@@ -121,7 +121,7 @@ impl Thief {
         self.start(theft.node, store)
     }
 
-    /// The node with nothing but its identity.
+    /// The node with its identity and an empty store.
     fn bare(&self, theft: &Theft) -> Result<Custodian, Trouble> {
         let key = SealingKey::from_file(&theft.key).map_err(trouble)?;
         let stolen = SimulatedDisk::with_content(theft.store.clone());
@@ -138,7 +138,7 @@ impl Thief {
         Custodian::open(Arc::new(store), node, self.roster.clone()).map_err(trouble)
     }
 
-    /// Two stolen nodes tell each other all that they have, the earlier one as it was and with its identity alone.
+    /// Lets two stolen nodes exchange all that they have; the earlier one as it was, and with its identity alone.
     fn run(&self, key: &str, early: &Theft, late: &Theft, hoard: &mut Hoard) -> Result<(), Trouble> {
         for first in [self.open(early)?, self.bare(early)?] {
             let mut nodes = [(early.node, first), (late.node, self.open(late)?)];
@@ -153,7 +153,7 @@ impl Thief {
     }
 }
 
-/// The group as somebody sees it who believes every single node.
+/// The roster of a group with k = 1, whose nodes believe every single node.
 fn credulous(file: &GroupFile) -> Result<Roster, Trouble> {
     let mut members = Vec::new();
     for node in file.nodes() {
@@ -164,7 +164,7 @@ fn credulous(file: &GroupFile) -> Result<Roster, Trouble> {
     Ok(Roster { name: file.name().to_owned(), nodes, members, k: 1 })
 }
 
-/// Lets nodes talk with each other and with nobody else.
+/// Lets two nodes talk with each other only.
 fn talk(nodes: &mut [Runs; 2]) {
     let mut packets: Vec<(u16, u16, Bytes)> = Vec::new();
     let [first, second] = [&nodes[0], &nodes[1]].map(|(number, _)| *number);
@@ -196,7 +196,7 @@ fn send(from: u16, other: u16, effects: Vec<CustodyEffect>, packets: &mut Vec<(u
 }
 
 impl Hoard {
-    /// Takes a share, if there is one; whether there is.
+    /// Takes the share of an entry; returns whether there is one.
     fn take(&mut self, node: u16, entry: &KeyEntry) -> bool {
         let (Suite::Cks05Ristretto255, Some(share)) = (entry.public.suite(), &entry.share) else { return false };
         let (TypedPublicKey::Ristretto255(public), TypedKeyShare::Ristretto255(share)) =
@@ -209,7 +209,7 @@ impl Hoard {
         true
     }
 
-    /// All pairs of shares, of whatever epochs: how many, and whether one gives the key.
+    /// Combines all pairs of shares, of any epochs. Returns the number of pairs, and whether one gives the key.
     fn combine(&self) -> Result<(usize, bool), Trouble> {
         let public = self.public.ok_or_else(|| Trouble::new("no share was stolen"))?;
         let (mut pairs, mut opened) = (0, false);

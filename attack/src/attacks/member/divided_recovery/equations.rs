@@ -1,25 +1,25 @@
-//! What follows from answers of helpers, by linear algebra: for keys of 2, whose polynomial is a line.
+//! Linear algebra on the answers of helpers, for keys with k = 2, whose polynomial is a line.
 
 use std::collections::BTreeMap;
 
 use theta_groups::{RistrettoScalar, Scalar};
 
-/// What an equation is about, in the order in which it is got rid of.
+/// The unknowns of an equation, in the order of their elimination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Unknown {
     /// The mask of a helper in an attempt: m in (X - r) m.
     Mask(u32, u16),
-    /// The rise of the line.
+    /// The slope of the line.
     Rise,
-    /// Where it begins.
+    /// The value of the line at 0.
     Key,
-    /// One, times what is known.
+    /// The constant term.
     Known,
 }
 
 type Form = BTreeMap<Unknown, RistrettoScalar>;
 
-/// Equations in echelon form, by what they begin with; each form is zero.
+/// Equations in echelon form, by their leading unknowns. Each is a linear form that equals zero.
 pub(super) struct Equations {
     owner: RistrettoScalar,
     rows: BTreeMap<Unknown, Form>,
@@ -38,12 +38,12 @@ fn add(to: &mut Form, factor: RistrettoScalar, other: &Form) {
 }
 
 impl Equations {
-    /// Nothing is known yet; the lost share is that of this index.
+    /// No equations; `owner` is the index of the lost share.
     pub(super) fn new(owner: u16) -> Self {
         Self { owner: number(owner), rows: BTreeMap::new() }
     }
 
-    /// What a helper answered to a list: its share and the masks of the helpers in the list, all at its index.
+    /// Adds a helper's answer: its share plus the masks of the helpers in the list, all at its index.
     pub(super) fn learn(&mut self, helper: u16, attempt: u32, list: &[u16], answer: RistrettoScalar) {
         let at = number(helper);
         let mut form =
@@ -62,7 +62,7 @@ impl Equations {
         }
     }
 
-    /// The key, if it follows.
+    /// The key, if the equations determine it.
     pub(super) fn key(&self) -> Option<RistrettoScalar> {
         let row = self.rows.get(&Unknown::Key)?;
         Some(-row.get(&Unknown::Known).copied().unwrap_or(RistrettoScalar::ZERO))
@@ -73,7 +73,7 @@ impl Equations {
 mod tests {
     use super::*;
 
-    /// The lists whose masks cancel give the key if all of them are answered, and not without the third.
+    /// The lists whose masks cancel determine the key if all of them are answered, and do not without the third.
     #[test]
     fn masks_that_cancel_give_the_key() {
         let (key, rise) = (number(77), number(13));

@@ -1,4 +1,4 @@
-//! Lies in ceremonies, judged by somebody who was not there.
+//! Lies in ceremonies, judged by somebody who did not take part.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -13,7 +13,7 @@ use theta_store::{SealingKey, Store};
 
 use crate::harness::Group;
 
-/// Format, kind of message, ceremony.
+/// The bytes before the statements: format, kind of message, ceremony.
 const HEAD: usize = 2 + 32;
 const LIAR: u16 = 2;
 
@@ -21,7 +21,7 @@ fn party(node: u16) -> NodeId {
     NodeId::try_from(node).unwrap()
 }
 
-/// The stores of a real group with its real custodians; no process runs, and messages go by hand.
+/// The stores of a real group with their custodians. No node runs; the test passes the messages on.
 struct Table {
     custodians: Vec<Custodian>,
     keys: CeremonyKeys,
@@ -59,7 +59,7 @@ impl Table {
         }
     }
 
-    /// The liar deals something else to node 4 than it commits to, under its own signature.
+    /// The liar's dealing for node 4 contradicts its own commitments, under its signature.
     fn falsify(&self, bytes: Bytes) -> Bytes {
         let Some((head, items)) = bytes.split_at_checked(HEAD).filter(|(head, _)| head[1] == 1) else { return bytes };
         let ceremony = CeremonyId::from_bytes(head[2..].try_into().unwrap());
@@ -80,7 +80,7 @@ impl Table {
         self.deliver(node, effects);
     }
 
-    /// Makes a key and gives what a good node reports against others.
+    /// Makes a key and returns what an honest node reports against others.
     fn make_key(&mut self) -> Vec<(u16, Bytes)> {
         let change = KeyChange::Create {
             key: "vault".parse().unwrap(),

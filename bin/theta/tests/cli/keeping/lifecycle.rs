@@ -1,4 +1,4 @@
-//! The life of keys at real nodes: made without a dealer, renewed, moved, recovered, switched off, destroyed.
+//! The life of keys at real nodes: made without a dealer, renewed, moved, recovered, disabled, destroyed.
 
 use std::{fs, thread, time::Duration};
 
@@ -76,7 +76,7 @@ fn a_key_lives_and_dies() {
     group.theta(&["verify", &name, "message.sig", "--key", "seal"]).ok();
 }
 
-/// Deals a key of which one node has lost its share, into the stores of nodes that do not run.
+/// Deals a key, of which one node has lost its share, into the stores of nodes that do not run.
 fn deal_with_a_loss(group: &Group, name: &str, lost: u16) {
     let name: KeyName = name.parse().unwrap();
     let mut rng = ChaCha20Rng::from_seed([7; 32]);
@@ -93,7 +93,7 @@ fn deal_with_a_loss(group: &Group, name: &str, lost: u16) {
     fs::write(file, public.to_text(&name)).unwrap();
 }
 
-/// What the generated policy says to do: the approver's lines, and the rule without its marks.
+/// Does what the generated policy says: adds the approver's lines, and uncomments the rule.
 fn with_the_rule_for_recoveries(policy: &str, approver: &str) -> String {
     let from = policy.find("# [[rule]]\n# name = \"recovering-takes-an-approval\"").unwrap();
     let to = from + policy[from..].find("\n#\n").unwrap();
@@ -108,7 +108,7 @@ fn a_lost_share_is_recovered() {
     group.start_all();
     let sealed = sealed(&group, "vault");
     opens(&group, &sealed);
-    // Nobody recovers a share by itself; the refusal says what to do.
+    // A recovery takes an approval; the refusal says what to do.
     let recover = ["keys", "recover", "vault", "--node", "3", "--json"];
     group.theta(&recover).fails(1, &["theta approver new --name ann", "recovering-takes-an-approval", "--approval"]);
     let approver = group.theta(&["approver", "new", "--name", "ann"]).ok().text();
@@ -119,15 +119,15 @@ fn a_lost_share_is_recovered() {
     }
     let approve = ["approve", "--as", "ann.key", "--operation", "keys.recover", "--key", "vault", "--node", "3"];
     group.theta(&[&approve[..], &["--yes", "-o", "ann.approval"]].concat()).ok();
-    // The nodes look for a changed policy now and then.
+    // Nodes check their policy files every second or so.
     thread::sleep(Duration::from_secs(3));
     group.theta(&recover).fails(1, &["recovering-takes-an-approval", "theta approve --as ann.key"]);
-    // As from a process substitution: what comes from a pipe can be read once.
+    // A pipe can be read only once, as with process substitution.
     let approval = fs::read(group.path().join("ann.approval")).unwrap();
     let arguments = [&recover[..], &["--approval", "/dev/stdin"]].concat();
     let recovered = theta_with_stdin(group.path(), &arguments, &approval).ok().json();
     assert_eq!((&recovered[0]["aim"], &recovered[0]["epoch"]), (&"recover".into(), &0.into()));
-    // Now node 3 is one of two.
+    // Now node 3 is one of two that are left.
     group.kill(1);
     group.kill(2);
     opens(&group, &sealed);
@@ -149,7 +149,7 @@ fn a_node_that_is_killed_in_a_ceremony_comes_back_and_takes_part() {
     ceremony.join().unwrap().ok();
     let sealed = sealed(&group, "vault");
     opens(&group, &sealed);
-    // Whatever it missed it hears from the others.
+    // It learns from the others what it missed.
     for node in [1, 3, 4] {
         group.kill(node);
     }
@@ -162,7 +162,7 @@ fn a_node_that_is_killed_in_a_ceremony_comes_back_and_takes_part() {
         }
         last = run.stderr;
         if last.contains("theta keys recover") {
-            // It was away when shares were dealt, knows the key, and says what helps.
+            // The node was away when shares were dealt: it has the key without a share, and says what helps.
             return;
         }
         thread::sleep(Duration::from_millis(500));

@@ -1,4 +1,4 @@
-//! Keeping keys: their lives, who may use them, what seals them, what is on record.
+//! Operating a group: the lives of keys, permissions, sealing, audit logs.
 
 mod evidence;
 mod lifecycle;

@@ -1,4 +1,4 @@
-//! What needs no node: policies, approvals, tokens, clients.
+//! Commands that need no node: policies, approvals, tokens, clients.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
@@ -172,7 +172,7 @@ fn approvals_are_given_counted_and_bound_to_what_they_approve() {
     assert!(other["conditions"][0]["detail"].as_str().unwrap().contains("another statement"), "{other}");
     approve("ben", "app.tar", &["--group", "prod", "--yes", "--json"]).ok();
     assert_eq!(explain("--approval ann.approval --approval ben.approval")["answer"], "allow");
-    // Several in one file.
+    // Several approvals in one file.
     desk.file("both.approval", &(desk.read("ann.approval") + &desk.read("ben.approval")));
     assert_eq!(explain("--approval both.approval")["answer"], "allow");
     let elsewhere =

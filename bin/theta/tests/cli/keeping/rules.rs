@@ -1,4 +1,4 @@
-//! Policies at real nodes: what they refuse, and how that is said; approvals; audit logs.
+//! Policies at real nodes: what they refuse, and with which messages; approvals; audit logs.
 
 use std::{
     fs,
@@ -7,7 +7,7 @@ use std::{
 
 use crate::harness::{Group, Run};
 
-/// Rules that come before those of the group's own policy.
+/// Inserts rules before those of the group's own policy.
 fn begin_policy_with(group: &Group, rules: &str) {
     for node in 1..=4 {
         let file = group.node_dir(node).join("policy.toml");
@@ -52,7 +52,7 @@ fn a_refusal_names_the_rule_and_a_changed_policy_is_taken_while_nodes_run() {
     let text = group.theta(&["policy", "explain", "--ask", "2", "--client", "mallory", "--operation", "status"]).ok();
     assert!(text.text().contains("no client \"mallory\""), "{text:?}");
     group.theta(&["policy", "explain", "--ask", "9", "--client", "client", "--operation", "status"]).fails(2, &["9"]);
-    // A file with a mistake leaves the rules as they are.
+    // A file with a mistake leaves the old rules in force.
     for node in 1..=4 {
         fs::write(group.node_dir(node).join("policy.toml"), "format = 1\n[[rule]]\n").unwrap();
     }
@@ -83,7 +83,8 @@ fn approvals_open_what_takes_two() {
         let approve = ["approve", "--as", &key, "--operation", "sign", "--key", "sign", "--message", &name, "--yes"];
         group.theta(&[&approve[..], &["-o", &to]].concat()).ok();
     }
-    // Both approve one request: the first is shown its nonce, and the second is told; whoever asks finds it in their files.
+    // Both approve one request: the first is shown its nonce, the second is given it, and the caller's command reads it
+    // from the files.
     let approve = |who: &str, nonce: Option<&str>| {
         let (key, to) = (format!("{who}.key"), format!("{who}.refresh"));
         let approve = ["approve", "--as", &key, "--operation", "keys.refresh", "--key", "files", "--yes", "-o", &to];
@@ -103,7 +104,7 @@ fn approvals_open_what_takes_two() {
     let another = "0f".repeat(32);
     group.theta(&[&refresh[..], &["--nonce", &another]].concat()).fails(1, &["takes-two", "another statement"]);
     group.theta(&refresh).ok();
-    // Used up: asked again, it is the ceremony that was.
+    // The approvals are used up: the same request finds the old ceremony.
     let again = group.theta(&[&refresh[..], &["--nonce", &nonce]].concat()).ok().text();
     assert!(again.contains("epoch 1"), "{again}");
     approve("ben", None);
@@ -122,7 +123,7 @@ fn an_older_store_is_noticed_until_a_person_confirms_it() {
     let (store, copy) = (group.node_dir(1).join("theta.redb"), group.path().join("copy"));
     fs::copy(&store, &copy).unwrap();
     group.start_all();
-    // The others can miss only what they have seen: all have to have greeted each other once.
+    // The peers can miss only what they have seen, so all have to have exchanged greetings once.
     let deadline = Instant::now() + Duration::from_secs(30);
     while group.theta(&["status"]).ok().text().matches("all 3").count() < 4 {
         assert!(Instant::now() < deadline, "not all are connected");
@@ -140,7 +141,7 @@ fn an_older_store_is_noticed_until_a_person_confirms_it() {
     group.kill(4);
     group.start(1);
     group.await_up(1);
-    // A slot takes all three. Node 1 is told by the others that it is not what it was, and signs nothing that has a slot.
+    // A slot takes all three nodes. Node 1 learns from the others that its store is old, and signs nothing that has a slot.
     let two = group.file("two", "block two");
     for _ in 0..3 {
         sign(&group, &two, "2").fails(3, &["node 1", "a signing rule covers this key"]);
@@ -155,7 +156,7 @@ fn an_older_store_is_noticed_until_a_person_confirms_it() {
         group.kill(node);
     }
     confirm(&group, 1).fails(2, &["peers"]);
-    // Restarts change nothing: what the copy came to is no continuation of what was seen, however often it is opened.
+    // Restarts change nothing: the copy is no continuation of what the peers have seen, however often it is opened.
     let trust = |group: &Group, more: &[&str]| {
         group.theta(&[&["keys", "trust-store", "--dir", "theta-group/node-1", "--json"], more].concat())
     };
@@ -193,7 +194,7 @@ fn a_token_is_a_client() {
     group.theta(&["sign", &name]).fails(1, &[]);
 }
 
-/// The attack: nodes are used, and killed before they have written down that they were.
+/// The attack: nodes are used, and killed before they have written their records.
 #[test]
 fn what_left_before_a_kill_is_on_record() {
     let mut group = Group::started();
@@ -216,7 +217,7 @@ fn what_left_before_a_kill_is_on_record() {
 fn the_audit_log_is_whole_and_a_flipped_byte_is_found() {
     let mut group = Group::started();
     let name = group.file("message", "x");
-    // A client has its answer before every node has decided, and is gone by then: it asks until node 1 has.
+    // The client has its answer before every node has decided, so it asks until node 1 has.
     let deadline = Instant::now() + Duration::from_secs(30);
     let shown = loop {
         group.theta(&["sign", &name, "-o", "signature"]).ok();
@@ -230,7 +231,7 @@ fn the_audit_log_is_whole_and_a_flipped_byte_is_found() {
     let verdict = group.theta(&["audit", "verify", "--node", "1", "--json"]).ok().json();
     assert!(verdict["whole"] == true && verdict["records"].as_u64().unwrap() >= 2, "{verdict}");
     let checkpoint = verdict["checkpoint"].as_str().unwrap().to_owned();
-    // Reading the log is on record, so it goes on after the checkpoint.
+    // Reading the log adds a record, so the log goes on after the checkpoint.
     group.theta(&["audit", "show", "--node", "1"]).ok();
     group.theta(&["audit", "export", "--dir", "theta-group/node-1", "-o", "log"]).fails(2, &["in use", "--node"]);
 
@@ -249,7 +250,7 @@ fn the_audit_log_is_whole_and_a_flipped_byte_is_found() {
     assert_eq!((broken.code, &broken.json()["whole"]), (1, &false.into()));
     broken.fails(1, &["it was altered"]);
 
-    // What was exported may go; the rest goes on after it, and nothing goes that was not exported.
+    // Only exported records can be pruned; the log goes on after them.
     let prune = |through: &str| group.theta(&["audit", "prune", "--dir", "theta-group/node-1", "--through", through]);
     prune(&format!("theta-audit:0:{}", "0".repeat(64))).fails(1, &["nothing was removed"]);
     let other = format!("{}0", &checkpoint[..checkpoint.len() - 1]);
@@ -269,7 +270,7 @@ fn the_audit_log_is_whole_and_a_flipped_byte_is_found() {
     assert_eq!(rest["records"].as_u64(), u64::try_from(lines.len()).ok());
     group.theta(&["audit", "show", "--dir", "theta-group/node-1"]).ok();
 
-    // In the store itself: nothing of it is believed.
+    // The store itself is changed: nothing of the log is accepted.
     let store = group.node_dir(1).join("theta.redb");
     let mut bad = fs::read(&store).unwrap();
     bad.iter_mut().skip(4096).step_by(509).filter(|byte| **byte != 0).for_each(|byte| *byte ^= 1);

@@ -1,4 +1,4 @@
-//! How many requests, and how many bytes of requests and answers, a node holds at one time, and for whom.
+//! Bounds the requests, and the bytes of requests and answers, that a node holds at one time for each caller.
 
 use std::{
     sync::{
@@ -17,20 +17,20 @@ use super::{
     connections::Connection,
 };
 
-/// Counts what is in flight, against its bounds.
+/// Counts the requests in flight against their bounds.
 #[derive(Debug)]
 pub(crate) struct Admission {
     book: Mutex<Book>,
     bounds: Bounds,
 }
 
-/// One admitted request; dropping it gives its place and bytes back.
+/// An admitted request; dropping it releases its place and its bytes.
 #[derive(Debug)]
 pub(crate) struct Place {
     admission: Arc<Admission>,
     number: u64,
     since: Instant,
-    /// Microseconds from `since` to the body's last byte so far.
+    /// Microseconds from `since` to the last byte of the body that has arrived.
     received: AtomicU64,
 }
 
@@ -39,8 +39,8 @@ impl Admission {
         Arc::new(Self { book: Mutex::new(Book::new(bounds)), bounds })
     }
 
-    /// Takes a place for a request of this client, or of a stranger, or says why there is none. The receiver fires when the
-    /// place is taken away.
+    /// Takes a place for a request of this client or of a stranger; the error says why there is none. The receiver fires
+    /// when the place is taken away.
     pub(crate) fn admit(
         self: &Arc<Self>,
         client: Option<&Name>,
@@ -54,22 +54,22 @@ impl Admission {
         Ok((place, shed))
     }
 
-    /// Ends what does not move.
+    /// Ends requests without progress.
     pub(super) fn patrol(&self, now: Instant) {
         self.book().patrol(now);
     }
 
-    /// Requests being answered.
+    /// The number of requests being answered.
     pub(crate) fn requests(&self) -> usize {
         self.book().requests()
     }
 
-    /// Their bytes, and those of their answers.
+    /// The bytes of these requests and of their answers.
     pub(crate) fn bytes(&self) -> usize {
         self.book().bytes()
     }
 
-    /// Requests that were ended to make room for others, or because they did not move.
+    /// The number of requests that were ended to make room for others, or for lack of progress.
     pub(crate) fn shed(&self) -> u64 {
         self.book().shed()
     }
@@ -80,7 +80,7 @@ impl Admission {
 }
 
 impl Place {
-    /// When the request's headers were there.
+    /// The time at which the request's headers had arrived.
     pub(crate) const fn since(&self) -> Instant {
         self.since
     }
@@ -90,10 +90,10 @@ impl Place {
         Duration::from_micros(self.received.load(Ordering::Relaxed))
     }
 
-    /// It is this client who asks, though the connection did not say so.
+    /// Counts the request as this client's, which the connection did not identify.
     ///
     /// # Errors
-    /// The client has no room for it.
+    /// The client has no room for the request.
     pub(crate) fn recognised(&self, name: &Name) -> Result<(), Status> {
         self.book().recognise(self.number, name).map_err(|refused| self.status(refused))
     }
@@ -111,7 +111,7 @@ impl Place {
     /// The body is complete.
     ///
     /// # Errors
-    /// The place was taken away before.
+    /// The place had been taken away.
     pub(super) fn arrived(&self) -> Result<(), Status> {
         if self.book().arrived(self.number) { Ok(()) } else { Err(self.shed()) }
     }
@@ -136,12 +136,12 @@ impl Place {
         self.book().taken(self.number, Instant::now());
     }
 
-    /// What a caller is told whose place was taken away.
+    /// The answer to a caller whose place was taken away.
     pub(super) fn shed(&self) -> Status {
         self.status(Refused::Shed)
     }
 
-    /// What a caller is told whose body did not come.
+    /// The answer to a caller whose body did not arrive in time.
     pub(super) fn late(&self) -> Status {
         Status::deadline_exceeded(format!(
             "the request did not arrive: a body has {:?}, and longer while it brings {} bytes a second",

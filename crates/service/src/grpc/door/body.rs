@@ -1,4 +1,4 @@
-//! Bodies that count: a request's from the moment its bytes arrive, an answer's until they have left.
+//! Bodies whose bytes count: a request's from their arrival, an answer's until they have left.
 
 use std::{
     future::Future,
@@ -20,15 +20,15 @@ use tonic::{Status, body::Body};
 
 use super::admission::Place;
 
-/// Answers leave in pieces of this size, so that progress can be seen.
+/// Answers leave in pieces of this size, so that their progress can be observed.
 const PIECE: usize = 64 << 10;
 
-/// A request's body: its bytes count before anything decodes them, and it has a time to come in.
+/// A request's body. Its bytes count before anything decodes them, and it must arrive in time.
 pub(crate) struct RequestBody {
     body: Body,
     place: Arc<Place>,
     shed: oneshot::Receiver<()>,
-    /// Rings when the body is late; `None` once it is complete.
+    /// Fires when the body is late; `None` once the body is complete.
     alarm: Option<Pin<Box<Sleep>>>,
     is_over: bool,
 }
@@ -44,7 +44,7 @@ impl RequestBody {
         self.place.arrived()
     }
 
-    /// Whether the time is up, which it is later for a body that brings bytes.
+    /// Whether the body is late. Each byte that arrives extends its time.
     fn is_late(&mut self, context: &mut Context<'_>) -> bool {
         let Some(alarm) = &mut self.alarm else { return false };
         while alarm.as_mut().poll(context).is_ready() {
@@ -113,28 +113,28 @@ impl HttpBody for RequestBody {
 
 impl Drop for RequestBody {
     fn drop(&mut self) {
-        // Whoever reads it has read enough; a place that was taken away is no news any more.
+        // The reader has stopped early, as it may; whether the place was taken away no longer matters.
         let _ = self.place.arrived();
     }
 }
 
-/// An answer's body. The request keeps its place until the last byte has left this process, wherever HTTP/2 keeps it
-/// meanwhile: each piece holds the place, and whoever drops the piece gives it back.
+/// An answer's body. The request keeps its place until the last byte has left this process, even from HTTP/2's buffers:
+/// each piece holds the place, and dropping the last piece releases it.
 pub(crate) struct ResponseBody {
     body: Body,
     place: Arc<Place>,
-    /// What is left of a frame.
+    /// The rest of a frame.
     rest: Option<(Bytes, Arc<Held>)>,
     is_over: bool,
 }
 
-/// The bytes of a frame, which stay in memory as one until its last piece is gone.
+/// The bytes of a frame, which stay in memory together until the last piece is dropped.
 struct Held {
     place: Arc<Place>,
     bytes: usize,
 }
 
-/// A piece of an answer on its way.
+/// A piece of an answer that is leaving.
 struct Piece {
     bytes: Bytes,
     held: Arc<Held>,
@@ -179,7 +179,7 @@ impl HttpBody for ResponseBody {
         if let Err(refusal) = self.place.hold(length) {
             (self.is_over, self.body) = (true, Body::empty());
             let mut trailers = HeaderMap::new();
-            // Fails for a message that headers cannot hold, which ours can.
+            // Fails only for messages that do not fit into headers; ours do.
             let _ = refusal.add_header(&mut trailers);
             return Poll::Ready(Some(Ok(Frame::trailers(trailers))));
         }

@@ -1,4 +1,4 @@
-//! Who holds how much: requests and bytes, by caller.
+//! Records the requests and bytes that each caller holds.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -12,40 +12,40 @@ use tokio::sync::oneshot;
 
 use super::connections::Connection;
 
-/// Who asks, as far as it is known.
+/// The caller of a request, as far as it is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// Nobody whom the policy names; or somebody whose signature is in a body that has not been read yet.
+    /// A caller whom the policy does not know, or whose signature is in a body that has not been read yet.
     Stranger,
     Client(Name),
 }
 
-/// How much there is to hold.
+/// The bounds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
-    /// Requests of clients in all, and their bytes, above what is reserved for each client.
+    /// Requests of all clients above the reserved ones, and their bytes.
     pub(crate) requests: usize,
     pub(crate) bytes: usize,
-    /// Of one client.
+    /// Requests of one client, and their bytes.
     pub(crate) client_requests: usize,
     pub(crate) client_bytes: usize,
-    /// What each client may hold whatever others do.
+    /// Requests and bytes that are reserved for each client.
     pub(crate) reserved_requests: usize,
     pub(crate) reserved_bytes: usize,
-    /// Of all strangers together; three quarters of it from one address.
+    /// Requests of all strangers together, and their bytes; at most three quarters from one address.
     pub(crate) stranger_requests: usize,
     pub(crate) stranger_bytes: usize,
-    /// How long a body may take, and how many bytes a second it must bring when it takes longer.
+    /// How long a body may take, and how many bytes give it one more second.
     pub(crate) body: Duration,
     pub(crate) body_rate: usize,
-    /// How long an answer may wait for its receiver to take any of it.
+    /// How long an answer may wait until its receiver takes some of it.
     pub(crate) response: Duration,
 }
 
-/// Why something was refused.
+/// Why a request was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// The node holds as many requests as it will.
+    /// The node holds as many requests as it may.
     Requests,
     /// The caller holds as many requests as it may.
     OwnRequests,
@@ -53,18 +53,18 @@ pub(super) enum Refused {
     Bytes,
     /// As [`Refused::OwnRequests`], in bytes.
     OwnBytes,
-    /// It had to make room for others.
+    /// The request was ended to make room for others.
     Shed,
 }
 
-/// How far a request is.
+/// The progress of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Its body is not complete.
+    /// The body is not complete.
     Arriving,
-    /// It is being answered.
+    /// The request is being answered.
     Working,
-    /// Its answer is leaving. `pieces` of it have not been taken, and one was taken, or the first of them came, at `moved`.
+    /// The answer is leaving. `pieces` of it wait to be taken; at `moved` one was taken, or the first of them came.
     Leaving { pieces: usize, moved: Instant },
 }
 
@@ -76,7 +76,7 @@ struct Entry {
     since: Instant,
     received: usize,
     stage: Stage,
-    /// Dropping it tells the body.
+    /// Dropping it notifies the body.
     _shed: oneshot::Sender<()>,
 }
 
@@ -91,11 +91,11 @@ struct Usage {
 pub(super) struct Book {
     bounds: Bounds,
     next: u64,
-    /// By age, the oldest first.
+    /// By age, oldest first.
     entries: BTreeMap<u64, Entry>,
     clients: HashMap<Name, Usage>,
     strangers: Usage,
-    /// What clients hold beyond what is reserved for them.
+    /// What clients hold above their reserved part.
     common: Usage,
     shed: u64,
 }
@@ -121,12 +121,12 @@ impl Book {
         self.clients.values().fold(self.strangers.bytes, |sum, usage| sum.saturating_add(usage.bytes))
     }
 
-    /// Requests that were ended for others, or because they did not move.
+    /// The number of requests that were ended for others, or for lack of progress.
     pub(super) const fn shed(&self) -> u64 {
         self.shed
     }
 
-    /// Takes a place; the receiver fires when it is taken away again.
+    /// Takes a place. The receiver fires when the place is taken away.
     pub(super) fn enter(
         &mut self,
         owner: Owner,
@@ -145,7 +145,7 @@ impl Book {
         Ok((number, told))
     }
 
-    /// Gives the place back.
+    /// Releases the place.
     pub(super) fn leave(&mut self, number: u64, now: Instant) {
         let Some(entry) = self.entries.remove(&number) else { return };
         self.change(&entry.owner, |usage| {
@@ -175,7 +175,7 @@ impl Book {
         Ok(())
     }
 
-    /// Gives bytes back.
+    /// Releases bytes.
     pub(super) fn release(&mut self, number: u64, bytes: usize) {
         let Some(entry) = self.entries.get_mut(&number) else { return };
         let bytes = bytes.min(entry.bytes);
@@ -184,13 +184,13 @@ impl Book {
         self.change(&owner, |usage| usage.bytes = usage.bytes.saturating_sub(bytes));
     }
 
-    /// Until when the body must have come; `None` when it has, or there is no such request any more.
+    /// The time by which the body must have arrived; `None` if it has, or if there is no such request any more.
     pub(super) fn body_due(&self, number: u64) -> Option<Instant> {
         let entry = self.entries.get(&number).filter(|entry| entry.stage == Stage::Arriving)?;
         Some(entry.due(&self.bounds))
     }
 
-    /// The body is complete; `false` if the request was ended before.
+    /// The body is complete. Returns `false` if the request had been ended.
     pub(super) fn arrived(&mut self, number: u64) -> bool {
         let Some(entry) = self.entries.get_mut(&number) else { return false };
         if entry.stage == Stage::Arriving {
@@ -199,7 +199,7 @@ impl Book {
         true
     }
 
-    /// The answer begins; what was asked is not needed any more.
+    /// The answer begins: the bytes of the request are released.
     pub(super) fn answered(&mut self, number: u64, now: Instant) {
         if let Some(entry) = self.entries.get_mut(&number) {
             entry.stage = Stage::Leaving { pieces: 0, moved: now };
@@ -225,7 +225,7 @@ impl Book {
         }
     }
 
-    /// It is this client who asks: the request counts as its own from here on.
+    /// Counts the request as this client's from now on.
     pub(super) fn recognise(&mut self, number: u64, name: &Name) -> Result<(), Refused> {
         let entry = self.entries.get(&number).ok_or(Refused::Shed)?;
         let (before, after) = (entry.owner.clone(), Owner::Client(name.clone()));
@@ -246,10 +246,10 @@ impl Book {
         Ok(())
     }
 
-    /// Ends what does not move: bodies that are overdue although nobody asked for more of them, answers that nobody takes.
+    /// Ends requests without progress: overdue bodies that nobody reads, and answers that nobody takes.
     pub(super) fn patrol(&mut self, now: Instant) {
         let stuck = |entry: &Entry| match entry.stage {
-            // A body that is awaited sees to its own time; this one's reader waits for something else.
+            // A body with a reader checks its time itself; the reader of this one waits for something else.
             Stage::Arriving => now.saturating_duration_since(entry.due(&self.bounds)) > Duration::from_secs(2),
             Stage::Working => false,
             Stage::Leaving { pieces, moved } => {
@@ -300,7 +300,7 @@ impl Book {
         match owner {
             Owner::Stranger => {
                 while self.strangers.bytes.saturating_add(bytes) > stranger_bytes {
-                    // The oldest of the others that holds any.
+                    // The oldest of the other requests that holds any bytes.
                     let other = self
                         .entries
                         .iter()
@@ -330,7 +330,8 @@ impl Book {
         }
     }
 
-    /// Ends the oldest of these strangers' requests: one whose body is not complete before one whose answer is leaving.
+    /// Ends the oldest of these strangers' requests: those with an incomplete body first, then those whose answer is
+    /// leaving.
     fn shed_stranger(&mut self, candidate: impl Fn(&Entry) -> bool) -> bool {
         let waits = |stage: Stage| matches!(stage, Stage::Leaving { .. });
         let worst = self
@@ -342,14 +343,14 @@ impl Book {
         worst.is_some_and(|number| self.end(number, Instant::now()))
     }
 
-    /// Ends the oldest request of this client whose body is not complete.
+    /// Ends the oldest request of this client with an incomplete body.
     fn shed_arriving(&mut self, name: &Name) -> bool {
         let owner = Owner::Client(name.clone());
         let oldest = self.entries.iter().find(|(_, entry)| entry.owner == owner && entry.stage == Stage::Arriving);
         oldest.map(|(number, _)| *number).is_some_and(|number| self.end(number, Instant::now()))
     }
 
-    /// Ends the oldest request, with its body not complete, of the client that holds most, if it holds more than this one.
+    /// Of the client that holds most, if more than this one, ends the oldest request with an incomplete body.
     fn shed_richer(&mut self, name: &Name, measure: impl Fn(&Usage) -> usize) -> bool {
         let own = measure(&self.usage(name));
         let mut richer: Vec<(usize, Name)> = self
@@ -365,7 +366,7 @@ impl Book {
     fn end(&mut self, number: u64, now: Instant) -> bool {
         let Some(entry) = self.entries.get(&number) else { return false };
         if entry.owner == Owner::Stranger {
-            // The connection is nobody's that this node knows, and its other requests are as slow: it ends as a whole.
+            // The connection belongs to nobody whom this node knows, and its other requests are as slow: close it.
             entry.connection.end_unless_recognised();
         }
         self.leave(number, now);
@@ -399,7 +400,7 @@ impl Book {
 }
 
 impl Entry {
-    /// Until when the body must be complete: a while, and longer for as long as it brings bytes.
+    /// The time by which the body must be complete. Each byte that arrives extends it.
     fn due(&self, bounds: &Bounds) -> Instant {
         let brought = u64::try_from(self.received / bounds.body_rate.max(1)).unwrap_or(u64::MAX);
         let patience = bounds.body.saturating_add(Duration::from_secs(brought.min(MOST_BODY_SECONDS)));
@@ -407,10 +408,10 @@ impl Entry {
     }
 }
 
-/// No body takes longer than this, however large it may be.
+/// The most seconds that a body of any length may take.
 const MOST_BODY_SECONDS: u64 = 3_600;
 
-/// What one address may hold of what is for all.
+/// The part of a common bound that one address may use.
 pub(super) const fn three_quarters(all: usize) -> usize {
     let most = all.saturating_sub(all / 4);
     if most == 0 { 1 } else { most }

@@ -1,4 +1,4 @@
-//! The connections of the API: how many there are, whose, and which go when there are too many.
+//! Bounds the connections of the API by caller, and closes some when there are too many.
 
 use std::{
     collections::BTreeMap,
@@ -15,17 +15,17 @@ use tokio::sync::oneshot;
 
 use super::book::three_quarters;
 
-/// How many connections there are, and how long they may be idle.
+/// The bounds on connections, and how long these may be idle.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ConnectionBounds {
     pub(crate) all: usize,
-    /// Of one client.
+    /// Connections of one client.
     pub(crate) client: usize,
-    /// Of all strangers; three quarters of it from one address.
+    /// Connections of all strangers; at most three quarters from one address.
     pub(crate) strangers: usize,
-    /// How long a connection stays without a request.
+    /// How long a client's connection may be without a request.
     pub(crate) idle: Duration,
-    /// That of a stranger.
+    /// How long a stranger's connection may be without a request.
     pub(crate) stranger_idle: Duration,
 }
 
@@ -39,16 +39,16 @@ pub(crate) struct Connection {
 
 #[derive(Debug)]
 struct Inner {
-    /// Whose it is, once a certificate or a request has said so.
+    /// Its client, once a certificate or a request has identified one.
     client: Option<Name>,
-    /// Requests that it carries.
+    /// The number of its requests being answered.
     requests: usize,
     idle_since: Instant,
     /// Sending or dropping it closes the connection.
     end: Option<oneshot::Sender<()>>,
 }
 
-/// All of them.
+/// All connections.
 #[derive(Debug)]
 pub(crate) struct Connections {
     bounds: ConnectionBounds,
@@ -59,15 +59,15 @@ pub(crate) struct Connections {
 #[derive(Debug, Default)]
 struct Open {
     next: u64,
-    /// By age, the oldest first.
+    /// By age, oldest first.
     connections: BTreeMap<u64, Arc<Connection>>,
 }
 
-/// The node has as many connections as it will, and all of them are at work.
+/// The node has as many connections as it may, and none of them can be closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooMany;
 
-/// An open connection's entry: dropping it takes it off the list.
+/// The entry of an open connection; dropping it removes the entry.
 #[derive(Debug)]
 pub(crate) struct Listed {
     connections: Arc<Connections>,
@@ -100,7 +100,7 @@ impl Connection {
         self.inner().end = None;
     }
 
-    /// Closes it if nobody knows whose it is.
+    /// Closes it if its client is not known.
     pub(super) fn end_unless_recognised(&self) {
         let mut inner = self.inner();
         if inner.client.is_none() {
@@ -126,7 +126,8 @@ impl Connections {
         Arc::new(Self { bounds, open: Mutex::default(), ended: AtomicU64::new(0) })
     }
 
-    /// Lists a new connection, of a client whom its certificate names or of a stranger, if need be in place of another one.
+    /// Enters a new connection, of the client of its certificate or of a stranger; if necessary another one is closed for
+    /// it.
     ///
     /// # Errors
     /// [`TooMany`].
@@ -146,7 +147,7 @@ impl Connections {
         Ok(Listed { connections: Arc::clone(self), connection, ended })
     }
 
-    /// A request on this connection was this client's: it is that client's from here on, if it was nobody's.
+    /// A request identified this client: the connection counts as this client's from now on, if it had no client.
     pub(crate) fn recognise(&self, connection: &Connection, name: &Name) {
         if connection.client().is_some() {
             return;
@@ -159,7 +160,7 @@ impl Connections {
         connection.inner().client = Some(name.clone());
     }
 
-    /// Closes what has been idle for too long.
+    /// Closes connections that have been idle for too long.
     pub(super) fn patrol(&self, now: Instant) {
         let mut open = self.open();
         let idle = |connection: &Connection| {
@@ -174,17 +175,17 @@ impl Connections {
         }
     }
 
-    /// Connections that are open.
+    /// The number of open connections.
     pub(crate) fn count(&self) -> usize {
         self.open().connections.len()
     }
 
-    /// Connections that were closed because they were idle or others needed their places.
+    /// The number of connections that were closed because they were idle or others needed their places.
     pub(crate) fn ended(&self) -> u64 {
         self.ended.load(Ordering::Relaxed)
     }
 
-    /// Makes room among the connections of the same client, or among those of strangers. `but`: not this one.
+    /// Makes room among the connections of the same client, or of strangers, without closing number `but`.
     fn room_for(&self, open: &mut Open, client: Option<&Name>, address: IpAddr, but: u64) {
         let same = |connection: &Connection| connection.client().as_ref() == client && connection.number != but;
         let here = |connection: &Connection| same(connection) && connection.address == address;
@@ -199,7 +200,7 @@ impl Connections {
         };
     }
 
-    /// Makes room among all: a stranger's connection goes, or else the oldest idle one of the client with most of them.
+    /// Makes room among all connections: closes a stranger's, or the oldest idle one of the client with the most.
     fn room_at_all(&self, open: &mut Open) -> bool {
         if self.close_worst(open, &|connection: &Connection| connection.client().is_none()) {
             return true;
@@ -218,7 +219,7 @@ impl Connections {
         })
     }
 
-    /// Closes one of these: an idle one before one at work, the oldest of those.
+    /// Closes the oldest of these, idle ones first.
     fn close_worst(&self, open: &mut Open, candidate: &dyn Fn(&Connection) -> bool) -> bool {
         let candidates = open.connections.values().filter(|connection| candidate(connection));
         let worst = candidates.min_by_key(|connection| (connection.is_busy(), connection.number));

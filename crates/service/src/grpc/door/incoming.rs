@@ -1,4 +1,4 @@
-//! Connections from clients: mutually authenticated before anything else is read.
+//! Accepts connections from clients; nothing else is read before TLS has authenticated them.
 
 use std::{
     future::Future,
@@ -27,30 +27,30 @@ use tonic::transport::server::Connected;
 
 use super::connections::{Connection, Connections, Listed};
 
-/// Who is at the other end of a connection.
+/// The caller at the other end of a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
-    /// The certificate that it proved to own; `None` if it showed none, and its requests must say who asks.
+    /// The certificate whose key it has proven to own; `None` if it showed none, so that its requests have to identify it.
     pub(crate) certificate: Option<Fingerprint>,
     pub(crate) connection: Arc<Connection>,
 }
 
-/// An authenticated connection; its place among the connections is free again when it is dropped.
+/// An authenticated connection. Dropping it releases its place among the connections.
 pub(crate) struct ApiStream {
     tls: TlsStream<TcpStream>,
     caller: Caller,
     listed: Listed,
-    /// Whether the connection was told to end.
+    /// Whether the connection has to end.
     is_over: bool,
 }
 
-/// Whom the door lets in, and whom it knows.
+/// Decides which certificates are accepted, and which clients these belong to.
 pub(crate) trait Entrance: Admits {
-    /// The client whom the policy knows by this certificate.
+    /// The client that the policy knows by this certificate.
     fn client(&self, certificate: &Fingerprint) -> Option<Name>;
 }
 
-/// What bounds connections.
+/// The bounds on connections.
 pub(crate) struct ConnectionLimits {
     pub(crate) doorway: Arc<Doorway>,
     pub(crate) connections: Arc<Connections>,
@@ -83,12 +83,12 @@ pub(crate) async fn accept(
         match connection {
             Ok((tcp, from)) => {
                 let address = from.ip().to_canonical();
-                // In the order in which they came: who is shed is the oldest. Clients come from anywhere.
+                // In the order of their arrival, because the oldest is closed first. Clients may come from any address.
                 let handshake = reception.limits.doorway.enter(address, false);
                 tokio::spawn(receive(Arc::clone(&reception), handshake, tcp, address));
             }
             Err(error) => {
-                // Out of file descriptors, most likely: existing connections go on, new ones wait for one to end.
+                // Most likely out of file descriptors: existing connections go on, new ones wait until one ends.
                 reception.warnings.warn(format_args!("cannot accept an API connection: {error}"));
                 time::sleep(Duration::from_millis(100)).await;
             }
@@ -103,7 +103,7 @@ async fn receive(reception: Arc<Reception>, handshake: Handshake, tcp: TcpStream
             // Fails only when the server has stopped; then the connection is dropped.
             let _ = reception.accepted.send(Ok(stream)).await;
         }
-        // Strangers have a line a second between them.
+        // All strangers together cause one line a second.
         Err(reason) => {
             reception.warnings.warn(format_args!("API connection refused from {address}: {reason}"));
         }
@@ -126,7 +126,7 @@ async fn admit(
     Ok(ApiStream { tls, caller, listed, is_over: false })
 }
 
-/// Why a handshake failed: a certificate that is not pinned is told by its fingerprint.
+/// The reason of a failed handshake, with the fingerprint of a certificate that is not pinned.
 fn in_words(error: &io::Error) -> String {
     UnpinnedCertificate::cause(error).map_or_else(|| error.to_string(), |unpinned| unpinned.to_string())
 }
@@ -139,7 +139,7 @@ async fn secure(
     tcp.set_nodelay(true)?;
     let tls = acceptor.accept(tcp).await?;
     let certificate = peer_fingerprint(tls.get_ref().1);
-    // The handshake has already refused whom the door does not admit; this is its second lock.
+    // The handshake has already refused unknown certificates; this checks a second time.
     if certificate.as_ref().map_or_else(|| door.admits_anonymous(), |certificate| door.admits(certificate)) {
         Ok((tls, certificate))
     } else {
@@ -148,7 +148,7 @@ async fn secure(
 }
 
 impl ApiStream {
-    /// An error once the connection was told to end, whether it wants to read or to write.
+    /// An error if the connection has to end.
     fn check(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         self.is_over = self.is_over || Pin::new(&mut self.listed.ended).poll(context).is_ready();
         if self.is_over { Err(io::ErrorKind::ConnectionAborted.into()) } else { Ok(()) }

@@ -1,9 +1,9 @@
-//! The doors: what a caller can hold of this node, from its socket to the last byte of an answer.
+//! Bounds on what a caller can hold of this node, from its socket to the last byte of an answer.
 //!
-//! A connection is shed while its handshake is unfinished ([`theta_network::doorway`]), then bounded by who it is
-//! (`connections`), and its requests are bounded by who asks (`book`): strangers share a small budget of their own, each
-//! client has a quota and some places that nobody else can take. A request counts from its headers to the last byte of its
-//! answer (`body`), and what makes no progress is ended (`patrol`).
+//! The number of unfinished handshakes is bounded ([`theta_network::doorway`]), that of connections by their client
+//! (`connections`), and that of requests by their caller (`book`): strangers share a small budget of their own, and each
+//! client has a quota with some places reserved for it. A request counts from its headers to the last byte of its answer
+//! (`body`), and is ended if it makes no progress (`patrol`).
 
 mod admission;
 mod body;

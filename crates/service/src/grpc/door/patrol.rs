@@ -1,4 +1,4 @@
-//! Ends what stands at the doors and does not move.
+//! Ends requests and connections without progress.
 
 use std::{
     sync::Arc,
@@ -9,10 +9,10 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::{admission::Admission, connections::Connections};
 
-/// How often it looks.
+/// How often it checks.
 const ROUND: Duration = Duration::from_millis(500);
 
-/// Looks after requests and connections until it is aborted.
+/// Checks requests and connections until it is aborted.
 pub(crate) async fn patrol(admission: Arc<Admission>, connections: Arc<Connections>) {
     let mut rounds = interval(ROUND);
     rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);

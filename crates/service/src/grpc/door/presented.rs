@@ -1,4 +1,4 @@
-//! What a request shows of who asks, for the gate.
+//! The credentials of a request that identify its caller, for the gate.
 
 use hyper::HeaderMap;
 use theta_authority::Presented;
@@ -7,7 +7,7 @@ use theta_statements::{Token, TokenError};
 
 use super::Caller;
 
-/// What stands before a token in the `authorization` header (RFC 6750, section 2.1).
+/// The prefix of a token in the `authorization` header (RFC 6750, section 2.1).
 const BEARER: &str = "Bearer ";
 
 fn bearer(text: &str) -> Result<Token, TokenError> {
@@ -21,7 +21,7 @@ pub(crate) fn presented<T>(request: &tonic::Request<T>) -> Presented {
     of(certificate, header.map(|header| header.to_str().map_or(Err(TokenError), bearer)))
 }
 
-/// The same, before the request is decoded.
+/// The same for a request that has not been decoded.
 pub(crate) fn presented_in_headers(certificate: Option<Fingerprint>, headers: &HeaderMap) -> Presented {
     let header = headers.get("authorization");
     of(certificate, header.map(|header| header.to_str().map_or(Err(TokenError), bearer)))

@@ -1,4 +1,4 @@
-//! Whose share is whose: callers know nodes, the schemes know share indices.
+//! Translates between nodes, which callers use, and share indices, which the schemes use.
 
 use theta_names::NodeId;
 use theta_orchestration::KeyEntry;
@@ -8,7 +8,7 @@ use tonic::Status;
 
 use super::super::refusal;
 
-/// The index of the share of the key that a node holds, of which the caller speaks.
+/// The index of the share of the key that a node holds; the node's number comes from the caller.
 pub(super) fn index(entry: &KeyEntry, node: u32) -> Result<ShareIndex, Status> {
     let number = u16::try_from(node).ok().and_then(|node| NodeId::try_from(node).ok());
     let number =
@@ -26,7 +26,7 @@ pub(super) fn node(entry: &KeyEntry, index: ShareIndex) -> Result<u32, Status> {
     node.ok_or_else(|| Status::internal("bug: a share index that the key does not have; please report it"))
 }
 
-/// What a scheme says of shares, said of the nodes that hold them.
+/// A scheme's error, with nodes in place of share indices.
 pub(super) fn words(error: &SchemeError, entry: &KeyEntry) -> Result<String, Status> {
     Ok(match error {
         SchemeError::FalseShares(indices) => {
@@ -48,7 +48,7 @@ pub(super) fn words(error: &SchemeError, entry: &KeyEntry) -> Result<String, Sta
     })
 }
 
-/// Whose doing it is decides the code: all of these are the caller's but for a result that cannot be.
+/// The status of a scheme's error: the caller's mistake, except for errors that cannot happen.
 pub(super) fn refusal(error: &SchemeError, entry: &KeyEntry) -> Status {
     let words = match words(error, entry) {
         Ok(words) => words,

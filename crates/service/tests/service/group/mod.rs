@@ -51,7 +51,7 @@ pub struct TestGroup {
     pub nodes: Vec<Option<Node>>,
 }
 
-/// A group on disk with its sockets bound, no node running yet.
+/// A group on disk with its sockets bound; no node runs yet.
 pub struct Prepared {
     pub folder: TempDir,
     pub group: GroupFile,
@@ -168,7 +168,7 @@ impl Prepared {
         NodeConfig::load(&self.folder.path().join(format!("node-{id}/node.toml"))).unwrap()
     }
 
-    /// Starts all nodes, each as `shape` will have it.
+    /// Starts all nodes, each with the changes of `shape`.
     pub async fn start(
         self,
         mut configure: impl FnMut(u16, &mut NodeConfig),
@@ -206,7 +206,7 @@ impl TestGroup {
         AnyPublicKey::from_text(&text).unwrap().1
     }
 
-    /// Gives a node another policy, which is in force when this returns.
+    /// Gives a node another policy; returns when it is in force.
     pub async fn set_policy(&self, id: u16, text: &str) {
         fs::write(self.folder.path().join(format!("node-{id}/policy.toml")), text).unwrap();
         self.node(id).reload_policy().await.unwrap();
@@ -219,7 +219,7 @@ impl TestGroup {
         }
     }
 
-    /// Waits until each node has heard from enough others that its store is the latest.
+    /// Waits until enough peers have confirmed each node's store.
     pub async fn trusted(&self) {
         for node in self.nodes.iter().flatten() {
             while !node.orchestrator().is_trusted() {

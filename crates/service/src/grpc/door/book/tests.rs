@@ -39,7 +39,7 @@ fn is_ended(told: &mut oneshot::Receiver<()>) -> bool {
     told.try_recv() == Err(oneshot::error::TryRecvError::Closed)
 }
 
-/// What is held, summed up anew.
+/// Checks the sums by adding everything up again.
 fn check(book: &Book) {
     let sum = |owner: &Owner| {
         let mine = book.entries.values().filter(|entry| entry.owner == *owner);
@@ -131,7 +131,7 @@ fn what_has_not_arrived_makes_room() {
     let mut one = connection(HERE);
     let mut idle: Vec<_> = (0..8).map(|_| book.enter(client("idle"), &one.connection, now).unwrap()).collect();
     let slow: Vec<_> = (0..6).map(|_| book.enter(client("slow"), &one.connection, now).unwrap()).collect();
-    // The one with most gives, its oldest first; it gives no more when it has no more than the one who asks.
+    // The client with the most loses its oldest requests, until it holds no more than the one that asks.
     let late: Vec<_> = (0..5).map(|_| book.enter(client("late"), &one.connection, now).unwrap()).collect();
     assert!(is_ended(&mut idle[0].1) && is_ended(&mut idle[1].1));
     assert!(!is_ended(&mut idle[7].1) && !is_ended(&mut one.ended), "the connection of a client stays");
