@@ -2,6 +2,7 @@
 
 mod belief;
 pub(crate) mod ceremonies;
+pub(crate) mod ledger;
 
 use std::{
     collections::{HashMap, HashSet},

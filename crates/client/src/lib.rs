@@ -24,7 +24,6 @@ mod fan_out;
 mod folder;
 mod governance;
 mod keys;
-mod ledger;
 mod operations;
 mod status;
 
@@ -52,8 +51,8 @@ pub use self::{
     keys::{
         ListedKey,
         ceremonies::{CeremonyEnd, CeremonyOutcome, CeremonyProgress, Evidence, StateChanged, state_statement},
+        ledger::{Followed, GenesisFileError, genesis_of},
     },
-    ledger::{Followed, GenesisFileError, genesis_of},
     operations::{Coin, RandomizedSignature},
     status::NodeStatus,
 };

@@ -16,7 +16,6 @@ mod harness;
 mod incoming;
 mod keeping;
 mod keys;
-mod ledger;
 mod losses;
 mod operations;
 mod run;

@@ -10,7 +10,6 @@
 mod crash;
 mod forward;
 mod late;
-mod ledger;
 mod lies;
 mod life;
 mod net;

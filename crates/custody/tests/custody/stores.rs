@@ -1,6 +1,7 @@
 //! Stores that were copied and put back.
 
 mod burner;
+mod ledger;
 
 use std::sync::Arc;
 

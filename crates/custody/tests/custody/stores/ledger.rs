@@ -5,8 +5,8 @@ use theta_names::{Epoch, Version};
 use theta_schemes::Suite;
 use theta_statements::KeyChange;
 
+use super::overrule;
 use crate::net::{Net, name};
-use crate::stores::overrule;
 
 fn ledger(net: &Net, node: u16) -> &LedgerState {
     net.custodian(node).ledger().unwrap()

@@ -3,68 +3,26 @@
 //! A node wants the keys that it holds to be in the ledger, each version with its sharing: with the votes of a quorum, of which enough hold
 //! the key, everybody who knows the founding members can check which keys the group has. See `spec/ledger.md`.
 
+mod bookkeeper;
+
 use std::sync::Arc;
 
-use theta_keyfiles::PublicKeyText;
-use theta_ledger::{
-    Action, AdoptedKey, CertifiedEntry, Entry, Genesis, Host, Input, LedgerState, Memory, Recipient, Replica, Said,
-    Verdict,
-};
-use theta_names::{KeyState, NodeId};
+use theta_ledger::{Action, AdoptedKey, CertifiedEntry, Genesis, Input, LedgerState, Memory, Recipient, Replica, Said};
+use theta_names::NodeId;
 use theta_store::Store;
+
+use bookkeeper::{Bookkeeper, adopted_key};
 
 use super::message::Message;
 use super::work::{Record, Work};
 use super::{Custodian, CustodyEffect};
-use crate::codec::numbers;
 use crate::request::To;
-use crate::{CustodyError, KeyEntry, KeyTable, Roster};
+use crate::{CustodyError, Roster};
 
 /// Ticks between looking for keys that the ledger lacks.
 const ADOPT: u64 = 8;
 /// Keys that this node proposes at once.
 const MOST_ADOPTED: usize = 16;
-
-/// What the replica asks of this node.
-struct Bookkeeper {
-    store: Arc<Store>,
-    table: Arc<KeyTable>,
-}
-
-impl Host for Bookkeeper {
-    fn judge(&self, _state: &LedgerState, entry: &Entry) -> Verdict {
-        let Action::Adopt(adopted) = &entry.action else { return Verdict::Invalid };
-        let versions = self.table.versions(adopted.key.as_str());
-        let known = versions.iter().find(|known| known.version == adopted.version);
-        match known.filter(|known| known.epoch >= adopted.epoch) {
-            // It may come: this node is about to end the same ceremony.
-            None => Verdict::Unknown,
-            Some(known) if adopted_key(known).as_ref() == Some(adopted) => Verdict::Valid,
-            Some(_) => Verdict::Invalid,
-        }
-    }
-
-    fn entry(&self, height: u64) -> Option<CertifiedEntry> {
-        // What cannot be read is not passed on; whoever lacks it asks another node.
-        let bytes = self.store.ledger_entry(height).ok()??;
-        CertifiedEntry::decode(&bytes).ok()
-    }
-}
-
-/// A key of this node's as the ledger has it, if it serves or did.
-fn adopted_key(entry: &KeyEntry) -> Option<AdoptedKey> {
-    let public = entry.public.to_text(&entry.name).into_bytes();
-    let adopted = AdoptedKey {
-        key: entry.name.clone(),
-        version: entry.version,
-        epoch: entry.epoch,
-        suite: entry.suite.into(),
-        k: entry.public.threshold().k(),
-        holders: numbers(entry.holders.nodes()),
-        public,
-    };
-    (!matches!(entry.state, KeyState::Pending | KeyState::Destroyed)).then_some(adopted)
-}
 
 /// The members with which the group's ledger begins; `None` if a node of the group has no identity to vote with.
 fn genesis_of(group: &Roster) -> Option<Genesis> {
