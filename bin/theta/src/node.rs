@@ -15,7 +15,11 @@ use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::oneshot,
 };
-use tracing_subscriber::{EnvFilter, filter::LevelFilter};
+use tracing_subscriber::{
+    filter::{LevelFilter, ParseError, Targets},
+    layer::SubscriberExt,
+    util::SubscriberInitExt,
+};
 
 use crate::{
     exit::Failure,
@@ -171,8 +175,9 @@ fn told_to_stop(stop_on_eof: bool) -> Result<impl Future<Output = &'static str>,
     })
 }
 
-/// Parses a filter. Each of its parts must name a level; one without is a mistyped level.
-fn log_filter(level: &str) -> Result<EnvFilter, Failure> {
+/// Parses a filter by level and target. Each of its parts must name a level; one without is a mistyped level. A filter by the fields of
+/// spans as well would bring regular expressions into every node.
+fn log_filter(level: &str) -> Result<Targets, Failure> {
     let refused = |reason: &str| {
         Failure::Usage(format!(
             "log level {level:?}: {reason}; write error, warn, info, debug, trace, or a filter such as \
@@ -185,16 +190,17 @@ fn log_filter(level: &str) -> Result<EnvFilter, Failure> {
             return Err(refused(&format!("{word:?} is not a level")));
         }
     }
-    EnvFilter::builder().parse(level).map_err(|error| refused(&error.to_string()))
+    level.parse().map_err(|error: ParseError| refused(&error.to_string()))
 }
 
 fn log(config: &LogConfig) -> Result<(), Failure> {
     let filter = log_filter(&config.level)?;
     let colour = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(colour);
+    let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr).with_ansi(colour);
+    let registry = tracing_subscriber::registry();
     let installed = match config.format {
-        LogFormat::Text => lines.try_init(),
-        LogFormat::Json => lines.json().flatten_event(true).try_init(),
+        LogFormat::Text => registry.with(lines).with(filter).try_init(),
+        LogFormat::Json => registry.with(lines.json().flatten_event(true)).with(filter).try_init(),
     };
     installed.map_err(|error| Failure::Internal(error.to_string()))
 }
