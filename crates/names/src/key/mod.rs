@@ -1,7 +1,14 @@
-//! What keys are called.
+//! What keys are called, what they are, and what may be done with them.
+
+mod state;
+mod suite_name;
 
 use core::{fmt, str::FromStr};
 
+pub use self::{
+    state::{KeyState, Purpose},
+    suite_name::{SuiteName, SuiteNameError},
+};
 use crate::{Version, VersionError};
 
 /// The name of a key: 1 to 64 of `a-z`, `0-9`, `.`, `_`, `-`, the first a letter or digit.
