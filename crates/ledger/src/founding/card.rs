@@ -1,10 +1,8 @@
 //! What one organisation publishes of its node.
 
-use core::{fmt, str::FromStr};
-
 use theta_groups::Transcript;
 use theta_names::{
-    Address,
+    Address, NodeName,
     codec::{DecodeError, Reader, Writer},
 };
 
@@ -21,45 +19,6 @@ pub(super) const MOST_CARD: usize = 1024;
 pub trait CardSignatures {
     /// Whether the owner of this verifying key, of ceremonies, signed the transcript. In variable time: all of it is public.
     fn vartime_verify(&self, key: &[u8; 32], signed: &Transcript, signature: &[u8; SIGNATURE_LEN]) -> bool;
-}
-
-/// What people call a node: 1 to 64 printable ASCII characters, no space at the ends and no two in a row.
-///
-/// ASCII, because names are read aloud and compared, and letters of two scripts may look alike.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct NodeName(String);
-
-impl NodeName {
-    /// The name.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// What orders names and tells them apart: case does not.
-    pub(super) fn key(&self) -> String {
-        self.0.to_ascii_lowercase()
-    }
-}
-
-impl FromStr for NodeName {
-    type Err = FoundingError;
-
-    fn from_str(name: &str) -> Result<Self, FoundingError> {
-        let printable = name.bytes().all(|byte| (b' '..=b'~').contains(&byte));
-        let spaced = name.starts_with(' ') || name.ends_with(' ') || name.contains("  ");
-        if printable && !spaced && (1..=64).contains(&name.len()) {
-            Ok(Self(name.to_owned()))
-        } else {
-            Err(FoundingError::Name(name.chars().take(80).collect()))
-        }
-    }
-}
-
-impl fmt::Display for NodeName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
-    }
 }
 
 /// What a node says of itself, before it is signed.
@@ -110,13 +69,13 @@ impl CardContent {
         signatures: &dyn CardSignatures,
     ) -> Result<Card, FoundingError> {
         if self.peer_address == self.api_address {
-            return Err(FoundingError::OneAddress(self.name.0));
+            return Err(FoundingError::OneAddress(self.name.to_string()));
         }
         if self.until < self.made {
-            return Err(FoundingError::Period(self.name.0));
+            return Err(FoundingError::Period(self.name.to_string()));
         }
         if !signatures.vartime_verify(&self.ceremony_key, &self.signed(), &signature) {
-            return Err(FoundingError::Signature(self.name.0));
+            return Err(FoundingError::Signature(self.name.to_string()));
         }
         Ok(Card { content: self, signature })
     }

@@ -1,6 +1,6 @@
 //! What is wrong with a card or a founding, in words for those who put a group together.
 
-use theta_names::{AddressError, codec::DecodeError};
+use theta_names::{AddressError, NodeNameError, codec::DecodeError};
 
 /// Why a card or a founding was refused. Each message is one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -15,8 +15,8 @@ pub enum FoundingError {
     #[error("it has more than {0} bytes, and nothing of its kind has as many")]
     TooLong(usize),
     /// A node's name.
-    #[error("the name {0:?} is not allowed: {NAME_RULE}")]
-    Name(String),
+    #[error(transparent)]
+    Name(#[from] NodeNameError),
     /// A group's name.
     #[error("the group's name {0:?} is not allowed: use 1 to 64 of a-z A-Z 0-9 . _ -, the first a letter or digit")]
     GroupName(String),
@@ -68,6 +68,3 @@ pub enum FoundingError {
     #[error("the card of {0:?} has ended: it was made to be used within its time; ask for a new one (theta node card)")]
     Ended(String),
 }
-
-/// What names of nodes are made of.
-pub(super) const NAME_RULE: &str = "use 1 to 64 printable ASCII characters, without spaces at the ends or two in a row";

@@ -18,7 +18,7 @@ use theta_names::{
 };
 
 pub use self::{
-    card::{Card, CardContent, CardSignatures, NodeName},
+    card::{Card, CardContent, CardSignatures},
     error::FoundingError,
     fingerprint::{Fingerprint, FingerprintError},
 };
@@ -58,7 +58,7 @@ impl Founding {
         if threshold == 0 || usize::from(threshold) > n {
             return Err(FoundingError::Threshold { k: threshold, n });
         }
-        cards.sort_by_cached_key(|card| card.name().key());
+        cards.sort_by_cached_key(|card| card.name().folded());
         refuse_doubles(&cards)?;
         Ok(Self { name: name.to_owned(), threshold, members: cards })
     }
@@ -125,7 +125,7 @@ impl Founding {
             cards.push(Card::decode(reader.bytes_within(MOST_CARD)?, signatures)?);
         }
         reader.end(())?;
-        let given: Vec<String> = cards.iter().map(|card| card.name().key()).collect();
+        let given: Vec<String> = cards.iter().map(|card| card.name().folded()).collect();
         let founding = Self::assemble(name, threshold, cards)?;
         if given.is_sorted() { Ok(founding) } else { Err(FoundingError::Order) }
     }
@@ -161,7 +161,7 @@ fn refuse_doubles(members: &[Card]) -> Result<(), FoundingError> {
     for card in members {
         let content = card.content();
         for (what, value) in [
-            ("name", card.name().key().into_bytes()),
+            ("name", card.name().folded().into_bytes()),
             ("key of ceremonies", content.ceremony_key.to_vec()),
             ("TLS key", content.tls_key.to_vec()),
             ("address", content.peer_address.as_str().into()),

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use theta_groups::Transcript;
-use theta_ledger::founding::{Card, CardSignatures, Founding, FoundingError, NodeName};
+use theta_ledger::founding::{Card, CardSignatures, Founding, FoundingError};
 use theta_names::codec::Writer;
 
 use super::keys::{Key, Schnorr, card, content};
@@ -51,16 +51,6 @@ fn a_card_has_two_addresses_and_an_end_after_its_beginning() {
     let mut ended = content("a");
     ended.until = ended.made - 1;
     assert_eq!(ended.with_signature([0; 64], &Credulous), Err(FoundingError::Period("a".to_owned())));
-}
-
-#[test]
-fn names_are_what_can_be_read_aloud() {
-    for good in ["a", "Harbour Bank, Oslo", "M. & N. (2)", &"x".repeat(64)] {
-        assert_eq!(good.parse::<NodeName>().unwrap().to_string(), good);
-    }
-    for bad in ["", " a", "a ", "a  b", "a\nb", "a\u{1b}[2J", "B\u{e4}nk", "\u{202e}a", &"x".repeat(65)] {
-        assert!(matches!(bad.parse::<NodeName>(), Err(FoundingError::Name(_))), "{bad:?}");
-    }
 }
 
 /// A card with this address and no regard for how addresses are written.

@@ -4,7 +4,7 @@ use core::{ops::Range, str::FromStr as _};
 use std::collections::HashSet;
 
 use serde::Deserialize;
-use theta_names::{Address, AddressError, NodeId};
+use theta_names::{Address, AddressError, NodeId, NodeName};
 use toml::Spanned;
 
 use super::{CeremonyKey, GroupClient, GroupFile, GroupNode, GroupProblem};
@@ -28,6 +28,7 @@ struct RawGroup {
 #[serde(deny_unknown_fields)]
 struct RawNode {
     id: Spanned<i64>,
+    name: Option<Spanned<String>>,
     peer_address: Spanned<String>,
     api_address: Spanned<String>,
     certificate: Spanned<String>,
@@ -65,10 +66,11 @@ pub(super) fn parse(text: &str) -> Result<GroupFile, Fault> {
 #[derive(Default)]
 struct Seen {
     ids: HashSet<u16>,
-    addresses: HashSet<String>,
+    addresses: HashSet<Address>,
     certificates: HashSet<Fingerprint>,
     ceremony_keys: HashSet<CeremonyKey>,
     clients: HashSet<String>,
+    nodes: HashSet<String>,
 }
 
 impl Seen {
@@ -81,6 +83,7 @@ impl Seen {
         }
         Ok(GroupNode {
             id,
+            name: raw.name.map(|name| self.node_name(name)).transpose()?,
             peer_address: self.address(raw.peer_address)?,
             api_address: self.address(raw.api_address)?,
             certificate: self.certificate(&raw.certificate)?,
@@ -97,13 +100,24 @@ impl Seen {
         Ok(GroupClient { name, certificate: self.certificate(&raw.certificate)? })
     }
 
+    fn node_name(&mut self, raw: Spanned<String>) -> Result<NodeName, Fault> {
+        let span = raw.span();
+        let name: NodeName =
+            raw.get_ref().parse().map_err(|error| (Some(span.clone()), GroupProblem::NodeName(error)))?;
+        if self.nodes.insert(name.folded()) {
+            return Ok(name);
+        }
+        Err((Some(span), GroupProblem::DuplicateName(name.to_string())))
+    }
+
     fn address(&mut self, raw: Spanned<String>) -> Result<String, Fault> {
         let span = raw.span();
         let address = raw.into_inner();
-        if let Err(AddressError(reason)) = Address::from_str(&address) {
-            return Err((Some(span), GroupProblem::Address { address, reason }));
-        }
-        if !self.addresses.insert(address.to_ascii_lowercase()) {
+        let canonical = match Address::from_str(&address) {
+            Ok(canonical) => canonical,
+            Err(AddressError(reason)) => return Err((Some(span), GroupProblem::Address { address, reason })),
+        };
+        if !self.addresses.insert(canonical) {
             return Err((Some(span), GroupProblem::DuplicateAddress(address)));
         }
         Ok(address)

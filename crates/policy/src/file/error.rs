@@ -59,7 +59,7 @@ pub enum PolicyProblem {
     NoCredential(String),
     /// Not a fingerprint.
     #[error(
-        "{0:?} is not a certificate fingerprint; it is the certificate's SHA-256, written as 64 hexadecimal digits"
+        "{0:?} is not a certificate fingerprint; it is the SHA-256 of the certificate's public key, written as 64 hexadecimal digits"
     )]
     Certificate(String),
     /// Not a token's hash. The text is not repeated: it may be a secret of another form.
