@@ -113,6 +113,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-schemes",
             "theta-sharing",
             "theta-groups",
+            "theta-ledger",
             "theta-wire",
         ],
     ),
