@@ -15,6 +15,7 @@ import bls04
 import bz03
 import cks05
 import client
+import founding
 import rfc
 import sg02
 import sh00
@@ -35,6 +36,7 @@ TOPICS = {
     "sh00": sh00.check,
     "slots": slots.check,
     "client": client.check,
+    "founding": founding.check,
 }
 
 

@@ -11,6 +11,7 @@ pub mod cli;
 pub mod connect;
 mod drand;
 pub mod files;
+mod founding;
 pub mod group;
 pub mod keys;
 mod ledger;

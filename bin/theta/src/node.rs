@@ -1,4 +1,4 @@
-//! `theta node`: runs one node until it is told to stop.
+//! `theta node`: makes a node, takes it into a group, and runs it until it is told to stop.
 
 use std::{
     io::{self, IsTerminal},
@@ -23,12 +23,19 @@ use tracing_subscriber::{
 
 use crate::{
     exit::Failure,
+    founding,
     output::{self, Output},
 };
 
 /// See [`crate::cli`].
 #[derive(Debug, Subcommand)]
 pub enum NodeCommand {
+    /// Make the keys of a new node, here, and its public card
+    Init(Box<founding::InitArgs>),
+    /// Write a node's card anew, when the old one has ended
+    Card(founding::CardArgs),
+    /// Make a node one of the group that was put together from its card and others
+    Join(founding::JoinArgs),
     /// Run a node until SIGTERM or Ctrl-C
     Run(RunArgs),
 }
@@ -81,6 +88,9 @@ impl NodeCommand {
     /// Runs the command.
     pub fn run(self, output: Output) -> Result<(), Failure> {
         match self {
+            Self::Init(args) => founding::init(&args, output),
+            Self::Card(args) => founding::card(&args, output),
+            Self::Join(args) => founding::join(&args, output),
             Self::Run(args) => serve(&args, output.json(), Node::start),
         }
     }
@@ -98,6 +108,7 @@ impl RunArgs {
                 file.display()
             )));
         }
+        founding::refuse_unjoined(&file)?;
         let mut config = NodeConfig::load(&file).map_err(|error| Failure::Usage(error.to_string()))?;
         if let Some(level) = &self.log_level {
             config.log.level.clone_from(level);

@@ -1,5 +1,6 @@
 //! The ledger of a group: one certified history of all that the group decides and that is no request.
 //!
+//! - [`founding`]: how a group of organisations that do not trust each other begins;
 //! - [`Entry`], [`Action`]: what was decided, one thing at each height, chained by digests;
 //! - [`CertifiedEntry`]: an entry with the votes of a quorum of the members;
 //! - [`LedgerState`]: what follows from all entries up to a height: keys, versions, epochs, ceremonies. It takes certified entries and
@@ -10,6 +11,7 @@
 
 mod certified;
 mod entry;
+pub mod founding;
 mod genesis;
 mod replica;
 mod sitting;

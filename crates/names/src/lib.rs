@@ -4,29 +4,29 @@
 //! The two numbers of a party have two types, [`NodeId`] and [`ShareIndex`]; only a key's [`Holders`] convert one to the other.
 //! Nothing here knows what a share is made of.
 
+mod address;
 mod channel;
 pub mod codec;
 mod epoch;
 mod holders;
 mod key;
 mod label;
+mod node_name;
 mod number;
 mod operation;
 mod rule;
-mod state;
-mod suite_name;
 mod version;
 
+pub use address::{Address, AddressError};
 pub use channel::Channel;
 pub use epoch::Epoch;
 pub use holders::{Holders, HoldersError};
-pub use key::{KeyName, KeyNameError, KeyRef, KeyRefError};
+pub use key::{KeyName, KeyNameError, KeyRef, KeyRefError, KeyState, Purpose, SuiteName, SuiteNameError};
 pub use label::{Label, LabelError, MOST_LABEL};
+pub use node_name::{NodeName, NodeNameError};
 pub use number::{NodeId, ShareIndex, ZeroError};
 pub use operation::{Operation, OperationError};
 pub use rule::{RuleName, RuleNameError, SlotOrder};
-pub use state::{KeyState, Purpose};
-pub use suite_name::{SuiteName, SuiteNameError};
 pub use version::{Version, VersionError};
 
 /// The context, in BLAKE3's key derivation mode, of the hashes that chain an audit log (`spec/policy.md`). The store makes the

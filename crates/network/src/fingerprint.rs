@@ -1,20 +1,24 @@
-//! The fingerprint by which a certificate is pinned.
+//! The name by which the owner of a certificate is pinned.
 
 use core::{fmt, str::FromStr};
 
-use rustls::pki_types::CertificateDer;
+use rustls::{Error, pki_types::CertificateDer, server::ParsedCertificate};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::{Digest, Sha256};
 
-/// SHA-256 of a certificate's DER encoding. Text form: 64 lower-case hexadecimal digits.
+/// SHA-256 of the public key of a certificate: of its SubjectPublicKeyInfo in DER, as `TLSA 3 1 1` of RFC 7671 has it. The key and
+/// not the certificate, so that a new certificate of the same key needs no new pin. Text form: 64 lower-case hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
-    /// The fingerprint of a certificate.
-    #[must_use]
-    pub fn of(certificate: &CertificateDer<'_>) -> Self {
-        Self(Sha256::digest(certificate.as_ref()).into())
+    /// The fingerprint of a certificate's public key, as the TLS library reads it when it verifies what that key signed.
+    ///
+    /// # Errors
+    /// The TLS library's, if it is no certificate.
+    pub fn of(certificate: &CertificateDer<'_>) -> Result<Self, Error> {
+        let key = ParsedCertificate::try_from(certificate)?.subject_public_key_info();
+        Ok(Self(Sha256::digest(key.as_ref()).into()))
     }
 
     /// The digest.
@@ -44,7 +48,7 @@ impl fmt::Debug for Fingerprint {
 
 /// The text is not a fingerprint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a certificate fingerprint; it is the SHA-256 of the certificate, written as 64 hexadecimal digits")]
+#[error("not a certificate's fingerprint; it is the SHA-256 of its public key, written as 64 hexadecimal digits")]
 pub struct FingerprintError;
 
 impl FromStr for Fingerprint {
@@ -75,7 +79,7 @@ mod tests {
 
     #[test]
     fn text_round_trips() {
-        let print = Fingerprint::of(&CertificateDer::from(b"abc".to_vec()));
+        let print = Fingerprint(Sha256::digest(b"abc").into());
         // FIPS 180-4, SHA-256 of "abc".
         assert_eq!(print.to_string(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
         assert_eq!(print.to_string().parse(), Ok(print));

@@ -14,5 +14,5 @@ pub mod tls;
 mod transport;
 
 pub use fingerprint::{Fingerprint, FingerprintError};
-pub use identity::{GeneratedIdentity, Identity, IdentityError};
+pub use identity::{GeneratedIdentity, Identity, IdentityError, Period, Subject};
 pub use transport::{Inbound, PeerState, PeerStatus, SendError, Transport};

@@ -33,7 +33,7 @@ pub struct NodeConfig {
     /// The group file, the same at every node. Default `group.toml`.
     #[serde(default = "paths::group")]
     pub group: PathBuf,
-    /// This node's certificate, PEM: the one whose fingerprint the group file pins. Default `node.crt`.
+    /// This node's certificate, PEM, whose public key the group file pins; renewed in its place by the node itself. Default `node.crt`.
     #[serde(default = "paths::certificate")]
     pub certificate: PathBuf,
     /// The certificate's private key, PEM, readable by its owner alone. Default `node.key`.
@@ -190,7 +190,7 @@ impl NodeConfig {
 const DESCRIPTIONS: &[(&str, &str)] = &[
     ("id", "This node's number in the group file."),
     ("group", "The group file, the same at every node."),
-    ("certificate", "The certificate that the group file pins for this node."),
+    ("certificate", "This node's certificate; the node renews it by itself. The group file pins its public key."),
     ("private_key", "Its private key, readable by its owner alone."),
     ("policy", "Who may ask this node for what; read again whenever it changes. Without one everything is refused."),
     ("[store]", "What this node keeps: its keys, its ceremonies, what it signed, its audit log."),

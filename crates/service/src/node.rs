@@ -1,5 +1,6 @@
 //! Assembles a node from the crates below, and shuts it down.
 
+mod certificate;
 mod error;
 
 use std::{
@@ -33,6 +34,8 @@ use tokio::{
     time,
 };
 
+use self::certificate::CertificateCollector;
+pub(crate) use self::certificate::CertificateKeeper;
 pub use self::error::StartError;
 use crate::{
     config::{LimitsConfig, NodeConfig},
@@ -239,7 +242,7 @@ impl NodeBuilder {
 
     async fn begin(self) -> Result<Node, StartError> {
         let Self { config, listeners, wrap } = self;
-        let (group, identity) = membership(&config)?;
+        let (group, identity, certificate) = membership(&config)?;
         let (authority, custodian, mut registry) = open_store(&config, &group).await?;
         // All addresses are bound before any thread starts, so that an error is reported at once and nothing has to be
         // undone.
@@ -267,10 +270,12 @@ impl NodeBuilder {
         let (admission, connections, doorway) = doors(&config.limits, &mut registry);
         let api_metrics = ApiMetrics::register(&mut registry);
         registry.register_collector(Box::new(ProcessCollector));
+        registry.register_collector(Box::new(CertificateCollector(Arc::clone(&certificate))));
         registry.register_collector(Box::new(MeshCollector(Arc::clone(&mesh))));
 
         let stopping = Arc::new(AtomicBool::new(false));
-        let ready = readiness(&transport, group.threshold(), &stopping, (&authority, &orchestrator));
+        let parts = (&authority, &orchestrator, &certificate);
+        let ready = readiness(&transport, group.threshold(), &stopping, parts);
         let addresses = Addresses {
             peer: mesh.local_addr(),
             api: local_address(&api)?,
@@ -281,10 +286,12 @@ impl NodeBuilder {
             orchestrator: Arc::clone(&orchestrator),
             authority: Arc::clone(&authority),
             transport,
+            certificate: Arc::clone(&certificate),
             nodes,
             started: Instant::now(),
         };
         tokio::spawn(theta_authority::watch(Arc::downgrade(&authority)));
+        tokio::spawn(certificate::watch(Arc::downgrade(&certificate)));
         let (serving, scrapes) = (None, None);
         let mut node =
             Node { id: config.id, addresses, mesh, orchestrator, authority, serving, metrics: scrapes, stopping };
@@ -325,8 +332,11 @@ fn doors(limits: &LimitsConfig, registry: &mut Registry) -> (Arc<Admission>, Arc
     (admission, connections, doorway)
 }
 
-/// The group, and this node's identity, which must be the one in the group file.
-fn membership(config: &NodeConfig) -> Result<(GroupFile, Identity), StartError> {
+/// What a node is by its files.
+type Membership = (GroupFile, Identity, Arc<CertificateKeeper>);
+
+/// The group, and this node's identity if it is the one that the group knows, with a certificate that has some time to go.
+fn membership(config: &NodeConfig) -> Result<Membership, StartError> {
     let group = GroupFile::load(&config.group)?;
     let identity = Identity::load(&config.certificate, &config.private_key)?;
     let shown = identity.fingerprint();
@@ -343,7 +353,9 @@ fn membership(config: &NodeConfig) -> Result<(GroupFile, Identity), StartError> 
             owner: group.node_by_certificate(&shown).map(|owner| owner.id),
         });
     }
-    Ok((group, identity))
+    let certificate = CertificateKeeper::new(identity.clone(), member, config)?;
+    certificate.look();
+    Ok((group, identity, certificate))
 }
 
 /// The parts of a node that are on its disk.
@@ -397,8 +409,9 @@ fn readiness(
     transport: &Arc<dyn Transport>,
     threshold: u16,
     stopping: &Arc<AtomicBool>,
-    (authority, orchestrator): (&Arc<Authority>, &Arc<Orchestrator>),
+    (authority, orchestrator, certificate): (&Arc<Authority>, &Arc<Orchestrator>, &Arc<CertificateKeeper>),
 ) -> Readiness {
+    let certificate = Arc::clone(certificate);
     let (transport, stopping) = (Arc::clone(transport), Arc::clone(stopping));
     let (authority, orchestrator) = (Arc::downgrade(authority), Arc::downgrade(orchestrator));
     Arc::new(move || {
@@ -417,6 +430,6 @@ fn readiness(
         if connected + 1 < usize::from(threshold) {
             return Err(format!("{connected} peers are connected, it takes {}", threshold.saturating_sub(1)));
         }
-        Ok(warning)
+        Ok(warning.or_else(|| certificate.warning()))
     })
 }

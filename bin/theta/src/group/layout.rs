@@ -5,13 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rand_core::CryptoRng;
-use theta_ceremonies::CeremonyKeys;
-use theta_names::NodeId;
-use theta_network::{
-    GeneratedIdentity, Identity,
-    group::{CeremonyKey, GroupFile, GroupNode},
-};
+use theta_ledger::founding::Founding;
+use theta_names::{AddressError, NodeId, NodeNameError};
 use theta_service::config::{ListenConfig, NodeConfig};
 use theta_store::Store;
 
@@ -20,10 +15,11 @@ use super::{
     plan::{Addresses, Plan},
 };
 use crate::{
-    access::Credentials,
+    access::{Credentials, now},
     exit::Failure,
     files::{DraftDirectory, new_directory, write_new},
-    vault::{self, SealWord},
+    founding::{About, FOUNDING, NodeKeys, group_text},
+    vault::SealWord,
 };
 
 /// The name of a new group's client.
@@ -41,83 +37,73 @@ fn group_name(dir: &Path) -> String {
     dir.file_name().map_or_else(|| "theta".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// A node whose files are being made.
-struct Member {
-    number: NonZeroU16,
-    identity: GeneratedIdentity,
-    ceremonies: CeremonyKeys,
+/// Where a node is, and what it is called among the nodes of one machine: names are in the order of numbers.
+fn about(number: NodeId, nodes: u16, addresses: &Addresses) -> Result<About, Failure> {
+    let digits = nodes.to_string().len();
+    let usage = |error: &dyn core::fmt::Display| Failure::Usage(error.to_string());
+    Ok(About {
+        name: format!("node {:0digits$}", number.get()).parse().map_err(|error: NodeNameError| usage(&error))?,
+        peer: addresses.peer.to_string().parse().map_err(|error: AddressError| usage(&error))?,
+        api: addresses.api.to_string().parse().map_err(|error: AddressError| usage(&error))?,
+        number: Some(number),
+    })
 }
 
-impl Member {
-    fn new(number: NonZeroU16, rng: &mut dyn CryptoRng) -> Result<Self, Failure> {
-        let identity = Identity::generate(&format!("node {number}")).map_err(Failure::internal)?;
-        Ok(Self { number, identity, ceremonies: CeremonyKeys::generate(number.into(), rng) })
-    }
+/// What all nodes of the group have.
+struct Common {
+    group: String,
+    founding: String,
+    policy: String,
+}
 
-    fn ceremony_key(&self) -> Result<CeremonyKey, Failure> {
-        // The encoding begins with the node's number, which the group file has already.
-        let member = self.ceremonies.member().encode();
-        let key = member.split_first_chunk::<2>().and_then(|(_, key)| <[u8; 32]>::try_from(key).ok());
-        key.map(CeremonyKey::from).ok_or_else(|| Failure::internal("a ceremony key has another length"))
-    }
-
-    fn group_node(&self, addresses: &Addresses) -> Result<GroupNode, Failure> {
-        Ok(GroupNode {
-            id: NodeId::from(self.number),
-            peer_address: addresses.peer.to_string(),
-            api_address: addresses.api.to_string(),
-            certificate: self.identity.fingerprint,
-            ceremony_key: Some(self.ceremony_key()?),
-        })
-    }
-
-    /// Makes the node's directory and returns its store, with the node's identity in it.
+impl Common {
+    /// Makes a node's directory and gives its store, with the node's identity in it.
     fn write(
         &self,
         dir: &Path,
-        group: &str,
-        policy: &str,
-        addresses: &Addresses,
+        number: NonZeroU16,
+        (keys, addresses): (&NodeKeys, &Addresses),
         seal: &SealWord,
     ) -> Result<Store, Failure> {
         new_directory(dir)?;
-        write_new(&dir.join("group.toml"), group.as_bytes(), false)?;
-        write_new(&dir.join("policy.toml"), policy.as_bytes(), false)?;
-        write_new(&dir.join("node.crt"), self.identity.certificate_pem.as_bytes(), false)?;
-        write_new(&dir.join("node.key"), self.identity.key_pem.as_bytes(), true)?;
+        write_new(&dir.join("group.toml"), self.group.as_bytes(), false)?;
+        write_new(&dir.join(FOUNDING), self.founding.as_bytes(), false)?;
+        write_new(&dir.join("policy.toml"), self.policy.as_bytes(), false)?;
         let listen = ListenConfig { peer: addresses.peer, api: addresses.api, metrics: Some(addresses.metrics) };
-        let mut config = NodeConfig::new(self.number, listen);
+        let mut config = NodeConfig::new(number, listen);
         config.store.sealing = seal.0.clone();
         let text = config.to_toml().map_err(Failure::internal)?;
         write_new(&dir.join("node.toml"), text.as_bytes(), false)?;
-        config.resolve(dir);
-        let store = vault::create(&config)?;
-        store.set_identity(self.ceremonies.master())?;
-        Ok(store)
+        keys.write(dir, config)
     }
 }
 
 fn write_group(root: &Path, name: &str, plan: &Plan, addresses: &[Addresses]) -> Result<(), Failure> {
     let mut rng = crate::random::generator()?;
-    let numbers = (1..=plan.nodes()).filter_map(NonZeroU16::new);
-    let members = numbers.map(|number| Member::new(number, &mut rng)).collect::<Result<Vec<_>, _>>()?;
+    let now = now().0 / 1_000;
+    let numbers: Vec<NonZeroU16> = (1..=plan.nodes()).filter_map(NonZeroU16::new).collect();
+    let members = numbers.iter().zip(addresses).map(|(number, addresses)| {
+        NodeKeys::generate(about(NodeId::from(*number), plan.nodes(), addresses)?, now, &mut rng)
+    });
+    let members = members.collect::<Result<Vec<_>, _>>()?;
     let client = Credentials::generate(CLIENT)?;
 
-    let nodes = members.iter().zip(addresses).map(|(member, addresses)| member.group_node(addresses));
-    let clients = vec![client.group_client(CLIENT)];
-    let group = GroupFile::new(name, plan.threshold(), nodes.collect::<Result<_, _>>()?, clients);
-    let group = format!(
-        "# The group: who belongs to it, where, and under which certificates. Public, and the same at all members.\n\n{}",
-        group.map_err(Failure::internal)?.to_text()
-    );
-    write_new(&root.join("group.toml"), group.as_bytes(), false)?;
-    let policy = permissions::of_client(CLIENT, &client.policy_lines(CLIENT));
-    let stores = members.iter().zip(addresses).map(|(member, addresses)| {
-        member.write(&node_dir(root, member.number.get()), &group, &policy, addresses, plan.seal())
-    });
+    let cards = members.iter().map(|keys| keys.card().clone()).collect();
+    let founding = Founding::assemble(name, plan.threshold(), cards);
+    let founding = founding.map_err(|error| Failure::Usage(error.to_string()))?;
+    let common = Common {
+        group: group_text(&founding, vec![client.group_client(CLIENT)])?,
+        founding: founding.to_text(),
+        policy: permissions::of_client(CLIENT, &client.policy_lines(CLIENT)),
+    };
+    write_new(&root.join("group.toml"), common.group.as_bytes(), false)?;
+    let stores = numbers
+        .iter()
+        .zip(members.iter().zip(addresses))
+        .map(|(number, member)| common.write(&node_dir(root, number.get()), *number, member, plan.seal()));
     let stores = stores.collect::<Result<Vec<_>, _>>()?;
     client.write(&root.join("client"))?;
-    write_new(&root.join("client/group.toml"), group.as_bytes(), false)?;
+    write_new(&root.join("client/group.toml"), common.group.as_bytes(), false)?;
     plan.keys().iter().try_for_each(|key| {
         let dealt = deal::deal(key, plan.any_k_of_n(), plan.modulus_bits(), &mut rng)?;
         deal::put(&stores, &root.join("client"), key.key_name(), &dealt)

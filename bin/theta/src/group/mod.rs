@@ -1,8 +1,8 @@
-//! `theta group`: the directories of a new group.
+//! `theta group`: how groups begin.
 
 mod deal;
 mod layout;
-mod permissions;
+pub(crate) mod permissions;
 pub mod plan;
 
 use std::{
@@ -18,6 +18,7 @@ pub use self::layout::create;
 use self::plan::{KeySpec, Plan};
 use crate::{
     exit::Failure,
+    founding,
     output::{self, Output},
     vault::SealWord,
 };
@@ -27,6 +28,10 @@ use crate::{
 pub(crate) enum GroupCommand {
     /// Write the directories of a new group: one for each node, one for clients
     Init(InitArgs),
+    /// Put a group together from the cards of its members, who need not trust each other
+    Assemble(founding::AssembleArgs),
+    /// Show who founds a group, and the fingerprint that all members compare
+    Show(founding::ShowArgs),
 }
 
 const AFTER_HELP: &str = "\
@@ -39,7 +44,7 @@ Examples:
   theta group init --no-keys                          then, with the nodes running: theta keys create release=frost-ed25519
   THETA_SEAL='correct horse ...' theta group init --seal env:THETA_SEAL
 
-It writes group.toml (public, the same for all), node-1, node-2, ... (secret, one for each machine) and client (its certificate \
+For one machine, or one owner: where the nodes belong to several, each makes its own (theta node init). It writes group.toml (public, the same for all), node-1, node-2, ... (secret, one for each machine) and client (its certificate \
 and the key that it signs with). Each node has a sealed store (theta.redb), what opens it (store.key, unless --seal says \
 otherwise: file:PATH is in each node's directory, passphrase-file:PATH, env:NAME, credential:NAME of systemd), and its own copy \
 of policy.toml, which lets that client do everything. With --keys, and by default, this process deals the keys and has seen \
@@ -98,6 +103,8 @@ impl GroupCommand {
     pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
         match self {
             Self::Init(args) => init(args, output),
+            Self::Assemble(args) => founding::assemble(&args, output),
+            Self::Show(args) => founding::show(&args, output),
         }
     }
 }

@@ -4,7 +4,12 @@
 /// narrowed.
 pub(super) fn of_client(name: &str, client: &str) -> String {
     let rules = RULES.replace("CLIENT", name);
-    format!("{HEAD}\n{client}\n{rules}\n{MORE}")
+    format!("{HEAD}{FIRST}\n{client}\n{rules}\n{MORE}")
+}
+
+/// A policy under which nobody may do anything yet.
+pub(crate) fn of_nobody() -> String {
+    format!("{HEAD}{NOBODY}{MORE}")
 }
 
 const HEAD: &str = "\
@@ -15,9 +20,29 @@ const HEAD: &str = "\
 #   theta policy explain --policy policy.toml --client client --operation sign --key sign
 
 format = 1
+";
 
+const FIRST: &str = "
 # The client whose directory theta group init made: its certificate, and the key that it signs changes of keys with.
 # More clients: theta client new, theta token new.
+";
+
+/// Until there is a client.
+const NOBODY: &str = "
+# Nobody may ask this node for anything yet. A client is made by whoever it belongs to, who sends the lines that it prints:
+#
+#   theta client new --name ann --group group.toml
+#
+# They go here, and then, at k nodes at least, a rule such as this one, without the #:
+#
+# [[rule]]
+# name = \"ann-does-everything\"
+# effect = \"allow\"
+# clients = [\"ann\"]
+# keys = [\"*\"]
+# operations = [\"decrypt\", \"decapsulate\", \"sign\", \"flip-coin\", \"keys.list\", \"status\", \"audit.read\", \"policy.read\",
+#               \"keys.create\", \"keys.refresh\", \"keys.reshare\", \"keys.rotate\", \"keys.enable\", \"keys.disable\", \"keys.destroy\"]
+
 ";
 
 const RULES: &str = r#"# What keys are for.
@@ -98,7 +123,22 @@ mod tests {
 
     use super::*;
 
-    /// The commented-out rule is valid once its marks are removed.
+    /// A new node's policy refuses everything, and says how to let somebody in.
+    #[test]
+    fn a_node_without_clients_refuses_everybody() {
+        let text = of_nobody();
+        Policy::parse(&text, "policy.toml").unwrap();
+        let lines = "[[client]]\nname = \"ann\"\ncertificates = [\"".to_owned() + &"0a".repeat(32) + "\"]\n";
+        let (from, to) = (text.find("# [[rule]]\n# name = \"ann").unwrap(), text.find("\n\n# Examples").unwrap());
+        let rule = text[from..to].replace("# ", "").replace("#  ", "");
+        let policy = Policy::parse(&[&text[..from], &lines, &rule, &text[to..]].concat(), "policy.toml").unwrap();
+        for operation in [Operation::Sign, Operation::KeysCreate, Operation::Status] {
+            let ask = Ask { key: Some("files"), ..Ask::new("g", operation) };
+            assert_eq!(policy.explain("ann", &ask, UnixTime(0)).answer, Answer::Allow, "{operation}");
+        }
+    }
+
+    /// What stands there to be taken into force is right as it stands.
     #[test]
     fn a_recovery_takes_an_approver() {
         let approver = "[[approver]]\nname = \"ann\"\nkey = \"ed25519:\

@@ -60,6 +60,7 @@ pub(crate) fn config(dir: &std::path::Path) -> Result<NodeConfig, Failure> {
             file.display()
         )));
     }
+    crate::founding::refuse_unjoined(&file)?;
     NodeConfig::load(&file).map_err(|error| Failure::Usage(error.to_string()))
 }
 

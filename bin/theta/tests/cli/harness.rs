@@ -77,6 +77,18 @@ impl Group {
         Self { dir, base, nodes: (0..nodes).map(|_| None).collect() }
     }
 
+    /// Room for four nodes that are still to be made, in the directories where those of a group are.
+    pub(crate) fn unmade() -> Self {
+        let (dir, base) = (TempDir::new().unwrap(), base_port(4));
+        fs::create_dir(dir.path().join("theta-group")).unwrap();
+        Self { dir, base, nodes: (0..4).map(|_| None).collect() }
+    }
+
+    /// The ports of a node: for nodes, for clients.
+    pub(crate) fn ports(&self, node: u16) -> (u16, u16) {
+        (self.base + 10 * node, self.base + 10 * node + 1)
+    }
+
     fn numbers(&self) -> impl Iterator<Item = u16> + use<> {
         1..=u16::try_from(self.nodes.len()).unwrap()
     }
@@ -148,9 +160,15 @@ impl Group {
 
     /// A node's answer about its readiness.
     pub(crate) fn ready(&self, node: u16) -> String {
+        self.told(node, "/readyz")
+    }
+
+    /// What a node tells the monitoring system.
+    pub(crate) fn told(&self, node: u16, what: &str) -> String {
         let mut answer = String::new();
+        let request = format!("GET {what} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
         let asked = TcpStream::connect((Ipv4Addr::LOCALHOST, self.base + 10 * node + 2)).and_then(|mut stream| {
-            stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+            stream.write_all(request.as_bytes())?;
             stream.read_to_string(&mut answer)
         });
         asked.map_or_else(|error| error.to_string(), |_| answer)

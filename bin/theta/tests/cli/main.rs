@@ -11,6 +11,7 @@
 mod bad_input;
 mod elsewhere;
 mod faults;
+mod founding;
 mod group;
 mod harness;
 mod incoming;

@@ -1,11 +1,15 @@
-//! Replicas among each other: honest, lying, crashing, cut off. And clients that follow them.
+//! Foundings of groups. Replicas among each other: honest, lying, crashing, cut off. And clients that follow them.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod crash;
+mod damage;
 mod follow;
+mod founding;
 mod honest;
+mod keys;
 mod liars;
 mod net;
 mod runs;
 mod states;
+mod vectors;

@@ -1,13 +1,10 @@
 //! From text to a checked [`GroupFile`].
 
-use core::ops::Range;
-use std::{
-    collections::HashSet,
-    net::{Ipv4Addr, Ipv6Addr},
-};
+use core::{ops::Range, str::FromStr as _};
+use std::collections::HashSet;
 
 use serde::Deserialize;
-use theta_names::NodeId;
+use theta_names::{Address, AddressError, NodeId, NodeName};
 use toml::Spanned;
 
 use super::{CeremonyKey, GroupClient, GroupFile, GroupNode, GroupProblem};
@@ -31,6 +28,7 @@ struct RawGroup {
 #[serde(deny_unknown_fields)]
 struct RawNode {
     id: Spanned<i64>,
+    name: Option<Spanned<String>>,
     peer_address: Spanned<String>,
     api_address: Spanned<String>,
     certificate: Spanned<String>,
@@ -68,10 +66,11 @@ pub(super) fn parse(text: &str) -> Result<GroupFile, Fault> {
 #[derive(Default)]
 struct Seen {
     ids: HashSet<u16>,
-    addresses: HashSet<String>,
+    addresses: HashSet<Address>,
     certificates: HashSet<Fingerprint>,
     ceremony_keys: HashSet<CeremonyKey>,
     clients: HashSet<String>,
+    nodes: HashSet<String>,
 }
 
 impl Seen {
@@ -84,6 +83,7 @@ impl Seen {
         }
         Ok(GroupNode {
             id,
+            name: raw.name.map(|name| self.node_name(name)).transpose()?,
             peer_address: self.address(raw.peer_address)?,
             api_address: self.address(raw.api_address)?,
             certificate: self.certificate(&raw.certificate)?,
@@ -100,13 +100,24 @@ impl Seen {
         Ok(GroupClient { name, certificate: self.certificate(&raw.certificate)? })
     }
 
+    fn node_name(&mut self, raw: Spanned<String>) -> Result<NodeName, Fault> {
+        let span = raw.span();
+        let name: NodeName =
+            raw.get_ref().parse().map_err(|error| (Some(span.clone()), GroupProblem::NodeName(error)))?;
+        if self.nodes.insert(name.folded()) {
+            return Ok(name);
+        }
+        Err((Some(span), GroupProblem::DuplicateName(name.to_string())))
+    }
+
     fn address(&mut self, raw: Spanned<String>) -> Result<String, Fault> {
         let span = raw.span();
         let address = raw.into_inner();
-        if let Err(reason) = check_address(&address) {
-            return Err((Some(span), GroupProblem::Address { address, reason }));
-        }
-        if !self.addresses.insert(address.to_ascii_lowercase()) {
+        let canonical = match Address::from_str(&address) {
+            Ok(canonical) => canonical,
+            Err(AddressError(reason)) => return Err((Some(span), GroupProblem::Address { address, reason })),
+        };
+        if !self.addresses.insert(canonical) {
             return Err((Some(span), GroupProblem::DuplicateAddress(address)));
         }
         Ok(address)
@@ -150,30 +161,3 @@ fn check_name(raw: Spanned<String>) -> Result<String, Fault> {
     let begins = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
     if allowed && begins && name.len() <= 64 { Ok(name) } else { Err((Some(span), GroupProblem::Name(name))) }
 }
-
-fn check_address(address: &str) -> Result<(), &'static str> {
-    let (host, port) = address.rsplit_once(':').ok_or("it has no port")?;
-    if !port.parse::<u16>().is_ok_and(|port| port != 0) || port.starts_with('+') {
-        return Err("its port is not between 1 and 65535");
-    }
-    if let Some(inner) = host.strip_prefix('[') {
-        let inner = inner.strip_suffix(']').ok_or("its bracket does not close")?;
-        let ip: Ipv6Addr = inner.parse().map_err(|_| "no IPv6 address is in its brackets")?;
-        return if ip.is_unspecified() { Err(UNSPECIFIED) } else { Ok(()) };
-    }
-    if host.is_empty() {
-        return Err("it has no host");
-    }
-    if host.contains(':') {
-        return Err("an IPv6 address needs brackets");
-    }
-    if host.len() > 253 || !host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte)) {
-        return Err("its host is no name or IP address");
-    }
-    match host.parse::<Ipv4Addr>() {
-        Ok(ip) if ip.is_unspecified() => Err(UNSPECIFIED),
-        _ => Ok(()),
-    }
-}
-
-const UNSPECIFIED: &str = "others cannot connect to the unspecified address";

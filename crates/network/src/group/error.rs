@@ -3,6 +3,8 @@
 use core::fmt;
 use std::{io, path::PathBuf};
 
+use theta_names::NodeNameError;
+
 use super::CeremonyKey;
 
 /// Why a group file was refused. One line: where, what is wrong, and what would be right.
@@ -64,7 +66,13 @@ pub enum GroupProblem {
     /// Two nodes have the same id.
     #[error("two nodes have id = {0}; number the nodes 1 to n, each once")]
     DuplicateId(u16),
-    /// The text is not an address.
+    /// Not what a node is called.
+    #[error(transparent)]
+    NodeName(NodeNameError),
+    /// One name for two nodes.
+    #[error("two nodes are named {0:?}; give each a name of its own")]
+    DuplicateName(String),
+    /// Not an address.
     #[error("{address:?} is not an address: {reason}; write it as host:port, 192.0.2.1:7001 or [2001:db8::1]:7001")]
     Address {
         /// As given.
@@ -77,7 +85,7 @@ pub enum GroupProblem {
     DuplicateAddress(String),
     /// The text is not a fingerprint.
     #[error(
-        "certificate = {0:?} is not a fingerprint; it is the certificate's SHA-256, written as 64 hexadecimal digits"
+        "certificate = {0:?} is not a fingerprint; it is the SHA-256 of the certificate's public key, written as 64 hexadecimal digits"
     )]
     Certificate(String),
     /// Two members have the same certificate.

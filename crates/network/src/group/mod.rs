@@ -1,4 +1,4 @@
-//! The group file: the members of a group, their addresses and certificates, and the threshold.
+//! The group file: who is in the group, where, with which keys, and how many it takes.
 //!
 //! It is public and the same for all members. All trust between them rests on it: a person who can change a node's copy
 //! can choose its peers and clients.
@@ -34,12 +34,12 @@ use std::{
 };
 
 use serde::Serialize;
-use theta_names::NodeId;
+use theta_names::{Address, NodeId, NodeName};
 
 pub use ceremony_key::{CeremonyKey, CeremonyKeyError};
 pub use error::{GroupFileError, GroupProblem};
 
-use crate::{Fingerprint, mesh::MeshPeer};
+use crate::{Fingerprint, IdentityError, Subject, mesh::MeshPeer};
 
 /// A checked group file: ids are 1 to n, `1 <= k <= n`, and no two members share an address, a certificate or a
 /// ceremony key.
@@ -56,11 +56,13 @@ pub struct GroupFile {
 pub struct GroupNode {
     /// Its id.
     pub id: NodeId,
-    /// The address at which its peers reach it, `host:port`.
+    /// What people call it.
+    pub name: Option<NodeName>,
+    /// Where its peers reach it, `host:port`.
     pub peer_address: String,
     /// The address at which clients reach it, `host:port`.
     pub api_address: String,
-    /// The certificate that it shows to both.
+    /// The key of the certificates that it shows to both.
     pub certificate: Fingerprint,
     /// Its public key in ceremonies. A node without one takes part in none.
     pub ceremony_key: Option<CeremonyKey>,
@@ -71,8 +73,23 @@ pub struct GroupNode {
 pub struct GroupClient {
     /// Its name, for logs and policies.
     pub name: String,
-    /// The certificate that it shows to nodes.
+    /// The key of the certificate that it shows to nodes.
     pub certificate: Fingerprint,
+}
+
+impl GroupNode {
+    /// Whom the node's certificate is for: its name, its number, and where it is reached.
+    ///
+    /// # Errors
+    /// As [`Subject::new`].
+    pub fn subject(&self) -> Result<Subject, IdentityError> {
+        let numbered = format!("node {}", self.id);
+        let name = self.name.as_ref().map_or(numbered.as_str(), NodeName::as_str);
+        let addresses = [&self.api_address, &self.peer_address];
+        let hosts = addresses.into_iter().filter_map(|address| address.parse::<Address>().ok());
+        let subject = Subject::new(name)?.at(&format!("node-{}", self.id));
+        Ok(hosts.fold(subject, |subject, address| subject.at(address.host())))
+    }
 }
 
 impl GroupFile {
@@ -190,6 +207,8 @@ struct GroupText<'a> {
 #[derive(Serialize)]
 struct NodeText<'a> {
     id: u16,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
     peer_address: &'a str,
     api_address: &'a str,
     certificate: Fingerprint,
@@ -205,9 +224,10 @@ struct ClientText<'a> {
 
 impl<'a> From<&'a GroupNode> for NodeText<'a> {
     fn from(node: &'a GroupNode) -> Self {
-        let GroupNode { id, peer_address, api_address, certificate, ceremony_key } = node;
+        let GroupNode { id, name, peer_address, api_address, certificate, ceremony_key } = node;
         let (certificate, ceremony_key) = (*certificate, *ceremony_key);
-        Self { id: id.get(), peer_address, api_address, certificate, ceremony_key }
+        let name = name.as_ref().map(NodeName::as_str);
+        Self { id: id.get(), name, peer_address, api_address, certificate, ceremony_key }
     }
 }
 

@@ -114,7 +114,7 @@ fn mistakes_are_named_with_their_line_and_the_remedy() {
         (
             "000002\"",
             "00000g\"",
-            "is not a fingerprint; it is the certificate's SHA-256, written as 64 hexadecimal digits",
+            "is not a fingerprint; it is the SHA-256 of the certificate's public key, written as 64 hexadecimal digits",
         ),
         ("\"demo\"", "\"\"", "group.toml:1: the name \"\" is not allowed; use 1 to 64 characters"),
         ("\"demo\"", "\"a\\nb\"", "group.toml:1: the name \"a\\nb\" is not allowed"),
@@ -144,6 +144,7 @@ fn a_group_needs_nodes_and_clients_need_names_of_their_own() {
 fn a_group_made_in_memory_is_checked_alike() {
     let node = |number: u8| GroupNode {
         id: NodeId::try_from(u16::from(number)).unwrap(),
+        name: Some(format!("Node {number}").parse().unwrap()),
         peer_address: format!("127.0.0.1:{}", 7000 + u16::from(number)),
         api_address: format!("127.0.0.1:{}", 7100 + u16::from(number)),
         certificate: print(number),
@@ -151,7 +152,11 @@ fn a_group_made_in_memory_is_checked_alike() {
     };
     let clients = vec![GroupClient { name: "alice".to_owned(), certificate: print(0xaa) }];
     let group = GroupFile::new("demo", 2, vec![node(2), node(1)], clients.clone()).unwrap();
-    assert_eq!(parse(&group.to_text()).unwrap(), group);
+    let text = group.to_text();
+    assert_eq!(parse(&text).unwrap(), group);
+    let twice = parse(&text.replace("Node 2", "NODE 1")).unwrap_err().to_string();
+    assert_eq!(twice, "group.toml:13: two nodes are named \"NODE 1\"; give each a name of its own");
+    assert!(parse(&text.replace("Node 2", "No\u{202e}de")).unwrap_err().to_string().contains("printable ASCII"));
     let error = GroupFile::new("demo", 3, vec![node(1), node(2)], clients).unwrap_err();
     let GroupFileError::Invalid { line: None, problem, .. } = error else { panic!("{error}") };
     assert_eq!(*problem, GroupProblem::Threshold { k: 3, n: 2 });

@@ -11,5 +11,6 @@
 mod faults;
 mod group;
 mod mesh;
+mod renewal;
 mod support;
 mod tls;

@@ -59,7 +59,7 @@ pub enum PolicyProblem {
     NoCredential(String),
     /// The text is not a certificate's fingerprint.
     #[error(
-        "{0:?} is not a certificate fingerprint; it is the certificate's SHA-256, written as 64 hexadecimal digits"
+        "{0:?} is not a certificate fingerprint; it is the SHA-256 of the certificate's public key, written as 64 hexadecimal digits"
     )]
     Certificate(String),
     /// The text is not a token's hash. It is not repeated, because it may be a secret of another form.

@@ -76,8 +76,8 @@ impl Policy {
         self.signing.iter().any(|signing| signing.covers(&ask))
     }
 
-    /// The client whose certificate has this SHA-256 fingerprint. The connection must have proved before that the client has the
-    /// certificate's private key.
+    /// The client whose certificate's public key has this SHA-256 fingerprint. That it holds the certificate's private key is for the
+    /// connection to establish before.
     ///
     /// # Errors
     /// [`Unidentified::Certificate`].

@@ -20,6 +20,7 @@ use tokio::time;
 use tonic::{Request, Status};
 
 use super::{answer, door, gate::Arrival, refusal};
+use crate::node::CertificateKeeper;
 
 /// The most culprits that a status lists.
 const MAX_CULPRITS: usize = 100;
@@ -29,6 +30,7 @@ pub(crate) struct NodeState {
     pub(crate) orchestrator: Arc<Orchestrator>,
     pub(crate) authority: Arc<Authority>,
     pub(crate) transport: Arc<dyn Transport>,
+    pub(crate) certificate: Arc<CertificateKeeper>,
     /// How many nodes the group has.
     pub(crate) nodes: u16,
     pub(crate) started: Instant,
@@ -219,7 +221,13 @@ impl NodeState {
             instances_running: u64::try_from(load.running).unwrap_or(u64::MAX),
             results_cached: u64::try_from(load.results).unwrap_or(u64::MAX),
             uptime_seconds: self.started.elapsed().as_secs(),
-            warnings: self.authority.standing().unwrap_or_else(Some).into_iter().collect(),
+            warnings: self
+                .authority
+                .standing()
+                .unwrap_or_else(Some)
+                .into_iter()
+                .chain(self.certificate.warning())
+                .collect(),
             culprits: culprits.iter().rev().take(MAX_CULPRITS).map(|record| answer::culprit(&record.culprit)).collect(),
         }
     }

@@ -103,6 +103,7 @@ impl Prepared {
             let ceremony_key = create_store(&here, id);
             nodes.push(GroupNode {
                 id: NodeId::try_from(id).unwrap(),
+                name: None,
                 peer_address: peer_address.to_string(),
                 api_address: api_address.to_string(),
                 certificate,

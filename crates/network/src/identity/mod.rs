@@ -1,14 +1,14 @@
 //! The identity of this process: a certificate and its private key.
 
-use core::fmt;
-use std::{
-    fs::File,
-    io::{self, Read},
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+mod certificate;
+mod error;
+mod issue;
+mod renewal;
+mod shown;
 
-use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, date_time_ymd};
+use core::fmt;
+use std::{fs::File, io::Read, path::Path, sync::Arc};
+
 use rustls::{
     crypto::aws_lc_rs,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
@@ -16,102 +16,26 @@ use rustls::{
 };
 use zeroize::Zeroizing;
 
+pub use self::{
+    certificate::Period,
+    error::IdentityError,
+    issue::{GeneratedIdentity, Subject},
+};
+use self::{
+    error::PemKind,
+    shown::{Certificate, Shown},
+};
 use crate::Fingerprint;
 
-/// A certificate and its private key, ready for TLS. Cheap to clone; prints only the fingerprint.
+/// A private key and its certificate, ready for TLS. Cheap to clone; prints only the fingerprint. All clones show the same
+/// certificate, also when it is [renewed](Self::renew).
 #[derive(Clone)]
 pub struct Identity {
-    certified_key: Arc<CertifiedKey>,
+    shown: Arc<Shown>,
     fingerprint: Fingerprint,
 }
 
-/// A fresh identity as text, to be written to files.
-pub struct GeneratedIdentity {
-    /// The certificate, PEM.
-    pub certificate_pem: String,
-    /// The private key, PKCS#8 PEM; wiped when dropped. Write it with mode 0600.
-    pub key_pem: Zeroizing<String>,
-    /// The fingerprint, which others pin.
-    pub fingerprint: Fingerprint,
-}
-
-/// Why an identity could not be loaded or made. Each message is one line.
-#[derive(Debug, thiserror::Error)]
-pub enum IdentityError {
-    /// A file could not be read.
-    #[error("cannot read {what} {}: {source}", path.display())]
-    Read {
-        /// The kind of the file.
-        what: PemKind,
-        /// Its path.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// Others than its owner can read the private key.
-    #[error("the private key {} can be read by others (mode {mode:04o}); run: chmod 600 {}", path.display(), path.display())]
-    KeyExposed {
-        /// The key file.
-        path: PathBuf,
-        /// Its permission bits.
-        mode: u32,
-    },
-    /// The file's content is of another kind.
-    #[error("{} is not {what}: {reason}; it must be a PEM file with a {} section", path.display(), what.section())]
-    Malformed {
-        /// What the file should be.
-        what: PemKind,
-        /// The file, or a description of the text that was given.
-        path: PathBuf,
-        /// What is wrong.
-        reason: String,
-    },
-    /// The private key belongs to another certificate.
-    #[error("{} is not the private key of the certificate {}; give the pair made together", key.display(), certificate.display())]
-    Mismatch {
-        /// The certificate file.
-        certificate: PathBuf,
-        /// The key file.
-        key: PathBuf,
-    },
-    /// The certificate could not be made.
-    #[error("cannot make a certificate for {name:?}: {reason}")]
-    Generate {
-        /// The name in the certificate.
-        name: String,
-        /// What is wrong.
-        reason: String,
-    },
-}
-
-/// The kind of a file of an identity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PemKind {
-    /// The public part.
-    Certificate,
-    /// The secret part.
-    PrivateKey,
-}
-
-impl PemKind {
-    const fn section(self) -> &'static str {
-        match self {
-            Self::Certificate => "CERTIFICATE",
-            Self::PrivateKey => "PRIVATE KEY",
-        }
-    }
-}
-
-impl fmt::Display for PemKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Certificate => "the certificate",
-            Self::PrivateKey => "the private key",
-        })
-    }
-}
-
-/// The most bytes of an identity file; real ones have a few hundred.
+/// An identity file is a few hundred bytes; more is a mistake.
 const MAX_FILE_BYTES: u64 = 64 * 1024;
 
 impl Identity {
@@ -134,41 +58,27 @@ impl Identity {
         Self::from_bytes(certificate_pem.as_bytes(), key_pem.as_bytes(), certificate, key)
     }
 
-    /// Makes a self-signed certificate (ECDSA P-256) for `name`, which is only a label: peers pin the fingerprint.
-    ///
-    /// It is valid from 2020 to 2120. Dates do not matter with pinning: membership ends when the pin is removed.
-    ///
-    /// # Errors
-    /// [`IdentityError::Generate`] if `name` is empty or longer than the 64 characters of an X.509 common name.
-    pub fn generate(name: &str) -> Result<GeneratedIdentity, IdentityError> {
-        let failed = |reason: String| IdentityError::Generate { name: name.to_owned(), reason };
-        if name.is_empty() || name.chars().count() > 64 {
-            return Err(failed("a certificate's name has 1 to 64 characters".to_owned()));
-        }
-        // Pins decide and names do not, but libraries in other languages demand a name that could be a host's.
-        let host = name.to_lowercase().replace(|character: char| !character.is_ascii_alphanumeric(), "-");
-        let mut params = CertificateParams::new(vec![host]).map_err(|error| failed(error.to_string()))?;
-        params.distinguished_name = DistinguishedName::new();
-        params.distinguished_name.push(DnType::CommonName, name);
-        params.not_before = date_time_ymd(2020, 1, 1);
-        params.not_after = date_time_ymd(2120, 1, 1);
-        let pair = KeyPair::generate().map_err(|error| failed(error.to_string()))?;
-        let certificate = params.self_signed(&pair).map_err(|error| failed(error.to_string()))?;
-        Ok(GeneratedIdentity {
-            fingerprint: Fingerprint::of(certificate.der()),
-            certificate_pem: certificate.pem(),
-            key_pem: Zeroizing::new(pair.serialize_pem()),
-        })
-    }
-
-    /// The fingerprint, which others pin.
+    /// What others pin.
     #[must_use]
     pub const fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }
 
-    pub(crate) const fn certified_key(&self) -> &Arc<CertifiedKey> {
-        &self.certified_key
+    /// From when until when its certificate is valid, if the certificate says so in a way that is understood.
+    #[must_use]
+    pub fn period(&self) -> Option<Period> {
+        self.shown.now().period
+    }
+
+    /// When its certificate ends, in seconds since 1970, if the certificate says so in a way that is understood.
+    #[must_use]
+    pub fn ends(&self) -> Option<u64> {
+        self.period().map(|period| period.until)
+    }
+
+    /// What shows the certificate, the present one in each handshake.
+    pub(crate) fn resolver(&self) -> Arc<Shown> {
+        Arc::clone(&self.shown)
     }
 
     fn from_bytes(
@@ -184,7 +94,8 @@ impl Identity {
         // The parser's errors could quote the key, so they are dropped.
         let key = PrivateKeyDer::from_pem_slice(key_pem)
             .map_err(|_| malformed(PemKind::PrivateKey, key_path, "no readable section".to_owned()))?;
-        let fingerprint = Fingerprint::of(&certificate);
+        let fingerprint = Fingerprint::of(&certificate)
+            .map_err(|error| malformed(PemKind::Certificate, certificate_path, error.to_string()))?;
         let provider = aws_lc_rs::default_provider();
         let signing_key = provider
             .key_provider
@@ -192,7 +103,7 @@ impl Identity {
             .map_err(|_| malformed(PemKind::PrivateKey, key_path, "no usable key in it".to_owned()))?;
         let certified_key = CertifiedKey::new(vec![certificate], signing_key);
         match certified_key.keys_match() {
-            Ok(()) => Ok(Self { certified_key: Arc::new(certified_key), fingerprint }),
+            Ok(()) => Ok(Self { shown: Arc::new(Shown::new(Certificate::new(certified_key))), fingerprint }),
             Err(rustls::Error::InconsistentKeys(_)) => {
                 Err(IdentityError::Mismatch { certificate: certificate_path.into(), key: key_path.into() })
             }
@@ -204,12 +115,6 @@ impl Identity {
 impl fmt::Debug for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Identity").field("fingerprint", &self.fingerprint).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for GeneratedIdentity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GeneratedIdentity").field("fingerprint", &self.fingerprint).finish_non_exhaustive()
     }
 }
 
@@ -254,7 +159,7 @@ fn refuse_exposed(_file: &File, _path: &Path) -> Result<(), IdentityError> {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, os::unix::fs::PermissionsExt};
+    use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
     use tempfile::TempDir;
 

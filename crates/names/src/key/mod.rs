@@ -1,7 +1,14 @@
-//! Names of keys.
+//! Names of keys, their suites and states.
+
+mod state;
+mod suite_name;
 
 use core::{fmt, str::FromStr};
 
+pub use self::{
+    state::{KeyState, Purpose},
+    suite_name::{SuiteName, SuiteNameError},
+};
 use crate::{Version, VersionError};
 
 /// The name of a key: 1 to 64 of `a-z`, `0-9`, `.`, `_`, `-`, the first a letter or digit.

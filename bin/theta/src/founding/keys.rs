@@ -1,0 +1,102 @@
+//! The keys of a new node.
+
+use std::path::Path;
+
+use rand_core::CryptoRng;
+use theta_ceremonies::CeremonyKeys;
+use theta_ledger::founding::{Card, CardContent};
+use theta_names::{Address, NodeId, NodeName};
+use theta_network::{Fingerprint, GeneratedIdentity, Identity, Subject};
+use theta_service::NodeConfig;
+use theta_store::Store;
+
+use super::{CARD, CeremonySignatures};
+use crate::{exit::Failure, files::write_new, vault};
+
+/// How long a group may be put together with a card: 90 days, in seconds.
+const CARD_LASTS: u64 = 90 * 24 * 60 * 60;
+
+/// What a new node is called, and where it is reached.
+pub(crate) struct About {
+    pub(crate) name: NodeName,
+    pub(crate) peer: Address,
+    pub(crate) api: Address,
+    /// Its number, where that is known already.
+    pub(crate) number: Option<NodeId>,
+}
+
+/// All keys of a new node, before they are in its directory.
+pub(crate) struct NodeKeys {
+    identity: GeneratedIdentity,
+    ceremonies: CeremonyKeys,
+    card: Card,
+}
+
+impl NodeKeys {
+    /// Makes them. `now` is in seconds since 1970.
+    pub(crate) fn generate(about: About, now: u64, rng: &mut dyn CryptoRng) -> Result<Self, Failure> {
+        let subject = Subject::new(about.name.as_str()).map_err(Failure::internal)?;
+        let subject = subject.at(about.api.host()).at(about.peer.host());
+        let subject = match about.number {
+            Some(number) => subject.at(&format!("node-{number}")),
+            None => subject,
+        };
+        let identity = Identity::generate_for_a_year(&subject, now).map_err(Failure::internal)?;
+        let ceremonies = CeremonyKeys::generate(any_node()?, rng);
+        let card = card(&ceremonies, about, identity.fingerprint, now)?;
+        Ok(Self { identity, ceremonies, card })
+    }
+
+    /// What the node publishes.
+    pub(crate) const fn card(&self) -> &Card {
+        &self.card
+    }
+
+    /// Writes keys and card into the node's directory, makes its store, and gives it with the key of ceremonies in it. Relative
+    /// paths of the configuration are in that directory.
+    pub(crate) fn write(&self, dir: &Path, mut config: NodeConfig) -> Result<Store, Failure> {
+        write_new(&dir.join("node.crt"), self.identity.certificate_pem.as_bytes(), false)?;
+        write_new(&dir.join("node.key"), self.identity.key_pem.as_bytes(), true)?;
+        write_new(&dir.join(CARD), self.card.to_text().as_bytes(), false)?;
+        config.resolve(dir);
+        let store = vault::create(&config)?;
+        store.set_identity(self.ceremonies.master())?;
+        Ok(store)
+    }
+}
+
+/// A key of ceremonies does not depend on the number of its node, which nobody knows before the group is put together.
+fn any_node() -> Result<NodeId, Failure> {
+    NodeId::try_from(1).map_err(Failure::internal)
+}
+
+/// The keys of ceremonies in a node's store.
+pub(super) fn of_store(store: &Store) -> Result<CeremonyKeys, Failure> {
+    let master = store.identity()?.ok_or_else(|| {
+        Failure::Usage(format!("{} has no key of ceremonies: theta node init makes a node with one", store.place()))
+    })?;
+    Ok(CeremonyKeys::new(any_node()?, master))
+}
+
+/// The public key, as cards and group files have it.
+pub(super) fn public(ceremonies: &CeremonyKeys) -> Result<[u8; 32], Failure> {
+    // The number comes first.
+    let member = ceremonies.member().encode();
+    let key = member.split_first_chunk::<2>().and_then(|(_, key)| <[u8; 32]>::try_from(key).ok());
+    key.ok_or_else(|| Failure::internal("a key of ceremonies has another length"))
+}
+
+/// Signs what a node says of itself.
+pub(super) fn card(ceremonies: &CeremonyKeys, about: About, tls_key: Fingerprint, now: u64) -> Result<Card, Failure> {
+    let content = CardContent {
+        name: about.name,
+        ceremony_key: public(ceremonies)?,
+        tls_key: *tls_key.as_bytes(),
+        peer_address: about.peer,
+        api_address: about.api,
+        made: now,
+        until: now.saturating_add(CARD_LASTS),
+    };
+    let signature = ceremonies.sign_transcript(&content.signed());
+    content.with_signature(signature, &CeremonySignatures).map_err(|error| Failure::Usage(error.to_string()))
+}
