@@ -1,7 +1,7 @@
 //! Groups of organisations that do not trust each other: `theta node init`, `theta group assemble`, `theta node join`; and the ends
 //! of certificates.
 
-use std::{fs, path::Path, process::Command};
+use std::{collections::BTreeSet, fs, path::Path, process::Command};
 
 use crate::harness::{Group, theta_in};
 
@@ -78,9 +78,9 @@ fn organisations_found_a_group_make_a_key_and_sign() {
         let joined = join(&group, node, "two.founding", &said).ok().text();
         assert!(joined.contains(&format!("this is node {node} of the group payments")), "{joined}");
     }
-    let files = |name: &str| (1..=4).map(|node| fs::read(group.node_dir(node).join(name)).unwrap());
     for name in ["group.toml", "group.founding"] {
-        assert_eq!(files(name).collect::<std::collections::BTreeSet<_>>().len(), 1, "{name} is the same at all");
+        let files = (1..=4).map(|node| fs::read(group.node_dir(node).join(name)).unwrap());
+        assert_eq!(files.collect::<BTreeSet<_>>().len(), 1, "{name} is the same at all");
     }
     let_ann_in(&group);
     group.start_all();
@@ -111,16 +111,16 @@ fn a_founding_with_another_fingerprint_is_not_installed() {
     let mallory =
         ["node", "init", "--dir", "mallory", "--name", NAMES[2], "--peer", &peer, "--clients", &clients, "--json"];
     assert_eq!(group.theta(&mallory).ok().json()["card"], "mallory/node.card");
-    let cards = [&card(1), &card(2), "mallory/node.card", &card(4)];
+    let cards = [card(1), card(2), "mallory/node.card".to_owned(), card(4)];
     let name = ["group", "assemble", "--name", "payments", "--threshold", "2", "--out", "bad.founding", "--json"];
-    let bad = group.theta(&[&name[..], &cards[..]].concat()).ok().json();
+    let bad = group.theta(&[&name[..], &cards.each_ref().map(String::as_str)].concat()).ok().json();
     assert_ne!(bad["fingerprint"], made["fingerprint"]);
     join(&group, 1, "bad.founding", agreed).fails(1, &["not what the members agreed on", "nothing was changed"]);
     // Even with its fingerprint: whose card was exchanged is not in it.
     let its_own = bad["fingerprint"].as_str().unwrap();
     join(&group, 3, "bad.founding", its_own).fails(1, &["this node's card is not in bad.founding"]);
     join(&group, 1, "good.founding", &agreed[5..]).fails(2, &["13 groups of 4"]);
-    join(&group, 1, "good.founding", &agreed.replacen(|c| c != '-', "U", 1)).fails(2, &["'U'"]);
+    join(&group, 1, "good.founding", &agreed.replacen(|digit: char| digit != '-', "U", 1)).fails(2, &["'U'"]);
     assert!((1..=4).all(|node| untouched(&group, node)));
 
     // A card that was written anew is another one.
@@ -262,7 +262,11 @@ fn certificates_are_renewed_by_themselves_and_nobody_else_has_to_know() {
     openssl(&dirs[0], "req -x509 -key node.key -days 10 -subj /CN=old -out node.crt");
     openssl(&dirs[1], "req -x509 -newkey rsa:2048 -nodes -keyout ca.key -days 300 -subj /CN=authority -out ca.crt");
     openssl(&dirs[1], "req -new -key node.key -subj /CN=two -out node.csr");
-    openssl(&dirs[1], "x509 -req -in node.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 10 -out node.crt");
+    fs::write(dirs[1].join("ext"), "subjectAltName = DNS:node-2\n").unwrap();
+    openssl(
+        &dirs[1],
+        "x509 -req -in node.csr -CA ca.crt -CAkey ca.key -CAcreateserial -extfile ext -days 10 -out node.crt",
+    );
     let theirs = fs::read(dirs[1].join("node.crt")).unwrap();
     group.start_all();
     assert!(lasts(&dirs[0], 364) && group.log(1).contains("the certificate was renewed"), "{}", group.log(1));
