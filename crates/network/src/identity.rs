@@ -167,6 +167,13 @@ impl Identity {
         self.fingerprint
     }
 
+    /// When the certificate ends, in seconds since 1970, if it says so in a way that is understood. Pins decide, not dates; but
+    /// software of others may insist on it.
+    #[must_use]
+    pub fn ends(&self) -> Option<u64> {
+        crate::validity::ends(self.certified_key.end_entity_cert().ok()?)
+    }
+
     pub(crate) const fn certified_key(&self) -> &Arc<CertifiedKey> {
         &self.certified_key
     }

@@ -8,6 +8,7 @@ mod disk;
 mod file;
 mod grants;
 mod metrics;
+mod past;
 mod quotas;
 mod refused;
 mod slots;
@@ -32,6 +33,7 @@ use theta_store::Store;
 pub use self::{
     audit::AuditUnavailable,
     file::{PolicyLoadError, load_policy},
+    past::{AuditKeeping, PruneError, Pruned},
     quotas::{Place, QuotaError},
     watch::watch,
 };
@@ -41,6 +43,7 @@ use self::{
     file::PolicyFile,
     grants::Grants,
     metrics::AuthorityMetrics,
+    past::Past,
     quotas::Quotas,
     refused::Refused,
 };
@@ -63,6 +66,7 @@ pub struct Authority {
     quotas: Quotas,
     metrics: AuthorityMetrics,
     disk: Disk,
+    past: Past,
 }
 
 /// What is allowed, and the record that has to be on the disk before anything comes of it.
@@ -111,6 +115,7 @@ impl Authority {
             quotas: Quotas::default(),
             metrics,
             disk,
+            past: Past::default(),
         }))
     }
 
@@ -360,6 +365,7 @@ impl Authority {
         for record in self.refused.left_over(now()) {
             self.audit.append(record);
         }
+        self.put_past_away();
     }
 
     /// Whether requests can be decided and recorded; if so, what the operator should look at all the same.
@@ -374,7 +380,9 @@ impl Authority {
             Err(AuditUnavailable::Full) | Ok(()) if self.store.has_failed() => {
                 Err("the disk of its store does not work: see the node's log".to_owned())
             }
-            Err(AuditUnavailable::Full) | Ok(()) => Ok(self.disk.warning().or_else(|| self.file.warning())),
+            Err(AuditUnavailable::Full) | Ok(()) => {
+                Ok(self.disk.warning().or_else(|| self.file.warning()).or_else(|| self.past.warning()))
+            }
             // The disk's words are for the operator alone, but so is this.
             Err(error) => Err(error.to_string()),
         }

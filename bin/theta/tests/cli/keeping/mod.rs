@@ -1,5 +1,7 @@
 //! Keeping keys: their lives, who may use them, what seals them, what is on record.
 
+mod audit;
+mod backup;
 mod evidence;
 mod lifecycle;
 mod policy;
