@@ -18,7 +18,7 @@ pub(crate) fn ends(certificate: &[u8]) -> Option<u64> {
         tbs = value(tbs, tag)?.1;
     }
     let (validity, _) = value(tbs, SEQUENCE)?;
-    let (_, (_, rest)) = time(validity)?;
+    let (_, rest) = time(validity)?;
     let (end, _) = time(rest)?;
     Some(end)
 }
@@ -39,8 +39,8 @@ fn value(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(len)
 }
 
-/// The time at the beginning in seconds since 1970, with its digits and what comes after it.
-fn time(bytes: &[u8]) -> Option<(u64, (&[u8], &[u8]))> {
+/// The time at the beginning in seconds since 1970, and what comes after it.
+fn time(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let tag = *bytes.first()?;
     let (text, rest) = value(bytes, tag)?;
     let digits = text.strip_suffix(b"Z")?;
@@ -64,7 +64,7 @@ fn time(bytes: &[u8]) -> Option<(u64, (&[u8], &[u8]))> {
         return None;
     }
     let days = days_since_1970(year, month, day)?;
-    Some((days * 86_400 + hour * 3_600 + minute * 60 + second, (text, rest)))
+    Some((days * 86_400 + hour * 3_600 + minute * 60 + second, rest))
 }
 
 fn number(digits: &[u8]) -> Option<u64> {
