@@ -6,7 +6,8 @@ from curves import ED25519 as GROUP
 
 OPERATIONS = (
     "decrypt decapsulate sign flip-coin keys.list keys.create keys.refresh keys.reshare keys.recover keys.rotate "
-    "keys.enable keys.disable keys.destroy keys.export keys.import keys.backup status audit.read policy.read"
+    "keys.enable keys.disable keys.destroy keys.export keys.import keys.backup status audit.read policy.read "
+    "audit.prune sign-digest"
 ).split()
 
 

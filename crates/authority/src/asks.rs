@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use theta_names::{KeyRef, Label, Operation};
+use theta_statements::audit::Checkpoint;
 use theta_statements::{Approval, Ask, CeremonyRequest, StateChange};
 
 use crate::{ParsedStatement, Request};
@@ -107,6 +108,33 @@ impl Asks for Look {
             Self::Policy => Asked::new(Operation::PolicyRead),
             Self::Audit => Asked::new(Operation::AuditRead),
         }
+    }
+}
+
+/// A backup of the whole node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BackUp;
+
+impl sealed::Sealed for BackUp {}
+impl Asks for BackUp {
+    fn asked(&self) -> Asked {
+        Asked { recorded_first: true, ..Asked::new(Operation::KeysBackup) }
+    }
+}
+
+/// The audit log's past is kept elsewhere and removed here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PruneAudit {
+    /// It and all before it.
+    pub through: Checkpoint,
+}
+
+impl sealed::Sealed for PruneAudit {}
+impl Asks for PruneAudit {
+    fn asked(&self) -> Asked {
+        // The checkpoint's text is the statement: a consent to it is to these very records.
+        let statement = self.through.to_string().into_bytes().into();
+        Asked { statement, recorded_first: true, ..Asked::new(Operation::AuditPrune) }
     }
 }
 

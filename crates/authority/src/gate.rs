@@ -128,7 +128,12 @@ impl<S: SlotState> Gate<S> {
         &self.policy
     }
 
-    /// The group's name, as requests and consents contain it.
+    /// The node's number.
+    pub(crate) const fn node(&self) -> u16 {
+        self.node
+    }
+
+    /// The group's name, as requests and consents have it.
     #[must_use]
     pub fn group(&self) -> &str {
         &self.group

@@ -20,9 +20,10 @@ mod presented;
 mod refusal;
 mod request;
 
-pub use asks::{Asked, Asks, Look};
+pub use asks::{Asked, Asks, BackUp, Look, PruneAudit};
 pub use authority::{
-    AuditUnavailable, Authority, AuthorityError, Place, PolicyLoadError, QuotaError, load_policy, now, watch,
+    AuditKeeping, AuditUnavailable, Authority, AuthorityError, Place, PolicyLoadError, PruneError, Pruned, QuotaError,
+    load_policy, now, watch,
 };
 pub use gate::{Gate, Judged};
 pub use granted::{Asker, Granted, Terms};

@@ -1,8 +1,8 @@
 //! What one node decided, and how it would decide. Nothing here is checked against other nodes.
 
 use bytes::Bytes;
-use theta_names::NodeId;
-use theta_statements::audit::{AuditRecord, LogEntry};
+use theta_names::{NodeId, Operation};
+use theta_statements::audit::{AuditRecord, Checkpoint, LogEntry};
 use theta_statements::{Ask, Digest, UnixTime};
 use theta_wire::v1;
 use tonic::Status;
@@ -28,6 +28,32 @@ impl Client {
             entries.push(entry);
         }
         Ok(entries)
+    }
+
+    /// Removes from a node's log the records that a checkpoint covers; they are to be kept elsewhere. Says how many were removed, and
+    /// after what the log begins now.
+    ///
+    /// # Errors
+    /// As [`Client::audit`]; [`ClientError::Denied`].
+    pub async fn prune_audit(&self, node: NodeId, through: Checkpoint) -> Result<(u64, Checkpoint), ClientError> {
+        const OPERATION: &str = "prune the audit log";
+        let connection = self.connection(node)?;
+        let statement = through.to_string();
+        let enclosed = self.enclose(&self.ask_for(Operation::AuditPrune, None, statement.as_bytes()))?;
+        let message = v1::PruneAuditRequest {
+            count: through.count,
+            head: Bytes::copy_from_slice(&through.head.0),
+            signed_request: enclosed.signed_request.clone(),
+            approvals: enclosed.approvals.clone(),
+        };
+        let request = enclosed.request(message, self.shared.options.timeout);
+        let answer = connection.governance().prune_audit(request).await.map(tonic::Response::into_inner);
+        let v1::PruneAuditResponse { removed, first, previous } = self.answered(OPERATION, connection, answer).await?;
+        let head = <[u8; 32]>::try_from(previous.as_ref()).map(Digest);
+        let head = head.map_err(|_| {
+            self.failed(OPERATION, connection, Problem::FalseAnswer("its log begins after no record".to_owned()))
+        })?;
+        Ok((removed, Checkpoint { count: first, head }))
     }
 
     /// How a node's policy would decide about a request, rule by rule.
@@ -56,7 +82,7 @@ impl Client {
         self.answered("read the policy", connection, answer.map(tonic::Response::into_inner)).await
     }
 
-    async fn answered<T>(
+    pub(crate) async fn answered<T>(
         &self,
         operation: &'static str,
         connection: &Connection,
@@ -71,7 +97,7 @@ impl Client {
         }
     }
 
-    fn failed(&self, operation: &'static str, connection: &Connection, problem: Problem) -> ClientError {
+    pub(crate) fn failed(&self, operation: &'static str, connection: &Connection, problem: Problem) -> ClientError {
         let problem = match problem {
             Problem::Denied { rule, reason, message } => {
                 return ClientError::Denied { operation, rule, reason, message };

@@ -1,5 +1,6 @@
 //! Public keys: from files, or from the nodes if enough of the key's holders agree.
 
+pub(crate) mod backup;
 mod belief;
 pub(crate) mod ceremonies;
 pub(crate) mod ledger;

@@ -50,6 +50,7 @@ pub use self::{
     governance::explain_request,
     keys::{
         ListedKey,
+        backup::BackUp,
         ceremonies::{CeremonyEnd, CeremonyOutcome, CeremonyProgress, Evidence, StateChanged, state_statement},
         ledger::{Followed, GenesisFileError, genesis_of},
     },

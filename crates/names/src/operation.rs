@@ -46,11 +46,15 @@ pub enum Operation {
     AuditRead,
     /// Read the policy and ask how it would decide.
     PolicyRead,
+    /// Remove from the audit log what was exported.
+    AuditPrune,
+    /// Sign a message of which the node sees the digest alone.
+    SignDigest,
 }
 
 impl Operation {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 21] = [
         Self::Decrypt,
         Self::Decapsulate,
         Self::Sign,
@@ -70,6 +74,8 @@ impl Operation {
         Self::Status,
         Self::AuditRead,
         Self::PolicyRead,
+        Self::AuditPrune,
+        Self::SignDigest,
     ];
 
     const fn code_and_name(self) -> (u8, &'static str) {
@@ -93,6 +99,8 @@ impl Operation {
             Self::Status => (17, "status"),
             Self::AuditRead => (18, "audit.read"),
             Self::PolicyRead => (19, "policy.read"),
+            Self::AuditPrune => (20, "audit.prune"),
+            Self::SignDigest => (21, "sign-digest"),
         }
     }
 
@@ -165,7 +173,7 @@ mod tests {
             assert_eq!(Operation::from_code(operation.code()), Some(operation));
             assert_eq!(operation.name().parse(), Ok(operation));
         }
-        assert_eq!((Operation::from_code(0), Operation::from_code(20)), (None, None));
+        assert_eq!((Operation::from_code(0), Operation::from_code(22)), (None, None));
         let refused = "Sign".parse::<Operation>().unwrap_err().to_string();
         assert!(refused.contains("\"Sign\" is not an operation; there are decrypt, decapsulate, sign"), "{refused}");
     }

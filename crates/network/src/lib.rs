@@ -12,6 +12,7 @@ mod identity;
 pub mod mesh;
 pub mod tls;
 mod transport;
+mod validity;
 
 pub use fingerprint::{Fingerprint, FingerprintError};
 pub use identity::{GeneratedIdentity, Identity, IdentityError, Period, Subject};

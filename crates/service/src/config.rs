@@ -4,6 +4,7 @@
 //! folder of the file that names them.
 
 mod error;
+mod keeping;
 mod limits;
 mod store;
 
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::{
     error::ConfigError,
+    keeping::{AuditConfig, BackupConfig},
     limits::LimitsConfig,
     store::{Sealing, StoreConfig, StoreOpenError},
 };
@@ -51,6 +53,12 @@ pub struct NodeConfig {
     /// The store of this node, and what opens it.
     #[serde(default)]
     pub store: StoreConfig,
+    /// Backups of the running node. Absent: it makes none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backup: Option<BackupConfig>,
+    /// The past of the audit log. Absent: it stays in the store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit: Option<AuditConfig>,
     /// Where this node listens.
     pub listen: ListenConfig,
     /// Bounds on what this node takes on.
@@ -115,6 +123,8 @@ impl NodeConfig {
             private_key: paths::private_key(),
             policy: paths::policy(),
             store: StoreConfig::default(),
+            backup: None,
+            audit: None,
             io_threads: io_threads(),
             cpu_threads: None,
             listen,
@@ -161,7 +171,9 @@ impl NodeConfig {
     pub fn resolve(&mut self, folder: &Path) {
         let files =
             [&mut self.group, &mut self.certificate, &mut self.private_key, &mut self.policy, &mut self.store.path];
-        for path in files.into_iter().chain(self.store.sealing.path_mut()) {
+        let backup = self.backup.as_mut().and_then(|backup| backup.sealing.path_mut());
+        let audit = self.audit.as_mut().map(|audit| &mut audit.folder);
+        for path in files.into_iter().chain(self.store.sealing.path_mut()).chain(backup).chain(audit) {
             if path.is_relative() {
                 *path = folder.join(&*path);
             }
@@ -203,6 +215,10 @@ const DESCRIPTIONS: &[(&str, &str)] = &[
     ("passphrase_file", "A file with a passphrase, readable by its owner alone."),
     ("env", "The environment variable with the passphrase."),
     ("credential", "The name of a credential that systemd hands over."),
+    ("[backup.sealing]", "What seals backups of the running node, one of the same ways: theta keys backup --node."),
+    ("[audit]", "The past of the audit log goes into files."),
+    ("keep", "So many of the latest records stay in the store, and up to a quarter more."),
+    ("folder", "The folder of these files; nothing is ever removed from it."),
     ("io_threads", "Threads that move bytes."),
     ("cpu_threads", "Threads that do cryptography; one for each processor if absent."),
     ("peer", "For the other nodes."),

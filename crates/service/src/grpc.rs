@@ -1,6 +1,7 @@
 //! The gRPC API over mutually authenticated TLS.
 
 mod answer;
+mod backup;
 mod deadline;
 mod door;
 mod gate;
@@ -13,6 +14,7 @@ mod server;
 mod state;
 
 pub(crate) use self::{
+    backup::Backups,
     door::{Admission, Bounds, ConnectionBounds, Connections},
     server::{ApiError, ApiServer, Serving},
     state::NodeState,

@@ -15,7 +15,7 @@ use std::{
 };
 
 use prometheus_client::registry::Registry;
-use theta_authority::{Authority, PolicyLoadError};
+use theta_authority::{AuditKeeping, Authority, PolicyLoadError};
 use theta_ceremonies::CeremonyMember;
 use theta_custody::{Custodian, Roster};
 use theta_names::NodeId;
@@ -38,8 +38,8 @@ use self::certificate::CertificateCollector;
 pub(crate) use self::certificate::CertificateKeeper;
 pub use self::error::StartError;
 use crate::{
-    config::{LimitsConfig, NodeConfig},
-    grpc::{Admission, ApiServer, Connections, NodeState, Serving},
+    config::{AuditConfig, LimitsConfig, NodeConfig},
+    grpc::{Admission, ApiServer, Backups, Connections, NodeState, Serving},
     metrics::{self, ApiMetrics, DoorCollector, MeshCollector, ProcessCollector, Readiness},
 };
 
@@ -289,7 +289,12 @@ impl NodeBuilder {
             certificate: Arc::clone(&certificate),
             nodes,
             started: Instant::now(),
+            backups: Backups::new(config.backup.clone()),
+            certificate_ends: identity.ends().unwrap_or_default(),
         };
+        if let Some(AuditConfig { keep, folder }) = config.audit.clone() {
+            authority.keep_audit(AuditKeeping { keep, folder });
+        }
         tokio::spawn(theta_authority::watch(Arc::downgrade(&authority)));
         tokio::spawn(certificate::watch(Arc::downgrade(&certificate)));
         let (serving, scrapes) = (None, None);

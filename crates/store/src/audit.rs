@@ -12,7 +12,9 @@ use crate::database::{Rows, Settings, Table};
 use crate::{Store, StoreError, Transaction};
 
 const TABLE: &str = Table::Audit.name();
-/// Limit of one body, in bytes.
+/// How many records are removed in one commit, where others wait for theirs.
+const PRUNED_AT_ONCE: u64 = 1_024;
+/// Of one body, in bytes.
 const MOST_BODY: usize = 64 << 10;
 
 /// One record of the log.
@@ -146,7 +148,35 @@ impl Store {
         Ok(broken.map_or(Ok(chain), Err))
     }
 
-    /// The position at which the log begins, after all removed records.
+    /// Removes the records before this one, but never the last of all, in commits of [`PRUNED_AT_ONCE`] records each, so that
+    /// others who write meanwhile wait for one of them at most. Says how many. What was removed when it fails stays removed.
+    ///
+    /// # Errors
+    /// As [`Transaction::prune_audit`].
+    pub fn prune_audit(&self, before: u64) -> Result<u64, StoreError> {
+        let mut removed = 0_u64;
+        loop {
+            let next = self.audit_start()?.len().saturating_add(PRUNED_AT_ONCE).min(before);
+            let step = self.write(|transaction| transaction.prune_audit(next))?;
+            removed = removed.saturating_add(step);
+            if step == 0 || next == before {
+                return Ok(removed);
+            }
+        }
+    }
+
+    /// How far the log goes: after its last record.
+    ///
+    /// # Errors
+    /// [`StoreError`] if it cannot be read.
+    pub fn audit_end(&self) -> Result<AuditChain, StoreError> {
+        let snapshot = self.snapshot()?;
+        let Some((key, record)) = snapshot.last(Table::Audit)? else { return Settings::audit_start(&snapshot) };
+        let last = AuditRecord::decode(&key, record.expose())?;
+        Ok(AuditChain::new(last.index.saturating_add(1), last.hash))
+    }
+
+    /// Where the log begins: after all that was removed.
     ///
     /// # Errors
     /// [`StoreError`] if it cannot be read.
@@ -194,6 +224,6 @@ impl Transaction<'_> {
         let Some(record) = self.rows.row(Table::Audit, &first)? else { return Ok(0) };
         let start = AuditChain::before(&AuditRecord::decode(&first, record.expose())?);
         Settings::set_audit_start(&mut self.rows, &start)?;
-        self.rows.retain(Table::Audit, |key, _| key >= first.as_slice())
+        self.rows.remove_below(Table::Audit, &first)
     }
 }

@@ -32,7 +32,7 @@ mod seal;
 mod slots;
 
 pub use audit::{AuditChain, AuditRecord, BrokenChain};
-pub use backup::{BackupReport, Fits, RestoreFloors, check_backup};
+pub use backup::{BackedUp, BackupReport, Fits, RestoreFloors, check_backup};
 pub use burnt::{BurnError, BurnId, Fresh};
 pub use database::{Options, Store, Transaction};
 pub use error::StoreError;

@@ -8,7 +8,7 @@ use theta_names::{Label, Operation};
 use theta_network::group::GroupFile;
 use theta_payload::{self as payload, Header};
 use theta_schemes::MAX_MESSAGE_LEN;
-use theta_statements::Ask;
+use theta_statements::{Ask, audit::Checkpoint};
 
 use crate::{
     ask::check_coin_name,
@@ -32,6 +32,9 @@ pub(crate) struct SubjectArgs {
     /// About which coin
     #[arg(long, value_name = "NAME")]
     coin: Option<String>,
+    /// For audit.prune: through which record
+    #[arg(long, value_name = "CHECKPOINT", conflicts_with_all = ["message", "coin"])]
+    checkpoint: Option<Checkpoint>,
     #[command(flatten)]
     change: ChangeArgs,
     /// For ceremonies: the nonce of the request, as the first approver was shown it [default: a new one]
@@ -78,6 +81,11 @@ struct Statement {
     nonce: Option<Nonce>,
 }
 
+/// A statement without a label or a nonce.
+fn of_text(about: &str, bytes: Vec<u8>) -> Statement {
+    Statement { bytes, about: about.to_owned(), label: Label::default(), nonce: None }
+}
+
 impl SubjectArgs {
     /// The operation.
     pub(crate) const fn operation(&self) -> Operation {
@@ -99,8 +107,13 @@ impl SubjectArgs {
             Operation::Sign => self.message()?,
             Operation::Decapsulate | Operation::Decrypt => self.header()?,
             Operation::FlipCoin => self.coin()?,
+            Operation::KeysBackup => Some(of_text("a backup of each node that is asked", Vec::new())),
+            Operation::AuditPrune => self.checkpoint(),
             _ => self.change_of_key(whole, group)?,
         };
+        if self.checkpoint.is_some() && self.operation != Operation::AuditPrune {
+            return Err(Failure::Usage(format!("--checkpoint is for audit.prune, not for {}", self.operation)));
+        }
         let unused = [(&self.coin, "--coin is for flip-coin", Operation::FlipCoin)];
         if let Some((_, words, _)) = unused.iter().find(|(given, _, of)| given.is_some() && *of != self.operation) {
             return Err(Failure::Usage(format!("{words}, not for {}", self.operation)));
@@ -144,7 +157,12 @@ impl SubjectArgs {
         Ok(Some(Statement { bytes: coin.clone().into_bytes(), about, label: Label::default(), nonce: None }))
     }
 
-    /// The statement of a ceremony or a change of state, if the operation is one and a key was named.
+    fn checkpoint(&self) -> Option<Statement> {
+        let checkpoint = self.checkpoint?.to_string();
+        Some(of_text(&format!("the log through {checkpoint}"), checkpoint.into_bytes()))
+    }
+
+    /// A ceremony or a change of state, if the operation is one and a key was named.
     fn change_of_key(
         &self,
         whole: bool,

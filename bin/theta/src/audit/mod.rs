@@ -11,7 +11,7 @@ use std::{
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use theta_statements::audit::{self, Checkpoint};
+use theta_statements::audit::{self, Checkpoint, LogEntry};
 
 use self::log::LogArgs;
 use crate::{
@@ -29,7 +29,7 @@ pub(crate) enum AuditCommand {
     Verify(VerifyArgs),
     /// Write a log as JSON lines, for other programs and for verification elsewhere
     Export(ExportArgs),
-    /// Remove what was exported from the log of a stopped node
+    /// Remove what was exported from the log of a node, while it runs or when it is stopped
     Prune(prune::PruneArgs),
 }
 
@@ -61,14 +61,24 @@ pub(crate) struct VerifyArgs {
 #[command(after_help = "\
 Examples:
   theta audit export --node 1 > audit.jsonl
-  theta audit export --dir theta-group/node-1 --from 1000 -o tail.jsonl
-  jq -r 'select(.record.allowed | not) | .record.detail' audit.jsonl")]
+  theta audit export --node 1 --after theta-audit:1042:6f1c... -o next.jsonl     what follows an earlier export
+  theta audit export --dir theta-group/node-1 --from 1000 --to 1999 -o some.jsonl
+  jq -r 'select(.record.allowed | not) | .record.detail' audit.jsonl
+
+Each record is checked against the one before it as it is written: an export that ends well is whole, and prints the checkpoint \
+of its end, with which the next one goes on (--after) and the node may forget what it covers (theta audit prune).")]
 pub(crate) struct ExportArgs {
     #[command(flatten)]
     log: LogArgs,
     /// The first record to write, from 0
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     from: u64,
+    /// The last record to write [default: the last that there is now]
+    #[arg(long, value_name = "NUMBER")]
+    to: Option<u64>,
+    /// The checkpoint of the export before: this one begins after it, and must follow it
+    #[arg(long, value_name = "CHECKPOINT", conflicts_with = "from")]
+    after: Option<Checkpoint>,
     /// Where to write [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -86,6 +96,10 @@ struct Verdict {
 #[derive(Serialize)]
 struct Exported {
     records: u64,
+    /// The first of them; nothing if there is none.
+    first: Option<u64>,
+    /// How far the log goes by what was written.
+    checkpoint: Option<String>,
     output: PathBuf,
 }
 
@@ -150,26 +164,54 @@ fn verify(args: &VerifyArgs, output: Output) -> Result<(), Failure> {
 fn export(args: &ExportArgs, output: Output) -> Result<(), Failure> {
     let target = Target::choose(args.output.as_deref(), None)?;
     target.check_json(output.json())?;
-    let failed = |error: &std::io::Error| Failure::writing(&target.name(), error);
-    let mut records = 0_u64;
-    let mut write_all = |writer: &mut dyn Write| {
-        args.log.pages(args.from, &mut |page| {
-            for entry in page {
-                let line = audit::to_line(entry).map_err(Failure::internal)?;
-                writeln!(writer, "{line}").map_err(|error| failed(&error))?;
-                records += 1;
-            }
-            Ok(true)
-        })?;
-        writer.flush().map_err(|error| failed(&error))
-    };
+    let mut exported = Following { reached: args.after, ..Following::default() };
     if let Some(stream) = target.stream()? {
-        write_all(&mut BufWriter::new(stream))?;
+        exported.write(args, &mut BufWriter::new(stream), &target)?;
     } else {
         let mut draft = target.draft(false)?;
-        write_all(&mut BufWriter::new(draft.file()))?;
+        exported.write(args, &mut BufWriter::new(draft.file()), &target)?;
         draft.commit()?;
     }
-    let exported = Exported { records, output: target.name() };
-    output.remark(&exported, &format!("wrote {records} records to {}", exported.output.display()))
+    let Following { records, first, reached } = exported;
+    let checkpoint = reached.map(|reached| reached.to_string());
+    let summary = format!("wrote {records} records to {}", target.name().display());
+    let summary = checkpoint.iter().fold(summary, |summary, checkpoint| format!("{summary}\ncheckpoint  {checkpoint}"));
+    output.remark(&Exported { records, first, checkpoint, output: target.name() }, &summary)
+}
+
+/// An export as far as it is written, whole.
+#[derive(Default)]
+struct Following {
+    records: u64,
+    first: Option<u64>,
+    reached: Option<Checkpoint>,
+}
+
+impl Following {
+    fn write(&mut self, args: &ExportArgs, writer: &mut dyn Write, target: &Target) -> Result<(), Failure> {
+        let failed = |error: &std::io::Error| Failure::writing(&target.name(), error);
+        let (from, to) = (args.after.map_or(args.from, |after| after.count), args.to.unwrap_or(u64::MAX));
+        args.log.pages(from, &mut |page| {
+            let wanted = page.iter().take_while(|entry| entry.sequence <= to);
+            let lines = self.follow(page, to)?;
+            for entry in wanted {
+                let line = audit::to_line(entry).map_err(Failure::internal)?;
+                writeln!(writer, "{line}").map_err(|error| failed(&error))?;
+            }
+            Ok(lines == page.len())
+        })?;
+        writer.flush().map_err(|error| failed(&error))
+    }
+
+    /// Checks that the records of a page up to this number follow what was written before; says how many they are.
+    fn follow(&mut self, page: &[LogEntry], to: u64) -> Result<usize, Failure> {
+        let count = page.iter().take_while(|entry| entry.sequence <= to).count();
+        let Some(first) = page.first().filter(|_| count > 0) else { return Ok(count) };
+        let before = self.reached.unwrap_or(Checkpoint { count: first.sequence, head: first.previous });
+        let reached = audit::verify(page.iter().take(count), before, None);
+        self.reached = Some(reached.map_err(|broken| Failure::Failed(format!("nothing more is exported: {broken}")))?);
+        self.first.get_or_insert(first.sequence);
+        self.records = self.records.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
+        Ok(count)
+    }
 }

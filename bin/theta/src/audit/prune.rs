@@ -1,6 +1,6 @@
 //! `theta audit prune`.
 
-use std::{fs, path::PathBuf};
+use std::{fs, num::NonZeroU16, path::PathBuf};
 
 use clap::Args;
 use serde::Serialize;
@@ -9,6 +9,8 @@ use theta_statements::audit::Checkpoint;
 use theta_store::Store;
 
 use crate::{
+    access::ApprovalFiles,
+    connect::ClientArgs,
     exit::Failure,
     output::{GOOD, Output},
     units::Bytes,
@@ -18,21 +20,46 @@ use crate::{
 /// Options of `theta audit prune`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Example, with node 1 stopped:
+A running node:
+  theta audit export --node 1 -o node-1.jsonl                 prints the checkpoint
+  theta audit prune --node 1 --through theta-audit:1042:6f1c...
+
+It takes a rule of that node's policy.toml with operations = [\"audit.prune\"], and is on record there. The store's file \
+does not shrink meanwhile: the room in it is used again.
+
+A stopped one:
   theta audit export --dir theta-group/node-1 -o node-1.jsonl
-  theta audit verify node-1.jsonl                             prints the checkpoint
   theta audit prune --dir theta-group/node-1 --through theta-audit:1042:6f1c...
 
-Removes the records that the checkpoint covers, and gives their room back. The checkpoint must be of this very log, so \
-nothing is removed that was not exported. Keep the export: together with the log that goes on here it can be verified as \
-before. The last record of all stays, since the next one follows it.")]
+Removes the records that the checkpoint covers. The checkpoint must be of this very log, so nothing is removed that was not \
+exported. Keep the export: together with the log that goes on here it can be verified as before. The last record of all \
+stays, since the next one follows it.
+
+A node does both by itself if its node.toml says so:
+  [audit]
+  keep = 100000                    so many of the latest records stay in its store, and up to a quarter more
+  folder = \"audit\"                 older ones go into files here; cat audit/*.jsonl | theta audit verify -")]
 pub(crate) struct PruneArgs {
-    /// The directory of a node that does not run
-    #[arg(long, value_name = "DIR")]
-    dir: PathBuf,
+    #[command(flatten)]
+    place: Place,
     /// The checkpoint of an export that is kept elsewhere: it and all before it is removed
     #[arg(long, value_name = "CHECKPOINT")]
     through: Checkpoint,
+    #[command(flatten)]
+    approvals: ApprovalFiles,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct Place {
+    /// The directory of a node that does not run
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// A running node, by its number
+    #[arg(long, value_name = "NODE")]
+    node: Option<NonZeroU16>,
 }
 
 #[derive(Serialize)]
@@ -42,28 +69,49 @@ struct Pruned {
     first: u64,
     /// The checkpoint for `theta audit verify --after`, to check what remains.
     after: String,
-    bytes_before: u64,
-    bytes_after: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes_before: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes_after: Option<u64>,
 }
 
 /// `theta audit prune`.
 pub(super) fn prune(args: &PruneArgs, output: Output) -> Result<(), Failure> {
-    let config = vault::config(&args.dir)?;
+    let pruned = match &args.place {
+        Place { dir: Some(dir), .. } => of_stopped(dir, args.through)?,
+        Place { node: Some(node), .. } => of_running(*node, args)?,
+        Place { .. } => return Err(Failure::internal("no log was named")),
+    };
+    output.result(&pruned, |out| {
+        let sizes = pruned.bytes_before.zip(pruned.bytes_after);
+        let sizes = sizes.map_or_else(String::new, |(before, after)| {
+            format!("; the store had {}, now {}", Bytes(before), Bytes(after))
+        });
+        writeln!(out, "{GOOD}ok{GOOD:#} removed {} records{sizes}", pruned.removed)?;
+        writeln!(out, "what is left is verified with --after {}", pruned.after)
+    })
+}
+
+fn of_running(node: NonZeroU16, args: &PruneArgs) -> Result<Pruned, Failure> {
+    let session = args.client.open_with(&args.approvals)?;
+    let (removed, after) = session.block_on(session.client().prune_audit(node.into(), args.through))?;
+    let (first, after) = (after.count, after.to_string());
+    Ok(Pruned { removed, first, after, bytes_before: None, bytes_after: None })
+}
+
+fn of_stopped(dir: &std::path::Path, through: Checkpoint) -> Result<Pruned, Failure> {
+    let config = vault::config(dir)?;
     let size = || fs::metadata(&config.store.path).map(|file| file.len()).unwrap_or_default();
     let mut store = vault::open(&config)?;
     let bytes_before = size();
     store.check_audit()?.map_err(|broken| Failure::Failed(format!("nothing was removed: {broken}")))?;
-    check(&store, args.through)?;
-    let removed = store.write(|transaction| transaction.prune_audit(args.through.count))?;
+    check(&store, through)?;
+    let removed = store.prune_audit(through.count)?;
     store.compact()?;
     let start = store.audit_start()?;
     let after = Checkpoint { count: start.len(), head: Digest(*start.head()) }.to_string();
-    let pruned = Pruned { removed, first: start.len(), after, bytes_before, bytes_after: size() };
-    output.result(&pruned, |out| {
-        let (from, to) = (Bytes(pruned.bytes_before), Bytes(pruned.bytes_after));
-        writeln!(out, "{GOOD}ok{GOOD:#} removed {} records; the store had {from}, now {to}", pruned.removed)?;
-        writeln!(out, "what is left is verified with --after {}", pruned.after)
-    })
+    let (first, bytes_after) = (start.len(), Some(size()));
+    Ok(Pruned { removed, first, after, bytes_before: Some(bytes_before), bytes_after })
 }
 
 /// Checks that the checkpoint belongs to this log.

@@ -51,7 +51,7 @@ name = "CLIENT-uses-keys"
 effect = "allow"
 clients = ["CLIENT"]
 keys = ["*"]
-operations = ["decrypt", "decapsulate", "sign", "flip-coin"]
+operations = ["decrypt", "decapsulate", "sign", "sign-digest", "flip-coin"]
 
 # Looking, without touching.
 [[rule]]
@@ -108,6 +108,13 @@ const MORE: &str = r#"# Examples of what else can be said. The first allow rule 
 # operations = ["keys.destroy"]
 # approvals = { of = ["ann", "ben", "carl"], need = 2 }     # theta approver new, theta approve
 #
+# [[rule]]
+# name = "who-looks-after-this-node"
+# effect = "allow"
+# clients = ["operator"]            # best nobody who also uses keys
+# keys = ["*"]
+# operations = ["keys.backup", "audit.prune"]     # of the running node: theta keys backup --node, theta audit prune --node
+#
 # [[signing]]
 # name = "heights"                  # one message for each slot, never back, whoever asks
 # keys = ["chain"]
@@ -156,14 +163,15 @@ mod tests {
     }
 
     #[test]
-    fn the_client_may_do_everything_but_take_keys_out_and_recover_shares() {
+    fn the_client_may_do_everything_but_take_keys_out_recover_shares_and_shorten_the_log() {
         let lines = "[[client]]\nname = \"client\"\ncertificates = [\"".to_owned() + &"0a".repeat(32) + "\"]\n";
         let policy = Policy::parse(&of_client("client", &lines), "policy.toml").unwrap();
         for operation in Operation::ALL {
             let ask = Ask { key: Some("files"), ..Ask::new("g", operation) };
             let answer = policy.explain("client", &ask, UnixTime(0)).answer;
             let offline = matches!(operation, Operation::KeysExport | Operation::KeysImport | Operation::KeysBackup);
-            let needs_more = offline || operation == Operation::KeysRecover;
+            // What the operator of one node does, and somebody who has stolen this client's identity should not.
+            let needs_more = offline || matches!(operation, Operation::KeysRecover | Operation::AuditPrune);
             assert_eq!(answer == Answer::Allow, !needs_more, "{operation}");
         }
     }

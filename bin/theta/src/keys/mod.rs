@@ -203,7 +203,7 @@ pub(crate) enum KeysCommand {
     Import(add::ImportArgs),
     /// Take a key out of the stores of stopped nodes: the way out if they do not start with it
     Remove(vault::RemoveArgs),
-    /// Write a sealed backup of a stopped node's keys, memory and log
+    /// Write a sealed backup of a node's keys, memory and log, while it runs or when it is stopped
     Backup(vault::BackupArgs),
     /// Read a backup to its end and check everything in it
     CheckBackup(vault::CheckArgs),

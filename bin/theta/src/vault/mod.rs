@@ -44,11 +44,6 @@ impl StoppedNode {
     pub(crate) fn config(&self) -> Result<NodeConfig, Failure> {
         config(&self.dir)
     }
-
-    /// Its store, which only one process may have open.
-    pub(crate) fn open(&self) -> Result<Store, Failure> {
-        open(&self.config()?)
-    }
 }
 
 /// The configuration in a node's directory.

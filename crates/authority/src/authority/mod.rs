@@ -8,6 +8,7 @@ mod disk;
 mod file;
 mod grants;
 mod metrics;
+mod past;
 mod quotas;
 mod refused;
 mod slots;
@@ -32,6 +33,7 @@ use theta_store::Store;
 pub use self::{
     audit::AuditUnavailable,
     file::{PolicyLoadError, load_policy},
+    past::{AuditKeeping, PruneError, Pruned},
     quotas::{Place, QuotaError},
     watch::watch,
 };
@@ -41,6 +43,7 @@ use self::{
     file::PolicyFile,
     grants::Grants,
     metrics::AuthorityMetrics,
+    past::Past,
     quotas::Quotas,
     refused::Refused,
 };
@@ -63,6 +66,7 @@ pub struct Authority {
     quotas: Quotas,
     metrics: AuthorityMetrics,
     disk: Disk,
+    past: Past,
 }
 
 /// A permission, and the record that must be on the disk before it is used.
@@ -111,6 +115,7 @@ impl Authority {
             quotas: Quotas::default(),
             metrics,
             disk,
+            past: Past::default(),
         }))
     }
 
@@ -361,6 +366,7 @@ impl Authority {
         for record in self.refused.left_over(now()) {
             self.audit.append(record);
         }
+        self.put_past_away();
     }
 
     /// Whether requests can be decided and recorded. `Ok` may have a warning for the operator.
@@ -375,8 +381,10 @@ impl Authority {
             Err(AuditUnavailable::Full) | Ok(()) if self.store.has_failed() => {
                 Err("the disk of its store does not work: see the node's log".to_owned())
             }
-            Err(AuditUnavailable::Full) | Ok(()) => Ok(self.disk.warning().or_else(|| self.file.warning())),
-            // The text of the disk's error is for the operator, who alone sees this.
+            Err(AuditUnavailable::Full) | Ok(()) => {
+                Ok(self.disk.warning().or_else(|| self.file.warning()).or_else(|| self.past.warning()))
+            }
+            // The disk's words are for the operator alone, but so is this.
             Err(error) => Err(error.to_string()),
         }
     }

@@ -196,7 +196,7 @@ fn split_path(path: &str) -> (&str, &str) {
 
 /// The method's name as a metric label: one of a fixed list, whatever the caller wrote.
 fn known_method(method: &str) -> &'static str {
-    const KNOWN: [&str; 22] = [
+    const KNOWN: [&str; 24] = [
         "Decapsulate",
         "Sign",
         "FlipCoin",
@@ -219,6 +219,8 @@ fn known_method(method: &str) -> &'static str {
         "ReadAudit",
         "ExplainPolicy",
         "GetPolicy",
+        "PruneAudit",
+        "BackUp",
     ];
     KNOWN.into_iter().find(|known| *known == method).unwrap_or("unknown")
 }

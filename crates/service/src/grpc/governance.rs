@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use theta_authority::{Look, now};
+use theta_authority::{Look, PruneAudit, PruneError, now};
 use theta_names::{Label, Operation};
 use theta_policy::Answer;
-use theta_statements::{Approval, Ask, UnixTime};
+use theta_statements::audit::Checkpoint;
+use theta_statements::{Approval, Ask, Digest, UnixTime};
 use theta_store::{AuditRecord, Store};
 use theta_wire::v1;
 use tokio::sync::mpsc;
@@ -99,6 +100,26 @@ impl v1::governance_server::Governance for Governance {
         Ok(Response::new(ReceiverStream::new(stream)))
     }
 
+    async fn prune_audit(
+        &self,
+        request: Request<v1::PruneAuditRequest>,
+    ) -> Result<Response<v1::PruneAuditResponse>, Status> {
+        let v1::PruneAuditRequest { count, head, signed_request, approvals } = request.get_ref();
+        let wrong = |_| refusal::invalid(format!("a checkpoint's hash has 32 bytes, this one has {}", head.len()));
+        let head = Digest(<[u8; 32]>::try_from(head.as_ref()).map_err(wrong)?);
+        let asks = PruneAudit { through: Checkpoint { count: *count, head } };
+        let granted = self.node.decide(&request, (signed_request, approvals), asks).await?;
+        let authority = Arc::clone(&self.node.authority);
+        let pruned = tokio::task::spawn_blocking(move || authority.prune(granted)).await;
+        let pruned = pruned.map_err(|error| Status::internal(format!("bug: pruning panicked: {error}")))?;
+        let pruned = pruned.map_err(|error| not_pruned(&error))?;
+        Ok(Response::new(v1::PruneAuditResponse {
+            removed: pruned.removed,
+            first: pruned.after.count,
+            previous: Bytes::copy_from_slice(&pruned.after.head.0),
+        }))
+    }
+
     async fn explain_policy(
         &self,
         request: Request<v1::ExplainPolicyRequest>,
@@ -155,7 +176,18 @@ impl v1::governance_server::Governance for Governance {
     }
 }
 
-/// Sends records until there are no more, enough were sent, or the receiver is gone. Blocks.
+fn not_pruned(error: &PruneError) -> Status {
+    match error {
+        PruneError::Store(error) => {
+            tracing::error!(%error, "the audit log cannot be pruned");
+            Status::unavailable("the audit log of this node cannot be read or written: see the node's log")
+        }
+        PruneError::Unrecorded(refusal) => refusal::gate(refusal),
+        _ => Status::failed_precondition(refusal::short(error.to_string())),
+    }
+}
+
+/// Sends records until there are no more, enough were sent, or nobody wants them. Blocks.
 fn send(
     store: &Store,
     from: u64,

@@ -7,16 +7,20 @@ use std::{
 };
 
 use bytes::Bytes;
-use theta_authority::{Look, Place};
+use theta_authority::{BackUp, Look, Place};
 use theta_custody::{CeremonyError, CeremonyReport};
 use theta_names::{KeyState, Version};
 use theta_orchestration::{ChangeKeyError, HoldError, NoCustodian};
 use theta_statements::{CeremonyRequest, KeyChange, StateChange};
 use theta_wire::v1;
-use tokio_stream::{Stream, wrappers::WatchStream};
+use tokio::sync::mpsc;
+use tokio_stream::{
+    Stream,
+    wrappers::{ReceiverStream, WatchStream},
+};
 use tonic::{Request, Response, Status};
 
-use super::{answer, gate::Arrival, refusal, state::NodeState};
+use super::{answer, backup, gate::Arrival, refusal, state::NodeState};
 
 /// Serves `theta.v1.ThresholdKeys`.
 pub(crate) struct Keys {
@@ -87,6 +91,32 @@ impl v1::threshold_keys_server::ThresholdKeys for Keys {
         let versions = self.node.orchestrator.keys().versions(key.as_ref());
         let versions = versions.iter().map(|entry| answer::key_info(entry)).collect();
         Ok(Response::new(v1::ChangeKeyStateResponse { versions }))
+    }
+
+    type BackUpStream = ReceiverStream<Result<v1::BackUpPart, Status>>;
+
+    async fn back_up(&self, request: Request<v1::BackUpRequest>) -> Result<Response<Self::BackUpStream>, Status> {
+        let v1::BackUpRequest { signed_request, approvals } = request.get_ref();
+        let granted = self.node.decide(&request, (signed_request, approvals), BackUp).await?;
+        let config = self.node.backups.config.clone().ok_or_else(|| {
+            Status::failed_precondition(
+                "this node makes no backups while it runs: whoever keeps it adds [backup.sealing] to its node.toml, for \
+                 example with the line file = \"backup.key\", and starts it again",
+            )
+        })?;
+        let turn = Arc::clone(&self.node.backups.turn)
+            .try_acquire_owned()
+            .map_err(|_| Status::aborted("another backup of this node is being made: ask again when that is done"))?;
+        let stream_place = self.node.stream(granted.client())?;
+        // The request keeps its place under the node's bounds for as long as its answer is read.
+        let place = request.extensions().get::<Arrival>().cloned();
+        let authority = Arc::clone(&self.node.authority);
+        let (parts, stream) = mpsc::channel(backup::WAITING);
+        tokio::task::spawn_blocking(move || {
+            backup::send(authority.store(), &config, &parts);
+            drop((place, stream_place, turn));
+        });
+        Ok(Response::new(ReceiverStream::new(stream)))
     }
 }
 

@@ -200,7 +200,10 @@ impl v1::threshold_protocol_server::ThresholdProtocol for Protocol {
         request: Request<v1::GetStatusRequest>,
     ) -> Result<Response<v1::GetStatusResponse>, Status> {
         let _ = self.node.decide_plain(&request, Look::Status).await?;
-        Ok(Response::new(self.node.status()))
+        // It looks at the store and its disk.
+        let node = Arc::clone(&self.node);
+        let status = tokio::task::spawn_blocking(move || node.status()).await;
+        Ok(Response::new(status.map_err(|error| Status::internal(format!("bug: a status panicked: {error}")))?))
     }
 }
 

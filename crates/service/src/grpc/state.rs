@@ -1,14 +1,14 @@
 //! The state that all handlers share.
 
 use std::{
-    mem,
+    fs, mem,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use bytes::Bytes;
 use rand_core::CryptoRng;
-use theta_authority::{Asks, Authority, Granted, KeyRequest, Look, Place, Request as KeyUse, Seed};
+use theta_authority::{Asks, Authority, Granted, KeyRequest, Look, Place, Request as KeyUse, Seed, now};
 use theta_names::KeyRef;
 use theta_network::{PeerState, Transport};
 use theta_orchestration::{Certified, Finished, InstanceId, KeyEntry, NotServed, Orchestrator, SlotRefusal, Stage};
@@ -19,7 +19,7 @@ use theta_wire::v1;
 use tokio::time;
 use tonic::{Request, Status};
 
-use super::{answer, door, gate::Arrival, refusal};
+use super::{answer, backup::Backups, door, gate::Arrival, refusal};
 use crate::node::CertificateKeeper;
 
 /// The most culprits that a status lists.
@@ -34,6 +34,9 @@ pub(crate) struct NodeState {
     /// How many nodes the group has.
     pub(crate) nodes: u16,
     pub(crate) started: Instant,
+    pub(crate) backups: Backups,
+    /// When its certificate ends, in seconds since 1970; 0 if it does not say.
+    pub(crate) certificate_ends: u64,
 }
 
 impl NodeState {
@@ -209,6 +212,34 @@ impl NodeState {
         peers.filter(|peer| peer.state != PeerState::Connected).map(|peer| peer.peer.get()).collect()
     }
 
+    fn disk(&self) -> v1::DiskStatus {
+        let store = self.authority.store();
+        let free = store.free_space();
+        v1::DiskStatus {
+            free: free.unwrap_or_default(),
+            unknown: free.is_none(),
+            failed: store.has_failed(),
+            store_bytes: fs::metadata(store.place()).map_or(0, |file| file.len()),
+        }
+    }
+
+    fn store_standing(&self) -> v1::StoreStanding {
+        if self.orchestrator.store_failure().is_some() {
+            v1::StoreStanding::Failed
+        } else if self.orchestrator.is_trusted() {
+            v1::StoreStanding::Confirmed
+        } else {
+            v1::StoreStanding::Unconfirmed
+        }
+    }
+
+    /// How far the log goes; nothing if it cannot be read now.
+    fn audit(&self) -> Option<v1::AuditStatus> {
+        let store = self.authority.store();
+        let (first, next) = (store.audit_start().ok()?.len(), store.audit_end().ok()?.len());
+        Some(v1::AuditStatus { first, next })
+    }
+
     /// This node, its peers and its load.
     pub(crate) fn status(&self) -> v1::GetStatusResponse {
         let load = self.orchestrator.load();
@@ -228,6 +259,12 @@ impl NodeState {
                 .into_iter()
                 .chain(self.certificate.warning())
                 .collect(),
+            policy: Bytes::copy_from_slice(&self.authority.policy().digest().0),
+            clock: now().0,
+            disk: Some(self.disk()),
+            certificate_ends: self.certificate_ends,
+            store: self.store_standing().into(),
+            audit: self.audit(),
             culprits: culprits.iter().rev().take(MAX_CULPRITS).map(|record| answer::culprit(&record.culprit)).collect(),
         }
     }

@@ -4,7 +4,9 @@ use std::io::{Read, Write};
 
 use theta_groups::Secret;
 
+use super::BackedUp;
 use super::container::{Opened, Sealed};
+use crate::audit::AuditRecord;
 use crate::codec::{Decoder, Encoder, encoder};
 use crate::database::{Rows, Settings, Snapshot, Table};
 use crate::incarnation::{Incarnation, Opening, StoreId};
@@ -82,18 +84,25 @@ pub(super) fn write<W: Write>(
     mut sealed: Sealed<W>,
     snapshot: &Snapshot<'_>,
     origin: &Origin,
-) -> Result<(), StoreError> {
+) -> Result<BackedUp, StoreError> {
+    let mut done = BackedUp::default();
     write_field(&mut sealed, origin.encode().expose())?;
     for (code, table) in CARRIED {
         snapshot.visit(table, b"", b"", &mut |key, record| {
             sealed.write(&[code])?;
             write_field(&mut sealed, key)?;
             write_field(&mut sealed, record.expose())?;
+            match table {
+                Table::Keys => done.keys = done.keys.saturating_add(1),
+                Table::Audit => done.audit_records = AuditRecord::decode(key, record.expose())?.index.saturating_add(1),
+                _ => {}
+            }
             Ok(true)
         })?;
     }
     sealed.write(&[END])?;
-    sealed.finish()
+    sealed.finish()?;
+    Ok(done)
 }
 
 fn write_field<W: Write>(sealed: &mut Sealed<W>, bytes: &[u8]) -> Result<(), StoreError> {

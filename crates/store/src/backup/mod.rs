@@ -42,7 +42,16 @@ pub struct RestoreFloors {
     pub other_slots: u64,
 }
 
-/// The contents of a backup.
+/// What was written into a backup.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BackedUp {
+    /// How many keys.
+    pub keys: u64,
+    /// How many records the audit log has, those included that were removed before.
+    pub audit_records: u64,
+}
+
+/// What is in a backup.
 #[derive(Clone, Debug)]
 pub struct BackupReport {
     /// The store at the time of the backup.
@@ -63,7 +72,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] if the store cannot be read or `writer` fails.
-    pub fn backup(&self, writer: impl Write, key: &SealingKey) -> Result<(), StoreError> {
+    pub fn backup(&self, writer: impl Write, key: &SealingKey) -> Result<BackedUp, StoreError> {
         let snapshot = self.snapshot()?;
         let origin = Origin::read(&snapshot, self.incarnation())?;
         let sealed = Sealed::new(writer, self.id(), key, self.chance())?;

@@ -92,8 +92,15 @@ impl Writes<'_> {
         self.retain(table, |key, _| !key.starts_with(prefix))
     }
 
-    /// Removes the records that `keep` refuses; returns how many. `keep` gets records as they are stored, sealed or
-    /// not.
+    /// Removes the records whose keys are below this one, and says how many. It reads those alone.
+    pub(crate) fn remove_below(&mut self, table: Table, end: &[u8]) -> Result<u64, StoreError> {
+        self.changed = true;
+        let done = remove_below(&self.transaction, table, end);
+        self.broken |= done.is_err();
+        done
+    }
+
+    /// Removes the records that `keep` does not keep, and says how many. They are seen as they are stored.
     pub(crate) fn retain(
         &mut self,
         table: Table,
@@ -119,6 +126,17 @@ fn retain(
 ) -> Result<(), StoreError> {
     let mut rows = transaction.open_table(table.definition()).map_err(StoreError::database)?;
     rows.retain(|key, value| count(keep(key, value))).map_err(StoreError::database)
+}
+
+fn remove_below(transaction: &WriteTransaction, table: Table, end: &[u8]) -> Result<u64, StoreError> {
+    let mut rows = transaction.open_table(table.definition()).map_err(StoreError::database)?;
+    let mut removed = 0;
+    let remove = |_: &[u8], _: &[u8]| {
+        removed += 1;
+        false
+    };
+    rows.retain_in::<&[u8], _>(..end, remove).map_err(StoreError::database)?;
+    Ok(removed)
 }
 
 fn unseal(sealer: &Sealer, table: Table, key: &[u8], stored: &[u8]) -> Result<Secret<Vec<u8>>, StoreError> {

@@ -1,5 +1,7 @@
 //! Operating a group: the lives of keys, permissions, sealing, audit logs.
 
+mod audit;
+mod backup;
 mod evidence;
 mod ledger;
 mod lifecycle;
