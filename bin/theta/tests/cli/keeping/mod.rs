@@ -1,6 +1,7 @@
 //! Operating a group: the lives of keys, permissions, sealing, audit logs.
 
 mod evidence;
+mod founding;
 mod ledger;
 mod lifecycle;
 mod policy;
