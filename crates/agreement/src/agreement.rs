@@ -42,11 +42,6 @@ pub trait Judge {
     fn propose(&mut self) -> Option<Vec<u8>>;
     /// Whether the value may be decided.
     fn judge(&mut self, value: &[u8]) -> Verdict;
-    /// Whether these members, who are a quorum, are enough to decide the value. Some values take the votes of certain members as
-    /// well; whoever checks the decision has to ask the same. The value is `None` if only its digest is known.
-    fn suffices(&mut self, _value: Option<&[u8]>, _votes: &VoteCertificate) -> bool {
-        true
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +63,10 @@ pub struct Agreement {
     waited: u32,
     tally: Tally,
     locked: Option<(u32, Digest)>,
+    /// The latest polka whose value is here.
     polka: Option<VoteCertificate>,
+    /// What has a later polka, and is known by its digest only.
+    unread: Option<Digest>,
     decision: Option<VoteCertificate>,
 }
 
@@ -88,6 +86,7 @@ impl Agreement {
             tally: Tally::new(electorate.quorum()),
             locked: None,
             polka: None,
+            unread: None,
             decision: None,
         }
     }
@@ -135,7 +134,7 @@ impl Agreement {
     /// What was decided or got a polka, and is known by its digest only.
     #[must_use]
     pub fn wanted_value(&self) -> Option<Digest> {
-        let digest = *self.decision.as_ref().or(self.polka.as_ref())?.digest();
+        let digest = self.decision.as_ref().map(|decision| *decision.digest()).or(self.unread)?;
         self.tally.value(&digest).is_none().then_some(digest)
     }
 
@@ -196,9 +195,10 @@ impl Agreement {
         wanted
     }
 
-    /// Takes a quorum of prevotes that others have seen; it must be valid. Without it, members that are locked on a value could wait
+    /// Takes a quorum of prevotes that others have seen, and their value; it must be valid, and the value be the one that it is for. Without it, members that are locked on a value could wait
     /// for ever for those to whom a liar did not show its prevote.
-    pub fn take_polka(&mut self, polka: VoteCertificate) {
+    pub fn take_polka(&mut self, polka: VoteCertificate, value: &[u8]) {
+        self.tally.keep_value(*polka.digest(), value.to_vec());
         self.adopt(polka);
     }
 
@@ -283,12 +283,16 @@ impl Agreement {
 
     /// What to say next, if anything. To be asked until there is nothing.
     pub fn next(&mut self, judge: &mut impl Judge) -> Option<(Ballot, Vec<u8>)> {
-        self.tally.polka().into_iter().for_each(|polka| self.adopt(polka));
+        if let Some(polka) = self.tally.polka() {
+            match self.tally.value(polka.digest()) {
+                Some(_) => self.adopt(polka),
+                // Nobody can propose what it has not read.
+                None => self.unread = Some(*polka.digest()),
+            }
+        }
         if self.decision.is_none() {
             // Lines 49 to 51.
-            let decisions = self.tally.decisions();
-            let enough = |votes: &VoteCertificate| judge.suffices(self.tally.value(votes.digest()), votes);
-            self.decision = decisions.into_iter().find(enough);
+            self.decision = self.tally.decision();
         }
         if self.decision.is_some() {
             return None;
@@ -356,12 +360,14 @@ impl Agreement {
     fn precommit(&mut self) -> Option<Vec<u8>> {
         let slot = Ballot::new(VoteKind::Prevote, self.view);
         match self.tally.majority(slot) {
-            Some(Some(digest)) => {
+            // The proposal must be here (line 36): a member locked on what it has not read could neither propose it nor vote for
+            // anything else, and one liar that shows a value to some and its prevote to others would stop everybody.
+            Some(Some(digest)) if self.tally.value(&digest).is_some() => {
                 self.locked = Some((self.view, digest));
                 Some(digest.to_vec())
             }
             Some(None) => Some(Vec::new()),
-            None => self.is_late().then(Vec::new),
+            Some(Some(_)) | None => self.is_late().then(Vec::new),
         }
     }
 }

@@ -95,8 +95,8 @@ impl Tally {
         self.certificates(VoteKind::Prevote).next()
     }
 
-    pub(crate) fn decisions(&self) -> Vec<VoteCertificate> {
-        self.certificates(VoteKind::Precommit).collect()
+    pub(crate) fn decision(&self) -> Option<VoteCertificate> {
+        self.certificates(VoteKind::Precommit).next()
     }
 
     /// Frees what is of earlier views, and the values that nobody can vote for any more.

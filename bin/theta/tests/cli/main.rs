@@ -11,7 +11,6 @@
 mod bad_input;
 mod elsewhere;
 mod faults;
-mod founding;
 mod group;
 mod harness;
 mod incoming;

@@ -28,8 +28,8 @@ pub(super) type Polka = (VoteCertificate, Vec<u8>);
 /// A message of one replica to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Message {
-    /// How far the sender is.
-    Status { height: u64 },
+    /// How far the sender is, what it has drawn at its start, and what it knows that the receiver has drawn at its own.
+    Status { height: u64, session: u64, echo: Option<u64> },
     /// What the sender says in its view of the height that it decides, and the latest quorum of prevotes that it knows.
     Votes { height: u64, votes: Vec<Vote>, polka: Option<Polka> },
     /// Entries, one after the other.
@@ -65,7 +65,9 @@ impl Message {
     pub(super) fn encode(&self) -> Vec<u8> {
         let writer = Writer::new(FORMAT);
         match self {
-            Self::Status { height } => writer.u8(1).u64(*height),
+            Self::Status { height, session, echo } => {
+                writer.u8(1).u64(*height).u64(*session).option(*echo, Writer::u64)
+            }
             Self::Votes { height, votes, polka } => {
                 let writer = writer.u8(2).u64(*height).option(polka.as_ref(), write_polka);
                 votes.iter().fold(writer, |writer, vote| vote.write(writer))
@@ -84,8 +86,9 @@ impl Message {
         }
         match reader.u8()? {
             1 => {
-                let height = reader.u64()?;
-                reader.end(Self::Status { height })
+                let (height, session) = (reader.u64()?, reader.u64()?);
+                let echo = reader.option(Reader::u64)?;
+                reader.end(Self::Status { height, session, echo })
             }
             2 => {
                 let (height, polka) = (reader.u64()?, reader.option(read_polka)?);

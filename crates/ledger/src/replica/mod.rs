@@ -13,13 +13,12 @@ mod said;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use theta_agreement::{Agreement, Ballot, Digest, Judge, MemberKeys, Verdict, VoteCertificate, VoteKind};
+use theta_agreement::{Agreement, Ballot, Digest, Electorate, Judge, MemberKeys, Verdict, VoteCertificate, VoteKind};
 use theta_names::NodeId;
 use theta_rounds::PartyId;
 
 use crate::sitting::Sitting;
-use crate::state::meets;
-use crate::{Action, CertifiedEntry, Entry, LedgerError, LedgerState};
+use crate::{Action, CertifiedEntry, Entry, LedgerError, LedgerState, MOST_ENTRY};
 use message::{Message, Vote};
 use peers::Peers;
 use pending::{Pending, Source};
@@ -31,6 +30,8 @@ pub use said::Said;
 pub(crate) const STATUS_TICKS: u64 = 8;
 /// Ticks between repeating what others may not have got.
 const REPEAT_TICKS: u64 = 4;
+/// Ticks between showing the prevotes of the present view to those who were restarted in it.
+const POLKA_TICKS: u64 = 4 * REPEAT_TICKS;
 /// How far ahead of this node's clock an entry may be, in seconds.
 const AHEAD: u64 = 600;
 
@@ -75,6 +76,8 @@ pub enum Effect {
     Send(Recipient, Vec<u8>),
     /// This node votes again after it had lost its memory: it need not be told of that at its next start.
     Remembers,
+    /// The store lacks what this node has said, as an entry shows: the node must be told so at each start until it remembers.
+    Forgot,
     /// An entry was decided. Make it durable; what was recorded of its height may go.
     Decided(Box<CertifiedEntry>),
     /// Nothing comes of an action that this node wanted decided.
@@ -90,6 +93,8 @@ pub enum DropReason {
     Refused(crate::Refusal),
     /// Too few members agreed to it in time.
     TooFew,
+    /// It is longer than an entry can be.
+    TooLong,
 }
 
 /// What a member did to this one.
@@ -128,11 +133,16 @@ pub struct Replica {
     state: LedgerState,
     sitting: Sitting,
     agreement: Agreement,
+    session: u64,
     memory: Memory,
     said: BTreeMap<Ballot, Said>,
     heard: BTreeMap<(PartyId, Ballot), Vec<u8>>,
     /// Whose votes of this height are not looked at any more.
     ignored: BTreeSet<PartyId>,
+    /// Whose entries are not looked at any more before the next height.
+    distrusted: BTreeSet<NodeId>,
+    /// Whose view was noted in this tick, which is far ahead.
+    noted: BTreeSet<PartyId>,
     pending: Pending,
     peers: Peers,
     now: u64,
@@ -149,10 +159,19 @@ impl core::fmt::Debug for Replica {
 impl Replica {
     /// Goes on where the store is: `state` follows from all entries in it, `said` is what was recorded of the next height, in order.
     /// Without `keys` it follows and does not vote. `memory` is [`Memory::Lost`] if the store may lack what this identity has said, since
-    /// it was restored or set back; and at each start from then on until [`Effect::Remembers`].
+    /// it was restored or set back; and at each start from then on until [`Effect::Remembers`]. `session` is drawn at random at each
+    /// start.
     #[must_use]
-    pub fn new(state: LedgerState, keys: Option<Arc<MemberKeys>>, said: Vec<Said>, memory: Memory) -> Self {
+    pub fn new(
+        state: LedgerState,
+        keys: Option<Arc<MemberKeys>>,
+        said: Vec<Said>,
+        (memory, session): (Memory, u64),
+    ) -> Self {
         let sitting = state.sitting();
+        // What was said of a later height shows that entries are missing that were there.
+        let ahead = said.iter().any(|said| said.height > sitting.height());
+        let memory = if ahead { Memory::Lost } else { memory };
         let recalls = matches!(memory, Memory::Kept | Memory::Unconfirmed);
         let voter = keys.as_ref().filter(|_| recalls).map(|keys| keys.party());
         let mut agreement = Agreement::new(&sitting, voter);
@@ -161,8 +180,7 @@ impl Replica {
             let Vote { ballot, body, signature } = &said.vote;
             agreement.recall(&sitting, *ballot, body, signature);
             if let Some((certificate, value)) = &said.polka {
-                agreement.take_polka(certificate.clone());
-                agreement.take_value(&sitting, value);
+                agreement.take_polka(certificate.clone(), value);
             }
             kept.insert(*ballot, said);
         }
@@ -174,10 +192,13 @@ impl Replica {
             state,
             sitting,
             agreement,
+            session,
             memory,
             said: kept,
             heard: BTreeMap::new(),
             ignored: BTreeSet::new(),
+            distrusted: BTreeSet::new(),
+            noted: BTreeSet::new(),
             pending: Pending::default(),
             peers: Peers::default(),
             now: 0,
@@ -235,6 +256,7 @@ impl Replica {
     fn propose(&mut self, action: Action, reason: Vec<u8>, tell: bool, out: &mut Vec<Effect>) {
         match self.state.check(&action) {
             Err(refusal) => out.push(Effect::Dropped(action, DropReason::Refused(refusal))),
+            Ok(()) if !fits(&action, &reason) => out.push(Effect::Dropped(action, DropReason::TooLong)),
             Ok(()) => {
                 let source = if tell { Source::Client } else { Source::Expected };
                 if self.pending.insert(source, action.clone(), reason.clone(), self.ticks) && tell {
@@ -248,9 +270,13 @@ impl Replica {
     fn tick(&mut self, now: u64, host: &dyn Host, out: &mut Vec<Effect>) {
         (self.now, self.ticks) = (now, self.ticks.saturating_add(1));
         self.peers.tick();
-        for (action, own) in self.pending.expire(self.ticks) {
-            if own {
-                out.push(Effect::Dropped(action, DropReason::TooFew));
+        self.noted.clear();
+        // What a member may be locked on may still be decided.
+        if !self.agreement.is_locked() && self.agreement.polka().is_none() {
+            for (action, own) in self.pending.expire(self.ticks) {
+                if own {
+                    out.push(Effect::Dropped(action, DropReason::TooFew));
+                }
             }
         }
         let repeat = self.ticks.is_multiple_of(REPEAT_TICKS);
@@ -263,21 +289,33 @@ impl Replica {
         }
         if self.ticks.is_multiple_of(STATUS_TICKS) {
             self.send_status(Recipient::All, out);
-            for (action, reason) in self.pending.of_clients() {
+            for (action, reason) in self.pending.of_clients(self.ticks / STATUS_TICKS) {
                 let message = Message::Candidate { action: action.clone(), reason: reason.clone() };
                 out.push(Effect::Send(Recipient::All, message.encode()));
             }
         }
     }
 
-    /// Whether there is something to decide: this node wants it, or more members speak of it than may do what they like.
+    /// Whether there is something to decide: this node wants it, it may be decided already, or more members speak for a value than may
+    /// do what they like. Votes for none are no reason: they would keep each other going for ever.
     fn is_active(&self) -> bool {
-        let spoken: BTreeSet<PartyId> = self.heard.keys().map(|(author, _)| *author).collect();
-        !self.pending.is_empty() || self.agreement.is_locked() || spoken.len() > self.state.faulty()
+        let for_values = self.heard.iter().filter(|(_, body)| !body.is_empty());
+        let spoken: BTreeSet<PartyId> = for_values.map(|((author, _), _)| *author).collect();
+        let undecided = self.agreement.is_locked() || self.agreement.polka().is_some();
+        !self.pending.is_empty() || undecided || spoken.len() > self.state.faulty()
     }
 
+    /// Tells how far this node is. With it goes what the other one has drawn at its start, so that it can tell this from what was said
+    /// before.
     fn send_status(&self, to: Recipient, out: &mut Vec<Effect>) {
-        out.push(Effect::Send(to, Message::Status { height: self.state.height() }.encode()));
+        let parties = self.sitting.members().iter().map(|party| party.node());
+        let own = self.keys.as_ref().map(|keys| keys.party().node());
+        let others = parties.filter(|node| Some(*node) != own && (to == Recipient::All || to == Recipient::One(*node)));
+        let (height, session) = (self.state.height(), self.session);
+        for node in others {
+            let message = Message::Status { height, session, echo: self.peers.session(node) };
+            out.push(Effect::Send(Recipient::One(node), message.encode()));
+        }
     }
 
     /// What this node says in its view and voted in the one before, and what locked it or others. A member that lacks votes to leave a
@@ -288,8 +326,9 @@ impl Replica {
             ballot.view == view || (ballot.view.saturating_add(1) == view && ballot.kind != VoteKind::Proposal)
         };
         let votes = self.said.values().filter(|said| due(&said.vote.ballot)).map(|said| said.vote.clone()).collect();
-        // In its own view the prevotes themselves are on their way.
-        let polka = self.polka().filter(|(certificate, _)| certificate.view() < view);
+        // In its own view the prevotes themselves are on their way, if nobody was restarted.
+        let old = self.ticks.is_multiple_of(POLKA_TICKS);
+        let polka = self.polka().filter(|(certificate, _)| certificate.view() < view || old);
         Message::Votes { height: self.sitting.height(), votes, polka }
     }
 
@@ -308,10 +347,13 @@ impl Replica {
             }
             let oldest = self.agreement.oldest_view();
             self.heard.retain(|(_, ballot), _| ballot.view >= oldest);
-            self.said.retain(|ballot, _| ballot.view >= oldest);
+            // Precommits for values stay: an entry that has one of this node's must not surprise it.
+            self.said.retain(|ballot, said| {
+                ballot.view >= oldest || (ballot.kind == VoteKind::Precommit && !said.vote.body.is_empty())
+            });
             let decided = self.agreement.decision().zip(self.agreement.decided_value());
             let Some((certificate, value)) = decided else { return };
-            // It can be read: what cannot is never enough to decide.
+            // Honest members have read it before they voted for it.
             let Ok(entry) = Entry::decode(value) else { return };
             let certified = CertifiedEntry { entry, certificate: certificate.clone() };
             if self.take_entry(certified, out).is_err() {
@@ -339,6 +381,9 @@ impl Replica {
     /// Takes the next entry, and begins the height after it.
     fn take_entry(&mut self, certified: CertifiedEntry, out: &mut Vec<Effect>) -> Result<(), LedgerError> {
         self.state.advance(&certified)?;
+        if self.is_unremembered(&certified.certificate) && self.lose_memory() {
+            out.push(Effect::Forgot);
+        }
         let action = certified.entry.action.digest();
         out.push(Effect::Decided(Box::new(certified)));
         self.pending.remove(&action);
@@ -359,8 +404,21 @@ impl Replica {
         self.said.clear();
         self.heard.clear();
         self.ignored.clear();
+        self.distrusted.clear();
         Ok(())
     }
+
+    /// Whether a certificate has this node's own vote, which is not among what it has said.
+    fn is_unremembered(&self, certificate: &VoteCertificate) -> bool {
+        let own = self.keys.as_ref().is_some_and(|keys| certificate.signatures().contains_key(&keys.party()));
+        own && !self.said.contains_key(&certificate.ballot())
+    }
+}
+
+/// Whether an entry has room for an action and its reason.
+fn fits(action: &Action, reason: &[u8]) -> bool {
+    // Format, height, digest, time, two lengths.
+    action.encode().len().saturating_add(reason.len()).saturating_add(64) <= MOST_ENTRY
 }
 
 /// What a replica thinks of values, for the agreement.
@@ -373,21 +431,20 @@ struct Chamber<'a> {
 
 impl Judge for Chamber<'_> {
     fn propose(&mut self) -> Option<Vec<u8>> {
+        // Before the first tick there is no time to propose at.
+        if self.now == 0 {
+            return None;
+        }
         let (action, reason) = self.pending.oldest()?;
         Some(self.state.next_entry(action.clone(), reason.clone(), self.now).encode())
     }
 
     fn judge(&mut self, value: &[u8]) -> Verdict {
         match Entry::decode(value) {
+            _ if self.now == 0 => Verdict::Unknown,
             Ok(entry) if entry.time > self.now.saturating_add(AHEAD) => Verdict::Invalid,
             Ok(entry) if self.state.check_entry(&entry).is_ok() => self.host.judge(self.state, &entry),
             _ => Verdict::Invalid,
         }
-    }
-
-    fn suffices(&mut self, value: Option<&[u8]>, votes: &VoteCertificate) -> bool {
-        let Some(entry) = value.and_then(|value| Entry::decode(value).ok()) else { return false };
-        let signers = votes.signatures().keys().map(|party| party.get());
-        self.state.check_entry(&entry).is_ok() && meets(self.state.demand(&entry.action).as_ref(), signers)
     }
 }

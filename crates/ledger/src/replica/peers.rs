@@ -11,7 +11,9 @@ const MESSAGES_PER_TICK: u32 = 64;
 
 #[derive(Default)]
 struct Peer {
-    /// The highest height that it said it has; `None` before it said anything.
+    /// What it has drawn at its start.
+    session: Option<u64>,
+    /// The highest height that it has told since this node's start.
     height: Option<u64>,
     answered: u32,
     asked: u32,
@@ -30,10 +32,16 @@ impl Peers {
         }
     }
 
-    /// Notes how far a peer says that it is.
-    pub(super) fn note(&mut self, peer: NodeId, height: u64) {
-        let known = &mut self.0.entry(peer).or_default().height;
-        *known = Some(known.map_or(height, |before| before.max(height)));
+    /// Notes what a peer has drawn at its start, and how far it says that it is, if it says so since this node's start.
+    pub(super) fn greet(&mut self, peer: NodeId, session: u64, height: Option<u64>) {
+        let peer = self.0.entry(peer).or_default();
+        peer.session = Some(session);
+        peer.height = height.map(|height| peer.height.map_or(height, |before| before.max(height))).or(peer.height);
+    }
+
+    /// What a peer has drawn at its start, as it said last.
+    pub(super) fn session(&self, peer: NodeId) -> Option<u64> {
+        self.0.get(&peer)?.session
     }
 
     /// The heights of all who have said theirs.

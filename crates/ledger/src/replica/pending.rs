@@ -11,6 +11,8 @@ use crate::{Action, Refusal};
 const PATIENCE: u64 = 240;
 /// Actions of this node that wait at once.
 const MOST_OWN: usize = 256;
+/// Actions that others are told of at once.
+const MOST_TOLD: usize = 8;
 /// Actions that wait on the word of one peer.
 const MOST_OF_PEER: usize = 16;
 
@@ -95,10 +97,13 @@ impl Pending {
         oldest.map(|(_, waiting)| (&waiting.action, &waiting.reason))
     }
 
-    /// What clients have asked this node for.
-    pub(super) fn of_clients(&self) -> impl Iterator<Item = (&Action, &Vec<u8>)> {
-        let asked = self.waiting.values().filter(|waiting| waiting.source == Source::Client);
-        asked.map(|waiting| (&waiting.action, &waiting.reason))
+    /// What clients have asked this node for: a few, others in each turn.
+    pub(super) fn of_clients(&self, turn: u64) -> impl Iterator<Item = (&Action, &Vec<u8>)> {
+        let asked = || self.waiting.values().filter(|waiting| waiting.source == Source::Client);
+        let parts = asked().count().div_ceil(MOST_TOLD).max(1);
+        let part = usize::try_from(turn).unwrap_or(0).checked_rem(parts).unwrap_or(0);
+        let told = asked().skip(part.saturating_mul(MOST_TOLD)).take(MOST_TOLD);
+        told.map(|waiting| (&waiting.action, &waiting.reason))
     }
 
     /// Takes out what has waited too long; says of each whether it was this node's own.

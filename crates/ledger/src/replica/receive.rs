@@ -20,7 +20,11 @@ impl Replica {
         // Who sends what cannot be read harms nobody but itself.
         let Ok(message) = Message::decode(bytes) else { return };
         match message {
-            Message::Status { height } => self.hear_height(from, height, host, out),
+            Message::Status { height, session, echo } => {
+                self.peers.greet(from, session, (echo == Some(self.session)).then_some(height));
+                self.remember();
+                self.hear_height(from, height, host, out);
+            }
             Message::Want { after } => self.answer(from, after, host, out),
             Message::Entries(entries) => self.take_entries(from, entries, out),
             Message::Candidate { action, reason } => self.take_candidate(from, action, reason, host),
@@ -39,8 +43,6 @@ impl Replica {
 
     /// A peer says how far it is: who is behind is sent what it lacks, who is ahead is asked.
     fn hear_height(&mut self, from: NodeId, height: u64, host: &dyn Host, out: &mut Vec<Effect>) {
-        self.peers.note(from, height);
-        self.remember();
         let own = self.state.height();
         if height < own {
             self.answer(from, height, host, out);
@@ -52,8 +54,8 @@ impl Replica {
     /// A node that forgot what it has said learns at which heights it cannot have spoken.
     ///
     /// Let x be the highest height that was decided anywhere when its memory was lost: it spoke at x + 1 at most. A quorum precommitted x.
-    /// A quorum of peers has now told heights that this node has reached, own at most: an honest member is in both quorums, and had decided
-    /// x - 1 when it precommitted x. So x is own + 1 at most, this node spoke at own + 2 at most, and own + 3 is safe. A liar that claims to
+    /// A quorum of peers has told, since this node's start, heights that this node has reached, own at most: an honest member is in both
+    /// quorums, and had decided x - 1 when it precommitted x. So x is own + 1 at most, this node spoke at own + 2 at most, and own + 3 is safe. A liar that claims to
     /// be further than anybody is does not count, since its entries never come.
     fn remember(&mut self) {
         let own = self.state.height();
@@ -85,12 +87,16 @@ impl Replica {
     /// Takes the entries that follow; one that is false is its sender's offence, and ends the message.
     fn take_entries(&mut self, from: NodeId, entries: Vec<CertifiedEntry>, out: &mut Vec<Effect>) {
         let mut taken = false;
+        if self.distrusted.contains(&from) {
+            return;
+        }
         for entry in entries {
             match self.take_entry(entry, out) {
                 Ok(()) => taken = true,
                 // It was decided here in the meantime, or comes too early.
                 Err(LedgerError::Height { .. }) => {}
                 Err(error) => {
+                    self.distrusted.insert(from);
                     out.push(Effect::Blame(from, ReplicaOffence::FalseEntry(error)));
                     return;
                 }
@@ -127,7 +133,8 @@ impl Replica {
             return Err(ReplicaOffence::Malformed("a vote that is longer than any honest member's"));
         }
         let kept = self.agreement.admits(author, *ballot);
-        let noted = ballot.view > self.agreement.view() && self.agreement.is_news(author, ballot.view);
+        let ahead = ballot.view > self.agreement.view() && self.agreement.is_news(author, ballot.view);
+        let noted = ahead && !self.noted.contains(&author);
         let first = self.heard.get(&(author, *ballot));
         if (!kept && !noted) || first == Some(body) {
             return Ok(());
@@ -136,6 +143,7 @@ impl Replica {
             return Err(ReplicaOffence::FalseSignature);
         }
         if !kept {
+            self.noted.insert(author);
             self.agreement.note(author, ballot.view);
             return Ok(());
         }
@@ -150,9 +158,7 @@ impl Replica {
 
     fn take_polka(&mut self, polka: Option<Polka>) -> Result<(), ReplicaOffence> {
         let Some((certificate, value)) = polka else { return Ok(()) };
-        let known = self.agreement.polka().is_some_and(|known| known.view() >= certificate.view());
-        let lacking = self.agreement.wanted_value() == Some(*certificate.digest());
-        if known && !lacking {
+        if self.agreement.polka().is_some_and(|known| known.view() >= certificate.view()) {
             return Ok(());
         }
         let same = self.sitting.value_digest(&value) == *certificate.digest();
@@ -160,8 +166,7 @@ impl Replica {
         if !same || !prevotes || value.len() > MOST_ENTRY || !certificate.is_valid(&self.sitting) {
             return Err(ReplicaOffence::Malformed("a false certificate of prevotes"));
         }
-        self.agreement.take_polka(certificate);
-        self.agreement.take_value(&self.sitting, &value);
+        self.agreement.take_polka(certificate, &value);
         Ok(())
     }
 }

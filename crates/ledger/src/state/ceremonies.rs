@@ -60,7 +60,7 @@ impl LedgerState {
         }
         let begun = match &request.change {
             KeyChange::Create { key, suite, k, holders } => {
-                if self.keys.contains_key(key) || self.creating(key) {
+                if self.keys.contains_key(key) || self.running_ceremony(key).is_some() {
                     return Err(Refusal::Exists(key.clone()));
                 }
                 self.check_holders(*k, holders)?;
@@ -96,8 +96,9 @@ impl LedgerState {
         }
     }
 
-    fn creating(&self, key: &KeyName) -> bool {
-        self.running.values().any(|begun| begun.request.change.key() == key)
+    /// A ceremony of a key that runs, of whatever version.
+    pub(super) fn running_ceremony(&self, key: &KeyName) -> Option<u64> {
+        self.running.iter().find(|(_, begun)| begun.request.change.key() == key).map(|(number, _)| *number)
     }
 
     fn running_of(&self, key: &KeyName, version: Version) -> Option<u64> {
@@ -105,7 +106,7 @@ impl LedgerState {
         self.running.iter().find(|(_, begun)| same(begun)).map(|(number, _)| *number)
     }
 
-    fn check_holders(&self, k: u16, holders: &[u16]) -> Result<(), Refusal> {
+    pub(super) fn check_holders(&self, k: u16, holders: &[u16]) -> Result<(), Refusal> {
         let mut sorted = holders.to_vec();
         sorted.sort_unstable();
         if sorted.iter().zip(sorted.iter().skip(1)).any(|(a, b)| a == b) {
@@ -117,8 +118,9 @@ impl LedgerState {
         self.check_members(holders)
     }
 
-    pub(super) fn check_members(&self, nodes: &[u16]) -> Result<(), Refusal> {
-        let known = |node: &u16| self.members().iter().any(|member| member.node().get() == *node);
+    fn check_members(&self, nodes: &[u16]) -> Result<(), Refusal> {
+        // Members are in the order of their numbers.
+        let known = |node: &u16| self.members().binary_search_by_key(node, |member| member.node().get()).is_ok();
         nodes.iter().find(|node| !known(node)).map_or(Ok(()), |node| Err(Refusal::NoMember(*node)))
     }
 

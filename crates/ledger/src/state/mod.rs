@@ -185,22 +185,6 @@ impl LedgerState {
         self.check(&entry.action).map_err(|refusal| LedgerError::Refused(entry.height, refusal))
     }
 
-    /// Of whose votes an entry takes more than a quorum: these nodes, and so many of them. Whatever moves a key takes as many of its
-    /// holders as are needed to use it, so that one of them is honest at the key's own threshold.
-    pub(crate) fn demand(&self, action: &Action) -> Option<(Vec<u16>, usize)> {
-        let (key, version) = match action {
-            Action::Begin(request) => (request.change.key(), request.change.version()),
-            // Whoever disables a key is on the safe side.
-            Action::SetState(change) if change.state != KeyState::Disabled => (&change.key, change.version),
-            // That there is such a key is for those to say who hold it.
-            Action::Adopt(adopted) => return Some((adopted.holders.clone(), usize::from(adopted.k))),
-            Action::End { .. } | Action::SetState(_) => return None,
-        };
-        let line = self.keys.get(key)?;
-        let serving = line.versions.get(&version.or_else(|| line.primary())?)?.serving()?;
-        Some((serving.holders.clone(), usize::from(serving.k)))
-    }
-
     /// Takes the next entry.
     ///
     /// # Errors
@@ -210,10 +194,8 @@ impl LedgerState {
         self.check_entry(entry)?;
         let sitting = self.sitting();
         let digest = entry.digest(&self.id);
-        let demand = self.demand(&entry.action);
         let decided = certificate.kind() == VoteKind::Precommit && *certificate.digest() == digest;
-        let signers = certificate.signatures().keys().map(|party| party.get());
-        if !decided || !meets(demand.as_ref(), signers) || !certificate.is_valid(&sitting) {
+        if !decided || !certificate.is_valid(&sitting) {
             return Err(LedgerError::Certificate(entry.height));
         }
         self.apply(entry, digest).map_err(|refusal| LedgerError::Refused(entry.height, refusal))
@@ -246,9 +228,9 @@ impl LedgerState {
 
     fn check_adopted(&self, adopted: &AdoptedKey) -> Result<(), Refusal> {
         let AdoptedKey { key, version, k, holders, .. } = adopted;
-        self.check_members(holders)?;
-        if *k == 0 || usize::from(*k) > holders.len() {
-            return Err(Refusal::Holders("a key takes at least 1 share, and at most as many as there are holders"));
+        self.check_holders(*k, holders)?;
+        if let Some(number) = self.running_ceremony(key) {
+            return Err(Refusal::Busy(number));
         }
         let Some(line) = self.keys.get(key) else { return Ok(()) };
         if let Some(known) = line.versions.get(version) {
@@ -326,9 +308,4 @@ impl LedgerState {
             self.running.retain(|_, begun| !gone(begun));
         }
     }
-}
-
-/// Whether enough of the nodes that are demanded have signed.
-pub(crate) fn meets(demand: Option<&(Vec<u16>, usize)>, signers: impl Iterator<Item = u16>) -> bool {
-    demand.is_none_or(|(nodes, least)| signers.filter(|node| nodes.contains(node)).count() >= *least)
 }

@@ -57,13 +57,15 @@ fn signed(net: &Net, number: u16, height: usize) -> bool {
 fn who_lost_its_store_votes_again_three_heights_later() {
     // Five are a quorum of seven of which two may lie. Node 1 claims a height that nobody has, which must not keep node 7 from voting for ever.
     let mut net = Net::new(7, 3, 9);
-    let claim = [&[1_u8, 1][..], &u64::MAX.to_be_bytes()].concat();
+    let claim = [&[1_u8, 1][..], &u64::MAX.to_be_bytes(), &[0; 9]].concat();
     net.liars.insert(node(1), Box::new(move |_, _, _| vec![claim.clone()]));
     let all = [2, 3, 4, 5, 6, 7];
     net.ask(all, &create("a", 1, 2, &[2, 3, 4]));
     assert!(net.run_until(60, |net| net.all_at(1)));
     lose(&mut net, 7);
     assert!(net.run_until(60, |net| net.all_at(1)));
+    // Its peers hear what it has drawn at its start, and tell their heights with that.
+    net.run_until(20, |_| false);
     net.ask(all, &activated(1, 2, 3, 7));
     assert!(net.run_until(200, |net| net.all_at(2)));
     assert!(toggle(&mut net, 1, &all));

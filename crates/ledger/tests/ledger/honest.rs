@@ -9,6 +9,7 @@ use crate::states::{activated, create, set};
 fn all_decide_the_same_at_once() {
     for n in 1..=7 {
         let mut net = Net::new(n, n.div_ceil(3), u64::from(n));
+        net.tick();
         let holders: Vec<u16> = (1..=n).collect();
         net.ask_all(&create("a", 1, 1, &holders));
         assert!(net.run_until(6, |net| net.all_at(1)), "{n} nodes");

@@ -1,5 +1,8 @@
 //! Up to t members do what they like: nobody honest disagrees, everything ends, and who can be named is.
 
+mod chaos;
+mod schedules;
+
 use std::collections::BTreeMap;
 
 use theta_agreement::{Ballot, VoteKind};
@@ -12,12 +15,12 @@ use crate::net::{Liar, Net, keys, node};
 use crate::states::{activated, certified, create};
 
 /// A message with votes, taken apart.
-struct Votes {
-    height: u64,
-    votes: Vec<(Ballot, Vec<u8>, [u8; 64])>,
+pub(crate) struct Votes {
+    pub(crate) height: u64,
+    pub(crate) votes: Vec<(Ballot, Vec<u8>, [u8; 64])>,
 }
 
-fn read_votes(bytes: &[u8]) -> Option<Votes> {
+pub(crate) fn read_votes(bytes: &[u8]) -> Option<Votes> {
     let mut reader = Reader::new(bytes);
     if (reader.u8().ok()?, reader.u8().ok()?) != (1, 2) {
         return None;
@@ -35,7 +38,7 @@ fn read_votes(bytes: &[u8]) -> Option<Votes> {
     Some(Votes { height, votes })
 }
 
-fn write_votes(votes: &Votes) -> Vec<u8> {
+pub(crate) fn write_votes(votes: &Votes) -> Vec<u8> {
     let writer = Writer::new(1).u8(2).u64(votes.height).u8(0);
     votes
         .votes
@@ -44,7 +47,13 @@ fn write_votes(votes: &Votes) -> Vec<u8> {
         .finish()
 }
 
-fn sign(ledger: &LedgerId, (height, previous): (u64, &Digest), author: u16, ballot: Ballot, body: &[u8]) -> [u8; 64] {
+pub(crate) fn sign(
+    ledger: &LedgerId,
+    (height, previous): (u64, &Digest),
+    author: u16,
+    ballot: Ballot,
+    body: &[u8],
+) -> [u8; 64] {
     let message = Transcript::new("theta/ledger/vote/v1")
         .with("ledger", ledger.as_bytes())
         .with("height", &height.to_be_bytes())
@@ -180,4 +189,22 @@ fn t_liars_of_any_kind_stop_nothing() {
         net.ask_all(&activated(1, 2, 3, 5));
         assert!(net.run_until(200, |net| net.all_at(2)), "seed {seed}");
     }
+}
+
+#[test]
+fn prevotes_that_nobody_cast_lock_nobody() {
+    let mut net = Net::new(4, 2, 6);
+    net.tick();
+    let state = net.nodes[&node(1)].replica.as_ref().unwrap().state().clone();
+    let entry = state.next_entry(create("a", 1, 2, &[1, 2, 3]), Vec::new(), net.now);
+    let (digest, ballot) = (entry.digest(state.id()), Ballot::new(VoteKind::Prevote, 0));
+    let votes = [2, 3, 4].map(|number| (keys(number).party(), [7; 64])).into_iter().collect();
+    let polka = theta_agreement::VoteCertificate::new(ballot, digest, votes);
+    let message = Writer::new(1).u8(2).u64(1).u8(1).bytes(&polka.encode()).bytes(&entry.encode()).finish();
+    net.send(node(2), node(1), message);
+    net.tick();
+    net.tick();
+    let blamed = &net.nodes[&node(1)].blamed[&node(2)];
+    assert!(matches!(blamed[..], [ReplicaOffence::Malformed(_)]), "{blamed:?}");
+    assert!(net.all_at(0));
 }

@@ -73,6 +73,10 @@ pub(crate) struct Net {
     pub(crate) loss: u32,
     /// The longest delay in ticks.
     pub(crate) delay: u64,
+    /// How far each node's clock is off.
+    pub(crate) skew: BTreeMap<NodeId, i64>,
+    /// Bytes sent.
+    pub(crate) sent: usize,
     /// Nodes on one side of a partition; empty if there is none.
     pub(crate) cut: BTreeSet<NodeId>,
 }
@@ -88,6 +92,8 @@ impl Net {
             queue: Vec::new(),
             loss: 0,
             delay: 1,
+            skew: BTreeMap::new(),
+            sent: 0,
             cut: BTreeSet::new(),
         };
         for number in 1..=n {
@@ -105,6 +111,7 @@ impl Net {
 
     /// Starts a node from its disk.
     pub(crate) fn start(&mut self, id: NodeId) {
+        let session = self.rng.next_u64();
         let node = self.nodes.get_mut(&id).unwrap();
         let mut state = LedgerState::new(&self.genesis);
         node.disk.entries.iter().for_each(|entry| state.advance(entry).unwrap());
@@ -113,7 +120,7 @@ impl Net {
         let said = said.iter().map(|said| Said::decode(&said.encode()).unwrap()).collect();
         let keys = Arc::new(keys(id.get()));
         let memory = if node.disk.lacks { Memory::Lost } else { Memory::Kept };
-        node.replica = Some(Replica::new(state, Some(keys), said, memory));
+        node.replica = Some(Replica::new(state, Some(keys), said, (memory, session)));
     }
 
     pub(crate) fn stop(&mut self, id: NodeId) {
@@ -143,7 +150,7 @@ impl Net {
     }
 
     /// Gives a node an input, and carries out the effects in their order. Where `crash` says so, the node stops before one of them.
-    fn feed(&mut self, id: NodeId, input: &dyn Fn(&mut Replica, &Disk) -> Vec<Effect>) {
+    pub(crate) fn feed(&mut self, id: NodeId, input: &dyn Fn(&mut Replica, &Disk) -> Vec<Effect>) {
         self.feed_until(id, input, None);
     }
 
@@ -169,6 +176,7 @@ impl Net {
         let node = self.nodes.get_mut(&id).unwrap();
         match effect {
             Effect::Remembers => node.disk.lacks = false,
+            Effect::Forgot => node.disk.lacks = true,
             Effect::Record(said) => node.disk.said.push(said),
             Effect::Decided(entry) => {
                 assert_eq!(entry.entry.height, u64::try_from(node.disk.entries.len()).unwrap() + 1);
@@ -203,6 +211,7 @@ impl Net {
 
     /// Puts a letter on its way, whoever wrote it.
     pub(crate) fn send(&mut self, from: NodeId, to: NodeId, bytes: Vec<u8>) {
+        self.sent += bytes.len();
         let parted = self.cut.contains(&from) != self.cut.contains(&to);
         if !parted && self.below(100) >= u64::from(self.loss) {
             let at = self.now + self.rng.next_u64() % (self.delay + 1);
@@ -228,6 +237,7 @@ impl Net {
         self.now += 1;
         let now = self.now;
         for id in self.nodes.keys().copied().collect::<Vec<_>>() {
+            let now = now.saturating_add_signed(self.skew.get(&id).copied().unwrap_or(0));
             self.feed(id, &|replica, disk| replica.handle(Input::Tick(now), disk));
         }
         self.deliver();

@@ -9,9 +9,9 @@ use crate::net::{Liar, Net, node};
 use crate::states::{activated, create, set};
 
 /// How many seeds are tried, unless `THETA_LEDGER_SEEDS` says otherwise.
-const SEEDS: u64 = 400;
+const SEEDS: u64 = 300;
 
-fn liar(net: &mut Net, number: u16) -> Liar {
+pub(crate) fn liar(net: &mut Net, number: u16) -> Liar {
     match net.below(4) {
         0 => two_faced(net.genesis.id(), number),
         1 => confiding(1 + number % 3),
@@ -21,7 +21,7 @@ fn liar(net: &mut Net, number: u16) -> Liar {
 }
 
 /// Something goes wrong, or is asked for.
-fn stir(net: &mut Net, n: u16, asked: &mut u8) {
+pub(crate) fn stir(net: &mut Net, n: u16, asked: &mut u8) {
     let some = 1 + u16::try_from(net.below(u64::from(n))).unwrap();
     match net.below(8) {
         0 => net.cut = (1..=some).map(node).collect(),
@@ -49,7 +49,7 @@ fn stir(net: &mut Net, n: u16, asked: &mut u8) {
 }
 
 /// Sets a node's disk back to some height, or to nothing, and starts it as one that knows that.
-fn forget(net: &mut Net, number: u16) {
+pub(crate) fn forget(net: &mut Net, number: u16) {
     let len = net.nodes[&node(number)].disk.entries.len();
     let back = usize::try_from(net.below(u64::try_from(len).unwrap() + 1)).unwrap();
     let disk = &mut net.nodes.get_mut(&node(number)).unwrap().disk;
@@ -60,7 +60,7 @@ fn forget(net: &mut Net, number: u16) {
 }
 
 /// Everything is well again: what is asked now is decided.
-fn heal(net: &mut Net, n: u16, seed: u64) {
+pub(crate) fn heal(net: &mut Net, n: u16, seed: u64) {
     net.cut.clear();
     (net.loss, net.delay) = (0, 1);
     for number in 1..=n {

@@ -130,25 +130,6 @@ fn what_cannot_succeed_does_not_begin() {
 }
 
 #[test]
-fn a_key_moves_by_the_votes_of_its_own_holders_only() {
-    // 4 of 5 of them hold a key of 4, in a group whose word takes 2: q = 4.
-    let mut state = LedgerState::new(&genesis(5, 2));
-    advance(&mut state, create("a", 1, 4, &[1, 2, 3, 4]));
-    advance(&mut state, activated(1, 4, 4, 3));
-    let reshare = |nonce| {
-        change(nonce, KeyChange::Reshare { key: "a".parse().unwrap(), version: None, k: 2, holders: vec![4, 5] })
-    };
-    // A quorum of the group, but three of the key's holders.
-    let entry = certified(&state, reshare(2), &[2, 3, 4, 5]);
-    assert_eq!(state.clone().advance(&entry), Err(theta_ledger::LedgerError::Certificate(3)));
-    let entry = certified(&state, reshare(2), &[1, 2, 3, 4]);
-    assert_eq!(state.clone().advance(&entry), Ok(()));
-    // Three of the group are no quorum, whoever they are.
-    let entry = certified(&state, set("a", None, KeyState::Disabled, 1), &[1, 2, 3]);
-    assert_eq!(state.clone().advance(&entry), Err(theta_ledger::LedgerError::Certificate(3)));
-}
-
-#[test]
 fn keys_of_dealers_are_adopted_in_their_order() {
     let mut state = LedgerState::new(&genesis(3, 2));
     let adopt = |version| {

@@ -3,6 +3,7 @@
 mod audit;
 mod backup;
 mod evidence;
+mod founding;
 mod ledger;
 mod lifecycle;
 mod policy;

@@ -52,7 +52,9 @@ pub(super) fn open(
     let said = store.ledger_votes()?.iter().map(|vote| Said::decode(vote)).collect::<Result<Vec<_>, _>>();
     let said = said.map_err(|_| CustodyError::Ledger(height.saturating_add(1)))?;
     let memory = if store.lacks_ledger_votes()? { Memory::Lost } else { Memory::Unconfirmed };
-    Ok(Some(Replica::new(state, keys, said, memory)))
+    let [a, b, c, d, e, f, g, h, ..] = store.incarnation().opening.session;
+    let session = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
+    Ok(Some(Replica::new(state, keys, said, (memory, session))))
 }
 
 impl Custodian {
@@ -69,6 +71,7 @@ impl Custodian {
         for effect in replica.handle(input, &host) {
             match effect {
                 theta_ledger::Effect::Record(said) => work.records.push(Record::LedgerVote(said.encode())),
+                theta_ledger::Effect::Forgot => work.records.push(Record::LacksLedgerVotes(true)),
                 theta_ledger::Effect::Remembers => work.records.push(Record::LacksLedgerVotes(false)),
                 theta_ledger::Effect::Decided(entry) => {
                     let (height, entry) = (entry.entry.height, entry.encode());
