@@ -104,6 +104,8 @@ pub(super) trait Logic: Send + 'static {
     fn contributions(&self) -> (usize, usize);
     /// Who has not said what is due.
     fn silent(&self, board: &BulletinBoard) -> Vec<PartyId>;
+    /// What is due, for people.
+    fn awaits(&self) -> &'static str;
 }
 
 /// A ceremony at one party.
@@ -223,6 +225,12 @@ impl Ceremony {
     #[must_use]
     pub fn silent(&self) -> Vec<PartyId> {
         self.logic.silent(&self.board)
+    }
+
+    /// What is awaited, for people: the end of a sentence that begins "It waits for".
+    #[must_use]
+    pub fn awaits(&self) -> &'static str {
+        self.logic.awaits()
     }
 
     /// Takes one statement of whoever's; says whether it changed anything. Signatures are looked at last, and only of what
