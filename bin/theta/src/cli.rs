@@ -8,8 +8,8 @@ use clap::{
 };
 
 use crate::{
-    access, ask, audit, cipher, exit, exit::Failure, group, keys, ledger, node, output::Output, policy, signature,
-    suites,
+    access, ask, audit, cipher, doctor, exit, exit::Failure, group, keys, ledger, node, output::Output, policy,
+    signature, suites,
 };
 
 /// How help looks.
@@ -30,6 +30,7 @@ Examples:
   theta keys create release=frost-ed25519     a key that nobody ever holds
   theta keys refresh release                  new shares, the same public key
   theta status                                who is up, and who was caught lying
+  theta doctor                                what is wrong, and what to do about it
 
 Commands that talk to nodes look for the client directory in --client, then $THETA_CLIENT, then ./theta-group/client.
 
@@ -122,6 +123,8 @@ enum Work {
     Token(access::TokenCommand),
     /// See which nodes are up, how they are connected, and who misbehaved
     Status(ask::StatusArgs),
+    /// Find what is wrong with a group, and what to do: policies, keys, stores, clocks, disks, certificates
+    Doctor(doctor::DoctorArgs),
     /// Is a program of its own: theta-bench
     #[command(hide = true, disable_help_flag = true, disable_version_flag = true)]
     Bench(Elsewhere),
@@ -202,6 +205,7 @@ impl ProductCommand {
             Work::Client(command) => command.run(output),
             Work::Token(command) => command.run(output),
             Work::Status(args) => ask::status(&args, output),
+            Work::Doctor(args) => doctor::doctor(&args, output),
             Work::Bench(elsewhere) => elsewhere.refuse("bench", "cargo run --release -p theta-bench --"),
         }
     }

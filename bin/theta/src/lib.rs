@@ -9,6 +9,7 @@ mod audit;
 mod cipher;
 pub mod cli;
 pub mod connect;
+mod doctor;
 mod drand;
 pub mod files;
 mod founding;

@@ -1,6 +1,10 @@
 //! `theta sign` and `theta verify`.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io::Read as _,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
 
 use bytes::Bytes;
 use clap::Args;
@@ -8,7 +12,7 @@ use rand_core::Rng;
 use serde::Serialize;
 use theta_client::{Answer, RandomizedSignature};
 use theta_schemes::{
-    MAX_MESSAGE_LEN, Purpose,
+    MAX_MESSAGE_LEN, MessageDigest, Purpose, RequestError,
     groups::Secret,
     signatures::frost::{MIN_SEED_LEN, check_seed, verify_with_key},
 };
@@ -18,8 +22,8 @@ use crate::{
     connect::{ClientArgs, Provenance},
     exit::Failure,
     files::{self, Source, Target},
-    keys::KeyArgs,
-    output::Output,
+    keys::{KeyArgs, NamedKey},
+    output::{self, Output},
 };
 
 /// Options of `theta sign`.
@@ -32,15 +36,25 @@ Examples:
   theta sign vote.bin --key chain --slot 48211   one message for a slot, if the policy says so
   theta sign app.tar --key release --approval ann.approval --approval ben.approval
   theta sign contract.pdf --key sign-ed25519 --randomize   under a fresh key that only this client can link to the group's
+  theta sign disk.img --key rsa                  of any size with RSA keys: over 32 MiB the nodes see the digest alone
+  theta sign --digest sha256:9f86d08... --key rsa -o disk.img.sig
   echo hello | theta sign - | xxd
 
 The output is the bare signature, as the standard verifiers of its kind take it with the key of theta keys export: IETF BLS \
 (bls04), Ed25519 and Ed448 of RFC 8032 and BIP-340 (frost), PKCS#1 v1.5 and PSS (sh00). For example:
   openssl pkeyutl -verify -rawin -pubin -inkey key.pem -in contract.pdf -sigfile contract.pdf.sig     Ed25519
-  openssl dgst -sha256 -verify key.pem -signature contract.pdf.sig contract.pdf                       RSA, PKCS#1 v1.5")]
+  openssl dgst -sha256 -verify key.pem -signature contract.pdf.sig contract.pdf                       RSA, PKCS#1 v1.5
+
+RSA (sh00) hashes a message before all else, so a digest can be signed for its message. The nodes decide about that as about an \
+operation of its own, sign-digest, since they see nothing of the message. Ed25519, Ed448 and BLS need the whole message at each \
+node: to sign a digest there is to sign another message, of 32 bytes, which theta sign does like any other (theta sign FILE-WITH-DIGEST).")]
 pub(crate) struct SignArgs {
     /// What to sign; - for standard input
-    file: PathBuf,
+    #[arg(required_unless_present = "digest", conflicts_with = "digest")]
+    file: Option<PathBuf>,
+    /// Sign the message with this digest, of which the nodes see no more: sha256:HEX or sha512:HEX, as the key's suite hashes
+    #[arg(long, value_name = "DIGEST", conflicts_with_all = ["randomize", "randomizer"])]
+    digest: Option<DigestWord>,
     /// Where to write the signature; - for standard output [default: FILE.sig, or standard output for standard input]
     #[arg(short, long, value_name = "SIG")]
     output: Option<PathBuf>,
@@ -64,18 +78,25 @@ pub(crate) struct SignArgs {
 
 /// Options of `theta verify`.
 #[derive(Debug, Args)]
+// The signature is always there, the file before it only without --digest.
+#[command(allow_missing_positional = true)]
 #[command(after_help = "\
 Examples:
   theta verify contract.pdf contract.pdf.sig
+  theta verify --digest sha256:9f86d08... disk.img.sig --key rsa
   theta verify contract.pdf contract.pdf.sig --public-key sign.pub
   theta verify contract.pdf contract.pdf.sig --key sign-ed25519 --randomized-key 3b6a27bc...
 
 Exit code 0 if the signature verifies, 1 if it does not.")]
 pub(crate) struct VerifyArgs {
     /// What was signed; - for standard input
-    file: PathBuf,
+    #[arg(required_unless_present = "digest")]
+    file: Option<PathBuf>,
     /// The signature, as bytes or in hexadecimal
     signature: PathBuf,
+    /// The digest of what was signed, instead of the file: sha256:HEX or sha512:HEX (RSA)
+    #[arg(long, value_name = "DIGEST", conflicts_with = "randomized_key")]
+    digest: Option<DigestWord>,
     /// Verify with this key, in hexadecimal, as theta sign --randomize printed it; --key tells the suite
     #[arg(long, value_name = "HEX")]
     randomized_key: Option<String>,
@@ -86,6 +107,9 @@ pub(crate) struct VerifyArgs {
 #[derive(Serialize)]
 struct Signed {
     signature: String,
+    /// What the nodes saw, if it was no more than this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    digest: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     randomized_key: Option<String>,
     output: PathBuf,
@@ -100,12 +124,84 @@ struct Verified<'a> {
     key: &'a str,
 }
 
+/// What is to be signed or was: a message, or its digest alone.
+enum Subject {
+    Message(Vec<u8>),
+    Digest(MessageDigest, Vec<u8>),
+}
+
+impl Subject {
+    /// Of a file: the message if it is not longer than `limit` bytes, else its digest, if the key signs digests.
+    fn read(source: Source, key: &NamedKey, limit: usize, digest_too: bool) -> Result<Self, Failure> {
+        let Some(digest) = key.public.message_digest().filter(|_| digest_too) else {
+            let hint =
+                "nodes need the whole message for a key of this suite; RSA keys (sh00-...) sign files of any size";
+            return source.read_all(limit, hint).map(Self::Message);
+        };
+        let Source { name, mut reader, .. } = source;
+        let failed = |error: &std::io::Error| Failure::reading(&name, error);
+        let (mut message, bound) = (Vec::new(), u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1));
+        reader.by_ref().take(bound).read_to_end(&mut message).map_err(|error| failed(&error))?;
+        if message.len() <= limit {
+            return Ok(Self::Message(message));
+        }
+        let mut hasher = digest.hasher();
+        hasher.update(&message);
+        let mut buffer = vec![0; 1 << 20];
+        loop {
+            match reader.read(&mut buffer) {
+                Ok(0) => return Ok(Self::Digest(digest, hasher.finish())),
+                Ok(read) => hasher.update(buffer.get(..read).unwrap_or_default()),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(failed(&error)),
+            }
+        }
+    }
+
+    /// A digest that was given.
+    fn given(DigestWord(algorithm, digest): &DigestWord, key: &NamedKey) -> Result<Self, Failure> {
+        match key.public.message_digest() {
+            Some(hashes) if hashes == *algorithm => Ok(Self::Digest(hashes, digest.clone())),
+            Some(hashes) => {
+                let suite = key.public.suite();
+                Err(Failure::Usage(format!(
+                    "the key {} ({suite}) hashes by {hashes}: give a digest {hashes}:HEX",
+                    key.name
+                )))
+            }
+            None => {
+                let (name, suite) = (&key.name, key.public.suite());
+                Err(Failure::Usage(format!("the key {name} ({suite}): {}", RequestError::NoDigests)))
+            }
+        }
+    }
+}
+
+/// A digest as people write it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DigestWord(pub(crate) MessageDigest, pub(crate) Vec<u8>);
+
+impl FromStr for DigestWord {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("{text:?} is no digest: write sha256: and 64 hexadecimal digits, or sha512: and 128");
+        let (name, digits) = text.split_once(':').ok_or_else(wrong)?;
+        let algorithm = MessageDigest::ALL.into_iter().find(|digest| digest.name() == name).ok_or_else(wrong)?;
+        let digest = hex::decode(digits).map_err(|_| wrong())?;
+        if digest.len() == algorithm.output_len() { Ok(Self(algorithm, digest)) } else { Err(wrong()) }
+    }
+}
+
 /// `theta sign`.
 pub(crate) fn sign(args: &SignArgs, output: Output) -> Result<(), Failure> {
-    let source = Source::open(&args.file)?;
-    let target = Target::choose(args.output.as_deref(), files::with_suffix(&args.file, "sig"))?;
+    let source = args.file.as_deref().map(Source::open).transpose()?;
+    let derived = args.file.as_deref().and_then(|file| files::with_suffix(file, "sig"));
+    let target = Target::choose(args.output.as_deref(), derived)?;
     target.check_json(output.json())?;
-    target.check_input(&source)?;
+    if let Some(source) = &source {
+        target.check_input(source)?;
+    }
     target.check_terminal("a signature")?;
     let key = args.client.keyring().choose(args.key.as_deref(), Purpose::Sign)?;
     let randomizer = randomizer(args)?;
@@ -113,13 +209,27 @@ pub(crate) fn sign(args: &SignArgs, output: Output) -> Result<(), Failure> {
         check_seed(key.public.suite(), secret.expose().len()).map_err(|error| Failure::Usage(error.to_string()))?;
     }
     let session = args.client.open_with(&args.approvals)?;
-    let (name, limit) = (source.name.clone(), session.client().options().max_message_bytes);
-    let message = source.read_all(limit.saturating_sub(1024).min(MAX_MESSAGE_LEN), "sign its digest instead")?;
     let (client, name_of_key) = (session.client(), key.name.as_str());
-    let (answer, randomized_key) = match (randomizer, args.slot) {
-        (None, None) => (session.block_on(client.sign(name_of_key, message.into()))?, None),
-        (None, Some(slot)) => (session.block_on(client.sign_for_slot(name_of_key, message.into(), slot))?, None),
-        (Some(secret), _) => {
+    let limit = client.options().max_message_bytes.saturating_sub(1024).min(MAX_MESSAGE_LEN);
+    let name = source.as_ref().map_or_else(|| PathBuf::from("a digest"), |source| source.name.clone());
+    let subject = match (source, &args.digest) {
+        (Some(source), _) => Subject::read(source, &key, limit, randomizer.is_none())?,
+        (None, Some(word)) => Subject::given(word, &key)?,
+        (None, None) => return Err(Failure::internal("nothing to sign was named")),
+    };
+    let mut digest_word = None;
+    let (answer, randomized_key) = match (subject, randomizer, args.slot) {
+        (Subject::Digest(algorithm, digest), _, slot) => {
+            let word = format!("{algorithm}:{}", hex::encode(&digest));
+            output::note(format_args!("the nodes see the digest alone: {word}"));
+            digest_word = Some(word);
+            (session.block_on(client.sign_digest(name_of_key, digest.into(), slot))?, None)
+        }
+        (Subject::Message(message), None, None) => (session.block_on(client.sign(name_of_key, message.into()))?, None),
+        (Subject::Message(message), None, Some(slot)) => {
+            (session.block_on(client.sign_for_slot(name_of_key, message.into(), slot))?, None)
+        }
+        (Subject::Message(message), Some(secret), _) => {
             let asked = client.sign_randomized(name_of_key, message.into(), &secret);
             parted(session.block_on(asked)?)
         }
@@ -138,7 +248,8 @@ pub(crate) fn sign(args: &SignArgs, output: Output) -> Result<(), Failure> {
         summary.push_str(&format!("\nrandomized key  {randomized_key}"));
     }
     let signature = hex::encode(&answer.result);
-    output.remark(&Signed { signature, randomized_key, output: target.name(), provenance }, &summary)
+    let signed = Signed { signature, digest: digest_word, randomized_key, output: target.name(), provenance };
+    output.remark(&signed, &summary)
 }
 
 /// The signature, and the key under which it verifies in hexadecimal.
@@ -164,17 +275,28 @@ fn randomizer(args: &SignArgs) -> Result<Option<Secret<Vec<u8>>>, Failure> {
 /// `theta verify`.
 pub(crate) fn verify(args: &VerifyArgs, output: Output) -> Result<(), Failure> {
     let key = args.key.choose(Purpose::Sign)?;
-    let message = Source::open(&args.file)?.read_all(MAX_MESSAGE_LEN, "sign and verify its digest instead")?;
+    let subject = match (&args.file, &args.digest) {
+        (_, Some(word)) => Subject::given(word, &key)?,
+        (Some(file), None) => Subject::read(Source::open(file)?, &key, MAX_MESSAGE_LEN, args.randomized_key.is_none())?,
+        (None, None) => return Err(Failure::internal("nothing to verify was named")),
+    };
     let signature = read_signature(&args.signature)?;
-    let (file, signature_file) = (args.file.display(), args.signature.display());
-    let verdict = match &args.randomized_key {
-        None => key.public.verify(&message, &signature, &[]),
-        Some(digits) => {
+    let given = || {
+        args.digest
+            .as_ref()
+            .map_or_else(String::new, |DigestWord(name, digest)| format!("{name}:{}", hex::encode(digest)))
+    };
+    let file = args.file.as_ref().map_or_else(given, |file| file.display().to_string());
+    let signature_file = args.signature.display();
+    let verdict = match (&subject, &args.randomized_key) {
+        (Subject::Digest(_, digest), _) => key.public.verify_digest(digest, &signature),
+        (Subject::Message(message), None) => key.public.verify(message, &signature, &[]),
+        (Subject::Message(message), Some(digits)) => {
             let suite = key.public.suite();
             check_seed(suite, MIN_SEED_LEN).map_err(|error| Failure::Usage(error.to_string()))?;
             let wrong = |_| Failure::Usage("--randomized-key takes hexadecimal digits, two for each byte".to_owned());
             let randomized = hex::decode(digits.trim()).map_err(wrong)?;
-            verify_with_key(&key.public, &randomized, &message, &signature).map_err(Into::into)
+            verify_with_key(&key.public, &randomized, message, &signature).map_err(Into::into)
         }
     };
     let signer = match &args.randomized_key {

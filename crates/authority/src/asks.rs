@@ -144,7 +144,7 @@ impl Asks for Request {
         let seed = self.seed().map_or(&[][..], |seed| seed.expose());
         let label = match self.statement() {
             ParsedStatement::Header(header) => header.label(),
-            ParsedStatement::Message(_) | ParsedStatement::CoinName(_) => Label::default(),
+            ParsedStatement::Message(_) | ParsedStatement::Digest(_) | ParsedStatement::CoinName(_) => Label::default(),
         };
         Asked {
             key: Some(self.key().name.to_string()),

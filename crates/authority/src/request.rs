@@ -28,6 +28,8 @@ pub enum KeyRequest {
         /// 32 to 64 random bytes, known only to the nodes and to the client.
         seed: Seed,
     },
+    /// Sign the message with this digest, by the hash function of the key's suite.
+    SignDigest(Bytes),
     /// Draw the coin of this name.
     FlipCoin(Bytes),
 }
@@ -39,6 +41,8 @@ pub enum ParsedStatement {
     Header(HeaderBytes),
     /// The message to sign.
     Message(Bytes),
+    /// The digest of the message to sign.
+    Digest(Bytes),
     /// The name of the coin to draw.
     CoinName(Bytes),
 }
@@ -50,6 +54,7 @@ impl ParsedStatement {
         match self {
             Self::Header(header) => Statement::Header(header),
             Self::Message(message) => Statement::Sign(message),
+            Self::Digest(digest) => Statement::SignDigest(digest),
             Self::CoinName(name) => Statement::FlipCoin(name),
         }
     }
@@ -59,7 +64,7 @@ impl ParsedStatement {
     pub const fn bytes(&self) -> &Bytes {
         match self {
             Self::Header(header) => header.bytes(),
-            Self::Message(bytes) | Self::CoinName(bytes) => bytes,
+            Self::Message(bytes) | Self::Digest(bytes) | Self::CoinName(bytes) => bytes,
         }
     }
 
@@ -80,7 +85,7 @@ impl ParsedStatement {
     pub const fn key_id(&self) -> Option<&KeyId> {
         match self {
             Self::Header(header) => Some(header.key_id()),
-            Self::Message(_) | Self::CoinName(_) => None,
+            Self::Message(_) | Self::Digest(_) | Self::CoinName(_) => None,
         }
     }
 
@@ -90,6 +95,7 @@ impl ParsedStatement {
         match self {
             Self::Header(header) => Self::Header(header.with_own_buffer()),
             Self::Message(bytes) => Self::Message(Bytes::copy_from_slice(bytes)),
+            Self::Digest(bytes) => Self::Digest(Bytes::copy_from_slice(bytes)),
             Self::CoinName(bytes) => Self::CoinName(Bytes::copy_from_slice(bytes)),
         }
     }
@@ -129,13 +135,14 @@ impl Request {
     /// # Errors
     /// The bytes are not the header of a ciphertext.
     pub fn new(keys: &KeyTable, key: KeyRef, asked: KeyRequest) -> Result<Self, RequestError> {
-        use Operation::{Decapsulate, Decrypt, FlipCoin, Sign};
-        use ParsedStatement::{CoinName, Header, Message};
+        use Operation::{Decapsulate, Decrypt, FlipCoin, Sign, SignDigest};
+        use ParsedStatement::{CoinName, Digest, Header, Message};
         let (operation, statement, seed) = match asked {
             KeyRequest::Decapsulate(header) => (Decapsulate, Header(HeaderBytes::parse(header)?), None),
             KeyRequest::Decrypt(header) => (Decrypt, Header(HeaderBytes::parse(header)?), None),
             KeyRequest::Sign(message) => (Sign, Message(message), None),
             KeyRequest::SignRandomized { message, seed } => (Sign, Message(message), Some(seed)),
+            KeyRequest::SignDigest(digest) => (SignDigest, Digest(digest), None),
             KeyRequest::FlipCoin(name) => (FlipCoin, CoinName(name), None),
         };
         // Read before the lookup, so that a table that changes afterwards is looked at again.

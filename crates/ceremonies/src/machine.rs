@@ -106,6 +106,8 @@ pub(super) trait Logic: Send + 'static {
     fn contributions(&self) -> (usize, usize);
     /// Who has not said what is due.
     fn silent(&self, board: &BulletinBoard) -> Vec<PartyId>;
+    /// What is due, for people.
+    fn awaits(&self) -> &'static str;
 }
 
 /// A ceremony at one party.
@@ -227,8 +229,14 @@ impl Ceremony {
         self.logic.silent(&self.board)
     }
 
-    /// Takes one statement of any author; returns whether it changed anything. Signatures are verified last, and only
-    /// of statements that could change something.
+    /// What is awaited, for people: the end of a sentence that begins "It waits for".
+    #[must_use]
+    pub fn awaits(&self) -> &'static str {
+        self.logic.awaits()
+    }
+
+    /// Takes one statement of whoever's; says whether it changed anything. Signatures are looked at last, and only of what
+    /// could change something.
     ///
     /// # Errors
     /// [`Malformed`]: the party that passed it on has not checked it, as every honest party does.

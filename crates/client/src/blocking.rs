@@ -35,7 +35,10 @@ use theta_schemes::{
     groups::Secret,
     keys::{AnyPublicKey, KeyName},
 };
-use theta_statements::{CeremonyRequest, KeyChange, audit::LogEntry};
+use theta_statements::{
+    CeremonyRequest, KeyChange,
+    audit::{Checkpoint, LogEntry},
+};
 use theta_wire::v1;
 use tokio::{
     runtime::{Builder, Handle},
@@ -200,6 +203,11 @@ waits_for! {
     /// # Errors
     /// [`ClientError`].
     sign_for_slot(key: &str, message: Bytes, slot: u64) -> Result<Answer<Bytes>, ClientError>;
+    /// As [`crate::Client::sign_digest`].
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    sign_digest(key: &str, digest: Bytes, slot: Option<u64>) -> Result<Answer<Bytes>, ClientError>;
     /// As [`crate::Client::sign_randomized`].
     ///
     /// # Errors
@@ -271,6 +279,11 @@ waits_for! {
     /// # Errors
     /// [`ClientError`].
     audit(node: NodeId, from: u64, count: u64) -> Result<Vec<LogEntry>, ClientError>;
+    /// As [`crate::Client::prune_audit`].
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    prune_audit(node: NodeId, through: Checkpoint) -> Result<(u64, Checkpoint), ClientError>;
     /// As [`crate::Client::explain`].
     ///
     /// # Errors

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use theta_names::{KeyRef, Operation};
 use theta_payload::{Header, PayloadKey, open_bytes, split_ciphertext};
 use theta_schemes::{
+    Statement,
     groups::Secret,
     keys::AnyPublicKey,
     signatures::frost::{check_seed, randomized_key, verify_with_key},
@@ -110,6 +111,34 @@ impl Client {
         self.sign_plainly(key, message, Some(slot)).await
     }
 
+    /// Signs the message with this digest, of which the nodes see the digest alone: for keys whose scheme begins by hashing the
+    /// message ([`AnyPublicKey::message_digest`]), so that the signature is the message's own.
+    ///
+    /// # Errors
+    /// As [`Client::decapsulate`]; [`ClientError::Request`] for keys that sign no digests, or others.
+    pub async fn sign_digest(&self, key: &str, digest: Bytes, slot: Option<u64>) -> Result<Answer<Bytes>, ClientError> {
+        let public = self.public_key(key).await?;
+        public.check_request(Statement::SignDigest(&digest))?;
+        let key: KeyRef = key.parse()?;
+        let parameters = key.parameters(&[]);
+        let ask = self.ask_for(Operation::SignDigest, Some(key.name.as_ref()), &digest);
+        let enclosed = self.enclose(&Ask { parameters: &parameters, slot, ..ask })?;
+        let request = v1::SignRequest {
+            key: key.to_string(),
+            digest: digest.clone(),
+            wait: v1::Wait::Done.into(),
+            signed_request: enclosed.signed_request.clone(),
+            approvals: enclosed.approvals.clone(),
+            slot,
+            ..v1::SignRequest::default()
+        };
+        let check = |outcome: &v1::Outcome| {
+            public.verify_digest(&digest, &outcome.result).map_err(|error| error.to_string())?;
+            Ok(outcome.result.clone())
+        };
+        self.operate("sign a digest", &enclosed, request, ask_to_sign, check).await
+    }
+
     async fn sign_plainly(&self, key: &str, message: Bytes, slot: Option<u64>) -> Result<Answer<Bytes>, ClientError> {
         let public = self.public_key(key).await?;
         let signed = message.clone();
@@ -136,6 +165,7 @@ impl Client {
             key: key.to_string(),
             message,
             wait: v1::Wait::Done.into(),
+            digest: Bytes::new(),
             randomizer: Bytes::copy_from_slice(seed),
             signed_request: enclosed.signed_request.clone(),
             approvals: enclosed.approvals.clone(),

@@ -1,6 +1,6 @@
 //! The state of the nodes.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use theta_names::NodeId;
 use theta_wire::v1;
@@ -17,6 +17,8 @@ pub struct NodeStatus {
     pub address: String,
     /// The report, and how long the question took over an established connection.
     pub status: Result<(v1::GetStatusResponse, Duration), NodeProblem>,
+    /// By how many milliseconds its clock is ahead of this machine's, half of the question's time taken off; 0 if it does not say.
+    pub clock_offset_ms: i64,
 }
 
 impl Client {
@@ -29,16 +31,31 @@ impl Client {
             let request = enclosed.request(v1::GetStatusRequest {}, patience);
             async move {
                 let status = connection.protocol().get_status(request).await?.into_inner();
-                Ok((status, connection.sent(asked).elapsed()))
+                let took = connection.sent(asked).elapsed();
+                let offset = clock_offset(status.clock, took);
+                Ok((status, took, offset))
             }
         });
         let mut statuses = Vec::with_capacity(self.shared.connections.len());
         while let Some((node, reply)) = replies.recv().await {
             let address = self.connection(node).map(|connection| connection.address.to_string()).unwrap_or_default();
-            let status = reply.map_err(|problem| NodeProblem { node, address: address.clone(), problem });
-            statuses.push(NodeStatus { node, address, status });
+            let clock_offset_ms = reply.as_ref().map_or(0, |(_, _, offset)| *offset);
+            let status = reply.map(|(status, took, _)| (status, took));
+            let status = status.map_err(|problem| NodeProblem { node, address: address.clone(), problem });
+            statuses.push(NodeStatus { node, address, status, clock_offset_ms });
         }
         statuses.sort_by_key(|status| status.node);
         statuses
     }
+}
+
+/// By how much a node's clock is ahead of this one, if it said this time in the middle of a question that took so long until now.
+fn clock_offset(clock: u64, took: Duration) -> i64 {
+    if clock == 0 {
+        return 0;
+    }
+    let milliseconds = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let middle = milliseconds(now.saturating_sub(took / 2));
+    i64::try_from(clock).unwrap_or(i64::MAX).saturating_sub(middle)
 }

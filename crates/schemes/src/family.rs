@@ -4,6 +4,7 @@ use rand_core::CryptoRng;
 use theta_groups::DecodeError;
 use theta_sharing::ShareIndex;
 
+use crate::MessageDigest;
 use crate::ciphers::{HeaderBytes, PayloadKey};
 use crate::keys::KeyScheme;
 
@@ -106,6 +107,17 @@ pub trait SignatureScheme: KeyScheme {
     /// # Errors
     /// [`VerifyError`] with the reason.
     fn verify(public: &Self::PublicKey, message: &[u8], signature: &[u8]) -> Result<(), VerifyError>;
+
+    /// What messages are hashed with first, if their digest is all that the scheme sees of them.
+    const DIGEST: Option<MessageDigest> = None;
+
+    /// Verifies a signature of the message with this digest, where the scheme sees no more of it.
+    ///
+    /// # Errors
+    /// [`VerifyError`] with the reason; [`VerifyError::Invalid`] for schemes without [`SignatureScheme::DIGEST`].
+    fn verify_digest(_public: &Self::PublicKey, _digest: &[u8], _signature: &[u8]) -> Result<(), VerifyError> {
+        Err(VerifyError::Invalid)
+    }
 }
 
 /// A common coin: an unpredictable value for every name, the same at all parties.
@@ -126,6 +138,8 @@ pub enum Statement<'a> {
     Header(&'a HeaderBytes),
     /// Sign this message.
     Sign(&'a [u8]),
+    /// Sign the message with this digest, by the hash function that the scheme hashes messages with.
+    SignDigest(&'a [u8]),
     /// Draw the coin of this name.
     FlipCoin(&'a [u8]),
 }
@@ -158,7 +172,23 @@ pub enum RequestError {
     /// The ciphertext fails its validity proof.
     #[error("the ciphertext is not valid: it was changed after encryption, or its label was")]
     InvalidCiphertext,
-    /// A part is larger than the limit.
+    /// The scheme signs messages alone.
+    #[error(
+        "this key signs messages and no digests: its scheme does not begin by hashing the message, so that a digest signed in \
+         its place would be another message to every verifier; RSA keys (sh00-...) sign digests"
+    )]
+    NoDigests,
+    /// Not as long as a digest.
+    #[error("a digest by {name} has {expected} bytes, this one has {got}")]
+    DigestLength {
+        /// The hash function.
+        name: &'static str,
+        /// How long its digests are.
+        expected: usize,
+        /// How long this is.
+        got: usize,
+    },
+    /// Larger than the scheme takes.
     #[error("{what} of {got} bytes is over the limit of {limit}")]
     TooLarge {
         /// Which part.

@@ -30,6 +30,7 @@ mod bisection;
 pub mod ciphers;
 pub mod coins;
 mod derived_rng;
+mod digest;
 mod dleq_share;
 mod family;
 pub mod keys;
@@ -42,6 +43,7 @@ mod suite;
 mod with_scheme;
 
 pub use answer::{Answer, Gathered, Shares};
+pub use digest::{MessageDigest, MessageHasher};
 pub use family::{
     CombineError, RequestError, SignatureScheme, Statement, ThresholdCipher, ThresholdCoin, ThresholdScheme,
     VerifyError,

@@ -52,17 +52,18 @@ impl<'a> Statement<'a> {
     pub const fn purpose(&self) -> Purpose {
         match self {
             Self::Decapsulate(_) | Self::Header(_) => Purpose::Decrypt,
-            Self::Sign(_) => Purpose::Sign,
+            Self::Sign(_) | Self::SignDigest(_) => Purpose::Sign,
             Self::FlipCoin(_) => Purpose::Coin,
         }
     }
 
-    /// The name of the operation in ids, logs and metrics: `decapsulate`, `sign` or `flip_coin`.
+    /// What a key does that answers it, as ids, logs and metrics call it: `decapsulate`, `sign`, `sign_digest` or `flip_coin`.
     #[must_use]
     pub const fn operation(&self) -> &'static str {
         match self {
             Self::Decapsulate(_) | Self::Header(_) => "decapsulate",
             Self::Sign(_) => "sign",
+            Self::SignDigest(_) => "sign_digest",
             Self::FlipCoin(_) => "flip_coin",
         }
     }
@@ -71,16 +72,20 @@ impl<'a> Statement<'a> {
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
         match self {
-            Self::Decapsulate(bytes) | Self::Sign(bytes) | Self::FlipCoin(bytes) => bytes,
+            Self::Decapsulate(bytes) | Self::Sign(bytes) | Self::SignDigest(bytes) | Self::FlipCoin(bytes) => bytes,
             Self::Header(parsed) => parsed.bytes(),
         }
     }
 
-    /// The bytes, if the statement is for keys of purpose `key` and within `limit`.
+    /// The bytes, if the statement is for keys of purpose `key` and within `limit`. A digest is never taken for the message that a
+    /// scheme asks for here: those that sign digests ask for them.
     pub(crate) fn for_purpose(&self, key: Purpose, what: &'static str, limit: usize) -> Result<&'a [u8], RequestError> {
         let asked = self.purpose();
         if asked != key {
             return Err(RequestError::Purpose { key, asked });
+        }
+        if matches!(self, Self::SignDigest(_)) {
+            return Err(RequestError::NoDigests);
         }
         check_size(what, self.bytes(), limit)?;
         Ok(self.bytes())

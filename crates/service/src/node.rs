@@ -292,9 +292,6 @@ impl NodeBuilder {
             backups: Backups::new(config.backup.clone()),
             certificate_ends: identity.ends().unwrap_or_default(),
         };
-        if let Some(AuditConfig { keep, folder }) = config.audit.clone() {
-            authority.keep_audit(AuditKeeping { keep, folder });
-        }
         tokio::spawn(theta_authority::watch(Arc::downgrade(&authority)));
         tokio::spawn(certificate::watch(Arc::downgrade(&certificate)));
         let (serving, scrapes) = (None, None);
@@ -368,13 +365,16 @@ type Opened = (Arc<Authority>, Custodian, Registry);
 
 /// Opens the store and everything in it. This takes a while: a passphrase is stretched, and ceremonies are resumed.
 async fn open_store(config: &NodeConfig, group: &GroupFile) -> Result<Opened, StartError> {
-    let (store, policy, id) = (config.store.clone(), config.policy.clone(), config.id);
+    let (store, policy, audit, id) = (config.store.clone(), config.policy.clone(), config.audit.clone(), config.id);
     let (name, roster) = (group.name().to_owned(), roster(group)?);
     let open = move || {
         let mut registry = Registry::default();
         let store = Arc::new(store.open()?);
         let custodian = Custodian::open(Arc::clone(&store), NodeId::from(id), roster)?;
         let authority = Authority::open(&name, id.get(), &policy, store, &mut registry)?;
+        if let Some(AuditConfig { keep, folder }) = audit {
+            authority.keep_audit(AuditKeeping { keep, folder });
+        }
         authority.warn_of_slots(&custodian);
         Ok::<_, StartError>((authority, custodian, registry))
     };

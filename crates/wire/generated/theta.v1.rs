@@ -239,6 +239,10 @@ pub struct SignRequest {
     /// The slot of the message, if a signing rule of the policy takes slots from requests.
     #[prost(uint64, optional, tag = "7")]
     pub slot: ::core::option::Option<u64>,
+    /// Instead of the message its digest, by the hash function that the key's suite begins with (SH00: SHA-256 or SHA-512). Decided
+    /// as an operation of its own, "sign-digest"; deny rules and signing rules about "sign" hold for it, too. No randomizer.
+    #[prost(bytes = "bytes", tag = "8")]
+    pub digest: ::prost::bytes::Bytes,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SignResponse {
@@ -2160,6 +2164,9 @@ pub struct CeremonyStatus {
     /// Nodes that this node had to wait for.
     #[prost(uint32, repeated, tag = "13")]
     pub silent: ::prost::alloc::vec::Vec<u32>,
+    /// While RUNNING: what for, for people.
+    #[prost(string, tag = "14")]
+    pub awaits: ::prost::alloc::string::String,
 }
 /// A node that provably lied in a ceremony.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -83,7 +83,7 @@ pub(crate) fn approve(args: &ApproveArgs, output: Output) -> Result<(), Failure>
     let Some(about) = &subject.about else {
         let operation = args.subject.operation();
         return Err(Failure::Usage(format!(
-            "say what {operation} is about: --message FILE, --coin NAME, --checkpoint for audit.prune, or --key with what changes, and --generation for a \
+            "say what {operation} is about: --message FILE, --coin NAME, --digest for sign-digest, --checkpoint for audit.prune, or --key with what changes, and --generation for a \
              change of state; an approval is for one thing alone"
         )));
     };

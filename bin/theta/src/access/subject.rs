@@ -15,6 +15,7 @@ use crate::{
     exit::Failure,
     files::Source,
     keys::change::{ChangeArgs, Nonce},
+    signature::DigestWord,
 };
 
 /// What would be asked.
@@ -32,6 +33,9 @@ pub(crate) struct SubjectArgs {
     /// About which coin
     #[arg(long, value_name = "NAME")]
     coin: Option<String>,
+    /// For sign-digest: sha256:HEX or sha512:HEX, as theta sign shows it
+    #[arg(long, value_name = "DIGEST", conflicts_with_all = ["message", "coin", "checkpoint"])]
+    digest: Option<DigestWord>,
     /// For audit.prune: through which record
     #[arg(long, value_name = "CHECKPOINT", conflicts_with_all = ["message", "coin"])]
     checkpoint: Option<Checkpoint>,
@@ -105,6 +109,7 @@ impl SubjectArgs {
     fn read_with(&self, whole: bool, group: impl FnOnce() -> Result<GroupFile, Failure>) -> Result<Subject, Failure> {
         let statement = match self.operation {
             Operation::Sign => self.message()?,
+            Operation::SignDigest => self.digest(),
             Operation::Decapsulate | Operation::Decrypt => self.header()?,
             Operation::FlipCoin => self.coin()?,
             Operation::KeysBackup => Some(of_text("a backup of each node that is asked", Vec::new())),
@@ -113,6 +118,9 @@ impl SubjectArgs {
         };
         if self.checkpoint.is_some() && self.operation != Operation::AuditPrune {
             return Err(Failure::Usage(format!("--checkpoint is for audit.prune, not for {}", self.operation)));
+        }
+        if self.digest.is_some() && self.operation != Operation::SignDigest {
+            return Err(Failure::Usage(format!("--digest is for sign-digest, not for {}", self.operation)));
         }
         let unused = [(&self.coin, "--coin is for flip-coin", Operation::FlipCoin)];
         if let Some((_, words, _)) = unused.iter().find(|(given, _, of)| given.is_some() && *of != self.operation) {
@@ -155,6 +163,11 @@ impl SubjectArgs {
         check_coin_name(coin)?;
         let about = format!("the coin {coin:?}");
         Ok(Some(Statement { bytes: coin.clone().into_bytes(), about, label: Label::default(), nonce: None }))
+    }
+
+    fn digest(&self) -> Option<Statement> {
+        let DigestWord(algorithm, digest) = self.digest.as_ref()?;
+        Some(of_text(&format!("the message of digest {algorithm}:{}", hex::encode(digest)), digest.clone()))
     }
 
     fn checkpoint(&self) -> Option<Statement> {

@@ -1,6 +1,7 @@
 //! The group's public keys, and `theta keys`.
 
 mod add;
+mod ceremonies;
 mod ceremony;
 pub(crate) mod change;
 mod evidence;
@@ -189,6 +190,8 @@ pub(crate) enum KeysCommand {
     Reshare(lifecycle::ReshareArgs),
     /// Give a node the share back that it lost
     Recover(lifecycle::RecoverArgs),
+    /// See which ceremonies run, how far they are, and for whom they wait
+    Ceremonies(ceremonies::CeremoniesArgs),
     /// Check evidence that a node lied in a ceremony; it takes the group file and nobody's word
     CheckEvidence(evidence::EvidenceArgs),
     /// Let a disabled key serve again
@@ -227,6 +230,7 @@ impl KeysCommand {
             Self::Refresh(args) => lifecycle::refresh(&args, output),
             Self::Reshare(args) => lifecycle::reshare(&args, output),
             Self::Recover(args) => lifecycle::recover(&args, output),
+            Self::Ceremonies(args) => ceremonies::ceremonies(&args, output),
             Self::CheckEvidence(args) => evidence::check(&args, output),
             Self::Enable(args) => state::enable(&args, output),
             Self::Disable(args) => state::disable(&args, output),

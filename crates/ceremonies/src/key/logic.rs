@@ -179,6 +179,17 @@ impl<G: Group> Logic for KeyLogic<G> {
         }
     }
 
+    fn awaits(&self) -> &'static str {
+        match self.phase {
+            Phase::AwaitsDecision => "the dealers' parts, and agreement on which of them count",
+            Phase::AwaitsDealings(_) => "dealers' parts that the others have agreed on and this node has not seen",
+            Phase::AwaitsKeys(_) => "the public keys of enough holders' shares",
+            Phase::AwaitsProof(..) => "enough holders' shares of the proof that the key is the group's",
+            Phase::AwaitsCertificate(..) => "signatures of its result by a quorum",
+            Phase::Aborted | Phase::Failed(_) => "nothing any more",
+        }
+    }
+
     fn silent(&self, board: &BulletinBoard) -> Vec<PartyId> {
         let said = |party: &PartyId| {
             let announced = self.plan.index_of(*party).is_none() || board.get(*party, ENCRYPTION_KEY).is_some();

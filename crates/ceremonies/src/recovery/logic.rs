@@ -429,6 +429,10 @@ impl<G: Group> Logic for RecoveryLogic<G> {
         (self.answers.len(), self.k())
     }
 
+    fn awaits(&self) -> &'static str {
+        "what enough helpers compute for the node that lost its share"
+    }
+
     fn silent(&self, board: &BulletinBoard) -> Vec<PartyId> {
         let silent = |helper: &PartyId| {
             let spoilt = self.spoilers.contains(helper) && !self.dealings.is_convicted(*helper);

@@ -219,6 +219,7 @@ impl Custodian {
             state,
             evidence: Vec::new(),
             silent: Vec::new(),
+            awaits: "",
         };
         let ended = Ended::new(report, subject.request.digest(), ceremony.started, false);
         self.bury(ceremony.id, ended, Vec::new(), work);

@@ -175,7 +175,7 @@ impl Running {
     /// Its state.
     pub(super) fn report(&self) -> CeremonyReport {
         let (done, of) = self.progress;
-        self.report_as(CeremonyState::Running { done, of })
+        CeremonyReport { awaits: self.ceremony.awaits(), ..self.report_as(CeremonyState::Running { done, of }) }
     }
 
     pub(super) fn report_as(&self, state: CeremonyState) -> CeremonyReport {
@@ -195,6 +195,7 @@ impl Running {
             state,
             evidence: evidence.collect(),
             silent: self.silent.clone(),
+            awaits: "",
         }
     }
 

@@ -28,6 +28,8 @@ pub struct CeremonyReport {
     pub evidence: Vec<EvidenceReport>,
     /// The numbers of the nodes that have not sent what is due. They may be slow, cut off, or unwilling.
     pub silent: Vec<u16>,
+    /// While it runs, what it waits for, for people; empty when it is over.
+    pub awaits: &'static str,
 }
 
 /// Whether a ceremony runs, and how it ended if it does not.
@@ -123,7 +125,8 @@ impl CeremonyReport {
             let (node, misbehaviour) = (reader.node()?, reader.word()?.to_owned());
             evidence.push(EvidenceReport { node, misbehaviour, evidence: reader.bytes()?.to_vec() });
         }
-        Ok(Self { id, key, version, epoch, aim, state, evidence, silent })
+        // What is kept is over.
+        Ok(Self { id, key, version, epoch, aim, state, evidence, silent, awaits: "" })
     }
 }
 
@@ -155,6 +158,7 @@ mod tests {
                 state,
                 evidence: evidence.to_vec(),
                 silent: vec![1, 4],
+                awaits: "",
             };
             let bytes = report.encode();
             assert_eq!(CeremonyReport::decode(&bytes).as_ref(), Ok(&report));

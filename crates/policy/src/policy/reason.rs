@@ -48,8 +48,10 @@ pub enum Reason {
         /// The signing rule.
         signing: Name,
     },
-    /// The message is too short to begin with a slot.
-    #[error("signing rule {signing} finds the slot in the first 8 bytes of the message, which is shorter")]
+    /// The message is too short to begin with a slot, or only its digest was sent.
+    #[error(
+        "signing rule {signing} finds the slot in the message, which is shorter than a slot or was sent as its digest alone"
+    )]
     SlotUnreadable {
         /// The signing rule.
         signing: Name,

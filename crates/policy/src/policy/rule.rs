@@ -111,7 +111,10 @@ impl Rule {
         if !named {
             return Some(Mismatch::Client(client.to_owned()));
         }
-        if !self.operations.contains(ask.operation) {
+        // Who may not sign a message may not sign it by its digest either, whoever wrote the rule before there were digests.
+        let of_messages = ask.operation == Operation::SignDigest && self.effect == Effect::Deny;
+        let denied_as_message = of_messages && self.operations.contains(Operation::Sign);
+        if !self.operations.contains(ask.operation) && !denied_as_message {
             return Some(Mismatch::Operation(ask.operation));
         }
         if !self.keys.iter().any(|pattern| pattern.matches(ask.key)) {

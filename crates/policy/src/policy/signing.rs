@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use theta_names::SlotOrder;
+use theta_names::{Operation, SlotOrder};
 use theta_statements::{Ask, Digest, Name};
 
 use crate::Reason;
@@ -55,12 +55,18 @@ impl fmt::Display for SigningRule {
 
 impl SigningRule {
     pub(crate) fn covers(&self, ask: &Ask<'_>) -> bool {
-        self.operations.contains(ask.operation) && self.keys.iter().any(|pattern| pattern.matches(ask.key))
+        // What holds for messages holds for their digests: no rule is got around by hashing first.
+        let operation = if ask.operation == Operation::SignDigest { Operation::Sign } else { ask.operation };
+        self.operations.contains(operation) && self.keys.iter().any(|pattern| pattern.matches(ask.key))
     }
 
     /// The slot of the ask, checked against the rule; needs no state.
     pub(crate) fn slot_of(&self, ask: &Ask<'_>) -> Result<u64, Reason> {
         let signing = || self.name.clone();
+        // The slot is in the message, and the message is not here.
+        if ask.operation == Operation::SignDigest && self.slot != SlotSource::Claimed {
+            return Err(Reason::SlotUnreadable { signing: signing() });
+        }
         let slot = match self.slot {
             SlotSource::Claimed => ask.slot,
             SlotSource::MessagePrefix => {

@@ -85,6 +85,41 @@ fn slots_are_read_from_the_message() {
     assert_eq!(asks(&beacon, sign(&round)), Reason::SlotMissing { signing: heights() });
 }
 
+/// What holds for messages holds for their digests: nothing is got around by hashing first.
+#[test]
+fn a_digest_passes_no_rule_that_its_message_does_not() {
+    let digest = |ask| Ask { operation: Operation::SignDigest, ..ask };
+    let with = |signing: &str| {
+        policy(
+            &(allow("digests", "*", "*", "sign-digest", "")
+                + "[[signing]]\nname = \"heights\"\nkeys = [\"root\"]\n"
+                + signing),
+        )
+    };
+    for source in ["message-prefix", "message-sha256"] {
+        let policy = with(&format!("slot = \"{source}\"\n"));
+        let asked = digest(at(5, b"\0\0\0\0\0\0\0\x05vote"));
+        let reason = policy.decide(&alice(&policy).asks(asked), NOW, &state()).reason;
+        assert_eq!(reason, Reason::SlotUnreadable { signing: heights() });
+    }
+    let (policy_of_claims, state) = (with("slot = \"claimed\"\n"), state());
+    let asks = |ask| policy_of_claims.decide(&alice(&policy_of_claims).asks(ask), NOW, &state).reason.code();
+    assert_eq!(asks(digest(at(5, b"m"))), "allowed");
+    assert_eq!(asks(digest(at(5, b"n"))), "slot-contested");
+    // It has to be allowed by its name, and is refused with the messages.
+    for (rules, reason) in [
+        (allow("all", "*", "*", "*", ""), "no-rule"),
+        (allow("messages", "*", "*", "sign", ""), "no-rule"),
+        (allow("digests", "*", "*", "sign-digest", ""), "allowed"),
+        (rule("deny", "no", "*", "*", "sign", "") + &allow("digests", "*", "*", "sign-digest", ""), "denied"),
+        (rule("deny", "no", "*", "*", "*", "") + &allow("digests", "*", "*", "sign-digest", ""), "denied"),
+    ] {
+        let policy = policy(&rules);
+        let decided = policy.decide(&alice(&policy).asks(digest(sign(b"m"))), NOW, &crate::support::state());
+        assert_eq!(decided.reason.code(), reason, "{rules}");
+    }
+}
+
 #[test]
 fn a_message_and_a_coin_of_the_same_bytes_are_two() {
     let (policy, state) = (with_signing("slot = \"claimed\"\noperations = [\"sign\", \"flip-coin\"]"), state());

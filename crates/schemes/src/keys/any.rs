@@ -9,12 +9,12 @@ use theta_groups::modular::SearchProgress;
 use theta_sharing::{ShareIndex, Threshold};
 
 use super::{
-    DealError, KeyId, KeyScheme, PartsError, PublicMaterial, PublicParts, SecretMaterial, ShareError, Typed,
-    TypedKeyShare, TypedPublicKey,
+    DealError, KeyId, KeyScheme, PartsError, PublicMaterial, PublicParts, SchemeError, SecretMaterial, ShareError,
+    Typed, TypedKeyShare, TypedPublicKey,
 };
-use crate::Suite;
 use crate::registry::{KeyObject, Keyed, Primes};
 use crate::signatures::sh00::{ModulusSize, RsaDealError, RsaPrimes};
+use crate::{MessageDigest, Suite};
 
 /// The public material of a key of any suite; clones share it.
 #[derive(Clone)]
@@ -84,7 +84,21 @@ impl AnyPublicKey {
         self.0.verifying_key_bytes()
     }
 
-    /// The parts of the public material from which the rest follows.
+    /// What messages are hashed with first, if the scheme sees nothing of them but this digest: then the digest can be signed.
+    #[must_use]
+    pub fn message_digest(&self) -> Option<MessageDigest> {
+        self.0.message_digest()
+    }
+
+    /// Verifies a signature of the message with this digest.
+    ///
+    /// # Errors
+    /// [`SchemeError::Verify`] with the reason; [`SchemeError::Request`] for keys whose scheme signs no digests.
+    pub fn verify_digest(&self, digest: &[u8], signature: &[u8]) -> Result<(), SchemeError> {
+        self.0.verify_digest(digest, signature)
+    }
+
+    /// All of the public material that does not follow from the rest.
     #[must_use]
     pub fn parts(&self) -> PublicParts {
         self.material().parts()

@@ -5,7 +5,9 @@ use crate::ciphers::CipherKey;
 use crate::keys::{KeyScheme, SchemeError};
 use crate::signatures::frost::{Frost, FrostKey, FrostSuite};
 use crate::statement::MAX_MESSAGE_LEN;
-use crate::{Purpose, RequestError, SignatureScheme, Statement, ThresholdCipher, ThresholdCoin, ThresholdScheme};
+use crate::{
+    MessageDigest, Purpose, RequestError, SignatureScheme, Statement, ThresholdCipher, ThresholdCoin, ThresholdScheme,
+};
 
 /// The operations of keys of scheme `S`.
 pub trait Family<S: KeyScheme> {
@@ -21,7 +23,18 @@ pub trait Family<S: KeyScheme> {
     /// [`SchemeError::Verify`], or [`SchemeError::Request`] if keys of this family have no results to verify.
     fn verify(public: &S::PublicKey, message: &[u8], result: &[u8], proof: &[u8]) -> Result<(), SchemeError>;
 
-    /// The key, if its parties answer in one round.
+    /// What messages are hashed with first, if their digest is all that the scheme sees of them.
+    const DIGEST: Option<MessageDigest> = None;
+
+    /// Verifies a signature of the message with this digest.
+    ///
+    /// # Errors
+    /// [`SchemeError::Verify`]; [`SchemeError::Request`] without [`Family::DIGEST`].
+    fn verify_digest(_public: &S::PublicKey, _digest: &[u8], _signature: &[u8]) -> Result<(), SchemeError> {
+        Err(RequestError::NoDigests.into())
+    }
+
+    /// The key as one whose parties answer in one round.
     fn one_round(_key: &Keyed<S>) -> Option<&dyn OneRoundKey> {
         None
     }
@@ -78,6 +91,15 @@ impl<S: ThresholdScheme + SignatureScheme> Family<S> for Signatures {
 
     fn verify(public: &S::PublicKey, message: &[u8], result: &[u8], _proof: &[u8]) -> Result<(), SchemeError> {
         Ok(S::verify(public, message, result)?)
+    }
+
+    const DIGEST: Option<MessageDigest> = S::DIGEST;
+
+    fn verify_digest(public: &S::PublicKey, digest: &[u8], signature: &[u8]) -> Result<(), SchemeError> {
+        match S::DIGEST {
+            Some(_) => Ok(S::verify_digest(public, digest, signature)?),
+            None => Err(RequestError::NoDigests.into()),
+        }
     }
 
     fn one_round(key: &Keyed<S>) -> Option<&dyn OneRoundKey> {

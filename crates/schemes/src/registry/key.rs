@@ -7,7 +7,7 @@ use theta_sharing::ShareIndex;
 use super::{Family, Kind, OneRoundKey};
 use crate::keys::{AnyKeyShare, KeyScheme, SchemeError, ShareError, Typed, TypedPublicKey};
 use crate::signatures::frost::FrostKey;
-use crate::{RequestError, Statement, ciphers::CipherKey};
+use crate::{MessageDigest, RequestError, Statement, ciphers::CipherKey};
 
 /// The operations of a public key of any suite.
 pub(crate) trait KeyObject: Send + Sync {
@@ -21,7 +21,11 @@ pub(crate) trait KeyObject: Send + Sync {
     fn check_request(&self, statement: &Statement<'_>) -> Result<(), RequestError>;
     /// Verifies a result.
     fn verify(&self, message: &[u8], result: &[u8], proof: &[u8]) -> Result<(), SchemeError>;
-    /// The key, if its parties answer in one round.
+    /// What messages are hashed with first, if their digest is all that the scheme sees of them.
+    fn message_digest(&self) -> Option<MessageDigest>;
+    /// Verifies a signature of the message with this digest.
+    fn verify_digest(&self, digest: &[u8], signature: &[u8]) -> Result<(), SchemeError>;
+    /// If its parties answer in one round.
     fn one_round(&self) -> Option<&dyn OneRoundKey>;
     /// The key, if it is for encryption.
     fn cipher(&self) -> Option<&dyn CipherKey>;
@@ -61,6 +65,14 @@ impl<S: KeyScheme> KeyObject for Keyed<S> {
 
     fn verify(&self, message: &[u8], result: &[u8], proof: &[u8]) -> Result<(), SchemeError> {
         S::Family::verify(&self.public, message, result, proof)
+    }
+
+    fn message_digest(&self) -> Option<MessageDigest> {
+        S::Family::DIGEST
+    }
+
+    fn verify_digest(&self, digest: &[u8], signature: &[u8]) -> Result<(), SchemeError> {
+        S::Family::verify_digest(&self.public, digest, signature)
     }
 
     fn one_round(&self) -> Option<&dyn OneRoundKey> {

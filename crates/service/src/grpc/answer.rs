@@ -89,6 +89,7 @@ pub(crate) fn ceremony(report: &CeremonyReport) -> v1::CeremonyStatus {
         aim: report.aim.to_owned(),
         evidence: report.evidence.iter().map(evidence).collect(),
         silent: report.silent.iter().map(|node| u32::from(*node)).collect(),
+        awaits: report.awaits.to_owned(),
         ..Default::default()
     };
     let state = match &report.state {

@@ -134,10 +134,16 @@ impl v1::threshold_protocol_server::ThresholdProtocol for Protocol {
     }
 
     async fn sign(&self, request: Request<v1::SignRequest>) -> Result<Response<v1::SignResponse>, Status> {
-        let v1::SignRequest { key, message, wait, randomizer, signed_request, approvals, slot } = request.get_ref();
+        let v1::SignRequest { key, message, digest, wait, randomizer, signed_request, approvals, slot } =
+            request.get_ref();
+        let more = !message.is_empty() || !randomizer.is_empty();
+        if !digest.is_empty() && more {
+            return Err(refusal::invalid("send the message or its digest, not both; a digest takes no randomizer"));
+        }
         let (message, seed) =
             (message.clone(), (!randomizer.is_empty()).then(|| Seed::new(Secret::new(randomizer.to_vec()))));
         let asked = match &seed {
+            None if !digest.is_empty() => KeyRequest::SignDigest(digest.clone()),
             None => KeyRequest::Sign(message),
             Some(seed) => KeyRequest::SignRandomized { message, seed: Arc::clone(seed) },
         };

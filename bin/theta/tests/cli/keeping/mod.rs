@@ -2,6 +2,7 @@
 
 mod audit;
 mod backup;
+mod doctor;
 mod evidence;
 mod founding;
 mod ledger;

@@ -2,24 +2,34 @@
 
 use core::fmt::Debug;
 
-use sha2::{Digest, Sha256, Sha512};
+use sha2::{Digest, Sha256};
 use theta_groups::Transcript;
 
-use crate::Suite;
 use crate::keys::KeyId;
+use crate::{MessageDigest, Suite};
 
 /// An encoding of messages. It is deterministic, because all parties must compute the same.
 pub trait Encoding: Copy + Debug + Send + Sync + 'static {
     /// The suite's name.
     const SUITE: Suite;
 
-    /// The message as an integer of `len` bytes, big-endian, below any modulus of that many bytes with the top bit set.
-    /// `None` if `len` is too short for it.
-    fn encode(key_id: &KeyId, message: &[u8], len: usize) -> Option<Vec<u8>>;
+    /// With what it hashes messages: it sees nothing of them but this digest.
+    const DIGEST: MessageDigest;
 
-    /// Whether a standard verifier takes `encoded` for the message.
-    fn accepts(key_id: &KeyId, message: &[u8], encoded: &[u8]) -> bool {
-        Self::encode(key_id, message, encoded.len()).as_deref() == Some(encoded)
+    /// The message with this digest as an integer of `len` bytes, big-endian, below any modulus of that many bytes with the top
+    /// bit set. `None` if `len` is too short for it.
+    fn encode_digest(key_id: &KeyId, digest: &[u8], len: usize) -> Option<Vec<u8>>;
+
+    /// Whether a standard verifier takes `encoded` for the message with this digest.
+    fn accepts_digest(key_id: &KeyId, digest: &[u8], encoded: &[u8]) -> bool {
+        Self::encode_digest(key_id, digest, encoded.len()).as_deref() == Some(encoded)
+    }
+
+    /// The digest of a message.
+    fn digest(message: &[u8]) -> Vec<u8> {
+        let mut hasher = Self::DIGEST.hasher();
+        hasher.update(message);
+        hasher.finish()
     }
 }
 
@@ -51,17 +61,19 @@ fn pkcs1(info: &[u8], digest: &[u8], len: usize) -> Option<Vec<u8>> {
 
 impl Encoding for Pkcs1Sha256 {
     const SUITE: Suite = Suite::Sh00Pkcs1Sha256;
+    const DIGEST: MessageDigest = MessageDigest::Sha256;
 
-    fn encode(_key_id: &KeyId, message: &[u8], len: usize) -> Option<Vec<u8>> {
-        pkcs1(&SHA256_INFO, &Sha256::digest(message), len)
+    fn encode_digest(_key_id: &KeyId, digest: &[u8], len: usize) -> Option<Vec<u8>> {
+        pkcs1(&SHA256_INFO, digest, len)
     }
 }
 
 impl Encoding for Pkcs1Sha512 {
     const SUITE: Suite = Suite::Sh00Pkcs1Sha512;
+    const DIGEST: MessageDigest = MessageDigest::Sha512;
 
-    fn encode(_key_id: &KeyId, message: &[u8], len: usize) -> Option<Vec<u8>> {
-        pkcs1(&SHA512_INFO, &Sha512::digest(message), len)
+    fn encode_digest(_key_id: &KeyId, digest: &[u8], len: usize) -> Option<Vec<u8>> {
+        pkcs1(&SHA512_INFO, digest, len)
     }
 }
 
@@ -86,22 +98,22 @@ fn pss_mask(hash: &[u8], block: &mut [u8]) {
 
 impl Encoding for PssSha256 {
     const SUITE: Suite = Suite::Sh00PssSha256;
+    const DIGEST: MessageDigest = MessageDigest::Sha256;
 
-    fn encode(key_id: &KeyId, message: &[u8], len: usize) -> Option<Vec<u8>> {
-        let digest = Sha256::digest(message);
+    fn encode_digest(key_id: &KeyId, digest: &[u8], len: usize) -> Option<Vec<u8>> {
         let salt = Transcript::new("theta/sh00/pss-salt/v1")
             .with("key id", key_id.as_bytes())
-            .with("digest", &digest)
+            .with("digest", digest)
             .finish32();
-        let hash = pss_hash(&digest, &salt);
+        let hash = pss_hash(digest, &salt);
         let zeros = len.checked_sub(2 * HASH + 2)?;
         let mut block = [&vec![0; zeros][..], &[1], &salt].concat();
         pss_mask(&hash, &mut block);
         Some([&block[..], &hash, &[0xbc]].concat())
     }
 
-    /// Section 9.1.2, for any salt.
-    fn accepts(_key_id: &KeyId, message: &[u8], encoded: &[u8]) -> bool {
+    /// Section 9.1.2: whatever the salt.
+    fn accepts_digest(_key_id: &KeyId, digest: &[u8], encoded: &[u8]) -> bool {
         let Some((&[0xbc], rest)) = encoded.split_last_chunk::<1>().map(|(rest, last)| (last, rest)) else {
             return false;
         };
@@ -113,7 +125,7 @@ impl Encoding for PssSha256 {
         pss_mask(hash, &mut block);
         let Some((padding, salt)) = block.split_last_chunk::<HASH>() else { return false };
         let Some((1, zeros)) = padding.split_last().map(|(last, zeros)| (*last, zeros)) else { return false };
-        zeros.iter().all(|byte| *byte == 0) && pss_hash(&Sha256::digest(message), salt) == *hash
+        zeros.iter().all(|byte| *byte == 0) && pss_hash(digest, salt) == *hash
     }
 }
 
@@ -121,33 +133,41 @@ impl Encoding for PssSha256 {
 mod tests {
     use super::*;
 
+    fn encode<E: Encoding>(id: &KeyId, message: &[u8], len: usize) -> Option<Vec<u8>> {
+        E::encode_digest(id, &E::digest(message), len)
+    }
+
+    fn accepts<E: Encoding>(id: &KeyId, message: &[u8], encoded: &[u8]) -> bool {
+        E::accepts_digest(id, &E::digest(message), encoded)
+    }
+
     #[test]
     fn encodings_have_their_form() {
         let id = KeyId::from_bytes([7; 32]);
-        let encoded = Pkcs1Sha256::encode(&id, b"abc", 256).unwrap();
+        let encoded = encode::<Pkcs1Sha256>(&id, b"abc", 256).unwrap();
         assert_eq!(encoded.len(), 256);
         assert!(encoded.starts_with(&[0, 1, 0xff]) && encoded.ends_with(&Sha256::digest(b"abc")));
-        assert_eq!(Pkcs1Sha256::encode(&id, b"abc", 61), None);
-        assert_eq!(Pkcs1Sha512::encode(&id, b"abc", 93), None);
-        assert_eq!(Pkcs1Sha512::encode(&id, b"abc", 94).unwrap().len(), 94);
-        assert_eq!(PssSha256::encode(&id, b"abc", 65), None);
-        assert_eq!(PssSha256::encode(&id, b"abc", 66).unwrap().len(), 66);
+        assert_eq!(encode::<Pkcs1Sha256>(&id, b"abc", 61), None);
+        assert_eq!(encode::<Pkcs1Sha512>(&id, b"abc", 93), None);
+        assert_eq!(encode::<Pkcs1Sha512>(&id, b"abc", 94).unwrap().len(), 94);
+        assert_eq!(encode::<PssSha256>(&id, b"abc", 65), None);
+        assert_eq!(encode::<PssSha256>(&id, b"abc", 66).unwrap().len(), 66);
     }
 
     #[test]
     fn an_encoding_is_of_one_message_only() {
         fn check<E: Encoding>() {
             let (id, other) = (KeyId::from_bytes([7; 32]), KeyId::from_bytes([8; 32]));
-            let encoded = E::encode(&id, b"message", 128).unwrap();
-            assert!(E::accepts(&id, b"message", &encoded) && E::accepts(&other, b"message", &encoded));
-            assert!(!E::accepts(&id, b"massage", &encoded));
+            let encoded = encode::<E>(&id, b"message", 128).unwrap();
+            assert!(accepts::<E>(&id, b"message", &encoded) && accepts::<E>(&other, b"message", &encoded));
+            assert!(!accepts::<E>(&id, b"massage", &encoded));
             for position in 0..128 {
                 let mut flipped = encoded.clone();
                 flipped[position] ^= 0x80;
-                assert!(!E::accepts(&id, b"message", &flipped), "{position}");
+                assert!(!accepts::<E>(&id, b"message", &flipped), "{position}");
             }
             for len in [0, 1, 33, 65, 127] {
-                assert!(!E::accepts(&id, b"message", &encoded[..len]));
+                assert!(!accepts::<E>(&id, b"message", &encoded[..len]));
             }
         }
         check::<Pkcs1Sha256>();
@@ -158,7 +178,7 @@ mod tests {
     #[test]
     fn salts_differ_by_key_and_message() {
         let (id, other) = (KeyId::from_bytes([7; 32]), KeyId::from_bytes([8; 32]));
-        assert_ne!(PssSha256::encode(&id, b"m", 128), PssSha256::encode(&other, b"m", 128));
-        assert_eq!(PssSha256::encode(&id, b"m", 128), PssSha256::encode(&id, b"m", 128));
+        assert_ne!(encode::<PssSha256>(&id, b"m", 128), encode::<PssSha256>(&other, b"m", 128));
+        assert_eq!(encode::<PssSha256>(&id, b"m", 128), encode::<PssSha256>(&id, b"m", 128));
     }
 }

@@ -11,7 +11,9 @@ use super::{Encoding, RsaKeyShare, RsaPublicKey, RsaShare, combine, share};
 use crate::keys::KeyScheme;
 use crate::registry::{Rsa, Signatures};
 use crate::statement::MAX_MESSAGE_LEN;
-use crate::{CombineError, Purpose, RequestError, SignatureScheme, Statement, Suite, ThresholdScheme, VerifyError};
+use crate::{
+    CombineError, MessageDigest, Purpose, RequestError, SignatureScheme, Statement, Suite, ThresholdScheme, VerifyError,
+};
 
 /// The scheme with one encoding of messages.
 #[derive(Clone, Copy, Debug)]
@@ -30,15 +32,20 @@ pub struct RsaRequest {
 impl RsaRequest {
     /// Encodes a message for a key.
     pub(crate) fn new<E: Encoding>(public: &RsaPublicKey, message: &[u8]) -> Result<Self, RequestError> {
+        Self::of_digest::<E>(public, &E::digest(message))
+    }
+
+    /// The same for the message with this digest.
+    pub(crate) fn of_digest<E: Encoding>(public: &RsaPublicKey, digest: &[u8]) -> Result<Self, RequestError> {
+        let (expected, got) = (E::DIGEST.output_len(), digest.len());
+        if got != expected {
+            return Err(RequestError::DigestLength { name: E::DIGEST.name(), expected, got });
+        }
         let modulus = public.modulus();
-        // The longest encoding fits the shortest modulus, so this does not fail.
-        let encoded = E::encode(public.key_id(), message, modulus.encoded_len())
+        // The shortest modulus has room for the longest encoding.
+        let encoded = E::encode_digest(public.key_id(), digest, modulus.encoded_len())
             .and_then(|encoded| modulus.decode(&encoded).ok())
-            .ok_or(RequestError::TooLarge {
-                what: "encoded digest",
-                limit: modulus.encoded_len(),
-                got: message.len(),
-            })?;
+            .ok_or(RequestError::TooLarge { what: "encoded digest", limit: modulus.encoded_len(), got })?;
         let square = modulus.square(&encoded);
         Ok(Self { fourth_power: modulus.square(&square), square, message: encoded })
     }
@@ -77,9 +84,18 @@ impl RsaSignature {
 
 /// Verifies a signature as any RSA verifier does (RFC 8017, sections 8.1.2 and 8.2.2).
 pub(crate) fn verify<E: Encoding>(public: &RsaPublicKey, message: &[u8], signature: &[u8]) -> Result<(), VerifyError> {
+    verify_digest::<E>(public, &E::digest(message), signature)
+}
+
+/// The same of the message with this digest.
+fn verify_digest<E: Encoding>(public: &RsaPublicKey, digest: &[u8], signature: &[u8]) -> Result<(), VerifyError> {
     let modulus = public.modulus();
     let encoded = modulus.encode(&combine::opens_to(public, &modulus.decode(signature)?));
-    if E::accepts(public.key_id(), message, &encoded) { Ok(()) } else { Err(VerifyError::Invalid) }
+    if digest.len() == E::DIGEST.output_len() && E::accepts_digest(public.key_id(), digest, &encoded) {
+        Ok(())
+    } else {
+        Err(VerifyError::Invalid)
+    }
 }
 
 impl<E: Encoding> KeyScheme for Sh00<E> {
@@ -98,7 +114,10 @@ impl<E: Encoding> ThresholdScheme for Sh00<E> {
     const CHECKABLE: bool = true;
 
     fn parse_request(public: &RsaPublicKey, statement: &Statement<'_>) -> Result<RsaRequest, RequestError> {
-        RsaRequest::new::<E>(public, statement.for_purpose(Purpose::Sign, "message", MAX_MESSAGE_LEN)?)
+        match statement {
+            Statement::SignDigest(digest) => RsaRequest::of_digest::<E>(public, digest),
+            _ => RsaRequest::new::<E>(public, statement.for_purpose(Purpose::Sign, "message", MAX_MESSAGE_LEN)?),
+        }
     }
 
     fn create_share(
@@ -156,5 +175,11 @@ impl<E: Encoding> ThresholdScheme for Sh00<E> {
 impl<E: Encoding> SignatureScheme for Sh00<E> {
     fn verify(public: &RsaPublicKey, message: &[u8], signature: &[u8]) -> Result<(), VerifyError> {
         verify::<E>(public, message, signature)
+    }
+
+    const DIGEST: Option<MessageDigest> = Some(E::DIGEST);
+
+    fn verify_digest(public: &RsaPublicKey, digest: &[u8], signature: &[u8]) -> Result<(), VerifyError> {
+        verify_digest::<E>(public, digest, signature)
     }
 }

@@ -1,0 +1,152 @@
+//! What is wrong with a group, who a ceremony waits for, and signatures over digests.
+
+use std::{fs, process::Command};
+
+use crate::harness::Group;
+
+/// The kinds of what was found, with the nodes.
+fn findings(report: &serde_json::Value) -> Vec<(String, Vec<u64>)> {
+    let finding = |finding: &serde_json::Value| {
+        let nodes = finding["nodes"].as_array().unwrap().iter().map(|node| node.as_u64().unwrap()).collect();
+        (finding["kind"].as_str().unwrap().to_owned(), nodes)
+    };
+    report["findings"].as_array().unwrap().iter().map(finding).collect()
+}
+
+#[test]
+fn the_doctor_finds_what_differs_and_what_is_missing() {
+    let mut group = Group::started();
+    // Peers may still be looking for each other, and for the latest store.
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    loop {
+        let run = group.theta(&["doctor", "--json"]);
+        if run.code == 0 {
+            assert!(run.json()["healthy"].as_bool().unwrap() && findings(&run.json()).is_empty());
+            assert_eq!(run.json()["answered"], 4);
+            break;
+        }
+        assert!(std::time::Instant::now() < deadline, "{run:?}");
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+    let said = group.theta(&["doctor"]).ok().text();
+    assert!(said.contains("4 of 4 nodes answer"), "{said}");
+    // A policy that nobody else has, a key of which the others do not know that it is disabled, and a node that is down.
+    let policy = group.node_dir(2).join("policy.toml");
+    fs::write(&policy, fs::read_to_string(&policy).unwrap() + "\n# another\n").unwrap();
+    group.kill(4);
+    group.theta(&["keys", "disable", "coin"]);
+    group.start(4);
+    group.await_up(4);
+    group.kill(3);
+    let expected = [("node-down", vec![3]), ("policies-differ", vec![2])];
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    loop {
+        let run = group.theta(&["doctor", "--json"]);
+        let found = findings(&run.json());
+        if expected.iter().all(|(kind, nodes)| found.contains(&((*kind).to_owned(), nodes.clone()))) {
+            run.fails(1, &["wrong, as said above"]);
+            break;
+        }
+        assert!(std::time::Instant::now() < deadline, "{run:?}");
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+    let told = group.theta(&["doctor"]);
+    assert!(told.text().contains("theta node run --dir") && told.text().contains("policies differ: "), "{told:?}");
+    for node in [1, 2] {
+        group.kill(node);
+    }
+    group.theta(&["doctor", "--timeout", "3s"]).fails(3, &["only 1 of 4 nodes answer"]);
+}
+
+#[test]
+fn a_ceremony_says_for_whom_it_waits() {
+    let mut group = Group::started();
+    let said = group.theta(&["keys", "ceremonies"]).ok().text();
+    assert!(said.contains("no ceremony runs"), "{said}");
+    // Every holder is needed for new shares of such a key to be certified by three of four; two are away.
+    group.kill(3);
+    group.kill(4);
+    let mut held = crate::harness::command()
+        .args(["keys", "refresh", "sign", "--patience", "60s", "--evidence", "."])
+        .current_dir(group.path())
+        .stderr(std::process::Stdio::null())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let views = loop {
+        let views = group.theta(&["keys", "ceremonies", "--json"]).ok().json();
+        let waits = views[0]["waits_for"].as_array().cloned().unwrap_or_default();
+        if waits.contains(&3.into()) && waits.contains(&4.into()) {
+            break views;
+        }
+        assert!(std::time::Instant::now() < deadline, "{views}");
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    };
+    assert_eq!((views[0]["aim"].as_str(), views[0]["key"].as_str()), (Some("refresh"), Some("sign")));
+    let said = group.theta(&["keys", "ceremonies"]).ok().text();
+    assert!(
+        said.contains("refresh of sign@1") && said.contains("waits for") && said.contains("not heard from yet: "),
+        "{said}"
+    );
+    held.kill().unwrap();
+    held.wait().unwrap();
+}
+
+#[test]
+fn rsa_signs_digests_and_what_is_too_long_for_the_nodes() {
+    let group = {
+        let mut group = Group::made();
+        let key = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/keyfiles/src/import/safe_primes.pem");
+        group.theta(&["keys", "import", "--name", "rsa", "--suite", "sh00-pkcs1-sha256", key]).ok();
+        group.start_all();
+        group
+    };
+    // More than a message to a node may have.
+    let long = vec![7; 40 << 20];
+    group.file("long", &long);
+    let signed = group.theta(&["sign", "long", "--key", "rsa", "--json"]).ok();
+    let digest = signed.json()["digest"].as_str().unwrap().to_owned();
+    assert!(digest.starts_with("sha256:") && signed.stderr.contains(&digest), "{signed:?}");
+    group.theta(&["verify", "long", "long.sig", "--key", "rsa"]).ok();
+    group.theta(&["verify", "--digest", &digest, "long.sig", "--key", "rsa"]).ok();
+    // The same signature, whether its digest was sent or the file read; a standard verifier takes it.
+    group.theta(&["sign", "--digest", &digest, "--key", "rsa", "-o", "again.sig"]).ok();
+    assert_eq!(group.read("again.sig"), group.read("long.sig"));
+    let key = group.theta(&["keys", "export", "rsa"]).ok().text();
+    group.file("key.pem", key);
+    let openssl = ["dgst", "-sha256", "-verify", "key.pem", "-signature", "long.sig", "long"];
+    assert!(Command::new("openssl").args(openssl).current_dir(group.path()).status().unwrap().success());
+    // A small one goes whole, and is signed alike.
+    group.file("short", "a message");
+    let whole = group.theta(&["sign", "short", "--key", "rsa", "--json"]).ok();
+    assert!(whole.json().get("digest").is_none());
+    let other = format!("sha256:{}", "07".repeat(32));
+    group.theta(&["verify", "--digest", &other, "long.sig", "--key", "rsa"]).fails(1, &["is not a signature"]);
+    // Where the scheme needs the message, it says so.
+    group
+        .theta(&["sign", "--digest", &digest, "--key", "sign-ed25519", "-o", "no"])
+        .fails(2, &["messages and no digests"]);
+    group.theta(&["sign", "long", "--key", "sign-ed25519", "-o", "no"]).fails(2, &["longer than", "whole message"]);
+    let sha512 = format!("sha512:{}", "07".repeat(64));
+    group.theta(&["sign", "--digest", &sha512, "--key", "rsa", "-o", "no"]).fails(2, &["hashes by sha256"]);
+    group.theta(&["sign", "--digest", "sha256:07", "--key", "rsa", "-o", "no"]).fails(2, &["64 hexadecimal digits"]);
+    // It is an operation of its own, on record as such; who may not sign may not do this either.
+    let shown = group.theta(&["audit", "show", "--node", "1", "--operation", "sign-digest", "--json"]).ok().text();
+    assert!(shown.contains("sign-digest"), "{shown}");
+    let deny = "\n[[rule]]\nname = \"no-signing\"\neffect = \"deny\"\nclients = [\"*\"]\nkeys = [\"rsa\"]\noperations = [\"sign\"]\n";
+    for node in 1..=4 {
+        let policy = group.node_dir(node).join("policy.toml");
+        fs::write(&policy, fs::read_to_string(&policy).unwrap() + deny).unwrap();
+    }
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    loop {
+        let run = group.theta(&["sign", "--digest", &other, "--key", "rsa", "-o", "denied"]);
+        if run.code == 1 {
+            run.fails(1, &["no-signing"]);
+            break;
+        }
+        assert!(std::time::Instant::now() < deadline, "{run:?}");
+        std::thread::sleep(std::time::Duration::from_millis(300));
+    }
+}
