@@ -12,7 +12,6 @@ mod identity;
 pub mod mesh;
 pub mod tls;
 mod transport;
-mod validity;
 
 pub use fingerprint::{Fingerprint, FingerprintError};
 pub use identity::{GeneratedIdentity, Identity, IdentityError, Period, Subject};

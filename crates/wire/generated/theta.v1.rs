@@ -227,16 +227,16 @@ pub struct SignRequest {
     pub message: ::prost::bytes::Bytes,
     #[prost(enumeration = "Wait", tag = "3")]
     pub wait: i32,
-    /// FROST: 32 to 64 random bytes, the same for all nodes, that re-randomise the key; or absent.
+    /// Absent, or 32 to 64 random bytes, the same to all nodes: sign under a key re-randomised with them (FROST).
     #[prost(bytes = "bytes", tag = "4")]
     pub randomizer: ::prost::bytes::Bytes,
-    /// The client's signature on this request (spec/policy.md), if another caller relays it.
+    /// The client's signature over this request (spec/policy.md), when it does not ask itself.
     #[prost(bytes = "bytes", tag = "5")]
     pub signed_request: ::prost::bytes::Bytes,
-    /// Approvals, if the node's policy asks for some.
+    /// Consents that the node's policy may ask for.
     #[prost(bytes = "bytes", repeated, tag = "6")]
     pub approvals: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
-    /// The slot of the message, if a signing rule of the policy takes slots from requests.
+    /// What the message is for, where a signing rule of the policy counts slots.
     #[prost(uint64, optional, tag = "7")]
     pub slot: ::core::option::Option<u64>,
     /// Instead of the message its digest, by the hash function that the key's suite begins with (SH00: SHA-256 or SHA-512). Decided
@@ -328,12 +328,51 @@ pub struct GetStatusResponse {
     pub results_cached: u64,
     #[prost(uint64, tag = "7")]
     pub uptime_seconds: u64,
-    /// The most recent misbehaviour that this node has detected, newest first.
+    /// The most recent misbehaviour seen by this node, newest first.
     #[prost(message, repeated, tag = "8")]
     pub culprits: ::prost::alloc::vec::Vec<Culprit>,
-    /// Messages for the operator, who should look at them before stopping the node.
+    /// What the operator should look at before it stops the node, for people.
     #[prost(string, repeated, tag = "9")]
     pub warnings: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The digest of the policy in force: nodes with the same file have the same.
+    #[prost(bytes = "bytes", tag = "10")]
+    pub policy: ::prost::bytes::Bytes,
+    /// The time of this node when it answered, in milliseconds since 1970.
+    #[prost(uint64, tag = "11")]
+    pub clock: u64,
+    /// Of the store.
+    #[prost(message, optional, tag = "12")]
+    pub disk: ::core::option::Option<DiskStatus>,
+    /// When this node's certificate is no longer valid, in seconds since 1970; 0: not known.
+    #[prost(uint64, tag = "13")]
+    pub certificate_ends: u64,
+    #[prost(enumeration = "StoreStanding", tag = "14")]
+    pub store: i32,
+    #[prost(message, optional, tag = "15")]
+    pub audit: ::core::option::Option<AuditStatus>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DiskStatus {
+    /// Bytes; 0 with `unknown`.
+    #[prost(uint64, tag = "1")]
+    pub free: u64,
+    /// The file system does not say.
+    #[prost(bool, tag = "2")]
+    pub unknown: bool,
+    /// It does not work now, and all requests are refused.
+    #[prost(bool, tag = "3")]
+    pub failed: bool,
+    #[prost(uint64, tag = "4")]
+    pub store_bytes: u64,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AuditStatus {
+    /// The first record that was not removed.
+    #[prost(uint64, tag = "1")]
+    pub first: u64,
+    /// The number of the next.
+    #[prost(uint64, tag = "2")]
+    pub next: u64,
 }
 /// Whether a call returns when there is a result, or as soon as the instance has been started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
@@ -362,6 +401,41 @@ impl Wait {
             "WAIT_UNSPECIFIED" => Some(Self::Unspecified),
             "WAIT_DONE" => Some(Self::Done),
             "WAIT_STARTED" => Some(Self::Started),
+            _ => None,
+        }
+    }
+}
+/// Whether peers have confirmed that the store of a node is its latest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum StoreStanding {
+    Unspecified = 0,
+    Confirmed = 1,
+    /// Too few have yet.
+    Unconfirmed = 2,
+    /// It is an old copy, or broken: the node says which in its warnings.
+    Failed = 3,
+}
+impl StoreStanding {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "STORE_STANDING_UNSPECIFIED",
+            Self::Confirmed => "STORE_STANDING_CONFIRMED",
+            Self::Unconfirmed => "STORE_STANDING_UNCONFIRMED",
+            Self::Failed => "STORE_STANDING_FAILED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "STORE_STANDING_UNSPECIFIED" => Some(Self::Unspecified),
+            "STORE_STANDING_CONFIRMED" => Some(Self::Confirmed),
+            "STORE_STANDING_UNCONFIRMED" => Some(Self::Unconfirmed),
+            "STORE_STANDING_FAILED" => Some(Self::Failed),
             _ => None,
         }
     }
@@ -2103,6 +2177,33 @@ pub mod threshold_scheme_server {
     }
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BackUpRequest {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub signed_request: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", repeated, tag = "2")]
+    pub approvals: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+}
+/// The bytes of all parts, one after the other, are the backup, and they are all of it if a part said so.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BackUpPart {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub data: ::prost::bytes::Bytes,
+    /// In the first: how long it will be, about, in bytes.
+    #[prost(uint64, tag = "2")]
+    pub about: u64,
+    /// In the last.
+    #[prost(message, optional, tag = "3")]
+    pub done: ::core::option::Option<BackUpDone>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BackUpDone {
+    #[prost(uint32, tag = "1")]
+    pub keys: u32,
+    /// How many records the log has, removed ones included.
+    #[prost(uint64, tag = "2")]
+    pub audit_records: u64,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct HoldCeremonyRequest {
     /// The encoded change (spec/ceremonies.md). Policies, approvals and signatures refer to it.
     #[prost(bytes = "bytes", tag = "1")]
@@ -2161,7 +2262,7 @@ pub struct CeremonyStatus {
     pub failure: ::prost::alloc::string::String,
     #[prost(message, repeated, tag = "12")]
     pub evidence: ::prost::alloc::vec::Vec<Evidence>,
-    /// Nodes that this node had to wait for.
+    /// Nodes that were waited for.
     #[prost(uint32, repeated, tag = "13")]
     pub silent: ::prost::alloc::vec::Vec<u32>,
     /// While RUNNING: what for, for people.
@@ -2433,6 +2534,32 @@ pub mod threshold_keys_client {
                 .insert(GrpcMethod::new("theta.v1.ThresholdKeys", "ChangeKeyState"));
             self.inner.unary(req, path, codec).await
         }
+        /// A backup of this node, of one moment, while it runs: what `theta keys restore` takes. It is sealed by what the node's own
+        /// configuration names, never by anything of whoever asks. One at a time.
+        pub async fn back_up(
+            &mut self,
+            request: impl tonic::IntoRequest<super::BackUpRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::BackUpPart>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/theta.v1.ThresholdKeys/BackUp",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("theta.v1.ThresholdKeys", "BackUp"));
+            self.inner.server_streaming(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -2483,6 +2610,18 @@ pub mod threshold_keys_server {
             tonic::Response<super::ChangeKeyStateResponse>,
             tonic::Status,
         >;
+        /// Server streaming response type for the BackUp method.
+        type BackUpStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::BackUpPart, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// A backup of this node, of one moment, while it runs: what `theta keys restore` takes. It is sealed by what the node's own
+        /// configuration names, never by anything of whoever asks. One at a time.
+        async fn back_up(
+            &self,
+            request: tonic::Request<super::BackUpRequest>,
+        ) -> std::result::Result<tonic::Response<Self::BackUpStream>, tonic::Status>;
     }
     #[derive(Debug)]
     pub struct ThresholdKeysServer<T> {
@@ -2742,6 +2881,52 @@ pub mod threshold_keys_server {
                     };
                     Box::pin(fut)
                 }
+                "/theta.v1.ThresholdKeys/BackUp" => {
+                    #[allow(non_camel_case_types)]
+                    struct BackUpSvc<T: ThresholdKeys>(pub Arc<T>);
+                    impl<
+                        T: ThresholdKeys,
+                    > tonic::server::ServerStreamingService<super::BackUpRequest>
+                    for BackUpSvc<T> {
+                        type Response = super::BackUpPart;
+                        type ResponseStream = T::BackUpStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::BackUpRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ThresholdKeys>::back_up(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = BackUpSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
                 _ => {
                     Box::pin(async move {
                         let mut response = http::Response::new(
@@ -2816,6 +3001,30 @@ pub struct AuditEntry {
     /// In its canonical encoding.
     #[prost(bytes = "bytes", tag = "4")]
     pub record: ::prost::bytes::Bytes,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PruneAuditRequest {
+    /// The checkpoint: how many records it covers,
+    #[prost(uint64, tag = "1")]
+    pub count: u64,
+    /// and the hash of the last of them, which must be that of this log.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub head: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "3")]
+    pub signed_request: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", repeated, tag = "4")]
+    pub approvals: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PruneAuditResponse {
+    #[prost(uint64, tag = "1")]
+    pub removed: u64,
+    /// The first record that is left,
+    #[prost(uint64, tag = "2")]
+    pub first: u64,
+    /// and the hash before it: with these two, what is left is verified.
+    #[prost(bytes = "bytes", tag = "3")]
+    pub previous: ::prost::bytes::Bytes,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ExplainPolicyRequest {
@@ -2984,7 +3193,33 @@ pub mod governance_client {
                 .insert(GrpcMethod::new("theta.v1.Governance", "ReadAudit"));
             self.inner.server_streaming(req, path, codec).await
         }
-        /// How this node's policy would decide about a request, rule by rule. Nothing is counted and no slot is taken.
+        /// Removes the records that a checkpoint covers, which whoever asks has exported and keeps. What is left goes on in the same
+        /// chain. The last record of all stays, since the next one follows it.
+        pub async fn prune_audit(
+            &mut self,
+            request: impl tonic::IntoRequest<super::PruneAuditRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::PruneAuditResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/theta.v1.Governance/PruneAudit",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("theta.v1.Governance", "PruneAudit"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// How this node's policy would decide about a request, rule by rule. Nothing is counted or taken.
         pub async fn explain_policy(
             &mut self,
             request: impl tonic::IntoRequest<super::ExplainPolicyRequest>,
@@ -3086,7 +3321,16 @@ pub mod governance_server {
             &self,
             request: tonic::Request<super::ReadAuditRequest>,
         ) -> std::result::Result<tonic::Response<Self::ReadAuditStream>, tonic::Status>;
-        /// How this node's policy would decide about a request, rule by rule. Nothing is counted and no slot is taken.
+        /// Removes the records that a checkpoint covers, which whoever asks has exported and keeps. What is left goes on in the same
+        /// chain. The last record of all stays, since the next one follows it.
+        async fn prune_audit(
+            &self,
+            request: tonic::Request<super::PruneAuditRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::PruneAuditResponse>,
+            tonic::Status,
+        >;
+        /// How this node's policy would decide about a request, rule by rule. Nothing is counted or taken.
         async fn explain_policy(
             &self,
             request: tonic::Request<super::ExplainPolicyRequest>,
@@ -3233,6 +3477,51 @@ pub mod governance_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/theta.v1.Governance/PruneAudit" => {
+                    #[allow(non_camel_case_types)]
+                    struct PruneAuditSvc<T: Governance>(pub Arc<T>);
+                    impl<
+                        T: Governance,
+                    > tonic::server::UnaryService<super::PruneAuditRequest>
+                    for PruneAuditSvc<T> {
+                        type Response = super::PruneAuditResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::PruneAuditRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Governance>::prune_audit(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = PruneAuditSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)

@@ -100,6 +100,7 @@ fn statement(operation: &KeyRequest) -> StatementBytes {
     match operation.clone() {
         KeyRequest::Decapsulate(header) | KeyRequest::Decrypt(header) => StatementBytes::Decapsulate(header),
         KeyRequest::Sign(message) | KeyRequest::SignRandomized { message, .. } => StatementBytes::Sign(message),
+        KeyRequest::SignDigest(_) => unreachable!("these tests sign messages"),
         KeyRequest::FlipCoin(name) => StatementBytes::FlipCoin(name),
     }
 }
