@@ -290,7 +290,6 @@ impl NodeBuilder {
             nodes,
             started: Instant::now(),
             backups: Backups::new(config.backup.clone()),
-            certificate_ends: identity.ends().unwrap_or_default(),
         };
         tokio::spawn(theta_authority::watch(Arc::downgrade(&authority)));
         tokio::spawn(certificate::watch(Arc::downgrade(&certificate)));

@@ -19,6 +19,7 @@ use crate::{
     exit::Failure,
     files::{DraftDirectory, new_directory, write_new},
     founding::{About, FOUNDING, NodeKeys, group_text},
+    interrupt::Whole,
     vault::SealWord,
 };
 
@@ -65,6 +66,8 @@ impl Common {
         (keys, addresses): (&NodeKeys, &Addresses),
         seal: &SealWord,
     ) -> Result<Store, Failure> {
+        // A signal removes what is unfinished, and must not do so while more is being put there.
+        let _whole = Whole::begin()?;
         new_directory(dir)?;
         write_new(&dir.join("group.toml"), self.group.as_bytes(), false)?;
         write_new(&dir.join(FOUNDING), self.founding.as_bytes(), false)?;

@@ -83,7 +83,7 @@ impl Seen {
         }
         Ok(GroupNode {
             id,
-            name: raw.name.map(|name| self.node_name(name)).transpose()?,
+            name: raw.name.map(|name| self.node_name(&name)).transpose()?,
             peer_address: self.address(raw.peer_address)?,
             api_address: self.address(raw.api_address)?,
             certificate: self.certificate(&raw.certificate)?,
@@ -100,7 +100,7 @@ impl Seen {
         Ok(GroupClient { name, certificate: self.certificate(&raw.certificate)? })
     }
 
-    fn node_name(&mut self, raw: Spanned<String>) -> Result<NodeName, Fault> {
+    fn node_name(&mut self, raw: &Spanned<String>) -> Result<NodeName, Fault> {
         let span = raw.span();
         let name: NodeName =
             raw.get_ref().parse().map_err(|error| (Some(span.clone()), GroupProblem::NodeName(error)))?;

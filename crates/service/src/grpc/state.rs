@@ -35,8 +35,6 @@ pub(crate) struct NodeState {
     pub(crate) nodes: u16,
     pub(crate) started: Instant,
     pub(crate) backups: Backups,
-    /// When its certificate ends, in seconds since 1970; 0 if it does not say.
-    pub(crate) certificate_ends: u64,
 }
 
 impl NodeState {
@@ -262,7 +260,7 @@ impl NodeState {
             policy: Bytes::copy_from_slice(&self.authority.policy().digest().0),
             clock: now().0,
             disk: Some(self.disk()),
-            certificate_ends: self.certificate_ends,
+            certificate_ends: self.certificate.ends(),
             store: self.store_standing().into(),
             audit: self.audit(),
             culprits: culprits.iter().rev().take(MAX_CULPRITS).map(|record| answer::culprit(&record.culprit)).collect(),

@@ -44,6 +44,11 @@ impl CertificateKeeper {
         }))
     }
 
+    /// When the present certificate ends, in seconds since 1970; 0 if it does not say so in a way that is understood.
+    pub(crate) fn ends(&self) -> u64 {
+        self.identity.ends().unwrap_or_default()
+    }
+
     /// Renews the certificate if it is time to. What goes wrong is told in the log and to whoever asks; the old certificate stays.
     pub(super) fn look(&self) {
         let now = now();
