@@ -125,7 +125,7 @@ pub(crate) fn doctor(args: &DoctorArgs, output: Output) -> Result<(), Failure> {
     findings.extend(cut_off(&patients));
     findings.extend(of_keys(&keys, &key_problems, &patients));
     findings.extend(ask::culprits(&statuses).into_iter().map(|caught| {
-        let finding = format!("node {} was caught by others: {}", caught.node, caught.misbehaviour);
+        let finding = format!("others say that they caught node {}: {}", caught.node, exit::tidy(&caught.misbehaviour));
         Finding::new(
             "caught",
             vec![caught.node],
@@ -294,8 +294,8 @@ fn of_one(patient: &Patient<'_>, now: u64) -> Vec<Finding> {
         } else {
             format!("node {node}: its certificate ends in {days} days")
         };
-        let advice = "nodes and theta itself go by its fingerprint and not by dates, but software of others may refuse it: make a \
-                      new one and put its fingerprint into the group file of all nodes and clients";
+        let advice = "nodes and theta itself go by its fingerprint and not by dates, but software of others may refuse it: the \
+                      node's log says why it was not renewed; whoever issued it renews it, under the same key";
         found("certificate-ends", finding, advice.to_owned());
     }
     findings

@@ -90,7 +90,7 @@ Examples:
 Exit code 0 if the signature verifies, 1 if it does not.")]
 pub(crate) struct VerifyArgs {
     /// What was signed; - for standard input
-    #[arg(required_unless_present = "digest")]
+    #[arg(required_unless_present = "digest", conflicts_with = "digest")]
     file: Option<PathBuf>,
     /// The signature, as bytes or in hexadecimal
     signature: PathBuf,

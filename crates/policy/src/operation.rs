@@ -9,9 +9,9 @@ use theta_names::{Operation, OperationError};
 pub struct OperationSet(u32);
 
 impl OperationSet {
-    /// All operations but `sign-digest`, which has to be named: a rule for everything was perhaps written to come after one that
-    /// puts conditions on `sign`.
-    pub const ALL: Self = Self(!Self::bit(Operation::SignDigest));
+    /// All operations but two, which have to be named: `sign-digest`, since a rule for everything was perhaps written to come after one
+    /// that puts conditions on `sign`; and `audit.prune`, since it takes away what a stolen identity did.
+    pub const ALL: Self = Self(!(Self::bit(Operation::SignDigest) | Self::bit(Operation::AuditPrune)));
     /// None.
     pub const NONE: Self = Self(0);
 

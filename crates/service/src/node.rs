@@ -269,9 +269,7 @@ impl NodeBuilder {
 
         let (admission, connections, doorway) = doors(&config.limits, &mut registry);
         let api_metrics = ApiMetrics::register(&mut registry);
-        registry.register_collector(Box::new(ProcessCollector));
-        registry.register_collector(Box::new(CertificateCollector(Arc::clone(&certificate))));
-        registry.register_collector(Box::new(MeshCollector(Arc::clone(&mesh))));
+        collect(&mut registry, &certificate, &mesh);
 
         let stopping = Arc::new(AtomicBool::new(false));
         let parts = (&authority, &orchestrator, &certificate);
@@ -281,13 +279,12 @@ impl NodeBuilder {
             api: local_address(&api)?,
             metrics: metrics.as_ref().map(local_address).transpose()?,
         };
-        let nodes = u16::try_from(group.nodes().len()).unwrap_or(u16::MAX);
         let state = NodeState {
             orchestrator: Arc::clone(&orchestrator),
             authority: Arc::clone(&authority),
             transport,
             certificate: Arc::clone(&certificate),
-            nodes,
+            nodes: u16::try_from(group.nodes().len()).unwrap_or(u16::MAX),
             started: Instant::now(),
             backups: Backups::new(config.backup.clone()),
         };
@@ -318,6 +315,13 @@ impl NodeBuilder {
         );
         Ok(node)
     }
+}
+
+/// Registers what is read when the metrics are scraped.
+fn collect(registry: &mut Registry, certificate: &Arc<CertificateKeeper>, mesh: &Arc<Mesh>) {
+    registry.register_collector(Box::new(ProcessCollector));
+    registry.register_collector(Box::new(CertificateCollector(Arc::clone(certificate))));
+    registry.register_collector(Box::new(MeshCollector(Arc::clone(mesh))));
 }
 
 /// The bounds on callers of the API, with their metrics.

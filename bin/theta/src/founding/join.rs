@@ -122,9 +122,11 @@ fn install(dir: &Path, unjoined: &Unjoined, founding: &Founding, node: NodeId) -
     let card = founding.numbered().find(|(number, _)| *number == node);
     let (_, card) = card.ok_or_else(|| Failure::internal("a member without a number"))?;
     let subject = group_node(node, card).subject().map_err(Failure::internal)?;
-    let identity = Identity::load(&config.certificate, &config.private_key);
-    identity
-        .and_then(|identity| identity.renew(&config.certificate, &config.private_key, &subject, now().0 / 1_000))
-        .map_err(|error| Failure::Failed(error.to_string()))?;
+    let failed = |error: theta_network::IdentityError| Failure::Failed(error.to_string());
+    let identity = Identity::load(&config.certificate, &config.private_key).map_err(failed)?;
+    // One that somebody else issued is theirs to renew.
+    if identity.is_own() {
+        identity.renew(&config.certificate, &config.private_key, &subject, now().0 / 1_000).map_err(failed)?;
+    }
     unjoined.number(node)
 }

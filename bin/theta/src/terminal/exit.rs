@@ -160,11 +160,19 @@ pub fn reason(error: &io::Error) -> String {
     text.split_once(" (os error").map(|(words, _)| words.to_lowercase()).unwrap_or(text)
 }
 
-/// The text without any "(os error N)".
+/// The text without any "(os error N)", and with nothing in it that would move a terminal's cursor, colour it or turn its direction:
+/// it may be that of a node that lies.
 pub(crate) fn tidy(text: &str) -> String {
     let mut parts = text.split(" (os error ");
     let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |text, rest| text + rest.split_once(')').map_or("", |(_, after)| after))
+    let text = parts.fold(first, |text, rest| text + rest.split_once(')').map_or("", |(_, after)| after));
+    let plain = |character: char| match character {
+        '\n' => ' ',
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
+        character if character.is_control() => '\u{fffd}',
+        character => character,
+    };
+    text.chars().map(plain).collect()
 }
 
 /// The body of a program: parses the command line, runs the command, and reports a failure in one line on standard error.
@@ -263,6 +271,7 @@ mod tests {
         assert_eq!(failure.to_string(), "cannot read x.toml: no such file or directory");
         assert_eq!(failure.code(), 2);
         assert_eq!(tidy("a: x (os error 1); b: y (os error 22)!"), "a: x; b: y!");
+        assert_eq!(tidy("\u{1b}[2Jok\n  run: rm \u{202e}"), "\u{fffd}[2Jok   run: rm \u{fffd}");
         let pipe = io::Error::from(io::ErrorKind::BrokenPipe);
         assert_eq!(Failure::stdout(&pipe).code(), 0);
     }

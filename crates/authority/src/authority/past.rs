@@ -8,6 +8,7 @@ use std::{
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+    time::{Duration, Instant},
 };
 
 use theta_names::Operation;
@@ -22,6 +23,9 @@ use crate::{Granted, PruneAudit, Refusal};
 const PAGE: u64 = 1_024;
 /// The most records of one file.
 const MOST_OF_A_FILE: u64 = 65_536;
+
+/// How long a node rests after a file could not be written.
+const REST: Duration = Duration::from_secs(60);
 
 /// What a node does with its log by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,6 +97,8 @@ pub(super) struct Past {
     keeping: OnceLock<AuditKeeping>,
     turn: Mutex<()>,
     problem: Mutex<Option<String>>,
+    /// Until when nothing is tried again after a failure.
+    rests: Mutex<Option<Instant>>,
 }
 
 impl Past {
@@ -146,8 +152,14 @@ impl Authority {
     /// Writes one file of the log's past and removes it from the store, if the node was told to and there is enough. Blocks.
     pub(super) fn put_past_away(&self) {
         let Some(keeping) = self.past.keeping.get() else { return };
-        let _turn = self.past.turn();
+        // Whoever looks after the policy and the disk does not wait for a long removal.
+        let Ok(_turn) = self.past.turn.try_lock() else { return };
+        let mut rests = self.past.rests.lock().unwrap_or_else(PoisonError::into_inner);
+        if rests.is_some_and(|until| Instant::now() < until) {
+            return;
+        }
         let outcome = self.put_away(keeping);
+        *rests = outcome.is_err().then(|| Instant::now() + REST);
         self.past.note(outcome.err().map(|error| error.to_string()));
     }
 
@@ -182,12 +194,19 @@ impl Authority {
         let _ = fs::remove_file(&part);
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part).map_err(failed(&part))?;
         let mut writer = BufWriter::new(file);
-        let reached = pages(&self.store, from, to, &mut |page| {
+        let written = pages(&self.store, from, to, &mut |page| {
             let mut lines = page.iter().map(|entry| audit::to_line(entry).map_err(io::Error::other));
             lines.try_for_each(|line| writeln!(writer, "{}", line?)).map_err(failed(&part))
-        })?;
-        let file = writer.into_inner().map_err(|error| failed(&part)(error.into_error()))?;
-        file.sync_all().map_err(failed(&part))?;
+        });
+        let synced = written.and_then(|reached| {
+            let file = writer.into_inner().map_err(|error| failed(&part)(error.into_error()))?;
+            file.sync_all().map_err(failed(&part)).map(|()| reached)
+        });
+        if synced.is_err() {
+            // It may be the disk's last room that it takes.
+            let _ = fs::remove_file(&part);
+        }
+        let reached = synced?;
         // A link is made only where there is nothing: no file is ever replaced.
         let placed = match fs::hard_link(&part, &path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {

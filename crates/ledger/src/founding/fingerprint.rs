@@ -2,7 +2,7 @@
 
 use core::{fmt, str::FromStr};
 
-/// The digits, of five bits each: no I, L, O and U, which are taken for 1, 1, 0 and V.
+/// The digits, of five bits each: no I, L and O, which are read as 1, 1 and 0, and no U, which is taken for V and refused.
 const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 /// 256 bits take so many; four bits of the last one are 0.
 const LEN: usize = 52;

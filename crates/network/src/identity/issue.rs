@@ -2,7 +2,7 @@
 
 use core::{fmt, time::Duration};
 
-use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, date_time_ymd};
+use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SerialNumber, date_time_ymd};
 use zeroize::Zeroizing;
 
 use super::{Identity, IdentityError, Period};
@@ -100,6 +100,8 @@ pub(super) fn certify(pair: &KeyPair, subject: &Subject, period: Period) -> Resu
     let mut params = CertificateParams::new(subject.hosts.clone()).map_err(|error| failed(subject, &error))?;
     params.distinguished_name = DistinguishedName::new();
     params.distinguished_name.push(DnType::CommonName, subject.name.as_str());
+    // Of one issuer, which is the name in it, no two have one number.
+    params.serial_number = Some(SerialNumber::from(period.until));
     let time = |seconds: u64| date_time_ymd(1970, 1, 1) + Duration::from_secs(seconds.min(LAST));
     (params.not_before, params.not_after) = (time(period.from), time(period.until));
     params.self_signed(pair).map_err(|error| failed(subject, &error))

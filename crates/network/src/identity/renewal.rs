@@ -26,6 +26,12 @@ impl Identity {
         shown.is_own && shown.period.is_some_and(due)
     }
 
+    /// Whether the certificate is one that this software has made, which it may replace.
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        self.shown.now().is_own
+    }
+
     /// The days that the certificate has left, if somebody should look: less than 30. Negative if it has ended.
     #[must_use]
     pub fn days_to_warn_of(&self, now: u64) -> Option<i64> {
@@ -37,7 +43,8 @@ impl Identity {
         Some(seconds.div_euclid(i64::try_from(DAY).ok()?))
     }
 
-    /// Makes a new certificate of the same key, valid for a year, puts it into the place of the file `certificate`, and shows it in
+    /// Makes a new certificate of the same key, valid for a year, and as long as an own one before it, whose clock may have been the
+    /// right one; puts it into the place of the file `certificate`, and shows it in
     /// all handshakes from now on. Nobody has to pin anything anew. `key` is the file of the private key.
     ///
     /// # Errors
@@ -52,7 +59,12 @@ impl Identity {
         // The parser's errors could quote the key, so they are not passed on.
         let text = core::str::from_utf8(&key_pem).map_err(|_| malformed("no readable section"))?;
         let pair = KeyPair::from_pem(text).map_err(|_| malformed("no usable key in it"))?;
-        let pem = issue::certify(&pair, subject, issue::a_year(now))?.pem();
+        let year = issue::a_year(now);
+        let period = self
+            .period()
+            .filter(|_| self.is_own())
+            .map_or(year, |old| super::Period { from: old.from.min(year.from), until: old.until.max(year.until) });
+        let pem = issue::certify(&pair, subject, period)?.pem();
         let new = Self::from_bytes(pem.as_bytes(), &key_pem, certificate, key)?;
         if new.fingerprint != self.fingerprint {
             return Err(IdentityError::Mismatch { certificate: certificate.into(), key: key.into() });

@@ -127,10 +127,13 @@ impl Policy {
     }
 
     pub(super) fn verdict(&self, client: &str, ask: &Ask<'_>, now: UnixTime) -> Verdict<'_> {
-        let (mut first, mut asleep) = (None, None);
+        let (mut first, mut asleep, mut held) = (None, None, false);
         for rule in &self.rules {
+            // A rule that allows messages on conditions is not passed by with their digests, to a rule without conditions after it.
+            held |= first.is_none() && rule.holds_digest_back(client, ask, now);
             match (rule.mismatch(client, ask, now), rule.effect) {
                 (None, Effect::Deny) => return Verdict::Denied(rule),
+                (None, Effect::Allow) if held => {}
                 (None, Effect::Allow) => first = first.or(Some(rule)),
                 (Some(Mismatch::Validity(invalid)), Effect::Allow) => {
                     asleep = asleep.or(Some((rule, Reason::NotInForce(invalid))));

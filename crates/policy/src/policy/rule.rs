@@ -101,6 +101,15 @@ pub(crate) enum Mismatch {
 }
 
 impl Rule {
+    /// Whether the ask is to sign a digest, and the rule would decide about its message on conditions, and does not name digests.
+    pub(crate) fn holds_digest_back(&self, client: &str, ask: &Ask<'_>, now: UnixTime) -> bool {
+        let conditional = self.rate.is_some() || self.approvals.is_some();
+        let of_messages = self.effect == Effect::Allow && !self.operations.contains(Operation::SignDigest);
+        let as_message = Ask { operation: Operation::Sign, ..*ask };
+        let asked = ask.operation == Operation::SignDigest && conditional && of_messages;
+        asked && self.mismatch(client, &as_message, now).is_none()
+    }
+
     /// The first reason why the rule does not match the ask. Validity is checked last, so that this reason means that the rule
     /// would match at another time.
     pub(crate) fn mismatch(&self, client: &str, ask: &Ask<'_>, now: UnixTime) -> Option<Mismatch> {

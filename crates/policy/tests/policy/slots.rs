@@ -112,6 +112,16 @@ fn a_digest_passes_no_rule_that_its_message_does_not() {
         (allow("messages", "*", "*", "sign", ""), "no-rule"),
         (allow("digests", "*", "*", "sign-digest", ""), "allowed"),
         (rule("deny", "no", "*", "*", "sign", "") + &allow("digests", "*", "*", "sign-digest", ""), "denied"),
+        (allow("few", "*", "*", "sign", "rate = \"1/h\"") + &allow("digests", "*", "*", "sign-digest", ""), "no-rule"),
+        (
+            allow("few", "*", "*", "sign", "rate = \"1/h\"") + &allow("both", "*", "*", "sign\", \"sign-digest", ""),
+            "no-rule",
+        ),
+        (
+            allow("few", "*", "other", "sign", "rate = \"1/h\"") + &allow("digests", "*", "*", "sign-digest", ""),
+            "allowed",
+        ),
+        (allow("digests", "*", "*", "sign-digest", "") + &allow("few", "*", "*", "sign", "rate = \"1/h\""), "allowed"),
         (rule("deny", "no", "*", "*", "*", "") + &allow("digests", "*", "*", "sign-digest", ""), "denied"),
     ] {
         let policy = policy(&rules);

@@ -109,8 +109,15 @@ impl v1::governance_server::Governance for Governance {
         let head = Digest(<[u8; 32]>::try_from(head.as_ref()).map_err(wrong)?);
         let asks = PruneAudit { through: Checkpoint { count: *count, head } };
         let granted = self.node.decide(&request, (signed_request, approvals), asks).await?;
+        // The request keeps its place under the node's bounds until it is done, also if its caller does not wait.
+        let place = request.extensions().get::<Arrival>().cloned();
         let authority = Arc::clone(&self.node.authority);
-        let pruned = tokio::task::spawn_blocking(move || authority.prune(granted)).await;
+        let pruned = tokio::task::spawn_blocking(move || {
+            let pruned = authority.prune(granted);
+            drop(place);
+            pruned
+        })
+        .await;
         let pruned = pruned.map_err(|error| Status::internal(format!("bug: pruning panicked: {error}")))?;
         let pruned = pruned.map_err(|error| not_pruned(&error))?;
         Ok(Response::new(v1::PruneAuditResponse {
