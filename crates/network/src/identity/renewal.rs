@@ -43,8 +43,7 @@ impl Identity {
         Some(seconds.div_euclid(i64::try_from(DAY).ok()?))
     }
 
-    /// Makes a new certificate of the same key, valid for a year, and as long as an own one before it, whose clock may have been the
-    /// right one; puts it into the place of the file `certificate`, and shows it in
+    /// Makes a new certificate of the same key, valid for a year, puts it into the place of the file `certificate`, and shows it in
     /// all handshakes from now on. Nobody has to pin anything anew. `key` is the file of the private key.
     ///
     /// # Errors
@@ -60,10 +59,12 @@ impl Identity {
         let text = core::str::from_utf8(&key_pem).map_err(|_| malformed("no readable section"))?;
         let pair = KeyPair::from_pem(text).map_err(|_| malformed("no usable key in it"))?;
         let year = issue::a_year(now);
-        let period = self
-            .period()
-            .filter(|_| self.is_own())
-            .map_or(year, |old| super::Period { from: old.from.min(year.from), until: old.until.max(year.until) });
+        // Where the clock is outside of the old period, it is wrong now or was wrong then: the new period holds for both.
+        let period = match self.period().filter(|_| self.is_own()) {
+            Some(old) if now < old.from => super::Period { from: year.from, until: old.until.max(year.until) },
+            Some(old) if now > old.until => super::Period { from: old.from, until: year.until },
+            _ => year,
+        };
         let pem = issue::certify(&pair, subject, period)?.pem();
         let new = Self::from_bytes(pem.as_bytes(), &key_pem, certificate, key)?;
         if new.fingerprint != self.fingerprint {

@@ -86,6 +86,19 @@ fn a_renewed_certificate_has_the_same_key_and_another_end() {
 }
 
 #[test]
+fn a_wrong_clock_takes_no_good_day_away() {
+    // Booted in 1970, and set right later; or years ahead, and set back.
+    for wrong in [DAY, THEN + 4_000 * DAY] {
+        let files = Files::made();
+        files.renew(wrong).unwrap();
+        let period = files.loaded().period().unwrap();
+        for now in [wrong, THEN, THEN + 364 * DAY] {
+            assert!((period.from..=period.until).contains(&now), "{period:?} {now}");
+        }
+    }
+}
+
+#[test]
 fn what_cannot_be_renewed_stays() {
     let files = Files::made();
     let (old, period) = (fs::read(files.certificate()).unwrap(), files.identity.period());
