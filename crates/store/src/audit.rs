@@ -148,7 +148,7 @@ impl Store {
         Ok(broken.map_or(Ok(chain), Err))
     }
 
-    /// Removes the records before this one, but never the last of all, in commits of [`PRUNED_AT_ONCE`] records each, so that
+    /// Removes the records before this one, but never the last of all, in commits of 1,024 records each, so that
     /// others who write meanwhile wait for one of them at most. Says how many. What was removed when it fails stays removed.
     ///
     /// # Errors
