@@ -13,7 +13,7 @@ mod said;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use theta_agreement::{Agreement, Ballot, Digest, Electorate, Judge, MemberKeys, Verdict, VoteCertificate, VoteKind};
+use theta_agreement::{Agreement, Ballot, Electorate, Judge, MemberKeys, Verdict, VoteCertificate, VoteKind};
 use theta_names::NodeId;
 use theta_rounds::PartyId;
 
@@ -212,16 +212,17 @@ impl Replica {
         &self.state
     }
 
-    /// Whether an action waits for its decision.
+    /// Whether the store has all that this node has said, for all that is known. If not, the host must say so at each start, until
+    /// [`Effect::Remembers`].
     #[must_use]
-    pub fn is_pending(&self, action: &Digest) -> bool {
-        self.pending.contains(action)
+    pub const fn remembers(&self) -> bool {
+        matches!(self.memory, Memory::Kept | Memory::Unconfirmed)
     }
 
     /// From now on this node may have said what it does not remember: its store was set back. It votes again at heights at which it
     /// cannot have voted. Says whether that is news.
     pub fn lose_memory(&mut self) -> bool {
-        let news = matches!(self.memory, Memory::Kept | Memory::Unconfirmed);
+        let news = self.remembers();
         if news {
             self.memory = Memory::Lost;
             self.agreement.abstain();

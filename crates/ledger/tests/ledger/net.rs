@@ -120,7 +120,9 @@ impl Net {
         let said = said.iter().map(|said| Said::decode(&said.encode()).unwrap()).collect();
         let keys = Arc::new(keys(id.get()));
         let memory = if node.disk.lacks { Memory::Lost } else { Memory::Kept };
-        node.replica = Some(Replica::new(state, Some(keys), said, (memory, session)));
+        let replica = Replica::new(state, Some(keys), said, (memory, session));
+        node.disk.lacks |= !replica.remembers();
+        node.replica = Some(replica);
     }
 
     pub(crate) fn stop(&mut self, id: NodeId) {

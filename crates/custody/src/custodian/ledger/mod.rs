@@ -54,7 +54,12 @@ pub(super) fn open(
     let memory = if store.lacks_ledger_votes()? { Memory::Lost } else { Memory::Unconfirmed };
     let [a, b, c, d, e, f, g, h, ..] = store.incarnation().opening.session;
     let session = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
-    Ok(Some(Replica::new(state, keys, said, (memory, session))))
+    let replica = Replica::new(state, keys, said, (memory, session));
+    if memory != Memory::Lost && !replica.remembers() {
+        // The records that show it go with the next entry.
+        store.write(|transaction| transaction.set_lacks_ledger_votes(true))?;
+    }
+    Ok(Some(replica))
 }
 
 impl Custodian {
