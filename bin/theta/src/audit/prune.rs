@@ -1,6 +1,6 @@
 //! `theta audit prune`.
 
-use std::{fs, num::NonZeroU16, path::PathBuf};
+use std::{fs, num::NonZeroU16};
 
 use clap::Args;
 use serde::Serialize;
@@ -14,7 +14,7 @@ use crate::{
     exit::Failure,
     output::{GOOD, Output},
     units::Bytes,
-    vault,
+    vault::{self, NodePlace},
 };
 
 /// Options of `theta audit prune`.
@@ -41,7 +41,7 @@ A node does both by itself if its node.toml says so:
   folder = \"audit\"                 older ones go into files here; cat audit/*.jsonl | theta audit verify -")]
 pub(crate) struct PruneArgs {
     #[command(flatten)]
-    place: Place,
+    place: NodePlace,
     /// The checkpoint of an export that is kept elsewhere: it and all before it is removed
     #[arg(long, value_name = "CHECKPOINT")]
     through: Checkpoint,
@@ -49,17 +49,6 @@ pub(crate) struct PruneArgs {
     approvals: ApprovalFiles,
     #[command(flatten)]
     client: ClientArgs,
-}
-
-#[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
-struct Place {
-    /// The directory of a node that does not run
-    #[arg(long, value_name = "DIR")]
-    dir: Option<PathBuf>,
-    /// A running node, by its number
-    #[arg(long, value_name = "NODE")]
-    node: Option<NonZeroU16>,
 }
 
 #[derive(Serialize)]
@@ -78,9 +67,9 @@ struct Pruned {
 /// `theta audit prune`.
 pub(super) fn prune(args: &PruneArgs, output: Output) -> Result<(), Failure> {
     let pruned = match &args.place {
-        Place { dir: Some(dir), .. } => of_stopped(dir, args.through)?,
-        Place { node: Some(node), .. } => of_running(*node, args)?,
-        Place { .. } => return Err(Failure::internal("no log was named")),
+        NodePlace { dir: Some(dir), .. } => of_stopped(dir, args.through)?,
+        NodePlace { node: Some(node), .. } => of_running(*node, args)?,
+        NodePlace { .. } => return Err(Failure::internal("no log was named")),
     };
     output.result(&pruned, |out| {
         let sizes = pruned.bytes_before.zip(pruned.bytes_after);

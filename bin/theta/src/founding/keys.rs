@@ -80,10 +80,8 @@ pub(super) fn of_store(store: &Store) -> Result<CeremonyKeys, Failure> {
 
 /// The public key, as cards and group files have it.
 pub(super) fn public(ceremonies: &CeremonyKeys) -> Result<[u8; 32], Failure> {
-    // The number comes first.
-    let member = ceremonies.member().encode();
-    let key = member.split_first_chunk::<2>().and_then(|(_, key)| <[u8; 32]>::try_from(key).ok());
-    key.ok_or_else(|| Failure::internal("a key of ceremonies has another length"))
+    let key = <[u8; 32]>::try_from(ceremonies.member().verifying_key().bytes());
+    key.map_err(|_| Failure::internal("a key of ceremonies has another length"))
 }
 
 /// Signs what a node says of itself.

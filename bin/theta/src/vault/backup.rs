@@ -10,7 +10,7 @@ use clap::Args;
 use serde::Serialize;
 use theta_store::BackedUp;
 
-use super::{SEALING_HELP, SealWord, config, open};
+use super::{NodePlace, SEALING_HELP, SealWord, config, open};
 use crate::{
     access::ApprovalFiles, connect::ClientArgs, exit::Failure, files::Target, output::Output, progress::Progress,
 };
@@ -38,7 +38,7 @@ that node: k of a group's are worth every key. Keep it and what seals it apart, 
 refresh makes older shares worthless, in backups too. Ceremonies under way and nonces made in advance are never in it.")]
 pub(crate) struct BackupArgs {
     #[command(flatten)]
-    place: Place,
+    place: NodePlace,
     /// How to seal what is read from --dir. file:PATH, passphrase-file:PATH, env:NAME or credential:NAME; a running node \
     /// seals by its own node.toml
     #[arg(long, value_name = "SEALING", required_unless_present = "node", conflicts_with = "node", long_help = SEALING_HELP)]
@@ -50,17 +50,6 @@ pub(crate) struct BackupArgs {
     approvals: ApprovalFiles,
     #[command(flatten)]
     client: ClientArgs,
-}
-
-#[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
-struct Place {
-    /// The directory of a node that does not run
-    #[arg(long, value_name = "DIR")]
-    dir: Option<PathBuf>,
-    /// A running node, by its number
-    #[arg(long, value_name = "NODE")]
-    node: Option<NonZeroU16>,
 }
 
 #[derive(Serialize)]
@@ -98,11 +87,11 @@ pub(crate) fn backup(args: &BackupArgs, output: Output) -> Result<(), Failure> {
     target.check_json(output.json())?;
     target.check_terminal("a backup")?;
     let (done, bytes, sealed_by) = match (&args.place, &args.seal) {
-        (Place { dir: Some(dir), .. }, Some(seal)) => {
+        (NodePlace { dir: Some(dir), .. }, Some(seal)) => {
             let (done, bytes) = of_stopped(dir, seal, &target)?;
             (done, bytes, seal.to_string())
         }
-        (Place { node: Some(node), .. }, _) => {
+        (NodePlace { node: Some(node), .. }, _) => {
             let (done, bytes) = of_running(*node, args, &target)?;
             (done, bytes, format!("what backup.sealing in node {node}'s node.toml names"))
         }

@@ -8,7 +8,7 @@ mod restore;
 mod sealing;
 mod trust;
 
-use std::path::PathBuf;
+use std::{num::NonZeroU16, path::PathBuf};
 
 use clap::Args;
 use rand_core::Rng;
@@ -37,6 +37,18 @@ pub(crate) struct StoppedNode {
     /// The directory of a node that does not run, with node.toml in it
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
+}
+
+/// A node, running or not, for commands that do the same with both.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct NodePlace {
+    /// The directory of a node that does not run
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// A running node, by its number
+    #[arg(long, value_name = "NODE")]
+    pub(crate) node: Option<NonZeroU16>,
 }
 
 impl StoppedNode {
