@@ -6,7 +6,8 @@ use theta_names::codec::{DecodeError, Reader, Writer};
 use theta_names::{Epoch, KeyName, KeyState, SuiteName, Version};
 use theta_statements::{CeremonyRequest, KeyChange, StateChange};
 
-use crate::LedgerId;
+use crate::consent::{read_consents, write_consents};
+use crate::{Consent, LedgerId};
 
 /// The version of the encoding.
 const FORMAT: u8 = 1;
@@ -26,6 +27,8 @@ pub struct Entry {
     pub action: Action,
     /// Who asked for it: the client's signed request with approvals, or nothing where it proves itself.
     pub reason: Vec<u8>,
+    /// Those whose consent it takes, by rising number: see [`LedgerState::demand`](crate::LedgerState::demand).
+    pub consents: Vec<Consent>,
 }
 
 /// What a group decides.
@@ -61,7 +64,7 @@ pub struct AdoptedKey {
     pub k: u16,
     /// Who holds the shares: that of index i at place i - 1.
     pub holders: Vec<u16>,
-    /// The public key and all verification keys, as the suite writes them.
+    /// The public key and all verification keys, as the key's file has them.
     pub public: Vec<u8>,
 }
 
@@ -70,7 +73,7 @@ pub struct AdoptedKey {
 pub enum Outcome {
     /// A sharing serves.
     Activated {
-        /// The public key and all verification keys: `EncodedKey`.
+        /// The public key and all verification keys, as the key's file has them.
         public: Vec<u8>,
         /// The certificate of the ceremony's members.
         certificate: Vec<u8>,
@@ -82,11 +85,11 @@ pub enum Outcome {
 }
 
 impl Entry {
-    /// Format (1), height (8), digest of the entry before (32), time (8), `[action]`, `[reason]`.
+    /// Format (1), height (8), digest of the entry before (32), time (8), `[action]`, `[reason]`, consents.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let writer = Writer::new(FORMAT).u64(self.height).raw(&self.previous).u64(self.time);
-        writer.bytes(&self.action.encode()).bytes(&self.reason).finish()
+        write_consents(writer.bytes(&self.action.encode()).bytes(&self.reason), &self.consents).finish()
     }
 
     /// Reads what [`Entry::encode`] wrote, and nothing else.
@@ -104,7 +107,8 @@ impl Entry {
         let (height, previous, time) = (reader.u64()?, reader.array()?, reader.u64()?);
         let action = Action::decode(reader.bytes()?)?;
         let reason = reader.bytes()?.to_vec();
-        reader.end(Self { height, previous, time, action, reason })
+        let consents = read_consents(&mut reader)?;
+        reader.end(Self { height, previous, time, action, reason, consents })
     }
 
     /// What stands for an encoded entry in votes, in the next entry, and for people.

@@ -2,6 +2,7 @@
 //!
 //! - [`founding`]: how a group of organisations that do not trust each other begins;
 //! - [`Entry`], [`Action`]: what was decided, one thing at each height, chained by digests;
+//! - [`Consent`], [`Demand`]: whose word an action takes beside the votes;
 //! - [`CertifiedEntry`]: an entry with the votes of a quorum of the members;
 //! - [`LedgerState`]: what follows from all entries up to a height: keys, versions, epochs, ceremonies. It takes certified entries and
 //!   nothing else, so that whoever has the genesis follows the group as a light client follows a chain;
@@ -10,6 +11,7 @@
 //! Requests for decryptions, signatures and coins never wait for it. See `spec/ledger.md` and `docs/adr/0029-ledger.md`.
 
 mod certified;
+mod consent;
 mod entry;
 pub mod founding;
 mod genesis;
@@ -18,8 +20,11 @@ mod sitting;
 mod state;
 
 pub use certified::CertifiedEntry;
+pub use consent::{Consent, Demand};
 pub use entry::{Action, AdoptedKey, Entry, MOST_ENTRY, Outcome};
 pub use genesis::{Genesis, GenesisError, LedgerId};
 pub use replica::{DropReason, Effect, Host, Input, MOST_MESSAGE, Memory, Recipient, Replica, ReplicaOffence, Said};
-pub use state::{Begun, Epochs, KeyHistory, LedgerError, LedgerState, Refusal, Source, VersionHistory};
+pub use state::{
+    Begun, Ended, Epochs, KeyHistory, LedgerError, LedgerState, Refusal, RequestHistory, Source, VersionHistory,
+};
 pub use theta_agreement::{Digest, Verdict};

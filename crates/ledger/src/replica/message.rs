@@ -3,7 +3,8 @@
 use theta_agreement::{Ballot, SIGNATURE_LEN, Signature, VoteCertificate};
 use theta_names::codec::{DecodeError, Reader, Writer};
 
-use crate::{Action, CertifiedEntry, MOST_ENTRY};
+use crate::consent::{read_consents, write_consents};
+use crate::{Action, CertifiedEntry, Consent, MOST_ENTRY};
 
 /// The version of the encoding.
 const FORMAT: u8 = 1;
@@ -36,8 +37,8 @@ pub(super) enum Message {
     Entries(Vec<CertifiedEntry>),
     /// The question for entries after this height.
     Want { after: u64 },
-    /// Something to decide.
-    Candidate { action: Action, reason: Vec<u8> },
+    /// Something to decide, and the consents to it that the sender knows.
+    Candidate { action: Action, reason: Vec<u8>, consents: Vec<Consent> },
 }
 
 impl Vote {
@@ -74,7 +75,9 @@ impl Message {
             }
             Self::Entries(entries) => entries.iter().fold(writer.u8(3), |writer, entry| writer.raw(&entry.encode())),
             Self::Want { after } => writer.u8(4).u64(*after),
-            Self::Candidate { action, reason } => writer.u8(5).bytes(&action.encode()).bytes(reason),
+            Self::Candidate { action, reason, consents } => {
+                write_consents(writer.u8(5).bytes(&action.encode()).bytes(reason), consents)
+            }
         }
         .finish()
     }
@@ -105,7 +108,8 @@ impl Message {
             }
             5 => {
                 let (action, reason) = (Action::decode(reader.bytes()?)?, reader.bytes()?.to_vec());
-                reader.end(Self::Candidate { action, reason })
+                let consents = read_consents(&mut reader)?;
+                reader.end(Self::Candidate { action, reason, consents })
             }
             _ => Err(DecodeError::Field("the kind of message")),
         }

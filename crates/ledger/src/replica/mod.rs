@@ -18,10 +18,10 @@ use theta_names::NodeId;
 use theta_rounds::PartyId;
 
 use crate::sitting::Sitting;
-use crate::{Action, CertifiedEntry, Entry, LedgerError, LedgerState, MOST_ENTRY};
+use crate::{Action, CertifiedEntry, Consent, Digest, Entry, LedgerError, LedgerState, MOST_ENTRY};
 use message::{Message, Vote};
 use peers::Peers;
-use pending::{Pending, Source};
+use pending::{Pending, Source, Wanted};
 
 pub use message::MOST_MESSAGE;
 pub use said::Said;
@@ -34,6 +34,11 @@ const REPEAT_TICKS: u64 = 4;
 const POLKA_TICKS: u64 = 4 * REPEAT_TICKS;
 /// How far ahead of this node's clock an entry may be, in seconds.
 const AHEAD: u64 = 600;
+/// How far behind it.
+const BEHIND: u64 = 600;
+
+/// Room for the consents of 1,024 nodes, and the rest of an entry.
+const MOST_CONSENTS: usize = 1024 * 74 + 64;
 
 /// What a replica asks of the node that it runs in.
 pub trait Host {
@@ -247,25 +252,39 @@ impl Replica {
             Input::Tick(now) => self.tick(now, host, &mut out),
             Input::Connected(peer) => self.send_status(Recipient::One(peer), &mut out),
             Input::Message(from, bytes) => self.receive(from, bytes, host, &mut out),
-            Input::Propose(action, reason) => self.propose(action, reason, true, &mut out),
-            Input::Expect(action) => self.propose(action, Vec::new(), false, &mut out),
+            Input::Propose(action, reason) => self.propose(action, reason, Source::Client, &mut out),
+            Input::Expect(action) => self.propose(action, Vec::new(), Source::Expected, &mut out),
         }
         self.settle(host, &mut out);
         out
     }
 
-    fn propose(&mut self, action: Action, reason: Vec<u8>, tell: bool, out: &mut Vec<Effect>) {
-        match self.state.check(&action) {
-            Err(refusal) => out.push(Effect::Dropped(action, DropReason::Refused(refusal))),
-            Ok(()) if !fits(&action, &reason) => out.push(Effect::Dropped(action, DropReason::TooLong)),
-            Ok(()) => {
-                let source = if tell { Source::Client } else { Source::Expected };
-                if self.pending.insert(source, action.clone(), reason.clone(), self.ticks) && tell {
-                    let message = Message::Candidate { action, reason };
-                    out.push(Effect::Send(Recipient::All, message.encode()));
-                }
-            }
+    fn propose(&mut self, action: Action, reason: Vec<u8>, source: Source, out: &mut Vec<Effect>) {
+        let demand = match self.state.check(&action).and_then(|()| self.state.demand(&action)) {
+            Err(refusal) => return out.push(Effect::Dropped(action, DropReason::Refused(refusal))),
+            Ok(_) if !fits(&action, &reason) => return out.push(Effect::Dropped(action, DropReason::TooLong)),
+            Ok(demand) => demand,
+        };
+        let digest = action.digest();
+        let news = self.pending.insert(source, (action, reason), demand, self.ticks);
+        if !self.consent(&digest, out) && news && source == Source::Client {
+            self.tell(&digest, out);
         }
+    }
+
+    /// Gives this node's consent to what it wants, if it counts and was not given; says whether it was.
+    fn consent(&mut self, digest: &Digest, out: &mut Vec<Effect>) -> bool {
+        // Before the first tick there is no time until which it could stand.
+        let Some(keys) = self.keys.clone().filter(|_| self.now != 0) else { return false };
+        let Some(action) = self.pending.lacking(digest, keys.party().node()) else { return false };
+        let consent = Consent::give(self.state.id(), action, &keys, self.now);
+        self.pending.consent(digest, consent);
+        self.tell(digest, out);
+        true
+    }
+
+    fn tell(&self, digest: &Digest, out: &mut Vec<Effect>) {
+        out.extend(self.pending.get(digest).map(|wanted| Effect::Send(Recipient::All, candidate(&wanted))));
     }
 
     fn tick(&mut self, now: u64, host: &dyn Host, out: &mut Vec<Effect>) {
@@ -280,6 +299,9 @@ impl Replica {
                 }
             }
         }
+        for digest in self.pending.own() {
+            self.consent(&digest, out);
+        }
         let repeat = self.ticks.is_multiple_of(REPEAT_TICKS);
         if self.is_active() {
             self.agreement.tick();
@@ -290,10 +312,9 @@ impl Replica {
         }
         if self.ticks.is_multiple_of(STATUS_TICKS) {
             self.send_status(Recipient::All, out);
-            for (action, reason) in self.pending.of_clients(self.ticks / STATUS_TICKS) {
-                let message = Message::Candidate { action: action.clone(), reason: reason.clone() };
-                out.push(Effect::Send(Recipient::All, message.encode()));
-            }
+            let own = self.keys.as_ref().map(|keys| keys.party().node());
+            let told = self.pending.to_tell(own, self.ticks / STATUS_TICKS);
+            out.extend(told.map(|wanted| Effect::Send(Recipient::All, candidate(&wanted))));
         }
     }
 
@@ -303,7 +324,7 @@ impl Replica {
         let for_values = self.heard.iter().filter(|(_, body)| !body.is_empty());
         let spoken: BTreeSet<PartyId> = for_values.map(|((author, _), _)| *author).collect();
         let undecided = self.agreement.is_locked() || self.agreement.polka().is_some();
-        !self.pending.is_empty() || undecided || spoken.len() > self.state.faulty()
+        self.pending.is_ready(self.now.max(self.state.time())) || undecided || spoken.len() > self.state.faulty()
     }
 
     /// Tells how far this node is. With it goes what the other one has drawn at its start, so that it can tell this from what was said
@@ -388,7 +409,9 @@ impl Replica {
         let action = certified.entry.action.digest();
         out.push(Effect::Decided(Box::new(certified)));
         self.pending.remove(&action);
-        for (action, refusal, own) in self.pending.retain(|action| self.state.check(action)) {
+        for (action, refusal, own) in
+            self.pending.retain(|action| self.state.check(action).and_then(|()| self.state.demand(action)))
+        {
             if own {
                 out.push(Effect::Dropped(action, DropReason::Refused(refusal)));
             }
@@ -416,10 +439,15 @@ impl Replica {
     }
 }
 
-/// Whether an entry has room for an action and its reason.
+/// What others are told of an action that waits.
+fn candidate(wanted: &Wanted<'_>) -> Vec<u8> {
+    let (action, reason) = (wanted.action.clone(), wanted.reason.to_vec());
+    Message::Candidate { action, reason, consents: wanted.consents.clone() }.encode()
+}
+
+/// Whether an entry has room for an action and its reason, beside the consents of all nodes that there can be.
 fn fits(action: &Action, reason: &[u8]) -> bool {
-    // Format, height, digest, time, two lengths.
-    action.encode().len().saturating_add(reason.len()).saturating_add(64) <= MOST_ENTRY
+    action.encode().len().saturating_add(reason.len()) <= MOST_ENTRY - MOST_CONSENTS
 }
 
 /// What a replica thinks of values, for the agreement.
@@ -436,14 +464,17 @@ impl Judge for Chamber<'_> {
         if self.now == 0 {
             return None;
         }
-        let (action, reason) = self.pending.oldest()?;
-        Some(self.state.next_entry(action.clone(), reason.clone(), self.now).encode())
+        let wanted = self.pending.oldest(self.now.max(self.state.time()))?;
+        let entry = self.state.next_entry(wanted.action.clone(), wanted.reason.to_vec(), self.now);
+        Some(Entry { consents: wanted.consents, ..entry }.encode())
     }
 
     fn judge(&mut self, value: &[u8]) -> Verdict {
         match Entry::decode(value) {
             _ if self.now == 0 => Verdict::Unknown,
             Ok(entry) if entry.time > self.now.saturating_add(AHEAD) => Verdict::Invalid,
+            // Consents that have ended are not used in an entry that says that it is older.
+            Ok(entry) if entry.time.saturating_add(BEHIND) < self.now => Verdict::Invalid,
             Ok(entry) if self.state.check_entry(&entry).is_ok() => self.host.judge(self.state, &entry),
             _ => Verdict::Invalid,
         }

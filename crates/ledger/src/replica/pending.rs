@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use theta_agreement::Digest;
 use theta_names::NodeId;
 
-use crate::{Action, Refusal};
+use crate::{Action, Consent, Demand, Refusal};
 
 /// Ticks after which an action that too few agree to is given up.
 const PATIENCE: u64 = 240;
@@ -21,6 +21,28 @@ struct Waiting {
     reason: Vec<u8>,
     since: u64,
     source: Source,
+    demand: Demand,
+    consents: BTreeMap<NodeId, Consent>,
+}
+
+/// Something that may be decided, with the consents that it has.
+pub(super) struct Wanted<'a> {
+    pub(super) action: &'a Action,
+    pub(super) reason: &'a [u8],
+    pub(super) consents: Vec<Consent>,
+}
+
+impl Waiting {
+    /// The consents that an entry of this time may have; `None` if they are too few.
+    fn consents_at(&self, time: u64) -> Option<Vec<Consent>> {
+        let good = self.consents.values().filter(|consent| consent.covers(time)).copied();
+        let good: Vec<Consent> = good.take(self.demand.needed).collect();
+        (good.len() >= self.demand.needed).then_some(good)
+    }
+
+    fn wanted(&self) -> Wanted<'_> {
+        Wanted { action: &self.action, reason: &self.reason, consents: self.consents.values().copied().collect() }
+    }
 }
 
 /// On whose word an action waits.
@@ -51,8 +73,9 @@ impl Pending {
         self.waiting.len()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
+    /// Whether something waits that could be an entry of this time.
+    pub(super) fn is_ready(&self, time: u64) -> bool {
+        self.waiting.values().any(|waiting| waiting.consents_at(time).is_some())
     }
 
     pub(super) fn contains(&self, digest: &Digest) -> bool {
@@ -65,7 +88,13 @@ impl Pending {
     }
 
     /// Whether it is new, and there was room.
-    pub(super) fn insert(&mut self, source: Source, action: Action, reason: Vec<u8>, now: u64) -> bool {
+    pub(super) fn insert(
+        &mut self,
+        source: Source,
+        (action, reason): (Action, Vec<u8>),
+        demand: Demand,
+        now: u64,
+    ) -> bool {
         let digest = action.digest();
         if let Some(known) = self.waiting.get_mut(&digest) {
             // From now on it is this node's own.
@@ -82,28 +111,66 @@ impl Pending {
             }
         };
         if room {
-            self.waiting.insert(digest, Waiting { action, reason, since: now, source });
+            let consents = BTreeMap::new();
+            self.waiting.insert(digest, Waiting { action, reason, since: now, source, demand, consents });
         }
         room
+    }
+
+    /// Whether a consent would be news: nobody looks at its signature otherwise.
+    pub(super) fn lacks(&self, digest: &Digest, consent: &Consent) -> bool {
+        let Some(waiting) = self.waiting.get(digest) else { return false };
+        waiting.demand.is_of(consent.node)
+            && waiting.consents.get(&consent.node).is_none_or(|known| known.until < consent.until)
+    }
+
+    /// Everything that this node wants by itself.
+    pub(super) fn own(&self) -> Vec<Digest> {
+        let own = self.waiting.iter().filter(|(_, waiting)| waiting.source.is_own());
+        own.map(|(digest, _)| *digest).collect()
+    }
+
+    /// An action that this node wants, if its consent counts and is missing.
+    pub(super) fn lacking(&self, digest: &Digest, own: NodeId) -> Option<&Action> {
+        let waiting = self.waiting.get(digest)?;
+        let lacks = waiting.source.is_own() && waiting.demand.is_of(own) && !waiting.consents.contains_key(&own);
+        lacks.then_some(&waiting.action)
+    }
+
+    /// Takes a consent, whose signature is true.
+    pub(super) fn consent(&mut self, digest: &Digest, consent: Consent) {
+        if let Some(waiting) = self.waiting.get_mut(digest) {
+            waiting.consents.insert(consent.node, consent);
+        }
+    }
+
+    pub(super) fn get(&self, digest: &Digest) -> Option<Wanted<'_>> {
+        self.waiting.get(digest).map(Waiting::wanted)
     }
 
     pub(super) fn remove(&mut self, digest: &Digest) {
         self.waiting.remove(digest);
     }
 
-    /// What has waited longest.
-    pub(super) fn oldest(&self) -> Option<(&Action, &Vec<u8>)> {
-        let oldest = self.waiting.iter().min_by_key(|(digest, waiting)| (waiting.since, **digest));
-        oldest.map(|(_, waiting)| (&waiting.action, &waiting.reason))
+    /// What has waited longest of what could be an entry of this time.
+    pub(super) fn oldest(&self, time: u64) -> Option<Wanted<'_>> {
+        let ready = self.waiting.iter().filter_map(|(digest, waiting)| {
+            let consents = waiting.consents_at(time)?;
+            Some(((waiting.since, *digest), Wanted { consents, ..waiting.wanted() }))
+        });
+        ready.min_by_key(|(order, _)| *order).map(|(_, wanted)| wanted)
     }
 
-    /// What clients have asked this node for: a few, others in each turn.
-    pub(super) fn of_clients(&self, turn: u64) -> impl Iterator<Item = (&Action, &Vec<u8>)> {
-        let asked = || self.waiting.values().filter(|waiting| waiting.source == Source::Client);
-        let parts = asked().count().div_ceil(MOST_TOLD).max(1);
+    /// What others are told of: a few, others in each turn. It is what clients have asked this node for, and what has this
+    /// node's consent.
+    pub(super) fn to_tell(&self, own: Option<NodeId>, turn: u64) -> impl Iterator<Item = Wanted<'_>> {
+        let is_told = move |waiting: &&Waiting| {
+            waiting.source == Source::Client || own.is_some_and(|own| waiting.consents.contains_key(&own))
+        };
+        let told = move || self.waiting.values().filter(is_told);
+        let parts = told().count().div_ceil(MOST_TOLD).max(1);
         let part = usize::try_from(turn).unwrap_or(0).checked_rem(parts).unwrap_or(0);
-        let told = asked().skip(part.saturating_mul(MOST_TOLD)).take(MOST_TOLD);
-        told.map(|waiting| (&waiting.action, &waiting.reason))
+        told().skip(part.saturating_mul(MOST_TOLD)).take(MOST_TOLD).map(Waiting::wanted)
     }
 
     /// Takes out what has waited too long; says of each whether it was this node's own.
@@ -113,10 +180,17 @@ impl Pending {
     }
 
     /// Takes out what cannot follow any more; says of each whether it was this node's own.
-    pub(super) fn retain(&mut self, follows: impl Fn(&Action) -> Result<(), Refusal>) -> Vec<(Action, Refusal, bool)> {
+    pub(super) fn retain(
+        &mut self,
+        follows: impl Fn(&Action) -> Result<Demand, Refusal>,
+    ) -> Vec<(Action, Refusal, bool)> {
         let mut gone = Vec::new();
         self.waiting.retain(|_, waiting| match follows(&waiting.action) {
-            Ok(()) => true,
+            Ok(demand) => {
+                waiting.consents.retain(|node, _| demand.is_of(*node));
+                waiting.demand = demand;
+                true
+            }
             Err(refusal) => {
                 gone.push((waiting.action.clone(), refusal, waiting.source.is_own()));
                 false

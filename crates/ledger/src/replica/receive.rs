@@ -6,8 +6,8 @@ use theta_rounds::PartyId;
 
 use super::message::{MESSAGE_BYTES, Message, Polka, Vote};
 use super::pending::Source;
-use super::{Effect, Host, MOST_MESSAGE, Memory, Recipient, Replica, ReplicaOffence};
-use crate::{Action, CertifiedEntry, LedgerError, MOST_ENTRY};
+use super::{Effect, Host, MOST_MESSAGE, Memory, Recipient, Replica, ReplicaOffence, fits};
+use crate::{Action, CertifiedEntry, Consent, LedgerError, MOST_ENTRY};
 
 impl Replica {
     pub(super) fn receive(&mut self, from: NodeId, bytes: &[u8], host: &dyn Host, out: &mut Vec<Effect>) {
@@ -27,7 +27,9 @@ impl Replica {
             }
             Message::Want { after } => self.answer(from, after, host, out),
             Message::Entries(entries) => self.take_entries(from, entries, out),
-            Message::Candidate { action, reason } => self.take_candidate(from, action, reason, host),
+            Message::Candidate { action, reason, consents } => {
+                self.take_candidate(from, (action, reason, consents), host, out);
+            }
             Message::Votes { height, votes, polka } => {
                 self.hear_height(from, height.saturating_sub(1), host, out);
                 if height == self.sitting.height() && !self.ignored.contains(&party) {
@@ -109,16 +111,40 @@ impl Replica {
         }
     }
 
-    /// Whatever this node agrees to, it wants decided, too: else one that a client could reach alone would wait for its own turn.
-    fn take_candidate(&mut self, from: NodeId, action: Action, reason: Vec<u8>, host: &dyn Host) {
-        let known = self.pending.contains(&action.digest());
-        if known || !self.pending.has_room_for(from) || self.state.check(&action).is_err() {
+    /// Whatever this node agrees to, it wants decided, too: else one that a client could reach alone would wait for its own turn. What takes
+    /// consents is kept if it has one, and signatures are looked at only where they are news.
+    fn take_candidate(
+        &mut self,
+        from: NodeId,
+        (action, reason, consents): (Action, Vec<u8>, Vec<Consent>),
+        host: &dyn Host,
+        out: &mut Vec<Effect>,
+    ) {
+        let digest = action.digest();
+        let known = self.pending.contains(&digest);
+        if self.distrusted.contains(&from) || (!known && !self.pending.has_room_for(from)) {
             return;
         }
-        let entry = self.state.next_entry(action, reason, self.now);
-        if entry.encode().len() <= MOST_ENTRY && host.judge(&self.state, &entry) == Verdict::Valid {
-            self.pending.insert(Source::Peer(from), entry.action, entry.reason, self.ticks);
+        let Ok(demand) = self.state.check(&action).and_then(|()| self.state.demand(&action)) else { return };
+        let news = |consent: &&Consent| demand.is_of(consent.node) && (!known || self.pending.lacks(&digest, consent));
+        let news: Vec<Consent> = consents.iter().filter(news).copied().collect();
+        // No honest member passes on a false one.
+        if !news.iter().all(|consent| self.state.is_consent(&demand, &action, consent)) {
+            self.distrusted.insert(from);
+            out.push(Effect::Blame(from, ReplicaOffence::FalseSignature));
+            return;
         }
+        if !known {
+            let entry = self.state.next_entry(action, reason, self.now);
+            let wanted = (demand.needed == 0 || !news.is_empty())
+                && fits(&entry.action, &entry.reason)
+                && host.judge(&self.state, &entry) == Verdict::Valid;
+            if !wanted {
+                return;
+            }
+            self.pending.insert(Source::Peer(from), (entry.action, entry.reason), demand, self.ticks);
+        }
+        news.into_iter().for_each(|consent| self.pending.consent(&digest, consent));
     }
 
     fn take_votes(&mut self, author: PartyId, votes: &[Vote]) -> Result<(), ReplicaOffence> {

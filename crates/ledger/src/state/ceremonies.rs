@@ -1,7 +1,6 @@
 //! What a request for a ceremony comes to.
 
 use theta_names::{Epoch, KeyName, KeyState, SuiteName, Version};
-use theta_sharing::EncodedKey;
 use theta_statements::{CeremonyRequest, KeyChange};
 
 use super::{Epochs, KeyHistory, LedgerState, Refusal, VersionHistory};
@@ -49,14 +48,40 @@ impl Begun {
     }
 }
 
+/// How a ceremony ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// A sharing serves.
+    Activated,
+    /// The lost share was found.
+    Recovered,
+    /// Nothing came of it.
+    Aborted,
+}
+
+/// What became of a request for a ceremony.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestHistory {
+    /// The ceremony's number: the height of the entry with which it began.
+    pub number: u64,
+    /// What was asked for.
+    pub change: KeyChange,
+    /// Which version it made, or was about.
+    pub version: Version,
+    /// The sharing that came out, or whose share was recovered.
+    pub epoch: Epoch,
+    /// How it ended; `None` while it runs.
+    pub ended: Option<Ended>,
+}
+
 impl LedgerState {
     /// What a request would come to if it were decided now.
     ///
     /// # Errors
     /// [`Refusal`]: it cannot succeed, or was used before.
     pub fn begun(&self, request: &CeremonyRequest) -> Result<Begun, Refusal> {
-        if let Some(number) = self.used.get(&request.digest()) {
-            return Err(Refusal::Used(*number));
+        if let Some(history) = self.requests.get(&request.digest()) {
+            return Err(Refusal::Used(history.number));
         }
         let begun = match &request.change {
             KeyChange::Create { key, suite, k, holders } => {
@@ -167,19 +192,11 @@ impl LedgerState {
             Outcome::Recovered if recovery => Ok(None),
             Outcome::Recovered => Err(Refusal::Outcome("it was not to recover a share")),
             Outcome::Activated { .. } if recovery => Err(Refusal::Outcome("a recovery makes no sharing")),
-            Outcome::Activated { public, .. } => {
-                let key = EncodedKey::decode(public).map_err(|_| Refusal::Outcome("its public key cannot be read"))?;
-                let n = usize::from(key.threshold.n());
-                if key.threshold.k() != begun.k || n != begun.holders.len() {
-                    return Err(Refusal::Outcome("its public key is of other numbers of shares"));
-                }
-                let before = begun.source.as_ref().map(|source| EncodedKey::decode(&source.public));
-                let same = |before: EncodedKey| before.public_key == key.public_key;
-                if before.is_some_and(|before| !before.is_ok_and(same)) {
-                    return Err(Refusal::Outcome("new shares are of the key that was there"));
-                }
+            // That it is the key that was there, or has these shares, its ceremony's certificate says, which the voters check.
+            Outcome::Activated { public, certificate } => {
                 let (epoch, k, holders) = (begun.epoch, begun.k, begun.holders.clone());
-                Ok(Some(Epochs { epoch, since: 0, k, holders, public: public.clone() }))
+                let (public, certificate) = (public.clone(), certificate.clone());
+                Ok(Some(Epochs { epoch, since: 0, k, holders, public, certificate }))
             }
         }
     }

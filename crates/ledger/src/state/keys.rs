@@ -15,8 +15,10 @@ pub struct Epochs {
     pub k: u16,
     /// The holders: that of index i at place i - 1.
     pub holders: Vec<u16>,
-    /// The public key and all verification keys, as the entry has them.
+    /// The public key and all verification keys, as the key's file has them.
     pub public: Vec<u8>,
+    /// The certificate of the ceremony that made it, while it serves; empty if a dealer made it.
+    pub certificate: Vec<u8>,
 }
 
 /// A version of a key.
@@ -35,6 +37,13 @@ impl VersionHistory {
     #[must_use]
     pub fn serving(&self) -> Option<&Epochs> {
         self.epochs.last()
+    }
+
+    pub(super) fn serve(&mut self, epochs: Epochs) {
+        if let Some(before) = self.epochs.last_mut() {
+            before.certificate = Vec::new();
+        }
+        self.epochs.push(epochs);
     }
 }
 
@@ -61,6 +70,11 @@ impl KeyHistory {
             self.versions.iter().rev().find(|(_, version)| wanted(version.state)).map(|(number, _)| *number)
         };
         newest(|state| state == KeyState::Active).or_else(|| newest(|state| state != KeyState::Destroyed))
+    }
+
+    /// The sharing that serves of the newest version.
+    pub(super) fn newest(&self) -> Option<&Epochs> {
+        self.versions.last_key_value().and_then(|(_, version)| version.serving())
     }
 
     /// What holds for a version: its own state and the key's.

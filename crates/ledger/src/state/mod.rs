@@ -1,6 +1,7 @@
 //! What follows from a history.
 
 mod ceremonies;
+mod demand;
 mod keys;
 mod refusal;
 
@@ -13,7 +14,7 @@ use theta_statements::StateChange;
 use crate::sitting::Sitting;
 use crate::{Action, AdoptedKey, CertifiedEntry, Entry, Genesis, LedgerId, Outcome};
 
-pub use ceremonies::{Begun, Source};
+pub use ceremonies::{Begun, Ended, RequestHistory, Source};
 pub use keys::{Epochs, KeyHistory, VersionHistory};
 pub use refusal::Refusal;
 
@@ -54,8 +55,8 @@ pub struct LedgerState {
     time: u64,
     keys: BTreeMap<KeyName, KeyHistory>,
     running: BTreeMap<u64, Begun>,
-    /// Which ceremony a request began.
-    used: BTreeMap<Digest, u64>,
+    /// What became of each request, by its digest.
+    requests: BTreeMap<Digest, RequestHistory>,
 }
 
 impl LedgerState {
@@ -73,7 +74,7 @@ impl LedgerState {
             time: 0,
             keys: BTreeMap::new(),
             running: BTreeMap::new(),
-            used: BTreeMap::new(),
+            requests: BTreeMap::new(),
         }
     }
 
@@ -137,21 +138,21 @@ impl LedgerState {
         &self.running
     }
 
-    /// Which ceremony a request began, by the request's digest.
+    /// What became of a request for a ceremony, by the request's digest; `None` if none has begun.
     #[must_use]
-    pub fn began(&self, request: &Digest) -> Option<u64> {
-        self.used.get(request).copied()
+    pub fn request(&self, request: &Digest) -> Option<&RequestHistory> {
+        self.requests.get(request)
     }
 
     pub(crate) fn sitting(&self) -> Sitting {
         Sitting::new(self.id, self.height.saturating_add(1), self.head, &self.members, self.faulty)
     }
 
-    /// The entry that an action would be if it were decided next. `now` is in seconds since 1970.
+    /// The entry that an action would be if it were decided next, without consents. `now` is in seconds since 1970.
     #[must_use]
     pub fn next_entry(&self, action: Action, reason: Vec<u8>, now: u64) -> Entry {
-        let time = now.max(self.time);
-        Entry { height: self.height.saturating_add(1), previous: self.head, time, action, reason }
+        let (time, consents) = (now.max(self.time), Vec::new());
+        Entry { height: self.height.saturating_add(1), previous: self.head, time, action, reason, consents }
     }
 
     /// Whether an action can follow.
@@ -172,6 +173,12 @@ impl LedgerState {
     /// # Errors
     /// [`LedgerError`].
     pub fn check_entry(&self, entry: &Entry) -> Result<(), LedgerError> {
+        self.check_place(entry)?;
+        self.check_consented(entry)
+    }
+
+    /// Place and action, without signatures.
+    fn check_place(&self, entry: &Entry) -> Result<(), LedgerError> {
         let expected = self.height.saturating_add(1);
         if entry.height != expected {
             return Err(LedgerError::Height { expected, got: entry.height });
@@ -185,19 +192,24 @@ impl LedgerState {
         self.check(&entry.action).map_err(|refusal| LedgerError::Refused(entry.height, refusal))
     }
 
+    fn check_consented(&self, entry: &Entry) -> Result<(), LedgerError> {
+        self.check_consents(entry).map_err(|refusal| LedgerError::Refused(entry.height, refusal))
+    }
+
     /// Takes the next entry.
     ///
     /// # Errors
     /// [`LedgerError`]; nothing changes then.
     pub fn advance(&mut self, certified: &CertifiedEntry) -> Result<(), LedgerError> {
         let CertifiedEntry { entry, certificate } = certified;
-        self.check_entry(entry)?;
+        self.check_place(entry)?;
         let sitting = self.sitting();
         let digest = entry.digest(&self.id);
         let decided = certificate.kind() == VoteKind::Precommit && *certificate.digest() == digest;
         if !decided || !certificate.is_valid(&sitting) {
             return Err(LedgerError::Certificate(entry.height));
         }
+        self.check_consented(entry)?;
         self.apply(entry, digest).map_err(|refusal| LedgerError::Refused(entry.height, refusal))
     }
 
@@ -206,7 +218,7 @@ impl LedgerState {
     /// # Errors
     /// [`LedgerError`]; nothing changes then.
     pub fn restore(&mut self, entry: &Entry) -> Result<(), LedgerError> {
-        self.check_entry(entry)?;
+        self.check_place(entry)?;
         let digest = entry.digest(&self.id);
         self.apply(entry, digest).map_err(|refusal| LedgerError::Refused(entry.height, refusal))
     }
@@ -216,7 +228,10 @@ impl LedgerState {
             Action::Adopt(adopted) => self.adopt(adopted, entry.height),
             Action::Begin(request) => {
                 let begun = self.begun(request)?;
-                self.used.insert(request.digest(), entry.height);
+                let (number, change) = (entry.height, request.change.clone());
+                let Begun { version, epoch, .. } = begun;
+                let history = RequestHistory { number, change, version, epoch, ended: None };
+                self.requests.insert(request.digest(), history);
                 self.running.insert(entry.height, begun);
             }
             Action::End { ceremony, outcome } => self.end(*ceremony, outcome, entry.height)?,
@@ -229,6 +244,9 @@ impl LedgerState {
     fn check_adopted(&self, adopted: &AdoptedKey) -> Result<(), Refusal> {
         let AdoptedKey { key, version, k, holders, .. } = adopted;
         self.check_holders(*k, holders)?;
+        if holders.len() <= self.faulty {
+            return Err(Refusal::Holders("so few nodes hold it that all of them may lie"));
+        }
         if let Some(number) = self.running_ceremony(key) {
             return Err(Refusal::Busy(number));
         }
@@ -244,9 +262,9 @@ impl LedgerState {
 
     fn adopt(&mut self, adopted: &AdoptedKey, height: u64) {
         let AdoptedKey { key, version, epoch, suite, k, holders, public } = adopted.clone();
-        let serving = Epochs { epoch, since: height, k, holders, public };
+        let serving = Epochs { epoch, since: height, k, holders, public, certificate: Vec::new() };
         if let Some(known) = self.keys.get_mut(&key).and_then(|line| line.versions.get_mut(&version)) {
-            known.epochs.push(serving);
+            known.serve(serving);
             return;
         }
         self.add_version(key, version, VersionHistory { suite, state: KeyState::Active, epochs: vec![serving] });
@@ -264,15 +282,27 @@ impl LedgerState {
     fn end(&mut self, number: u64, outcome: &Outcome, height: u64) -> Result<(), Refusal> {
         let serving = self.ended(number, outcome)?.map(|epochs| Epochs { since: height, ..epochs });
         let begun = self.running.remove(&number).ok_or(Refusal::NoCeremony(number))?;
+        let ended = match outcome {
+            Outcome::Activated { .. } => Ended::Activated,
+            Outcome::Recovered => Ended::Recovered,
+            Outcome::Aborted => Ended::Aborted,
+        };
+        self.note_end(&begun.request.digest(), ended);
         let (Some(serving), Begun { request, version, suite, source, .. }) = (serving, begun) else { return Ok(()) };
         let key = request.change.key().clone();
         if source.is_none() {
             let history = VersionHistory { suite, state: KeyState::Active, epochs: vec![serving] };
             self.add_version(key, version, history);
         } else if let Some(history) = self.keys.get_mut(&key).and_then(|line| line.versions.get_mut(&version)) {
-            history.epochs.push(serving);
+            history.serve(serving);
         }
         Ok(())
+    }
+
+    fn note_end(&mut self, request: &Digest, ended: Ended) {
+        if let Some(history) = self.requests.get_mut(request) {
+            history.ended = Some(ended);
+        }
     }
 
     fn check_state(&self, change: &StateChange) -> Result<(), Refusal> {
@@ -305,7 +335,9 @@ impl LedgerState {
             let gone = |begun: &Begun| {
                 begun.request.change.key() == &change.key && change.version.is_none_or(|it| it == begun.version)
             };
-            self.running.retain(|_, begun| !gone(begun));
+            let over: Vec<Begun> =
+                self.running.extract_if(.., |_, begun| gone(begun)).map(|(_, begun)| begun).collect();
+            over.iter().for_each(|begun| self.note_end(&begun.request.digest(), Ended::Aborted));
         }
     }
 }

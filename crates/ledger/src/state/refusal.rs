@@ -53,6 +53,14 @@ pub enum Refusal {
         /// What the change names.
         named: u64,
     },
+    /// Too few of those whose word it takes have given it, or one of them falsely.
+    #[error("it takes the consent of {needed} nodes and has {got}, or one of these is false")]
+    Consents {
+        /// How many it takes.
+        needed: usize,
+        /// How many it has.
+        got: usize,
+    },
     /// All numbers are used up.
     #[error("there are no more {0}")]
     Exhausted(&'static str),

@@ -1,8 +1,7 @@
 //! What may follow from what.
 
-use theta_ledger::{Action, AdoptedKey, Entry, LedgerState, Outcome, Refusal};
+use theta_ledger::{Action, AdoptedKey, Consent, Entry, LedgerState, Outcome, Refusal};
 use theta_names::{Epoch, KeyState, Version};
-use theta_sharing::{EncodedKey, Threshold};
 use theta_statements::{CeremonyRequest, KeyChange, StateChange};
 
 use crate::net::{genesis, keys};
@@ -24,13 +23,7 @@ pub(crate) fn change(nonce: u8, change: KeyChange) -> Action {
 }
 
 pub(crate) fn public(k: u16, n: u16, key: u8) -> Vec<u8> {
-    EncodedKey {
-        threshold: Threshold::new(k, n).unwrap(),
-        public_key: vec![key; 32],
-        verification_keys: vec![vec![key; 32]; usize::from(n)],
-        proof_of_possession: None,
-    }
-    .encode()
+    format!("key {key}, {k} of {n}").into_bytes()
 }
 
 pub(crate) fn activated(ceremony: u64, k: u16, n: u16, key: u8) -> Action {
@@ -43,9 +36,17 @@ pub(crate) fn set(name: &str, version: Option<u32>, state: KeyState, generation:
     Action::SetState(StateChange { key: name.parse().unwrap(), version, state, generation })
 }
 
+/// An entry with the consents that it takes.
+pub(crate) fn consented(state: &LedgerState, entry: Entry) -> Entry {
+    let mut nodes = state.demand(&entry.action).map_or(Vec::new(), |demand| demand.of[..demand.needed].to_vec());
+    nodes.sort_unstable();
+    let give = |node: u16| Consent::give(state.id(), &entry.action, &keys(node), entry.time);
+    Entry { consents: nodes.into_iter().map(give).collect(), ..entry }
+}
+
 /// An entry that these nodes signed.
 pub(crate) fn certified(state: &LedgerState, action: Action, signers: &[u16]) -> CertifiedEntry {
-    let entry = state.next_entry(action, Vec::new(), 5);
+    let entry = consented(state, state.next_entry(action, Vec::new(), 5));
     let (ballot, digest) = (Ballot::new(VoteKind::Precommit, 0), entry.digest(state.id()));
     let signed = signers.iter().map(|number| {
         let keys = keys(*number);
@@ -90,7 +91,6 @@ fn a_key_lives_through_its_states() {
     assert_eq!(refused(&state, &refresh(4)), Refusal::Busy(3));
     // Once.
     assert_eq!(refused(&state, &refresh(3)), Refusal::Used(3));
-    assert_eq!(refused(&state, &activated(3, 2, 3, 8)), Refusal::Outcome("new shares are of the key that was there"));
     advance(&mut state, activated(3, 2, 3, 9));
     assert_eq!(refused(&state, &refresh(3)), Refusal::Used(3));
     let version = &state.keys()[&name].versions[&Version::FIRST];
@@ -165,6 +165,9 @@ fn what_is_read_is_what_was_written() {
         assert_eq!(Action::decode(&bytes).as_ref(), Ok(&action));
         assert!((0..bytes.len()).all(|len| Action::decode(&bytes[..len]).is_err()));
         let entry = state.next_entry(action, b"because".to_vec(), 8);
+        assert_eq!(Entry::decode(&entry.encode()).as_ref(), Ok(&entry));
+        let consents = vec![Consent::give(state.id(), &entry.action, &keys(1), 9)];
+        let entry = Entry { consents, ..entry };
         assert_eq!(Entry::decode(&entry.encode()), Ok(entry));
     }
     assert!(Entry::decode(&vec![1; theta_ledger::MOST_ENTRY + 1]).is_err());

@@ -1,0 +1,103 @@
+//! Consents: who must have agreed to an action before it can be an entry, and their signatures.
+//!
+//! The members that vote are the group's. Up to k - 1 of a key's holders may lie, whatever the group's k is, so that what moves a key takes
+//! the word of as many of its holders as it takes to use it: one of them is honest, and has asked its own policy. They give it beforehand,
+//! and it stands in the entry; so the votes need not be anybody's in particular.
+
+use theta_agreement::{Member, MemberKeys, Message, SIGNATURE_LEN, Signature, schnorr};
+use theta_groups::Transcript;
+use theta_names::NodeId;
+use theta_names::codec::{DecodeError, Reader, Writer};
+
+use crate::{Action, LedgerId};
+
+/// For how many seconds a consent is given.
+pub(crate) const CONSENT_SECONDS: u64 = 900;
+/// How far a consent's end may lie after the entry's time: clocks differ.
+const MOST_SECONDS: u64 = 4 * CONSENT_SECONDS;
+
+/// One member's consent to one action, until then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Consent {
+    /// Whose.
+    pub node: NodeId,
+    /// The latest time of an entry with it, in seconds since 1970.
+    pub until: u64,
+    /// Signed with the member's key.
+    pub signature: Signature,
+}
+
+/// Whose consent an action takes, and that of how many of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Demand {
+    /// The numbers of the nodes whose consent counts.
+    pub of: Vec<u16>,
+    /// How many of them it takes.
+    pub needed: usize,
+}
+
+impl Demand {
+    /// What needs nobody's consent.
+    #[must_use]
+    pub const fn nothing() -> Self {
+        Self { of: Vec::new(), needed: 0 }
+    }
+
+    /// Whether a node's consent counts.
+    #[must_use]
+    pub fn is_of(&self, node: NodeId) -> bool {
+        self.of.contains(&node.get())
+    }
+}
+
+fn message(ledger: &LedgerId, action: &Action, node: NodeId, until: u64) -> Message {
+    Transcript::new("theta/ledger/consent/v1")
+        .with("ledger", ledger.as_bytes())
+        .with("action", &action.digest())
+        .with("node", &node.get().to_be_bytes())
+        .with("until", &until.to_be_bytes())
+}
+
+impl Consent {
+    /// A member's consent, from now on for a while. `now` is in seconds since 1970.
+    #[must_use]
+    pub fn give(ledger: &LedgerId, action: &Action, keys: &MemberKeys, now: u64) -> Self {
+        let (node, until) = (keys.party().node(), now.saturating_add(CONSENT_SECONDS));
+        Self { node, until, signature: keys.sign(&message(ledger, action, node, until)) }
+    }
+
+    /// Whether it was given by this member.
+    #[must_use]
+    pub fn is_of(&self, member: &Member, ledger: &LedgerId, action: &Action) -> bool {
+        let signed = message(ledger, action, self.node, self.until);
+        member.node() == self.node && schnorr::vartime_verify(member.verifying_key(), &signed, &self.signature)
+    }
+
+    /// Whether an entry of this time may have it.
+    #[must_use]
+    pub const fn covers(&self, time: u64) -> bool {
+        time <= self.until && self.until <= time.saturating_add(MOST_SECONDS)
+    }
+
+    fn write(&self, writer: Writer) -> Writer {
+        writer.node_id(self.node).u64(self.until).raw(&self.signature)
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let (node, until) = (reader.node_id()?, reader.u64()?);
+        Ok(Self { node, until, signature: reader.array::<SIGNATURE_LEN>()? })
+    }
+}
+
+/// Their number (2), and each: node (2), until (8), signature (64), by rising node.
+pub(crate) fn write_consents(writer: Writer, consents: &[Consent]) -> Writer {
+    let count = u16::try_from(consents.len()).unwrap_or(u16::MAX);
+    consents.iter().fold(writer.u16(count), |writer, consent| consent.write(writer))
+}
+
+pub(crate) fn read_consents(reader: &mut Reader<'_>) -> Result<Vec<Consent>, DecodeError> {
+    let count = reader.u16()?;
+    let consents = (0..count).map(|_| Consent::read(reader)).collect::<Result<Vec<_>, _>>()?;
+    let rising = consents.iter().zip(consents.iter().skip(1)).all(|(one, other)| one.node < other.node);
+    if rising { Ok(consents) } else { Err(DecodeError::Field("consents by rising number")) }
+}
