@@ -82,11 +82,17 @@ pub enum CeremonyError {
         /// The names of the keys that exist.
         known: String,
     },
-    /// This node is to become a holder, or was one, and does not have the key's public part.
+    /// The ledger does not have the key yet: a dealer brought it.
     #[error(
-        "this node does not know key {0} yet: it joins when enough of its holders, {1} at least, hold this ceremony; ask again then"
+        "the group has not taken key {name} into its ledger yet: that takes the nodes that hold it, {k} of them at least and as many as \
+         its threshold, all running; ask again in a moment"
     )]
-    NotHereYet(KeyName, u16),
+    NotInLedger {
+        /// Which key.
+        name: String,
+        /// How many nodes it takes at least.
+        k: u16,
+    },
     /// The name was given before.
     #[error("a key {0} exists or existed: choose another name")]
     Exists(KeyName),
@@ -100,9 +106,9 @@ pub enum CeremonyError {
         /// What would help, in words.
         help: &'static str,
     },
-    /// This node is a holder neither before nor afterwards.
-    #[error("node {0} takes no part in this ceremony: it is no holder of the key, before or afterwards")]
-    NotParty(NodeId),
+    /// It cannot follow from what the group has decided.
+    #[error("{0}")]
+    Refused(String),
     /// The node to recover is no holder.
     #[error("node {node} is no holder of key {name}: there is no share to recover")]
     NotHolder {
@@ -115,7 +121,7 @@ pub enum CeremonyError {
     #[error("node {0} has its share of this key: nothing is to be recovered")]
     HasShare(NodeId),
     /// Another ceremony of this key and version runs.
-    #[error("a ceremony of this key runs here, its aim is {aim}, its id {id}: wait for its end", id = hex::encode(id))]
+    #[error("a ceremony of this key runs, its aim is {aim}, its id {id}: wait for its end", id = hex::encode(id))]
     Busy {
         /// Its id.
         id: [u8; 32],

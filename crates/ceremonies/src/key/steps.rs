@@ -13,8 +13,7 @@ use super::judge::{KEY_TICKS, Opinion, dealing_slot};
 use super::phase::{Decided, Phase};
 use crate::Memory;
 use crate::bulletin_board::BulletinBoard;
-use crate::certificate::QuorumCertificate;
-use crate::codec::Writer;
+use crate::certificate::{QuorumCertificate, activation_body};
 use crate::dealing::{Dealing, SecretShare, Values, encoded, image};
 use crate::dealings::Dealings;
 use crate::electorate::slot_of;
@@ -23,7 +22,7 @@ use crate::evidence::CeremonyEvidence;
 use crate::machine::Outbox;
 use crate::outcome::{Activated, Conclusion};
 use crate::participant::Participant;
-use crate::plan::{CeremonyPlan, public_digest};
+use crate::plan::CeremonyPlan;
 use crate::statement::{Kind, StatementSlot};
 use crate::typed::TypedPlan;
 
@@ -121,10 +120,6 @@ impl<G: Group> KeyLogic<G> {
         }
     }
 
-    fn activation_body(&self, key: &EncodedKey) -> Vec<u8> {
-        Writer::default().short_epoch(self.plan.epoch()).raw(&public_digest(self.plan.suite(), key)).finish()
-    }
-
     /// Whether a decided dealing has no place for this member. Then it has no share, and may sign for the key all the
     /// same: the decision implies that k honest members have theirs.
     fn is_left_out(&self, decided: &Decided<G>) -> bool {
@@ -149,7 +144,7 @@ impl<G: Group> KeyLogic<G> {
         board: &BulletinBoard,
         outbox: &mut Outbox,
     ) -> Result<(), Bug> {
-        let body = self.activation_body(key);
+        let body = activation_body(&self.plan, key);
         if let Some(index) = self.index().filter(|_| self.memory == Memory::Kept) {
             let fits = |share: &Values<_>| key.verification_key(index) == Some(image::<G>(&share.value).bytes());
             if decided.share.as_deref().map_or_else(|| self.is_left_out(decided), fits) {

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use theta_rounds::{Malformed, PartyId};
 
+use crate::EncodedKey;
 use crate::codec::{Reader, Writer, read_entries, write_entries};
-use crate::plan::CeremonyPlan;
+use crate::plan::{CeremonyPlan, public_digest};
 use crate::schnorr::Signature;
 use crate::statement::{Kind, Statement, StatementSlot};
 
@@ -68,6 +69,12 @@ impl QuorumCertificate {
                 .all(|statement| plan.index_of(statement.author()).is_some() && statement.is_signed(plan))
     }
 
+    /// Whether it makes this key the one of the plan's ceremony.
+    #[must_use]
+    pub fn activates(&self, plan: &CeremonyPlan, public: &EncodedKey) -> bool {
+        self.kind() == Kind::Activation && self.body[..] == activation_body(plan, public) && self.is_valid(plan)
+    }
+
     /// StatementSlot, body, and party and signature of each signer.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
@@ -85,4 +92,9 @@ impl QuorumCertificate {
         let signatures = read_entries(reader, "signers are listed by rising party")?.into_iter().collect();
         Ok(Self { slot, body, signatures })
     }
+}
+
+/// What the members sign of a key, to make it active: the sharing's number, and a digest of all that is public about it.
+pub(crate) fn activation_body(plan: &CeremonyPlan, public: &EncodedKey) -> Vec<u8> {
+    Writer::default().short_epoch(plan.epoch()).raw(&public_digest(plan.suite(), public)).finish()
 }

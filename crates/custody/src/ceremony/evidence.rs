@@ -45,7 +45,7 @@ pub fn check_evidence(bytes: &[u8], group: &Roster) -> Result<ProvenLie, Evidenc
     let (subject, evidence) = unbundle(bytes)?;
     let evidence = CeremonyEvidence::decode(evidence)?;
     let plan = subject.plan(group)?;
-    let ceremony = *plan.id().as_bytes();
+    let ceremony = subject.request.digest();
     if !evidence.verify(&plan) {
         return Err(EvidenceError::Unproven);
     }

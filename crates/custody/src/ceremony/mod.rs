@@ -8,4 +8,4 @@ mod subject;
 pub use evidence::{EvidenceError, ProvenLie, check_evidence};
 pub(crate) use journal::{Entry, Page, Pages, fit};
 pub(crate) use runner::{Ending, begin};
-pub(crate) use subject::{SourceKey, Subject, bundle, longest};
+pub(crate) use subject::{Subject, bundle, public_of};

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use theta_ceremonies::{Aim, CeremonyPlan, EncodedKey, PlanParts, Source};
 use theta_groups::Transcript;
+use theta_keyfiles::PublicKeyText as _;
+use theta_ledger::Begun;
 use theta_names::{Epoch, NodeId, ShareIndex, Version};
 use theta_rounds::{Malformed, PartyId};
 use theta_schemes::Suite;
@@ -11,6 +13,7 @@ use theta_schemes::keys::AnyPublicKey;
 use theta_statements::{CeremonyRequest, KeyChange};
 
 use crate::codec::{Reader, Writer, parties};
+use crate::request::{CeremonyReport, CeremonyState};
 use crate::{CeremonyError, Roster};
 
 /// The version of the encoding. Format 1 had the text of a public key's file in the place of its bytes.
@@ -40,6 +43,31 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
+    /// What a request comes to at its place in the ledger.
+    ///
+    /// # Errors
+    /// [`CeremonyError`]: ceremonies make no such keys, or this build does not have the suite.
+    pub(crate) fn of_begun(begun: &Begun) -> Result<Self, CeremonyError> {
+        let suite: Suite = begun.suite.as_str().parse().map_err(CeremonyError::UnknownSuite)?;
+        if suite.key_group().is_none() {
+            return Err(CeremonyError::TakesDealer(suite));
+        }
+        let source = begun.source.as_ref().map(|source| {
+            let unreadable = |_| CeremonyError::Refused("the key in the ledger cannot be read".to_owned());
+            let public = public_of(&source.public).map_err(unreadable)?;
+            Ok::<_, CeremonyError>(SourceKey { public, holders: source.holders.clone() })
+        });
+        let Begun { request, version, epoch, k, holders, .. } = begun.clone();
+        Ok(Self { request, version, epoch, suite, k, holders, source: source.transpose()? })
+    }
+
+    /// The state of its ceremony.
+    pub(crate) fn report(&self, id: [u8; 32], state: CeremonyState, awaits: &'static str) -> CeremonyReport {
+        let (key, aim) = (self.request.change.key().clone(), self.request.change.aim());
+        let (evidence, silent) = (Vec::new(), Vec::new());
+        CeremonyReport { id, key, version: self.version, epoch: self.epoch, aim, state, evidence, silent, awaits }
+    }
+
     /// Whether the nodes of the source keep their sharing.
     pub(crate) const fn is_recovery(&self) -> bool {
         matches!(self.request.change, KeyChange::Recover { .. })
@@ -163,10 +191,11 @@ fn ceremony_parties(nodes: &[u16]) -> Vec<PartyId> {
     parties(nodes).into_iter().map(PartyId::of_node).collect()
 }
 
-/// The longest subject in a group of so many nodes, in bytes: two lists of holders in the request and two beside it,
-/// and a public key with a verification key of at most 96 bytes for each holder.
-pub(crate) const fn longest(nodes: usize) -> usize {
-    4096 + nodes * (4 * 2 + 96)
+/// The public key in a key's file, as the ledger has it.
+pub(crate) fn public_of(file: &[u8]) -> Result<AnyPublicKey, Malformed> {
+    let text = core::str::from_utf8(file).map_err(|_| Malformed("not text"))?;
+    let (_, public) = AnyPublicKey::from_text(text).map_err(|_| Malformed("not the file of a public key"))?;
+    Ok(public)
 }
 
 /// Evidence for third parties: a subject and the evidence from its ceremony.

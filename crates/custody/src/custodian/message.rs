@@ -6,13 +6,11 @@ use theta_store::{Incarnation, Lineage};
 
 use crate::codec::{Reader, Writer};
 
-/// The id of a ceremony.
+/// What a ceremony is called: the digest of its request, which begins one ceremony at most.
 pub(super) type Id = [u8; 32];
 
 /// The version of the encoding.
 const FORMAT: u8 = 1;
-/// The most ceremonies in one greeting.
-pub(super) const MOST_TOLD: usize = 64;
 
 /// The two kinds of messages of a ceremony.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,12 +24,8 @@ pub(super) enum Part {
 pub(super) enum Message {
     /// A message of a ceremony, not decoded.
     Ceremony { id: Id, part: Part, payload: Bytes },
-    /// A greeting: the sender's store, what it remembers of the receiver's, and its ceremonies.
+    /// A greeting: the sender's store, and what it remembers of the receiver's.
     Hello(Hello),
-    /// The question for the subject of the ceremony with this id.
-    Ask(Id),
-    /// The answer: the subject of that ceremony.
-    Present(Id, Bytes),
     /// The links from what the receiver remembers of the sender's store to its present opening.
     Lineage(Lineage),
     /// The sender's operator confirms its store, in place of what the receiver remembers or has seen.
@@ -51,8 +45,6 @@ pub(super) struct Hello {
     pub(super) remembered: Option<Incarnation>,
     /// The fork that the sender has seen of the receiver's store.
     pub(super) fork: Option<Incarnation>,
-    /// Ceremonies that run at the sender (`false`) or ended there (`true`), some of them if there are many.
-    pub(super) ceremonies: Vec<(Id, bool)>,
 }
 
 impl Message {
@@ -62,14 +54,11 @@ impl Message {
             Self::Ceremony { id, part, payload } => {
                 writer.u8(if *part == Part::Items { 1 } else { 2 }).raw(id).raw(payload)
             }
-            Self::Hello(Hello { incarnation, remembered, fork, ceremonies }) => {
+            Self::Hello(Hello { incarnation, remembered, fork }) => {
                 let writer = writer.u8(3).raw(&incarnation.encode());
                 let writer = writer.option(remembered.as_ref(), |writer, seen| writer.raw(&seen.encode()));
-                let writer = writer.option(fork.as_ref(), |writer, seen| writer.raw(&seen.encode()));
-                ceremonies.iter().fold(writer, |writer, (id, over)| writer.raw(id).flag(*over))
+                writer.option(fork.as_ref(), |writer, seen| writer.raw(&seen.encode()))
             }
-            Self::Ask(id) => writer.u8(4).raw(id),
-            Self::Present(id, subject) => writer.u8(5).raw(id).raw(subject),
             Self::Lineage(lineage) => writer.u8(6).raw(&lineage.encode()),
             Self::Meant { claim, now } => writer.u8(7).raw(&claim.encode()).raw(&now.encode()),
             Self::Now(now) => writer.u8(8).raw(&now.encode()),
@@ -92,19 +81,7 @@ impl Message {
             3 => {
                 let now = Incarnation::read(&mut reader)?;
                 let (remembered, fork) = (reader.option(Incarnation::read)?, reader.option(Incarnation::read)?);
-                let mut ceremonies = Vec::new();
-                while !reader.is_empty() {
-                    if ceremonies.len() == MOST_TOLD {
-                        return Err(Malformed("too many ceremonies"));
-                    }
-                    ceremonies.push((reader.array()?, reader.flag()?));
-                }
-                Self::Hello(Hello { incarnation: now, remembered, fork, ceremonies })
-            }
-            4 => Self::Ask(reader.array()?),
-            5 => {
-                let (id, rest) = (reader.array()?, reader.rest());
-                Self::Present(id, bytes.slice_ref(rest))
+                Self::Hello(Hello { incarnation: now, remembered, fork })
             }
             6 => Self::Lineage(Lineage::decode(reader.rest()).ok_or(Malformed("no lineage"))?),
             7 => Self::Meant { claim: Incarnation::read(&mut reader)?, now: Incarnation::read(&mut reader)? },
@@ -125,15 +102,12 @@ mod tests {
     fn messages() -> Vec<Message> {
         let opening = Opening { generation: 3, session: [7; 16], opened_at: 20, link: [8; 32] };
         let incarnation = Incarnation { store_id: StoreId([1; 16]), opening, sequence: 25 };
-        let hello =
-            |remembered, ceremonies| Message::Hello(Hello { incarnation, remembered, fork: remembered, ceremonies });
+        let hello = |remembered| Message::Hello(Hello { incarnation, remembered, fork: remembered });
         vec![
             Message::Ceremony { id: [2; 32], part: Part::Items, payload: Bytes::from_static(b"items") },
             Message::Ceremony { id: [2; 32], part: Part::Summary, payload: Bytes::new() },
-            hello(None, Vec::new()),
-            hello(Some(incarnation), vec![([1; 32], false), ([2; 32], true)]),
-            Message::Ask([5; 32]),
-            Message::Present([6; 32], Bytes::from_static(b"subject")),
+            hello(None),
+            hello(Some(incarnation)),
             Message::Lineage(Lineage::decode(&[7; 32 + 88 + 8 + 32 + 24]).unwrap()),
             Message::Meant { claim: incarnation, now: incarnation },
             Message::Now(incarnation),
@@ -158,11 +132,8 @@ mod tests {
                 }
             }
         }
-        for wrong in [&[][..], &[0, 4], &[2, 4], &[1, 0], &[1, 10], &[1, 4, 1], &[1, 3, 1]] {
+        for wrong in [&[][..], &[0, 7], &[2, 7], &[1, 0], &[1, 10], &[1, 4, 1], &[1, 3, 1]] {
             assert!(Message::decode(&Bytes::copy_from_slice(wrong)).is_err(), "{wrong:?}");
         }
-        let many = messages().remove(2).encode();
-        let long = [&many[..], &[0; 33].repeat(MOST_TOLD + 1)].concat();
-        assert!(Message::decode(&long.into()).is_err());
     }
 }

@@ -1,19 +1,15 @@
 //! The custodian of one node.
 
 mod ceremonies;
-mod early;
-mod ended;
-mod gossip;
-mod helping;
+mod greetings;
 mod ledger;
 mod message;
 mod open;
-mod running;
 mod subjects;
 mod witness;
 mod work;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use theta_ceremonies::CeremonyKeys;
@@ -26,11 +22,9 @@ use theta_store::Store;
 use crate::keys::entries;
 use crate::request::{CeremonyReport, CustodyEffect, CustodyInput};
 use crate::{Burner, Certifier, ChangeError, CustodyError, KeyTable, Roster, StoreSlots, StoreStanding};
-use early::Early;
-use ended::Ended;
-use gossip::Gossip;
+use ceremonies::{Early, Ended, Requests, Running};
+use greetings::Greetings;
 use message::Id;
-use running::Running;
 use witness::Witnesses;
 use work::Work;
 
@@ -47,10 +41,19 @@ pub struct Custodian {
     group: Roster,
     keys: Option<Arc<CeremonyKeys>>,
     table: Arc<KeyTable>,
+    requests: Requests,
     running: BTreeMap<Id, Running>,
     ended: BTreeMap<Id, Ended>,
+    /// At which tick this node learned of the ceremonies that run in the group, by their numbers.
+    begun_at: BTreeMap<u64, u64>,
+    /// Ceremonies in which this node cannot take part.
+    barred: BTreeSet<Id>,
+    /// Whether a ceremony has come to something since the group was last told.
+    over: bool,
+    /// Whether the table has to follow a change of the store before this node can go on with what the ledger says.
+    unsettled: bool,
     early: Early,
-    gossip: Gossip,
+    greetings: Greetings,
     witnesses: Witnesses,
     /// The group's ledger; `None` if a node of the group has no identity to vote with.
     ledger: Option<Replica>,
@@ -125,6 +128,9 @@ impl Custodian {
         if self.failed.is_some() {
             return self.recover(inputs);
         }
+        if core::mem::take(&mut self.unsettled) {
+            self.reconcile(&mut work);
+        }
         for input in inputs {
             let taken = match input {
                 CustodyInput::Message { from, bytes } => self.receive(from, &bytes, &mut work),
@@ -142,6 +148,9 @@ impl Custodian {
                 return self.fail(&error);
             }
         }
+        if core::mem::take(&mut self.over) {
+            self.propose_ends(&mut work);
+        }
         self.settle(work)
     }
 
@@ -150,7 +159,7 @@ impl Custodian {
         self.ticks += 1;
         self.tick_ceremonies(work);
         self.early.forget_old(self.ticks);
-        self.tick_gossip(work);
+        self.tick_greetings(work);
         self.tick_ledger(work);
     }
 
@@ -214,18 +223,26 @@ impl Custodian {
         Ok(())
     }
 
-    /// The state of a ceremony that runs or ended here.
+    /// The state of a ceremony, by the digest of its request; `None` if nobody asked for it here and it never began.
     #[must_use]
     pub fn report(&self, id: &Id) -> Option<CeremonyReport> {
         let running = self.running.get(id).map(Running::report);
-        running.or_else(|| self.ended.get(id).map(|ended| ended.report.clone()))
+        let known = running.or_else(|| self.ended.get(id).map(|ended| ended.report.clone()));
+        known.or_else(|| self.requests.report(id).cloned()).or_else(|| self.report_of_ledger(id))
     }
 
-    /// The states of all ceremonies that run, and of the last ones that ended.
+    /// The states of all ceremonies that are asked for or run, and of the last ones that ended.
     #[must_use]
     pub fn reports(&self) -> Vec<CeremonyReport> {
         let ended = self.ended.values().map(|ended| ended.report.clone());
-        self.running.values().map(Running::report).chain(ended).collect()
+        let asked = self.requests.reports().cloned();
+        let all = self.running.values().map(Running::report).chain(ended).chain(asked);
+        let known: Vec<CeremonyReport> = all.collect();
+        let elsewhere = self.ledger().into_iter().flat_map(|ledger| ledger.running().values());
+        let elsewhere = elsewhere.map(|begun| begun.request.digest());
+        let others = elsewhere.filter(|id| known.iter().all(|report| report.id != *id));
+        let others: Vec<_> = others.filter_map(|id| self.report_of_ledger(&id)).collect();
+        known.into_iter().chain(others).collect()
     }
 
     /// Whether this store may decide what must not be decided twice: enough peers have told what they remember of it,

@@ -2,7 +2,7 @@
 
 mod recovery;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use theta_ceremonies::{CeremonyKeys, Memory};
@@ -11,10 +11,8 @@ use theta_names::NodeId;
 use theta_rounds::Malformed;
 use theta_store::{Ceremony, Store};
 
-use super::early::Early;
-use super::ended::Ended;
-use super::gossip::Gossip;
-use super::running::Running;
+use super::ceremonies::{Early, Ended, Requests, Running};
+use super::greetings::Greetings;
 use super::witness::Witnesses;
 use super::work::Work;
 use super::{Custodian, CustodyEffect, ledger};
@@ -43,14 +41,19 @@ impl Custodian {
         let mut custodian = Self {
             witnesses: Witnesses::new(seen, store.contradictions()?, store.is_opening_trusted()?),
             ledger,
-            gossip: Gossip::new(store.restored_from()?.is_some()),
+            greetings: Greetings::default(),
             store,
             local,
             group,
             keys,
             table,
+            requests: Requests::default(),
             running: BTreeMap::new(),
             ended: BTreeMap::new(),
+            begun_at: BTreeMap::new(),
+            barred: BTreeSet::new(),
+            over: false,
+            unsettled: false,
             early: Early::default(),
             now: 0,
             ticks: 0,
@@ -62,6 +65,7 @@ impl Custodian {
         }
         custodian.store.set_confirmed(custodian.is_trusted());
         custodian.forget_ceremonies_of_destroyed(&mut work);
+        custodian.reconcile(&mut work);
         let effects = custodian.settle(work);
         match effects.into_iter().find_map(store_failure) {
             Some(text) => Err(CustodyError::Unusable(text)),
@@ -70,17 +74,17 @@ impl Custodian {
     }
 
     fn resume(&mut self, ceremony: &Ceremony, work: &mut Work) -> Result<(), CustodyError> {
-        let (memory, subject) = decode_subject(&ceremony.subject).map_err(CustodyError::Malformed)?;
+        let (memory, plan_id, subject) = decode_subject(&ceremony.subject).map_err(CustodyError::Malformed)?;
         self.now = self.now.max(ceremony.started);
         if let Some(outcome) = &ceremony.outcome {
             let report = CeremonyReport::decode(outcome).map_err(CustodyError::Malformed)?;
             let epilogue = ceremony.inputs() > 0;
-            let ended = Ended::new(report, subject.request.digest(), ceremony.started, epilogue);
+            let ended = Ended::new(report, ceremony.started, epilogue);
             self.ended.insert(ceremony.id, ended);
             return Ok(());
         }
         let begun = self.keys.as_ref().zip(ceremony.seed.as_ref()).and_then(|(keys, seed)| {
-            let plan = subject.plan(&self.group).ok().filter(|plan| *plan.id().as_bytes() == ceremony.id)?;
+            let plan = subject.plan(&self.group).ok().filter(|plan| *plan.id().as_bytes() == plan_id)?;
             let keys = (keys, Secret::new(*seed.expose()));
             begin(plan, keys, self.share_for(&subject).as_deref(), memory).ok()
         });
@@ -98,9 +102,7 @@ impl Custodian {
         }
         running.started = ceremony.started;
         self.running.insert(ceremony.id, running);
-        if let Some(ending) = ending {
-            self.finish(&ceremony.id, ending, work);
-        }
+        self.end_if(&ceremony.id, ending, work);
         Ok(())
     }
 }
@@ -109,19 +111,22 @@ fn store_failure(effect: CustodyEffect) -> Option<String> {
     if let CustodyEffect::StoreFailed(text) = effect { Some(text) } else { None }
 }
 
-/// The subject as the journal has it: behind a byte for whether this node remembers its earlier statements.
-pub(super) fn encode_subject(memory: Memory, subject: &Subject) -> Vec<u8> {
+/// The subject as the journal has it: behind a byte for whether this node remembers its earlier statements, and the id of the
+/// plan, with the identities of its time.
+pub(super) fn encode_subject(memory: Memory, plan: &[u8; 32], subject: &Subject) -> Vec<u8> {
     let mut bytes = vec![u8::from(memory == Memory::Lost)];
+    bytes.extend_from_slice(plan);
     bytes.extend_from_slice(&subject.encode());
     bytes
 }
 
 /// Splits what [`encode_subject`] made.
-pub(super) fn decode_subject(bytes: &[u8]) -> Result<(Memory, Subject), Malformed> {
-    let (memory, subject) = match bytes.split_first() {
-        Some((0, subject)) => (Memory::Kept, subject),
-        Some((1, subject)) => (Memory::Lost, subject),
+pub(super) fn decode_subject(bytes: &[u8]) -> Result<(Memory, [u8; 32], Subject), Malformed> {
+    let (memory, rest) = match bytes.split_first() {
+        Some((0, rest)) => (Memory::Kept, rest),
+        Some((1, rest)) => (Memory::Lost, rest),
         _ => return Err(Malformed("a ceremony in the journal of another release")),
     };
-    Ok((memory, Subject::decode(subject)?))
+    let (plan, subject) = rest.split_first_chunk().ok_or(Malformed("a ceremony without a plan"))?;
+    Ok((memory, *plan, Subject::decode(subject)?))
 }

@@ -22,7 +22,7 @@ fn about_to_refresh(net: &Net, seed: u64) -> (Net, [u8; 32]) {
     let mut net = net.copy(seed);
     net.drain();
     let request = net.request(KeyChange::Refresh { key: name("zone"), version: None });
-    let id = net.ask(1..=4, &request);
+    let id = net.begin(1..=4, &request);
     (net, id)
 }
 

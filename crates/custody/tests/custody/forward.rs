@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use theta_custody::{Custodian, CustodyEffect, CustodyInput, To};
+use theta_custody::{CeremonyState, Custodian, CustodyEffect, CustodyInput, To};
 use theta_names::Epoch;
 use theta_schemes::Suite;
 use theta_statements::KeyChange;
@@ -16,14 +16,11 @@ use crate::use_keys::check_coin;
 
 const COIN: Suite = Suite::Cks05Ristretto255;
 
-/// A custodian that the thief runs, on a disk of its own. It believes everybody, so that one disk is enough to make it
-/// join.
+/// A custodian that the thief runs, on a disk of its own.
 fn thief(net: &Net, node: u16, disk: &SimulatedDisk) -> Custodian {
-    let mut roster = net.roster.clone();
-    roster.k = 1;
     let options = Options::default().with_rng(seeded(99 + u64::from(node)));
     let store = Store::open_on(disk.backend(), &sealing_key(), options).unwrap();
-    Custodian::open(Arc::new(store), party(node), roster).unwrap()
+    Custodian::open(Arc::new(store), party(node), net.roster.clone()).unwrap()
 }
 
 /// Lets stolen nodes talk to each other only; `recorded` is delivered first.
@@ -104,7 +101,7 @@ fn the_secret_of_a_ceremony_goes_with_it() {
     let mut net = Net::new(2, 4, 42);
     net.create("zone", COIN, 2, &[1, 2, 3, 4]);
     let request = net.request(KeyChange::Refresh { key: name("zone"), version: None });
-    let id = net.ask(1..=4, &request);
+    let id = net.begin(1..=4, &request);
     let seed = |net: &Net, node: u16| {
         let ceremony = net.custodian(node).store().ceremony(&id).unwrap().unwrap();
         ceremony.seed.map(|seed| *seed.expose())
@@ -113,13 +110,18 @@ fn the_secret_of_a_ceremony_goes_with_it() {
     assert!((1..4).all(|other| seeds[0] != seeds[other]));
     assert!(net.until(60, |net| (1..=4).all(|node| net.state(node, &id).is_over())));
     assert!((1..=4).all(|node| seed(&net, node).is_none()));
-    // The secret of a ceremony that is given up is removed, too.
-    net.kill(3);
-    net.kill(4);
-    let request = net.request(KeyChange::Refresh { key: name("zone"), version: None });
-    let id = net.ask([1, 2], &request);
+    // The secret of a ceremony of which nothing comes is removed, too.
+    net.create("pair", COIN, 2, &[1, 2]);
+    let request = net.request(KeyChange::Refresh { key: name("pair"), version: None });
+    let id = net.begin(1..=4, &request);
     let seed = |net: &Net| net.custodian(1).store().ceremony(&id).unwrap().unwrap().seed.is_some();
-    assert!(seed(&net));
-    assert!(net.until(1000, |net| net.state(1, &id).is_over()));
+    assert!(seed(&net) && !net.state(1, &id).is_over());
+    net.kill(2);
+    assert!(net.until(1000, |net| [1, 3, 4].iter().all(|node| net.state(*node, &id) == CeremonyState::Aborted)));
     assert!(!seed(&net));
+    // Who was away hears of it, and the key can be renewed.
+    net.start(2);
+    net.connect();
+    assert!(net.until(60, |net| net.state(2, &id) == CeremonyState::Aborted));
+    net.run([1, 2], KeyChange::Refresh { key: name("pair"), version: None });
 }

@@ -234,7 +234,7 @@ impl Net {
 
     pub(crate) fn hold(&mut self, node: u16, request: &CeremonyRequest) -> Result<CeremonyReport, CeremonyError> {
         let mut effects = Vec::new();
-        let report = self.node(node).custodian.as_mut().unwrap().hold(request.clone(), &mut effects);
+        let report = self.node(node).custodian.as_mut().unwrap().hold(request.clone(), Vec::new(), &mut effects);
         self.deliver(node, effects);
         report
     }
@@ -244,6 +244,23 @@ impl Net {
         let ids: Vec<_> = nodes.into_iter().map(|node| self.hold(node, request).unwrap().id).collect();
         assert!(ids.windows(2).all(|pair| pair[0] == pair[1]), "one request gave two ceremonies");
         ids[0]
+    }
+
+    /// Asks these nodes for a ceremony, and stops when the last one has heard that the group has begun it; returns its id.
+    pub(crate) fn begin(&mut self, nodes: impl IntoIterator<Item = u16>, request: &CeremonyRequest) -> [u8; 32] {
+        let id = self.ask(nodes, request);
+        let mut turns = 0;
+        while !self.begun(&id) {
+            self.turn();
+            turns += 1;
+            assert!(turns < 20_000, "it does not begin");
+        }
+        id
+    }
+
+    /// Whether all nodes that run know that the group has begun it.
+    pub(crate) fn begun(&self, id: &[u8; 32]) -> bool {
+        self.up().iter().all(|node| self.custodian(*node).ledger().is_some_and(|ledger| ledger.request(id).is_some()))
     }
 
     /// Runs a ceremony at these nodes, which has to succeed; returns its id.
@@ -280,7 +297,7 @@ impl Net {
 
     pub(crate) fn state(&self, node: u16, id: &[u8; 32]) -> CeremonyState {
         let report = self.custodian(node).report(id);
-        report.map_or(CeremonyState::Failed("not known".to_owned()), |report| report.state)
+        report.map_or(CeremonyState::Running { done: 0, of: 0 }, |report| report.state)
     }
 
     pub(crate) fn entry(&self, node: u16, key: &str) -> Arc<KeyEntry> {

@@ -50,6 +50,9 @@ fn a_dealt_key_serves_and_is_renewed_by_its_holders() {
     }
     net.connect();
     check_signature(&net, &[1, 2], "zone", &public);
+    let taken =
+        |net: &Net| (1..=4).all(|node| net.custodian(node).ledger().unwrap().keys().contains_key(&name("zone")));
+    assert!(net.until(60, taken), "the group takes it into its ledger");
     net.run(1..=4, KeyChange::Refresh { key: name("zone"), version: None });
     assert_eq!(net.entry(2, "zone").epoch, Epoch::new(1));
     check_signature(&net, &[3, 4], "zone", &public);

@@ -70,7 +70,7 @@ fn who_was_dealt_falsely_may_come_when_all_others_are_done() {
     };
     net.liars.insert(2, liar(*plan.id(), 2, Kind::Dealing, spoil));
     // It sends its encryption key, and receives nothing.
-    let id = net.ask(1..=6, &request);
+    let id = net.begin(1..=6, &request);
     net.kill(6);
     assert!(net.until(60, |net| honest.iter().all(|node| net.state(*node, &id).is_over())));
     // Only what is on the disks is left, and the liar does not help.

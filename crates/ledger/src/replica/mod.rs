@@ -224,6 +224,19 @@ impl Replica {
         matches!(self.memory, Memory::Kept | Memory::Unconfirmed)
     }
 
+    /// Whether this node may have spoken in what began at a height, without remembering it; `None` as long as nobody has confirmed its
+    /// store. Nothing is said in what begins at a height before that height is decided, so that who cannot have voted there cannot have
+    /// spoken.
+    #[must_use]
+    pub const fn spoke_at(&self, height: u64) -> Option<bool> {
+        match self.memory {
+            Memory::Kept => Some(false),
+            Memory::Unconfirmed => None,
+            Memory::Lost => Some(true),
+            Memory::From(from) => Some(height < from),
+        }
+    }
+
     /// From now on this node may have said what it does not remember: its store was set back. It votes again at heights at which it
     /// cannot have voted. Says whether that is news.
     pub fn lose_memory(&mut self) -> bool {
@@ -429,7 +442,20 @@ impl Replica {
         self.heard.clear();
         self.ignored.clear();
         self.distrusted.clear();
+        self.tell_height(out);
         Ok(())
+    }
+
+    /// Tells the others at once that an entry was decided. Votes that came while a member was still at the height before are lost for it, and
+    /// what an entry begins does not wait. More than may lie do so, others at each height.
+    fn tell_height(&self, out: &mut Vec<Effect>) {
+        let Some(own) = self.keys.as_ref().map(|keys| keys.party()) else { return };
+        let members = self.sitting.members();
+        let Some(place) = members.iter().position(|member| *member == own) else { return };
+        let turn = place.saturating_add(self.sitting.first_leader()).checked_rem(members.len()).unwrap_or(0);
+        if turn <= self.state.faulty() {
+            self.send_status(Recipient::All, out);
+        }
     }
 
     /// Whether a certificate has this node's own vote, which is not among what it has said.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use theta_names::NodeId;
 
 /// Messages with entries that one peer is sent in a tick, and that are asked of one peer.
-const ANSWERS_PER_TICK: u32 = 2;
+const ANSWERS_PER_TICK: u32 = 4;
 /// Votes, candidates and entries of one peer that are looked at in a tick. An honest one sends a few.
 const MESSAGES_PER_TICK: u32 = 64;
 

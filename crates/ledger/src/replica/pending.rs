@@ -98,7 +98,8 @@ impl Pending {
         let digest = action.digest();
         if let Some(known) = self.waiting.get_mut(&digest) {
             // From now on it is this node's own.
-            let taken = source.is_own() && !known.source.is_own();
+            let taken = (source.is_own() && !known.source.is_own())
+                || (source == Source::Client && known.source == Source::Expected);
             if taken {
                 (known.source, known.since) = (source, now);
             }

@@ -1,10 +1,11 @@
 //! The group's ledger at this node: what it has, what it says about the next entry, and what it wants to be in there.
 //!
-//! A node wants the keys that it holds to be in the ledger, each version with its sharing: with the votes of a quorum, of which enough hold
-//! the key, everybody who knows the founding members can check which keys the group has. See `spec/ledger.md`.
+//! Ceremonies begin and end by its entries (`custodian/ceremonies`). What a dealer brought a node wants to be in there, too: then everybody
+//! who knows the founding members can check which keys the group has. See `spec/ledger.md`.
 
 mod bookkeeper;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use theta_ledger::{Action, AdoptedKey, CertifiedEntry, Genesis, Input, LedgerState, Memory, Recipient, Replica, Said};
@@ -21,6 +22,8 @@ use crate::{CustodyError, Roster};
 
 /// Ticks between looking for keys that the ledger lacks.
 const ADOPT: u64 = 8;
+/// Ticks between looking for what was begun or ended without this node.
+const SETTLE: u64 = 4;
 /// Keys that this node proposes at once.
 const MOST_ADOPTED: usize = 16;
 
@@ -71,14 +74,18 @@ impl Custodian {
 
     /// Gives the replica an input.
     pub(super) fn drive_ledger(&mut self, input: Input<'_>, work: &mut Work) {
-        let host = Bookkeeper { store: Arc::clone(&self.store), table: Arc::clone(&self.table) };
+        let hopeless = self.hopeless();
+        let (store, table) = (Arc::clone(&self.store), Arc::clone(&self.table));
+        let host = Bookkeeper { store, table, group: &self.group, hopeless };
         let Some(replica) = self.ledger.as_mut() else { return };
+        let (mut decided, mut dropped) = (false, Vec::new());
         for effect in replica.handle(input, &host) {
             match effect {
                 theta_ledger::Effect::Record(said) => work.records.push(Record::LedgerVote(said.encode())),
                 theta_ledger::Effect::Forgot => work.records.push(Record::LacksLedgerVotes(true)),
                 theta_ledger::Effect::Remembers => work.records.push(Record::LacksLedgerVotes(false)),
                 theta_ledger::Effect::Decided(entry) => {
+                    decided = true;
                     let (height, entry) = (entry.entry.height, entry.encode());
                     work.records.push(Record::LedgerEntry { height, entry });
                 }
@@ -92,10 +99,24 @@ impl Custodian {
                 theta_ledger::Effect::Blame(node, offence) => {
                     work.effects.push(CustodyEffect::LedgerOffence { node, text: offence.to_string() });
                 }
-                // It is proposed again as long as this node holds the key and the ledger lacks it.
-                theta_ledger::Effect::Dropped(..) => {}
+                theta_ledger::Effect::Dropped(action, why) => dropped.push((action, why)),
             }
         }
+        for (action, why) in dropped {
+            self.dropped(&action, &why, work);
+        }
+        if decided {
+            self.reconcile(work);
+        }
+    }
+
+    /// The numbers of the ceremonies of which nothing will come, for all that this node knows.
+    fn hopeless(&self) -> BTreeSet<u64> {
+        let running = self.ledger().into_iter().flat_map(LedgerState::running);
+        running
+            .filter(|(number, begun)| self.is_hopeless(**number, &begun.request.digest()))
+            .map(|(number, _)| *number)
+            .collect()
     }
 
     pub(super) fn receive_ledger(&mut self, from: NodeId, bytes: &[u8], work: &mut Work) {
@@ -105,6 +126,10 @@ impl Custodian {
     pub(super) fn tick_ledger(&mut self, work: &mut Work) {
         self.judge_memory(work);
         self.drive_ledger(Input::Tick(self.now), work);
+        if self.ticks.is_multiple_of(SETTLE) {
+            self.reconcile(work);
+            self.propose_ends(work);
+        }
         if self.ticks.is_multiple_of(ADOPT) && self.is_trusted() {
             for adopted in self.lacking().into_iter().take(MOST_ADOPTED) {
                 self.drive_ledger(Input::Expect(Action::Adopt(adopted)), work);
@@ -123,13 +148,12 @@ impl Custodian {
         }
     }
 
-    /// The keys of this node's that the ledger does not have yet and could have: those that a quorum of the group holds. Of each the lowest
-    /// version that is missing, since versions go in by their order.
+    /// The keys of this node's that the ledger does not have yet and could have. Of each the lowest version that is missing, since
+    /// versions go in by their order.
     fn lacking(&self) -> Vec<AdoptedKey> {
         let Some(state) = self.ledger() else { return Vec::new() };
-        let quorum = state.quorum();
         let mut lacking: Vec<AdoptedKey> = Vec::new();
-        for entry in self.table.iter().filter(|entry| entry.holders.nodes().len() >= quorum) {
+        for entry in self.table.iter() {
             let first = lacking.last().is_none_or(|last| last.key != entry.name);
             let Some(adopted) = adopted_key(&entry).filter(|_| first) else { continue };
             if state.check(&Action::Adopt(adopted.clone())).is_ok() {

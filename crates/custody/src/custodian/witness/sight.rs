@@ -4,7 +4,7 @@ use theta_names::NodeId;
 use theta_store::{Incarnation, Rollback};
 
 use super::Judged;
-use crate::custodian::gossip::GREET;
+use crate::custodian::greetings::GREET;
 use crate::custodian::message::{Hello, Message};
 use crate::custodian::work::Work;
 use crate::request::{CustodyEffect, To};

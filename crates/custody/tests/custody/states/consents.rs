@@ -26,7 +26,7 @@ fn rotated_long_ago(asked: &[u16]) -> (Net, CeremonyRequest) {
         net.tick();
         net.run(1..=4, KeyChange::Refresh { key: name("files"), version: Version::new(2) });
     }
-    assert!((1..=4).all(|node| net.custodian(node).report(&id).is_none()));
+    assert!((1..=4).all(|node| net.custodian(node).store().ceremony(&id).unwrap().is_none()));
     (net, request)
 }
 

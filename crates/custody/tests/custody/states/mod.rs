@@ -69,7 +69,7 @@ fn of_a_destroyed_key_nothing_is_left_that_a_share_follows_from() {
     let made = net.create("files", SG02, 2, &[1, 2, 3, 4]);
     let ciphertext = encrypt(&net.entry(2, "files").public);
     let request = net.request(KeyChange::Refresh { key: name("files"), version: None });
-    let id = net.ask([1, 2, 3], &request);
+    let id = net.begin([1, 2, 3], &request);
     assert!(!net.custodian(1).store().ceremony_inputs(&made).unwrap().is_empty());
     assert_eq!(change(&mut net, 1, None, KeyState::Destroyed).unwrap(), [1]);
     let CeremonyState::Failed(why) = net.state(1, &id) else { panic!("{:?}", net.state(1, &id)) };

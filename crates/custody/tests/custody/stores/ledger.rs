@@ -45,11 +45,13 @@ fn keys_and_their_new_shares_come_into_it() {
 }
 
 #[test]
-fn a_key_that_less_than_a_quorum_holds_is_not_proposed() {
+fn a_key_that_few_hold_is_known_to_all() {
     let mut net = Net::new(2, 4, 32);
     net.create("few", Suite::FrostEd25519, 2, &[1, 2]);
-    assert!(!net.until(40, |net| serving(net, 1, "few").is_some()));
-    assert_eq!(ledger(&net, 1).height(), 0);
+    assert!(all_have(&mut net, &[1, 2, 3, 4], "few", (Version::FIRST, Epoch::FIRST)));
+    assert!(net.custodian(3).keys().get("few").is_none(), "it holds nothing of it");
+    // Begun and ended, and nothing else.
+    assert_eq!(ledger(&net, 3).height(), 2);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 use theta_names::NodeId;
 
-use super::message::{Id, Part};
+use crate::custodian::message::{Id, Part};
 
 /// The most messages of one peer.
 const MOST_MESSAGES: usize = 64;
@@ -14,20 +14,20 @@ const MOST_BYTES: usize = 4 << 20;
 /// For how many ticks a message is kept.
 const TICKS: u64 = 240;
 
-pub(super) struct Kept {
-    pub(super) id: Id,
-    pub(super) part: Part,
-    pub(super) payload: Bytes,
+pub(in crate::custodian) struct Kept {
+    pub(in crate::custodian) id: Id,
+    pub(in crate::custodian) part: Part,
+    pub(in crate::custodian) payload: Bytes,
     since: u64,
 }
 
 /// Early messages by peer, the oldest first.
 #[derive(Default)]
-pub(super) struct Early(BTreeMap<NodeId, VecDeque<Kept>>);
+pub(in crate::custodian) struct Early(BTreeMap<NodeId, VecDeque<Kept>>);
 
 impl Early {
     /// Keeps a message, and drops the oldest of that peer to make room.
-    pub(super) fn keep(&mut self, from: NodeId, (id, part, payload): (Id, Part, Bytes), since: u64) {
+    pub(in crate::custodian) fn keep(&mut self, from: NodeId, (id, part, payload): (Id, Part, Bytes), since: u64) {
         if payload.len() > MOST_BYTES {
             return;
         }
@@ -42,7 +42,7 @@ impl Early {
     }
 
     /// Takes all messages of a ceremony, in the order of each peer.
-    pub(super) fn take(&mut self, id: &Id) -> Vec<(NodeId, Kept)> {
+    pub(in crate::custodian) fn take(&mut self, id: &Id) -> Vec<(NodeId, Kept)> {
         let mut taken = Vec::new();
         for (peer, queue) in &mut self.0 {
             let (wanted, rest): (VecDeque<_>, VecDeque<_>) =
@@ -53,7 +53,7 @@ impl Early {
         taken
     }
 
-    pub(super) fn forget_old(&mut self, now: u64) {
+    pub(in crate::custodian) fn forget_old(&mut self, now: u64) {
         for queue in self.0.values_mut() {
             queue.retain(|kept| now.saturating_sub(kept.since) < TICKS);
         }

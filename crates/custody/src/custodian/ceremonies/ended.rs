@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use theta_names::{NodeId, Version};
 use theta_schemes::keys::KeyName;
 
-use super::message::Id;
 use crate::request::CeremonyReport;
 
 /// The most reports that are kept of one key's version.
@@ -17,20 +16,18 @@ const LATER_TICKS: u64 = 240;
 const SOON: u8 = 16;
 
 /// The remains of a ceremony.
-pub(super) struct Ended {
-    pub(super) report: CeremonyReport,
-    /// The digest of its request.
-    pub(super) request: Id,
+pub(in crate::custodian) struct Ended {
+    pub(in crate::custodian) report: CeremonyReport,
     /// When it began at this node, in seconds since 1970.
-    pub(super) started: u64,
+    pub(in crate::custodian) started: u64,
     /// Whether the store still has the messages that newcomers need.
-    pub(super) epilogue: bool,
+    pub(in crate::custodian) epilogue: bool,
     answered: BTreeMap<NodeId, (u8, u64)>,
 }
 
 impl Ended {
-    pub(super) const fn new(report: CeremonyReport, request: Id, started: u64, epilogue: bool) -> Self {
-        Self { report, request, started, epilogue, answered: BTreeMap::new() }
+    pub(in crate::custodian) const fn new(report: CeremonyReport, started: u64, epilogue: bool) -> Self {
+        Self { report, started, epilogue, answered: BTreeMap::new() }
     }
 
     /// Whether it was about this key, and this version if one is given.

@@ -5,22 +5,22 @@ use theta_ceremonies::{Ceremony, Effects, ITEMS, Input, Kind, SUMMARY, statement
 use theta_names::NodeId;
 use theta_rounds::{Abort, Channel, Effect, Evidence, Machine, Malformed, PartyId, Recipient};
 
-use super::message::{Id, Message, Part};
-use super::work::{Record, Work};
 use crate::ceremony::{Ending, Entry, Page, Pages, Subject, bundle};
+use crate::custodian::message::{Id, Message, Part};
+use crate::custodian::work::{Record, Work};
 use crate::request::{CeremonyReport, CeremonyState, CustodyEffect, EvidenceReport, To};
 
-/// The number of ticks after which a node that has signed for nothing gives a ceremony up.
-pub(super) const GIVE_UP: u32 = 960;
+/// The number of ticks without progress after which a node agrees that nothing will come of a ceremony.
+const STUCK: u32 = 160;
 /// The number of ticks after which time passes more slowly, and by how much: each tick is a commit of the store.
 const SLOW_AFTER: u32 = 480;
 const SLOWER: u32 = 40;
 
-pub(super) struct Running {
-    pub(super) id: Id,
-    pub(super) subject: Subject,
+pub(in crate::custodian) struct Running {
+    pub(in crate::custodian) id: Id,
+    pub(in crate::custodian) subject: Subject,
     /// When it began at this node, in seconds since 1970.
-    pub(super) started: u64,
+    pub(in crate::custodian) started: u64,
     ceremony: Ceremony,
     local: NodeId,
     /// Its entries in the journal.
@@ -30,6 +30,14 @@ pub(super) struct Running {
     /// Whether this node has signed for the outcome: then it must not give up.
     signed: bool,
     progress: (u32, u32),
+    /// Its age when it last made progress.
+    moved: u32,
+    /// For how many ticks it has waited after the others had ended.
+    late: u32,
+    /// What it has come to here; the group decides whether that counts.
+    pub(super) ending: Option<Result<Ending, Abort>>,
+    /// For how many ticks it has been over here.
+    pub(super) over: u64,
     silent: Vec<u16>,
     told: Option<(u32, u32, usize, usize)>,
 }
@@ -38,7 +46,7 @@ pub(super) struct Running {
 const FULL: &str = "its part of the journal is full: ask for it again, without those that are named below";
 
 impl Running {
-    pub(super) fn new(id: Id, ceremony: Ceremony, subject: Subject, local: NodeId) -> Self {
+    pub(in crate::custodian) fn new(id: Id, ceremony: Ceremony, subject: Subject, local: NodeId) -> Self {
         Self {
             id,
             subject,
@@ -49,6 +57,10 @@ impl Running {
             age: 0,
             signed: false,
             progress: (0, 0),
+            moved: 0,
+            late: 0,
+            ending: None,
+            over: 0,
             silent: Vec::new(),
             told: None,
         }
@@ -56,11 +68,15 @@ impl Running {
 
     /// Takes an input. If it changes the machine, it is recorded in the journal, otherwise not. If there is no room for
     /// it, the ceremony ends.
-    pub(super) fn feed(&mut self, input: Input, work: &mut Work) -> Option<Result<Ending, Abort>> {
+    pub(in crate::custodian) fn feed(&mut self, input: Input, work: &mut Work) -> Option<Result<Ending, Abort>> {
         let revision = self.ceremony.revision();
-        let entry = Entry::of(&input);
+        let (entry, heard) = (Entry::of(&input), !matches!(input, Input::Tick));
         let effects = self.ceremony.take(input);
         if self.ceremony.revision() != revision {
+            // A recovery goes on by attempts, of which each needs a few statements.
+            if heard && self.subject.is_recovery() {
+                self.moved = self.age;
+            }
             let Some(Page { index, input, amends }) = self.pages.write(entry, self.ceremony.accepted(), self.signed)
             else {
                 // Messages that depend on an unrecorded input must not be sent.
@@ -96,12 +112,15 @@ impl Running {
         }
         let (done, of) = self.ceremony.contributions();
         let number = |count| u32::try_from(count).unwrap_or(u32::MAX);
-        self.progress = (self.progress.0.max(number(done)), self.progress.1.max(number(of)));
+        let progress = (self.progress.0.max(number(done)), self.progress.1.max(number(of)));
+        if progress != self.progress {
+            (self.progress, self.moved) = (progress, self.age);
+        }
         ending
     }
 
     /// Replays an entry of the journal. Its messages were sent before, and are not sent again.
-    pub(super) fn replay(&mut self, bytes: &[u8]) -> Result<Option<Result<Ending, Abort>>, Malformed> {
+    pub(in crate::custodian) fn replay(&mut self, bytes: &[u8]) -> Result<Option<Result<Ending, Abort>>, Malformed> {
         let (input, times) = self.pages.read(bytes)?;
         let mut ending = None;
         for _ in 0..times {
@@ -114,7 +133,7 @@ impl Running {
         Ok(ending)
     }
 
-    pub(super) fn receive(
+    pub(in crate::custodian) fn receive(
         &mut self,
         from: NodeId,
         part: Part,
@@ -125,24 +144,31 @@ impl Running {
         self.feed(Input::Message { from: PartyId::of_node(from), slot, channel: Channel::Broadcast, payload }, work)
     }
 
-    pub(super) fn tick(&mut self, work: &mut Work) -> Option<Result<Ending, Abort>> {
+    pub(in crate::custodian) fn tick(&mut self, work: &mut Work) -> Option<Result<Ending, Abort>> {
         self.age = self.age.saturating_add(1);
         if self.age > SLOW_AFTER && !self.age.is_multiple_of(SLOWER) {
             return None;
         }
+        self.over += u64::from(self.ending.is_some());
         let ending = self.feed(Input::Tick, work);
         self.look_who_is_silent();
         ending
     }
 
-    pub(super) fn look_who_is_silent(&mut self) {
+    pub(in crate::custodian) fn look_who_is_silent(&mut self) {
         self.silent =
             self.ceremony.silent().into_iter().map(PartyId::get).filter(|node| *node != self.local.get()).collect();
     }
 
-    /// Whether it has run for so long without this node's signature that it is given up.
-    pub(super) const fn is_hopeless(&self) -> bool {
-        self.age >= GIVE_UP && !self.signed
+    /// Whether it has made no progress for so long that none is to be expected.
+    pub(super) const fn is_stuck(&self) -> bool {
+        self.age >= self.moved.saturating_add(STUCK)
+    }
+
+    /// Whether it goes on for one more tick after the others have ended, of so many.
+    pub(super) const fn wait_late(&mut self, most: u32) -> bool {
+        self.late = self.late.saturating_add(1);
+        self.late <= most
     }
 
     fn note_signature(&mut self, part: Part, payload: &Bytes) {
@@ -168,39 +194,30 @@ impl Running {
     }
 
     /// The messages that a newcomer needs to end with the same result.
-    pub(super) fn epilogue(&self) -> Vec<Bytes> {
+    pub(in crate::custodian) fn epilogue(&self) -> Vec<Bytes> {
         self.ceremony.epilogue()
     }
 
     /// Its state.
-    pub(super) fn report(&self) -> CeremonyReport {
+    pub(in crate::custodian) fn report(&self) -> CeremonyReport {
         let (done, of) = self.progress;
-        CeremonyReport { awaits: self.ceremony.awaits(), ..self.report_as(CeremonyState::Running { done, of }) }
+        let awaits = if self.ending.is_some() { "the group, to take down its end" } else { self.ceremony.awaits() };
+        CeremonyReport { awaits, ..self.report_as(CeremonyState::Running { done, of }) }
     }
 
-    pub(super) fn report_as(&self, state: CeremonyState) -> CeremonyReport {
-        let change = &self.subject.request.change;
+    pub(in crate::custodian) fn report_as(&self, state: CeremonyState) -> CeremonyReport {
         let subject = if self.ceremony.evidence().is_empty() { Vec::new() } else { self.subject.encode() };
         let evidence = self.ceremony.evidence().iter().map(|evidence| EvidenceReport {
             node: evidence.culprit().get(),
             misbehaviour: format!("{} ({})", evidence, evidence.name()),
             evidence: bundle(&subject, &evidence.encode()),
         });
-        CeremonyReport {
-            id: self.id,
-            key: change.key().clone(),
-            version: self.subject.version,
-            epoch: self.subject.epoch,
-            aim: change.aim(),
-            state,
-            evidence: evidence.collect(),
-            silent: self.silent.clone(),
-            awaits: "",
-        }
+        let report = self.subject.report(self.id, state, "");
+        CeremonyReport { evidence: evidence.collect(), silent: self.silent.clone(), ..report }
     }
 
     /// Reports its state if that has changed.
-    pub(super) fn tell(&mut self, work: &mut Work) {
+    pub(in crate::custodian) fn tell(&mut self, work: &mut Work) {
         let (done, of) = self.progress;
         let now = (done, of, self.ceremony.evidence().len(), self.silent.len());
         if self.told != Some(now) {

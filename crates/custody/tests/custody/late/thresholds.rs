@@ -1,12 +1,11 @@
-//! A key with a threshold above the group's: its own k says how many bring its holders into a ceremony.
+//! A key with a threshold above the group's: its own k says how many of its holders have to consent to a ceremony.
 
 use theta_custody::CeremonyState;
-use theta_payload::split_ciphertext;
-use theta_schemes::{Statement, Suite};
+use theta_schemes::Suite;
 use theta_statements::KeyChange;
 
 use crate::net::{Net, name};
-use crate::use_keys::{check_coin, check_decryption, combine_shares, encrypt};
+use crate::use_keys::{check_coin, check_decryption, encrypt};
 
 const SG02: Suite = Suite::Sg02Ristretto255;
 const COIN: Suite = Suite::Cks05Ristretto255;
@@ -47,7 +46,7 @@ fn a_group_s_k_nodes_get_no_key_of_a_greater_k() {
         }
         for node in [1, 2] {
             let state = net.state(node, &id);
-            assert!(matches!(state, CeremonyState::Running { .. } | CeremonyState::Aborted), "{what}: {state:?}");
+            assert!(matches!(state, CeremonyState::Running { .. } | CeremonyState::Failed(_)), "{what}: {state:?}");
         }
         for node in 1..=4 {
             assert_eq!(net.epoch(node, "vault"), Some(0), "{what}");
@@ -97,35 +96,6 @@ fn who_holds_no_share_is_not_counted() {
     net.ask([2], &request);
     assert!(net.until(60, |net| (1..=6).all(|node| net.state(node, &id).is_over())));
     assert_eq!((net.epoch(5, "vault"), net.epoch(2, "vault")), (Some(1), None));
-}
-
-/// Two nodes have an account in which the key was moved to them and node 5 with k = 2, so that they alone hold it. Node
-/// 5, which knows of four holders, keeps its share.
-#[test]
-fn a_false_account_takes_no_share_away() {
-    let mut net = group_with_a_vault(31);
-    let before = net.entry(1, "vault");
-    let ciphertext = encrypt(&before.public);
-    let mut other = net.copy(32);
-    other.run(1..=5, KeyChange::Reshare { key: name("vault"), version: None, k: 2, holders: vec![1, 2, 5] });
-    other.run([1, 2, 5], KeyChange::Refresh { key: name("vault"), version: None });
-    for liar in [1, 2] {
-        let node = other.nodes.remove(&liar).unwrap();
-        net.nodes.insert(liar, node);
-    }
-    net.connect();
-    let request = net.request(KeyChange::Refresh { key: name("vault"), version: None });
-    net.ask([1, 2], &request);
-    net.until(100, |_| false);
-    for node in 3..=5 {
-        assert_eq!(net.epoch(node, "vault"), Some(0), "node {node} has given its share away");
-        assert_eq!(net.custodian(node).reports().len(), 1);
-    }
-    let shares: Vec<_> =
-        (3..=5).map(|node| net.entry(node, "vault").share.clone().unwrap()).chain(before.share.clone()).collect();
-    let shares: Vec<_> = shares.iter().map(AsRef::as_ref).collect();
-    let (header, _) = split_ciphertext(&ciphertext).unwrap();
-    combine_shares(&before.public, &shares, Statement::Decapsulate(header)).unwrap();
 }
 
 /// A new key of 4 of 5 is not made because two nodes claim it.

@@ -1,69 +1,44 @@
-//! The life of a ceremony at this node: begun, fed, ended.
+//! The life of a ceremony at this node: asked for, begun, fed, ended. The group decides on its begin and its end: see `spec/ledger.md`.
+
+mod early;
+mod ended;
+mod helping;
+mod reconcile;
+mod requests;
+mod running;
 
 use std::sync::Arc;
 
-use theta_ceremonies::Input;
-use theta_ceremonies::{CeremonyKeys, CeremonyPlan, Memory};
+use theta_ceremonies::{CeremonyKeys, CeremonyPlan, Input, Memory};
 use theta_groups::Secret;
-use theta_names::{KeyState, Version};
+use theta_names::{Epoch, KeyState, Version};
 use theta_rounds::Abort;
+use theta_schemes::Suite;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName};
-use theta_statements::CeremonyRequest;
 use theta_store::Ceremony;
 
-use super::ended::{Ended, MOST_ENDED};
+pub(super) use early::Early;
+pub(super) use ended::Ended;
+use ended::MOST_ENDED;
+pub(super) use requests::Requests;
+pub(super) use running::Running;
+
 use super::message::Id;
 use super::open::encode_subject;
-use super::running::Running;
 use super::work::{KeyWrite, Record, Work};
 use super::{Custodian, CustodyEffect};
 use crate::CeremonyError;
 use crate::ceremony::{Ending, Subject, begin, fit};
 use crate::codec::parties;
 use crate::keys::epoch_of;
-use crate::request::{CeremonyReport, CeremonyState};
+use crate::request::CeremonyState;
+
+/// What a sharing consists of at one node: the public key, the node's share if it has one, and the certificate.
+type Parts = (AnyPublicKey, Option<AnyKeyShare>, Vec<u8>);
 
 impl Custodian {
-    /// Begins a ceremony that a client has asked for, or reports its state if it was begun before. Clients ask all
-    /// nodes that take part, or enough of them to bring in the others: see the module `vouchers`.
-    ///
-    /// # Errors
-    /// [`CeremonyError`] with the reason, and what would help.
-    pub fn hold(
-        &mut self,
-        request: CeremonyRequest,
-        effects: &mut Vec<CustodyEffect>,
-    ) -> Result<CeremonyReport, CeremonyError> {
-        if let Some(why) = &self.failed {
-            return Err(CeremonyError::StoreFailed(why.clone()));
-        }
-        let digest = request.digest();
-        if let Some(running) = self.running.values().find(|running| running.subject.request.digest() == digest) {
-            return Ok(running.report());
-        }
-        if let Some(ended) = self.ended.values().find(|ended| ended.request == digest) {
-            return Ok(ended.report.clone());
-        }
-        if self.store.is_used(&digest).map_err(|error| CeremonyError::StoreFailed(error.to_string()))? {
-            return Err(CeremonyError::Used);
-        }
-        let subject = self.subject_of(request)?;
-        if let Some(rival) = self.rival(&subject) {
-            return Err(CeremonyError::Busy { id: rival.id, aim: rival.subject.request.change.aim() });
-        }
-        let mut work = Work::default();
-        self.identity()?;
-        let plan = subject.plan(&self.group)?;
-        let launched = self.launch(subject, plan, None, &mut work)?;
-        effects.append(&mut self.settle(work));
-        match &self.failed {
-            Some(why) => Err(CeremonyError::StoreFailed(why.clone())),
-            None => self.report(&launched).ok_or(CeremonyError::StoreFailed("the ceremony vanished".to_owned())),
-        }
-    }
-
     /// This node's identity in ceremonies.
-    fn identity(&self) -> Result<Arc<CeremonyKeys>, CeremonyError> {
+    pub(super) fn identity(&self) -> Result<Arc<CeremonyKeys>, CeremonyError> {
         let keys = self.keys.clone().ok_or(CeremonyError::NoIdentity)?;
         match self.group.member(self.local) {
             Some(_) => Ok(keys),
@@ -71,30 +46,25 @@ impl Custodian {
         }
     }
 
-    /// Begins the ceremony of a subject and its plan. Without a `memory`, the peers' claims decide whether this node
-    /// may have forgotten it.
+    /// Takes part in the ceremony of a subject and its plan.
     pub(super) fn launch(
         &mut self,
         subject: Subject,
         plan: Arc<CeremonyPlan>,
-        memory: Option<Memory>,
+        memory: Memory,
         work: &mut Work,
-    ) -> Result<Id, CeremonyError> {
+    ) -> Result<(), CeremonyError> {
         let keys = self.identity()?;
-        let (share, id) = (self.share_for(&subject), *plan.id().as_bytes());
-        let memory = memory.unwrap_or_else(|| self.memory_of(&id));
+        let (share, id, plan_id) = (self.share_for(&subject), subject.request.digest(), *plan.id().as_bytes());
         // All secrets of this node in the ceremony follow from this seed. It is in the journal before any message
         // leaves, and nowhere else; it is removed from the journal when the ceremony ends.
         let seed = self.store.draw_secret().map_err(|error| CeremonyError::StoreFailed(error.to_string()))?;
         let ceremony = begin(plan, (&keys, Secret::new(*seed.expose())), share.as_deref(), memory)?;
-        if self.ended.remove(&id).is_some() {
-            work.records.push(Record::Forget(id));
-        }
         let mut running = Running::new(id, ceremony, subject, self.local);
         running.started = self.now;
         // The approvals and signatures of the request are used up in the transaction in which the ceremony begins.
-        work.records.push(Record::Use { request: running.subject.request.digest(), now: self.now });
-        let subject = encode_subject(memory, &running.subject);
+        work.records.push(Record::Use { request: id, now: self.now });
+        let subject = encode_subject(memory, &plan_id, &running.subject);
         work.records.push(Record::Begin { id, subject, seed, started: self.now });
         self.running.insert(id, running);
         self.feed(&id, Input::Start, work);
@@ -106,7 +76,7 @@ impl Custodian {
         if let Some(running) = self.running.get_mut(&id) {
             running.tell(work);
         }
-        Ok(id)
+        Ok(())
     }
 
     fn feed(&mut self, id: &Id, input: Input, work: &mut Work) {
@@ -115,15 +85,14 @@ impl Custodian {
         self.end_if(id, ending, work);
     }
 
+    /// What a ceremony comes to here waits until the group has decided on it.
     pub(super) fn end_if(&mut self, id: &Id, ending: Option<Result<Ending, Abort>>, work: &mut Work) {
-        match ending {
-            None => {
-                if let Some(running) = self.running.get_mut(id) {
-                    running.tell(work);
-                }
-            }
-            Some(ending) => self.finish(id, ending, work),
+        let Some(running) = self.running.get_mut(id) else { return };
+        if let Some(ending) = ending {
+            running.ending = Some(ending);
+            self.over = true;
         }
+        running.tell(work);
     }
 
     pub(super) fn tick_ceremonies(&mut self, work: &mut Work) {
@@ -131,12 +100,7 @@ impl Custodian {
         for id in ids {
             let Some(running) = self.running.get_mut(&id) else { continue };
             let ending = running.tick(work);
-            let hopeless = ending.is_none() && running.is_hopeless();
             self.end_if(&id, ending, work);
-            if hopeless {
-                let why = "nothing was agreed on for too long: too few nodes take part, or can be reached".to_owned();
-                self.close(&id, CeremonyState::Failed(why), Vec::new(), work);
-            }
         }
     }
 
@@ -175,21 +139,28 @@ impl Custodian {
         }
     }
 
-    fn write_key(
-        &mut self,
-        subject: &Subject,
-        (public, share, certificate): (AnyPublicKey, Option<AnyKeyShare>, Vec<u8>),
-        work: &mut Work,
-    ) {
-        let (name, version) = (subject.request.change.key().clone(), subject.version);
-        let epoch = epoch_of(subject.epoch, &name, &public, &parties(&subject.holders), certificate, self.now);
+    fn write_key(&mut self, subject: &Subject, parts: Parts, work: &mut Work) {
+        let name = subject.request.change.key().clone();
         // The old share follows from the remains of earlier ceremonies.
         if !subject.is_recovery() {
-            self.forget_epilogues_of(&name, Some(version), work);
+            self.forget_epilogues_of(&name, Some(subject.version), work);
         }
-        let write = KeyWrite { name: name.clone(), suite: subject.suite, version, epoch, share };
+        self.write_sharing((&name, subject.version, subject.epoch), subject.suite, &subject.holders, parts, work);
+    }
+
+    /// A sharing serves from now on.
+    fn write_sharing(
+        &self,
+        (name, version, epoch): (&KeyName, Version, Epoch),
+        suite: Suite,
+        holders: &[u16],
+        (public, share, certificate): Parts,
+        work: &mut Work,
+    ) {
+        let epoch = epoch_of(epoch, name, &public, &parties(holders), certificate, self.now);
+        let write = KeyWrite { name: name.clone(), suite, version, epoch, share };
         work.records.push(Record::Key(Box::new(write)));
-        work.effects.push(CustodyEffect::KeyChanged { name, version });
+        work.effects.push(CustodyEffect::KeyChanged { name: name.clone(), version });
     }
 
     /// Ends a ceremony with this state.
@@ -197,7 +168,7 @@ impl Custodian {
         let Some(mut running) = self.running.remove(id) else { return };
         running.look_who_is_silent();
         let report = running.report_as(state);
-        let ended = Ended::new(report, running.subject.request.digest(), running.started, !epilogue.is_empty());
+        let ended = Ended::new(report, running.started, !epilogue.is_empty());
         self.bury(*id, ended, epilogue, work);
     }
 
@@ -209,19 +180,8 @@ impl Custodian {
         state: CeremonyState,
         work: &mut Work,
     ) {
-        let change = &subject.request.change;
-        let report = CeremonyReport {
-            id: ceremony.id,
-            key: change.key().clone(),
-            version: subject.version,
-            epoch: subject.epoch,
-            aim: change.aim(),
-            state,
-            evidence: Vec::new(),
-            silent: Vec::new(),
-            awaits: "",
-        };
-        let ended = Ended::new(report, subject.request.digest(), ceremony.started, false);
+        let report = subject.report(ceremony.id, state, "");
+        let ended = Ended::new(report, ceremony.started, false);
         self.bury(ceremony.id, ended, Vec::new(), work);
     }
 

@@ -7,15 +7,21 @@
 use bytes::Bytes;
 use theta_names::NodeId;
 
-use super::Custodian;
-use super::message::{Id, Message, Part};
-use super::work::Work;
+use crate::Custodian;
 use crate::CustodyError;
+use crate::custodian::message::{Id, Message, Part};
+use crate::custodian::work::Work;
 use crate::request::To;
 
 impl Custodian {
     /// Answers a peer that sends messages of a ceremony that ended here.
-    pub(super) fn help(&mut self, peer: NodeId, id: &Id, part: Part, work: &mut Work) -> Result<(), CustodyError> {
+    pub(in crate::custodian) fn help(
+        &mut self,
+        peer: NodeId,
+        id: &Id,
+        part: Part,
+        work: &mut Work,
+    ) -> Result<(), CustodyError> {
         let now = self.ticks;
         let may = |ended: &mut super::Ended| ended.epilogue && ended.may_answer(peer, now);
         if part == Part::Items || !self.ended.get_mut(id).is_some_and(may) {

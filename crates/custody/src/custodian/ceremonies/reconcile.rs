@@ -1,0 +1,214 @@
+//! Brings this node to where the ledger is: begins what was begun, ends what was ended, and takes over the public part of sharings
+//! that were made without it.
+
+use std::collections::BTreeMap;
+
+use theta_ceremonies::Memory;
+use theta_ledger::{Action, Begun, Ended as LedgerEnd, Input, Outcome};
+use theta_names::{KeyName, Version};
+
+use super::running::Running;
+use crate::ceremony::{Ending, Subject, public_of};
+use crate::custodian::message::Id;
+use crate::custodian::work::Work;
+use crate::request::CeremonyState;
+use crate::{CeremonyError, Custodian};
+
+/// Ticks after which a node agrees that nothing comes of a ceremony in which it has no part.
+const OTHERS: u64 = 480;
+/// Ticks between the turns of two nodes.
+const TURN: u64 = 8;
+/// Ticks for which a node goes on after the others have ended, so that it gets its share from what they kept.
+const LATE: u32 = 240;
+
+impl Custodian {
+    /// After each entry, and now and then.
+    pub(in crate::custodian) fn reconcile(&mut self, work: &mut Work) {
+        let Some(ledger) = self.ledger() else { return };
+        let (local, now) = (self.local.get(), self.ticks);
+        let running: BTreeMap<u64, u64> = ledger
+            .running()
+            .keys()
+            .map(|number| (*number, self.begun_at.get(number).copied().unwrap_or(now)))
+            .collect();
+        let due: Vec<(u64, Begun)> = ledger
+            .running()
+            .iter()
+            .filter(|(_, begun)| begun.nodes().contains(&local))
+            .map(|(number, begun)| (*number, begun.clone()))
+            .collect();
+        self.begun_at = running;
+        self.settle_requests();
+        for (number, begun) in due {
+            self.begin(number, &begun, work);
+        }
+        for id in self.running.keys().copied().collect::<Vec<_>>() {
+            self.conclude(&id, work);
+        }
+        self.take_over(work);
+    }
+
+    /// What the group has decided on does not wait for it any more.
+    fn settle_requests(&mut self) {
+        let decided = |ledger: &theta_ledger::LedgerState| -> Vec<Id> {
+            let asked = self.requests.reports().map(|report| report.id);
+            asked.filter(|id| ledger.request(id).is_some()).collect()
+        };
+        for id in self.ledger().map_or_else(Vec::new, decided) {
+            self.requests.settled(&id);
+        }
+    }
+
+    /// Takes part in a ceremony that the group has begun, unless it did already.
+    fn begin(&mut self, number: u64, begun: &Begun, work: &mut Work) {
+        let id = begun.request.digest();
+        if self.running.contains_key(&id) || self.ended.contains_key(&id) || self.barred.contains(&id) {
+            return;
+        }
+        // The share with which it begins may be about to come into use.
+        if work.changed().any(|name| name == begun.request.change.key()) {
+            self.unsettled = true;
+            return;
+        }
+        // Until its peers have confirmed its store, it does not know whether it took part before.
+        let Some(memory) = self.memory_of(number) else { return };
+        let launched = Subject::of_begun(begun).and_then(|subject| {
+            let plan = subject.plan(&self.group)?;
+            self.launch(subject, plan, memory, work)
+        });
+        if let Err(error) = launched
+            && !matches!(error, CeremonyError::StoreFailed(_))
+        {
+            self.barred.insert(id);
+        }
+    }
+
+    fn memory_of(&self, number: u64) -> Option<Memory> {
+        self.ledger.as_ref()?.spoke_at(number).map(|spoke| if spoke { Memory::Lost } else { Memory::Kept })
+    }
+
+    /// Ends a ceremony as the ledger says, when it does.
+    pub(super) fn conclude(&mut self, id: &Id, work: &mut Work) {
+        let Some(ended) = self.ledger().and_then(|ledger| ledger.request(id)).and_then(|history| history.ended) else {
+            return;
+        };
+        let Some(running) = self.running.get_mut(id) else { return };
+        let recovered = |ending: &Ending| matches!(ending, Ending::Recovered { .. });
+        let activated = |ending: &Ending| matches!(ending, Ending::Activated { .. });
+        match (ended, running.ending.take()) {
+            (LedgerEnd::Activated, Some(Ok(ending))) if activated(&ending) => self.finish(id, Ok(ending), work),
+            (LedgerEnd::Recovered, Some(Ok(ending))) if recovered(&ending) => self.finish(id, Ok(ending), work),
+            // What the others kept may still give this node its share.
+            (LedgerEnd::Activated, None) if running.wait_late(LATE) => {}
+            (LedgerEnd::Activated, _) => {
+                let state = self.report_of_ledger(id).map(|report| report.state);
+                let state = state.unwrap_or_else(|| CeremonyState::Failed("the key was changed since then".to_owned()));
+                self.close(id, state, Vec::new(), work);
+            }
+            (LedgerEnd::Recovered, _) => self.close(id, CeremonyState::Recovered, Vec::new(), work),
+            (LedgerEnd::Aborted, _) => self.close(id, CeremonyState::Aborted, Vec::new(), work),
+        }
+    }
+
+    /// Takes over the public part of sharings that this node holds, or held, and did not help to make. It has no share of them.
+    fn take_over(&mut self, work: &mut Work) {
+        let lacking = self.sharings_that_are_news();
+        for (name, version) in lacking {
+            if work.changed().any(|changed| *changed == name) {
+                self.unsettled = true;
+                continue;
+            }
+            let Some(history) = self.ledger().and_then(|ledger| ledger.keys().get(&name)?.versions.get(&version))
+            else {
+                continue;
+            };
+            let Some(sharing) = history.serving() else { continue };
+            let (Ok(public), Ok(suite)) = (public_of(&sharing.public), history.suite.as_str().parse()) else {
+                continue;
+            };
+            let (epoch, holders) = (sharing.epoch, sharing.holders.clone());
+            let parts = (public, None, sharing.certificate.clone());
+            let about = (&name, version, epoch);
+            if self.admits_epoch(about, false).unwrap_or(false) {
+                self.write_sharing(about, suite, &holders, parts, work);
+            }
+        }
+    }
+
+    /// Sharings that serve, with this node among their holders or those of the one before, whose ceremony does not run here.
+    fn sharings_that_are_news(&self) -> Vec<(KeyName, Version)> {
+        let Some(ledger) = self.ledger() else { return Vec::new() };
+        let mut news = Vec::new();
+        for (name, line) in ledger.keys() {
+            let known = self.table.versions(name.as_str());
+            for (version, history) in &line.versions {
+                let Some(sharing) = history.serving() else { continue };
+                let own = known.iter().find(|entry| entry.version == *version);
+                let holds = sharing.holders.contains(&self.local.get());
+                let is_news = own.map_or(holds, |entry| entry.epoch < sharing.epoch);
+                let of_it = |running: &Running| {
+                    running.subject.request.change.key() == name && running.subject.version == *version
+                };
+                if is_news && !self.running.values().any(of_it) {
+                    news.push((name.clone(), *version));
+                }
+            }
+        }
+        news
+    }
+
+    /// Proposes the end of each ceremony that is over here. Each node that took part has a certificate of its own, so that one after the
+    /// other tells all of its own, until one is decided.
+    pub(in crate::custodian) fn propose_ends(&mut self, work: &mut Work) {
+        let Some(ledger) = self.ledger() else { return };
+        let running = ledger.running().iter().map(|(number, begun)| (*number, begun.request.digest(), begun.nodes()));
+        for (number, id, nodes) in running.collect::<Vec<_>>() {
+            let Some(outcome) = self.outcome_of(number, &id) else { continue };
+            let action = Action::End { ceremony: number, outcome };
+            let over = self.running.get(&id).filter(|running| running.ending.is_some());
+            let over = over.map_or(u64::MAX, |running| running.over);
+            let input = if over >= turn(&nodes, self.local.get(), number) {
+                Input::Propose(action, Vec::new())
+            } else {
+                Input::Expect(action)
+            };
+            self.drive_ledger(input, work);
+        }
+    }
+
+    /// How a ceremony has ended, as far as this node can tell.
+    fn outcome_of(&self, number: u64, id: &Id) -> Option<Outcome> {
+        match self.running.get(id).map(|running| (running.ending.as_ref(), running)) {
+            Some((Some(Ok(Ending::Activated { public, certificate, .. })), running)) => {
+                let name = running.subject.request.change.key();
+                let public = theta_keyfiles::PublicKeyText::to_text(public, name).into_bytes();
+                Some(Outcome::Activated { public, certificate: certificate.clone() })
+            }
+            Some((Some(Ok(Ending::Recovered { .. })), running)) => {
+                let owner = super::requests::recovers(&running.subject.request.change, self.local.get());
+                owner.then_some(Outcome::Recovered)
+            }
+            _ => self.is_hopeless(number, id).then_some(Outcome::Aborted),
+        }
+    }
+
+    /// Whether nothing will come of a ceremony, for all that this node knows.
+    pub(in crate::custodian) fn is_hopeless(&self, number: u64, id: &Id) -> bool {
+        let Some(running) = self.running.get(id) else {
+            let since = self.begun_at.get(&number).copied().unwrap_or(self.ticks);
+            return self.ended.contains_key(id) || self.ticks.saturating_sub(since) >= OTHERS;
+        };
+        match &running.ending {
+            Some(Ok(Ending::Activated { .. } | Ending::Recovered { .. })) => false,
+            Some(Ok(Ending::Aborted) | Err(_)) => true,
+            None => running.is_stuck(),
+        }
+    }
+}
+
+/// After how many ticks it is a node's turn to tell the others of a ceremony's end. They begin with another one each time.
+fn turn(nodes: &[u16], local: u16, number: u64) -> u64 {
+    let place = nodes.iter().position(|node| *node == local).unwrap_or(nodes.len());
+    let (place, count) = (u64::try_from(place).unwrap_or(0), u64::try_from(nodes.len().max(1)).unwrap_or(1));
+    place.saturating_add(number).checked_rem(count).unwrap_or(0).saturating_mul(TURN)
+}
