@@ -24,7 +24,7 @@
 //! use theta_orchestration::{HoldError, Orchestrator};
 //! use theta_statements::CeremonyRequest;
 //! async fn forgets_to_ask(node: &Orchestrator, request: CeremonyRequest) -> Result<CeremonyReport, HoldError> {
-//!     node.hold(request).await
+//!     node.hold(request, Vec::new()).await
 //! }
 //! ```
 //!
@@ -49,7 +49,7 @@
 //!     node.status(granted).await
 //! }
 //! async fn hold(node: &Orchestrator, granted: Granted<CeremonyRequest>) -> Result<CeremonyReport, HoldError> {
-//!     node.hold(granted).await
+//!     node.hold(granted, Vec::new()).await
 //! }
 //! ```
 //!

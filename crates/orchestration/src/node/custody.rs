@@ -41,7 +41,8 @@ pub(crate) enum Order {
     },
     /// The time, in seconds since 1970.
     Tick(u64),
-    Hold(CeremonyRequest, oneshot::Sender<Result<CeremonyReport, CeremonyError>>),
+    /// A request, and what the client signed and others approved.
+    Hold(CeremonyRequest, Vec<u8>, oneshot::Sender<Result<CeremonyReport, CeremonyError>>),
     Change(StateChange, oneshot::Sender<Result<(), ChangeError>>),
     Report([u8; 32], oneshot::Sender<Option<CeremonyReport>>),
     Reports(oneshot::Sender<Vec<CeremonyReport>>),
@@ -122,8 +123,8 @@ impl Custody {
     /// Answers a question. If the caller has gone away, sending the reply fails, which is no error.
     fn answer(&mut self, order: Order) -> Vec<KeyName> {
         match order {
-            Order::Hold(request, reply) => {
-                let (answer, changed) = self.hold(request);
+            Order::Hold(request, reason, reply) => {
+                let (answer, changed) = self.hold(request, reason);
                 drop(reply.send(answer));
                 return changed;
             }
@@ -140,10 +141,14 @@ impl Custody {
         Vec::new()
     }
 
-    /// Begins a ceremony, or joins the one of this request.
-    pub(crate) fn hold(&mut self, request: CeremonyRequest) -> (Result<CeremonyReport, CeremonyError>, Vec<KeyName>) {
+    /// Asks the group for a ceremony.
+    pub(crate) fn hold(
+        &mut self,
+        request: CeremonyRequest,
+        reason: Vec<u8>,
+    ) -> (Result<CeremonyReport, CeremonyError>, Vec<KeyName>) {
         let mut effects = Vec::new();
-        let answer = self.custodian.hold(request, &mut effects);
+        let answer = self.custodian.hold(request, reason, &mut effects);
         (answer, self.carry_out(effects))
     }
 

@@ -249,8 +249,9 @@ impl Engine {
     ///
     /// # Errors
     /// [`HoldError`].
-    pub fn hold(&mut self, granted: Granted<CeremonyRequest>) -> Result<CeremonyReport, HoldError> {
-        let (answer, changed) = self.custody.as_mut().ok_or(NoCustodian::Fixed)?.hold(granted.into_request());
+    pub fn hold(&mut self, granted: Granted<CeremonyRequest>, reason: Vec<u8>) -> Result<CeremonyReport, HoldError> {
+        let custody = self.custody.as_mut().ok_or(NoCustodian::Fixed)?;
+        let (answer, changed) = custody.hold(granted.into_request(), reason);
         self.keys_changed(changed);
         Ok(answer?)
     }

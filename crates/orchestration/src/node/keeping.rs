@@ -8,13 +8,13 @@ use tokio::sync::watch;
 use super::{ChangeKeyError, HoldError, Orchestrator, custody::Order};
 
 impl Orchestrator {
-    /// Begins a ceremony at this node, or joins the one of this request; returns its state. Nodes that were not asked
-    /// join when enough others have it.
+    /// Asks the group for a ceremony; returns its state. It begins when as many nodes as it takes were asked and their
+    /// policies grant it: see `spec/ledger.md`. The `reason` is what the client signed, and others approved, for the ledger.
     ///
     /// # Errors
     /// [`HoldError`]: the custodian's refusal, or there is no custodian.
-    pub async fn hold(&self, granted: Granted<CeremonyRequest>) -> Result<CeremonyReport, HoldError> {
-        Ok(self.ask_custodian(|reply| Order::Hold(granted.into_request(), reply)).await??)
+    pub async fn hold(&self, granted: Granted<CeremonyRequest>, reason: Vec<u8>) -> Result<CeremonyReport, HoldError> {
+        Ok(self.ask_custodian(|reply| Order::Hold(granted.into_request(), reason, reply)).await??)
     }
 
     /// The state of a ceremony, by its id; `None` if it is not known here.

@@ -148,7 +148,7 @@ impl Orchestrator {
     }
 
     pub(crate) async fn hold(&self, request: CeremonyRequest) -> Result<CeremonyReport, HoldError> {
-        self.orchestrator.hold(grant(&self.gate, request)).await
+        self.orchestrator.hold(grant(&self.gate, request), Vec::new()).await
     }
 
     pub(crate) async fn change_key(&self, change: StateChange) -> Result<(), ChangeKeyError> {
@@ -223,7 +223,7 @@ impl Engine {
     }
 
     pub(crate) fn hold(&mut self, request: CeremonyRequest) -> Result<CeremonyReport, HoldError> {
-        self.engine.hold(grant(&self.gate, request))
+        self.engine.hold(grant(&self.gate, request), Vec::new())
     }
 
     pub(crate) fn change_key(&mut self, change: &StateChange) -> Result<(), ChangeKeyError> {

@@ -9,7 +9,7 @@ use std::{
 use bytes::Bytes;
 use theta_authority::{BackUp, Look, Place};
 use theta_custody::{CeremonyError, CeremonyReport};
-use theta_names::{KeyState, Version};
+use theta_names::{KeyState, Version, codec::Writer};
 use theta_orchestration::{ChangeKeyError, HoldError, NoCustodian};
 use theta_statements::{CeremonyRequest, KeyChange, StateChange};
 use theta_wire::v1;
@@ -44,7 +44,8 @@ impl v1::threshold_keys_server::ThresholdKeys for Keys {
             KeyChange::decode(change).map_err(|error| refusal::invalid(format!("not a change of a key: {error}")))?;
         let asks = CeremonyRequest { nonce: nonce_of(nonce)?, change };
         let granted = self.node.decide(&request, (signed_request, approvals), asks).await?;
-        let report = self.node.orchestrator.hold(granted).await.map_err(|error| not_held(&error))?;
+        let reason = reason_of(signed_request, approvals);
+        let report = self.node.orchestrator.hold(granted, reason).await.map_err(|error| not_held(&error))?;
         Ok(Response::new(answer::ceremony(&report)))
     }
 
@@ -137,13 +138,22 @@ fn nonce_of(given: &Bytes) -> Result<[u8; 32], Status> {
     <[u8; 32]>::try_from(given.as_ref()).map_err(wrong)
 }
 
+/// Why the group is asked, for the ledger: the signed request and the approvals, each behind its length; empty if there are none.
+fn reason_of(signed_request: &Bytes, approvals: &[Bytes]) -> Vec<u8> {
+    if signed_request.is_empty() && approvals.is_empty() {
+        return Vec::new();
+    }
+    let writer = Writer::default().bytes(signed_request);
+    approvals.iter().fold(writer, |writer, approval| writer.bytes(approval)).finish()
+}
+
 fn not_held(error: &HoldError) -> Status {
     let message = refusal::short(error.to_string());
     match error {
         HoldError::Ceremony(CeremonyError::UnknownKey { .. }) => Status::not_found(message),
         HoldError::Ceremony(CeremonyError::Exists(_)) => Status::already_exists(message),
         HoldError::Ceremony(CeremonyError::Busy { .. }) => Status::aborted(message),
-        HoldError::Ceremony(CeremonyError::NotHereYet(..) | CeremonyError::StoreFailed(_))
+        HoldError::Ceremony(CeremonyError::NotInLedger { .. } | CeremonyError::StoreFailed(_))
         | HoldError::NoCustodian(NoCustodian::ShuttingDown) => Status::unavailable(message),
         HoldError::Ceremony(CeremonyError::Plan(_) | CeremonyError::NoNode(_) | CeremonyError::UnknownSuite(_)) => {
             Status::invalid_argument(message)
