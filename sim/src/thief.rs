@@ -155,7 +155,7 @@ impl Thief {
         for request in core::iter::once(None).chain(requests.iter().map(Some)) {
             if let Some(request) = request {
                 // The result does not matter: no request can make this node deal, or open old messages.
-                drop(custodian.hold(request.clone(), &mut Vec::new()));
+                drop(custodian.hold(request.clone(), Vec::new(), &mut Vec::new()));
             }
             let to_node = self.recorded.iter().filter(|(_, to, _)| *to == node);
             for (from, _, payload) in to_node {

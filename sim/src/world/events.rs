@@ -349,7 +349,7 @@ impl World<'_> {
     fn hold(&mut self, number: u16, ceremony: usize) -> Result<(), Violation> {
         let Some(request) = self.ceremonies.get(ceremony).cloned() else { return Ok(()) };
         let Some((granted, life)) = self.granted(number, request) else { return Ok(()) };
-        let answer = life.engine.hold(granted);
+        let answer = life.engine.hold(granted, Vec::new());
         if self.ended.contains_key(&(ceremony, number)) {
             self.asked_again(answer.as_ref().err());
         }

@@ -68,16 +68,26 @@ impl Custodian {
         }
     }
 
-    fn hear(&mut self, from: NodeId, id: Id, part: Part, payload: Bytes, work: &mut Work) -> Result<(), CustodyError> {
+    fn hear(
+        &mut self,
+        from: NodeId,
+        plan: Id,
+        part: Part,
+        payload: Bytes,
+        work: &mut Work,
+    ) -> Result<(), CustodyError> {
+        let Some(id) = self.plans.get(&plan).copied() else {
+            self.early.keep(from, (plan, part, payload), self.ticks);
+            return Ok(());
+        };
         if let Some(running) = self.running.get_mut(&id) {
             let ending = running.receive(from, part, payload, work);
             self.end_if(&id, ending, work);
             return Ok(());
         }
         if self.ended.contains_key(&id) {
-            return self.help(from, &id, part, work);
+            return self.help(from, (&id, plan), part, work);
         }
-        self.early.keep(from, (id, part, payload), self.ticks);
         Ok(())
     }
 

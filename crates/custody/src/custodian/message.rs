@@ -6,7 +6,7 @@ use theta_store::{Incarnation, Lineage};
 
 use crate::codec::{Reader, Writer};
 
-/// What a ceremony is called: the digest of its request, which begins one ceremony at most.
+/// What a ceremony is called: the digest of its request, which begins one ceremony at most; in messages, the id of its plan.
 pub(super) type Id = [u8; 32];
 
 /// The version of the encoding.

@@ -44,6 +44,8 @@ pub struct Custodian {
     requests: Requests,
     running: BTreeMap<Id, Running>,
     ended: BTreeMap<Id, Ended>,
+    /// Ceremonies that run or ended here, by the ids of their plans.
+    plans: BTreeMap<Id, Id>,
     /// At which tick this node learned of the ceremonies that run in the group, by their numbers.
     begun_at: BTreeMap<u64, u64>,
     /// Ceremonies in which this node cannot take part.

@@ -50,6 +50,7 @@ impl Custodian {
             requests: Requests::default(),
             running: BTreeMap::new(),
             ended: BTreeMap::new(),
+            plans: BTreeMap::new(),
             begun_at: BTreeMap::new(),
             barred: BTreeSet::new(),
             over: false,
@@ -76,6 +77,7 @@ impl Custodian {
     fn resume(&mut self, ceremony: &Ceremony, work: &mut Work) -> Result<(), CustodyError> {
         let (memory, plan_id, subject) = decode_subject(&ceremony.subject).map_err(CustodyError::Malformed)?;
         self.now = self.now.max(ceremony.started);
+        self.plans.insert(plan_id, ceremony.id);
         if let Some(outcome) = &ceremony.outcome {
             let report = CeremonyReport::decode(outcome).map_err(CustodyError::Malformed)?;
             let epilogue = ceremony.inputs() > 0;
@@ -95,7 +97,7 @@ impl Custodian {
             self.close_unresumed(ceremony, &subject, why, work);
             return Ok(());
         };
-        let mut running = Running::new(ceremony.id, begun, subject, self.local);
+        let mut running = Running::new((ceremony.id, plan_id), begun, subject, self.local);
         let mut ending = None;
         for input in self.store.ceremony_inputs(&ceremony.id)? {
             ending = running.replay(input.expose()).map_err(CustodyError::Malformed)?.or(ending);

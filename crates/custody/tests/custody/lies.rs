@@ -48,7 +48,7 @@ pub(crate) const HEAD: usize = 2 + 32;
 /// Replaces a node's own statements of one kind.
 pub(crate) fn liar(id: CeremonyId, node: u16, kind: Kind, forge: impl Fn(u16, Vec<u8>) -> Vec<u8> + 'static) -> Liar {
     Box::new(move |to, bytes: Bytes| {
-        if bytes[1] != 1 {
+        if bytes[1] != 1 || bytes[2..HEAD] != *id.as_bytes() {
             return vec![bytes];
         }
         let forged = rewrite(&bytes[HEAD..], |statement| {

@@ -92,7 +92,7 @@ impl Table {
         let mut id = [0; 32];
         for node in 1..=4 {
             let mut effects = Vec::new();
-            id = self.custodians[usize::from(node) - 1].hold(request.clone(), &mut effects).unwrap().id;
+            id = self.custodians[usize::from(node) - 1].hold(request.clone(), Vec::new(), &mut effects).unwrap().id;
             self.deliver(node, effects);
         }
         for now in 1..60 {

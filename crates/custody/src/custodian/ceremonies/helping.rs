@@ -18,7 +18,7 @@ impl Custodian {
     pub(in crate::custodian) fn help(
         &mut self,
         peer: NodeId,
-        id: &Id,
+        (id, plan): (&Id, Id),
         part: Part,
         work: &mut Work,
     ) -> Result<(), CustodyError> {
@@ -30,7 +30,7 @@ impl Custodian {
         let remains = self.store.ceremony_inputs(id)?;
         let remains: Vec<Bytes> = remains.iter().map(|part| Bytes::copy_from_slice(part.expose())).collect();
         for payload in remains {
-            work.send(To::One(peer), &Message::Ceremony { id: *id, part: Part::Items, payload });
+            work.send(To::One(peer), &Message::Ceremony { id: plan, part: Part::Items, payload });
         }
         Ok(())
     }

@@ -60,7 +60,8 @@ impl Custodian {
         // leaves, and nowhere else; it is removed from the journal when the ceremony ends.
         let seed = self.store.draw_secret().map_err(|error| CeremonyError::StoreFailed(error.to_string()))?;
         let ceremony = begin(plan, (&keys, Secret::new(*seed.expose())), share.as_deref(), memory)?;
-        let mut running = Running::new(id, ceremony, subject, self.local);
+        let mut running = Running::new((id, plan_id), ceremony, subject, self.local);
+        self.plans.insert(plan_id, id);
         running.started = self.now;
         // The approvals and signatures of the request are used up in the transaction in which the ceremony begins.
         work.records.push(Record::Use { request: id, now: self.now });
@@ -68,7 +69,7 @@ impl Custodian {
         work.records.push(Record::Begin { id, subject, seed, started: self.now });
         self.running.insert(id, running);
         self.feed(&id, Input::Start, work);
-        for (from, early) in self.early.take(&id) {
+        for (from, early) in self.early.take(&plan_id) {
             let Some(running) = self.running.get_mut(&id) else { break };
             let ending = running.receive(from, early.part, early.payload, work);
             self.end_if(&id, ending, work);
@@ -200,6 +201,7 @@ impl Custodian {
         let surplus = (older.len() + 1).saturating_sub(MOST_ENDED);
         for (_, other) in older.into_iter().take(surplus) {
             self.ended.remove(&other);
+            self.plans.retain(|_, id| *id != other);
             work.records.push(Record::Forget(other));
         }
         self.ended.insert(id, ended);

@@ -18,6 +18,8 @@ const SLOWER: u32 = 40;
 
 pub(in crate::custodian) struct Running {
     pub(in crate::custodian) id: Id,
+    /// The id of its plan, by which its messages are known.
+    plan: Id,
     pub(in crate::custodian) subject: Subject,
     /// When it began at this node, in seconds since 1970.
     pub(in crate::custodian) started: u64,
@@ -46,9 +48,10 @@ pub(in crate::custodian) struct Running {
 const FULL: &str = "its part of the journal is full: ask for it again, without those that are named below";
 
 impl Running {
-    pub(in crate::custodian) fn new(id: Id, ceremony: Ceremony, subject: Subject, local: NodeId) -> Self {
+    pub(in crate::custodian) fn new((id, plan): (Id, Id), ceremony: Ceremony, subject: Subject, local: NodeId) -> Self {
         Self {
             id,
+            plan,
             subject,
             started: 0,
             ceremony,
@@ -181,7 +184,7 @@ impl Running {
     }
 
     fn send(&self, to: Recipient, part: Part, payload: Bytes, work: &mut Work) {
-        let message = Message::Ceremony { id: self.id, part, payload };
+        let message = Message::Ceremony { id: self.plan, part, payload };
         match to {
             Recipient::Party(party) => work.send(To::One(party.node()), &message),
             Recipient::OnRequest => {}

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use bytes::Bytes;
-use theta_ceremonies::{Kind, Statement, StatementSlot, rewrite};
+use theta_ceremonies::{CeremonyId, Kind, Statement, StatementSlot, rewrite};
 use theta_custody::{CustodyEffect, CustodyInput};
 use theta_schemes::Suite;
 use theta_statements::KeyChange;
@@ -17,8 +17,8 @@ use crate::use_keys::check_signature;
 const LEDGER: u8 = 9;
 
 /// A message with items of a ceremony.
-fn items(id: &[u8; 32], items: &[u8]) -> Bytes {
-    [&[1, 1][..], id, items].concat().into()
+fn items(id: &CeremonyId, items: &[u8]) -> Bytes {
+    [&[1, 1][..], id.as_bytes(), items].concat().into()
 }
 
 fn statement_item(statement: &Statement) -> Vec<u8> {
@@ -62,13 +62,13 @@ fn assert_serves(net: &mut Net, nodes: &[u16], key: &str) {
 fn an_oversized_item_stops_no_node() {
     for len in [5 << 20, 1 << 17] {
         let mut net = Net::new(2, 4, 31);
-        let (_, request) = plan(&mut net, &[1, 2, 3, 4]);
-        let id = request.digest();
+        let (plan, request) = plan(&mut net, &[1, 2, 3, 4]);
+        let (id, ceremony) = (request.digest(), *plan.id());
         let padding = value_item(len);
         net.liars.insert(
             2,
             Box::new(move |_, bytes: Bytes| {
-                let ours = bytes.len() > HEAD && bytes[1] == 1 && bytes[2..HEAD] == id;
+                let ours = bytes.len() > HEAD && bytes[1] == 1 && bytes[2..HEAD] == *ceremony.as_bytes();
                 vec![if ours { [&bytes[..], &padding].concat().into() } else { bytes }]
             }),
         );
@@ -104,7 +104,7 @@ fn of_contradictions_one_is_kept() {
         let mut body = vec![0x11; 300];
         body[..4].copy_from_slice(&number.to_be_bytes());
         let statement = Statement::sign(&ceremony, &keys, StatementSlot::new(Kind::Dealing, 0), body);
-        let bytes = items(&id, &statement_item(&statement));
+        let bytes = items(&ceremony, &statement_item(&statement));
         net.step(1, CustodyInput::Message { from: party(2), bytes });
     }
     let (entries, bytes) = journal(&net, 1, &id);
@@ -130,7 +130,7 @@ fn votes_of_ten_thousand_views_fill_nothing() {
     let keys = keys_of(2);
     for view in 1..=10_001 {
         let statement = Statement::sign(&ceremony, &keys, StatementSlot::new(Kind::Prevote, view), Vec::new());
-        let bytes = items(&id, &statement_item(&statement));
+        let bytes = items(&ceremony, &statement_item(&statement));
         net.step(1, CustodyInput::Message { from: party(2), bytes });
     }
     let (entries, bytes) = journal(&net, 1, &id);
@@ -142,8 +142,8 @@ fn votes_of_ten_thousand_views_fill_nothing() {
 #[test]
 fn ticks_do_not_fill_the_journal() {
     let mut net = Net::new(2, 4, 34);
-    let (_, request) = plan(&mut net, &[1, 2, 3, 4]);
-    let id = request.digest();
+    let (plan, request) = plan(&mut net, &[1, 2, 3, 4]);
+    let (id, ceremony) = (request.digest(), *plan.id());
     let cut = Rc::new(Cell::new(false));
     for node in 1..=4 {
         let cut = Rc::clone(&cut);
@@ -153,7 +153,7 @@ fn ticks_do_not_fill_the_journal() {
                 if bytes[1] == LEDGER && cut.get() {
                     return Vec::new();
                 }
-                if bytes[1] != 1 || bytes[2..HEAD] != id {
+                if bytes[1] != 1 || bytes[2..HEAD] != *ceremony.as_bytes() {
                     return vec![bytes];
                 }
                 let kept = rewrite(&bytes[HEAD..], |statement| {
@@ -201,14 +201,14 @@ fn who_sends_false_signatures_is_named_and_heard_no_more() {
             |effect: &&CustodyEffect| matches!(effect, CustodyEffect::Culprit { node, .. } if *node == party(2));
         net.nodes[&1].told.iter().filter(of_two).count()
     };
-    net.step(1, CustodyInput::Message { from: party(2), bytes: items(&id, &forged.repeat(1000)) });
+    net.step(1, CustodyInput::Message { from: party(2), bytes: items(&ceremony, &forged.repeat(1000)) });
     assert_eq!(culprits(&net), 1);
     let before = journal(&net, 1, &id);
     let right = statement_item(&Statement::sign(&ceremony, &keys, StatementSlot::new(Kind::Prevote, 2), Vec::new()));
-    net.step(1, CustodyInput::Message { from: party(2), bytes: items(&id, &right) });
+    net.step(1, CustodyInput::Message { from: party(2), bytes: items(&ceremony, &right) });
     assert_eq!((culprits(&net), journal(&net, 1, &id)), (1, before));
     // Other nodes may still pass on what node 2 has signed.
-    net.step(1, CustodyInput::Message { from: party(3), bytes: items(&id, &right) });
+    net.step(1, CustodyInput::Message { from: party(3), bytes: items(&ceremony, &right) });
     assert!(journal(&net, 1, &id).0 > before.0);
     net.nodes.get_mut(&2).unwrap().custodian = None;
     assert!(net.until(60, |net| [1, 3, 4].iter().all(|node| net.state(*node, &id).is_over())));

@@ -70,6 +70,20 @@ pub(crate) async fn begin(nodes: &[&Arc<Orchestrator>], request: &CeremonyReques
     ids[0]
 }
 
+/// Waits until the group has begun a ceremony, and a node takes part in it.
+async fn begun(node: &Arc<Orchestrator>, id: [u8; 32]) {
+    let begun = async {
+        while !node
+            .ceremony(id)
+            .await
+            .is_some_and(|report| !matches!(report.state, CeremonyState::Running { of: 1, .. }))
+        {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, begun).await.expect("the ceremony begins");
+}
+
 /// Asks these nodes at once; returns when all have the right answer.
 pub(crate) async fn answers(nodes: &[&Arc<Orchestrator>], text: &str) {
     let question = Question::new(&nodes[0].keys().get("key").unwrap(), text);
@@ -168,6 +182,7 @@ async fn a_key_is_made_and_refreshed_under_load_with_a_node_killed_on_the_way() 
         .collect();
     let refresh = ceremony(2, KeyChange::Refresh { key: name("key"), version: None });
     let id = begin(&group.all(), &refresh).await;
+    begun(group.node(3), id).await;
     group.kill(3);
     for node in [1, 2, 4] {
         let report = end(group.node(node), id).await;
