@@ -135,11 +135,9 @@ impl Thief {
         requests: &[CeremonyRequest],
         (hoard, deeds): (&mut Hoard, &mut Deeds),
     ) -> Result<(), Failed> {
-        // The node believes any single peer.
-        let roster = Roster { k: 1, ..roster.clone() };
         let options = Options::default().with_rng(seeded(3, u64::from(node)));
         let store = Store::open_on(disk.backend(), &sealing_key(), options).map_err(|error| error.to_string())?;
-        let custodian = Custodian::open(Arc::new(store), party(node)?, roster);
+        let custodian = Custodian::open(Arc::new(store), party(node)?, roster.clone());
         let mut custodian = custodian.map_err(|error| error.to_string())?;
         custodian.keys().iter().for_each(|entry| hoard.take(node, &entry));
         // A copy made during a ceremony contains its secret, hence the shares of both epochs.
