@@ -12,9 +12,7 @@ use theta_names::codec::{DecodeError, Reader, Writer};
 use crate::{Action, LedgerId};
 
 /// For how many seconds a consent is given.
-pub(crate) const CONSENT_SECONDS: u64 = 900;
-/// How far a consent's end may lie after the entry's time: clocks differ.
-const MOST_SECONDS: u64 = 4 * CONSENT_SECONDS;
+pub(crate) const CONSENT_SECONDS: u64 = 5 * 86_400;
 
 /// One member's consent to one action, until then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +74,7 @@ impl Consent {
     /// Whether an entry of this time may have it.
     #[must_use]
     pub const fn covers(&self, time: u64) -> bool {
-        time <= self.until && self.until <= time.saturating_add(MOST_SECONDS)
+        time <= self.until
     }
 
     fn write(&self, writer: Writer) -> Writer {

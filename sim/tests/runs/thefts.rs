@@ -32,13 +32,13 @@ fn one_node_stolen_in_every_epoch_tells_nothing() {
 #[test]
 fn a_node_stolen_in_a_ceremony_counts_for_two_epochs() {
     let (mut meanwhile, mut epochs) = (0, 0);
-    for seed in 0..6 {
-        let outcome = robbed(seed, &[(2_040 + 20 * seed, 2), (16_000, 3), (26_000, 1)]);
+    for seed in 0..16 {
+        let outcome = robbed(seed, &[(2_900 + 40 * seed, 2), (16_000, 3), (26_000, 1)]);
         assert_eq!(outcome.deeds.count(Deed::KeyCombined), 0, "seed {seed}");
         meanwhile += outcome.deeds.count(Deed::StolenInCeremony);
         epochs += outcome.deeds.count(Deed::EpochsRobbed);
     }
-    assert!(meanwhile > 0 && epochs == 6, "{meanwhile} stolen while it ran");
+    assert!(meanwhile > 0 && epochs == 16, "{meanwhile} stolen while it ran");
 }
 
 /// With one theft more in an epoch than allowed the thief has the key: it does find the key if there is one.

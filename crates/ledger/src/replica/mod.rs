@@ -32,10 +32,9 @@ pub(crate) const STATUS_TICKS: u64 = 8;
 const REPEAT_TICKS: u64 = 4;
 /// Ticks between showing the prevotes of the present view to those who were restarted in it.
 const POLKA_TICKS: u64 = 4 * REPEAT_TICKS;
-/// How far ahead of this node's clock an entry may be, in seconds.
-const AHEAD: u64 = 600;
-/// How far behind it.
-const BEHIND: u64 = 600;
+/// How far from this node's clock an entry's time may be, in seconds. Time is needed for what ends, such as consents, and must not stop a group
+/// some of whose clocks are wrong. Consents last longer.
+const APART: u64 = 2 * 86_400;
 
 /// Room for the consents of 1,024 nodes, and the rest of an entry.
 const MOST_CONSENTS: usize = 1024 * 74 + 64;
@@ -498,9 +497,9 @@ impl Judge for Chamber<'_> {
     fn judge(&mut self, value: &[u8]) -> Verdict {
         match Entry::decode(value) {
             _ if self.now == 0 => Verdict::Unknown,
-            Ok(entry) if entry.time > self.now.saturating_add(AHEAD) => Verdict::Invalid,
+            Ok(entry) if entry.time > self.now.saturating_add(APART) => Verdict::Invalid,
             // Consents that have ended are not used in an entry that says that it is older.
-            Ok(entry) if entry.time.saturating_add(BEHIND) < self.now => Verdict::Invalid,
+            Ok(entry) if entry.time.saturating_add(APART) < self.now => Verdict::Invalid,
             Ok(entry) if self.state.check_entry(&entry).is_ok() => self.host.judge(self.state, &entry),
             _ => Verdict::Invalid,
         }
