@@ -230,15 +230,14 @@ impl Custodian {
     pub fn report(&self, id: &Id) -> Option<CeremonyReport> {
         let running = self.running.get(id).map(Running::report);
         let known = running.or_else(|| self.ended.get(id).map(|ended| ended.report.clone()));
-        known.or_else(|| self.requests.report(id).cloned()).or_else(|| self.report_of_ledger(id))
+        known.or_else(|| self.report_of_request(id)).or_else(|| self.report_of_ledger(id))
     }
 
     /// The states of all ceremonies that are asked for or run, and of the last ones that ended.
     #[must_use]
     pub fn reports(&self) -> Vec<CeremonyReport> {
         let ended = self.ended.values().map(|ended| ended.report.clone());
-        let asked = self.requests.reports().cloned();
-        let all = self.running.values().map(Running::report).chain(ended).chain(asked);
+        let all = self.running.values().map(Running::report).chain(ended).chain(self.reports_of_requests());
         let known: Vec<CeremonyReport> = all.collect();
         let elsewhere = self.ledger().into_iter().flat_map(|ledger| ledger.running().values());
         let elsewhere = elsewhere.map(|begun| begun.request.digest());

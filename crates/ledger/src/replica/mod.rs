@@ -223,6 +223,19 @@ impl Replica {
         matches!(self.memory, Memory::Kept | Memory::Unconfirmed)
     }
 
+    /// For whom something waits that this node wants decided: for those whose consent counts and is missing, while there are too few of
+    /// them; then for members that have not been heard at this height.
+    #[must_use]
+    pub fn awaited(&self, action: &Digest) -> Vec<NodeId> {
+        let consents = self.pending.missing_consents(action);
+        if !consents.is_empty() {
+            return consents;
+        }
+        let own = self.keys.as_ref().map(|keys| keys.party());
+        let silent = |party: &PartyId| Some(*party) != own && !self.heard.keys().any(|(author, _)| author == party);
+        self.sitting.members().iter().copied().filter(silent).map(|party| party.node()).collect()
+    }
+
     /// Whether this node may have spoken in what began at a height, without remembering it; `None` as long as nobody has confirmed its
     /// store. Nothing is said in what begins at a height before that height is decided, so that who cannot have voted there cannot have
     /// spoken.

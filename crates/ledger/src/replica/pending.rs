@@ -131,6 +131,16 @@ impl Pending {
         own.map(|(digest, _)| *digest).collect()
     }
 
+    /// Those whose consent counts and is missing, if it takes more.
+    pub(super) fn missing_consents(&self, digest: &Digest) -> Vec<NodeId> {
+        let Some(waiting) = self.waiting.get(digest) else { return Vec::new() };
+        if waiting.consents.len() >= waiting.demand.needed {
+            return Vec::new();
+        }
+        let of = waiting.demand.of.iter().filter_map(|node| NodeId::try_from(*node).ok());
+        of.filter(|node| !waiting.consents.contains_key(node)).collect()
+    }
+
     /// An action that this node wants, if its consent counts and is missing.
     pub(super) fn lacking(&self, digest: &Digest, own: NodeId) -> Option<&Action> {
         let waiting = self.waiting.get(digest)?;

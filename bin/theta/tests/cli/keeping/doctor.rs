@@ -63,7 +63,8 @@ fn a_ceremony_says_for_whom_it_waits() {
     let mut group = Group::started();
     let said = group.theta(&["keys", "ceremonies"]).ok().text();
     assert!(said.contains("no ceremony runs"), "{said}");
-    // Every holder is needed for new shares of such a key to be certified by three of four; two are away.
+    // Nothing is decided without three of four; two are away.
+    super::ledger::await_key(&group, "sign", 1, 0);
     group.kill(3);
     group.kill(4);
     let mut held = crate::harness::command()

@@ -38,7 +38,9 @@ impl Custodian {
             .map(|(number, begun)| (*number, begun.clone()))
             .collect();
         self.begun_at = running;
-        self.settle_requests();
+        if let Some(replica) = &self.ledger {
+            self.requests.settle(replica.state());
+        }
         for (number, begun) in due {
             self.begin(number, &begun, work);
         }
@@ -46,17 +48,6 @@ impl Custodian {
             self.conclude(&id, work);
         }
         self.take_over(work);
-    }
-
-    /// What the group has decided on does not wait for it any more.
-    fn settle_requests(&mut self) {
-        let decided = |ledger: &theta_ledger::LedgerState| -> Vec<Id> {
-            let asked = self.requests.reports().map(|report| report.id);
-            asked.filter(|id| ledger.request(id).is_some()).collect()
-        };
-        for id in self.ledger().map_or_else(Vec::new, decided) {
-            self.requests.settled(&id);
-        }
     }
 
     /// Takes part in a ceremony that the group has begun, unless it did already.

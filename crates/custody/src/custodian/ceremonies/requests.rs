@@ -18,27 +18,25 @@ const MOST_DROPPED: usize = 256;
 /// Requests that wait for the group's decision, and those that the group did not take: by the digest of the request.
 #[derive(Default)]
 pub(in crate::custodian) struct Requests {
-    waiting: BTreeMap<Id, CeremonyReport>,
+    /// With the digest of the action that is to be decided.
+    waiting: BTreeMap<Id, (Id, CeremonyReport)>,
     dropped: BTreeMap<Id, CeremonyReport>,
 }
 
 impl Requests {
-    pub(in crate::custodian) fn report(&self, id: &Id) -> Option<&CeremonyReport> {
-        self.waiting.get(id).or_else(|| self.dropped.get(id))
+    /// All of them.
+    fn ids(&self) -> impl Iterator<Item = &Id> {
+        self.waiting.keys().chain(self.dropped.keys())
     }
 
-    pub(in crate::custodian) fn reports(&self) -> impl Iterator<Item = &CeremonyReport> {
-        self.waiting.values().chain(self.dropped.values())
-    }
-
-    /// The group has decided on it.
-    pub(in crate::custodian) fn settled(&mut self, id: &Id) {
-        self.waiting.remove(id);
-        self.dropped.remove(id);
+    /// What the ledger has decided on does not wait any more.
+    pub(super) fn settle(&mut self, ledger: &LedgerState) {
+        self.waiting.retain(|id, _| ledger.request(id).is_none());
+        self.dropped.retain(|id, _| ledger.request(id).is_none());
     }
 
     fn drop(&mut self, id: Id, why: String) -> Option<CeremonyReport> {
-        let report = CeremonyReport { state: CeremonyState::Failed(why), awaits: "", ..self.waiting.remove(&id)? };
+        let report = CeremonyReport { state: CeremonyState::Failed(why), awaits: "", ..self.waiting.remove(&id)?.1 };
         if self.dropped.len() >= MOST_DROPPED {
             self.dropped.pop_first();
         }
@@ -76,15 +74,30 @@ impl Custodian {
         let subject = self.subject_of(&request)?;
         let report = subject.report(id, CeremonyState::Running { done: 0, of: 1 }, AWAITS);
         self.requests.dropped.remove(&id);
-        self.requests.waiting.insert(id, report.clone());
+        let action = Action::Begin(request);
+        self.requests.waiting.insert(id, (action.digest(), report.clone()));
         let mut work = Work::default();
         work.effects.push(CustodyEffect::Report(report.clone()));
-        self.drive_ledger(Input::Propose(Action::Begin(request), reason), &mut work);
+        self.drive_ledger(Input::Propose(action, reason), &mut work);
         effects.append(&mut self.settle(work));
         match &self.failed {
             Some(why) => Err(CeremonyError::StoreFailed(why.clone())),
             None => Ok(self.report(&id).unwrap_or(report)),
         }
+    }
+
+    /// A request that waits, with those for whom it does, or that came to nothing.
+    pub(in crate::custodian) fn report_of_request(&self, id: &Id) -> Option<CeremonyReport> {
+        let Some((action, report)) = self.requests.waiting.get(id) else {
+            return self.requests.dropped.get(id).cloned();
+        };
+        let awaited = self.ledger.as_ref().map_or_else(Vec::new, |replica| replica.awaited(action));
+        Some(CeremonyReport { silent: awaited.into_iter().map(|node| node.get()).collect(), ..report.clone() })
+    }
+
+    /// All requests that wait or came to nothing.
+    pub(in crate::custodian) fn reports_of_requests(&self) -> impl Iterator<Item = CeremonyReport> {
+        self.requests.ids().filter_map(|id| self.report_of_request(id))
     }
 
     /// What the ledger makes of a request, if this node knows nothing that speaks against it.
