@@ -2,13 +2,15 @@
 
 use bytes::Bytes;
 use theta_groups::Secret;
-use theta_rounds::{Channel, Effect, Machine};
+use theta_rounds::{Channel, Machine};
 
 use super::Memory;
-use super::bulletin_board::rewrite;
-use super::machine::{Ceremony, Effects, ITEMS, Input, SUMMARY};
+use super::agreement::value_digest;
+use super::bulletin_board::{Item, rewrite};
+use super::machine::{Ceremony, ITEMS, Input, messages};
 use super::plan::Aim;
 use super::statement::Kind;
+use super::summary::Summary;
 
 /// How often a machine is asked for what another lacks before that one is expected to be done.
 const MOST_QUESTIONS: usize = 8;
@@ -36,12 +38,13 @@ impl Ceremony {
         let other = self.plan.parties().find(|party| *party != self.own.party())?;
         // It looks on, and says nothing that follows from a secret.
         let (plan, nothing) = (self.plan.clone(), Secret::new([0; 32]));
-        let mut newcomer = Self::join(plan, identity.clone(), nothing, None, Memory::Lost).ok()?;
+        let newcomer = Self::join(plan, identity.clone(), nothing, None, Memory::Lost).ok()?;
+        let mut newcomer = newcomer.who_hears_what_was_checked();
         let mut parts = Vec::new();
         newcomer.take(Input::Start);
         for _ in 0..MOST_QUESTIONS {
-            let question = questions(newcomer.take(Input::Tick)).pop()?;
-            for payload in self.answer(&question) {
+            newcomer.take(Input::Tick);
+            for payload in self.answer(&newcomer.summary().encode()) {
                 let slot = ITEMS;
                 newcomer.take(Input::Message {
                     from: other,
@@ -59,11 +62,19 @@ impl Ceremony {
     }
 }
 
-/// The summaries that are sent.
-fn questions(effects: Effects) -> Vec<Bytes> {
-    let payload = |effect| match effect {
-        Effect::Send { slot: SUMMARY, payload, .. } => Some(payload),
-        _ => None,
+/// What the author of a summary lacks of an epilogue; nothing for bytes that are no summary.
+#[must_use]
+pub fn remains_for(epilogue: &[Bytes], summary: &[u8]) -> Vec<Bytes> {
+    let Ok(summary) = Summary::decode(summary) else { return Vec::new() };
+    let lacks = |item: &Item| match item {
+        Item::Statement(statement) if summary.has(statement) => summary.wants.contains(&statement.digest()),
+        Item::Statement(statement) => summary.asks_for(statement),
+        Item::Certificate(certificate) => match certificate.kind() {
+            Kind::Precommit => !summary.decided,
+            _ => !summary.activated,
+        },
+        Item::Value(value) => !summary.decided || summary.wants.contains(&value_digest(value)),
     };
-    effects.into_iter().filter_map(payload).collect()
+    let items = epilogue.iter().flat_map(|part| Item::decode_all(part).unwrap_or_default());
+    messages(&items.filter(lacks).collect::<Vec<_>>())
 }

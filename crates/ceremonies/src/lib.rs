@@ -27,10 +27,11 @@ mod wellformed;
 
 use dealing::dealings;
 use identity::{encryption, participant, schnorr, sealed};
-use record::{bulletin_board, certificate, codec, statement};
+use record::{bulletin_board, certificate, codec, statement, summary};
 
 pub use bulletin_board::{rewrite, statements_of};
 pub use certificate::QuorumCertificate;
+pub use epilogue::remains_for;
 pub use evidence::CeremonyEvidence;
 pub use identity::{CeremonyKeys, CeremonyMember};
 pub use machine::{Ceremony, Effects, ITEMS, Input, SUMMARY};

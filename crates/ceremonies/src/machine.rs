@@ -13,13 +13,14 @@ use theta_groups::Secret;
 use theta_rounds::{self, Abort, Blame, Channel, Effect, Machine, Malformed, Offence, PartyId, Recipient, Slot};
 use theta_sharing::EncodedShare;
 
-use super::bulletin_board::{BulletinBoard, Item, Posted, Summary};
+use super::bulletin_board::{BulletinBoard, Item, Posted};
 use super::certificate::QuorumCertificate;
 use super::evidence::CeremonyEvidence;
 use super::outcome::{JoinError, Outcome};
 use super::participant::Participant;
-use super::plan::CeremonyPlan;
+use super::plan::{Aim, CeremonyPlan};
 use super::statement::{Digest, Kind, Statement, StatementSlot};
+use super::summary::{Part, Summary};
 use super::{CeremonyKeys, Memory, longest_body, longest_items, longest_summary};
 
 /// Statements, certificates and values.
@@ -33,6 +34,12 @@ pub(super) const MESSAGE_BYTES: usize = 1 << 18;
 const REPLIES: u32 = 64;
 const REPLIES_PER_TICK: u32 = 4;
 
+/// How many others are asked at each tick, if there are more: so many, or as many as it takes to ask all in a round of ticks.
+const ASKED: usize = 8;
+const ROUND: usize = 16;
+/// Ticks for which what was said is taken to be on its way from its author: nobody else passes it on.
+const ON_ITS_WAY: u32 = 2;
+
 /// Whether a statement can be of use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Admission {
@@ -43,6 +50,7 @@ pub(super) enum Admission {
 }
 
 /// What leaves a party: what it says, and whom it has caught.
+#[derive(Default)]
 pub(super) struct Outbox {
     say: Vec<(StatementSlot, Vec<u8>)>,
     pub(super) faults: Vec<CeremonyEvidence>,
@@ -51,10 +59,6 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    fn of(board: &BulletinBoard, party: PartyId) -> Self {
-        Self { say: Vec::new(), faults: Vec::new(), said: board.slots_of(party).collect() }
-    }
-
     /// Says something, if it has not been said: else it is not even computed.
     pub(super) fn say(&mut self, slot: StatementSlot, body: impl FnOnce() -> Option<Vec<u8>>) {
         if !self.said.contains(&slot)
@@ -117,6 +121,7 @@ pub struct Ceremony {
     pub(super) own: Arc<Participant>,
     logic: Box<dyn Logic>,
     board: BulletinBoard,
+    outbox: Outbox,
     started: bool,
     finished: bool,
     revision: u64,
@@ -129,6 +134,10 @@ pub struct Ceremony {
     ignored: BTreeSet<PartyId>,
     replies: BTreeMap<PartyId, u32>,
     evidence: Vec<CeremonyEvidence>,
+    /// At which tick the decision and the activation were seen to be certified.
+    certified: [Option<u32>; 2],
+    /// Whether all that it hears was checked before.
+    checked: bool,
 }
 
 /// What a ceremony is told: it asks no stock for anything.
@@ -159,12 +168,13 @@ impl Ceremony {
         Ok(Self::new(plan, own, logic))
     }
 
-    const fn new(plan: Arc<CeremonyPlan>, own: Arc<Participant>, logic: Box<dyn Logic>) -> Self {
+    fn new(plan: Arc<CeremonyPlan>, own: Arc<Participant>, logic: Box<dyn Logic>) -> Self {
         Self {
             plan,
             own,
             logic,
-            board: BulletinBoard::new(),
+            board: BulletinBoard::default(),
+            outbox: Outbox::default(),
             started: false,
             finished: false,
             revision: 0,
@@ -174,7 +184,14 @@ impl Ceremony {
             ignored: BTreeSet::new(),
             replies: BTreeMap::new(),
             evidence: Vec::new(),
+            certified: [None; 2],
+            checked: false,
         }
+    }
+
+    /// The same party, to whom nothing is said but what another has checked.
+    pub(super) fn who_hears_what_was_checked(self) -> Self {
+        Self { checked: true, ..self }
     }
 
     /// Takes one input: as [`Machine::handle`], which has a generator that no ceremony uses, since what is random in it follows from
@@ -243,7 +260,7 @@ impl Ceremony {
         if !useful {
             return Ok(false);
         }
-        if !statement.is_signed(&self.plan) {
+        if !self.checked && !statement.is_signed(&self.plan) {
             return Err(Malformed("a statement with a false signature"));
         }
         if self.logic.admission(author, slot) == Admission::Note {
@@ -252,6 +269,7 @@ impl Ceremony {
         }
         let posted = self.board.post(statement);
         if author == self.own.party() && !matches!(posted, Posted::Known) {
+            self.outbox.said.insert(slot);
             // Nobody else can have signed it, and all that was said since the last start is on the bulletin board.
             self.logic.lose_memory();
         }
@@ -354,37 +372,77 @@ impl Ceremony {
         messages(&items)
     }
 
+    /// Of what is asked for in parts, only what has been here for a while: the rest is on its way from its authors.
     fn lacking(&self, summary: &Summary) -> Vec<Item> {
-        let [decision, activation] = self.logic.certificates();
-        let decision = decision.filter(|_| !summary.decided);
-        let activation = activation.filter(|_| !summary.activated);
-        let certificates = decision.into_iter().chain(activation).cloned().map(Item::Certificate);
+        let age = if summary.part.is_whole() { 0 } else { ON_ITS_WAY };
+        let has = [summary.decided, summary.activated];
+        let certificates = self.logic.certificates().into_iter().zip(self.certified).zip(has).filter(|(_, has)| !has);
+        let old =
+            |since: Option<u32>| age == 0 || since.is_some_and(|since| since.saturating_add(age) <= self.board.ticks());
+        let certificates =
+            certificates.filter(|((_, since), _)| old(*since)).filter_map(|((known, _), _)| known.cloned());
         // Each once, however often it is asked for.
         let wants: BTreeSet<&Digest> = summary.wants.iter().collect();
         let wanted = wants.into_iter().filter_map(|digest| self.logic.supply(digest));
-        let missing = self.board.missing(summary).cloned().map(Item::Statement);
-        certificates.chain(wanted).chain(missing).collect()
+        // What stands in no other's place is asked for by its place.
+        let wanted = wanted.filter(|item| match item {
+            Item::Statement(statement) => age == 0 || summary.has(statement),
+            Item::Certificate(_) | Item::Value(_) => true,
+        });
+        let missing = self.board.missing(summary, age).cloned().map(Item::Statement);
+        certificates.map(Item::Certificate).chain(wanted).chain(missing).collect()
     }
 
     fn tick(&mut self, out: &mut Effects) {
         self.revision += 1;
         self.logic.tick();
+        self.board.tick();
         for replies in self.replies.values_mut() {
             *replies = REPLIES.min(*replies + REPLIES_PER_TICK);
         }
-        let [decided, activated] = self.logic.certificates().map(|certificate| certificate.is_some());
-        let summary = Summary::of(&self.board, decided, activated, self.logic.view(), self.logic.wants());
-        out.push(effect(Recipient::All, SUMMARY, summary.encode()));
+        let now = self.board.ticks();
+        for (since, known) in self.certified.iter_mut().zip(self.logic.certificates()) {
+            *since = since.or(known.map(|_| now));
+        }
+        self.ask(out);
+    }
+
+    /// What this party has, and what it wants; as if it asked for all that it lacks.
+    pub(super) fn summary(&self) -> Summary {
+        let has = self.logic.certificates().map(|certificate| certificate.is_some());
+        Summary::of(&self.board, has, self.logic.view(), self.logic.wants())
+    }
+
+    /// Asks for what is lacking: few others for all of it, or some of many, in turn, each for another part.
+    fn ask(&self, out: &mut Effects) {
+        let mut summary = self.summary();
+        let own = self.own.party();
+        let others: Vec<PartyId> = self.plan.parties().filter(|party| *party != own).collect();
+        // How the owner of a lost share goes on depends on who says what when it asks.
+        if others.len() <= ASKED || matches!(self.plan.aim(), Aim::Recover(..)) {
+            out.push(effect(Recipient::All, SUMMARY, summary.encode()));
+            return;
+        }
+        let asked = ASKED.max(others.len().div_ceil(ROUND));
+        let before = asked.saturating_mul(usize::try_from(self.board.ticks()).unwrap_or(0));
+        let start = others.partition_point(|other| *other < own);
+        for turn in (before..).take(asked) {
+            let (place, round) = (turn % others.len(), turn / others.len());
+            let Some(other) = others.get((start + place) % others.len()) else { continue };
+            // In the next round each is asked for another part.
+            let remainder = u16::try_from((place + round) % asked).unwrap_or(0);
+            summary.part = Part { remainder, modulus: u16::try_from(asked).unwrap_or(u16::MAX) };
+            out.push(effect(Recipient::Party(*other), SUMMARY, summary.encode()));
+        }
     }
 
     /// Goes on until there is nothing more to say.
     fn settle(&mut self, out: &mut Effects) {
         loop {
-            let mut outbox = Outbox::of(&self.board, self.own.party());
-            self.logic.advance(&mut self.board, &mut outbox);
-            outbox.faults.into_iter().for_each(|fault| self.convict(fault, out));
+            self.logic.advance(&mut self.board, &mut self.outbox);
+            core::mem::take(&mut self.outbox.faults).into_iter().for_each(|fault| self.convict(fault, out));
             let mut said = Vec::new();
-            for (slot, body) in outbox.say {
+            for (slot, body) in core::mem::take(&mut self.outbox.say) {
                 let statement = self.own.sign(slot, body);
                 self.hear_own(&statement);
                 said.push(Item::Statement(statement));
@@ -430,7 +488,7 @@ fn send(to: Recipient, items: &[Item], out: &mut Effects) {
 }
 
 /// Items in messages, few enough in each.
-fn messages(items: &[Item]) -> Vec<Bytes> {
+pub(super) fn messages(items: &[Item]) -> Vec<Bytes> {
     let (mut messages, mut payload) = (Vec::new(), Vec::new());
     for item in items {
         let len = payload.len();

@@ -103,6 +103,11 @@ impl StatementSlot {
         NodeId::try_from(u16::try_from(self.number).ok()?).ok().map(PartyId::of_node)
     }
 
+    /// Whether it is a vote or proposal, numbered by view.
+    pub(crate) const fn is_of_view(self) -> bool {
+        matches!(self.kind, Kind::Proposal | Kind::Prevote | Kind::Precommit)
+    }
+
     pub(crate) fn write<S: Sink>(self, writer: Writer<S>) -> Writer<S> {
         writer.u8(self.kind as u8).u32(self.number)
     }

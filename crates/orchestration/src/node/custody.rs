@@ -257,15 +257,44 @@ pub(crate) fn keep(custody: Custody, inbox: mpsc::Receiver<Order>, mail: &Custod
     }
 }
 
-/// The node's own orders come first, then as many messages of peers, in turns.
+/// The node's own orders come first, then as many messages of peers, in turns; the time when what had come before it is read.
 fn work(mut custody: Custody, mut inbox: mpsc::Receiver<Order>, mail: &CustodyMail, shards: &Inboxes) {
     let mut batch = Vec::with_capacity(2 * BATCH);
+    let mut clock = Clock::default();
     while !custody.shared.stopping.load(Acquire) && mail.next(&mut inbox, BATCH, &mut batch) {
+        clock.hold_back(&mut batch, mail.len());
         for name in custody.obey(batch.drain(..)) {
             for shard in shards.iter() {
                 // A shard that is gone holds no shares.
                 drop(shard.blocking_send(Command::KeyChanged(name.clone())));
             }
+        }
+    }
+}
+
+/// Lets no time pass before what came earlier was read: to a custodian that is behind, the others would seem to be late, and it would
+/// ask again for what it has. As the mail of each peer is bounded, so is the time that anybody can hold back.
+#[derive(Debug, Default)]
+struct Clock {
+    /// The time that is due, and how many messages are to be read before.
+    due: Option<(u64, usize)>,
+}
+
+impl Clock {
+    /// Takes the time out of a batch, after which so many messages wait, and puts it at its end when it is due.
+    fn hold_back(&mut self, batch: &mut Vec<Order>, waiting: usize) {
+        let read = batch.iter().filter(|order| matches!(order, Order::Message { .. })).count();
+        if let Some((_, before)) = &mut self.due {
+            *before = before.saturating_sub(read).min(waiting);
+        }
+        batch.retain(|order| {
+            let Order::Tick(unix) = order else { return true };
+            let before = self.due.map_or(waiting, |(_, before)| before);
+            self.due = Some((*unix, before));
+            false
+        });
+        if let Some((unix, _)) = self.due.take_if(|(_, before)| *before == 0) {
+            batch.push(Order::Tick(unix));
         }
     }
 }
@@ -284,5 +313,37 @@ pub(crate) async fn tick(inbox: mpsc::Sender<Order>, period: Duration) {
         if inbox.send(Order::Tick(unix())).await.is_err() {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message() -> Order {
+        Order::Message { from: NodeId::try_from(1).unwrap(), bytes: Bytes::new() }
+    }
+
+    /// The time at the end of what is left of a batch, if it is there.
+    fn given(clock: &mut Clock, mut batch: Vec<Order>, waiting: usize) -> Option<u64> {
+        clock.hold_back(&mut batch, waiting);
+        let ticks = batch.iter().filter(|order| matches!(order, Order::Tick(_))).count();
+        let last = if let Some(Order::Tick(unix)) = batch.last() { Some(*unix) } else { None };
+        assert_eq!(ticks, usize::from(last.is_some()));
+        last
+    }
+
+    #[test]
+    fn time_passes_when_what_came_before_is_read() {
+        let mut clock = Clock::default();
+        assert_eq!(given(&mut clock, vec![Order::Tick(1), message()], 0), Some(1));
+        assert_eq!(given(&mut clock, vec![message()], 0), None);
+        assert_eq!(given(&mut clock, vec![Order::Tick(2), message()], 3), None);
+        // Another one meanwhile is the same, and what comes meanwhile does not delay it.
+        assert_eq!(given(&mut clock, vec![Order::Tick(3), message(), message()], 100), None);
+        assert_eq!(given(&mut clock, vec![message()], 100), Some(3));
+        assert_eq!(given(&mut clock, vec![message()], 100), None);
+        assert_eq!(given(&mut clock, vec![Order::Tick(4)], 100), None);
+        assert_eq!(given(&mut clock, vec![], 0), Some(4), "nothing waits any more");
     }
 }
