@@ -1,25 +1,18 @@
 //! What is left to say when a ceremony has ended: public messages, of which nothing follows once everybody has ended.
 
-use bytes::Bytes;
-use theta_groups::Secret;
-use theta_rounds::{Channel, Machine};
-
-use super::Memory;
 use super::agreement::value_digest;
 use super::bulletin_board::{Item, rewrite};
-use super::machine::{Ceremony, ITEMS, Input, messages};
+use super::machine::{Ceremony, messages};
 use super::plan::Aim;
 use super::statement::Kind;
 use super::summary::Summary;
-
-/// How often a machine is asked for what another lacks before that one is expected to be done.
-const MOST_QUESTIONS: usize = 8;
+use bytes::Bytes;
 
 impl Ceremony {
     /// What one who comes late needs to end alike.
     #[must_use]
     pub fn epilogue(&self) -> Vec<Bytes> {
-        let parts = self.what_newcomers_need().unwrap_or_default();
+        let parts = self.what_newcomers_need();
         if !matches!(self.plan.aim(), Aim::Recover(..)) {
             return parts;
         }
@@ -30,35 +23,22 @@ impl Ceremony {
         parts.iter().filter_map(done).filter(|part| !part.is_empty()).map(Bytes::from).collect()
     }
 
-    /// All that a party that knows nothing needs to end as this one did: it is tried with one. Nobody else has a say in it: a
-    /// peer that was ignored, or has asked too often, leaves nothing out.
-    fn what_newcomers_need(&self) -> Option<Vec<Bytes>> {
-        let identity = self.own.identity();
-        // Another party, in whose name a newcomer can be told what this one knows.
-        let other = self.plan.parties().find(|party| *party != self.own.party())?;
-        // It looks on, and says nothing that follows from a secret.
-        let (plan, nothing) = (self.plan.clone(), Secret::new([0; 32]));
-        let newcomer = Self::join(plan, identity.clone(), nothing, None, Memory::Lost).ok()?;
-        let mut newcomer = newcomer.who_hears_what_was_checked();
-        let mut parts = Vec::new();
-        newcomer.take(Input::Start);
-        for _ in 0..MOST_QUESTIONS {
-            newcomer.take(Input::Tick);
-            for payload in self.answer(&newcomer.summary().encode()) {
-                let slot = ITEMS;
-                newcomer.take(Input::Message {
-                    from: other,
-                    slot,
-                    channel: Channel::Broadcast,
-                    payload: payload.clone(),
-                });
-                parts.push(payload);
+    /// All that a party that knows nothing needs to end as this one did, in the order in which it can take it: what was certified, the
+    /// value that was decided, the statements, and those that stand in the place of others.
+    fn what_newcomers_need(&self) -> Vec<Bytes> {
+        let certificates = self.certificates().into_iter().flatten().cloned().map(Item::Certificate);
+        let (values, decided): (Vec<_>, Vec<_>) =
+            self.decided().into_iter().partition(|item| !matches!(item, Item::Statement(_)));
+        let statements = self.board().newcomers_lack().cloned().map(Item::Statement);
+        let other = |item: &Item| match item {
+            Item::Statement(statement) => {
+                let first = self.board().get(statement.author(), statement.slot());
+                first.is_none_or(|first| first.body() != statement.body())
             }
-            if newcomer.is_finished() {
-                break;
-            }
-        }
-        Some(parts)
+            Item::Certificate(_) | Item::Value(_) => true,
+        };
+        let items = certificates.chain(values).chain(statements).chain(decided.into_iter().filter(other));
+        messages(&items.collect::<Vec<_>>())
     }
 }
 

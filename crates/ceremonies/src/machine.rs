@@ -34,9 +34,11 @@ pub(super) const MESSAGE_BYTES: usize = 1 << 18;
 const REPLIES: u32 = 64;
 const REPLIES_PER_TICK: u32 = 4;
 
-/// How many others are asked at each tick, if there are more: so many, or as many as it takes to ask all in a round of ticks.
-const ASKED: usize = 8;
-const ROUND: usize = 16;
+/// Up to so many others are all asked at each tick.
+const FEW: usize = 8;
+/// How many are, if there are more: so many, or as many as it takes to ask all in a round of ticks.
+const ASKED: usize = 4;
+const ROUND: usize = 32;
 /// Ticks for which what was said is taken to be on its way from its author: nobody else passes it on.
 const ON_ITS_WAY: u32 = 2;
 
@@ -96,6 +98,8 @@ pub(super) trait Logic: Send + 'static {
     fn advance(&mut self, board: &mut BulletinBoard, outbox: &mut Outbox);
     /// Digests of what is lacking and known by digest only.
     fn wants(&self) -> Vec<Digest>;
+    /// Digests of what was decided, and of what is in that.
+    fn decided(&self) -> Vec<Digest>;
     /// What a digest stands for.
     fn supply(&self, digest: &Digest) -> Option<Item>;
     /// The decision and the activation.
@@ -136,8 +140,6 @@ pub struct Ceremony {
     evidence: Vec<CeremonyEvidence>,
     /// At which tick the decision and the activation were seen to be certified.
     certified: [Option<u32>; 2],
-    /// Whether all that it hears was checked before.
-    checked: bool,
 }
 
 /// What a ceremony is told: it asks no stock for anything.
@@ -185,13 +187,7 @@ impl Ceremony {
             replies: BTreeMap::new(),
             evidence: Vec::new(),
             certified: [None; 2],
-            checked: false,
         }
-    }
-
-    /// The same party, to whom nothing is said but what another has checked.
-    pub(super) fn who_hears_what_was_checked(self) -> Self {
-        Self { checked: true, ..self }
     }
 
     /// Takes one input: as [`Machine::handle`], which has a generator that no ceremony uses, since what is random in it follows from
@@ -260,7 +256,7 @@ impl Ceremony {
         if !useful {
             return Ok(false);
         }
-        if !self.checked && !statement.is_signed(&self.plan) {
+        if !statement.is_signed(&self.plan) {
             return Err(Malformed("a statement with a false signature"));
         }
         if self.logic.admission(author, slot) == Admission::Note {
@@ -407,8 +403,22 @@ impl Ceremony {
         self.ask(out);
     }
 
+    /// The decision and the activation.
+    pub(super) fn certificates(&self) -> [Option<&QuorumCertificate>; 2] {
+        self.logic.certificates()
+    }
+
+    pub(super) const fn board(&self) -> &BulletinBoard {
+        &self.board
+    }
+
+    /// What a decision stands for, as far as it is here.
+    pub(super) fn decided(&self) -> Vec<Item> {
+        self.logic.decided().iter().filter_map(|digest| self.logic.supply(digest)).collect()
+    }
+
     /// What this party has, and what it wants; as if it asked for all that it lacks.
-    pub(super) fn summary(&self) -> Summary {
+    fn summary(&self) -> Summary {
         let has = self.logic.certificates().map(|certificate| certificate.is_some());
         Summary::of(&self.board, has, self.logic.view(), self.logic.wants())
     }
@@ -419,7 +429,7 @@ impl Ceremony {
         let own = self.own.party();
         let others: Vec<PartyId> = self.plan.parties().filter(|party| *party != own).collect();
         // How the owner of a lost share goes on depends on who says what when it asks.
-        if others.len() <= ASKED || matches!(self.plan.aim(), Aim::Recover(..)) {
+        if others.len() <= FEW || matches!(self.plan.aim(), Aim::Recover(..)) {
             out.push(effect(Recipient::All, SUMMARY, summary.encode()));
             return;
         }

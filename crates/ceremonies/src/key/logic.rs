@@ -153,6 +153,15 @@ impl<G: Group> Logic for KeyLogic<G> {
         wants
     }
 
+    fn decided(&self) -> Vec<Digest> {
+        let mut decided: Vec<Digest> = self.agreement.decision().and_then(digest_of).into_iter().collect();
+        let value = self.agreement.decided_value().map(|value| Selection::decode(&self.plan, value));
+        if let Some(Ok(Selection::Dealings(list))) = value {
+            decided.extend(list.into_iter().map(|(_, digest)| digest));
+        }
+        decided
+    }
+
     fn supply(&self, digest: &Digest) -> Option<Item> {
         let value = || self.agreement.value(digest).map(|value| Item::Value(value.to_vec()));
         self.dealings.supply(digest).or_else(value)

@@ -82,6 +82,11 @@ impl BulletinBoard {
         self.statements.keys()
     }
 
+    /// What is of use to one who comes when all is over: all but votes and proposals.
+    pub(crate) fn newcomers_lack(&self) -> impl Iterator<Item = &Statement> {
+        self.statements.values().map(|(_, statement)| statement).filter(|statement| !statement.slot().is_of_view())
+    }
+
     /// What the author of a summary lacks and asks for, of what has been here for so many ticks at least.
     pub(crate) fn missing(&self, summary: &Summary, age: u32) -> impl Iterator<Item = &Statement> {
         let old = move |posted: &u32| posted.saturating_add(age) <= self.ticks;

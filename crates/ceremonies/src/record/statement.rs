@@ -8,7 +8,7 @@ use theta_rounds::{Malformed, PartyId};
 use crate::CeremonyKeys;
 use crate::codec::{Reader, Sink, Writer, read_party};
 use crate::plan::{CeremonyId, CeremonyPlan};
-use crate::schnorr::{self, Message, SIGNATURE_LEN, Signature};
+use crate::schnorr::{self, Claim, Message, SIGNATURE_LEN, Signature};
 
 /// What a statement is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -183,9 +183,19 @@ impl Statement {
     /// Whether its author is a party of the ceremony and signed it.
     #[must_use]
     pub fn is_signed(&self, plan: &CeremonyPlan) -> bool {
+        self.claim(plan).is_some_and(|claim| schnorr::vartime_verify_all(&[claim]))
+    }
+
+    /// Whether that is so of all these.
+    pub(crate) fn are_signed<'a>(all: impl IntoIterator<Item = &'a Self>, plan: &CeremonyPlan) -> bool {
+        let claims: Option<Vec<_>> = all.into_iter().map(|statement| statement.claim(plan)).collect();
+        claims.is_some_and(|claims| schnorr::vartime_verify_all(&claims))
+    }
+
+    /// That its author signed it; `None` if that is no party of the ceremony.
+    fn claim<'a>(&'a self, plan: &'a CeremonyPlan) -> Option<Claim<'a>> {
         let message = signed_message(plan.id(), self.author, self.slot, &self.body);
-        plan.member(self.author)
-            .is_some_and(|member| schnorr::vartime_verify(member.verifying_key(), &message, &self.signature))
+        Some(Claim { key: plan.member(self.author)?.verifying_key(), message, signature: &self.signature })
     }
 
     /// What stands for it elsewhere.

@@ -392,6 +392,10 @@ impl<G: Group> Logic for RecoveryLogic<G> {
         Vec::new()
     }
 
+    fn decided(&self) -> Vec<Digest> {
+        Vec::new()
+    }
+
     fn supply(&self, digest: &Digest) -> Option<Item> {
         self.dealings.supply(digest)
     }

@@ -90,8 +90,8 @@ fn who_was_dealt_falsely_may_come_when_all_others_are_done() {
 
 /// Asks and asks, until nobody has an answer left for it.
 fn asker(id: [u8; 32]) -> Liar {
-    // Knows nothing, wants nothing, has nothing.
-    let question = Bytes::from([&[1, SUMMARY][..], &id, &[0; 10]].concat());
+    // Knows nothing, wants nothing, has nothing, and asks for the statements of all: of each number that leaves 0 when divided by 1.
+    let question = Bytes::from([&[1, SUMMARY][..], &id, &[0; 9], &[1], &[0; 4]].concat());
     Box::new(move |_, bytes: Bytes| {
         let mut all = vec![bytes];
         all.extend(vec![question.clone(); 80]);
