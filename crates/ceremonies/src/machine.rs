@@ -15,13 +15,14 @@ use theta_groups::Secret;
 use theta_rounds::{self, Abort, Blame, Channel, Effect, Machine, Malformed, Offence, PartyId, Recipient, Slot};
 use theta_sharing::EncodedShare;
 
-use super::bulletin_board::{BulletinBoard, Item, Posted, Summary};
+use super::bulletin_board::{BulletinBoard, Item, Posted};
 use super::certificate::QuorumCertificate;
 use super::evidence::CeremonyEvidence;
 use super::outcome::{JoinError, Outcome};
 use super::participant::Participant;
-use super::plan::CeremonyPlan;
+use super::plan::{Aim, CeremonyPlan};
 use super::statement::{Digest, Kind, Statement, StatementSlot};
+use super::summary::{Part, Summary};
 use super::{CeremonyKeys, Memory, longest_body, longest_items, longest_summary};
 
 /// Statements, certificates and values.
@@ -35,6 +36,14 @@ pub(super) const MESSAGE_BYTES: usize = 1 << 18;
 const REPLIES: u32 = 64;
 const REPLIES_PER_TICK: u32 = 4;
 
+/// Up to so many others are all asked at each tick.
+const FEW: usize = 8;
+/// How many are, if there are more: so many, or as many as it takes to ask all in a round of ticks.
+const ASKED: usize = 4;
+const ROUND: usize = 32;
+/// Ticks for which what was said is taken to be on its way from its author: nobody else passes it on.
+const ON_ITS_WAY: u32 = 2;
+
 /// Whether a statement can be of use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Admission {
@@ -44,7 +53,8 @@ pub(super) enum Admission {
     Drop,
 }
 
-/// What one step produces: statements, and evidence against liars.
+/// What a party makes: statements, and evidence against liars.
+#[derive(Default)]
 pub(super) struct Outbox {
     say: Vec<(StatementSlot, Vec<u8>)>,
     pub(super) faults: Vec<CeremonyEvidence>,
@@ -53,10 +63,6 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    fn of(board: &BulletinBoard, party: PartyId) -> Self {
-        Self { say: Vec::new(), faults: Vec::new(), said: board.slots_of(party).collect() }
-    }
-
     /// Makes a statement, unless its slot is filled; then the body is not even computed.
     pub(super) fn say(&mut self, slot: StatementSlot, body: impl FnOnce() -> Option<Vec<u8>>) {
         if !self.said.contains(&slot)
@@ -94,6 +100,8 @@ pub(super) trait Logic: Send + 'static {
     fn advance(&mut self, board: &mut BulletinBoard, outbox: &mut Outbox);
     /// Digests of what is lacking and known by digest only.
     fn wants(&self) -> Vec<Digest>;
+    /// Digests of what was decided, and of what is in that.
+    fn decided(&self) -> Vec<Digest>;
     /// What a digest stands for.
     fn supply(&self, digest: &Digest) -> Option<Item>;
     /// The decision and the activation.
@@ -121,6 +129,7 @@ pub struct Ceremony {
     pub(super) own: Arc<Participant>,
     logic: Box<dyn Logic>,
     board: BulletinBoard,
+    outbox: Outbox,
     started: bool,
     finished: bool,
     revision: u64,
@@ -133,6 +142,8 @@ pub struct Ceremony {
     ignored: BTreeSet<PartyId>,
     replies: BTreeMap<PartyId, u32>,
     evidence: Vec<CeremonyEvidence>,
+    /// At which tick the decision and the activation were seen to be certified.
+    certified: [Option<u32>; 2],
 }
 
 /// The inputs of a ceremony: it asks no stock for anything.
@@ -163,12 +174,13 @@ impl Ceremony {
         Ok(Self::new(plan, own, logic))
     }
 
-    const fn new(plan: Arc<CeremonyPlan>, own: Arc<Participant>, logic: Box<dyn Logic>) -> Self {
+    fn new(plan: Arc<CeremonyPlan>, own: Arc<Participant>, logic: Box<dyn Logic>) -> Self {
         Self {
             plan,
             own,
             logic,
-            board: BulletinBoard::new(),
+            board: BulletinBoard::default(),
+            outbox: Outbox::default(),
             started: false,
             finished: false,
             revision: 0,
@@ -178,6 +190,7 @@ impl Ceremony {
             ignored: BTreeSet::new(),
             replies: BTreeMap::new(),
             evidence: Vec::new(),
+            certified: [None; 2],
         }
     }
 
@@ -262,6 +275,7 @@ impl Ceremony {
         }
         let posted = self.board.post(statement);
         if author == self.own.party() && !matches!(posted, Posted::Known) {
+            self.outbox.said.insert(slot);
             // Nobody else can have signed it, and all statements since the last start are on the bulletin board.
             self.logic.lose_memory();
         }
@@ -365,37 +379,91 @@ impl Ceremony {
         messages(&items)
     }
 
+    /// Of what is asked for in parts, only what has been here for a while: the rest is on its way from its authors.
     fn lacking(&self, summary: &Summary) -> Vec<Item> {
-        let [decision, activation] = self.logic.certificates();
-        let decision = decision.filter(|_| !summary.decided);
-        let activation = activation.filter(|_| !summary.activated);
-        let certificates = decision.into_iter().chain(activation).cloned().map(Item::Certificate);
+        let age = if summary.part.is_whole() { 0 } else { ON_ITS_WAY };
+        let has = [summary.decided, summary.activated];
+        let certificates = self.logic.certificates().into_iter().zip(self.certified).zip(has).filter(|(_, has)| !has);
+        let old =
+            |since: Option<u32>| age == 0 || since.is_some_and(|since| since.saturating_add(age) <= self.board.ticks());
+        let certificates =
+            certificates.filter(|((_, since), _)| old(*since)).filter_map(|((known, _), _)| known.cloned());
         // Each digest once, however often it is named.
         let wants: BTreeSet<&Digest> = summary.wants.iter().collect();
         let wanted = wants.into_iter().filter_map(|digest| self.logic.supply(digest));
-        let missing = self.board.missing(summary).cloned().map(Item::Statement);
-        certificates.chain(wanted).chain(missing).collect()
+        // What stands in no other's place is asked for by its place.
+        let wanted = wanted.filter(|item| match item {
+            Item::Statement(statement) => age == 0 || summary.has(statement),
+            Item::Certificate(_) | Item::Value(_) => true,
+        });
+        let missing = self.board.missing(summary, age).cloned().map(Item::Statement);
+        certificates.map(Item::Certificate).chain(wanted).chain(missing).collect()
     }
 
     fn tick(&mut self, out: &mut Effects) {
         self.revision += 1;
         self.logic.tick();
+        self.board.tick();
         for replies in self.replies.values_mut() {
             *replies = REPLIES.min(*replies + REPLIES_PER_TICK);
         }
-        let [decided, activated] = self.logic.certificates().map(|certificate| certificate.is_some());
-        let summary = Summary::of(&self.board, decided, activated, self.logic.view(), self.logic.wants());
-        out.push(effect(Recipient::All, SUMMARY, summary.encode()));
+        let now = self.board.ticks();
+        for (since, known) in self.certified.iter_mut().zip(self.logic.certificates()) {
+            *since = since.or(known.map(|_| now));
+        }
+        self.ask(out);
+    }
+
+    /// The decision and the activation.
+    pub(super) fn certificates(&self) -> [Option<&QuorumCertificate>; 2] {
+        self.logic.certificates()
+    }
+
+    pub(super) const fn board(&self) -> &BulletinBoard {
+        &self.board
+    }
+
+    /// What a decision stands for, as far as it is here.
+    pub(super) fn decided(&self) -> Vec<Item> {
+        self.logic.decided().iter().filter_map(|digest| self.logic.supply(digest)).collect()
+    }
+
+    /// What this party has, and what it wants; as if it asked for all that it lacks.
+    fn summary(&self) -> Summary {
+        let has = self.logic.certificates().map(|certificate| certificate.is_some());
+        Summary::of(&self.board, has, self.logic.view(), self.logic.wants())
+    }
+
+    /// Asks for what is lacking: few others for all of it, or some of many, in turn, each for another part.
+    fn ask(&self, out: &mut Effects) {
+        let mut summary = self.summary();
+        let own = self.own.party();
+        let others: Vec<PartyId> = self.plan.parties().filter(|party| *party != own).collect();
+        // How the owner of a lost share goes on depends on who says what when it asks.
+        if others.len() <= FEW || matches!(self.plan.aim(), Aim::Recover(..)) {
+            out.push(effect(Recipient::All, SUMMARY, summary.encode()));
+            return;
+        }
+        let asked = ASKED.max(others.len().div_ceil(ROUND));
+        let before = asked.saturating_mul(usize::try_from(self.board.ticks()).unwrap_or(0));
+        let start = others.partition_point(|other| *other < own);
+        for turn in (before..).take(asked) {
+            let (place, round) = (turn % others.len(), turn / others.len());
+            let Some(other) = others.get((start + place) % others.len()) else { continue };
+            // In the next round each is asked for another part.
+            let remainder = u16::try_from((place + round) % asked).unwrap_or(0);
+            summary.part = Part { remainder, modulus: u16::try_from(asked).unwrap_or(u16::MAX) };
+            out.push(effect(Recipient::Party(*other), SUMMARY, summary.encode()));
+        }
     }
 
     /// Goes on until there is nothing more to say.
     fn settle(&mut self, out: &mut Effects) {
         loop {
-            let mut outbox = Outbox::of(&self.board, self.own.party());
-            self.logic.advance(&mut self.board, &mut outbox);
-            outbox.faults.into_iter().for_each(|fault| self.convict(fault, out));
+            self.logic.advance(&mut self.board, &mut self.outbox);
+            core::mem::take(&mut self.outbox.faults).into_iter().for_each(|fault| self.convict(fault, out));
             let mut said = Vec::new();
-            for (slot, body) in outbox.say {
+            for (slot, body) in core::mem::take(&mut self.outbox.say) {
                 let statement = self.own.sign(slot, body);
                 self.hear_own(&statement);
                 said.push(Item::Statement(statement));
@@ -441,7 +509,7 @@ fn send(to: Recipient, items: &[Item], out: &mut Effects) {
 }
 
 /// Items in messages, few enough in each.
-fn messages(items: &[Item]) -> Vec<Bytes> {
+pub(super) fn messages(items: &[Item]) -> Vec<Bytes> {
     let (mut messages, mut payload) = (Vec::new(), Vec::new());
     for item in items {
         let len = payload.len();

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use theta_agreement::Agreement;
+use theta_agreement::{Agreement, Judge};
 use theta_groups::Group;
 use theta_rounds::{Abort, Bug};
 use theta_sharing::{EncodedKey, EncodedShare, ShareIndex};
 
-use super::judge::{KEY_TICKS, Opinion, dealing_slot};
+use super::judge::{KEY_TICKS, MOST_KEY_TICKS, Opinion, dealing_slot};
 use super::phase::{Decided, Phase};
 use crate::Memory;
 use crate::bulletin_board::BulletinBoard;
@@ -41,6 +41,8 @@ pub(crate) struct KeyLogic<G: Group> {
     pub(super) memory: Memory,
     pub(super) old_share: Option<SecretShare<G>>,
     pub(super) ticks: u32,
+    /// When the last key came.
+    pub(super) last_key: u32,
     /// The latest dealing of this party's, and for how many keys it has places.
     dealt: Option<(StatementSlot, usize)>,
     pub(super) dealings: Dealings<G>,
@@ -69,6 +71,7 @@ impl<G: Group> KeyLogic<G> {
             memory,
             old_share,
             ticks: 0,
+            last_key: 0,
             dealt: None,
             certified_at: None,
             phase: Phase::AwaitsDecision,
@@ -95,11 +98,12 @@ impl<G: Group> KeyLogic<G> {
         if !dealer || self.memory == Memory::Lost || self.decision.is_some() {
             return;
         }
-        let (slot, known) = (dealing_slot(self.ticks), self.dealings.arrivals().len());
+        let (slot, known) = (dealing_slot(self.ticks), self.dealings.arrived());
         let due = match self.dealt {
             Some((last, places)) => known > places && slot > last,
             None => {
-                let enough = self.ticks >= KEY_TICKS && known >= self.plan.quorum();
+                let quiet = self.ticks.saturating_sub(self.last_key) >= KEY_TICKS;
+                let enough = known >= self.plan.quorum() && (quiet || self.ticks >= MOST_KEY_TICKS);
                 enough || known == self.plan.members().len()
             }
         };
@@ -108,6 +112,13 @@ impl<G: Group> KeyLogic<G> {
             outbox.say(slot, || Dealing::deal(&self.plan, &self.own, slot, secret, self.dealings.announced()));
             self.dealt = Some((slot, known));
         }
+    }
+
+    /// Whether there is something to agree on, for all that this party knows: before, nobody is late with a proposal.
+    pub(super) fn has_something_to_agree_on(&self) -> bool {
+        let mut opinion = Opinion { plan: &self.plan, dealings: &self.dealings, ticks: self.ticks };
+        let begun = self.agreement.view() > 0 || self.agreement.proposed_value().is_some();
+        begun || opinion.propose().is_some()
     }
 
     pub(super) fn agree(&mut self, outbox: &mut Outbox) {

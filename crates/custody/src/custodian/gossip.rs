@@ -185,7 +185,7 @@ impl Custodian {
             return Ok(());
         }
         if self.ended.contains_key(&id) {
-            return self.help(from, &id, part, work);
+            return self.help(from, &id, (part, &payload), work);
         }
         self.gossip.note(from, id, false, self.ticks);
         self.early.keep(from, (id, part, payload), self.ticks);
