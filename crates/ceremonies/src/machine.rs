@@ -36,12 +36,12 @@ pub(super) const MESSAGE_BYTES: usize = 1 << 18;
 const REPLIES: u32 = 64;
 const REPLIES_PER_TICK: u32 = 4;
 
-/// Up to so many others are all asked at each tick.
-const FEW: usize = 8;
-/// How many are, if there are more: so many, or as many as it takes to ask all in a round of ticks.
-const ASKED: usize = 4;
-const ROUND: usize = 32;
-/// Ticks for which what was said is taken to be on its way from its author: nobody else passes it on.
+/// How many others a party asks at each tick, if there are more: so many, or as many as it takes to ask all in `ROUND` ticks.
+const ASKED: usize = 8;
+const ROUND: usize = 16;
+/// How many of those that it asks it asks for the same dealing. Dealings are long, and the other statements short.
+const COPIES: usize = 2;
+/// Ticks for which a dealing is taken to be on its way from its dealer, so that a party does not pass it on.
 const ON_ITS_WAY: u32 = 2;
 
 /// Whether a statement can be of use.
@@ -142,8 +142,6 @@ pub struct Ceremony {
     ignored: BTreeSet<PartyId>,
     replies: BTreeMap<PartyId, u32>,
     evidence: Vec<CeremonyEvidence>,
-    /// At which tick the decision and the activation were seen to be certified.
-    certified: [Option<u32>; 2],
 }
 
 /// The inputs of a ceremony: it asks no stock for anything.
@@ -190,7 +188,6 @@ impl Ceremony {
             ignored: BTreeSet::new(),
             replies: BTreeMap::new(),
             evidence: Vec::new(),
-            certified: [None; 2],
         }
     }
 
@@ -379,19 +376,17 @@ impl Ceremony {
         messages(&items)
     }
 
-    /// Of what is asked for in parts, only what has been here for a while: the rest is on its way from its authors.
+    /// What the author of a summary lacks. If it asks for some dealings only, the new ones are left to their dealers, unless
+    /// time has stopped here.
     fn lacking(&self, summary: &Summary) -> Vec<Item> {
-        let age = if summary.part.is_whole() { 0 } else { ON_ITS_WAY };
+        let age = if summary.part.is_whole() || self.finished { 0 } else { ON_ITS_WAY };
         let has = [summary.decided, summary.activated];
-        let certificates = self.logic.certificates().into_iter().zip(self.certified).zip(has).filter(|(_, has)| !has);
-        let old =
-            |since: Option<u32>| age == 0 || since.is_some_and(|since| since.saturating_add(age) <= self.board.ticks());
-        let certificates =
-            certificates.filter(|((_, since), _)| old(*since)).filter_map(|((known, _), _)| known.cloned());
+        let certificates = self.logic.certificates().into_iter().zip(has);
+        let certificates = certificates.filter(|(_, has)| !has).filter_map(|(known, _)| known.cloned());
         // Each digest once, however often it is named.
         let wants: BTreeSet<&Digest> = summary.wants.iter().collect();
         let wanted = wants.into_iter().filter_map(|digest| self.logic.supply(digest));
-        // What stands in no other's place is asked for by its place.
+        // A dealing whose slot is empty there is among the missing ones.
         let wanted = wanted.filter(|item| match item {
             Item::Statement(statement) => age == 0 || summary.has(statement),
             Item::Certificate(_) | Item::Value(_) => true,
@@ -407,14 +402,9 @@ impl Ceremony {
         for replies in self.replies.values_mut() {
             *replies = REPLIES.min(*replies + REPLIES_PER_TICK);
         }
-        let now = self.board.ticks();
-        for (since, known) in self.certified.iter_mut().zip(self.logic.certificates()) {
-            *since = since.or(known.map(|_| now));
-        }
         self.ask(out);
     }
 
-    /// The decision and the activation.
     pub(super) fn certificates(&self) -> [Option<&QuorumCertificate>; 2] {
         self.logic.certificates()
     }
@@ -423,36 +413,37 @@ impl Ceremony {
         &self.board
     }
 
-    /// What a decision stands for, as far as it is here.
+    /// The decided value and dealings, as far as they are here.
     pub(super) fn decided(&self) -> Vec<Item> {
         self.logic.decided().iter().filter_map(|digest| self.logic.supply(digest)).collect()
     }
 
-    /// What this party has, and what it wants; as if it asked for all that it lacks.
+    /// What this party has and wants, asking for all dealings that it lacks.
     fn summary(&self) -> Summary {
         let has = self.logic.certificates().map(|certificate| certificate.is_some());
         Summary::of(&self.board, has, self.logic.view(), self.logic.wants())
     }
 
-    /// Asks for what is lacking: few others for all of it, or some of many, in turn, each for another part.
+    /// Asks for what is lacking: all others, if they are few; of many others some, in turn, and two of these for each dealing.
     fn ask(&self, out: &mut Effects) {
         let mut summary = self.summary();
         let own = self.own.party();
         let others: Vec<PartyId> = self.plan.parties().filter(|party| *party != own).collect();
-        // How the owner of a lost share goes on depends on who says what when it asks.
-        if others.len() <= FEW || matches!(self.plan.aim(), Aim::Recover(..)) {
+        // In a recovery, the owner of the lost share needs to hear from all helpers.
+        if others.len() <= ASKED || matches!(self.plan.aim(), Aim::Recover(..)) {
             out.push(effect(Recipient::All, SUMMARY, summary.encode()));
             return;
         }
         let asked = ASKED.max(others.len().div_ceil(ROUND));
+        let parts = asked / COPIES;
         let before = asked.saturating_mul(usize::try_from(self.board.ticks()).unwrap_or(0));
         let start = others.partition_point(|other| *other < own);
         for turn in (before..).take(asked) {
             let (place, round) = (turn % others.len(), turn / others.len());
             let Some(other) = others.get((start + place) % others.len()) else { continue };
-            // In the next round each is asked for another part.
-            let remainder = u16::try_from((place + round) % asked).unwrap_or(0);
-            summary.part = Part { remainder, modulus: u16::try_from(asked).unwrap_or(u16::MAX) };
+            // In the next round each is asked for other dealings.
+            let remainder = u16::try_from((place + round) % parts).unwrap_or(0);
+            summary.part = Part { remainder, modulus: u16::try_from(parts).unwrap_or(u16::MAX) };
             out.push(effect(Recipient::Party(*other), SUMMARY, summary.encode()));
         }
     }

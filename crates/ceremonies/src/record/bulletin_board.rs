@@ -87,10 +87,12 @@ impl BulletinBoard {
         self.statements.values().map(|(_, statement)| statement).filter(|statement| !statement.slot().is_of_view())
     }
 
-    /// The statements that the author of a summary lacks and asks for, if they have been here for `age` ticks.
+    /// The statements that the author of a summary lacks and asks for; of dealings, those that have been here for `age`
+    /// ticks.
     pub(crate) fn missing(&self, summary: &Summary, age: u32) -> impl Iterator<Item = &Statement> {
         let old = move |posted: &u32| posted.saturating_add(age) <= self.ticks;
-        let of_use = self.statements.values().filter(move |(posted, _)| old(posted));
+        let of_use = self.statements.values();
+        let of_use = of_use.filter(move |(posted, statement)| statement.slot().kind != Kind::Dealing || old(posted));
         of_use.map(|(_, statement)| statement).filter(|statement| summary.asks_for(statement))
     }
 }

@@ -7,11 +7,11 @@ use theta_rounds::{Malformed, PartyId};
 
 use crate::bulletin_board::BulletinBoard;
 use crate::codec::{Reader, Sink, Writer};
-use crate::statement::{Digest, Statement, StatementSlot};
+use crate::statement::{Digest, Kind, Statement, StatementSlot};
 
-/// For whose statements a summary asks: those of authors whose number leaves this remainder.
+/// For whose dealings a summary asks: those of dealers whose number leaves this remainder.
 ///
-/// A party that asks several at once asks each for other authors, so that what it lacks comes once and not from all.
+/// A party that asks many others at once asks them for different dealings, so that the same dealing does not come from all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) remainder: u16,
@@ -19,19 +19,19 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// All authors.
+    /// All dealers.
     pub(crate) const WHOLE: Self = Self { remainder: 0, modulus: 1 };
 
     pub(crate) const fn is_whole(self) -> bool {
         self.modulus <= 1
     }
 
-    fn has(self, author: PartyId) -> bool {
-        author.get().checked_rem(self.modulus).is_none_or(|rest| rest == self.remainder)
+    fn has(self, dealer: PartyId) -> bool {
+        dealer.get().checked_rem(self.modulus).is_none_or(|rest| rest == self.remainder)
     }
 }
 
-/// What a party has and what it wants, told to others when it has waited.
+/// What a party has and wants; it sends this to others when it has waited.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Summary {
     pub(crate) decided: bool,
@@ -51,17 +51,18 @@ impl Summary {
         Self { decided, activated, view, part: Part::WHOLE, wants, has }
     }
 
-    /// Whether its author has filled the place of a statement.
+    /// Whether its author has a statement in the slot of this one.
     pub(crate) fn has(&self, statement: &Statement) -> bool {
         self.has.get(&statement.slot()).is_some_and(|authors| authors.contains(statement.author()))
     }
 
-    /// Whether its author lacks a statement, has use for it and asks for it here.
+    /// Whether its author lacks a statement, needs it and asks for it here.
     pub(crate) fn asks_for(&self, statement: &Statement) -> bool {
-        self.part.has(statement.author()) && !self.is_past(statement.slot()) && !self.has(statement)
+        let asked = statement.slot().kind != Kind::Dealing || self.part.has(statement.author());
+        asked && !self.is_past(statement.slot()) && !self.has(statement)
     }
 
-    /// Whether its author has no use for the slot any more.
+    /// Whether its author no longer needs the slot.
     const fn is_past(&self, slot: StatementSlot) -> bool {
         slot.is_of_view() && (self.decided || slot.number.saturating_add(1) < self.view)
     }
@@ -123,9 +124,9 @@ impl Authors {
         self.place(party).is_some_and(|(byte, bit)| self.bits.get(byte).is_some_and(|bits| bits & bit != 0))
     }
 
-    /// The least, how many bytes, the bytes.
+    /// The least number, the number of bytes, the bytes.
     fn write<S: Sink>(&self, writer: Writer<S>) -> Writer<S> {
-        // Of 65,535 parties there are 8,192 bytes.
+        // 65,535 parties take 8,192 bytes.
         let len = u16::try_from(self.bits.len()).unwrap_or(u16::MAX);
         writer.u16(self.first).u16(len).raw(&self.bits)
     }
@@ -194,13 +195,16 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_asked_for_and_no_more() {
+    fn a_part_of_the_dealings_is_asked_for_and_all_else() {
         let keys = crate::CeremonyKeys::new(NodeId::try_from(5).unwrap(), theta_groups::Secret::new([1; 32]));
         let ceremony = crate::CeremonyId::from_bytes([2; 32]);
-        let statement = Statement::sign(&ceremony, &keys, StatementSlot::new(Kind::Key, 0), vec![1]);
+        let statement = |kind| Statement::sign(&ceremony, &keys, StatementSlot::new(kind, 0), vec![1]);
+        let (dealing, key) = (statement(Kind::Dealing), statement(Kind::Key));
         let asked = summary(&[3, 4]);
-        assert!(asked.asks_for(&statement), "5 leaves 2");
-        assert!(!Summary { part: Part { remainder: 1, modulus: 3 }, ..asked.clone() }.asks_for(&statement));
-        assert!(Summary { part: Part::WHOLE, ..asked }.asks_for(&statement));
+        assert!(asked.asks_for(&dealing), "5 leaves 2");
+        let other = Summary { part: Part { remainder: 1, modulus: 3 }, ..asked.clone() };
+        assert!(!other.asks_for(&dealing) && other.asks_for(&key));
+        let whole = Summary { part: Part::WHOLE, ..asked };
+        assert!(whole.asks_for(&dealing) && whole.asks_for(&key));
     }
 }
