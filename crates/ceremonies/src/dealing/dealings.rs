@@ -195,6 +195,11 @@ impl<G: Group> Dealings<G> {
         }
     }
 
+    /// Whether it is here and was checked, if this party has something to check in it.
+    pub(crate) fn is_checked(&self, digest: &Digest) -> bool {
+        self.get(digest).is_some_and(|entry| !matches!(entry.mine, Mine::Unchecked))
+    }
+
     /// Whether it has no place for this party.
     pub(crate) fn leaves_out(&self, digest: &Digest) -> bool {
         self.get(digest).is_some_and(|entry| matches!(entry.mine, Mine::LeftOut))

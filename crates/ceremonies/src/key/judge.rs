@@ -120,10 +120,6 @@ impl<G: Group> Judge for Opinion<'_, G> {
         if list.iter().any(bad) {
             return Verdict::Invalid;
         }
-        if list.iter().all(|(_, digest)| self.dealings.get(digest).is_some()) {
-            Verdict::Valid
-        } else {
-            Verdict::Unknown
-        }
+        if list.iter().all(|(_, digest)| self.dealings.is_checked(digest)) { Verdict::Valid } else { Verdict::Unknown }
     }
 }

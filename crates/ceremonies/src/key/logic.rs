@@ -131,12 +131,8 @@ impl<G: Group> Logic for KeyLogic<G> {
         self.announce(outbox);
         self.deal(outbox);
         let mut rng = self.own.rng("weights", &self.ticks.to_be_bytes());
-        // Dealings are looked at together, when there is a reason to.
-        if self.agreement.proposed_value().is_some()
-            || self.decision.is_some()
-            || self.ticks > 0
-            || self.dealings.count() == self.plan.dealers().len()
-        {
+        if self.is_time_to_check() {
+            self.checked_at = Some(self.ticks);
             self.dealings.check(&mut rng);
         }
         if self.memory == Memory::Kept {
