@@ -21,6 +21,7 @@ use super::evidence::CeremonyEvidence;
 use super::outcome::{JoinError, Outcome};
 use super::participant::Participant;
 use super::plan::{Aim, CeremonyPlan};
+use super::signed::Signed;
 use super::statement::{Digest, Kind, Statement, StatementSlot};
 use super::summary::{Part, Summary};
 use super::{CeremonyKeys, Memory, longest_body, longest_items, longest_summary};
@@ -142,6 +143,8 @@ pub struct Ceremony {
     ignored: BTreeSet<PartyId>,
     replies: BTreeMap<PartyId, u32>,
     evidence: Vec<CeremonyEvidence>,
+    /// What is known of the messages that come next.
+    pub(super) ahead: Signed,
 }
 
 /// The inputs of a ceremony: it asks no stock for anything.
@@ -188,6 +191,7 @@ impl Ceremony {
             ignored: BTreeSet::new(),
             replies: BTreeMap::new(),
             evidence: Vec::new(),
+            ahead: Signed::default(),
         }
     }
 
@@ -250,20 +254,15 @@ impl Ceremony {
     ///
     /// # Errors
     /// [`Malformed`]: the party that passed it on has not checked it, as every honest party does.
-    fn hear(&mut self, statement: &Statement, out: &mut Effects) -> Result<bool, Malformed> {
+    fn hear(&mut self, statement: &Statement, signed: &Signed, out: &mut Effects) -> Result<bool, Malformed> {
         let (author, slot) = (statement.author(), statement.slot());
-        if statement.body().len() > longest_body(&self.plan, slot.kind) {
+        if self.is_too_long(statement) {
             return Err(Malformed("a statement that is longer than any honest party's"));
         }
-        let useful = match self.logic.admission(author, slot) {
-            Admission::Drop => false,
-            Admission::Note => self.logic.is_news(author, slot),
-            Admission::Keep => self.is_open_to(statement),
-        };
-        if !useful {
+        if !self.is_of_use(statement) {
             return Ok(false);
         }
-        if !statement.is_signed(&self.plan) {
+        if !signed.has(statement) && !self.ahead.has(statement) && !statement.is_signed(&self.plan) {
             return Err(Malformed("a statement with a false signature"));
         }
         if self.logic.admission(author, slot) == Admission::Note {
@@ -295,6 +294,21 @@ impl Ceremony {
         Ok(true)
     }
 
+    fn is_too_long(&self, statement: &Statement) -> bool {
+        statement.body().len() > longest_body(&self.plan, statement.slot().kind)
+    }
+
+    /// Whether a statement could change something, if its author signed it.
+    pub(super) fn is_of_use(&self, statement: &Statement) -> bool {
+        let (author, slot) = (statement.author(), statement.slot());
+        match self.logic.admission(author, slot) {
+            _ if self.is_too_long(statement) => false,
+            Admission::Drop => false,
+            Admission::Note => self.logic.is_news(author, slot),
+            Admission::Keep => self.is_open_to(statement),
+        }
+    }
+
     /// Whether a statement may still be of use: its author has not filled the slot, or has not contradicted itself
     /// before, or a proposed or decided set names the statement. So each author costs one contradiction, whatever it
     /// signs.
@@ -316,10 +330,18 @@ impl Ceremony {
         }
     }
 
+    fn is_stranger(&self, from: PartyId) -> bool {
+        from == self.own.party() || self.plan.member(from).is_none()
+    }
+
+    /// Whether what a party sends is read.
+    pub(super) fn listens_to(&self, from: PartyId) -> bool {
+        !self.is_stranger(from) && !self.ignored.contains(&from)
+    }
+
     fn receive(&mut self, from: PartyId, slot: Slot, channel: Channel, payload: &[u8], out: &mut Effects) {
-        let stranger = from == self.own.party() || self.plan.member(from).is_none();
         // A party that is ignored may still ask.
-        if stranger || (self.ignored.contains(&from) && slot != SUMMARY) {
+        if self.is_stranger(from) || (self.ignored.contains(&from) && slot != SUMMARY) {
             return;
         }
         let longest = if slot == SUMMARY { longest_summary(&self.plan) } else { longest_items(&self.plan) };
@@ -345,9 +367,10 @@ impl Ceremony {
 
     /// Takes items up to the first that the sender cannot have checked. So a party costs one false signature at most.
     fn take_all(&mut self, items: Vec<Item>, out: &mut Effects) -> Result<(), Malformed> {
+        let signed = self.signed_among(&items);
         for item in items {
             let news = match &item {
-                Item::Statement(statement) => self.hear(statement, out)?,
+                Item::Statement(statement) => self.hear(statement, &signed, out)?,
                 Item::Certificate(certificate) => self.logic.take_certificate(certificate)?,
                 Item::Value(value) => self.logic.take_value(value),
             };

@@ -16,6 +16,7 @@ mod work;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use theta_ceremonies::CeremonyKeys;
 use theta_ledger::{Input, Replica};
 use theta_names::{KeyState, NodeId};
@@ -29,7 +30,7 @@ use crate::{Burner, Certifier, ChangeError, CustodyError, KeyTable, Roster, Stor
 use early::Early;
 use ended::Ended;
 use gossip::Gossip;
-use message::Id;
+use message::{Id, Message, Part};
 use running::Running;
 use witness::Witnesses;
 use work::Work;
@@ -125,6 +126,8 @@ impl Custodian {
         if self.failed.is_some() {
             return self.recover(inputs);
         }
+        let inputs: Vec<CustodyInput> = inputs.into_iter().collect();
+        self.look_ahead(&inputs);
         for input in inputs {
             let taken = match input {
                 CustodyInput::Message { from, bytes } => self.receive(from, &bytes, &mut work),
@@ -143,6 +146,23 @@ impl Custodian {
             }
         }
         self.settle(work)
+    }
+
+    /// Lets each ceremony check the signatures in all messages together that have come for it.
+    fn look_ahead(&mut self, inputs: &[CustodyInput]) {
+        let mut items: BTreeMap<Id, Vec<(NodeId, Bytes)>> = BTreeMap::new();
+        for input in inputs {
+            if let CustodyInput::Message { from, bytes } = input
+                && let Ok(Message::Ceremony { id, part: Part::Items, payload }) = Message::decode(bytes)
+            {
+                items.entry(id).or_default().push((*from, payload));
+            }
+        }
+        for (id, items) in items.into_iter().filter(|(_, items)| items.len() > 1) {
+            if let Some(running) = self.running.get_mut(&id) {
+                running.look_ahead(&items);
+            }
+        }
     }
 
     fn tick(&mut self, now: u64, work: &mut Work) {

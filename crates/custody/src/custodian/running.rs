@@ -114,6 +114,11 @@ impl Running {
         Ok(ending)
     }
 
+    /// Looks at items that will be received next: see [`Ceremony::look_ahead`].
+    pub(super) fn look_ahead(&mut self, items: &[(NodeId, Bytes)]) {
+        self.ceremony.look_ahead(items.iter().map(|(from, payload)| (PartyId::of_node(*from), payload.as_ref())));
+    }
+
     pub(super) fn receive(
         &mut self,
         from: NodeId,
