@@ -79,7 +79,7 @@ pub fn vartime_verify_all(claims: &[Claim<'_>]) -> bool {
         let mut weight = [0; 16];
         rng.fill_bytes(&mut weight);
         let weight = RistrettoScalar::from_u128(u128::from_le_bytes(weight));
-        sum = sum + weight * s;
+        sum += weight * s;
         scalars.extend([weight, weight * e]);
         points.extend([point, *key.element()]);
     }

@@ -9,6 +9,8 @@ use theta_schemes::coins::cks05::Cks05;
 use crate::support::{Setting, keys_of, parties, party};
 
 type Coin = Cks05<Ristretto255>;
+/// Senders and payloads.
+type Messages = Vec<(PartyId, Bytes)>;
 
 /// What the first party does with these messages, with or without looking at all of them first, and what it then knows.
 fn takes(setting: &Setting<Coin>, messages: &[(PartyId, Bytes)], looks_ahead: bool) -> (Vec<Effects>, Vec<Vec<u8>>) {
@@ -52,7 +54,7 @@ fn blamed(effects: &[Effects]) -> Vec<PartyId> {
 fn looking_ahead_changes_nothing() {
     let setting = Setting::<Coin>::generate(3, 7, 1);
     let others = parties(2..=7);
-    let true_ones: Vec<(PartyId, Bytes)> = others.iter().map(|who| (*who, announcement(&setting, *who))).collect();
+    let true_ones: Messages = others.iter().map(|who| (*who, announcement(&setting, *who))).collect();
     // The signature is at the end of a statement.
     let falsified = |payload: &Bytes| {
         let mut bytes = payload.to_vec();
@@ -70,7 +72,7 @@ fn looking_ahead_changes_nothing() {
         let other = Statement::sign(setting.plan.id(), &keys_of(statement.author()), slot, vec![7; 32]);
         vec![statement, other]
     });
-    let cases: [(Vec<(PartyId, Bytes)>, Vec<PartyId>); 7] = [
+    let cases: [(Messages, Vec<PartyId>); 7] = [
         (true_ones.clone(), vec![]),
         (true_ones.iter().chain(&true_ones).cloned().collect(), vec![]),
         (with(2, falsified(&true_ones[2].1)), vec![others[2]]),
@@ -93,8 +95,7 @@ fn looking_ahead_changes_nothing() {
 #[test]
 fn what_was_checked_is_not_believed_of_anything_else() {
     let setting = Setting::<Coin>::generate(3, 7, 2);
-    let messages: Vec<(PartyId, Bytes)> =
-        parties(2..=7).into_iter().map(|who| (who, announcement(&setting, who))).collect();
+    let messages: Messages = parties(2..=7).into_iter().map(|who| (who, announcement(&setting, who))).collect();
     let mut machine = setting.machine(party(1), Memory::Kept, 0);
     machine.take(Input::Start);
     machine.look_ahead(messages.iter().map(|(from, payload)| (*from, payload.as_ref())));
