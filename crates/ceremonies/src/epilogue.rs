@@ -6,7 +6,7 @@ use super::bulletin_board::{Item, rewrite};
 use super::electorate::value_digest;
 use super::machine::{Ceremony, messages};
 use super::plan::Aim;
-use super::statement::Kind;
+use super::statement::{Digest, Kind};
 use super::summary::Summary;
 
 impl Ceremony {
@@ -43,19 +43,40 @@ impl Ceremony {
     }
 }
 
-/// The items of an epilogue that the author of a summary lacks; empty for bytes that are no summary.
-#[must_use]
-pub fn remains_for(epilogue: &[Bytes], summary: &[u8]) -> Vec<Bytes> {
-    let Ok(summary) = Summary::decode(summary) else { return Vec::new() };
-    let lacks = |item: &Item| match item {
-        Item::Statement(statement) if summary.has(statement) => summary.wants.contains(&statement.digest()),
-        Item::Statement(statement) => summary.asks_for(statement),
-        Item::Certificate(certificate) => match certificate.kind() {
-            Kind::Precommit => !summary.decided,
-            _ => !summary.activated,
-        },
-        Item::Value(value) => !summary.decided || summary.wants.contains(&value_digest(value)),
-    };
-    let items = epilogue.iter().flat_map(|part| Item::decode_all(part).unwrap_or_default());
-    messages(&items.filter(lacks).collect::<Vec<_>>())
+/// An epilogue that was read, to answer many parties from it.
+pub struct Remains(Vec<(Item, Option<Digest>)>);
+
+impl Remains {
+    /// Reads the parts of an epilogue; what cannot be read is left out.
+    #[must_use]
+    pub fn read(epilogue: &[Bytes]) -> Self {
+        let items = epilogue.iter().flat_map(|part| Item::decode_all(part).unwrap_or_default());
+        let digest = |item: &Item| match item {
+            Item::Statement(statement) => Some(statement.digest()),
+            Item::Certificate(_) => None,
+            Item::Value(value) => Some(value_digest(value)),
+        };
+        let with_digest = |item| {
+            let digest = digest(&item);
+            (item, digest)
+        };
+        Self(items.map(with_digest).collect())
+    }
+
+    /// The messages that the author of a summary lacks; none for bytes that are no summary.
+    #[must_use]
+    pub fn for_author_of(&self, summary: &[u8]) -> Vec<Bytes> {
+        let Ok(summary) = Summary::decode(summary) else { return Vec::new() };
+        let is_wanted = |digest: &Option<Digest>| digest.is_some_and(|digest| summary.wants.contains(&digest));
+        let lacks = |(item, digest): &&(Item, Option<Digest>)| match item {
+            Item::Statement(statement) if summary.has(statement) => is_wanted(digest),
+            Item::Statement(statement) => summary.asks_for(statement),
+            Item::Certificate(certificate) => match certificate.kind() {
+                Kind::Precommit => !summary.decided,
+                _ => !summary.activated,
+            },
+            Item::Value(_) => !summary.decided || is_wanted(digest),
+        };
+        messages(&self.0.iter().filter(lacks).map(|(item, _)| item.clone()).collect::<Vec<_>>())
+    }
 }

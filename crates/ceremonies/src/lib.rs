@@ -33,7 +33,7 @@ use theta_agreement::schnorr;
 
 pub use bulletin_board::{rewrite, statements_of};
 pub use certificate::QuorumCertificate;
-pub use epilogue::remains_for;
+pub use epilogue::Remains;
 pub use evidence::CeremonyEvidence;
 pub use machine::{Ceremony, Effects, ITEMS, Input, SUMMARY};
 pub use outcome::{Activated, Conclusion, JoinError, Outcome};

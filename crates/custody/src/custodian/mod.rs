@@ -30,6 +30,7 @@ use crate::{Burner, Certifier, ChangeError, CustodyError, KeyTable, Roster, Stor
 use early::Early;
 use ended::Ended;
 use gossip::Gossip;
+use helping::Helped;
 use message::{Id, Message, Part};
 use running::Running;
 use witness::Witnesses;
@@ -50,6 +51,8 @@ pub struct Custodian {
     table: Arc<KeyTable>,
     running: BTreeMap<Id, Running>,
     ended: BTreeMap<Id, Ended>,
+    /// The epilogue of which peers were sent parts last.
+    helped: Option<Helped>,
     early: Early,
     gossip: Gossip,
     witnesses: Witnesses,
@@ -170,6 +173,7 @@ impl Custodian {
         self.ticks += 1;
         self.tick_ceremonies(work);
         self.early.forget_old(self.ticks);
+        self.forget_helped();
         self.tick_gossip(work);
         self.tick_ledger(work);
     }

@@ -51,6 +51,7 @@ impl Custodian {
             table,
             running: BTreeMap::new(),
             ended: BTreeMap::new(),
+            helped: None,
             early: Early::default(),
             now: 0,
             ticks: 0,
