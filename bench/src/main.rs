@@ -1,5 +1,6 @@
 //! `theta-bench` measures running groups, and the cryptography alone.
 
+mod ceremony;
 mod drive;
 mod load;
 mod micro;
@@ -43,6 +44,8 @@ enum Command {
     Load(Box<load::LoadArgs>),
     /// Load a group for a long time while its nodes are killed, frozen and flooded: nothing lost, nothing wrong, memory flat
     Soak(soak::SoakArgs),
+    /// Let a group make a key: time, CPU, memory and bytes of every node
+    Ceremony(ceremony::CeremonyArgs),
     /// Measure every step of every scheme on this machine: time, size, memory; a table and plots
     Micro(micro::MicroArgs),
     /// The nodes of the groups that are made here: those of theta
@@ -56,6 +59,7 @@ impl Cli {
         match self.command {
             Command::Load(args) => load::run(&args, output),
             Command::Soak(args) => soak::run(&args, output),
+            Command::Ceremony(args) => ceremony::run(&args, output),
             Command::Micro(args) => micro::run(&args, output),
             Command::Node(command) => command.run(output),
         }

@@ -38,6 +38,7 @@ pub struct Cluster {
 struct NodeProcess {
     number: u16,
     api: SocketAddr,
+    metrics: SocketAddr,
     child: Option<Child>,
 }
 
@@ -47,7 +48,12 @@ impl Cluster {
     pub fn create(program: PathBuf, dir: &Path, plan: &Plan, lifetime: Lifetime) -> Result<Self, Failure> {
         let addresses = free_addresses(plan.nodes())?;
         group::create(dir, plan, &addresses)?;
-        let node = |(number, addresses): (u16, &Addresses)| NodeProcess { number, api: addresses.api, child: None };
+        let node = |(number, addresses): (u16, &Addresses)| NodeProcess {
+            number,
+            api: addresses.api,
+            metrics: addresses.metrics,
+            child: None,
+        };
         let nodes = (1..=plan.nodes()).zip(&addresses).map(node).collect();
         Ok(Self { program, dir: dir.to_owned(), lifetime, nodes })
     }
@@ -122,6 +128,11 @@ impl Cluster {
     /// The process ids of the running nodes, with their numbers.
     pub fn pids(&self) -> Vec<(u16, u32)> {
         self.nodes.iter().filter_map(|node| Some((node.number, node.child.as_ref()?.id()))).collect()
+    }
+
+    /// Where every node serves its metrics, in the order of their numbers.
+    pub fn metrics(&self) -> Vec<SocketAddr> {
+        self.nodes.iter().map(|node| node.metrics).collect()
     }
 
     /// Lets the nodes run on without this process.

@@ -127,6 +127,11 @@ impl Session {
         Self::with(dir, ClientOptions { timeout, ..ClientOptions::default() }, Credentials::default())
     }
 
+    /// The same; ceremonies may take so long.
+    pub fn open_for(dir: &Path, timeout: Duration, ceremony_timeout: Duration) -> Result<Self, Failure> {
+        Self::with(dir, ClientOptions { timeout, ceremony_timeout, ..ClientOptions::default() }, Credentials::default())
+    }
+
     fn with(dir: &Path, options: ClientOptions, credentials: Credentials) -> Result<Self, Failure> {
         let runtime = runtime()?;
         let client = {

@@ -56,10 +56,9 @@ impl VoteCertificate {
     /// Whether a quorum of the members signed.
     #[must_use]
     pub fn is_valid<E: Electorate>(&self, electorate: &E) -> bool {
-        let signed = |(author, signature): (&PartyId, &Signature)| {
-            electorate.members().contains(author) && electorate.is_signed(*author, self.ballot, &self.digest, signature)
-        };
-        self.signatures.len() >= electorate.quorum() && self.signatures.iter().all(signed)
+        self.signatures.len() >= electorate.quorum()
+            && self.signatures.keys().all(|author| electorate.members().contains(author))
+            && electorate.are_signed(self.ballot, &self.digest, &self.signatures)
     }
 
     /// Ballot, digest behind its length, and party and signature of each signer.

@@ -1,5 +1,7 @@
 //! Who decides.
 
+use std::collections::BTreeMap;
+
 use theta_rounds::PartyId;
 
 use crate::{Ballot, Digest, Signature};
@@ -23,6 +25,11 @@ pub trait Electorate {
 
     /// Whether it is the author's signature on what it says in that slot, in this decision and no other.
     fn is_signed(&self, author: PartyId, ballot: Ballot, body: &[u8], signature: &Signature) -> bool;
+
+    /// Whether all these are their authors' signatures on that body. Implementations may check them together.
+    fn are_signed(&self, ballot: Ballot, body: &[u8], signatures: &BTreeMap<PartyId, Signature>) -> bool {
+        signatures.iter().all(|(author, signature)| self.is_signed(*author, ballot, body, signature))
+    }
 
     /// The last view. Where a decision cannot be given up, there is none.
     fn last_view(&self) -> u32 {

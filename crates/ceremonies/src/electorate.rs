@@ -1,12 +1,14 @@
 //! A ceremony's members, as those who agree on its qualified dealings.
 
+use std::collections::BTreeMap;
+
 use theta_agreement::{Ballot, Electorate, Signature, VoteCertificate, VoteKind};
 use theta_groups::Transcript;
 use theta_rounds::PartyId;
 
 use crate::certificate::QuorumCertificate;
 use crate::plan::CeremonyPlan;
-use crate::schnorr;
+use crate::schnorr::{self, Claim};
 use crate::statement::{Digest, Kind, StatementSlot, signed_message};
 
 /// What stands for a value in votes.
@@ -33,10 +35,26 @@ impl Electorate for CeremonyPlan {
     }
 
     fn is_signed(&self, author: PartyId, ballot: Ballot, body: &[u8], signature: &Signature) -> bool {
-        let message = signed_message(self.id(), author, slot_of(ballot), body);
-        let member = self.member(author);
-        member.is_some_and(|member| schnorr::vartime_verify(member.verifying_key(), &message, signature))
+        claim(self, author, slot_of(ballot), body, signature).is_some_and(|claim| schnorr::vartime_verify_all(&[claim]))
     }
+
+    fn are_signed(&self, ballot: Ballot, body: &[u8], signatures: &BTreeMap<PartyId, Signature>) -> bool {
+        let claim = |(author, signature): (&PartyId, _)| claim(self, *author, slot_of(ballot), body, signature);
+        let claims: Option<Vec<_>> = signatures.iter().map(claim).collect();
+        claims.is_some_and(|claims| schnorr::vartime_verify_all(&claims))
+    }
+}
+
+/// The claim that a party signed a body in a slot of the ceremony; `None` if it is no party of it.
+pub(crate) fn claim<'a>(
+    plan: &'a CeremonyPlan,
+    author: PartyId,
+    slot: StatementSlot,
+    body: &[u8],
+    signature: &'a Signature,
+) -> Option<Claim<'a>> {
+    let message = signed_message(plan.id(), author, slot, body);
+    Some(Claim { key: plan.member(author)?.verifying_key(), message, signature })
 }
 
 const fn kind_of(kind: VoteKind) -> Kind {

@@ -1,23 +1,19 @@
 //! The public messages that remain of a ceremony that has ended. They reveal nothing once all parties have ended.
 
 use bytes::Bytes;
-use theta_groups::Secret;
-use theta_rounds::{Channel, Effect, Machine};
 
-use super::Memory;
-use super::bulletin_board::rewrite;
-use super::machine::{Ceremony, Effects, ITEMS, Input, SUMMARY};
+use super::bulletin_board::{Item, rewrite};
+use super::electorate::value_digest;
+use super::machine::{Ceremony, messages};
 use super::plan::Aim;
-use super::statement::Kind;
-
-/// How often a simulated newcomer is given what it lacks before it has to have ended.
-const MOST_QUESTIONS: usize = 8;
+use super::statement::{Digest, Kind};
+use super::summary::Summary;
 
 impl Ceremony {
     /// The messages with which a late party ends with the same result.
     #[must_use]
     pub fn epilogue(&self) -> Vec<Bytes> {
-        let parts = self.what_newcomers_need().unwrap_or_default();
+        let parts = self.what_newcomers_need();
         if !matches!(self.plan.aim(), Aim::Recover(..)) {
             return parts;
         }
@@ -28,42 +24,59 @@ impl Ceremony {
         parts.iter().filter_map(done).filter(|part| !part.is_empty()).map(Bytes::from).collect()
     }
 
-    /// All messages that a party without any knowledge needs to end as this one did, found by simulating such a party.
-    /// Peers cannot influence it: what was sent to one that was ignored, or asked too often, does not matter.
-    fn what_newcomers_need(&self) -> Option<Vec<Bytes>> {
-        let identity = self.own.identity();
-        // Any other party: the simulated newcomer gets the answers in its name.
-        let other = self.plan.parties().find(|party| *party != self.own.party())?;
-        // The newcomer only listens, and makes no statement that depends on a secret.
-        let (plan, nothing) = (self.plan.clone(), Secret::new([0; 32]));
-        let mut newcomer = Self::join(plan, identity.clone(), nothing, None, Memory::Lost).ok()?;
-        let mut parts = Vec::new();
-        newcomer.take(Input::Start);
-        for _ in 0..MOST_QUESTIONS {
-            let question = questions(newcomer.take(Input::Tick)).pop()?;
-            for payload in self.answer(&question) {
-                let slot = ITEMS;
-                newcomer.take(Input::Message {
-                    from: other,
-                    slot,
-                    channel: Channel::Broadcast,
-                    payload: payload.clone(),
-                });
-                parts.push(payload);
+    /// All items that a party without any knowledge needs to end as this one did, in an order in which it can take them:
+    /// certificates, the decided value, the statements, and then the decided statements whose slots hold others.
+    fn what_newcomers_need(&self) -> Vec<Bytes> {
+        let certificates = self.certificates().into_iter().flatten().cloned().map(Item::Certificate);
+        let (values, decided): (Vec<_>, Vec<_>) =
+            self.decided().into_iter().partition(|item| !matches!(item, Item::Statement(_)));
+        let statements = self.board().newcomers_lack().cloned().map(Item::Statement);
+        let other = |item: &Item| match item {
+            Item::Statement(statement) => {
+                let first = self.board().get(statement.author(), statement.slot());
+                first.is_none_or(|first| first.body() != statement.body())
             }
-            if newcomer.is_finished() {
-                break;
-            }
-        }
-        Some(parts)
+            Item::Certificate(_) | Item::Value(_) => true,
+        };
+        let items = certificates.chain(values).chain(statements).chain(decided.into_iter().filter(other));
+        messages(&items.collect::<Vec<_>>())
     }
 }
 
-/// The summaries among the effects.
-fn questions(effects: Effects) -> Vec<Bytes> {
-    let payload = |effect| match effect {
-        Effect::Send { slot: SUMMARY, payload, .. } => Some(payload),
-        _ => None,
-    };
-    effects.into_iter().filter_map(payload).collect()
+/// An epilogue that was read, to answer many parties from it.
+pub struct Remains(Vec<(Item, Option<Digest>)>);
+
+impl Remains {
+    /// Reads the parts of an epilogue; what cannot be read is left out.
+    #[must_use]
+    pub fn read(epilogue: &[Bytes]) -> Self {
+        let items = epilogue.iter().flat_map(|part| Item::decode_all(part).unwrap_or_default());
+        let digest = |item: &Item| match item {
+            Item::Statement(statement) => Some(statement.digest()),
+            Item::Certificate(_) => None,
+            Item::Value(value) => Some(value_digest(value)),
+        };
+        let with_digest = |item| {
+            let digest = digest(&item);
+            (item, digest)
+        };
+        Self(items.map(with_digest).collect())
+    }
+
+    /// The messages that the author of a summary lacks; none for bytes that are no summary.
+    #[must_use]
+    pub fn for_author_of(&self, summary: &[u8]) -> Vec<Bytes> {
+        let Ok(summary) = Summary::decode(summary) else { return Vec::new() };
+        let is_wanted = |digest: &Option<Digest>| digest.is_some_and(|digest| summary.wants.contains(&digest));
+        let lacks = |(item, digest): &&(Item, Option<Digest>)| match item {
+            Item::Statement(statement) if summary.has(statement) => is_wanted(digest),
+            Item::Statement(statement) => summary.asks_for(statement),
+            Item::Certificate(certificate) => match certificate.kind() {
+                Kind::Precommit => !summary.decided,
+                _ => !summary.activated,
+            },
+            Item::Value(_) => !summary.decided || is_wanted(digest),
+        };
+        messages(&self.0.iter().filter(lacks).map(|(item, _)| item.clone()).collect::<Vec<_>>())
+    }
 }

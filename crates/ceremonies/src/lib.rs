@@ -22,16 +22,18 @@ mod outcome;
 mod plan;
 mod record;
 mod recovery;
+mod signed;
 mod typed;
 mod wellformed;
 
 use dealing::dealings;
 use identity::{encryption, participant, sealed};
-use record::{bulletin_board, certificate, codec, statement};
+use record::{bulletin_board, certificate, codec, statement, summary};
 use theta_agreement::schnorr;
 
 pub use bulletin_board::{rewrite, statements_of};
 pub use certificate::QuorumCertificate;
+pub use epilogue::Remains;
 pub use evidence::CeremonyEvidence;
 pub use machine::{Ceremony, Effects, ITEMS, Input, SUMMARY};
 pub use outcome::{Activated, Conclusion, JoinError, Outcome};

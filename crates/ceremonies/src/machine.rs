@@ -15,13 +15,15 @@ use theta_groups::Secret;
 use theta_rounds::{self, Abort, Blame, Channel, Effect, Machine, Malformed, Offence, PartyId, Recipient, Slot};
 use theta_sharing::EncodedShare;
 
-use super::bulletin_board::{BulletinBoard, Item, Posted, Summary};
+use super::bulletin_board::{BulletinBoard, Item, Posted};
 use super::certificate::QuorumCertificate;
 use super::evidence::CeremonyEvidence;
 use super::outcome::{JoinError, Outcome};
 use super::participant::Participant;
-use super::plan::CeremonyPlan;
+use super::plan::{Aim, CeremonyPlan};
+use super::signed::Signed;
 use super::statement::{Digest, Kind, Statement, StatementSlot};
+use super::summary::{Part, Summary};
 use super::{CeremonyKeys, Memory, longest_body, longest_items, longest_summary};
 
 /// Statements, certificates and values.
@@ -35,6 +37,14 @@ pub(super) const MESSAGE_BYTES: usize = 1 << 18;
 const REPLIES: u32 = 64;
 const REPLIES_PER_TICK: u32 = 4;
 
+/// How many others a party asks at each tick, if there are more: so many, or as many as it takes to ask all in `ROUND` ticks.
+const ASKED: usize = 8;
+const ROUND: usize = 16;
+/// How many of those that it asks it asks for the same dealing. Dealings are long, and the other statements short.
+const COPIES: usize = 2;
+/// Ticks for which a dealing is taken to be on its way from its dealer, so that a party does not pass it on.
+const ON_ITS_WAY: u32 = 2;
+
 /// Whether a statement can be of use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Admission {
@@ -44,7 +54,8 @@ pub(super) enum Admission {
     Drop,
 }
 
-/// What one step produces: statements, and evidence against liars.
+/// What a party makes: statements, and evidence against liars.
+#[derive(Default)]
 pub(super) struct Outbox {
     say: Vec<(StatementSlot, Vec<u8>)>,
     pub(super) faults: Vec<CeremonyEvidence>,
@@ -53,10 +64,6 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    fn of(board: &BulletinBoard, party: PartyId) -> Self {
-        Self { say: Vec::new(), faults: Vec::new(), said: board.slots_of(party).collect() }
-    }
-
     /// Makes a statement, unless its slot is filled; then the body is not even computed.
     pub(super) fn say(&mut self, slot: StatementSlot, body: impl FnOnce() -> Option<Vec<u8>>) {
         if !self.said.contains(&slot)
@@ -94,6 +101,8 @@ pub(super) trait Logic: Send + 'static {
     fn advance(&mut self, board: &mut BulletinBoard, outbox: &mut Outbox);
     /// Digests of what is lacking and known by digest only.
     fn wants(&self) -> Vec<Digest>;
+    /// Digests of what was decided, and of what is in that.
+    fn decided(&self) -> Vec<Digest>;
     /// What a digest stands for.
     fn supply(&self, digest: &Digest) -> Option<Item>;
     /// The decision and the activation.
@@ -121,6 +130,7 @@ pub struct Ceremony {
     pub(super) own: Arc<Participant>,
     logic: Box<dyn Logic>,
     board: BulletinBoard,
+    outbox: Outbox,
     started: bool,
     finished: bool,
     revision: u64,
@@ -133,6 +143,8 @@ pub struct Ceremony {
     ignored: BTreeSet<PartyId>,
     replies: BTreeMap<PartyId, u32>,
     evidence: Vec<CeremonyEvidence>,
+    /// What is known of the messages that come next.
+    pub(super) ahead: Signed,
 }
 
 /// The inputs of a ceremony: it asks no stock for anything.
@@ -163,12 +175,13 @@ impl Ceremony {
         Ok(Self::new(plan, own, logic))
     }
 
-    const fn new(plan: Arc<CeremonyPlan>, own: Arc<Participant>, logic: Box<dyn Logic>) -> Self {
+    fn new(plan: Arc<CeremonyPlan>, own: Arc<Participant>, logic: Box<dyn Logic>) -> Self {
         Self {
             plan,
             own,
             logic,
-            board: BulletinBoard::new(),
+            board: BulletinBoard::default(),
+            outbox: Outbox::default(),
             started: false,
             finished: false,
             revision: 0,
@@ -178,6 +191,7 @@ impl Ceremony {
             ignored: BTreeSet::new(),
             replies: BTreeMap::new(),
             evidence: Vec::new(),
+            ahead: Signed::default(),
         }
     }
 
@@ -240,20 +254,15 @@ impl Ceremony {
     ///
     /// # Errors
     /// [`Malformed`]: the party that passed it on has not checked it, as every honest party does.
-    fn hear(&mut self, statement: &Statement, out: &mut Effects) -> Result<bool, Malformed> {
+    fn hear(&mut self, statement: &Statement, signed: &Signed, out: &mut Effects) -> Result<bool, Malformed> {
         let (author, slot) = (statement.author(), statement.slot());
-        if statement.body().len() > longest_body(&self.plan, slot.kind) {
+        if self.is_too_long(statement) {
             return Err(Malformed("a statement that is longer than any honest party's"));
         }
-        let useful = match self.logic.admission(author, slot) {
-            Admission::Drop => false,
-            Admission::Note => self.logic.is_news(author, slot),
-            Admission::Keep => self.is_open_to(statement),
-        };
-        if !useful {
+        if !self.is_of_use(statement) {
             return Ok(false);
         }
-        if !statement.is_signed(&self.plan) {
+        if !signed.has(statement) && !self.ahead.has(statement) && !statement.is_signed(&self.plan) {
             return Err(Malformed("a statement with a false signature"));
         }
         if self.logic.admission(author, slot) == Admission::Note {
@@ -262,6 +271,7 @@ impl Ceremony {
         }
         let posted = self.board.post(statement);
         if author == self.own.party() && !matches!(posted, Posted::Known) {
+            self.outbox.said.insert(slot);
             // Nobody else can have signed it, and all statements since the last start are on the bulletin board.
             self.logic.lose_memory();
         }
@@ -282,6 +292,21 @@ impl Ceremony {
             }
         }
         Ok(true)
+    }
+
+    fn is_too_long(&self, statement: &Statement) -> bool {
+        statement.body().len() > longest_body(&self.plan, statement.slot().kind)
+    }
+
+    /// Whether a statement could change something, if its author signed it.
+    pub(super) fn is_of_use(&self, statement: &Statement) -> bool {
+        let (author, slot) = (statement.author(), statement.slot());
+        match self.logic.admission(author, slot) {
+            _ if self.is_too_long(statement) => false,
+            Admission::Drop => false,
+            Admission::Note => self.logic.is_news(author, slot),
+            Admission::Keep => self.is_open_to(statement),
+        }
     }
 
     /// Whether a statement may still be of use: its author has not filled the slot, or has not contradicted itself
@@ -305,10 +330,18 @@ impl Ceremony {
         }
     }
 
+    fn is_stranger(&self, from: PartyId) -> bool {
+        from == self.own.party() || self.plan.member(from).is_none()
+    }
+
+    /// Whether what a party sends is read.
+    pub(super) fn listens_to(&self, from: PartyId) -> bool {
+        !self.is_stranger(from) && !self.ignored.contains(&from)
+    }
+
     fn receive(&mut self, from: PartyId, slot: Slot, channel: Channel, payload: &[u8], out: &mut Effects) {
-        let stranger = from == self.own.party() || self.plan.member(from).is_none();
         // A party that is ignored may still ask.
-        if stranger || (self.ignored.contains(&from) && slot != SUMMARY) {
+        if self.is_stranger(from) || (self.ignored.contains(&from) && slot != SUMMARY) {
             return;
         }
         let longest = if slot == SUMMARY { longest_summary(&self.plan) } else { longest_items(&self.plan) };
@@ -334,9 +367,10 @@ impl Ceremony {
 
     /// Takes items up to the first that the sender cannot have checked. So a party costs one false signature at most.
     fn take_all(&mut self, items: Vec<Item>, out: &mut Effects) -> Result<(), Malformed> {
+        let signed = self.signed_among(&items);
         for item in items {
             let news = match &item {
-                Item::Statement(statement) => self.hear(statement, out)?,
+                Item::Statement(statement) => self.hear(statement, &signed, out)?,
                 Item::Certificate(certificate) => self.logic.take_certificate(certificate)?,
                 Item::Value(value) => self.logic.take_value(value),
             };
@@ -365,37 +399,85 @@ impl Ceremony {
         messages(&items)
     }
 
+    /// What the author of a summary lacks. If it asks for some dealings only, the new ones are left to their dealers, unless
+    /// time has stopped here.
     fn lacking(&self, summary: &Summary) -> Vec<Item> {
-        let [decision, activation] = self.logic.certificates();
-        let decision = decision.filter(|_| !summary.decided);
-        let activation = activation.filter(|_| !summary.activated);
-        let certificates = decision.into_iter().chain(activation).cloned().map(Item::Certificate);
+        let age = if summary.part.is_whole() || self.finished { 0 } else { ON_ITS_WAY };
+        let has = [summary.decided, summary.activated];
+        let certificates = self.logic.certificates().into_iter().zip(has);
+        let certificates = certificates.filter(|(_, has)| !has).filter_map(|(known, _)| known.cloned());
         // Each digest once, however often it is named.
         let wants: BTreeSet<&Digest> = summary.wants.iter().collect();
         let wanted = wants.into_iter().filter_map(|digest| self.logic.supply(digest));
-        let missing = self.board.missing(summary).cloned().map(Item::Statement);
-        certificates.chain(wanted).chain(missing).collect()
+        // A dealing whose slot is empty there is among the missing ones.
+        let wanted = wanted.filter(|item| match item {
+            Item::Statement(statement) => age == 0 || summary.has(statement),
+            Item::Certificate(_) | Item::Value(_) => true,
+        });
+        let missing = self.board.missing(summary, age).cloned().map(Item::Statement);
+        certificates.map(Item::Certificate).chain(wanted).chain(missing).collect()
     }
 
     fn tick(&mut self, out: &mut Effects) {
         self.revision += 1;
         self.logic.tick();
+        self.board.tick();
         for replies in self.replies.values_mut() {
             *replies = REPLIES.min(*replies + REPLIES_PER_TICK);
         }
-        let [decided, activated] = self.logic.certificates().map(|certificate| certificate.is_some());
-        let summary = Summary::of(&self.board, decided, activated, self.logic.view(), self.logic.wants());
-        out.push(effect(Recipient::All, SUMMARY, summary.encode()));
+        self.ask(out);
+    }
+
+    pub(super) fn certificates(&self) -> [Option<&QuorumCertificate>; 2] {
+        self.logic.certificates()
+    }
+
+    pub(super) const fn board(&self) -> &BulletinBoard {
+        &self.board
+    }
+
+    /// The decided value and dealings, as far as they are here.
+    pub(super) fn decided(&self) -> Vec<Item> {
+        self.logic.decided().iter().filter_map(|digest| self.logic.supply(digest)).collect()
+    }
+
+    /// What this party has and wants, asking for all dealings that it lacks.
+    fn summary(&self) -> Summary {
+        let has = self.logic.certificates().map(|certificate| certificate.is_some());
+        Summary::of(&self.board, has, self.logic.view(), self.logic.wants())
+    }
+
+    /// Asks for what is lacking: all others, if they are few; of many others some, in turn, and two of these for each dealing.
+    fn ask(&self, out: &mut Effects) {
+        let mut summary = self.summary();
+        let own = self.own.party();
+        let others: Vec<PartyId> = self.plan.parties().filter(|party| *party != own).collect();
+        // In a recovery, the owner of the lost share needs to hear from all helpers.
+        if others.len() <= ASKED || matches!(self.plan.aim(), Aim::Recover(..)) {
+            out.push(effect(Recipient::All, SUMMARY, summary.encode()));
+            return;
+        }
+        let asked = ASKED.max(others.len().div_ceil(ROUND));
+        let parts = asked / COPIES;
+        let before = asked.saturating_mul(usize::try_from(self.board.ticks()).unwrap_or(0));
+        let start = others.partition_point(|other| *other < own);
+        for turn in (before..).take(asked) {
+            let (place, round) = (turn % others.len(), turn / others.len());
+            let Some(other) = others.get((start + place) % others.len()) else { continue };
+            // In the next round each is asked for other dealings.
+            let remainder = u16::try_from((place + round) % parts).unwrap_or(0);
+            summary.part = Part { remainder, modulus: u16::try_from(parts).unwrap_or(u16::MAX) };
+            out.push(effect(Recipient::Party(*other), SUMMARY, summary.encode()));
+        }
     }
 
     /// Goes on until there is nothing more to say.
     fn settle(&mut self, out: &mut Effects) {
         loop {
-            let mut outbox = Outbox::of(&self.board, self.own.party());
-            self.logic.advance(&mut self.board, &mut outbox);
-            outbox.faults.into_iter().for_each(|fault| self.convict(fault, out));
+            self.logic.advance(&mut self.board, &mut self.outbox);
+            core::mem::take(&mut self.outbox.faults).into_iter().for_each(|fault| self.convict(fault, out));
             let mut said = Vec::new();
-            for (slot, body) in outbox.say {
+            for (slot, body) in core::mem::take(&mut self.outbox.say) {
                 let statement = self.own.sign(slot, body);
                 self.hear_own(&statement);
                 said.push(Item::Statement(statement));
@@ -441,7 +523,7 @@ fn send(to: Recipient, items: &[Item], out: &mut Effects) {
 }
 
 /// Items in messages, few enough in each.
-fn messages(items: &[Item]) -> Vec<Bytes> {
+pub(super) fn messages(items: &[Item]) -> Vec<Bytes> {
     let (mut messages, mut payload) = (Vec::new(), Vec::new());
     for item in items {
         let len = payload.len();

@@ -61,10 +61,12 @@ pub(super) fn longest_items(plan: &CeremonyPlan) -> usize {
 /// The longest summary: every slot that every party can fill, and every digest that can be lacking.
 pub(super) fn longest_summary(plan: &CeremonyPlan) -> usize {
     let parties = plan.parties().count();
-    // Complaints of two kinds and a release about each party; votes of 21 views and 9 dealings, or what 65 attempts take, in each of
-    // which a party says five things at most.
-    let slots = parties * (3 * parties + 400);
-    10 + 32 * (2 * parties + 2) + 7 * slots
+    // Complaints of two kinds and a release about each party; votes and proposals of 21 views, 9 dealings and what is said once; or
+    // what 65 attempts take, in each of which there are eight kinds of statements.
+    let slots = 3 * parties + 600;
+    let numbers = || plan.parties().map(|party| usize::from(party.get()));
+    let span = numbers().max().unwrap_or(0) - numbers().min().unwrap_or(0);
+    14 + 32 * (2 * parties + 2) + (9 + span / 8 + 1) * slots
 }
 
 /// The longest body that is certified: an epoch and a digest.

@@ -50,7 +50,9 @@ pub(crate) struct Dealings<G: Group> {
     own: Arc<Participant>,
     /// The encryption keys that members have announced, and the order in which they came.
     announced: Announced,
-    arrivals: Vec<PartyId>,
+    arrivals: Vec<ShareIndex>,
+    /// Keys that were seen to be signed, in a dealing if not by themselves: each is looked at once, however many dealings repeat it.
+    signed: Announced,
     blinding: Blinding<G>,
     entries: BTreeMap<Digest, Entry<G>>,
     /// The first dealing of each dealer in each dealing slot.
@@ -69,6 +71,7 @@ impl<G: Group> Dealings<G> {
             own,
             announced: Announced::new(),
             arrivals: Vec::new(),
+            signed: Announced::new(),
             blinding: Blinding::new(),
             entries: BTreeMap::new(),
             first: BTreeMap::new(),
@@ -85,8 +88,9 @@ impl<G: Group> Dealings<G> {
     /// Takes a member's key.
     pub(crate) fn announce(&mut self, statement: &Statement) -> Result<(), Malformed> {
         let key = EncryptionKey::of(statement)?;
+        self.signed.insert(statement.author(), key.clone());
         if self.announced.insert(statement.author(), key).is_none() {
-            self.arrivals.push(statement.author());
+            self.arrivals.extend(self.plan.index_of(statement.author()));
         }
         Ok(())
     }
@@ -95,15 +99,18 @@ impl<G: Group> Dealings<G> {
         &self.announced
     }
 
-    /// The members whose keys are here, in the order in which they came.
-    pub(crate) fn arrivals(&self) -> &[PartyId] {
-        &self.arrivals
+    /// Of how many members the keys are here.
+    pub(crate) const fn arrived(&self) -> usize {
+        self.arrivals.len()
     }
 
     /// Takes a dealing. Returns whether it has a place for this party under a key that this party has signed but does
     /// not know: it signed it before it lost its journal.
     pub(crate) fn take(&mut self, statement: &Statement) -> Result<bool, Malformed> {
-        let dealing = Dealing::read_with(&self.plan, statement, &self.announced)?;
+        let dealing = Dealing::read_with(&self.plan, statement, &self.signed)?;
+        for (party, key) in dealing.recipients(&self.plan) {
+            self.signed.entry(party).or_insert_with(|| key.clone());
+        }
         let mut forgotten = false;
         let mine = match self.plan.index_of(self.own.party()) {
             None => Mine::Nothing,
@@ -146,11 +153,10 @@ impl<G: Group> Dealings<G> {
         self.first.keys().map(|(_, dealer)| dealer).collect::<BTreeSet<_>>().len()
     }
 
-    /// Whether a dealing has a place for all these.
-    pub(crate) fn covers(&self, digest: &Digest, parties: &[PartyId]) -> bool {
-        self.get(digest).is_some_and(|entry| {
-            parties.iter().all(|party| self.plan.index_of(*party).and_then(|i| entry.dealing.key_of(i)).is_some())
-        })
+    /// For how many of those whose keys came first a dealing has places, up to the first one that it leaves out.
+    pub(crate) fn covered(&self, digest: &Digest) -> usize {
+        let Some(entry) = self.get(digest) else { return 0 };
+        self.arrivals.iter().take_while(|index| entry.dealing.key_of(**index).is_some()).count()
     }
 
     pub(crate) fn supply(&self, digest: &Digest) -> Option<Item> {
@@ -187,6 +193,11 @@ impl<G: Group> Dealings<G> {
                 entry.mine = if wrong.contains(&position) { Mine::Wrong } else { Mine::Right(values) };
             }
         }
+    }
+
+    /// Whether it is here and was checked, if this party has something to check in it.
+    pub(crate) fn is_checked(&self, digest: &Digest) -> bool {
+        self.get(digest).is_some_and(|entry| !matches!(entry.mine, Mine::Unchecked))
     }
 
     /// Whether it has no place for this party.

@@ -172,11 +172,7 @@ impl<G: Group> Dealing<G> {
     }
 
     /// The same, without another look at signatures that were checked before.
-    pub(crate) fn read_with(
-        plan: &TypedPlan<G>,
-        statement: &Statement,
-        announced: &Announced,
-    ) -> Result<Self, Malformed> {
+    pub(crate) fn read_with(plan: &TypedPlan<G>, statement: &Statement, signed: &Announced) -> Result<Self, Malformed> {
         let form = Form::of(plan, statement.author()).ok_or(Malformed("not a dealer"))?;
         let mut reader = Reader::new(statement.body());
         let mut element = |_| G::decode(reader.take(G::ENCODED_LEN)?).map_err(|_| Malformed("not a group element"));
@@ -191,8 +187,8 @@ impl<G: Group> Dealing<G> {
             places.push(match reader.u8()? {
                 0 => None,
                 1 if form.has_place(index) => {
-                    let key = EncryptionKey::read(*party, 0, &mut reader)?;
-                    if announced.get(party) != Some(&key) && !key.is_signed(plan) {
+                    let (key, known) = EncryptionKey::read((*party, 0), signed.get(party), &mut reader)?;
+                    if !known && !key.is_signed(plan) {
                         return Err(Malformed("a place under a key that its recipient has not signed"));
                     }
                     count += 1;
@@ -210,6 +206,12 @@ impl<G: Group> Dealing<G> {
     /// Under which key there is something for a member, and where.
     fn place_of(&self, index: ShareIndex) -> Option<(&EncryptionKey, usize)> {
         self.places.get(index.position())?.as_ref().map(|(key, position)| (key, *position))
+    }
+
+    /// The members that have a place, and what is encrypted to there.
+    fn recipients<'a>(&'a self, plan: &'a CeremonyPlan) -> impl Iterator<Item = (PartyId, &'a EncryptionKey)> {
+        let places = plan.members().iter().zip(&self.places);
+        places.filter_map(|(party, place)| place.as_ref().map(|(key, _)| (*party, key)))
     }
 
     /// What a member's values are encrypted to; `None` if it was left out.

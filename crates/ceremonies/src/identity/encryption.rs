@@ -1,5 +1,7 @@
 //! Keys that last for one ceremony, certified in it by their owners' identities.
 
+use std::sync::Arc;
+
 use theta_groups::{Group, Ristretto255};
 use theta_rounds::{Malformed, PartyId};
 use theta_sharing::Encoded;
@@ -20,7 +22,11 @@ pub(crate) const ENCRYPTION_KEY: StatementSlot = StatementSlot::new(Kind::Encryp
 /// is sealed to it nor complain, and keystreams are bound to their recipient, so nothing for others is sealed under
 /// that key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct EncryptionKey {
+pub(crate) struct EncryptionKey(Arc<Announcement>);
+
+/// In one place however many dealings repeat it.
+#[derive(Debug, PartialEq, Eq)]
+struct Announcement {
     party: PartyId,
     number: u32,
     key: Encoded<Ristretto255>,
@@ -34,30 +40,40 @@ impl EncryptionKey {
     pub(crate) fn of(statement: &Statement) -> Result<Self, Malformed> {
         let key = read_key(statement.body())?;
         let (party, number) = (statement.author(), statement.slot().number);
-        Ok(Self { party, number, key, signature: *statement.signature() })
+        Ok(Self(Arc::new(Announcement { party, number, key, signature: *statement.signature() })))
     }
 
-    pub(crate) const fn recipient(&self) -> Recipient<'_> {
-        Recipient { party: self.party, key: &self.key }
+    pub(crate) fn recipient(&self) -> Recipient<'_> {
+        Recipient { party: self.0.party, key: &self.0.key }
     }
 
     /// Key and signature.
     pub(crate) fn encode_into(&self, out: &mut Vec<u8>) {
-        Writer::onto(out).raw(self.key.bytes()).raw(&self.signature).finish();
+        Writer::onto(out).raw(self.0.key.bytes()).raw(&self.0.signature).finish();
     }
 
-    /// Reads what [`EncryptionKey::encode_into`] wrote, for this key number of a party. The signature is not checked.
-    pub(crate) fn read(party: PartyId, number: u32, reader: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let key = read_key(reader.take(Ristretto255::ENCODED_LEN)?)?;
-        Ok(Self { party, number, key, signature: reader.array::<SIGNATURE_LEN>()? })
+    /// Reads what [`EncryptionKey::encode_into`] wrote, for this key number of a party, and says whether it is the key
+    /// `known`, whose signature was checked before. The signature of another key is not checked here.
+    pub(crate) fn read(
+        (party, number): (PartyId, u32),
+        known: Option<&Self>,
+        reader: &mut Reader<'_>,
+    ) -> Result<(Self, bool), Malformed> {
+        let (key, signature) = (reader.take(Ristretto255::ENCODED_LEN)?, reader.array::<SIGNATURE_LEN>()?);
+        if let Some(Self(same)) = known
+            && (same.party, same.number, same.key.bytes(), same.signature) == (party, number, key, signature)
+        {
+            return Ok((Self(Arc::clone(same)), true));
+        }
+        Ok((Self(Arc::new(Announcement { party, number, key: read_key(key)?, signature })), false))
     }
 
     /// Whether the party signed it in this ceremony.
     pub(crate) fn is_signed(&self, plan: &CeremonyPlan) -> bool {
-        let slot = StatementSlot::new(Kind::EncryptionKey, self.number);
-        let message = signed_message(plan.id(), self.party, slot, self.key.bytes());
-        plan.member(self.party)
-            .is_some_and(|member| schnorr::vartime_verify(member.verifying_key(), &message, &self.signature))
+        let Announcement { party, number, key, signature } = &*self.0;
+        let slot = StatementSlot::new(Kind::EncryptionKey, *number);
+        let message = signed_message(plan.id(), *party, slot, key.bytes());
+        plan.member(*party).is_some_and(|member| schnorr::vartime_verify(member.verifying_key(), &message, signature))
     }
 }
 

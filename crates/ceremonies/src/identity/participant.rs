@@ -36,10 +36,6 @@ impl Participant {
         self.identity.party()
     }
 
-    pub(crate) const fn identity(&self) -> &Arc<CeremonyKeys> {
-        &self.identity
-    }
-
     pub(crate) const fn decryption(&self) -> &Secret<RistrettoScalar> {
         &self.decryption
     }

@@ -17,8 +17,10 @@ const LAST_DEALING: u32 = 8;
 /// The slots of a dealer's dealings. The later ones have places for members whose keys came late.
 pub(crate) const DEALINGS: RangeInclusive<StatementSlot> =
     StatementSlot::new(Kind::Dealing, 0)..=StatementSlot::new(Kind::Dealing, LAST_DEALING);
-/// Ticks for which a dealer waits for the keys of silent members.
+/// Ticks without a new key after which a dealer stops waiting for the keys of silent members.
 pub(super) const KEY_TICKS: u32 = 2;
+/// Ticks after which a dealer deals even if keys still come.
+pub(super) const MOST_KEY_TICKS: u32 = 16;
 /// Ticks for which a member refuses sets of dealings without a place for a member whose key it has.
 const FULL_TICKS: u32 = 8;
 
@@ -70,12 +72,6 @@ impl<G: Group> Opinion<'_, G> {
     const fn wants_to_abort(&self) -> bool {
         self.plan.patience() > 0 && self.ticks >= self.plan.patience()
     }
-
-    /// The latest of each dealer's dealings that has places for all these, by rising dealer.
-    fn latest(&self, all: &[(PartyId, Digest)], covered: &[PartyId]) -> Vec<(PartyId, Digest)> {
-        let covering = all.iter().copied().filter(|(_, digest)| self.dealings.covers(digest, covered));
-        covering.collect::<BTreeMap<_, _>>().into_iter().collect()
-    }
 }
 
 impl<G: Group> Judge for Opinion<'_, G> {
@@ -91,10 +87,15 @@ impl<G: Group> Judge for Opinion<'_, G> {
         };
         // Every member with a key gets a place, if that is possible; otherwise those whose keys came first, since the
         // honest dealers have places for all whose keys came long enough ago.
-        let arrivals = self.dealings.arrivals();
-        let all: Vec<_> = self.dealings.good(DEALINGS).collect();
-        let covering = (self.plan.quorum()..=arrivals.len()).rev().filter_map(|count| arrivals.get(..count));
-        let mut good = covering.map(|parties| self.latest(&all, parties)).find(|good| good.len() >= enough)?;
+        let good = self.dealings.good(DEALINGS);
+        let all: Vec<_> = good.map(|(dealer, digest)| (dealer, digest, self.dealings.covered(&digest))).collect();
+        // The latest of each dealer's dealings that has places for so many, by rising dealer.
+        let latest = |count| {
+            let covering = all.iter().filter(|(_, _, covered)| *covered >= count);
+            covering.map(|(dealer, digest, _)| (*dealer, *digest)).collect::<BTreeMap<_, _>>()
+        };
+        let counts = (self.plan.quorum()..=self.dealings.arrived()).rev();
+        let mut good: Vec<_> = counts.map(latest).find(|good| good.len() >= enough)?.into_iter().collect();
         if !matches!(self.plan.aim(), Aim::Generate) {
             good.truncate(enough);
         }
@@ -108,21 +109,17 @@ impl<G: Group> Judge for Opinion<'_, G> {
             Ok(Selection::Abort) => return Verdict::Invalid,
             Ok(Selection::Dealings(list)) => list,
         };
-        let all = self.dealings.arrivals();
+        let all = self.dealings.arrived();
         let bad = |(dealer, digest): &(PartyId, Digest)| {
             let entry = self.dealings.get(digest);
             let other = entry.is_some_and(|entry| entry.statement.author() != *dealer);
-            let left_out = self.ticks < FULL_TICKS && entry.is_some() && !self.dealings.covers(digest, all);
+            let left_out = self.ticks < FULL_TICKS && entry.is_some() && self.dealings.covered(digest) < all;
             let own = self.dealings.is_wrong(digest) || self.dealings.leaves_out(digest);
             other || own || left_out || self.dealings.is_convicted(*dealer)
         };
         if list.iter().any(bad) {
             return Verdict::Invalid;
         }
-        if list.iter().all(|(_, digest)| self.dealings.get(digest).is_some()) {
-            Verdict::Valid
-        } else {
-            Verdict::Unknown
-        }
+        if list.iter().all(|(_, digest)| self.dealings.is_checked(digest)) { Verdict::Valid } else { Verdict::Unknown }
     }
 }

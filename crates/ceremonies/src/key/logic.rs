@@ -51,7 +51,10 @@ impl<G: Group> Logic for KeyLogic<G> {
 
     fn take(&mut self, statement: &Statement) -> Result<(), Malformed> {
         match statement.slot().kind {
-            Kind::EncryptionKey => self.dealings.announce(statement),
+            Kind::EncryptionKey => {
+                self.last_key = self.ticks;
+                self.dealings.announce(statement)
+            }
             Kind::Dealing => {
                 if self.dealings.take(statement)? {
                     self.lose_memory();
@@ -119,19 +122,17 @@ impl<G: Group> Logic for KeyLogic<G> {
 
     fn tick(&mut self) {
         self.ticks = self.ticks.saturating_add(1);
-        self.agreement.tick();
+        if self.has_something_to_agree_on() {
+            self.agreement.tick();
+        }
     }
 
     fn advance(&mut self, board: &mut BulletinBoard, outbox: &mut Outbox) {
         self.announce(outbox);
         self.deal(outbox);
         let mut rng = self.own.rng("weights", &self.ticks.to_be_bytes());
-        // Dealings are looked at together, when there is a reason to.
-        if self.agreement.proposed_value().is_some()
-            || self.decision.is_some()
-            || self.ticks > 0
-            || self.dealings.count() == self.plan.dealers().len()
-        {
+        if self.is_time_to_check() {
+            self.checked_at = Some(self.ticks);
             self.dealings.check(&mut rng);
         }
         if self.memory == Memory::Kept {
@@ -152,6 +153,16 @@ impl<G: Group> Logic for KeyLogic<G> {
             }
         }
         wants
+    }
+
+    fn decided(&self) -> Vec<Digest> {
+        let mut decided: Vec<Digest> =
+            self.agreement.decision().map(|decision| *decision.digest()).into_iter().collect();
+        let value = self.agreement.decided_value().map(|value| Selection::decode(&self.plan, value));
+        if let Some(Ok(Selection::Dealings(list))) = value {
+            decided.extend(list.into_iter().map(|(_, digest)| digest));
+        }
+        decided
     }
 
     fn supply(&self, digest: &Digest) -> Option<Item> {

@@ -34,6 +34,9 @@ pub(super) enum Phase<G: Group> {
     Failed(Bug),
 }
 
+/// Verification keys that are computed rather than waited for.
+const FEW_KEYS: usize = 8;
+
 /// What follows from the decision.
 pub(super) struct Decided<G: Group> {
     /// The dealings that count, by rising dealer.
@@ -44,6 +47,8 @@ pub(super) struct Decided<G: Group> {
     pub(super) share: Option<Box<Values<G::Scalar>>>,
     /// Verification keys that were proven, and true shares of the proof of possession.
     pub(super) keys: BTreeMap<ShareIndex, Encoded<G>>,
+    /// When there were enough of them.
+    keys_since: Option<u32>,
     pub(super) proofs: BTreeMap<ShareIndex, Vec<u8>>,
     /// The authors whose statements about either were examined.
     pub(super) seen: BTreeSet<(StatementSlot, PartyId)>,
@@ -51,7 +56,15 @@ pub(super) struct Decided<G: Group> {
 
 impl<G: Group> Decided<G> {
     const fn new(list: Vec<(PartyId, Digest)>, material: Material<G>) -> Self {
-        Self { list, material, share: None, keys: BTreeMap::new(), proofs: BTreeMap::new(), seen: BTreeSet::new() }
+        Self {
+            list,
+            material,
+            share: None,
+            keys: BTreeMap::new(),
+            keys_since: None,
+            proofs: BTreeMap::new(),
+            seen: BTreeSet::new(),
+        }
     }
 }
 
@@ -140,7 +153,16 @@ impl<G: Group> KeyLogic<G> {
         }
     }
 
-    fn look_for_keys(&self, decided: Decided<G>) -> Phase<G> {
+    fn look_for_keys(&self, mut decided: Decided<G>) -> Phase<G> {
+        let known = decided.keys.len();
+        if known < usize::from(self.plan.threshold().k()) {
+            return Phase::AwaitsKeys(decided);
+        }
+        // What everybody says need not be computed: it takes as long as checking what they say.
+        let since = *decided.keys_since.get_or_insert(self.ticks);
+        if known.saturating_add(FEW_KEYS) < self.plan.members().len() && self.ticks == since {
+            return Phase::AwaitsKeys(decided);
+        }
         match Keys::interpolate(&self.plan, &decided.keys).map(|keys| keys.encoded(&self.plan)) {
             None => Phase::AwaitsKeys(decided),
             Some(None) => Phase::Failed(Bug("key generation gave no key")),

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use theta_agreement::Agreement;
+use theta_agreement::{Agreement, Judge};
 use theta_groups::Group;
 use theta_rounds::{Abort, Bug};
 use theta_sharing::{EncodedKey, EncodedShare, ShareIndex};
 
-use super::judge::{KEY_TICKS, Opinion, dealing_slot};
+use super::judge::{KEY_TICKS, MOST_KEY_TICKS, Opinion, Selection, dealing_slot};
 use super::phase::{Decided, Phase};
 use crate::Memory;
 use crate::bulletin_board::BulletinBoard;
@@ -30,6 +30,9 @@ pub(super) const KEY: StatementSlot = StatementSlot::new(Kind::Key, 0);
 pub(super) const PROOF_OF_POSSESSION: StatementSlot = StatementSlot::new(Kind::ProofOfPossession, 0);
 pub(super) const ACTIVATION: StatementSlot = StatementSlot::new(Kind::Activation, 0);
 
+/// Up to so many dealers, each dealing that comes late is checked at once.
+const FEW_DEALERS: usize = 9;
+
 /// Ticks after the certificate for which a member waits for help with a false dealing.
 const HELP_TICKS: u32 = 24;
 
@@ -40,9 +43,13 @@ pub(crate) struct KeyLogic<G: Group> {
     pub(super) memory: Memory,
     pub(super) old_share: Option<SecretShare<G>>,
     pub(super) ticks: u32,
+    /// When the last key came.
+    pub(super) last_key: u32,
     /// The latest dealing of this party's, and for how many keys it has places.
     dealt: Option<(StatementSlot, usize)>,
     pub(super) dealings: Dealings<G>,
+    /// When the dealings were last checked.
+    pub(super) checked_at: Option<u32>,
     pub(super) agreement: Agreement,
     /// What the agreement has decided, as a certificate among others.
     pub(super) decision: Option<QuorumCertificate>,
@@ -68,6 +75,8 @@ impl<G: Group> KeyLogic<G> {
             memory,
             old_share,
             ticks: 0,
+            last_key: 0,
+            checked_at: None,
             dealt: None,
             certified_at: None,
             phase: Phase::AwaitsDecision,
@@ -94,11 +103,12 @@ impl<G: Group> KeyLogic<G> {
         if !dealer || self.memory == Memory::Lost || self.decision.is_some() {
             return;
         }
-        let (slot, known) = (dealing_slot(self.ticks), self.dealings.arrivals().len());
+        let (slot, known) = (dealing_slot(self.ticks), self.dealings.arrived());
         let due = match self.dealt {
             Some((last, places)) => known > places && slot > last,
             None => {
-                let enough = self.ticks >= KEY_TICKS && known >= self.plan.quorum();
+                let quiet = self.ticks.saturating_sub(self.last_key) >= KEY_TICKS;
+                let enough = known >= self.plan.quorum() && (quiet || self.ticks >= MOST_KEY_TICKS);
                 enough || known == self.plan.members().len()
             }
         };
@@ -107,6 +117,33 @@ impl<G: Group> KeyLogic<G> {
             outbox.say(slot, || Dealing::deal(&self.plan, &self.own, slot, secret, self.dealings.announced()));
             self.dealt = Some((slot, known));
         }
+    }
+
+    /// Whether to check the dealings that are here, as many as possible together: when all have come; when those that were
+    /// proposed or decided have; and once a tick, or, if there are few dealers, with each dealing that comes later.
+    pub(super) fn is_time_to_check(&self) -> bool {
+        let dealers = self.plan.dealers().len();
+        if self.dealings.count() == dealers || (self.ticks > 0 && self.checked_at != Some(self.ticks)) {
+            return true;
+        }
+        let values = [self.agreement.proposed_value(), self.agreement.decided_value()];
+        if dealers <= FEW_DEALERS {
+            return self.ticks > 0 || self.decision.is_some() || values.iter().any(Option::is_some);
+        }
+        values.into_iter().flatten().any(|value| match Selection::decode(&self.plan, value) {
+            Ok(Selection::Dealings(list)) => {
+                list.iter().all(|(_, digest)| self.dealings.get(digest).is_some())
+                    && !list.iter().all(|(_, digest)| self.dealings.is_checked(digest))
+            }
+            _ => false,
+        })
+    }
+
+    /// Whether there is something to agree on, for all that this party knows: before, nobody is late with a proposal.
+    pub(super) fn has_something_to_agree_on(&self) -> bool {
+        let mut opinion = Opinion { plan: &self.plan, dealings: &self.dealings, ticks: self.ticks };
+        let begun = self.agreement.view() > 0 || self.agreement.proposed_value().is_some();
+        begun || opinion.propose().is_some()
     }
 
     pub(super) fn agree(&mut self, outbox: &mut Outbox) {

@@ -1,16 +1,23 @@
 //! One party's view of the bulletin board: one signed statement for each author and slot, its own included, to be sent
 //! to parties that lack it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use theta_rounds::{Malformed, PartyId};
 
 use crate::certificate::QuorumCertificate;
-use crate::codec::{Reader, Writer, read_party};
-use crate::statement::{Digest, Kind, Statement, StatementSlot};
+use crate::codec::{Reader, Writer};
+use crate::statement::{Kind, Statement, StatementSlot};
+use crate::summary::Summary;
 
-/// Statements by author and slot.
-pub(crate) struct BulletinBoard(BTreeMap<(StatementSlot, PartyId), Statement>);
+/// Statements by author and slot, each with the tick at which it came.
+#[derive(Default)]
+pub(crate) struct BulletinBoard {
+    statements: BTreeMap<(StatementSlot, PartyId), (u32, Statement)>,
+    ticks: u32,
+    /// Votes and proposals of earlier views are gone.
+    oldest_view: u32,
+}
 
 /// What became of a statement.
 pub(crate) enum Posted {
@@ -21,99 +28,72 @@ pub(crate) enum Posted {
 }
 
 impl BulletinBoard {
-    pub(crate) const fn new() -> Self {
-        Self(BTreeMap::new())
+    /// A tick has passed.
+    pub(crate) const fn tick(&mut self) {
+        self.ticks = self.ticks.saturating_add(1);
+    }
+
+    pub(crate) const fn ticks(&self) -> u32 {
+        self.ticks
     }
 
     /// Puts a statement up, which is known to be its author's.
     pub(crate) fn post(&mut self, statement: &Statement) -> Posted {
         let key = (statement.slot(), statement.author());
-        match self.0.get(&key) {
+        match self.statements.get(&key) {
             // Another signature on the same body is no contradiction.
-            Some(first) if first.body() == statement.body() => Posted::Known,
-            Some(first) => Posted::Conflict(first.clone()),
+            Some((_, first)) if first.body() == statement.body() => Posted::Known,
+            Some((_, first)) => Posted::Conflict(first.clone()),
             None => {
-                self.0.insert(key, statement.clone());
+                self.statements.insert(key, (self.ticks, statement.clone()));
                 Posted::New
             }
         }
     }
 
     pub(crate) fn get(&self, author: PartyId, slot: StatementSlot) -> Option<&Statement> {
-        self.0.get(&(slot, author))
+        self.statements.get(&(slot, author)).map(|(_, statement)| statement)
     }
 
     /// All statements of a kind.
     pub(crate) fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Statement> {
         let from = (StatementSlot::new(kind, 0), PartyId::FIRST);
-        self.0.range(from..).take_while(move |((slot, _), _)| slot.kind == kind).map(|(_, statement)| statement)
+        let rest = self.statements.range(from..).take_while(move |((slot, _), _)| slot.kind == kind);
+        rest.map(|(_, (_, statement))| statement)
     }
 
     /// All statements of a slot.
     pub(crate) fn of_slot(&self, slot: StatementSlot) -> impl Iterator<Item = &Statement> {
         let from = (slot, PartyId::FIRST);
-        self.0.range(from..).take_while(move |((other, _), _)| *other == slot).map(|(_, statement)| statement)
-    }
-
-    /// The slots that an author has filled.
-    pub(crate) fn slots_of(&self, author: PartyId) -> impl Iterator<Item = StatementSlot> {
-        self.0.keys().filter(move |(_, other)| *other == author).map(|(slot, _)| *slot)
+        let rest = self.statements.range(from..).take_while(move |((other, _), _)| *other == slot);
+        rest.map(|(_, (_, statement))| statement)
     }
 
     /// Removes votes and proposals of views before this one.
     pub(crate) fn forget_views_before(&mut self, view: u32) {
-        self.0.retain(|(slot, _), _| !is_of_view(slot.kind) || slot.number >= view);
+        if view > self.oldest_view {
+            self.oldest_view = view;
+            self.statements.retain(|(slot, _), _| !slot.is_of_view() || slot.number >= view);
+        }
     }
 
-    fn keys(&self) -> impl Iterator<Item = &(StatementSlot, PartyId)> {
-        self.0.keys()
+    /// The slots that are filled, and by whom.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &(StatementSlot, PartyId)> {
+        self.statements.keys()
     }
 
-    /// What the author of a summary lacks.
-    pub(crate) fn missing(&self, summary: &Summary) -> impl Iterator<Item = &Statement> {
-        self.0.iter().filter(|(key, _)| !summary.has.contains(*key) && !summary.is_past(key.0)).map(|(_, s)| s)
-    }
-}
-
-const fn is_of_view(kind: Kind) -> bool {
-    matches!(kind, Kind::Proposal | Kind::Prevote | Kind::Precommit)
-}
-
-/// What a party has and wants; it sends this to all when it has waited.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Summary {
-    pub(crate) decided: bool,
-    pub(crate) activated: bool,
-    pub(crate) view: u32,
-    pub(crate) wants: Vec<Digest>,
-    has: BTreeSet<(StatementSlot, PartyId)>,
-}
-
-impl Summary {
-    pub(crate) fn of(board: &BulletinBoard, decided: bool, activated: bool, view: u32, wants: Vec<Digest>) -> Self {
-        Self { decided, activated, view, wants, has: board.keys().copied().collect() }
+    /// The statements that are of use to a party that comes when all is over: all but votes and proposals.
+    pub(crate) fn newcomers_lack(&self) -> impl Iterator<Item = &Statement> {
+        self.statements.values().map(|(_, statement)| statement).filter(|statement| !statement.slot().is_of_view())
     }
 
-    /// Whether its author no longer needs the slot.
-    const fn is_past(&self, slot: StatementSlot) -> bool {
-        is_of_view(slot.kind) && (self.decided || slot.number.saturating_add(1) < self.view)
-    }
-
-    pub(crate) fn encode(&self) -> Vec<u8> {
-        let writer = Writer::default().flag(self.decided).flag(self.activated).u32(self.view);
-        let writer = writer.bytes(self.wants.as_flattened());
-        let has = self.has.iter();
-        has.fold(writer, |writer, (slot, party)| slot.write(writer).node_id(party.node())).finish()
-    }
-
-    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
-        let mut reader = Reader::new(bytes);
-        let (decided, activated) = (reader.flag()?, reader.flag()?);
-        let (view, (wants, [])) = (reader.u32()?, reader.bytes()?.as_chunks::<32>()) else {
-            return Err(Malformed("not a list of digests"));
-        };
-        let has = reader.all(|reader| Ok::<_, Malformed>((StatementSlot::read(reader)?, read_party(reader)?)))?;
-        Ok(Self { decided, activated, view, wants: wants.to_vec(), has: has.into_iter().collect() })
+    /// The statements that the author of a summary lacks and asks for; of dealings, those that have been here for `age`
+    /// ticks.
+    pub(crate) fn missing(&self, summary: &Summary, age: u32) -> impl Iterator<Item = &Statement> {
+        let old = move |posted: &u32| posted.saturating_add(age) <= self.ticks;
+        let of_use = self.statements.values();
+        let of_use = of_use.filter(move |(posted, statement)| statement.slot().kind != Kind::Dealing || old(posted));
+        of_use.map(|(_, statement)| statement).filter(|statement| summary.asks_for(statement))
     }
 }
 

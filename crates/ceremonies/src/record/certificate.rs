@@ -63,10 +63,10 @@ impl QuorumCertificate {
     /// Whether a quorum of the plan's members signed.
     #[must_use]
     pub fn is_valid(&self, plan: &CeremonyPlan) -> bool {
-        self.signatures.len() >= plan.quorum()
-            && self
-                .statements()
-                .all(|statement| plan.index_of(statement.author()).is_some() && statement.is_signed(plan))
+        let statements: Vec<Statement> = self.statements().collect();
+        statements.len() >= plan.quorum()
+            && statements.iter().all(|statement| plan.index_of(statement.author()).is_some())
+            && Statement::are_signed(&statements, plan)
     }
 
     /// Whether it makes this key the one of the plan's ceremony.

@@ -7,8 +7,9 @@ use theta_rounds::{Malformed, PartyId};
 
 use crate::CeremonyKeys;
 use crate::codec::{Reader, Sink, Writer, read_party};
+use crate::electorate::claim;
 use crate::plan::{CeremonyId, CeremonyPlan};
-use crate::schnorr::{self, Message, SIGNATURE_LEN, Signature};
+use crate::schnorr::{self, Claim, Message, SIGNATURE_LEN, Signature};
 
 /// The kind of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -103,6 +104,11 @@ impl StatementSlot {
         NodeId::try_from(u16::try_from(self.number).ok()?).ok().map(PartyId::of_node)
     }
 
+    /// Whether it is a vote or proposal, numbered by view.
+    pub(crate) const fn is_of_view(self) -> bool {
+        matches!(self.kind, Kind::Proposal | Kind::Prevote | Kind::Precommit)
+    }
+
     pub(crate) fn write<S: Sink>(self, writer: Writer<S>) -> Writer<S> {
         writer.u8(self.kind as u8).u32(self.number)
     }
@@ -178,9 +184,18 @@ impl Statement {
     /// Whether its author is a party of the ceremony and signed it.
     #[must_use]
     pub fn is_signed(&self, plan: &CeremonyPlan) -> bool {
-        let message = signed_message(plan.id(), self.author, self.slot, &self.body);
-        plan.member(self.author)
-            .is_some_and(|member| schnorr::vartime_verify(member.verifying_key(), &message, &self.signature))
+        self.claim(plan).is_some_and(|claim| schnorr::vartime_verify_all(&[claim]))
+    }
+
+    /// Whether all these are statements of parties of the ceremony that signed them.
+    pub(crate) fn are_signed<'a>(all: impl IntoIterator<Item = &'a Self>, plan: &CeremonyPlan) -> bool {
+        let claims: Option<Vec<_>> = all.into_iter().map(|statement| statement.claim(plan)).collect();
+        claims.is_some_and(|claims| schnorr::vartime_verify_all(&claims))
+    }
+
+    /// The claim that its author signed it; `None` if that is no party of the ceremony.
+    fn claim<'a>(&'a self, plan: &'a CeremonyPlan) -> Option<Claim<'a>> {
+        claim(plan, self.author, self.slot, &self.body, &self.signature)
     }
 
     /// The digest that stands for it elsewhere.

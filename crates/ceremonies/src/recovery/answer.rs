@@ -60,7 +60,7 @@ impl Answer {
         let mut reader = Reader::new(rest);
         let Aim::Recover(_, lost) = plan.aim() else { return Err(Malformed("nobody has lost a share")) };
         let owner = *plan.members().get(lost.position()).ok_or(Malformed("nobody has lost a share"))?;
-        let key = EncryptionKey::read(owner, statement.slot().number, &mut reader)?;
+        let (key, _) = EncryptionKey::read((owner, statement.slot().number), None, &mut reader)?;
         if !key.is_signed(plan) {
             return Err(Malformed("an answer under a key that its recipient has not signed"));
         }

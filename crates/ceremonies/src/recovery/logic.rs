@@ -116,7 +116,7 @@ impl<G: Group> RecoveryLogic<G> {
         }
         let dealing = self.slot(Kind::Dealing);
         let all = self.helpers().count();
-        if self.dealings.arrivals().len() == all || self.ticks > self.attempt / 4 {
+        if self.dealings.arrived() == all || self.ticks > self.attempt / 4 {
             outbox.say(dealing, || Dealing::deal(&self.plan, &self.own, dealing, None, self.dealings.announced()));
         }
         if board.of_slot(dealing).count() == all || self.ticks > 1 + self.attempt / 2 {
@@ -391,6 +391,10 @@ impl<G: Group> Logic for RecoveryLogic<G> {
     }
 
     fn wants(&self) -> Vec<Digest> {
+        Vec::new()
+    }
+
+    fn decided(&self) -> Vec<Digest> {
         Vec::new()
     }
 

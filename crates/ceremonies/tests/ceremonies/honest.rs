@@ -108,6 +108,24 @@ fn in_any_order_with_loss() {
     checked.unwrap();
 }
 
+/// Among many, a party asks some others at a tick, in turn. With three silent and three of ten messages lost it takes
+/// twice as many ticks as among few, where all are asked: of a hundred groups of 7 the last one ends after 25 ticks.
+#[test]
+fn among_many_with_loss() {
+    let checked = for_each_seed(12, |seed| {
+        let n = [11, 13, 18][usize::try_from(seed % 3).unwrap()];
+        let setting = Setting::<Coin>::generate(4, n, seed);
+        let conditions = Conditions { loss_per_mille: 300, ticks: 50, ..patient() };
+        let mut simulator = theta_rounds::simulator::Simulator::new(seed, conditions);
+        for party in parties(1..=n - 3) {
+            simulator.honest(party, setting.boxed(party));
+            simulator.lossy(party);
+        }
+        setting.check(simulator.run()).map(drop)
+    });
+    checked.unwrap();
+}
+
 #[test]
 fn silent_parties_are_listed_and_stop_nothing() {
     let setting = Setting::<Coin>::generate(3, 7, 8);

@@ -3,6 +3,8 @@
 // `cfg(test)` is always true here; it tells clippy that these are tests, helpers included.
 
 #[cfg(test)]
+mod ahead;
+#[cfg(test)]
 mod honest;
 #[cfg(test)]
 mod lies;

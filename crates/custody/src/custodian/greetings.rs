@@ -86,7 +86,7 @@ impl Custodian {
             return Ok(());
         }
         if self.ended.contains_key(&id) {
-            return self.help(from, (&id, plan), part, work);
+            return self.help(from, (&id, plan), (part, &payload), work);
         }
         Ok(())
     }

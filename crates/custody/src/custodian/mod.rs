@@ -12,6 +12,7 @@ mod work;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use theta_ceremonies::CeremonyKeys;
 use theta_ledger::{Input, Replica};
 use theta_names::{KeyState, NodeId};
@@ -22,9 +23,9 @@ use theta_store::Store;
 use crate::keys::entries;
 use crate::request::{CeremonyReport, CustodyEffect, CustodyInput};
 use crate::{Burner, Certifier, ChangeError, CustodyError, KeyTable, Roster, StoreSlots, StoreStanding};
-use ceremonies::{Early, Ended, Requests, Running};
+use ceremonies::{Early, Ended, Helped, Requests, Running};
 use greetings::Greetings;
-use message::Id;
+use message::{Id, Message, Part};
 use witness::Witnesses;
 use work::Work;
 
@@ -54,6 +55,8 @@ pub struct Custodian {
     over: bool,
     /// Whether the table has to follow a change of the store before this node can go on with what the ledger says.
     unsettled: bool,
+    /// The epilogue of which peers were sent parts last.
+    helped: Option<Helped>,
     early: Early,
     greetings: Greetings,
     witnesses: Witnesses,
@@ -133,6 +136,8 @@ impl Custodian {
         if core::mem::take(&mut self.unsettled) {
             self.reconcile(&mut work);
         }
+        let inputs: Vec<CustodyInput> = inputs.into_iter().collect();
+        self.look_ahead(&inputs);
         for input in inputs {
             let taken = match input {
                 CustodyInput::Message { from, bytes } => self.receive(from, &bytes, &mut work),
@@ -156,11 +161,30 @@ impl Custodian {
         self.settle(work)
     }
 
+    /// Lets each ceremony check the signatures in all messages together that have come for it.
+    fn look_ahead(&mut self, inputs: &[CustodyInput]) {
+        let mut items: BTreeMap<Id, Vec<(NodeId, Bytes)>> = BTreeMap::new();
+        for input in inputs {
+            if let CustodyInput::Message { from, bytes } = input
+                && let Ok(Message::Ceremony { id, part: Part::Items, payload }) = Message::decode(bytes)
+            {
+                items.entry(id).or_default().push((*from, payload));
+            }
+        }
+        for (plan, items) in items.into_iter().filter(|(_, items)| items.len() > 1) {
+            let id = self.plans.get(&plan);
+            if let Some(running) = id.and_then(|id| self.running.get_mut(id)) {
+                running.look_ahead(&items);
+            }
+        }
+    }
+
     fn tick(&mut self, now: u64, work: &mut Work) {
         self.now = now;
         self.ticks += 1;
         self.tick_ceremonies(work);
         self.early.forget_old(self.ticks);
+        self.forget_helped();
         self.tick_greetings(work);
         self.tick_ledger(work);
     }

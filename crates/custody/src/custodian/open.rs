@@ -55,6 +55,7 @@ impl Custodian {
             barred: BTreeSet::new(),
             over: false,
             unsettled: false,
+            helped: None,
             early: Early::default(),
             now: 0,
             ticks: 0,

@@ -90,8 +90,8 @@ fn who_was_dealt_falsely_may_come_when_all_others_are_done() {
 
 /// A peer that asks until nobody answers it any more.
 fn asker(id: [u8; 32]) -> Liar {
-    // A summary that knows nothing, wants nothing, and has nothing.
-    let question = Bytes::from([&[1, SUMMARY][..], &id, &[0; 10]].concat());
+    // A summary that knows nothing, wants nothing, has nothing, and asks for the statements of all authors.
+    let question = Bytes::from([&[1, SUMMARY][..], &id, &[0; 9], &[1], &[0; 4]].concat());
     Box::new(move |_, bytes: Bytes| {
         let mut all = vec![bytes];
         all.extend(vec![question.clone(); 80]);

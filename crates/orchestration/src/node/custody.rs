@@ -266,15 +266,46 @@ pub(crate) fn keep(custody: Custody, inbox: mpsc::Receiver<Order>, mail: &Custod
     }
 }
 
-/// Takes the node's own orders first, then as many messages of peers, in turns.
+/// Takes the node's own orders first, then as many messages of peers, in turns. A tick passes when the mail that came
+/// before it is read.
 fn work(mut custody: Custody, mut inbox: mpsc::Receiver<Order>, mail: &CustodyMail, shards: &Inboxes) {
     let mut batch = Vec::with_capacity(2 * BATCH);
+    let mut clock = Clock::default();
     while !custody.shared.stopping.load(Acquire) && mail.next(&mut inbox, BATCH, &mut batch) {
+        clock.hold_back(&mut batch, mail.len());
         for name in custody.obey(batch.drain(..)) {
             for shard in shards.iter() {
                 // A shard that has stopped holds no shares.
                 drop(shard.blocking_send(Command::KeyChanged(name.clone())));
             }
+        }
+    }
+}
+
+/// Lets no tick pass before the mail that came earlier is read. Otherwise a custodian that is behind would take the
+/// others to be late, and ask again for what waits in its mail. The mail of each peer is bounded, so nobody can hold back
+/// time for long.
+#[derive(Debug, Default)]
+struct Clock {
+    /// The tick that is due, and how many messages are to be read before it.
+    due: Option<(u64, usize)>,
+}
+
+impl Clock {
+    /// Takes the ticks out of a batch, after which so many messages wait, and puts one at its end when it is due.
+    fn hold_back(&mut self, batch: &mut Vec<Order>, waiting: usize) {
+        let read = batch.iter().filter(|order| matches!(order, Order::Message { .. })).count();
+        if let Some((_, before)) = &mut self.due {
+            *before = before.saturating_sub(read).min(waiting);
+        }
+        batch.retain(|order| {
+            let Order::Tick(unix) = order else { return true };
+            let before = self.due.map_or(waiting, |(_, before)| before);
+            self.due = Some((*unix, before));
+            false
+        });
+        if let Some((unix, _)) = self.due.take_if(|(_, before)| *before == 0) {
+            batch.push(Order::Tick(unix));
         }
     }
 }
@@ -293,5 +324,37 @@ pub(crate) async fn tick(inbox: mpsc::Sender<Order>, period: Duration) {
         if inbox.send(Order::Tick(unix())).await.is_err() {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message() -> Order {
+        Order::Message { from: NodeId::try_from(1).unwrap(), bytes: Bytes::new() }
+    }
+
+    /// The time at the end of what is left of a batch, if it is there.
+    fn given(clock: &mut Clock, mut batch: Vec<Order>, waiting: usize) -> Option<u64> {
+        clock.hold_back(&mut batch, waiting);
+        let ticks = batch.iter().filter(|order| matches!(order, Order::Tick(_))).count();
+        let last = if let Some(Order::Tick(unix)) = batch.last() { Some(*unix) } else { None };
+        assert_eq!(ticks, usize::from(last.is_some()));
+        last
+    }
+
+    #[test]
+    fn time_passes_when_what_came_before_is_read() {
+        let mut clock = Clock::default();
+        assert_eq!(given(&mut clock, vec![Order::Tick(1), message()], 0), Some(1));
+        assert_eq!(given(&mut clock, vec![message()], 0), None);
+        assert_eq!(given(&mut clock, vec![Order::Tick(2), message()], 3), None);
+        // Another one meanwhile is the same, and what comes meanwhile does not delay it.
+        assert_eq!(given(&mut clock, vec![Order::Tick(3), message(), message()], 100), None);
+        assert_eq!(given(&mut clock, vec![message()], 100), Some(3));
+        assert_eq!(given(&mut clock, vec![message()], 100), None);
+        assert_eq!(given(&mut clock, vec![Order::Tick(4)], 100), None);
+        assert_eq!(given(&mut clock, vec![], 0), Some(4), "nothing waits any more");
     }
 }

@@ -20,6 +20,7 @@ use theta_store::Ceremony;
 pub(super) use early::Early;
 pub(super) use ended::Ended;
 use ended::MOST_ENDED;
+pub(super) use helping::Helped;
 pub(super) use requests::Requests;
 pub(super) use running::Running;
 

@@ -136,6 +136,11 @@ impl Running {
         Ok(ending)
     }
 
+    /// Looks at items that will be received next: see [`Ceremony::look_ahead`].
+    pub(in crate::custodian) fn look_ahead(&mut self, items: &[(NodeId, Bytes)]) {
+        self.ceremony.look_ahead(items.iter().map(|(from, payload)| (PartyId::of_node(*from), payload.as_ref())));
+    }
+
     pub(in crate::custodian) fn receive(
         &mut self,
         from: NodeId,
