@@ -8,14 +8,17 @@ use std::{
 
 use clap::Args;
 use serde::Serialize;
-use theta_client::{Answer, Client, ClientOptions, Credentials, Token};
-use tokio::runtime::{Builder, Runtime};
+use theta_client::{AgreedState, Answer, Client, ClientOptions, Credentials, KeyState, Token};
+use tokio::{
+    runtime::{Builder, Runtime},
+    time::timeout,
+};
 
 use crate::{
     access::{ApprovalFiles, REQUEST_KEY, read_signing_key},
     exit::Failure,
     files::Source,
-    keys::{Keyring, change::Nonce},
+    keys::{Keyring, NamedKey, change::Nonce},
     units,
 };
 
@@ -28,10 +31,59 @@ pub(crate) struct ClientDir {
 }
 
 impl ClientDir {
-    /// The public keys in it.
+    /// The public keys that the client knows.
     pub(crate) fn keyring(&self) -> Keyring {
         Keyring::new(&self.client)
     }
+
+    /// Finds something among the public keys that the client knows or, if it is not there, among those that it learns of now.
+    pub(crate) fn look_up<T>(&self, find: impl Fn(&Keyring) -> Result<T, Failure>) -> Result<T, Failure> {
+        let first = match find(&self.keyring()) {
+            Ok(found) => return Ok(found),
+            Err(first) => first,
+        };
+        self.renewed().map_or(Err(first), |keyring| find(&keyring))
+    }
+
+    /// The public keys with what is new, if the nodes can be reached and something is new.
+    pub(crate) fn renewed(&self) -> Option<Keyring> {
+        let session = Session::open(&self.client, AT_ONCE).ok()?;
+        let learned = session.block_on(async { timeout(AT_ONCE, session.client().renew()).await });
+        matches!(learned, Ok(Ok(true))).then(|| session.keyring())
+    }
+
+    /// A key as far as it is known now, with the state that so many nodes tell that one of them is honest, if they can be reached.
+    pub(crate) fn ask_state(
+        &self,
+        choose: impl Fn(&Keyring) -> Result<NamedKey, Failure>,
+    ) -> Result<(NamedKey, Option<KeyState>), Failure> {
+        // Whoever may read the keys and not the secrets beside them encrypts without asking.
+        let Ok(session) = Session::open(&self.client, AT_ONCE) else { return Ok((choose(&self.keyring())?, None)) };
+        let client = session.client();
+        // What cannot be asked is not known: this takes no node.
+        let _ = session.block_on(async { timeout(AT_ONCE, client.renew()).await });
+        let key = choose(&session.keyring())?;
+        let states = session.block_on(async { timeout(AT_ONCE, client.key_states(&key.name)).await });
+        let states = states.ok().and_then(Result::ok).unwrap_or_default();
+        let this = |told: &&AgreedState| told.key_id.as_ref() == key.public.key_id().as_bytes();
+        let state = states.iter().find(this).map(|told| told.state);
+        Ok((key, state))
+    }
+}
+
+/// How long the nodes may take to tell what is new, where a command needs no node.
+const AT_ONCE: Duration = Duration::from_secs(2);
+
+/// Refuses what is no client directory.
+pub(crate) fn check_dir(dir: &Path) -> Result<(), Failure> {
+    if dir.join("group.toml").is_file() {
+        return Ok(());
+    }
+    let dir = dir.display();
+    Err(Failure::Usage(format!(
+        "{dir} is not a client directory (it has no group.toml): name one with --client or THETA_CLIENT, or make a group with theta \
+         group init"
+    )))
 }
 
 /// How to ask the group.
@@ -51,6 +103,11 @@ pub struct ClientArgs {
 }
 
 impl ClientArgs {
+    /// As [`ClientDir::look_up`].
+    pub(crate) fn look_up<T>(&self, find: impl Fn(&Keyring) -> Result<T, Failure>) -> Result<T, Failure> {
+        self.dir.look_up(find)
+    }
+
     /// The public keys of the group.
     pub(crate) fn keyring(&self) -> Keyring {
         self.dir.keyring()
@@ -87,13 +144,7 @@ impl ClientArgs {
         signed: bool,
         ceremony_timeout: Option<Duration>,
     ) -> Result<Session, Failure> {
-        if !self.dir.client.join("group.toml").is_file() {
-            let dir = self.dir.client.display();
-            return Err(Failure::Usage(format!(
-                "{dir} is not a client directory (it has no group.toml): name one with --client or THETA_CLIENT, or make a \
-                 group with theta group init"
-            )));
-        }
+        check_dir(&self.dir.client)?;
         let signer = signed.then(|| read_signing_key(&self.dir.client.join(REQUEST_KEY))).transpose()?;
         let token = self.token_file.as_deref().map(read_token).transpose()?;
         let approved = approvals.read()?;
@@ -138,7 +189,28 @@ impl Session {
 
     /// The public keys of the group.
     pub fn keyring(&self) -> Keyring {
-        Keyring::new(&self.dir)
+        Keyring::of(&self.dir, self.client.known())
+    }
+
+    /// Finds a key among those that the client knows or, if it is not there, among those that the nodes tell of.
+    pub(crate) fn look_up(
+        &self,
+        name: Option<&str>,
+        find: impl Fn(&Keyring) -> Result<NamedKey, Failure>,
+    ) -> Result<NamedKey, Failure> {
+        let keyring = self.keyring();
+        let first = match find(&keyring) {
+            Ok(found) => return Ok(found),
+            Err(first) => first,
+        };
+        let learned = self.block_on(async {
+            // A key that few nodes hold is not in the ledger: its holders tell it.
+            match name {
+                Some(name) => self.client.public_key(name).await.is_ok(),
+                None => self.client.renew().await.unwrap_or(false),
+            }
+        });
+        if learned { find(&keyring) } else { Err(first) }
     }
 
     /// The client.

@@ -3,7 +3,7 @@
 use std::{fmt, path::PathBuf, time::Duration};
 
 use theta_keyfiles::KeyFileError;
-use theta_names::{KeyRefError, NodeId};
+use theta_names::{KeyRefError, NodeId, Version};
 use theta_network::{Fingerprint, IdentityError, group::GroupFileError, tls::UnpinnedCertificate};
 use theta_schemes::{RequestError, keys::KeyNameError, signatures::frost::SeedError};
 
@@ -179,6 +179,11 @@ pub enum Problem {
         /// The node's message.
         message: String,
     },
+    /// Its answer is good, and under another version of the key than the one that is meant: it is behind the others, or ahead of them.
+    #[error(
+        "answered with version {0} of the key, which is not the one that is meant: it is behind the others, or ahead of them"
+    )]
+    OtherVersion(Version),
     /// It gave a false answer: the node lies or is broken.
     #[error("gave a false answer: {0}")]
     FalseAnswer(String),

@@ -1,6 +1,9 @@
 //! The client folder that `theta group init` writes.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use theta_keyfiles::PublicKeyText as _;
 use theta_network::{Identity, group::GroupFile};
@@ -8,19 +11,36 @@ use theta_schemes::keys::{AnyPublicKey, KeyName};
 
 use crate::OpenError;
 
+/// The file of what was checked of the ledger.
+const LEDGER: &str = "group.ledger";
+
+/// What is secret in a folder, and what is not.
 pub(crate) struct Parts {
-    pub(crate) group: GroupFile,
+    pub(crate) public: PublicParts,
     /// Absent for clients that show no certificate.
     pub(crate) identity: Option<Identity>,
+}
+
+/// What is not secret in a folder.
+pub(crate) struct PublicParts {
+    pub(crate) group: GroupFile,
     pub(crate) keys: Vec<(KeyName, AnyPublicKey)>,
+    /// Where to keep the ledger.
+    pub(crate) ledger: PathBuf,
 }
 
 pub(crate) fn read(folder: &Path) -> Result<Parts, OpenError> {
-    let group = GroupFile::load(&folder.join("group.toml"))?;
+    let public = read_public(folder)?;
     let (certificate, key) = (folder.join("client.crt"), folder.join("client.key"));
     let shows_one = certificate.exists() || key.exists();
     let identity = shows_one.then(|| Identity::load(&certificate, &key)).transpose()?;
-    Ok(Parts { group, identity, keys: public_keys(&folder.join("keys"))? })
+    Ok(Parts { public, identity })
+}
+
+/// The same without its secrets.
+pub(crate) fn read_public(folder: &Path) -> Result<PublicParts, OpenError> {
+    let group = GroupFile::load(&folder.join("group.toml"))?;
+    Ok(PublicParts { group, keys: public_keys(&folder.join("keys"))?, ledger: folder.join(LEDGER) })
 }
 
 /// Reads all `.pub` files. Without the folder there are none, and the nodes will be asked.
