@@ -1,4 +1,4 @@
-//! The client directory, and the connection to the group.
+//! The client file or directory, and the connection to the group.
 
 use std::{
     future::Future,
@@ -8,25 +8,26 @@ use std::{
 
 use clap::Args;
 use serde::Serialize;
-use theta_client::{AgreedState, Answer, Client, ClientOptions, Credentials, KeyState, Token};
+use theta_client::{AgreedState, Answer, Client, ClientOptions, Credentials, KeyState, SigningKey, Token};
+use theta_names::KeyName;
 use tokio::{
     runtime::{Builder, Runtime},
     time::timeout,
 };
 
 use crate::{
-    access::{ApprovalFiles, REQUEST_KEY, read_signing_key},
+    access::{ApprovalFiles, request_key},
     exit::Failure,
     files::Source,
     keys::{Keyring, NamedKey, change::Nonce},
     units,
 };
 
-/// The client directory, which `theta group init` writes.
+/// The client file, which `theta client new` writes, or the client directory, which `theta group init` writes.
 #[derive(Debug, Args)]
 pub(crate) struct ClientDir {
-    /// Client directory: the group file, this client's certificate, the public keys
-    #[arg(long, value_name = "DIR", env = "THETA_CLIENT", default_value = "theta-group/client")]
+    /// Client file, as theta client new writes it, or client directory
+    #[arg(long, value_name = "FILE", env = "THETA_CLIENT", default_value = "theta-group/client")]
     client: PathBuf,
 }
 
@@ -36,53 +37,74 @@ impl ClientDir {
         Keyring::new(&self.client)
     }
 
+    /// The key that the client signs requests with.
+    fn signer(&self) -> Result<SigningKey, Failure> {
+        let client = self.client.display();
+        request_key(&self.client)?.ok_or_else(|| {
+            Failure::Usage(format!("the client {client} has no key to sign requests with (request.key)"))
+        })
+    }
+
     /// Finds something among the public keys that the client knows or, if it is not there, among those that it learns of now.
     pub(crate) fn look_up<T>(&self, find: impl Fn(&Keyring) -> Result<T, Failure>) -> Result<T, Failure> {
         let first = match find(&self.keyring()) {
             Ok(found) => return Ok(found),
             Err(first) => first,
         };
-        self.renewed().map_or(Err(first), |keyring| find(&keyring))
+        self.renewed(None).map_or(Err(first), |keyring| find(&keyring))
     }
 
-    /// The public keys with what is new, if the nodes can be reached and something is new.
-    pub(crate) fn renewed(&self) -> Option<Keyring> {
+    /// The public keys with what is new, if the nodes can be reached and something is new; or with this key as its holders have it.
+    pub(crate) fn renewed(&self, key: Option<&KeyName>) -> Option<Keyring> {
         let session = Session::open(&self.client, AT_ONCE).ok()?;
-        let learned = session.block_on(async { timeout(AT_ONCE, session.client().renew()).await });
-        matches!(learned, Ok(Ok(true))).then(|| session.keyring())
+        let client = session.client();
+        let learned = session.block_on(async {
+            let learned = matches!(timeout(AT_ONCE, client.renew()).await, Ok(Ok(true)));
+            match key {
+                // It comes into the ledger a moment after it has changed.
+                Some(name) if !learned => matches!(timeout(AT_ONCE, client.public_key_file(name)).await, Ok(Ok(_))),
+                _ => learned,
+            }
+        });
+        learned.then(|| session.keyring())
     }
 
     /// A key as far as it is known now, with the state that so many nodes tell that one of them is honest, if they can be reached.
     pub(crate) fn ask_state(
         &self,
         choose: impl Fn(&Keyring) -> Result<NamedKey, Failure>,
-    ) -> Result<(NamedKey, Option<KeyState>), Failure> {
+    ) -> Result<(Keyring, NamedKey, Option<KeyState>), Failure> {
         // Whoever may read the keys and not the secrets beside them encrypts without asking.
-        let Ok(session) = Session::open(&self.client, AT_ONCE) else { return Ok((choose(&self.keyring())?, None)) };
+        let Ok(session) = Session::open(&self.client, AT_ONCE) else {
+            let keyring = self.keyring();
+            let key = choose(&keyring)?;
+            return Ok((keyring, key, None));
+        };
         let client = session.client();
         // What cannot be asked is not known: this takes no node.
         let _ = session.block_on(async { timeout(AT_ONCE, client.renew()).await });
-        let key = choose(&session.keyring())?;
+        let keyring = session.keyring();
+        let key = choose(&keyring)?;
         let states = session.block_on(async { timeout(AT_ONCE, client.key_states(&key.name)).await });
         let states = states.ok().and_then(Result::ok).unwrap_or_default();
         let this = |told: &&AgreedState| told.key_id.as_ref() == key.public.key_id().as_bytes();
         let state = states.iter().find(this).map(|told| told.state);
-        Ok((key, state))
+        Ok((keyring, key, state))
     }
 }
 
 /// How long the nodes may take to tell what is new, where a command needs no node.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
-/// Refuses what is no client directory.
+/// Refuses what is neither a client file nor a client directory.
 pub(crate) fn check_dir(dir: &Path) -> Result<(), Failure> {
-    if dir.join("group.toml").is_file() {
+    if dir.is_file() || dir.join("group.toml").is_file() {
         return Ok(());
     }
     let dir = dir.display();
     Err(Failure::Usage(format!(
-        "{dir} is not a client directory (it has no group.toml): name one with --client or THETA_CLIENT, or make a group with theta \
-         group init"
+        "{dir} is not a client directory (it has no group.toml), nor a client file: name one with --client or THETA_CLIENT, or make a \
+         group with theta group init"
     )))
 }
 
@@ -134,7 +156,7 @@ impl ClientArgs {
         approvals: &ApprovalFiles,
         ceremony_timeout: Duration,
     ) -> Result<Session, Failure> {
-        let signed = self.sign_request || self.dir.client.join(REQUEST_KEY).is_file();
+        let signed = self.sign_request || request_key(&self.dir.client)?.is_some();
         self.session(approvals, signed, Some(ceremony_timeout))
     }
 
@@ -145,7 +167,7 @@ impl ClientArgs {
         ceremony_timeout: Option<Duration>,
     ) -> Result<Session, Failure> {
         check_dir(&self.dir.client)?;
-        let signer = signed.then(|| read_signing_key(&self.dir.client.join(REQUEST_KEY))).transpose()?;
+        let signer = if signed { Some(self.dir.signer()?) } else { None };
         let token = self.token_file.as_deref().map(read_token).transpose()?;
         let approved = approvals.read()?;
         let credentials = Credentials { token, signer, approvals: approved.approvals };
@@ -173,7 +195,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Opens a client directory, whose certificate is its only credential.
+    /// Opens a client file or directory, whose certificate is its only credential.
     pub fn open(dir: &Path, timeout: Duration) -> Result<Self, Failure> {
         Self::with(dir, ClientOptions { timeout, ..ClientOptions::default() }, Credentials::default())
     }

@@ -32,6 +32,14 @@ pub enum OpenError {
         /// What is wrong with it.
         reason: KeyFileError,
     },
+    /// A client file is wrong.
+    #[error("{}: {reason}", path.display())]
+    ClientFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The TLS library refused the identity.
     #[error("cannot use the certificate for TLS: {0}")]
     Tls(#[from] rustls::Error),

@@ -48,6 +48,7 @@ pub use self::{
     answer::{Answer, Culprit},
     credentials::Credentials,
     error::{ClientError, NodeProblem, OpenError, Problem},
+    folder::{ClientFile, check_group},
     governance::explain_request,
     keys::{
         ListedKey,
@@ -110,7 +111,7 @@ struct Inner {
 }
 
 impl Client {
-    /// Opens a client folder: `group.toml`, `client.crt` and `client.key` unless the client is recognised by a token, and
+    /// Opens a client file, as `theta client new` writes it and [`ClientFile`] reads it; or a client folder: `group.toml`, `client.crt` and `client.key` unless the client is recognised by a token, and
     /// `keys/*.pub` if there are any. Connections are made when they are needed, so this succeeds while nodes are down.
     /// Must be called within a Tokio runtime.
     ///
@@ -128,7 +129,8 @@ impl Client {
         let folder::Parts { public, identity } = folder::read(folder)?;
         let place = options.ledger.clone().or(Some(public.ledger));
         let known = KnownKeys::new(&public.group, public.keys, place);
-        Self::make(public.group, identity.as_ref(), known, options, Some(folder.to_owned()))
+        let keys = folder.is_dir().then(|| folder.to_owned());
+        Self::make(public.group, identity.as_ref(), known, options, keys)
     }
 
     /// A client from its parts. Without an identity it shows no certificate, and its requests need credentials

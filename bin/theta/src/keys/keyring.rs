@@ -127,12 +127,18 @@ impl Keyring {
         Err(Failure::Usage(format!("no key named {name:?} in {}; it has: {known}", self.dir.display())))
     }
 
-    /// The newest sharing of each version, from the newest on.
+    /// The newest sharing of each version.
     fn versions(&self, key: Option<&KeyRef>) -> Result<Vec<NamedKey>, Failure> {
         let Some(key) = key else { return Ok(Vec::new()) };
         let mut all: Vec<NamedKey> = self.candidates(key)?;
         all.dedup_by_key(|key| key.version);
         Ok(all)
+    }
+
+    /// The version that has taken this one's place.
+    fn successor(&self, key: &NamedKey) -> Option<Version> {
+        let primary = self.known().ok()?.primary(&key.name)?;
+        key.version.filter(|version| *version < primary).map(|_| primary)
     }
 
     /// All that something by this key may have been made with: every version, or the one that is named, in each of its sharings.
@@ -226,7 +232,7 @@ impl KeyArgs {
             Ok(found) => return Ok(found),
             Err(first) => first,
         };
-        match self.client.renewed() {
+        match self.client.renewed(Some(&key.name)) {
             Some(keyring) => keyring.fitting(key, &check).map_err(|_| first),
             None => Err(first),
         }
@@ -239,32 +245,32 @@ impl KeyArgs {
             return Ok(key);
         }
         let choose = |keyring: &Keyring| keyring.choose(self.key.as_deref(), Purpose::Decrypt);
-        let (key, told) = self.client.ask_state(choose)?;
+        let (keyring, key, told) = self.client.ask_state(choose)?;
         let name = key.asked();
-        match told.or(key.state) {
-            Some(KeyState::Destroyed) => Err(Failure::Usage(format!(
-                "the key {name} is destroyed: nobody could ever decrypt what is encrypted to it; theta keys list shows other keys, and \
-                 theta keys create makes one"
+        let successor = keyring.successor(&key);
+        match (told.or(key.state), successor) {
+            (Some(KeyState::Destroyed), _) => Err(Failure::Usage(format!(
+                "the key {name} is destroyed: nobody could ever decrypt what is encrypted to it; theta keys list shows other keys, \
+                 and theta keys create makes one"
             ))),
-            Some(KeyState::Retired) => {
-                let line = &key.name;
-                let instead = if key.is_asked {
-                    format!("encrypt to {line}, which is its newest version")
-                } else {
-                    format!("make a new one with theta keys rotate {line}")
-                };
-                Err(Failure::Usage(format!("the key {name} is retired, and takes nothing new: {instead}")))
-            }
-            Some(KeyState::Disabled) => {
+            (Some(KeyState::Retired | KeyState::Disabled), Some(newer)) => Err(Failure::Usage(format!(
+                "{name} was rotated out, and takes nothing new: encrypt to {line}, which is version {newer}",
+                line = key.name
+            ))),
+            (Some(KeyState::Retired), None) => Err(Failure::Usage(format!(
+                "the key {name} is retired, and takes nothing new: theta keys rotate {line} makes its next version",
+                line = key.name
+            ))),
+            (Some(KeyState::Disabled), None) => {
                 output::diagnostic(
                     "warning",
                     &format!(
-                        "the key {name} is disabled: nobody can decrypt this until somebody enables it (theta keys enable {name})"
+                        "the key {name} is disabled: nobody decrypts this until somebody enables it (theta keys enable {name})"
                     ),
                 );
                 Ok(key)
             }
-            Some(KeyState::Pending | KeyState::Active) | None => Ok(key),
+            (Some(KeyState::Pending | KeyState::Active) | None, _) => Ok(key),
         }
     }
 }

@@ -1,4 +1,6 @@
-//! The client folder that `theta group init` writes.
+//! What a client is opened from: its file, or the folder that `theta group init` writes.
+
+mod file;
 
 use std::{
     fs,
@@ -9,6 +11,7 @@ use theta_keyfiles::PublicKeyText as _;
 use theta_network::{Identity, group::GroupFile};
 use theta_schemes::keys::{AnyPublicKey, KeyName};
 
+pub use self::file::{ClientFile, check_group};
 use crate::OpenError;
 
 /// The file of what was checked of the ledger.
@@ -30,6 +33,11 @@ pub(crate) struct PublicParts {
 }
 
 pub(crate) fn read(folder: &Path) -> Result<Parts, OpenError> {
+    if folder.is_file() {
+        let file = ClientFile::load(folder)?;
+        let identity = file.connects_as(folder)?;
+        return Ok(Parts { public: of_file(file, folder), identity });
+    }
     let public = read_public(folder)?;
     let (certificate, key) = (folder.join("client.crt"), folder.join("client.key"));
     let shows_one = certificate.exists() || key.exists();
@@ -39,8 +47,15 @@ pub(crate) fn read(folder: &Path) -> Result<Parts, OpenError> {
 
 /// The same without its secrets.
 pub(crate) fn read_public(folder: &Path) -> Result<PublicParts, OpenError> {
+    if folder.is_file() {
+        return Ok(of_file(ClientFile::load(folder)?, folder));
+    }
     let group = GroupFile::load(&folder.join("group.toml"))?;
     Ok(PublicParts { group, keys: public_keys(&folder.join("keys"))?, ledger: folder.join(LEDGER) })
+}
+
+fn of_file(file: ClientFile, path: &Path) -> PublicParts {
+    PublicParts { group: file.group, keys: file.public_keys, ledger: file::ledger_beside(path) }
 }
 
 /// Reads all `.pub` files. Without the folder there are none, and the nodes will be asked.
