@@ -130,12 +130,12 @@ struct Decapsulated {
 
 /// `theta encrypt`.
 pub(crate) fn encrypt(args: &EncryptArgs, output: Output) -> Result<(), Failure> {
+    let key = args.key.choose_to_encrypt()?;
     let source = Source::open(&args.file)?;
     let target = Target::choose(args.output.as_deref(), files::with_suffix(&args.file, "theta"))?;
     target.check_json(output.json())?;
     target.check_input(&source)?;
     target.check_terminal("a ciphertext")?;
-    let key = args.key.choose_to_encrypt()?;
 
     let interrupt = Interrupt::watch()?;
     let mut progress = Progress::new("encrypting", source.length);

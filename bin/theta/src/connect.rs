@@ -9,7 +9,6 @@ use std::{
 use clap::Args;
 use serde::Serialize;
 use theta_client::{AgreedState, Answer, Client, ClientOptions, Credentials, KeyState, SigningKey, Token};
-use theta_names::KeyName;
 use tokio::{
     runtime::{Builder, Runtime},
     time::timeout,
@@ -45,33 +44,37 @@ impl ClientDir {
         })
     }
 
-    /// Finds something among the public keys that the client knows or, if it is not there, among those that it learns of now.
-    pub(crate) fn look_up<T>(&self, find: impl Fn(&Keyring) -> Result<T, Failure>) -> Result<T, Failure> {
+    /// Finds something among the public keys that the client knows or, if it is not there, among those that it learns of now, that of this
+    /// name in particular.
+    pub(crate) fn look_up<T>(
+        &self,
+        name: Option<&str>,
+        find: impl Fn(&Keyring) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
         let first = match find(&self.keyring()) {
             Ok(found) => return Ok(found),
             Err(first) => first,
         };
-        self.renewed(None).map_or(Err(first), |keyring| find(&keyring))
+        self.try_anew(name, find).ok_or(first)
     }
 
-    /// The public keys with what is new, if the nodes can be reached and something is new; or with this key as its holders have it.
-    pub(crate) fn renewed(&self, key: Option<&KeyName>) -> Option<Keyring> {
+    /// Tries again with what is new in the ledger, and then with this key as its holders have it, if the nodes can be reached.
+    pub(crate) fn try_anew<T, E>(&self, key: Option<&str>, attempt: impl Fn(&Keyring) -> Result<T, E>) -> Option<T> {
         let session = Session::open(&self.client, AT_ONCE).ok()?;
-        let client = session.client();
-        let learned = session.block_on(async {
-            let learned = matches!(timeout(AT_ONCE, client.renew()).await, Ok(Ok(true)));
-            match key {
-                // It comes into the ledger a moment after it has changed.
-                Some(name) if !learned => matches!(timeout(AT_ONCE, client.public_key_file(name)).await, Ok(Ok(_))),
-                _ => learned,
-            }
-        });
-        learned.then(|| session.keyring())
+        let (client, keyring) = (session.client(), session.keyring());
+        session.block_on(async { timeout(AT_ONCE, client.renew()).await }).ok()?.ok()?;
+        if let Ok(found) = attempt(&keyring) {
+            return Some(found);
+        }
+        // Few nodes hold it, or it comes into the ledger in a moment.
+        session.block_on(async { timeout(AT_ONCE, client.public_key_file(key?)).await.ok()?.ok() })?;
+        attempt(&keyring).ok()
     }
 
     /// A key as far as it is known now, with the state that so many nodes tell that one of them is honest, if they can be reached.
     pub(crate) fn ask_state(
         &self,
+        name: Option<&str>,
         choose: impl Fn(&Keyring) -> Result<NamedKey, Failure>,
     ) -> Result<(Keyring, NamedKey, Option<KeyState>), Failure> {
         // Whoever may read the keys and not the secrets beside them encrypts without asking.
@@ -82,9 +85,19 @@ impl ClientDir {
         };
         let client = session.client();
         // What cannot be asked is not known: this takes no node.
-        let _ = session.block_on(async { timeout(AT_ONCE, client.renew()).await });
-        let keyring = session.keyring();
-        let key = choose(&keyring)?;
+        let renewed = session.block_on(async { timeout(AT_ONCE, client.renew()).await });
+        let (keyring, reached) = (session.keyring(), matches!(renewed, Ok(Ok(_))));
+        let key = match (choose(&keyring), name) {
+            (Err(first), Some(name)) if reached => {
+                // Few nodes hold it, or it comes into the ledger in a moment.
+                let told = session.block_on(async { timeout(AT_ONCE, client.public_key(name)).await });
+                if matches!(told, Ok(Ok(_))) { choose(&keyring)? } else { return Err(first) }
+            }
+            (chosen, _) => chosen?,
+        };
+        if !reached {
+            return Ok((keyring, key, None));
+        }
         let states = session.block_on(async { timeout(AT_ONCE, client.key_states(&key.name)).await });
         let states = states.ok().and_then(Result::ok).unwrap_or_default();
         let this = |told: &&AgreedState| told.key_id.as_ref() == key.public.key_id().as_bytes();
@@ -126,8 +139,8 @@ pub struct ClientArgs {
 
 impl ClientArgs {
     /// As [`ClientDir::look_up`].
-    pub(crate) fn look_up<T>(&self, find: impl Fn(&Keyring) -> Result<T, Failure>) -> Result<T, Failure> {
-        self.dir.look_up(find)
+    pub(crate) fn look_up<T>(&self, name: &str, find: impl Fn(&Keyring) -> Result<T, Failure>) -> Result<T, Failure> {
+        self.dir.look_up(Some(name), find)
     }
 
     /// The public keys of the group.

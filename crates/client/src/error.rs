@@ -3,7 +3,7 @@
 use std::{fmt, path::PathBuf, time::Duration};
 
 use theta_keyfiles::KeyFileError;
-use theta_names::{KeyRefError, NodeId, Version};
+use theta_names::{KeyName, KeyRefError, NodeId, Version};
 use theta_network::{Fingerprint, IdentityError, group::GroupFileError, tls::UnpinnedCertificate};
 use theta_schemes::{RequestError, keys::KeyNameError, signatures::frost::SeedError};
 
@@ -31,6 +31,14 @@ pub enum OpenError {
         path: PathBuf,
         /// What is wrong with it.
         reason: KeyFileError,
+    },
+    /// A public key file has the name of another key.
+    #[error("{} holds the key {inside}: rename the file to {inside}.pub", path.display())]
+    OtherKey {
+        /// The file.
+        path: PathBuf,
+        /// The key in it.
+        inside: KeyName,
     },
     /// A client file is wrong.
     #[error("{}: {reason}", path.display())]

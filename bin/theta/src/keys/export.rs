@@ -52,7 +52,7 @@ struct PublicView<'a> {
 
 /// `theta keys export`.
 pub(super) fn export(args: &ExportArgs, output: Output) -> Result<(), Failure> {
-    let key = args.client.look_up(|keyring| keyring.named(&args.name))?;
+    let key = args.client.look_up(Some(&args.name), |keyring| keyring.named(&args.name))?;
     let bytes = key.public.verifying_key_bytes();
     let view = PublicView {
         name: key.name.as_str(),

@@ -114,13 +114,12 @@ impl Keyring {
             return Ok(NamedKey::of(found, key.version));
         }
         let line = key.map(|key| KeyRef { version: None, ..key });
-        let versions: Vec<String> =
-            self.versions(line.as_ref())?.iter().filter_map(|key| Some(key.version?.to_string())).collect();
+        let mut versions: Vec<Version> = self.versions(line.as_ref())?.iter().filter_map(|key| key.version).collect();
+        versions.sort_unstable();
+        let versions: Vec<String> = versions.iter().map(ToString::to_string).collect();
         if !versions.is_empty() {
-            return Err(Failure::Usage(format!(
-                "there is no {name}; the key has the versions {}",
-                versions.join(", ")
-            )));
+            let versions = versions.join(", ");
+            return Err(Failure::Usage(format!("there is no {name}; of this key there are the versions {versions}")));
         }
         let names = self.names()?;
         let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
@@ -212,7 +211,7 @@ impl KeyArgs {
     pub(crate) fn choose(&self, purpose: Purpose) -> Result<NamedKey, Failure> {
         match self.from_file(purpose)? {
             Some(key) => Ok(key),
-            None => self.client.look_up(|keyring| keyring.choose(self.key.as_deref(), purpose)),
+            None => self.client.look_up(self.key.as_deref(), |keyring| keyring.choose(self.key.as_deref(), purpose)),
         }
     }
 
@@ -227,15 +226,11 @@ impl KeyArgs {
         if self.public_key.is_some() {
             return check(key).map(|()| key.clone());
         }
-        let keyring = self.client.keyring();
-        let first = match keyring.fitting(key, &check) {
+        let first = match self.client.keyring().fitting(key, &check) {
             Ok(found) => return Ok(found),
             Err(first) => first,
         };
-        match self.client.renewed(Some(&key.name)) {
-            Some(keyring) => keyring.fitting(key, &check).map_err(|_| first),
-            None => Err(first),
-        }
+        self.client.try_anew(Some(key.name.as_str()), |keyring| keyring.fitting(key, &check)).ok_or(first)
     }
 
     /// The key to encrypt to. What is encrypted to a key that was destroyed would be lost, so the nodes are asked, if they can be reached
@@ -245,7 +240,7 @@ impl KeyArgs {
             return Ok(key);
         }
         let choose = |keyring: &Keyring| keyring.choose(self.key.as_deref(), Purpose::Decrypt);
-        let (keyring, key, told) = self.client.ask_state(choose)?;
+        let (keyring, key, told) = self.client.ask_state(self.key.as_deref(), choose)?;
         let name = key.asked();
         let successor = keyring.successor(&key);
         match (told.or(key.state), successor) {

@@ -123,7 +123,7 @@ pub(super) fn show(args: &ShowArgs, output: Output) -> Result<(), Failure> {
     if args.live {
         return super::live::show(&args.client, Some(&args.name), output);
     }
-    let key = args.client.look_up(|keyring| keyring.named(&args.name))?;
+    let key = args.client.look_up(&args.name, |keyring| keyring.named(&args.name))?;
     if args.file {
         return output.result(&(), |out| out.write_all(key.public.to_text(&key.name).as_bytes()));
     }

@@ -60,7 +60,7 @@ fn what_is_missing_is_named() {
     theta(&["encrypt", "x", "--public-key", "no.pub"]).fails(2, &["cannot read no.pub", "no such file"]);
     theta(&["node", "run", "--dir", "nowhere"]).fails(2, &["cannot read nowhere/node.toml"]);
     theta(&["decrypt", "no.theta"]).fails(2, &["cannot read no.theta"]);
-    theta(&["keys", "list"]).fails(2, &["theta-group/client/keys", "THETA_CLIENT"]);
+    theta(&["keys", "list"]).fails(2, &["theta-group/client", "THETA_CLIENT"]);
     theta(&["decrypt", "."]).fails(2, &["is a directory"]);
 }
 

@@ -31,7 +31,7 @@ const MOST: usize = 4 << 20;
 const SECRETS: [&str; 2] = ["private_key", "request_key"];
 
 /// What a client file says.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct ClientFile {
     /// What policies call the client.
     pub name: Name,

@@ -72,7 +72,12 @@ fn public_keys(folder: &Path) -> Result<Vec<(KeyName, AnyPublicKey)>, OpenError>
         let path = entry.map_err(|error| unreadable(folder, error))?.path();
         if path.extension().is_some_and(|extension| extension == "pub") {
             let text = fs::read_to_string(&path).map_err(|error| unreadable(&path, error))?;
-            keys.push(AnyPublicKey::from_text(&text).map_err(|reason| OpenError::Key { path, reason })?);
+            let (name, public) =
+                AnyPublicKey::from_text(&text).map_err(|reason| OpenError::Key { path: path.clone(), reason })?;
+            if path.file_stem().is_none_or(|stem| stem != name.as_str()) {
+                return Err(OpenError::OtherKey { path, inside: name });
+            }
+            keys.push((name, public));
         }
     }
     Ok(keys)
