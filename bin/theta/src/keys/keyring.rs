@@ -209,13 +209,13 @@ pub(crate) struct KeyArgs {
 impl KeyArgs {
     /// The key to use.
     pub(crate) fn choose(&self, purpose: Purpose) -> Result<NamedKey, Failure> {
-        match self.from_file(purpose)? {
+        match self.named_file(purpose)? {
             Some(key) => Ok(key),
             None => self.client.look_up(self.key.as_deref(), |keyring| keyring.choose(self.key.as_deref(), purpose)),
         }
     }
 
-    fn from_file(&self, purpose: Purpose) -> Result<Option<NamedKey>, Failure> {
+    fn named_file(&self, purpose: Purpose) -> Result<Option<NamedKey>, Failure> {
         let key = self.public_key.as_deref().map(NamedKey::read).transpose()?;
         key.as_ref().map_or(Ok(()), |key| key.check_purpose(purpose))?;
         Ok(key)
@@ -236,7 +236,7 @@ impl KeyArgs {
     /// The key to encrypt to. What is encrypted to a key that was destroyed would be lost, so the nodes are asked, if they can be reached
     /// at once, what has become of it.
     pub(crate) fn choose_to_encrypt(&self) -> Result<NamedKey, Failure> {
-        if let Some(key) = self.from_file(Purpose::Decrypt)? {
+        if let Some(key) = self.named_file(Purpose::Decrypt)? {
             return Ok(key);
         }
         let choose = |keyring: &Keyring| keyring.choose(self.key.as_deref(), Purpose::Decrypt);

@@ -167,6 +167,7 @@ fn damaged_public_keys_are_refused() {
     group.theta(&["encrypt", &name]).fails(2, &["files.pub"]);
     fs::rename(client.join("coin.pub"), client.join("files.pub")).unwrap();
     group.theta(&["encrypt", &name, "--key", "files"]).fails(2, &["files.pub holds the key coin", "rename"]);
+    fs::rename(client.join("files.pub"), client.join("coin.pub")).unwrap();
     // Another public key with the old verification keys, as somebody would who wants to read what others encrypt.
     let text = fs::read_to_string(client.join("files-bls.pub")).unwrap();
     let line = text.lines().find(|line| line.starts_with("public_key")).unwrap();

@@ -58,7 +58,8 @@ fn a_client_that_was_away_takes_nobody_for_a_liar() {
         assert_eq!(signed.json()["culprits"].as_array().unwrap().len(), 0, "{signed:?}");
         assert!(!signed.stderr.contains("misbehaved"), "{signed:?}");
         group.theta(&["verify", "m", round, "--client", "second"]).ok();
-        let again = group.theta(&["coin", "lottery", "--client", "second", "--proof", round, "--json"]).ok().json();
+        let proof = format!("{round}.proof");
+        let again = group.theta(&["coin", "lottery", "--client", "second", "--proof", &proof, "--json"]).ok().json();
         assert_eq!((&again["value"], again["culprits"].as_array().unwrap().len()), (&drawn.as_str().into(), 0));
         let sealed = format!("{round}.theta");
         group.theta(&["encrypt", "m", "--client", "second", "-o", &sealed]).ok();
@@ -76,7 +77,7 @@ fn a_client_that_was_away_takes_nobody_for_a_liar() {
         let told = group.theta(&["verify", "m", "late", "--client", client, "--json"]).ok().json();
         assert_eq!((&told["key"], &told["version"]), (&"sign".into(), &2.into()));
         group.theta(&["verify", "m", "m.sig", "--key", "sign@2", "--client", client]).fails(1, &["sign@2"]);
-        for proof in ["lottery.proof", "late"] {
+        for proof in ["lottery.proof", "late.proof"] {
             let told = group.theta(&["verify-coin", "lottery", &drawn, "--proof", proof, "--client", client]);
             assert!(told.ok().text().contains("by the key coin@1"));
         }
