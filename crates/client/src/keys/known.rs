@@ -10,10 +10,17 @@ use theta_names::{Epoch, KeyRef, KeyState, Version};
 use theta_network::group::GroupFile;
 use theta_schemes::keys::{AnyPublicKey, KeyId, KeyName};
 
-use crate::{OpenError, folder, ledger::Book};
+use crate::{
+    OpenError, folder,
+    ledger::{Book, Certified},
+};
 
 /// The most names that are remembered as unknown: for these, a ciphertext does not make the client ask the nodes again.
 const MOST_UNTOLD: usize = 1024;
+
+/// How many sharings of a version an answer of nodes is checked with. A node that is behind uses the one before the newest; more would
+/// let a liar waste the client's time.
+const RECENT: usize = 3;
 
 /// A public key, and what the client knows of it.
 #[derive(Clone, Debug)]
@@ -28,6 +35,20 @@ pub struct KnownKey {
     pub state: Option<KeyState>,
     /// The key.
     pub public: AnyPublicKey,
+}
+
+impl KnownKey {
+    /// A key that is not in the ledger.
+    fn alone(key: &KeyRef, public: AnyPublicKey) -> Self {
+        Self { name: key.name.clone(), version: key.version, epoch: None, state: None, public }
+    }
+}
+
+impl From<Certified> for KnownKey {
+    fn from(found: Certified) -> Self {
+        let (version, epoch, state) = (Some(found.version), Some(found.epoch), Some(found.state));
+        Self { name: found.name, version, epoch, state, public: found.public }
+    }
 }
 
 /// All public keys that a client knows: from its group's ledger, every version and epoch, and besides those that were given to it in
@@ -78,45 +99,50 @@ impl KnownKeys {
     /// versions from the newest on, each with its newest sharing first.
     #[must_use]
     pub fn versions(&self, key: &KeyRef) -> Vec<KnownKey> {
-        let certified = self.book.sharings(&key.name, key.version);
-        let mut known: Vec<KnownKey> = certified
-            .into_iter()
-            .map(|found| KnownKey {
-                name: found.name,
-                version: Some(found.version),
-                epoch: Some(found.epoch),
-                state: Some(found.state),
-                public: found.public,
-            })
-            .collect();
+        self.some_versions(key, usize::MAX, usize::MAX)
+    }
+
+    /// The same with the newest sharings alone: what nodes may answer with, even if they are behind or ahead.
+    pub(crate) fn recent(&self, key: &KeyRef) -> Vec<KnownKey> {
+        self.some_versions(key, RECENT, RECENT * 2)
+    }
+
+    /// At most so many sharings of each version, and so many altogether, besides what was given.
+    fn some_versions(&self, key: &KeyRef, epochs: usize, all: usize) -> Vec<KnownKey> {
+        let mut known: Vec<KnownKey> = self.book.sharings(key, epochs).take(all).map(KnownKey::from).collect();
         let Some(public) = self.given(&key.to_string()) else { return known };
         // The nodes may have told it before it came into the ledger; or somebody put it there who trusts it.
-        match known.iter().position(|known| known.public.key_id() == public.key_id()) {
-            None => {
-                let alone = KnownKey { name: key.name.clone(), version: key.version, epoch: None, state: None, public };
-                known.insert(0, alone);
-            }
-            Some(at) if !known.iter().any(|known| known.public.parts() == public.parts()) => {
-                let same = known.get(at).cloned();
-                known.extend(same.map(|same| KnownKey { epoch: None, public, ..same }));
+        match self.same(key, &public) {
+            None => known.insert(0, KnownKey::alone(key, public)),
+            Some(same) if !known.iter().any(|known| known.public.parts() == public.parts()) => {
+                known.push(KnownKey { epoch: None, public, ..same });
             }
             Some(_) => {}
         }
         known
     }
 
+    /// The version in the ledger that has this public key.
+    fn same(&self, key: &KeyRef, public: &AnyPublicKey) -> Option<KnownKey> {
+        let mut versions = self.book.sharings(key, 1);
+        versions.find(|certified| certified.public.key_id() == public.key_id()).map(KnownKey::from)
+    }
+
     /// What is meant by this name, or by this version of it.
     #[must_use]
     pub fn find(&self, key: &KeyRef) -> Option<KnownKey> {
-        self.versions(key).into_iter().next()
+        let certified = self.book.sharings(key, 1).next().map(KnownKey::from);
+        match self.given(&key.to_string()) {
+            Some(public) if self.same(key, &public).is_none() => Some(KnownKey::alone(key, public)),
+            _ => certified,
+        }
     }
 
     /// The key with this id.
     #[must_use]
     pub fn of_id(&self, id: &KeyId) -> Option<KnownKey> {
         if let Some(found) = self.book.of_id(id) {
-            let (version, epoch, state) = (Some(found.version), Some(found.epoch), Some(found.state));
-            return Some(KnownKey { name: found.name, version, epoch, state, public: found.public });
+            return Some(found.into());
         }
         let given = self.given.read().unwrap_or_else(PoisonError::into_inner);
         let (text, public) = given.iter().find(|(_, key)| key.key_id() == id)?;

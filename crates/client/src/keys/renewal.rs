@@ -32,13 +32,13 @@ impl<'a> Under<'a> {
         Self { client, key }
     }
 
-    /// What follows from an answer under the key: whichever of its epochs it was made in, since what was proven in an older one stays
+    /// What follows from an answer under the key: whichever of its last epochs it was made in, since what was proven in an older one stays
     /// proven. An answer under another version than the one that is meant comes from a node that is behind or ahead.
     pub(crate) fn check<T>(&self, check: impl Fn(&AnyPublicKey) -> Result<T, String>) -> Result<T, Problem> {
         let known = self.client.known();
         let meant = self.key.version.or_else(|| known.primary(&self.key.name));
         let mut first = None;
-        for candidate in known.versions(self.key) {
+        for candidate in known.recent(self.key) {
             match (check(&candidate.public), candidate.version) {
                 (Ok(_), Some(version)) if Some(version) != meant => return Err(Problem::OtherVersion(version)),
                 (Ok(value), _) => return Ok(value),
@@ -52,9 +52,9 @@ impl<'a> Under<'a> {
     /// ledger, since few nodes hold them, and the others come into it a moment after they have changed.
     pub(crate) async fn learn(&self) {
         let known = self.client.known();
-        let before = known.versions(self.key).len();
+        let before = known.book().count(&self.key.name);
         self.client.learn_since(Instant::now(), true).await;
-        if known.versions(self.key).len() == before
+        if known.book().count(&self.key.name) == before
             && let Err(error) = self.client.renew_public_key(self.key).await
         {
             tracing::debug!(key = %self.key, %error, "the nodes do not tell the public key");

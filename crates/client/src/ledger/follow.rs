@@ -149,10 +149,12 @@ impl Client {
             time::sleep_until(next).await;
         }
         let began = Instant::now();
-        match self.read_new(OTHERS).await {
-            Ok(learned) => turns.done(began, learned),
-            Err(error) => tracing::debug!(%error, "the ledger was not read"),
+        let read = self.read_new(OTHERS).await;
+        if let Err(error) = &read {
+            tracing::debug!(%error, "the ledger was not read");
         }
+        // Who asked at the same time need not ask for the same failure.
+        turns.done(began, read.unwrap_or(false));
     }
 
     async fn read_new(&self, others: Duration) -> Result<bool, ClientError> {
@@ -248,7 +250,9 @@ impl<'a> Round<'a> {
             };
             let Some((node, reply)) = next else { break };
             let judged = reply.and_then(|read| {
-                read.entries.iter().try_for_each(|entry| self.take(entry, history))?;
+                // One after the other: what is told twice would only take time.
+                let heights = (1..).map(|place| after.saturating_add(place));
+                read.entries.iter().zip(heights).try_for_each(|(entry, height)| self.take(entry, height, history))?;
                 Ok(read.more)
             });
             match judged {
@@ -273,27 +277,33 @@ impl<'a> Round<'a> {
     async fn read_rest(&mut self, connection: &Connection, history: &mut impl History) -> Result<(), Problem> {
         let patience = self.client.shared.options.timeout;
         let longest = CertifiedEntry::longest(self.client.shared.connections.len()) + OVERHEAD;
-        let request = v1::ReadLedgerRequest { after: history.height() };
+        let after = history.height();
+        let request = v1::ReadLedgerRequest { after };
         let request = self.client.enclose_token().request(request, patience);
         let mut governance = connection.governance().max_decoding_message_size(longest);
         let mut stream = match governance.read_ledger(request).await {
             Ok(stream) => stream.into_inner(),
             Err(status) => return Err(connection.problem(&status, patience).await),
         };
-        loop {
+        for place in 1.. {
             match stream.message().await {
-                Ok(None) => return Ok(()),
-                Ok(Some(read)) => self.take(&read.entry, history)?,
+                Ok(None) => break,
+                Ok(Some(read)) => self.take(&read.entry, after.saturating_add(place), history)?,
                 Err(status) => return Err(connection.problem(&status, patience).await),
             }
         }
+        Ok(())
     }
 
-    /// Judges one entry that a node showed.
-    fn take(&mut self, bytes: &[u8], history: &mut impl History) -> Result<(), Problem> {
+    /// Judges one entry that a node showed as that of this height.
+    fn take(&mut self, bytes: &[u8], height: u64, history: &mut impl History) -> Result<(), Problem> {
         let certified = CertifiedEntry::decode(bytes)
             .map_err(|error| Problem::FalseAnswer(format!("not an entry of the ledger: {error}")))?;
-        let (height, digest) = (certified.entry.height, history.digest(&certified));
+        if certified.entry.height != height {
+            let shown = certified.entry.height;
+            return Err(Problem::FalseAnswer(format!("entry {shown} of the ledger in the place of entry {height}")));
+        }
+        let digest = history.digest(&certified);
         if height <= history.height() {
             let same = self.known.get(&height).is_none_or(|known| Some(*known) == digest);
             return if same { Ok(()) } else { Err(other_history(height)) };

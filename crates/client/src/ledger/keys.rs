@@ -4,7 +4,7 @@ use std::sync::PoisonError;
 
 use theta_keyfiles::PublicKeyText as _;
 use theta_ledger::{Epochs, KeyHistory, LedgerState};
-use theta_names::{Epoch, KeyName, KeyState, SuiteName, Version};
+use theta_names::{Epoch, KeyName, KeyRef, KeyState, SuiteName, Version};
 use theta_schemes::{
     Suite,
     keys::{AnyPublicKey, KeyId},
@@ -46,11 +46,24 @@ impl Book {
         self.look(|state| state.keys().get(name)?.primary()).flatten()
     }
 
-    /// All sharings of a key, or of one version of it: the version that is meant where none is named first, then the others from the newest
-    /// on, each with its newest sharing first.
-    pub(crate) fn sharings(&self, name: &KeyName, version: Option<Version>) -> Vec<Certified> {
-        let found = self.look(|state| state.keys().get(name).map(|line| of_line(line, version))).flatten();
-        found.unwrap_or_default().into_iter().filter_map(|entry| self.decode(name, entry)).collect()
+    /// The sharings of a key, or of one version of it, at most so many of each version: the version that is meant where none is named first,
+    /// then the others from the newest on, each with its newest sharing first. Each is decoded when it is looked at.
+    pub(crate) fn sharings<'a>(
+        &'a self,
+        key: &'a KeyRef,
+        epochs: usize,
+    ) -> impl Iterator<Item = Certified> + 'a + use<'a> {
+        let name = &key.name;
+        let found = self.look(|state| state.keys().get(name).map(|line| of_line(line, key.version, epochs))).flatten();
+        found.unwrap_or_default().into_iter().filter_map(|entry| self.decode(name, entry))
+    }
+
+    /// How many sharings of a key there are and were.
+    pub(crate) fn count(&self, name: &KeyName) -> usize {
+        let count = |state: &LedgerState| {
+            state.keys().get(name).map(|line| line.versions.values().map(|version| version.epochs.len()).sum())
+        };
+        self.look(count).flatten().unwrap_or(0)
     }
 
     /// The newest sharing of the version with this public key.
@@ -83,13 +96,13 @@ impl Book {
     }
 }
 
-fn of_line(line: &KeyHistory, version: Option<Version>) -> Vec<Entry> {
+fn of_line(line: &KeyHistory, version: Option<Version>, most: usize) -> Vec<Entry> {
     let primary = line.primary();
     let mut versions: Vec<_> = line.versions.iter().rev().filter(|(it, _)| version.is_none_or(|v| v == **it)).collect();
     versions.sort_by_key(|(version, _)| Some(**version) != primary);
     let all = versions.into_iter().flat_map(|(version, history)| {
         let (state, suite) = (line.state_of(*version).unwrap_or(history.state), history.suite.clone());
-        let epochs = history.epochs.iter().rev().cloned();
+        let epochs = history.epochs.iter().rev().take(most).cloned();
         epochs.map(move |epochs| Entry { version: *version, suite: suite.clone(), state, epochs })
     });
     all.collect()

@@ -22,6 +22,7 @@ use theta_schemes::keys::AnyPublicKey;
 use tokio::{sync::Mutex, time::Instant};
 
 pub use self::follow::{Followed, GenesisFileError, genesis_of};
+pub(crate) use self::keys::Certified;
 use self::{follow::History, turns::Turns};
 
 /// The ledger of a client's group, as far as the client has checked it.
