@@ -72,7 +72,7 @@ impl Group {
 
     /// The client of this name, with its own connections.
     pub(crate) fn client_of(&self, name: &str) -> Result<Client, Trouble> {
-        open(&self.dir.join(name))
+        open(&self.dir.join(format!("{name}.client")))
     }
 }
 

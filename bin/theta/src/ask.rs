@@ -8,7 +8,7 @@ use std::{
 
 use clap::Args;
 use serde::Serialize;
-use theta_client::{NodeStatus, Problem};
+use theta_client::{NodeStatus, Problem, Version};
 use theta_schemes::{MAX_COIN_NAME_LEN, Purpose};
 use theta_wire::v1;
 use tonic::Code;
@@ -21,6 +21,7 @@ use crate::{
     files::{Source, Target},
     keys::KeyArgs,
     output::{BAD, GOOD, Output, Table},
+    signature::aside,
     units,
 };
 
@@ -39,7 +40,7 @@ pub(crate) struct CoinArgs {
     name: Option<String>,
     #[command(flatten)]
     round: RoundArgs,
-    /// Name of the key [default: coin, or the only one for coins]
+    /// Name of the key, or NAME@VERSION [default: coin, or the only one for coins]
     #[arg(long, value_name = "NAME")]
     key: Option<String>,
     /// Write the proof, with which anybody can check the value
@@ -109,6 +110,8 @@ struct CoinVerdict<'a> {
     valid: bool,
     reason: Option<String>,
     key: &'a str,
+    /// The version that drew it, if it is known.
+    version: Option<u32>,
 }
 
 #[derive(Serialize)]
@@ -152,9 +155,11 @@ impl NodeState {
     const fn of(problem: &Problem) -> Self {
         match problem {
             Problem::Unreachable(_) | Problem::Silent(_) | Problem::Refused { code: Code::Cancelled, .. } => Self::Down,
-            Problem::Refused { .. } | Problem::Denied { .. } | Problem::TurnedAway { .. } | Problem::FalseAnswer(_) => {
-                Self::Refuses
-            }
+            Problem::Refused { .. }
+            | Problem::Denied { .. }
+            | Problem::TurnedAway { .. }
+            | Problem::OtherVersion(_)
+            | Problem::FalseAnswer(_) => Self::Refuses,
         }
     }
 
@@ -187,14 +192,15 @@ pub(crate) fn coin(args: &CoinArgs, output: Output) -> Result<(), Failure> {
         target.check_json(output.json())?;
         target.check_terminal("a proof")?;
     }
-    let (keyring, key) = (args.client.keyring(), args.key.as_deref());
-    let (key, name) = match &round {
-        Some(round) => (drand::key(&keyring, key)?, round.message()),
-        None => (keyring.choose(key, Purpose::Coin)?, asked.clone().into_bytes()),
-    };
     let session = args.client.open_with(&args.approvals)?;
-    let answer = session.block_on(session.client().flip_coin(key.name.as_str(), name.into()))?;
-    let provenance = Provenance::new(key.name.as_str(), &answer);
+    let key = args.key.as_deref();
+    let (key, name) = match &round {
+        Some(round) => (session.look_up(key, |keyring| drand::key(keyring, key))?, round.message()),
+        None => (session.look_up(key, |keyring| keyring.choose(key, Purpose::Coin))?, asked.clone().into_bytes()),
+    };
+    let key = key.asked();
+    let answer = session.block_on(session.client().flip_coin(&key, name.into()))?;
+    let provenance = Provenance::new(&key, &answer);
     provenance.warn_of_culprits();
     let (value, proof) = (&answer.result.value, &answer.result.proof);
     if let Some(target) = &proof_target {
@@ -255,14 +261,27 @@ pub(crate) fn verify_coin(args: &VerifyCoinArgs, output: Output) -> Result<(), F
         ))
     })?;
     let proof = read_proof(&args.proof)?;
-    let verdict = key.verify(&message, &value, &proof);
+    let verdict = match &key {
+        CoinKey::Foreign(foreign) => foreign.verify(&message, &value, &proof).map(|()| (None, "")),
+        CoinKey::Ours(ours) => {
+            let found = args.key.fitting(ours, |key| key.public.verify(&message, &value, &proof));
+            found.map(|found| (found.version, aside(found.state)))
+        }
+    };
     let key = key.name();
-    let report = CoinVerdict { valid: verdict.is_ok(), reason: verdict.as_ref().err().map(ToString::to_string), key };
+    let version = verdict.as_ref().ok().and_then(|(version, _)| *version).map(Version::get);
+    let reason = verdict.as_ref().err().map(ToString::to_string);
+    let report = CoinVerdict { valid: verdict.is_ok(), reason, key, version };
     output.result(&report, |out| match &verdict {
-        Ok(()) => writeln!(out, "{name}: this is its coin, by the key {key}"),
+        Ok((version, aside)) => {
+            let at = version.map(|version| format!("@{version}")).unwrap_or_default();
+            writeln!(out, "{name}: this is its coin, by the key {key}{at}{aside}")
+        }
         Err(_) => Ok(()),
     })?;
-    verdict.map_err(|error| Failure::Failed(format!("this is not the coin {name:?} of the key {key}: {error}")))
+    verdict
+        .map(drop)
+        .map_err(|error| Failure::Failed(format!("this is not the coin {name:?} of the key {key}: {error}")))
 }
 
 /// `theta status`.

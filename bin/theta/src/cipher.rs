@@ -16,7 +16,7 @@ use crate::{
     exit::Failure,
     files::{self, Source, Target},
     interrupt::Interrupt,
-    keys::KeyArgs,
+    keys::{KeyArgs, NamedKey},
     output::Output,
     progress::Progress,
     text::TextOnly,
@@ -130,7 +130,7 @@ struct Decapsulated {
 
 /// `theta encrypt`.
 pub(crate) fn encrypt(args: &EncryptArgs, output: Output) -> Result<(), Failure> {
-    let key = args.key.choose(Purpose::Decrypt)?;
+    let key = args.key.choose_to_encrypt()?;
     let source = Source::open(&args.file)?;
     let target = Target::choose(args.output.as_deref(), files::with_suffix(&args.file, "theta"))?;
     target.check_json(output.json())?;
@@ -156,13 +156,8 @@ pub(crate) fn encrypt(args: &EncryptArgs, output: Output) -> Result<(), Failure>
     };
     drop(progress);
     draft.commit()?;
-    let report = Encrypted {
-        key: key.name.to_string(),
-        aead: args.aead.to_string(),
-        output: target.name(),
-        bytes,
-        header_bytes,
-    };
+    let report =
+        Encrypted { key: key.asked(), aead: args.aead.to_string(), output: target.name(), bytes, header_bytes };
     let (from, to) = (source.name.display(), report.output.display());
     output.remark(&report, &format!("encrypted {from} ({}) to the key {}: {to}", Bytes(bytes), report.key))
 }
@@ -319,9 +314,11 @@ fn plaintext_name(file: &Path) -> Option<PathBuf> {
 /// the nodes.
 fn key_name(asked: Option<&str>, session: &Session, header: &Header<'_>) -> Result<String, Failure> {
     if let Some(name) = asked {
-        let key = session.keyring().choose(Some(name), Purpose::Decrypt)?;
+        let key = session.look_up(asked, |keyring| keyring.choose(Some(name), Purpose::Decrypt))?;
         let (its, wanted) = (key.public.key_id(), header.key_id());
-        if its != wanted {
+        // A name without a version is that of all its versions.
+        let fits = |key: &NamedKey| if key.public.key_id() == wanted { Ok(()) } else { Err(()) };
+        if session.keyring().fitting(&key, fits).is_err() {
             return Err(Failure::Usage(format!(
                 "the ciphertext is for the key with the id {}, {name} has the id {}: leave out --key, and the right one is \
                  found",
@@ -329,10 +326,10 @@ fn key_name(asked: Option<&str>, session: &Session, header: &Header<'_>) -> Resu
                 its.abbreviated()
             )));
         }
-        return Ok(key.name.to_string());
+        return Ok(key.asked());
     }
     if let Some(key) = session.keyring().with_id(header.key_id())? {
-        return Ok(key.name.to_string());
+        return Ok(key.asked());
     }
     let (listed, _) = session.block_on(session.client().list_keys());
     let found = listed.into_iter().find(|key| key.info.key_id.as_ref() == header.key_id().as_bytes());

@@ -32,7 +32,7 @@ Examples:
   theta status                                who is up, and who was caught lying
   theta doctor                                what is wrong, and what to do about it
 
-Commands that talk to nodes look for the client directory in --client, then $THETA_CLIENT, then ./theta-group/client.
+Commands that talk to nodes look for the client file or directory in --client, then $THETA_CLIENT, then ./theta-group/client.
 
 Two programs stand beside this one, made from the same sources:
   theta-demo     see it all work, in seconds:          cargo run --release -- demo
@@ -115,7 +115,7 @@ enum Work {
     /// Make keys for approvers
     #[command(subcommand)]
     Approver(access::ApproverCommand),
-    /// Make directories for clients
+    /// Make files for clients
     #[command(subcommand)]
     Client(access::ClientCommand),
     /// Make bearer tokens for clients without certificates

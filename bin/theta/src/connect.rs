@@ -1,4 +1,4 @@
-//! The client directory, and the connection to the group.
+//! The client file or directory, and the connection to the group.
 
 use std::{
     future::Future,
@@ -8,30 +8,117 @@ use std::{
 
 use clap::Args;
 use serde::Serialize;
-use theta_client::{Answer, Client, ClientOptions, Credentials, Token};
-use tokio::runtime::{Builder, Runtime};
+use theta_client::{AgreedState, Answer, Client, ClientOptions, Credentials, KeyState, SigningKey, Token};
+use tokio::{
+    runtime::{Builder, Runtime},
+    time::timeout,
+};
 
 use crate::{
-    access::{ApprovalFiles, REQUEST_KEY, read_signing_key},
+    access::{ApprovalFiles, request_key},
     exit::Failure,
     files::Source,
-    keys::{Keyring, change::Nonce},
+    keys::{Keyring, NamedKey, change::Nonce},
     units,
 };
 
-/// The client directory, which `theta group init` writes.
+/// The client file, which `theta client new` writes, or the client directory, which `theta group init` writes.
 #[derive(Debug, Args)]
 pub(crate) struct ClientDir {
-    /// Client directory: the group file, this client's certificate, the public keys
-    #[arg(long, value_name = "DIR", env = "THETA_CLIENT", default_value = "theta-group/client")]
+    /// Client file, as theta client new writes it, or client directory
+    #[arg(long, value_name = "FILE", env = "THETA_CLIENT", default_value = "theta-group/client")]
     client: PathBuf,
 }
 
 impl ClientDir {
-    /// The public keys in it.
+    /// The public keys that the client knows.
     pub(crate) fn keyring(&self) -> Keyring {
         Keyring::new(&self.client)
     }
+
+    /// The key that the client signs requests with.
+    fn signer(&self) -> Result<SigningKey, Failure> {
+        let client = self.client.display();
+        request_key(&self.client)?.ok_or_else(|| {
+            Failure::Usage(format!("the client {client} has no key to sign requests with (request.key)"))
+        })
+    }
+
+    /// Finds something among the public keys that the client knows or, if it is not there, among those that it learns of now, that of this
+    /// name in particular.
+    pub(crate) fn look_up<T>(
+        &self,
+        name: Option<&str>,
+        find: impl Fn(&Keyring) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let first = match find(&self.keyring()) {
+            Ok(found) => return Ok(found),
+            Err(first) => first,
+        };
+        self.try_anew(name, find).ok_or(first)
+    }
+
+    /// Tries again with what is new in the ledger, and then with this key as its holders have it, if the nodes can be reached.
+    pub(crate) fn try_anew<T, E>(&self, key: Option<&str>, attempt: impl Fn(&Keyring) -> Result<T, E>) -> Option<T> {
+        let session = Session::open(&self.client, AT_ONCE).ok()?;
+        let (client, keyring) = (session.client(), session.keyring());
+        session.block_on(async { timeout(AT_ONCE, client.renew()).await }).ok()?.ok()?;
+        if let Ok(found) = attempt(&keyring) {
+            return Some(found);
+        }
+        // Few nodes hold it, or it comes into the ledger in a moment.
+        session.block_on(async { timeout(AT_ONCE, client.public_key_file(key?)).await.ok()?.ok() })?;
+        attempt(&keyring).ok()
+    }
+
+    /// A key as far as it is known now, with the state that so many nodes tell that one of them is honest, if they can be reached.
+    pub(crate) fn ask_state(
+        &self,
+        name: Option<&str>,
+        choose: impl Fn(&Keyring) -> Result<NamedKey, Failure>,
+    ) -> Result<(Keyring, NamedKey, Option<KeyState>), Failure> {
+        // Whoever may read the keys and not the secrets beside them encrypts without asking.
+        let Ok(session) = Session::open(&self.client, AT_ONCE) else {
+            let keyring = self.keyring();
+            let key = choose(&keyring)?;
+            return Ok((keyring, key, None));
+        };
+        let client = session.client();
+        // What cannot be asked is not known: this takes no node.
+        let renewed = session.block_on(async { timeout(AT_ONCE, client.renew()).await });
+        let (keyring, reached) = (session.keyring(), matches!(renewed, Ok(Ok(_))));
+        let key = match (choose(&keyring), name) {
+            (Err(first), Some(name)) if reached => {
+                // Few nodes hold it, or it comes into the ledger in a moment.
+                let told = session.block_on(async { timeout(AT_ONCE, client.public_key(name)).await });
+                if matches!(told, Ok(Ok(_))) { choose(&keyring)? } else { return Err(first) }
+            }
+            (chosen, _) => chosen?,
+        };
+        if !reached {
+            return Ok((keyring, key, None));
+        }
+        let states = session.block_on(async { timeout(AT_ONCE, client.key_states(&key.name)).await });
+        let states = states.ok().and_then(Result::ok).unwrap_or_default();
+        let this = |told: &&AgreedState| told.key_id.as_ref() == key.public.key_id().as_bytes();
+        let state = states.iter().find(this).map(|told| told.state);
+        Ok((keyring, key, state))
+    }
+}
+
+/// How long the nodes may take to tell what is new, where a command needs no node.
+const AT_ONCE: Duration = Duration::from_secs(2);
+
+/// Refuses what is neither a client file nor a client directory.
+pub(crate) fn check_dir(dir: &Path) -> Result<(), Failure> {
+    if dir.is_file() || dir.join("group.toml").is_file() {
+        return Ok(());
+    }
+    let dir = dir.display();
+    Err(Failure::Usage(format!(
+        "{dir} is not a client directory (it has no group.toml), nor a client file: name one with --client or THETA_CLIENT, or make a \
+         group with theta group init"
+    )))
 }
 
 /// How to ask the group.
@@ -51,6 +138,11 @@ pub struct ClientArgs {
 }
 
 impl ClientArgs {
+    /// As [`ClientDir::look_up`].
+    pub(crate) fn look_up<T>(&self, name: &str, find: impl Fn(&Keyring) -> Result<T, Failure>) -> Result<T, Failure> {
+        self.dir.look_up(Some(name), find)
+    }
+
     /// The public keys of the group.
     pub(crate) fn keyring(&self) -> Keyring {
         self.dir.keyring()
@@ -77,7 +169,7 @@ impl ClientArgs {
         approvals: &ApprovalFiles,
         ceremony_timeout: Duration,
     ) -> Result<Session, Failure> {
-        let signed = self.sign_request || self.dir.client.join(REQUEST_KEY).is_file();
+        let signed = self.sign_request || request_key(&self.dir.client)?.is_some();
         self.session(approvals, signed, Some(ceremony_timeout))
     }
 
@@ -87,14 +179,8 @@ impl ClientArgs {
         signed: bool,
         ceremony_timeout: Option<Duration>,
     ) -> Result<Session, Failure> {
-        if !self.dir.client.join("group.toml").is_file() {
-            let dir = self.dir.client.display();
-            return Err(Failure::Usage(format!(
-                "{dir} is not a client directory (it has no group.toml): name one with --client or THETA_CLIENT, or make a \
-                 group with theta group init"
-            )));
-        }
-        let signer = signed.then(|| read_signing_key(&self.dir.client.join(REQUEST_KEY))).transpose()?;
+        check_dir(&self.dir.client)?;
+        let signer = if signed { Some(self.dir.signer()?) } else { None };
         let token = self.token_file.as_deref().map(read_token).transpose()?;
         let approved = approvals.read()?;
         let credentials = Credentials { token, signer, approvals: approved.approvals };
@@ -122,7 +208,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Opens a client directory, whose certificate is its only credential.
+    /// Opens a client file or directory, whose certificate is its only credential.
     pub fn open(dir: &Path, timeout: Duration) -> Result<Self, Failure> {
         Self::with(dir, ClientOptions { timeout, ..ClientOptions::default() }, Credentials::default())
     }
@@ -143,7 +229,28 @@ impl Session {
 
     /// The public keys of the group.
     pub fn keyring(&self) -> Keyring {
-        Keyring::new(&self.dir)
+        Keyring::of(&self.dir, self.client.known())
+    }
+
+    /// Finds a key among those that the client knows or, if it is not there, among those that the nodes tell of.
+    pub(crate) fn look_up(
+        &self,
+        name: Option<&str>,
+        find: impl Fn(&Keyring) -> Result<NamedKey, Failure>,
+    ) -> Result<NamedKey, Failure> {
+        let keyring = self.keyring();
+        let first = match find(&keyring) {
+            Ok(found) => return Ok(found),
+            Err(first) => first,
+        };
+        let learned = self.block_on(async {
+            // A key that few nodes hold is not in the ledger: its holders tell it.
+            match name {
+                Some(name) => self.client.public_key(name).await.is_ok(),
+                None => self.client.renew().await.unwrap_or(false),
+            }
+        });
+        if learned { find(&keyring) } else { Err(first) }
     }
 
     /// The client.

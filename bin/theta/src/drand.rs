@@ -140,13 +140,14 @@ impl CoinKey<'_> {
             Self::Foreign(_) => Ok(()),
         }
     }
+}
 
+impl ForeignKey {
     /// Checks that this is the coin of that name.
     pub(crate) fn verify(&self, name: &[u8], value: &[u8], proof: &[u8]) -> Result<(), SchemeError> {
         match self {
-            Self::Ours(key) => key.public.verify(name, value, proof),
-            Self::Foreign(ForeignKey::MinPk(key)) => Ok(key.verify(name, value, proof)?),
-            Self::Foreign(ForeignKey::MinSig(key)) => Ok(key.verify(name, value, proof)?),
+            Self::MinPk(key) => Ok(key.verify(name, value, proof)?),
+            Self::MinSig(key) => Ok(key.verify(name, value, proof)?),
         }
     }
 }

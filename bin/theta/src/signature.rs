@@ -10,10 +10,11 @@ use bytes::Bytes;
 use clap::Args;
 use rand_core::Rng;
 use serde::Serialize;
-use theta_client::{Answer, RandomizedSignature};
+use theta_client::{Answer, KeyState, RandomizedSignature, Version};
 use theta_schemes::{
     MAX_MESSAGE_LEN, MessageDigest, Purpose, RequestError,
     groups::Secret,
+    keys::SchemeError,
     signatures::frost::{MIN_SEED_LEN, check_seed, verify_with_key},
 };
 
@@ -58,7 +59,7 @@ pub(crate) struct SignArgs {
     /// Where to write the signature; - for standard output [default: FILE.sig, or standard output for standard input]
     #[arg(short, long, value_name = "SIG")]
     output: Option<PathBuf>,
-    /// Name of the key [default: sign, or the only one for signatures]
+    /// Name of the key, or NAME@VERSION [default: sign, or the only one for signatures]
     #[arg(long, value_name = "NAME")]
     key: Option<String>,
     /// Sign under a key re-randomised with a fresh secret, and print that key (FROST)
@@ -122,6 +123,8 @@ struct Verified<'a> {
     valid: bool,
     reason: Option<String>,
     key: &'a str,
+    /// The version that signed, if it is known.
+    version: Option<u32>,
 }
 
 /// What is to be signed or was: a message, or its digest alone.
@@ -203,13 +206,15 @@ pub(crate) fn sign(args: &SignArgs, output: Output) -> Result<(), Failure> {
         target.check_input(source)?;
     }
     target.check_terminal("a signature")?;
-    let key = args.client.keyring().choose(args.key.as_deref(), Purpose::Sign)?;
     let randomizer = randomizer(args)?;
+    let session = args.client.open_with(&args.approvals)?;
+    let (client, name) = (session.client(), args.key.as_deref());
+    let key = session.look_up(name, |keyring| keyring.choose(name, Purpose::Sign))?;
     if let Some(secret) = &randomizer {
         check_seed(key.public.suite(), secret.expose().len()).map_err(|error| Failure::Usage(error.to_string()))?;
     }
-    let session = args.client.open_with(&args.approvals)?;
-    let (client, name_of_key) = (session.client(), key.name.as_str());
+    let asked = key.asked();
+    let name_of_key = asked.as_str();
     let limit = client.options().max_message_bytes.saturating_sub(1024).min(MAX_MESSAGE_LEN);
     let name = source.as_ref().map_or_else(|| PathBuf::from("a digest"), |source| source.name.clone());
     let subject = match (source, &args.digest) {
@@ -234,13 +239,13 @@ pub(crate) fn sign(args: &SignArgs, output: Output) -> Result<(), Failure> {
             parted(session.block_on(asked)?)
         }
     };
-    let provenance = Provenance::new(key.name.as_str(), &answer);
+    let provenance = Provenance::new(&asked, &answer);
     provenance.warn_of_culprits();
     target.write(&answer.result, false)?;
     let mut summary = format!(
         "signed {} with the key {} {}: {}",
         name.display(),
-        key.name,
+        asked,
         provenance.summary(),
         target.name().display()
     );
@@ -288,32 +293,51 @@ pub(crate) fn verify(args: &VerifyArgs, output: Output) -> Result<(), Failure> {
     };
     let file = args.file.as_ref().map_or_else(given, |file| file.display().to_string());
     let signature_file = args.signature.display();
-    let verdict = match (&subject, &args.randomized_key) {
-        (Subject::Digest(_, digest), _) => key.public.verify_digest(digest, &signature),
-        (Subject::Message(message), None) => key.public.verify(message, &signature, &[]),
-        (Subject::Message(message), Some(digits)) => {
-            let suite = key.public.suite();
-            check_seed(suite, MIN_SEED_LEN).map_err(|error| Failure::Usage(error.to_string()))?;
-            let wrong = |_| Failure::Usage("--randomized-key takes hexadecimal digits, two for each byte".to_owned());
-            let randomized = hex::decode(digits.trim()).map_err(wrong)?;
-            verify_with_key(&key.public, &randomized, message, &signature).map_err(Into::into)
+    let randomized = args.randomized_key.as_deref().map(|digits| {
+        check_seed(key.public.suite(), MIN_SEED_LEN).map_err(|error| Failure::Usage(error.to_string()))?;
+        let wrong = |_| Failure::Usage("--randomized-key takes hexadecimal digits, two for each byte".to_owned());
+        hex::decode(digits.trim()).map_err(wrong)
+    });
+    let randomized = randomized.transpose()?;
+    let check = |key: &NamedKey| -> Result<(), SchemeError> {
+        match (&subject, &randomized) {
+            (Subject::Digest(_, digest), _) => key.public.verify_digest(digest, &signature),
+            (Subject::Message(message), None) => key.public.verify(message, &signature, &[]),
+            (Subject::Message(message), Some(randomized)) => {
+                verify_with_key(&key.public, randomized, message, &signature).map_err(Into::into)
+            }
         }
     };
-    let signer = match &args.randomized_key {
-        None => format!("the key {}", key.name),
-        Some(digits) => format!("the randomized key {}", digits.trim()),
+    let found = args.key.fitting(&key, check);
+    let signer = match (&args.randomized_key, &found) {
+        (None, Ok(found)) => format!("the key {}", found.full_name()),
+        (None, Err(_)) => format!("the key {}", key.asked()),
+        (Some(digits), _) => format!("the randomized key {}", digits.trim()),
     };
     let report = Verified {
-        valid: verdict.is_ok(),
-        reason: verdict.as_ref().err().map(ToString::to_string),
+        valid: found.is_ok(),
+        reason: found.as_ref().err().map(ToString::to_string),
         key: key.name.as_str(),
+        version: found.as_ref().ok().and_then(|found| found.version).map(Version::get),
     };
+    let verdict = found.map(|found| found.state);
     output.result(&report, |out| match &verdict {
-        Ok(()) => writeln!(out, "{file}: good signature of {signer}"),
+        Ok(state) => writeln!(out, "{file}: good signature of {signer}{}", aside(*state)),
         Err(_) => Ok(()),
     })?;
     verdict
+        .map(drop)
         .map_err(|error| Failure::Failed(format!("{signature_file} is not a signature of {file} by {signer}: {error}")))
+}
+
+/// What there is to know of a key besides that it signed.
+pub(crate) const fn aside(state: Option<KeyState>) -> &'static str {
+    match state {
+        Some(KeyState::Retired) => ", which is retired: newer versions sign now",
+        Some(KeyState::Disabled) => ", which is disabled",
+        Some(KeyState::Destroyed) => ", which is destroyed",
+        Some(KeyState::Pending | KeyState::Active) | None => "",
+    }
 }
 
 /// The bytes of a signature file, which may be in hexadecimal.

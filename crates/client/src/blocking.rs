@@ -297,6 +297,16 @@ waits_for! {
     /// # Errors
     /// [`ClientError`].
     follow_ledger(state: &mut theta_ledger::LedgerState) -> Result<crate::Followed, ClientError>;
+    /// As [`crate::Client::renew`].
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    renew() -> Result<bool, ClientError>;
+    /// As [`crate::Client::key_states`].
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    key_states(name: &KeyName) -> Result<Vec<crate::AgreedState>, ClientError>;
     /// As [`crate::Client::policy`].
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use std::{fmt, path::PathBuf, time::Duration};
 
 use theta_keyfiles::KeyFileError;
-use theta_names::{KeyRefError, NodeId};
+use theta_names::{KeyName, KeyRefError, NodeId, Version};
 use theta_network::{Fingerprint, IdentityError, group::GroupFileError, tls::UnpinnedCertificate};
 use theta_schemes::{RequestError, keys::KeyNameError, signatures::frost::SeedError};
 
@@ -31,6 +31,22 @@ pub enum OpenError {
         path: PathBuf,
         /// What is wrong with it.
         reason: KeyFileError,
+    },
+    /// A public key file has the name of another key.
+    #[error("{} holds the key {inside}: rename the file to {inside}.pub", path.display())]
+    OtherKey {
+        /// The file.
+        path: PathBuf,
+        /// The key in it.
+        inside: KeyName,
+    },
+    /// A client file is wrong.
+    #[error("{}: {reason}", path.display())]
+    ClientFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
     },
     /// The TLS library refused the identity.
     #[error("cannot use the certificate for TLS: {0}")]
@@ -179,6 +195,11 @@ pub enum Problem {
         /// The node's message.
         message: String,
     },
+    /// Its answer is good, and under another version of the key than the one that is meant: it is behind the others, or ahead of them.
+    #[error(
+        "answered with version {0} of the key, which is not the one that is meant: it is behind the others, or ahead of them"
+    )]
+    OtherVersion(Version),
     /// It gave a false answer: the node lies or is broken.
     #[error("gave a false answer: {0}")]
     FalseAnswer(String),

@@ -9,7 +9,7 @@ use tokio::{
 };
 use tonic::{Code, Status};
 
-use crate::{ClientError, Connection, NodeProblem, Problem};
+use crate::{ClientError, Connection, NodeProblem, Problem, keys::renewal::Under};
 
 /// How long a call may go on after a good answer came. It must still reach its node: each node acts only on requests that
 /// it receives itself, and the nodes that have not answered yet may need its share.
@@ -62,38 +62,108 @@ where
     receiver
 }
 
-/// Takes the first reply that `check` accepts. Its latency counts from `asked`, or from the time at which there was a
-/// connection for the question. Gives up when all nodes have failed, or when `quorum` nodes, at least one of them honest,
-/// blame the request itself.
+/// What all nodes were asked.
+pub(crate) struct Question<'a> {
+    pub(crate) operation: &'static str,
+    pub(crate) connections: &'a [Connection],
+    /// So many nodes that at least one of them is honest.
+    pub(crate) quorum: usize,
+    /// Since when the answers' latency counts, if there was a connection then.
+    pub(crate) asked: Instant,
+    /// The key that answers have to fit, if they fit one that may have changed.
+    pub(crate) under: Option<Under<'a>>,
+}
+
+/// Takes the first reply that `check` accepts. Gives up when all nodes have failed, or when a quorum blames the request itself. When a
+/// quorum gives answers that do not fit, the key has changed: what is new is learned, and they are checked again. Nobody is called a liar
+/// before.
 pub(crate) async fn first_good<A, T>(
-    operation: &'static str,
-    connections: &[Connection],
-    quorum: usize,
-    asked: Instant,
+    question: Question<'_>,
     mut replies: mpsc::Receiver<Reply<A>>,
-    check: impl Fn(A) -> Result<T, String>,
+    check: impl Fn(&A) -> Result<T, Problem>,
 ) -> Result<Chosen<T>, ClientError> {
-    let mut problems = Problems::new(connections);
-    while let Some((node, reply)) = replies.recv().await {
-        let problem = match reply.map(&check) {
-            Ok(Ok(value)) => {
-                let false_answers = problems.false_answers();
-                let sent = connections.iter().find(|connection| connection.node == node);
-                let latency = sent.map_or(asked, |connection| connection.sent(asked)).elapsed();
-                return Ok(Chosen { node, value, latency, false_answers });
+    let mut judged = Judged { problems: Problems::new(question.connections), doubtful: Vec::new(), question };
+    let mut learned = false;
+    loop {
+        let reply = replies.recv().await;
+        let is_last = reply.is_none();
+        if let Some((node, reply)) = reply {
+            match reply.map(|answer| (check(&answer), answer)) {
+                Ok((Ok(value), _)) => {
+                    judged.clear_up(&check).await;
+                    return Ok(judged.chosen(node, value));
+                }
+                Ok((Err(problem), answer)) => judged.doubt(node, problem, answer),
+                Err(problem) => judged.problems.add(node, problem),
             }
-            Ok(Err(reason)) => {
-                tracing::warn!(%node, operation, reason, "a node gave a false answer");
-                Problem::FalseAnswer(reason)
+        }
+        let enough = judged.doubtful.len() >= judged.question.quorum || is_last;
+        if let Some(under) = judged.question.under.filter(|_| !learned && enough && !judged.doubtful.is_empty()) {
+            learned = true;
+            under.learn().await;
+            if let Some((node, value)) = judged.again(&check) {
+                return Ok(judged.chosen(node, value));
             }
-            Err(problem) => problem,
-        };
-        problems.add(node, problem);
-        if let Some(error) = problems.hopeless(operation, quorum) {
+        }
+        if let Some(error) = judged.problems.hopeless(judged.question.operation, judged.question.quorum) {
             return Err(error);
         }
+        if is_last {
+            let (operation, nodes) = (judged.question.operation, judged.problems.all());
+            return Err(ClientError::NoAnswer { operation, nodes });
+        }
     }
-    Err(ClientError::NoAnswer { operation, nodes: problems.all() })
+}
+
+/// The replies so far.
+struct Judged<'a, A> {
+    question: Question<'a>,
+    problems: Problems,
+    /// Those that do not fit what this client knows.
+    doubtful: Vec<(NodeId, A)>,
+}
+
+impl<A> Judged<'_, A> {
+    fn doubt(&mut self, node: NodeId, problem: Problem, answer: A) {
+        let operation = self.question.operation;
+        tracing::debug!(%node, operation, %problem, "an answer does not fit");
+        self.problems.add(node, problem);
+        self.doubtful.push((node, answer));
+    }
+
+    /// Checks the doubtful answers with what was learned meanwhile, and gives the first that is good.
+    fn again<T>(&mut self, check: impl Fn(&A) -> Result<T, Problem>) -> Option<(NodeId, T)> {
+        let mut good = None;
+        for (node, answer) in &self.doubtful {
+            match check(answer) {
+                Ok(value) => {
+                    self.problems.forget(*node);
+                    good = good.or(Some((*node, value)));
+                }
+                Err(problem) => self.problems.add(*node, problem),
+            }
+        }
+        good
+    }
+
+    /// Looks whether those whose answers do not fit are liars, now that there is a good answer.
+    async fn clear_up<T>(&mut self, check: impl Fn(&A) -> Result<T, Problem>) {
+        if let Some(under) = self.question.under.filter(|_| !self.doubtful.is_empty()) {
+            under.glance().await;
+            self.again(check);
+        }
+    }
+
+    fn chosen<T>(&self, node: NodeId, value: T) -> Chosen<T> {
+        let Question { operation, connections, asked, .. } = self.question;
+        let false_answers = self.problems.false_answers();
+        for NodeProblem { node, problem, .. } in &false_answers {
+            tracing::warn!(%node, operation, %problem, "a node lies or is broken");
+        }
+        let sent = connections.iter().find(|connection| connection.node == node);
+        let latency = sent.map_or(asked, |connection| connection.sent(asked)).elapsed();
+        Chosen { node, value, latency, false_answers }
+    }
 }
 
 /// The failures so far, by node.

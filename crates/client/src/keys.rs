@@ -3,13 +3,10 @@
 pub(crate) mod backup;
 mod belief;
 pub(crate) mod ceremonies;
-pub(crate) mod ledger;
+pub(crate) mod known;
+pub(crate) mod renewal;
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::{PoisonError, RwLock},
-    time::Duration,
-};
+use std::time::Duration;
 
 use theta_keyfiles::PublicKeyText as _;
 use theta_names::{KeyRef, MOST_GENERATIONS_AHEAD, NodeId};
@@ -24,51 +21,8 @@ use crate::{
 
 use belief::{Belief, Told};
 
-/// The most names that are remembered as unknown: for these, a ciphertext does not make the client ask the nodes again.
-const MOST_UNTOLD: usize = 1024;
-
 /// How long the other nodes have to contradict after enough nodes have told the same key.
 const CONTRADICTIONS: Duration = Duration::from_secs(1);
-
-/// The keys that this client trusts.
-#[derive(Debug)]
-pub(crate) struct Cache {
-    keys: RwLock<HashMap<String, AnyPublicKey>>,
-    untold: RwLock<HashSet<String>>,
-}
-
-impl Cache {
-    pub(crate) fn new(keys: impl IntoIterator<Item = (KeyName, AnyPublicKey)>) -> Self {
-        let keys = keys.into_iter().map(|(name, key)| (name.to_string(), key)).collect();
-        Self { keys: RwLock::new(keys), untold: RwLock::default() }
-    }
-
-    fn get(&self, name: &str) -> Option<AnyPublicKey> {
-        self.keys.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
-    }
-
-    fn of_id(&self, id: &KeyId) -> Option<AnyPublicKey> {
-        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
-        keys.values().find(|key| key.key_id() == id).cloned()
-    }
-
-    fn insert(&self, name: String, key: AnyPublicKey) {
-        self.untold.write().unwrap_or_else(PoisonError::into_inner).remove(&name);
-        self.keys.write().unwrap_or_else(PoisonError::into_inner).insert(name, key);
-    }
-
-    fn is_untold(&self, name: &str) -> bool {
-        self.untold.read().unwrap_or_else(PoisonError::into_inner).contains(name)
-    }
-
-    fn note_untold(&self, name: String) {
-        let mut untold = self.untold.write().unwrap_or_else(PoisonError::into_inner);
-        if untold.len() >= MOST_UNTOLD {
-            untold.clear();
-        }
-        untold.insert(name);
-    }
-}
 
 /// A version of a key, and the nodes that list it.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,36 +48,48 @@ impl ListedKey {
 }
 
 impl Client {
-    /// The public key of this name, or of `NAME@VERSION`: from the client's folder, or else from the nodes. Nodes are
-    /// believed if at least max(group k, key k) holders of the key give the same one, and fewer nodes than the group's k
-    /// another one.
+    /// The public key of this name, or of `NAME@VERSION`: as the group's ledger has it, or from the client's folder, or else from the
+    /// nodes. Nodes are believed if at least max(group k, key k) holders of the key give the same one, and fewer nodes than the group's
+    /// k another one. A client that knows the key asks nobody, and so may not know yet of a new version: see [`Client::renew`].
     ///
     /// # Errors
     /// [`ClientError::Refused`] if there is no such key, [`ClientError::KeyDisagreement`] if too few nodes agree.
     pub async fn public_key(&self, name: &str) -> Result<AnyPublicKey, ClientError> {
         let key: KeyRef = name.parse()?;
-        if let Some(key) = self.shared.keys.get(&key.to_string()) {
-            return Ok(key);
+        if let Some(known) = self.known().find(&key) {
+            return Ok(known.public);
         }
-        self.renew_public_key(&key).await
+        self.learn_since(Instant::now(), false).await;
+        match self.known().find(&key) {
+            Some(known) => Ok(known.public),
+            None => self.renew_public_key(&key).await,
+        }
     }
 
-    /// The key of this id, if this client knows it or the nodes give it under this name. Who gave it does not matter: the
-    /// id is a digest of the public key.
+    /// The key of this id, if this client knows it, the ledger has it, or the nodes give it under this name. Who gave it does not matter:
+    /// the id is a digest of the public key.
     pub(crate) async fn key_of_ciphertext(&self, name: &KeyRef, id: &KeyId) -> Option<AnyPublicKey> {
-        let known = &self.shared.keys;
+        let known = self.known();
         if let Some(key) = known.of_id(id) {
-            return Some(key);
+            return Some(key.public);
         }
         let text = name.to_string();
-        if known.get(&text).is_some() || known.is_untold(&text) {
+        if known.is_untold(&text) {
+            return None;
+        }
+        self.learn_since(Instant::now(), false).await;
+        if let Some(key) = known.of_id(id) {
+            return Some(key.public);
+        }
+        if known.given(&text).is_some() {
+            known.note_untold(text);
             return None;
         }
         if let Err(error) = self.renew_public_key(name).await {
             tracing::debug!(key = %text, %error, "the nodes do not tell the public key");
             known.note_untold(text);
         }
-        known.of_id(id)
+        known.of_id(id).map(|key| key.public)
     }
 
     /// The text of the `.pub` file on which the key's holders agree, even if the client's folder has another one.
@@ -138,13 +104,13 @@ impl Client {
     /// Asks the nodes, and keeps the key if enough of them agree.
     pub(crate) async fn renew_public_key(&self, key: &KeyRef) -> Result<AnyPublicKey, ClientError> {
         let public = self.ask_public_key(key).await?;
-        self.shared.keys.insert(key.to_string(), public.clone());
+        self.known().insert(key.to_string(), public.clone());
         Ok(public)
     }
 
     async fn ask_public_key(&self, key: &KeyRef) -> Result<AnyPublicKey, ClientError> {
         let (patience, enclosed, name) = (self.shared.options.timeout, self.enclose_token(), &key.name);
-        let known = self.shared.keys.get(&key.to_string());
+        let known = self.known().given(&key.to_string());
         let mut replies = fan_out::ask_all(&self.shared.connections, patience, |connection| {
             let request = enclosed.request(v1::GetPublicKeyRequest { key: key.to_string() }, patience);
             async move { Ok(connection.protocol().get_public_key(request).await?.into_inner()) }

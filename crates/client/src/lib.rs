@@ -24,6 +24,7 @@ mod fan_out;
 mod folder;
 mod governance;
 mod keys;
+mod ledger;
 mod operations;
 mod status;
 
@@ -47,13 +48,16 @@ pub use self::{
     answer::{Answer, Culprit},
     credentials::Credentials,
     error::{ClientError, NodeProblem, OpenError, Problem},
+    folder::{ClientFile, check_group},
     governance::explain_request,
     keys::{
         ListedKey,
         backup::BackUp,
         ceremonies::{CeremonyEnd, CeremonyOutcome, CeremonyProgress, Evidence, StateChanged, state_statement},
-        ledger::{Followed, GenesisFileError, genesis_of},
+        known::{KnownKey, KnownKeys},
+        renewal::AgreedState,
     },
+    ledger::{Followed, GenesisFileError, genesis_of},
     operations::{Coin, RandomizedSignature},
     status::NodeStatus,
 };
@@ -72,6 +76,9 @@ pub struct ClientOptions {
     pub ceremony_timeout: Duration,
     /// The largest message in either direction, in bytes. Default 32 MiB.
     pub max_message_bytes: usize,
+    /// The file in which to keep what was checked of the group's ledger, so that it is not read again at the next start. Default: in the
+    /// client's folder, or none for clients without one. Changing the file fools nobody.
+    pub ledger: Option<PathBuf>,
 }
 
 impl Default for ClientOptions {
@@ -81,6 +88,7 @@ impl Default for ClientOptions {
             connect_timeout: Duration::from_secs(5),
             ceremony_timeout: Duration::from_secs(300),
             max_message_bytes: 32 << 20,
+            ledger: None,
         }
     }
 }
@@ -96,14 +104,14 @@ pub struct Client {
 struct Inner {
     group: GroupFile,
     connections: Vec<Connection>,
-    keys: keys::Cache,
+    known: Arc<KnownKeys>,
     options: ClientOptions,
     /// The client folder, if the client was opened from one.
     folder: Option<PathBuf>,
 }
 
 impl Client {
-    /// Opens a client folder: `group.toml`, `client.crt` and `client.key` unless the client is recognised by a token, and
+    /// Opens a client file, as `theta client new` writes it and [`ClientFile`] reads it; or a client folder: `group.toml`, `client.crt` and `client.key` unless the client is recognised by a token, and
     /// `keys/*.pub` if there are any. Connections are made when they are needed, so this succeeds while nodes are down.
     /// Must be called within a Tokio runtime.
     ///
@@ -118,8 +126,11 @@ impl Client {
     /// # Errors
     /// [`OpenError`].
     pub fn open_with(folder: &Path, options: ClientOptions) -> Result<Self, OpenError> {
-        let parts = folder::read(folder)?;
-        Self::make(parts.group, parts.identity.as_ref(), parts.keys, options, Some(folder.to_owned()))
+        let folder::Parts { public, identity } = folder::read(folder)?;
+        let place = options.ledger.clone().or(Some(public.ledger));
+        let known = KnownKeys::new(&public.group, public.keys, place);
+        let keys = folder.is_dir().then(|| folder.to_owned());
+        Self::make(public.group, identity.as_ref(), known, options, keys)
     }
 
     /// A client from its parts. Without an identity it shows no certificate, and its requests need credentials
@@ -134,19 +145,20 @@ impl Client {
         keys: impl IntoIterator<Item = (KeyName, AnyPublicKey)>,
         options: ClientOptions,
     ) -> Result<Self, OpenError> {
-        Self::make(group, identity, keys, options, None)
+        let known = KnownKeys::new(&group, keys, options.ledger.clone());
+        Self::make(group, identity, known, options, None)
     }
 
     fn make(
         group: GroupFile,
         identity: Option<&Identity>,
-        keys: impl IntoIterator<Item = (KeyName, AnyPublicKey)>,
+        known: KnownKeys,
         options: ClientOptions,
         folder: Option<PathBuf>,
     ) -> Result<Self, OpenError> {
         let connections =
             group.nodes().iter().map(|node| Connection::new(node, identity, &options)).collect::<Result<_, _>>()?;
-        let shared = Inner { group, connections, keys: keys::Cache::new(keys), options, folder };
+        let shared = Inner { group, connections, known: Arc::new(known), options, folder };
         Ok(Self { shared: Arc::new(shared), credentials: Arc::default() })
     }
 
@@ -154,6 +166,12 @@ impl Client {
     #[must_use]
     pub fn group(&self) -> &GroupFile {
         &self.shared.group
+    }
+
+    /// The public keys that this client knows, with all versions and epochs that the group's ledger has.
+    #[must_use]
+    pub fn known(&self) -> &Arc<KnownKeys> {
+        &self.shared.known
     }
 
     /// The options of this client.

@@ -17,10 +17,11 @@ use tokio::time::Instant;
 use tonic::{Request, Status};
 
 use crate::{
-    Answer, Client, ClientError, Connection,
+    Answer, Client, ClientError, Connection, Problem,
     answer::{culprits, nodes},
     credentials::Enclosed,
-    fan_out::{self, incomplete},
+    fan_out::{self, Question, incomplete},
+    keys::renewal::Under,
 };
 
 /// The value of a coin, with its proof.
@@ -79,8 +80,9 @@ impl Client {
             unchecked(answer.instance_id, answer.outcome)
         };
         let public = self.key_of_ciphertext(&key, parsed.key_id()).await;
-        let check = |outcome: &v1::Outcome| unwrapped(public.as_ref(), &bytes, &parsed, outcome);
-        self.operate("decapsulate", &enclosed, request, call, check).await
+        let check =
+            |outcome: &v1::Outcome| unwrapped(public.as_ref(), &bytes, &parsed, outcome).map_err(Problem::FalseAnswer);
+        self.operate("decapsulate", (&enclosed, None), request, call, check).await
     }
 
     /// Decrypts a ciphertext that fits in memory: the nodes unwrap its payload key, and this client opens the payload.
@@ -132,32 +134,34 @@ impl Client {
             slot,
             ..v1::SignRequest::default()
         };
+        let under = Under::new(self, &key);
         let check = |outcome: &v1::Outcome| {
-            public.verify_digest(&digest, &outcome.result).map_err(|error| error.to_string())?;
+            under.check(|public| public.verify_digest(&digest, &outcome.result).map_err(|error| error.to_string()))?;
             Ok(outcome.result.clone())
         };
-        self.operate("sign a digest", &enclosed, request, ask_to_sign, check).await
+        self.operate("sign a digest", (&enclosed, Some(under)), request, ask_to_sign, check).await
     }
 
     async fn sign_plainly(&self, key: &str, message: Bytes, slot: Option<u64>) -> Result<Answer<Bytes>, ClientError> {
-        let public = self.public_key(key).await?;
+        self.public_key(key).await?;
         let signed = message.clone();
-        let (enclosed, request) = self.sign_request(key, message, &[], slot)?;
+        let key: KeyRef = key.parse()?;
+        let (enclosed, request) = self.sign_request(&key, message, &[], slot)?;
+        let under = Under::new(self, &key);
         let check = |outcome: &v1::Outcome| {
-            public.verify(&signed, &outcome.result, &[]).map_err(|error| error.to_string())?;
+            under.check(|public| public.verify(&signed, &outcome.result, &[]).map_err(|error| error.to_string()))?;
             Ok(outcome.result.clone())
         };
-        self.operate("sign", &enclosed, request, ask_to_sign, check).await
+        self.operate("sign", (&enclosed, Some(under)), request, ask_to_sign, check).await
     }
 
     fn sign_request(
         &self,
-        key: &str,
+        key: &KeyRef,
         message: Bytes,
         seed: &[u8],
         slot: Option<u64>,
     ) -> Result<(Enclosed, v1::SignRequest), ClientError> {
-        let key: KeyRef = key.parse()?;
         let parameters = key.parameters(seed);
         let ask = self.ask_for(Operation::Sign, Some(key.name.as_ref()), &message);
         let enclosed = self.enclose(&Ask { parameters: &parameters, slot, ..ask })?;
@@ -191,14 +195,18 @@ impl Client {
         let public = self.public_key(key).await?;
         check_seed(public.suite(), randomizer.expose().len())?;
         let signed = message.clone();
-        let (enclosed, request) = self.sign_request(key, message, randomizer.expose(), None)?;
+        let key: KeyRef = key.parse()?;
+        let (enclosed, request) = self.sign_request(&key, message, randomizer.expose(), None)?;
+        let under = Under::new(self, &key);
         let check = |outcome: &v1::Outcome| {
-            let key =
-                randomized_key(&public, randomizer, &outcome.proof).ok_or("no key follows from the randomizer")?;
-            verify_with_key(&public, &key, &signed, &outcome.result).map_err(|error| error.to_string())?;
-            Ok(RandomizedSignature { signature: outcome.result.clone(), key: key.into() })
+            under.check(|public| {
+                let key =
+                    randomized_key(public, randomizer, &outcome.proof).ok_or("no key follows from the randomizer")?;
+                verify_with_key(public, &key, &signed, &outcome.result).map_err(|error| error.to_string())?;
+                Ok(RandomizedSignature { signature: outcome.result.clone(), key: key.into() })
+            })
         };
-        self.operate("sign", &enclosed, request, ask_to_sign, check).await
+        self.operate("sign", (&enclosed, Some(under)), request, ask_to_sign, check).await
     }
 
     /// Draws the coin of a name. The value depends on the key and the name alone.
@@ -206,7 +214,7 @@ impl Client {
     /// # Errors
     /// As [`Client::decapsulate`].
     pub async fn flip_coin(&self, key: &str, name: Bytes) -> Result<Answer<Coin>, ClientError> {
-        let public = self.public_key(key).await?;
+        self.public_key(key).await?;
         let drawn = name.clone();
         let key: KeyRef = key.parse()?;
         let parameters = key.parameters(&[]);
@@ -224,20 +232,22 @@ impl Client {
             let answer = connection.protocol().flip_coin(request).await?.into_inner();
             unchecked(answer.instance_id, answer.outcome)
         };
+        let under = Under::new(self, &key);
         let check = |outcome: &v1::Outcome| {
-            public.verify(&drawn, &outcome.result, &outcome.proof).map_err(|error| error.to_string())?;
+            let verify = |public: &AnyPublicKey| public.verify(&drawn, &outcome.result, &outcome.proof);
+            under.check(|public| verify(public).map_err(|error| error.to_string()))?;
             Ok(Coin { value: outcome.result.clone(), proof: outcome.proof.clone() })
         };
-        self.operate("flip coin", &enclosed, request, call, check).await
+        self.operate("flip coin", (&enclosed, Some(under)), request, call, check).await
     }
 
     async fn operate<R, F, T>(
         &self,
         operation: &'static str,
-        enclosed: &Enclosed,
+        (enclosed, under): (&Enclosed, Option<Under<'_>>),
         message: R,
         call: impl Fn(Connection, Request<R>) -> F,
-        check: impl Fn(&v1::Outcome) -> Result<T, String>,
+        check: impl Fn(&v1::Outcome) -> Result<T, Problem>,
     ) -> Result<Answer<T>, ClientError>
     where
         R: Clone,
@@ -249,13 +259,14 @@ impl Client {
         let replies = fan_out::ask_all(&self.shared.connections, patience, |connection| {
             call(connection, enclosed.request(message.clone(), patience))
         });
-        let check = |answer: Unchecked| {
+        let check = |answer: &Unchecked| {
             let instance_id = <[u8; 32]>::try_from(answer.instance_id.as_ref())
-                .map_err(|_| "the instance id has not 32 bytes".to_owned())?;
-            Ok((check(&answer.outcome)?, instance_id, answer.outcome))
+                .map_err(|_| Problem::FalseAnswer("the instance id has not 32 bytes".to_owned()))?;
+            Ok((check(&answer.outcome)?, instance_id, answer.outcome.clone()))
         };
-        let chosen =
-            fan_out::first_good(operation, &self.shared.connections, self.quorum(), asked, replies, check).await?;
+        let (connections, quorum) = (&self.shared.connections, self.quorum());
+        let question = Question { operation, connections, quorum, asked, under };
+        let chosen = fan_out::first_good(question, replies, check).await?;
         let (result, instance_id, outcome) = chosen.value;
         Ok(Answer {
             result,

@@ -99,6 +99,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-keyfiles",
             "theta-payload",
             "theta-schemes",
+            "theta-sharing",
             "theta-network",
             "theta-wire",
         ],

@@ -1,20 +1,28 @@
-//! `theta client new`.
+//! `theta client`: files for clients.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use clap::Args;
 use serde::Serialize;
+use theta_client::{ClientFile, check_group};
+use theta_ledger::founding::{Fingerprint, Founding};
 use theta_network::{
     GeneratedIdentity, Identity,
     group::{GroupClient, GroupFile},
 };
+use theta_schemes::groups::Secret;
 use theta_statements::{Name, SigningKey};
 
-use super::policy_client;
+use super::{policy_client, read_signing_key};
 use crate::{
     exit::Failure,
-    files::{DraftDirectory, new_directory, write_new},
-    output::{self, Output},
+    files::{Source, Target, new_directory, read_text, write_new},
+    founding::{FOUNDING, group_text, is_founding, read_founding},
+    keys::NamedKey,
+    output::Output,
 };
 
 /// The file name of the key with which a client signs requests.
@@ -25,31 +33,64 @@ pub(crate) const REQUEST_KEY: &str = "request.key";
 #[command(after_help = "\
 Examples:
   theta client new --name gateway --group theta-group/group.toml
-  theta client new --name gateway --dir /etc/theta/gateway --group group.toml --json
+  theta client new --name ann --group alpha/group.toml --fingerprint 'XEVM 0ACS QDGE ...'
+  theta sign letter.txt --client ann.client
 
-It writes a client directory: client.crt with client.key for the connection, request.key to sign requests with, group.toml. \
-Then it prints two pieces: one for policy.toml at every node, without which the client may do nothing, and one for \
-group.toml, for those who keep all clients there.")]
+It writes one file, NAME.client, with all that a client needs in any language: the group's nodes with their addresses and the keys \
+that they are recognised by, the founding with its fingerprint, the client's certificate and private key, and a key to sign requests \
+with. It holds secrets: move it like a private key. Then it prints two pieces: one for policy.toml at every node, without which the \
+client may do nothing, and one for group.toml, for those who keep all clients there.
+
+The group file comes from somebody. Where its members founded the group, --fingerprint makes sure that it is the group that they said \
+to each other; without it the fingerprint is printed, to be compared.")]
 pub(crate) struct NewArgs {
     /// What the policy calls the client
     #[arg(long, value_name = "NAME")]
     name: Name,
-    /// Directory to make [default: NAME]
-    #[arg(long, value_name = "DIR")]
-    dir: Option<PathBuf>,
-    /// The group file, to put into the directory
+    /// The file to make [default: NAME.client]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// The group: group.toml, with the group.founding that lies beside it, or a founding
     #[arg(long, value_name = "FILE")]
-    group: Option<PathBuf>,
+    group: PathBuf,
+    /// The group's fingerprint, as somebody told it whom you trust
+    #[arg(long, value_name = "FINGERPRINT")]
+    fingerprint: Option<Fingerprint>,
+}
+
+/// Options of `theta client convert`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  theta client convert theta-group/client -o gateway.client
+
+The directory stays as it is. Both are the same client.")]
+pub(crate) struct ConvertArgs {
+    /// A client directory
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    /// What the policy calls the client
+    #[arg(long, value_name = "NAME", default_value = "client")]
+    name: Name,
+    /// The file to make
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
 }
 
 #[derive(Serialize)]
 struct Made<'a> {
     name: &'a Name,
-    directory: PathBuf,
+    file: PathBuf,
     certificate: String,
     signing_key: String,
+    fingerprint: Option<String>,
     policy: String,
     group: String,
+}
+
+#[derive(Serialize)]
+struct Converted {
+    file: PathBuf,
 }
 
 /// The secrets of a client.
@@ -94,46 +135,135 @@ impl Credentials {
     }
 }
 
+/// A group as somebody gave it: without its clients, and with its founding, if it has one.
+fn read_group(
+    path: &Path,
+    new: Option<&Name>,
+    told: Option<&Fingerprint>,
+) -> Result<(GroupFile, Option<Founding>), Failure> {
+    let usage = |error: &dyn core::fmt::Display| Failure::Usage(error.to_string());
+    let (group, founding) = if is_founding(path)? {
+        let founding = read_founding(path)?;
+        let text = group_text(&founding, Vec::new())?;
+        (GroupFile::parse(&text, path).map_err(|error| usage(&error))?, Some(founding))
+    } else {
+        let file = GroupFile::load(path).map_err(|error| usage(&error))?;
+        if let Some(client) = file.clients().iter().find(|client| new.is_some_and(|new| client.name == new.as_str())) {
+            let (path, name) = (path.display(), &client.name);
+            return Err(Failure::Usage(format!("{path} has a client {name} already: choose another --name")));
+        }
+        let beside = path.with_file_name(FOUNDING);
+        let founding = if beside.is_file() { Some(read_founding(&beside)?) } else { None };
+        let group = GroupFile::new(file.name(), file.threshold(), file.nodes().to_vec(), Vec::new());
+        (group.map_err(|error| usage(&error))?, founding)
+    };
+    if let Some(founding) = &founding {
+        check_group(founding, &group).map_err(|reason| {
+            Failure::Failed(format!("{} and the founding beside it do not fit: {reason}", path.display()))
+        })?;
+    }
+    match (told, founding.as_ref().map(Founding::fingerprint)) {
+        (None, _) => {}
+        (Some(told), Some(found)) if *told == found => {}
+        (Some(_), Some(found)) => {
+            return Err(Failure::Failed(format!(
+                "{} is of another group: its fingerprint is {found}, and not the one given; nothing was written",
+                path.display()
+            )));
+        }
+        (Some(_), None) => {
+            return Err(Failure::Usage(format!(
+                "{} has no fingerprint, since no {FOUNDING} lies beside it: ask for that, too",
+                path.display()
+            )));
+        }
+    }
+    Ok((group, founding))
+}
+
 /// `theta client new`.
 pub(super) fn new(args: &NewArgs, output: Output) -> Result<(), Failure> {
     let name = args.name.as_str();
-    let dir = args.dir.clone().unwrap_or_else(|| PathBuf::from(name));
-    let draft = DraftDirectory::new(&dir, 0o700, "name another with --dir")?;
-    let usage = |error: &dyn core::fmt::Display| Failure::Usage(error.to_string());
+    let target = Target::choose(args.output.as_deref(), Some(PathBuf::from(format!("{name}.client"))))?;
+    let (group, founding) = read_group(&args.group, Some(&args.name), args.fingerprint.as_ref())?;
     let credentials = Credentials::generate(name)?;
     let client = credentials.group_client(name);
-    let group = match &args.group {
-        None => None,
-        Some(file) => {
-            let old = GroupFile::load(file).map_err(|error| usage(&error))?;
-            let clients = old.clients().iter().cloned().chain([client.clone()]).collect();
-            let new = GroupFile::new(old.name(), old.threshold(), old.nodes().to_vec(), clients);
-            Some(new.map_err(|error| usage(&error))?)
-        }
+    let fingerprint = founding.as_ref().map(|founding| founding.fingerprint().to_string());
+    let file = ClientFile {
+        name: args.name.clone(),
+        group,
+        founding,
+        identity: Some((
+            credentials.identity.certificate_pem.clone(),
+            Secret::new(String::clone(&credentials.identity.key_pem)),
+        )),
+        request_key: Some(credentials.request_key.to_pem()),
+        public_keys: Vec::new(),
     };
-    credentials.fill(draft.path())?;
-    if let Some(group) = &group {
-        write_new(&draft.path().join("group.toml"), group.to_text().as_bytes(), false)?;
-    }
-    draft.commit()?;
+    target.write(file.to_text().expose().as_bytes(), true)?;
     let made = Made {
         name: &args.name,
         certificate: client.certificate.to_string(),
         signing_key: credentials.request_key.verifying_key().to_string(),
         policy: credentials.policy_lines(name),
         group: format!("[[client]]\nname = {name:?}\ncertificate = \"{}\"\n", client.certificate),
-        directory: dir,
+        fingerprint,
+        file: target.name(),
     };
     output.result(&made, |out| {
-        writeln!(out, "made the client directory {}", made.directory.display())?;
+        writeln!(out, "made the client file {}: it holds secrets", made.file.display())?;
+        if let (Some(fingerprint), None) = (&made.fingerprint, &args.fingerprint) {
+            writeln!(out, "\nIts group has this fingerprint; compare it with what its members said to each other:\n  {fingerprint}")?;
+        }
         writeln!(out, "\nFor policy.toml, at every node, with a [[rule]] that allows {name} something:\n")?;
         write!(out, "{}", made.policy)?;
         writeln!(out, "\nFor group.toml, for those who keep all clients there:\n")?;
         write!(out, "{}", made.group)
-    })?;
-    if group.is_none() {
-        let dir = made.directory.display();
-        output::note(format_args!("put the group's group.toml into {dir}: a client needs it to find the nodes"));
+    })
+}
+
+/// `theta client convert`.
+pub(super) fn convert(args: &ConvertArgs, output: Output) -> Result<(), Failure> {
+    let dir = &args.dir;
+    let (group, founding) = read_group(&dir.join("group.toml"), None, None)?;
+    let secret = |name: &str| -> Result<Option<Secret<String>>, Failure> {
+        let path = dir.join(name);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let bytes = Source::open_private(&path)?.read_secret(64 << 10)?;
+        let text = std::str::from_utf8(bytes.expose());
+        let text = text.map_err(|_| Failure::Usage(format!("{} is not a text file", path.display())))?;
+        Ok(Some(Secret::new(text.to_owned())))
+    };
+    let identity = match secret("client.key")? {
+        None => None,
+        Some(key) => Some((read_text(&dir.join("client.crt"))?, key)),
+    };
+    let mut public_keys = Vec::new();
+    for entry in fs::read_dir(dir.join("keys")).into_iter().flatten().flatten() {
+        if entry.path().extension().is_some_and(|extension| extension == "pub") {
+            let key = NamedKey::read(&entry.path())?;
+            public_keys.push((key.name, key.public));
+        }
     }
-    Ok(())
+    public_keys.sort_by(|(one, _), (other, _)| one.cmp(other));
+    let request_key = secret(REQUEST_KEY)?;
+    let file = ClientFile { name: args.name.clone(), group, founding, identity, request_key, public_keys };
+    let target = Target::choose(None, Some(args.output.clone()))?;
+    target.write(file.to_text().expose().as_bytes(), true)?;
+    // What was written is what will be read.
+    ClientFile::load(&target.name())?;
+    let converted = Converted { file: target.name() };
+    output
+        .result(&converted, |out| writeln!(out, "made the client file {}: it holds secrets", converted.file.display()))
+}
+
+/// The key that a client signs requests with, from its file or directory; `None` if it has none.
+pub(crate) fn request_key(client: &Path) -> Result<Option<SigningKey>, Failure> {
+    if client.is_file() {
+        return Ok(ClientFile::load(client)?.signer(client)?);
+    }
+    let path = client.join(REQUEST_KEY);
+    if path.is_file() { read_signing_key(&path).map(Some) } else { Ok(None) }
 }

@@ -16,7 +16,7 @@ use theta_statements::{Approval, MOST_APPROVALS, SigningKey, UnixTime};
 
 pub(crate) use self::{
     approve::{ApproveArgs, approve},
-    client::{Credentials, REQUEST_KEY},
+    client::{Credentials, request_key},
     subject::{Subject, SubjectArgs},
 };
 use crate::{
@@ -36,8 +36,10 @@ pub(crate) enum TokenCommand {
 /// See [`crate::cli`].
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClientCommand {
-    /// Make a client directory with a new certificate and a key that signs requests
+    /// Make a client file: a new certificate, a key that signs requests, and all that leads to the group
     New(client::NewArgs),
+    /// Make a client file of a client directory
+    Convert(client::ConvertArgs),
 }
 
 /// See [`crate::cli`].
@@ -70,6 +72,7 @@ impl ClientCommand {
     pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
         match self {
             Self::New(args) => client::new(&args, output),
+            Self::Convert(args) => client::convert(&args, output),
         }
     }
 }

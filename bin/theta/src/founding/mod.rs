@@ -105,8 +105,13 @@ fn read(path: &Path) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|_| Failure::Usage(format!("{} is not a text file", path.display())))
 }
 
+/// Whether a file is a founding, and no group file.
+pub(crate) fn is_founding(path: &Path) -> Result<bool, Failure> {
+    Ok(read(path)?.contains("-----BEGIN THETA FOUNDING-----"))
+}
+
 /// Reads a founding.
-fn read_founding(path: &Path) -> Result<Founding, Failure> {
+pub(crate) fn read_founding(path: &Path) -> Result<Founding, Failure> {
     let text = read(path)?;
     Founding::from_text(&text, &CeremonySignatures)
         .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))

@@ -107,6 +107,9 @@ fn write_group(root: &Path, name: &str, plan: &Plan, addresses: &[Addresses]) ->
     let stores = stores.collect::<Result<Vec<_>, _>>()?;
     client.write(&root.join("client"))?;
     write_new(&root.join("client/group.toml"), common.group.as_bytes(), false)?;
+    // Beside each group file, for clients that are made with it.
+    write_new(&root.join(FOUNDING), common.founding.as_bytes(), false)?;
+    write_new(&root.join("client").join(FOUNDING), common.founding.as_bytes(), false)?;
     plan.keys().iter().try_for_each(|key| {
         let dealt = deal::deal(key, plan.any_k_of_n(), plan.modulus_bits(), &mut rng)?;
         deal::put(&stores, &root.join("client"), key.key_name(), &dealt)

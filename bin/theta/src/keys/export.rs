@@ -3,6 +3,7 @@
 use base64ct::{Base64, Encoding};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
+use theta_client::Version;
 use theta_schemes::{Suite, keys::AnyPublicKey};
 
 use super::NamedKey;
@@ -29,7 +30,7 @@ Examples:
   openssl pkeyutl -verify -rawin -pubin -inkey key.pem -in letter.txt -sigfile letter.txt.sig
   theta keys export sign-ed25519 --format ssh >> authorized_keys")]
 pub(crate) struct ExportArgs {
-    /// The key's name
+    /// The key's name, or NAME@VERSION
     name: String,
     /// How to write it [default: pem where there is such a form, else hex]
     #[arg(long, value_name = "FORM")]
@@ -41,6 +42,8 @@ pub(crate) struct ExportArgs {
 #[derive(Serialize)]
 struct PublicView<'a> {
     name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<u32>,
     suite: &'static str,
     pem: Option<String>,
     ssh: Option<String>,
@@ -49,10 +52,11 @@ struct PublicView<'a> {
 
 /// `theta keys export`.
 pub(super) fn export(args: &ExportArgs, output: Output) -> Result<(), Failure> {
-    let key = args.client.keyring().named(&args.name)?;
+    let key = args.client.look_up(Some(&args.name), |keyring| keyring.named(&args.name))?;
     let bytes = key.public.verifying_key_bytes();
     let view = PublicView {
         name: key.name.as_str(),
+        version: key.version.map(Version::get),
         suite: key.public.suite().name(),
         pem: pem(&key.public),
         ssh: ssh(&key),

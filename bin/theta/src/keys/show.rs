@@ -2,6 +2,7 @@
 
 use clap::Args;
 use serde::Serialize;
+use theta_client::{KeyState, Version};
 use theta_keyfiles::PublicKeyText as _;
 use theta_schemes::keys::{AnyPublicKey, TypedPublicKey};
 
@@ -34,7 +35,7 @@ pub(crate) struct ListArgs {
     after_help = "Examples:\n  theta keys show files\n  theta keys show files --live             versions, states, epochs and holders, as the nodes have them\n  theta keys show sign --file > sign.pub   for those who verify with theta; for others: theta keys export"
 )]
 pub(crate) struct ShowArgs {
-    /// The key's name
+    /// The key's name, or NAME@VERSION
     name: String,
     /// Print the public key file, which --public-key takes
     #[arg(long, conflicts_with_all = ["json", "live"])]
@@ -49,6 +50,11 @@ pub(crate) struct ShowArgs {
 #[derive(Serialize)]
 struct KeyView {
     name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<u32>,
+    /// As far as the ledger says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<&'static str>,
     suite: &'static str,
     scheme: &'static str,
     group: &'static str,
@@ -69,6 +75,8 @@ impl From<&NamedKey> for KeyView {
         let bits = modulus_bits(&key.public);
         Self {
             name: key.name.to_string(),
+            version: key.version.map(Version::get),
+            state: key.state.map(KeyState::name),
             suite: suite.name(),
             scheme: suite.scheme(),
             group: suite.group(),
@@ -115,13 +123,16 @@ pub(super) fn show(args: &ShowArgs, output: Output) -> Result<(), Failure> {
     if args.live {
         return super::live::show(&args.client, Some(&args.name), output);
     }
-    let key = args.client.keyring().named(&args.name)?;
+    let key = args.client.look_up(&args.name, |keyring| keyring.named(&args.name))?;
     if args.file {
         return output.result(&(), |out| out.write_all(key.public.to_text(&key.name).as_bytes()));
     }
     let view = KeyView::from(&key);
     output.result(&view, |out| {
         writeln!(out, "name        {}", view.name)?;
+        if let (Some(version), Some(state)) = (view.version, view.state) {
+            writeln!(out, "version     {version} ({state})")?;
+        }
         writeln!(out, "suite       {} ({} on {})", view.suite, view.scheme, view.on)?;
         writeln!(out, "purpose     {}", view.purpose)?;
         writeln!(out, "takes       {} of {} nodes", view.threshold, view.nodes)?;

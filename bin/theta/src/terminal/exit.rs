@@ -138,7 +138,9 @@ pub(crate) const fn is_absence(problem: &Problem) -> bool {
         Problem::Refused { code, .. } => {
             matches!(code, Code::Unavailable | Code::DeadlineExceeded | Code::ResourceExhausted | Code::Cancelled)
         }
-        Problem::TurnedAway { .. } | Problem::Denied { .. } | Problem::FalseAnswer(_) => false,
+        Problem::TurnedAway { .. } | Problem::Denied { .. } | Problem::OtherVersion(_) | Problem::FalseAnswer(_) => {
+            false
+        }
     }
 }
 

@@ -60,7 +60,7 @@ fn what_is_missing_is_named() {
     theta(&["encrypt", "x", "--public-key", "no.pub"]).fails(2, &["cannot read no.pub", "no such file"]);
     theta(&["node", "run", "--dir", "nowhere"]).fails(2, &["cannot read nowhere/node.toml"]);
     theta(&["decrypt", "no.theta"]).fails(2, &["cannot read no.theta"]);
-    theta(&["keys", "list"]).fails(2, &["theta-group/client/keys", "THETA_CLIENT"]);
+    theta(&["keys", "list"]).fails(2, &["theta-group/client", "THETA_CLIENT"]);
     theta(&["decrypt", "."]).fails(2, &["is a directory"]);
 }
 
@@ -167,6 +167,7 @@ fn damaged_public_keys_are_refused() {
     group.theta(&["encrypt", &name]).fails(2, &["files.pub"]);
     fs::rename(client.join("coin.pub"), client.join("files.pub")).unwrap();
     group.theta(&["encrypt", &name, "--key", "files"]).fails(2, &["files.pub holds the key coin", "rename"]);
+    fs::rename(client.join("files.pub"), client.join("coin.pub")).unwrap();
     // Another public key with the old verification keys, as somebody would who wants to read what others encrypt.
     let text = fs::read_to_string(client.join("files-bls.pub")).unwrap();
     let line = text.lines().find(|line| line.starts_with("public_key")).unwrap();

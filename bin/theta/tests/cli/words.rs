@@ -8,11 +8,14 @@ use crate::harness::{Group, theta_in};
 fn stranger(group: &Group, name: &str) -> String {
     let made =
         group.theta(&["client", "new", "--name", name, "--group", "theta-group/group.toml", "--json"]).ok().json();
-    for key in ["coin", "sign"] {
-        let file = format!("keys/{key}.pub");
-        let from = group.path().join("theta-group/client").join(&file);
-        fs::copy(from, group.path().join(name).join(file)).unwrap();
-    }
+    let keys = ["coin", "sign"].map(|key| {
+        let file = group.path().join(format!("theta-group/client/keys/{key}.pub"));
+        format!("'''\n{}'''", fs::read_to_string(file).unwrap())
+    });
+    let file = group.path().join(made["file"].as_str().unwrap());
+    let text = fs::read_to_string(&file).unwrap();
+    let keys = format!("public_keys = [{}]\n\n[group]\n", keys.join(", "));
+    fs::write(file, text.replace("\n[group]\n", &keys)).unwrap();
     made["policy"].as_str().unwrap().to_owned()
 }
 
@@ -21,20 +24,21 @@ fn a_client_that_is_refused_is_told_so() {
     let group = Group::shared();
     let policy = stranger(group, "stranger");
     let message = group.file("refused.txt", "x");
-    let run = group.theta(&["status", "--client", "stranger"]).fails(1, &["nodes 1, 2, 3 and 4 are there and refuse"]);
+    let run =
+        group.theta(&["status", "--client", "stranger.client"]).fails(1, &["nodes 1, 2, 3 and 4 are there and refuse"]);
     assert!(!run.stderr.contains("start the others") && !run.text().contains(" down "), "{run:?}");
-    let run = group.theta(&["status", "--client", "stranger", "--json"]);
+    let run = group.theta(&["status", "--client", "stranger.client", "--json"]);
     let states: Vec<_> = run.json()["nodes"].as_array().unwrap().iter().map(|node| node["state"].clone()).collect();
     assert_eq!((run.code, states), (1, vec![serde_json::Value::from("refuses"); 4]));
 
-    let run = group.theta(&["sign", &message, "--client", "stranger"]).fails(1, &["turn this client away"]);
+    let run = group.theta(&["sign", &message, "--client", "stranger.client"]).fails(1, &["turn this client away"]);
     let certificate = policy.lines().find(|line| line.starts_with("certificates")).unwrap();
     assert!(run.stderr.contains(certificate), "what lets it in can be pasted: {certificate} in {run:?}");
-    group.theta(&["keys", "refresh", "sign", "--client", "stranger"]).fails(1, &["turn this client away"]);
+    group.theta(&["keys", "refresh", "sign", "--client", "stranger.client"]).fails(1, &["turn this client away"]);
     group
-        .theta(&["keys", "list", "--live", "--client", "stranger"])
+        .theta(&["keys", "list", "--live", "--client", "stranger.client"])
         .fails(1, &["all are there and refuse this client"]);
-    group.theta(&["audit", "show", "--node", "1", "--client", "stranger"]).fails(1, &["turns this client away"]);
+    group.theta(&["audit", "show", "--node", "1", "--client", "stranger.client"]).fails(1, &["turns this client away"]);
 }
 
 #[test]
@@ -45,12 +49,12 @@ fn who_is_let_in_by_one_node_alone_is_told_so() {
     let file = group.node_dir(1).join("policy.toml");
     fs::write(&file, fs::read_to_string(&file).unwrap() + &client + rule).unwrap();
     group.start_all();
-    let alone = group.theta(&["coin", "x", "--client", "gateway", "--timeout", "2s"]);
+    let alone = group.theta(&["coin", "x", "--client", "gateway.client", "--timeout", "2s"]);
     let certificate = client.lines().find(|line| line.starts_with("certificates")).unwrap();
     let alone = alone.fails(1, &["flip coin: nodes 2, 3 and 4 turn this client away", certificate]);
     assert!(!alone.stderr.contains("DeadlineExceeded") && !alone.stderr.contains("Unknown"), "{alone:?}");
     let status =
-        group.theta(&["status", "--client", "gateway"]).fails(1, &["nodes 1, 2, 3 and 4 are there and refuse"]);
+        group.theta(&["status", "--client", "gateway.client"]).fails(1, &["nodes 1, 2, 3 and 4 are there and refuse"]);
     assert!(status.text().contains("node 1: client gateway may not status"), "{status:?}");
 }
 

@@ -430,7 +430,7 @@ fn is_final(problem: &Problem) -> bool {
         Problem::Refused { code, .. } => {
             !matches!(code, Code::Unavailable | Code::ResourceExhausted | Code::DeadlineExceeded)
         }
-        Problem::Unreachable(_) | Problem::Silent(_) => false,
+        Problem::Unreachable(_) | Problem::Silent(_) | Problem::OtherVersion(_) => false,
     }
 }
 

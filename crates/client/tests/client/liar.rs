@@ -95,7 +95,7 @@ impl server::ThresholdProtocol for Liar {
 }
 
 /// The connection information that tonic asks for.
-struct Connection(tokio_rustls::server::TlsStream<tokio::net::TcpStream>);
+pub(crate) struct Connection(pub(crate) tokio_rustls::server::TlsStream<tokio::net::TcpStream>);
 
 impl tonic::transport::server::Connected for Connection {
     type ConnectInfo = ();

@@ -10,8 +10,10 @@
 
 mod blocking;
 mod ceremonies;
+mod fake;
 #[path = "../../../service/tests/service/group/mod.rs"]
 mod group;
+mod ledger;
 mod liar;
 mod light;
 mod policy;

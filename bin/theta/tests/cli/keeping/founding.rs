@@ -44,7 +44,7 @@ fn join(group: &Group, node: u16, file: &str, fingerprint: &str) -> crate::run::
 /// A client of its own, let in by the policy of every node.
 fn let_ann_in(group: &Group) {
     let new =
-        ["client", "new", "--name", "ann", "--dir", "theta-group/client", "--group", "theta-group/node-1/group.toml"];
+        ["client", "new", "--name", "ann", "-o", "theta-group/client", "--group", "theta-group/node-1/group.toml"];
     let lines = group.theta(&[&new[..], &["--json"]].concat()).ok().json()["policy"].as_str().unwrap().to_owned();
     for node in 1..=4 {
         let file = group.node_dir(node).join("policy.toml");

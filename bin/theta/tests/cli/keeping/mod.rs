@@ -2,6 +2,7 @@
 
 mod audit;
 mod backup;
+mod clients;
 mod doctor;
 mod evidence;
 mod founding;

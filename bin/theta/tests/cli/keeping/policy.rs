@@ -202,22 +202,25 @@ fn tokens_are_secret_and_policies_hold_their_hashes() {
 }
 
 #[test]
-fn a_new_client_gets_a_directory_and_lines_for_the_policy() {
+fn a_new_client_gets_a_file_and_lines_for_the_policy() {
     let desk = Desk::new();
     desk.theta(&["group", "init", "--dir", "g", "--nodes", "2", "--threshold", "1", "--keys", "sg02-ristretto255"])
         .ok();
     let made = desk.theta(&["client", "new", "--name", "gate", "--group", "g/group.toml", "--json"]).ok().json();
-    for (file, mode) in [("client.key", 0o600), ("request.key", 0o600), ("client.crt", 0o644), ("group.toml", 0o644)] {
-        assert_eq!(desk.mode(&format!("gate/{file}")), mode, "{file}");
+    assert_eq!((&made["file"], desk.mode("gate.client")), (&"gate.client".into(), 0o600));
+    let text = desk.read("gate.client");
+    for part in
+        ["-----BEGIN CERTIFICATE", "-----BEGIN PRIVATE KEY", "[[group.node]]", made["fingerprint"].as_str().unwrap()]
+    {
+        assert!(text.contains(part), "no {part}");
     }
-    assert_eq!(desk.mode("gate"), 0o700);
-    assert!(desk.read("gate/group.toml").contains(made["certificate"].as_str().unwrap()));
     desk.file("policy.toml", &format!("{POLICY}\n{}", made["policy"].as_str().unwrap()));
     desk.theta(&["policy", "check", "policy.toml"]).ok();
-    let text = desk.theta(&["client", "new", "--name", "other"]).ok();
-    assert!(text.text().contains("signing_keys = [\"ed25519:") && text.stderr.contains("group.toml"), "{text:?}");
-    desk.theta(&["client", "new", "--name", "gate"]).fails(2, &["gate exists already", "--dir"]);
-    desk.theta(&["client", "new", "--name", "client", "--dir", "x", "--group", "g/group.toml"]).fails(2, &["client"]);
+    let text = desk.theta(&["client", "new", "--name", "other", "--group", "g/group.founding"]).ok().text();
+    assert!(text.contains("signing_keys = [\"ed25519:") && text.contains("has this fingerprint"), "{text}");
+    desk.theta(&["client", "new", "--name", "gate", "--group", "g/group.toml"])
+        .fails(2, &["gate.client exists already"]);
+    desk.theta(&["client", "new", "--name", "client", "-o", "x", "--group", "g/group.toml"]).fails(2, &["client"]);
     assert!(!desk.path().join("x").exists(), "nothing is left behind");
 }
 

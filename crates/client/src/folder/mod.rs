@@ -1,0 +1,84 @@
+//! What a client is opened from: its file, or the folder that `theta group init` writes.
+
+mod file;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use theta_keyfiles::PublicKeyText as _;
+use theta_network::{Identity, group::GroupFile};
+use theta_schemes::keys::{AnyPublicKey, KeyName};
+
+pub use self::file::{ClientFile, check_group};
+use crate::OpenError;
+
+/// The file of what was checked of the ledger.
+const LEDGER: &str = "group.ledger";
+
+/// What is secret in a folder, and what is not.
+pub(crate) struct Parts {
+    pub(crate) public: PublicParts,
+    /// Absent for clients that show no certificate.
+    pub(crate) identity: Option<Identity>,
+}
+
+/// What is not secret in a folder.
+pub(crate) struct PublicParts {
+    pub(crate) group: GroupFile,
+    pub(crate) keys: Vec<(KeyName, AnyPublicKey)>,
+    /// Where to keep the ledger.
+    pub(crate) ledger: PathBuf,
+}
+
+pub(crate) fn read(folder: &Path) -> Result<Parts, OpenError> {
+    if folder.is_file() {
+        let file = ClientFile::load(folder)?;
+        let identity = file.connects_as(folder)?;
+        return Ok(Parts { public: of_file(file, folder), identity });
+    }
+    let public = read_public(folder)?;
+    let (certificate, key) = (folder.join("client.crt"), folder.join("client.key"));
+    let shows_one = certificate.exists() || key.exists();
+    let identity = shows_one.then(|| Identity::load(&certificate, &key)).transpose()?;
+    Ok(Parts { public, identity })
+}
+
+/// The same without its secrets.
+pub(crate) fn read_public(folder: &Path) -> Result<PublicParts, OpenError> {
+    if folder.is_file() {
+        return Ok(of_file(ClientFile::load(folder)?, folder));
+    }
+    let group = GroupFile::load(&folder.join("group.toml"))?;
+    Ok(PublicParts { group, keys: public_keys(&folder.join("keys"))?, ledger: folder.join(LEDGER) })
+}
+
+fn of_file(file: ClientFile, path: &Path) -> PublicParts {
+    PublicParts { group: file.group, keys: file.public_keys, ledger: file::ledger_beside(path) }
+}
+
+/// Reads all `.pub` files. Without the folder there are none, and the nodes will be asked.
+fn public_keys(folder: &Path) -> Result<Vec<(KeyName, AnyPublicKey)>, OpenError> {
+    let unreadable =
+        |path: &Path, reason: std::io::Error| OpenError::Read { path: path.to_owned(), reason: reason.to_string() };
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(unreadable(folder, error)),
+    };
+    let mut keys = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|error| unreadable(folder, error))?.path();
+        if path.extension().is_some_and(|extension| extension == "pub") {
+            let text = fs::read_to_string(&path).map_err(|error| unreadable(&path, error))?;
+            let (name, public) =
+                AnyPublicKey::from_text(&text).map_err(|reason| OpenError::Key { path: path.clone(), reason })?;
+            if path.file_stem().is_none_or(|stem| stem != name.as_str()) {
+                return Err(OpenError::OtherKey { path, inside: name });
+            }
+            keys.push((name, public));
+        }
+    }
+    Ok(keys)
+}

@@ -1,0 +1,346 @@
+//! Asking the nodes for what the group has decided since, and checking it.
+//!
+//! All nodes are asked at once, since one alone may be behind or hold back what is new. Each first shows the last entry that is known, and
+//! so whether it follows the same history. Where there is much to read, one node is asked for the rest.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use theta_agreement::Member;
+use theta_ledger::{CertifiedEntry, Digest, Genesis, LedgerError, LedgerState};
+use theta_names::NodeId;
+use theta_network::group::GroupFile;
+use theta_wire::v1;
+use tokio::time::{self, Instant};
+use tonic::Status;
+
+use crate::{
+    Client, ClientError, Connection, NodeProblem, Problem,
+    fan_out::{self, Problems},
+};
+
+const OPERATION: &str = "read the ledger";
+/// How much of a node's first answer is read, in bytes; of more, the rest is asked of one node.
+const FIRST_READ: usize = 256 << 10;
+/// The bytes that count for an entry besides its own.
+const OVERHEAD: usize = 64;
+/// How long the others have, if nobody has time, after so many nodes have answered that one of them is honest.
+const OTHERS: Duration = Duration::from_millis(300);
+/// How long one node may take to give all the rest.
+const REST: Duration = Duration::from_secs(10);
+
+/// A history that grows by certified entries.
+pub(super) trait History: Send {
+    /// The number of the last entry.
+    fn height(&self) -> u64;
+    /// The digest of the last entry.
+    fn head(&self) -> Option<Digest>;
+    /// The digest that an entry has in this ledger.
+    fn digest(&self, certified: &CertifiedEntry) -> Option<Digest>;
+    /// Takes the next entry, if it is certified.
+    fn take(&mut self, certified: CertifiedEntry) -> Result<(), LedgerError>;
+}
+
+/// A caller's state, with the entries that are new.
+struct Growing<'a> {
+    state: &'a mut LedgerState,
+    entries: Vec<CertifiedEntry>,
+}
+
+impl History for Growing<'_> {
+    fn height(&self) -> u64 {
+        self.state.height()
+    }
+
+    fn head(&self) -> Option<Digest> {
+        Some(*self.state.head())
+    }
+
+    fn digest(&self, certified: &CertifiedEntry) -> Option<Digest> {
+        Some(certified.entry.digest(self.state.id()))
+    }
+
+    fn take(&mut self, certified: CertifiedEntry) -> Result<(), LedgerError> {
+        self.state.advance(&certified)?;
+        self.entries.push(certified);
+        Ok(())
+    }
+}
+
+/// What came of following the ledger.
+#[derive(Clone, Debug)]
+pub struct Followed {
+    /// The entries that were new, each checked.
+    pub entries: Vec<CertifiedEntry>,
+    /// The nodes that gave nothing, or something false, and what.
+    pub problems: Vec<NodeProblem>,
+}
+
+/// Why a group file does not say with which members the ledger begins.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GenesisFileError {
+    /// A node without an identity.
+    #[error("node {0} has no ceremony_key in the group file: a group keeps a ledger when all its nodes have one")]
+    NoIdentity(NodeId),
+    /// An identity that is no key.
+    #[error("the ceremony_key of node {0} in the group file is no key")]
+    Identity(NodeId),
+    /// The members make no group.
+    #[error(transparent)]
+    Genesis(#[from] theta_ledger::GenesisError),
+}
+
+/// The members with which the ledger of a group begins, as its file has them. Who trusts the file trusts its nodes' identities, and needs
+/// nothing else to check every entry.
+///
+/// # Errors
+/// [`GenesisFileError`].
+pub fn genesis_of(group: &GroupFile) -> Result<Genesis, GenesisFileError> {
+    let member = |node: &theta_network::group::GroupNode| {
+        let key = node.ceremony_key.ok_or(GenesisFileError::NoIdentity(node.id))?;
+        Member::of(node.id, key.as_bytes()).map_err(|_| GenesisFileError::Identity(node.id))
+    };
+    let members = group.nodes().iter().map(member).collect::<Result<_, _>>()?;
+    Ok(Genesis::new(group.name(), group.threshold(), members)?)
+}
+
+impl Client {
+    /// Takes into `state` all that the nodes have decided since, from whichever of them has it. All nodes are asked, since one alone may
+    /// be behind or hold back what is new; what they give is checked entry by entry. This is for those who keep the entries themselves:
+    /// a client follows the ledger without it ([`Client::renew`]).
+    ///
+    /// # Errors
+    /// [`ClientError::NoAnswer`] if no node gave anything that is true.
+    pub async fn follow_ledger(&self, state: &mut LedgerState) -> Result<Followed, ClientError> {
+        let mut growing = Growing { state, entries: Vec::new() };
+        let problems = Round::new(self).follow(&mut growing, Duration::MAX).await?;
+        Ok(Followed { entries: growing.entries, problems })
+    }
+
+    /// Brings what this client knows of the group's ledger up to date, and with it the keys, versions and epochs that it knows. The client
+    /// does so by itself when it meets a key that it does not know, or an answer that does not fit; this is for those who are about to
+    /// use a key without any node, such as to encrypt. Says whether anything was new; `false` where the group keeps no ledger.
+    ///
+    /// # Errors
+    /// [`ClientError::NoAnswer`] if no node gave anything that is true.
+    pub async fn renew(&self) -> Result<bool, ClientError> {
+        let book = self.known().book();
+        let mut turns = book.turns.lock().await;
+        let began = Instant::now();
+        let learned = self.read_new(OTHERS).await?;
+        turns.done(began, learned);
+        Ok(learned)
+    }
+
+    /// The same, if nobody did since this time and it was not done in vain too often. With patience it waits for its turn.
+    pub(crate) async fn learn_since(&self, time: Instant, patient: bool) {
+        let book = self.known().book();
+        let mut turns = book.turns.lock().await;
+        if turns.asked_since(time) {
+            return;
+        }
+        while let Err(next) = turns.take(Instant::now()) {
+            if !patient {
+                return;
+            }
+            time::sleep_until(next).await;
+        }
+        let began = Instant::now();
+        let read = self.read_new(OTHERS).await;
+        if let Err(error) = &read {
+            tracing::debug!(%error, "the ledger was not read");
+        }
+        // Who asked at the same time need not ask for the same failure.
+        turns.done(began, read.unwrap_or(false));
+    }
+
+    async fn read_new(&self, others: Duration) -> Result<bool, ClientError> {
+        let mut book = self.known().book();
+        let Some(before) = book.look(LedgerState::height) else { return Ok(false) };
+        let problems = Round::new(self).follow(&mut book, others).await?;
+        for NodeProblem { node, problem, .. } in problems {
+            if let Problem::FalseAnswer(reason) = problem {
+                tracing::warn!(%node, reason, "a node showed a false ledger");
+            }
+        }
+        book.keep();
+        Ok(book.height() > before)
+    }
+}
+
+/// What one node gave at once.
+struct Read {
+    entries: Vec<Bytes>,
+    /// Whether there is more.
+    more: bool,
+}
+
+/// One attempt to learn what is new.
+struct Round<'a> {
+    client: &'a Client,
+    problems: Problems,
+    /// The nodes that answered well in the end.
+    good: BTreeSet<NodeId>,
+    /// The entries that are known to be certified, as far as nodes may show them again.
+    known: BTreeMap<u64, Digest>,
+}
+
+impl<'a> Round<'a> {
+    fn new(client: &'a Client) -> Self {
+        let problems = Problems::new(&client.shared.connections);
+        Self { client, problems, good: BTreeSet::new(), known: BTreeMap::new() }
+    }
+
+    /// Follows until nobody has more. After a quorum's answers the others have time `others`.
+    async fn follow(mut self, history: &mut impl History, others: Duration) -> Result<Vec<NodeProblem>, ClientError> {
+        let mut nodes: Vec<Connection> = self.client.shared.connections.clone();
+        loop {
+            let before = history.height();
+            let longer = self.ask_all(&nodes, history, others).await;
+            nodes.retain(|connection| self.good.contains(&connection.node));
+            let Some(connection) = longer.and_then(|node| nodes.iter().find(|connection| connection.node == node))
+            else {
+                break;
+            };
+            let rest = time::timeout(REST, self.read_rest(connection, history)).await;
+            let node = connection.node;
+            match rest {
+                Ok(Ok(())) => {}
+                // It gave what it had the time for; another one is asked for what is left.
+                Err(_) => nodes.retain(|connection| connection.node != node),
+                Ok(Err(problem)) => {
+                    nodes.retain(|connection| connection.node != node);
+                    self.good.remove(&node);
+                    self.problems.add(node, problem);
+                }
+            }
+            if history.height() == before {
+                break;
+            }
+        }
+        let problems = self.problems.all();
+        if self.good.is_empty() {
+            return Err(ClientError::NoAnswer { operation: OPERATION, nodes: problems });
+        }
+        Ok(problems)
+    }
+
+    /// Asks these nodes, and gives one that has more than it could say at once.
+    async fn ask_all(&mut self, nodes: &[Connection], history: &mut impl History, others: Duration) -> Option<NodeId> {
+        // The last entry again: that of a node with another history is another one.
+        let after = history.height().saturating_sub(1);
+        if let Some(head) = history.head().filter(|_| history.height() > 0) {
+            self.known.insert(history.height(), head);
+        }
+        let patience = self.client.shared.options.timeout;
+        let enclosed = self.client.enclose_token();
+        let longest = CertifiedEntry::longest(self.client.shared.connections.len()) + OVERHEAD;
+        let mut replies = fan_out::ask_all(nodes, patience, |connection| {
+            let request = enclosed.request(v1::ReadLedgerRequest { after }, patience);
+            read_some(connection, request, longest)
+        });
+        let (mut longer, mut deadline, mut answered) = (None, None, 0);
+        loop {
+            let next = match deadline {
+                None => replies.recv().await,
+                Some(deadline) => time::timeout_at(deadline, replies.recv()).await.unwrap_or_default(),
+            };
+            let Some((node, reply)) = next else { break };
+            let judged = reply.and_then(|read| {
+                // One after the other: what is told twice would only take time.
+                let heights = (1..).map(|place| after.saturating_add(place));
+                read.entries.iter().zip(heights).try_for_each(|(entry, height)| self.take(entry, height, history))?;
+                Ok(read.more)
+            });
+            match judged {
+                Ok(more) => {
+                    self.good.insert(node);
+                    longer = longer.or(more.then_some(node));
+                    answered += 1;
+                }
+                Err(problem) => {
+                    self.good.remove(&node);
+                    self.problems.add(node, problem);
+                }
+            }
+            if answered >= self.client.quorum() && others < patience {
+                deadline = deadline.or_else(|| Some(Instant::now() + others));
+            }
+        }
+        longer
+    }
+
+    /// Reads all that one node has.
+    async fn read_rest(&mut self, connection: &Connection, history: &mut impl History) -> Result<(), Problem> {
+        let patience = self.client.shared.options.timeout;
+        let longest = CertifiedEntry::longest(self.client.shared.connections.len()) + OVERHEAD;
+        let after = history.height();
+        let request = v1::ReadLedgerRequest { after };
+        let request = self.client.enclose_token().request(request, patience);
+        let mut governance = connection.governance().max_decoding_message_size(longest);
+        let mut stream = match governance.read_ledger(request).await {
+            Ok(stream) => stream.into_inner(),
+            Err(status) => return Err(connection.problem(&status, patience).await),
+        };
+        for place in 1.. {
+            match stream.message().await {
+                Ok(None) => break,
+                Ok(Some(read)) => self.take(&read.entry, after.saturating_add(place), history)?,
+                Err(status) => return Err(connection.problem(&status, patience).await),
+            }
+        }
+        Ok(())
+    }
+
+    /// Judges one entry that a node showed as that of this height.
+    fn take(&mut self, bytes: &[u8], height: u64, history: &mut impl History) -> Result<(), Problem> {
+        let certified = CertifiedEntry::decode(bytes)
+            .map_err(|error| Problem::FalseAnswer(format!("not an entry of the ledger: {error}")))?;
+        if certified.entry.height != height {
+            let shown = certified.entry.height;
+            return Err(Problem::FalseAnswer(format!("entry {shown} of the ledger in the place of entry {height}")));
+        }
+        let digest = history.digest(&certified);
+        if height <= history.height() {
+            let same = self.known.get(&height).is_none_or(|known| Some(*known) == digest);
+            return if same { Ok(()) } else { Err(other_history(height)) };
+        }
+        history.take(certified).map_err(|error| match error {
+            LedgerError::Fork(height) => other_history(height),
+            error => Problem::FalseAnswer(error.to_string()),
+        })?;
+        if let Some(digest) = digest {
+            self.known.insert(height, digest);
+        }
+        Ok(())
+    }
+}
+
+/// What is said of a node whose entry is another than the one that this client has with the votes of a quorum, or follows another one.
+fn other_history(height: u64) -> Problem {
+    Problem::FalseAnswer(format!(
+        "it shows another history of the group: its entry {height} does not fit the entries that this client has, each with the \
+         votes of a quorum; it lies, or belongs to another group"
+    ))
+}
+
+async fn read_some(
+    connection: Connection,
+    request: tonic::Request<v1::ReadLedgerRequest>,
+    longest: usize,
+) -> Result<Read, Status> {
+    let mut governance = connection.governance().max_decoding_message_size(longest);
+    let mut stream = governance.read_ledger(request).await?.into_inner();
+    let (mut entries, mut size) = (Vec::new(), 0_usize);
+    while let Some(read) = stream.message().await? {
+        size = size.saturating_add(read.entry.len()).saturating_add(OVERHEAD);
+        entries.push(read.entry);
+        if size >= FIRST_READ {
+            return Ok(Read { entries, more: true });
+        }
+    }
+    Ok(Read { entries, more: false })
+}

@@ -1,0 +1,127 @@
+//! Public keys that follow from the ledger.
+
+use std::sync::PoisonError;
+
+use theta_keyfiles::PublicKeyText as _;
+use theta_ledger::{Epochs, KeyHistory, LedgerState};
+use theta_names::{Epoch, KeyName, KeyRef, KeyState, SuiteName, Version};
+use theta_schemes::{
+    Suite,
+    keys::{AnyPublicKey, KeyId},
+};
+use theta_sharing::EncodedKey;
+
+use super::Book;
+
+/// The most public keys that are kept decoded.
+const MOST_DECODED: usize = 1024;
+
+/// A sharing of a key's version, certified by a quorum of the group.
+#[derive(Clone, Debug)]
+pub(crate) struct Certified {
+    pub(crate) name: KeyName,
+    pub(crate) version: Version,
+    pub(crate) epoch: Epoch,
+    /// Of this version, as far as the ledger says.
+    pub(crate) state: KeyState,
+    pub(crate) public: AnyPublicKey,
+}
+
+/// Where a sharing stands in the ledger.
+struct Entry {
+    version: Version,
+    suite: SuiteName,
+    state: KeyState,
+    epochs: Epochs,
+}
+
+impl Book {
+    /// All names of keys in the ledger.
+    pub(crate) fn names(&self) -> Vec<KeyName> {
+        self.look(|state| state.keys().keys().cloned().collect()).unwrap_or_default()
+    }
+
+    /// The version that is meant where none is named.
+    pub(crate) fn primary(&self, name: &KeyName) -> Option<Version> {
+        self.look(|state| state.keys().get(name)?.primary()).flatten()
+    }
+
+    /// The sharings of a key, or of one version of it, at most so many of each version: the version that is meant where none is named first,
+    /// then the others from the newest on, each with its newest sharing first. Each is decoded when it is looked at.
+    pub(crate) fn sharings<'a>(
+        &'a self,
+        key: &'a KeyRef,
+        epochs: usize,
+    ) -> impl Iterator<Item = Certified> + 'a + use<'a> {
+        let name = &key.name;
+        let found = self.look(|state| state.keys().get(name).map(|line| of_line(line, key.version, epochs))).flatten();
+        found.unwrap_or_default().into_iter().filter_map(|entry| self.decode(name, entry))
+    }
+
+    /// How many sharings of a key there are and were.
+    pub(crate) fn count(&self, name: &KeyName) -> usize {
+        let count = |state: &LedgerState| {
+            state.keys().get(name).map(|line| line.versions.values().map(|version| version.epochs.len()).sum())
+        };
+        self.look(count).flatten().unwrap_or(0)
+    }
+
+    /// The newest sharing of the version with this public key.
+    pub(crate) fn of_id(&self, id: &KeyId) -> Option<Certified> {
+        let serving = |state: &LedgerState| -> Vec<(KeyName, Entry)> {
+            let all = state.keys().iter();
+            all.flat_map(|(name, line)| newest(line).into_iter().map(|entry| (name.clone(), entry))).collect()
+        };
+        let mut all = self.look(serving)?.into_iter().filter_map(|(name, entry)| self.decode(&name, entry));
+        all.find(|certified| certified.public.key_id() == id)
+    }
+
+    fn decode(&self, name: &KeyName, entry: Entry) -> Option<Certified> {
+        let Entry { version, suite, state, epochs } = entry;
+        let place = (name.clone(), version, epochs.epoch);
+        let known = self.decoded.read().unwrap_or_else(PoisonError::into_inner).get(&place).cloned();
+        let public = match known {
+            Some(public) => public,
+            None => {
+                let public = decode(name, &suite, &epochs.public)?;
+                let mut decoded = self.decoded.write().unwrap_or_else(PoisonError::into_inner);
+                if decoded.len() >= MOST_DECODED {
+                    decoded.clear();
+                }
+                decoded.insert(place, public.clone());
+                public
+            }
+        };
+        Some(Certified { name: name.clone(), version, epoch: epochs.epoch, state, public })
+    }
+}
+
+fn of_line(line: &KeyHistory, version: Option<Version>, most: usize) -> Vec<Entry> {
+    let primary = line.primary();
+    let mut versions: Vec<_> = line.versions.iter().rev().filter(|(it, _)| version.is_none_or(|v| v == **it)).collect();
+    versions.sort_by_key(|(version, _)| Some(**version) != primary);
+    let all = versions.into_iter().flat_map(|(version, history)| {
+        let (state, suite) = (line.state_of(*version).unwrap_or(history.state), history.suite.clone());
+        let epochs = history.epochs.iter().rev().take(most).cloned();
+        epochs.map(move |epochs| Entry { version: *version, suite: suite.clone(), state, epochs })
+    });
+    all.collect()
+}
+
+/// The newest sharing of each version.
+fn newest(line: &KeyHistory) -> Vec<Entry> {
+    let all = line.versions.iter().filter_map(|(version, history)| {
+        let state = line.state_of(*version).unwrap_or(history.state);
+        Some(Entry { version: *version, suite: history.suite.clone(), state, epochs: history.serving()?.clone() })
+    });
+    all.collect()
+}
+
+/// A public key as entries have it: the text of its file if it was adopted, its parts if a ceremony of the ledger made it.
+fn decode(name: &KeyName, suite: &SuiteName, bytes: &[u8]) -> Option<AnyPublicKey> {
+    let suite: Suite = suite.as_str().parse().ok()?;
+    if let Some((given, public)) = std::str::from_utf8(bytes).ok().and_then(|text| AnyPublicKey::from_text(text).ok()) {
+        return (given == *name && public.suite() == suite).then_some(public);
+    }
+    AnyPublicKey::from_encoded(suite, &EncodedKey::decode(bytes).ok()?).ok()
+}

@@ -1,0 +1,118 @@
+//! What this client has checked of the group's ledger: kept over restarts, and brought up to date when something does not fit.
+//!
+//! Nobody is believed. A client has the members of the founding, from its group file, and takes an entry if a quorum of the members at
+//! that height voted for it, as `spec/ledger.md` has it. What was checked once is kept in a file beside the client's own, and the client
+//! asks for what comes after it.
+
+mod file;
+mod follow;
+mod keys;
+mod turns;
+
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    sync::{OnceLock, PoisonError, RwLock},
+};
+
+use theta_ledger::{CertifiedEntry, Digest, Genesis, LedgerError, LedgerState};
+use theta_names::{Epoch, KeyName, Version};
+use theta_network::group::GroupFile;
+use theta_schemes::keys::AnyPublicKey;
+use tokio::{sync::Mutex, time::Instant};
+
+pub use self::follow::{Followed, GenesisFileError, genesis_of};
+pub(crate) use self::keys::Certified;
+use self::{follow::History, turns::Turns};
+
+/// The ledger of a client's group, as far as the client has checked it.
+#[derive(Debug)]
+pub(crate) struct Book {
+    /// `None` if a node of the group has no identity to vote with: then there is no ledger.
+    genesis: Option<Genesis>,
+    place: Option<PathBuf>,
+    /// Read when it is first needed.
+    pages: OnceLock<RwLock<Pages>>,
+    /// Public keys that were decoded, since that takes arithmetic.
+    decoded: RwLock<HashMap<(KeyName, Version, Epoch), AnyPublicKey>>,
+    /// Held by the one that asks the nodes; others wait for what it learns.
+    turns: Mutex<Turns>,
+}
+
+/// What was checked, and how the file has it.
+#[derive(Debug)]
+struct Pages {
+    state: LedgerState,
+    encoded: Vec<u8>,
+    /// Whether the file lacks something.
+    unkept: bool,
+}
+
+impl Book {
+    /// The ledger of this group, kept at `place`.
+    pub(crate) fn new(group: &GroupFile, place: Option<PathBuf>) -> Self {
+        Self {
+            genesis: genesis_of(group).ok(),
+            place,
+            pages: OnceLock::new(),
+            decoded: RwLock::default(),
+            turns: Mutex::new(Turns::new(Instant::now())),
+        }
+    }
+
+    fn pages(&self) -> Option<&RwLock<Pages>> {
+        let genesis = self.genesis.as_ref()?;
+        Some(self.pages.get_or_init(|| {
+            let kept = self.place.as_deref().and_then(file::load).unwrap_or_default();
+            let (state, end) = file::read(&kept, genesis);
+            let encoded = kept.get(..end).map_or_else(|| file::empty(&genesis.id()), <[u8]>::to_vec);
+            RwLock::new(Pages { state, encoded, unkept: false })
+        }))
+    }
+
+    /// Looks at what was checked so far; `None` if the group keeps no ledger.
+    pub(crate) fn look<T>(&self, at: impl FnOnce(&LedgerState) -> T) -> Option<T> {
+        let pages = self.pages()?.read().unwrap_or_else(PoisonError::into_inner);
+        Some(at(&pages.state))
+    }
+
+    /// Writes what is new into the file. A client that cannot write there goes on, and asks for the same again after its next start.
+    fn keep(&self) {
+        let (Some(place), Some(pages)) = (&self.place, self.pages()) else { return };
+        let encoded = {
+            let mut pages = pages.write().unwrap_or_else(PoisonError::into_inner);
+            if !std::mem::take(&mut pages.unkept) {
+                return;
+            }
+            pages.encoded.clone()
+        };
+        if let Err(error) = file::save(place, &encoded) {
+            tracing::debug!(place = %place.display(), %error, "the ledger was not kept");
+        }
+    }
+}
+
+impl History for &Book {
+    fn height(&self) -> u64 {
+        self.look(LedgerState::height).unwrap_or_default()
+    }
+
+    fn head(&self) -> Option<Digest> {
+        self.look(|state| *state.head())
+    }
+
+    fn digest(&self, certified: &CertifiedEntry) -> Option<Digest> {
+        self.look(|state| certified.entry.digest(state.id()))
+    }
+
+    fn take(&mut self, certified: CertifiedEntry) -> Result<(), LedgerError> {
+        let Some(pages) = self.pages() else { return Ok(()) };
+        let mut pages = pages.write().unwrap_or_else(PoisonError::into_inner);
+        pages.state.advance(&certified)?;
+        // What does not fit into the file any more is asked for again after a restart.
+        if file::append(&mut pages.encoded, &certified) {
+            pages.unkept = true;
+        }
+        Ok(())
+    }
+}

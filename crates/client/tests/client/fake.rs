@@ -1,0 +1,316 @@
+//! A group whose four APIs are this test's: each has the certificate of its node, and says what the test wants.
+
+use std::{
+    pin::Pin,
+    sync::{Arc, Mutex},
+};
+
+use bytes::Bytes;
+use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use theta_agreement::{Ballot, MemberKeys, VoteCertificate, VoteKind};
+use theta_client::genesis_of;
+use theta_keyfiles::PublicKeyText as _;
+use theta_ledger::{Action, AdoptedKey, CertifiedEntry, LedgerState};
+use theta_names::{Epoch, NodeId, Version};
+use theta_network::{
+    Identity,
+    tls::{self, Pinned},
+};
+use theta_schemes::{
+    Purpose, Statement, Suite,
+    groups::{Secret, Transcript},
+    keys::{AnyKeyShare, AnyPublicKey, deal_any, import_any},
+};
+use theta_sharing::Threshold;
+use theta_wire::v1::{self, governance_server as governance, threshold_protocol_server as protocol};
+use tokio::{net::TcpListener, sync::mpsc, task::JoinHandle};
+use tokio_rustls::TlsAcceptor;
+use tokio_stream::{Stream, wrappers::ReceiverStream};
+use tonic::{
+    Request, Response, Status,
+    body::Body,
+    codegen::{BoxFuture, Context, Poll, Service, http},
+    transport::Server,
+};
+
+use crate::{group::Prepared, liar::Connection};
+
+/// What one node says.
+#[derive(Default)]
+pub(crate) struct Said {
+    /// Its ledger.
+    pub(crate) entries: Vec<CertifiedEntry>,
+    /// After which heights it was asked.
+    pub(crate) asked: Vec<u64>,
+    /// Its answer to whatever it is asked to sign or draw.
+    pub(crate) outcome: Option<v1::Outcome>,
+    /// The text of the public key that it tells of, and the key's holders.
+    pub(crate) public: Option<String>,
+}
+
+/// Four nodes, two of which act together.
+pub(crate) struct FakeGroup {
+    pub(crate) prepared: Prepared,
+    pub(crate) nodes: Vec<Arc<Mutex<Said>>>,
+    /// What was decided.
+    pub(crate) state: LedgerState,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+/// A dealt key.
+pub(crate) type Key = (AnyPublicKey, Vec<AnyKeyShare>);
+
+fn threshold() -> Threshold {
+    Threshold::new(2, 4).unwrap()
+}
+
+pub(crate) fn key(suite: Suite, seed: u64) -> Key {
+    deal_any(suite, threshold(), &mut ChaCha20Rng::seed_from_u64(seed))
+}
+
+/// Two sharings of one secret: the same public key, other verification keys.
+pub(crate) fn sharings(suite: Suite) -> (Key, Key) {
+    let secret = || Secret::new(vec![3; 32].into_iter().take(31).chain([0]).collect::<Vec<u8>>());
+    let share = |seed| import_any(suite, threshold(), &secret(), &mut ChaCha20Rng::seed_from_u64(seed)).unwrap();
+    (share(1), share(2))
+}
+
+/// What k honest nodes answer.
+pub(crate) fn outcome((public, shares): &Key, statement: &[u8]) -> v1::Outcome {
+    let mut rng = ChaCha20Rng::seed_from_u64(3);
+    let is_coin = public.suite().purpose() == Purpose::Coin;
+    let statement = if is_coin { Statement::FlipCoin(statement) } else { Statement::Sign(statement) };
+    let made: Vec<_> = shares
+        .iter()
+        .take(2)
+        .map(|share| (share.index(), public.create_share(share, statement, &mut rng).unwrap()))
+        .collect();
+    let parts: Vec<_> = made.iter().map(|(index, share)| (*index, share.as_slice())).collect();
+    let combined = public.combine(statement, &parts, &mut rng).unwrap();
+    v1::Outcome {
+        result: combined.result.expose().clone().into(),
+        proof: combined.proof.into(),
+        contributors: vec![1, 2],
+        ..Default::default()
+    }
+}
+
+pub(crate) fn adopt(name: &str, version: u32, epoch: u32, public: &AnyPublicKey) -> Action {
+    let name = name.parse().unwrap();
+    Action::Adopt(AdoptedKey {
+        version: Version::new(version).unwrap(),
+        epoch: Epoch::new(epoch),
+        suite: public.suite().into(),
+        k: 2,
+        holders: vec![1, 2, 3, 4],
+        public: public.to_text(&name).into_bytes(),
+        key: name,
+    })
+}
+
+/// The entry that an action would be next, signed by these nodes.
+pub(crate) fn certified(state: &LedgerState, action: Action, signers: &[u16]) -> CertifiedEntry {
+    let entry = state.next_entry(action, Vec::new(), 5);
+    let (ballot, digest) = (Ballot::new(VoteKind::Precommit, 0), entry.digest(state.id()));
+    let signed = signers.iter().map(|number| {
+        // As the group of these tests has its identities.
+        let keys = MemberKeys::new(NodeId::try_from(*number).unwrap(), Secret::new([*number as u8; 32]));
+        let message = Transcript::new("theta/ledger/vote/v1")
+            .with("ledger", state.id().as_bytes())
+            .with("height", &entry.height.to_be_bytes())
+            .with("previous", &entry.previous)
+            .with("author", &number.to_be_bytes())
+            .with("ballot", &[7, 0, 0, 0, 0])
+            .with("body", &digest);
+        (keys.party(), keys.sign(&message))
+    });
+    let certificate = VoteCertificate::new(ballot, digest, signed.collect());
+    CertifiedEntry { entry, certificate }
+}
+
+impl FakeGroup {
+    pub(crate) fn new() -> Self {
+        let mut prepared = Prepared::new(2, 4);
+        let state = LedgerState::new(&genesis_of(&prepared.group).unwrap());
+        let (mut nodes, mut tasks) = (Vec::new(), Vec::new());
+        for (number, listeners) in (1..).zip(&mut prepared.listeners) {
+            let api = listeners.api.take().unwrap();
+            api.set_nonblocking(true).unwrap();
+            let said = Arc::default();
+            let folder = prepared.folder.path().join(format!("node-{number}"));
+            let identity = Identity::load(&folder.join("node.crt"), &folder.join("node.key")).unwrap();
+            let pins = prepared.group.clients().iter();
+            let pins = pins.map(|client| (client.certificate, Pinned::Client(Arc::from("tester")))).collect();
+            let acceptor = TlsAcceptor::from(tls::server_config(&identity, pins, &[b"h2"]).unwrap());
+            tasks.extend(serve(Arc::clone(&said), TcpListener::from_std(api).unwrap(), acceptor));
+            nodes.push(said);
+        }
+        Self { prepared, nodes, state, tasks }
+    }
+
+    /// All nodes decide this.
+    pub(crate) fn decide(&mut self, action: Action) {
+        let entry = certified(&self.state, action, &[1, 2, 3]);
+        self.state.advance(&entry).unwrap();
+        for node in &self.nodes {
+            node.lock().unwrap().entries.push(entry.clone());
+        }
+    }
+
+    /// All nodes answer so.
+    pub(crate) fn answer(&self, outcome: &v1::Outcome) {
+        self.nodes.iter().for_each(|node| node.lock().unwrap().outcome = Some(outcome.clone()));
+    }
+
+    /// A node that the test changes.
+    pub(crate) fn node(&self, number: usize) -> std::sync::MutexGuard<'_, Said> {
+        self.nodes[number - 1].lock().unwrap()
+    }
+
+    /// How often nodes were asked for the ledger.
+    pub(crate) fn asked(&self) -> usize {
+        self.nodes.iter().map(|node| node.lock().unwrap().asked.len()).sum()
+    }
+
+    pub(crate) fn stop(&mut self) {
+        self.tasks.drain(..).for_each(|task| task.abort());
+    }
+}
+
+fn serve(said: Arc<Mutex<Said>>, listener: TcpListener, acceptor: TlsAcceptor) -> [JoinHandle<()>; 2] {
+    let (accepted, connections) = mpsc::channel(8);
+    let accepting = tokio::spawn(async move {
+        loop {
+            let (tcp, _) = listener.accept().await.unwrap();
+            if let Ok(tls) = acceptor.accept(tcp).await {
+                let _ = accepted.send(Ok::<_, std::io::Error>(Connection(tls))).await;
+            }
+        }
+    });
+    let serving = tokio::spawn(async move {
+        let both = Both {
+            protocol: protocol::ThresholdProtocolServer::new(Api(Arc::clone(&said))),
+            governance: governance::GovernanceServer::new(Api(said)),
+        };
+        Server::builder().serve_with_incoming(both, ReceiverStream::new(connections)).await.unwrap();
+    });
+    [accepting, serving]
+}
+
+/// Both services at one address.
+#[derive(Clone)]
+struct Both {
+    protocol: protocol::ThresholdProtocolServer<Api>,
+    governance: governance::GovernanceServer<Api>,
+}
+
+impl Service<http::Request<Body>> for Both {
+    type Response = http::Response<Body>;
+    type Error = std::convert::Infallible;
+    type Future = BoxFuture<Self::Response, Self::Error>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        if request.uri().path().starts_with("/theta.v1.Governance/") {
+            return self.governance.call(request);
+        }
+        self.protocol.call(request)
+    }
+}
+
+struct Api(Arc<Mutex<Said>>);
+
+fn nothing<T>() -> Result<Response<T>, Status> {
+    Err(Status::unimplemented(""))
+}
+
+type Many<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+#[tonic::async_trait]
+impl governance::Governance for Api {
+    type ReadAuditStream = Many<v1::AuditEntry>;
+    type ReadLedgerStream = Many<v1::LedgerEntry>;
+
+    async fn read_ledger(
+        &self,
+        request: Request<v1::ReadLedgerRequest>,
+    ) -> Result<Response<Self::ReadLedgerStream>, Status> {
+        let after = request.get_ref().after;
+        let mut said = self.0.lock().unwrap();
+        said.asked.push(after);
+        let entries = said.entries.iter().skip(usize::try_from(after).unwrap());
+        let entries: Vec<_> = entries.map(|entry| Ok(v1::LedgerEntry { entry: entry.encode().into() })).collect();
+        Ok(Response::new(Box::pin(tokio_stream::iter(entries))))
+    }
+
+    async fn read_audit(&self, _: Request<v1::ReadAuditRequest>) -> Result<Response<Self::ReadAuditStream>, Status> {
+        nothing()
+    }
+    async fn prune_audit(&self, _: Request<v1::PruneAuditRequest>) -> Result<Response<v1::PruneAuditResponse>, Status> {
+        nothing()
+    }
+    async fn explain_policy(
+        &self,
+        _: Request<v1::ExplainPolicyRequest>,
+    ) -> Result<Response<v1::ExplainPolicyResponse>, Status> {
+        nothing()
+    }
+    async fn get_policy(&self, _: Request<v1::GetPolicyRequest>) -> Result<Response<v1::GetPolicyResponse>, Status> {
+        nothing()
+    }
+}
+
+impl Api {
+    fn outcome(&self) -> (Bytes, Option<v1::Outcome>) {
+        (Bytes::from_static(&[1; 32]), self.0.lock().unwrap().outcome.clone())
+    }
+}
+
+#[tonic::async_trait]
+impl protocol::ThresholdProtocol for Api {
+    async fn sign(&self, _: Request<v1::SignRequest>) -> Result<Response<v1::SignResponse>, Status> {
+        let (instance_id, outcome) = self.outcome();
+        Ok(Response::new(v1::SignResponse { instance_id, outcome, ..Default::default() }))
+    }
+    async fn flip_coin(&self, _: Request<v1::FlipCoinRequest>) -> Result<Response<v1::FlipCoinResponse>, Status> {
+        let (instance_id, outcome) = self.outcome();
+        Ok(Response::new(v1::FlipCoinResponse { instance_id, outcome }))
+    }
+    async fn get_public_key(
+        &self,
+        _: Request<v1::GetPublicKeyRequest>,
+    ) -> Result<Response<v1::GetPublicKeyResponse>, Status> {
+        let public_key_file = self.0.lock().unwrap().public.clone();
+        let public_key_file = public_key_file.ok_or_else(|| Status::not_found("there is no such key"))?;
+        let info = Some(v1::KeyInfo { holders: vec![1, 2, 3, 4], ..Default::default() });
+        Ok(Response::new(v1::GetPublicKeyResponse { info, public_key_file }))
+    }
+    async fn decrypt(&self, _: Request<v1::DecryptRequest>) -> Result<Response<v1::DecryptResponse>, Status> {
+        nothing()
+    }
+    async fn decapsulate(
+        &self,
+        _: Request<v1::DecapsulateRequest>,
+    ) -> Result<Response<v1::DecapsulateResponse>, Status> {
+        nothing()
+    }
+    async fn get_result(&self, _: Request<v1::GetResultRequest>) -> Result<Response<v1::InstanceStatus>, Status> {
+        nothing()
+    }
+    type WatchInstanceStream = Many<v1::InstanceStatus>;
+    async fn watch_instance(
+        &self,
+        _: Request<v1::WatchInstanceRequest>,
+    ) -> Result<Response<Self::WatchInstanceStream>, Status> {
+        nothing()
+    }
+    async fn list_keys(&self, _: Request<v1::ListKeysRequest>) -> Result<Response<v1::ListKeysResponse>, Status> {
+        nothing()
+    }
+    async fn get_status(&self, _: Request<v1::GetStatusRequest>) -> Result<Response<v1::GetStatusResponse>, Status> {
+        nothing()
+    }
+}

@@ -1,0 +1,257 @@
+//! What a client makes of the group's ledger, and of nodes that lie about it.
+
+use std::{fs, path::PathBuf, time::Instant};
+
+use bytes::Bytes;
+use theta_client::{Client, ClientError, KnownKeys, Problem};
+use theta_keyfiles::PublicKeyText as _;
+use theta_ledger::LedgerState;
+use theta_names::{Epoch, KeyRef, KeyState, Version};
+use theta_schemes::Suite;
+
+use crate::fake::{FakeGroup, adopt, certified, key, outcome, sharings};
+
+const MESSAGE: &[u8] = b"a message";
+
+fn name(text: &str) -> KeyRef {
+    text.parse().unwrap()
+}
+
+fn folder(group: &FakeGroup) -> PathBuf {
+    group.prepared.folder.path().join("client")
+}
+
+fn ledger_file(group: &FakeGroup) -> PathBuf {
+    folder(group).join("group.ledger")
+}
+
+/// Gives the client the public key that it had before.
+fn give(group: &FakeGroup, key: &str, public: &theta_schemes::keys::AnyPublicKey) {
+    fs::write(folder(group).join(format!("keys/{key}.pub")), public.to_text(&key.parse().unwrap())).unwrap();
+}
+
+fn versions(known: &KnownKeys, key: &str) -> Vec<(u32, u32)> {
+    let of = |known: theta_client::KnownKey| Some((known.version?.get(), known.epoch.map_or(99, Epoch::get)));
+    known.versions(&name(key)).into_iter().filter_map(of).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_is_called_a_liar_after_a_rotation() {
+    let mut group = FakeGroup::new();
+    let (old, new) = (key(Suite::Bls04MinPk, 1), key(Suite::Bls04MinPk, 2));
+    give(&group, "seal", &old.0);
+    let client = Client::open(&folder(&group)).unwrap();
+    group.answer(&outcome(&old, MESSAGE));
+    assert!(client.sign("seal", MESSAGE.into()).await.unwrap().bad_answers.is_empty());
+    assert_eq!(group.asked(), 0, "who knows the key asks for no ledger");
+
+    group.decide(adopt("seal", 1, 0, &old.0));
+    group.decide(adopt("seal", 2, 0, &new.0));
+    group.answer(&outcome(&new, MESSAGE));
+    let signed = client.sign("seal", MESSAGE.into()).await.unwrap();
+    assert!(signed.bad_answers.is_empty(), "{:?}", signed.bad_answers);
+    new.0.verify(MESSAGE, &signed.result, &[]).unwrap();
+    assert_eq!(versions(client.known(), "seal"), [(2, 0), (1, 0)]);
+    assert_eq!(client.known().find(&name("seal@1")).unwrap().state, Some(KeyState::Retired));
+
+    // A node that signs with the old version is behind, and not a liar; nor is its answer taken.
+    group.answer(&outcome(&old, MESSAGE));
+    let error = client.sign("seal", MESSAGE.into()).await.unwrap_err();
+    let ClientError::NoAnswer { nodes, .. } = &error else { panic!("{error}") };
+    assert!(nodes.iter().all(|node| node.problem == Problem::OtherVersion(Version::FIRST)), "{error}");
+    assert!(client.sign("seal@1", MESSAGE.into()).await.unwrap().bad_answers.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_coin_of_any_epoch_is_a_coin() {
+    let mut group = FakeGroup::new();
+    let (before, after) = sharings(Suite::Cks05Ristretto255);
+    assert!(before.0.key_id() == after.0.key_id() && before.0.parts() != after.0.parts());
+    give(&group, "dice", &before.0);
+    group.decide(adopt("dice", 1, 0, &before.0));
+    group.decide(adopt("dice", 1, 1, &after.0));
+    let client = Client::open(&folder(&group)).unwrap();
+    group.answer(&outcome(&after, MESSAGE));
+    let new = client.flip_coin("dice", MESSAGE.into()).await.unwrap();
+    group.answer(&outcome(&before, MESSAGE));
+    let old = client.flip_coin("dice", MESSAGE.into()).await.unwrap();
+    assert!(new.bad_answers.is_empty() && old.bad_answers.is_empty());
+    assert_eq!(new.result.value, old.result.value);
+    assert_ne!(new.result.proof, old.result.proof);
+    assert_eq!(versions(client.known(), "dice"), [(1, 1), (1, 0)]);
+}
+
+/// Few nodes hold it, or it has not come into the ledger yet: its holders tell of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_a_key_that_is_not_in_the_ledger_its_holders_tell() {
+    let group = FakeGroup::new();
+    let (old, new) = (key(Suite::Bls04MinPk, 1), key(Suite::Bls04MinPk, 2));
+    give(&group, "seal", &old.0);
+    let client = Client::open(&folder(&group)).unwrap();
+    group.answer(&outcome(&new, MESSAGE));
+    for node in &group.nodes {
+        node.lock().unwrap().public = Some(new.0.to_text(&"seal".parse().unwrap()));
+    }
+    let signed = client.sign("seal", MESSAGE.into()).await.unwrap();
+    assert!(signed.bad_answers.is_empty(), "{:?}", signed.bad_answers);
+    new.0.verify(MESSAGE, &signed.result, &[]).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_not_certified_is_not_taken() {
+    let mut group = FakeGroup::new();
+    let (truth, lie) = (key(Suite::Bls04MinPk, 1), key(Suite::Bls04MinPk, 2));
+    group.decide(adopt("seal", 1, 0, &truth.0));
+    // Two of three votes; a key of the liar's in the place of the true one; another history.
+    let few = certified(&group.state, adopt("seal", 2, 0, &lie.0), &[1, 2]);
+    group.node(1).entries.push(few);
+    let start = LedgerState::new(&theta_client::genesis_of(&group.prepared.group).unwrap());
+    let mut exchanged = group.node(2).entries[0].clone();
+    exchanged.entry = certified(&start, adopt("seal", 1, 0, &lie.0), &[]).entry;
+    group.node(2).entries = vec![exchanged];
+    let client = Client::open(&folder(&group)).unwrap();
+    assert!(client.renew().await.unwrap());
+    assert_eq!(versions(client.known(), "seal"), [(1, 0)]);
+    assert_eq!(client.known().find(&name("seal")).unwrap().public.key_id(), truth.0.key_id());
+
+    let mut state = start.clone();
+    let followed = client.follow_ledger(&mut state).await.unwrap();
+    assert_eq!((state.height(), followed.entries.len()), (1, 1));
+    let blamed: Vec<u16> = followed.problems.iter().map(|problem| problem.node.get()).collect();
+    assert_eq!(blamed, [1, 2], "{:?}", followed.problems);
+    assert!(followed.problems.iter().all(|problem| matches!(problem.problem, Problem::FalseAnswer(_))));
+
+    // A quorum that lies signs another history: who has followed the true one says so, and keeps it.
+    let fork = certified(&start, adopt("seal", 1, 0, &lie.0), &[2, 3, 4]);
+    group.node(3).entries = vec![fork.clone()];
+    let followed = client.follow_ledger(&mut state).await.unwrap();
+    let problem = followed.problems.iter().find(|problem| problem.node.get() == 3).unwrap();
+    assert!(problem.to_string().contains("another history of the group: its entry 1"), "{problem}");
+    let mut forked = start;
+    forked.advance(&fork).unwrap();
+    let next = certified(&forked, adopt("seal", 2, 0, &truth.0), &[2, 3, 4]);
+    group.node(3).entries.push(next);
+    let followed = client.follow_ledger(&mut state).await.unwrap();
+    assert!(followed.problems.iter().any(|problem| problem.to_string().contains("another history")));
+    assert_eq!(state.height(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_checked_is_kept_and_asked_for_once() {
+    let mut group = FakeGroup::new();
+    let (old, new) = (key(Suite::Bls04MinPk, 1), key(Suite::Bls04MinPk, 2));
+    group.decide(adopt("seal", 1, 0, &old.0));
+    group.decide(adopt("seal", 2, 0, &new.0));
+    let client = Client::open(&folder(&group)).unwrap();
+    assert!(client.renew().await.unwrap());
+    assert!(!client.renew().await.unwrap());
+    // From the last entry on, which shows whether the node has the same history.
+    assert_eq!(group.node(1).asked, [0, 1]);
+    drop(client);
+
+    let again = Client::open(&folder(&group)).unwrap();
+    assert_eq!(versions(again.known(), "seal"), [(2, 0), (1, 0)]);
+    assert!(!again.renew().await.unwrap());
+    assert_eq!(group.node(1).asked, [0, 1, 1]);
+    group.stop();
+    // Neither a node nor a runtime is needed to know the keys.
+    let known = std::thread::spawn({
+        let folder = folder(&group);
+        move || versions(&KnownKeys::open(&folder).unwrap(), "seal")
+    });
+    assert_eq!(known.join().unwrap(), [(2, 0), (1, 0)]);
+    assert_eq!(fs::read_dir(folder(&group)).unwrap().count(), 5, "nothing is left lying beside the client's files");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_changed_file_fools_nobody() {
+    let mut group = FakeGroup::new();
+    let (one, two) = (key(Suite::Bls04MinPk, 1), key(Suite::Bls04MinPk, 2));
+    let (three, lie) = (key(Suite::Bls04MinPk, 3), key(Suite::Bls04MinPk, 4));
+    for (version, key) in [(1, &one), (2, &two), (3, &three)] {
+        group.decide(adopt("seal", version, 0, &key.0));
+    }
+    let client = Client::open(&folder(&group)).unwrap();
+    client.renew().await.unwrap();
+    let good = fs::read(ledger_file(&group)).unwrap();
+    let all = [(3, 0), (2, 0), (1, 0)];
+    let read = |bytes: &[u8]| {
+        fs::write(ledger_file(&group), bytes).unwrap();
+        let known = KnownKeys::open(&folder(&group)).unwrap();
+        for found in known.versions(&name("seal")) {
+            let truth = [&one, &two, &three][usize::try_from(found.version.unwrap().get()).unwrap() - 1];
+            assert_eq!(found.public.key_id(), truth.0.key_id());
+        }
+        versions(&known, "seal")
+    };
+    assert_eq!(read(&good), all);
+    // Whatever byte is changed, wherever it is cut off: what is left is a beginning of the true history.
+    for at in (0..good.len()).step_by(7) {
+        let mut changed = good.clone();
+        changed[at] ^= 1;
+        let found = read(&changed);
+        assert!(found.is_empty() || all.ends_with(&found), "byte {at}: {found:?}");
+        let found = read(&good[..at]);
+        assert!(found.is_empty() || all.ends_with(&found), "{at} bytes: {found:?}");
+    }
+
+    // Entries without votes, before one whose votes are true: the chain of digests gives it away.
+    let start = LedgerState::new(&theta_client::genesis_of(&group.prepared.group).unwrap());
+    let forged = certified(&start, adopt("seal", 1, 0, &lie.0), &[]);
+    let entries = group.node(1).entries.clone();
+    let file = |entries: &[&theta_ledger::CertifiedEntry]| {
+        let mut file = good[..b"theta ledger 1\n".len() + 32].to_vec();
+        for entry in entries {
+            let bytes = entry.encode();
+            file.extend(u32::try_from(bytes.len()).unwrap().to_be_bytes());
+            file.extend(bytes);
+        }
+        file
+    };
+    assert_eq!(read(&file(&[&entries[0], &entries[1], &entries[2]])), all);
+    assert_eq!(read(&file(&[&forged])), []);
+    assert_eq!(read(&file(&[&forged, &entries[1], &entries[2]])), []);
+    // The votes of an older entry are bound by those for a newer one, and need not be there.
+    let mut unvoted = entries[0].clone();
+    unvoted.certificate = forged.certificate;
+    assert_eq!(read(&file(&[&unvoted, &entries[1], &entries[2]])), all);
+    assert_eq!(read(&file(&[&entries[0], &unvoted])), [(1, 0)]);
+    // The client goes on from whatever is left.
+    fs::write(ledger_file(&group), file(&[&entries[0], &unvoted])).unwrap();
+    let client = Client::open(&folder(&group)).unwrap();
+    assert!(client.renew().await.unwrap());
+    assert_eq!((versions(client.known(), "seal"), fs::read(ledger_file(&group)).unwrap()), (all.to_vec(), good));
+}
+
+/// A liar that answers every request does not make the client ask everybody each time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn liars_do_not_make_a_client_ask_for_ever() {
+    let mut group = FakeGroup::new();
+    let truth = key(Suite::Bls04MinPk, 1);
+    group.decide(adopt("seal", 1, 0, &truth.0));
+    let client = Client::open(&folder(&group)).unwrap();
+    client.renew().await.unwrap();
+    group.answer(&outcome(&truth, MESSAGE));
+    let mut lie = outcome(&key(Suite::Bls04MinPk, 9), MESSAGE);
+    lie.contributors = vec![1];
+    group.node(1).outcome = Some(lie);
+    let (before, started, mut caught) = (group.asked(), Instant::now(), 0);
+    for _ in 0..200 {
+        let signed = client.sign("seal", MESSAGE.into()).await.unwrap();
+        assert!(signed.bad_answers.iter().all(|bad| bad.node.get() == 1), "{:?}", signed.bad_answers);
+        caught += signed.bad_answers.len();
+    }
+    assert!(caught > 0, "the liar was never first");
+    let turns = 6 + usize::try_from(started.elapsed().as_secs()).unwrap();
+    assert!(group.asked() - before <= 4 * turns, "{} times in {turns} turns", group.asked() - before);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_group_that_is_silent_is_reported() {
+    let mut group = FakeGroup::new();
+    group.stop();
+    let client = Client::open(&folder(&group)).unwrap();
+    assert!(matches!(client.renew().await, Err(ClientError::NoAnswer { .. })));
+    let error = client.sign("seal", Bytes::from_static(MESSAGE)).await.unwrap_err();
+    assert!(error.to_string().contains("node 4"), "{error}");
+}
