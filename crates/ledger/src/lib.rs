@@ -10,16 +10,24 @@
 //! Requests for decryptions, signatures and coins never wait for it. See `spec/ledger.md` and `docs/adr/0029-ledger.md`.
 
 mod certified;
+mod change;
 mod entry;
 pub mod founding;
 mod genesis;
+mod operator;
 mod replica;
 mod sitting;
 mod state;
+mod warrant;
 
 pub use certified::CertifiedEntry;
+pub use change::MemberChange;
 pub use entry::{Action, AdoptedKey, Entry, MOST_ENTRY, Outcome};
 pub use genesis::{Genesis, GenesisError, LedgerId};
+pub use operator::{OperatorId, OperatorKey};
 pub use replica::{DropReason, Effect, Host, Input, MOST_MESSAGE, Memory, Recipient, Replica, ReplicaOffence, Said};
-pub use state::{Begun, Epochs, KeyHistory, LedgerError, LedgerState, Refusal, Source, VersionHistory};
+pub use state::{
+    Begun, Epochs, KeyHistory, LedgerError, LedgerState, MemberRefusal, Refusal, Seat, Source, VersionHistory,
+};
 pub use theta_agreement::{Digest, Verdict};
+pub use warrant::{MOST_STAND_INS, StandIn, Warrant, WarrantRefusal};

@@ -190,7 +190,7 @@ fn show_entries(checked: &Checked, output: Output) -> Result<(), Failure> {
         .map(|certified| EntryView {
             height: certified.entry.height,
             time: certified.entry.time,
-            what: words::what(&certified.entry.action),
+            what: words::what_of(certified),
             signers: certified.certificate.signatures().keys().map(|party| party.get()).collect(),
         })
         .collect();

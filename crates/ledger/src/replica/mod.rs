@@ -9,6 +9,7 @@ mod peers;
 mod pending;
 mod receive;
 mod said;
+mod seats;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use theta_names::NodeId;
 use theta_rounds::PartyId;
 
 use crate::sitting::Sitting;
-use crate::{Action, CertifiedEntry, Entry, LedgerError, LedgerState, MOST_ENTRY};
+use crate::{Action, CertifiedEntry, Entry, LedgerError, LedgerState, MOST_ENTRY, Warrant, WarrantRefusal};
 use message::{Message, Vote};
 use peers::Peers;
 use pending::{Pending, Source};
@@ -54,6 +55,8 @@ pub enum Input<'a> {
     Message(NodeId, &'a [u8]),
     /// This node wants an action decided. For [`Action`]s of clients, [`Host::judge`] must say so, too.
     Propose(Action, Vec<u8>),
+    /// An operator brings a warrant, under which another machine votes in the place of one that is gone.
+    Warrant(Warrant),
     /// The same for an action that follows from what many members have, so that they all want it without being told.
     Expect(Action),
 }
@@ -82,6 +85,8 @@ pub enum Effect {
     Decided(Box<CertifiedEntry>),
     /// Nothing comes of an action that this node wanted decided.
     Dropped(Action, DropReason),
+    /// A warrant that an operator brought does not serve.
+    Unserving(WarrantRefusal),
     /// A member did what nobody honest does.
     Blame(NodeId, ReplicaOffence),
 }
@@ -106,12 +111,22 @@ pub enum ReplicaOffence {
     /// It sent a vote that it did not sign.
     #[error("it sent a vote with a false signature")]
     FalseSignature,
-    /// It signed what cannot be read, or a false certificate.
+    /// It showed prevotes that are no quorum's.
+    #[error("it showed prevotes that are false, or too few")]
+    FalsePrevotes,
+    /// It signed what cannot be read.
     #[error("it sent what no honest member sends: {0}")]
     Malformed(&'static str),
     /// It passed on an entry that is not certified.
     #[error("it passed on an entry that is not certified: {0}")]
     FalseEntry(LedgerError),
+}
+
+impl ReplicaOffence {
+    /// Whether it is one under the keys that are known here alone.
+    const fn is_of_signatures(&self) -> bool {
+        matches!(self, Self::FalseSignature | Self::FalsePrevotes)
+    }
 }
 
 /// Whether a store has all that its node has said in the ledger.
@@ -145,6 +160,8 @@ pub struct Replica {
     noted: BTreeSet<PartyId>,
     pending: Pending,
     peers: Peers,
+    /// Under which other machines vote at this height: all for the same members.
+    warrants: Vec<Warrant>,
     now: u64,
     ticks: u64,
 }
@@ -184,7 +201,8 @@ impl Replica {
             }
             kept.insert(*ballot, said);
         }
-        if memory == Memory::Unconfirmed {
+        // A machine that votes by a warrant has said something, and votes again when it has the warrant again.
+        if memory == Memory::Unconfirmed || !keys.as_ref().is_some_and(|keys| sitting.seats(keys)) {
             agreement.abstain();
         }
         Self {
@@ -201,6 +219,7 @@ impl Replica {
             noted: BTreeSet::new(),
             pending: Pending::default(),
             peers: Peers::default(),
+            warrants: Vec::new(),
             now: 0,
             ticks: 0,
         }
@@ -234,7 +253,7 @@ impl Replica {
     pub fn confirm(&mut self) {
         if self.memory == Memory::Unconfirmed {
             self.memory = Memory::Kept;
-            if let Some(keys) = &self.keys {
+            if let Some(keys) = self.keys.as_ref().filter(|keys| self.sitting.seats(keys)) {
                 self.agreement.vote_as(&self.sitting, keys.party());
             }
         }
@@ -248,6 +267,7 @@ impl Replica {
             Input::Connected(peer) => self.send_status(Recipient::One(peer), &mut out),
             Input::Message(from, bytes) => self.receive(from, bytes, host, &mut out),
             Input::Propose(action, reason) => self.propose(action, reason, true, &mut out),
+            Input::Warrant(warrant) => self.bring_warrant(warrant, &mut out),
             Input::Expect(action) => self.propose(action, Vec::new(), false, &mut out),
         }
         self.settle(host, &mut out);
@@ -294,6 +314,8 @@ impl Replica {
                 let message = Message::Candidate { action: action.clone(), reason: reason.clone() };
                 out.push(Effect::Send(Recipient::All, message.encode()));
             }
+            self.tell_warrants(out);
+            self.expect_replacements();
         }
     }
 
@@ -314,7 +336,8 @@ impl Replica {
         let others = parties.filter(|node| Some(*node) != own && (to == Recipient::All || to == Recipient::One(*node)));
         let (height, session) = (self.state.height(), self.session);
         for node in others {
-            let message = Message::Status { height, session, echo: self.peers.session(node) };
+            let (echo, spoken) = (self.peers.session(node), self.spoken());
+            let message = Message::Status { height, session, echo, spoken };
             out.push(Effect::Send(Recipient::One(node), message.encode()));
         }
     }
@@ -356,7 +379,7 @@ impl Replica {
             let Some((certificate, value)) = decided else { return };
             // Honest members have read it before they voted for it.
             let Ok(entry) = Entry::decode(value) else { return };
-            let certified = CertifiedEntry { entry, certificate: certificate.clone() };
+            let certified = self.certified(entry, certificate.clone());
             if self.take_entry(certified, out).is_err() {
                 return;
             }
@@ -382,6 +405,7 @@ impl Replica {
     /// Takes the next entry, and begins the height after it.
     fn take_entry(&mut self, certified: CertifiedEntry, out: &mut Vec<Effect>) -> Result<(), LedgerError> {
         self.state.advance(&certified)?;
+        self.forget_machines(&certified.entry.action);
         if self.is_unremembered(&certified.certificate) && self.lose_memory() {
             out.push(Effect::Forgot);
         }
@@ -393,14 +417,15 @@ impl Replica {
                 out.push(Effect::Dropped(action, DropReason::Refused(refusal)));
             }
         }
-        self.sitting = self.state.sitting();
+        self.sitting = self.next_sitting();
         if let Memory::From(height) = self.memory
             && self.sitting.height() >= height
         {
             self.memory = Memory::Kept;
             out.push(Effect::Remembers);
         }
-        let voter = self.keys.as_ref().filter(|_| self.memory == Memory::Kept).map(|keys| keys.party());
+        let votes = |keys: &&Arc<MemberKeys>| self.memory == Memory::Kept && self.sitting.seats(keys);
+        let voter = self.keys.as_ref().filter(votes).map(|keys| keys.party());
         self.agreement = Agreement::new(&self.sitting, voter);
         self.said.clear();
         self.heard.clear();
@@ -411,7 +436,7 @@ impl Replica {
 
     /// Whether a certificate has this node's own vote, which is not among what it has said.
     fn is_unremembered(&self, certificate: &VoteCertificate) -> bool {
-        let own = self.keys.as_ref().is_some_and(|keys| certificate.signatures().contains_key(&keys.party()));
+        let own = self.keys.as_ref().is_some_and(|keys| self.sitting.has_vote_of(keys, certificate));
         own && !self.said.contains_key(&certificate.ballot())
     }
 }
@@ -444,8 +469,10 @@ impl Judge for Chamber<'_> {
         match Entry::decode(value) {
             _ if self.now == 0 => Verdict::Unknown,
             Ok(entry) if entry.time > self.now.saturating_add(AHEAD) => Verdict::Invalid,
-            Ok(entry) if self.state.check_entry(&entry).is_ok() => self.host.judge(self.state, &entry),
-            _ => Verdict::Invalid,
+            Ok(entry) if self.state.check_entry(&entry).is_err() => Verdict::Invalid,
+            Ok(entry) if self.state.vartime_proves_itself(&entry) => Verdict::Valid,
+            Ok(entry) => self.host.judge(self.state, &entry),
+            Err(_) => Verdict::Invalid,
         }
     }
 }

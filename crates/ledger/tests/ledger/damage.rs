@@ -60,6 +60,7 @@ fn raw_card(address: &str) -> Vec<u8> {
         .word("a")
         .raw(&content.ceremony_key)
         .raw(&content.tls_key)
+        .raw(content.operator_key.as_bytes())
         .text(address)
         .text("a.example:1")
         .u64(1)

@@ -92,6 +92,8 @@ impl Custodian {
                 theta_ledger::Effect::Blame(node, offence) => {
                     work.effects.push(CustodyEffect::LedgerOffence { node, text: offence.to_string() });
                 }
+                // Who brought it is told by whoever asks for it.
+                theta_ledger::Effect::Unserving(_) => {}
                 // It is proposed again as long as this node holds the key and the ledger lacks it.
                 theta_ledger::Effect::Dropped(..) => {}
             }
