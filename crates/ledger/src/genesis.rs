@@ -105,6 +105,23 @@ impl Genesis {
         Ok(Self { founding: Some(founding.clone()), ..genesis })
     }
 
+    /// A group whose file lists these members, and has this founding: it begins with the founding if that has the same name, k, numbers and
+    /// keys of ceremonies, and otherwise with the list.
+    ///
+    /// # Errors
+    /// [`GenesisError`].
+    pub fn of_file(
+        name: &str,
+        k: u16,
+        members: Vec<Member>,
+        founding: Option<&Founding>,
+    ) -> Result<Self, GenesisError> {
+        let listed = Self::new(name, k, members)?;
+        let Some(founded) = founding.map(Self::of).transpose()? else { return Ok(listed) };
+        let same = (&founded.name, founded.k, &founded.members) == (&listed.name, listed.k, &listed.members);
+        Ok(if same { founded } else { listed })
+    }
+
     /// With which cards the group was founded, if it was.
     #[must_use]
     pub const fn founding(&self) -> Option<&Founding> {

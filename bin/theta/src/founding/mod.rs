@@ -72,7 +72,7 @@ pub(crate) fn member_table(members: &[MemberView]) -> Table {
 pub(crate) fn group_text(founding: &Founding, clients: Vec<GroupClient>) -> Result<String, Failure> {
     let nodes = founding.numbered().map(|(id, card)| group_node(id, card)).collect();
     let group = GroupFile::new(founding.name(), founding.threshold(), nodes, clients).map_err(Failure::internal)?;
-    Ok(format!("{GROUP_HEAD}{}", group.to_text()))
+    Ok(format!("{GROUP_HEAD}{}", group.with_founding(founding.to_text()).to_text()))
 }
 
 /// A member as the group file has it.

@@ -1,6 +1,7 @@
 //! Following the group's ledger.
 
 use theta_agreement::Member;
+use theta_ledger::founding::{Founding, FoundingError, NodeSignatures};
 use theta_ledger::{CertifiedEntry, Genesis, LedgerState};
 use theta_names::NodeId;
 use theta_network::group::GroupFile;
@@ -26,6 +27,9 @@ pub enum GenesisFileError {
     /// An identity that is no key.
     #[error("the ceremony_key of node {0} in the group file is no key")]
     Identity(NodeId),
+    /// A founding that cannot be read.
+    #[error("the founding in the group file cannot be read: {0}")]
+    Founding(FoundingError),
     /// The members make no group.
     #[error(transparent)]
     Genesis(#[from] theta_ledger::GenesisError),
@@ -42,7 +46,9 @@ pub fn genesis_of(group: &GroupFile) -> Result<Genesis, GenesisFileError> {
         Member::of(node.id, key.as_bytes()).map_err(|_| GenesisFileError::Identity(node.id))
     };
     let members = group.nodes().iter().map(member).collect::<Result<_, _>>()?;
-    Ok(Genesis::new(group.name(), group.threshold(), members)?)
+    let founding = group.founding().map(|text| Founding::from_text(text, &NodeSignatures));
+    let founding = founding.transpose().map_err(GenesisFileError::Founding)?;
+    Ok(Genesis::of_file(group.name(), group.threshold(), members, founding.as_ref())?)
 }
 
 impl Client {

@@ -103,6 +103,12 @@ fn untouched(group: &Group, node: u16) -> bool {
 #[test]
 fn a_founding_with_another_fingerprint_is_not_installed() {
     let group = strangers();
+    // The operator's key is beside the node's directory, for its operator alone, and not in it.
+    let operator = group.path().join("theta-group/node-1.operator");
+    let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&operator).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    let key = fs::read_to_string(&operator).unwrap();
+    assert!(key.starts_with("# An operator's key"), "{key}");
     let made = assemble(&group, "good.founding", [1, 2, 3, 4]);
     let agreed = made["fingerprint"].as_str().unwrap();
     // Whoever carries the cards puts a node of its own in the place of the third.
