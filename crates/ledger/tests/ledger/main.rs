@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod crash;
-mod damage;
 mod follow;
 mod founding;
 mod honest;
@@ -13,5 +12,4 @@ mod members;
 mod net;
 mod runs;
 mod states;
-mod vectors;
 mod warrants;

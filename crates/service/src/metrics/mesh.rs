@@ -68,7 +68,7 @@ impl Collector for MeshCollector {
             let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
             for peer in counters.peers() {
                 let label = PeerLabel { peer: peer.peer.get() };
-                ConstCounter::new(value(peer)).encode(metric.encode_family(&label)?)?;
+                ConstCounter::new(value(&peer)).encode(metric.encode_family(&label)?)?;
             }
         }
         let failures = ConstCounter::new(counters.handshake_failures.get());

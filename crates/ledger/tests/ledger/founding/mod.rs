@@ -1,9 +1,12 @@
 //! Groups that begin.
 
+mod damage;
+mod vectors;
+
 use proptest::prelude::*;
 use theta_ledger::founding::{Card, CardContent, Founding, FoundingError, MOST_MEMBERS};
 
-use super::keys::{Schnorr, card, content, operator, signed};
+use crate::keys::{Schnorr, card, content, operator, signed};
 
 const NAMES: [&str; 5] = ["Zebra Trust", "alpha bank", "Alpha Bank 2", "M. & N. (Oslo)", "beta"];
 

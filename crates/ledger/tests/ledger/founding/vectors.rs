@@ -5,7 +5,7 @@ use theta_groups::Secret;
 use theta_ledger::OperatorKey;
 use theta_ledger::founding::{Card, CardContent, Founding};
 
-use super::keys::{Key, Schnorr};
+use crate::keys::{Key, Schnorr};
 
 fn bytes<const N: usize>(value: &Value) -> [u8; N] {
     hex::decode(value.as_str().unwrap()).unwrap().try_into().unwrap()
@@ -34,7 +34,7 @@ fn card(value: &Value) -> Card {
 
 #[test]
 fn the_founding_of_the_oracle_is_ours() {
-    let file: Value = serde_json::from_str(include_str!("../../../../vectors/founding/founding.json")).unwrap();
+    let file: Value = serde_json::from_str(include_str!("../../../../../vectors/founding/founding.json")).unwrap();
     let cards: Vec<Card> = file["cards"].as_array().unwrap().iter().map(card).collect();
     let threshold = file["threshold"].as_u64().unwrap().try_into().unwrap();
     let founding = Founding::assemble(file["name"].as_str().unwrap(), threshold, cards).unwrap();

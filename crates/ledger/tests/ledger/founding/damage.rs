@@ -5,7 +5,7 @@ use theta_groups::Transcript;
 use theta_ledger::founding::{Card, CardSignatures, Founding, FoundingError};
 use theta_names::codec::Writer;
 
-use super::keys::{Key, Schnorr, card, content};
+use crate::keys::{Key, Schnorr, card, content};
 
 /// Somebody who believes everything.
 struct Credulous;
