@@ -129,7 +129,7 @@ pub(crate) fn init(args: &InitArgs, output: Output) -> Result<(), Failure> {
         writeln!(out, "made the key of its operator: {}", made.operator_key.display())?;
         writeln!(out, "\nNext:")?;
         writeln!(out, "  take {} off this machine, and keep it twice:", made.operator_key.display())?;
-        writeln!(out, "  with it you replace this machine when it is lost")?;
+        writeln!(out, "  you sign with it what the node must not decide, such as another machine in its place")?;
         writeln!(out, "  send {}, which is public, to whoever puts the group together", made.card.display())?;
         writeln!(out, "  theta node join --dir {dir} FILE --fingerprint ...      with the founding that comes back")
     })

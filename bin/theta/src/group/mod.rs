@@ -46,8 +46,7 @@ Examples:
 
 How many: any K act together, so K - 1 may lie or be stolen, and N - K may be lost before the keys are. With N of 3K - 2 or more \
 (4 for 2, 7 for 3, 10 for 4), K - 1 that are away or lie stop nothing. With fewer, requests go on while K answer, but one that is \
-gone stops all change (new keys, reshares, members) until it is back or a quorum of the operators lets another machine take its \
-place, with their keys in operators/. With N = K, one lost machine is the end of the keys. So the default is 4, any 2.
+away stops all change (new keys, reshares) until it is back. With N = K, one lost machine is the end of the keys. So the default is 4, any 2.
 
 For one machine, or one owner: where the nodes belong to several, each makes its own (theta node init). It writes group.toml (public, the same for all), node-1, node-2, ... (secret, one for each machine) and client (its certificate \
 and the key that it signs with), and operators (a key for each node's operator, secret, to be kept off the nodes). Each node has a sealed store (theta.redb), what opens it (store.key, unless --seal says \

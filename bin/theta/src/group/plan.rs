@@ -126,7 +126,7 @@ impl Plan {
             ))
         } else {
             Some(format!(
-                "note: with any {k} of {n}, one machine that is gone stops all change until it is replaced (requests go on); \
+                "note: with any {k} of {n}, one machine that is away stops all change until it is back (requests go on); \
                  {enough} nodes are enough for {k}"
             ))
         }

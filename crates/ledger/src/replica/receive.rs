@@ -121,7 +121,13 @@ impl Replica {
     /// Whatever this node agrees to, it wants decided, too: else one that a client could reach alone would wait for its own turn.
     fn take_candidate(&mut self, from: NodeId, action: Action, reason: Vec<u8>, host: &dyn Host) {
         let known = self.pending.contains(&action.digest());
-        if known || !self.pending.has_room_for(from) || self.state.check(&action).is_err() {
+        // Its reason may be a warrant, which takes a signature of each operator.
+        let costly = matches!(action, Action::Members(_)) && !reason.is_empty();
+        if known
+            || !self.pending.has_room_for(from)
+            || (costly && !self.peers.may_bring(from))
+            || self.state.check(&action).is_err()
+        {
             return;
         }
         let entry = self.state.next_entry(action, reason, self.now);

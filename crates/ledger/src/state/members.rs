@@ -9,7 +9,8 @@ use super::{LedgerState, Refusal};
 use crate::founding::{Card, MOST_MEMBERS, NodeSignatures};
 use crate::{Genesis, MemberChange};
 
-/// Seconds in which a member changes [`MOST_CHANGES`] times at most. It needs nobody's consent for that, and every entry stays.
+/// Seconds in which a member renews its card, and is replaced, [`MOST_CHANGES`] times at most. It needs nobody's consent, and every entry
+/// stays.
 const DAY: u64 = 24 * 60 * 60;
 const MOST_CHANGES: usize = 8;
 
@@ -19,8 +20,35 @@ pub struct Seat {
     member: Member,
     card: Option<Card>,
     since: u64,
-    /// When it last changed, the latest last.
-    changed: VecDeque<u64>,
+    past: Past,
+}
+
+/// When a member last changed, the latest last. A thief of a node's key renews its card as often as may be, and must not keep the operator
+/// from replacing the machine by that: so they are counted apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Past {
+    renewed: VecDeque<u64>,
+    replaced: VecDeque<u64>,
+}
+
+impl Past {
+    const fn of(&self, change: &MemberChange) -> &VecDeque<u64> {
+        match change {
+            MemberChange::Renew { .. } => &self.renewed,
+            _ => &self.replaced,
+        }
+    }
+
+    fn note(&mut self, change: &MemberChange, time: u64) {
+        let times = match change {
+            MemberChange::Renew { .. } => &mut self.renewed,
+            _ => &mut self.replaced,
+        };
+        times.push_back(time);
+        while times.len() > MOST_CHANGES {
+            times.pop_front();
+        }
+    }
 }
 
 impl Seat {
@@ -132,7 +160,7 @@ impl Roll {
         let cards = genesis.founding().map(crate::founding::Founding::members).unwrap_or_default();
         // The members of a founding are in the order of their numbers, and so are its cards.
         for (at, member) in genesis.members().iter().enumerate() {
-            roll.sit(member.clone(), cards.get(at).cloned(), 0, VecDeque::new());
+            roll.sit(member.clone(), cards.get(at).cloned(), 0, Past::default());
         }
         roll
     }
@@ -141,11 +169,11 @@ impl Roll {
         &self.members
     }
 
-    fn sit(&mut self, member: Member, card: Option<Card>, since: u64, changed: VecDeque<u64>) {
+    fn sit(&mut self, member: Member, card: Option<Card>, since: u64, past: Past) {
         let node = member.node();
         self.last = self.last.max(node.get());
         self.spent.extend(key_of(&member));
-        self.seats.insert(node, Seat { member, card, since, changed });
+        self.seats.insert(node, Seat { member, card, since, past });
         self.members = self.seats.values().map(|seat| seat.member.clone()).collect();
     }
 
@@ -262,7 +290,7 @@ impl LedgerState {
         }
         let Some(node) = change.node() else { return Ok(()) };
         let (seat, _) = self.roll.seat(node)?;
-        let recent = seat.changed.iter().filter(|at| at.saturating_add(DAY) > time).count();
+        let recent = seat.past.of(change).iter().filter(|at| at.saturating_add(DAY) > time).count();
         if recent >= MOST_CHANGES && change.card().is_some() {
             return Err(MemberRefusal::TooOften(node).into());
         }
@@ -296,18 +324,15 @@ impl LedgerState {
             Some(node) => NodeId::try_from(node).map_err(|_| Refusal::NoMember(node))?,
             None => self.roll.next().ok_or(Refusal::Exhausted("numbers of nodes"))?,
         };
-        let mut changed = self.roll.seats.get(&node).map(|seat| seat.changed.clone()).unwrap_or_default();
-        changed.push_back(time);
-        while changed.len() > MOST_CHANGES {
-            changed.pop_front();
-        }
+        let mut past = self.roll.seats.get(&node).map(|seat| seat.past.clone()).unwrap_or_default();
+        past.note(change, time);
         match change {
             MemberChange::Add(card) | MemberChange::Replace { card, .. } => {
-                self.roll.sit(member_of(node, card)?, Some(card.clone()), height, changed);
+                self.roll.sit(member_of(node, card)?, Some(card.clone()), height, past);
             }
             MemberChange::Renew { card, .. } => {
                 if let Some(seat) = self.roll.seats.get_mut(&node) {
-                    (seat.card, seat.changed) = (Some(card.clone()), changed);
+                    (seat.card, seat.past) = (Some(card.clone()), past);
                 }
             }
             MemberChange::Remove { .. } => {

@@ -207,6 +207,13 @@ fn cards_end_and_changes_are_counted() {
     let often = Err(LedgerError::Refused(9, Refusal::Member(MemberRefusal::TooOften(1))));
     assert_eq!((ninth(NOW), ninth(NOW + 86_399), ninth(NOW + 86_400)), (often.clone(), often, Ok(())));
     assert_eq!(state.check_entry(&state.next_entry(renewed(2, 1, |_| ()), Vec::new(), NOW)), Ok(()));
+    // Whoever has stolen a node's key cannot keep its operator from replacing the machine.
+    assert_eq!(state.check_entry(&state.next_entry(replace(1, 8), Vec::new(), NOW)), Ok(()));
+    for machine in 8..16 {
+        advance(&mut state, replace(1, machine), &[2, 3, 4]);
+    }
+    let tenth = state.check_entry(&state.next_entry(replace(1, 16), Vec::new(), NOW));
+    assert_eq!(tenth, Err(LedgerError::Refused(17, Refusal::Member(MemberRefusal::TooOften(1)))));
 }
 
 #[test]
